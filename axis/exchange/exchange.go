@@ -1,0 +1,63 @@
+package exchange
+
+import (
+	"net/http"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Request is one HTTP request as the program sent it.
+type Request struct {
+	Method string
+	URL    string // absolute: scheme, host (with its port where it is not the scheme's own), path, query
+	Header http.Header
+	Body   []byte // as sent, Content-Encoding and all
+}
+
+// Kind says what a request is.
+type Kind uint8
+
+// The kinds of exchange.
+const (
+	HTTP Kind = iota // plain HTTP: key is method, URL and body
+	LLM              // a call of a model: key is provider, endpoint, model, params and matchable surface
+)
+
+// A Key is what must be equal for a recorded answer to serve a request.
+type Key struct {
+	Kind                      Kind
+	Provider, Endpoint, Model string     // of LLM
+	Params                    cas.Digest // of LLM
+	Method, URL               string     // of HTTP; URL masked and renumbered
+	Request                   cas.Digest // of the matchable surface (LLM), of the body (HTTP)
+}
+
+// An Identity is what a Classifier found out about a request.
+type Identity struct {
+	Key     Key
+	Opening cas.Digest   // LLM: digest of the system text and the first user message, masked; zero for HTTP
+	Turns   []cas.Digest // LLM: one digest a message, masked, in order: what tells a conversation from its double
+	// Surface is the canonical JSON of the matchable surface before masking, or the body of plain HTTP: what a divergence
+	// is explained with.
+	Surface []byte
+	// Usage takes the provider's usage object out of a whole answer (decoded from its Content-Encoding); nil for none.
+	Usage func(contentType string, body []byte) []byte
+	// ErrorBody is the provider's own error object around a message; nil for plain HTTP, which gets {"error":{…}}.
+	ErrorBody func(status int, message string) []byte
+}
+
+// A Classifier identifies requests. What it is given has been scrubbed and decoded (no Content-Encoding); it masks
+// before it takes digests.
+type Classifier interface {
+	Classify(r *Request) (*Identity, error)
+}
+
+// A Recorded is one exchange of a tape, as a Book hands it out.
+type Recorded struct {
+	Key      Key
+	Seq      uint64 // of its record
+	Lane     string
+	Arrival  uint64
+	Exchange *tape.Exchange
+}

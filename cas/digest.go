@@ -1,0 +1,64 @@
+package cas
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/zeebo/blake3"
+)
+
+// Size is the length of a digest in bytes.
+const Size = 32
+
+// ErrName is wrapped by every refusal of a text that is not the name of a blob.
+var ErrName = errors.New("not 64 lowercase hex digits")
+
+// A Digest is the BLAKE3-256 of some bytes. It is comparable and may be a map key; the zero Digest stands for "none".
+type Digest [Size]byte
+
+// Sum returns the digest of b.
+func Sum(b []byte) Digest { return blake3.Sum256(b) }
+
+// Parse reads the 64 lowercase hex digits that name a blob. Anything else is refused with an error that wraps ErrName,
+// so that no path is ever built from a name that came with the data.
+func Parse(s string) (Digest, error) {
+	var d Digest
+	if len(s) != 2*Size {
+		return d, fmt.Errorf("cas: name %.80q: %w", s, ErrName)
+	}
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return Digest{}, fmt.Errorf("cas: name %.80q: %w", s, ErrName)
+		}
+	}
+	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
+		return Digest{}, fmt.Errorf("cas: name %.80q: %w", s, ErrName)
+	}
+	return d, nil
+}
+
+// String returns the 64 lowercase hex digits of d.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// Short returns the first 12 hex digits, for people.
+func (d Digest) Short() string { return hex.EncodeToString(d[:6]) }
+
+// IsZero reports whether d stands for "none".
+func (d Digest) IsZero() bool { return d == Digest{} }
+
+// AppendText appends the hex form of d to b.
+func (d Digest) AppendText(b []byte) ([]byte, error) { return hex.AppendEncode(b, d[:]), nil }
+
+// MarshalText returns the hex form of d.
+func (d Digest) MarshalText() ([]byte, error) { return d.AppendText(nil) }
+
+// UnmarshalText reads what MarshalText wrote.
+func (d *Digest) UnmarshalText(b []byte) error {
+	got, err := Parse(string(b))
+	if err != nil {
+		return err
+	}
+	*d = got
+	return nil
+}

@@ -1,0 +1,18 @@
+// Package scrub takes secrets out of what is written, and volatile facts out of what is compared.
+//
+// Secrets. A Scrubber knows the secrets of one run (values of variables and headers whose names say so, exact values it
+// was told) and shapes (provider keys, Bearer, Basic, URL credentials, PEM blocks). Every byte that reaches the disk goes
+// through it, as a whole or as a stream; it replaces each secret by a placeholder:
+//
+//	placeholder = "td_" rule "_" 12 hex digits of HMAC-SHA256(project key, value)
+//
+// which is stable within a project, so that a request that held a secret still matches. The program always gets its own
+// bytes: only what is written is scrubbed. Streams are scanned across the boundaries of chunks: a Writer holds back what
+// could be the beginning of a secret. What cannot be scanned is not written.
+//
+// Comparing. Renumber replaces placeholders by their order of first appearance, so that neither the key nor the value
+// matters to a digest. A Masker replaces volatile facts (UUIDs, times, temporary names, HOME …) by the names of their
+// masks, each a shape in a place, and counts them, so that a match never hides one.
+//
+// Not goals: knowing JSON or HTTP, deciding what is compared.
+package scrub

@@ -1,0 +1,27 @@
+// Package tape reads and writes event tapes, format version 1.
+//
+// A tape is the canonical record of every non-deterministic input that one run consumed: NDJSON, a header line, then one
+// record a line, each ended by a newline. Bytes that are too long or not UTF-8 stand in a content-addressed store beside
+// it (the tape's path with ".cas" behind it), named by their BLAKE3.
+//
+// Grammar:
+//
+//	tape    = header *record
+//	header  = {"type":"header","version":1,"harn_version":S,"started_at_unix_ms":N,"script_path":S,"argv":[S…] …}
+//	record  = {"type":"record","seq":N,"phase":P,"virtual_time_ms":N,"monotonic_ms":N,"kind":{"kind":K …},"g":N}
+//	payload = {"content_hash":H,"text":S} | {"content_hash":H,"len_bytes":N}
+//
+// Ordering: seq runs from 0 without a gap and is given under the lock that appends, so order on disk is order of seq. g
+// is the recorder's global ordinal, shared with chunks and frames that stand in other files.
+//
+// Durability: Append buffers, Flush hands everything to the kernel, Sync to the disk. A payload is in its store before
+// the record that names it is appended. A process killed at any moment leaves a tape that loads up to its last whole
+// record.
+//
+// Compatibility: names, nesting and key order are fixed. Keys and kinds that this package does not know are kept as they
+// stood through load and save; a higher version is refused.
+//
+// Memory: readers and writers hold one record and one buffer, never the tape.
+//
+// Not goals: comparing (package fidelity), capturing (the axes), masking and secrets (package scrub).
+package tape
