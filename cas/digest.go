@@ -1,6 +1,7 @@
 package cas
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,21 +23,36 @@ func Sum(b []byte) Digest { return blake3.Sum256(b) }
 
 // Parse reads the 64 lowercase hex digits that name a blob. Anything else is refused with an error that wraps ErrName,
 // so that no path is ever built from a name that came with the data.
-func Parse(s string) (Digest, error) {
+func Parse(s string) (Digest, error) { return parse(s) }
+
+// parse is Parse for a name in either form, without a copy: a tape's reader does this for every digest of every record.
+func parse[T string | []byte](s T) (Digest, error) {
 	var d Digest
 	if len(s) != 2*Size {
 		return d, fmt.Errorf("cas: name %.80q: %w", s, ErrName)
 	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return Digest{}, fmt.Errorf("cas: name %.80q: %w", s, ErrName)
-		}
+	var bad byte
+	for i := range d {
+		hi, lo := nibbles[s[2*i]], nibbles[s[2*i+1]]
+		bad |= hi | lo
+		d[i] = hi<<4 | lo&0xf
 	}
-	if _, err := hex.Decode(d[:], []byte(s)); err != nil {
+	if bad > 0xf {
 		return Digest{}, fmt.Errorf("cas: name %.80q: %w", s, ErrName)
 	}
 	return d, nil
 }
+
+// nibbles maps a lowercase hex digit to its value and every other byte to 0xff.
+var nibbles = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 0xff
+	}
+	for i, c := range "0123456789abcdef" {
+		t[c] = byte(i)
+	}
+	return t
+}()
 
 // String returns the 64 lowercase hex digits of d.
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }
@@ -55,10 +71,12 @@ func (d Digest) MarshalText() ([]byte, error) { return d.AppendText(nil) }
 
 // UnmarshalText reads what MarshalText wrote.
 func (d *Digest) UnmarshalText(b []byte) error {
-	got, err := Parse(string(b))
+	got, err := parse(b)
 	if err != nil {
 		return err
 	}
 	*d = got
 	return nil
 }
+
+func (d Digest) compare(e Digest) int { return bytes.Compare(d[:], e[:]) }

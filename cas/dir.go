@@ -1,0 +1,171 @@
+package cas
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// ErrNotRegular is wrapped by the refusal of a blob whose place holds a symlink, a FIFO, a directory or anything else
+// that is no regular file.
+var ErrNotRegular = errors.New("not a regular file")
+
+// DirOptions says how a Dir writes. Nil and zero work.
+type DirOptions struct {
+	// Sync brings every blob and its name to the disk before Put returns. The default hands them to the kernel.
+	Sync bool
+}
+
+// Dir is a Store in a directory: one file a blob, named by its digest. Several Dirs, in several processes, may use one
+// directory at once: every write goes through a temporary file and a rename.
+//
+// The directory is made by the first Put; until then it need not exist, and reads as empty. What lies in it under other
+// names is left alone: temporary files of a writer that was killed, for one.
+type Dir struct {
+	path string
+	opts DirOptions
+}
+
+// OpenDir returns the store at path. It fails where something other than a directory stands there.
+func OpenDir(path string, opts *DirOptions) (*Dir, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	case !info.IsDir():
+		return nil, fmt.Errorf("cas: %s is not a directory", path)
+	}
+	dir := &Dir{path: path}
+	if opts != nil {
+		dir.opts = *opts
+	}
+	return dir, nil
+}
+
+// Path returns the path of the file that holds, or would hold, d.
+func (s *Dir) Path(d Digest) string { return filepath.Join(s.path, d.String()) }
+
+// Get implements Store. The blob is held in memory whole; Open streams it.
+func (s *Dir) Get(d Digest) ([]byte, error) {
+	f, size, err := s.open(d)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, 0, min(size, readAhead)+1) // what stat says is no reason yet to allocate it
+	for {
+		n, err := f.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(b) == cap(b) {
+			b = slices.Grow(b, len(b))
+		}
+	}
+	if got := Sum(b); got != d {
+		return nil, &CorruptError{Digest: d, Got: got}
+	}
+	return b, nil
+}
+
+// readAhead is the most, in bytes, that Get allocates before it has read anything.
+const readAhead = 1 << 20
+
+// Open implements Store.
+func (s *Dir) Open(d Digest) (io.ReadCloser, error) {
+	f, _, err := s.open(d)
+	if err != nil {
+		return nil, err
+	}
+	return newVerifier(f, d), nil
+}
+
+// open opens the regular file of d and returns its size in bytes.
+func (s *Dir) open(d Digest) (*os.File, int64, error) {
+	f, err := openNoFollow(s.Path(d))
+	if err != nil {
+		return nil, 0, s.explain(d, err)
+	}
+	info, err := f.Stat()
+	if err == nil {
+		err = s.regular(d, info)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, err
+	}
+	return f, info.Size(), nil
+}
+
+// explain turns the failure to open d into the store's own error where it has one. The place is looked at again because
+// systems disagree on the error number of a refused symlink or socket.
+func (s *Dir) explain(d Digest, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &MissingError{Digest: d}
+	}
+	if info, statErr := os.Lstat(s.Path(d)); statErr == nil {
+		if regErr := s.regular(d, info); regErr != nil {
+			return regErr
+		}
+	}
+	return err
+}
+
+func (s *Dir) regular(d Digest, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("cas: %s is %s: %w", s.Path(d), info.Mode().Type(), ErrNotRegular)
+}
+
+// Size implements Store.
+func (s *Dir) Size(d Digest) (int64, error) {
+	info, err := os.Lstat(s.Path(d))
+	if err != nil {
+		return 0, s.explain(d, err)
+	}
+	if err := s.regular(d, info); err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// All implements Store. A name that is a digest is listed whatever stands there; reading it tells.
+func (s *Dir) All() iter.Seq2[Digest, error] {
+	return func(yield func(Digest, error) bool) {
+		entries, err := os.ReadDir(s.path) // sorted, and the order of names is that of digests
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			yield(Digest{}, err)
+			return
+		}
+		for _, e := range entries {
+			d, err := Parse(e.Name())
+			if err == nil && !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ensure makes the directory.
+func (s *Dir) ensure() error {
+	if err := os.MkdirAll(s.path, 0o700); err != nil {
+		return err
+	}
+	if !s.opts.Sync {
+		return nil
+	}
+	return durable.SyncDir(filepath.Dir(s.path))
+}
