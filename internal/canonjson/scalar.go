@@ -1,0 +1,147 @@
+package canonjson
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// number reads a number by JSON's grammar, which is narrower than strconv's.
+func (p *parser) number() (Value, error) {
+	start := p.at
+	if p.src[p.at] == '-' {
+		p.at++
+	}
+	first := p.at
+	if p.digits() == 0 {
+		return Value{}, p.unexpected("a digit")
+	}
+	if p.src[first] == '0' && p.at > first+1 {
+		return Value{}, &Error{first, "a number with a leading zero"}
+	}
+	if p.at < len(p.src) && p.src[p.at] == '.' {
+		p.at++
+		if p.digits() == 0 {
+			return Value{}, p.unexpected("a digit")
+		}
+	}
+	if p.at < len(p.src) && (p.src[p.at] == 'e' || p.src[p.at] == 'E') {
+		p.at++
+		if p.at < len(p.src) && (p.src[p.at] == '+' || p.src[p.at] == '-') {
+			p.at++
+		}
+		if p.digits() == 0 {
+			return Value{}, p.unexpected("a digit")
+		}
+	}
+	f, err := strconv.ParseFloat(p.src[start:p.at], 64)
+	if err != nil {
+		return Value{}, &Error{start, "a number beyond the range of a double"}
+	}
+	return Value{Kind: Number, Num: f}, nil
+}
+
+// digits skips decimal digits and returns how many there were.
+func (p *parser) digits() int {
+	start := p.at
+	for p.at < len(p.src) && p.src[p.at] >= '0' && p.src[p.at] <= '9' {
+		p.at++
+	}
+	return p.at - start
+}
+
+// str reads a string. One without escapes is a part of the source; only others are built.
+func (p *parser) str() (string, error) {
+	p.at++
+	start := p.at
+	for p.at < len(p.src) {
+		switch c := p.src[p.at]; {
+		case c == '"':
+			p.at++
+			return p.src[start : p.at-1], nil
+		case c == '\\':
+			return p.escaped(start)
+		case c < 0x20:
+			return "", p.fail("a control character in a string")
+		}
+		p.at++
+	}
+	return "", p.unexpected("the end of a string")
+}
+
+// escaped reads the rest of a string that began at start and has an escape at p.at.
+func (p *parser) escaped(start int) (string, error) {
+	var b strings.Builder
+	from := start
+	for p.at < len(p.src) {
+		switch c := p.src[p.at]; {
+		case c == '"':
+			b.WriteString(p.src[from:p.at])
+			p.at++
+			return b.String(), nil
+		case c == '\\':
+			b.WriteString(p.src[from:p.at])
+			r, err := p.escape()
+			if err != nil {
+				return "", err
+			}
+			b.WriteRune(r)
+			from = p.at
+		case c < 0x20:
+			return "", p.fail("a control character in a string")
+		default:
+			p.at++
+		}
+	}
+	return "", p.unexpected("the end of a string")
+}
+
+var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// escape reads one escape, both halves of a surrogate pair included.
+func (p *parser) escape() (rune, error) {
+	start := p.at
+	p.at++
+	if p.at == len(p.src) {
+		return 0, p.unexpected("an escape")
+	}
+	if r := shortEscapes[p.src[p.at]]; r != 0 {
+		p.at++
+		return rune(r), nil
+	}
+	if p.src[p.at] != 'u' {
+		return 0, p.unexpected("an escape")
+	}
+	r, ok := p.unit(start)
+	if !ok {
+		return 0, &Error{start, "\\u without four hex digits"}
+	}
+	if !utf16.IsSurrogate(r) {
+		p.at = start + 6
+		return r, nil
+	}
+	low, ok := p.unit(start + 6)
+	pair := utf16.DecodeRune(r, low)
+	if !ok || pair == utf8.RuneError {
+		return 0, &Error{start, "half of a surrogate pair"}
+	}
+	p.at = start + 12
+	return pair, nil
+}
+
+// unit reads the code unit of the \uXXXX that stands at offset i.
+func (p *parser) unit(i int) (rune, bool) {
+	if i+6 > len(p.src) || p.src[i] != '\\' || p.src[i+1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range []byte(p.src[i+2 : i+6]) {
+		d := strings.IndexByte(hexDigits, c|0x20)
+		if d < 0 || c < '0' {
+			return 0, false
+		}
+		r = r<<4 | rune(d)
+	}
+	return r, true
+}
