@@ -1,0 +1,132 @@
+package files
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// After returns the tree that the file_write and file_delete records of a run make of the tree that it found, in the
+// order of the records; other kinds, and paths outside the work tree ("~/…", "$TMP/…", absolute), are passed over. New
+// directories get mode 0755; no directory goes. Changes of both trees are what the run did as a whole.
+//
+// Errors: a path that is not clean (ErrPath), a mode that is none, a link whose target is not in store, and those of the
+// sequence.
+func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store) (*Tree, error) {
+	b := &treeBuilder{entries: make(map[string]Entry, len(before.Entries)), store: store}
+	for _, e := range before.Entries {
+		b.entries[e.Path] = e
+	}
+	for rec, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		if err := b.play(rec); err != nil {
+			return nil, fmt.Errorf("files: record %d: %w", rec.Seq, err)
+		}
+	}
+	t := &Tree{Root: before.Root, Entries: slices.Collect(maps.Values(b.entries)), NotCovered: before.NotCovered}
+	t.sort()
+	return t, nil
+}
+
+type treeBuilder struct {
+	entries map[string]Entry
+	store   cas.Store
+}
+
+func (b *treeBuilder) play(rec *tape.Record) error {
+	var f *tape.File
+	switch k := rec.Kind.(type) {
+	case *tape.FileWrite:
+		f = &k.File
+	case *tape.FileDelete:
+		f = &k.File
+	default:
+		return nil
+	}
+	path := f.Path
+	for _, raw := range rec.Raw {
+		if raw.Key == "path" {
+			path = string(raw.Bytes)
+		}
+	}
+	if strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "$TMP/") || strings.HasPrefix(path, "/") {
+		return nil
+	}
+	if err := checkPath(path); err != nil {
+		return err
+	}
+	b.remove(path)
+	if rec.Kind.Name() == "file_delete" {
+		return nil
+	}
+	return b.write(path, f)
+}
+
+// remove forgets path and, where it is a directory that something else replaces, what lies in it.
+func (b *treeBuilder) remove(path string) {
+	e, ok := b.entries[path]
+	if ok && e.Mode.IsDir() {
+		maps.DeleteFunc(b.entries, func(p string, _ Entry) bool { return under(p, path) })
+	}
+	delete(b.entries, path)
+}
+
+func (b *treeBuilder) write(path string, f *tape.File) error {
+	e := Entry{Path: path, Mode: Regular | 0o644, Digest: f.ContentHash, Size: f.LenBytes, Secret: secretOf(f)}
+	if f.Mode != "" {
+		m, err := ParseMode(f.Mode)
+		if err != nil {
+			return err
+		}
+		e.Mode = m
+	}
+	if e.Mode.IsLink() {
+		target, err := b.target(f)
+		if err != nil {
+			return err
+		}
+		e = Entry{Path: path, Mode: Link | 0o777, Target: target}
+	}
+	b.entries[path] = e
+	for p := parentOf(path); p != ""; p = parentOf(p) {
+		if old, ok := b.entries[p]; !ok || !old.Mode.IsDir() {
+			b.entries[p] = Entry{Path: p, Mode: Dir | 0o755}
+		}
+	}
+	return nil
+}
+
+// target returns what a link points to.
+func (b *treeBuilder) target(f *tape.File) (string, error) {
+	if f.Content != nil && f.Content.Inline {
+		return f.Content.Text, nil
+	}
+	t, err := b.store.Get(f.ContentHash)
+	if err == nil && (len(t) == 0 || len(t) > maxPathLen) {
+		err = fmt.Errorf("files: a link of %d bytes", len(t))
+	}
+	return string(t), err
+}
+
+// secretOf returns the keyed digest that marks f as secret, "" for none. A mark that cannot be read still marks.
+func secretOf(f *tape.File) string {
+	for _, field := range f.Extra {
+		if field.Name != secretKey {
+			continue
+		}
+		var s string
+		if err := json.Unmarshal(field.Value, &s); err != nil || s == "" {
+			return "unreadable"
+		}
+		return s
+	}
+	return ""
+}

@@ -1,0 +1,3 @@
+package files
+
+func isCredential(path string) bool { return baseOf(path) == ".env" }

@@ -1,0 +1,170 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1" // Git's name of a blob, not a protection
+	"encoding/hex"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// WritePatch writes changes as a patch that git apply takes forth and back: modes, symbolic links, empty files, names and
+// contents of any bytes. Files in .git and secret files are left out, and so is what Git does not see: directories, and
+// permissions but for the owner's x. A rename is a delete and an add; a change of type is both at one path.
+//
+// Errors are those of w and of the store. Two contents are held at a time.
+func WritePatch(w io.Writer, changes []Change, store cas.Store) error {
+	p := &patchWriter{w: bufio.NewWriterSize(w, 1<<16), store: store}
+	for i := range changes {
+		if err := p.change(&changes[i]); err != nil {
+			return fmt.Errorf("files: patch of %s: %w", changes[i].Path, err)
+		}
+	}
+	return p.w.Flush()
+}
+
+type patchWriter struct {
+	w     *bufio.Writer // keeps its first error, which Flush returns
+	store cas.Store
+}
+
+// change writes the sections of one path: none, one, or a delete and an add.
+func (p *patchWriter) change(c *Change) error {
+	before, after, ok := c.sides()
+	if !ok || c.IsSecret() || c.InGit() {
+		return nil
+	}
+	if before != nil && after != nil && before.Mode.IsLink() != after.Mode.IsLink() {
+		if err := p.section(c.Path, before, nil); err != nil {
+			return err
+		}
+		before = nil
+	}
+	return p.section(c.Path, before, after)
+}
+
+// section writes what stands under one "diff --git".
+func (p *patchWriter) section(path string, before, after *Entry) error {
+	old, err := contentOf(before, p.store)
+	if err != nil {
+		return err
+	}
+	now, err := contentOf(after, p.store)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.w, "diff --git %s %s\n", quoteGit("a/"+path), quoteGit("b/"+path))
+	p.modes(before, after)
+	if before != nil && after != nil && bytes.Equal(old, now) {
+		return nil
+	}
+	p.index(before, after, old, now)
+	switch {
+	case isBinary(old) || isBinary(now):
+		p.binary(old, now)
+	case len(old) > 0 || len(now) > 0:
+		p.names(path, before, after)
+		writeHunks(p.w, string(old), string(now))
+	}
+	return nil
+}
+
+// contentOf returns what Git takes for the content of e: of a link its target, of nothing nothing.
+func contentOf(e *Entry, store cas.Store) ([]byte, error) {
+	switch {
+	case e == nil:
+		return nil, nil
+	case e.Mode.IsLink():
+		return []byte(e.Target), nil
+	}
+	return store.Get(e.Digest)
+}
+
+func (p *patchWriter) modes(before, after *Entry) {
+	switch {
+	case before == nil:
+		fmt.Fprintf(p.w, "new file mode %s\n", after.Mode.Git())
+	case after == nil:
+		fmt.Fprintf(p.w, "deleted file mode %s\n", before.Mode.Git())
+	case before.Mode.Git() != after.Mode.Git():
+		fmt.Fprintf(p.w, "old mode %s\nnew mode %s\n", before.Mode.Git(), after.Mode.Git())
+	}
+}
+
+// index writes the line that names both contents, and their mode where it is one. The names are whole: git apply refuses
+// a binary patch with short ones.
+func (p *patchWriter) index(before, after *Entry, old, now []byte) {
+	fmt.Fprintf(p.w, "index %s..%s", gitBlob(before, old), gitBlob(after, now))
+	if before != nil && after != nil && before.Mode.Git() == after.Mode.Git() {
+		fmt.Fprintf(p.w, " %s", before.Mode.Git())
+	}
+	p.w.WriteByte('\n')
+}
+
+// gitBlob returns the name that Git gives a content, zeros for nothing.
+func gitBlob(e *Entry, b []byte) string {
+	if e == nil {
+		return strings.Repeat("0", 2*sha1.Size)
+	}
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(b))
+	h.Write(b)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// names writes the two lines before the hunks. A name with a space ends with a tab, so that its end is known.
+func (p *patchWriter) names(path string, before, after *Entry) {
+	p.name("--- ", "a/"+path, before)
+	p.name("+++ ", "b/"+path, after)
+}
+
+func (p *patchWriter) name(mark, path string, e *Entry) {
+	p.w.WriteString(mark)
+	quoted := quoteGit(path)
+	switch {
+	case e == nil:
+		p.w.WriteString("/dev/null")
+	case quoted == path && strings.Contains(path, " "):
+		p.w.WriteString(path + "\t")
+	default:
+		p.w.WriteString(quoted)
+	}
+	p.w.WriteByte('\n')
+}
+
+// isBinary reports whether Git would take b for binary: a NUL among the first 8000 bytes.
+func isBinary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 }
+
+// quoteGit returns a name as Git writes it: between quotation marks, with C's escapes, where a byte asks for it.
+func quoteGit(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 || r >= 0x7f || r == '"' || r == '\\' }) {
+		return s
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(s) {
+		quoteByte(&b, s[i])
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+func quoteByte(b *strings.Builder, c byte) {
+	const letters = "abtnvfr" // the escapes of bytes 7 to 13
+	switch {
+	case c == '"' || c == '\\':
+		b.WriteByte('\\')
+		b.WriteByte(c)
+	case 7 <= c && c <= 13:
+		b.WriteByte('\\')
+		b.WriteByte(letters[c-7])
+	case c < 0x20 || c >= 0x7f:
+		fmt.Fprintf(b, `\%03o`, c)
+	default:
+		b.WriteByte(c)
+	}
+}

@@ -1,0 +1,91 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+var (
+	// errNotRegular says that something else than a regular file stands, or stood for a moment, at a path.
+	errNotRegular = errors.New("not a regular file")
+	// errTooLarge says that a file has more bytes than a snapshot takes.
+	errTooLarge = errors.New("file is over the size limit")
+)
+
+// isGone reports whether err says that a path, or a directory on its way, does not exist.
+func isGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// openRegular opens the regular file at path below root for reading. What it opened is what the path names without
+// following a link in its last place, at that moment.
+func openRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
+	listed, err := root.Lstat(localName(path))
+	if err != nil {
+		return nil, nil, err
+	}
+	if !listed.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("files: %s: %w", path, errNotRegular)
+	}
+	f, err := root.OpenFile(localName(path), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(listed, info) {
+		err = fmt.Errorf("files: %s: %w", path, errNotRegular)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// readRegular returns the content of a regular file of at most limit bytes, and its state from before the reading.
+// settled says that the file did not change meanwhile.
+func readRegular(root *os.Root, path string, limit int64) (b []byte, before fs.FileInfo, settled bool, err error) {
+	f, before, err := openRegular(root, path)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	defer f.Close()
+	if before.Size() > limit {
+		return nil, nil, false, errTooLarge
+	}
+	b, err = readUpTo(f, before.Size(), limit)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, nil, false, err
+	}
+	settled = int64(len(b)) == before.Size() && after.Size() == before.Size() && after.ModTime().Equal(before.ModTime())
+	return b, before, settled, nil
+}
+
+// readUpTo reads r to its end, which should come after size bytes and must come within limit.
+func readUpTo(r io.Reader, size, limit int64) ([]byte, error) {
+	b := make([]byte, 0, size+1)
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if int64(len(b)) > limit {
+			return nil, errTooLarge
+		}
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+	}
+}

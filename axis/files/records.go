@@ -1,0 +1,137 @@
+package files
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Masker gives the digest of content that two recordings compare, with volatile parts masked; *scrub.Masker is one.
+type Masker interface {
+	Digest(b []byte) cas.Digest
+}
+
+// RecordOptions says how changes become records. Nil and zero work.
+type RecordOptions struct {
+	// Masker gives content_digest; nil leaves it out.
+	Masker Masker
+	// Prefix stands before each path: "" for the work tree, "~/" for HOME, "$TMP/" for the temporary directory.
+	Prefix string
+}
+
+// Records turns changes into records of the kinds file_write and file_delete, in the same order, one a path; only Kind
+// and Raw are set. A change of mode alone is a file_write with the same content. The content of a symbolic link is its
+// target. What Git does not see (directories, permissions but for the owner's x) gives none. A record of a secret file
+// has the further key "secret", the keyed digest of the true bytes.
+//
+// The contents are in store, where both snapshots put them. The first error of the store ends the sequence.
+func Records(changes []Change, store cas.Store, opts *RecordOptions) iter.Seq2[tape.Record, error] {
+	r := &recorder{store: store}
+	if opts != nil {
+		r.opts = *opts
+	}
+	return func(yield func(tape.Record, error) bool) {
+		for i := range changes {
+			rec, ok, err := r.record(&changes[i])
+			if err != nil {
+				yield(tape.Record{}, fmt.Errorf("files: record of %s: %w", changes[i].Path, err))
+				return
+			}
+			if ok && !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+type recorder struct {
+	store cas.Store
+	opts  RecordOptions
+}
+
+// record returns the record of one change; ok is false where Git sees none.
+func (r *recorder) record(c *Change) (rec tape.Record, ok bool, err error) {
+	before, after, ok := c.sides()
+	if !ok {
+		return rec, false, nil
+	}
+	var f tape.File
+	var raw []byte
+	f.Path, raw = tape.SafeString(r.opts.Prefix + c.Path)
+	if raw != nil {
+		rec.Raw = []tape.RawBytes{{Key: "path", Bytes: raw}}
+	}
+	if before != nil {
+		if f.Before, err = r.payload(before); err != nil {
+			return rec, false, err
+		}
+	}
+	if after == nil {
+		f.Extra = secretField(before)
+		rec.Kind = &tape.FileDelete{File: f}
+		return rec, true, nil
+	}
+	if err := r.content(&f, after); err != nil {
+		return rec, false, err
+	}
+	rec.Kind = &tape.FileWrite{File: f}
+	return rec, true, nil
+}
+
+// content fills in what a file_write says about the new state.
+func (r *recorder) content(f *tape.File, e *Entry) error {
+	p, err := r.payload(e)
+	if err != nil {
+		return err
+	}
+	f.Content, f.ContentHash, f.LenBytes = p, p.Hash, p.Len
+	f.Mode = e.Mode.Git()
+	f.Extra = secretField(e)
+	if r.opts.Masker == nil {
+		return nil
+	}
+	b, err := contentOf(e, r.store)
+	if err == nil {
+		f.ContentDigest = r.opts.Masker.Digest(b)
+	}
+	return err
+}
+
+// payload returns the payload of a file or link. Only what may stand in the record itself is read.
+func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
+	if e.Mode.IsRegular() && e.Size > tape.InlineLimit {
+		return &tape.Payload{Hash: e.Digest, Len: e.Size}, nil
+	}
+	b, err := contentOf(e, r.store)
+	if err != nil {
+		return nil, err
+	}
+	p := &tape.Payload{Hash: e.Digest, Len: int64(len(b))}
+	if e.Mode.IsLink() {
+		if p.Hash, err = r.store.Put(b); err != nil {
+			return nil, err
+		}
+	}
+	if len(b) <= tape.InlineLimit && utf8.Valid(b) {
+		p.Text, p.Inline = string(b), true
+	}
+	return p, nil
+}
+
+// secretKey is the key of a file record that marks a secret file.
+const secretKey = "secret"
+
+func secretField(e *Entry) []tape.Field {
+	if e.Secret == "" {
+		return nil
+	}
+	v, err := json.Marshal(e.Secret)
+	if err != nil {
+		return nil // a string always has a JSON form
+	}
+	return []tape.Field{{Name: secretKey, Value: v}}
+}

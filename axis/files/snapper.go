@@ -1,0 +1,261 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// A snapper reads what a walk found. Its workers share the list by an atomic index, and each writes only to the slots of
+// the files that it took, so that the slots need no lock.
+type snapper struct {
+	root  *os.Root
+	opts  *SnapOptions
+	cache *statCache
+	dir   *cas.Dir // opts.Store where it is a directory
+
+	slots []slot
+	next  atomic.Int64
+	bytes atomic.Int64
+	big   sync.Mutex // held while a long file is in memory: one at a time
+
+	mu   sync.Mutex
+	done int   // files that are finished; guarded by mu, under which Progress is called
+	err  error // the first failure, which ends the snapshot; guarded by mu
+}
+
+// A slot is what became of one found path.
+type slot struct {
+	state slotState
+	entry Entry
+	why   Reason // of slotLeft
+	cached
+	keep bool // cached may go into the next cache
+}
+
+type slotState uint8
+
+const (
+	slotGone  slotState = iota // vanished: in no list
+	slotTaken                  // an entry of the tree
+	slotLeft                   // not covered
+)
+
+// bigFile is the length in bytes from which a file is read alone.
+const bigFile = 8 << 20
+
+// progressEvery is how many files lie between two calls of Progress.
+const progressEvery = 256
+
+func numCPU() int { return runtime.GOMAXPROCS(0) }
+
+func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
+	s := &snapper{root: root, opts: opts, cache: cache}
+	s.dir, _ = opts.Store.(*cas.Dir)
+	return s
+}
+
+// readAll fills a slot for each of list. It owns its workers and returns when all have ended.
+func (s *snapper) readAll(list []found) error {
+	s.slots = make([]slot, len(list))
+	var wg sync.WaitGroup
+	for range s.opts.Workers {
+		wg.Go(func() { s.work(list) })
+	}
+	wg.Wait()
+	if s.err == nil && s.opts.Progress != nil {
+		s.opts.Progress(s.done, s.bytes.Load())
+	}
+	return s.err
+}
+
+// work takes files until none is left or one of the workers has failed.
+func (s *snapper) work(list []found) {
+	for {
+		i := int(s.next.Add(1)) - 1
+		if i >= len(list) {
+			return
+		}
+		err := s.one(&list[i], &s.slots[i])
+		if !s.finish(err) {
+			return
+		}
+	}
+}
+
+// finish counts one file and reports whether to go on.
+func (s *snapper) finish(err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	s.done++
+	if s.err == nil && s.opts.Progress != nil && s.done%progressEvery == 0 {
+		s.opts.Progress(s.done, s.bytes.Load())
+	}
+	return s.err == nil
+}
+
+// one fills the slot of f. An error ends the snapshot.
+func (s *snapper) one(f *found, out *slot) error {
+	err := s.take(f, out)
+	why, skipped := reasonOf(err)
+	switch {
+	case err == nil:
+		out.state = slotTaken
+	case isGone(err):
+		out.state = slotGone
+	case skipped:
+		out.state, out.why = slotLeft, why
+		out.entry.Path = f.path
+	default:
+		return err
+	}
+	return nil
+}
+
+func (s *snapper) take(f *found, out *slot) error {
+	mode, _ := ModeOf(f.info.Mode())
+	out.entry = Entry{Path: f.path, Mode: mode}
+	switch {
+	case mode.IsDir():
+		return nil
+	case mode.IsLink():
+		target, err := s.root.Readlink(localName(f.path))
+		out.entry.Target = filepath.ToSlash(target)
+		return unreadable(err)
+	}
+	return s.file(f, out)
+}
+
+// file takes a regular file, from the cache where its stamp is known there.
+func (s *snapper) file(f *found, out *slot) error {
+	if f.info.Size() > s.opts.MaxFileSize {
+		return &errSkipped{TooLarge}
+	}
+	st, ok := stampOf(f.info)
+	if ok {
+		if c, hit := s.cache.get(f.path, st); hit && s.link(c) {
+			out.fill(c)
+			out.keep = true
+			return nil
+		}
+	}
+	return s.read(f, out)
+}
+
+// link brings the content of an unchanged file into the store without reading it, and reports whether it is there.
+func (s *snapper) link(c cached) bool {
+	if s.opts.Store == nil {
+		return true
+	}
+	if s.dir != nil && s.cache.store != "" {
+		// An error means that the earlier recording is gone or lies elsewhere: the file is read instead.
+		_ = s.dir.Link(c.digest, filepath.Join(s.cache.store, c.digest.String()))
+	}
+	n, err := s.opts.Store.Size(c.digest)
+	return err == nil && n == c.size
+}
+
+// read reads, scrubs and stores a regular file.
+func (s *snapper) read(f *found, out *slot) error {
+	if f.info.Size() >= bigFile {
+		s.big.Lock()
+		defer s.big.Unlock()
+	}
+	b, info, settled, err := readRegular(s.root, f.path, s.opts.MaxFileSize)
+	if err != nil {
+		return unreadable(err)
+	}
+	s.bytes.Add(int64(len(b)))
+	stored, secret, err := hideContent(s.opts.Scrubber, f.path, b)
+	if err != nil {
+		return err
+	}
+	c := cached{size: int64(len(stored)), secret: secret}
+	if c.digest, err = s.put(stored); err != nil {
+		return err
+	}
+	st, ok := stampOf(info)
+	c.stamp = st
+	out.fill(c)
+	out.entry.Mode = st.mode
+	out.keep = ok && settled
+	return nil
+}
+
+func (s *snapper) put(b []byte) (cas.Digest, error) {
+	if s.opts.Store == nil {
+		return cas.Sum(b), nil
+	}
+	return s.opts.Store.Put(b)
+}
+
+func (o *slot) fill(c cached) {
+	o.cached = c
+	o.entry.Digest, o.entry.Size, o.entry.Secret = c.digest, c.size, c.secret
+}
+
+// unreadable turns the failure to read a file into the reason why it is not covered.
+func unreadable(err error) error {
+	switch {
+	case err == nil || isGone(err):
+		return err
+	case errors.Is(err, errTooLarge):
+		return &errSkipped{TooLarge}
+	case errors.Is(err, errNotRegular):
+		return &errSkipped{Special}
+	}
+	return &errSkipped{Unreadable}
+}
+
+// taken returns the entries, in the order of the walk.
+func (s *snapper) taken() []Entry {
+	out := make([]Entry, 0, len(s.slots))
+	for i := range s.slots {
+		if s.slots[i].state == slotTaken {
+			out = append(out, s.slots[i].entry)
+		}
+	}
+	return out
+}
+
+// left returns the paths that could not be taken.
+func (s *snapper) left() []NotCovered {
+	var out []NotCovered
+	for i := range s.slots {
+		if s.slots[i].state == slotLeft {
+			out = append(out, NotCovered{Path: s.slots[i].entry.Path, Reason: s.slots[i].why})
+		}
+	}
+	return out
+}
+
+// newCache returns what the next snapshot may believe.
+func (s *snapper) newCache(began int64) *statCache {
+	c := &statCache{scrubID: s.opts.ScrubID, began: began, entries: make(map[string]cached, len(s.slots))}
+	if s.dir != nil {
+		c.store = storeDir(s.dir)
+	}
+	for i := range s.slots {
+		if sl := &s.slots[i]; sl.state == slotTaken && sl.keep {
+			c.entries[sl.entry.Path] = sl.cached
+		}
+	}
+	return c
+}
+
+// storeDir returns the absolute path of a store's directory.
+func storeDir(d *cas.Dir) string {
+	dir := filepath.Dir(d.Path(cas.Digest{}))
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}

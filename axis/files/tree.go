@@ -1,0 +1,79 @@
+package files
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// A Tree is a snapshot of a directory.
+type Tree struct {
+	Root       string       // the absolute path that it was taken from
+	Entries    []Entry      // in ascending order of Path, byte by byte; the root itself is not listed
+	NotCovered []NotCovered // in ascending order of Path
+}
+
+// An Entry is one directory, regular file or symbolic link.
+type Entry struct {
+	Path   string     // relative to the root, with /; its true bytes, UTF-8 or not
+	Mode   Mode       // type and permissions
+	Size   int64      // length of the stored bytes; of regular files only
+	Digest cas.Digest // of the stored bytes; of regular files only
+	Target string     // of symbolic links only
+	Secret string     // keyed digest of the true bytes where the stored ones are scrubbed; "" for none
+}
+
+// A NotCovered is a path that the snapshot left out, and with it everything below.
+type NotCovered struct {
+	Path   string
+	Reason Reason
+}
+
+// A Reason says why a path is not covered.
+type Reason string
+
+// The reasons.
+const (
+	Ignored    Reason = "ignored"    // a rule of .gitignore or .git/info/exclude
+	TooLarge   Reason = "too_large"  // a file over SnapOptions.MaxFileSize
+	Special    Reason = "special"    // a FIFO, socket or device
+	Unreadable Reason = "unreadable" // no permission, or an error of the file system
+	Excluded   Reason = "excluded"   // recordings, and SnapOptions.Exclude
+	SecretName Reason = "secret"     // a secret stands in the name, or in the target of a link; Path is scrubbed
+)
+
+// Lookup returns the entry of a path.
+func (t *Tree) Lookup(path string) (*Entry, bool) {
+	i, ok := slices.BinarySearchFunc(t.Entries, path, func(e Entry, p string) int { return cmp.Compare(e.Path, p) })
+	if !ok {
+		return nil, false
+	}
+	return &t.Entries[i], true
+}
+
+// Covers reports whether neither path nor a directory above it is listed in NotCovered.
+func (t *Tree) Covers(path string) bool {
+	for p := path; p != ""; p = parentOf(p) {
+		_, hit := slices.BinarySearchFunc(t.NotCovered, p, func(n NotCovered, p string) int { return cmp.Compare(n.Path, p) })
+		if hit {
+			return false
+		}
+	}
+	return true
+}
+
+// sort puts the lists of t into their order.
+func (t *Tree) sort() {
+	slices.SortFunc(t.Entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(t.NotCovered, func(a, b NotCovered) int { return cmp.Compare(a.Path, b.Path) })
+}
+
+// sameContent reports whether a and b are the same file but for permissions. Two secret files are the same when the
+// digests of their true bytes are.
+func sameContent(a, b *Entry) bool {
+	if a.Mode&TypeMask != b.Mode&TypeMask || a.Target != b.Target || a.Secret != b.Secret {
+		return false
+	}
+	return a.Secret != "" || a.Digest == b.Digest && a.Size == b.Size
+}

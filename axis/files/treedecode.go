@@ -1,0 +1,319 @@
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Bounds of the decoder: bytes of one value, and entries of one tree.
+const (
+	maxValueLen = 1 << 16
+	maxEntries  = 1 << 22
+)
+
+// ErrTree is wrapped by every refusal of a text that is no valid tree.json.
+var ErrTree = errors.New("not a valid tree")
+
+// DecodeTree reads a tree.json. It refuses, with an error that wraps ErrTree and names the entry: another version, keys
+// that it does not know, paths that are not clean and relative (also ErrPath), entries out of order, given twice, or
+// without their parent directory before them, and values over 64 KiB. Memory is bounded by the number of entries.
+func DecodeTree(r io.Reader) (*Tree, error) {
+	b := &budgetReader{r: r}
+	d := &treeDecoder{json: json.NewDecoder(b), budget: b, tree: &Tree{}}
+	d.json.DisallowUnknownFields()
+	if err := d.document(); err != nil {
+		var fault *readError
+		if errors.As(err, &fault) {
+			return nil, fault.err
+		}
+		return nil, fmt.Errorf("files: tree.json: %w: %w", ErrTree, err)
+	}
+	return d.tree, nil
+}
+
+type treeDecoder struct {
+	json   *json.Decoder
+	budget *budgetReader
+	tree   *Tree
+	dirs   []string // the directories that lead to the last entry
+}
+
+// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order.
+func (d *treeDecoder) document() error {
+	var raw map[string][]byte
+	steps := []func() error{
+		func() error { return d.delim('{') },
+		d.version,
+		func() error { return d.keyed("root", &d.tree.Root) },
+		func() error { return d.optional("raw", &raw, "entries") },
+		func() error { return d.list(d.entry) },
+		func() error { return d.key("not_covered") },
+		func() error { return d.list(d.notCovered) },
+		func() error { return d.delim('}') },
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	root, err := trueBytes(raw, "root", d.tree.Root)
+	if err != nil {
+		return err
+	}
+	d.tree.Root = root
+	return d.end()
+}
+
+// end refuses anything but white space behind the document.
+func (d *treeDecoder) end() error {
+	d.budget.left = maxValueLen
+	if _, err := d.json.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is more behind its end")
+	}
+	return nil
+}
+
+func (d *treeDecoder) version() error {
+	var v int
+	if err := d.keyed("version", &v); err != nil {
+		return err
+	}
+	if v != TreeVersion {
+		return fmt.Errorf("version %d, this reads version %d", v, TreeVersion)
+	}
+	return nil
+}
+
+func (d *treeDecoder) delim(want json.Delim) error {
+	d.budget.left = maxValueLen
+	tok, err := d.json.Token()
+	if err != nil {
+		return err
+	}
+	if tok != want {
+		return fmt.Errorf("wants %q at byte %d", want.String(), d.json.InputOffset())
+	}
+	return nil
+}
+
+func (d *treeDecoder) key(want string) error {
+	got, err := d.anyKey()
+	if err == nil && got != want {
+		err = fmt.Errorf("wants the key %q at byte %d", want, d.json.InputOffset())
+	}
+	return err
+}
+
+func (d *treeDecoder) anyKey() (string, error) {
+	d.budget.left = maxValueLen
+	tok, err := d.json.Token()
+	if err != nil {
+		return "", err
+	}
+	name, _ := tok.(string)
+	return name, nil
+}
+
+func (d *treeDecoder) keyed(key string, v any) error {
+	if err := d.key(key); err != nil {
+		return err
+	}
+	d.budget.left = maxValueLen
+	return d.json.Decode(v)
+}
+
+// optional reads the key name into v where it stands, then the key that must follow.
+func (d *treeDecoder) optional(name string, v any, next string) error {
+	got, err := d.anyKey()
+	if err != nil || got == next {
+		return err
+	}
+	if got != name {
+		return fmt.Errorf("wants the key %q at byte %d", next, d.json.InputOffset())
+	}
+	d.budget.left = maxValueLen
+	if err := d.json.Decode(v); err != nil {
+		return err
+	}
+	return d.key(next)
+}
+
+func (d *treeDecoder) list(item func() error) error {
+	if err := d.delim('['); err != nil {
+		return err
+	}
+	for n := 0; ; n++ {
+		d.budget.left = maxValueLen
+		if !d.json.More() {
+			break
+		}
+		if n == maxEntries {
+			return fmt.Errorf("more than %d entries", maxEntries)
+		}
+		if err := item(); err != nil {
+			return err
+		}
+	}
+	return d.delim(']')
+}
+
+func (d *treeDecoder) entry() error {
+	var l lineEntry
+	if err := d.json.Decode(&l); err != nil {
+		return err
+	}
+	e, err := l.entry()
+	if err != nil {
+		return fmt.Errorf("entry %.80q: %w", l.Path, err)
+	}
+	if err := d.inOrder(&e); err != nil {
+		return fmt.Errorf("entry %.80q: %w", l.Path, err)
+	}
+	d.tree.Entries = append(d.tree.Entries, e)
+	return nil
+}
+
+// inOrder checks that e stands behind the last entry and that its parent is a directory of the tree. Directories that
+// are not above e can be forgotten only once all of their entries are past: "a-b" stands between "a" and "a/b".
+func (d *treeDecoder) inOrder(e *Entry) error {
+	if n := len(d.tree.Entries); n > 0 && d.tree.Entries[n-1].Path >= e.Path {
+		return errors.New("out of order, or given twice")
+	}
+	parent := parentOf(e.Path)
+	for len(d.dirs) > 0 && !mayHold(d.dirs[len(d.dirs)-1], e.Path) {
+		d.dirs = d.dirs[:len(d.dirs)-1]
+	}
+	if parent != "" && !d.isDir(parent) {
+		return errors.New("its directory is not an entry before it")
+	}
+	if e.Mode.IsDir() {
+		d.dirs = append(d.dirs, e.Path)
+	}
+	return nil
+}
+
+// mayHold reports whether entries of dir may stand at or behind path in the order of the file.
+func mayHold(dir, path string) bool { return strings.HasPrefix(path, dir) && path < dir+"0" }
+
+func (d *treeDecoder) isDir(path string) bool {
+	for i := len(d.dirs) - 1; i >= 0; i-- {
+		if d.dirs[i] == path {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *treeDecoder) notCovered() error {
+	var l lineNotCovered
+	if err := d.json.Decode(&l); err != nil {
+		return err
+	}
+	p, err := trueBytes(l.Raw, "path", l.Path)
+	if err == nil {
+		err = checkPath(p)
+	}
+	if err == nil && !l.Reason.known() {
+		err = fmt.Errorf("reason %.20q", l.Reason)
+	}
+	if n := len(d.tree.NotCovered); err == nil && n > 0 && d.tree.NotCovered[n-1].Path >= p {
+		err = errors.New("out of order, or given twice")
+	}
+	if err != nil {
+		return fmt.Errorf("not covered %.80q: %w", l.Path, err)
+	}
+	d.tree.NotCovered = append(d.tree.NotCovered, NotCovered{Path: p, Reason: l.Reason})
+	return nil
+}
+
+func (r Reason) known() bool {
+	switch r {
+	case Ignored, TooLarge, Special, Unreadable, Excluded, SecretName:
+		return true
+	}
+	return false
+}
+
+// entry checks l and returns what it says.
+func (l *lineEntry) entry() (Entry, error) {
+	var e Entry
+	var err error
+	if e.Path, err = trueBytes(l.Raw, "path", l.Path); err != nil {
+		return e, err
+	}
+	if e.Target, err = trueBytes(l.Raw, "target", l.Target); err != nil {
+		return e, err
+	}
+	if err = checkPath(e.Path); err != nil {
+		return e, err
+	}
+	if e.Mode, err = ParseMode(l.Mode); err != nil {
+		return e, err
+	}
+	e.Secret = l.Secret
+	if l.Size != nil {
+		e.Size = *l.Size
+	}
+	if l.Blake3 != nil {
+		e.Digest = *l.Blake3
+	}
+	return e, l.check(&e)
+}
+
+// check refuses keys that do not belong to the type of e, and types without their keys.
+func (l *lineEntry) check(e *Entry) error {
+	file, link := e.Mode.IsRegular(), e.Mode.IsLink()
+	switch {
+	case file != (l.Blake3 != nil) || file != (l.Size != nil) || e.Size < 0:
+		return errors.New("size and blake3 belong to each regular file and to nothing else")
+	case link != (e.Target != "") || len(e.Target) > maxPathLen || strings.IndexByte(e.Target, 0) >= 0:
+		return errors.New("a target belongs to each link and to nothing else")
+	case e.Secret != "" && !file:
+		return errors.New("only a regular file can be secret")
+	case file && e.Digest == cas.Digest{}:
+		return errors.New("blake3 is zero")
+	}
+	return nil
+}
+
+// trueBytes returns raw[key] where it stands, else s. The two must agree but for what is not UTF-8.
+func trueBytes(raw map[string][]byte, key, s string) (string, error) {
+	b, ok := raw[key]
+	if !ok {
+		return s, nil
+	}
+	if shown, truly := tape.SafeString(string(b)); truly == nil || shown != s {
+		return "", fmt.Errorf("raw %s does not agree with %s", key, key)
+	}
+	return string(b), nil
+}
+
+// A budgetReader fails once it has given left bytes; its user sets left before each value, so that a hostile value
+// cannot make the JSON decoder hold more.
+type budgetReader struct {
+	r    io.Reader
+	left int
+}
+
+// A readError marks a failure of the source, which is no fault of the text.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+
+func (b *budgetReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("a value of more than %d bytes", maxValueLen)
+	}
+	n, err := b.r.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	if err != nil && err != io.EOF {
+		err = &readError{err: err}
+	}
+	return n, err
+}

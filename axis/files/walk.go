@@ -1,0 +1,164 @@
+package files
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// A found is one path that a walk met and that a snapshot will hold.
+type found struct {
+	path string
+	info fs.FileInfo
+}
+
+// A walker lists what a snapshot of root holds, and what it does not. It runs in one goroutine.
+type walker struct {
+	root       *os.Root
+	exclude    map[string]bool // paths relative to the root
+	found      []found
+	notCovered []NotCovered
+}
+
+// recordingsDir is the directory of a work tree in which its recordings lie.
+const recordingsDir = ".tapedeck"
+
+// newWalker opens a walk of root. exclude holds absolute paths; rootName is the name by which they know the root.
+func newWalker(root *os.Root, rootName string, exclude []string) *walker {
+	w := &walker{root: root, exclude: map[string]bool{recordingsDir: true}}
+	for _, e := range exclude {
+		if rel, ok := relativeTo(rootName, e); ok {
+			w.exclude[rel] = true
+		}
+	}
+	return w
+}
+
+// relativeTo returns the slash path of target below root, also where one of them goes through a symbolic link.
+func relativeTo(root, target string) (string, bool) {
+	for _, name := range []string{target, resolved(target)} {
+		for _, top := range []string{root, resolved(root)} {
+			rel, err := filepath.Rel(top, name)
+			if err == nil && rel != "." && filepath.IsLocal(rel) {
+				return filepath.ToSlash(rel), true
+			}
+		}
+	}
+	return "", false
+}
+
+// resolved returns p without symbolic links; what does not exist yet is resolved as far as it does.
+func resolved(p string) string {
+	if real, err := filepath.EvalSymlinks(p); err == nil {
+		return real
+	}
+	up := filepath.Dir(p)
+	if up == p {
+		return p
+	}
+	return filepath.Join(resolved(up), filepath.Base(p))
+}
+
+// walk lists everything below the root. The error is that of the root itself; what cannot be read further down is noted.
+func (w *walker) walk() error {
+	names, err := w.list("")
+	if err != nil {
+		return err
+	}
+	var sets []*ruleSet
+	if b, ok := w.rulesFile(".git/info/exclude"); ok {
+		sets = append(sets, parseRules("", b))
+	}
+	w.dir("", names, sets)
+	return nil
+}
+
+// dir visits the entries of one directory. sets are the rules from above.
+func (w *walker) dir(dir string, entries []fs.DirEntry, sets []*ruleSet) {
+	if !inGit(dir) {
+		if b, ok := w.rulesFile(join(dir, ".gitignore")); ok {
+			sets = append(sets[:len(sets):len(sets)], parseRules(dir, b))
+		}
+	}
+	for _, e := range entries {
+		w.visit(join(dir, e.Name()), e, sets)
+	}
+}
+
+// visit notes one directory entry, and what lies below it.
+func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
+	switch {
+	case w.exclude[path]:
+		w.skip(path, Excluded)
+		return
+	case !inGit(path) && ignores(sets, path, e.IsDir()):
+		w.skip(path, Ignored)
+		return
+	}
+	info, err := e.Info()
+	if err != nil {
+		w.fail(path, err)
+		return
+	}
+	mode, ok := ModeOf(info.Mode())
+	if !ok || checkPath(path) != nil {
+		w.skip(path, Special)
+		return
+	}
+	if !mode.IsDir() {
+		w.found = append(w.found, found{path, info})
+		return
+	}
+	names, err := w.list(path)
+	if err != nil {
+		w.fail(path, err)
+		return
+	}
+	w.found = append(w.found, found{path, info})
+	w.dir(path, names, sets)
+}
+
+// fail notes a path that could not be read; one that is gone by now was never there.
+func (w *walker) fail(path string, err error) {
+	if !isGone(err) {
+		w.skip(path, Unreadable)
+	}
+}
+
+func (w *walker) skip(path string, why Reason) {
+	w.notCovered = append(w.notCovered, NotCovered{Path: path, Reason: why})
+}
+
+// list returns the entries of a directory, in no order.
+func (w *walker) list(dir string) ([]fs.DirEntry, error) {
+	f, err := w.root.OpenFile(localName(dir), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// rulesFile returns the content of a file of ignore rules. Like Git it reads no rules through a symbolic link.
+func (w *walker) rulesFile(path string) ([]byte, bool) {
+	f, _, err := openRegular(w.root, path)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRulesLen))
+	return b, err == nil
+}
+
+// localName returns the name by which an os.Root knows path.
+func localName(path string) string {
+	if path == "" {
+		return "."
+	}
+	if runtime.GOOS == "windows" {
+		return filepath.FromSlash(path)
+	}
+	return path
+}
