@@ -1,0 +1,133 @@
+package network
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/net/ipv4"
+)
+
+const (
+	maxDNSMessage  = 1 << 16          // bytes: what the length before a message over TCP can say
+	dnsIdleTimeout = 30 * time.Second // of a TCP connection between two queries
+	maxUDPErrors   = 64               // in a row, after which a UDP socket counts as broken
+)
+
+// A DNS answers the DNS queries of a program from Names. It resolves nothing: no query ever leaves.
+type DNS struct {
+	names *Names
+	life  lifetime // of the Serve calls and the connections
+}
+
+// NewDNS returns an answerer that gives out the addresses of names.
+func NewDNS(names *Names) *DNS {
+	return &DNS{names: names}
+}
+
+// ServeUDP answers queries on pc until Close, and returns nil then. Where the socket can tell which address a query was
+// sent to, the reply leaves from that address: clients drop replies from any other.
+func (d *DNS) ServeUDP(pc net.PacketConn) error {
+	if !d.life.enter(pc) {
+		return pc.Close()
+	}
+	defer d.life.leave(pc)
+	p := ipv4.NewPacketConn(pc)
+	_, isUDP := pc.(*net.UDPConn)
+	withDst := isUDP && p.SetControlMessage(ipv4.FlagDst, true) == nil
+	buf := make([]byte, maxDNSMessage)
+	for failed := 0; ; {
+		err := d.answerPacket(pc, p, withDst, buf)
+		switch {
+		case d.life.over():
+			return nil
+		case err == nil:
+			failed = 0
+		case errors.Is(err, net.ErrClosed) || failed == maxUDPErrors:
+			return err
+		default:
+			failed++
+		}
+	}
+}
+
+// answerPacket answers one datagram. Errors of single datagrams (an unreachable sender) end nothing.
+func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, buf []byte) error {
+	if !withDst {
+		n, from, err := pc.ReadFrom(buf)
+		if err != nil {
+			return err
+		}
+		if reply := answerDNS(d.names, buf[:n]); reply != nil {
+			_, err = pc.WriteTo(reply, from)
+		}
+		return err
+	}
+	n, cm, from, err := p.ReadFrom(buf)
+	if err != nil {
+		return err
+	}
+	reply := answerDNS(d.names, buf[:n])
+	if reply == nil {
+		return nil
+	}
+	var source *ipv4.ControlMessage
+	if cm != nil && cm.Dst != nil {
+		source = &ipv4.ControlMessage{Src: cm.Dst}
+	}
+	_, err = p.WriteTo(reply, source, from)
+	return err
+}
+
+// ServeTCP answers queries on the connections of l until Close, and returns nil then.
+func (d *DNS) ServeTCP(l net.Listener) error {
+	if !d.life.enter(l) {
+		return l.Close()
+	}
+	defer d.life.leave(l)
+	for {
+		c, err := l.Accept()
+		switch {
+		case err == nil && d.life.enter(c):
+			go d.serveConn(c)
+		case err == nil:
+			c.Close()
+		case d.life.over():
+			return nil
+		case !isTemporary(err):
+			return err
+		}
+	}
+}
+
+// serveConn answers the queries of one connection, each with its length in two bytes before it (RFC 1035, 4.2.2).
+func (d *DNS) serveConn(c net.Conn) {
+	defer d.life.leave(c)
+	defer c.Close()
+	var size [2]byte
+	for {
+		c.SetDeadline(time.Now().Add(dnsIdleTimeout))
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return
+		}
+		query := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(c, query); err != nil {
+			return
+		}
+		reply := answerDNS(d.names, query)
+		if reply == nil {
+			return
+		}
+		if _, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...)); err != nil {
+			return
+		}
+	}
+}
+
+// Close closes the sockets that are served and waits until no query is being answered.
+func (d *DNS) Close() error {
+	d.life.end()
+	return nil
+}

@@ -1,0 +1,34 @@
+// Package network is the network boundary of a run, both halves: it records what a program asks of the network, and it
+// answers the program from a tape.
+//
+// The program's connections arrive as accepted sockets of net.Listeners whose connections have the address that the
+// program dialled as their LocalAddr: a literal address, or a synthetic one that Names gave out for a name. Package
+// network needs no jail for that: any net.Listener whose connections say so will do.
+//
+//	program ──DNS──> DNS ── Names: a stable synthetic address for each name
+//	program ──TCP──> Server ─┬─ TLS ──> CA, HTTP/1.1 or HTTP/2 ─┐
+//	                         ├─ HTTP/1.1, or HTTP/2 in clear ───┴─> Tap ─┬─> the upstream   (recording)
+//	                         └─ else: refused, on the tape               └─> the Book       (answering)
+//
+// Recording. Each request is read whole, begun on the Tap, and sent to its real host (or to the URL that an Upstreams
+// entry gives) with no redirect followed and nothing decompressed. One read of the upstream's body is one chunk: it is
+// recorded, then written and flushed to the program. The end of an answer reaches the program only after Exchange.End
+// has returned; where the length is known, the last bytes wait for it. A failed, cut or reset upstream is recorded as
+// what the program saw.
+//
+// Answering. A Server with a Book never resolves and never dials. A request whose key is on the tape gets the recorded
+// status, headers and chunks, and is cut where the recorded answer was cut. Any other gets status 400 at once, with
+// "x-should-retry: false", the nearest recorded request and the fields that differ, in the provider's own error shape.
+//
+// What a program does not see: trailers, informational answers other than 100, Alt-Svc (there is no HTTP/3), the order
+// and letter case of headers. Request bodies are read whole before the upstream is asked, so a call that wants an answer
+// while it still sends (a bidirectional stream) does not work. WebSocket upgrades are answered 426.
+//
+// Closed towards the inside of the host: no dial reaches a loopback, link-local, multicast or unspecified address, which
+// is checked after resolution on the address that is really dialled, unless an Upstreams entry names it.
+//
+// Concurrency: all methods may be called by several goroutines at once. A Server owns its connections and handlers;
+// Close ends them and waits for them.
+//
+// Not goals: HTTP/3, WebSocket conversations, protocols other than HTTP and TLS (each is refused and recorded).
+package network

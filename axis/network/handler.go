@@ -1,0 +1,126 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+)
+
+// A denial is what a Server answers by itself while recording, before any upstream is asked.
+type denial struct {
+	status  int
+	kind    string // type of the error object
+	message string
+}
+
+// handle answers one request of the program, from begin to end.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	if !s.life.enter(nil) {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.life.leave(nil)
+	to := requestURL(r)
+	body, denied, err := s.readBody(w, r)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the program never finished asking
+	}
+	if denied == nil {
+		denied = deny(r, to)
+	}
+	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Body: body}
+	if err := s.exchange(w, r, req, to, denied); err != nil {
+		// net/http's way to cut the connection (HTTP/1.1) or reset the stream (HTTP/2): the program must not take what it
+		// got for the whole.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// exchange records the request and its answer, and passes the answer on. An error means that the program's connection
+// must be cut.
+func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
+	o, err := s.cfg.Tap.Begin(req)
+	if err != nil {
+		s.log.Error("request cannot be recorded", "url", req.URL, "error", err)
+		a := localAnswer(nil, http.StatusBadRequest, "not_recordable", "tapedeck: the request cannot be recorded: "+err.Error())
+		return writeWhole(w, a)
+	}
+	var a *answer
+	switch {
+	case s.cfg.Book != nil:
+		a = s.replayed(r.Context(), req, to.Host, o)
+	case denied != nil:
+		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
+	default:
+		a = s.up.fetch(r.Context(), req, to)
+	}
+	if a.body != nil {
+		defer a.body.close()
+	}
+	err = relayAnswer(w, r, o, a)
+	if err != nil {
+		s.log.Debug("exchange was cut", "url", req.URL, "error", err)
+	}
+	return err
+}
+
+// readBody reads the whole request body. One beyond the limit is denied and counts as empty.
+func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *denial, error) {
+	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.MaxBody))
+	var tooLong *http.MaxBytesError
+	if errors.As(err, &tooLong) {
+		return nil, &denial{
+			http.StatusRequestEntityTooLarge, "request_too_large",
+			fmt.Sprintf("tapedeck: the request's body is longer than %d bytes, which is the most that is recorded", tooLong.Limit),
+		}, nil
+	}
+	return b, nil, err
+}
+
+// deny finds the requests that no upstream is asked for.
+func deny(r *http.Request, to *url.URL) *denial {
+	switch {
+	case r.TLS != nil && r.TLS.ServerName != "" && cleanName(r.TLS.ServerName) != to.Hostname():
+		return &denial{
+			http.StatusMisdirectedRequest, "misdirected",
+			fmt.Sprintf("tapedeck: the connection was opened for %s, the request is for %s", r.TLS.ServerName, to.Hostname()),
+		}
+	case r.Method == http.MethodConnect:
+		return &denial{http.StatusMethodNotAllowed, "method_not_allowed", "tapedeck: the recorder is no proxy"}
+	case hasToken(r.Header, "Upgrade", "websocket"):
+		return &denial{http.StatusUpgradeRequired, "upgrade_required", "tapedeck: WebSockets are not recorded; use HTTP"}
+	}
+	return nil
+}
+
+// requestURL is the absolute URL that a request is for: the host is the one that the request names, the port the one
+// that the program dialled.
+func requestURL(r *http.Request) *url.URL {
+	u := *r.URL
+	u.Scheme, u.User, u.Fragment = "http", nil, ""
+	if r.TLS != nil {
+		u.Scheme = "https"
+	}
+	host, port := hostOnly(r.Host), portOf(&url.URL{Scheme: u.Scheme})
+	if c := connOf(r.Context()); c != nil {
+		port = c.target.addr.Port()
+		if host == "" {
+			host = c.target.host()
+		}
+	}
+	u.Host = hostPort(u.Scheme, host, port)
+	return &u
+}
+
+// hostOnly is a Host header without its port, brackets and final dot, in lower case.
+func hostOnly(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return cleanName(strings.Trim(host, "[]"))
+}

@@ -1,0 +1,103 @@
+package network
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+)
+
+// A relay passes one answer on to the program and records it on the way: what the program got is what the tape holds.
+type relay struct {
+	w    http.ResponseWriter
+	rc   *http.ResponseController
+	r    *http.Request
+	o    *exchange.Open
+	a    *answer
+	sent int64
+}
+
+// relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the
+// program after it has been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
+func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
+	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a}
+	if a.status == 0 {
+		return x.cut(a.err)
+	}
+	o.Response(a.status, a.header)
+	setHeader(w.Header(), a.header)
+	if a.length == 0 || a.body == nil || !hasBody(r.Method, a.status) {
+		if err := o.End(""); err != nil {
+			return err
+		}
+		w.WriteHeader(a.status)
+		return nil
+	}
+	w.WriteHeader(a.status)
+	if err := x.rc.Flush(); err != nil {
+		return x.cut(errCancelled)
+	}
+	return x.chunks()
+}
+
+// chunks passes the body on.
+func (x *relay) chunks() error {
+	for {
+		chunk, err := x.a.body.next(x.r.Context())
+		done, werr := x.chunk(chunk)
+		switch {
+		case done || werr != nil:
+			return werr
+		case err == nil:
+		case errors.Is(err, io.EOF) && x.a.length > x.sent:
+			return x.cut(io.ErrUnexpectedEOF)
+		case errors.Is(err, io.EOF):
+			return x.o.End("")
+		default:
+			return x.cut(err)
+		}
+	}
+}
+
+// chunk passes one chunk on. done says that it was the last one, which was held until the exchange had been recorded.
+func (x *relay) chunk(b []byte) (done bool, err error) {
+	if len(b) == 0 {
+		return false, nil
+	}
+	if err := x.o.Chunk(b); err != nil {
+		return false, errors.Join(err, x.o.End("recording failed: "+err.Error()))
+	}
+	x.sent += int64(len(b))
+	if x.a.length >= 0 && x.sent >= x.a.length {
+		if err := x.o.End(""); err != nil {
+			return true, err
+		}
+		_, err := x.w.Write(b)
+		return true, err
+	}
+	if _, err := x.w.Write(b); err != nil {
+		return false, x.cut(errCancelled)
+	}
+	if err := x.rc.Flush(); err != nil {
+		return false, x.cut(errCancelled)
+	}
+	return false, nil
+}
+
+// cut records why the answer ended early. Whatever the program itself has ended is its doing.
+func (x *relay) cut(err error) error {
+	if x.r.Context().Err() != nil {
+		err = errCancelled
+	}
+	return errors.Join(err, x.o.End(errorText(err)))
+}
+
+// writeWhole writes an answer of our own that cannot be recorded.
+func writeWhole(w http.ResponseWriter, a *answer) error {
+	setHeader(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	b, _ := a.body.next(nil)
+	_, err := w.Write(b)
+	return err
+}

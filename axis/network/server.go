@@ -1,0 +1,190 @@
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// The limits of a connection. None cuts an answer, however long it streams.
+const (
+	headerTimeout    = time.Minute     // for the whole header of a request
+	handshakeTimeout = time.Minute     // for a TLS handshake
+	idleTimeout      = 5 * time.Minute // between two requests of one connection
+	maxHeader        = 1 << 20         // bytes of a request's header
+	maxStreams       = 1000            // concurrent requests of one HTTP/2 connection
+)
+
+// DefaultMaxBody is the longest request body that a Server takes, in bytes, unless Config.MaxBody says otherwise.
+const DefaultMaxBody = 64 << 20
+
+// A Config says what a Server does. CA, Names and Tap are required.
+type Config struct {
+	CA    *CA
+	Names *Names        // the same that a DNS answers from
+	Tap   *exchange.Tap // every exchange goes through it, recording and answering
+
+	// Book and Blobs make the Server answer from a tape: nothing is resolved or dialled. Without a Book it records.
+	Book  *exchange.Book
+	Blobs cas.Store
+	// Speed is how fast recorded answers come: 0 at once, 1 as recorded, N that many times as fast.
+	Speed float64
+
+	// Upstreams sends requests elsewhere while recording: "NAME" (ports 80 and 443) or "NAME:PORT" to the base URL, http
+	// or https, that their path is put under. The upstream gets its own host in the Host header.
+	Upstreams map[string]string
+	// Passthrough are the hosts whose TLS connections are passed through unread while recording, by their SNI. Passed is
+	// told the host of each such connection.
+	Passthrough []string
+	Passed      func(host string)
+	// ProxyEnv is the environment ("NAME=value") whose HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in either case, hold for
+	// dialling upstreams; not for Upstreams entries and Passthrough.
+	ProxyEnv []string
+	Resolver *net.Resolver  // of upstreams' names; nil for the system's
+	RootCAs  *x509.CertPool // that upstreams are checked with; nil for the system's
+
+	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
+	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody
+	Log     *slog.Logger         // nil is silent
+}
+
+// A Server answers the connections of a program. It must be closed.
+type Server struct {
+	cfg    Config
+	log    *slog.Logger
+	ctx    context.Context // of every request; done once Close begins
+	cancel context.CancelFunc
+	up     *upstream // nil when answering
+	pass   map[string]bool
+	tls    *tls.Config
+	http   *http.Server
+	ready  *handoff      // to http
+	served chan struct{} // closed when http accepts no more
+	life   lifetime      // of accept loops, connections before they are handed over, and handlers
+}
+
+// New makes a Server. The error is that of an Upstreams entry that is none.
+func New(cfg *Config) (*Server, error) {
+	s := &Server{cfg: *cfg, log: cfg.Log, ready: newHandoff(), served: make(chan struct{}), pass: make(map[string]bool)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.cfg.MaxBody == 0 {
+		s.cfg.MaxBody = DefaultMaxBody
+	}
+	for _, host := range cfg.Passthrough {
+		s.pass[cleanName(host)] = true
+	}
+	if cfg.Book == nil {
+		up, err := newUpstream(cfg)
+		if err != nil {
+			return nil, err
+		}
+		s.up = up
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: s.certificate}
+	s.http = s.newHTTPServer()
+	go func() { // stopped by Close, which waits for served
+		defer close(s.served)
+		_ = s.http.Serve(s.ready)
+	}()
+	return s, nil
+}
+
+func (s *Server) newHTTPServer() *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:                      http.HandlerFunc(s.handle),
+		Protocols:                    protocols,
+		HTTP2:                        &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+		ReadHeaderTimeout:            headerTimeout,
+		IdleTimeout:                  idleTimeout,
+		MaxHeaderBytes:               maxHeader,
+		DisableGeneralOptionsHandler: true, // "OPTIONS *" is the upstream's to answer
+		BaseContext:                  func(net.Listener) context.Context { return s.ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, unwrap(c))
+		},
+		ConnState: s.connState,
+		ErrorLog:  slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// Serve takes the connections of l until Close, and returns nil then. Several listeners may be served at once.
+func (s *Server) Serve(l net.Listener) error {
+	if !s.life.enter(l) {
+		return l.Close()
+	}
+	defer s.life.leave(l)
+	for {
+		c, err := l.Accept()
+		switch {
+		case err == nil && s.life.enter(c):
+			go s.accepted(c)
+		case err == nil:
+			c.Close()
+		case s.life.over():
+			return nil
+		case !isTemporary(err):
+			return fmt.Errorf("accept on %s: %w", l.Addr(), err)
+		}
+	}
+}
+
+// accepted finds out what a connection speaks. The goroutine ends by itself within the timeouts, or with Close.
+func (s *Server) accepted(raw net.Conn) {
+	defer s.life.leave(raw)
+	c := newConn(raw, s.cfg.Names)
+	switch sniff(c) {
+	case protoTLS:
+		s.serveTLS(c)
+	case protoHTTP:
+		s.ready.put(c)
+	case protoOther:
+		s.refuse(c, "not HTTP or TLS")
+	default:
+		c.Close()
+	}
+}
+
+// refuse closes a connection that cannot be recorded, and says so on the tape.
+func (s *Server) refuse(c *conn, reason string) {
+	s.log.Info("connection refused", "host", c.target.host(), "port", c.target.port(), "reason", reason)
+	s.refused(&tape.NetRefused{Addr: c.target.host(), Port: c.target.port(), Reason: reason})
+	c.Close()
+}
+
+func (s *Server) refused(kind tape.Kind) {
+	if s.cfg.Refused != nil {
+		s.cfg.Refused(kind)
+	}
+}
+
+// Close ends every connection, and returns when every exchange that was under way has been recorded as ended.
+func (s *Server) Close() error {
+	if s.life.over() {
+		return nil
+	}
+	s.cancel()
+	s.ready.end()
+	<-s.served
+	err := s.http.Close()
+	s.life.end()
+	if s.up != nil {
+		s.up.close()
+	}
+	return err
+}

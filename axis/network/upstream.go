@@ -1,0 +1,139 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpproxy"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+)
+
+// readSize bounds one read of an upstream's body, and with it a chunk, in bytes.
+const readSize = 32 << 10
+
+// An upstream sends requests to their real hosts. It owns its idle connections.
+type upstream struct {
+	named    upstreams
+	guard    *guard
+	resolver *net.Resolver
+	real     *http.Transport // guarded, through the proxies of the environment
+	given    *http.Transport // to the URLs of Upstreams entries, which their user answers for
+}
+
+func newUpstream(cfg *Config) (*upstream, error) {
+	named, err := parseUpstreams(cfg.Upstreams)
+	if err != nil {
+		return nil, err
+	}
+	u := &upstream{named: named, guard: &guard{allowed: named.addrs()}, resolver: cfg.Resolver}
+	u.real = newTransport(cfg, u.guard.dialer(cfg.Resolver))
+	u.real.Proxy = proxyFunc(cfg.ProxyEnv)
+	u.given = newTransport(cfg, &net.Dialer{Timeout: dialTimeout, Resolver: cfg.Resolver})
+	return u, nil
+}
+
+// newTransport makes a transport that leaves bodies as they come. It has no timeout for an answer: a model thinks for
+// minutes, and the program has its own.
+func newTransport(cfg *Config, dialer *net.Dialer) *http.Transport {
+	return &http.Transport{
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: cfg.RootCAs},
+		TLSHandshakeTimeout:   dialTimeout,
+		DisableCompression:    true,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   64,
+		IdleConnTimeout:       90 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ReadBufferSize:        readSize,
+	}
+}
+
+// proxyFunc returns the proxy of each request as the environment env asks for it.
+func proxyFunc(env []string) func(*http.Request) (*url.URL, error) {
+	vars := make(map[string]string)
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		vars[name] = value
+	}
+	either := func(name string) string {
+		if v := vars[name]; v != "" {
+			return v
+		}
+		return vars[strings.ToLower(name)]
+	}
+	proxy := (&httpproxy.Config{
+		HTTPProxy:  either("HTTP_PROXY"),
+		HTTPSProxy: either("HTTPS_PROXY"),
+		NoProxy:    either("NO_PROXY"),
+	}).ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+}
+
+// fetch sends a request on and returns what came. It follows no redirect. Where no answer came, status is 0.
+func (u *upstream) fetch(ctx context.Context, req *exchange.Request, to *url.URL) *answer {
+	transport, dest := u.real, to
+	if base := u.named.find(to.Hostname(), portOf(to)); base != nil {
+		transport, dest = u.given, under(base, to)
+	} else if err := u.guard.checkHost(to.Hostname(), portOf(to)); err != nil {
+		return dead(err)
+	}
+	out, err := outgoing(ctx, req, dest)
+	if err != nil {
+		return dead(err)
+	}
+	res, err := transport.RoundTrip(out)
+	if err != nil {
+		return dead(err)
+	}
+	if res.StatusCode < 200 {
+		res.Body.Close()
+		return dead(&unexpectedStatus{code: res.StatusCode})
+	}
+	return &answer{status: res.StatusCode, header: endToEnd(res.Header), length: res.ContentLength, body: &upstreamBody{r: res.Body}}
+}
+
+// outgoing makes the request that leaves, from the one that the program sent.
+func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL) (*http.Request, error) {
+	out, err := http.NewRequestWithContext(ctx, req.Method, "", bytes.NewReader(req.Body))
+	if err != nil {
+		return nil, err
+	}
+	out.URL, out.Host = dest, dest.Host
+	out.Header = endToEnd(req.Header)
+	out.Header.Del("Expect")         // the whole body is here
+	out.Header.Del("Content-Length") // net/http writes it from the body
+	reduceEncodings(out.Header)
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header["User-Agent"] = []string{""} // else net/http sends its own
+	}
+	return out, nil
+}
+
+func (u *upstream) close() {
+	u.real.CloseIdleConnections()
+	u.given.CloseIdleConnections()
+}
+
+// upstreamBody makes one chunk of each read.
+type upstreamBody struct {
+	r   io.ReadCloser
+	buf []byte
+}
+
+func (b *upstreamBody) next(context.Context) ([]byte, error) {
+	if b.buf == nil {
+		b.buf = make([]byte, readSize)
+	}
+	n, err := b.r.Read(b.buf)
+	return b.buf[:n], err
+}
+
+func (b *upstreamBody) close() { b.r.Close() }
