@@ -1,0 +1,126 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+const (
+	// spoolLimit is how much of a stream is held in memory, in bytes, before the rest goes to a blob as it comes.
+	spoolLimit = 1 << 20
+	// MaskLimit is the longest stream, in bytes, whose digest is taken after masking. The digest of a longer one is that
+	// of its scrubbed bytes: exact, but not blind to volatile facts.
+	MaskLimit = 64 << 20
+)
+
+// A Stream keeps, scrubbed, what one standard stream carried. Write what passes, then Finish. It is safe for one writer
+// and one finisher at once, for a stream that never ends is finished while its relay still waits for the next byte.
+type Stream struct {
+	store cas.Store
+	mask  *scrub.Masker
+
+	mu    sync.Mutex
+	clean *scrub.Writer // scrubs into spool
+	spool *spool
+	done  bool
+}
+
+// NewStream returns a stream that keeps its bytes in store.
+func NewStream(store cas.Store, s *scrub.Scrubber, m *scrub.Masker) *Stream {
+	sp := &spool{store: store}
+	return &Stream{store: store, mask: m, clean: s.Writer(sp), spool: sp}
+}
+
+// Write keeps p. After Finish it drops p.
+func (s *Stream) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.done {
+		return len(p), nil
+	}
+	return s.clean.Write(p)
+}
+
+// Finish ends the stream and returns its payload and the digest by which two runs compare.
+func (s *Stream) Finish() (*tape.Payload, cas.Digest, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = true
+	err := s.clean.Close()
+	p, errPut := s.spool.finish()
+	if err := errors.Join(err, errPut); err != nil {
+		return nil, cas.Digest{}, err
+	}
+	d, err := StreamDigest(p, s.store, s.mask)
+	return p, d, err
+}
+
+// StreamDigest returns the digest by which the streams of two runs compare.
+func StreamDigest(p *tape.Payload, store cas.Store, m *scrub.Masker) (cas.Digest, error) {
+	if p.Len > MaskLimit {
+		return p.Hash, nil
+	}
+	b, err := p.Bytes(store)
+	if err != nil {
+		return cas.Digest{}, err
+	}
+	return m.Digest(b), nil
+}
+
+// A spool holds the beginning of a stream in memory and streams the whole into a blob once it is too long for that.
+type spool struct {
+	store cas.Store
+	buf   bytes.Buffer
+	pipe  *io.PipeWriter // nil while everything is in buf
+	put   chan putResult // the one goroutine that reads pipe; finish waits for it
+}
+
+type putResult struct {
+	digest cas.Digest
+	n      int64
+	err    error
+}
+
+func (s *spool) Write(p []byte) (int, error) {
+	if s.pipe != nil {
+		return s.pipe.Write(p)
+	}
+	s.buf.Write(p)
+	if s.buf.Len() <= spoolLimit {
+		return len(p), nil
+	}
+	s.startPut()
+	if _, err := s.pipe.Write(s.buf.Bytes()); err != nil {
+		return 0, err
+	}
+	s.buf = bytes.Buffer{}
+	return len(p), nil
+}
+
+func (s *spool) startPut() {
+	r, w := io.Pipe()
+	s.pipe, s.put = w, make(chan putResult, 1)
+	go func() {
+		d, n, err := s.store.PutReader(r)
+		r.CloseWithError(err) // a store that gave up must not leave the writer waiting
+		s.put <- putResult{d, n, err}
+	}()
+}
+
+func (s *spool) finish() (*tape.Payload, error) {
+	if s.pipe == nil {
+		return tape.MakePayload(s.store, s.buf.Bytes())
+	}
+	s.pipe.Close()
+	res := <-s.put
+	if res.err != nil {
+		return nil, res.err
+	}
+	return tape.PayloadOf(res.digest, res.n), nil
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+type applyOptions struct {
+	reverse bool
+	json    bool
+}
+
+func newApplyCommand(std streams) *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply REC",
+		Short: "Do to the work tree what the run did to it, or undo it",
+		Long: `Writes and deletes in the work tree what the recorded run wrote and deleted there; --reverse takes it back.
+Where a file does not stand as the run found it (reversed: left it), nothing is changed and every such path is listed.
+
+Exit status: 0 done, 1 refused or failed.`,
+		Example: `  tapedeck apply last --reverse
+  tapedeck apply last`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runApply(&o, args[0], std) },
+	}
+	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "undo what the run did")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the changed paths as JSON")
+	return cmd
+}
+
+func runApply(o *applyOptions, name string, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	changed, err := rec.Apply(o.reverse)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"changed": nonNil(changed), "reverse": o.reverse})
+	}
+	for _, path := range changed {
+		fmt.Fprintln(std.out, path)
+	}
+	_, err = fmt.Fprintf(std.err, "tapedeck: %s changed in %s\n", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
+	return err
+}
+
+// nonNil makes an absent list an empty one in JSON.
+func nonNil(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func newDoctorCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Try every part of the jail for real and say what works",
+		Long: `Makes namespaces, mounts an overlay, installs a seccomp filter and opens a terminal, each for real, and says
+what works here, what does not, why, and what that costs.
+
+Exit status: 0 record and replay work, 2 something they need does not, 1 it could not be tried.`,
+		Example: `  tapedeck doctor
+  tapedeck doctor --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runDoctor(json, std) },
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "the findings as JSON")
+	return cmd
+}
+
+func runDoctor(json bool, std streams) error {
+	d := deck.Diagnose()
+	if json {
+		if err := printJSON(std.out, d); err != nil {
+			return err
+		}
+	} else if err := printDiagnosis(d, std); err != nil {
+		return err
+	}
+	if !d.Works {
+		return &statusError{status: statusDiverged}
+	}
+	return nil
+}
+
+func printDiagnosis(d *deck.Diagnosis, std streams) error {
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	for _, c := range d.Checks {
+		state := "ok"
+		if !c.OK {
+			state = "MISSING"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", state, c.Name, c.Detail)
+		if !c.OK && c.Cost != "" {
+			fmt.Fprintf(w, "\t\t%s\n", c.Cost)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, n := range d.Notes {
+		fmt.Fprintf(std.out, "note: %s\n", n)
+	}
+	verdict := "record and replay work here"
+	if !d.Works {
+		verdict = "record and replay do not work here: see what is MISSING above"
+	}
+	_, err := fmt.Fprintln(std.out, verdict)
+	return err
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func newListCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the recordings of this work tree",
+		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first.
+
+Exit status: 0 done, 1 failed.`,
+		Example: `  tapedeck list
+  tapedeck list --json`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return runList(json, std) },
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "the list as JSON")
+	return cmd
+}
+
+// listedRecording is one entry of list --json.
+type listedRecording struct {
+	ID        string     `json:"id"`
+	Path      string     `json:"path"`
+	State     string     `json:"state,omitempty"`
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	Argv      []string   `json:"argv,omitempty"`
+	Exit      *deck.Exit `json:"exit,omitempty"`
+	Error     string     `json:"error,omitempty"`
+}
+
+func runList(json bool, std streams) error {
+	lib, err := library()
+	if err != nil {
+		return err
+	}
+	entries, err := lib.List()
+	if err != nil {
+		return err
+	}
+	if json {
+		out := make([]listedRecording, len(entries))
+		for i := range entries {
+			out[i] = listed(&entries[i])
+		}
+		return printJSON(std.out, map[string]any{"library": lib.Dir, "recordings": out})
+	}
+	if len(entries) == 0 {
+		_, err := fmt.Fprintf(std.err, "tapedeck: no recordings in %s; make one with: tapedeck record -- CMD\n", lib.Dir)
+		return err
+	}
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	for i := range entries {
+		fmt.Fprintln(w, listRow(&entries[i]))
+	}
+	return w.Flush()
+}
+
+func listed(e *deck.Entry) listedRecording {
+	l := listedRecording{ID: e.Name, Path: e.Path}
+	if e.Err != nil {
+		l.Error = e.Err.Error()
+		return l
+	}
+	m := e.Recording.Manifest
+	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
+	return l
+}
+
+func listRow(e *deck.Entry) string {
+	if e.Err != nil {
+		return fmt.Sprintf("%s\t\t\t%v", e.Name, e.Err)
+	}
+	m := e.Recording.Manifest
+	end := "unfinished"
+	if m.Exit != nil {
+		end = fmt.Sprintf("exit %d", m.Exit.Code)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s", m.ID, m.StartedAt.Local().Format("2006-01-02 15:04:05"), end, strings.Join(m.Argv, " "))
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"os"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func TestMain(m *testing.M) {
+	deck.Enter()
+	testscript.Main(m, map[string]func(){
+		"tapedeck": func() { os.Exit(run(context.Background(), os.Args[1:], stdStreams())) },
+	})
+}
+
+// TestScripts runs testdata/*.txtar; -update rewrites what they expect.
+func TestScripts(t *testing.T) {
+	diagnosis := deck.Diagnose()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("UPDATE") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir+"/home")
+			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
+			e.Setenv("NO_COLOR", "1")
+			return os.Mkdir(e.WorkDir+"/home", 0o755)
+		},
+		Condition: func(cond string) (bool, error) {
+			return cond == "jail" && diagnosis.Works, nil
+		},
+	})
+}

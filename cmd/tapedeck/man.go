@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+func newManCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man DIR",
+		Short: "Write the manual pages, one for each command, into a directory",
+		Long: `Writes tapedeck.1, tapedeck-record.1 and so on into DIR, which is made where it does not exist.
+
+Exit status: 0 done, 1 failed.`,
+		Example: `  tapedeck man ~/.local/share/man/man1 && man tapedeck-record`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			head := &doc.GenManHeader{Title: "TAPEDECK", Section: "1", Source: "tapedeck", Manual: "Tapedeck"}
+			if err := doc.GenManTree(cmd.Root(), head, args[0]); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
+			return err
+		},
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/demoagent"
+)
+
+type quickstartOptions struct {
+	dir string
+}
+
+func newQuickstartCommand(std streams) *cobra.Command {
+	var o quickstartOptions
+	cmd := &cobra.Command{
+		Use:   "quickstart",
+		Short: "Record a small agent, replay it green, change it, see the red verdict",
+		Long: `Needs no key and no network. Records a small agent against a scripted endpoint that speaks the Anthropic wire
+format, takes the endpoint away, replays the run, then replays it with another prompt to show a divergence and its cause.
+
+Exit status: 0 all of that happened as it should, 1 it did not.`,
+		Example: `  tapedeck quickstart
+  tapedeck quickstart --dir /tmp/tour && cd /tmp/tour && tapedeck show last`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runQuickstart(cmd.Context(), &o, std) },
+	}
+	cmd.Flags().StringVar(&o.dir, "dir", "", "work in this `directory` and leave it (default: a temporary one)")
+	cmd.AddCommand(newQuickstartAgentCommand(std))
+	return cmd
+}
+
+// newQuickstartAgentCommand is the agent that quickstart records: a program of its own as far as the recorder can tell.
+func newQuickstartAgentCommand(std streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "agent PROMPT",
+		Short: "The small agent that quickstart records",
+		Long: `A tool-calling agent of two hundred lines: Anthropic messages with streaming, and tools that read and write
+files in the working directory. It knows nothing of being recorded. Its key is ANTHROPIC_API_KEY.
+
+Exit status: 0 it came to an answer, 1 it did not.`,
+		Example: `  tapedeck record -- tapedeck quickstart agent "write hello.txt"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			status := demoagent.Run(cmd.Context(), &demoagent.Options{
+				Prompt: args[0], APIKey: os.Getenv("ANTHROPIC_API_KEY"), Stdout: std.out, Stderr: std.err,
+			})
+			if status != 0 {
+				return &statusError{status: status}
+			}
+			return nil
+		},
+	}
+}
+
+func runQuickstart(ctx context.Context, o *quickstartOptions, std streams) error {
+	tour, err := newTour(o.dir, std)
+	if err != nil {
+		return err
+	}
+	defer tour.close()
+	if err := tour.run(ctx); err != nil {
+		return fmt.Errorf("quickstart: %w", err)
+	}
+	return nil
+}

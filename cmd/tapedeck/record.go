@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+type recordOptions struct {
+	output      string
+	upstreams   []string
+	tree        string
+	isolated    bool
+	writable    []string
+	passthrough []string
+	tty         string
+	sync        bool
+	json        bool
+}
+
+func newRecordCommand(std streams) *cobra.Command {
+	var o recordOptions
+	cmd := &cobra.Command{
+		Use:   "record [flags] -- CMD [ARG…]",
+		Short: "Run a program and record every input that it consumes",
+		Long: `Runs CMD in a jail without root, with every axis on. Its stdin, stdout, stderr, signals, exit status and
+terminal pass through. Without --isolated its writes are on the disk when it ends.
+
+The last line on stderr says where the recording lies, what was seen and what was not covered.
+
+Exit status: the program's own, 128+n when signal n ended it, 125 when the recorder failed.`,
+		Example: `  tapedeck record -- gemini -p "write hello.txt"
+  tapedeck record --upstream api.anthropic.com=http://127.0.0.1:8080 -- pi -p "write hello.txt"
+  ls | tapedeck record -- sort`,
+		Args: usageArgs(cobra.MinimumNArgs(1), statusRecorder),
+		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd.Context(), &o, args, std) },
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the program is the program's
+	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL`: answer for that host from URL (repeatable)")
+	f.StringVar(&o.tree, "tree", "", "the work tree `directory` (default: the Git checkout, else the working directory)")
+	f.BoolVar(&o.isolated, "isolated", false, "keep the program's writes off the disk")
+	f.StringArrayVar(&o.writable, "writable", nil, "`directory` that the program may write to, beside work tree, HOME and TMP (repeatable)")
+	f.StringArrayVar(&o.passthrough, "passthrough", nil, "`HOST` whose TLS is let through unread; not replayable there (repeatable)")
+	f.StringVar(&o.tty, "tty", "auto", "give the program a terminal: auto, on or off")
+	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
+	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
+	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{statusRecorder, err} })
+	return cmd
+}
+
+// usageArgs makes a wrong number of arguments end with status.
+func usageArgs(check cobra.PositionalArgs, status int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &statusError{status, fmt.Errorf("%w (see tapedeck %s --help)", err, cmd.Name())}
+		}
+		return nil
+	}
+}
+
+func runRecord(ctx context.Context, o *recordOptions, args []string, std streams) error {
+	mode, err := terminal.ParseMode(o.tty)
+	if err != nil {
+		return &statusError{statusRecorder, err}
+	}
+	upstreams, err := parseUpstreams(o.upstreams)
+	if err != nil {
+		return &statusError{statusRecorder, err}
+	}
+	stdout := std.out
+	if o.json {
+		stdout = std.err
+	}
+	signals, stop := catchSignals()
+	defer stop()
+	res, err := deck.Record(ctx, &deck.RecordOptions{
+		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
+		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
+		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync,
+		Log: logger(std.err),
+	})
+	if err != nil {
+		return &statusError{statusRecorder, err}
+	}
+	if o.json {
+		err = printJSON(std.out, newRecordResult(res))
+	} else {
+		_, err = fmt.Fprintln(std.err, lastLine(res))
+	}
+	if err != nil {
+		return &statusError{statusRecorder, err}
+	}
+	if res.Exit.Code != 0 {
+		return &statusError{status: res.Exit.Code}
+	}
+	return nil
+}
+
+// parseUpstreams reads NAME[:PORT]=URL.
+func parseUpstreams(list []string) (map[string]string, error) {
+	out := make(map[string]string, len(list))
+	for _, s := range list {
+		name, url, ok := strings.Cut(s, "=")
+		if !ok || name == "" || url == "" {
+			return nil, fmt.Errorf("--upstream %q: want NAME[:PORT]=URL, as in api.anthropic.com=http://127.0.0.1:8080", s)
+		}
+		out[strings.ToLower(name)] = url
+	}
+	return out, nil
+}
+
+// recordResult is what record --json prints.
+type recordResult struct {
+	Recording  string               `json:"recording"`
+	ID         string               `json:"id"`
+	Exit       deck.Exit            `json:"exit"`
+	Records    map[string]int       `json:"records"`
+	NotCovered []string             `json:"not_covered"`
+	Axes       map[string]deck.Axis `json:"axes"`
+}
+
+func newRecordResult(res *deck.Result) *recordResult {
+	m := res.Recording.Manifest
+	return &recordResult{
+		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, NotCovered: notCovered(m), Axes: m.Axes,
+	}
+}
+
+// lastLine says where the recording lies, what was seen and what was not covered.
+func lastLine(res *deck.Result) string {
+	rec := res.Recording
+	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res.Counts), res.Exit.Code)
+	if n := notCovered(rec.Manifest); len(n) > 0 {
+		line += "; not covered: " + shortList(n, 4) + " (all: tapedeck show " + rec.Manifest.ID + " --coverage)"
+	}
+	return line
+}
+
+// seen counts what people ask for first.
+func seen(counts map[string]int) string {
+	parts := []string{plural(counts["llm_call"], "LLM call", "LLM calls")}
+	if n := counts["http_exchange"]; n > 0 {
+		parts = append(parts, plural(n, "HTTP exchange", "HTTP exchanges"))
+	}
+	if n := counts["file_write"] + counts["file_delete"]; n > 0 {
+		parts = append(parts, plural(n, "file changed", "files changed"))
+	}
+	if n := counts["net_refused"] + counts["tls_refused"]; n > 0 {
+		parts = append(parts, plural(n, "connection refused", "connections refused"))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// notCovered lists what no axis covered, in the order of the axes' names.
+func notCovered(m *deck.Manifest) []string {
+	names := make([]string, 0, len(m.Axes))
+	for name := range m.Axes {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	out := []string{}
+	for _, name := range names {
+		for _, what := range m.Axes[name].NotCovered {
+			out = append(out, name+": "+what)
+		}
+	}
+	return out
+}
+
+func shortList(list []string, most int) string {
+	if len(list) <= most {
+		return strings.Join(list, "; ")
+	}
+	return strings.Join(list[:most], "; ") + fmt.Sprintf("; and %d more", len(list)-most)
+}
+
+// shortPath is path relative to the working directory where that is shorter.
+func shortPath(path string) string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return path
+	}
+	if rel, err := filepath.Rel(wd, path); err == nil && len(rel) < len(path) {
+		return rel
+	}
+	return path
+}
+
+// catchSignals returns the signals that are meant for the program.
+func catchSignals() (<-chan os.Signal, func()) {
+	ch := make(chan os.Signal, 16)
+	signal.Notify(ch, passedSignals...)
+	// A reader that has gone must end the program, not the recorder: writes then fail instead.
+	signal.Ignore(brokenPipe...)
+	return ch, func() { signal.Stop(ch) }
+}
+
+// logger writes what the recorder has to say beside its result.
+func logger(w io.Writer) *slog.Logger {
+	level := slog.LevelWarn
+	if os.Getenv("TAPEDECK_DEBUG") != "" {
+		level = slog.LevelDebug
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
+}

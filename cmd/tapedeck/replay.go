@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+)
+
+type replayOptions struct {
+	mode   string
+	speed  string
+	keep   string
+	watch  []string
+	output string
+	json   bool
+}
+
+func newReplayCommand(std streams) *cobra.Command {
+	var o replayOptions
+	cmd := &cobra.Command{
+		Use:   "replay REC [flags] [-- CMD [ARG…]]",
+		Short: "Run a recorded program again as a closed world and compare",
+		Long: `Runs the recorded program again with its arguments, environment, stdin and work tree, every answer taken
+from the tape and nothing dialled, and compares the two runs lane by lane. The program's output goes where it went;
+the verdict goes to stderr, or with --json to stdout alone (the program's output then goes to stderr).
+
+With -- CMD another program, or another version of it, runs against the same tape.
+
+Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
+		Example: `  tapedeck replay last
+  tapedeck replay last --json
+  tapedeck replay 20261121 -- gemini -p "another prompt"`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {
+				return fmt.Errorf("replay takes one REC; another program goes behind --: tapedeck replay %s -- %s", args[0], args[1])
+			}
+			return runReplay(cmd.Context(), &o, args[0], args[1:], std)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
+	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime, or N times as fast")
+	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
+	f.StringArrayVar(&o.watch, "watch", nil, "`path` under HOME or the temporary directory that gates the verdict, as in ~/.config/x (repeatable)")
+	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the tape of the replay")
+	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
+	return cmd
+}
+
+func runReplay(ctx context.Context, o *replayOptions, name string, argv []string, std streams) error {
+	speed, err := parseSpeed(o.speed)
+	if err != nil {
+		return err
+	}
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	stdout := std.out
+	if o.json {
+		stdout = std.err
+	}
+	signals, stop := catchSignals()
+	defer stop()
+	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
+		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
+		Mode: o.mode, Speed: speed, Watch: o.watch, Keep: o.keep, Out: o.output, Log: logger(std.err),
+	})
+	if err != nil {
+		return err
+	}
+	return printVerdict(v.Report, o.json, std.out, std.err)
+}
+
+// printVerdict writes the report, as JSON to out or as text to text, and returns what makes the exit status.
+func printVerdict(r *fidelity.Report, json bool, out, text io.Writer) error {
+	var err error
+	if json {
+		err = printJSON(out, r)
+	} else {
+		err = r.WriteText(text, &fidelity.TextOptions{Color: colour(text), Width: width(text)})
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(r.NotCompared) > 0:
+		return &statusError{status: statusFailed}
+	case !r.Faithful():
+		return &statusError{status: statusDiverged}
+	}
+	return nil
+}
+
+// parseSpeed reads collapsed, realtime or a factor.
+func parseSpeed(s string) (float64, error) {
+	switch s {
+	case "collapsed", "":
+		return 0, nil
+	case "realtime":
+		return 1, nil
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	if err != nil || n <= 0 || n > 1e6 {
+		return 0, fmt.Errorf("--speed %q: want collapsed, realtime, or how many times as fast, as in 10", s)
+	}
+	return n, nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newRestoreCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "restore REC DIR",
+		Short: "Make the work tree as the run found it in a directory",
+		Long: `DIR must not exist or be empty. Files that hold secrets are left out, each by name: a recording has no secret
+to give back.
+
+Exit status: 0 done, 1 failed.`,
+		Example:           `  tapedeck restore last /tmp/as-it-was`,
+		Args:              cobra.ExactArgs(2),
+		ValidArgsFunction: recordingNames,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return runRestore(args[0], args[1], json, std)
+		},
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "what was left out as JSON")
+	return cmd
+}
+
+func runRestore(name, dir string, json bool, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	left, err := rec.Restore(dir)
+	if err != nil {
+		return err
+	}
+	if json {
+		return printJSON(std.out, map[string]any{"directory": dir, "left_out": nonNil(left)})
+	}
+	for _, path := range left {
+		fmt.Fprintf(std.err, "tapedeck: left out, it holds a secret: %s\n", path)
+	}
+	_, err = fmt.Fprintf(std.err, "tapedeck: restored into %s\n", dir)
+	return err
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func newRmCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "rm REC…",
+		Short: "Delete recordings",
+		Long: `Deletes each recording with everything in it. All are looked up before the first is deleted.
+
+Exit status: 0 done, 1 failed.`,
+		Example:           `  tapedeck rm last`,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runRm(args, json, std) },
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "what was deleted as JSON")
+	return cmd
+}
+
+func runRm(names []string, json bool, std streams) error {
+	lib, err := library()
+	if err != nil {
+		return err
+	}
+	var recs []*deck.Recording
+	for _, name := range names {
+		rec, err := lib.Find(name)
+		if err != nil {
+			return err
+		}
+		recs = append(recs, rec)
+	}
+	var removed []string
+	var errs []error
+	for _, rec := range recs {
+		if err := lib.Remove(rec); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, rec.Manifest.ID)
+	}
+	if json {
+		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed)}))
+	} else {
+		for _, id := range removed {
+			fmt.Fprintf(std.err, "tapedeck: removed %s\n", id)
+		}
+	}
+	return errors.Join(errs...)
+}

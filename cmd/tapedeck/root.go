@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+// The exit statuses of every command but record, which ends as its program did.
+const (
+	statusDone     = 0
+	statusFailed   = 1 // could not run, or bad usage
+	statusDiverged = 2 // diverged, or found something
+	statusRecorder = 125
+)
+
+// streams are the standard streams of one command.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func stdStreams() streams { return streams{os.Stdin, os.Stdout, os.Stderr} }
+
+// A statusError ends a command with a status. Err is nil where everything has been said.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e *statusError) Unwrap() error { return e.err }
+
+// run runs one command line and returns its exit status.
+func run(ctx context.Context, args []string, std streams) int {
+	cmd := newRootCommand(std)
+	cmd.SetArgs(args)
+	return report(cmd.ExecuteContext(ctx), std.err)
+}
+
+// report says what went wrong, with the next step where there is one, and returns the exit status.
+func report(err error, w io.Writer) int {
+	if err == nil {
+		return statusDone
+	}
+	status := statusFailed
+	var se *statusError
+	if errors.As(err, &se) {
+		status = se.status
+		if se.err == nil {
+			return status
+		}
+	}
+	fmt.Fprintf(w, "tapedeck: %v\n", err)
+	if hint := hintFor(err); hint != "" {
+		fmt.Fprintf(w, "tapedeck: %s\n", hint)
+	}
+	return status
+}
+
+// hintFor is the next step after err.
+func hintFor(err error) string {
+	var conflict *files.ConflictError
+	switch {
+	case errors.Is(err, deck.ErrUnavailable):
+		return "`tapedeck doctor` tries each part of the jail and says what is missing"
+	case errors.Is(err, deck.ErrNoRecording):
+		return "`tapedeck list` shows the recordings of this work tree"
+	case errors.Is(err, deck.ErrNotRecording):
+		return "a recording is a directory with a recording.json; a bare tape is given as the file itself"
+	case errors.As(err, &conflict):
+		return "nothing was changed; `tapedeck restore REC DIR` gives the recorded tree in a directory of its own"
+	case errors.Is(err, fs.ErrPermission):
+		return "check who owns the path, or name another one"
+	}
+	return ""
+}
+
+func newRootCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tapedeck",
+		Short: "The flight recorder for AI agents",
+		Long: `Tapedeck records every input that a run of an agent program consumed, replays the run offline as a
+closed world, and says exactly where two runs differ and why.
+
+REC is the path of a recording, an id, a unique prefix of one, or "last".
+
+Exit status: 0 faithful or done; 2 diverged or found something; 1 could not run or bad usage.
+record ends as its program did, 125 when it failed itself.`,
+		Example: `  tapedeck quickstart
+  tapedeck record -- gemini -p "write hello.txt"
+  tapedeck replay last`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetIn(std.in)
+	cmd.SetOut(std.out)
+	cmd.SetErr(std.err)
+	cmd.AddCommand(
+		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
+		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
+		newListCommand(std), newRmCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
+	)
+	cmd.InitDefaultCompletionCmd()
+	return cmd
+}
+
+// library is the one of the work tree that holds the working directory.
+func library() (*deck.Library, error) { return deck.LibraryAt("") }
+
+// openRecording opens what a REC argument stands for.
+func openRecording(name string) (*deck.Recording, error) {
+	lib, err := library()
+	if err != nil {
+		return nil, err
+	}
+	return lib.Find(name)
+}
+
+// recordingNames completes a REC argument.
+func recordingNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	lib, err := library()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	entries, err := lib.List()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	out := []string{"last"}
+	for _, e := range entries {
+		out = append(out, e.Name)
+	}
+	return out, cobra.ShellCompDirectiveDefault
+}

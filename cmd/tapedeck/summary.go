@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// summary says in one line what a record holds.
+func summary(k tape.Kind) string {
+	switch k := k.(type) {
+	case *tape.ClockRead:
+		return fmt.Sprintf("%s clock: %d ms", k.Source, k.ValueMS)
+	case *tape.ClockSleep:
+		return fmt.Sprintf("slept %d ms", k.DurationMS)
+	case *tape.LLMCall:
+		return llmSummary(k)
+	case *tape.HTTPExchange:
+		return exchangeSummary(&k.Exchange)
+	case *tape.FileRead:
+		return fmt.Sprintf("read %s, %s", k.Path, size(k.LenBytes))
+	case *tape.FileWrite:
+		return fmt.Sprintf("wrote %s, %s", k.Path, size(k.LenBytes))
+	case *tape.FileDelete:
+		return "deleted " + k.Path
+	case *tape.ProcessSpawn:
+		return spawnSummary(k)
+	case *tape.MCPJSONRPC:
+		return fmt.Sprintf("%s %s, %d ms", k.Server, k.Method, k.LatencyMS)
+	case *tape.NetRefused:
+		return fmt.Sprintf("%s port %d: %s", k.Addr, k.Port, k.Reason)
+	case *tape.TLSRefused:
+		return fmt.Sprintf("%s port %d: %s", k.Host, k.Port, k.Reason)
+	case *tape.Unknown:
+		return string(k.JSON)
+	}
+	return ""
+}
+
+func llmSummary(k *tape.LLMCall) string {
+	s := strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ")
+	if k.Method == "" { // another producer's
+		return strings.TrimSpace(s + " request " + k.RequestDigest.Short())
+	}
+	return s + ": " + exchangeEnd(&k.Exchange)
+}
+
+func exchangeSummary(x *tape.Exchange) string { return x.Method + " " + x.URL + ": " + exchangeEnd(x) }
+
+func exchangeEnd(x *tape.Exchange) string {
+	s := "no answer"
+	if x.Status != 0 {
+		s = strconv.Itoa(x.Status)
+		if x.Response != nil {
+			s += ", " + size(x.Response.Len)
+		}
+		if n := len(x.Stream); n > 1 {
+			s += fmt.Sprintf(" in %d chunks", n)
+		}
+	}
+	if x.Error != "" {
+		s += " (" + x.Error + ")"
+	}
+	return s
+}
+
+func spawnSummary(k *tape.ProcessSpawn) string {
+	end := fmt.Sprintf("exit %d", k.ExitCode)
+	if k.Signal != "" {
+		end = k.Signal
+	}
+	return fmt.Sprintf("%s: %s after %s", strings.Join(append([]string{k.Program}, k.Args...), " "), end, seconds(k.DurationMS))
+}
+
+// laneOf is the lane of a record, "" for those that have none.
+func laneOf(k tape.Kind) string {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return k.Lane
+	case *tape.HTTPExchange:
+		return k.Lane
+	case *tape.WSOpen:
+		return k.Lane
+	}
+	return ""
+}
+
+// A namedPayload is a payload and what it is of.
+type namedPayload struct {
+	name    string
+	payload *tape.Payload
+}
+
+func namedPayloads(k tape.Kind) []namedPayload {
+	var all []namedPayload
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		all = []namedPayload{{"request", k.RequestPayload}, {"response", k.Response}}
+	case *tape.HTTPExchange:
+		all = []namedPayload{{"request", k.RequestPayload}, {"response", k.Response}}
+	case *tape.ProcessSpawn:
+		all = []namedPayload{{"stdin", k.Stdin}, {"stdout", k.Stdout}, {"stderr", k.Stderr}}
+	case *tape.FileWrite:
+		all = []namedPayload{{"before", k.Before}, {"content", k.Content}}
+	case *tape.FileDelete:
+		all = []namedPayload{{"before", k.Before}}
+	default:
+		for i, p := range tape.Payloads(k) {
+			all = append(all, namedPayload{fmt.Sprintf("payload %d", i+1), p})
+		}
+	}
+	return slices.DeleteFunc(all, func(p namedPayload) bool { return p.payload == nil })
+}
+
+// recordJSON is the record's line, with --payloads the bytes of its payloads beside it.
+func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
+	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
+	if !o.payloads {
+		return line, nil
+	}
+	payloads := make(map[string]any)
+	for _, p := range namedPayloads(rec.Kind) {
+		b, err := p.payload.Bytes(s.tape.Store)
+		if err != nil {
+			return nil, err
+		}
+		if utf8.Valid(b) {
+			payloads[p.name] = string(b)
+		} else {
+			payloads[p.name] = map[string][]byte{"base64": b}
+		}
+	}
+	return marshal(struct {
+		Record   json.RawMessage `json:"record"`
+		Payloads map[string]any  `json:"payloads"`
+	}{line, payloads})
+}
+
+// printable is b for a terminal: as it stands when it is text, else its length alone; always whole lines.
+func printable(b []byte) string {
+	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
+		return "(binary)\n"
+	}
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		return string(b) + "\n"
+	}
+	return string(b)
+}
+
+func indentJSON(w io.Writer, line []byte) error {
+	var buf bytes.Buffer
+	if err := json.Indent(&buf, bytes.TrimSpace(line), "", "  "); err != nil {
+		return err
+	}
+	buf.WriteByte('\n')
+	_, err := w.Write(buf.Bytes())
+	return err
+}
+
+// size is a length for people.
+func size(n int64) string {
+	switch {
+	case n < 10_000:
+		return plural(int(n), "byte", "bytes")
+	case n < 10_000_000:
+		return fmt.Sprintf("%d kB", n/1000)
+	}
+	return fmt.Sprintf("%d MB", n/1_000_000)
+}
+
+func seconds(ms int64) string { return fmt.Sprintf("%d.%03ds", ms/1000, ms%1000) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

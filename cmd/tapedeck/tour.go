@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
+)
+
+// The two prompts of the tour, which differ in what its verdict must show.
+const (
+	tourPrompt  = "write hello.txt"
+	tourChanged = "write goodbye.txt"
+)
+
+// A tour is one quickstart: a directory, a scripted endpoint and the recording made there.
+type tour struct {
+	std     streams
+	dir     string
+	remove  bool
+	self    string
+	server  *http.Server
+	address string
+	rec     *deck.Recording
+}
+
+func newTour(dir string, std streams) (*tour, error) {
+	t := &tour{std: std, dir: dir}
+	var err error
+	if dir == "" {
+		t.remove = true
+		if t.dir, err = os.MkdirTemp("", "tapedeck-quickstart-"); err != nil {
+			return nil, err
+		}
+	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	if t.self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	t.address = "http://" + l.Addr().String()
+	t.server = &http.Server{Handler: scriptedllm.New(nil), ReadHeaderTimeout: 10 * time.Second}
+	go t.server.Serve(l) // ends with close
+	return t, nil
+}
+
+func (t *tour) close() {
+	t.server.Close()
+	if t.remove {
+		os.RemoveAll(t.dir)
+	}
+}
+
+func (t *tour) run(ctx context.Context) error {
+	begun := time.Now()
+	if err := t.record(ctx); err != nil {
+		return err
+	}
+	t.server.Close()
+	if err := t.replayGreen(ctx); err != nil {
+		return err
+	}
+	if err := t.replayRed(ctx); err != nil {
+		return err
+	}
+	t.say("Done in %.1f s. Now yours:", time.Since(begun).Seconds())
+	t.sayCommand("record -- your-agent …")
+	t.sayCommand("replay last")
+	if !t.remove {
+		t.say("\nThe recording stays in %s.", t.rec.Dir)
+	}
+	return nil
+}
+
+func (t *tour) record(ctx context.Context) error {
+	t.say("1. Record an agent. The endpoint is scripted: no key, no network.\n")
+	t.sayCommand(fmt.Sprintf("record --upstream api.anthropic.com=%s -- tapedeck quickstart agent %q", t.address, tourPrompt))
+	res, err := deck.Record(ctx, &deck.RecordOptions{
+		Argv: t.agent(tourPrompt), Dir: t.dir, Tree: t.dir, Env: t.env(),
+		Streams:   t.streams(),
+		Upstreams: map[string]string{"api.anthropic.com": t.address},
+		Log:       logger(t.std.err),
+	})
+	if err != nil {
+		return err
+	}
+	t.rec = res.Recording
+	fmt.Fprintf(t.std.out, "  %s\n\n", lastLine(res))
+	if res.Exit.Code != 0 {
+		return fmt.Errorf("the agent ended with status %d", res.Exit.Code)
+	}
+	if _, err := os.Stat(filepath.Join(t.dir, "hello.txt")); err != nil {
+		return errors.New("the agent did not write hello.txt")
+	}
+	return nil
+}
+
+func (t *tour) replayGreen(ctx context.Context) error {
+	t.say("2. Take the endpoint away and replay. Every answer comes from the tape.\n")
+	t.sayCommand("replay last")
+	v, err := t.replay(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if !v.Faithful() {
+		return errors.New("the replay diverged, and it should not have")
+	}
+	return nil
+}
+
+func (t *tour) replayRed(ctx context.Context) error {
+	t.say("3. Change the prompt and replay against the same tape. It must say what changed.\n")
+	t.sayCommand(fmt.Sprintf("replay last -- tapedeck quickstart agent %q", tourChanged))
+	v, err := t.replay(ctx, t.agent(tourChanged))
+	if err != nil {
+		return err
+	}
+	if v.Faithful() {
+		return errors.New("the replay was green, and it should have diverged")
+	}
+	return nil
+}
+
+func (t *tour) replay(ctx context.Context, argv []string) (*deck.Verdict, error) {
+	v, err := deck.Replay(ctx, t.rec, &deck.ReplayOptions{Argv: argv, Env: t.env(), Streams: t.streams(), Log: logger(t.std.err)})
+	if err != nil {
+		return nil, err
+	}
+	text := &indenter{w: t.std.out}
+	if err := v.WriteText(text, &fidelity.TextOptions{Color: colour(t.std.out), Width: width(t.std.out) - 2}); err != nil {
+		return nil, err
+	}
+	fmt.Fprintln(t.std.out)
+	return v, nil
+}
+
+// agent is the command line of the recorded agent: this executable, as a program of its own.
+func (t *tour) agent(prompt string) []string { return []string{t.self, "quickstart", "agent", prompt} }
+
+// env is a small environment with a key that is no key: it must not be found in the recording.
+func (t *tour) env() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(t.dir, "home"), "ANTHROPIC_API_KEY=sk-ant-quickstart-not-a-key"}
+}
+
+// streams show the agent's output indented, so that it stands apart from ours.
+func (t *tour) streams() deck.Streams {
+	w := &indenter{w: t.std.out}
+	return deck.Streams{Stdout: w, Stderr: w}
+}
+
+func (t *tour) say(format string, args ...any) { fmt.Fprintf(t.std.out, format+"\n", args...) }
+
+func (t *tour) sayCommand(args string) {
+	fmt.Fprintf(t.std.out, "  $ tapedeck %s\n", strings.TrimSpace(args))
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+type verifyOptions struct {
+	strict bool
+	json   bool
+}
+
+func newVerifyCommand(std streams) *cobra.Command {
+	var o verifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify PATH",
+		Short: "Check every line and every blob of a recording or a tape",
+		Long: `Reads every line, blob and digest. An unfinished or unsealed recording whose lines, blobs and digests hold is
+sound: that is said on stderr and as state in the JSON.
+
+Exit status: 0 it holds, 2 something does not (with --strict also: unfinished or unsealed), 1 it could not be looked at.`,
+		Example: `  tapedeck verify last
+  tapedeck verify run.tape --json`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runVerify(&o, args[0], std) },
+	}
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording does not hold")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
+	return cmd
+}
+
+func runVerify(o *verifyOptions, name string, std streams) error {
+	path, err := tapeOrRecording(name)
+	if err != nil {
+		return err
+	}
+	v, err := deck.Verify(path)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = printJSON(std.out, v)
+	} else {
+		err = printVerification(v, std)
+	}
+	if err != nil {
+		return err
+	}
+	if len(v.Problems) > 0 || o.strict && v.State != deck.StateTape {
+		return &statusError{status: statusDiverged}
+	}
+	return nil
+}
+
+func printVerification(v *deck.Verification, std streams) error {
+	for _, n := range v.Notes {
+		fmt.Fprintf(std.err, "tapedeck: %s\n", n)
+	}
+	if v.State == deck.StateUnsealed {
+		fmt.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole")
+	}
+	for _, p := range v.Problems {
+		fmt.Fprintln(std.out, p)
+	}
+	verdict := "holds"
+	if n := len(v.Problems); n > 0 {
+		verdict = "does not hold: " + plural(n, "problem", "problems")
+	}
+	_, err := fmt.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), v.State, verdict,
+		plural(v.Records, "record", "records"), plural(v.Blobs, "blob", "blobs"))
+	return err
+}

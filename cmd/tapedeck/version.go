@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+func newVersionCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version, and the format versions that it reads",
+		Long:    "Prints the version of tapedeck and the formats that it reads.\n\nExit status: 0.",
+		Example: "  tapedeck version --json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if json {
+				return printJSON(std.out, map[string]any{
+					"tapedeck": deck.Version, "tape_format": tape.Version, "recording_format": deck.ManifestFormat,
+					"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				})
+			}
+			_, err := fmt.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
+				deck.Version, tape.Version, deck.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "the versions as JSON")
+	return cmd
+}

@@ -1,0 +1,89 @@
+package deck
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Compare compares two recordings lane by lane, or two tapes by position: a recording beside a bare tape counts as its
+// tape.
+func Compare(mode fidelity.Mode, a, b string) (*fidelity.Report, error) {
+	sa, err := openSide(a)
+	if err != nil {
+		return nil, err
+	}
+	defer sa.tape.Close()
+	sb, err := openSide(b)
+	if err != nil {
+		return nil, err
+	}
+	defer sb.tape.Close()
+	if sa.rec == nil || sb.rec == nil {
+		return fidelity.Compare(mode, sa.tape.Records(), sb.tape.Records())
+	}
+	o := laneOptions(sa.tape.Store, sb.tape.Store, scrub.NewMasker(nil))
+	for _, s := range []*side{sa, sb} {
+		if !s.rec.Finished() {
+			o.NotCompared = append(o.NotCompared, s.rec.Dir+" is unfinished: its recorder was killed")
+		}
+	}
+	return fidelity.CompareLanes(mode, sa.tape.Records(), sb.tape.Records(), o)
+}
+
+// A side is one of the two things that are compared.
+type side struct {
+	rec  *Recording // nil for a bare tape
+	tape *tape.File
+}
+
+func openSide(path string) (*side, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.IsDir() {
+		f, err := tape.OpenFile(path, nil)
+		return &side{tape: f}, err
+	}
+	rec, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := rec.OpenTape()
+	return &side{rec: rec, tape: f}, err
+}
+
+// laneOptions are what comparing two recordings needs to explain what it finds.
+func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOptions {
+	return &fidelity.LaneOptions{
+		MaskArg: func(s string) string { return string(m.Mask(scrub.Renumber([]byte(s)))) },
+		Payload: func(p *tape.Payload, s fidelity.Side) ([]byte, error) {
+			if s == fidelity.Recorded {
+				return p.Bytes(recorded)
+			}
+			return p.Bytes(replay)
+		},
+	}
+}
+
+// Counts returns the number of records of each kind.
+func (r *Recording) Counts() (map[string]int, error) {
+	f, err := r.OpenTape()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := make(map[string]int)
+	for rec, err := range f.Records() {
+		if err != nil {
+			return nil, fmt.Errorf("counting: %w", err)
+		}
+		out[rec.Kind.Name()]++
+	}
+	return out, nil
+}

@@ -1,0 +1,25 @@
+// Package deck records, replays and compares the runs of one unmodified program.
+//
+// Record runs a program in the jail with every axis on and leaves a recording: a directory that holds the event tape,
+// its blobs, the work tree as the run found it and what the run changed there. Replay runs the program again as a closed
+// world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
+// Deck is where the axes meet: it wires them to the jail and owns the recording's directory; matching, comparing,
+// masking and the formats belong to the packages below it.
+//
+// The life of a recording:
+//
+//	recording.json {"state":"recording"}      written first
+//	tree.json, blobs                          the work tree, before the program starts
+//	run.tape, run.tape.cas/, run.tape.part/   as the run goes
+//	workspace.diff                            after the program has ended
+//	recording.json {"state":"finished"}       replaces the first one atomically, last
+//
+// A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
+// to its last record.
+//
+// Goals: nothing of the program is changed, nothing gets out on replay, what was not covered is said. Not goals: several
+// programs in one recording, remote hosts.
+//
+// A program that uses this package calls Enter first thing in main (a test in TestMain): the jail starts its own
+// executable again as its init.
+package deck

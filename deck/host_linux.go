@@ -1,0 +1,27 @@
+package deck
+
+import (
+	"io/fs"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// thisHost describes the machine.
+func thisHost() Host {
+	h := Host{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	h.Name, _ = os.Hostname()
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		h.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	return h
+}
+
+// ownedByUs reports whether a file is the caller's: a directory in a place that all may write to could be anybody's.
+func ownedByUs(st fs.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	return ok && int(sys.Uid) == os.Getuid()
+}

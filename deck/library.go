@@ -1,0 +1,207 @@
+package deck
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+const (
+	libraryName  = ".tapedeck"
+	recordingExt = ".rec"
+	pointerExt   = ".elsewhere" // a file in the library that holds the path of a recording made with -o
+)
+
+// A Library is the .tapedeck directory of a work tree: the recordings made there, and pointers to those that were put
+// elsewhere. The zero of it does not exist on disk until the first recording.
+type Library struct {
+	Dir string // absolute path of .tapedeck
+}
+
+// An Entry is one recording of a library. Err says why it cannot be opened; then Recording is nil.
+type Entry struct {
+	Name      string
+	Path      string
+	Recording *Recording
+	Err       error
+}
+
+// An AmbiguousError says that a prefix fits several recordings.
+type AmbiguousError struct {
+	Name  string
+	Found []string
+}
+
+func (e *AmbiguousError) Error() string {
+	return fmt.Sprintf("%q fits %d recordings: %s", e.Name, len(e.Found), strings.Join(e.Found, ", "))
+}
+
+// ErrNoRecording is returned where a name fits no recording.
+var ErrNoRecording = errors.New("no such recording")
+
+// LibraryOf returns the library of the work tree root.
+func LibraryOf(root string) *Library { return &Library{Dir: filepath.Join(root, libraryName)} }
+
+// LibraryAt returns the library of the work tree that holds dir, the process's own working directory when empty.
+func LibraryAt(dir string) (*Library, error) {
+	dir, err := workingDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	roots, _, err := findRoots(dir, "", os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	return LibraryOf(roots.libraryRoot(dir)), nil
+}
+
+// libraryRoot is the directory whose library takes recordings made in dir: the work tree, or dir itself where there is
+// none.
+func (r *Roots) libraryRoot(dir string) string {
+	if r.Tree == "" {
+		return dir
+	}
+	return r.Tree
+}
+
+// newID makes the id of a recording: the time to the second, for people, and 48 random bits.
+func newID(now time.Time) string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b[:])
+}
+
+// ensure makes the library, with a .gitignore that keeps it out of commits.
+func (l *Library) ensure() error {
+	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
+		return err
+	}
+	ignore := filepath.Join(l.Dir, ".gitignore")
+	if _, err := os.Lstat(ignore); err == nil {
+		return nil
+	}
+	return durable.WriteFile(ignore, []byte("*\n"), 0o644, false)
+}
+
+// point remembers a recording that lies elsewhere.
+func (l *Library) point(id, path string) error {
+	return durable.WriteFile(filepath.Join(l.Dir, id+pointerExt), []byte(path+"\n"), 0o644, false)
+}
+
+// List returns the recordings, oldest first. A library that does not exist is empty.
+func (l *Library) List() ([]Entry, error) {
+	names, err := os.ReadDir(l.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []Entry
+	for _, n := range names {
+		if e, ok := l.entry(n.Name()); ok {
+			out = append(out, e)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].started().Before(out[j].started()) })
+	return out, nil
+}
+
+// entry opens what the name in the library stands for; ok is false for a name that is no recording's.
+func (l *Library) entry(name string) (Entry, bool) {
+	var e Entry
+	switch {
+	case strings.HasSuffix(name, recordingExt):
+		e = Entry{Name: strings.TrimSuffix(name, recordingExt), Path: filepath.Join(l.Dir, name)}
+	case strings.HasSuffix(name, pointerExt):
+		b, err := readBounded(filepath.Join(l.Dir, name), 1<<16)
+		if err != nil {
+			return Entry{}, false
+		}
+		e = Entry{Name: strings.TrimSuffix(name, pointerExt), Path: strings.TrimSuffix(string(b), "\n")}
+	default:
+		return Entry{}, false
+	}
+	e.Recording, e.Err = Open(e.Path)
+	return e, true
+}
+
+func (e *Entry) started() time.Time {
+	if e.Recording == nil {
+		return time.Time{}
+	}
+	return e.Recording.Manifest.StartedAt
+}
+
+// Find opens what name stands for: a path of a recording, "last", an id, or a unique prefix of one. The error wraps
+// ErrNoRecording or ErrNotRecording, or is an *AmbiguousError.
+func (l *Library) Find(name string) (*Recording, error) {
+	if st, err := os.Stat(name); err == nil && st.IsDir() {
+		return Open(name)
+	}
+	entries, err := l.List()
+	if err != nil {
+		return nil, err
+	}
+	if name == "last" {
+		return newest(entries, l.Dir)
+	}
+	return byPrefix(entries, name, l.Dir)
+}
+
+func newest(entries []Entry, dir string) (*Recording, error) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if entries[i].Recording != nil {
+			return entries[i].Recording, nil
+		}
+	}
+	return nil, fmt.Errorf("last: %w: %s holds none", ErrNoRecording, dir)
+}
+
+func byPrefix(entries []Entry, name, dir string) (*Recording, error) {
+	var fits []Entry
+	for _, e := range entries {
+		if e.Name == name {
+			fits = []Entry{e}
+			break
+		}
+		if name != "" && strings.HasPrefix(e.Name, name) {
+			fits = append(fits, e)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return nil, fmt.Errorf("%s: %w: it is no path, and no id in %s begins so", name, ErrNoRecording, dir)
+	case 1:
+		return fits[0].Recording, fits[0].Err
+	}
+	amb := &AmbiguousError{Name: name}
+	for _, e := range fits {
+		amb.Found = append(amb.Found, e.Name)
+	}
+	return nil, amb
+}
+
+// Remove deletes a recording and the pointer to it. Only a directory that holds a recording.json is deleted.
+func (l *Library) Remove(r *Recording) error {
+	if _, err := readManifest(r.Dir); errors.Is(err, ErrNotRecording) {
+		return err
+	}
+	if err := os.RemoveAll(r.Dir); err != nil {
+		return err
+	}
+	err := os.Remove(filepath.Join(l.Dir, r.Manifest.ID+pointerExt))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package deck
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// A NotFoundError says that the program to run is not there or cannot be executed.
+type NotFoundError struct {
+	Name string
+	Err  error
+}
+
+func (e *NotFoundError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err) }
+
+func (e *NotFoundError) Unwrap() error { return e.Err }
+
+// lookPath finds the program as execvp would: a name with a slash is taken from dir, any other from the PATH of env,
+// whose relative entries are taken from dir too.
+func lookPath(name, dir string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return executable(name, join(dir, name))
+	}
+	for _, p := range filepath.SplitList(getenv(env, "PATH")) {
+		if path, err := executable(name, join(join(dir, p), name)); err == nil {
+			return path, nil
+		}
+	}
+	return "", &NotFoundError{Name: name, Err: fmt.Errorf("no such program in PATH: %w", fs.ErrNotExist)}
+}
+
+func executable(name, path string) (string, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return "", &NotFoundError{Name: name, Err: err}
+	}
+	if st.IsDir() || st.Mode()&0o111 == 0 {
+		return "", &NotFoundError{Name: name, Err: fs.ErrPermission}
+	}
+	return path, nil
+}
+
+// join is filepath.Join with path winning where it is absolute.
+func join(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// fileDigest returns the BLAKE3 of a file, or the zero digest where it cannot be read: a program may be executable and
+// not readable.
+func fileDigest(path string) cas.Digest {
+	f, err := os.Open(path)
+	if err != nil {
+		return cas.Digest{}
+	}
+	defer f.Close()
+	h := cas.NewHasher()
+	if _, err := io.Copy(h, f); err != nil {
+		return cas.Digest{}
+	}
+	return h.Sum()
+}

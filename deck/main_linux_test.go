@@ -1,0 +1,131 @@
+package deck_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+// programVar names the program that the test binary plays, when it is run inside the jail.
+const programVar = "DECK_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	deck.Enter()
+	if name := os.Getenv(programVar); name != "" {
+		program, ok := programs[name]
+		if !ok {
+			fmt.Fprintln(os.Stderr, "no program", name)
+			os.Exit(99)
+		}
+		os.Exit(program(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// A bench is a work tree with a HOME and a configuration of its own, and an upstream.
+type bench struct {
+	t      *testing.T
+	dir    string // the work tree
+	home   string
+	config string
+	env    []string
+	hosts  map[string]string
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	if d := deck.Diagnose(); !d.Works {
+		t.Skipf("no jail here: %+v", d.Checks)
+	}
+	root := t.TempDir()
+	b := &bench{t: t, dir: filepath.Join(root, "work"), home: filepath.Join(root, "home"), config: filepath.Join(root, "config")}
+	for _, d := range []string{b.dir, b.home} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.home}
+	return b
+}
+
+// upstream answers for host with h.
+func (b *bench) upstream(host string, h http.HandlerFunc) *httptest.Server {
+	srv := httptest.NewServer(h)
+	b.t.Cleanup(srv.Close)
+	if b.hosts == nil {
+		b.hosts = make(map[string]string)
+	}
+	b.hosts[host] = srv.URL
+	return srv
+}
+
+// self is the command line of one of programs.
+func (b *bench) self(name string, args ...string) ([]string, []string) {
+	b.t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return append([]string{exe}, args...), append(b.env[:len(b.env):len(b.env)], programVar+"="+name)
+}
+
+// record records one of programs and returns its recording and what it printed.
+func (b *bench) record(name string, args ...string) (*deck.Result, string) {
+	b.t.Helper()
+	argv, env := b.self(name, args...)
+	var out bytes.Buffer
+	res, err := deck.Record(context.Background(), &deck.RecordOptions{
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts,
+		Streams: deck.Streams{Stdout: &out, Stderr: &out},
+	})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return res, out.String()
+}
+
+// replay replays rec and returns the verdict and what the program printed.
+func (b *bench) replay(rec *deck.Recording, o *deck.ReplayOptions) (*deck.Verdict, string) {
+	b.t.Helper()
+	if o == nil {
+		o = new(deck.ReplayOptions)
+	}
+	var out bytes.Buffer
+	o.ConfigDir, o.Stdout, o.Stderr = b.config, &out, &out
+	if o.Env == nil {
+		o.Env = b.env
+	}
+	v, err := deck.Replay(context.Background(), rec, o)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v, out.String()
+}
+
+// green fails the test unless v is faithful.
+func (b *bench) green(v *deck.Verdict) {
+	b.t.Helper()
+	if !v.Faithful() || len(v.NotCompared) > 0 {
+		var text bytes.Buffer
+		v.WriteText(&text, nil)
+		b.t.Fatalf("the replay diverged:\n%s", &text)
+	}
+}
+
+// get fetches a URL and returns its body.
+func get(url string) ([]byte, error) {
+	res, err := http.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	return io.ReadAll(res.Body)
+}

@@ -1,0 +1,137 @@
+package deck
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// ManifestFormat is the format number of recording.json that this package writes, and the highest that it reads.
+const ManifestFormat = 1
+
+// The states of a recording.
+const (
+	StateRecording = "recording" // the recorder is at work, or was killed
+	StateFinished  = "finished"
+)
+
+// ErrNotRecording is returned for a directory that holds no recording.
+var ErrNotRecording = errors.New("not a recording")
+
+// A Manifest is recording.json.
+type Manifest struct {
+	ID        string          `json:"id"`
+	Format    int             `json:"format"`
+	State     string          `json:"state"`
+	Program   Program         `json:"program"`
+	Argv      []string        `json:"argv"` // as given, secrets as placeholders
+	Cwd       string          `json:"cwd"`
+	Env       []EnvVar        `json:"env"`
+	Stdin     json.RawMessage `json:"stdin"` // payload or null
+	Axes      map[string]Axis `json:"axes"`
+	Host      Host            `json:"host"`
+	Sealed    bool            `json:"sealed"`
+	Versions  Versions        `json:"versions"`
+	StartedAt time.Time       `json:"started_at"`
+	Exit      *Exit           `json:"exit"`
+	Parent    *string         `json:"parent"`
+	ForkSeq   *uint64         `json:"fork_seq"`
+
+	Roots Roots          `json:"roots"`
+	Ports []uint16       `json:"ports,omitempty"` // TCP ports served beside 80 and 443
+	TTY   *TTY           `json:"tty"`             // null where no stream was a terminal
+	Masks map[string]int `json:"masks,omitempty"`
+	Notes []string       `json:"notes,omitempty"`
+}
+
+// Program is the recorded program: its resolved path and the BLAKE3 of its file.
+type Program struct {
+	Path   string `json:"path"`
+	Digest string `json:"digest"`
+}
+
+// EnvVar is one environment variable. A secret has its placeholder as Value, and a Shape from which a replay that lacks
+// the variable makes a dummy.
+type EnvVar struct {
+	Name   string `json:"name"`
+	Value  string `json:"value"`
+	Secret bool   `json:"secret,omitempty"`
+	Shape  string `json:"shape,omitempty"`
+}
+
+// Axis says whether a host boundary was recorded, and what of it was not.
+type Axis struct {
+	On         bool     `json:"on"`
+	NotCovered []string `json:"not_covered"`
+}
+
+// Host is the machine that recorded.
+type Host struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Kernel string `json:"kernel"`
+	Name   string `json:"name"` // the host name, which a replay has too
+}
+
+// Versions names who recorded what.
+type Versions struct {
+	Tapedeck string `json:"tapedeck"`
+	Program  string `json:"program"` // "" where the program does not tell without being asked
+}
+
+// Exit is how the program ended: its code, 128+n on death by signal n.
+type Exit struct {
+	Code   int    `json:"code"`
+	Signal string `json:"signal,omitempty"`
+}
+
+// Roots are the absolute paths that the tape's paths are relative to. Tree is empty where no snapshot was taken.
+type Roots struct {
+	Tree string `json:"tree"`
+	Home string `json:"home"`
+	Temp string `json:"temp"`
+}
+
+// TTY says which of the standard streams were the terminal, and its size at the start.
+type TTY struct {
+	Streams []int `json:"streams"`
+	Rows    int   `json:"rows"`
+	Cols    int   `json:"cols"`
+}
+
+// write replaces recording.json atomically.
+func (m *Manifest) write(dir string, sync bool) error {
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(dir, manifestName), append(b, '\n'), 0o644, sync)
+}
+
+// readManifest reads and checks recording.json of dir.
+func readManifest(dir string) (*Manifest, error) {
+	path := filepath.Join(dir, manifestName)
+	b, err := readBounded(path, maxManifest)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w: it has no %s", dir, ErrNotRecording, manifestName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m := new(Manifest)
+	if err := json.Unmarshal(b, m); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if m.Format > ManifestFormat {
+		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", path, m.Format, ManifestFormat)
+	}
+	if m.Format < 1 || (m.State != StateRecording && m.State != StateFinished) {
+		return nil, fmt.Errorf("%s: format %d with state %q is not a recording of any version", path, m.Format, m.State)
+	}
+	return m, nil
+}

@@ -1,0 +1,61 @@
+package deck
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+)
+
+// Version is the name and version that recordings carry as their producer.
+const Version = "tapedeck 0.1.0"
+
+// Streams are the caller's ends of the program's standard streams. A nil Stdin is empty, a nil Stdout or Stderr is
+// thrown away after it was recorded. A stream that is an *os.File of a terminal makes the program see a terminal.
+type Streams struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+}
+
+// RecordOptions say what Record runs and what of it is let through. The zero value of every field but Argv works.
+type RecordOptions struct {
+	Argv []string // the program and its arguments; the program is looked up in the PATH of Env
+	Dir  string   // working directory; the process's own when empty
+	Env  []string // NAME=VALUE; the process's own when nil
+
+	Streams
+	Terminal terminal.Mode
+	Signals  <-chan os.Signal // passed on to the program; nil for none
+
+	Output      string            // directory of the recording; a new one in the work tree's library when empty
+	Tree        string            // the work tree; found from Dir when empty
+	Upstreams   map[string]string // NAME[:PORT] to the URL that answers for it
+	Writable    []string          // directories that the program may change beside work tree, HOME and TMP
+	Passthrough []string          // hosts whose TLS is let through unread
+	Isolated    bool              // the program's writes stay off the disk; Apply puts the work tree's there
+	Sync        bool              // fsync at every barrier
+
+	ConfigDir string       // where the scrub key lies; the user's configuration directory when empty
+	Log       *slog.Logger // nil is silent
+	Progress  func(files int, bytes int64)
+}
+
+// ReplayOptions say how Replay runs a recording again. The zero value works.
+type ReplayOptions struct {
+	Argv []string // another program to run against the same tape; the recorded one when empty
+	Env  []string // where secrets are taken from; the process's own when nil
+
+	Streams // Stdin is not read: the program gets the recorded one
+	Signals <-chan os.Signal
+
+	Mode  string   // fidelity mode; semantic when empty
+	Speed float64  // 0 answers without waiting, 1 in real time, n n times as fast
+	Watch []string // paths under HOME or TMP that gate the verdict, as the tape spells them
+	Keep  string   // a directory that gets the work tree as the replay left it; must not exist or be empty
+	Out   string   // directory that gets the replay as a recording of its own; none when empty
+
+	ConfigDir string
+	Log       *slog.Logger
+}

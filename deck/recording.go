@@ -1,0 +1,107 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// The files of a recording.
+const (
+	manifestName = "recording.json"
+	tapeName     = "run.tape"
+	partName     = "run.tape.part"
+	treeName     = "tree.json"
+	diffName     = "workspace.diff"
+)
+
+// maxManifest bounds recording.json, in bytes: an environment and an argument list may be megabytes, not more.
+const maxManifest = 64 << 20
+
+// A Recording is a recording on disk, opened for reading. Nothing of the tape is held in memory.
+type Recording struct {
+	Dir      string // absolute
+	Manifest *Manifest
+}
+
+// Open opens the recording in dir. The error wraps ErrNotRecording where dir holds none.
+func Open(dir string) (*Recording, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	m, err := readManifest(abs)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{Dir: abs, Manifest: m}, nil
+}
+
+// Finished reports whether the recorder came to its end.
+func (r *Recording) Finished() bool { return r.Manifest.State == StateFinished }
+
+// TapePath is the path of the event tape.
+func (r *Recording) TapePath() string { return filepath.Join(r.Dir, tapeName) }
+
+// DiffPath is the path of the Git patch of what the run changed in the work tree.
+func (r *Recording) DiffPath() string { return filepath.Join(r.Dir, diffName) }
+
+// PartDir is the directory of answers that were still streaming when the recorder was killed.
+func (r *Recording) PartDir() string { return filepath.Join(r.Dir, partName) }
+
+// OpenTape opens the event tape. A torn last line, which is what a crash leaves, is dropped.
+func (r *Recording) OpenTape() (*tape.File, error) {
+	return tape.OpenFile(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
+}
+
+// Store opens the blobs.
+func (r *Recording) Store() (*cas.Dir, error) { return cas.OpenDir(r.TapePath()+".cas", nil) }
+
+// Tree reads the work tree as the run found it: nil, without an error, where no snapshot was taken.
+func (r *Recording) Tree() (*files.Tree, error) {
+	f, err := os.Open(filepath.Join(r.Dir, treeName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := files.ReadTree(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return t, nil
+}
+
+// readBounded reads a whole file of at most limit bytes.
+func readBounded(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s: longer than %d bytes", path, limit)
+	}
+	return b, nil
+}
+
+// OpenIfRecording opens path as a recording where it is a directory, and returns nil where it is a file: a bare tape.
+func OpenIfRecording(path string) (*Recording, error) {
+	st, err := os.Stat(path)
+	if err != nil || !st.IsDir() {
+		return nil, err
+	}
+	return Open(path)
+}

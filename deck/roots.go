@@ -1,0 +1,110 @@
+package deck
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+)
+
+// findRoots finds the work tree of dir, HOME and the temporary directory of a program with env. tree may be empty. why
+// says why no snapshot can be taken, and is empty where one can.
+func findRoots(dir, tree string, env []string) (r Roots, why string, err error) {
+	r.Home = resolved(getenv(env, "HOME"))
+	r.Temp = resolved(getenv(env, "TMPDIR"))
+	if r.Temp == "" {
+		r.Temp = resolved(os.TempDir())
+	}
+	start := dir
+	if tree != "" {
+		if start, err = filepath.Abs(tree); err != nil {
+			return r, "", err
+		}
+		if _, err := os.Stat(start); err != nil {
+			return r, "", err
+		}
+		r.Tree = resolved(start)
+		if !files.Snapshotable(r.Tree, r.Home) {
+			why = r.Tree + " holds HOME: no snapshot of the work tree"
+			r.Tree = ""
+		}
+		return r, why, nil
+	}
+	root, ok, why := files.FindTree(start, r.Home)
+	if ok {
+		r.Tree = root
+	}
+	return r, why, nil
+}
+
+// resolved returns the absolute path without symbolic links, as far as it exists; "" stays "".
+func resolved(path string) string {
+	if path == "" || !filepath.IsAbs(path) {
+		return ""
+	}
+	if p, err := filepath.EvalSymlinks(path); err == nil {
+		return p
+	}
+	return filepath.Clean(path)
+}
+
+// within reports whether path is dir or lies in it. Both are absolute and clean.
+func within(path, dir string) bool {
+	if dir == "" {
+		return false
+	}
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}
+
+// tapePath spells an absolute path as a tape does: relative to the work tree, ~/…, $TMP/…, else absolute. A path takes
+// its most specific root.
+func (r *Roots) tapePath(path string) string {
+	best, prefix := "", ""
+	for _, c := range []struct{ root, prefix string }{{r.Tree, ""}, {r.Home, "~"}, {r.Temp, "$TMP"}} {
+		if c.root != "" && within(path, c.root) && (best == "" || len(c.root) > len(best)) {
+			best, prefix = c.root, c.prefix
+		}
+	}
+	if best == "" {
+		return path
+	}
+	rel := strings.TrimPrefix(strings.TrimPrefix(path, best), "/")
+	switch {
+	case prefix == "" && rel == "":
+		return "."
+	case prefix == "":
+		return rel
+	case rel == "":
+		return prefix
+	}
+	return prefix + "/" + rel
+}
+
+// writable returns the directories that the program may change: those of the roots that exist, the system's temporary
+// directory, which programs use whatever TMPDIR says, and extra. None is listed that lies in another.
+func (r *Roots) writable(extra []string) []string {
+	all := append([]string{r.Tree, r.Home, r.Temp, "/tmp"}, extra...)
+	var out []string
+	for _, p := range all {
+		if p = resolved(p); p == "" || p == "/" || slices.Contains(out, p) {
+			continue
+		}
+		if st, err := os.Stat(p); err == nil && st.IsDir() {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// getenv returns the value of name in env, the last one winning as it does for execve's readers in Go and the shells.
+func getenv(env []string, name string) string {
+	for i := len(env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(env[i], name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,97 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+)
+
+// scratchRoots are the places for overlay layers, best first: on a disk, and outside what programs usually write to.
+var scratchRoots = []string{"/var/tmp", "/tmp", "/dev/shm"}
+
+// scratchBase is the directory that holds the layers of all runs of this user, outside every one of dirs: an overlay's
+// upper layer must not lie in its lower one.
+func scratchBase(dirs []string) (string, error) {
+	name := fmt.Sprintf("tapedeck-%d", os.Getuid())
+	for _, root := range scratchRoots {
+		base := filepath.Join(root, name)
+		if containing(dirs, base) != "" {
+			continue
+		}
+		if err := os.MkdirAll(base, 0o700); err != nil {
+			continue
+		}
+		if st, err := os.Lstat(base); err == nil && st.IsDir() && ownedByUs(st) {
+			return base, os.Chmod(base, 0o700)
+		}
+	}
+	return "", fmt.Errorf("no place for layers outside %s: tried %s", strings.Join(dirs, ", "), strings.Join(scratchRoots, ", "))
+}
+
+func containing(dirs []string, path string) string {
+	for _, d := range dirs {
+		if within(path, d) {
+			return d
+		}
+	}
+	return ""
+}
+
+// newScratch makes a directory for the layers of one run.
+func newScratch(id string, dirs []string) (string, error) {
+	base, err := scratchBase(dirs)
+	if err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(base, id+"-")
+}
+
+// removeScratch deletes what newScratch made. The kernel leaves directories there that their owner may not enter.
+func removeScratch(dirs []string) {
+	for _, d := range dirs {
+		filepath.WalkDir(d, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() {
+				os.Chmod(path, 0o700)
+			}
+			return nil
+		})
+		os.RemoveAll(d)
+	}
+}
+
+// overlayOver returns the overlay that shows lowers at target and keeps what is written in scratch, which it makes.
+func overlayOver(target, scratch string, lowers ...string) (jail.Overlay, error) {
+	o := jail.Overlay{Target: target, Lowers: lowers, Upper: filepath.Join(scratch, "upper"), Work: filepath.Join(scratch, "work")}
+	err := errors.Join(os.MkdirAll(o.Upper, 0o700), os.MkdirAll(o.Work, 0o700))
+	// The merged directory has the upper one's mode: it must be the target's own, or the program sees another.
+	if st, errStat := os.Stat(target); err == nil && errStat == nil {
+		err = os.Chmod(o.Upper, st.Mode().Perm()|st.Mode()&(os.ModeSticky|os.ModeSetgid))
+	}
+	return o, err
+}
+
+// masksFor lists what no program inside may see: the keys, and the user's runtime directory with its sockets.
+func masksFor(config string, env []string) []string {
+	out := []string{configDir(config)}
+	if run := resolved(getenv(env, "XDG_RUNTIME_DIR")); run != "" {
+		out = append(out, run)
+	}
+	return out
+}
+
+// makeEmpty makes dir; one that is there must be empty.
+func makeEmpty(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	names, err := os.ReadDir(dir)
+	if err == nil && len(names) > 0 {
+		return fmt.Errorf("%s is not empty: name a new directory, or remove it first", dir)
+	}
+	return err
+}

@@ -1,0 +1,107 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A session is the tape of one run while it is being written, with what everything that writes to it shares.
+type session struct {
+	dir   string
+	roots Roots
+	log   *slog.Logger
+
+	store *cas.Dir
+	file  *os.File
+	rec   *tape.Recorder
+	scrub *scrub.Scrubber
+	mask  *scrub.Masker
+	class exchange.Classifier
+	tap   *exchange.Tap
+}
+
+// sessionOptions say what newSession opens.
+type sessionOptions struct {
+	dir       string // exists
+	header    *tape.Header
+	env       []string // the program's: its secrets are hidden
+	args      []string // the program's
+	roots     Roots
+	configDir string
+	sync      bool
+	log       *slog.Logger
+}
+
+// newSession starts a tape in o.dir.
+func newSession(o *sessionOptions) (*session, error) {
+	key, err := scrub.LoadKey(filepath.Join(configDir(o.configDir), "scrub.key"))
+	if err != nil {
+		return nil, fmt.Errorf("scrub key: %w", err)
+	}
+	s := &session{dir: o.dir, roots: o.roots, log: o.log}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.scrub = scrub.New(key, &scrub.Options{Env: o.env})
+	learnArgs(s.scrub, o.args)
+	s.mask = scrub.NewMasker(&scrub.MaskOptions{Home: o.roots.Home, WorkTree: o.roots.Tree, Temp: o.roots.Temp})
+	s.class = llm.NewClassifier(s.mask)
+	if err := s.openTape(o); err != nil {
+		return nil, err
+	}
+	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, &exchange.TapOptions{PartDir: filepath.Join(o.dir, partName)})
+	return s, nil
+}
+
+func (s *session) openTape(o *sessionOptions) error {
+	path := filepath.Join(o.dir, tapeName)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	s.file = f
+	if s.store, err = cas.OpenDir(path+".cas", &cas.DirOptions{Sync: o.sync}); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	h := *o.header
+	h.Producer = Version
+	for i, a := range h.Argv {
+		h.Argv[i], _ = tape.SafeString(s.scrub.String(a))
+	}
+	w, err := tape.NewWriter(f, &h)
+	if err != nil {
+		return errors.Join(err, f.Close())
+	}
+	s.rec = tape.NewRecorder(w, &tape.RecorderOptions{Store: s.store, Sync: o.sync})
+	return s.rec.Flush()
+}
+
+// close ends the tape.
+func (s *session) close() error {
+	return errors.Join(s.rec.Flush(), s.file.Close())
+}
+
+// record appends k. A tape that cannot be written ends no run: the recorder keeps the error, and close returns it.
+func (s *session) record(k tape.Kind) {
+	if err := s.rec.Record(k); err != nil {
+		s.log.Error("record not written", "kind", k.Name(), "err", err)
+	}
+}
+
+// configDir is where the keys lie.
+func configDir(set string) string {
+	if set != "" {
+		return set
+	}
+	return filepath.Join(xdg.ConfigHome, "tapedeck")
+}

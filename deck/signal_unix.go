@@ -1,0 +1,21 @@
+//go:build unix
+
+package deck
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// signalName returns "SIGTERM" and the like.
+func signalName(s syscall.Signal) string {
+	if name := unix.SignalName(s); name != "" {
+		return name
+	}
+	return s.String()
+}
+
+// isEIO reports the error of a terminal whose other side has gone.
+func isEIO(err error) bool { return errors.Is(err, syscall.EIO) }

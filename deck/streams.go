@@ -1,0 +1,164 @@
+package deck
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/axis/process"
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+)
+
+// streams are the standard streams of one run: the program's ends, ours, and what was kept of each.
+type streams struct {
+	s       *session
+	caller  Streams
+	tty     *TTY
+	program [3]*os.File // the program's stdin, stdout, stderr; of the terminal's, all the same file
+	ours    [3]*os.File // our end of each pipe; nil where the stream is the terminal
+	pty     *terminal.PTY
+	out     [3]*process.Stream
+	undo    []func()
+
+	outputs sync.WaitGroup // the relays of what the program writes; they end with it
+}
+
+// openStreams makes a pipe for each stream and a terminal for those that tty names.
+func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) {
+	st := &streams{s: s, caller: *caller, tty: tty}
+	defer func() {
+		if err != nil {
+			st.closeProgram()
+			st.closeCaller()
+		}
+	}()
+	if st.caller.Stdout == nil {
+		st.caller.Stdout = io.Discard
+	}
+	if st.caller.Stderr == nil {
+		st.caller.Stderr = io.Discard
+	}
+	if tty != nil {
+		if st.pty, err = terminal.Open(terminal.Size{Rows: tty.Rows, Cols: tty.Cols}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range st.program {
+		st.out[i] = process.NewStream(s.store, s.scrub, s.mask)
+		if st.isTTY(i) {
+			st.program[i] = st.pty.Slave
+			continue
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		st.program[i], st.ours[i] = w, r
+		if i == 0 {
+			st.program[i], st.ours[i] = r, w
+		}
+	}
+	return st, nil
+}
+
+func (st *streams) isTTY(i int) bool { return st.tty != nil && slices.Contains(st.tty.Streams, i) }
+
+// ttyIndex is the stream that becomes the program's controlling terminal, or -1.
+func (st *streams) ttyIndex() int {
+	if st.tty == nil {
+		return -1
+	}
+	return st.tty.Streams[0]
+}
+
+// relay starts passing bytes both ways.
+func (st *streams) relay() {
+	st.relayTerminal()
+	for i, to := range map[int]io.Writer{1: st.caller.Stdout, 2: st.caller.Stderr} {
+		if from := st.ours[i]; from != nil {
+			st.outputs.Go(func() { st.check(process.RelayOutput(to, from, st.out[i])) })
+		}
+	}
+	if to := st.ours[0]; to != nil {
+		if st.caller.Stdin == nil {
+			to.Close()
+			return
+		}
+		// Not waited for: a stdin that nobody closes never ends, and the program may have ended long before.
+		go func() { st.check(process.RelayInput(to, st.caller.Stdin, st.out[0])) }()
+	}
+}
+
+// relayTerminal passes the terminal's bytes: its output goes to whichever of stdout and stderr the caller sees.
+func (st *streams) relayTerminal() {
+	if st.pty == nil {
+		return
+	}
+	to, kept := st.caller.Stdout, st.out[1]
+	if !st.isTTY(1) && st.isTTY(2) {
+		to, kept = st.caller.Stderr, st.out[2]
+	}
+	st.outputs.Go(func() { st.check(process.RelayOutput(to, st.pty.Master, kept)) })
+	if !st.isTTY(0) || st.caller.Stdin == nil {
+		return
+	}
+	host, _ := terminal.Host([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr})
+	in, _ := st.caller.Stdin.(*os.File)
+	restore, err := terminal.Raw(in)
+	if err != nil {
+		st.s.log.Warn("the terminal stays in line mode", "err", err)
+		restore = func() {}
+	}
+	st.undo = append(st.undo, restore, st.pty.Follow(host))
+	// A terminal has no end of its own: what ends a program that reads one is its Ctrl-D among the bytes.
+	go func() {
+		_, err := io.Copy(io.MultiWriter(st.out[0], st.pty.Master), st.caller.Stdin)
+		st.check(ignoreClosed(err))
+	}()
+}
+
+func (st *streams) check(err error) {
+	if err != nil {
+		st.s.log.Error("a stream was not kept", "err", err)
+	}
+}
+
+// closeProgram closes our copies of the program's ends.
+func (st *streams) closeProgram() {
+	for i, f := range st.program {
+		if f != nil && !st.isTTY(i) {
+			f.Close()
+		}
+	}
+	if st.pty != nil {
+		st.pty.Slave.Close()
+	}
+}
+
+// drain waits until everything that the program wrote has been passed on and kept.
+func (st *streams) drain() { st.outputs.Wait() }
+
+// closeCaller undoes what was done to the caller's terminal.
+func (st *streams) closeCaller() {
+	for _, f := range st.undo {
+		f()
+	}
+	st.undo = nil
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) || isEIO(err) {
+		return nil
+	}
+	return err
+}
+
+// stdinPayload is what the program was given on stdin, as recording.json holds it.
+func payloadJSON(p *tape.Payload) (json.RawMessage, error) {
+	if p == nil {
+		return json.RawMessage("null"), nil
+	}
+	return p.AppendJSON(nil), nil
+}

@@ -1,0 +1,202 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// StateUnsealed is the state of a finished recording that carries no seal; StateTape that of a bare tape.
+const (
+	StateUnsealed = "unsealed"
+	StateTape     = "tape"
+)
+
+// A Problem is one thing that does not hold.
+type Problem struct {
+	Path    string `json:"path"`
+	Line    int    `json:"line,omitempty"`
+	Message string `json:"message"`
+}
+
+func (p Problem) String() string {
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Message)
+	}
+	return p.Path + ": " + p.Message
+}
+
+// A Verification is what Verify found. A recording whose Problems are empty holds, finished or not.
+type Verification struct {
+	Path     string    `json:"path"`
+	State    string    `json:"state"` // "recording" (unfinished), "unsealed", "tape"
+	Records  int       `json:"records"`
+	Blobs    int       `json:"blobs"` // distinct blobs that were read and hash to their names
+	Problems []Problem `json:"problems"`
+	Notes    []string  `json:"notes"`
+}
+
+// verifier checks one recording or tape.
+type verifier struct {
+	v     *Verification
+	store cas.Store
+	seen  map[cas.Digest]bool
+}
+
+// Verify reads every line and every blob of the recording or bare tape at path. An error means that nothing could be
+// looked at; what does not hold is in the result.
+func Verify(path string) (*Verification, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &verifier{v: &Verification{Path: path, State: StateTape, Problems: []Problem{}, Notes: []string{}}, seen: map[cas.Digest]bool{}}
+	if !st.IsDir() {
+		return c.v, c.tape(path)
+	}
+	rec, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return c.v, c.recording(rec)
+}
+
+func (c *verifier) recording(rec *Recording) error {
+	c.v.State = StateUnsealed
+	if !rec.Finished() {
+		c.v.State = StateRecording
+		c.note("unfinished: the recorder did not come to its end")
+	}
+	if rec.Manifest.Sealed {
+		c.problem(filepath.Join(rec.Dir, "seal.json"), errors.New("the recording says that it is sealed, and its seal is missing"))
+	}
+	if err := c.tape(rec.TapePath()); err != nil {
+		if !rec.Finished() && errors.Is(err, os.ErrNotExist) {
+			return nil // killed before the tape began
+		}
+		return err
+	}
+	c.tree(rec)
+	return c.parts(rec)
+}
+
+// tape checks each line of a tape and each blob that it names.
+func (c *verifier) tape(path string) error {
+	f, err := tape.OpenFile(path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return c.load(path, err)
+	}
+	defer f.Close()
+	c.store = f.Store
+	var want uint64
+	disordered := false
+	for rec, err := range f.Records() {
+		if err != nil {
+			return c.load(path, err)
+		}
+		if rec.Seq != want && !disordered {
+			disordered = true
+			c.v.Problems = append(c.v.Problems, Problem{path, f.Line(), fmt.Sprintf("seq %d where %d was due", rec.Seq, want)})
+		}
+		want = rec.Seq + 1
+		c.v.Records++
+		for _, p := range tape.Payloads(rec.Kind) {
+			if err := c.payload(p); err != nil {
+				c.v.Problems = append(c.v.Problems, Problem{path, f.Line(), fmt.Sprintf("record %d: %v", rec.Seq, err)})
+			}
+		}
+	}
+	if f.Torn() {
+		c.note(fmt.Sprintf("%s:%d: the last line is torn, as a crash leaves it; it was dropped", path, f.Line()+1))
+	}
+	return nil
+}
+
+// load tells a tape that does not hold from one that could not be looked at.
+func (c *verifier) load(path string, err error) error {
+	var le *tape.LoadError
+	if !errors.As(err, &le) || errors.Is(err, tape.ErrVersion) {
+		return err
+	}
+	c.v.Problems = append(c.v.Problems, Problem{path, le.Line, le.Err.Error()})
+	return nil
+}
+
+func (c *verifier) payload(p *tape.Payload) error {
+	if p.Inline {
+		_, err := p.Bytes(c.store)
+		return err
+	}
+	if err := c.blob(p.Hash); err != nil {
+		return err
+	}
+	if n, err := c.store.Size(p.Hash); err != nil || n != p.Len {
+		return errors.Join(err, fmt.Errorf("blob %s has %d bytes where the tape says %d", p.Hash, n, p.Len))
+	}
+	return nil
+}
+
+// blob reads a blob once, however many records name it.
+func (c *verifier) blob(d cas.Digest) error {
+	if c.seen[d] {
+		return nil
+	}
+	c.seen[d] = true
+	r, err := c.store.Open(d)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return err
+	}
+	c.v.Blobs++
+	return nil
+}
+
+func (c *verifier) tree(rec *Recording) {
+	t, err := rec.Tree()
+	path := filepath.Join(rec.Dir, treeName)
+	if err != nil {
+		c.problem(path, err)
+		return
+	}
+	if t == nil {
+		if rec.Manifest.Roots.Tree != "" && rec.Finished() {
+			c.problem(path, errors.New("is missing"))
+		}
+		return
+	}
+	for _, e := range t.Entries {
+		if e.Digest.IsZero() {
+			continue
+		}
+		if err := c.blob(e.Digest); err != nil {
+			c.problem(path, fmt.Errorf("%s: %w", e.Path, err))
+		}
+	}
+}
+
+// parts mentions answers that were still streaming when the recorder ended.
+func (c *verifier) parts(rec *Recording) error {
+	parts, err := exchange.Parts(rec.PartDir())
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		c.note(fmt.Sprintf("an answer was still streaming: %s %s (%d bytes are there)", p.Method, p.URL, p.Len))
+	}
+	return nil
+}
+
+func (c *verifier) problem(path string, err error) {
+	c.v.Problems = append(c.v.Problems, Problem{Path: path, Message: err.Error()})
+}
+
+func (c *verifier) note(text string) { c.v.Notes = append(c.v.Notes, text) }
