@@ -1,0 +1,163 @@
+package fidelity
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+func TestDiffJSON(t *testing.T) {
+	long := strings.Repeat("lorem ipsum dolor ", 20)
+	tests := []struct {
+		name, a, b string
+		want       []Change
+	}{
+		{"equal bytes", `{"a":1}`, `{"a":1}`, nil},
+		{"equal meaning", `{"a":1.0,"b":[]}`, "{\"b\":[ ],\n\"a\":1}", nil},
+		{"number", `{"a":1}`, `{"a":2}`, []Change{{"a", Changed, "1", "2"}}},
+		{"type", `{"a":1}`, `{"a":"1"}`, []Change{{"a", Changed, "1", `"1"`}}},
+		{"null", `{"a":null}`, `{}`, []Change{{"a", Removed, "null", ""}}},
+		{"key added", `{}`, `{"x y":{"z":true}}`, []Change{{`["x y"]`, Added, "", `{"z":true}`}}},
+		{
+			"one word in a message",
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"write hello.txt now"}]}]}`,
+			`{"messages":[{"role":"user","content":[{"type":"text","text":"write bye.txt now"}]}]}`,
+			[]Change{{"messages[0].content[0].text", Changed, `"write hello.txt now"`, `"write bye.txt now"`}},
+		},
+		{
+			"inserted message is one change",
+			`{"m":[{"role":"user","content":"a"},{"role":"model","content":"b"}]}`,
+			`{"m":[{"role":"system","content":"s"},{"role":"user","content":"a"},{"role":"model","content":"b"}]}`,
+			[]Change{{"m[0]", Added, "", `{"content":"s","role":"system"}`}},
+		},
+		{
+			"inserted beside a changed one",
+			`{"m":[{"role":"user","content":"please write the file"},{"role":"model","content":"b"}]}`,
+			`{"m":[{"role":"user","content":"hi"},{"role":"user","content":"please write a file"},{"role":"model","content":"b"}]}`,
+			[]Change{
+				{"m[0]", Added, "", `{"content":"hi","role":"user"}`},
+				{"m[1].content", Changed, `"please write the file"`, `"please write a file"`},
+			},
+		},
+		{"removed tool", `["a","b","c"]`, `["a","c"]`, []Change{{"[1]", Removed, `"b"`, ""}}},
+		{
+			"long text is cut around the words", `"` + long + `left ` + long + `"`, `"` + long + `right ` + long + `"`,
+			[]Change{{"", Changed, `"…rem ipsum dolor lorem ipsum dolor left lorem ipsum dolor lorem…"`, ""}},
+		},
+		{"not JSON", "a\nb\nc", "a\nB\nc", []Change{{"line 2", Changed, `"b"`, `"B"`}}},
+		{"more lines", "a\n", "a\nb\n", []Change{{"line 2", Added, "", `"b"`}}},
+		{"newline at the end", "a\n", "a", []Change{{"line 1", Changed, "ends with a newline", "ends without a newline"}}},
+		{"empty before", "", "x", []Change{{"", Added, "", `"x"`}}},
+		{"empty after", "x", "", []Change{{"", Removed, `"x"`, ""}}},
+		{"bytes", "a\xffb", "a\xfec", []Change{{"byte 1", Changed, "3 bytes: … ff 62 …", "3 bytes: … fe 63 …"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got := DiffJSON([]byte(tt.a), []byte(tt.b))
+			if tt.name == "long text is cut around the words" {
+				for i := range got {
+					if !strings.Contains(got[i].Was, "left") || !strings.Contains(got[i].Now, "right") || len(got[i].Was) > 2*maxShown {
+						t.Errorf("got %+v", got[i])
+					}
+				}
+				return
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Errorf("-want +got\n%s", d)
+			}
+		})
+	}
+}
+
+func TestDiffJSONDeep(t *testing.T) {
+	deep := func(leaf string) []byte {
+		return []byte(strings.Repeat("[", 2000) + leaf + strings.Repeat("]", 2000))
+	}
+	if got := DiffJSON(deep("1"), deep("2")); len(got) != 1 {
+		t.Fatalf("%d changes, want 1", len(got))
+	}
+}
+
+func TestShortenPairShowsWhereTextWasInserted(t *testing.T) {
+	before := strings.Repeat("a b ", 100)
+	after := strings.Repeat("c d ", 100)
+	was, now := shortenPair(before+"middle "+after, before+"new middle "+after)
+	if !strings.Contains(was, "middle") || !strings.Contains(now, "new middle") {
+		t.Errorf("was %s\nnow %s", was, now)
+	}
+}
+
+func TestSummary(t *testing.T) {
+	changes := []Change{{"a", Changed, "1", "2"}, {"b", Added, "", "3"}, {"c", Removed, "4", ""}}
+	want := "a\n  - 1\n  + 2\nb added\n  + 3\nand 1 more"
+	if got := Summary(changes, 2); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if got := Summary(nil, 2); got != "" {
+		t.Errorf("no changes: %q", got)
+	}
+}
+
+func TestAlignIsACommonSubsequence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 40).Draw(t, "a")
+		b := rapid.SliceOfN(rapid.IntRange(0, 4), 0, 40).Draw(t, "b")
+		got := align(a, b)
+		last := match{-1, -1}
+		for _, m := range got {
+			if a[m.i] != b[m.j] || m.i <= last.i || m.j <= last.j {
+				t.Fatalf("bad pair %v after %v", m, last)
+			}
+			last = m
+		}
+		if want := longestCommon(a, b); len(got) != want {
+			t.Fatalf("%d pairs, want %d", len(got), want)
+		}
+	})
+}
+
+// longestCommon is the textbook table.
+func longestCommon(a, b []int) int {
+	prev := make([]int, len(b)+1)
+	for i := range a {
+		next := make([]int, len(b)+1)
+		for j := range b {
+			if next[j+1] = max(prev[j+1], next[j]); a[i] == b[j] {
+				next[j+1] = prev[j] + 1
+			}
+		}
+		prev = next
+	}
+	return prev[len(b)]
+}
+
+func TestAlignBeyondTheBound(t *testing.T) {
+	a, b := make([]int, 3*maxEdits), make([]int, 3*maxEdits)
+	for i := range a {
+		a[i], b[i] = i, -i-1
+		if i%1000 == 999 {
+			b[i] = i
+		}
+	}
+	got := align(a, b)
+	if !slices.ContainsFunc(got, func(m match) bool { return m.i == m.j }) {
+		t.Errorf("found no equal element in %v", got)
+	}
+}
+
+func FuzzDiffJSON(f *testing.F) {
+	f.Add([]byte(`{"a":[1,2,{"b":"c d"}]}`), []byte(`{"a":[2,{"b":"c e"}]}`))
+	f.Add([]byte("x\ny"), []byte("x\r\ny"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		if DiffJSON(a, a) != nil {
+			t.Error("a body differs from itself")
+		}
+		ab, ba := DiffJSON(a, b), DiffJSON(b, a)
+		if (ab == nil) != (ba == nil) {
+			t.Errorf("one way %v, the other %v", ab, ba)
+		}
+	})
+}
