@@ -57,9 +57,10 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 			path = string(raw.Bytes)
 		}
 	}
-	if strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "$TMP/") || strings.HasPrefix(path, "/") {
+	if elsewhere(path) {
 		return nil
 	}
+	path = strings.TrimPrefix(path, "./")
 	if err := checkPath(path); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -21,6 +22,19 @@ type RecordOptions struct {
 	Masker Masker
 	// Prefix stands before each path: "" for the work tree, "~/" for HOME, "$TMP/" for the temporary directory.
 	Prefix string
+}
+
+// place returns the path of a record. One of the work tree that would read as another root's gets "./" before it.
+func (o *RecordOptions) place(path string) string {
+	if o.Prefix == "" && elsewhere(path) {
+		return "./" + path
+	}
+	return o.Prefix + path
+}
+
+// elsewhere reports whether the path of a record lies outside the work tree.
+func elsewhere(path string) bool {
+	return strings.HasPrefix(path, "~/") || strings.HasPrefix(path, "$TMP/") || strings.HasPrefix(path, "/")
 }
 
 // Records turns changes into records of the kinds file_write and file_delete, in the same order, one a path; only Kind
@@ -61,7 +75,7 @@ func (r *recorder) record(c *Change) (rec tape.Record, ok bool, err error) {
 	}
 	var f tape.File
 	var raw []byte
-	f.Path, raw = tape.SafeString(r.opts.Prefix + c.Path)
+	f.Path, raw = tape.SafeString(r.opts.place(c.Path))
 	if raw != nil {
 		rec.Raw = []tape.RawBytes{{Key: "path", Bytes: raw}}
 	}

@@ -63,7 +63,7 @@ func resolved(p string) string {
 
 // walk lists everything below the root. The error is that of the root itself; what cannot be read further down is noted.
 func (w *walker) walk() error {
-	names, err := w.list("")
+	names, err := listDir(w.root, "")
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
 		w.found = append(w.found, found{path, info})
 		return
 	}
-	names, err := w.list(path)
+	names, err := listDir(w.root, path)
 	if err != nil {
 		w.fail(path, err)
 		return
@@ -131,9 +131,9 @@ func (w *walker) skip(path string, why Reason) {
 	w.notCovered = append(w.notCovered, NotCovered{Path: path, Reason: why})
 }
 
-// list returns the entries of a directory, in no order.
-func (w *walker) list(dir string) ([]fs.DirEntry, error) {
-	f, err := w.root.OpenFile(localName(dir), os.O_RDONLY|openFlags, 0)
+// listDir returns the entries of a directory below root, in no order.
+func listDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
+	f, err := root.OpenFile(localName(dir), os.O_RDONLY|openFlags, 0)
 	if err != nil {
 		return nil, err
 	}

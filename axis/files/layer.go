@@ -1,0 +1,251 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// LayerOptions says how a layer is built. Nil and zero work.
+type LayerOptions struct {
+	// Scrubber tells whether a secret file is still the recorded one; nil cannot, and then its scrubbed form is shown.
+	Scrubber Scrubber
+	// ScrubID and CachePath name the stat cache of the last snapshot, as in SnapOptions. It is only read.
+	ScrubID   string
+	CachePath string
+	// Exclude lists absolute paths that are left as they are, beside the directory .tapedeck at the root.
+	Exclude []string
+}
+
+// LayerStats says what a layer holds.
+type LayerStats struct {
+	Unchanged int   // files and links that stand as recorded
+	Written   int   // files and links that the layer holds
+	Hidden    int   // paths that exist now, were not recorded, and are hidden with what lies below
+	Bytes     int64 // length of the files that the layer holds
+	Notes     []LayerNote
+}
+
+// A LayerNote is a path that the layer does not show as it was recorded.
+type LayerNote struct {
+	Path string
+	Why  NoteReason
+}
+
+// A NoteReason says why a path is not shown as recorded.
+type NoteReason string
+
+// The reasons of notes.
+const (
+	// NoteScrubbed is a secret file that is no longer the recorded one, or is gone: its scrubbed form is shown.
+	NoteScrubbed NoteReason = "scrubbed"
+	// NoteMode is a secret file whose bytes are those recorded but whose permissions are not: it is shown as it is.
+	NoteMode NoteReason = "mode"
+)
+
+// BuildLayer fills layerDir, which must be empty or absent, so that an overlay of it above realRoot shows the recorded
+// tree: it holds what is missing or differs now, and hides by whiteouts what was not there. What the tree lists as not
+// covered shows through as it is now. A secret file is left as it is while its bytes are those recorded. Where realRoot
+// does not exist the layer is the whole tree.
+//
+// A file that stands unchanged costs a stat where the cache knows it, else a reading. The overlay must be mounted with
+// userxattr, as one in a user namespace is. Whiteouts need Linux: elsewhere hiding a path is errors.ErrUnsupported.
+//
+// Errors: those of Restore.
+func BuildLayer(t *Tree, store cas.Store, realRoot, layerDir string, opts *LayerOptions) (*LayerStats, error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	l := &layerer{tree: t, store: store, stats: &LayerStats{}, made: map[string]bool{"": true}}
+	if opts != nil {
+		l.opts = *opts
+	}
+	if err := l.open(realRoot, layerDir); err != nil {
+		return nil, fmt.Errorf("files: layer: %w", err)
+	}
+	defer l.close()
+	if err := l.dir("", l.real != nil); err != nil {
+		return nil, fmt.Errorf("files: layer: %w", err)
+	}
+	return l.stats, l.finish()
+}
+
+// A layerer compares the tree with what stands on the disk, directory by directory.
+type layerer struct {
+	tree     *Tree
+	store    cas.Store
+	opts     LayerOptions
+	cache    *statCache
+	real     *os.Root // nil where it does not exist
+	layer    *os.Root
+	exclude  map[string]bool
+	children map[string][]*Entry // of each directory of the tree, by its path
+	rootPerm fs.FileMode
+	made     map[string]bool // directories that the layer has
+	dirs     []*Entry        // the same, to get their permissions at the end; each behind the one that holds it
+	stats    *LayerStats
+}
+
+func (l *layerer) open(realRoot, layerDir string) error {
+	l.cache = loadCache(l.opts.CachePath, l.opts.ScrubID)
+	l.children = make(map[string][]*Entry)
+	for i := range l.tree.Entries {
+		e := &l.tree.Entries[i]
+		l.children[parentOf(e.Path)] = append(l.children[parentOf(e.Path)], e)
+	}
+	l.rootPerm = 0o755
+	real, err := os.OpenRoot(realRoot)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		l.real = real
+		l.exclude = newWalker(real, realRoot, l.opts.Exclude).exclude
+		if info, err := real.Lstat("."); err == nil {
+			l.rootPerm = info.Mode().Perm()
+		}
+	}
+	if l.layer, err = openEmpty(layerDir); err != nil {
+		l.close()
+	}
+	return err
+}
+
+func (l *layerer) close() {
+	if l.real != nil {
+		l.real.Close()
+	}
+	if l.layer != nil {
+		l.layer.Close()
+	}
+}
+
+// finish gives the directories of the layer their permissions, which the overlay shows in place of those below.
+func (l *layerer) finish() error {
+	if err := chmodAll(l.layer, l.dirs); err != nil {
+		return fmt.Errorf("files: layer: %w", err)
+	}
+	return l.layer.Chmod(".", l.rootPerm)
+}
+
+// dir brings one directory of the tree into the layer. onDisk says that a directory stands there now.
+func (l *layerer) dir(path string, onDisk bool) error {
+	now := make(map[string]fs.FileInfo)
+	if onDisk {
+		if err := l.list(path, now); err != nil {
+			return err
+		}
+	}
+	for _, e := range l.children[path] {
+		name := baseOf(e.Path)
+		if err := l.entry(e, now[name]); err != nil {
+			return fmt.Errorf("%s: %w", e.Path, err)
+		}
+		delete(now, name)
+	}
+	for name := range now {
+		if err := l.hide(join(path, name)); err != nil {
+			return fmt.Errorf("%s: %w", join(path, name), err)
+		}
+	}
+	return nil
+}
+
+// list notes what stands in a directory now. One that cannot be read any more is covered whole.
+func (l *layerer) list(path string, now map[string]fs.FileInfo) error {
+	entries, err := listDir(l.real, path)
+	if errors.Is(err, fs.ErrPermission) {
+		return l.opaque(path)
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			now[e.Name()] = info
+		}
+	}
+	return nil
+}
+
+// hide covers a path that was not recorded, unless the recording says nothing about it.
+func (l *layerer) hide(path string) error {
+	if l.exclude[path] || !l.tree.Covers(path) {
+		return nil
+	}
+	if err := l.mkdirs(parentOf(path)); err != nil {
+		return err
+	}
+	l.stats.Hidden++
+	return whiteout(l.layer, path)
+}
+
+func (l *layerer) opaque(path string) error {
+	if err := l.mkdirs(path); err != nil {
+		return err
+	}
+	return makeOpaque(l.layer, path)
+}
+
+// mkdirs makes the directories that lead to path, and path.
+func (l *layerer) mkdirs(path string) error {
+	if l.made[path] {
+		return nil
+	}
+	if err := l.mkdirs(parentOf(path)); err != nil {
+		return err
+	}
+	e, ok := l.tree.Lookup(path)
+	if !ok {
+		return fmt.Errorf("files: %s: %w", path, errParent)
+	}
+	l.made[path] = true
+	l.dirs = append(l.dirs, e)
+	return l.layer.Mkdir(localName(path), 0o700)
+}
+
+// entry brings one entry of the tree into the layer; info is what stands there now, nil for nothing.
+func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
+	var mode Mode
+	if info != nil {
+		mode, _ = ModeOf(info.Mode())
+	}
+	if e.Mode.IsDir() {
+		if mode != e.Mode {
+			if err := l.mkdirs(e.Path); err != nil {
+				return err
+			}
+		}
+		return l.dir(e.Path, mode.IsDir())
+	}
+	same, err := l.same(e, info, mode)
+	if err != nil {
+		return err
+	}
+	if same {
+		l.stats.Unchanged++
+		return nil
+	}
+	return l.write(e)
+}
+
+// write puts a file or link into the layer.
+func (l *layerer) write(e *Entry) error {
+	if err := l.mkdirs(parentOf(e.Path)); err != nil {
+		return err
+	}
+	if e.Secret != "" {
+		l.note(e, NoteScrubbed)
+	}
+	l.stats.Written++
+	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
+	l.stats.Bytes += n
+	return err
+}
+
+func (l *layerer) note(e *Entry, why NoteReason) {
+	l.stats.Notes = append(l.stats.Notes, LayerNote{Path: e.Path, Why: why})
+}

@@ -1,0 +1,44 @@
+package files
+
+import (
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// Restore writes the tree into dir, which it makes where it is missing: directories, files and links with their
+// permissions, owned by the caller, with the present time. Secret files are left out, because their true bytes are not in
+// the store; their paths are returned.
+//
+// Errors: dir is not empty (ErrNotEmpty), the tree is not valid (ErrTree), a blob is missing or damaged (cas's errors),
+// or the file system's. After an error dir holds a part of the tree.
+func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error) {
+	if err := t.Validate(); err != nil {
+		return nil, err
+	}
+	root, err := openEmpty(dir)
+	if err != nil {
+		return nil, fmt.Errorf("files: restore: %w", err)
+	}
+	defer root.Close()
+	var dirs []*Entry
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		switch {
+		case e.Mode.IsDir():
+			dirs = append(dirs, e)
+			err = root.Mkdir(localName(e.Path), 0o700)
+		case e.Secret != "":
+			leftOut = append(leftOut, e.Path)
+		default:
+			_, err = create(root, e.Path, e, e.Mode.FileMode(), store)
+		}
+		if err != nil {
+			return leftOut, fmt.Errorf("files: restore %s: %w", e.Path, err)
+		}
+	}
+	if err := chmodAll(root, dirs); err != nil {
+		return leftOut, fmt.Errorf("files: restore: %w", err)
+	}
+	return leftOut, nil
+}

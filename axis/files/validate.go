@@ -1,0 +1,73 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	errOrder  = errors.New("out of order, or given twice")
+	errParent = errors.New("its directory is not an entry before it")
+)
+
+// Validate checks what every tree of this package holds: clean relative paths in ascending order, each one's directory an
+// entry before it (so that no path leads through a link), a digest for each regular file and a target for each link and
+// for nothing else. The error wraps ErrTree, and ErrPath where a path is the fault.
+func (t *Tree) Validate() error {
+	dirs := map[string]bool{"": true}
+	last := ""
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		err := e.validate()
+		switch {
+		case err != nil:
+		case e.Path <= last:
+			err = errOrder
+		case !dirs[parentOf(e.Path)]:
+			err = errParent
+		}
+		if err != nil {
+			return fmt.Errorf("files: entry %.80q: %w: %w", e.Path, ErrTree, err)
+		}
+		last = e.Path
+		if e.Mode.IsDir() {
+			dirs[e.Path] = true
+		}
+	}
+	return t.validateNotCovered()
+}
+
+func (t *Tree) validateNotCovered() error {
+	last := ""
+	for _, n := range t.NotCovered {
+		err := checkPath(n.Path)
+		if err == nil && n.Path <= last {
+			err = errOrder
+		}
+		if err != nil {
+			return fmt.Errorf("files: not covered %.80q: %w: %w", n.Path, ErrTree, err)
+		}
+		last = n.Path
+	}
+	return nil
+}
+
+// validate checks one entry by itself.
+func (e *Entry) validate() error {
+	if err := checkPath(e.Path); err != nil {
+		return err
+	}
+	file, link := e.Mode.IsRegular(), e.Mode.IsLink()
+	switch {
+	case !file && !link && !e.Mode.IsDir():
+		return fmt.Errorf("mode %s is not that of a directory, file or link", e.Mode)
+	case file == e.Digest.IsZero() || e.Size < 0 || !file && e.Size != 0:
+		return errors.New("a digest and a size belong to each regular file and to nothing else")
+	case link != (e.Target != "") || len(e.Target) > maxPathLen || strings.IndexByte(e.Target, 0) >= 0:
+		return errors.New("a target belongs to each link and to nothing else")
+	case e.Secret != "" && !file:
+		return errors.New("only a regular file can be secret")
+	}
+	return nil
+}
