@@ -1,0 +1,199 @@
+package jail
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// What goes over the control sockets. gob rather than JSON, for paths, arguments and variables need not be UTF-8.
+type messageKind int
+
+const (
+	msgReady    messageKind = iota + 1 // init: sockets are here; exec stage: the filter works
+	msgFailed                          // Failure says what
+	msgPrepare                         // recorder to exec stage: the mounts stand, drop privileges
+	msgListener                        // exec stage: the notification listener
+	msgGo                              // recorder to exec stage: become the program
+	msgSignal                          // recorder to init
+	msgOpen                            // recorder to init: open Path; the answer is msgRoot or msgFailed
+	msgRoot                            // init: the directory
+	msgExit                            // init: the program ended and nothing of it is left
+)
+
+// A message is one packet. Which fields count depends on Kind; descriptors travel beside it.
+type message struct {
+	Kind       messageKind
+	Path       string
+	Signal     int
+	Exit       Exit
+	Failure    *failure
+	NotCovered []string
+	Listeners  int // how many of the descriptors are listeners of ports
+}
+
+// A failure is a *SetupError or an *ExecError on its way to the recorder.
+type failure struct {
+	Exec             bool
+	Op, Path, Detail string
+	Errno            syscall.Errno
+}
+
+// failed wraps err, of any type, for the wire.
+func failed(err error) *message {
+	f := &failure{Op: "setup", Detail: err.Error()}
+	var setup *SetupError
+	var exec *ExecError
+	switch {
+	case errors.As(err, &setup):
+		f.Op, f.Path, f.Detail = setup.Op, setup.Path, setup.Detail
+	case errors.As(err, &exec):
+		f.Exec, f.Op, f.Path, f.Detail = true, exec.Op, exec.Path, ""
+	}
+	if !errors.As(err, &f.Errno) && f.Detail == "" {
+		f.Detail = err.Error()
+	}
+	return &message{Kind: msgFailed, Failure: f}
+}
+
+// err is the failure as the error that it was.
+func (f *failure) err() error {
+	cause := error(f.Errno)
+	if f.Errno == 0 {
+		cause = errors.New("no system error")
+	}
+	if f.Exec {
+		return &ExecError{Op: f.Op, Path: f.Path, Err: cause}
+	}
+	return &SetupError{Op: f.Op, Path: f.Path, Detail: f.Detail, Err: cause}
+}
+
+const (
+	maxMessage = 64 << 10 // bytes; a path is at most 4 KiB
+	maxFDs     = 253      // the kernel's SCM_MAX_FD
+)
+
+// A control is one end of a control socket: packets, each a message with descriptors. One goroutine may send while
+// another receives.
+type control struct {
+	*net.UnixConn
+}
+
+// controlPair makes a connected pair: our end, and the file that a child inherits.
+func controlPair() (*control, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	theirs := os.NewFile(uintptr(fds[1]), "control")
+	ours, err := newControl(fds[0])
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return ours, theirs, nil
+}
+
+// newControl takes over fd.
+func newControl(fd int) (*control, error) {
+	f := os.NewFile(uintptr(fd), "control")
+	defer f.Close()
+	c, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := c.(*net.UnixConn)
+	if !ok {
+		c.Close()
+		return nil, fmt.Errorf("descriptor %d is no Unix socket", fd)
+	}
+	return &control{u}, nil
+}
+
+// send writes one packet. The descriptors stay the caller's.
+func (c *control) send(m *message, fds ...int) error {
+	var b bytes.Buffer
+	if err := gob.NewEncoder(&b).Encode(m); err != nil {
+		return err
+	}
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	_, _, err := c.WriteMsgUnix(b.Bytes(), rights, nil)
+	return err
+}
+
+// recv reads one packet; its descriptors are the caller's to close. The error is io.EOF when the other end is gone.
+func (c *control) recv() (*message, []int, error) {
+	buf, oob := make([]byte, maxMessage), make([]byte, unix.CmsgSpace(4*maxFDs))
+	n, oobn, flags, _, err := c.ReadMsgUnix(buf, oob)
+	if err != nil {
+		if errors.Is(err, syscall.ECONNRESET) {
+			err = io.EOF
+		}
+		return nil, nil, err
+	}
+	if n == 0 {
+		return nil, nil, io.EOF
+	}
+	fds, err := rightsOf(oob[:oobn])
+	m := new(message)
+	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+		err = fmt.Errorf("control message cut short (flags %#x)", flags)
+	}
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(buf[:n])).Decode(m)
+	}
+	if err != nil {
+		closeFDs(fds)
+		return nil, nil, err
+	}
+	return m, fds, nil
+}
+
+// expect receives a message of kind; a failure is returned as its error, any other kind is one.
+func (c *control) expect(kind messageKind) (*message, []int, error) {
+	m, fds, err := c.recv()
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case m.Kind == kind:
+		return m, fds, nil
+	}
+	closeFDs(fds)
+	if m.Kind == msgFailed && m.Failure != nil {
+		return nil, nil, m.Failure.err()
+	}
+	return nil, nil, fmt.Errorf("control message %d where %d was due", m.Kind, kind)
+}
+
+func rightsOf(oob []byte) ([]int, error) {
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil, err
+	}
+	var fds []int
+	for i := range msgs {
+		got, err := unix.ParseUnixRights(&msgs[i])
+		if err != nil {
+			closeFDs(fds)
+			return nil, err
+		}
+		fds = append(fds, got...)
+	}
+	return fds, nil
+}
+
+func closeFDs(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}

@@ -1,0 +1,87 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A sysctl that forbids unprivileged user namespaces where it has this value.
+type sysctl struct {
+	path, value string
+	rootToo     bool
+	remedy      string
+}
+
+var sysctls = []sysctl{
+	{"/proc/sys/user/max_user_namespaces", "0", true, "sysctl -w user.max_user_namespaces=16384"},
+	{"/proc/sys/kernel/unprivileged_userns_clone", "0", false, "sysctl -w kernel.unprivileged_userns_clone=1"},
+	{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1", false,
+		"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile that allows userns"},
+}
+
+// forbiddenBySysctl names the setting that forbids user namespaces to this user; nil where none does.
+func forbiddenBySysctl() *UnavailableError {
+	for _, s := range sysctls {
+		if os.Geteuid() == 0 && !s.rootToo {
+			continue
+		}
+		data, err := os.ReadFile(s.path)
+		if err == nil && strings.TrimSpace(string(data)) == s.value {
+			name := strings.ReplaceAll(strings.TrimPrefix(s.path, "/proc/sys/"), "/", ".")
+			return &UnavailableError{Reason: "user namespaces are switched off: " + name + " is " + s.value, Remedy: s.remedy}
+		}
+	}
+	return nil
+}
+
+// diagnoseStart says why the init could not be started in namespaces of its own.
+func diagnoseStart(err error) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) {
+		return err
+	}
+	switch errno {
+	case unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS:
+	default:
+		return err
+	}
+	if u := forbiddenBySysctl(); u != nil {
+		return u
+	}
+	u := &UnavailableError{Reason: "new namespaces cannot be made: " + errno.Error()}
+	switch errno {
+	case unix.EPERM, unix.EACCES:
+		u.Remedy = "in a container, allow user namespaces: its seccomp profile or its missing CAP_SYS_ADMIN forbids them"
+	case unix.ENOSPC, unix.EUSERS:
+		u.Remedy = "raise the limits in /proc/sys/user, or nest fewer namespaces"
+	case unix.EINVAL, unix.ENOSYS:
+		u.Remedy = "a kernel with CONFIG_USER_NS, CONFIG_NET_NS and CONFIG_PID_NS"
+	}
+	return u
+}
+
+// diagnoseSetup turns the failure of a step that every jail needs into an *UnavailableError, and returns any other error
+// as it is.
+func diagnoseSetup(err error) error {
+	var e *SetupError
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Op {
+	case opPrivate:
+		if u := forbiddenBySysctl(); u != nil {
+			return u
+		}
+		return &UnavailableError{Reason: "the new user namespace has no capabilities: " + e.Error()}
+	case opProc:
+		return &UnavailableError{Reason: e.Error(),
+			Remedy: "where parts of /proc are covered, as in Docker, show it whole: --security-opt systempaths=unconfined"}
+	case opFilter:
+		return &UnavailableError{Reason: e.Error(), Remedy: "a kernel with seccomp notifications (Linux 5.9 and newer), not nested in another jail"}
+	}
+	return err
+}

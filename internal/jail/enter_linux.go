@@ -1,0 +1,66 @@
+package jail
+
+import (
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// The names that our own executable is started by when it is a stage of a jail.
+const (
+	initName = "tapedeck-init"
+	execName = "tapedeck-exec"
+)
+
+// Descriptors that a stage inherits: controlFD and specFD are the stage's own.
+const (
+	controlFD = 3
+	specFD    = 4
+
+	// The init alone: what it passes on to the exec stage.
+	execControlFD = 5
+	execSpecFD    = 6
+	stdinFD       = 7 // and stdout, stderr after it
+)
+
+var (
+	entered atomic.Bool
+	// ignoredAtStart is written by Enter alone, before anything else runs.
+	ignoredAtStart []syscall.Signal
+)
+
+// Enter must be the first call of main, and of TestMain where a test starts a jail. In a process that Start started it
+// runs the stage and never returns; in any other it returns at once.
+func Enter() {
+	if stage := stageOf(os.Args); stage != nil {
+		stage()
+		os.Exit(1)
+	}
+	// The only two that a Go program leaves ignored where its caller ignored them.
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			ignoredAtStart = append(ignoredAtStart, s)
+		}
+	}
+	entered.Store(true)
+}
+
+// stageOf tells a stage from a program that somebody merely called by a stage's name: a stage has its control socket.
+func stageOf(args []string) func() {
+	if len(args) != 1 || args[0] != initName && args[0] != execName {
+		return nil
+	}
+	if kind, err := unix.GetsockoptInt(controlFD, unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
+		return nil
+	}
+	if args[0] == execName {
+		return runExec
+	}
+	if os.Getpid() != 1 {
+		return nil
+	}
+	return runInit
+}

@@ -1,0 +1,68 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrUnavailable is what every *UnavailableError is: this system cannot make the jail.
+var ErrUnavailable = errors.New("jail unavailable")
+
+// ErrNotEntered is returned by Start in a process whose main did not call Enter first: starting its executable again
+// would run main again.
+var ErrNotEntered = errors.New("jail: main did not call Enter first")
+
+// An UnavailableError says why this system cannot make the jail, and what would change that.
+type UnavailableError struct {
+	Reason string
+	Remedy string // empty where there is none
+}
+
+// Error implements error.
+func (e *UnavailableError) Error() string {
+	if e.Remedy == "" {
+		return "jail unavailable: " + e.Reason
+	}
+	return "jail unavailable: " + e.Reason + " (" + e.Remedy + ")"
+}
+
+// Is makes errors.Is(err, ErrUnavailable) hold.
+func (e *UnavailableError) Is(target error) bool { return target == ErrUnavailable }
+
+// An ExecError says that the program could not be started inside. Err is a syscall.Errno: ENOENT, EACCES, ENOEXEC.
+type ExecError struct {
+	Op   string // execve or chdir
+	Path string
+	Err  error
+}
+
+// Error implements error.
+func (e *ExecError) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Err) }
+
+// Unwrap returns the system's error.
+func (e *ExecError) Unwrap() error { return e.Err }
+
+// A SetupError says which step of making the jail failed, and where. Err is a syscall.Errno where the kernel refused;
+// Detail is what the kernel said beside it.
+type SetupError struct {
+	Op     string
+	Path   string
+	Detail string
+	Err    error
+}
+
+// Error implements error.
+func (e *SetupError) Error() string {
+	s := "jail: " + e.Op
+	if e.Path != "" {
+		s += " " + e.Path
+	}
+	s = fmt.Sprintf("%s: %v", s, e.Err)
+	if e.Detail != "" {
+		s += " (" + e.Detail + ")"
+	}
+	return s
+}
+
+// Unwrap returns the system's error.
+func (e *SetupError) Unwrap() error { return e.Err }

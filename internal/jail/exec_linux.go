@@ -1,0 +1,133 @@
+package jail
+
+import (
+	"errors"
+	"math"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// runExec is the process that becomes the program. Capabilities and filters belong to a thread, and execve keeps those
+// of the thread that calls it: everything happens on one, and the runtime's other threads stay as they were.
+func runExec() {
+	runtime.LockOSThread()
+	ctl, err := newControl(controlFD)
+	if err != nil {
+		return
+	}
+	if err := becomeProgram(ctl); err != nil {
+		ctl.send(failed(err))
+		os.Exit(127)
+	}
+}
+
+// becomeProgram returns only when it failed.
+func becomeProgram(ctl *control) error {
+	var spec execSpec
+	if err := readSpec(specFD, &spec); err != nil {
+		return &SetupError{Op: "read the program's spec", Err: err}
+	}
+	if _, _, err := ctl.expect(msgPrepare); err != nil {
+		return err
+	}
+	if err := os.Chdir(spec.Dir); err != nil {
+		return &ExecError{Op: "chdir", Path: spec.Dir, Err: errnoOf(err)}
+	}
+	if err := confine(ctl); err != nil {
+		return err
+	}
+	if err := ctl.send(&message{Kind: msgReady}); err != nil {
+		return err
+	}
+	if _, _, err := ctl.expect(msgGo); err != nil {
+		return err
+	}
+	for _, sig := range spec.Ignored {
+		signal.Ignore(sig)
+	}
+	// Descriptors that the recorder's caller left open to all its children are not the program's.
+	if err := closeOnExec(); err != nil {
+		return &SetupError{Op: "close descriptors", Err: err}
+	}
+	err := syscall.Exec(spec.Path, spec.Argv, spec.Env)
+	return &ExecError{Op: "execve", Path: spec.Path, Err: errnoOf(err)}
+}
+
+// confine takes from this thread what the program must not have, hands out the filter's listener and tries it.
+func confine(ctl *control) error {
+	if err := dropCapabilities(); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return &SetupError{Op: "set no_new_privs", Err: err}
+	}
+	fd, err := installFilter()
+	if err != nil {
+		return &SetupError{Op: opFilter, Err: err}
+	}
+	err = ctl.send(&message{Kind: msgListener}, fd)
+	unix.Close(fd)
+	if err != nil {
+		return err
+	}
+	return tryNotification()
+}
+
+// tryNotification makes a call that must reach the recorder and come back refused, so that a kernel on which
+// notifications do not work is found before the run.
+func tryNotification() error {
+	fd, _, errno := unix.RawSyscall(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_RAW)
+	switch errno {
+	case 0:
+		unix.Close(int(fd))
+		return &SetupError{Op: opFilter, Detail: "a refused call was let through", Err: unix.ENOTSUP}
+	case unix.EPERM:
+		return nil
+	}
+	return &SetupError{Op: opFilter, Detail: "the trial notification was not answered", Err: errno}
+}
+
+// dropCapabilities empties every set of this thread, and locks what would give a uid 0 its capabilities back.
+func dropCapabilities() error {
+	for c := uintptr(0); ; c++ {
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) && c > 0 {
+			break // past the last one that this kernel knows
+		}
+		if err != nil {
+			return &SetupError{Op: "drop capabilities", Err: err}
+		}
+	}
+	// NOROOT, NO_SETUID_FIXUP, KEEP_CAPS cleared, NO_CAP_AMBIENT_RAISE: each with its lock (linux/securebits.h).
+	const locked = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
+	if err := unix.Prctl(unix.PR_SET_SECUREBITS, locked, 0, 0, 0); err != nil {
+		return &SetupError{Op: "lock capabilities", Err: err}
+	}
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return &SetupError{Op: "drop ambient capabilities", Err: err}
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	if err := unix.Capset(&hdr, &none[0]); err != nil {
+		return &SetupError{Op: "drop capabilities", Err: err}
+	}
+	return nil
+}
+
+// closeOnExec marks every descriptor above 2.
+func closeOnExec() error {
+	return unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// errnoOf returns the system's error inside err, or err.
+func errnoOf(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package jail
+
+import (
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+// Offsets in struct seccomp_data. Arguments are 64 bits; a socket's three are ints, so their low halves count. Both
+// processors are little-endian.
+const (
+	dataNr   = 0
+	dataArch = 4
+	dataArg0 = 16
+	dataArg1 = 24
+	dataArg2 = 32
+)
+
+const (
+	retAllow  = unix.SECCOMP_RET_ALLOW
+	retNotify = unix.SECCOMP_RET_USER_NOTIF
+	retKill   = unix.SECCOMP_RET_KILL_PROCESS
+	retEPERM  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	retENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+)
+
+// absent are calls that the program is told this kernel does not have: io_uring does what a filter refuses.
+var absent = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+
+// forbidden are calls that reach outside of every namespace with no capability at all: the kernel's keys (whose requests
+// start programs of the host), its programs and counters, and files by handle instead of by a path through our mounts.
+// Whatever needs a capability is refused by the kernel. ptrace and nested user namespaces stay inside.
+var forbidden = []uint32{
+	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
+	unix.SYS_OPEN_BY_HANDLE_AT,
+}
+
+// filterProgram is the one filter of a jail. What it lets through is what ordinary programs do; socket calls of other
+// families, of raw types or of other protocols go to the recorder, which only ever refuses them.
+func filterProgram() ([]bpf.RawInstruction, error) {
+	p := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: dataArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.RetConstant{Val: retKill},
+		bpf.LoadAbsolute{Off: dataNr, Size: 4},
+	}
+	if x32Bit != 0 {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: x32Bit, SkipTrue: 1}, bpf.RetConstant{Val: retENOSYS})
+	}
+	for _, nr := range absent {
+		p = append(p, whenEqual(nr, retENOSYS)...)
+	}
+	for _, nr := range forbidden {
+		p = append(p, whenEqual(nr, retEPERM)...)
+	}
+	p = append(p,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},
+		bpf.RetConstant{Val: retAllow})
+	return bpf.Assemble(append(p, socketRules()...))
+}
+
+func whenEqual(val, ret uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: 1},
+		bpf.RetConstant{Val: ret},
+	}
+}
+
+// socketRules decide a socket call: Unix and netlink sockets are the namespaces' own, Internet ones are let through as
+// TCP (plain or multipath) and UDP.
+func socketRules() []bpf.Instruction {
+	const typeMask = 0xf // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
+	p := []bpf.Instruction{bpf.LoadAbsolute{Off: dataArg0, Size: 4}}
+	p = append(p, whenEqual(unix.AF_UNIX, retAllow)...)
+	p = append(p, whenEqual(unix.AF_NETLINK, retAllow)...)
+	p = append(p,
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET6, SkipTrue: 1},
+		bpf.RetConstant{Val: retNotify},
+		bpf.LoadAbsolute{Off: dataArg1, Size: 4},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: typeMask},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_DGRAM, SkipTrue: 7},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 1},
+		bpf.RetConstant{Val: retNotify},
+		bpf.LoadAbsolute{Off: dataArg2, Size: 4}, // stream
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 7},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 6},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_MPTCP, SkipTrue: 5},
+		bpf.RetConstant{Val: retNotify},
+		bpf.LoadAbsolute{Off: dataArg2, Size: 4}, // dgram
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: 1},
+		bpf.RetConstant{Val: retNotify},
+		bpf.RetConstant{Val: retAllow})
+	return p
+}
+
+// installFilter puts the filter on this thread and returns the descriptor of its notifications. no_new_privs must be
+// set.
+func installFilter() (int, error) {
+	raw, err := filterProgram()
+	if err != nil {
+		return -1, err
+	}
+	prog := sockFilters(raw)
+	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		uintptr(unsafe.Pointer(&fprog)))
+	if errno != 0 {
+		return -1, errno
+	}
+	return int(fd), nil
+}
+
+func sockFilters(raw []bpf.RawInstruction) []unix.SockFilter {
+	out := make([]unix.SockFilter, len(raw))
+	for i, r := range raw {
+		out[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
+func runInit() {
+	// The program may signal us: what has a handler does not end a PID 1. Ignoring instead would be inherited.
+	signal.Notify(make(chan os.Signal, 1))
+	ctl, err := newControl(controlFD)
+	if err != nil {
+		return
+	}
+	in := &initProcess{ctl: ctl}
+	if err := in.setUp(); err != nil {
+		ctl.send(failed(err))
+		return
+	}
+	go in.serve()
+	in.reap()
+	select {} // OpenRoot is still answered, until the recorder's end closes
+}
+
+type initProcess struct {
+	ctl     *control
+	program int // its PID, and that of its session and process group
+	targets map[string]int
+}
+
+// setUp makes the world. The exec stage starts first and meanwhile comes up; it waits for the recorder's word.
+func (in *initProcess) setUp() error {
+	var spec initSpec
+	if err := readSpec(specFD, &spec); err != nil {
+		return &SetupError{Op: "read the plan", Err: err}
+	}
+	pid, err := startExec(spec.TTY)
+	if err != nil {
+		return &SetupError{Op: "start the exec stage", Err: err}
+	}
+	in.program = pid
+	if spec.Hostname != "" {
+		if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
+			return &SetupError{Op: "set the host name", Path: spec.Hostname, Err: err}
+		}
+	}
+	w := &world{plan: &spec.Mounts}
+	if err := w.build(); err != nil {
+		return err
+	}
+	in.targets = w.opened
+	socks, err := openSockets(spec.Ports)
+	if err != nil {
+		return err
+	}
+	defer closeFDs(socks.fds)
+	ready := &message{Kind: msgReady, NotCovered: append(w.notCovered, socks.notCovered...), Listeners: len(spec.Ports)}
+	return in.ctl.send(ready, socks.fds...)
+}
+
+// startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
+// decide when a pipe ends.
+func startExec(tty int) (pid int, err error) {
+	attr := &syscall.ProcAttr{
+		Dir:   "/",
+		Env:   []string{"GODEBUG=asyncpreemptoff=1"},
+		Files: []uintptr{stdinFD, stdinFD + 1, stdinFD + 2, execControlFD, execSpecFD},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	}
+	if tty >= 0 && isTerminal(stdinFD+tty) {
+		attr.Sys.Setctty, attr.Sys.Ctty = true, tty
+	}
+	pid, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
+	closeFDs([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2})
+	return pid, err
+}
+
+func isTerminal(fd int) bool {
+	_, err := unix.IoctlGetTermios(fd, unix.TCGETS)
+	return err == nil
+}
+
+// serve answers the recorder until its end closes, and ends the jail then.
+func (in *initProcess) serve() {
+	for {
+		m, fds, err := in.ctl.recv()
+		if err != nil {
+			os.Exit(0)
+		}
+		closeFDs(fds)
+		switch m.Kind {
+		case msgSignal:
+			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
+		case msgOpen:
+			in.open(m.Path)
+		}
+	}
+}
+
+func (in *initProcess) signalTarget(sig syscall.Signal) int {
+	switch sig {
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH:
+		return -in.program
+	}
+	return in.program
+}
+
+// open hands out a directory. A target of the plan is opened through what was mounted there, for the program may have
+// moved its parents since; for others no symbolic link of the program's is followed.
+func (in *initProcess) open(path string) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	dir, rest := unix.AT_FDCWD, path
+	if fd, ok := in.targets[filepath.Clean(path)]; ok {
+		dir, rest = fd, "."
+	}
+	fd, err := unix.Openat2(dir, rest, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		in.ctl.send(failed(&SetupError{Op: "open", Path: path, Err: err}))
+		return
+	}
+	in.ctl.send(&message{Kind: msgRoot}, fd)
+	unix.Close(fd)
+}
+
+// reap waits for every process that ends here. When the program does, the rest is killed, and once that is gone too the
+// recorder is told: nothing inside changes any more then.
+func (in *initProcess) reap() {
+	var status unix.WaitStatus
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, unix.WALL, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil: // nobody is left
+			in.ctl.send(&message{Kind: msgExit, Exit: exitOf(status)})
+			return
+		case pid == in.program:
+			status = ws
+			unix.Kill(-1, unix.SIGKILL)
+		}
+	}
+}
+
+func exitOf(ws unix.WaitStatus) Exit {
+	if ws.Signaled() {
+		return Exit{Signal: syscall.Signal(ws.Signal())}
+	}
+	return Exit{Code: ws.ExitStatus()}
+}

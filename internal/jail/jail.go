@@ -1,0 +1,74 @@
+package jail
+
+import (
+	"log/slog"
+	"net/netip"
+	"os"
+	"syscall"
+)
+
+// Config says what runs inside and what it sees. Path, Argv and Dir are needed. Every path is absolute and is one of the
+// host unless it says otherwise.
+type Config struct {
+	Path string   // the program's file, as seen inside
+	Argv []string // its arguments, the name it is called by first
+	Env  []string // its whole environment, NAME=VALUE
+	Dir  string   // its working directory, as seen inside
+
+	// The program's streams; nil is /dev/null. The caller closes its copies after Start.
+	Stdin, Stdout, Stderr *os.File
+	// TTY is the stream (0, 1 or 2) that is the slave of a PTY and becomes the controlling terminal. -1 is none; so is
+	// a stream that is no terminal.
+	TTY int
+
+	Hostname string   // the host's own when empty
+	Ports    []uint16 // TCP ports with a listener beside 80 and 443; at most 200
+
+	Writable []string  // directories that the program may change on the host
+	Overlays []Overlay // directories that it may change without the host's changing
+	Masks    []string  // files and directories that look empty inside; those that do not exist are skipped
+	Files    []File    // files that exist inside only
+
+	Log *slog.Logger // nil is silent
+}
+
+// An Overlay shows Lowers merged at Target; what the program writes there goes to Upper. Target need not exist. Upper
+// and Work are empty directories of one parent, on a file system that can hold an upper layer, outside every lower.
+// What is mounted below Target on the host shows through read-only.
+type Overlay struct {
+	Target string
+	Lowers []string // topmost first
+	Upper  string
+	Work   string
+}
+
+// A File is read-only and exists inside only. Path must lie under /run, which is empty otherwise. Those of Over that
+// exist on the host show the same bytes.
+type File struct {
+	Path string
+	Data []byte
+	Over []string
+}
+
+// An Exit is how the program ended: Signal is 0 unless a signal ended it.
+type Exit struct {
+	Code   int
+	Signal syscall.Signal
+}
+
+// A Refusal is one attempt of the program to reach what the jail does not let it reach. Addr and Port are zero where the
+// attempt got no further than a socket call.
+type Refusal struct {
+	Proto  string // tcp, udp, or the socket's family and type: "vsock stream", "inet raw"
+	Addr   netip.Addr
+	Port   uint16
+	Reason string
+}
+
+// A Check is one thing that the jail needs, tried for real by Probe. Cost says what is lost without it.
+type Check struct {
+	Name   string
+	OK     bool
+	Detail string
+	Cost   string
+}

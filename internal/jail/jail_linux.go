@@ -1,0 +1,272 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// A Jail is one program in its namespaces, or the place that it left when it ended. Close it always. Its methods may be
+// called from several goroutines.
+type Jail struct {
+	log         *slog.Logger
+	cmd         *exec.Cmd // the init
+	stderr      tail      // the init's: why it ended, when it should not have
+	ctl, exec   *control
+	stopContext func() bool
+
+	listeners  []net.Listener
+	dnsPackets net.PacketConn
+	dnsStream  net.Listener
+	notCovered []string
+	refusals   *refusals
+	stopOnce   sync.Once
+
+	// Set before exited is closed, by the goroutine that reads the control socket.
+	exit    Exit
+	exitErr error
+	exited  chan struct{}
+
+	openMu  sync.Mutex   // one OpenRoot at a time
+	answers chan rootMsg // to OpenRoot; closed when the init is gone
+
+	gone chan struct{} // closed when the init has been waited for
+}
+
+type rootMsg struct {
+	m   *message
+	fds []int
+}
+
+func newJail(l *slog.Logger) *Jail {
+	return &Jail{
+		log:      logger(l),
+		refusals: newRefusals(),
+		exited:   make(chan struct{}),
+		answers:  make(chan rootMsg, 1),
+		gone:     make(chan struct{}),
+	}
+}
+
+// watch starts the goroutine that waits for the init; kill ends it, Close waits for it.
+func (j *Jail) watch() {
+	go func() {
+		err := j.cmd.Wait()
+		j.log.Debug("jail's init ended", "err", err, "stderr", j.stderr.String())
+		close(j.gone)
+	}()
+}
+
+func (j *Jail) kill() { j.cmd.Process.Kill() }
+
+// await takes over what the stages make and returns once the exec stage is ready to become the program.
+func (j *Jail) await() error {
+	m, fds, err := j.ctl.expect(msgReady)
+	if err != nil {
+		return err
+	}
+	j.notCovered = m.NotCovered
+	if err := j.takeSockets(fds, m.Listeners); err != nil {
+		return err
+	}
+	go j.read()
+	if err := j.exec.send(&message{Kind: msgPrepare}); err != nil {
+		return err
+	}
+	_, fds, err = j.exec.expect(msgListener)
+	if err != nil {
+		return err
+	}
+	if err := j.refusals.serveNotifications(fds); err != nil {
+		return err
+	}
+	if _, _, err = j.exec.expect(msgReady); err != nil {
+		return err
+	}
+	j.refusals.arm()
+	return nil
+}
+
+// read receives what the init says until it is gone. It ends with the control socket, at the latest in Close.
+func (j *Jail) read() {
+	defer close(j.answers)
+	for {
+		m, fds, err := j.ctl.recv()
+		if err != nil {
+			j.setExit(Exit{}, err)
+			return
+		}
+		switch m.Kind {
+		case msgExit:
+			j.setExit(m.Exit, nil)
+		case msgRoot, msgFailed:
+			j.answers <- rootMsg{m, fds}
+		default:
+			closeFDs(fds)
+		}
+	}
+}
+
+func (j *Jail) setExit(e Exit, err error) {
+	select {
+	case <-j.exited:
+		return
+	default:
+	}
+	j.exit, j.exitErr = e, err
+	close(j.exited)
+}
+
+// Listeners returns the TCP listeners inside: 80, 443, then those of Config.Ports. The LocalAddr of a connection that
+// they accept is the address that the program dialled.
+func (j *Jail) Listeners() []net.Listener { return j.listeners }
+
+// DNS returns what the program's name queries reach. An address that ReadFrom returned makes WriteTo answer from the
+// address that the query was sent to.
+func (j *Jail) DNS() (net.PacketConn, net.Listener) { return j.dnsPackets, j.dnsStream }
+
+// Refusals returns what the program tried and the jail refused, as it happens. The channel is closed by StopNetwork. A
+// reader that falls far behind loses some, which RefusalsLost counts.
+func (j *Jail) Refusals() <-chan Refusal { return j.refusals.out }
+
+// RefusalsLost returns how many refusals found no room in the channel of Refusals.
+func (j *Jail) RefusalsLost() int64 { return j.refusals.lost.Load() }
+
+// NotCovered lists what this system could not give to the jail, in words for a person: evidence that is not seen, never
+// a gap in what confines.
+func (j *Jail) NotCovered() []string { return j.notCovered }
+
+// StopNetwork closes the listeners and the DNS sockets, reads the refusals that are left and closes their channel.
+func (j *Jail) StopNetwork() {
+	j.stopOnce.Do(func() {
+		for _, l := range j.listeners {
+			l.Close()
+		}
+		if j.dnsPackets != nil {
+			j.dnsPackets.Close()
+		}
+		if j.dnsStream != nil {
+			j.dnsStream.Close()
+		}
+		j.refusals.stop()
+	})
+}
+
+// Release makes the program start and returns when it has. The error is an *ExecError when its file cannot be executed:
+// Wait then reports exit code 127.
+func (j *Jail) Release() error {
+	if err := j.exec.send(&message{Kind: msgGo}); err != nil {
+		return j.explain(err)
+	}
+	m, fds, err := j.exec.recv()
+	closeFDs(fds)
+	switch {
+	case errors.Is(err, io.EOF): // its end is closed by execve
+		return nil
+	case err != nil:
+		return j.explain(err)
+	case m.Kind == msgFailed && m.Failure != nil:
+		return m.Failure.err()
+	}
+	return fmt.Errorf("jail: message %d after release", m.Kind)
+}
+
+// Signal sends sig to the program. What a terminal sends (SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH) goes to
+// its process group, anything else to the program alone.
+func (j *Jail) Signal(sig syscall.Signal) error {
+	return j.ctl.send(&message{Kind: msgSignal, Signal: int(sig)})
+}
+
+// Wait returns how the program ended, once nothing that it started is left either. The mounts stay for OpenRoot until
+// Close. An error means that the jail was ended first.
+func (j *Jail) Wait() (Exit, error) {
+	<-j.exited
+	if j.exitErr != nil {
+		return Exit{}, j.explain(j.exitErr)
+	}
+	return j.exit, nil
+}
+
+// OpenRoot opens a directory as the program sees it, after its end too, until Close. What lies in it is the program's:
+// walk it through os.OpenRoot of /proc/self/fd/N, or a symbolic link leads out.
+func (j *Jail) OpenRoot(path string) (*os.File, error) {
+	j.openMu.Lock()
+	defer j.openMu.Unlock()
+	if err := j.ctl.send(&message{Kind: msgOpen, Path: path}); err != nil {
+		return nil, j.explain(err)
+	}
+	a, ok := <-j.answers
+	switch {
+	case !ok:
+		return nil, j.explain(io.EOF)
+	case a.m.Kind == msgFailed && a.m.Failure != nil:
+		return nil, a.m.Failure.err()
+	case len(a.fds) != 1:
+		closeFDs(a.fds)
+		return nil, fmt.Errorf("jail: %d descriptors for %s", len(a.fds), path)
+	}
+	return os.NewFile(uintptr(a.fds[0]), path), nil
+}
+
+// Close ends everything inside and returns when it is gone, its mounts with it. Directories from OpenRoot stay readable
+// until they are closed.
+func (j *Jail) Close() error {
+	if j.stopContext != nil {
+		j.stopContext()
+	}
+	j.kill()
+	<-j.gone
+	j.StopNetwork()
+	j.closeSockets()
+	return nil
+}
+
+func (j *Jail) closeSockets() {
+	for _, c := range []*control{j.ctl, j.exec} {
+		if c != nil {
+			c.Close()
+		}
+	}
+}
+
+// explain adds to an error of the control socket why the init is gone.
+func (j *Jail) explain(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed) {
+		if why := j.stderr.String(); why != "" {
+			return fmt.Errorf("jail: its init ended: %s", why)
+		}
+		return errors.New("jail: its init ended")
+	}
+	return diagnoseSetup(err)
+}
+
+// A tail keeps the last bytes written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailSize = 4 << 10 // bytes
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if n := len(t.buf) - tailSize; n > 0 {
+		t.buf = append(t.buf[:0], t.buf[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.buf)
+}

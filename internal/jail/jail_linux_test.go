@@ -1,0 +1,85 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestExit(t *testing.T) {
+	for _, tt := range []struct {
+		script string
+		want   Exit
+	}{
+		{"exit 0", Exit{}},
+		{"exit 7", Exit{Code: 7}},
+		{"kill -TERM $$", Exit{Signal: syscall.SIGTERM}},
+		{"kill -KILL $$", Exit{Signal: syscall.SIGKILL}},
+	} {
+		if got := run(t, shellConfig(t, tt.script), nil).exit; got != tt.want {
+			t.Errorf("%s: %+v, want %+v", tt.script, got, tt.want)
+		}
+	}
+}
+
+func TestProgramNotFound(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*Config)
+		want   error
+	}{
+		{"absent", func(c *Config) { c.Path = "/nonexistent" }, syscall.ENOENT},
+		{"directory", func(c *Config) { c.Path = "/usr" }, syscall.EACCES},
+	} {
+		c := shellConfig(t, "true")
+		tt.change(c)
+		j, err := Start(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = j.Release()
+		var e *ExecError
+		if !errors.As(err, &e) || !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v, want an ExecError of %v", tt.name, err, tt.want)
+		}
+		if x, err := j.Wait(); err != nil || x.Code != 127 {
+			t.Errorf("%s: Wait %+v, %v", tt.name, x, err)
+		}
+		j.Close()
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/ro/f", "old")
+	mustWrite(t, dir+"/rw/f", "old")
+	c := shellConfig(t, fmt.Sprintf("cd %s; echo new >rw/f; echo new >ro/f; echo x >/etc/x; echo x >/run/x; echo x >/dev/x; cat rw/f ro/f", dir))
+	c.Writable = []string{dir + "/rw"}
+	r := run(t, c, nil)
+	if r.stdout != "new\nold" {
+		t.Errorf("program saw %q", r.stdout)
+	}
+	if n := strings.Count(r.stderr, "Read-only file system"); n != 4 {
+		t.Errorf("%d of 4 writes refused: %s", n, r.stderr)
+	}
+	if got := mustRead(t, dir+"/rw/f"); got != "new\n" {
+		t.Errorf("host has %q", got)
+	}
+}
+
+func TestListeners(t *testing.T) {
+	c := helperConfig(t, "dial", "tcp", "1.2.3.4:443", "tcp", "[2001:db8::7]:80", "tcp", "5.6.7.8:11434", "tcp", "9.9.9.9:22")
+	c.Ports = []uint16{11434}
+	r := run(t, c, func(j *Jail) {
+		if n := len(j.Listeners()); n != 3 {
+			t.Fatalf("%d listeners", n)
+		}
+		for _, l := range j.Listeners() {
+			go accept(l)
+		}
+	})
+	r.want(t, "1.2.3.4:443 reached 1.2.3.4:443\n[2001:db8::7]:80 reached [2001:db8::7]:80\n5.6.7.8:11434 reached 5.6.7.8:11434\n9.9.9.9:22 failed\n")
+	t.Logf("%+v", r.refusals)
+}

@@ -1,0 +1,24 @@
+package jail
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// MakeWhiteout makes path, in a directory that will be a layer of an Overlay, hide what lower layers have there. It
+// needs no root. The path must not exist.
+func MakeWhiteout(path string) error {
+	if err := unix.Mknod(path, unix.S_IFCHR, 0); err != nil {
+		return &os.PathError{Op: "make whiteout", Path: path, Err: err}
+	}
+	return nil
+}
+
+// MakeOpaque makes dir, a directory in a layer of an Overlay, hide everything that lower layers have below it.
+func MakeOpaque(dir string) error {
+	if err := unix.Setxattr(dir, "user.overlay.opaque", []byte("y"), 0); err != nil {
+		return &os.PathError{Op: "make opaque", Path: dir, Err: err}
+	}
+	return nil
+}

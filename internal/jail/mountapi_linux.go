@@ -1,0 +1,144 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// opProc and opFilter are the steps whose failure means that this system cannot make the jail.
+const (
+	opPrivate = "make the mounts private"
+	opProc    = "mount a fresh /proc"
+	opFilter  = "install the system call filter"
+)
+
+// A tree is a mount, or a tree of mounts, that stands nowhere yet, or one that stands somewhere and was opened.
+type tree struct{ fd int }
+
+// cloneTree copies the mounts at path and below it. A symbolic link at its end is not followed.
+func cloneTree(path string) (tree, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path,
+		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return tree{}, &SetupError{Op: "copy the mounts of", Path: path, Err: err}
+	}
+	return tree{fd}, nil
+}
+
+// newFS makes a file system that stands nowhere yet. Options are key=value, or a key alone.
+func newFS(kind string, attrs int, options ...string) (tree, error) {
+	ctx, err := unix.Fsopen(kind, unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return tree{}, &SetupError{Op: "make a " + kind, Err: err}
+	}
+	defer unix.Close(ctx)
+	for _, o := range options {
+		if key, value, ok := strings.Cut(o, "="); ok {
+			err = unix.FsconfigSetString(ctx, key, value)
+		} else {
+			err = unix.FsconfigSetFlag(ctx, o)
+		}
+		if err != nil {
+			return tree{}, &SetupError{Op: "make a " + kind + " with " + o, Detail: fsLog(ctx), Err: err}
+		}
+	}
+	if err := unix.FsconfigCreate(ctx); err != nil {
+		return tree{}, &SetupError{Op: "make a " + kind, Detail: fsLog(ctx), Err: err}
+	}
+	fd, err := unix.Fsmount(ctx, unix.FSMOUNT_CLOEXEC, attrs)
+	if err != nil {
+		return tree{}, &SetupError{Op: "mount a " + kind, Detail: fsLog(ctx), Err: err}
+	}
+	return tree{fd}, nil
+}
+
+// fsLog returns what the kernel said about a file system that it would not make.
+func fsLog(ctx int) string {
+	var lines []string
+	buf := make([]byte, 1024)
+	for {
+		n, err := unix.Read(ctx, buf)
+		if err != nil || n == 0 {
+			return strings.Join(lines, "; ")
+		}
+		lines = append(lines, strings.TrimSpace(string(buf[:n])))
+	}
+}
+
+// attach makes the tree stand at path; it is closed then.
+func (t tree) attach(path string) error {
+	defer t.close()
+	return t.move(unix.AT_FDCWD, path)
+}
+
+// move makes the tree stand at path, relative to the directory dir, and keeps it open.
+func (t tree) move(dir int, path string) error {
+	if err := unix.MoveMount(t.fd, "", dir, path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return &SetupError{Op: "mount at", Path: path, Err: err}
+	}
+	return nil
+}
+
+// restrict adds mount attributes to every mount of the tree.
+func (t tree) restrict(attrs uint64) error {
+	err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: attrs})
+	if err != nil {
+		return &SetupError{Op: "restrict mounts", Err: err}
+	}
+	return nil
+}
+
+// detach takes away what stands; whoever has it open keeps it.
+func (t tree) detach() error {
+	if err := unix.Unmount(t.path(), unix.MNT_DETACH); err != nil {
+		return &SetupError{Op: "unmount", Path: t.path(), Err: err}
+	}
+	return nil
+}
+
+// path is the tree's root, wherever it stands.
+func (t tree) path() string { return fmt.Sprintf("/proc/self/fd/%d", t.fd) }
+
+func (t tree) close() { unix.Close(t.fd) }
+
+// bindReadOnly shows from, read-only, at to as well.
+func bindReadOnly(from, to string) error {
+	t, err := cloneTree(from)
+	if err != nil {
+		return err
+	}
+	if err := t.restrict(unix.MOUNT_ATTR_RDONLY); err != nil {
+		t.close()
+		return err
+	}
+	return t.attach(to)
+}
+
+// makeReadOnly restricts the mount at path alone.
+func makeReadOnly(path string) error {
+	if err := unix.MountSetattr(unix.AT_FDCWD, path, 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}); err != nil {
+		return &SetupError{Op: "make read-only", Path: path, Err: err}
+	}
+	return nil
+}
+
+// openPath opens path for mounting with it: no right to read it is needed.
+func openPath(path string) (tree, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return tree{}, &SetupError{Op: "open", Path: path, Err: err}
+	}
+	return tree{fd}, nil
+}
+
+// at names the path in an error that has none.
+func at(path string, err error) error {
+	var e *SetupError
+	if errors.As(err, &e) && e.Path == "" {
+		e.Path = path
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// A world is the file system as the program sees it, while the init builds it on its own copy of the host's mounts:
+//
+//  1. everything that will be shown through another mount is opened or copied
+//  2. every mount becomes read-only and loses its devices
+//  3. fresh /proc, /run, /dev
+//  4. the targets, outer ones first
+//  5. files that exist inside only, then masks
+//
+// Mounts that came from the host are locked for the new user namespace: what is covered cannot be uncovered, and
+// neither from a nested one.
+type world struct {
+	plan       *mountPlan
+	opened     map[string]int // targets, by path, once they stand
+	notCovered []string
+
+	sources map[string]*source // by target
+	devices map[string]tree
+	own     []string // file systems of ours: directories can be made there; seal makes them read-only
+	shm     string   // of ours too, and the program may write there
+	oldRoot *tree    // where the root was replaced
+}
+
+func (w *world) build() error {
+	w.opened, w.sources = make(map[string]int), make(map[string]*source)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return &SetupError{Op: opPrivate, Err: err}
+	}
+	for _, step := range []func() error{
+		w.openSources, w.openDevices, w.restrictAll,
+		w.mountProc, w.mountRun, w.mountDev,
+		w.mountTargets, w.placeFiles, w.mask, w.seal,
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restrictAll also takes away devices: what the program may open of them lies in its own /dev.
+func (w *world) restrictAll() error {
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV}
+	if err := unix.MountSetattr(unix.AT_FDCWD, "/", unix.AT_RECURSIVE, attr); err != nil {
+		return &SetupError{Op: "make read-only", Path: "/", Err: err}
+	}
+	return nil
+}
+
+// procReadOnly are the parts of /proc that a uid 0 could change the host with, capabilities or not.
+var procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "asound", "driver", "mtrr", "timer_list"}
+
+func (w *world) mountProc() error {
+	t, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		var e *SetupError
+		if errors.As(err, &e) {
+			e.Op = opProc
+		}
+		return err
+	}
+	if err := t.attach("/proc"); err != nil {
+		return err
+	}
+	w.limitPIDs()
+	for _, name := range procReadOnly {
+		path := "/proc/" + name
+		if err := bindReadOnly(path, path); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return nil
+}
+
+// mountTmpfs makes a small empty file system stand at path; seal makes it read-only.
+func (w *world) mountTmpfs(path, mode string) error {
+	t, err := newFS("tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode="+mode)
+	if err != nil {
+		return at(path, err)
+	}
+	if err := t.attach(path); err != nil {
+		return err
+	}
+	w.own = append(w.own, path)
+	return nil
+}
+
+const (
+	emptyDir  = "/run/tapedeck/empty" // what a masked directory shows
+	emptyFile = "/run/tapedeck/none"  // and a masked file or socket
+)
+
+// mountRun hides the host's services and gives our own files their place.
+func (w *world) mountRun() error {
+	if err := w.needDir("/run"); err != nil {
+		return err
+	}
+	if err := w.mountTmpfs("/run", "0755"); err != nil {
+		return err
+	}
+	if err := mkdirAll(emptyDir); err != nil {
+		return err
+	}
+	return writeFile(emptyFile, nil, 0o666)
+}
+
+// writeFile makes a file of exactly this mode, whatever the caller's umask.
+func writeFile(path string, data []byte, mode os.FileMode) error {
+	err := os.WriteFile(path, data, mode)
+	if err == nil {
+		err = os.Chmod(path, mode)
+	}
+	if err != nil {
+		return &SetupError{Op: "write", Path: path, Err: errnoOf(err)}
+	}
+	return nil
+}
+
+// placeFiles writes the files under /run and shows them over others.
+func (w *world) placeFiles() error {
+	for _, f := range w.plan.Files {
+		if err := mkdirAll(filepath.Dir(f.Path)); err != nil {
+			return err
+		}
+		if err := writeFile(f.Path, f.Data, 0o444); err != nil {
+			return err
+		}
+		for _, o := range f.Over {
+			if err := bindReadOnly(f.Path, o); err != nil && !errors.Is(err, unix.ENOENT) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mkdirAll makes directories of exactly mode 0755.
+func mkdirAll(path string) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil
+	}
+	if err := mkdirAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	err := os.Mkdir(path, 0o755)
+	if err == nil {
+		err = os.Chmod(path, 0o755)
+	}
+	if err != nil {
+		return &SetupError{Op: "make", Path: path, Err: errnoOf(err)}
+	}
+	return nil
+}
+
+// mask covers what must not be seen. What an overlay hides already needs none.
+func (w *world) mask() error {
+	for _, m := range w.plan.Masks {
+		st, err := os.Lstat(m)
+		switch {
+		case errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+			continue
+		case err != nil:
+			return &SetupError{Op: "mask", Path: m, Err: errnoOf(err)}
+		}
+		empty := emptyFile
+		if st.IsDir() {
+			empty = emptyDir
+		}
+		if err := bindReadOnly(empty, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// seal makes our own file systems read-only and takes a replaced root away.
+func (w *world) seal() error {
+	for _, path := range slices.Backward(w.own) {
+		if err := makeReadOnly(path); err != nil {
+			return err
+		}
+	}
+	if w.oldRoot == nil {
+		return nil
+	}
+	defer w.oldRoot.close()
+	return w.oldRoot.detach()
+}

@@ -1,0 +1,221 @@
+package jail
+
+import (
+	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// planMounts resolves the paths of c on the host's tree and adds what every jail covers.
+func planMounts(c *Config) (*mountPlan, error) {
+	p := new(mountPlan)
+	if err := p.addTargets(c); err != nil {
+		return nil, err
+	}
+	masks := append([]string{"/var/run"}, c.Masks...)
+	sockets, err := hostSockets("/proc/net/unix")
+	if err != nil {
+		return nil, &SetupError{Op: "list the sockets of", Path: "/proc/net/unix", Err: errnoOf(err)}
+	}
+	for _, s := range sockets {
+		if p.overlayAbove(s) == nil { // through an overlay a socket of the host is not reached
+			masks = append(masks, s)
+		}
+	}
+	for _, m := range masks {
+		if path, err := filepath.EvalSymlinks(m); err == nil && !within(path, "/run") {
+			p.Masks = append(p.Masks, path)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+			return nil, &SetupError{Op: "mask", Path: m, Err: errnoOf(err)}
+		}
+	}
+	slices.Sort(p.Masks)
+	p.Masks = slices.Compact(p.Masks)
+	p.addFiles(c)
+	p.Console = terminalOf(c)
+	return p, nil
+}
+
+func (p *mountPlan) addTargets(c *Config) error {
+	for _, o := range c.Overlays {
+		if len(o.Lowers) == 0 || filepath.Dir(o.Upper) != filepath.Dir(o.Work) {
+			return fmt.Errorf("jail: overlay of %s needs a lower, and Upper and Work in one directory", o.Target)
+		}
+		o.Target = resolve(o.Target)
+		if err := p.addTarget(mountTarget{Path: o.Target, Overlay: &o}); err != nil {
+			return err
+		}
+	}
+	for _, w := range c.Writable {
+		path, err := filepath.EvalSymlinks(w)
+		if err != nil {
+			return &SetupError{Op: "make writable", Path: w, Err: errnoOf(err)}
+		}
+		if err := p.addTarget(mountTarget{Path: path}); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(p.Targets, func(a, b mountTarget) int {
+		return cmp.Or(strings.Count(a.Path, "/")-strings.Count(b.Path, "/"), cmp.Compare(a.Path, b.Path))
+	})
+	return p.findSubmounts()
+}
+
+func (p *mountPlan) addTarget(t mountTarget) error {
+	if !filepath.IsAbs(t.Path) || t.Path == "/" {
+		return fmt.Errorf("jail: %q cannot be made writable: it must be absolute and not the root", t.Path)
+	}
+	if i := slices.IndexFunc(p.Targets, func(x mountTarget) bool { return x.Path == t.Path }); i >= 0 {
+		if p.Targets[i].Overlay != nil && t.Overlay != nil {
+			return fmt.Errorf("jail: two overlays at %s", t.Path)
+		}
+		return nil // twice writable is once; an overlay, which comes first, wins
+	}
+	p.Targets = append(p.Targets, t)
+	return nil
+}
+
+// overlayAbove returns the overlay that path lies in, unless a writable directory lies between.
+func (p *mountPlan) overlayAbove(path string) *Overlay {
+	if t := p.targetAbove(path); t != nil {
+		return t.Overlay
+	}
+	return nil
+}
+
+// targetAbove returns the deepest target that path lies in or is; nil for none.
+func (p *mountPlan) targetAbove(path string) *mountTarget {
+	for i := len(p.Targets) - 1; i >= 0; i-- { // deeper ones come later
+		if within(path, p.Targets[i].Path) {
+			return &p.Targets[i]
+		}
+	}
+	return nil
+}
+
+// findSubmounts gives each overlay the host's mount points below it that are not below another target.
+func (p *mountPlan) findSubmounts() error {
+	points, err := mountPoints("/proc/self/mountinfo")
+	if err != nil {
+		return &SetupError{Op: "list the mounts of", Path: "/proc/self/mountinfo", Err: errnoOf(err)}
+	}
+	for _, m := range points {
+		t := p.targetAbove(m)
+		if t == nil || t.Overlay == nil || t.Path == m {
+			continue
+		}
+		if !slices.ContainsFunc(t.Submounts, func(s string) bool { return within(m, s) }) {
+			t.Submounts = append(t.Submounts, m)
+		}
+	}
+	return nil
+}
+
+// mountPoints reads a mountinfo file (proc_pid_mountinfo(5)) and returns its mount points, outer ones first.
+func mountPoints(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	var out []string
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 4 {
+			out = append(out, unescape.Replace(f[4]))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// hostSockets returns the paths of the Unix sockets in a /proc/net/unix that a program could reach by path. Those of a
+// host's other network namespaces are not listed there.
+func hostSockets(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var out []string
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		_, name, ok := strings.Cut(lines.Text(), " /")
+		if !ok {
+			continue
+		}
+		name = "/" + name
+		if st, err := os.Lstat(name); err == nil && st.Mode()&fs.ModeSocket != 0 {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// addFiles adds the files of c, and the resolver's configuration, which names us.
+func (p *mountPlan) addFiles(c *Config) {
+	for _, f := range c.Files {
+		f.Path = filepath.Clean(f.Path)
+		var over []string
+		for _, o := range f.Over {
+			if path, err := filepath.EvalSymlinks(o); err == nil && !slices.Contains(over, path) {
+				over = append(over, path)
+			}
+		}
+		f.Over = over
+		p.Files = append(p.Files, f)
+	}
+	resolv := File{Path: "/run/tapedeck/resolv.conf", Data: []byte("nameserver 127.0.0.1\n")}
+	if path := resolve("/etc/resolv.conf"); within(path, "/run") {
+		resolv.Path = path
+	} else if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+		resolv.Over = []string{path}
+	}
+	p.Files = append(p.Files, resolv) // with no file at all, resolvers ask 127.0.0.1
+}
+
+// terminalOf returns the path of the program's terminal, so that the program finds its name inside.
+func terminalOf(c *Config) string {
+	if c.TTY < 0 {
+		return ""
+	}
+	f := []*os.File{c.Stdin, c.Stdout, c.Stderr}[c.TTY]
+	if f == nil {
+		return ""
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil || !strings.HasPrefix(path, "/dev/pts/") {
+		return ""
+	}
+	return path
+}
+
+// resolve follows the symbolic links of path as far as it exists.
+func resolve(path string) string {
+	path = filepath.Clean(path)
+	for rest := ""; ; {
+		if p, err := filepath.EvalSymlinks(path); err == nil {
+			return filepath.Join(p, rest)
+		}
+		// A dangling link stands for where it points to.
+		if to, err := os.Readlink(path); err == nil {
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(path), to)
+			}
+			return filepath.Join(to, rest)
+		}
+		rest = filepath.Join(filepath.Base(path), rest)
+		path = filepath.Dir(path)
+	}
+}
+
+// within reports whether path is dir or lies in it. Both are absolute and clean.
+func within(path, dir string) bool {
+	return path == dir || dir == "/" || strings.HasPrefix(path, dir+"/")
+}

@@ -1,0 +1,160 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+const backlog = 4096 // connections that wait for the recorder
+
+// sockets are what the init makes inside and hands out, in this order: a listener of each port, DNS over UDP, DNS over
+// TCP, and the packet socket where there is one.
+type sockets struct {
+	fds        []int
+	ipv6       bool
+	notCovered []string
+}
+
+// openSockets brings the network up and opens everything in it.
+func openSockets(ports []uint16) (*sockets, error) {
+	s := new(sockets)
+	if err := s.open(ports); err != nil {
+		closeFDs(s.fds)
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *sockets) open(ports []uint16) error {
+	if err := s.route(); err != nil {
+		return err
+	}
+	for _, p := range ports {
+		if err := s.bound(unix.SOCK_STREAM, p); err != nil {
+			return err
+		}
+	}
+	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
+		if err := s.bound(kind, 53); err != nil {
+			return err
+		}
+	}
+	fd, err := packetSocket()
+	if err != nil {
+		s.notCovered = append(s.notCovered, "attempts on ports that nobody serves: no packet socket: "+err.Error())
+		return nil
+	}
+	s.fds = append(s.fds, fd)
+	return nil
+}
+
+// route makes every address local, of IPv6 where this kernel has it.
+func (s *sockets) route() error {
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return &SetupError{Op: "bring up the loopback device", Err: err}
+	}
+	if err := routeLocal(lo, net.IPv4zero.To4()); err != nil {
+		return &SetupError{Op: "route every IPv4 address to us", Err: err}
+	}
+	s.ipv6 = routeLocal(lo, net.IPv6zero) == nil && haveIPv6()
+	return nil
+}
+
+func routeLocal(lo netlink.Link, all net.IP) error {
+	return netlink.RouteAdd(&netlink.Route{
+		LinkIndex: lo.Attrs().Index,
+		Dst:       &net.IPNet{IP: all, Mask: net.CIDRMask(0, 8*len(all))},
+		Type:      unix.RTN_LOCAL,
+		Table:     unix.RT_TABLE_LOCAL,
+		Scope:     netlink.SCOPE_HOST,
+	})
+}
+
+func haveIPv6() bool {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
+// bound adds a socket of the port on every address: of both families where there are both.
+func (s *sockets) bound(kind int, port uint16) error {
+	family, addr := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(port)})
+	if s.ipv6 {
+		family, addr = unix.AF_INET6, &unix.SockaddrInet6{Port: int(port)}
+	}
+	op := fmt.Sprintf("listen on port %d inside", port)
+	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return &SetupError{Op: op, Err: err}
+	}
+	s.fds = append(s.fds, fd)
+	if s.ipv6 {
+		err = unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+	}
+	if kind == unix.SOCK_STREAM {
+		err = errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+	} else {
+		err = errors.Join(err, tellDestination(fd, s.ipv6))
+	}
+	if err == nil {
+		err = unix.Bind(fd, addr)
+	}
+	if err == nil && kind == unix.SOCK_STREAM {
+		err = unix.Listen(fd, backlog)
+	}
+	if err != nil {
+		return &SetupError{Op: op, Err: err}
+	}
+	return nil
+}
+
+// tellDestination makes a UDP socket say which address a query was sent to, and lets an answer come from there though no
+// device has that address.
+func tellDestination(fd int, ipv6 bool) error {
+	err := unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	if ipv6 {
+		err = errors.Join(
+			unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1),
+			unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1))
+	}
+	return err
+}
+
+// packetSocket sees what sniffProgram lets through. It hears nothing before its filter is there.
+func packetSocket() (int, error) {
+	raw, err := sniffProgram()
+	if err != nil {
+		return -1, err
+	}
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return -1, err
+	}
+	prog := sockFilters(raw)
+	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
+		&unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]})
+	if err == nil {
+		lo, errName := net.InterfaceByName("lo")
+		if err = errName; err == nil {
+			err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: lo.Index})
+		}
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func networkOrder(v uint16) uint16 { return v<<8 | v>>8 }

@@ -1,0 +1,210 @@
+package jail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// initCaps are what the init needs over the new namespaces. For a caller that is not root they must be ambient to
+// outlive the init's execve.
+var initCaps = []uintptr{
+	unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_FOWNER, unix.CAP_KILL, unix.CAP_SETPCAP,
+	unix.CAP_NET_BIND_SERVICE, unix.CAP_NET_ADMIN, unix.CAP_NET_RAW, unix.CAP_SYS_CHROOT, unix.CAP_SYS_ADMIN,
+	unix.CAP_SYS_RESOURCE,
+}
+
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS |
+	unix.CLONE_NEWIPC
+
+const maxPorts = 200 // their sockets travel in one packet
+
+// Start makes a jail for the program of c and returns once everything but the program itself is known to work: Release
+// starts it. The jail ends when ctx does. The error is an *UnavailableError where this system cannot make a jail, a
+// *SetupError where a path of c cannot be mounted, an *ExecError where its Dir cannot be entered.
+func Start(ctx context.Context, c *Config) (*Jail, error) {
+	if !entered.Load() {
+		return nil, ErrNotEntered
+	}
+	if auditArch == 0 {
+		return nil, &UnavailableError{Reason: "no system call filter for this processor"}
+	}
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	j, err := launch(c)
+	if err != nil {
+		return nil, err
+	}
+	j.stopContext = context.AfterFunc(ctx, j.kill)
+	if err := j.await(); err != nil {
+		err = j.explain(err)
+		j.Close()
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return j, nil
+}
+
+func (c *Config) check() error {
+	if len(c.Argv) == 0 || !filepath.IsAbs(c.Path) || !filepath.IsAbs(c.Dir) {
+		return fmt.Errorf("jail: Path %q and Dir %q must be absolute, Argv not empty", c.Path, c.Dir)
+	}
+	if c.TTY < -1 || c.TTY > 2 {
+		return fmt.Errorf("jail: TTY is %d, not -1, 0, 1 or 2", c.TTY)
+	}
+	if len(c.Ports) > maxPorts {
+		return fmt.Errorf("jail: %d ports, at most %d", len(c.Ports), maxPorts)
+	}
+	for _, f := range c.Files {
+		if !strings.HasPrefix(filepath.Clean(f.Path), "/run/") {
+			return fmt.Errorf("jail: file %s is not under /run", f.Path)
+		}
+	}
+	return nil
+}
+
+// launch starts the init and hands everything to a Jail.
+func launch(c *Config) (*Jail, error) {
+	plan, err := planMounts(c)
+	if err != nil {
+		return nil, err
+	}
+	var files inherited
+	defer files.close()
+	j := newJail(c.Log)
+	j.ctl = files.control()
+	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Mounts: *plan})
+	j.exec = files.control()
+	files.memfile("exec", &execSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: ignoredAtStart})
+	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
+		files.stream(f)
+	}
+	if files.err == nil {
+		j.cmd = initCommand(files.list, &j.stderr)
+		files.err = j.cmd.Start()
+		if files.err != nil {
+			files.err = diagnoseStart(files.err)
+		}
+	}
+	if files.err != nil {
+		j.closeSockets()
+		return nil, files.err
+	}
+	j.watch()
+	return j, nil
+}
+
+func portsOf(c *Config) []uint16 {
+	ports := []uint16{80, 443}
+	for _, p := range c.Ports {
+		if p != 80 && p != 443 {
+			ports = append(ports, p)
+		}
+	}
+	return ports
+}
+
+// inherited are the files that the init gets as 3, 4, 5 …; the first error stops the rest.
+type inherited struct {
+	list []*os.File
+	own  []*os.File // closed in the recorder once the init has them
+	err  error
+}
+
+func (in *inherited) add(f *os.File, err error) {
+	if err != nil {
+		in.err = errors.Join(in.err, err)
+		return
+	}
+	in.list, in.own = append(in.list, f), append(in.own, f)
+}
+
+func (in *inherited) control() *control {
+	ours, theirs, err := controlPair()
+	in.add(theirs, err)
+	return ours
+}
+
+func (in *inherited) memfile(name string, spec any) {
+	in.add(memfile(name, spec))
+}
+
+func (in *inherited) stream(f *os.File) {
+	if f == nil {
+		in.add(os.OpenFile(os.DevNull, os.O_RDWR, 0))
+		return
+	}
+	in.list = append(in.list, f)
+}
+
+func (in *inherited) close() {
+	for _, f := range in.own {
+		f.Close()
+	}
+}
+
+// initCommand is our own executable as the init. It has a session of its own, so that a terminal's signals to the
+// recorder's process group do not reach it.
+func initCommand(files []*os.File, stderr io.Writer) *exec.Cmd {
+	uids, gids := idMappings()
+	return &exec.Cmd{
+		Path:       "/proc/self/exe",
+		Args:       []string{initName},
+		Env:        []string{"GODEBUG=asyncpreemptoff=1"},
+		Dir:        "/",
+		Stderr:     stderr,
+		ExtraFiles: files,
+		SysProcAttr: &syscall.SysProcAttr{
+			Cloneflags:  namespaces,
+			UidMappings: uids,
+			GidMappings: gids,
+			AmbientCaps: initCaps,
+			Setsid:      true,
+		},
+	}
+}
+
+// idMappings keeps the caller's ids. Root may map all that it has, so that other users' files keep their owners.
+func idMappings() (uids, gids []syscall.SysProcIDMap) {
+	if os.Geteuid() == 0 {
+		uids, gids = wholeMap("/proc/self/uid_map"), wholeMap("/proc/self/gid_map")
+	}
+	if uids == nil || gids == nil {
+		uids = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
+		gids = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	}
+	return uids, gids
+}
+
+// wholeMap maps each id of our own user namespace to itself; nil where that cannot be read.
+func wholeMap(path string) []syscall.SysProcIDMap {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	var maps []syscall.SysProcIDMap
+	for line := range strings.Lines(string(data)) {
+		var first, outside, size int
+		if n, _ := fmt.Sscan(line, &first, &outside, &size); n != 3 {
+			return nil
+		}
+		maps = append(maps, syscall.SysProcIDMap{ContainerID: first, HostID: first, Size: size})
+	}
+	return maps
+}
+
+func logger(l *slog.Logger) *slog.Logger {
+	if l == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return l
+}

@@ -1,0 +1,193 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A source is what a target will show, opened while nothing is covered or read-only yet.
+type source struct {
+	writable  tree // of a target without overlay: the host's mounts
+	lowers    []tree
+	layers    tree   // the directory that holds upper and work
+	layersAt  string // and its path
+	upper     string // below it
+	work      string
+	submounts map[string]tree
+}
+
+func (w *world) openSources() error {
+	for _, t := range w.plan.Targets {
+		s := &source{submounts: make(map[string]tree)}
+		w.sources[t.Path] = s
+		if t.Overlay == nil {
+			clone, err := cloneTree(t.Path)
+			if err != nil {
+				return err
+			}
+			s.writable = clone
+			if err := clone.restrict(unix.MOUNT_ATTR_NODEV); err != nil {
+				return at(t.Path, err)
+			}
+			continue
+		}
+		if err := s.openOverlay(t.Overlay); err != nil {
+			return err
+		}
+		for _, m := range t.Submounts {
+			clone, err := cloneTree(m)
+			if err != nil {
+				return err
+			}
+			s.submounts[m] = clone
+			if err := clone.restrict(unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV); err != nil {
+				return at(m, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *source) openOverlay(o *Overlay) error {
+	for _, l := range o.Lowers {
+		t, err := openPath(l)
+		if err != nil {
+			return err
+		}
+		s.lowers = append(s.lowers, t)
+	}
+	s.layersAt = filepath.Dir(o.Upper)
+	s.upper, s.work = filepath.Base(o.Upper), filepath.Base(o.Work)
+	var err error
+	s.layers, err = cloneTree(s.layersAt)
+	return err
+}
+
+// mountTargets goes from outer to inner targets, so that a work tree in HOME lands on top of HOME.
+func (w *world) mountTargets() error {
+	for i := range w.plan.Targets {
+		t := &w.plan.Targets[i]
+		s := w.sources[t.Path]
+		if err := w.needDir(t.Path); err != nil {
+			return err
+		}
+		mount := w.mountWritable
+		if t.Overlay != nil {
+			mount = w.mountOverlay
+		}
+		if err := mount(t, s); err != nil {
+			return err
+		}
+		open, err := openPath(t.Path)
+		if err != nil {
+			return err
+		}
+		w.opened[t.Path] = open.fd
+	}
+	return nil
+}
+
+func (w *world) mountWritable(t *mountTarget, s *source) error {
+	return s.writable.attach(t.Path)
+}
+
+// mountOverlay names the layers by descriptor: their paths may be covered by now, and may hold what an option list
+// takes for its own. The upper layer's mount stands where it can be written to until the overlay has it.
+func (w *world) mountOverlay(t *mountTarget, s *source) error {
+	if err := s.layers.move(unix.AT_FDCWD, emptyDir); err != nil {
+		return at(s.layersAt, err)
+	}
+	lowers := make([]string, len(s.lowers))
+	for i, l := range s.lowers {
+		lowers[i] = l.path()
+	}
+	merged, err := newFS("overlay", unix.MOUNT_ATTR_NODEV, "source=tapedeck", "userxattr",
+		"lowerdir="+strings.Join(lowers, ":"),
+		"upperdir="+filepath.Join(s.layers.path(), s.upper),
+		"workdir="+filepath.Join(s.layers.path(), s.work))
+	errDetach := s.layers.detach()
+	for _, l := range append(s.lowers, s.layers) {
+		l.close()
+	}
+	if err != nil {
+		return overlayError(t, err)
+	}
+	if errDetach != nil {
+		return at(s.layersAt, errDetach)
+	}
+	if err := merged.attach(t.Path); err != nil {
+		return err
+	}
+	for _, m := range t.Submounts {
+		err := s.submounts[m].attach(m)
+		if err != nil && !errors.Is(err, unix.ENOENT) { // the lowers need not have the directory
+			return err
+		}
+	}
+	return nil
+}
+
+// overlayError says what the kernel does not: which of the usual causes it was.
+func overlayError(t *mountTarget, err error) error {
+	var e *SetupError
+	if !errors.As(err, &e) {
+		return err
+	}
+	e.Op, e.Path = "mount an overlay at", t.Path
+	if len(t.Submounts) > 0 && errors.Is(err, unix.EINVAL) {
+		e.Detail = strings.Join(slices.Compact([]string{e.Detail, "mounted below it: " + strings.Join(t.Submounts, ", ")}), "; ")
+	}
+	return err
+}
+
+// needDir makes path a directory. One that does not exist is made in the overlay or the file system of ours that it
+// falls in; elsewhere the nearest directory that exists is first replaced by a mirror of itself.
+func (w *world) needDir(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case err == nil && st.IsDir():
+		return nil
+	case err == nil:
+		return &SetupError{Op: "mount at", Path: path, Err: unix.ENOTDIR}
+	case !errors.Is(err, os.ErrNotExist):
+		return &SetupError{Op: "look at", Path: path, Err: errnoOf(err)}
+	}
+	above := filepath.Dir(path)
+	for {
+		if st, err := os.Stat(above); err == nil && st.IsDir() {
+			break
+		}
+		above = filepath.Dir(above)
+	}
+	if err := w.canMake(above, path); err != nil {
+		return err
+	}
+	return mkdirAll(path)
+}
+
+// canMake makes sure that new directories in above stay off the host.
+func (w *world) canMake(above, path string) error {
+	best, writable := "", false
+	for p := range w.opened {
+		if within(above, p) && len(p) > len(best) {
+			best, writable = p, w.plan.targetAbove(p).Overlay == nil
+		}
+	}
+	for _, p := range append(w.own, w.shm) {
+		if p != "" && within(above, p) && len(p) > len(best) {
+			best, writable = p, false
+		}
+	}
+	switch {
+	case writable:
+		return &SetupError{Op: "make " + path + " inside the writable", Path: best, Err: unix.EEXIST}
+	case best != "":
+		return nil
+	}
+	return w.mirror(above)
+}

@@ -1,0 +1,75 @@
+//go:build !linux
+
+package jail
+
+import (
+	"context"
+	"net"
+	"os"
+	"runtime"
+	"syscall"
+)
+
+// Jail is a running jail; on this system there is none.
+type Jail struct{}
+
+func unavailable() error {
+	return &UnavailableError{Reason: "the jail needs Linux namespaces, this is " + runtime.GOOS}
+}
+
+// Enter does nothing on this system.
+func Enter() {}
+
+// Available says that the jail needs Linux.
+func Available() error { return unavailable() }
+
+// Start fails with an *UnavailableError.
+func Start(context.Context, *Config) (*Jail, error) { return nil, unavailable() }
+
+// Probe returns the one check that fails here.
+func Probe() []Check {
+	return []Check{{Name: "namespaces", Detail: unavailable().Error(), Cost: "nothing can be recorded or replayed in a jail"}}
+}
+
+// MakeWhiteout fails with an *UnavailableError.
+func MakeWhiteout(string) error { return unavailable() }
+
+// MakeOpaque fails with an *UnavailableError.
+func MakeOpaque(string) error { return unavailable() }
+
+// Listeners returns none.
+func (*Jail) Listeners() []net.Listener { return nil }
+
+// DNS returns none.
+func (*Jail) DNS() (net.PacketConn, net.Listener) { return nil, nil }
+
+// Refusals returns a closed channel.
+func (*Jail) Refusals() <-chan Refusal {
+	c := make(chan Refusal)
+	close(c)
+	return c
+}
+
+// RefusalsLost returns 0.
+func (*Jail) RefusalsLost() int64 { return 0 }
+
+// NotCovered returns none.
+func (*Jail) NotCovered() []string { return nil }
+
+// StopNetwork does nothing.
+func (*Jail) StopNetwork() {}
+
+// Release fails with an *UnavailableError.
+func (*Jail) Release() error { return unavailable() }
+
+// Signal fails with an *UnavailableError.
+func (*Jail) Signal(syscall.Signal) error { return unavailable() }
+
+// Wait fails with an *UnavailableError.
+func (*Jail) Wait() (Exit, error) { return Exit{}, unavailable() }
+
+// OpenRoot fails with an *UnavailableError.
+func (*Jail) OpenRoot(string) (*os.File, error) { return nil, unavailable() }
+
+// Close does nothing.
+func (*Jail) Close() error { return nil }
