@@ -62,7 +62,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 	if a.body != nil {
 		defer a.body.close()
 	}
-	err = relayAnswer(w, r, o, a)
+	err = relayAnswer(w, r, o, a, s.log)
 	if err != nil {
 		s.log.Debug("exchange was cut", "url", req.URL, "error", err)
 	}
@@ -102,7 +102,7 @@ func deny(r *http.Request, to *url.URL) *denial {
 // that the program dialled.
 func requestURL(r *http.Request) *url.URL {
 	u := *r.URL
-	u.Scheme, u.User, u.Fragment = "http", nil, ""
+	u.Scheme, u.User, u.Opaque, u.Fragment = "http", nil, "", ""
 	if r.TLS != nil {
 		u.Scheme = "https"
 	}

@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -15,17 +16,21 @@ type relay struct {
 	r    *http.Request
 	o    *exchange.Open
 	a    *answer
+	log  *slog.Logger
 	sent int64
 }
 
 // relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the
 // program after it has been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
-func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
-	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a}
+//
+// Where the answer cannot be kept, the program gets it all the same and its record says so; where the record itself
+// cannot be written, the program does not get the end.
+func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, log *slog.Logger) error {
+	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log}
 	if a.status == 0 {
 		return x.cut(a.err)
 	}
-	o.Response(a.status, a.header)
+	x.kept(o.Response(a.status, a.header))
 	setHeader(w.Header(), a.header)
 	if a.length == 0 || a.body == nil || !hasBody(r.Method, a.status) {
 		if err := o.End(""); err != nil {
@@ -65,9 +70,7 @@ func (x *relay) chunk(b []byte) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
 	}
-	if err := x.o.Chunk(b); err != nil {
-		return false, errors.Join(err, x.o.End("recording failed: "+err.Error()))
-	}
+	x.kept(x.o.Chunk(b))
 	x.sent += int64(len(b))
 	if x.a.length >= 0 && x.sent >= x.a.length {
 		if err := x.o.End(""); err != nil {
@@ -83,6 +86,13 @@ func (x *relay) chunk(b []byte) (done bool, err error) {
 		return false, x.cut(errCancelled)
 	}
 	return false, nil
+}
+
+// kept notes what kept the answer from being kept.
+func (x *relay) kept(err error) {
+	if err != nil {
+		x.log.Error("answer is not kept", "url", x.r.URL.String(), "error", err)
+	}
 }
 
 // cut records why the answer ended early. Whatever the program itself has ended is its doing.

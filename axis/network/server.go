@@ -162,9 +162,12 @@ func (s *Server) accepted(raw net.Conn) {
 
 // refuse closes a connection that cannot be recorded, and says so on the tape.
 func (s *Server) refuse(c *conn, reason string) {
+	defer c.Close()
+	if s.ctx.Err() != nil {
+		return // we ended it, not the program
+	}
 	s.log.Info("connection refused", "host", c.target.host(), "port", c.target.port(), "reason", reason)
 	s.refused(&tape.NetRefused{Addr: c.target.host(), Port: c.target.port(), Reason: reason})
-	c.Close()
 }
 
 func (s *Server) refused(kind tape.Kind) {

@@ -265,11 +265,37 @@ func checkCancelled(t *testing.T, g *rig) {
 	}
 }
 
+// TestCloseEndsStreams closes the Server while an answer streams: Close returns when the exchange is on the tape.
+func TestCloseEndsStreams(t *testing.T) {
+	g := newRig(t, upstreamOf(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "begun")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	res, err := g.client("h2").Post("https://api.example.com/v1", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if _, err := io.ReadFull(res.Body, make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	g.srv.Close()
+	checkCancelled(t, g)
+	if _, err := io.ReadAll(res.Body); err == nil {
+		t.Error("an answer that was cut ended well")
+	}
+	if err := g.srv.Serve(listenLoopback(t)); err != nil {
+		t.Errorf("serving after Close: %v", err)
+	}
+}
+
 // TestSpeed replays two chunks that are 200 ms apart, twice as fast.
 func TestSpeed(t *testing.T) {
 	body := &tapeBody{
 		r:      io.NopCloser(strings.NewReader("onetwo")),
 		chunks: []tape.Chunk{{Length: 3}, {Offset: 3, Length: 3, TMS: 200}},
+		rest:   6,
 		speed:  2,
 		start:  time.Now(),
 	}
