@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+var errProcessor = &UnavailableError{Reason: "there is no system call filter for this processor, only for amd64 and arm64"}
+
 // A sysctl that forbids unprivileged user namespaces where it has this value.
 type sysctl struct {
 	path, value string

@@ -24,6 +24,7 @@ const (
 	execControlFD = 5
 	execSpecFD    = 6
 	stdinFD       = 7 // and stdout, stderr after it
+	submountFD    = 10
 )
 
 var (

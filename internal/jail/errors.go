@@ -12,6 +12,13 @@ var ErrUnavailable = errors.New("jail unavailable")
 // would run main again.
 var ErrNotEntered = errors.New("jail: main did not call Enter first")
 
+// ErrOverlay is what a *SetupError is when an overlay could not be mounted: its file system cannot be a layer, or
+// something is mounted below its lower directory that only root can take away. A full copy as the lower is what is left.
+var ErrOverlay = errors.New("overlay cannot be mounted")
+
+// opOverlay is the step that ErrOverlay stands for.
+const opOverlay = "mount an overlay at"
+
 // An UnavailableError says why this system cannot make the jail, and what would change that.
 type UnavailableError struct {
 	Reason string
@@ -66,3 +73,6 @@ func (e *SetupError) Error() string {
 
 // Unwrap returns the system's error.
 func (e *SetupError) Unwrap() error { return e.Err }
+
+// Is makes errors.Is(err, ErrOverlay) hold for the failure of an overlay.
+func (e *SetupError) Is(target error) bool { return target == ErrOverlay && e.Op == opOverlay }

@@ -14,6 +14,10 @@ import (
 func runInit() {
 	// The program may signal us: what has a handler does not end a PID 1. Ignoring instead would be inherited.
 	signal.Notify(make(chan os.Signal, 1))
+	// Nothing that we inherited is the program's unless it is passed on by name.
+	if closeOnExec() != nil {
+		return
+	}
 	ctl, err := newControl(controlFD)
 	if err != nil {
 		return
@@ -39,6 +43,12 @@ func (in *initProcess) setUp() error {
 	var spec initSpec
 	if err := readSpec(specFD, &spec); err != nil {
 		return &SetupError{Op: "read the plan", Err: err}
+	}
+	if spec.Trial {
+		if err := errors.Join(makePrivate(), freshProc()); err != nil {
+			return err
+		}
+		return in.ctl.send(&message{Kind: msgReady})
 	}
 	pid, err := startExec(spec.TTY)
 	if err != nil {

@@ -20,6 +20,7 @@ type Jail struct {
 	stderr      tail      // the init's: why it ended, when it should not have
 	ctl, exec   *control
 	stopContext func() bool
+	tasks       sync.WaitGroup // the goroutines that end with the init
 
 	listeners  []net.Listener
 	dnsPackets net.PacketConn
@@ -35,8 +36,6 @@ type Jail struct {
 
 	openMu  sync.Mutex   // one OpenRoot at a time
 	answers chan rootMsg // to OpenRoot; closed when the init is gone
-
-	gone chan struct{} // closed when the init has been waited for
 }
 
 type rootMsg struct {
@@ -50,17 +49,7 @@ func newJail(l *slog.Logger) *Jail {
 		refusals: newRefusals(),
 		exited:   make(chan struct{}),
 		answers:  make(chan rootMsg, 1),
-		gone:     make(chan struct{}),
 	}
-}
-
-// watch starts the goroutine that waits for the init; kill ends it, Close waits for it.
-func (j *Jail) watch() {
-	go func() {
-		err := j.cmd.Wait()
-		j.log.Debug("jail's init ended", "err", err, "stderr", j.stderr.String())
-		close(j.gone)
-	}()
 }
 
 func (j *Jail) kill() { j.cmd.Process.Kill() }
@@ -75,7 +64,7 @@ func (j *Jail) await() error {
 	if err := j.takeSockets(fds, m.Listeners); err != nil {
 		return err
 	}
-	go j.read()
+	j.tasks.Go(j.read)
 	if err := j.exec.send(&message{Kind: msgPrepare}); err != nil {
 		return err
 	}
@@ -221,7 +210,7 @@ func (j *Jail) Close() error {
 		j.stopContext()
 	}
 	j.kill()
-	<-j.gone
+	j.tasks.Wait()
 	j.StopNetwork()
 	j.closeSockets()
 	return nil

@@ -33,17 +33,22 @@ type world struct {
 
 func (w *world) build() error {
 	w.opened, w.sources = make(map[string]int), make(map[string]*source)
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return &SetupError{Op: opPrivate, Err: err}
-	}
 	for _, step := range []func() error{
-		w.openSources, w.openDevices, w.restrictAll,
+		makePrivate, w.openSources, w.openDevices, w.restrictAll,
 		w.mountProc, w.mountRun, w.mountDev,
 		w.mountTargets, w.placeFiles, w.mask, w.seal,
 	} {
 		if err := step(); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// makePrivate keeps what is mounted here from the host, and what is mounted there from us.
+func makePrivate() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return &SetupError{Op: opPrivate, Err: err}
 	}
 	return nil
 }
@@ -61,15 +66,7 @@ func (w *world) restrictAll() error {
 var procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "asound", "driver", "mtrr", "timer_list"}
 
 func (w *world) mountProc() error {
-	t, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
-	if err != nil {
-		var e *SetupError
-		if errors.As(err, &e) {
-			e.Op = opProc
-		}
-		return err
-	}
-	if err := t.attach("/proc"); err != nil {
+	if err := freshProc(); err != nil {
 		return err
 	}
 	w.limitPIDs()
@@ -80,6 +77,19 @@ func (w *world) mountProc() error {
 		}
 	}
 	return nil
+}
+
+// freshProc shows the processes inside and no others. The kernel refuses where the host's own /proc is partly covered.
+func freshProc() error {
+	t, err := newFS("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err == nil {
+		err = t.attach("/proc")
+	}
+	var e *SetupError
+	if errors.As(err, &e) {
+		e.Op = opProc
+	}
+	return err
 }
 
 // mountTmpfs makes a small empty file system stand at path; seal makes it read-only.

@@ -101,22 +101,44 @@ func (p *mountPlan) targetAbove(path string) *mountTarget {
 	return nil
 }
 
-// findSubmounts gives each overlay the host's mount points below it that are not below another target.
+// findSubmounts gives each overlay the host's mount points below it that are not below another target, and finds those
+// below the overlays' lowers.
 func (p *mountPlan) findSubmounts() error {
 	points, err := mountPoints("/proc/self/mountinfo")
 	if err != nil {
 		return &SetupError{Op: "list the mounts of", Path: "/proc/self/mountinfo", Err: errnoOf(err)}
 	}
 	for _, m := range points {
-		t := p.targetAbove(m)
-		if t == nil || t.Overlay == nil || t.Path == m {
-			continue
+		if t := p.targetAbove(m); t != nil && t.Overlay != nil && t.Path != m {
+			t.Submounts = addOutermost(t.Submounts, m)
 		}
-		if !slices.ContainsFunc(t.Submounts, func(s string) bool { return within(m, s) }) {
-			t.Submounts = append(t.Submounts, m)
+		if p.coversLower(m) {
+			p.covering = addOutermost(p.covering, m)
 		}
 	}
 	return nil
+}
+
+// addOutermost adds path unless it lies in one of list.
+func addOutermost(list []string, path string) []string {
+	if slices.ContainsFunc(list, func(s string) bool { return within(path, s) }) {
+		return list
+	}
+	return append(list, path)
+}
+
+func (p *mountPlan) coversLower(point string) bool {
+	for _, t := range p.Targets {
+		if t.Overlay == nil {
+			continue
+		}
+		for _, l := range t.Overlay.Lowers {
+			if l = resolve(l); point != l && within(point, l) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mountPoints reads a mountinfo file (proc_pid_mountinfo(5)) and returns its mount points, outer ones first.

@@ -11,6 +11,7 @@ import (
 
 // An initSpec is what the init is told at its start. Paths are resolved: none goes through a symbolic link.
 type initSpec struct {
+	Trial    bool // only try what most often fails: namespaces and a fresh /proc
 	Hostname string
 	Ports    []uint16
 	TTY      int
@@ -31,6 +32,10 @@ type mountPlan struct {
 	Files   []File        // Over: existing files
 	Resolv  string        // what /etc/resolv.conf is on the host; empty where there is none
 	Console string        // the slave of the program's terminal; empty for none
+
+	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on.
+	Uncovered bool
+	covering  []string // the recorder's alone: outermost mount points below lowers of overlays
 }
 
 // A mountTarget is a directory that the program may change. Its overlay is nil where it changes the host's.

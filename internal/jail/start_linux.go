@@ -36,7 +36,7 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 		return nil, ErrNotEntered
 	}
 	if auditArch == 0 {
-		return nil, &UnavailableError{Reason: "no system call filter for this processor"}
+		return nil, errProcessor
 	}
 	if err := c.check(); err != nil {
 		return nil, err
@@ -82,6 +82,7 @@ func launch(c *Config) (*Jail, error) {
 	defer files.close()
 	j := newJail(c.Log)
 	j.ctl = files.control()
+	plan.Uncovered = os.Geteuid() == 0 && len(plan.covering) > 0
 	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Mounts: *plan})
 	j.exec = files.control()
 	files.memfile("exec", &execSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: ignoredAtStart})
@@ -89,18 +90,30 @@ func launch(c *Config) (*Jail, error) {
 		files.stream(f)
 	}
 	if files.err == nil {
-		j.cmd = initCommand(files.list, &j.stderr)
-		files.err = j.cmd.Start()
-		if files.err != nil {
-			files.err = diagnoseStart(files.err)
+		start := j.start
+		if plan.Uncovered {
+			start = func(list []*os.File) error { return j.startUncovered(list, plan) }
 		}
+		files.err = start(files.list)
 	}
 	if files.err != nil {
 		j.closeSockets()
 		return nil, files.err
 	}
-	j.watch()
 	return j, nil
+}
+
+// start starts the init, and the goroutine that waits for it: kill ends it, Close waits for it.
+func (j *Jail) start(files []*os.File) error {
+	j.cmd = initCommand(files, &j.stderr)
+	if err := j.cmd.Start(); err != nil {
+		return diagnoseStart(err)
+	}
+	j.tasks.Go(func() {
+		err := j.cmd.Wait()
+		j.log.Debug("jail's init ended", "err", err, "stderr", j.stderr.String())
+	})
+	return nil
 }
 
 func portsOf(c *Config) []uint16 {

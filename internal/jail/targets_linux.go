@@ -22,6 +22,7 @@ type source struct {
 }
 
 func (w *world) openSources() error {
+	inherited := submountFD
 	for _, t := range w.plan.Targets {
 		s := &source{submounts: make(map[string]tree)}
 		w.sources[t.Path] = s
@@ -40,7 +41,10 @@ func (w *world) openSources() error {
 			return err
 		}
 		for _, m := range t.Submounts {
-			clone, err := cloneTree(m)
+			clone, err := tree{inherited}, error(nil)
+			if inherited++; !w.plan.Uncovered {
+				clone, err = cloneTree(m)
+			}
 			if err != nil {
 				return err
 			}
@@ -138,9 +142,9 @@ func overlayError(t *mountTarget, err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	e.Op, e.Path = "mount an overlay at", t.Path
-	if len(t.Submounts) > 0 && errors.Is(err, unix.EINVAL) {
-		e.Detail = strings.Join(slices.Compact([]string{e.Detail, "mounted below it: " + strings.Join(t.Submounts, ", ")}), "; ")
+	e.Op, e.Path = opOverlay, t.Path
+	if len(t.Submounts) > 0 && e.Detail == "" {
+		e.Detail = "mounted below it: " + strings.Join(t.Submounts, ", ")
 	}
 	return err
 }
@@ -178,7 +182,7 @@ func (w *world) canMake(above, path string) error {
 			best, writable = p, w.plan.targetAbove(p).Overlay == nil
 		}
 	}
-	for _, p := range append(w.own, w.shm) {
+	for _, p := range slices.Concat(w.own, []string{w.shm}) {
 		if p != "" && within(above, p) && len(p) > len(best) {
 			best, writable = p, false
 		}

@@ -1,0 +1,219 @@
+package jail
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// overlay makes an overlay of target with fresh layers. Lowers are those given, target itself when there are none.
+func overlay(t testing.TB, target string, lowers ...string) Overlay {
+	t.Helper()
+	layers, err := os.MkdirTemp("/var/tmp", "tapedeck-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		os.Chmod(layers+"/work/work", 0o700)
+		os.RemoveAll(layers)
+	})
+	if len(lowers) == 0 {
+		lowers = []string{target}
+	}
+	o := Overlay{Target: target, Lowers: lowers, Upper: layers + "/upper", Work: layers + "/work"}
+	for _, d := range []string{o.Upper, o.Work} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return o
+}
+
+func TestOverlayKeepsHost(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/f", "host")
+	mustWrite(t, dir+"/gone", "host")
+	o := overlay(t, dir)
+	c := shellConfig(t, "cat f; echo new >f; rm gone; mkdir sub; echo x >sub/x; cat f; ls")
+	c.Dir, c.Overlays = dir, []Overlay{o}
+	run(t, c, nil).want(t, "hostnew\nf\nsub\n")
+	if mustRead(t, dir+"/f") != "host" || mustRead(t, dir+"/gone") != "host" {
+		t.Error("the host's tree changed")
+	}
+	if mustRead(t, o.Upper+"/f") != "new\n" || mustRead(t, o.Upper+"/sub/x") != "x\n" {
+		t.Error("the upper layer lacks what was written")
+	}
+}
+
+func TestOverlayLayers(t *testing.T) {
+	dir := testDir(t)
+	for _, f := range []string{"host/a", "host/b", "host/d/x", "delta/b", "delta/d/y"} {
+		mustWrite(t, filepath.Join(dir, f), f+"\n")
+	}
+	if err := MakeWhiteout(dir + "/delta/a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := MakeOpaque(dir + "/delta/d"); err != nil {
+		t.Fatal(err)
+	}
+	c := shellConfig(t, "find . -type f | sort; cat b")
+	c.Dir, c.Overlays = dir+"/host", []Overlay{overlay(t, dir+"/host", dir+"/delta", dir+"/host")}
+	run(t, c, nil).want(t, "./b\n./d/y\ndelta/b\n")
+}
+
+func TestOverlayNested(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/home/rc", "rc")
+	mustWrite(t, dir+"/home/tree/f", "f")
+	mustWrite(t, dir+"/home/tree/tmp/t", "t")
+	c := shellConfig(t, "echo 1 >rc; echo 2 >tree/f; echo 3 >tree/tmp/t; cat rc tree/f tree/tmp/t")
+	c.Dir = dir + "/home"
+	home, tree, tmp := overlay(t, dir+"/home"), overlay(t, dir+"/home/tree"), overlay(t, dir+"/home/tree/tmp")
+	c.Overlays = []Overlay{tmp, home, tree}
+	run(t, c, nil).want(t, "1\n2\n3\n")
+	for path, want := range map[string]string{
+		dir + "/home/rc": "rc", dir + "/home/tree/f": "f", dir + "/home/tree/tmp/t": "t",
+		home.Upper + "/rc": "1\n", tree.Upper + "/f": "2\n", tmp.Upper + "/t": "3\n",
+	} {
+		if got := mustRead(t, path); got != want {
+			t.Errorf("%s holds %q, want %q", path, got, want)
+		}
+	}
+	if _, err := os.Stat(home.Upper + "/tree"); err == nil {
+		t.Error("the inner tree's writes went to the outer layer")
+	}
+}
+
+func TestOverlayAbsentTarget(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/lower/f", "f")
+	mustWrite(t, dir+"/there/sibling", "sibling")
+	for _, tt := range []struct {
+		name, target, see string
+		outer             bool
+	}{
+		{"in a read-only directory", dir + "/there/a/b", dir + "/there/sibling", false},
+		{"in an overlay", dir + "/there/a/b", dir + "/there/sibling", true},
+		{"in the root", "/tapedeck-absent/a", dir + "/there/sibling", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := shellConfig(t, "cat f; echo new >f; cat "+tt.see+" f; ls -d /proc/self /dev/null /run/tapedeck; touch ../x 2>/dev/null && echo changed")
+			c.Dir, c.Overlays = tt.target, []Overlay{overlay(t, tt.target, dir+"/lower")}
+			want := "fsiblingnew\n/dev/null\n/proc/self\n/run/tapedeck\n"
+			if tt.outer {
+				c.Overlays = append(c.Overlays, overlay(t, dir+"/there"))
+				want += "changed\n"
+			}
+			r := run(t, c, nil)
+			if r.stdout != want {
+				t.Errorf("%q, want %q; stderr %s", r.stdout, want, r.stderr)
+			}
+			if _, err := os.Stat(tt.target); err == nil {
+				t.Error("the target was made on the host")
+			}
+		})
+	}
+}
+
+func TestSymlinkedTarget(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/real/f", "f")
+	if err := os.Symlink("real", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	c := shellConfig(t, "echo new >f; cat f; pwd")
+	c.Dir, c.Overlays = dir+"/link", []Overlay{overlay(t, dir+"/link", dir+"/real")}
+	run(t, c, nil).want(t, "new\n"+dir+"/real\n")
+	if mustRead(t, dir+"/real/f") != "f" {
+		t.Error("the host's tree changed")
+	}
+}
+
+func TestMasksAndFiles(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/secret/key", "key")
+	mustWrite(t, dir+"/file", "secret")
+	mustWrite(t, dir+"/bundle", "host's")
+	c := shellConfig(t, "cat file bundle /run/tapedeck/ca.pem; ls secret; ls /run; cat /etc/resolv.conf; echo x >secret/x || echo x >file || echo x >bundle || echo refused")
+	c.Dir, c.Writable = dir, []string{dir}
+	c.Masks = []string{dir + "/secret", dir + "/file", dir + "/absent"}
+	c.Files = []File{{Path: "/run/tapedeck/ca.pem", Data: []byte("ours\n"), Over: []string{dir + "/bundle", dir + "/absent"}}}
+	run(t, c, nil).want(t, "ours\nours\ntapedeck\nnameserver 127.0.0.1\nrefused\n")
+}
+
+func TestSocketsCovered(t *testing.T) {
+	dir := testDir(t)
+	for _, network := range []string{dir + "/path.sock", "@tapedeck-test-abstract"} {
+		l, err := net.Listen("unix", network)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+	}
+	args := []string{"unix", dir + "/path.sock", "unix", "@tapedeck-test-abstract"}
+	for _, over := range []bool{false, true} {
+		c := helperConfig(t, "dial", args...)
+		if c.Writable = []string{dir}; over {
+			c.Writable, c.Overlays = nil, []Overlay{overlay(t, dir)}
+		}
+		run(t, c, nil).want(t, dir+"/path.sock failed\n@tapedeck-test-abstract failed\n")
+	}
+}
+
+func TestSubmounts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	mustWrite(t, dir+"/w/sub/hidden", "hidden")
+	if err := unix.Mount("none", dir+"/w/sub", "tmpfs", 0, ""); err != nil {
+		t.Skip("cannot mount here:", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir+"/w/sub", unix.MNT_DETACH) })
+	mustWrite(t, dir+"/w/sub/f", "f")
+	c := shellConfig(t, "cat sub/f; echo new >sub/f; cat sub/f")
+	c.Dir, c.Writable = dir+"/w", []string{dir + "/w"}
+	run(t, c, nil).want(t, "fnew\n")
+	mustWrite(t, dir+"/w/sub/f", "f")
+	c = shellConfig(t, "cat sub/f; echo new >sub/f || cat sub/f")
+	c.Dir, c.Overlays = dir+"/w", []Overlay{overlay(t, dir+"/w")}
+	run(t, c, nil).want(t, "ff")
+}
+
+func TestOpenRoot(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/w/f", "host")
+	c := shellConfig(t, "echo inside >f")
+	c.Dir, c.Overlays = dir+"/w", []Overlay{overlay(t, dir+"/w")}
+	j, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	root, err := j.OpenRoot(dir + "/w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	if _, err := j.OpenRoot(dir + "/none"); err == nil {
+		t.Error("a directory that does not exist was opened")
+	}
+	path := fmt.Sprintf("/proc/self/fd/%d/f", root.Fd())
+	if got := mustRead(t, path); got != "inside\n" {
+		t.Errorf("before Close: %q", got)
+	}
+	j.Close()
+	if got := mustRead(t, path); got != "inside\n" {
+		t.Errorf("after Close: %q", got)
+	}
+}

@@ -1,0 +1,77 @@
+package jail
+
+import (
+	"os"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// startUncovered starts the init from a mount namespace in which nothing is mounted below the overlays' lowers.
+//
+// In a user namespace the host's mounts are locked, and overlayfs refuses a lower directory with a locked mount below
+// it. Who may mount on the host can take them away first, in a copy of the host's mounts that lives as long as the start
+// takes, and hand those below a target to the init as descriptors. For everybody else such an overlay is ErrOverlay.
+func (j *Jail) startUncovered(files []*os.File, plan *mountPlan) (err error) {
+	onOwnThread(func() {
+		if err = unix.Unshare(unix.CLONE_NEWNS); err != nil {
+			err = &SetupError{Op: opOverlay, Path: plan.covering[0], Detail: "something is mounted there", Err: err}
+			return
+		}
+		var kept []*os.File
+		if kept, err = uncover(plan); err == nil {
+			err = j.start(slices.Concat(files, kept))
+		}
+		for _, f := range kept {
+			f.Close()
+		}
+	})
+	return err
+}
+
+// uncover unmounts what covers lowers in this thread's namespace, and returns what stood below targets.
+func uncover(plan *mountPlan) (kept []*os.File, err error) {
+	if err := makePrivate(); err != nil {
+		return nil, err
+	}
+	for _, path := range plan.submounts() {
+		t, err := cloneTree(path)
+		if err != nil {
+			return kept, err
+		}
+		kept = append(kept, os.NewFile(uintptr(t.fd), path))
+	}
+	for _, path := range plan.covering {
+		if err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+			return kept, &SetupError{Op: opOverlay, Path: path, Detail: "something is mounted there", Err: err}
+		}
+	}
+	return kept, nil
+}
+
+// submounts returns what is mounted below overlays, in the order in which the init inherits it.
+func (p *mountPlan) submounts() []string {
+	var out []string
+	for _, t := range p.Targets {
+		out = append(out, t.Submounts...)
+	}
+	return out
+}
+
+// onOwnThread runs f on a thread that nothing else uses, before or after. It is never the main thread, which /proc/self
+// shows.
+func onOwnThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return // still locked: the thread ends
+		}
+		onOwnThread(f)
+		runtime.UnlockOSThread()
+	}()
+	<-done
+}
