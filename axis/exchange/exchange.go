@@ -38,9 +38,9 @@ type Identity struct {
 	Key     Key
 	Opening cas.Digest   // LLM: digest of the system text and the first user message, masked; zero for HTTP
 	Turns   []cas.Digest // LLM: one digest a message, masked, in order: what tells a conversation from its double
-	// Surface is the canonical JSON of the matchable surface before masking, or the body of plain HTTP: what a divergence
-	// is explained with.
-	Surface []byte
+	// Surface is what Key.Request is the digest of, masked and renumbered: the canonical JSON of the matchable surface, or
+	// the body of plain HTTP. Params is the same to Key.Params, nil for HTTP. A divergence is explained with them.
+	Surface, Params []byte
 	// Usage takes the provider's usage object out of a whole answer (decoded from its Content-Encoding); nil for none.
 	Usage func(contentType string, body []byte) []byte
 	// ErrorBody is the provider's own error object around a message; nil for plain HTTP, which gets {"error":{…}}.
@@ -51,6 +51,8 @@ type Identity struct {
 // before it takes digests.
 type Classifier interface {
 	Classify(r *Request) (*Identity, error)
+	// MaskURL returns a scrubbed URL in the form that Key.URL holds.
+	MaskURL(scrubbed string) string
 }
 
 // A Recorded is one exchange of a tape, as a Book hands it out.

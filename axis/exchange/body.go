@@ -1,0 +1,58 @@
+package exchange
+
+import (
+	"io"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A body scrubs one answer and keeps it until the exchange ends.
+type body interface {
+	// chunk takes what one read of the upstream gave.
+	chunk(c tape.Chunk, b []byte) error
+	// finish ends the answer. cut says that the upstream did not end it itself.
+	finish(cut bool) (answer, error)
+}
+
+// An answer is what is kept of a body.
+type answer struct {
+	read    func() io.Reader // the bytes to store; nil where none are kept
+	chunks  []tape.Chunk     // in the stored bytes
+	decoded bool             // the stored bytes are without the Content-Encoding that they came in
+	resized bool             // the stored bytes are not as many as came
+	lost    string           // why none are kept
+}
+
+// plainBody is a body without Content-Encoding: it is scrubbed as it comes and goes to the spool.
+type plainBody struct {
+	spool spool
+	clean *scrub.Writer
+	at    chunkMap
+}
+
+func newPlainBody(s *scrub.Scrubber, sp spool) *plainBody {
+	b := &plainBody{spool: sp, clean: s.Writer(sp)}
+	b.clean.OnReplace(b.at.replaced)
+	return b
+}
+
+func (b *plainBody) chunk(c tape.Chunk, p []byte) error {
+	b.at.add(c, len(p))
+	_, err := b.clean.Write(p)
+	return err
+}
+
+// more takes bytes that belong to the chunk before.
+func (b *plainBody) more(p []byte) error {
+	b.at.extend(len(p))
+	_, err := b.clean.Write(p)
+	return err
+}
+
+func (b *plainBody) finish(bool) (answer, error) {
+	if err := b.clean.Close(); err != nil {
+		return answer{lost: err.Error()}, err
+	}
+	return answer{read: b.spool.answer, chunks: b.at.stored(), resized: len(b.at.moves) > 0}, nil
+}

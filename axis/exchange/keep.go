@@ -1,0 +1,113 @@
+package exchange
+
+import (
+	"bytes"
+	"io"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxUsageBody bounds, in bytes, the decoded answer in which the usage of a model is looked for.
+const maxUsageBody = 64 << 20
+
+// keep puts what is kept of the answer into the exchange, or why nothing is. cut says that the upstream did not end the
+// answer itself.
+func (o *Open) keep(cut bool) {
+	var a answer
+	if o.body != nil && o.lost == nil {
+		var err error
+		a, err = o.body.finish(cut)
+		o.lose(err)
+	}
+	if o.lost == nil && a.read != nil {
+		o.lose(o.store(a))
+	}
+	if o.lost != nil {
+		a.lost = o.lost.Error()
+	}
+	if a.lost != "" {
+		reason := o.tap.scrubber.String(a.lost)
+		o.exchange.Error = joined(o.exchange.Error, reason)
+		o.extra = append(o.extra, field("response_lost", reason))
+	}
+}
+
+// store puts the answer into the store and its facts into the exchange.
+func (o *Open) store(a answer) error {
+	payload, err := payloadFrom(o.tap.rec, a.read())
+	if err != nil {
+		return err
+	}
+	x := &o.exchange
+	x.Response, x.Stream = payload, a.chunks
+	encoding := headerOf(x.ResponseHeaders).Get("Content-Encoding")
+	if a.decoded {
+		o.extra = append(o.extra, field("response_decoded", encoding))
+		encoding = ""
+		o.dropHeader("Content-Encoding")
+	}
+	if a.resized {
+		o.dropHeader("Content-Length")
+	}
+	if o.identity.Usage != nil && payload.Len <= maxUsageBody {
+		o.usage = o.readUsage(a, encoding)
+	}
+	return nil
+}
+
+// readUsage looks for the usage of a model. An answer that does not decode has none.
+func (o *Open) readUsage(a answer, encoding string) []byte {
+	stored, err := io.ReadAll(a.read())
+	if err != nil {
+		return nil
+	}
+	decoded, err := Decode(encoding, stored, maxUsageBody)
+	if err != nil {
+		return nil
+	}
+	return o.identity.Usage(headerOf(o.exchange.ResponseHeaders).Get("Content-Type"), decoded)
+}
+
+// dropHeader takes a field out of the answer's header that no longer holds for the stored bytes.
+func (o *Open) dropHeader(name string) {
+	o.exchange.ResponseHeaders = slices.DeleteFunc(o.exchange.ResponseHeaders, func(f tape.HeaderField) bool {
+		return f.Name == name
+	})
+}
+
+// kind is the record of the exchange.
+func (o *Open) kind() tape.Kind {
+	key := o.identity.Key
+	if key.Kind != LLM {
+		return &tape.HTTPExchange{Exchange: o.exchange, Extra: o.extra}
+	}
+	return &tape.LLMCall{
+		Provider: key.Provider, Endpoint: key.Endpoint, Model: key.Model, ParamsDigest: key.Params,
+		Usage: o.usage, Exchange: o.exchange, Extra: o.extra,
+	}
+}
+
+// payloadFrom stores everything that r gives, in bounded memory.
+func payloadFrom(rec *tape.Recorder, r io.Reader) (*tape.Payload, error) {
+	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(head) <= tape.InlineLimit {
+		return rec.Payload(head)
+	}
+	d, n, err := rec.Store().PutReader(io.MultiReader(bytes.NewReader(head), r))
+	if err != nil {
+		return nil, err
+	}
+	return &tape.Payload{Hash: d, Len: n}, nil
+}
+
+// joined puts two reasons into one text.
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

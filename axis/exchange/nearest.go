@@ -1,0 +1,132 @@
+package exchange
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+)
+
+const (
+	// maxCandidates is how many recorded requests are compared with one that was refused.
+	maxCandidates = 16
+	// maxNearestBody bounds, in bytes, a recorded request body that is compared.
+	maxNearestBody = 16 << 20
+	// maxNamedChanges is how many differences an explanation names.
+	maxNamedChanges = 3
+)
+
+// Nearest finds the recorded request that is most like one that got no answer, and says what differs; nil where the tape
+// holds nothing alike. r is as Classify was given it.
+//
+// Looked at are, of the first of these groups that has any, the 16 next to be asked for: the same conversation, the same
+// provider and endpoint, the same host and path, the same host. The one with the fewest differences is the nearest.
+func (b *Book) Nearest(id *Identity, r *Request) (*Recorded, string) {
+	if rec, why := b.exhausted(id.Key); rec != nil {
+		return rec, why
+	}
+	var best *Recorded
+	var least []fidelity.Change
+	for _, rec := range b.candidates(id, r) {
+		if changes := b.changes(rec, id, r); best == nil || len(changes) < len(least) {
+			best, least = rec, changes
+		}
+	}
+	if best == nil {
+		return nil, fmt.Sprintf("the tape holds no request to %s", hostOf(r.URL))
+	}
+	return best, fmt.Sprintf("nearest is %s, %s", nameOf(best), describe(least))
+}
+
+// exhausted explains a key that was recorded, but not as often as it was asked for.
+func (b *Book) exhausted(k Key) (*Recorded, string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q := b.queues[k]
+	if q == nil || len(q.all) == 0 {
+		return nil, ""
+	}
+	last := q.all[len(q.all)-1]
+	return last, fmt.Sprintf("it was asked %s, recorded %s, last as %s", times(q.asked), times(len(q.all)), nameOf(last))
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// nameOf names a record for people.
+func nameOf(rec *Recorded) string {
+	if rec.Lane == "" {
+		return fmt.Sprintf("record %d", rec.Seq)
+	}
+	return fmt.Sprintf("record %d (lane %s)", rec.Seq, rec.Lane)
+}
+
+// candidates lists the recorded requests to compare with: those not asked for yet by arrival, then the others, latest
+// first.
+func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
+	asked, err := url.Parse(r.URL)
+	if err != nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var group []*Recorded
+	best := unlike
+	for _, rec := range b.recorded {
+		likeness := alike(rec, id, asked)
+		if likeness > best || likeness == unlike {
+			continue
+		}
+		if likeness < best {
+			best, group = likeness, nil
+		}
+		group = append(group, rec)
+	}
+	slices.SortStableFunc(group, func(x, y *Recorded) int {
+		switch sx, sy := b.served[x], b.served[y]; {
+		case sx && sy:
+			return cmp.Compare(y.Arrival, x.Arrival)
+		case sx:
+			return 1
+		case sy:
+			return -1
+		}
+		return 0
+	})
+	return group[:min(len(group), maxCandidates)]
+}
+
+// likeness is a group of candidates; a smaller one is nearer.
+type likeness uint8
+
+const (
+	sameConversation likeness = iota
+	sameEndpoint
+	samePath
+	sameHost
+	unlike
+)
+
+func alike(rec *Recorded, id *Identity, asked *url.URL) likeness {
+	if k := id.Key; k.Kind == LLM && rec.Key.Kind == LLM && rec.Key.Provider == k.Provider && rec.Key.Endpoint == k.Endpoint {
+		if prefix := lanePrefix(id.Opening); rec.Lane == prefix || strings.HasPrefix(rec.Lane, prefix+"#") {
+			return sameConversation
+		}
+		return sameEndpoint
+	}
+	u, err := url.Parse(rec.Exchange.URL)
+	switch {
+	case err != nil || !strings.EqualFold(u.Host, asked.Host):
+		return unlike
+	case u.Path == asked.Path:
+		return samePath
+	}
+	return sameHost
+}

@@ -1,0 +1,145 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// An Open is one exchange under way. Its methods are called by one goroutine at a time: at most one of Answer and Refuse,
+// then Response, Chunk as often as bytes come, and End.
+type Open struct {
+	tap      *Tap
+	start    time.Time
+	identity *Identity
+	request  *Request
+	exchange tape.Exchange
+	extra    []tape.Field
+
+	given string // the lane that Lanes gave; "" for none
+	body  body   // nil before Response, and for a nil recorder
+	spool spool  // the same
+	usage []byte // of a model, as JSON; nil for none
+	lost  error  // why the answer cannot be kept
+	ended bool
+}
+
+// Identity says what the request is.
+func (o *Open) Identity() *Identity { return o.identity }
+
+// Request returns the request, scrubbed and without its Content-Encoding.
+func (o *Open) Request() *Request { return o.request }
+
+// Arrival is the place of the request in the order of arrival, from 1.
+func (o *Open) Arrival() uint64 { return o.exchange.Arrival }
+
+// Lane is the lane of the request; "" where a replayed one has not been answered yet.
+func (o *Open) Lane() string { return o.exchange.Lane }
+
+// Answer says that rec answers the request: it takes rec's lane.
+func (o *Open) Answer(rec *Recorded) {
+	o.exchange.Lane = rec.Lane
+	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+}
+
+// Refuse says that nothing recorded answers the request. It stands in the lane Unmatched, with the reason as its error.
+func (o *Open) Refuse(reason string) {
+	o.exchange.Lane = Unmatched
+	o.exchange.Error = o.tap.scrubber.String(reason)
+}
+
+// Response takes the head of the answer. Where the part cannot be begun, the next Chunk says so, and the record.
+func (o *Open) Response(status int, h http.Header) {
+	o.live()
+	o.exchange.Status = status
+	o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
+	if o.tap.rec == nil {
+		return
+	}
+	sp, err := o.newSpool()
+	if err == nil {
+		o.spool = sp
+		err = sp.response(status, o.exchange.ResponseHeaders)
+	}
+	if err != nil {
+		o.lose(err)
+		return
+	}
+	if encoding := h.Get("Content-Encoding"); encoded(encoding) {
+		o.body = &packedBody{scrubber: o.tap.scrubber, spool: sp, encoding: encoding, limit: o.tap.opts.MaxBody}
+	} else {
+		o.body = newPlainBody(o.tap.scrubber, sp)
+	}
+}
+
+// Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that
+// the scrubber has released is in the part. An error says that the answer cannot be kept; the record will say so too.
+func (o *Open) Chunk(b []byte) error {
+	if o.lost == nil && o.body != nil {
+		c := tape.Chunk{TMS: time.Since(o.start).Milliseconds(), G: o.tap.rec.Ordinal()}
+		if err := o.body.chunk(c, b); err != nil {
+			o.lose(err)
+		}
+	}
+	return o.lost
+}
+
+// End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before
+// them are with the kernel when it returns. errText is what cut the exchange, "" for a whole answer. A second End does
+// nothing. The errors are those of the part, the store and the recorder: the recording is then no longer whole.
+func (o *Open) End(errText string) error {
+	if o.ended {
+		return nil
+	}
+	o.ended = true
+	o.live()
+	if errText != "" {
+		o.exchange.Error = o.tap.scrubber.String(errText)
+	}
+	if o.given != "" {
+		o.tap.opts.Lanes.Done(o.given, failed(o.exchange.Status, o.exchange.Error))
+	}
+	if o.tap.rec == nil {
+		return nil
+	}
+	o.keep(errText != "")
+	err := errors.Join(o.lost, o.tap.rec.Record(o.kind()), o.tap.rec.Flush())
+	if o.spool == nil {
+		return err
+	}
+	if err != nil { // the part stays, and says what the tape lacks
+		return errors.Join(err, o.spool.close())
+	}
+	return o.spool.remove()
+}
+
+// live gives the request a lane of its own, unless it has one.
+func (o *Open) live() {
+	if o.exchange.Lane == "" {
+		o.given = o.tap.opts.Lanes.Begin(o.identity, o.request.URL)
+		o.exchange.Lane = o.given
+	}
+}
+
+// lose notes why the answer cannot be kept.
+func (o *Open) lose(err error) {
+	if o.lost == nil && err != nil {
+		o.lost = fmt.Errorf("answer not kept: %w", err)
+	}
+}
+
+// newSpool begins the part.
+func (o *Open) newSpool() (spool, error) {
+	if o.tap.opts.PartDir == "" {
+		return new(memory), nil
+	}
+	return createPart(o.tap.opts.PartDir, newPartRequest(o.identity, &o.exchange))
+}
+
+// failed reports whether an exchange was no success, so that the same request again is a retry.
+func failed(status int, err string) bool {
+	return status == 0 || status >= http.StatusBadRequest || err != ""
+}

@@ -1,0 +1,62 @@
+package exchange
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// cleaned is a request without its secrets, in the two forms that it is needed in.
+type cleaned struct {
+	request *Request           // decoded: what a Classifier is given
+	headers []tape.HeaderField // as they stand on the tape
+	stored  []byte             // the body as it stands on the tape; nil for none
+	extra   []tape.Field
+}
+
+// clean scrubs a request. A body with a Content-Encoding is kept as it came unless a secret lies inside; one that does not
+// decode cannot be scanned and is not kept. limit bounds a decoded body, in bytes.
+func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
+	header := r.Header.Clone()
+	header.Del("Content-Encoding")
+	c := cleaned{request: &Request{Method: r.Method, URL: s.URL(r.URL)}}
+	without := c.body(s, r, limit)
+	c.headers = headerFields(s, r.Header, without...)
+	c.request.Header = headerOf(headerFields(s, header))
+	return c
+}
+
+// body fills in both forms of the body and returns the headers that no longer hold for the stored one.
+func (c *cleaned) body(s *scrub.Scrubber, r *Request, limit int64) (without []string) {
+	encoding := r.Header.Get("Content-Encoding")
+	if len(r.Body) == 0 || !encoded(encoding) {
+		c.request.Body, _ = s.Bytes(r.Body)
+		c.stored = c.request.Body
+		return nil
+	}
+	plain, err := Decode(encoding, r.Body, limit)
+	if err != nil {
+		c.request.Body, _ = s.Bytes(r.Body)
+		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
+		return nil
+	}
+	var found bool
+	c.request.Body, found = s.Bytes(plain)
+	if !found {
+		c.stored = r.Body
+		return nil
+	}
+	c.stored = c.request.Body
+	c.extra = append(c.extra, field("request_decoded", encoding))
+	return []string{"Content-Encoding", "Content-Length"}
+}
+
+// quote returns s as a JSON string.
+func quote(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil { // a string always has a JSON form
+		return json.RawMessage(`""`)
+	}
+	return b
+}

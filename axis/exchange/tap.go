@@ -1,0 +1,77 @@
+package exchange
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// DefaultMaxBody is the length in bytes of the longest encoded body that is held in memory to be scanned: 64 MiB.
+const DefaultMaxBody = 64 << 20
+
+// TapOptions say how a Tap works. Nil and zero work.
+type TapOptions struct {
+	// PartDir is the directory of the parts of answers that still stream; it is made when it is needed. "" keeps them in
+	// memory: a recorder that is killed then leaves nothing of them.
+	PartDir string
+	// Replay says that answers come from a tape: a request gets the lane of the recorded one that answers it, and one of
+	// its own only when it is sent on after all.
+	Replay bool
+	// Lanes names the lanes; nil is a new one.
+	Lanes *Lanes
+	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be
+	// scanned for secrets: it is not kept, and its record says so.
+	MaxBody int64
+}
+
+// A Tap puts the exchanges of one run on its tape. It may be used by several goroutines at once.
+type Tap struct {
+	rec        *tape.Recorder
+	classifier Classifier
+	scrubber   *scrub.Scrubber
+	opts       TapOptions
+	arrivals   atomic.Uint64
+}
+
+// NewTap returns a Tap that writes to rec. A nil rec writes nothing: requests are still scrubbed and classified, which is
+// all that a replay without a tape of its own needs.
+func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOptions) *Tap {
+	t := &Tap{rec: rec, classifier: c, scrubber: s}
+	if opts != nil {
+		t.opts = *opts
+	}
+	if t.opts.Lanes == nil {
+		t.opts.Lanes = new(Lanes)
+	}
+	if t.opts.MaxBody == 0 {
+		t.opts.MaxBody = DefaultMaxBody
+	}
+	return t
+}
+
+// Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, or the store's that would not
+// take the request's body; the request should then be refused.
+func (t *Tap) Begin(r *Request) (*Open, error) {
+	o := &Open{tap: t, start: time.Now()}
+	o.exchange.Arrival = t.arrivals.Add(1)
+	c := clean(t.scrubber, r, t.opts.MaxBody)
+	id, err := t.classifier.Classify(c.request)
+	if err != nil {
+		return nil, err
+	}
+	o.identity, o.request, o.extra = id, c.request, c.extra
+	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
+	o.exchange.RequestHeaders = c.headers
+	o.exchange.RequestDigest = id.Key.Request
+	if t.rec != nil && len(c.stored) > 0 {
+		if o.exchange.RequestPayload, err = t.rec.Payload(c.stored); err != nil {
+			return nil, err
+		}
+	}
+	if !t.opts.Replay {
+		o.live()
+	}
+	return o, nil
+}
