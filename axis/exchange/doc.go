@@ -1,4 +1,7 @@
-// Package exchange holds one HTTP request and its answer in chunks, and decides which recorded answer a request gets.
+// Package exchange holds one HTTP request and its answer in chunks, puts it on a tape, and decides which recorded answer a
+// request gets.
+//
+// # Matching
 //
 // A request is identified by a Key. Equal keys share a queue in the order in which their requests arrived while
 // recording, never in the order of completion; a Book hands each recorded exchange out once. A request whose key is not
@@ -8,9 +11,38 @@
 // The identity of a request comes from a Classifier: package llm knows the calls of models, everything else is plain
 // HTTP. So this package, which network and llm share, knows no provider.
 //
-// Lanes: a lane is what two recordings compare side by side: one conversation with a model, or one host's plain HTTP.
-// Conversations are named by the digest of their opening (system text and first user message), "#2" for a second equal
-// one. A replayed exchange takes the lane of the recorded one that answered it.
+// # Lanes
 //
-// Concurrency: a Book and a Lanes may be used by several goroutines at once.
+// A lane is what two recordings compare side by side: one conversation with a model, or one host's plain HTTP.
+// Conversations are named by the digest of their opening (system text and first user message), "#2" for a second equal
+// one; the rules stand at Lanes. A replayed exchange takes the lane of the recorded one that answered it.
+//
+// # Recording
+//
+// A Tap takes exchanges from the arrival of a request (Begin) over each chunk of its answer to the end (End). Everything
+// that it writes has been scrubbed; the program gets its own bytes from whoever calls. On a replay the bytes of the tape
+// are what the program gets, placeholders and all: a later request that holds one matches, for digests are taken after
+// the placeholders are renumbered.
+//
+// The chunks of the stored answer are those that came, in order. Their offsets and lengths are those of the stored bytes:
+// a secret that spans chunks counts to the one in which it began, so a later one may be empty.
+//
+// A body with a Content-Encoding can only be scanned decoded. It is held in memory, up to TapOptions.MaxBody, and stored as
+// it came; where a secret lies inside, what is stored is the decoded and scrubbed body, its headers Content-Encoding and
+// Content-Length are left out, and its chunks end where the decoder stood when it asked for the next one. What cannot be
+// scanned is not stored. A record of such an exchange has one more key, a string:
+//
+//	request_decoded, response_decoded   the Content-Encoding that was taken off
+//	request_lost, response_lost         why the body is not kept; response_lost stands in "error" too
+//
+// # Durability
+//
+// An answer without Content-Encoding is appended to its part, a file of its own, as far as the scrubber has released it,
+// before Chunk returns, and put into the store in bounded memory at the end. Before End returns the record and its blobs
+// are with the kernel. A recorder that is killed leaves parts, which Parts reads as exchanges with the error "recorder
+// ended"; of an encoded answer a part holds the head alone. What cannot be written is said in the record's error.
+//
+// Not goals: speaking HTTP (package network), knowing providers (package llm), comparing tapes (package fidelity).
+//
+// Concurrency: a Tap, a Book and a Lanes may be used by several goroutines at once, an Open by one at a time.
 package exchange
