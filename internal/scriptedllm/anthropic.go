@@ -1,0 +1,158 @@
+package scriptedllm
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// anthropic is the messages API: https://docs.anthropic.com/en/api/messages and .../messages-streaming.
+type anthropic struct{}
+
+func (anthropic) provider() string { return "anthropic" }
+
+func (anthropic) key(r *http.Request) string {
+	if key := r.Header.Get("X-Api-Key"); key != "" {
+		return key
+	}
+	return bearer(r)
+}
+
+func (anthropic) header(h http.Header, ids *ids) {
+	h.Set("Request-Id", ids.fresh("req_011C", base62, 20))
+}
+
+type anthropicRequest struct {
+	Model    string `json:"model"`
+	Stream   bool   `json:"stream"`
+	System   blocks `json:"system"`
+	Messages []struct {
+		Role    string `json:"role"`
+		Content blocks `json:"content"`
+	} `json:"messages"`
+	Tools []struct {
+		Name        string `json:"name"`
+		InputSchema schema `json:"input_schema"`
+	} `json:"tools"`
+	OutputConfig struct {
+		Format struct {
+			Schema *schema `json:"schema"`
+		} `json:"format"`
+	} `json:"output_config"`
+}
+
+func (anthropic) parse(_ *http.Request, body []byte) (*turn, error) {
+	var q anthropicRequest
+	if err := json.Unmarshal(body, &q); err != nil {
+		return nil, err
+	}
+	t := &turn{model: q.Model, stream: q.Stream, system: q.System.String(), format: q.OutputConfig.Format.Schema}
+	for _, m := range q.Messages {
+		out := message{model: m.Role == "assistant"}
+		for _, b := range m.Content {
+			switch {
+			case b.Type == "tool_result":
+				out.results = append(out.results, result{text: b.Content.String(), failed: b.IsError})
+			case b.Text != "":
+				out.texts = append(out.texts, b.Text)
+			}
+		}
+		t.messages = append(t.messages, out)
+	}
+	for _, x := range q.Tools {
+		t.tools = append(t.tools, tool{name: x.Name, schema: &x.InputSchema})
+	}
+	return t, t.check()
+}
+
+func (d anthropic) whole(re *reply) object {
+	content := []object{}
+	if re.answer.text != "" {
+		content = append(content, object{"type": "text", "text": re.answer.text})
+	}
+	if re.answer.call != nil {
+		content = append(content, d.toolUse(re, re.answer.call.args))
+	}
+	m := d.message(re, content)
+	m["stop_reason"] = d.stopReason(re)
+	m["usage"] = d.usage(re, re.outTokens())
+	return m
+}
+
+func (anthropic) message(re *reply, content []object) object {
+	return object{
+		"id": re.ids.fresh("msg_01", base62, 22), "type": "message", "role": "assistant", "model": re.turn.model,
+		"content": content, "stop_reason": nil, "stop_sequence": nil,
+	}
+}
+
+func (anthropic) toolUse(re *reply, input object) object {
+	return object{
+		"type": "tool_use", "id": re.ids.fresh("toolu_01", base62, 22), "name": re.answer.call.name, "input": input,
+	}
+}
+
+func (anthropic) stopReason(re *reply) string {
+	if re.answer.call != nil {
+		return "tool_use"
+	}
+	return "end_turn"
+}
+
+func (anthropic) usage(re *reply, out int) object {
+	return object{
+		"input_tokens": re.inTokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": out,
+		"service_tier": "standard",
+	}
+}
+
+func (d anthropic) stream(re *reply, s *sink) {
+	send := func(kind string, o object) {
+		o["type"] = kind
+		s.event(kind, o)
+	}
+	s.w.Header().Set("Cache-Control", "no-cache")
+	s.begin("text/event-stream; charset=utf-8")
+	m := d.message(re, []object{})
+	m["usage"] = d.usage(re, 1)
+	send("message_start", object{"message": m})
+	d.blocks(re, send)
+	send("message_delta", object{
+		"delta": object{"stop_reason": d.stopReason(re), "stop_sequence": nil},
+		"usage": object{"output_tokens": re.outTokens()},
+	})
+	send("message_stop", object{})
+}
+
+// blocks sends the text and the tool call, each as one content block. The ping follows the first block's start, as it
+// does at the provider.
+func (d anthropic) blocks(re *reply, send func(string, object)) {
+	index := 0
+	block := func(start object, deltaType, field string, deltas []string) {
+		send("content_block_start", object{"index": index, "content_block": start})
+		if index == 0 {
+			send("ping", object{})
+		}
+		for _, piece := range deltas {
+			send("content_block_delta", object{"index": index, "delta": object{"type": deltaType, field: piece}})
+		}
+		send("content_block_stop", object{"index": index})
+		index++
+	}
+	if text := re.answer.text; text != "" {
+		block(object{"type": "text", "text": ""}, "text_delta", "text", re.pieces(text))
+	}
+	if c := re.answer.call; c != nil {
+		block(d.toolUse(re, object{}), "input_json_delta", "partial_json", append([]string{""}, re.pieces(c.json())...))
+	}
+}
+
+func (anthropic) failure(status int, message string) object {
+	kinds := map[int]string{
+		http.StatusUnauthorized: "authentication_error", http.StatusRequestEntityTooLarge: "request_too_large",
+	}
+	kind, ok := kinds[status]
+	if !ok {
+		kind = "invalid_request_error"
+	}
+	return object{"type": "error", "error": object{"type": kind, "message": message}}
+}

@@ -1,0 +1,16 @@
+// Package scriptedllm is an LLM endpoint that follows a script: it speaks the wire formats of the real providers,
+// streaming included, and needs neither a key nor a network.
+//
+// It speaks Anthropic messages, OpenAI chat completions and responses, and Gemini generateContent and
+// streamGenerateContent, as their public references describe them. Tests put real agents and SDKs in front of it, and
+// the quickstart records its own small agent against it.
+//
+// The script: a turn that declares tools and carries no tool result yet is answered with one tool call, its arguments
+// built from the declared schema, so that the agent writes the file which the prompt names ("write hello.txt"). A turn
+// that carries results is answered with a text that mentions the outcome. A turn that declares no tools, as requests
+// for a title do, gets a short text, or an object of the wanted schema.
+//
+// Answers depend on the request alone, but for what real providers vary: ids and times. Options.Seed fixes those too.
+//
+// Non-goals: it has no state between requests, refuses no odd parameter, and counts tokens by the length of the text.
+package scriptedllm

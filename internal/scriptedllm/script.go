@@ -1,0 +1,81 @@
+package scriptedllm
+
+import "slices"
+
+// An answer is what the script says: a text, and a tool call after it unless call is nil.
+type answer struct {
+	text string
+	call *call
+}
+
+// A call is one tool call.
+type call struct {
+	name string
+	args object
+}
+
+// json is the arguments as one JSON object, keys sorted.
+func (c *call) json() string { return string(encode(c.args)) }
+
+// The tools that the script likes to call, best first, as plainName writes them.
+var (
+	writers = []string{
+		"writefile", "write", "createfile", "filewrite", "savefile", "strreplacebasededittool", "strreplaceeditor",
+	}
+	shells = []string{
+		"execcommand", "bash", "runshellcommand", "shell", "shellcommand", "localshell", "executecommand", "runcommand",
+		"runterminalcmd", "terminal", "exec",
+	}
+)
+
+// plan decides what a turn is answered with.
+func (e *Endpoint) plan(t *turn) answer {
+	texts := t.userTexts()
+	results := t.results()
+	switch {
+	case len(t.tools) > 0 && len(results) == 0:
+		f := filler{job: jobOf(texts), cwd: cwdOf(t)}
+		chosen := choose(t.tools)
+		return answer{
+			text: "I'll write " + f.job.file + ".",
+			call: &call{name: chosen.name, args: f.object(chosen.schema)},
+		}
+	case t.format != nil:
+		f := filler{job: jobOf(texts)}
+		return answer{text: string(encode(f.object(t.format.resolved())))}
+	case e.opts.Text != "":
+		return answer{text: e.opts.Text}
+	case len(results) > 0:
+		return answer{text: outcome(jobOf(texts).file, results)}
+	}
+	return answer{text: "Scripted answer to: " + short(promptOf(texts))}
+}
+
+// outcome is the final text, which mentions what the tool said.
+func outcome(file string, results []result) string {
+	last := results[len(results)-1]
+	if last.failed {
+		return "The tool failed, " + file + " may be missing: " + short(last.text)
+	}
+	return "Done, " + file + " is written. The tool said: " + short(last.text)
+}
+
+// choose takes a tool by name, else one that looks as if it wrote files or ran commands, else the first.
+func choose(tools []tool) tool {
+	for _, want := range slices.Concat(writers, shells) {
+		if i := slices.IndexFunc(tools, func(t tool) bool { return plainName(t.name) == want }); i >= 0 {
+			return tools[i]
+		}
+	}
+	if i := slices.IndexFunc(tools, writesFiles); i >= 0 {
+		return tools[i]
+	}
+	if i := slices.IndexFunc(tools, runsCommands); i >= 0 {
+		return tools[i]
+	}
+	return tools[0]
+}
+
+func writesFiles(t tool) bool { return t.schema.has(pathOf) && t.schema.has(textOf) }
+
+func runsCommands(t tool) bool { return t.schema.has(command) }
