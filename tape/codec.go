@@ -1,0 +1,204 @@
+package tape
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// A codec takes an object of the format through its keys, in one of four modes. A type states its keys once, as a walk
+// in the format's order (known.fields), and each mode makes of that walk what it needs:
+//
+//   - writing appends every key and value to buf;
+//   - walking reads the keys that stand in the input in just that order, which is how every producer writes them;
+//   - finding puts one key that stood elsewhere into its place;
+//   - checking names a required key that never came.
+//
+// So the order of the keys is written down once, input in that order is read without a look-up, and input in any other
+// order is read all the same.
+type codec struct {
+	object
+	scan scanner // reading
+	buf  []byte  // writing
+	err  error   // writing: the first value that could not be written
+}
+
+// object is the part of a codec that belongs to the object that it stands in.
+type object struct {
+	mode  mode
+	want  []byte  // finding: the key to find
+	found bool    // finding: it was found
+	n     uint    // keys walked by so far; the number of a key is its bit below
+	must  uint64  // walking: the required keys
+	seen  uint64  // reading: the keys that came
+	start int     // reading: where the value of the last key begins
+	kept  []Field // reading: what Extra will hold; writing: what of it is not written yet
+}
+
+type mode uint8
+
+const (
+	writing mode = iota
+	walking
+	finding
+	checking
+)
+
+// need says whether a key must be there, and when it is written.
+type need uint8
+
+const (
+	required need = iota // must be there; always written
+	always               // may be absent or null; always written
+	optional             // may be absent or null; written when it is not zero
+)
+
+// walker is what a codec walks.
+type walker interface {
+	fields(c *codec)
+}
+
+// readObject reads the object that the scanner stands before into w. What w does not know, or knows and cannot tell
+// from absent (an explicit null or zero of an optional key), ends up in kept.
+func (c *codec) readObject(w walker) {
+	c.object = object{mode: walking}
+	c.scan.begin('{')
+	w.fields(c)
+	c.mode = finding
+	for c.scan.more('}') {
+		c.want, c.found, c.n = c.scan.key(), false, 0
+		w.fields(c)
+		if !c.found {
+			c.start = c.scan.i
+			c.scan.skip()
+			c.keep(string(c.want))
+		}
+	}
+	if c.must&^c.seen != 0 && c.scan.err == nil {
+		c.mode, c.n = checking, 0
+		w.fields(c)
+	}
+}
+
+// keep remembers the value that was just read under name, as it stood.
+func (c *codec) keep(name string) {
+	if c.scan.err == nil {
+		c.kept = append(c.kept, Field{Name: name, Value: slices.Clone(c.scan.b[c.start:c.scan.i])})
+	}
+}
+
+// take reports whether the value of name comes next in the input.
+func (c *codec) take(name string, need need) bool {
+	bit := uint64(1) << c.n
+	c.n++
+	switch c.mode {
+	case walking:
+		if need == required {
+			c.must |= bit
+		}
+		if !c.scan.keyIs(name) {
+			return false
+		}
+	case finding:
+		if c.found || string(c.want) != name {
+			return false
+		}
+		c.found = true
+		if c.seen&bit != 0 {
+			c.scan.fail("key %q stands twice", name)
+			return false
+		}
+	default:
+		if need == required && c.seen&bit == 0 {
+			c.scan.fail("key %q is missing", name)
+		}
+		return false
+	}
+	c.seen |= bit
+	return need == required || c.present(name, need)
+}
+
+// present reports whether the value that comes next is another than null. A null of an optional key is kept.
+func (c *codec) present(name string, need need) bool {
+	c.start = c.scan.i
+	if !c.scan.null() {
+		return true
+	}
+	if need == optional {
+		c.keep(name)
+	}
+	return false
+}
+
+// took ends the reading of a value. An explicit zero of an optional key is kept: it would not be written otherwise.
+func (c *codec) took(name string, need need, zero bool) {
+	if zero && need == optional {
+		c.keep(name)
+	}
+}
+
+// put reports whether the value of name is to be written now; its key is written already then.
+func (c *codec) put(name string, need need, zero bool) bool {
+	skip := zero && need == optional
+	if len(c.kept) > 0 {
+		if f, ok := c.claim(name); ok && skip {
+			c.field(f)
+		}
+	}
+	if !skip {
+		c.key(name)
+	}
+	return !skip
+}
+
+// claim takes the field called name out of those that are still to be written.
+func (c *codec) claim(name string) (Field, bool) {
+	i := slices.IndexFunc(c.kept, func(f Field) bool { return f.Name == name })
+	if i < 0 {
+		return Field{}, false
+	}
+	f := c.kept[i]
+	c.kept = slices.Concat(c.kept[:i], c.kept[i+1:]) // a copy: the slice is the caller's
+	return f, true
+}
+
+// rest writes the fields that no key claimed. Reading, it does nothing.
+func (c *codec) rest() {
+	if c.mode != writing {
+		return
+	}
+	for _, f := range c.kept {
+		c.field(f)
+	}
+	c.kept = nil
+}
+
+func (c *codec) field(f Field) {
+	c.comma()
+	c.buf = appendString(c.buf, f.Name)
+	c.buf = append(c.buf, ':')
+	c.raw(f.Value)
+}
+
+func (c *codec) key(name string) {
+	c.comma()
+	c.buf = append(c.buf, '"')
+	c.buf = append(c.buf, name...)
+	c.buf = append(c.buf, '"', ':')
+}
+
+// comma separates what comes next from what stands before it in the same object or list.
+func (c *codec) comma() {
+	if last := c.buf[len(c.buf)-1]; last != '{' && last != '[' {
+		c.buf = append(c.buf, ',')
+	}
+}
+
+// raw writes JSON that came from elsewhere. What is no JSON would spoil the line: null stands in its place and err says
+// so. Newlines between its tokens would too, and are dropped.
+func (c *codec) raw(v json.RawMessage) {
+	if err := validJSON(v); err != nil {
+		c.err = err
+		v = json.RawMessage("null")
+	}
+	c.buf = appendOneLine(c.buf, v)
+}

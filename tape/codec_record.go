@@ -1,0 +1,190 @@
+package tape
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// line is a walker for a whole line, whose first key is its type.
+type line struct {
+	typ    string // "record" or "header"
+	record *Record
+	header *Header
+}
+
+func (l *line) fields(c *codec) {
+	c.text("type", &l.typ, required)
+	if l.header != nil {
+		l.header.fields(c)
+		return
+	}
+	l.record.fields(c)
+}
+
+func (h *Header) fields(c *codec) {
+	number(c, "version", &h.Version, required)
+	c.text("harn_version", &h.Producer, required)
+	c.numberOrNull("started_at_unix_ms", &h.StartedAtUnixMS)
+	c.textOrNull("script_path", &h.ScriptPath)
+	c.texts("argv", &h.Argv, always)
+}
+
+func (r *Record) fields(c *codec) {
+	number(c, "seq", &r.Seq, required)
+	c.phase(&r.Phase)
+	number(c, "virtual_time_ms", &r.VirtualTimeMS, required)
+	number(c, "monotonic_ms", &r.MonotonicMS, required)
+	c.kind(&r.Kind)
+	number(c, "g", &r.G, optional)
+	c.rest() // raw is the last key
+	c.rawBytes(&r.Raw)
+}
+
+func (c *codec) phase(p *Phase) {
+	if c.mode == writing {
+		c.key("phase")
+		c.buf = append(c.buf, '"')
+		c.buf = append(c.buf, p.String()...)
+		c.buf = append(c.buf, '"')
+		return
+	}
+	if c.take("phase", always) {
+		*p = PhaseUserScript
+		if c.scan.text() == "runtime_finalize" {
+			*p = PhaseRuntimeFinalize
+		}
+	}
+}
+
+func (c *codec) kind(k *Kind) {
+	if c.mode == writing {
+		c.key("kind")
+		outer := c.object
+		c.writeKind(*k)
+		c.object = outer
+		return
+	}
+	if c.take("kind", required) {
+		outer := c.object
+		*k = c.readKind()
+		c.object = outer
+	}
+}
+
+// tagged is a walker for the object of a kind, whose first key is its name again.
+type tagged struct{ known }
+
+func (t tagged) fields(c *codec) {
+	if c.take("kind", required) {
+		c.scan.skip()
+	}
+	t.known.fields(c)
+}
+
+func (c *codec) readKind() Kind {
+	start := c.scan.i
+	name := c.scan.peekKind()
+	k := newKind(name)
+	if k == nil {
+		c.scan.skip()
+		return &Unknown{KindName: string(name), JSON: bytes.Clone(c.scan.b[start:c.scan.i])}
+	}
+	c.readObject(tagged{k})
+	*k.extra() = c.kept
+	return k
+}
+
+var (
+	errNoKind      = errors.New("record has no kind")
+	errForeignKind = errors.New("kind is none of this package")
+	errUnknownJSON = errors.New("JSON of an unknown kind is not an object with its name")
+)
+
+func (c *codec) writeKind(k Kind) {
+	switch k := k.(type) {
+	case known:
+		c.open("kind", k.Name())
+		c.kept = *k.extra()
+		c.claim("kind")
+		k.fields(c)
+		c.rest()
+		c.buf = append(c.buf, '}')
+	case *Unknown:
+		c.writeUnknown(k)
+	case nil:
+		c.err = errNoKind
+		c.buf = append(c.buf, "{}"...)
+	default:
+		c.err = fmt.Errorf("%w: %T", errForeignKind, k)
+		c.open("kind", k.Name())
+		c.buf = append(c.buf, '}')
+	}
+}
+
+// open begins an object whose first key names what it is.
+func (c *codec) open(key, name string) {
+	c.object = object{mode: writing}
+	c.buf = append(c.buf, '{')
+	c.key(key)
+	c.buf = appendString(c.buf, name)
+}
+
+func (c *codec) writeUnknown(u *Unknown) {
+	if len(u.JSON) > 0 && isKindObject(u.JSON, u.KindName) {
+		c.buf = append(c.buf, u.JSON...)
+		return
+	}
+	if len(u.JSON) > 0 {
+		c.err = errUnknownJSON
+	}
+	c.open("kind", u.KindName)
+	c.buf = append(c.buf, '}')
+}
+
+// isKindObject reports whether b is the object of the named kind, on one line.
+func isKindObject(b []byte, name string) bool {
+	s := scanner{b: b}
+	got := s.peekKind()
+	return string(got) == name && validJSON(b) == nil && bytes.IndexByte(b, '\n') < 0 && newKind(got) == nil
+}
+
+// rawBytes is the way of the key raw.
+func (c *codec) rawBytes(p *[]RawBytes) {
+	if c.mode != writing {
+		if c.take("raw", optional) {
+			for c.scan.begin('{'); c.scan.more('}'); {
+				*p = append(*p, RawBytes{Key: string(c.scan.key()), Bytes: c.scan.base64()})
+			}
+			c.took("raw", optional, len(*p) == 0)
+		}
+		return
+	}
+	if !c.put("raw", optional, len(*p) == 0) {
+		return
+	}
+	c.buf = append(c.buf, '{')
+	for _, raw := range *p {
+		c.comma()
+		c.buf = appendString(c.buf, raw.Key)
+		c.buf = append(c.buf, ':', '"')
+		c.buf = base64.StdEncoding.AppendEncode(c.buf, raw.Bytes)
+		c.buf = append(c.buf, '"')
+	}
+	c.buf = append(c.buf, '}')
+}
+
+func (c *codec) writeLine(l *line, extra []Field) {
+	c.open("type", l.typ)
+	c.kept = slices.Clip(extra)
+	c.claim("type")
+	if l.header != nil {
+		l.header.fields(c)
+	} else {
+		l.record.fields(c)
+	}
+	c.rest()
+	c.buf = append(c.buf, '}')
+}

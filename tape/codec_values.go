@@ -1,0 +1,188 @@
+package tape
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+func (c *codec) text(name string, p *string, need need) {
+	if c.mode == writing {
+		if c.put(name, need, *p == "") {
+			c.buf = appendString(c.buf, *p)
+		}
+		return
+	}
+	if c.take(name, need) {
+		*p = c.scan.text()
+		c.took(name, need, *p == "")
+	}
+}
+
+func (c *codec) textOrNull(name string, p **string) {
+	if c.mode != writing {
+		if c.take(name, always) {
+			s := c.scan.text()
+			*p = &s
+		}
+		return
+	}
+	c.put(name, always, false)
+	if *p == nil {
+		c.buf = append(c.buf, "null"...)
+		return
+	}
+	c.buf = appendString(c.buf, **p)
+}
+
+func (c *codec) numberOrNull(name string, p **int64) {
+	if c.mode != writing {
+		if c.take(name, always) {
+			n := integer[int64](&c.scan)
+			*p = &n
+		}
+		return
+	}
+	c.put(name, always, false)
+	if *p == nil {
+		c.buf = append(c.buf, "null"...)
+		return
+	}
+	c.buf = strconv.AppendInt(c.buf, **p, 10)
+}
+
+func number[T int | int64 | uint64](c *codec, name string, p *T, need need) {
+	if c.mode == writing {
+		if c.put(name, need, *p == 0) {
+			c.buf = appendNumber(c.buf, *p)
+		}
+		return
+	}
+	if c.take(name, need) {
+		*p = integer[T](&c.scan)
+		c.took(name, need, *p == 0)
+	}
+}
+
+func (c *codec) digest(name string, p *cas.Digest, need need) {
+	if c.mode == writing {
+		if c.put(name, need, p.IsZero()) {
+			c.buf = appendDigest(c.buf, *p)
+		}
+		return
+	}
+	if c.take(name, need) {
+		*p = c.scan.digest()
+		c.took(name, need, p.IsZero())
+	}
+}
+
+func appendDigest(dst []byte, d cas.Digest) []byte {
+	dst = append(dst, '"')
+	dst = hex.AppendEncode(dst, d[:])
+	return append(dst, '"')
+}
+
+// json is the way of a value that this package does not look into.
+func (c *codec) json(name string, p *json.RawMessage) {
+	if c.mode == writing {
+		if c.put(name, optional, len(*p) == 0) {
+			c.raw(*p)
+		}
+		return
+	}
+	if c.take(name, optional) {
+		c.scan.skip()
+		*p = slices.Clone(c.scan.b[c.start:c.scan.i])
+	}
+}
+
+func (c *codec) texts(name string, p *[]string, need need) {
+	if c.mode == writing {
+		if c.put(name, need, len(*p) == 0) {
+			c.buf = append(c.buf, '[')
+			for _, s := range *p {
+				c.comma()
+				c.buf = appendString(c.buf, s)
+			}
+			c.buf = append(c.buf, ']')
+		}
+		return
+	}
+	if c.take(name, need) {
+		for c.scan.begin('['); c.scan.more(']'); {
+			*p = append(*p, c.scan.text())
+		}
+		c.took(name, need, len(*p) == 0)
+	}
+}
+
+// headers is the way of a list of [name,value].
+func (c *codec) headers(name string, p *[]HeaderField) {
+	if c.mode == writing {
+		if c.put(name, optional, len(*p) == 0) {
+			c.buf = appendHeaders(c.buf, *p)
+		}
+		return
+	}
+	if c.take(name, optional) {
+		for c.scan.begin('['); c.scan.more(']'); {
+			*p = append(*p, c.scan.header())
+		}
+		c.took(name, optional, len(*p) == 0)
+	}
+}
+
+func appendHeaders(dst []byte, headers []HeaderField) []byte {
+	dst = append(dst, '[')
+	for i, h := range headers {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '[')
+		dst = appendString(dst, h.Name)
+		dst = append(dst, ',')
+		dst = appendString(dst, h.Value)
+		dst = append(dst, ']')
+	}
+	return append(dst, ']')
+}
+
+func (c *codec) chunks(name string, p *[]Chunk) {
+	if c.mode == writing {
+		if c.put(name, optional, len(*p) == 0) {
+			c.buf = appendChunks(c.buf, *p)
+		}
+		return
+	}
+	if c.take(name, optional) {
+		for c.scan.begin('['); c.scan.more(']'); {
+			*p = append(*p, c.scan.chunk())
+		}
+		c.took(name, optional, len(*p) == 0)
+	}
+}
+
+func appendChunks(dst []byte, chunks []Chunk) []byte {
+	dst = append(dst, '[')
+	for i, ch := range chunks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"offset":`...)
+		dst = strconv.AppendInt(dst, ch.Offset, 10)
+		dst = append(dst, `,"length":`...)
+		dst = strconv.AppendInt(dst, ch.Length, 10)
+		dst = append(dst, `,"t_ms":`...)
+		dst = strconv.AppendInt(dst, ch.TMS, 10)
+		if ch.G != 0 {
+			dst = append(dst, `,"g":`...)
+			dst = strconv.AppendUint(dst, ch.G, 10)
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}

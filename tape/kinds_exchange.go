@@ -1,0 +1,104 @@
+package tape
+
+import (
+	"encoding/json"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// Exchange is one HTTP request and its answer, as LLMCall and HTTPExchange hold it.
+type Exchange struct {
+	Method          string
+	URL             string // absolute, scrubbed
+	RequestHeaders  []HeaderField
+	RequestDigest   cas.Digest // of the matchable surface (LLMCall), of the body (HTTPExchange)
+	RequestPayload  *Payload   // the scrubbed body; nil for none
+	Status          int        // 0 where no upstream answered
+	ResponseHeaders []HeaderField
+	Response        *Payload // the scrubbed body; nil where no upstream answered
+	Stream          []Chunk  // the chunks of Response, in order
+	Lane            string   // the conversation or host it belongs to
+	Arrival         uint64   // order in which requests arrived, from 1; 0 where the tape has none
+	Error           string   // what cut the exchange; "" for none
+}
+
+func (x *Exchange) walkRequest(c *codec) {
+	c.text("method", &x.Method, optional)
+	c.text("url", &x.URL, optional)
+	c.headers("request_headers", &x.RequestHeaders)
+}
+
+func (x *Exchange) walkStatus(c *codec) {
+	number(c, "status", &x.Status, optional)
+	c.headers("response_headers", &x.ResponseHeaders)
+}
+
+func (x *Exchange) walkStream(c *codec) {
+	c.chunks("stream", &x.Stream)
+	c.text("lane", &x.Lane, optional)
+	number(c, "arrival", &x.Arrival, optional)
+	c.text("error", &x.Error, optional)
+}
+
+// A HeaderField is one header line.
+type HeaderField struct {
+	Name, Value string
+}
+
+// A Chunk is what one read of the upstream's body gave: Length bytes of the response at Offset, TMS ms after the request
+// arrived. It has no Extra: keys that this package does not know are dropped, so that a chunk stays a small value.
+type Chunk struct {
+	Offset, Length int64
+	TMS            int64
+	G              uint64 // the recorder's global ordinal; 0 where the tape has none
+}
+
+// LLMCall is one call of a model. A tape of another producer holds RequestDigest and Response alone.
+type LLMCall struct {
+	Provider     string // "anthropic", "openai", "gemini"
+	Endpoint     string // "messages", "chat.completions", …
+	Model        string
+	ParamsDigest cas.Digest
+	Usage        json.RawMessage // the provider's own usage object; nil for none
+	Exchange
+	Extra []Field
+}
+
+// Name implements Kind.
+func (*LLMCall) Name() string { return "llm_call" }
+
+func (k *LLMCall) extra() *[]Field { return &k.Extra }
+
+func (k *LLMCall) fields(c *codec) {
+	c.digest("request_digest", &k.RequestDigest, required)
+	c.payload("response", &k.Response, required)
+	c.text("provider", &k.Provider, optional)
+	c.text("endpoint", &k.Endpoint, optional)
+	c.text("model", &k.Model, optional)
+	c.digest("params_digest", &k.ParamsDigest, optional)
+	c.json("usage", &k.Usage)
+	k.walkRequest(c)
+	c.payload("request_payload", &k.RequestPayload, optional)
+	k.walkStatus(c)
+	k.walkStream(c)
+}
+
+// HTTPExchange is any other HTTP request and its answer.
+type HTTPExchange struct {
+	Exchange
+	Extra []Field
+}
+
+// Name implements Kind.
+func (*HTTPExchange) Name() string { return "http_exchange" }
+
+func (k *HTTPExchange) extra() *[]Field { return &k.Extra }
+
+func (k *HTTPExchange) fields(c *codec) {
+	k.walkRequest(c)
+	c.digest("request_digest", &k.RequestDigest, optional)
+	c.payload("request_payload", &k.RequestPayload, optional)
+	k.walkStatus(c)
+	c.payload("response", &k.Response, optional)
+	k.walkStream(c)
+}

@@ -1,0 +1,125 @@
+package tape
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// InlineLimit is the longest payload, in bytes, that stands in the record itself.
+const InlineLimit = 4096
+
+// A Payload is a run of bytes that a record holds: inline as text when they are UTF-8 and at most InlineLimit long, else
+// by digest in the tape's store.
+type Payload struct {
+	Hash   cas.Digest
+	Text   string // the bytes, when Inline
+	Inline bool
+	Len    int64   // length in bytes
+	Extra  []Field // further keys, as they stood
+}
+
+// MakePayload returns the payload of b: inline where the format allows it, else after putting b into s.
+func MakePayload(s cas.Store, b []byte) (*Payload, error) {
+	if len(b) <= InlineLimit && utf8.Valid(b) {
+		return inline(b), nil
+	}
+	d, err := s.Put(b)
+	if err != nil {
+		return nil, err
+	}
+	return PayloadOf(d, int64(len(b))), nil
+}
+
+// PayloadOf returns the payload of a blob of n bytes that is in the store already.
+func PayloadOf(d cas.Digest, n int64) *Payload { return &Payload{Hash: d, Len: n} }
+
+func inline(b []byte) *Payload {
+	return &Payload{Hash: cas.Sum(b), Text: string(b), Inline: true, Len: int64(len(b))}
+}
+
+// Bytes returns the payload's bytes, verified against its hash. The error is a *cas.MissingError, a *cas.CorruptError, or
+// that of the store.
+func (p *Payload) Bytes(s cas.Store) ([]byte, error) {
+	if !p.Inline {
+		return s.Get(p.Hash)
+	}
+	b := []byte(p.Text)
+	if got := cas.Sum(b); got != p.Hash {
+		return nil, &cas.CorruptError{Digest: p.Hash, Got: got}
+	}
+	return b, nil
+}
+
+// Open streams the payload's bytes. What a blob's bytes do not hash to is found out at their end, as cas.Store.Open says.
+func (p *Payload) Open(s cas.Store) (io.ReadCloser, error) {
+	if !p.Inline {
+		return s.Open(p.Hash)
+	}
+	b, err := p.Bytes(s)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(b)), nil
+}
+
+// AppendJSON appends the payload as the format writes it. A nil payload is null.
+func (p *Payload) AppendJSON(dst []byte) []byte {
+	if p == nil {
+		return append(dst, "null"...)
+	}
+	c := codec{buf: dst}
+	c.writePayload(p)
+	return c.buf
+}
+
+// ParsePayload reads what AppendJSON wrote; null is a nil payload.
+func ParsePayload(b []byte) (*Payload, error) {
+	s := scanner{b: b}
+	var p *Payload
+	if !s.null() {
+		p = s.payload()
+	}
+	if s.err == nil && s.peek() != 0 {
+		s.fail("something follows the payload")
+	}
+	return p, s.err
+}
+
+// Payloads lists the payloads that a record names, in the order of its keys. Those of an unknown kind are not known.
+func Payloads(k Kind) []*Payload {
+	var all []*Payload
+	switch k := k.(type) {
+	case *LLMCall:
+		all = []*Payload{k.RequestPayload, k.Response}
+	case *HTTPExchange:
+		all = []*Payload{k.RequestPayload, k.Response}
+	case *FileRead:
+		all = k.payloads()
+	case *FileWrite:
+		all = k.payloads()
+	case *FileDelete:
+		all = k.payloads()
+	case *ProcessSpawn:
+		all = []*Payload{k.Stdout, k.Stderr, k.Stdin}
+	case *MCPJSONRPC:
+		all = []*Payload{k.Request, k.Response}
+	case *WSMessage:
+		all = []*Payload{k.Payload}
+	case *RandomRead:
+		all = []*Payload{k.Payload}
+	case *PolicyVerdict:
+		all = []*Payload{k.ParamsPayload}
+	}
+	out := all[:0]
+	for _, p := range all {
+		if p != nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (f *File) payloads() []*Payload { return []*Payload{f.Content, f.Before} }

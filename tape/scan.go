@@ -1,0 +1,224 @@
+package tape
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// A scanner reads the JSON of one line. The first failure sticks: the scanner then stands at the end of its input, where
+// every further read fails at once and every loop ends, so that only the one who began has to look at err.
+type scanner struct {
+	b     []byte
+	i     int  // the next byte
+	first bool // nothing stands yet in the object or list that was begun last
+	depth int
+	err   error
+
+	// text holds the decoded strings of the line, so that they cost one allocation together.
+	arena strings.Builder
+}
+
+// maxDepth bounds the nesting of objects and lists.
+const maxDepth = 10000
+
+func (s *scanner) reset(b []byte) { *s = scanner{b: b} }
+
+func (s *scanner) fail(format string, args ...any) {
+	if s.err == nil {
+		s.err = fmt.Errorf("at byte %d: %s", s.i+1, fmt.Sprintf(format, args...))
+	}
+	s.i = len(s.b)
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
+func (s *scanner) peek() byte {
+	for s.i < len(s.b) {
+		switch c := s.b[s.i]; c {
+		case ' ', '\t', '\r', '\n':
+			s.i++
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// begin steps into the object or list that comes next.
+func (s *scanner) begin(open byte) {
+	if s.peek() != open {
+		s.fail("want %q", open)
+		return
+	}
+	s.i++
+	s.first = true
+}
+
+// more reports whether another member of the object or list comes next, and steps out of it where none does.
+func (s *scanner) more(end byte) bool {
+	c, first := s.peek(), s.first
+	s.first = false
+	switch {
+	case c == end:
+		s.i++
+		return false
+	case first:
+		return s.err == nil && s.i < len(s.b) || s.end()
+	case c == ',':
+		s.i++
+		return true
+	}
+	return s.end()
+}
+
+// end fails where the input ends or goes on with the wrong byte. It returns false.
+func (s *scanner) end() bool {
+	s.fail("object or list does not go on")
+	return false
+}
+
+// key reads the key of a member and the colon behind it.
+func (s *scanner) key() []byte {
+	key := s.rawText()
+	if s.peek() != ':' {
+		s.fail("want ':'")
+		return nil
+	}
+	s.i++
+	s.peek()
+	return key
+}
+
+// keyIs steps over the key called name where it comes next, without white space.
+func (s *scanner) keyIs(name string) bool {
+	at := s.i
+	if !s.first {
+		if at >= len(s.b) || s.b[at] != ',' {
+			return false
+		}
+		at++
+	}
+	end := at + len(name) + 2
+	if end >= len(s.b) || s.b[at] != '"' || s.b[end-1] != '"' || s.b[end] != ':' || string(s.b[at+1:end-1]) != name {
+		return false
+	}
+	s.i = end + 1
+	s.first = false
+	return true
+}
+
+// null steps over a null.
+func (s *scanner) null() bool {
+	if s.peek() != 'n' || !s.literal("null") {
+		return false
+	}
+	return true
+}
+
+func (s *scanner) literal(word string) bool {
+	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
+		s.fail("not a JSON value")
+		return false
+	}
+	s.i += len(word)
+	return true
+}
+
+// field reads the value of key and keeps both.
+func (s *scanner) field(key []byte) Field {
+	f := Field{Name: string(key)}
+	start := s.i
+	s.skip()
+	f.Value = append(f.Value, s.b[start:s.i]...)
+	return f
+}
+
+func (s *scanner) digest() cas.Digest {
+	var d cas.Digest
+	if err := d.UnmarshalText(s.rawText()); err != nil {
+		s.wrap(err)
+	}
+	return d
+}
+
+// wrap is fail for an error whose identity matters.
+func (s *scanner) wrap(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("at byte %d: %w", s.i+1, err)
+	}
+	s.i = len(s.b)
+}
+
+func (s *scanner) base64() []byte {
+	b, err := base64.StdEncoding.Strict().AppendDecode(nil, s.rawText())
+	if err != nil {
+		s.fail("not base64")
+	}
+	return b
+}
+
+func (s *scanner) header() HeaderField {
+	var h HeaderField
+	s.begin('[')
+	for i := 0; s.more(']'); i++ {
+		switch i {
+		case 0:
+			h.Name = s.text()
+		case 1:
+			h.Value = s.text()
+		default:
+			s.fail("a header is [name,value]")
+		}
+	}
+	return h
+}
+
+// chunk reads {"offset","length","t_ms","g"}. The first three must be there.
+func (s *scanner) chunk() Chunk {
+	var c Chunk
+	var seen int
+	for s.begin('{'); s.more('}'); {
+		switch key := s.key(); string(key) {
+		case "offset":
+			c.Offset, seen = integer[int64](s), seen|1
+		case "length":
+			c.Length, seen = integer[int64](s), seen|2
+		case "t_ms":
+			c.TMS, seen = integer[int64](s), seen|4
+		case "g":
+			c.G = integer[uint64](s)
+		default:
+			s.skip()
+		}
+	}
+	if seen != 7 {
+		s.fail("a chunk wants offset, length and t_ms")
+	}
+	return c
+}
+
+// peekKind returns the value of the key "kind" of the object that comes next, and stays before that object.
+func (s *scanner) peekKind() []byte {
+	at, first := s.i, s.first
+	defer func() {
+		if s.err == nil {
+			s.i, s.first = at, first
+		}
+	}()
+	var name []byte
+	found := false
+	for s.begin('{'); s.more('}'); {
+		if key := s.key(); string(key) != "kind" {
+			s.skip()
+			continue
+		}
+		name, found = s.rawText(), true
+		break
+	}
+	if !found {
+		s.fail("kind has no name")
+	}
+	return name
+}
