@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -28,7 +27,8 @@ func diffText(a, b []byte) []Change {
 	case !utf8.Valid(a) || !utf8.Valid(b):
 		return []Change{diffBytes(a, b)}
 	}
-	return []Change{firstLine(string(a), string(b))}
+	c, _ := firstLine(string(a), string(b), func(x, y string) bool { return x == y })
+	return []Change{c}
 }
 
 // diffBytes compares two runs of bytes that are not both text.
@@ -41,25 +41,26 @@ func diffBytes(a, b []byte) Change {
 	return Change{Path: "byte " + strconv.Itoa(at), Op: Changed, Was: show(a), Now: show(b)}
 }
 
-// firstLine returns the first line in which two texts that differ differ.
-func firstLine(a, b string) Change {
-	for n := 1; ; n++ {
+// firstLine returns the first line in which two texts differ, and whether there is one. same compares two lines.
+func firstLine(a, b string, same func(a, b string) bool) (Change, bool) {
+	for n := 1; a != "" || b != ""; n++ {
 		lineA, restA, moreA := strings.Cut(a, "\n")
 		lineB, restB, moreB := strings.Cut(b, "\n")
 		path := "line " + strconv.Itoa(n)
 		switch {
 		case a == "":
-			return Change{Path: path, Op: Added, Now: shorten(lineB)}
+			return Change{Path: path, Op: Added, Now: shorten(lineB)}, true
 		case b == "":
-			return Change{Path: path, Op: Removed, Was: shorten(lineA)}
-		case lineA != lineB:
+			return Change{Path: path, Op: Removed, Was: shorten(lineA)}, true
+		case !same(lineA, lineB):
 			was, now := shortenPair(lineA, lineB)
-			return Change{Path: path, Op: Changed, Was: was, Now: now}
-		case moreA != moreB:
-			return Change{Path: path, Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)}
+			return Change{Path: path, Op: Changed, Was: was, Now: now}, true
+		case moreA != moreB && restA == "" && restB == "":
+			return Change{Path: path, Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)}, true
 		}
 		a, b = restA, restB
 	}
+	return Change{}, false
 }
 
 func endOfLine(newline bool) string {
@@ -178,13 +179,11 @@ func shortJSON(v any) string {
 
 // encodeJSON encodes what decodeJSON gave, keys sorted, no character escaped for the sake of HTML.
 func encodeJSON(v any) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := marshal(v)
+	if err != nil {
 		return fmt.Sprint(v) // not reached with decoded JSON
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return string(b)
 }
 
 // joinKey appends a key to a path, quoted where it would read as something else.

@@ -1,31 +1,28 @@
 package fidelity
 
-// A Mode says what must match.
-type Mode uint8
-
-// The modes.
-const (
-	Semantic Mode = iota // the default
-	ByteIdentical
-	Outcome
-	PhaseAware
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
 )
 
-// A Category is the stable code of a divergence.
-type Category string
+// MaxDivergences is how many divergences a Report lists. Further ones are counted in Omitted, so the score is exact
+// while memory stays bounded.
+const MaxDivergences = 10_000
 
 // A Divergence is one difference between two tapes.
 type Divergence struct {
 	Seq      *uint64  `json:"seq"` // the recorded record's; the replay's for MissingInRecorded; nil for an outcome
 	Category Category `json:"category"`
-	Message  string   `json:"message"`
+	Message  string   `json:"message"`         // one line
 	Lane     string   `json:"lane,omitempty"`  // lane mode
-	Cause    string   `json:"cause,omitempty"` // lane mode: what made it differ, for a person
+	Cause    string   `json:"cause,omitempty"` // what made it differ, for a person; lines as Summary writes them
 }
 
 // A RequestRef names a request in a report.
 type RequestRef struct {
-	Seq    *uint64 `json:"seq,omitempty"`
+	Seq    *uint64 `json:"seq,omitempty"` // unasked: the recorded record's; refused: the replay's
 	Method string  `json:"method"`
 	URL    string  `json:"url"`
 	Lane   string  `json:"lane,omitempty"`
@@ -38,13 +35,110 @@ type Report struct {
 	RecordedRecords int          `json:"recorded_records"`
 	ReplayRecords   int          `json:"replay_records"`
 	Divergences     []Divergence `json:"divergences"` // never nil
-	Score           float64      `json:"score"`
+	Score           float64      `json:"score"`       // 1 for none, 0 for as many as there are records, or more
+	Omitted         int          `json:"omitted,omitempty"`
 
-	// Lane mode only.
+	// Lane mode only, and there always in the JSON, NotCompared where it holds something.
 	Crossed     *int           `json:"crossed,omitempty"`
 	Unasked     []RequestRef   `json:"unasked,omitempty"`
 	Refused     []RequestRef   `json:"refused,omitempty"`
 	Masked      map[string]int `json:"masked,omitempty"`
 	Notes       []string       `json:"notes,omitempty"`
 	NotCompared []string       `json:"not_compared,omitempty"` // what was asked for and could not be looked at: status 1
+}
+
+func newReport(mode Mode) *Report {
+	return &Report{Mode: mode.Snake(), Divergences: []Divergence{}, Score: 1}
+}
+
+// Faithful reports whether nothing diverged and everything that was asked for could be compared. Where it is false,
+// NotCompared decides between the exit statuses 1 and 2.
+func (r *Report) Faithful() bool { return r.Total() == 0 && len(r.NotCompared) == 0 }
+
+// Total is the number of divergences, those that are not listed too.
+func (r *Report) Total() int { return len(r.Divergences) + r.Omitted }
+
+// add lists a divergence, or counts it when the list is full.
+func (r *Report) add(ds ...Divergence) {
+	n := min(len(ds), MaxDivergences-len(r.Divergences))
+	r.Divergences = append(r.Divergences, ds[:n]...)
+	r.Omitted += len(ds) - n
+}
+
+// rate sets the score from the number of divergences and of records.
+func (r *Report) rate() {
+	records := max(r.RecordedRecords, r.ReplayRecords, 1)
+	r.Score = 1 - min(1, float64(r.Total())/float64(records))
+}
+
+// rateOutcome sets the score of an outcome, which is all or nothing.
+func (r *Report) rateOutcome() {
+	r.Score = 1
+	if r.Total() > 0 {
+		r.Score = 0
+	}
+}
+
+// MarshalJSON writes the report with the keys that every reader of its form expects: divergences is always a list, and in
+// lane mode crossed, unasked, refused, masked and notes are always there.
+func (r Report) MarshalJSON() ([]byte, error) {
+	type bare Report
+	out := bare(r)
+	out.Divergences = notNil(out.Divergences)
+	if r.Crossed == nil {
+		return marshal(&out)
+	}
+	lanes := struct {
+		*bare
+		Unasked []RequestRef   `json:"unasked"`
+		Refused []RequestRef   `json:"refused"`
+		Masked  map[string]int `json:"masked"`
+		Notes   []string       `json:"notes"`
+	}{&out, notNil(r.Unasked), notNil(r.Refused), r.Masked, notNil(r.Notes)}
+	if lanes.Masked == nil {
+		lanes.Masked = map[string]int{}
+	}
+	return marshal(&lanes)
+}
+
+// marshal is json.Marshal without the escaping that is for web pages.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+func notNil[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}
+
+// String is the verdict in one line.
+func (r *Report) String() string {
+	verdict := "FAITHFUL"
+	switch {
+	case r.Total() == 1:
+		verdict = "DIVERGED: 1 divergence"
+	case r.Total() > 1:
+		verdict = fmt.Sprintf("DIVERGED: %d divergences", r.Total())
+	case len(r.NotCompared) > 0:
+		verdict = "NOT COMPARED"
+	}
+	score := r.Score
+	if r.Total() > 0 {
+		score = min(score, 0.999) // what diverged never reads as 1
+	}
+	return fmt.Sprintf("%s (%s, %s recorded, %s on replay, score %.3g)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
+		records(r.RecordedRecords), records(r.ReplayRecords), score)
+}
+
+func records(n int) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
 }

@@ -1,0 +1,173 @@
+package fidelity
+
+// A Category is the stable code of a divergence.
+type Category string
+
+// Categories of whole records. KindMismatch ends the comparison of its pair.
+const (
+	MissingInReplay   Category = "missing_in_replay"
+	MissingInRecorded Category = "missing_in_recorded"
+	KindMismatch      Category = "kind_mismatch"
+	PhaseMismatch     Category = "phase_mismatch"
+	VirtualTimeDrift  Category = "virtual_time_drift"
+	MonotonicDrift    Category = "monotonic_drift"
+	UnknownKind       Category = "unknown_kind"
+
+	// Of our own keys: the ordinal g, the true bytes of strings that are not UTF-8, keys that no version of the format
+	// names.
+	GlobalOrdinalDrift Category = "global_ordinal_drift"
+	RawBytes           Category = "raw_bytes"
+	ExtraKeys          Category = "extra_keys"
+)
+
+// Categories of outcomes.
+const (
+	OutcomeFSDiff       Category = "outcome_fs_diff"
+	OutcomeExitCode     Category = "outcome_exit_code"
+	OutcomeLLMCallCount Category = "outcome_llm_call_count"
+)
+
+// Crossed says that replay served an answer to a request of another key, or served one twice.
+const Crossed Category = "crossed"
+
+// Categories of clocks.
+const (
+	ClockReadSource    Category = "clock_read_source"
+	ClockReadValue     Category = "clock_read_value"
+	ClockSleepDuration Category = "clock_sleep_duration"
+)
+
+// Categories of model calls.
+const (
+	LLMProvider        Category = "llm_provider"
+	LLMEndpoint        Category = "llm_endpoint"
+	LLMModel           Category = "llm_model"
+	LLMParamsDigest    Category = "llm_params_digest"
+	LLMUsage           Category = "llm_usage"
+	LLMMethod          Category = "llm_method"
+	LLMURL             Category = "llm_url"
+	LLMRequestHeaders  Category = "llm_request_headers"
+	LLMRequestDigest   Category = "llm_request_digest"
+	LLMRequestHash     Category = "llm_request_hash"
+	LLMStatus          Category = "llm_status"
+	LLMResponseHeaders Category = "llm_response_headers"
+	LLMResponseHash    Category = "llm_response_hash"
+	LLMStream          Category = "llm_stream"
+	LLMLane            Category = "llm_lane"
+	LLMArrival         Category = "llm_arrival"
+	LLMError           Category = "llm_error"
+)
+
+// Categories of plain HTTP exchanges.
+const (
+	HTTPMethod          Category = "http_method"
+	HTTPURL             Category = "http_url"
+	HTTPRequestHeaders  Category = "http_request_headers"
+	HTTPRequestDigest   Category = "http_request_digest"
+	HTTPRequestHash     Category = "http_request_hash"
+	HTTPStatus          Category = "http_status"
+	HTTPResponseHeaders Category = "http_response_headers"
+	HTTPResponseHash    Category = "http_response_hash"
+	HTTPStream          Category = "http_stream"
+	HTTPLane            Category = "http_lane"
+	HTTPArrival         Category = "http_arrival"
+	HTTPError           Category = "http_error"
+)
+
+// Categories of WebSockets.
+const (
+	WSOpenURL             Category = "ws_open_url"
+	WSOpenLane            Category = "ws_open_lane"
+	WSOpenArrival         Category = "ws_open_arrival"
+	WSOpenRequestHeaders  Category = "ws_open_request_headers"
+	WSOpenResponseHeaders Category = "ws_open_response_headers"
+	WSMessageConnection   Category = "ws_message_connection"
+	WSMessageDirection    Category = "ws_message_direction"
+	WSMessageOpcode       Category = "ws_message_opcode"
+	WSMessageHash         Category = "ws_message_hash"
+	WSCloseConnection     Category = "ws_close_connection"
+	WSCloseCode           Category = "ws_close_code"
+	WSCloseReason         Category = "ws_close_reason"
+)
+
+// Categories of refused connections.
+const (
+	TLSRefusedHost   Category = "tls_refused_host"
+	TLSRefusedPort   Category = "tls_refused_port"
+	TLSRefusedReason Category = "tls_refused_reason"
+	NetRefusedAddr   Category = "net_refused_addr"
+	NetRefusedPort   Category = "net_refused_port"
+	NetRefusedReason Category = "net_refused_reason"
+)
+
+// Categories of files. Content and Before are payloads, Digest is content_digest.
+const (
+	FileReadPath      Category = "file_read_path"
+	FileReadHash      Category = "file_read_hash"
+	FileReadLen       Category = "file_read_len"
+	FileReadContent   Category = "file_read_content"
+	FileReadBefore    Category = "file_read_before"
+	FileReadDigest    Category = "file_read_digest"
+	FileReadMode      Category = "file_read_mode"
+	FileReadSpawn     Category = "file_read_spawn"
+	FileWritePath     Category = "file_write_path"
+	FileWriteHash     Category = "file_write_hash"
+	FileWriteLen      Category = "file_write_len"
+	FileWriteContent  Category = "file_write_content"
+	FileWriteBefore   Category = "file_write_before"
+	FileWriteDigest   Category = "file_write_digest"
+	FileWriteMode     Category = "file_write_mode"
+	FileWriteSpawn    Category = "file_write_spawn"
+	FileDeletePath    Category = "file_delete_path"
+	FileDeleteHash    Category = "file_delete_hash"
+	FileDeleteLen     Category = "file_delete_len"
+	FileDeleteContent Category = "file_delete_content"
+	FileDeleteBefore  Category = "file_delete_before"
+	FileDeleteDigest  Category = "file_delete_digest"
+	FileDeleteMode    Category = "file_delete_mode"
+	FileDeleteSpawn   Category = "file_delete_spawn"
+)
+
+// Categories of processes.
+const (
+	ProcessProgram      Category = "process_program"
+	ProcessArgs         Category = "process_args"
+	ProcessCwd          Category = "process_cwd"
+	ProcessExitCode     Category = "process_exit_code"
+	ProcessDuration     Category = "process_duration"
+	ProcessStdoutHash   Category = "process_stdout_hash"
+	ProcessStderrHash   Category = "process_stderr_hash"
+	ProcessSpawnID      Category = "process_spawn_id"
+	ProcessParent       Category = "process_parent"
+	ProcessSignal       Category = "process_signal"
+	ProcessStdinHash    Category = "process_stdin_hash"
+	ProcessStdoutDigest Category = "process_stdout_digest"
+	ProcessStderrDigest Category = "process_stderr_digest"
+)
+
+// Categories of MCP. The digests are of the redacted bytes, the hashes of the payloads.
+const (
+	MCPServer         Category = "mcp_server"
+	MCPMethod         Category = "mcp_method"
+	MCPRequestDigest  Category = "mcp_request_digest"
+	MCPResponseDigest Category = "mcp_response_digest"
+	MCPLatency        Category = "mcp_latency"
+	MCPRequestHash    Category = "mcp_request_hash"
+	MCPResponseHash   Category = "mcp_response_hash"
+)
+
+// Categories of other inputs, and of policy.
+const (
+	DirListPath        Category = "dir_list_path"
+	DirListNames       Category = "dir_list_names"
+	EnvReadName        Category = "env_read_name"
+	RandomReadLength   Category = "random_read_length"
+	RandomReadHash     Category = "random_read_hash"
+	PolicySet          Category = "policy_set"
+	PolicyActionID     Category = "policy_action_id"
+	PolicyTool         Category = "policy_tool"
+	PolicyParamsDigest Category = "policy_params_digest"
+	PolicyParamsHash   Category = "policy_params_hash"
+	PolicyState        Category = "policy_state"
+	PolicyVerdict      Category = "policy_verdict"
+)

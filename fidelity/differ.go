@@ -1,0 +1,172 @@
+package fidelity
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A differ compares the fields of two records of one kind. The zero differ compares as Semantic does, by position.
+type differ struct {
+	exact    bool                // times, lengths and places in an order count too
+	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
+	replaced bool                // another program ran: its path and arguments do not count
+	mask     func(string) string // lane mode: makes one argument comparable; never nil there
+	found    []finding
+}
+
+// A finding is one field that differs.
+type finding struct {
+	category Category
+	message  string
+	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
+	was, now *tape.Payload
+}
+
+func (d *differ) add(c Category, was, now string) {
+	d.found = append(d.found, finding{category: c, message: differs(c, was, now)})
+}
+
+// differs is the message of a field that differs.
+func differs(c Category, was, now string) string {
+	return fmt.Sprintf("%s: recorded %s, replay %s", strings.ReplaceAll(string(c), "_", " "), was, now)
+}
+
+// same compares one field that counts in every mode.
+func same[T comparable](d *differ, c Category, was, now T) {
+	if was != now {
+		d.add(c, show(was), show(now))
+	}
+}
+
+// sameExact compares one field that only counts byte by byte.
+func sameExact[T comparable](d *differ, c Category, was, now T) {
+	if d.exact {
+		same(d, c, was, now)
+	}
+}
+
+// show formats a field for a message.
+func show(v any) string {
+	switch v := v.(type) {
+	case string:
+		return shorten(v)
+	case cas.Digest:
+		if v.IsZero() {
+			return "none"
+		}
+		return v.Short()
+	}
+	return fmt.Sprint(v)
+}
+
+// text compares two strings after masking. The message shows them as they stand.
+func (d *differ) text(c Category, was, now string) {
+	if d.masked(was) != d.masked(now) {
+		w, n := shortenPair(was, now)
+		d.add(c, w, n)
+	}
+}
+
+// masked returns s without its volatile parts in lane mode, else s.
+func (d *differ) masked(s string) string {
+	if d.mask == nil {
+		return s
+	}
+	return d.mask(s)
+}
+
+func (d *differ) payload(c Category, was, now *tape.Payload) {
+	if w, n := hashOf(was), hashOf(now); w != n {
+		d.found = append(d.found, finding{c, differs(c, show(w), show(n)), was, now})
+	}
+}
+
+// digested compares the bytes behind two payloads: in lane mode by the digests that the records carry of them, masked,
+// where both do.
+func (d *differ) digested(c Category, wasDigest, nowDigest cas.Digest, was, now *tape.Payload) {
+	if !d.lanes || wasDigest.IsZero() || nowDigest.IsZero() {
+		d.payload(c, was, now)
+	} else if wasDigest != nowDigest {
+		d.found = append(d.found, finding{c, differs(c, show(wasDigest), show(nowDigest)), was, now})
+	}
+}
+
+func hashOf(p *tape.Payload) cas.Digest {
+	if p == nil {
+		return cas.Digest{}
+	}
+	return p.Hash
+}
+
+// json compares two values of JSON as they stand.
+func (d *differ) json(c Category, was, now []byte) {
+	if !bytes.Equal(was, now) {
+		d.add(c, shorten(string(was)), shorten(string(now)))
+	}
+}
+
+func (d *differ) headers(c Category, was, now []tape.HeaderField) {
+	if slices.Equal(was, now) {
+		return
+	}
+	i := 0
+	for i < min(len(was), len(now)) && was[i] == now[i] {
+		i++
+	}
+	d.add(c, headerAt(was, i), headerAt(now, i))
+}
+
+func headerAt(h []tape.HeaderField, i int) string {
+	if i == len(h) {
+		return "no further header"
+	}
+	return shorten(h[i].Name + ": " + h[i].Value)
+}
+
+// chunks compares where the chunks of an answer lie, and when they came.
+func (d *differ) chunks(c Category, was, now []tape.Chunk) {
+	alike := func(a, b tape.Chunk) bool {
+		if !d.exact {
+			a.TMS, b.TMS, a.G, b.G = 0, 0, 0, 0
+		}
+		return a == b
+	}
+	if !slices.EqualFunc(was, now, alike) {
+		d.add(c, fmt.Sprintf("%d chunks", len(was)), fmt.Sprintf("%d chunks", len(now)))
+	}
+}
+
+// extra compares the keys that no version of the format names. What they hold is not known to be the same in two runs, so
+// between lanes they only count byte by byte.
+func (d *differ) extra(was, now []tape.Field) {
+	if d.lanes && !d.exact {
+		return
+	}
+	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
+	if !slices.EqualFunc(was, now, alike) {
+		d.add(ExtraKeys, showFields(was), showFields(now))
+	}
+}
+
+func showFields(fs []tape.Field) string {
+	var b strings.Builder
+	for i, f := range fs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%s:%s", encodeJSON(f.Name), f.Value)
+	}
+	return shorten(b.String())
+}
+
+func (d *differ) raw(was, now []tape.RawBytes) {
+	alike := func(a, b tape.RawBytes) bool { return a.Key == b.Key && bytes.Equal(a.Bytes, b.Bytes) }
+	if !slices.EqualFunc(was, now, alike) {
+		d.add(RawBytes, fmt.Sprintf("%q", was), fmt.Sprintf("%q", now))
+	}
+}

@@ -1,0 +1,179 @@
+package fidelity
+
+import (
+	"bytes"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// record compares two records and returns what differs. A kind that differs ends the comparison.
+func (d *differ) record(a, b *tape.Record) []finding {
+	d.found = nil
+	if a.Kind.Name() != b.Kind.Name() {
+		d.add(KindMismatch, describe(a.Kind), describe(b.Kind))
+		return d.found
+	}
+	if d.exact {
+		same(d, PhaseMismatch, phaseName(a.Phase), phaseName(b.Phase))
+		same(d, VirtualTimeDrift, a.VirtualTimeMS, b.VirtualTimeMS)
+		same(d, MonotonicDrift, a.MonotonicMS, b.MonotonicMS)
+		if !d.lanes { // lanes run side by side: their common order is nobody's doing
+			same(d, GlobalOrdinalDrift, a.G, b.G)
+		}
+	}
+	d.kind(a.Kind, b.Kind)
+	if !d.lanes {
+		d.raw(a.Raw, b.Raw)
+		d.extra(a.Extra, b.Extra)
+	}
+	return d.found
+}
+
+func phaseName(p tape.Phase) string {
+	if p == tape.PhaseRuntimeFinalize {
+		return "runtime_finalize"
+	}
+	return "user_script"
+}
+
+// kind compares two kinds of one name. Kinds of one name and two types cannot come from a tape; they differ.
+func (d *differ) kind(a, b tape.Kind) {
+	switch a := a.(type) {
+	case *tape.ClockRead:
+		both(d, a, b, d.clockRead)
+	case *tape.ClockSleep:
+		both(d, a, b, d.clockSleep)
+	case *tape.LLMCall:
+		both(d, a, b, d.llmCall)
+	case *tape.HTTPExchange:
+		both(d, a, b, d.httpExchange)
+	case *tape.FileRead:
+		both(d, a, b, func(a, b *tape.FileRead) { d.file(&fileRead, &a.File, &b.File) })
+	case *tape.FileWrite:
+		both(d, a, b, func(a, b *tape.FileWrite) { d.file(&fileWrite, &a.File, &b.File) })
+	case *tape.FileDelete:
+		both(d, a, b, func(a, b *tape.FileDelete) { d.file(&fileDelete, &a.File, &b.File) })
+	case *tape.ProcessSpawn:
+		both(d, a, b, d.process)
+	case *tape.MCPJSONRPC:
+		both(d, a, b, d.mcp)
+	case *tape.Unknown:
+		both(d, a, b, d.unknown)
+	default:
+		d.ownKind(a, b)
+	}
+}
+
+// ownKind is kind for those that only recordings have.
+func (d *differ) ownKind(a, b tape.Kind) {
+	switch a := a.(type) {
+	case *tape.WSOpen:
+		both(d, a, b, d.wsOpen)
+	case *tape.WSMessage:
+		both(d, a, b, d.wsMessage)
+	case *tape.WSClose:
+		both(d, a, b, d.wsClose)
+	case *tape.TLSRefused:
+		both(d, a, b, d.tlsRefused)
+	case *tape.NetRefused:
+		both(d, a, b, d.netRefused)
+	case *tape.DirList:
+		both(d, a, b, d.dirList)
+	case *tape.EnvRead:
+		both(d, a, b, d.envRead)
+	case *tape.RandomRead:
+		both(d, a, b, d.randomRead)
+	case *tape.PolicyVerdict:
+		both(d, a, b, d.policyVerdict)
+	default:
+		d.add(UnknownKind, describe(a), describe(b))
+	}
+}
+
+// both calls compare where b is of the type of a.
+func both[K tape.Kind](d *differ, a K, b tape.Kind, compare func(a, b K)) {
+	if b, ok := b.(K); ok {
+		compare(a, b)
+		return
+	}
+	d.add(UnknownKind, describe(a), describe(b))
+}
+
+func (d *differ) unknown(a, b *tape.Unknown) {
+	if !bytes.Equal(a.JSON, b.JSON) {
+		w, n := shortenPair(string(a.JSON), string(b.JSON))
+		d.add(UnknownKind, w, n)
+	}
+}
+
+func (d *differ) clockRead(a, b *tape.ClockRead) {
+	same(d, ClockReadSource, a.Source, b.Source)
+	same(d, ClockReadValue, a.ValueMS, b.ValueMS)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) clockSleep(a, b *tape.ClockSleep) {
+	same(d, ClockSleepDuration, a.DurationMS, b.DurationMS)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) process(a, b *tape.ProcessSpawn) {
+	if !d.replaced {
+		d.text(ProcessProgram, a.Program, b.Program)
+		d.args(a.Args, b.Args)
+	}
+	d.text(ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
+	same(d, ProcessExitCode, a.ExitCode, b.ExitCode)
+	same(d, ProcessSignal, a.Signal, b.Signal)
+	sameExact(d, ProcessDuration, a.DurationMS, b.DurationMS)
+	d.digested(ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
+	d.digested(ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
+	d.payload(ProcessStdinHash, a.Stdin, b.Stdin)
+	if !d.lanes {
+		same(d, ProcessSpawnID, a.SpawnID, b.SpawnID)
+		same(d, ProcessParent, a.ParentSpawnID, b.ParentSpawnID)
+		same(d, ProcessStdoutDigest, a.StdoutDigest, b.StdoutDigest)
+		same(d, ProcessStderrDigest, a.StderrDigest, b.StderrDigest)
+	}
+	d.extra(a.Extra, b.Extra)
+}
+
+// args compares two argument lists as one field; the message shows the first argument that differs.
+func (d *differ) args(a, b []string) {
+	i := 0
+	for i < min(len(a), len(b)) && d.masked(a[i]) == d.masked(b[i]) {
+		i++
+	}
+	switch {
+	case i < len(a) && i < len(b):
+		w, n := shortenPair(a[i], b[i])
+		d.add(ProcessArgs, w, n)
+	case i < len(a):
+		d.add(ProcessArgs, shorten(a[i]), "nothing more")
+	case i < len(b):
+		d.add(ProcessArgs, "nothing more", shorten(b[i]))
+	}
+}
+
+func orNull(s *string) string {
+	if s == nil {
+		return "null"
+	}
+	return *s
+}
+
+func (d *differ) mcp(a, b *tape.MCPJSONRPC) {
+	same(d, MCPServer, a.Server, b.Server)
+	same(d, MCPMethod, a.Method, b.Method)
+	if d.lanes {
+		d.digested(MCPRequestDigest, a.RequestDigest, b.RequestDigest, a.Request, b.Request)
+		d.digested(MCPResponseDigest, a.ResponseDigest, b.ResponseDigest, a.Response, b.Response)
+	} else {
+		same(d, MCPRequestDigest, a.RequestDigest, b.RequestDigest)
+		same(d, MCPResponseDigest, a.ResponseDigest, b.ResponseDigest)
+		d.payload(MCPRequestHash, a.Request, b.Request)
+		d.payload(MCPResponseHash, a.Response, b.Response)
+	}
+	sameExact(d, MCPLatency, a.LatencyMS, b.LatencyMS)
+	d.extra(a.Extra, b.Extra)
+}

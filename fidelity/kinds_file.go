@@ -1,0 +1,41 @@
+package fidelity
+
+import "github.com/tapedeck-dev/tapedeck/tape"
+
+// fileCategories are the codes of one of the three kinds that hold a file.
+type fileCategories struct {
+	path, hash, length, content, before, digest, mode, spawn Category
+}
+
+var (
+	fileRead = fileCategories{FileReadPath, FileReadHash, FileReadLen, FileReadContent, FileReadBefore, FileReadDigest,
+		FileReadMode, FileReadSpawn}
+	fileWrite = fileCategories{FileWritePath, FileWriteHash, FileWriteLen, FileWriteContent, FileWriteBefore,
+		FileWriteDigest, FileWriteMode, FileWriteSpawn}
+	fileDelete = fileCategories{FileDeletePath, FileDeleteHash, FileDeleteLen, FileDeleteContent, FileDeleteBefore,
+		FileDeleteDigest, FileDeleteMode, FileDeleteSpawn}
+)
+
+// file compares two files. In lane mode the digest after masking stands for the bytes where both records have one, and
+// what the file held before, which follows from the rest, does not count.
+func (d *differ) file(c *fileCategories, a, b *tape.File) {
+	d.text(c.path, a.Path, b.Path)
+	same(d, c.mode, a.Mode, b.Mode)
+	sameExact(d, c.length, a.LenBytes, b.LenBytes)
+	d.extra(a.Extra, b.Extra)
+	if !d.lanes {
+		same(d, c.hash, a.ContentHash, b.ContentHash)
+		d.payload(c.content, a.Content, b.Content)
+		d.payload(c.before, a.Before, b.Before)
+		same(d, c.digest, a.ContentDigest, b.ContentDigest)
+		same(d, c.spawn, a.SpawnID, b.SpawnID)
+		return
+	}
+	was, now := a.ContentHash, b.ContentHash
+	if !a.ContentDigest.IsZero() && !b.ContentDigest.IsZero() {
+		was, now = a.ContentDigest, b.ContentDigest
+	}
+	if was != now {
+		d.found = append(d.found, finding{c.hash, differs(c.hash, show(was), show(now)), a.Content, b.Content})
+	}
+}

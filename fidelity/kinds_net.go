@@ -1,0 +1,108 @@
+package fidelity
+
+import "github.com/tapedeck-dev/tapedeck/tape"
+
+// exchangeCategories are the codes of one of the two kinds that hold an exchange.
+type exchangeCategories struct {
+	method, url, requestHeaders, requestDigest, requestHash               Category
+	status, responseHeaders, responseHash, stream, lane, arrival, failure Category
+}
+
+var (
+	llmExchange = exchangeCategories{LLMMethod, LLMURL, LLMRequestHeaders, LLMRequestDigest, LLMRequestHash, LLMStatus,
+		LLMResponseHeaders, LLMResponseHash, LLMStream, LLMLane, LLMArrival, LLMError}
+	httpExchange = exchangeCategories{HTTPMethod, HTTPURL, HTTPRequestHeaders, HTTPRequestDigest, HTTPRequestHash,
+		HTTPStatus, HTTPResponseHeaders, HTTPResponseHash, HTTPStream, HTTPLane, HTTPArrival, HTTPError}
+)
+
+func (d *differ) llmCall(a, b *tape.LLMCall) {
+	same(d, LLMProvider, a.Provider, b.Provider)
+	same(d, LLMEndpoint, a.Endpoint, b.Endpoint)
+	same(d, LLMModel, a.Model, b.Model)
+	same(d, LLMParamsDigest, a.ParamsDigest, b.ParamsDigest)
+	if !d.lanes {
+		d.json(LLMUsage, a.Usage, b.Usage)
+		d.text(LLMMethod, a.Method, b.Method)
+		d.text(LLMURL, a.URL, b.URL)
+	}
+	d.exchange(&llmExchange, &a.Exchange, &b.Exchange)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
+	d.text(HTTPMethod, a.Method, b.Method)
+	d.text(HTTPURL, a.URL, b.URL)
+	d.exchange(&httpExchange, &a.Exchange, &b.Exchange)
+	d.extra(a.Extra, b.Extra)
+}
+
+// exchange compares what model calls and plain HTTP share. In lane mode the digest stands for the request, and headers
+// and the cut of chunks, which every run gives anew, only count byte by byte.
+func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
+	d.requestDigest(c.requestDigest, a, b)
+	same(d, c.status, a.Status, b.Status)
+	d.payload(c.responseHash, a.Response, b.Response)
+	d.text(c.failure, a.Error, b.Error)
+	if !d.lanes || d.exact {
+		d.headers(c.requestHeaders, a.RequestHeaders, b.RequestHeaders)
+		d.headers(c.responseHeaders, a.ResponseHeaders, b.ResponseHeaders)
+		d.chunks(c.stream, a.Stream, b.Stream)
+	}
+	if !d.lanes {
+		d.payload(c.requestHash, a.RequestPayload, b.RequestPayload)
+		same(d, c.lane, a.Lane, b.Lane)
+		sameExact(d, c.arrival, a.Arrival, b.Arrival)
+	}
+}
+
+// requestDigest compares the digests of two requests; the bodies explain it.
+func (d *differ) requestDigest(c Category, a, b *tape.Exchange) {
+	if a.RequestDigest != b.RequestDigest {
+		message := differs(c, show(a.RequestDigest), show(b.RequestDigest))
+		d.found = append(d.found, finding{c, message, a.RequestPayload, b.RequestPayload})
+	}
+}
+
+func (d *differ) wsOpen(a, b *tape.WSOpen) {
+	d.text(WSOpenURL, a.URL, b.URL)
+	if !d.lanes {
+		same(d, WSOpenLane, a.Lane, b.Lane)
+		sameExact(d, WSOpenArrival, a.Arrival, b.Arrival)
+		d.headers(WSOpenRequestHeaders, a.RequestHeaders, b.RequestHeaders)
+		d.headers(WSOpenResponseHeaders, a.ResponseHeaders, b.ResponseHeaders)
+	}
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) wsMessage(a, b *tape.WSMessage) {
+	if !d.lanes {
+		same(d, WSMessageConnection, a.Connection, b.Connection)
+	}
+	same(d, WSMessageDirection, a.Direction, b.Direction)
+	same(d, WSMessageOpcode, a.Opcode, b.Opcode)
+	d.payload(WSMessageHash, a.Payload, b.Payload)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) wsClose(a, b *tape.WSClose) {
+	if !d.lanes {
+		same(d, WSCloseConnection, a.Connection, b.Connection)
+	}
+	same(d, WSCloseCode, a.Code, b.Code)
+	same(d, WSCloseReason, a.Reason, b.Reason)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) tlsRefused(a, b *tape.TLSRefused) {
+	same(d, TLSRefusedHost, a.Host, b.Host)
+	same(d, TLSRefusedPort, a.Port, b.Port)
+	same(d, TLSRefusedReason, a.Reason, b.Reason)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) netRefused(a, b *tape.NetRefused) {
+	same(d, NetRefusedAddr, a.Addr, b.Addr)
+	same(d, NetRefusedPort, a.Port, b.Port)
+	same(d, NetRefusedReason, a.Reason, b.Reason)
+	d.extra(a.Extra, b.Extra)
+}

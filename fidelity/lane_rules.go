@@ -1,0 +1,193 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// notedPaths is how many paths a note names.
+const notedPaths = 5
+
+// setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
+// and files outside the work tree.
+func (c *laneCompare) setAside() {
+	dead := c.deadHosts()
+	asked := make(map[string]*[2]int) // requests without an answer, by host and side
+	var outside [2]outcome
+	for s := range c.sides {
+		for i := range c.sides[s].entries {
+			e := &c.sides[s].entries[i]
+			if host, ok := dead.unanswered(Side(s), e, &c.differ); ok {
+				if asked[host] == nil {
+					asked[host] = new([2]int)
+				}
+				asked[host][s]++
+				e.rec = nil
+			} else if f := fileOf(e.rec.Kind); f != nil && !inWorkTree(f.Path) && !watched(f.Path, c.o.Watch) {
+				outside[s].addMasked(e.rec.Kind)
+				e.rec = nil
+			}
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(asked)) {
+		n := asked[host]
+		c.note("%s: no upstream answered %d requests while recording and %d on replay; that does not gate", host, n[0], n[1])
+	}
+	if paths := outside[Recorded].differingPaths(&outside[Replay]); len(paths) > 0 {
+		c.note("%d files outside the work tree differ and do not gate (--watch PATH makes one gate): %s",
+			len(paths), list(paths, notedPaths))
+	}
+}
+
+// hosts says which hosts and which requests got no answer while recording.
+type hosts struct {
+	alive    map[string]bool // hosts that answered once
+	dead     map[string]bool // hosts of plain requests that none answered
+	answered map[string]bool // identities
+}
+
+func (c *laneCompare) deadHosts() *hosts {
+	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[string]bool)}
+	for _, e := range c.sides[Recorded].entries {
+		ex := exchangeOf(e.rec.Kind)
+		if ex == nil {
+			continue
+		}
+		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
+			h.dead[hostOf(ex.URL)] = true
+			continue
+		}
+		h.alive[hostOf(ex.URL)] = true
+		h.answered[c.differ.identity(e.rec.Kind)] = true
+	}
+	return h
+}
+
+// unanswered reports whether a record is a request that got no answer and so does not gate, and its host. On replay a
+// request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates.
+func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
+	ex := exchangeOf(e.rec.Kind)
+	if ex == nil || ex.Status != 0 || s == Replay && ex.Lane == laneUnmatched {
+		return "", false
+	}
+	host = hostOf(ex.URL)
+	_, plain := e.rec.Kind.(*tape.HTTPExchange)
+	if s == Recorded {
+		return host, plain
+	}
+	return host, h.dead[host] && !h.alive[host] || plain && !h.answered[d.identity(e.rec.Kind)]
+}
+
+// files compares the files of the work tree, path by path.
+func (c *laneCompare) files(p lanePair) {
+	byPath := func(a, b entry) int { return cmp.Compare(fileOf(a.rec.Kind).Path, fileOf(b.rec.Kind).Path) }
+	for _, es := range [][]entry{p.a, p.b} {
+		slices.SortStableFunc(es, byPath)
+		for i := range es {
+			es[i].id += " " + stateOf(fileOf(es[i].rec.Kind)).String()
+		}
+	}
+	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: likelyFile})
+	for _, pr := range pairs {
+		at := len(c.sides[Replay].entries)
+		if pr.b != nil {
+			at = pr.b.at
+		}
+		c.pair(laneFiles, pr, at)
+		if pr.a != nil && pr.b != nil {
+			c.barrier(pr)
+		}
+	}
+}
+
+// barrier notes a file that changed at another place between the model calls. Where a call is missing or new that says
+// nothing.
+func (c *laneCompare) barrier(p pair) {
+	if p.a.calls != p.b.calls && c.sides[Recorded].calls == c.sides[Replay].calls {
+		c.note("%s: recorded after %d model calls, replay after %d", describe(p.a.rec.Kind), p.a.calls, p.b.calls)
+	}
+}
+
+// likelyFile pairs a write with a delete of the same path, so that they read as one divergence.
+func likelyFile(k tape.Kind) string {
+	if _, read := k.(*tape.FileRead); read {
+		return "read " + fileOf(k).Path
+	}
+	return "change " + fileOf(k).Path
+}
+
+// stateOf is what stands for the bytes of a file in lane mode.
+func stateOf(f *tape.File) cas.Digest {
+	if f.ContentDigest.IsZero() {
+		return f.ContentHash
+	}
+	return f.ContentDigest
+}
+
+// addMasked is add with the digest after masking, where a file has one.
+func (o *outcome) addMasked(k tape.Kind) {
+	if w, ok := k.(*tape.FileWrite); ok {
+		o.file(w.Path, fileState{hash: stateOf(&w.File)})
+		return
+	}
+	o.add(k)
+}
+
+// outcome folds what gates on one side.
+func (c *laneCompare) outcome(s Side) *outcome {
+	o := new(outcome)
+	for _, e := range c.sides[s].entries {
+		if e.rec != nil {
+			o.addMasked(e.rec.Kind)
+		}
+	}
+	return o
+}
+
+// network compares the connections that were refused. Order and repeats do not count, and one that the replay no longer
+// tries is a note.
+func (c *laneCompare) network(p lanePair) {
+	was, now := c.attempts(p.a), c.attempts(p.b)
+	for i := range p.b {
+		e := &p.b[i]
+		if key := c.attempt(e.rec.Kind); was[key] == nil && now[key] == e {
+			c.alone(Replay, laneNetwork, e, e.at)
+		}
+	}
+	for i := range p.a {
+		e := &p.a[i]
+		if key := c.attempt(e.rec.Kind); now[key] == nil && was[key] == e {
+			c.note("refused while recording and not tried on replay: %s", describe(e.rec.Kind))
+		}
+	}
+}
+
+// attempts returns the first entry of every attempt.
+func (c *laneCompare) attempts(es []entry) map[string]*entry {
+	out := make(map[string]*entry)
+	for i := range es {
+		key := c.attempt(es[i].rec.Kind)
+		if out[key] == nil {
+			out[key] = &es[i]
+		}
+	}
+	return out
+}
+
+// attempt says where a refused connection went, ports of the loopback masked.
+func (c *laneCompare) attempt(k tape.Kind) string {
+	switch k := k.(type) {
+	case *tape.TLSRefused:
+		return "tls " + c.o.MaskArg(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
+	case *tape.NetRefused:
+		return "net " + c.o.MaskArg(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
+	}
+	return fmt.Sprintf("%T", k)
+}

@@ -1,0 +1,204 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Names of lanes that are not named by their records. laneUnmatched is that of package exchange.
+const (
+	laneUnmatched = "unmatched"
+	laneProgram   = "program"
+	laneFiles     = "files"
+	laneNetwork   = "network"
+)
+
+// An entry is a record of one side and where it stands.
+type entry struct {
+	rec   *tape.Record
+	at    int    // place on its tape, from 0
+	calls int    // model calls before it
+	id    string // what it is about
+}
+
+func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize }
+
+// laneSide is one tape.
+type laneSide struct {
+	entries []entry
+	calls   int
+	program int // place of the last process_spawn, which is the recorded program; -1 for none
+}
+
+func (s *laneSide) add(rec *tape.Record) {
+	if len(s.entries) == 0 {
+		s.program = -1
+	}
+	e := entry{rec: rec, at: len(s.entries), calls: s.calls}
+	switch rec.Kind.(type) {
+	case *tape.LLMCall:
+		s.calls++
+	case *tape.ProcessSpawn:
+		s.program = e.at
+	}
+	s.entries = append(s.entries, e)
+}
+
+// A lane is what is compared side by side.
+type lane struct {
+	name    string
+	entries []entry
+}
+
+// lanes sorts what gates on one side into lanes, in order of their first records.
+func (c *laneCompare) lanes(s Side) []*lane {
+	side := &c.sides[s]
+	names := laneNames{
+		side: side, mask: c.o.MaskArg,
+		spawns: spawnLanes(side, c.o.MaskArg), sockets: make(map[uint64]string),
+	}
+	byName := make(map[string]*lane)
+	var out []*lane
+	for _, e := range side.entries {
+		if e.rec == nil {
+			continue // set aside
+		}
+		e.id = c.identityOf(&e)
+		name := names.of(&e)
+		l := byName[name]
+		if l == nil {
+			l = &lane{name: name}
+			byName[name] = l
+			out = append(out, l)
+		}
+		l.entries = append(l.entries, e)
+	}
+	for _, l := range out {
+		byArrival(l.entries)
+	}
+	return out
+}
+
+// identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
+func (c *laneCompare) identityOf(e *entry) string {
+	id := c.differ.identity(e.rec.Kind)
+	if c.mode == PhaseAware {
+		id = phaseName(e.rec.Phase) + " " + id
+	}
+	return id
+}
+
+// byArrival orders exchanges as their requests arrived; their records stand in the order in which the answers ended. A lane
+// that holds anything else stays as it is.
+func byArrival(es []entry) {
+	arrival := func(e entry) uint64 {
+		if ex := exchangeOf(e.rec.Kind); ex != nil {
+			return ex.Arrival
+		}
+		return 0
+	}
+	if !slices.ContainsFunc(es, func(e entry) bool { return arrival(e) == 0 }) {
+		slices.SortStableFunc(es, func(a, b entry) int { return cmp.Compare(arrival(a), arrival(b)) })
+	}
+}
+
+// laneNames names the lane of every record of one side.
+type laneNames struct {
+	side    *laneSide
+	mask    func(string) string
+	spawns  map[int]string    // by place
+	sockets map[uint64]string // lanes of WebSockets, by connection
+}
+
+func (n *laneNames) of(e *entry) string {
+	if ex := exchangeOf(e.rec.Kind); ex != nil {
+		return cmp.Or(ex.Lane, "http:"+hostOf(ex.URL))
+	}
+	switch k := e.rec.Kind.(type) {
+	case *tape.ProcessSpawn:
+		if e.at == n.side.program {
+			return laneProgram
+		}
+		return n.spawns[e.at]
+	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete:
+		return laneFiles
+	case *tape.TLSRefused, *tape.NetRefused:
+		return laneNetwork
+	case *tape.ClockRead, *tape.ClockSleep:
+		return "clock"
+	case *tape.MCPJSONRPC:
+		return "mcp:" + k.Server
+	case *tape.WSOpen:
+		n.sockets[k.Arrival] = cmp.Or(k.Lane, "ws:"+hostOf(k.URL))
+		return n.sockets[k.Arrival]
+	case *tape.WSMessage:
+		return n.socket(k.Connection)
+	case *tape.WSClose:
+		return n.socket(k.Connection)
+	}
+	return e.rec.Kind.Name()
+}
+
+// socket is the lane of a WebSocket: that of its opening, which names it by its arrival.
+func (n *laneNames) socket(connection uint64) string {
+	if name, ok := n.sockets[connection]; ok {
+		return name
+	}
+	return "ws:" + strconv.FormatUint(connection, 10)
+}
+
+// hostOf returns the host of a URL, or the whole of it when it is none.
+func hostOf(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Host == "" {
+		return rawURL
+	}
+	return u.Host
+}
+
+// maxLaneName bounds the name of a process's lane, in bytes.
+const maxLaneName = 100
+
+// spawnLanes names the lanes of all processes but the program: by parent's lane, program and arguments and, from the
+// second equal one, #n, in the order in which they began. Their records stand in the order in which they ended.
+func spawnLanes(side *laneSide, mask func(string) string) map[int]string {
+	type started struct {
+		at int
+		p  *tape.ProcessSpawn
+	}
+	var all []started
+	for _, e := range side.entries {
+		if e.rec == nil {
+			continue
+		}
+		if p, ok := e.rec.Kind.(*tape.ProcessSpawn); ok && e.at != side.program {
+			all = append(all, started{e.at, p})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b started) int { return cmp.Compare(a.p.SpawnID, b.p.SpawnID) })
+	names, used := make(map[int]string), make(map[string]int)
+	bySpawn := make(map[uint64]string)
+	for _, s := range all {
+		own := mask(strings.Join(append([]string{path.Base(s.p.Program)}, s.p.Args...), " "))
+		if parent, ok := bySpawn[s.p.ParentSpawnID]; ok && s.p.ParentSpawnID != 0 {
+			own = parent + " > " + own
+		}
+		if len(own) > maxLaneName {
+			own = own[:cutAt(own, maxLaneName)] + "…"
+		}
+		used[own]++
+		if n := used[own]; n > 1 {
+			own = fmt.Sprintf("%s#%d", own, n)
+		}
+		bySpawn[s.p.SpawnID] = own
+		names[s.at] = "process:" + own
+	}
+	return names
+}

@@ -1,0 +1,233 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// LaneOptions are what CompareLanes needs beside two tapes. The zero value works.
+type LaneOptions struct {
+	Watch           []string       // paths outside the work tree that gate too, as the tape writes them: ~/x, $TMP/x, /x
+	Crossed         int            // answers that replay served to a request of another key, or twice
+	Masked          map[string]int // masks that were used, by name
+	Notes           []string       // notes of the caller, put before those found here
+	NotCompared     []string       // what was asked for and could not be looked at
+	ProgramReplaced bool           // replay ran another program: its path and arguments are a note
+
+	// MaskArg takes the volatile parts out of one argument, path or line of output, so that two of them compare. nil
+	// compares them as they stand.
+	MaskArg func(string) string
+	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
+	// explains with what stands in the records.
+	Payload func(p *tape.Payload, s Side) ([]byte, error)
+}
+
+// CompareLanes compares the tapes of two recordings lane by lane: every conversation, host, process and MCP server by
+// itself, the files of the work tree sorted by path. Within a lane records are aligned by what they are about, so that one
+// that is missing or new is one divergence. It holds the records of both tapes, not their payloads. The error is that of
+// the tape that could not be read, with its side named.
+func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report, error) {
+	if int(mode) >= len(modeNames) {
+		return nil, fmt.Errorf("unknown mode %d", mode)
+	}
+	c := newLaneCompare(mode, o)
+	err := together(recorded, replay, func(s Side, rec *tape.Record) {
+		c.report.count(s)
+		c.sides[s].add(rec)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.setAside()
+	c.compare()
+	return c.finish(), nil
+}
+
+// laneCompare is one comparison under way.
+type laneCompare struct {
+	mode   Mode
+	o      LaneOptions
+	report *Report
+	sides  [2]laneSide
+	differ differ // for what masking and identity need; pairs get one of their own
+	found  []placed
+	first  *refusal // the first request of the replay that nothing answered
+}
+
+// placed is a divergence and where the replay had come to when it showed.
+type placed struct {
+	Divergence
+	at   int
+	rank int // 0 for what the replay did, 1 for what it did not do
+}
+
+// refusal is a request that nothing answered.
+type refusal struct {
+	at  int
+	seq uint64
+	ex  *tape.Exchange
+}
+
+func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
+	c := &laneCompare{mode: mode, report: newReport(mode)}
+	if o != nil {
+		c.o = *o
+	}
+	if c.o.MaskArg == nil {
+		c.o.MaskArg = func(s string) string { return s }
+	}
+	c.differ = differ{lanes: true, mask: c.o.MaskArg}
+	c.report.Crossed = &c.o.Crossed
+	c.report.Masked = c.o.Masked
+	c.report.Notes = slices.Clone(c.o.Notes)
+	c.report.NotCompared = c.o.NotCompared
+	return c
+}
+
+func (c *laneCompare) note(format string, args ...any) {
+	c.report.Notes = append(c.report.Notes, fmt.Sprintf(format, args...))
+}
+
+// compare pairs the lanes of both sides and compares each pair.
+func (c *laneCompare) compare() {
+	a := c.lanes(Recorded)
+	b := c.lanes(Replay)
+	for _, p := range pairLanes(a, b) {
+		switch p.name {
+		case laneFiles:
+			c.files(p)
+		case laneNetwork:
+			c.network(p)
+		default:
+			c.lane(p)
+		}
+	}
+}
+
+// lane compares one lane in order of arrival.
+func (c *laneCompare) lane(p lanePair) {
+	pairs, moved := pairUp(p.a, p.b, &pairRules{likely: likely, reorder: true})
+	if moved > 0 {
+		c.note("lane %s: %s came in another order", p.name, records(moved))
+	}
+	at := 0
+	for _, pr := range pairs {
+		if pr.b != nil {
+			at = pr.b.at
+		}
+		c.pair(p.name, pr, at)
+	}
+}
+
+// pair compares two records of a lane, or reports the one that is alone. at is where the replay had come to.
+func (c *laneCompare) pair(lane string, p pair, at int) {
+	switch {
+	case p.b == nil:
+		c.alone(Recorded, lane, p.a, at)
+	case p.a == nil:
+		c.alone(Replay, lane, p.b, at)
+	case !c.skipped(p):
+		c.both(lane, p, at)
+	}
+}
+
+// skipped reports whether a pair does not count: clock reads of the runtime in PhaseAware.
+func (c *laneCompare) skipped(p pair) bool {
+	_, clock := p.a.rec.Kind.(*tape.ClockRead)
+	return clock && c.mode == PhaseAware && p.a.runtime() && p.b.runtime()
+}
+
+func (c *laneCompare) both(lane string, p pair, at int) {
+	d := c.differ
+	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
+	if lane == laneProgram && c.o.ProgramReplaced {
+		d.replaced = true
+		c.note("another program ran: recorded %s, replay %s", describe(p.a.rec.Kind), describe(p.b.rec.Kind))
+	}
+	last := ""
+	for _, f := range d.record(p.a.rec, p.b.rec) {
+		cause := c.cause(&f)
+		if cause == last {
+			cause = "" // two digests of one body
+		} else {
+			last = cause
+		}
+		c.place(placed{at: at, Divergence: Divergence{
+			Seq: &p.a.rec.Seq, Category: f.category, Message: f.message, Lane: lane, Cause: cause,
+		}})
+	}
+}
+
+// alone reports a record that has no counterpart. Exchanges are listed as unasked or refused too.
+func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
+	if _, clock := e.rec.Kind.(*tape.ClockRead); clock && c.mode == PhaseAware && e.runtime() {
+		return
+	}
+	p := placed{Divergence: missing(s, e.rec), at: at, rank: 1 - int(s)}
+	p.Lane = lane
+	if ex := exchangeOf(e.rec.Kind); ex != nil {
+		ref := RequestRef{Seq: &e.rec.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
+		switch {
+		case s == Recorded:
+			p.Message = fmt.Sprintf("recorded and never asked for: %s %s", ex.Method, ex.URL)
+			c.report.Unasked = append(c.report.Unasked, ref)
+		case lane == laneUnmatched:
+			p.Message = fmt.Sprintf("asked for and not recorded: %s %s", ex.Method, ex.URL)
+			p.Cause, ref.Cause = ex.Error, ex.Error
+			c.report.Refused = append(c.report.Refused, ref)
+			if c.first == nil || at < c.first.at {
+				c.first = &refusal{at, e.rec.Seq, ex}
+			}
+		}
+	}
+	c.place(p)
+}
+
+func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
+
+// finish orders what was found by where the replay had come to, and makes the report of it.
+func (c *laneCompare) finish() *Report {
+	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
+	slices.SortStableFunc(c.report.Unasked, bySeq)
+	slices.SortStableFunc(c.report.Refused, bySeq)
+	if c.o.Crossed > 0 {
+		c.report.add(Divergence{
+			Category: Crossed, Message: fmt.Sprintf("%d answers were served to a request of another key, or twice", c.o.Crossed),
+		})
+	}
+	if c.mode == Outcome {
+		c.report.add(c.outcome(Recorded).diff(c.outcome(Replay))...)
+		c.report.rateOutcome()
+		return c.report
+	}
+	c.consequences()
+	slices.SortStableFunc(c.found, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(*a.Seq, *b.Seq))
+	})
+	for _, p := range c.found {
+		c.report.add(p.Divergence)
+	}
+	c.report.rate()
+	return c.report
+}
+
+// consequences says of every divergence without a cause that it came after a refused request. A recorded request that
+// was never asked for shows no sooner than the refused one that stood in its place.
+func (c *laneCompare) consequences() {
+	if c.first == nil {
+		return
+	}
+	after := fmt.Sprintf("comes after the refused request %s %s (replay seq %d)", c.first.ex.Method, c.first.ex.URL, c.first.seq)
+	for i := range c.found {
+		p := &c.found[i]
+		if p.rank == 1 && p.at < c.first.at {
+			p.at = c.first.at
+		}
+		if p.Cause == "" && (p.at > c.first.at || p.rank == 1) {
+			p.Cause = after
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package fidelity
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxPaths is how many paths a message names.
+const maxPaths = 50
+
+// outcome is what can be seen of a run from outside.
+type outcome struct {
+	files map[string]fileState // by path
+	exit  *int                 // of the last process; nil without one
+	calls int
+}
+
+// fileState is what became of a file.
+type fileState struct {
+	deleted bool
+	hash    cas.Digest // of a written one
+}
+
+func compareOutcome(recorded, replay Records) (*Report, error) {
+	r := newReport(Outcome)
+	var sides [2]outcome
+	err := together(recorded, replay, func(s Side, rec *tape.Record) {
+		r.count(s)
+		sides[s].add(rec.Kind)
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.add(sides[Recorded].diff(&sides[Replay])...)
+	r.rateOutcome()
+	return r, nil
+}
+
+func (o *outcome) add(k tape.Kind) {
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		o.file(k.Path, fileState{hash: k.ContentHash})
+	case *tape.FileDelete:
+		o.file(k.Path, fileState{deleted: true})
+	case *tape.ProcessSpawn:
+		o.exit = &k.ExitCode
+	case *tape.LLMCall:
+		o.calls++
+	}
+}
+
+func (o *outcome) file(path string, s fileState) {
+	if o.files == nil {
+		o.files = make(map[string]fileState)
+	}
+	o.files[path] = s
+}
+
+// diff returns a divergence for each facet that differs.
+func (o *outcome) diff(replay *outcome) []Divergence {
+	var out []Divergence
+	if paths := o.differingPaths(replay); len(paths) > 0 {
+		out = append(out, Divergence{Category: OutcomeFSDiff, Message: "files differ: " + list(paths, maxPaths)})
+	}
+	if was, now := showExit(o.exit), showExit(replay.exit); was != now {
+		out = append(out, Divergence{Category: OutcomeExitCode, Message: differs("exit code", was, now)})
+	}
+	if o.calls != replay.calls {
+		message := differs("model calls", show(o.calls), show(replay.calls))
+		out = append(out, Divergence{Category: OutcomeLLMCallCount, Message: message})
+	}
+	return out
+}
+
+func showExit(code *int) string {
+	if code == nil {
+		return "no process"
+	}
+	return show(*code)
+}
+
+// differingPaths returns the paths whose final states differ, sorted, each with what became of it.
+func (o *outcome) differingPaths(replay *outcome) []string {
+	all := maps.Clone(o.files)
+	if all == nil {
+		all = make(map[string]fileState)
+	}
+	maps.Copy(all, replay.files)
+	var out []string
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		was, inA := o.files[path]
+		now, inB := replay.files[path]
+		if inA != inB || was != now {
+			out = append(out, fmt.Sprintf("%s (recorded %s, replay %s)", path, was.show(inA), now.show(inB)))
+		}
+	}
+	return out
+}
+
+func (s fileState) show(there bool) string {
+	switch {
+	case !there:
+		return "untouched"
+	case s.deleted:
+		return "deleted"
+	}
+	return show(s.hash)
+}
+
+// list joins up to limit items and counts the rest.
+func list(items []string, limit int) string {
+	if len(items) <= limit {
+		return strings.Join(items, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(items[:limit], ", "), len(items)-limit)
+}
