@@ -65,22 +65,33 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
-	rec := &Recorded{Seq: r.Seq}
+	rec := &Recorded{Seq: r.Seq, Exchange: exchangeIn(r.Kind)}
 	switch k := r.Kind.(type) {
 	case *tape.LLMCall:
-		rec.Exchange = &k.Exchange
 		rec.Key = Key{
 			Kind: LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
 			Params: k.ParamsDigest, Request: k.RequestDigest,
 		}
 	case *tape.HTTPExchange:
-		rec.Exchange = &k.Exchange
 		rec.Key = Key{Kind: HTTP, Method: k.Method, URL: b.classifier.MaskURL(k.URL), Request: k.RequestDigest}
 	default:
 		return nil
 	}
+	restoreFields(rawRequest, rec.Exchange.RequestHeaders, r.Raw)
+	restoreFields(rawResponse, rec.Exchange.ResponseHeaders, r.Raw)
 	rec.Lane, rec.Arrival = rec.Exchange.Lane, rec.Exchange.Arrival
 	return rec
+}
+
+// exchangeIn returns the exchange that a kind holds, nil for none.
+func exchangeIn(k tape.Kind) *tape.Exchange {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return &k.Exchange
+	case *tape.HTTPExchange:
+		return &k.Exchange
+	}
+	return nil
 }
 
 func (b *Book) add(rec *Recorded) {

@@ -3,6 +3,8 @@ package exchange
 import (
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -34,6 +36,36 @@ func headerOf(fields []tape.HeaderField) http.Header {
 		h.Add(f.Name, f.Value)
 	}
 	return h
+}
+
+// The keys of the true bytes of header values in a record.
+const (
+	rawRequest  = "request_headers"
+	rawResponse = "response_headers"
+)
+
+// safeFields returns fields as a tape can hold them, and adds the true bytes of each value that is not UTF-8 to raw, under
+// key and the index of the field.
+func safeFields(key string, fields []tape.HeaderField, raw []tape.RawBytes) ([]tape.HeaderField, []tape.RawBytes) {
+	fields = slices.Clone(fields)
+	for i := range fields {
+		text, bytes := tape.SafeString(fields[i].Value)
+		if bytes != nil {
+			fields[i].Value = text
+			raw = append(raw, tape.RawBytes{Key: key + "." + strconv.Itoa(i), Bytes: bytes})
+		}
+	}
+	return fields, raw
+}
+
+// restoreFields undoes safeFields.
+func restoreFields(key string, fields []tape.HeaderField, raw []tape.RawBytes) {
+	for _, r := range raw {
+		index, ok := strings.CutPrefix(r.Key, key+".")
+		if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(fields) {
+			fields[i].Value = string(r.Bytes)
+		}
+	}
 }
 
 // field returns a string field that is added to a record.

@@ -76,16 +76,19 @@ func (o *Open) dropHeader(name string) {
 	})
 }
 
-// kind is the record of the exchange.
-func (o *Open) kind() tape.Kind {
-	key := o.identity.Key
+// kind is the record of the exchange, with the true bytes of header values that are not UTF-8.
+func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
+	x, key := o.exchange, o.identity.Key
+	var raw []tape.RawBytes
+	x.RequestHeaders, raw = safeFields(rawRequest, x.RequestHeaders, raw)
+	x.ResponseHeaders, raw = safeFields(rawResponse, x.ResponseHeaders, raw)
 	if key.Kind != LLM {
-		return &tape.HTTPExchange{Exchange: o.exchange, Extra: o.extra}
+		return &tape.HTTPExchange{Exchange: x, Extra: o.extra}, raw
 	}
 	return &tape.LLMCall{
 		Provider: key.Provider, Endpoint: key.Endpoint, Model: key.Model, ParamsDigest: key.Params,
-		Usage: o.usage, Exchange: o.exchange, Extra: o.extra,
-	}
+		Usage: o.usage, Exchange: x, Extra: o.extra,
+	}, raw
 }
 
 // payloadFrom stores everything that r gives, in bounded memory.
@@ -101,7 +104,7 @@ func payloadFrom(rec *tape.Recorder, r io.Reader) (*tape.Payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tape.Payload{Hash: d, Len: n}, nil
+	return tape.PayloadOf(d, n), nil
 }
 
 // joined puts two reasons into one text.

@@ -60,14 +60,11 @@ func (o *Open) Response(status int, h http.Header) {
 		return
 	}
 	sp, err := o.newSpool()
-	if err == nil {
-		o.spool = sp
-		err = sp.response(status, o.exchange.ResponseHeaders)
-	}
 	if err != nil {
 		o.lose(err)
 		return
 	}
+	o.spool = sp
 	if encoding := h.Get("Content-Encoding"); encoded(encoding) {
 		o.body = &packedBody{scrubber: o.tap.scrubber, spool: sp, encoding: encoding, limit: o.tap.opts.MaxBody}
 	} else {
@@ -106,7 +103,7 @@ func (o *Open) End(errText string) error {
 		return nil
 	}
 	o.keep(errText != "")
-	err := errors.Join(o.lost, o.tap.rec.Record(o.kind()), o.tap.rec.Flush())
+	err := errors.Join(o.lost, o.tap.rec.RecordRaw(o.kind()), o.tap.rec.Flush())
 	if o.spool == nil {
 		return err
 	}
@@ -136,7 +133,10 @@ func (o *Open) newSpool() (spool, error) {
 	if o.tap.opts.PartDir == "" {
 		return new(memory), nil
 	}
-	return createPart(o.tap.opts.PartDir, newPartRequest(o.identity, &o.exchange))
+	soFar := *o
+	soFar.exchange.Error = joined(o.exchange.Error, RecorderEnded)
+	k, raw := soFar.kind()
+	return createPart(o.tap.opts.PartDir, o.Arrival(), &tape.Record{Kind: k, Raw: raw})
 }
 
 // failed reports whether an exchange was no success, so that the same request again is a retry.

@@ -3,7 +3,6 @@ package exchange
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// RecorderEnded is the Error of an exchange that was read from a part.
+const RecorderEnded = "recorder ended"
+
 // maxPartLine bounds a line of a part, in bytes: it holds headers and at most tape.InlineLimit bytes of a body.
 const maxPartLine = 4 << 20
 
@@ -29,7 +31,7 @@ type Part struct {
 	Path string // of the part
 	Len  int64  // bytes of the answer that are there
 
-	body int64 // offset of the answer in the file
+	head int64 // offset of the answer in the file
 }
 
 // Open streams the bytes of the answer that are there.
@@ -38,14 +40,14 @@ func (p *Part) Open() (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := f.Seek(p.body, io.SeekStart); err != nil {
+	if _, err := f.Seek(p.head, io.SeekStart); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
 // Parts reads the parts of a directory in order of arrival, those of a recorder that still runs too. A directory that does
-// not exist has none. A part whose first line is not whole is skipped: its request had not been sent.
+// not exist has none. A part whose first line is not whole is skipped: nothing of its answer had been passed on.
 func Parts(dir string) ([]*Part, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -82,76 +84,42 @@ func readPart(path string) (*Part, error) {
 	}
 	defer f.Close()
 	r := bufio.NewReader(f)
-	p := &Part{Path: path}
-	var req partRequest
-	whole, err := p.line(r, &req)
-	if err != nil || !whole {
+	line, err := readLine(r)
+	if err != nil || line == nil {
 		return nil, err
 	}
-	if req.Part != partVersion {
-		return nil, fmt.Errorf("part %s has version %d, this reads %d", path, req.Part, partVersion)
+	rec, err := tape.ParseRecord(line[:len(line)-1])
+	if err != nil {
+		return nil, fmt.Errorf("part %s: %w", path, err)
 	}
-	p.Kind, p.Exchange = req.kind()
-	p.Error = RecorderEnded
-	var resp partResponse
-	if whole, err = p.line(r, &resp); err != nil || !whole {
-		return p, err
+	p := &Part{Kind: rec.Kind, Path: path, head: int64(len(line))}
+	if p.Exchange = exchangeIn(rec.Kind); p.Exchange == nil {
+		return nil, fmt.Errorf("part %s holds a %s", path, rec.Kind.Name())
 	}
-	p.Status, p.ResponseHeaders = resp.Status, fields(resp.Headers)
-	p.Response, err = payloadOf(r)
-	if p.Response != nil {
-		p.Len = p.Response.Len
+	if p.Response, err = payloadOf(r); err != nil {
+		return nil, err
 	}
-	return p, err
+	p.Len = p.Response.Len
+	return p, nil
 }
 
-// line reads one line into v. whole is false where the file ends before the line does.
-func (p *Part) line(r *bufio.Reader, v any) (whole bool, err error) {
+// readLine returns a line with its newline; nil where the file ends before the line does.
+func readLine(r *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		more, err := r.ReadSlice('\n')
 		line = append(line, more...)
-		if err == nil {
-			break
-		}
-		if errors.Is(err, io.EOF) {
-			return false, nil
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return false, err
-		}
-		if len(line) > maxPartLine {
-			return false, fmt.Errorf("part %s: a line of more than %d bytes", p.Path, maxPartLine)
+		switch {
+		case err == nil:
+			return line, nil
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case len(line) > maxPartLine:
+			return nil, fmt.Errorf("the line of a part has more than %d bytes", maxPartLine)
 		}
 	}
-	p.body += int64(len(line))
-	if err := json.Unmarshal(line, v); err != nil {
-		return false, fmt.Errorf("part %s: %w", p.Path, err)
-	}
-	return true, nil
-}
-
-// kind is the exchange so far.
-func (p *partRequest) kind() (tape.Kind, *tape.Exchange) {
-	x := tape.Exchange{
-		Method: p.Method, URL: p.URL, RequestHeaders: fields(p.Headers), RequestDigest: p.RequestDigest,
-		Lane: p.Lane, Arrival: p.Arrival,
-	}
-	if p.Payload != nil {
-		x.RequestPayload = &tape.Payload{Hash: p.Payload.Hash, Len: p.Payload.Len}
-		if p.Payload.Text != nil {
-			x.RequestPayload.Inline, x.RequestPayload.Text = true, *p.Payload.Text
-		}
-	}
-	if p.Kind != (&tape.LLMCall{}).Name() {
-		h := &tape.HTTPExchange{Exchange: x}
-		return h, &h.Exchange
-	}
-	l := &tape.LLMCall{Provider: p.Provider, Endpoint: p.Endpoint, Model: p.Model, Exchange: x}
-	if p.ParamsDigest != nil {
-		l.ParamsDigest = *p.ParamsDigest
-	}
-	return l, &l.Exchange
 }
 
 // payloadOf returns the payload that everything that r gives would be, in bounded memory.
@@ -171,13 +139,4 @@ func payloadOf(r io.Reader) (*tape.Payload, error) {
 		p.Inline, p.Text = true, string(head)
 	}
 	return p, nil
-}
-
-// fields reads what pairs wrote.
-func fields(pairs [][2]string) []tape.HeaderField {
-	var out []tape.HeaderField
-	for _, p := range pairs {
-		out = append(out, tape.HeaderField{Name: p[0], Value: p[1]})
-	}
-	return out
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"iter"
 	"net/http"
 	"os"
 	"strings"
@@ -154,11 +155,24 @@ func headers(pairs ...string) http.Header {
 	return h
 }
 
+// records reads the tape.
+func (g *rig) records() iter.Seq2[*tape.Record, error] {
+	g.t.Helper()
+	r, err := tape.NewReader(bytes.NewReader(g.tape.Bytes()), "tape")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return r.Records()
+}
+
 // kinds are the records of the tape.
 func (g *rig) kinds() []tape.Kind {
 	g.t.Helper()
 	var kinds []tape.Kind
-	for _, r := range g.records() {
+	for r, err := range g.records() {
+		if err != nil {
+			g.t.Fatal(err)
+		}
 		kinds = append(kinds, r.Kind)
 	}
 	return kinds

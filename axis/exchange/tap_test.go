@@ -28,7 +28,7 @@ func TestTapCall(t *testing.T) {
 	if strings.Contains(string(o.Request().Body), secret) || o.Arrival() != 1 {
 		t.Errorf("%+v", o.Request())
 	}
-	g.answer(o, "", headers("Content-Type", "application/json"), []byte(`{"usage":{"n":1},`), []byte(`"x":1}`))
+	g.answer(o, "", headers("Content-Type", "application/json", "X-Latin", "caf\xe9"), []byte(`{"usage":{"n":1},`), []byte(`"x":1}`))
 
 	call, ok := g.kinds()[0].(*tape.LLMCall)
 	if !ok {
@@ -53,6 +53,16 @@ func TestTapCall(t *testing.T) {
 	}
 	if got := g.chunksOf(x); !slices.Equal(got, []string{`{"usage":{"n":1},`, `"x":1}`}) {
 		t.Error(got)
+	}
+	if value(x.ResponseHeaders, "X-Latin") != "caf\ufffd" {
+		t.Errorf("%q", x.ResponseHeaders)
+	}
+	book, err := exchange.NewBook(g.records(), classifier{}, g.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec, ok := book.Take(o.Identity().Key); !ok || value(rec.Exchange.ResponseHeaders, "X-Latin") != "caf\xe9" {
+		t.Errorf("%+v", rec)
 	}
 	if x.Stream[0].G == 0 || x.Stream[1].G <= x.Stream[0].G || x.Stream[1].TMS < x.Stream[0].TMS {
 		t.Errorf("%+v", x.Stream)
@@ -253,7 +263,7 @@ func TestKilled(t *testing.T) {
 	if err := long.Chunk(bytes.Repeat([]byte("-"), 10000)); err != nil {
 		t.Fatal(err)
 	}
-	torn := []byte(`{"part":1,"kind":"http_ex`)
+	torn := []byte(`{"type":"record","seq":0,"kind":{"kind":"http_ex`)
 	if err := os.WriteFile(filepath.Join(g.parts, "7"), torn, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +293,8 @@ func TestKilled(t *testing.T) {
 	if parts, err := exchange.Parts(filepath.Join(g.parts, "none")); err != nil || parts != nil {
 		t.Error(parts, err)
 	}
-	for _, bad := range []string{`{"part":9}`, `[]`, `{"part":1,"request_digest":"../x"}`} {
+	clock := string(tape.AppendRecord(nil, &tape.Record{Kind: &tape.ClockRead{Source: "wall"}}))
+	for _, bad := range []string{clock, `[]`, ``, `{"type":"record"}`} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "1"), []byte(bad+"\n"), 0o600); err != nil {
 			t.Fatal(err)
