@@ -94,7 +94,7 @@ func (o *Open) End(errText string) error {
 	o.ended = true
 	o.live()
 	if errText != "" {
-		o.exchange.Error = o.tap.scrubber.String(errText)
+		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
 	}
 	if o.given != "" {
 		o.tap.opts.Lanes.Done(o.given, failed(o.exchange.Status, o.exchange.Error))
