@@ -260,7 +260,7 @@ func TestKilled(t *testing.T) {
 	}
 	long := g.begin(url+"/long", strings.Repeat("r", 5000))
 	long.Response(http.StatusAccepted, nil)
-	if err := long.Chunk(bytes.Repeat([]byte("-"), 10000)); err != nil {
+	if err := long.Chunk(bytes.Repeat([]byte("."), 10000)); err != nil {
 		t.Fatal(err)
 	}
 	torn := []byte(`{"type":"record","seq":0,"kind":{"kind":"http_ex`)
@@ -287,7 +287,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("%+v", p.Exchange)
 	}
 	r, err := parts[1].Open()
-	if got := readAll(t, r, err); got != strings.Repeat("-", 10000) {
+	if got := readAll(t, r, err); got != strings.Repeat(".", 10000) {
 		t.Error(len(got))
 	}
 	if parts, err := exchange.Parts(filepath.Join(g.parts, "none")); err != nil || parts != nil {
