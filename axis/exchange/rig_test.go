@@ -62,14 +62,19 @@ func (classifier) MaskURL(url string) string { return url }
 type rig struct {
 	t     testing.TB
 	tape  *bytes.Buffer
-	store *cas.Memory
+	store cas.Store
 	tap   *exchange.Tap
 	parts string
 }
 
 func newRig(t testing.TB, opts exchange.TapOptions) *rig {
 	t.Helper()
-	g := &rig{t: t, tape: new(bytes.Buffer), store: cas.NewMemory(), parts: t.TempDir()}
+	return newRigWith(t, opts, cas.NewMemory())
+}
+
+func newRigWith(t testing.TB, opts exchange.TapOptions, store cas.Store) *rig {
+	t.Helper()
+	g := &rig{t: t, tape: new(bytes.Buffer), store: store, parts: t.TempDir()}
 	w, err := tape.NewWriter(g.tape, &tape.Header{Producer: "test"})
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package exchange_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -10,7 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -186,17 +191,34 @@ func TestAnswerLost(t *testing.T) {
 
 // TestAnswerCut keeps what came of an answer that its upstream did not end.
 func TestAnswerCut(t *testing.T) {
-	chunks := encode(t, "gzip", "data: one\n\n", "data: "+secret+"\n\n", "end")
-	for n := range 3 {
-		g := newRig(t, exchange.TapOptions{})
-		g.answer(g.begin(url, ""), "unexpected EOF from "+secret, headers("Content-Encoding", "gzip"), chunks[:n]...)
-		x, _ := g.last()
-		want := []string{"", string(bytes.Join(chunks[:min(n, 1)], nil)), "data: one\n\ndata: P\n\n"}[n]
-		if got := hide(g.payload(x.Response)); got != want {
-			t.Errorf("%d chunks: %q, want %q", n, got, want)
+	for coding := range encoders {
+		chunks := encode(t, coding, "data: one\n\n", "data: "+secret+"\n\n", "end")
+		for n := range 3 {
+			g := newRig(t, exchange.TapOptions{})
+			g.answer(g.begin(url, ""), "unexpected EOF from "+secret, headers("Content-Encoding", coding), chunks[:n]...)
+			x, _ := g.last()
+			want := []string{"", string(bytes.Join(chunks[:min(n, 1)], nil)), "data: one\n\ndata: P\n\n"}[n]
+			if got := hide(g.payload(x.Response)); got != want {
+				t.Errorf("%s, %d chunks: %q, want %q", coding, n, got, want)
+			}
+			if hide(x.Error) != "unexpected EOF from P" {
+				t.Error(x.Error)
+			}
 		}
-		if hide(x.Error) != "unexpected EOF from P" {
-			t.Error(x.Error)
+	}
+}
+
+// TestAnswerCutAnywhere cuts encoded answers in the middle of a block: nothing of the secret is kept, not even what the
+// decoder could not reach.
+func TestAnswerCutAnywhere(t *testing.T) {
+	for coding := range encoders {
+		whole := encode(t, coding, "data: one "+secret+" two "+secret)[0]
+		for n := range whole {
+			g := newRig(t, exchange.TapOptions{})
+			g.answer(g.begin(url, ""), "cut", headers("Content-Encoding", coding), whole[:n])
+			if x, _ := g.last(); x.Error == "" {
+				t.Errorf("%s cut at %d: %+v", coding, n, x)
+			}
 		}
 	}
 }
@@ -322,6 +344,81 @@ func TestPartFails(t *testing.T) {
 	}
 	if x, extra := g.last(); x.Error == "" || extra["response_lost"] == "" || x.Response != nil || x.Status != 200 {
 		t.Errorf("%+v", x)
+	}
+}
+
+// TestStoreFails sees an answer that its store would not take stand on the tape with the reason, and its part stay.
+func TestStoreFails(t *testing.T) {
+	store := &brokenStore{Memory: cas.NewMemory()}
+	g := newRigWith(t, exchange.TapOptions{}, store)
+	o := g.begin(url, "short")
+	o.Response(http.StatusOK, nil)
+	if err := o.Chunk(bytes.Repeat([]byte("."), 5000)); err != nil {
+		t.Fatal(err)
+	}
+	store.broken = errors.New("disk full")
+	if err := o.End(""); !errors.Is(err, store.broken) {
+		t.Error(err)
+	}
+	if x, extra := g.last(); x.Response != nil || x.Error == "" || extra["response_lost"] == "" {
+		t.Errorf("%+v", x)
+	}
+	if parts, err := exchange.Parts(g.parts); err != nil || len(parts) != 1 || parts[0].Len != 5000 {
+		t.Error(parts, err)
+	}
+	r := &exchange.Request{Method: "POST", URL: url, Body: bytes.Repeat([]byte("."), 5000)}
+	if _, err := g.tap.Begin(r); !errors.Is(err, store.broken) {
+		t.Error(err)
+	}
+}
+
+type brokenStore struct {
+	*cas.Memory
+	broken error
+}
+
+func (s *brokenStore) Put(b []byte) (cas.Digest, error) {
+	if s.broken != nil {
+		return cas.Digest{}, s.broken
+	}
+	return s.Memory.Put(b)
+}
+
+func (s *brokenStore) PutReader(r io.Reader) (cas.Digest, int64, error) {
+	if s.broken != nil {
+		return cas.Digest{}, 0, s.broken
+	}
+	return s.Memory.PutReader(r)
+}
+
+// TestStreamIsWhole checks that however an answer was cut, and however it was encoded, what is stored is what the scrubber
+// makes of the whole, in as many chunks as came.
+func TestStreamIsWhole(t *testing.T) {
+	piece := rapid.SampledFrom([]string{secret, secret[:7], "data: ", "\n\n", "text ", "-----BEGIN", "td_x_0123456789ab"})
+	rapid.Check(t, func(rt *rapid.T) {
+		var chunks [][]byte
+		for _, pieces := range rapid.SliceOfN(rapid.SliceOfN(piece, 0, 4), 1, 6).Draw(rt, "chunks") {
+			chunks = append(chunks, []byte(strings.Join(pieces, "")))
+		}
+		g := newRig(t, exchange.TapOptions{})
+		g.answer(g.begin(url, ""), "", nil, chunks...)
+		x, _ := g.last()
+		want, _ := newScrubber().Bytes(bytes.Join(chunks, nil))
+		if got := g.chunksOf(x); strings.Join(got, "") != string(want) || len(got) != len(chunks) {
+			rt.Fatalf("%q, want %q", got, want)
+		}
+	})
+}
+
+// TestLongEncodedAnswer sees chunks that decode to much keep together.
+func TestLongEncodedAnswer(t *testing.T) {
+	g := newRig(t, exchange.TapOptions{})
+	first, second := strings.Repeat("a", 100_000)+secret, strings.Repeat("b", 100_000)
+	g.answer(g.begin(url, ""), "", headers("Content-Encoding", "gzip"), encode(t, "gzip", first, second)...)
+	x, _ := g.last()
+	got := g.chunksOf(x)
+	if hide(strings.Join(got, "")) != hide(strings.Replace(first, secret, "P", 1))+second || len(got) != 2 || got[1] != second {
+		t.Errorf("%d chunks", len(got))
 	}
 }
 
