@@ -1,0 +1,197 @@
+package scrub
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// keyPrefixes are the beginnings that all keys of a kind have, the longer before the shorter.
+var keyPrefixes = []string{
+	"sk-ant-api03-", "sk-ant-oat01-", "sk-ant-admin01-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-", "sk-",
+	"AIza", "github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "ASIA", "xoxa-", "xoxb-", "xoxe-", "xoxp-",
+	"xoxr-", "xoxs-", "xapp-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_", "hf_", "gsk_", "xai-",
+}
+
+const (
+	maxDummy    = 1 << 20 // bytes; a bound on what a damaged shape can ask for
+	uuidLen     = 36
+	pemLineLen  = 64
+	otherShapes = "_-.+/="
+)
+
+// shapeOf describes a secret so that a dummy can be made; see Var.
+func shapeOf(value string) string {
+	if isUUID(value) {
+		return "uuid"
+	}
+	if label, ok := pemLabelOf(value); ok {
+		return "pem:" + strings.ReplaceAll(label, " ", "_")
+	}
+	if parts := strings.Split(value, "."); len(parts) == 3 && strings.HasPrefix(value, "eyJ") {
+		return fmt.Sprintf("jwt:%d.%d.%d", len(parts[0]), len(parts[1]), len(parts[2]))
+	}
+	for _, p := range keyPrefixes {
+		if strings.HasPrefix(value, p) {
+			return fmt.Sprintf("%s:%d:%s", p, len(value), classes(value[len(p):]))
+		}
+	}
+	return fmt.Sprintf(":%d:%s", len(value), classes(value))
+}
+
+func isUUID(v string) bool {
+	end, ok := uuidAt([]byte(v), 0)
+	return ok && end == len(v)
+}
+
+func pemLabelOf(value string) (label string, ok bool) {
+	rest, ok := strings.CutPrefix(value, pemBegin)
+	label, _, whole := strings.Cut(rest, "-----")
+	return label, ok && whole && strings.Contains(label, pemLabel) && len(label) <= 64
+}
+
+// classes names the classes of characters in v.
+func classes(v string) string {
+	hexOnly := true
+	var lower, upper, digit bool
+	for i := range len(v) {
+		c := v[i]
+		hexOnly = hexOnly && isLowerHex(c)
+		lower = lower || c >= 'a' && c <= 'z'
+		upper = upper || c >= 'A' && c <= 'Z'
+		digit = digit || isDigit(c)
+	}
+	if hexOnly && lower && digit {
+		return "x"
+	}
+	var out strings.Builder
+	for _, class := range []struct {
+		in   bool
+		name byte
+	}{{lower, 'a'}, {upper, 'A'}, {digit, '0'}} {
+		if class.in {
+			out.WriteByte(class.name)
+		}
+	}
+	for i := range len(otherShapes) {
+		if strings.IndexByte(v, otherShapes[i]) >= 0 {
+			out.WriteByte(otherShapes[i])
+		}
+	}
+	return out.String()
+}
+
+// Dummy returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
+// gives the program where the secret is missing. It depends on nothing but v, two variables that held the same secret
+// get the same dummy, and what found the secret finds the dummy. A variable without a secret keeps its value.
+func Dummy(v Var) string {
+	shapes := strings.Fields(v.Shape)
+	var b strings.Builder
+	from, n := 0, 0
+	eachPlaceholder([]byte(v.Value), func(start, end int) {
+		shape := ""
+		if n < len(shapes) {
+			shape = shapes[n]
+		}
+		b.WriteString(v.Value[from:start])
+		b.WriteString(dummy(v.Value[start:end], shape))
+		from, n = end, n+1
+	})
+	b.WriteString(v.Value[from:])
+	return b.String()
+}
+
+// dummy makes a value of a shape from a seed.
+func dummy(seed, shape string) string {
+	rng := rand.New(rand.NewChaCha8(sha256.Sum256([]byte(seed))))
+	kind, rest, _ := strings.Cut(shape, ":")
+	switch kind {
+	case "uuid":
+		return dummyUUID(rng)
+	case "pem":
+		return dummyPEM(rng, strings.ReplaceAll(rest, "_", " "))
+	case "jwt":
+		return dummyJWT(rng, rest)
+	}
+	length, classes, _ := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(length)
+	if err != nil || n < 0 || n > maxDummy {
+		n = 32 // a shape of another version: any key will do
+	}
+	return kind + randomOf(rng, n-len(kind), classes)
+}
+
+func dummyUUID(rng *rand.Rand) string {
+	var b [16]byte
+	binary.BigEndian.PutUint64(b[:8], rng.Uint64())
+	binary.BigEndian.PutUint64(b[8:], rng.Uint64())
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	h := hex.EncodeToString(b[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+func dummyPEM(rng *rand.Rand, label string) string {
+	var b strings.Builder
+	b.WriteString(pemBegin + label + "-----\n")
+	for range 4 {
+		b.WriteString(randomOf(rng, pemLineLen, "aA0") + "\n")
+	}
+	b.WriteString(pemEnd + label + "-----\n")
+	return b.String()
+}
+
+func dummyJWT(rng *rand.Rand, lengths string) string {
+	parts := strings.SplitN(lengths, ".", 3)
+	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`))
+	for i := range parts {
+		n, err := strconv.Atoi(parts[i])
+		if err != nil || n < 0 || n > maxDummy {
+			n = 43
+		}
+		switch i {
+		case 0:
+			parts[i] = head
+		case 1:
+			parts[i] = "eyJ" + randomOf(rng, max(n-3, 10), "aA0")
+		default:
+			parts[i] = randomOf(rng, n, "aA0")
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// randomOf returns n characters of the classes, each class in turn at first, so that all of them occur. Where there are
+// letters or digits nothing else is used: a dummy must not be split where its secret was not.
+func randomOf(rng *rand.Rand, n int, classes string) string {
+	var sets []string
+	for _, c := range classes {
+		switch c {
+		case 'a':
+			sets = append(sets, "abcdefghijklmnopqrstuvwxyz")
+		case 'A':
+			sets = append(sets, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+		case '0':
+			sets = append(sets, "0123456789")
+		case 'x':
+			sets = append(sets, "abcdef", "0123456789")
+		}
+	}
+	if len(sets) == 0 {
+		sets = []string{"abcdefghijklmnopqrstuvwxyz", "0123456789"}
+	}
+	all := strings.Join(sets, "")
+	var b strings.Builder
+	for i := range max(n, 0) {
+		set := all
+		if i < 4*len(sets) {
+			set = sets[i%len(sets)]
+		}
+		b.WriteByte(set[rng.IntN(len(set))])
+	}
+	return b.String()
+}

@@ -1,0 +1,52 @@
+package scrub
+
+import (
+	"strings"
+)
+
+// A Var is one variable of a program's environment as it may be written.
+type Var struct {
+	Name   string
+	Value  string // with placeholders in place of secrets
+	Secret bool   // Value has placeholders
+	// Shape tells of each secret, in order and separated by blanks, what a dummy needs to look like it: "uuid"; "pem:" and
+	// the block's label, spaces as underscores; "jwt:" and the lengths of its three parts; else the prefix that all such
+	// keys have (often empty), the whole length in bytes and the classes of its characters (a, A, 0 for letters and digits, x for lowercase
+	// hex, others as themselves), separated by colons.
+	Shape string
+}
+
+// Env returns the variables of env (each NAME=VALUE, in its order) as they may be written. The whole value of a name for
+// which NameSaysSecret holds becomes one placeholder; in other values known secrets and shapes are replaced. What is not
+// NAME=VALUE is left out.
+func (s *Scrubber) Env(env []string) []Var {
+	vars := make([]Var, 0, len(env))
+	for _, entry := range env {
+		name, value, ok := strings.Cut(entry, "=")
+		if !ok {
+			continue
+		}
+		vars = append(vars, s.variable(name, value))
+	}
+	return vars
+}
+
+func (s *Scrubber) variable(name, value string) Var {
+	if value != "" && NameSaysSecret(name) {
+		s.count([]span{{rule: ruleName(name)}})
+		return Var{Name: name, Value: s.addNamed(name, value), Secret: true, Shape: shapeOf(value)}
+	}
+	b := []byte(value)
+	spans, _ := s.index.Load().scan(text{b, true}, 0)
+	sortSpans(spans)
+	spans = resolve(spans)
+	if len(spans) == 0 {
+		return Var{Name: name, Value: value}
+	}
+	shapes := make([]string, len(spans))
+	for i, f := range spans {
+		shapes[i] = shapeOf(value[f.start:f.end])
+	}
+	out := s.replace(nil, b, 0, spans, nil)
+	return Var{Name: name, Value: string(out), Secret: true, Shape: strings.Join(shapes, " ")}
+}

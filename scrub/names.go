@@ -1,0 +1,74 @@
+package scrub
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// NameSaysSecret reports whether the name of a variable, a header or a query value says that it holds a secret: KEY,
+// TOKEN, SECRET, PASSWORD, PASSWD, CREDENTIAL or CREDENTIALS is one of its words, in any case. Words are separated by
+// underscores or hyphens.
+func NameSaysSecret(name string) bool {
+	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
+		switch strings.ToUpper(word) {
+		case "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS":
+			return true
+		}
+	}
+	return false
+}
+
+// searchable reports whether a known value can be searched for anywhere without replacing what is no secret.
+func searchable(value string) bool {
+	if len(value) < minKnown || isPlaceholder(value) {
+		return false
+	}
+	return strings.Trim(value, value[:1]) != "" && !slices.Contains(commonWords, strings.ToLower(value))
+}
+
+// commonWords are values of 8 bytes or more that stand in variables like API_KEY and in ordinary text too.
+var commonWords = []string{
+	"12345678", "123456789", "1234567890", "administrator", "anonymous", "anything", "api-key", "api_key", "authorization",
+	"bearer token", "changeme", "client-secret", "client_secret", "credential", "credentials", "database", "default_key",
+	"developer", "development", "disabled", "dummy-key", "dummy_key", "dummykey", "dummy-api-key", "enabled", "environment",
+	"example-key", "fake-key", "fake_key", "fake-api-key", "javascript", "keychain", "keystore", "localhost", "localhost:8080",
+	"localhost:3000", "no-key-required", "not-needed", "not-required", "not_needed", "password", "password1", "password123",
+	"placeholder", "postgres", "postgresql", "private-key", "private_key", "production", "redacted", "required", "secret-key",
+	"secret_key", "secretkey", "something", "test-key", "test_key", "test-api-key", "testing1", "undefined", "unlimited",
+	"username", "username:password", "user:password", "xxxxxxxx", "your-api-key", "your_api_key",
+}
+
+// IsCredentialFile reports whether the file at a path with slashes holds credentials by its place or name, whatever it
+// contains: ~/.ssh, ~/.aws, auth.json, .netrc, .env and their like. The path may be absolute, relative or begin with ~.
+func IsCredentialFile(name string) bool {
+	name = path.Clean(name)
+	dir, base := path.Split(strings.ToLower(name))
+	for part := range strings.SplitSeq(dir, "/") {
+		if slices.Contains(credentialDirs, part) {
+			return true
+		}
+	}
+	if slices.Contains(credentialFiles, base) || slices.Contains(credentialSuffixes, path.Ext(base)) {
+		return true
+	}
+	for _, tail := range credentialPaths {
+		if strings.HasSuffix("/"+strings.ToLower(name), tail) {
+			return true
+		}
+	}
+	variant, isEnv := strings.CutPrefix(base, ".env.")
+	return isEnv && !slices.Contains([]string{"example", "sample", "template", "dist", "defaults"}, variant)
+}
+
+var (
+	credentialDirs  = []string{".ssh", ".aws", ".gnupg", ".azure", ".password-store"}
+	credentialFiles = []string{
+		".credentials.json", ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass",
+		".pypirc", ".vault-token", "_netrc", "access_tokens.db", "application_default_credentials.json", "auth.json",
+		"credentials", "credentials.db", "credentials.json", "credentials.toml", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa",
+		"oauth_creds.json", "secrets.json", "secrets.yaml", "secrets.yml", "service-account.json", "service_account.json",
+	}
+	credentialSuffixes = []string{".jks", ".kdbx", ".keystore", ".p12", ".pfx", ".ppk"}
+	credentialPaths    = []string{"/.docker/config.json", "/.kube/config", "/gh/hosts.yml", "/.config/hub"}
+)

@@ -1,0 +1,157 @@
+package scrub
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
+// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
+func shapeRules() []rule {
+	return []rule{
+		placeholderRule{},
+		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: tokenChars},
+		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: tokenChars, word: true, accept: openaiKey},
+		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: tokenChars, word: true},
+		&prefixRule{rule: "github", prefix: "ghp_", min: 36, max: 255, set: alnum},
+		&prefixRule{rule: "github", prefix: "gho_", min: 36, max: 255, set: alnum},
+		&prefixRule{rule: "github", prefix: "ghu_", min: 36, max: 255, set: alnum},
+		&prefixRule{rule: "github", prefix: "ghs_", min: 36, max: 255, set: alnum},
+		&prefixRule{rule: "github", prefix: "ghr_", min: 36, max: 255, set: alnum},
+		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: wordChars},
+		&prefixRule{rule: "aws", prefix: "AKIA", min: 16, max: 16, set: alnum, word: true, accept: upperAlnum},
+		&prefixRule{rule: "aws", prefix: "ASIA", min: 16, max: 16, set: alnum, word: true, accept: upperAlnum},
+		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
+		&prefixRule{rule: "stripe", prefix: "sk_live_", min: 10, max: 255, set: alnum},
+		&prefixRule{rule: "stripe", prefix: "sk_test_", min: 10, max: 255, set: alnum},
+		&prefixRule{rule: "stripe", prefix: "rk_live_", min: 10, max: 255, set: alnum},
+		&prefixRule{rule: "stripe", prefix: "rk_test_", min: 10, max: 255, set: alnum},
+		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: alnum, word: true},
+		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: alnum, word: true},
+		jwtRule{},
+		pemRule{},
+		urlRule{slashes: "://"},
+		urlRule{slashes: `:\/\/`},
+		&schemeRule{rule: "bearer", scheme: "bearer ", set: bearerChars, accept: bearerToken},
+		&schemeRule{rule: "basic", scheme: "basic ", set: base64Chars, accept: basicCredentials},
+	}
+}
+
+// A placeholderRule protects what was scrubbed before.
+type placeholderRule struct{}
+
+func (placeholderRule) starts() []string { return []string{prefix[:2]} }
+
+func (placeholderRule) match(t text, i int) (span, outcome) {
+	end, o := t.placeholder(i)
+	return span{start: i, end: end, protected: true}, o
+}
+
+// A prefixRule finds keys that begin with a literal.
+type prefixRule struct {
+	rule, prefix string
+	min, max     int // bytes after the prefix; a longer run is not a key
+	set          *charset
+	word         bool // the prefix must begin a word
+	accept       func(rest []byte) bool
+}
+
+func (r *prefixRule) starts() []string { return []string{r.prefix[:2]} }
+
+func (r *prefixRule) match(t text, i int) (span, outcome) {
+	o := t.literal(i, r.prefix)
+	if o == miss || r.word && !boundary(t.b, i) {
+		return span{}, miss
+	}
+	if o == more {
+		return span{}, more
+	}
+	start := i + len(r.prefix)
+	end, o := t.run(start, r.set, r.max)
+	if o == hit && (end-start < r.min || r.accept != nil && !r.accept(t.b[start:end])) {
+		o = miss
+	}
+	return span{start: i, end: end, rank: shaped, rule: r.rule}, o
+}
+
+// openaiKey tells a key from a hyphenated word that happens to begin with "sk-": digits, and letters and digits in a row
+// that no word has.
+func openaiKey(rest []byte) bool {
+	for _, p := range []string{"proj-", "svcacct-", "admin-"} {
+		if bytes.HasPrefix(rest, []byte(p)) {
+			return hasDigit(rest)
+		}
+	}
+	digits, row, longestRow := 0, 0, 0
+	for _, c := range rest {
+		if isDigit(c) {
+			digits++
+		}
+		if row++; c == '-' || c == '_' {
+			row = 0
+		}
+		longestRow = max(longestRow, row)
+	}
+	return digits >= 3 && longestRow >= 16
+}
+
+func hasDigit(b []byte) bool { return bytes.IndexFunc(b, unicode.IsDigit) >= 0 }
+
+func upperAlnum(b []byte) bool { return bytes.Equal(b, bytes.ToUpper(b)) }
+
+// A schemeRule finds the credentials after the name of an HTTP authentication scheme, in any text.
+type schemeRule struct {
+	rule, scheme string
+	set          *charset
+	accept       func(credentials []byte) bool
+}
+
+func (r *schemeRule) starts() []string {
+	a, b := r.scheme[:1], r.scheme[1:2]
+	up, ub := strings.ToUpper(a), strings.ToUpper(b)
+	return []string{a + b, up + b, a + ub, up + ub}
+}
+
+func (r *schemeRule) match(t text, i int) (span, outcome) {
+	o := t.literalFold(i, r.scheme)
+	if o == miss || !boundary(t.b, i) {
+		return span{}, miss
+	}
+	if o == more {
+		return span{}, more
+	}
+	start := i + len(r.scheme)
+	end, o := t.run(start, r.set, maxShape-len(r.scheme)-1)
+	if o == hit && !r.accept(t.b[start:end]) {
+		o = miss
+	}
+	return span{start: start, end: end, rule: r.rule}, o
+}
+
+// bearerToken tells a token from a word of prose.
+func bearerToken(b []byte) bool { return len(b) >= 16 && hasDigit(b) }
+
+// basicCredentials tells base64 of user:password from a word of prose.
+func basicCredentials(b []byte) bool {
+	_, ok := decodeBasic(string(b))
+	return ok
+}
+
+// decodeBasic returns the password of Basic credentials.
+func decodeBasic(s string) (password string, ok bool) {
+	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
+	if err != nil || len(raw) < 4 || !utf8.Valid(raw) || bytes.ContainsFunc(raw, unicode.IsControl) {
+		return "", false
+	}
+	_, pw, ok := strings.Cut(string(raw), ":")
+	return pw, ok && pw != ""
+}

@@ -1,0 +1,214 @@
+package scrub
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// A jwtRule finds JSON Web Tokens: two parts of base64url that decode to objects, and a signature.
+type jwtRule struct{}
+
+func (jwtRule) starts() []string { return []string{"ey"} }
+
+func (jwtRule) match(t text, i int) (span, outcome) {
+	if !boundary(t.b, i) {
+		return span{}, miss
+	}
+	end := i
+	for part := range 3 {
+		if part > 0 {
+			if o := t.literal(end, "."); o != hit {
+				return span{}, o
+			}
+			end++
+		}
+		if part < 2 {
+			if o := t.literal(end, "eyJ"); o != hit {
+				return span{}, o
+			}
+		}
+		start := end
+		var o outcome
+		if end, o = t.run(start, tokenChars, maxShape/4); o != hit {
+			return span{}, o
+		}
+		if part < 2 && end-start < 10 {
+			return span{}, miss
+		}
+	}
+	return span{start: i, end: end, rank: shaped, rule: "jwt"}, hit
+}
+
+// A pemRule finds blocks of private keys, whole or cut off, with real line ends or JSON's.
+type pemRule struct{}
+
+const (
+	pemBegin = "-----BEGIN "
+	pemEnd   = "-----END "
+	pemLabel = "PRIVATE KEY"
+)
+
+func (pemRule) starts() []string { return []string{"--"} }
+
+func (pemRule) match(t text, i int) (span, outcome) {
+	start, o := t.pemLine(i, pemBegin)
+	if o != hit {
+		return span{}, o
+	}
+	end, o := t.pemBody(i, start)
+	if o == hit && end == start {
+		o = miss
+	}
+	return span{start: i, end: end, rank: shaped, rule: "pem"}, o
+}
+
+// pemLine returns the end of a line like "-----BEGIN RSA PRIVATE KEY-----".
+func (t text) pemLine(i int, begin string) (end int, o outcome) {
+	if o := t.literal(i, begin); o != hit {
+		return 0, o
+	}
+	const maxLabel = 64
+	start := i + len(begin)
+	for end = start; end < start+maxLabel; end++ {
+		if end == len(t.b) {
+			return 0, t.ended()
+		}
+		if c := t.b[end]; c == '-' {
+			if !bytes.Contains(t.b[start:end], []byte(pemLabel)) {
+				return 0, miss
+			}
+			o := t.literal(end, "-----")
+			return end + 5, o
+		} else if c != ' ' && !isAlnum(c) {
+			return 0, miss
+		}
+	}
+	return 0, miss
+}
+
+// pemBody returns the end of the block that began at first and whose lines begin at i: after its last line, or where the
+// lines end that look like a key's. A line of a key has 20 digits of base64 or more, but for its last.
+func (t text) pemBody(first, i int) (end int, o outcome) {
+	const (
+		minLine  = 20
+		maxBlock = maxShape - 256
+	)
+	headers := true
+	for end = i; ; {
+		if i = t.pemSpace(i); i-first > maxBlock {
+			return end, hit
+		}
+		if !t.final && (i == len(t.b) || i+1 == len(t.b) && t.b[i] == '\\') {
+			return 0, more
+		}
+		if after, o := t.pemLine(i, pemEnd); o != miss {
+			return after, o
+		}
+		if headers {
+			next, o := t.pemHeader(i)
+			if o == more {
+				return 0, more
+			}
+			if headers = o == hit; headers {
+				i = next
+				continue
+			}
+		}
+		after, o := t.run(i, base64Chars, first+maxBlock-i)
+		if o == more {
+			return 0, more
+		}
+		last := after > i && (t.b[after-1] == '=' || t.pemEndsAt(after))
+		if after-i < minLine && !last {
+			return end, hit
+		}
+		i, end = after, after
+	}
+}
+
+// pemEndsAt tells whether the last line of a block follows at i, as far as the text has come.
+func (t text) pemEndsAt(i int) bool {
+	i = t.pemSpace(i)
+	return t.literal(i, pemEnd) != miss
+}
+
+// pemSpace skips white space and JSON's escapes for line ends.
+func (t text) pemSpace(i int) int {
+	for i < len(t.b) {
+		switch c := t.b[i]; {
+		case c == ' ', c == '\t', c == '\r', c == '\n':
+			i++
+		case c == '\\' && i+1 < len(t.b) && strings.IndexByte(`nrt\`, t.b[i+1]) >= 0:
+			i += 2
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// pemHeader returns the end of a line like "Proc-Type: 4,ENCRYPTED".
+func (t text) pemHeader(i int) (end int, o outcome) {
+	const maxHeader = 128
+	colon := false
+	for end = i; end < i+maxHeader; end++ {
+		if end == len(t.b) {
+			return 0, t.ended()
+		}
+		switch c := t.b[end]; {
+		case c == ':':
+			colon = true
+		case c == '\n' || c == '\r' || c == '\\':
+			if colon {
+				return end, hit
+			}
+			return 0, miss
+		case !colon && c != '-' && !isAlnum(c):
+			return 0, miss
+		}
+	}
+	return 0, miss
+}
+
+// A urlRule finds the password of scheme://user:password@host.
+type urlRule struct {
+	slashes string
+}
+
+var userinfoChars = newSet("-._~!$&*+=:%@")
+
+func (r urlRule) starts() []string { return []string{r.slashes[:2]} }
+
+func (r urlRule) match(t text, i int) (span, outcome) {
+	if i == 0 || !alnum[t.b[i-1]] {
+		return span{}, miss
+	}
+	if o := t.literal(i, r.slashes); o != hit {
+		return span{}, o
+	}
+	const maxUserinfo = 512
+	start := i + len(r.slashes)
+	end, o := t.run(start, userinfoChars, maxUserinfo)
+	if o != hit {
+		return span{}, o
+	}
+	userinfo := t.b[start:end]
+	colon, at := bytes.IndexByte(userinfo, ':'), bytes.LastIndexByte(userinfo, '@')
+	if colon < 0 || at <= colon+1 || bytes.IndexByte(userinfo, '@') < colon {
+		return span{}, miss
+	}
+	password := userinfo[colon+1 : at]
+	if isExample(string(password)) {
+		return span{}, miss
+	}
+	return span{start: start + colon + 1, end: start + at, rule: "url_password"}, hit
+}
+
+// isExample tells a password that is none: a variable of a template, stars, or the word itself.
+func isExample(password string) bool {
+	if strings.HasPrefix(password, "$") || strings.Trim(password, "*xX.%sd") == "" {
+		return true
+	}
+	return slices.Contains([]string{"password", "passwd", "pass", "pwd", "secret"}, strings.ToLower(password))
+}

@@ -1,0 +1,166 @@
+package scrub
+
+import (
+	"cmp"
+	"slices"
+)
+
+// A rank says which of two overlapping finds names the placeholder.
+type rank uint8
+
+const (
+	general   rank = iota // Bearer, Basic, a URL: anything may stand there
+	shaped                // a provider's key
+	knownRank             // an exact value
+)
+
+// A span is a secret that was found.
+type span struct {
+	from       int // where the evidence begins, at start or before it
+	start, end int
+	rank       rank
+	rule       string
+	known      *known // of an exact value that the span holds and nothing else
+	protected  bool   // a placeholder: nothing that overlaps it is a secret
+}
+
+// A rule finds secrets by their shape.
+type rule interface {
+	// starts lists the pairs of bytes with which the evidence begins: match is called where one of them stands.
+	starts() []string
+	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
+	// fewer than maxShape bytes follow i.
+	match(t text, i int) (span, outcome)
+}
+
+// maxShape is the length in bytes of the longest secret that is found by its shape. A Writer never holds back more than
+// this, or than the escaped form of the longest known value.
+const maxShape = 16 << 10
+
+// scan finds every secret that begins in t at from or later. Where something is undecided it ends: what stands at hold
+// and after it must be scanned again once more has come.
+func (x *index) scan(t text, from int) (spans []span, hold int) {
+	for i := from; i+1 < len(t.b); i++ {
+		pair := uint16(t.b[i])<<8 | uint16(t.b[i+1])
+		if x.pairs[pair>>6]&(1<<(pair&63)) == 0 {
+			continue
+		}
+		var wait bool
+		if spans, wait = x.at(t, i, spans); wait {
+			return spans, i
+		}
+	}
+	if n := len(t.b); !t.final && n > from && x.first[t.b[n-1]] {
+		return spans, n - 1
+	}
+	return spans, len(t.b)
+}
+
+// at adds the secrets whose evidence begins at i.
+func (x *index) at(t text, i int, spans []span) (_ []span, wait bool) {
+	for _, r := range x.shapes[t.b[i]] {
+		s, o := r.match(t, i)
+		if o == more {
+			return spans, true
+		}
+		if o == hit {
+			s.from = i
+			spans = append(spans, s)
+		}
+	}
+	if !x.any {
+		return spans, false
+	}
+	spans, wait = x.knownAt(t, i, t.b[i], spans)
+	if c := t.b[i]; wait || c != '\\' && c != '%' {
+		return spans, wait
+	}
+	switch c, o := t.firstByte(i); {
+	case o == more:
+		return spans, true
+	case o == hit && c != t.b[i]:
+		return x.knownAt(t, i, c, spans)
+	}
+	return spans, false
+}
+
+func (x *index) knownAt(t text, i int, first byte, spans []span) (_ []span, wait bool) {
+	for _, p := range x.known[first] {
+		end, o := p.match(t, i)
+		if o == more {
+			return spans, true
+		}
+		if o == hit {
+			spans = append(spans, span{from: i, start: i, end: end, rank: knownRank, rule: p.of.rule, known: p.of})
+		}
+	}
+	return spans, false
+}
+
+// sortSpans orders spans from left to right, and of those that begin together puts the one first that names them.
+func sortSpans(spans []span) {
+	slices.SortStableFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.rank, a.rank), cmp.Compare(b.end, a.end))
+	})
+}
+
+// settled returns how much of what comes before hold can be passed on: no span and no evidence of one reaches over it,
+// so that what is found does not depend on where the text was cut.
+func settled(spans []span, hold int) int {
+	for again := true; again; {
+		again = false
+		for _, s := range spans {
+			if s.from < hold && s.end > hold {
+				hold, again = s.from, true
+			}
+		}
+	}
+	return hold
+}
+
+// resolve turns sorted spans, which may overlap, into spans that do not. What overlaps a placeholder is dropped: it was
+// scrubbed before. Other overlapping spans become one, so that no part of either is left standing.
+func resolve(spans []span) []span {
+	var protected, out []span
+	for _, s := range spans {
+		if s.protected {
+			protected = append(protected, s)
+		}
+	}
+	for _, s := range spans {
+		if s.protected || overlap(protected, s) {
+			continue
+		}
+		if n := len(out); n > 0 && s.start < out[n-1].end {
+			out[n-1] = join(out[n-1], s)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// overlap reports whether one of the sorted placeholders overlaps s.
+func overlap(placeholders []span, s span) bool {
+	i, _ := slices.BinarySearchFunc(placeholders, s.start-longest, func(p span, at int) int { return cmp.Compare(p.start, at) })
+	for ; i < len(placeholders) && placeholders[i].start < s.end; i++ {
+		if placeholders[i].end > s.start {
+			return true
+		}
+	}
+	return false
+}
+
+// join unites two overlapping spans of which a begins first.
+func join(a, b span) span {
+	u := a
+	if b.rank > a.rank {
+		u = b
+	}
+	end := max(a.end, b.end)
+	if u.start != a.start || u.end != end {
+		u.known = nil
+	}
+	u.start, u.end = a.start, end
+	return u
+}

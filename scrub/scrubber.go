@@ -1,0 +1,210 @@
+package scrub
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// minKnown is the length in bytes from which a known value is searched for where its name does not stand.
+	minKnown = 8
+	// maxLearnt is how many values are learnt from headers, so that a program that makes up a new one for every request
+	// does not slow the scan down. Later ones are hidden in their own header only.
+	maxLearnt = 512
+)
+
+// Options are what New takes. A nil *Options is the zero Options.
+type Options struct {
+	// Env is the environment of the program, as NAME=VALUE. Values of names that say so (see NameSaysSecret) become known
+	// secrets, whose rules are the names in lowercase.
+	Env []string
+}
+
+// A Scrubber finds the secrets of one run and replaces them by placeholders. Its methods may be called by several
+// goroutines at once; a value that is added is found by every call that begins after AddSecret returned.
+type Scrubber struct {
+	key   Key
+	index atomic.Pointer[index]
+
+	mu         sync.Mutex // guards what follows, and is held to replace index
+	known      map[string]*known
+	learnt     int
+	notCovered map[string]bool
+	counts     map[string]int
+}
+
+// New returns a Scrubber that makes placeholders with key.
+func New(key Key, opts *Options) *Scrubber {
+	s := &Scrubber{
+		key:        key,
+		known:      make(map[string]*known),
+		notCovered: make(map[string]bool),
+		counts:     make(map[string]int),
+	}
+	s.index.Store(newIndex(shapeRules()))
+	if opts == nil {
+		return s
+	}
+	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
+	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
+		if name, value, ok := strings.Cut(v, "="); ok && value != "" && NameSaysSecret(name) {
+			s.addNamed(name, value)
+		}
+	}
+	return s
+}
+
+// AddSecret makes value known: from now on it is replaced wherever it stands, plain or percent-encoded, JSON-escaped, as
+// base64 or hex. The rule names it in placeholders; what is not a letter, a digit or an underscore becomes one. White
+// space around the value does not count. A value of fewer than 8 bytes and a common word are not searched for: rule is
+// then listed by NotCovered. A value that is known already keeps its first rule.
+func (s *Scrubber) AddSecret(rule, value string) { s.addNamed(rule, value) }
+
+// AddAlias makes value known under a placeholder that was made before: on replay, a dummy stands for the secret of the
+// recording and must read the same. It reports false, and does nothing, where placeholder is none or value could not be
+// searched for (see AddSecret).
+func (s *Scrubber) AddAlias(placeholder, value string) bool {
+	value = strings.TrimSpace(value)
+	if !isPlaceholder(placeholder) || !searchable(value) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(&known{rule: placeholderName(placeholder), value: value, placeholder: placeholder})
+	return true
+}
+
+// addNamed makes value known and returns its placeholder.
+func (s *Scrubber) addNamed(name, value string) (placeholder string) {
+	value = strings.TrimSpace(value)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[value]; k != nil {
+		return k.placeholder
+	}
+	rule := ruleName(name)
+	k := &known{rule: rule, value: value, placeholder: s.key.placeholder(rule, []byte(value))}
+	switch {
+	case isPlaceholder(value):
+		return value
+	case value == "":
+	case searchable(value):
+		s.add(k)
+	default:
+		s.notCovered[name] = true
+	}
+	return k.placeholder
+}
+
+// add is called with mu held.
+func (s *Scrubber) add(k *known) {
+	if s.known[k.value] == nil {
+		s.known[k.value] = k
+		s.index.Store(s.index.Load().with(k))
+	}
+}
+
+// learn is addNamed for a value that came with the traffic.
+func (s *Scrubber) learn(name, value string) (placeholder string) {
+	s.mu.Lock()
+	full := s.learnt >= maxLearnt && s.known[value] == nil
+	if full {
+		s.notCovered[name] = true
+	} else if s.known[value] == nil {
+		s.learnt++
+	}
+	s.mu.Unlock()
+	if full {
+		return s.conceal(name, value)
+	}
+	return s.addNamed(name, value)
+}
+
+// conceal returns the placeholder of value without making it known.
+func (s *Scrubber) conceal(name, value string) string {
+	value = strings.TrimSpace(value)
+	s.mu.Lock()
+	k := s.known[value]
+	s.mu.Unlock()
+	switch {
+	case k != nil:
+		return k.placeholder
+	case isPlaceholder(value):
+		return value
+	}
+	return s.key.placeholder(ruleName(name), []byte(value))
+}
+
+// Bytes returns b with each secret replaced by its placeholder, and whether there was one. Where nothing was found it
+// returns b itself. It never writes to b.
+func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
+	spans, _ := s.index.Load().scan(text{b, true}, 0)
+	if len(spans) == 0 {
+		return b, false
+	}
+	sortSpans(spans)
+	spans = resolve(spans)
+	if len(spans) == 0 {
+		return b, false
+	}
+	return s.replace(make([]byte, 0, len(b)+len(spans)*longest), b, 0, spans, nil), true
+}
+
+// replace appends b from from to dst, with placeholders for the spans, which do not overlap.
+func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(start, end, length int)) []byte {
+	for _, f := range spans {
+		dst = append(dst, b[from:f.start]...)
+		at := len(dst)
+		if f.known != nil {
+			dst = append(dst, f.known.placeholder...)
+		} else {
+			dst = append(dst, s.key.placeholder(f.rule, b[f.start:f.end])...)
+		}
+		if note != nil {
+			note(f.start, f.end, len(dst)-at)
+		}
+		from = f.end
+	}
+	if len(spans) > 0 {
+		s.count(spans)
+	}
+	return append(dst, b[from:]...)
+}
+
+func (s *Scrubber) count(spans []span) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, f := range spans {
+		s.counts[f.rule]++
+	}
+}
+
+// String is Bytes for a string.
+func (s *Scrubber) String(v string) string {
+	if out, found := s.Bytes([]byte(v)); found {
+		return string(out)
+	}
+	return v
+}
+
+// KeyedDigest returns the hex HMAC-SHA256 of b under the project's key. It stands for the bytes of a file that holds
+// credentials: it tells whether the file is still the same, and nothing else to who lacks the key.
+func (s *Scrubber) KeyedDigest(b []byte) string { return s.key.mac(b) }
+
+// NotCovered returns the sorted names of the variables and headers whose values are hidden in their own place only: too
+// short or too common to be searched for elsewhere, or learnt after too many others.
+func (s *Scrubber) NotCovered() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.notCovered))
+}
+
+// Counts returns how many placeholders were written so far, by rule.
+func (s *Scrubber) Counts() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}

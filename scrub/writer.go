@@ -1,0 +1,116 @@
+package scrub
+
+import (
+	"errors"
+	"io"
+)
+
+// A Writer scrubs a stream. What it passes on is what Scrubber.Bytes makes of the whole stream, wherever the stream is
+// cut into writes (values that are added meanwhile aside).
+//
+// It holds back the shortest tail that could be the beginning of a secret: at most 16 KiB, or the escaped length of the
+// longest known value where that is more. It fails closed: after an error of the underlying writer nothing more is
+// written, and what was held back is dropped. It is for one goroutine.
+type Writer struct {
+	s     *Scrubber
+	w     io.Writer
+	buf   []byte // what was passed on and matchers look back to, then what is held
+	past  int    // length of the former
+	at    int64  // offset of buf in the stream
+	out   []byte // scratch
+	found bool
+	err   error
+
+	replaced func(start, end int64, length int) // nil for nobody
+}
+
+// ErrClosed is what a Writer returns that is written to after Close.
+var ErrClosed = errors.New("scrub: write after close")
+
+// Writer returns a Writer that scrubs what is written to it and passes it on to w.
+func (s *Scrubber) Writer(w io.Writer) *Writer { return &Writer{s: s, w: w} }
+
+// Found reports whether a secret has been replaced so far.
+func (w *Writer) Found() bool { return w.found }
+
+// OnReplace has f told of every secret that is replaced, in order: from start to end of the stream as it came stood what is
+// a placeholder of length bytes now. It must be called before the first Write.
+func (w *Writer) OnReplace(f func(start, end int64, length int)) { w.replaced = f }
+
+// note tells of a replacement in buf.
+func (w *Writer) note(start, end, length int) {
+	if w.replaced != nil {
+		w.replaced(w.at+int64(start), w.at+int64(end), length)
+	}
+}
+
+// Held returns how many bytes of the stream are held back.
+func (w *Writer) Held() int { return len(w.buf) - w.past }
+
+// Write scrubs p and passes on what is decided. It never keeps or changes p. The error is the underlying writer's, and
+// stays.
+func (w *Writer) Write(p []byte) (n int, err error) {
+	const piece = 64 << 10 // bounds the buffer whatever p is
+	for n < len(p) && w.err == nil {
+		part := p[n:min(n+piece, len(p))]
+		w.buf = append(w.buf, part...)
+		w.flush(false)
+		n += len(part)
+	}
+	return n, w.err
+}
+
+// Close passes on what was held back, scrubbed. It does not close the underlying writer. The error is the first that
+// there was.
+func (w *Writer) Close() error {
+	if errors.Is(w.err, ErrClosed) {
+		return nil
+	}
+	if w.err == nil {
+		w.flush(true)
+	}
+	err := w.err
+	if err == nil {
+		w.err = ErrClosed
+	}
+	w.buf, w.out = nil, nil
+	return err
+}
+
+// flush passes on what is decided.
+func (w *Writer) flush(final bool) {
+	spans, hold := w.s.index.Load().scan(text{w.buf, final}, w.past)
+	safe := hold
+	if len(spans) > 0 {
+		sortSpans(spans)
+		safe = settled(spans, hold)
+		spans = resolve(before(spans, safe))
+	}
+	w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
+	w.found = w.found || len(spans) > 0
+	w.pass()
+	w.past = min(safe, lookBehind)
+	w.at += int64(safe - w.past)
+	w.buf = append(w.buf[:0], w.buf[safe-w.past:]...)
+}
+
+func (w *Writer) pass() {
+	if len(w.out) == 0 {
+		return
+	}
+	if n, err := w.w.Write(w.out); err != nil {
+		w.err = err
+	} else if n < len(w.out) {
+		w.err = io.ErrShortWrite
+	}
+}
+
+// before returns those of the sorted spans that begin before end.
+func before(spans []span, end int) []span {
+	for i := range spans {
+		if spans[i].start >= end {
+			return spans[:i]
+		}
+	}
+	return spans
+}
