@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // ErrNoTree is returned where a recording holds no work tree.
@@ -32,8 +31,11 @@ func (r *Recording) Restore(dir string) (leftOut []string, err error) {
 // Where a path does not stand as the run found it (reversed: left it), nothing is changed and the error is a
 // *files.ConflictError that lists every one.
 func (r *Recording) Apply(reverse bool) ([]string, error) {
-	root := r.Manifest.Roots.Tree
-	if root == "" {
+	before, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	if before == nil {
 		return nil, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
 	}
 	f, err := r.OpenTape()
@@ -41,22 +43,16 @@ func (r *Recording) Apply(reverse bool) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	var kinds []tape.Kind
-	for rec, err := range f.Records() {
-		if err != nil {
-			return nil, err
-		}
-		if isFile(rec.Kind) {
-			kinds = append(kinds, rec.Kind)
+	after, err := files.After(before, f.Records(), f.Store)
+	if err != nil {
+		return nil, err
+	}
+	changes := files.Changes(before, after)
+	var paths []string
+	for i := range changes {
+		if !changes[i].InGit() {
+			paths = append(paths, changes[i].Path)
 		}
 	}
-	return files.Apply(root, kinds, f.Store, reverse)
-}
-
-func isFile(k tape.Kind) bool {
-	switch k.(type) {
-	case *tape.FileWrite, *tape.FileDelete:
-		return true
-	}
-	return false
+	return paths, files.Apply(r.Manifest.Roots.Tree, changes, f.Store, reverse)
 }

@@ -38,7 +38,7 @@ func Compare(mode fidelity.Mode, a, b string) (*fidelity.Report, error) {
 // A side is one of the two things that are compared.
 type side struct {
 	rec  *Recording // nil for a bare tape
-	tape *tape.File
+	tape *tape.Tape
 }
 
 func openSide(path string) (*side, error) {
@@ -47,7 +47,7 @@ func openSide(path string) (*side, error) {
 		return nil, err
 	}
 	if !st.IsDir() {
-		f, err := tape.OpenFile(path, nil)
+		f, err := tape.Open(path, nil)
 		return &side{tape: f}, err
 	}
 	rec, err := Open(path)

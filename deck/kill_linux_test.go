@@ -26,9 +26,9 @@ func playRecorder(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	env := append(os.Environ(), programVar+"=forever")
+	os.Setenv(programVar, "forever")
 	_, err = deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: []string{exe, "http://api.example.com"}, Env: env, Output: args[1], ConfigDir: args[2],
+		Argv: []string{exe, "http://api.example.com"}, Output: args[1], ConfigDir: args[2],
 		Upstreams: map[string]string{"api.example.com": args[0]},
 		Streams:   deck.Streams{Stdout: os.Stdout, Stderr: os.Stderr},
 	})

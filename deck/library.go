@@ -89,12 +89,12 @@ func (l *Library) ensure() error {
 	if _, err := os.Lstat(ignore); err == nil {
 		return nil
 	}
-	return durable.WriteFile(ignore, []byte("*\n"), 0o644, false)
+	return durable.WriteFile(ignore, []byte("*\n"), &durable.Options{Mode: 0o644})
 }
 
 // point remembers a recording that lies elsewhere.
 func (l *Library) point(id, path string) error {
-	return durable.WriteFile(filepath.Join(l.Dir, id+pointerExt), []byte(path+"\n"), 0o644, false)
+	return durable.WriteFile(filepath.Join(l.Dir, id+pointerExt), []byte(path+"\n"), &durable.Options{Mode: 0o644})
 }
 
 // List returns the recordings, oldest first. A library that does not exist is empty.

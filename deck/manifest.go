@@ -110,7 +110,7 @@ func (m *Manifest) write(dir string, sync bool) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(filepath.Join(dir, manifestName), append(b, '\n'), 0o644, sync)
+	return durable.WriteFile(filepath.Join(dir, manifestName), append(b, '\n'), &durable.Options{Mode: 0o644, Sync: sync})
 }
 
 // readManifest reads and checks recording.json of dir.

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
 // Version is the name and version that recordings carry as their producer.
@@ -50,11 +51,11 @@ type ReplayOptions struct {
 	Streams // Stdin is not read: the program gets the recorded one
 	Signals <-chan os.Signal
 
-	Mode  string   // fidelity mode; semantic when empty
-	Speed float64  // 0 answers without waiting, 1 in real time, n n times as fast
-	Watch []string // paths under HOME or TMP that gate the verdict, as the tape spells them
-	Keep  string   // a directory that gets the work tree as the replay left it; must not exist or be empty
-	Out   string   // directory that gets the replay as a recording of its own; none when empty
+	Mode  fidelity.Mode // semantic when zero
+	Speed float64       // 0 answers without waiting, 1 in real time, n n times as fast
+	Watch []string      // paths under HOME or TMP that gate the verdict, as the tape spells them
+	Keep  string        // a directory that gets the work tree as the replay left it; must not exist or be empty
+	Out   string        // a directory that gets the tape of the replay; none when empty
 
 	ConfigDir string
 	Log       *slog.Logger

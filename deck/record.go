@@ -36,11 +36,9 @@ type recorder struct {
 	manifest *Manifest
 	recDir   string
 
-	s      *session
-	cache  string
-	before *files.Tree
-	after  *files.Tree
-	fresh  []string // scratch to remove
+	s     *session
+	trees *trees
+	fresh []string // scratch to remove
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -140,8 +138,9 @@ func (r *recorder) openSession() (err error) {
 	}
 	r.manifest.Argv = scrubAll(r.s.scrub, r.argv)
 	r.manifest.Env = manifestEnv(r.s.scrub, r.env)
-	if p, _ := tape.SafeString(r.s.scrub.String(r.path)); p != r.path {
-		r.manifest.Program.Path = p
+	r.trees = &trees{
+		s: r.s, root: r.roots.Tree, store: r.s.store,
+		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: []string{r.lib.Dir, r.recDir},
 	}
 	return r.manifest.write(r.recDir, r.o.Sync)
 }
@@ -168,7 +167,7 @@ func (r *recorder) writeManifest(id string, now time.Time) error {
 
 // run records the program and finishes the recording.
 func (r *recorder) run(ctx context.Context) (*Result, error) {
-	if err := r.snapBefore(); err != nil {
+	if err := r.trees.takeBefore(r.o.Progress, r.o.Sync); err != nil {
 		return nil, err
 	}
 	p := r.program()
@@ -180,8 +179,8 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.s.close())
 	}
-	if r.roots.Tree != "" && !r.o.Isolated {
-		if err := r.snapAfter(r.roots.Tree); err != nil {
+	if !r.o.Isolated {
+		if err := r.trees.takeAfter(r.roots.Tree); err != nil {
 			return nil, err
 		}
 	}
@@ -207,7 +206,7 @@ func (r *recorder) program() *run {
 	}
 	p.masks = append(masksFor(r.o.ConfigDir, r.env), r.lib.Dir, r.recDir)
 	if r.o.Isolated {
-		p.after = r.snapAfter
+		p.after = r.trees.takeAfter
 	}
 	return p
 }
@@ -237,21 +236,14 @@ func (r *recorder) mountPlan(p *run) error {
 
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
-	kinds, err := r.changes()
-	if err != nil {
-		return err
-	}
-	if err := p.recordEnd(e, kinds); err != nil {
-		return err
-	}
-	if err := r.s.close(); err != nil {
+	if err := errors.Join(p.recordEnd(e, r.trees, r.o.Sync), r.s.close()); err != nil {
 		return err
 	}
 	m := r.manifest
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes()
 	m.Masks = r.s.mask.Used()
-	if m.Stdin, err = e.streams.stdinPayload(); err != nil {
-		return err
+	if e.stdin != nil {
+		m.Stdin = e.stdin.AppendJSON(nil)
 	}
 	os.Remove(filepath.Join(r.recDir, partName)) // empty by now; one that is not stays as evidence
 	return m.write(r.recDir, r.o.Sync)
@@ -259,35 +251,36 @@ func (r *recorder) finish(p *run, e *ended) error {
 
 // axes is the ledger of what was and was not covered.
 func (r *recorder) axes() map[string]Axis {
-	hidden := r.s.scrub.NotCovered()
-	for i, name := range hidden {
-		hidden[i] = "value of " + name + ": too short to be searched for outside its variable"
-	}
-	tree := Axis{On: r.before != nil}
-	if r.before != nil {
-		tree.NotCovered = append(tree.NotCovered, r.before.NotCovered...)
-	} else {
-		tree.NotCovered = append(tree.NotCovered, r.why)
-	}
-	tree.NotCovered = append(tree.NotCovered, "writes under HOME and the temporary directory")
-	net := Axis{On: true, NotCovered: []string{"WebSocket upgrades are answered 426", "HTTP trailers"}}
+	net := []string{"WebSocket (upgrades are answered 426)", "HTTP trailers"}
 	for _, h := range r.o.Passthrough {
-		net.NotCovered = append(net.NotCovered, h+": let through unread, not replayable")
+		net = append(net, h+" (let through unread, not replayable)")
 	}
-	axes := map[string]Axis{
-		"network": net, "llm": {On: true}, "files": tree,
-		"process": {On: true, NotCovered: []string{"spawns of the program's children"}},
-		"secrets": {On: true, NotCovered: hidden},
-		"clock":   {NotCovered: []string{"clock and random numbers are the host's"}},
-		"mcp":     {NotCovered: []string{"MCP over stdio"}},
-		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{
-			"the screen: a terminal's bytes are on the tape as stdout"}},
+	secrets := []string{}
+	for _, name := range r.s.scrub.NotCovered() {
+		secrets = append(secrets, name+" (too short to be searched for outside its variable)")
 	}
-	for name, a := range axes {
-		if a.NotCovered == nil {
-			a.NotCovered = []string{}
-			axes[name] = a
+	return map[string]Axis{
+		"clock":    {NotCovered: []string{"clock and random numbers"}},
+		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"writes under HOME and TMP"}, r.notInTree()...)},
+		"llm":      {On: true, NotCovered: []string{}},
+		"mcp":      {NotCovered: []string{"MCP over stdio"}},
+		"network":  {On: true, NotCovered: net},
+		"process":  {On: true, NotCovered: []string{"spawns of the program's children"}},
+		"secrets":  {On: true, NotCovered: secrets},
+		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{"the screen"}},
+	}
+}
+
+// notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.
+func (r *recorder) notInTree() []string {
+	if r.trees.before == nil {
+		return []string{r.why}
+	}
+	var out []string
+	for _, n := range r.trees.before.NotCovered {
+		if n.Reason != files.Excluded {
+			out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
 		}
 	}
-	return axes
+	return out
 }

@@ -56,8 +56,8 @@ func (r *Recording) DiffPath() string { return filepath.Join(r.Dir, diffName) }
 func (r *Recording) PartDir() string { return filepath.Join(r.Dir, partName) }
 
 // OpenTape opens the event tape. A torn last line, which is what a crash leaves, is dropped.
-func (r *Recording) OpenTape() (*tape.File, error) {
-	return tape.OpenFile(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
+func (r *Recording) OpenTape() (*tape.Tape, error) {
+	return tape.Open(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
 }
 
 // Store opens the blobs.
@@ -73,7 +73,7 @@ func (r *Recording) Tree() (*files.Tree, error) {
 		return nil, err
 	}
 	defer f.Close()
-	t, err := files.ReadTree(f)
+	t, err := files.DecodeTree(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -26,14 +28,12 @@ type Verdict struct {
 type replayer struct {
 	o       *ReplayOptions
 	rec     *Recording
-	mode    fidelity.Mode
 	dir     string // of the replay's own tape
 	scratch string
 
 	s     *session
 	book  *exchange.Book
-	tree  *files.Tree // as recorded; nil for none
-	after *files.Tree
+	trees *trees
 	notes []string
 }
 
@@ -43,14 +43,10 @@ func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, er
 	if o == nil {
 		o = new(ReplayOptions)
 	}
-	mode, err := fidelity.ParseMode(o.Mode)
-	if err != nil {
-		return nil, err
-	}
 	if err := jail.Available(); err != nil {
 		return nil, err
 	}
-	r := &replayer{o: o, rec: rec, mode: mode}
+	r := &replayer{o: o, rec: rec}
 	defer r.clean()
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -83,22 +79,33 @@ func (r *replayer) prepare() error {
 	if err != nil {
 		return err
 	}
-	if r.tree, err = r.rec.Tree(); err != nil {
+	store, err := r.rec.Store()
+	if err != nil {
 		return err
 	}
-	return r.loadBook()
+	if err := r.loadTree(store); err != nil {
+		return err
+	}
+	return r.loadBook(store)
 }
 
-func (r *replayer) loadBook() error {
+// loadTree reads the work tree as recorded. The replay's snapshot adds to the recording's blobs only what is new.
+func (r *replayer) loadTree(store cas.Store) (err error) {
+	lib := LibraryOf(r.rec.Manifest.Roots.Tree)
+	r.trees = &trees{
+		s: r.s, root: r.rec.Manifest.Roots.Tree, store: &layeredStore{top: r.s.store, below: store},
+		cache: filepath.Join(lib.Dir, statCacheName), exclude: []string{lib.Dir, r.rec.Dir, r.dir},
+	}
+	r.trees.before, err = r.rec.Tree()
+	return err
+}
+
+func (r *replayer) loadBook(store cas.Store) error {
 	f, err := r.rec.OpenTape()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	store, err := r.rec.Store()
-	if err != nil {
-		return err
-	}
 	r.book, err = exchange.NewBook(f.Records(), r.s.class, store)
 	return err
 }
@@ -142,7 +149,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.s.close())
 	}
-	if err := r.finish(p, e); err != nil {
+	if err := errors.Join(p.recordEnd(e, r.trees, false), r.s.close()); err != nil {
 		return nil, err
 	}
 	report, err := r.compare()
@@ -152,23 +159,8 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	return &Verdict{Report: report, Exit: e.exit}, r.keep()
 }
 
-// finish puts what the replay changed in the work tree, and its own spawn, on its tape.
-func (r *replayer) finish(p *run, e *ended) error {
-	var kinds []tape.Kind
-	if r.tree != nil && r.after != nil {
-		store, err := r.rec.Store()
-		if err != nil {
-			return err
-		}
-		if kinds, err = r.s.changes(r.tree, r.after, store, r.dir, false); err != nil {
-			return err
-		}
-	}
-	return errors.Join(p.recordEnd(e, kinds), r.s.close())
-}
-
 // program describes the run: the recorded program, or the caller's, over the restored work tree.
-func (r *replayer) program() (*run, interface{ Close() error }, error) {
+func (r *replayer) program() (*run, io.Closer, error) {
 	m := r.rec.Manifest
 	env := r.env()
 	path := m.Program.Path
@@ -181,23 +173,38 @@ func (r *replayer) program() (*run, interface{ Close() error }, error) {
 	p := &run{
 		s: r.s, path: path, argv: r.argv(), env: env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
 		std: r.o.Streams, signals: r.o.Signals,
-		net:   network.Config{Book: r.book, Speed: r.o.Speed},
+		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, env), r.rec.Dir, filepath.Dir(r.scratch), r.dir),
 	}
 	if m.Roots.Tree != "" {
 		p.masks = append(p.masks, LibraryOf(m.Roots.Tree).Dir)
-		p.after = r.snapAfter
+		p.after = r.trees.takeAfter
 	}
 	if err := r.mountPlan(p); err != nil {
 		return nil, nil, err
 	}
 	stdin, err := r.stdin()
-	if err != nil {
-		return nil, nil, err
+	if stdin != nil {
+		p.std.Stdin = stdin
 	}
-	p.std.Stdin = stdin
-	return p, stdin, nil
+	return p, stdin, err
+}
+
+// stdin opens what the program was given; nil where that was nothing, or is not known because the recorder was killed.
+func (r *replayer) stdin() (io.ReadCloser, error) {
+	p, err := tape.ParsePayload(r.rec.Manifest.Stdin)
+	if err != nil {
+		return nil, fmt.Errorf("recorded stdin: %w", err)
+	}
+	if p == nil {
+		return nil, nil
+	}
+	in, err := p.Open(r.trees.store)
+	if err != nil {
+		return nil, fmt.Errorf("recorded stdin: %w", err)
+	}
+	return in, nil
 }
 
 // mountPlan lays a layer over every directory that the program may change, and the recorded tree over the work tree.
@@ -205,7 +212,7 @@ func (r *replayer) mountPlan(p *run) error {
 	for i, d := range r.overlaid() {
 		dir := filepath.Join(r.scratch, fmt.Sprint(i))
 		lowers := []string{d}
-		if d == r.rec.Manifest.Roots.Tree && r.tree != nil {
+		if d == r.rec.Manifest.Roots.Tree && r.trees.before != nil {
 			layer, err := r.layer(dir)
 			if err != nil {
 				return err
@@ -223,31 +230,20 @@ func (r *replayer) mountPlan(p *run) error {
 
 // layer makes the recorded tree: what differs from the disk as it is now, on top of the disk.
 func (r *replayer) layer(dir string) ([]string, error) {
-	store, err := r.rec.Store()
-	if err != nil {
-		return nil, err
-	}
 	real, layer := r.rec.Manifest.Roots.Tree, filepath.Join(dir, "recorded")
-	stats, err := files.BuildLayer(r.tree, real, layer, &files.LayerOptions{
-		Store: store, Scrub: r.s.scrub, Exclude: []string{LibraryOf(real).Dir, r.rec.Dir},
+	stats, err := files.BuildLayer(r.trees.before, r.trees.store, real, layer, &files.LayerOptions{
+		Scrubber: r.s.scrub, ScrubID: r.s.scrubID, CachePath: r.trees.cache, Exclude: r.trees.exclude,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("restoring the work tree: %w", err)
 	}
-	r.notes = append(r.notes, stats.Notes...)
+	for _, n := range stats.Notes {
+		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
+	}
 	if _, err := os.Stat(real); err != nil {
 		return []string{layer}, nil
 	}
 	return []string{layer, real}, nil
-}
-
-// snapAfter looks at the work tree as the replay left it.
-func (r *replayer) snapAfter(root string) (err error) {
-	if r.tree == nil {
-		return nil
-	}
-	r.after, err = files.Snap(root, &files.SnapOptions{Store: r.s.store, Scrub: r.s.scrub})
-	return err
 }
 
 // compare reads both tapes again and says where they differ.
@@ -257,7 +253,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer recorded.Close()
-	replay, err := tape.OpenFile(filepath.Join(r.dir, tapeName), nil)
+	replay, err := tape.Open(filepath.Join(r.dir, tapeName), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +264,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	if !r.rec.Finished() {
 		o.NotCompared = append(o.NotCompared, "the recorder was killed: what the program did after that is not on the tape")
 	}
-	return fidelity.CompareLanes(r.mode, recorded.Records(), replay.Records(), o)
+	return fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 }
 
 // keep puts the work tree as the replay left it where the caller wants it.
@@ -276,10 +272,10 @@ func (r *replayer) keep() error {
 	if r.o.Keep == "" {
 		return nil
 	}
-	if r.after == nil {
+	if r.trees.after == nil {
 		return fmt.Errorf("--keep %s: there is no work tree in this recording", r.o.Keep)
 	}
-	_, err := files.Restore(r.after, r.s.store, r.o.Keep)
+	_, err := files.Restore(r.trees.after, r.trees.store, r.o.Keep)
 	return err
 }
 

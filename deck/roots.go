@@ -26,7 +26,7 @@ func findRoots(dir, tree string, env []string) (r Roots, why string, err error) 
 			return r, "", err
 		}
 		r.Tree = resolved(start)
-		if !files.Snapshotable(r.Tree, r.Home) {
+		if within(r.Home, r.Tree) {
 			why = r.Tree + " holds HOME: no snapshot of the work tree"
 			r.Tree = ""
 		}

@@ -43,6 +43,7 @@ type ended struct {
 	exit     Exit
 	duration time.Duration
 	streams  *streams
+	stdin    *tape.Payload // known once recorded
 }
 
 // do starts the program, serves it until it ends and takes its world down. What it did to the network and its streams is
@@ -207,16 +208,15 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 }
 
 // recordEnd puts on the tape what the run changed in the work tree, then the program's own spawn.
-func (r *run) recordEnd(e *ended, changes []tape.Kind) error {
-	for _, k := range changes {
-		if err := r.s.rec.Record(k); err != nil {
-			return err
-		}
+func (r *run) recordEnd(e *ended, t *trees, sync bool) error {
+	if err := t.record(sync); err != nil {
+		return err
 	}
 	sp, raw, err := r.spawnRecord(e)
 	if err != nil {
 		return err
 	}
+	e.stdin = sp.Stdin
 	return errors.Join(r.s.rec.RecordRaw(sp, raw), r.s.rec.Flush())
 }
 
@@ -247,24 +247,32 @@ func exitOf(e jail.Exit) Exit {
 
 // once records each refusal of the network a single time: a program that tries again and again says nothing new.
 type once struct {
-	s    *session
+	s *session
+
 	mu   sync.Mutex
-	seen map[tape.NetRefused]bool
+	seen map[attempt]bool
 }
 
-func newOnce(s *session) *once { return &once{s: s, seen: make(map[tape.NetRefused]bool)} }
+// An attempt is what makes two refusals one.
+type attempt struct {
+	kind, addr string
+	port       int
+	reason     string
+}
+
+func newOnce(s *session) *once { return &once{s: s, seen: make(map[attempt]bool)} }
 
 func (o *once) record(k tape.Kind) {
-	var key tape.NetRefused
+	a := attempt{kind: k.Name()}
 	switch k := k.(type) {
 	case *tape.NetRefused:
-		key = tape.NetRefused{Addr: k.Addr, Port: k.Port, Reason: k.Reason}
+		a.addr, a.port, a.reason = k.Addr, k.Port, k.Reason
 	case *tape.TLSRefused:
-		key = tape.NetRefused{Addr: k.Host, Port: k.Port, Reason: "tls " + k.Reason}
+		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
 	}
 	o.mu.Lock()
-	seen := o.seen[key]
-	o.seen[key] = true
+	seen := o.seen[a]
+	o.seen[a] = true
 	o.mu.Unlock()
 	if !seen {
 		o.s.record(k)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/adrg/xdg"
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -28,6 +29,8 @@ type session struct {
 	mask  *scrub.Masker
 	class exchange.Classifier
 	tap   *exchange.Tap
+
+	scrubID string // names what scrub looks for: a stat cache made for other secrets says nothing about these
 }
 
 // sessionOptions say what newSession opens.
@@ -54,6 +57,7 @@ func newSession(o *sessionOptions) (*session, error) {
 	}
 	s.scrub = scrub.New(key, &scrub.Options{Env: o.env})
 	learnArgs(s.scrub, o.args)
+	s.scrubID = scrubID(s.scrub, o.env, o.args)
 	s.mask = scrub.NewMasker(&scrub.MaskOptions{Home: o.roots.Home, WorkTree: o.roots.Tree, Temp: o.roots.Temp})
 	s.class = llm.NewClassifier(s.mask)
 	if err := s.openTape(o); err != nil {
@@ -82,8 +86,17 @@ func (s *session) openTape(o *sessionOptions) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	s.rec = tape.NewRecorder(w, &tape.RecorderOptions{Store: s.store, Sync: o.sync})
+	s.rec = tape.NewRecorder(w, o.recorderOptions(s.store, f))
 	return s.rec.Flush()
+}
+
+// recorderOptions stamp with the clock of this machine; with sync every barrier is an fsync.
+func (o *sessionOptions) recorderOptions(store cas.Store, f *os.File) *tape.RecorderOptions {
+	ro := &tape.RecorderOptions{Store: store}
+	if o.sync {
+		ro.Sync = f.Sync
+	}
+	return ro
 }
 
 // close ends the tape.
@@ -96,6 +109,18 @@ func (s *session) record(k tape.Kind) {
 	if err := s.rec.Record(k); err != nil {
 		s.log.Error("record not written", "kind", k.Name(), "err", err)
 	}
+}
+
+// scrubID names the secrets that a scrubber was given, without telling them.
+func scrubID(s *scrub.Scrubber, env, args []string) string {
+	var known strings.Builder
+	for _, v := range s.Env(env) {
+		if v.Secret {
+			fmt.Fprintf(&known, "%s=%s\n", v.Name, v.Value)
+		}
+	}
+	fmt.Fprintf(&known, "%q", scrubAll(s, args))
+	return Version + " " + s.KeyedDigest([]byte(known.String()))
 }
 
 // configDir is where the keys lie.

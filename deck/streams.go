@@ -154,11 +154,3 @@ func ignoreClosed(err error) error {
 	}
 	return err
 }
-
-// stdinPayload is what the program was given on stdin, as recording.json holds it.
-func payloadJSON(p *tape.Payload) (json.RawMessage, error) {
-	if p == nil {
-		return json.RawMessage("null"), nil
-	}
-	return p.AppendJSON(nil), nil
-}

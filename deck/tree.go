@@ -2,82 +2,90 @@ package deck
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // statCacheName is the file of a library that says which blobs hold the files of its work tree.
 const statCacheName = "statcache"
 
-func (r *recorder) snapOptions() *files.SnapOptions {
-	return &files.SnapOptions{
-		Store: r.s.store, Scrub: r.s.scrub,
-		CachePath: r.cache, StorePath: r.s.storePath(),
-		Exclude:  []string{r.lib.Dir, r.recDir},
-		Progress: r.o.Progress,
-	}
+// A trees takes and compares the snapshots of one run.
+type trees struct {
+	s       *session
+	root    string    // of the work tree, as the program knows it
+	cache   string    // path of the stat cache
+	exclude []string  // recordings
+	store   cas.Store // of both snapshots
+
+	before *files.Tree // nil where no snapshot was taken
+	after  *files.Tree
 }
 
-// snapBefore keeps the work tree as the run finds it.
-func (r *recorder) snapBefore() error {
-	if r.roots.Tree == "" {
+// snap takes a snapshot through root: the work tree itself, or a way to it through the jail.
+func (t *trees) snap(root string, keepCache bool, progress func(int, int64)) (*files.Tree, error) {
+	return files.Snap(root, &files.SnapOptions{
+		Store: t.store, Scrubber: t.s.scrub, ScrubID: t.s.scrubID, RootName: t.root,
+		Exclude: t.exclude, CachePath: t.cache, KeepCache: keepCache, Progress: progress,
+	})
+}
+
+// takeBefore keeps the work tree as the run finds it, and writes tree.json.
+func (t *trees) takeBefore(progress func(int, int64), sync bool) (err error) {
+	if t.root == "" {
 		return nil
 	}
-	r.cache = filepath.Join(r.lib.Dir, statCacheName)
-	t, err := files.Snap(r.roots.Tree, r.snapOptions())
-	if err != nil {
-		return fmt.Errorf("snapshot of %s: %w", r.roots.Tree, err)
+	if t.before, err = t.snap(t.root, false, progress); err != nil {
+		return err
 	}
-	r.before = t
-	return writeWith(filepath.Join(r.recDir, treeName), t.WriteTo, r.o.Sync)
+	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, sync)
 }
 
-// snapAfter looks at the work tree as the run left it, at root.
-func (r *recorder) snapAfter(root string) (err error) {
-	if r.after, err = files.Snap(root, r.snapOptions()); err != nil {
+// takeAfter looks at the work tree as the run left it.
+func (t *trees) takeAfter(root string) (err error) {
+	if t.before == nil {
+		return nil
+	}
+	if t.after, err = t.snap(root, true, nil); err != nil {
 		return fmt.Errorf("work tree after the run: %w", err)
 	}
 	return nil
 }
 
-// changes returns what the run changed in the work tree as records, and writes it as workspace.diff.
-func (r *recorder) changes() ([]tape.Kind, error) {
-	if r.before == nil || r.after == nil {
-		return nil, nil
+// record puts what the run changed in the work tree on the tape, and writes it as workspace.diff.
+func (t *trees) record(sync bool) error {
+	if t.before == nil || t.after == nil {
+		return nil
 	}
-	return r.s.changes(r.before, r.after, r.s.store, r.recDir, r.o.Sync)
-}
-
-// changes returns the records of what happened between two trees, and writes workspace.diff into dir. The contents of
-// before lie in old, those of after in the session's own store.
-func (s *session) changes(before, after *files.Tree, old cas.Store, dir string, sync bool) ([]tape.Kind, error) {
-	cs := files.Changes(before, after)
-	kinds, err := files.Records(cs, old, s.store, s.mask)
-	if err != nil {
-		return nil, err
-	}
-	err = writeWith(filepath.Join(dir, diffName), func(w *bufio.Writer) error {
-		return files.WriteDiff(w, cs, old, s.store)
-	}, sync)
-	return kinds, err
-}
-
-// storePath is where the session's blobs lie.
-func (s *session) storePath() string { return filepath.Join(s.dir, tapeName+".cas") }
-
-// writeWith writes a file atomically through a buffer.
-func writeWith(path string, fill func(*bufio.Writer) error, sync bool) error {
-	return durable.WriteTo(path, func(f *os.File) error {
-		w := bufio.NewWriter(f)
-		if err := fill(w); err != nil {
+	changes := files.Changes(t.before, t.after)
+	for rec, err := range files.Records(changes, t.store, &files.RecordOptions{Masker: t.s.mask}) {
+		if err != nil {
 			return err
 		}
-		return w.Flush()
-	}, 0o644, sync)
+		if err := t.s.rec.RecordRaw(rec.Kind, rec.Raw); err != nil {
+			return err
+		}
+	}
+	return writeWith(filepath.Join(t.s.dir, diffName), func(w io.Writer) error {
+		return files.WritePatch(w, changes, t.store)
+	}, sync)
+}
+
+// writeWith writes a file atomically through a buffer.
+func writeWith(path string, fill func(io.Writer) error, sync bool) error {
+	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644, Sync: sync})
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	if err := errors.Join(fill(w), w.Flush()); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.Commit(path)
 }

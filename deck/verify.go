@@ -88,7 +88,7 @@ func (c *verifier) recording(rec *Recording) error {
 
 // tape checks each line of a tape and each blob that it names.
 func (c *verifier) tape(path string) error {
-	f, err := tape.OpenFile(path, &tape.ReaderOptions{Tolerant: true})
+	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 	if err != nil {
 		return c.load(path, err)
 	}

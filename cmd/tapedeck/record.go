@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -142,10 +141,11 @@ func newRecordResult(res *deck.Result) *recordResult {
 func lastLine(res *deck.Result) string {
 	rec := res.Recording
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res.Counts), res.Exit.Code)
-	if n := notCovered(rec.Manifest); len(n) > 0 {
-		line += "; not covered: " + shortList(n, 4) + " (all: tapedeck show " + rec.Manifest.ID + " --coverage)"
+	var gaps []string
+	for _, name := range sortedKeys(rec.Manifest.Axes) {
+		gaps = append(gaps, shortList(rec.Manifest.Axes[name].NotCovered, 2)...)
 	}
-	return line
+	return line + "; not covered: " + strings.Join(gaps, ", ")
 }
 
 // seen counts what people ask for first.
@@ -165,13 +165,8 @@ func seen(counts map[string]int) string {
 
 // notCovered lists what no axis covered, in the order of the axes' names.
 func notCovered(m *deck.Manifest) []string {
-	names := make([]string, 0, len(m.Axes))
-	for name := range m.Axes {
-		names = append(names, name)
-	}
-	sort.Strings(names)
 	out := []string{}
-	for _, name := range names {
+	for _, name := range sortedKeys(m.Axes) {
 		for _, what := range m.Axes[name].NotCovered {
 			out = append(out, name+": "+what)
 		}
@@ -179,11 +174,12 @@ func notCovered(m *deck.Manifest) []string {
 	return out
 }
 
-func shortList(list []string, most int) string {
-	if len(list) <= most {
-		return strings.Join(list, "; ")
+// shortList is list, of which only the first most entries are told and the rest counted.
+func shortList(list []string, most int) []string {
+	if len(list) <= most+1 {
+		return list
 	}
-	return strings.Join(list[:most], "; ") + fmt.Sprintf("; and %d more", len(list)-most)
+	return append(list[:most:most], fmt.Sprintf("%d more (tapedeck show last --coverage)", len(list)-most))
 }
 
 // shortPath is path relative to the working directory where that is shorter.

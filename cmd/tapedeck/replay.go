@@ -59,6 +59,10 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
+	mode, err := fidelity.ParseMode(o.mode)
+	if err != nil {
+		return fmt.Errorf("--mode: %w", err)
+	}
 	rec, err := openRecording(name)
 	if err != nil {
 		return err
@@ -71,7 +75,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer stop()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: o.mode, Speed: speed, Watch: o.watch, Keep: o.keep, Out: o.output, Log: logger(std.err),
+		Mode: mode, Speed: speed, Watch: o.watch, Keep: o.keep, Out: o.output, Log: logger(std.err),
 	})
 	if err != nil {
 		return err

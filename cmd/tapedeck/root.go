@@ -93,8 +93,8 @@ func newRootCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tapedeck",
 		Short: "The flight recorder for AI agents",
-		Long: `Tapedeck records every input that a run of an agent program consumed, replays the run offline as a
-closed world, and says exactly where two runs differ and why.
+		Long: `Tapedeck is the flight recorder for AI agents: it records every input that a run of an agent program
+consumed, replays the run offline as a closed world, and says exactly where two runs differ and why.
 
 REC is the path of a recording, an id, a unique prefix of one, or "last".
 

@@ -76,7 +76,7 @@ func runShow(o *showOptions, name string, std streams) error {
 // shown is what is being shown: a recording's tape, or a bare one.
 type shown struct {
 	rec  *deck.Recording // nil for a bare tape
-	tape *tape.File
+	tape *tape.Tape
 }
 
 func openShown(name string) (*shown, error) {
@@ -91,7 +91,7 @@ func openShown(name string) (*shown, error) {
 	if rec != nil {
 		path = rec.TapePath()
 	}
-	f, err := tape.OpenFile(path, &tape.ReaderOptions{Tolerant: true})
+	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 	return &shown{rec, f}, err
 }
 

@@ -25,8 +25,9 @@ const (
 // A tour is one quickstart: a directory, a scripted endpoint and the recording made there.
 type tour struct {
 	std     streams
-	dir     string
-	remove  bool
+	dir     string // the work tree
+	home    string // empty, and removed at the end
+	remove  bool   // dir too
 	self    string
 	server  *http.Server
 	address string
@@ -44,6 +45,9 @@ func newTour(dir string, std streams) (*tour, error) {
 	} else if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	if t.home, err = os.MkdirTemp("", "tapedeck-home-"); err != nil {
+		return nil, err
+	}
 	if t.self, err = os.Executable(); err != nil {
 		return nil, err
 	}
@@ -59,6 +63,7 @@ func newTour(dir string, std streams) (*tour, error) {
 
 func (t *tour) close() {
 	t.server.Close()
+	os.RemoveAll(t.home)
 	if t.remove {
 		os.RemoveAll(t.dir)
 	}
@@ -152,7 +157,7 @@ func (t *tour) agent(prompt string) []string { return []string{t.self, "quicksta
 
 // env is a small environment with a key that is no key: it must not be found in the recording.
 func (t *tour) env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(t.dir, "home"), "ANTHROPIC_API_KEY=sk-ant-quickstart-not-a-key"}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.home, "ANTHROPIC_API_KEY=sk-ant-quickstart-not-a-key"}
 }
 
 // streams show the agent's output indented, so that it stands apart from ours.
