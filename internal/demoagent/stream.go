@@ -2,6 +2,7 @@ package demoagent
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +39,7 @@ func readAnswer(r io.Reader, w io.Writer) ([]block, error) {
 	a := &answer{text: w}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	for lines.Scan() && !a.done {
+	for lines.Scan() { // to the end, also after the message: the connection is reused then
 		data, ok := strings.CutPrefix(lines.Text(), "data:")
 		if !ok {
 			continue // the event's name, which the data repeats, or an empty line
@@ -68,7 +69,7 @@ func (a *answer) take(ev *event) error {
 	case "content_block_delta":
 		return a.delta(ev)
 	case "content_block_stop":
-		a.closeBlock()
+		return a.closeBlock()
 	case "message_stop":
 		a.done = true
 	case "error":
@@ -88,17 +89,19 @@ func (a *answer) delta(ev *event) error {
 }
 
 // closeBlock ends a text with a line's end and gives a call its input.
-func (a *answer) closeBlock() {
+func (a *answer) closeBlock() error {
 	if len(a.blocks) == 0 {
-		return
+		return errors.New("the end of a block before its start")
 	}
-	switch last := &a.blocks[len(a.blocks)-1]; last.Type {
-	case "text":
-		fmt.Fprintln(a.text)
-	case "tool_use":
-		last.Input = json.RawMessage("{}")
-		if a.input.Len() > 0 {
-			last.Input = json.RawMessage(a.input.String())
-		}
+	last := &a.blocks[len(a.blocks)-1]
+	if last.Type != "tool_use" {
+		_, err := io.WriteString(a.text, "\n")
+		return err
 	}
+	input := cmp.Or(a.input.String(), "{}")
+	if !json.Valid([]byte(input)) {
+		return fmt.Errorf("the input of tool %s is not JSON", last.Name)
+	}
+	last.Input = json.RawMessage(input)
+	return nil
 }

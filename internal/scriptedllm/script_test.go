@@ -1,0 +1,147 @@
+package scriptedllm
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestJobOf(t *testing.T) {
+	tests := []struct {
+		texts []string
+		want  job
+	}{
+		{[]string{"write hello.txt"}, job{"hello.txt", "hello\n"}},
+		{[]string{"Please create the file src/app.v2.py."}, job{"src/app.v2.py", "app.v2\n"}},
+		{[]string{`write note.md with the text "Good morning"`}, job{"note.md", "Good morning\n"}},
+		{[]string{"write a.txt saying it's done."}, job{"a.txt", "it's done\n"}},
+		{[]string{"<reminder>be careful</reminder>", "write goodbye.txt", "ctx: README.md"}, job{"goodbye.txt", "goodbye\n"}},
+		{[]string{"what is in README.md?"}, job{"README.md", "README\n"}},
+		{[]string{"say hi\nto all"}, job{"note.txt", "say hi\n"}},
+		{nil, job{"note.txt", "\n"}},
+	}
+	for _, tt := range tests {
+		if got := jobOf(tt.texts); got != tt.want {
+			t.Errorf("%q: %+v, want %+v", tt.texts, got, tt.want)
+		}
+	}
+}
+
+func TestShellQuotes(t *testing.T) {
+	got := job{file: "a b.txt", content: "it's\n"}.shell()
+	if want := `printf '%s\n' 'it'\''s' > 'a b.txt'`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func TestCwdOf(t *testing.T) {
+	for text, want := range map[string]string{
+		"x\nCurrent working directory: /home/u/my proj\nCurrent date: …":        "/home/u/my proj",
+		"I'm currently working in the directory: /w/x\nfolders:":                "/w/x",
+		"<environment_context>\n  <cwd>/w/x</cwd>\n":                            "/w/x",
+		"- **Workspace Directories:**\n  - /w/x\n- **Directory Structure:**":    "/w/x",
+		"Execute a command in the current working directory. Returns stdout.\n": "",
+		"Working directory: C:\\x":                                              "",
+	} {
+		if got := cwdOf(&turn{system: text}); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	f := filler{job: job{file: "hello.txt", content: "hello\n"}, cwd: "/w"}
+	const shell = `printf '%s\n' 'hello' > 'hello.txt'`
+	tests := []struct {
+		name, schema string
+		want         object
+	}{
+		{"absolute path", `{"properties":{"filePath":{"type":"string",
+			"description":"The absolute path to the file to write (must be absolute, not relative)"},
+			"content":{"type":"string"}},"required":["content","filePath"]}`, object{"filePath": "/w/hello.txt", "content": "hello\n"}},
+		{"either path", `{"properties":{"path":{"description":"Path to the file (relative or absolute)"}},"required":["path"]}`,
+			object{"path": "hello.txt"}},
+		{"optional content", `{"properties":{"path":{"type":"string"},"text":{"type":"string"},"mode":{"type":"string"}}}`,
+			object{"path": "hello.txt", "text": "hello\n"}},
+		{"argument vector", `{"properties":{"command":{"type":"array","items":{"type":"string"}},"workdir":{"type":"string"}},
+			"required":["command","workdir"]}`, object{"command": []string{"sh", "-c", shell}, "workdir": "/w"}},
+		{"editor", `{"properties":{"command":{"enum":["view","create"]},"path":{},"file_text":{}},"required":["command","path"]}`,
+			object{"command": "create", "path": "hello.txt", "file_text": "hello\n"}},
+		{"strict", `{"properties":{"cmd":{"type":"string"},"shell":{"type":["string","null"]},"description":{"type":"string"},
+			"timeout":{"anyOf":[{"type":"integer"},{"type":"null"}]},"login":{"type":"boolean"},"n":{"type":"NUMBER"},
+			"kind":{"const":"x"},"level":{"type":"string","default":"low"},"env":{"type":"object"},"tags":{"type":"array"}},
+			"required":["cmd","shell","description","timeout","login","n","kind","level","env","tags"]}`,
+			object{"cmd": shell, "shell": nil, "description": "Write hello.txt", "timeout": nil, "login": false, "n": 1,
+				"kind": "x", "level": "low", "env": object{}, "tags": []string{}}},
+		{"alternatives", `{"properties":{"timeout_ms":{"oneOf":[{"type":"null"},{"type":"integer"}]},
+			"path":{"anyOf":[{"type":"string"}]}},"required":["path"]}`, object{"path": "hello.txt"}},
+		{"says nothing", `true`, object{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var s schema
+			if err := json.Unmarshal([]byte(tt.schema), &s); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, f.object(&s)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestChoose(t *testing.T) {
+	writing := &schema{Properties: map[string]*schema{"path": {}, "content": {}}}
+	running := &schema{Properties: map[string]*schema{"command": {}}}
+	none := &schema{}
+	tests := []struct {
+		tools []tool
+		want  string
+	}{
+		{[]tool{{"read", none}, {"Bash", running}, {"Write", writing}}, "Write"},
+		{[]tool{{"apply", none}, {"exec_command", running}}, "exec_command"},
+		{[]tool{{"look", none}, {"do", running}, {"put", writing}}, "put"},
+		{[]tool{{"look", none}, {"do", running}}, "do"},
+		{[]tool{{"echo", none}, {"add", none}}, "echo"},
+	}
+	for _, tt := range tests {
+		if got := choose(tt.tools); got.name != tt.want {
+			t.Errorf("%v: chose %s, want %s", tt.tools, got.name, tt.want)
+		}
+	}
+}
+
+func TestPlanWithoutATool(t *testing.T) {
+	said := func(texts ...string) []message { return []message{{texts: texts}} }
+	asked := append(said("write a.txt"), message{model: true})
+	tests := []struct {
+		name string
+		turn turn
+		want string
+	}{
+		{"title", turn{messages: said("title for: x")}, "Scripted answer to: title for: x"},
+		{"object", turn{messages: said("write a.txt"), format: &schema{Properties: map[string]*schema{
+			"title": {Type: types{"string"}}}, Required: []string{"title"}}}, `{"title":"Write a.txt"}`},
+		{"tool failed", turn{messages: append(asked, message{results: []result{{"no space", true}}})},
+			"The tool failed, a.txt may be missing: no space"},
+	}
+	for _, tt := range tests {
+		if got := New(nil).plan(&tt.turn); got.text != tt.want || got.call != nil {
+			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestASecondPromptIsAnotherJob(t *testing.T) {
+	got := New(nil).plan(&turn{
+		tools: []tool{{"write", &schema{}}},
+		messages: []message{
+			{texts: []string{"write a.txt"}}, {model: true}, {results: []result{{text: "ok"}}}, {model: true},
+			{texts: []string{"write b.txt"}},
+		},
+	})
+	if got.call == nil || got.text != "I'll write b.txt." {
+		t.Errorf("%+v", got)
+	}
+}
