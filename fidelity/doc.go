@@ -1,11 +1,27 @@
 // Package fidelity compares two event tapes and says where they differ.
 //
-// Bare tapes compare by position, recordings lane by lane; the mode says what must match (byte-identical, semantic,
-// outcome, phase-aware). The result is a Report: stable order, a code for every divergence, text that a person
-// understands at a glance, and JSON whose keys are a contract.
+// Bare tapes compare by position (Compare, CompareAligned), recordings lane by lane (CompareLanes); the mode says what
+// must match. The result is a Report: a code for every divergence, text that a person understands at a glance, and JSON
+// whose keys are a contract. DiffJSON, which explains a request that changed, stands by itself.
 //
-// Comparing never hashes payloads again and runs no program. Two tapes are read side by side, so memory does not grow
-// with their length when they compare by position.
+// What counts: ByteIdentical compares every field. Semantic leaves out phase, virtual and monotonic time, the ordinal g,
+// the place of a request in the order of arrival, the times of chunks, the duration of a process, the latency of MCP and
+// the length of a file. Between lanes headers, stdin and keys without a meaning only count byte by byte too, and a digest
+// taken after masking stands for the bytes.
+//
+// What gates between lanes: exchanges, processes, the program's exit and output, files of the work tree and those
+// watched. Requests that no upstream answered, other files, order within a lane and refused connections that the replay no
+// longer tries are notes.
+//
+// Ordering: by position, divergences stand in the order of the tapes, in PhaseAware those of the program first. By lane
+// they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the
+// replay never did stands where its lane had come to, and not before the first refused request.
+//
+// Memory: comparing by position holds one record of each side; lanes and alignment hold the records of both tapes, never
+// their payloads. No payload is hashed again, and none is read but to explain a divergence. A Report lists MaxDivergences
+// and counts the rest.
+//
+// Compatibility: categories and JSON keys are never renamed. Messages and causes are for people and may change.
 //
 // Not goals: reading recordings from a directory (package deck), deciding exit statuses (the command line).
 package fidelity

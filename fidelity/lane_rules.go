@@ -38,10 +38,10 @@ func (c *laneCompare) setAside() {
 	}
 	for _, host := range slices.Sorted(maps.Keys(asked)) {
 		n := asked[host]
-		c.note("%s: no upstream answered %d requests while recording and %d on replay; that does not gate", host, n[0], n[1])
+		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
 	}
 	if paths := outside[Recorded].differingPaths(&outside[Replay]); len(paths) > 0 {
-		c.note("%d files outside the work tree differ and do not gate (--watch PATH makes one gate): %s",
+		c.note("files outside the work tree differ (%d), which does not gate; --watch PATH makes one gate: %s",
 			len(paths), list(paths, notedPaths))
 	}
 }

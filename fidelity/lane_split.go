@@ -90,7 +90,7 @@ func (c *laneCompare) lanes(s Side) []*lane {
 func (c *laneCompare) identityOf(e *entry) string {
 	id := c.differ.identity(e.rec.Kind)
 	if c.mode == PhaseAware {
-		id = phaseName(e.rec.Phase) + " " + id
+		id = e.rec.Phase.String() + " " + id
 	}
 	return id
 }

@@ -132,8 +132,8 @@ func (r *Report) String() string {
 	if r.Total() > 0 {
 		score = min(score, 0.999) // what diverged never reads as 1
 	}
-	return fmt.Sprintf("%s (%s, %s recorded, %s on replay, score %.3g)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
-		records(r.RecordedRecords), records(r.ReplayRecords), score)
+	return fmt.Sprintf("%s (%s, %s recorded, %d on replay, score %.3g)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
+		records(r.RecordedRecords), r.ReplayRecords, score)
 }
 
 func records(n int) string {

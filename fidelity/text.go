@@ -159,7 +159,7 @@ func (t *textWriter) other(d *Divergence) {
 	if d.Seq != nil {
 		seq = fmt.Sprintf("seq %d ", *d.Seq)
 	}
-	t.line(4, plain, seq+string(d.Category)+": "+d.Message)
+	t.line(4, plain, seq+d.Message)
 	lines := strings.SplitN(d.Cause, "\n", 4)
 	for _, line := range lines[:min(len(lines), 3)] {
 		if strings.HasPrefix(line, "  - ") {
