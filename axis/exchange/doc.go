@@ -40,7 +40,7 @@
 // An answer without Content-Encoding is appended to its part, a file of its own, as far as the scrubber has released it,
 // before Chunk returns, and put into the store in bounded memory at the end. Before End returns the record and its blobs
 // are with the kernel. A recorder that is killed leaves parts, which Parts reads as exchanges with the error "recorder
-// ended"; of an encoded answer a part holds the head alone. What cannot be written is said in the record's error.
+// ended"; of an encoded answer a part holds the head alone. An answer that cannot be written stands as response_lost.
 //
 // Not goals: speaking HTTP (package network), knowing providers (package llm), comparing tapes (package fidelity).
 //

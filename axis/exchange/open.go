@@ -51,18 +51,18 @@ func (o *Open) Refuse(reason string) {
 	o.exchange.Error = o.tap.scrubber.String(reason)
 }
 
-// Response takes the head of the answer. Where the part cannot be begun, the next Chunk says so, and the record.
-func (o *Open) Response(status int, h http.Header) {
+// Response takes the head of the answer. An error says that the answer cannot be kept, as Chunk's does.
+func (o *Open) Response(status int, h http.Header) error {
 	o.live()
 	o.exchange.Status = status
 	o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
 	if o.tap.rec == nil {
-		return
+		return nil
 	}
 	sp, err := o.newSpool()
 	if err != nil {
 		o.lose(err)
-		return
+		return o.lost
 	}
 	o.spool = sp
 	if encoding := h.Get("Content-Encoding"); encoded(encoding) {
@@ -70,10 +70,12 @@ func (o *Open) Response(status int, h http.Header) {
 	} else {
 		o.body = newPlainBody(o.tap.scrubber, sp)
 	}
+	return nil
 }
 
 // Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that
-// the scrubber has released is in the part. An error says that the answer cannot be kept; the record will say so too.
+// the scrubber has released is in the part. An error says that the answer cannot be kept, for the part or the store fails;
+// the record will say so too. The program may have the rest all the same.
 func (o *Open) Chunk(b []byte) error {
 	if o.lost == nil && o.body != nil {
 		c := tape.Chunk{TMS: time.Since(o.start).Milliseconds(), G: o.tap.rec.Ordinal()}
@@ -86,7 +88,8 @@ func (o *Open) Chunk(b []byte) error {
 
 // End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before
 // them are with the kernel when it returns. errText is what cut the exchange, "" for a whole answer. A second End does
-// nothing. The errors are those of the part, the store and the recorder: the recording is then no longer whole.
+// nothing. The error is the recorder's, which has then ended, or that of removing the part. An answer that could not be
+// kept is none: its record says so, and its part stays.
 func (o *Open) End(errText string) error {
 	if o.ended {
 		return nil
@@ -103,11 +106,11 @@ func (o *Open) End(errText string) error {
 		return nil
 	}
 	o.keep(errText != "")
-	err := errors.Join(o.lost, o.tap.rec.RecordRaw(o.kind()), o.tap.rec.Flush())
-	if o.spool == nil {
+	err := errors.Join(o.tap.rec.RecordRaw(o.kind()), o.tap.rec.Flush())
+	switch {
+	case o.spool == nil:
 		return err
-	}
-	if err != nil { // the part stays, and says what the tape lacks
+	case err != nil || o.lost != nil: // the part says what the tape lacks
 		return errors.Join(err, o.spool.close())
 	}
 	return o.spool.remove()

@@ -140,7 +140,9 @@ func (g *rig) begin(url, body string, header ...string) *exchange.Open {
 // answer runs an exchange to its end.
 func (g *rig) answer(o *exchange.Open, cut string, header http.Header, chunks ...[]byte) {
 	g.t.Helper()
-	o.Response(http.StatusOK, header)
+	if err := o.Response(http.StatusOK, header); err != nil {
+		g.t.Fatal(err)
+	}
 	for _, c := range chunks {
 		if err := o.Chunk(c); err != nil {
 			g.t.Fatal(err)

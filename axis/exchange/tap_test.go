@@ -85,7 +85,9 @@ func TestSecretAcrossChunks(t *testing.T) {
 	for cut := range whole {
 		g := newRig(t, exchange.TapOptions{})
 		o := g.begin(url, "")
-		o.Response(http.StatusOK, headers("Content-Length", "36"))
+		if err := o.Response(http.StatusOK, headers("Content-Length", "36")); err != nil {
+			t.Fatal(err)
+		}
 		for _, c := range []string{whole[:cut], whole[cut:]} {
 			if err := o.Chunk([]byte(c)); err != nil {
 				t.Fatal(err)
@@ -274,14 +276,18 @@ func TestLongAnswer(t *testing.T) {
 func TestKilled(t *testing.T) {
 	g := newRig(t, exchange.TapOptions{})
 	call := g.begin(url, `{"model":"m","messages":["a"]}`, "Authorization", "Bearer "+secret)
-	call.Response(http.StatusOK, headers("Content-Type", "text/event-stream"))
+	if err := call.Response(http.StatusOK, headers("Content-Type", "text/event-stream")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []string{"data: one\n\n", "data: two\n\n" + secret[:5]} {
 		if err := call.Chunk([]byte(c)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	long := g.begin(url+"/long", strings.Repeat("r", 5000))
-	long.Response(http.StatusAccepted, nil)
+	if err := long.Response(http.StatusAccepted, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := long.Chunk(bytes.Repeat([]byte("."), 10000)); err != nil {
 		t.Fatal(err)
 	}
@@ -335,12 +341,11 @@ func TestPartFails(t *testing.T) {
 	}
 	g := newRig(t, exchange.TapOptions{PartDir: file})
 	o := g.begin(url, "")
-	o.Response(http.StatusOK, nil)
-	if o.Chunk([]byte("x")) == nil {
-		t.Error("the chunk seems to be kept")
+	if o.Response(http.StatusOK, nil) == nil || o.Chunk([]byte("x")) == nil {
+		t.Error("the answer seems to be kept")
 	}
-	if o.End("") == nil {
-		t.Error("the exchange seems to be whole")
+	if err := o.End(""); err != nil {
+		t.Error(err)
 	}
 	if x, extra := g.last(); x.Error == "" || extra["response_lost"] == "" || x.Response != nil || x.Status != 200 {
 		t.Errorf("%+v", x)
@@ -352,12 +357,14 @@ func TestStoreFails(t *testing.T) {
 	store := &brokenStore{Memory: cas.NewMemory()}
 	g := newRigWith(t, exchange.TapOptions{}, store)
 	o := g.begin(url, "short")
-	o.Response(http.StatusOK, nil)
+	if err := o.Response(http.StatusOK, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := o.Chunk(bytes.Repeat([]byte("."), 5000)); err != nil {
 		t.Fatal(err)
 	}
 	store.broken = errors.New("disk full")
-	if err := o.End(""); !errors.Is(err, store.broken) {
+	if err := o.End(""); err != nil {
 		t.Error(err)
 	}
 	if x, extra := g.last(); x.Response != nil || x.Error == "" || extra["response_lost"] == "" {
@@ -463,7 +470,9 @@ func TestTapWithoutRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Response(http.StatusOK, nil)
+	if err := o.Response(http.StatusOK, nil); err != nil {
+		t.Fatal(err)
+	}
 	if err := o.Chunk([]byte("x")); err != nil {
 		t.Error(err)
 	}
