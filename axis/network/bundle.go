@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 )
 
 // maxBundle bounds the system's file of roots, in bytes. Real ones have about a quarter of a megabyte.
 const maxBundle = 16 << 20
 
-// BundlePaths are the files in which systems keep their trusted roots. Where one exists inside a jail, a bundle is bound
-// over it: some runtimes look nowhere else.
-var BundlePaths = []string{
+// bundlePaths are the files in which systems keep their trusted roots.
+var bundlePaths = []string{
 	"/etc/ssl/certs/ca-certificates.crt",                // Debian, Arch, Alpine
 	"/etc/pki/tls/certs/ca-bundle.crt",                  // Fedora, RHEL 6
 	"/etc/ssl/ca-bundle.pem",                            // openSUSE
@@ -41,6 +41,10 @@ var bundleVars = []string{
 	"PERL_LWP_SSL_CA_FILE", "HTTPS_CA_FILE", // Perl
 }
 
+// BundlePaths returns the files in which systems keep their trusted roots. Where one exists inside a jail, a bundle is
+// bound over it: some runtimes look nowhere else.
+func BundlePaths() []string { return slices.Clone(bundlePaths) }
+
 // Env returns the environment, "NAME=value", that makes programs trust the roots in the file at bundlePath. Java keeps
 // its roots in a store of its own and is not covered.
 func Env(bundlePath string) []string {
@@ -63,7 +67,7 @@ func (ca *CA) Bundle() []byte {
 }
 
 func systemRoots() []byte {
-	paths := BundlePaths
+	paths := bundlePaths
 	if own := os.Getenv("SSL_CERT_FILE"); own != "" {
 		paths = append([]string{own}, paths...)
 	}

@@ -33,13 +33,15 @@ type rig struct {
 // newRig starts a Server that records on a new tape; change alters its configuration.
 func newRig(t testing.TB, change func(*Config)) *rig {
 	t.Helper()
-	g := &rig{t: t, tap: newTestTap(t), names: new(Names), pool: x509.NewCertPool(), listeners: make(map[netip.AddrPort]net.Listener), gone: make(chan struct{}, 100)}
+	g := &rig{t: t, names: new(Names), pool: x509.NewCertPool(), listeners: make(map[netip.AddrPort]net.Listener), gone: make(chan struct{}, 100)}
 	ca := newCA(t)
 	g.pool.AppendCertsFromPEM(ca.PEM())
-	cfg := &Config{CA: ca, Names: g.names, Tap: g.tap.Tap, Refused: g.onRefused}
+	cfg := &Config{CA: ca, Names: g.names, Refused: g.onRefused}
 	if change != nil {
 		change(cfg)
 	}
+	g.tap = newTestTap(t, cfg.Book != nil)
+	cfg.Tap = g.tap.Tap
 	srv, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -55,7 +57,7 @@ func replayRig(g *rig, change func(*Config)) *rig {
 	g.srv.Close()
 	forbidden := noDial(g.t)
 	return newRig(g.t, func(cfg *Config) {
-		cfg.Book, cfg.Blobs = g.tap.book(), g.tap.blobs()
+		cfg.Book, cfg.Blobs = g.tap.book(), g.tap.store
 		cfg.Upstreams = map[string]string{"api.example.com": forbidden, "other.example.com": forbidden}
 		cfg.ProxyEnv = []string{"HTTP_PROXY=" + forbidden, "HTTPS_PROXY=" + forbidden}
 		cfg.Resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {

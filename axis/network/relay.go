@@ -17,20 +17,20 @@ type relay struct {
 	o    *exchange.Open
 	a    *answer
 	log  *slog.Logger
-	sent int64
+	sent int64 // bytes of the body
+	lost bool  // kept has been told
 }
 
 // relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the
 // program after it has been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
 //
-// Where the answer cannot be kept, the program gets it all the same and its record says so; where the record itself
-// cannot be written, the program does not get the end.
+// An answer that cannot be kept, or whose record cannot be written, does not end for the program: End says so.
 func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, log *slog.Logger) error {
 	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log}
 	if a.status == 0 {
 		return x.cut(a.err)
 	}
-	x.kept(o.Response(a.status, a.header))
+	o.Response(a.status, a.header)
 	setHeader(w.Header(), a.header)
 	if a.length == 0 || a.body == nil || !hasBody(r.Method, a.status) {
 		if err := o.End(""); err != nil {
@@ -88,9 +88,10 @@ func (x *relay) chunk(b []byte) (done bool, err error) {
 	return false, nil
 }
 
-// kept notes what kept the answer from being kept.
+// kept notes, once, what keeps the answer from being kept; End gives the same error again.
 func (x *relay) kept(err error) {
-	if err != nil {
+	if err != nil && !x.lost {
+		x.lost = true
 		x.log.Error("answer is not kept", "url", x.r.URL.String(), "error", err)
 	}
 }

@@ -24,13 +24,9 @@ func (s *Server) replayed(ctx context.Context, req *exchange.Request, host strin
 	if s.cfg.Book.DeadHost(host) {
 		return dead(errors.New("no upstream answered for this host while recording"))
 	}
-	_, why := s.cfg.Book.Nearest(id, req)
+	_, why := s.cfg.Book.Nearest(id, o.Request())
 	o.Refuse(why)
-	return localAnswer(id, http.StatusBadRequest, notOnTape, missMessage(req, why))
-}
-
-func missMessage(req *exchange.Request, why string) string {
-	return fmt.Sprintf("tapedeck: %s %s is not on the tape. %s", req.Method, req.URL, why)
+	return localAnswer(id, exchange.RefusedStatus, notOnTape, exchange.Refusal(req, why))
 }
 
 // recorded is the answer that an exchange of the tape holds.

@@ -1,9 +1,11 @@
 package network
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,8 +16,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"bufio"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -120,6 +120,25 @@ func TestMiss(t *testing.T) {
 	}
 	if got := ask(rp.client("h1"), "POST", "https://api.example.com/v1", []byte("one")); got.status != 400 {
 		t.Errorf("the recorded request got %+v a second time", got)
+	}
+}
+
+// TestMissInProvidersShape has the identity of a request say what an error looks like.
+func TestMissInProvidersShape(t *testing.T) {
+	g := newRig(t, upstreamOf(t, echo))
+	ask(g.client("h2"), "POST", "https://api.example.com/shaped/v1", []byte(`{"a":1,"b":"recorded"}`))
+	got := ask(replayRig(g, nil).client("h2"), "POST", "https://api.example.com/shaped/v1", []byte(`{"a":1,"b":"asked"}`))
+	var body struct {
+		Status int
+		Shaped string
+	}
+	if err := json.Unmarshal(got.body, &body); err != nil || got.status != 400 || body.Status != 400 {
+		t.Fatalf("got %d %s, %v", got.status, got.body, err)
+	}
+	for _, want := range []string{"recorded", "asked", "/shaped/v1"} {
+		if !strings.Contains(body.Shaped, want) {
+			t.Errorf("the answer does not say %q: %s", want, body.Shaped)
+		}
 	}
 }
 

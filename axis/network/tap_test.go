@@ -1,29 +1,107 @@
 package network
 
 import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// testTap is a Tap on a tape in memory.
 type testTap struct {
 	*exchange.Tap
-	t testing.TB
+	t     testing.TB
+	file  lockedBuffer
+	store *cas.Memory
 }
 
-func newTestTap(t testing.TB) *testTap {
-	return &testTap{&exchange.Tap{Store: cas.NewMemory()}, t}
+// newTestTap makes the Tap of a recording, or of a replay.
+func newTestTap(t testing.TB, replay bool) *testTap {
+	t.Helper()
+	tt := &testTap{t: t, store: cas.NewMemory()}
+	w, err := tape.NewWriter(&tt.file, &tape.Header{Producer: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: tt.store})
+	if err := rec.Flush(); err != nil { // the header
+		t.Fatal(err)
+	}
+	tt.Tap = exchange.NewTap(rec, plainHTTP{}, scrub.New(scrub.Key{}, nil), &exchange.TapOptions{Replay: replay, PartDir: t.TempDir()})
+	return tt
 }
 
-func (t *testTap) book() *exchange.Book { return exchange.NewBook(t.Tap) }
-func (t *testTap) blobs() cas.Store     { return t.Store }
+func (t *testTap) reader() *tape.Reader {
+	t.t.Helper()
+	r, err := tape.NewReader(bytes.NewReader(t.file.bytes()), "test")
+	if err != nil {
+		t.t.Fatal(err)
+	}
+	return r
+}
 
+// book holds what is on the tape.
+func (t *testTap) book() *exchange.Book {
+	t.t.Helper()
+	b, err := exchange.NewBook(t.reader().Records(), plainHTTP{}, t.store)
+	if err != nil {
+		t.t.Fatal(err)
+	}
+	return b
+}
+
+// exchanges are those whose records have been handed to the kernel.
 func (t *testTap) exchanges() []*tape.Exchange {
+	t.t.Helper()
 	var out []*tape.Exchange
-	for _, ex := range t.Done {
-		out = append(out, &ex.Exchange)
+	for r, err := range t.reader().Records() {
+		if err != nil {
+			t.t.Fatal(err)
+		}
+		out = append(out, &r.Kind.(*tape.HTTPExchange).Exchange)
 	}
 	return out
 }
+
+// lockedBuffer is a file in memory.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.b.Bytes())
+}
+
+// plainHTTP knows no provider; what is asked below /shaped/ gets errors in a shape of its own.
+type plainHTTP struct{}
+
+func (plainHTTP) Classify(r *exchange.Request) (*exchange.Identity, error) {
+	id := &exchange.Identity{
+		Key:     exchange.Key{Kind: exchange.HTTP, Method: r.Method, URL: r.URL, Request: cas.Sum(r.Body)},
+		Surface: r.Body,
+	}
+	if strings.Contains(r.URL, "/shaped/") {
+		id.ErrorBody = func(status int, message string) []byte {
+			b, _ := json.Marshal(map[string]any{"status": status, "shaped": message}) // always marshals
+			return b
+		}
+	}
+	return id, nil
+}
+
+func (plainHTTP) MaskURL(u string) string { return u }
