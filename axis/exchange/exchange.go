@@ -29,7 +29,7 @@ type Key struct {
 	Kind                      Kind
 	Provider, Endpoint, Model string     // of LLM
 	Params                    cas.Digest // of LLM
-	Method, URL               string     // of HTTP; URL masked and renumbered
+	Method, URL               string     // of HTTP; URL renumbered and masked
 	Request                   cas.Digest // of the matchable surface (LLM), of the body (HTTP)
 }
 
@@ -38,7 +38,7 @@ type Identity struct {
 	Key     Key
 	Opening cas.Digest   // LLM: digest of the system text and the first user message, masked; zero for HTTP
 	Turns   []cas.Digest // LLM: one digest a message, masked, in order: what tells a conversation from its double
-	// Surface is what Key.Request is the digest of, masked and renumbered: the canonical JSON of the matchable surface, or
+	// Surface is what Key.Request is the digest of, renumbered and masked: the canonical JSON of the matchable surface, or
 	// the body of plain HTTP. Params is the same to Key.Params, nil for HTTP. A divergence is explained with them.
 	Surface, Params []byte
 	// Usage takes the provider's usage object out of a whole answer (decoded from its Content-Encoding); nil for none.

@@ -117,8 +117,8 @@ func queryParams(u *url.URL) []canonjson.Member {
 	return members
 }
 
-// comparable returns b as it compares: masked and renumbered.
-func (c *Classifier) comparable(b []byte) []byte { return scrub.Renumber(c.mask(b)) }
+// comparable returns b as it compares: renumbered and masked.
+func (c *Classifier) comparable(b []byte) []byte { return c.mask(scrub.Renumber(b)) }
 
 // mask returns b without its volatile facts.
 func (c *Classifier) mask(b []byte) []byte {

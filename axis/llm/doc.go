@@ -17,7 +17,7 @@
 // before its system text. A text that stands as a bare string is taken for the list of one text block that it is short
 // for. Arguments and results of tools are content and are never looked into.
 //
-// Digests are taken after masking and after renumbering of placeholders (package scrub), over canonical JSON.
+// Digests are taken over canonical JSON, after renumbering of placeholders and masking (package scrub).
 //
 // Not goals: sending anything, streaming, knowing prices, calls other than generation (embeddings, token counts and
 // lists of models are plain HTTP).

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -8,25 +9,37 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-// masked is the surface of a call in masked pieces, so that each text is masked, and its masks are counted, once.
+// masked is the surface of a call in pieces that compare: renumbered over the whole, and masked one by one, so that each
+// text is masked, and its masks are counted, once.
 type masked struct {
 	call     Call
 	members  map[string][]byte // of call.Surface
 	messages [][]byte
 }
 
+// maskCall takes a call apart. Placeholders are numbered through the members and then through the messages, so that the
+// numbers of a conversation's beginning stay as it grows.
 func (c *Classifier) maskCall(call Call) masked {
-	m := masked{call, make(map[string][]byte), make([][]byte, len(call.Messages.Value.Elems))}
+	var whole []byte // a piece a line: canonical JSON holds no newline
 	for _, member := range call.Surface {
-		m.members[member.Key] = c.mask(member.Value.Append(nil))
+		whole = append(member.Value.Append(whole), '\n')
 	}
-	for i, message := range call.Messages.Value.Elems {
-		m.messages[i] = c.mask(message.Append(nil))
+	for _, message := range call.Messages.Value.Elems {
+		whole = append(message.Append(whole), '\n')
 	}
+	pieces := bytes.Split(scrub.Renumber(whole), []byte{'\n'})
+	for i, piece := range pieces {
+		pieces[i] = c.mask(piece)
+	}
+	m := masked{call: call, members: make(map[string][]byte)}
+	for i, member := range call.Surface {
+		m.members[member.Key] = pieces[i]
+	}
+	m.messages = pieces[len(call.Surface) : len(pieces)-1] // nothing follows the last newline
 	return m
 }
 
-// surface returns the matchable surface as one object, renumbered.
+// surface returns the matchable surface as one object.
 func (m masked) surface() []byte {
 	keys := []string{m.call.Messages.Key}
 	for key := range m.members {
@@ -45,7 +58,7 @@ func (m masked) surface() []byte {
 			out = append(out, m.members[key]...)
 		}
 	}
-	return scrub.Renumber(append(out, '}'))
+	return append(out, '}')
 }
 
 // opening returns the digest of the system text and the first message of the user.
@@ -57,14 +70,14 @@ func (m masked) opening() cas.Digest {
 	if m.call.User >= 0 {
 		opening = append(opening, m.messages[m.call.User])
 	}
-	return cas.Sum(scrub.Renumber(appendList(nil, opening)))
+	return cas.Sum(appendList(nil, opening))
 }
 
 // turns returns one digest a message.
 func (m masked) turns() []cas.Digest {
 	digests := make([]cas.Digest, len(m.messages))
 	for i, message := range m.messages {
-		digests[i] = cas.Sum(scrub.Renumber(message))
+		digests[i] = cas.Sum(message)
 	}
 	return digests
 }
