@@ -1,0 +1,246 @@
+package scrub
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// MaskOptions are what NewMasker takes. A nil *MaskOptions is the zero MaskOptions.
+type MaskOptions struct {
+	// Home, WorkTree and Temp are the absolute paths that <home>, <worktree> and <temp> stand for; none where empty or "/".
+	// Of two that contain each other the longer is taken where both fit.
+	Home, WorkTree, Temp string
+	// Disabled names the masks that are not used.
+	Disabled []string
+	// Extra are a project's own masks, used after the built-in ones, in this order.
+	Extra []ExtraMask
+}
+
+// An ExtraMask is a project's own mask: each match of Pattern becomes <Name>, or where it has a group, the first group
+// of each match does. An empty group is left alone.
+type ExtraMask struct {
+	Name    string
+	Pattern *regexp.Regexp
+}
+
+// Check reports what is wrong with o: a disabled mask that does not exist, an extra one without a name of lowercase
+// letters, digits and hyphens, with a name that is taken, or without a pattern. NewMasker ignores such entries.
+func (o *MaskOptions) Check() error {
+	names := make(map[string]bool)
+	for _, info := range Masks() {
+		names[info.Name] = true
+	}
+	for i, e := range o.Extra {
+		switch {
+		case !maskName.MatchString(e.Name):
+			return fmt.Errorf("mask %d: the name %q is not made of lowercase letters, digits and hyphens", i+1, e.Name)
+		case names[e.Name]:
+			return fmt.Errorf("mask %q: the name is taken", e.Name)
+		case e.Pattern == nil:
+			return fmt.Errorf("mask %q has no pattern", e.Name)
+		}
+		names[e.Name] = true
+	}
+	for _, name := range o.Disabled {
+		if !names[name] {
+			return fmt.Errorf("no mask is named %q; there are %s", name,
+				strings.Join(slices.Sorted(maps.Keys(names)), ", "))
+		}
+	}
+	return nil
+}
+
+var maskName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+
+// A Masker replaces volatile facts by the names of their masks, and counts them. Its methods may be called by several
+// goroutines at once.
+type Masker struct {
+	masks [256][]*mask
+	pairs [1 << 16 / 64]uint64 // pairs of bytes with which a mask may begin
+	off   map[string]bool
+	paths []knownPath // longest first
+	extra []ExtraMask
+
+	mu   sync.Mutex // guards used
+	used map[string]int
+}
+
+// A knownPath is a directory that a mask stands for.
+type knownPath struct {
+	path string
+	mask string // "" where the path itself is not volatile
+	temp bool   // names below it may be made up
+}
+
+// NewMasker returns a Masker of the built-in masks that are not disabled, and the extra ones.
+func NewMasker(o *MaskOptions) *Masker {
+	if o == nil {
+		o = new(MaskOptions)
+	}
+	m := &Masker{off: make(map[string]bool), used: make(map[string]int)}
+	for _, name := range o.Disabled {
+		m.off[name] = true
+	}
+	for _, e := range o.Extra {
+		if e.Pattern != nil && maskName.MatchString(e.Name) && !m.off[e.Name] {
+			m.extra = append(m.extra, e)
+		}
+	}
+	for i := range builtin {
+		m.install(&builtin[i])
+	}
+	m.addPath(o.WorkTree, maskWorkTree, false)
+	m.addPath(o.Home, maskHome, false)
+	m.addPath(o.Temp, maskTemp, true)
+	for _, p := range []string{"/tmp", "/var/tmp", "$TMP"} {
+		m.paths = append(m.paths, knownPath{path: p, temp: true})
+	}
+	slices.SortStableFunc(m.paths, func(a, b knownPath) int { return len(b.path) - len(a.path) })
+	return m
+}
+
+func (m *Masker) install(k *mask) {
+	if k.find == nil || m.off[k.Name] && !k.always {
+		return
+	}
+	for _, pair := range k.pairs() {
+		m.pairs[pair>>6] |= 1 << (pair & 63)
+		if first := byte(pair >> 8); !slices.Contains(m.masks[first], k) {
+			m.masks[first] = append(m.masks[first], k)
+		}
+	}
+}
+
+func (m *Masker) addPath(dir, name string, temp bool) {
+	if len(dir) < 2 || !path.IsAbs(dir) {
+		return
+	}
+	if m.off[name] {
+		name = ""
+	}
+	m.paths = append(m.paths, knownPath{path.Clean(dir), name, temp})
+}
+
+// Mask returns b with each volatile fact replaced by the name of its mask in angle brackets. It returns b itself where
+// there is none, and never writes to b.
+func (m *Masker) Mask(b []byte) []byte {
+	p := masking{m: m, b: b}
+	for i := 0; i+1 < len(b); {
+		pair := uint16(b[i])<<8 | uint16(b[i+1])
+		if m.pairs[pair>>6]&(1<<(pair&63)) == 0 {
+			i++
+			continue
+		}
+		i = p.at(i)
+	}
+	out := p.finish()
+	for _, e := range m.extra {
+		out = p.apply(e, out)
+	}
+	if p.used != nil {
+		m.count(p.used)
+	}
+	return out
+}
+
+// Digest returns the digest of b by which recordings are compared: of its bytes after Renumber and Mask.
+func (m *Masker) Digest(b []byte) cas.Digest { return cas.Sum(m.Mask(Renumber(b))) }
+
+// Used returns how many facts were replaced so far, by the name of the mask.
+func (m *Masker) Used() map[string]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.used)
+}
+
+func (m *Masker) count(used map[string]int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, n := range used {
+		m.used[name] += n
+	}
+}
+
+// A masking is the state of one call of Mask.
+type masking struct {
+	m    *Masker
+	b    []byte
+	out  []byte
+	done int // what is before it was masked or copied to out
+	used map[string]int
+}
+
+// at tries the masks that may begin at i and returns where to go on.
+func (p *masking) at(i int) int {
+	for _, k := range p.m.masks[p.b[i]] {
+		if next := k.find(p, i); next > i {
+			return next
+		}
+	}
+	return i + 1
+}
+
+// put replaces the bytes from start to end by the mask's name.
+func (p *masking) put(start, end int, name string) {
+	if p.used == nil {
+		p.used = make(map[string]int)
+		p.out = make([]byte, 0, len(p.b))
+	}
+	p.used[name]++
+	p.out = append(p.out, p.b[p.done:start]...)
+	p.out = append(append(append(p.out, '<'), name...), '>')
+	p.done = end
+}
+
+func (p *masking) finish() []byte {
+	if p.used == nil {
+		return p.b
+	}
+	return append(p.out, p.b[p.done:]...)
+}
+
+// apply uses an extra mask on b.
+func (p *masking) apply(e ExtraMask, b []byte) []byte {
+	next := masking{b: b, used: p.used}
+	for _, at := range e.Pattern.FindAllSubmatchIndex(b, -1) {
+		start, end := at[0], at[1]
+		if len(at) > 2 {
+			start, end = at[2], at[3]
+		}
+		if start >= 0 && start < end && start >= next.done {
+			next.put(start, end, e.Name)
+		}
+	}
+	if next.done == 0 {
+		return b
+	}
+	p.used = next.used
+	return append(next.out, b[next.done:]...)
+}
+
+// begins tells whether a word can begin at i: at a boundary, or right after a mask.
+func (p *masking) begins(i int) bool { return i == p.done || boundary(p.b, i) }
+
+// ends tells whether a word can end before i.
+func (p *masking) ends(i int) bool { return i >= len(p.b) || !wordChars[p.b[i]] }
+
+// number tells whether a number can begin at i: not within a version, a name with hyphens or an address.
+func (p *masking) number(i int) bool {
+	if i == p.done {
+		return true
+	}
+	switch p.b[i-1] {
+	case '.', '-':
+		return false
+	case ':':
+		return i > 1 && p.b[i-2] != ':' && !isDigit(p.b[i-2])
+	}
+	return p.begins(i)
+}

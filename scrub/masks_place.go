@@ -1,0 +1,233 @@
+package scrub
+
+import (
+	"bytes"
+	"slices"
+)
+
+// named returns where the number stands that belongs to one of the names at i, and twice the same where there is none:
+// "name": 123, name=123, and the like within quoted JSON.
+func (p *masking) named(i int, names []string) (start, end int) {
+	start, ok := p.valueOf(i, names)
+	if !ok {
+		return i, i
+	}
+	end = runOf(p.b, start, digitChars)
+	if end > start && end+1 < len(p.b) && p.b[end] == '.' && isDigit(p.b[end+1]) {
+		end = runOf(p.b, end+1, digitChars)
+	}
+	if !p.ends(end) {
+		return i, i
+	}
+	return start, end
+}
+
+// valueOf returns where the value begins that belongs to one of the names at i.
+func (p *masking) valueOf(i int, names []string) (start int, ok bool) {
+	end := runOf(p.b, i, wordChars)
+	if !p.begins(i) || !slices.Contains(names, string(p.b[i:end])) {
+		return i, false
+	}
+	at := p.skip(end, `\"' `)
+	if at == len(p.b) || p.b[at] != ':' && p.b[at] != '=' {
+		return i, false
+	}
+	return p.skip(at+1, `\"' `), true
+}
+
+// skip returns the first place from i on, within a few bytes, where none of set stands.
+func (p *masking) skip(i int, set string) int {
+	const limit = 8
+	for end := min(len(p.b), i+limit); i < end && bytes.IndexByte([]byte(set), p.b[i]) >= 0; {
+		i++
+	}
+	return i
+}
+
+var unixNames = []string{
+	"create_time", "createTime", "created", "created_at", "createdAt", "updated_at", "updatedAt", "started_at", "startedAt",
+	"start_time", "end_time", "expires_at", "expiresAt", "timestamp", "ts", "turn_started_at_unix_ms", "started_at_unix_ms",
+	"created_at_unix_ms",
+}
+
+func findUnixTime(p *masking, i int) int {
+	const shortest = 10 // digits of a time in seconds
+	start, end := p.named(i, unixNames)
+	if end-start < shortest {
+		return i
+	}
+	p.put(start, end, "unix-time")
+	return end
+}
+
+const (
+	cacheKey = "prompt_cache_key"
+	chunkID  = "Chunk ID: "
+)
+
+func findCacheKey(p *masking, i int) int {
+	start, ok := p.valueOf(i, []string{cacheKey})
+	if !ok || !bytes.ContainsAny(p.b[start-1:start], `"'`) {
+		return i
+	}
+	end := runOf(p.b, start, cacheKeyChars)
+	if end == start || end < len(p.b) && bytes.IndexByte([]byte(`\"'`), p.b[end]) < 0 {
+		return i
+	}
+	p.put(start, end, "cache-key")
+	return end
+}
+
+var cacheKeyChars = newSet("_-.:/+=")
+
+func findChunkID(p *masking, i int) int {
+	if !hasPrefix(p.b, i, chunkID) || !p.begins(i) {
+		return i
+	}
+	start := i + len(chunkID)
+	end := start
+	for end < len(p.b) && isHex(p.b[end]) {
+		end++
+	}
+	if end-start < 4 || !p.ends(end) {
+		return i
+	}
+	p.put(start, end, "chunk-id")
+	return end
+}
+
+// findPID masks the number after the word: "pid 12", "pid: 12", "pid=12", "\"pid\":12", "[pid 12]".
+func findPID(p *masking, i int) int {
+	word := runOf(p.b, i, wordChars)
+	if name := string(p.b[i:word]); !p.begins(i) || name != "pid" && name != "PID" && name != "Pid" && name != "ppid" {
+		return i
+	}
+	start := p.skip(word, `\"':=# `)
+	end := runOf(p.b, start, digitChars)
+	const maxDigits = 7 // of the largest pid_max
+	if start == word || end == start || end-start > maxDigits || !p.ends(end) || p.fraction(end) {
+		return i
+	}
+	p.put(start, end, "pid")
+	return end
+}
+
+// fraction tells whether a point and a digit stand at i.
+func (p *masking) fraction(i int) bool { return i+1 < len(p.b) && p.b[i] == '.' && isDigit(p.b[i+1]) }
+
+var loopbacks = []string{"127.0.0.1:", "localhost:", "[::1]:", "0.0.0.0:"}
+
+func findPort(p *masking, i int) int {
+	host := prefixAt(p.b, i, loopbacks)
+	if host == "" || i != p.done && (!p.begins(i) || i > 0 && (p.b[i-1] == '.' || p.b[i-1] == '-')) {
+		return i
+	}
+	start := i + len(host)
+	end := runOf(p.b, start, digitChars)
+	const maxDigits = 5
+	if end == start || end-start > maxDigits || !p.ends(end) || p.fraction(end) {
+		return i
+	}
+	p.put(start, end, "port")
+	return end
+}
+
+// findPath masks the known paths, and below a temporary one the parts of names that look made up.
+func findPath(p *masking, i int) int {
+	if !p.pathBegins(i) {
+		return i
+	}
+	for _, k := range p.m.paths {
+		end := i + len(k.path)
+		if !hasPrefix(p.b, i, k.path) || !p.pathEnds(end) {
+			continue
+		}
+		if k.mask != "" {
+			p.put(i, end, k.mask)
+		}
+		if k.temp && !p.m.off[maskTempName] {
+			return p.below(end)
+		}
+		return end
+	}
+	return i
+}
+
+var pathChars = newSet("_-.~/")
+
+// pathBegins tells whether an absolute path can begin at i: after what is no path itself, or after "scheme://".
+func (p *masking) pathBegins(i int) bool {
+	if i == p.done || !pathChars[p.b[i-1]] || bytes.HasSuffix(p.b[:i], []byte("://")) {
+		return true
+	}
+	return isAlnum(p.b[i-1]) && boundary(p.b, i)
+}
+
+// pathEnds tells whether a path can end before i: another part of it follows, or nothing that goes on with its last name.
+func (p *masking) pathEnds(i int) bool {
+	if i >= len(p.b) || p.b[i] == '/' || !pathChars[p.b[i]] {
+		return true
+	}
+	return p.b[i] == '.' && (i+1 == len(p.b) || !pathChars[p.b[i+1]])
+}
+
+// pythonName is the length of what Python's tempfile makes: "tmp" and eight small letters, digits or underscores.
+const pythonName = 11
+
+// below masks the parts that look made up in the names from i on, and returns where the path ends.
+func (p *masking) below(i int) int {
+	for i < len(p.b) && pathChars[p.b[i]] {
+		if !isAlnum(p.b[i]) {
+			i++
+			continue
+		}
+		end := runOf(p.b, i, alnum)
+		if python := runOf(p.b, i, wordChars); python-i == pythonName && hasPrefix(p.b, i, "tmp") {
+			end = python
+		}
+		if start := madeUp(p.b, i, end); start < end {
+			p.put(start, end, maskTempName)
+		}
+		i = end
+	}
+	return i
+}
+
+// madeUp returns where the made-up part of the word from i to end begins, and end where there is none. Made up are
+// digits among letters, a long row of digits at the end, and capitals among small letters without the humps of a name.
+func madeUp(b []byte, i, end int) int {
+	const (
+		minWord   = 6
+		minDigits = 8
+	)
+	word := b[i:end]
+	switch {
+	case bytes.HasSuffix(b[:i], []byte("/tmp.")), len(word) == pythonName && bytes.HasPrefix(word, []byte("tmp")):
+		return i
+	case len(word) < minWord:
+		return end
+	}
+	letters := i
+	for letters < end && !isDigit(b[letters]) {
+		letters++
+	}
+	switch trailing := end - letters; {
+	case runOf(b[:end], letters, digitChars) < end, trailing == 0 && mixedCase(word):
+		return i
+	case trailing >= minDigits: // as Go appends them
+		return letters
+	}
+	return end
+}
+
+// mixedCase tells a random word from one in camel case, whose humps are longer.
+func mixedCase(word []byte) bool {
+	const shortHump = 2.5 // letters
+	humps := 1
+	for i := 1; i < len(word); i++ {
+		if word[i]&0x20 == 0 && word[i-1]&0x20 != 0 {
+			humps++
+		}
+	}
+	return humps > 1 && float64(len(word))/float64(humps) < shortHump
+}
