@@ -10,9 +10,18 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// CompareOptions say how Compare compares. Nil and zero work.
+type CompareOptions struct {
+	Mode    fidelity.Mode
+	Aligned bool // bare tapes: align the records, so that an inserted one reads as one
+}
+
 // Compare compares two recordings lane by lane, or two tapes by position: a recording beside a bare tape counts as its
 // tape.
-func Compare(mode fidelity.Mode, a, b string) (*fidelity.Report, error) {
+func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
+	if o == nil {
+		o = new(CompareOptions)
+	}
 	sa, err := openSide(a)
 	if err != nil {
 		return nil, err
@@ -24,15 +33,19 @@ func Compare(mode fidelity.Mode, a, b string) (*fidelity.Report, error) {
 	}
 	defer sb.tape.Close()
 	if sa.rec == nil || sb.rec == nil {
-		return fidelity.Compare(mode, sa.tape.Records(), sb.tape.Records())
+		compare := fidelity.Compare
+		if o.Aligned {
+			compare = fidelity.CompareAligned
+		}
+		return compare(o.Mode, sa.tape.Records(), sb.tape.Records())
 	}
-	o := laneOptions(sa.tape.Store, sb.tape.Store, scrub.NewMasker(nil))
+	lanes := laneOptions(sa.tape.Store, sb.tape.Store, scrub.NewMasker(nil))
 	for _, s := range []*side{sa, sb} {
 		if !s.rec.Finished() {
-			o.NotCompared = append(o.NotCompared, s.rec.Dir+" is unfinished: its recorder was killed")
+			lanes.NotCompared = append(lanes.NotCompared, s.rec.Dir+" is unfinished: its recorder was killed")
 		}
 	}
-	return fidelity.CompareLanes(mode, sa.tape.Records(), sb.tape.Records(), o)
+	return fidelity.CompareLanes(o.Mode, sa.tape.Records(), sb.tape.Records(), lanes)
 }
 
 // A side is one of the two things that are compared.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
 
@@ -97,11 +98,12 @@ type Roots struct {
 	Temp string `json:"temp"`
 }
 
-// TTY says which of the standard streams were the terminal, and its size at the start.
+// TTY says which of the standard streams were the terminal, its size at the start, and when what was typed.
 type TTY struct {
-	Streams []int `json:"streams"`
-	Rows    int   `json:"rows"`
-	Cols    int   `json:"cols"`
+	Streams []int            `json:"streams"`
+	Rows    int              `json:"rows"`
+	Cols    int              `json:"cols"`
+	Typed   []terminal.Input `json:"typed"`
 }
 
 // write replaces recording.json atomically.

@@ -242,6 +242,9 @@ func (r *recorder) finish(p *run, e *ended) error {
 	m := r.manifest
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes()
 	m.Masks = r.s.mask.Used()
+	if m.TTY != nil {
+		m.TTY.Typed = e.streams.keys()
+	}
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)
 	}

@@ -22,6 +22,9 @@ type streams struct {
 	out     [3]*process.Stream
 	undo    []func()
 
+	mu    sync.Mutex
+	typed []terminal.Input // into the terminal, so far
+
 	outputs sync.WaitGroup // the relays of what the program writes; they end with it
 }
 
@@ -100,10 +103,39 @@ func (st *streams) relayTerminal() {
 	if !st.isTTY(1) && st.isTTY(2) {
 		to, kept = st.caller.Stderr, st.out[2]
 	}
-	st.outputs.Go(func() { st.check(process.RelayOutput(to, st.pty.Master, kept)) })
+	typist := terminal.NewTypist()
+	st.outputs.Go(func() { st.check(process.RelayOutput(io.MultiWriter(to, typist), st.pty.Master, kept)) })
 	if !st.isTTY(0) || st.caller.Stdin == nil {
 		return
 	}
+	st.followHost()
+	// A terminal has no end of its own: what ends a program that reads one is its Ctrl-D among the bytes.
+	in := io.MultiWriter(st.out[0], st.pty.Master)
+	go func() {
+		if st.tty.Typed != nil {
+			st.check(ignoreClosed(typist.Play(in, st.caller.Stdin, st.tty.Typed)))
+			return
+		}
+		st.check(ignoreClosed(typist.Pass(in, st.caller.Stdin, st.note)))
+	}()
+}
+
+// note remembers when keys were typed.
+func (st *streams) note(in terminal.Input) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.typed = append(st.typed, in)
+}
+
+// keys returns when what was typed so far; the relay may still wait for the next key.
+func (st *streams) keys() []terminal.Input {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return append([]terminal.Input{}, st.typed...)
+}
+
+// followHost puts the caller's terminal into raw mode and follows its size.
+func (st *streams) followHost() {
 	host, _ := terminal.Host([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr})
 	in, _ := st.caller.Stdin.(*os.File)
 	restore, err := terminal.Raw(in)
@@ -112,11 +144,6 @@ func (st *streams) relayTerminal() {
 		restore = func() {}
 	}
 	st.undo = append(st.undo, restore, st.pty.Follow(host))
-	// A terminal has no end of its own: what ends a program that reads one is its Ctrl-D among the bytes.
-	go func() {
-		_, err := io.Copy(io.MultiWriter(st.out[0], st.pty.Master), st.caller.Stdin)
-		st.check(ignoreClosed(err))
-	}()
 }
 
 func (st *streams) check(err error) {

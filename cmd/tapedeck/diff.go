@@ -10,8 +10,9 @@ import (
 )
 
 type diffOptions struct {
-	mode string
-	json bool
+	mode    string
+	aligned bool
+	json    bool
 }
 
 func newDiffCommand(std streams) *cobra.Command {
@@ -24,12 +25,14 @@ held against it.
 
 Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 		Example: `  tapedeck diff last before-the-change
+  tapedeck diff a.tape b.tape --aligned
   tapedeck diff a.tape b.tape --mode byte-identical --json`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runDiff(&o, args[0], args[1], std) },
 	}
 	cmd.Flags().StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
+	cmd.Flags().BoolVar(&o.aligned, "aligned", false, "align two bare tapes, so that one inserted record reads as one")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the report as JSON")
 	return cmd
 }
@@ -45,7 +48,7 @@ func runDiff(o *diffOptions, a, b string, std streams) error {
 			return err
 		}
 	}
-	r, err := deck.Compare(mode, paths[0], paths[1])
+	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned})
 	if err != nil {
 		return err
 	}
