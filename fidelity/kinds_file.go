@@ -19,6 +19,7 @@ var (
 // file compares two files. In lane mode the digest after masking stands for the bytes where both records have one, and
 // what the file held before, which follows from the rest, does not count.
 func (d *differ) file(c *fileCategories, a, b *tape.File) {
+	defer d.about(a.Path, len(d.found))
 	d.text(c.path, a.Path, b.Path)
 	same(d, c.mode, a.Mode, b.Mode)
 	sameExact(d, c.length, a.LenBytes, b.LenBytes)
@@ -37,5 +38,13 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 	}
 	if was != now {
 		d.found = append(d.found, finding{c.hash, differs(c.hash, show(was), show(now)), a.Content, b.Content})
+	}
+}
+
+// about puts what the findings from the first one on are about before their messages.
+func (d *differ) about(what string, first int) {
+	for i := range d.found[first:] {
+		f := &d.found[first+i]
+		f.message = shorten(what) + ": " + f.message
 	}
 }
