@@ -33,7 +33,11 @@ func newTestTap(t testing.TB, replay bool) *testTap {
 	if err := rec.Flush(); err != nil { // the header
 		t.Fatal(err)
 	}
-	tt.Tap = exchange.NewTap(rec, plainHTTP{}, scrub.New(scrub.Key{}, nil), &exchange.TapOptions{Replay: replay, PartDir: t.TempDir()})
+	opts := &exchange.TapOptions{Replay: replay}
+	if !replay {
+		opts.PartDir = t.TempDir()
+	}
+	tt.Tap = exchange.NewTap(rec, plainHTTP{}, scrub.New(scrub.Key{}, nil), opts)
 	return tt
 }
 
