@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -178,6 +179,8 @@ func (a *applier) current(path string, want *Entry) (*Entry, error) {
 			return nil, nil
 		case err != nil:
 			return nil, err
+		case a.becomesDir(path[:i]):
+			return nil, nil // what stands in the way goes, if it is what is expected there
 		case info.Mode()&fs.ModeSymlink != 0:
 			return nil, errThroughLink
 		}
@@ -190,6 +193,16 @@ func (a *applier) current(path string, want *Entry) (*Entry, error) {
 		return nil, err
 	}
 	return a.entry(path, info, want)
+}
+
+// becomesDir reports whether a directory takes the place of a file or link at path.
+func (a *applier) becomesDir(path string) bool {
+	i, ok := slices.BinarySearchFunc(a.changes, path, func(c Change, p string) int { return strings.Compare(c.Path, p) })
+	if !ok {
+		return false
+	}
+	c := &a.changes[i]
+	return c.Before != nil && !c.Before.Mode.IsDir() && c.After != nil && c.After.Mode.IsDir()
 }
 
 func (a *applier) entry(path string, info fs.FileInfo, want *Entry) (*Entry, error) {

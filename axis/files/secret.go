@@ -3,13 +3,15 @@ package files
 import (
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // hideContent returns what may be stored of a file and, where that is not its true bytes or the file holds credentials
 // by its name, the keyed digest of these. Without a scrubber a file that holds credentials is not covered: it cannot be
 // told what in it is secret.
 func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret string, err error) {
-	credential := isCredential(path)
+	credential := scrub.IsCredentialFile(path)
 	if s == nil {
 		if credential {
 			return nil, "", &errSkipped{SecretName}

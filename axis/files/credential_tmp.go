@@ -1,3 +1,0 @@
-package files
-
-func isCredential(path string) bool { return baseOf(path) == ".env" }
