@@ -99,7 +99,7 @@ func NewMasker(o *MaskOptions) *Masker {
 	m.addPath(o.WorkTree, maskWorkTree, false)
 	m.addPath(o.Home, maskHome, false)
 	m.addPath(o.Temp, maskTemp, true)
-	for _, p := range []string{"/tmp", "/var/tmp", "$TMP"} {
+	for _, p := range []string{"/tmp", "/var/tmp", "$TMP", "<temp>"} {
 		m.paths = append(m.paths, knownPath{path: p, temp: true})
 	}
 	slices.SortStableFunc(m.paths, func(a, b knownPath) int { return len(b.path) - len(a.path) })
@@ -225,22 +225,34 @@ func (p *masking) apply(e ExtraMask, b []byte) []byte {
 	return append(next.out, b[next.done:]...)
 }
 
-// begins tells whether a word can begin at i: at a boundary, or right after a mask.
-func (p *masking) begins(i int) bool { return i == p.done || boundary(p.b, i) }
+// before returns the bytes before i up to the last mask. A mask counts as the beginning of the text, so that what is
+// found does not depend on whether what stands before it was masked already.
+func (p *masking) before(i int) []byte { return p.b[p.done:i] }
+
+// begins tells whether a word can begin at i.
+func (p *masking) begins(i int) bool { return boundary(p.b[p.done:], i-p.done) }
 
 // ends tells whether a word can end before i.
 func (p *masking) ends(i int) bool { return i >= len(p.b) || !wordChars[p.b[i]] }
 
 // number tells whether a number can begin at i: not within a version, a name with hyphens or an address.
 func (p *masking) number(i int) bool {
-	if i == p.done {
+	before := p.before(i)
+	n := len(before)
+	if n == 0 {
 		return true
 	}
-	switch p.b[i-1] {
+	switch before[n-1] {
 	case '.', '-':
 		return false
 	case ':':
-		return i > 1 && p.b[i-2] != ':' && !isDigit(p.b[i-2])
+		return n == 1 || before[n-2] != ':' && !isDigit(before[n-2])
 	}
 	return p.begins(i)
+}
+
+// goesOn tells whether one of the separators stands at i and more of the same word after it. A mask is more of it, as
+// what it stands for may be.
+func (p *masking) goesOn(i int, separators string) bool {
+	return i+1 < len(p.b) && strings.IndexByte(separators, p.b[i]) >= 0 && (isAlnum(p.b[i+1]) || p.b[i+1] == '<')
 }

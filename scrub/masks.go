@@ -60,7 +60,7 @@ var builtin = []mask{
 	{MaskInfo: MaskInfo{"port", "the port of a loopback address", "http://127.0.0.1:43117/"},
 		starts: loopbacks, find: findPort},
 	{MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},
-		firsts: "/$", find: findPath, always: true},
+		firsts: "/$", starts: []string{"<temp>"}, find: findPath, always: true},
 	{MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
 	{MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
 	{MaskInfo: MaskInfo{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},

@@ -105,27 +105,24 @@ func findPID(p *masking, i int) int {
 	start := p.skip(word, `\"':=# `)
 	end := runOf(p.b, start, digitChars)
 	const maxDigits = 7 // of the largest pid_max
-	if start == word || end == start || end-start > maxDigits || !p.ends(end) || p.fraction(end) {
+	if start == word || end == start || end-start > maxDigits || !p.ends(end) || p.goesOn(end, ".") {
 		return i
 	}
 	p.put(start, end, "pid")
 	return end
 }
 
-// fraction tells whether a point and a digit stand at i.
-func (p *masking) fraction(i int) bool { return i+1 < len(p.b) && p.b[i] == '.' && isDigit(p.b[i+1]) }
-
 var loopbacks = []string{"127.0.0.1:", "localhost:", "[::1]:", "0.0.0.0:"}
 
 func findPort(p *masking, i int) int {
 	host := prefixAt(p.b, i, loopbacks)
-	if host == "" || i != p.done && (!p.begins(i) || i > 0 && (p.b[i-1] == '.' || p.b[i-1] == '-')) {
+	if host == "" || !p.number(i) {
 		return i
 	}
 	start := i + len(host)
 	end := runOf(p.b, start, digitChars)
 	const maxDigits = 5
-	if end == start || end-start > maxDigits || !p.ends(end) || p.fraction(end) {
+	if end == start || end-start > maxDigits || !p.ends(end) || p.goesOn(end, ".") {
 		return i
 	}
 	p.put(start, end, "port")
@@ -157,10 +154,11 @@ var pathChars = newSet("_-.~/")
 
 // pathBegins tells whether an absolute path can begin at i: after what is no path itself, or after "scheme://".
 func (p *masking) pathBegins(i int) bool {
-	if i == p.done || !pathChars[p.b[i-1]] || bytes.HasSuffix(p.b[:i], []byte("://")) {
+	before := p.before(i)
+	if len(before) == 0 || !pathChars[p.b[i-1]] || bytes.HasSuffix(before, []byte("://")) {
 		return true
 	}
-	return isAlnum(p.b[i-1]) && boundary(p.b, i)
+	return isAlnum(p.b[i-1]) && p.begins(i)
 }
 
 // pathEnds tells whether a path can end before i: another part of it follows, or nothing that goes on with its last name.
@@ -168,29 +166,60 @@ func (p *masking) pathEnds(i int) bool {
 	if i >= len(p.b) || p.b[i] == '/' || !pathChars[p.b[i]] {
 		return true
 	}
-	return p.b[i] == '.' && (i+1 == len(p.b) || !pathChars[p.b[i+1]])
+	return p.b[i] == '.' && (i+1 == len(p.b) || !pathChars[p.b[i+1]] && p.b[i+1] != '<')
 }
 
 // pythonName is the length of what Python's tempfile makes: "tmp" and eight small letters, digits or underscores.
 const pythonName = 11
 
-// below masks the parts that look made up in the names from i on, and returns where the path ends.
+// below masks the parts that look made up in the names from i on, and returns where the path ends. Masks belong to it.
 func (p *masking) below(i int) int {
-	for i < len(p.b) && pathChars[p.b[i]] {
-		if !isAlnum(p.b[i]) {
+	for i < len(p.b) {
+		switch c := p.b[i]; {
+		case c == '<':
+			end := maskAt(p.b, i)
+			if end == i {
+				return i
+			}
+			i = end
+		case isAlnum(c):
+			i = p.madeUpName(i)
+		case pathChars[c]:
 			i++
-			continue
+		default:
+			return i
 		}
-		end := runOf(p.b, i, alnum)
-		if python := runOf(p.b, i, wordChars); python-i == pythonName && hasPrefix(p.b, i, "tmp") {
-			end = python
-		}
-		if start := madeUp(p.b, i, end); start < end {
-			p.put(start, end, maskTempName)
-		}
-		i = end
 	}
 	return i
+}
+
+// maskAt returns the end of the name in angle brackets at i, and i where there is none.
+func maskAt(b []byte, i int) int {
+	end := i + 1
+	for end < len(b) && (b[end] == '-' || b[end] >= 'a' && b[end] <= 'z') {
+		end++
+	}
+	if end == len(b) || b[end] != '>' {
+		return i
+	}
+	return end + 1
+}
+
+// madeUpName masks what is made up of the word at i and returns its end.
+func (p *masking) madeUpName(i int) int {
+	if !p.m.off["uuid"] {
+		if next := findUUID(p, i); next > i {
+			return next
+		}
+	}
+	end := runOf(p.b, i, alnum)
+	if python := runOf(p.b, i, wordChars); python-i == pythonName && hasPrefix(p.b, i, "tmp") {
+		end = python
+	}
+	if start := madeUp(p.b, i, end); start < end {
+		p.put(start, end, maskTempName)
+	}
+	return end
 }
 
 // madeUp returns where the made-up part of the word from i to end begins, and end where there is none. Made up are

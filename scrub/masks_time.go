@@ -72,7 +72,14 @@ func (c *cursor) clock() {
 	c.minutes()
 	c.one(":")
 	c.number(2, 2, 0, 60)
-	c.try(func(c *cursor) { c.one(".,"); c.number(1, 9, 0, 999999999) })
+	c.try(func(c *cursor) {
+		if c.one(".,") == ',' {
+			c.number(3, 3, 0, 999) // as log4j and Python's logging write milliseconds
+		} else {
+			c.number(1, 9, 0, 999999999)
+		}
+		c.failed = c.failed || c.i < len(c.b) && wordChars[c.b[c.i]] && c.b[c.i]|0x20 != 'z'
+	})
 }
 
 func (c *cursor) minutes() {
@@ -114,8 +121,8 @@ func (p *masking) read(i int, name string, f func(c *cursor)) int {
 	if f(&c); c.failed || !p.ends(c.i) || !p.number(i) {
 		return i
 	}
-	if c.i < len(p.b) && (p.b[c.i] == '-' || p.b[c.i] == ':') && c.i+1 < len(p.b) && isAlnum(p.b[c.i+1]) {
-		return i // a part of something longer
+	if p.goesOn(c.i, "-:.") {
+		return i
 	}
 	p.put(i, c.i, name)
 	return c.i
@@ -256,7 +263,7 @@ func findDuration(p *masking, i int) int {
 		return end
 	}
 	end, sure := durationAt(p.b, i)
-	if end == i || !sure && !took(p.b[:i]) || !p.number(i) || !p.ends(end) {
+	if end == i || !sure && !took(p.before(i)) || !p.number(i) || !p.ends(end) {
 		return i
 	}
 	p.put(i, end, maskDuration)
