@@ -100,11 +100,12 @@ func (n *notifier) answer(fd uintptr) {
 	if family == unix.AF_INET || family == unix.AF_INET6 || family == unix.AF_PACKET {
 		errno = unix.EPERM
 	}
+	// Reported before it is answered: the trial before the program's start must not be counted as the program's.
+	proto := socketName(family, kind, int(int32(req.Args[2])))
+	n.report(Refusal{Proto: proto, Reason: proto + " socket: only TCP, UDP and Unix sockets exist inside"})
 	resp := seccompResp{ID: req.ID, Error: -int32(errno)}
-	if ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&resp)) == nil {
-		proto := socketName(family, kind, int(int32(req.Args[2])))
-		n.report(Refusal{Proto: proto, Reason: proto + " socket: only TCP, UDP and Unix sockets exist inside"})
-	}
+	// An error means that the caller died while it waited.
+	_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&resp))
 }
 
 func ioctl(fd uintptr, req uint, arg unsafe.Pointer) error {
