@@ -42,7 +42,7 @@ func playGet(urls []string) int {
 	return 0
 }
 
-// playChunks prints the length of every read of an answer, and what ended it.
+// playChunks prints an answer, and what ended it.
 func playChunks(args []string) int {
 	req, err := http.NewRequest("GET", args[0], nil)
 	if err != nil {
@@ -60,17 +60,9 @@ func playChunks(args []string) int {
 			return fail(err)
 		}
 	}
-	buf := make([]byte, 1<<20)
-	for {
-		n, err := body.Read(buf)
-		if n > 0 {
-			fmt.Printf("%d %q\n", n, buf[:n])
-		}
-		if err != nil {
-			fmt.Println(err)
-			return 0
-		}
-	}
+	_, err = io.Copy(os.Stdout, body)
+	fmt.Println("ended by", err)
+	return 0
 }
 
 // playWaysOut tries every way out and prints how it failed. args[0] is an address on the host's loopback.

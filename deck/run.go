@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -162,7 +161,7 @@ func refusal(ref *jail.Refusal, names *network.Names) *tape.NetRefused {
 			addr = name
 		}
 	}
-	return &tape.NetRefused{Addr: addr, Port: int(ref.Port), Reason: strings.TrimSpace(ref.Proto + ": " + ref.Reason)}
+	return &tape.NetRefused{Addr: addr, Port: int(ref.Port), Reason: ref.Reason}
 }
 
 // lookAfter opens the work tree inside the jail, where the program's world still stands, and hands it to after.
