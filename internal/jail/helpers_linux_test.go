@@ -1,18 +1,32 @@
 package jail
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// helpers run inside a jail, as its program.
+// helpers run inside a jail, as its program; all but recorder.
 var helpers = map[string]func(args []string) int{
-	"dial": helperDial,
+	"dial":     helperDial,
+	"query":    helperQuery,
+	"socket":   helperSocket,
+	"syscall":  helperSyscall,
+	"state":    helperState,
+	"daemon":   helperDaemon,
+	"recorder": helperRecorder,
 }
 
-// helperDial dials each network:address and prints what it read, or that it could not.
+// helperDial dials each network and address and prints what it read, or that it could not.
 func helperDial(args []string) int {
 	for i := 0; i+1 < len(args); i += 2 {
 		c, err := net.Dial(args[i], args[i+1])
@@ -21,9 +35,135 @@ func helperDial(args []string) int {
 			fmt.Println(args[i+1], "failed")
 			continue
 		}
+		if strings.HasPrefix(args[i], "udp") {
+			c.Write([]byte("hello")) // the refusal comes with the next call
+			c.SetDeadline(time.Now().Add(200 * time.Millisecond))
+		}
 		data, _ := io.ReadAll(c)
 		fmt.Println(args[i+1], "reached", string(data))
 		c.Close()
 	}
+	return 0
+}
+
+// helperQuery sends a datagram to each address from a socket that is not connected, and prints who answered what.
+func helperQuery(args []string) int {
+	c, err := net.ListenUDP("udp", nil)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	for _, a := range args {
+		to, err := net.ResolveUDPAddr("udp", a)
+		if err == nil {
+			_, err = c.WriteTo([]byte("query"), to)
+		}
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		buf := make([]byte, 100)
+		c.SetDeadline(time.Now().Add(5 * time.Second))
+		n, from, err := c.ReadFrom(buf)
+		if err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println(from, string(buf[:n]))
+	}
+	return 0
+}
+
+// helperSocket calls socket with each three arguments and prints the error's name.
+func helperSocket(args []string) int {
+	for i := 0; i+2 < len(args); i += 3 {
+		var n [3]int
+		for k := range n {
+			n[k], _ = strconv.Atoi(args[i+k])
+		}
+		_, err := unix.Socket(n[0], n[1], n[2])
+		fmt.Println(errorName(err))
+	}
+	return 0
+}
+
+// helperSyscall makes each call of no arguments and prints the error's name.
+func helperSyscall(args []string) int {
+	for _, a := range args {
+		nr, _ := strconv.Atoi(a)
+		_, _, errno := unix.Syscall(uintptr(nr), 0, 0, 0)
+		fmt.Println(unix.ErrnoName(errno))
+	}
+	return 0
+}
+
+func errorName(err error) string {
+	if errno, ok := err.(syscall.Errno); ok {
+		return unix.ErrnoName(errno)
+	}
+	return fmt.Sprint(err)
+}
+
+// helperState prints what a program is born with.
+func helperState([]string) int {
+	status, _ := os.ReadFile("/proc/self/status")
+	for line := range strings.Lines(string(status)) {
+		for _, key := range []string{"Cap", "NoNewPrivs", "Seccomp:", "SigBlk", "Uid"} {
+			if strings.HasPrefix(line, key) {
+				fmt.Print(strings.Join(strings.Fields(line), " "), "\n")
+			}
+		}
+	}
+	for fd := range 64 {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0); err == nil && !ofRuntime(fd) {
+			fmt.Println("fd", fd, "nonblocking", flags&unix.O_NONBLOCK != 0)
+		}
+	}
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		fmt.Println(s, "ignored", signal.Ignored(s))
+	}
+	host, _ := os.Hostname()
+	fmt.Println("host", host)
+	return 0
+}
+
+// ofRuntime tells the Go runtime's own descriptors: its poller and the files of its CPU limit.
+func ofRuntime(fd int) bool {
+	to, _ := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return strings.HasPrefix(to, "anon_inode:[event") || strings.HasPrefix(to, "/sys/fs/cgroup/")
+}
+
+// helperDaemon starts itself again in a session of its own and ends while that one sleeps.
+func helperDaemon(args []string) int {
+	if len(args) > 0 {
+		time.Sleep(time.Hour)
+	}
+	_, err := os.StartProcess("/proc/self/exe", []string{"daemon", "child"},
+		&os.ProcAttr{Env: os.Environ(), Files: []*os.File{nil, os.Stdout, os.Stderr}, Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// helperRecorder starts a jail whose program sleeps, prints the PID of its init, and sleeps.
+func helperRecorder([]string) int {
+	Enter()
+	exe, _ := os.Executable()
+	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper"}, Dir: "/", TTY: -1,
+		Env: []string{helperVar + "=daemon"}, Stdout: os.Stdout})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if len(os.Args) > 1 {
+		if err := j.Release(); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+	}
+	fmt.Println(j.cmd.Process.Pid)
+	time.Sleep(time.Hour)
 	return 0
 }

@@ -68,18 +68,3 @@ func TestReadOnly(t *testing.T) {
 		t.Errorf("host has %q", got)
 	}
 }
-
-func TestListeners(t *testing.T) {
-	c := helperConfig(t, "dial", "tcp", "1.2.3.4:443", "tcp", "[2001:db8::7]:80", "tcp", "5.6.7.8:11434", "tcp", "9.9.9.9:22")
-	c.Ports = []uint16{11434}
-	r := run(t, c, func(j *Jail) {
-		if n := len(j.Listeners()); n != 3 {
-			t.Fatalf("%d listeners", n)
-		}
-		for _, l := range j.Listeners() {
-			go accept(l)
-		}
-	})
-	r.want(t, "1.2.3.4:443 reached 1.2.3.4:443\n[2001:db8::7]:80 reached [2001:db8::7]:80\n5.6.7.8:11434 reached 5.6.7.8:11434\n9.9.9.9:22 failed\n")
-	t.Logf("%+v", r.refusals)
-}

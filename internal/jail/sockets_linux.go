@@ -61,20 +61,26 @@ func (s *sockets) route() error {
 	if err != nil {
 		return &SetupError{Op: "bring up the loopback device", Err: err}
 	}
-	if err := routeLocal(lo, net.IPv4zero.To4()); err != nil {
-		return &SetupError{Op: "route every IPv4 address to us", Err: err}
+	// Datagrams to many would otherwise leave with their destination as their source, which the kernel refuses unseen.
+	err = errors.Join(
+		routeTo(lo, unix.RTN_LOCAL, "0.0.0.0/0", nil),
+		routeTo(lo, unix.RTN_MULTICAST, "224.0.0.0/4", net.IPv4(127, 0, 0, 1)),
+		routeTo(lo, unix.RTN_BROADCAST, "255.255.255.255/32", net.IPv4(127, 0, 0, 1)))
+	if err != nil {
+		return &SetupError{Op: "route every IPv4 address to us", Err: errnoOf(err)}
 	}
-	s.ipv6 = routeLocal(lo, net.IPv6zero) == nil && haveIPv6()
+	s.ipv6 = routeTo(lo, unix.RTN_LOCAL, "::/0", nil) == nil && haveIPv6()
 	return nil
 }
 
-func routeLocal(lo netlink.Link, all net.IP) error {
+func routeTo(lo netlink.Link, kind int, prefix string, source net.IP) error {
+	_, dst, err := net.ParseCIDR(prefix)
+	if err != nil {
+		return err
+	}
 	return netlink.RouteAdd(&netlink.Route{
-		LinkIndex: lo.Attrs().Index,
-		Dst:       &net.IPNet{IP: all, Mask: net.CIDRMask(0, 8*len(all))},
-		Type:      unix.RTN_LOCAL,
-		Table:     unix.RT_TABLE_LOCAL,
-		Scope:     netlink.SCOPE_HOST,
+		LinkIndex: lo.Attrs().Index, Dst: dst, Src: source,
+		Type: kind, Table: unix.RT_TABLE_LOCAL, Scope: netlink.SCOPE_HOST,
 	})
 }
 

@@ -1,0 +1,254 @@
+package jail
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pidfd watches a process: it becomes readable when the process ends.
+func pidfd(t testing.TB, pid int) int {
+	t.Helper()
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	return fd
+}
+
+func wantEnded(t testing.TB, fd int, what string) {
+	t.Helper()
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	for {
+		n, err := unix.Poll(fds, 1000)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if n != 1 {
+			t.Errorf("%s still runs after a second", what)
+		}
+		return
+	}
+}
+
+// insiders returns the host's PIDs of the processes in the PID namespace of init.
+func insiders(t testing.TB, init int) []int {
+	t.Helper()
+	ns, err := os.Readlink("/proc/" + strconv.Itoa(init) + "/ns/pid")
+	if errors.Is(err, os.ErrPermission) {
+		t.Skip("cannot look at other processes here")
+	}
+	entries, errDir := os.ReadDir("/proc")
+	if err = errors.Join(err, errDir); err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			if got, err := os.Readlink("/proc/" + e.Name() + "/ns/pid"); err == nil && got == ns {
+				out = append(out, pid)
+			}
+		}
+	}
+	return out
+}
+
+func TestRecorderKilled(t *testing.T) {
+	for _, released := range []bool{true, false} {
+		c := helperConfig(t, "recorder")
+		cmd := exec.Command(c.Path)
+		cmd.Env = c.Env
+		if released {
+			cmd.Args = append(cmd.Args, "release")
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		init, err := strconv.Atoi(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatalf("recorder said %q", line)
+		}
+		var watched []int
+		for _, pid := range insiders(t, init) {
+			watched = append(watched, pidfd(t, pid))
+		}
+		if len(watched) < 2 {
+			t.Errorf("%d processes inside, want the init and another", len(watched))
+		}
+		cmd.Process.Kill()
+		for _, fd := range watched {
+			wantEnded(t, fd, "a process of a killed recorder")
+		}
+		cmd.Wait()
+	}
+}
+
+func TestDaemonsEnd(t *testing.T) {
+	c := helperConfig(t, "daemon")
+	start := time.Now()
+	run(t, c, nil).want(t, "") // waits for the end of the output that the daemon holds
+	if d := time.Since(start); d > 10*time.Second {
+		t.Errorf("took %v", d)
+	}
+}
+
+func TestContextEndsJail(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	j, err := Start(ctx, shellConfig(t, "exec sleep 3600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := j.Wait(); err == nil {
+		t.Error("Wait knows an exit of a jail that was ended")
+	}
+	if _, err := Start(ctx, shellConfig(t, "")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start with a done context: %v", err)
+	}
+}
+
+func TestSignals(t *testing.T) {
+	for _, tt := range []struct {
+		sig  syscall.Signal
+		want string
+	}{
+		{syscall.SIGTERM, "term\n"},
+		{syscall.SIGINT, "int\n"},
+		{syscall.SIGUSR1, "usr1\n"},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The shell heeds a trap between commands: read is one that a signal interrupts.
+		c := shellConfig(t, "trap 'echo term; exit' TERM; trap 'echo int; exit' INT; trap 'echo usr1; exit' USR1; echo ready; while :; do sleep 0.01; done")
+		c.Stdout = w
+		j, err := Start(t.Context(), c)
+		w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := j.Release(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(r)
+		if s, _ := lines.ReadString('\n'); s != "ready\n" {
+			t.Fatalf("got %q", s)
+		}
+		if err := j.Signal(tt.sig); err != nil {
+			t.Fatal(err)
+		}
+		if s, _ := lines.ReadString('\n'); s != tt.want {
+			t.Errorf("%v: got %q", tt.sig, s)
+		}
+		j.Close()
+		r.Close()
+	}
+}
+
+func TestProgramCannotEndInit(t *testing.T) {
+	run(t, shellConfig(t, "for s in HUP INT QUIT TERM USR1 KILL STOP SEGV; do kill -$s 1; done 2>/dev/null; sleep 0.05; echo alive"), nil).want(t, "alive\n")
+}
+
+func TestBornState(t *testing.T) {
+	c := helperConfig(t, "state")
+	c.Hostname = "elsewhere"
+	leak, err := os.Open("/") // as a shell may leave one to all its children
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	if _, err := unix.FcntlInt(leak.Fd(), unix.F_SETFD, 0); err != nil {
+		t.Fatal(err)
+	}
+	uid := strconv.Itoa(os.Geteuid())
+	run(t, c, nil).want(t, strings.Join([]string{
+		"Uid: " + strings.Join([]string{uid, uid, uid, uid}, " "),
+		"SigBlk: 0000000000000000",
+		"CapInh: 0000000000000000", "CapPrm: 0000000000000000", "CapEff: 0000000000000000", "CapBnd: 0000000000000000", "CapAmb: 0000000000000000",
+		"NoNewPrivs: 1", "Seccomp: 2",
+		"fd 0 nonblocking false", "fd 1 nonblocking false", "fd 2 nonblocking false",
+		"hangup ignored false", "interrupt ignored false",
+		"host elsewhere", "",
+	}, "\n"))
+}
+
+func TestSigpipeAndLimits(t *testing.T) {
+	if _, err := exec.LookPath("yes"); err != nil {
+		t.Skip("no yes here")
+	}
+	var own bytes.Buffer
+	limit := exec.Command("sh", "-c", "ulimit -n")
+	limit.Stdout = &own
+	if err := limit.Run(); err != nil {
+		t.Skip("no shell here")
+	}
+	// 141 is a shell's word for SIGPIPE; a program that inherits it ignored fails with 1.
+	run(t, shellConfig(t, "ulimit -n; (yes; echo $? >&2) | head -n 1"), nil).want(t, own.String()+"y\n")
+	r := run(t, shellConfig(t, "(yes; echo $? >&2) | head -n 1"), nil)
+	if r.stderr != "141\n" {
+		t.Errorf("yes ended with %q", r.stderr)
+	}
+}
+
+func TestNothingLeaks(t *testing.T) {
+	fds := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	mounts := func() string {
+		data, err := os.ReadFile("/proc/self/mountinfo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	dir := testDir(t)
+	once := func() {
+		c := shellConfig(t, "")
+		c.Overlays = []Overlay{overlay(t, dir)}
+		run(t, c, nil)
+	}
+	once() // what the runtime keeps is there now
+	wasFDs, wasMounts := fds(), mounts()
+	for range 50 {
+		once()
+	}
+	if n := fds(); n > wasFDs {
+		t.Errorf("%d descriptors, %d before", n, wasFDs)
+	}
+	if mounts() != wasMounts {
+		t.Error("mounts were left")
+	}
+}
+
+func TestNotEntered(t *testing.T) {
+	entered.Store(false)
+	defer entered.Store(true)
+	if _, err := Start(t.Context(), shellConfig(t, "")); !errors.Is(err, ErrNotEntered) {
+		t.Errorf("Start: %v", err)
+	}
+}
