@@ -128,7 +128,7 @@ func (r *recorder) begin() error {
 
 func (r *recorder) openSession() (err error) {
 	r.s, err = newSession(&sessionOptions{
-		dir:    r.recDir,
+		dir: r.recDir, partDir: filepath.Join(r.recDir, partName),
 		header: &tape.Header{ScriptPath: &r.path, Argv: append([]string(nil), r.argv[1:]...)},
 		env:    r.env, args: r.argv[1:], roots: r.roots,
 		configDir: r.o.ConfigDir, sync: r.o.Sync, log: r.o.Log,

@@ -132,6 +132,12 @@ func (r *Report) String() string {
 	if r.Total() > 0 {
 		score = min(score, 0.999) // what diverged never reads as 1
 	}
+	if n := len(r.Refused); n > 0 {
+		verdict += fmt.Sprintf(", %d refused", n)
+	}
+	if n := len(r.Unasked); n > 0 {
+		verdict += fmt.Sprintf(", %d never asked for", n)
+	}
 	return fmt.Sprintf("%s (%s, %s recorded, %d on replay, score %.3g)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
 		records(r.RecordedRecords), r.ReplayRecords, score)
 }

@@ -20,13 +20,12 @@ type TextOptions struct {
 
 // Limits of what WriteText shows of each part; the JSON holds the rest.
 const (
-	shownPerLane  = 4
-	shownRequests = 10
-	shownNotes    = 20
+	shownPerLane = 4
+	shownNotes   = 20
 )
 
-// WriteText writes the report for a person: the verdict, the first divergence with its cause, the others by lane, then
-// requests that were unasked and refused, masks, notes, and what could not be compared. The error is the writer's.
+// WriteText writes the report for a person: the verdict, what could not be compared, the first divergence with its cause,
+// the others by lane, then masks and notes. The error is the writer's.
 // Control characters that came with the data are escaped.
 func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 	t := &textWriter{w: bufio.NewWriter(w)}
@@ -41,8 +40,6 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.first(&r.Divergences[0])
 		t.others(r.Divergences[1:], r.Omitted)
 	}
-	t.requests("refused (asked for, not on the tape):", r.Refused)
-	t.requests("unasked (on the tape, never asked for):", r.Unasked)
 	if len(r.Masked) > 0 {
 		t.line(0, plain, "masked: "+masks(r.Masked))
 	}
@@ -93,8 +90,8 @@ func (t *textWriter) headline(r *Report) {
 
 // first writes one divergence in full.
 func (t *textWriter) first(d *Divergence) {
-	t.line(0, bold, "first: "+where(d)+string(d.Category))
-	t.write(2, plain, printable(d.Message))
+	t.write(0, bold, "first: "+printable(d.Message))
+	t.line(2, plain, where(d)+string(d.Category))
 	t.cause(d.Cause)
 }
 
@@ -167,25 +164,6 @@ func (t *textWriter) other(d *Divergence) {
 		} else if strings.HasPrefix(line, "  + ") {
 			t.line(6, green, line)
 		}
-	}
-}
-
-// requests writes requests under a title, each with its cause in full.
-func (t *textWriter) requests(title string, refs []RequestRef) {
-	if len(refs) == 0 {
-		return
-	}
-	t.line(0, bold, fmt.Sprintf("%d %s", len(refs), title))
-	for i, ref := range refs {
-		if i == shownRequests {
-			t.line(2, plain, fmt.Sprintf("and %d more", len(refs)-i))
-			return
-		}
-		seq := ""
-		if ref.Seq != nil {
-			seq = fmt.Sprintf("seq %d ", *ref.Seq)
-		}
-		t.line(2, plain, seq+ref.Method+" "+ref.URL)
 	}
 }
 

@@ -30,7 +30,7 @@ type Options struct {
 	Model string
 	// Dir is the directory that the tools are confined to; "" is the working directory.
 	Dir string
-	// Stdout gets the model's text as it streams, Stderr the tool calls and errors. nil drops them.
+	// Stdout gets the model's text as it streams and the tool calls, Stderr what went wrong. nil drops them.
 	Stdout, Stderr io.Writer
 	// Client sends the requests; nil is http.DefaultClient.
 	Client *http.Client
@@ -120,7 +120,7 @@ func (a *agent) runTools(answer []block) []block {
 		if b.Type != "tool_use" {
 			continue
 		}
-		fmt.Fprintf(a.stderr, "tool: %s %s\n", b.Name, b.Input)
+		fmt.Fprintf(a.stdout, "tool: %s %s\n", b.Name, b.Input)
 		out, err := call(a.root, b.Name, b.Input)
 		if err != nil {
 			out = err.Error()
