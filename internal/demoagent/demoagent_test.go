@@ -51,8 +51,8 @@ func TestRunWritesTheFile(t *testing.T) {
 			t.Errorf("stdout %q lacks %q", got.stdout, want)
 		}
 	}
-	if !strings.Contains(got.stderr, "write_file") {
-		t.Errorf("stderr %q does not name the tool", got.stderr)
+	if !strings.Contains(got.stdout, "tool: write_file") {
+		t.Errorf("stdout %q does not name the tool", got.stdout)
 	}
 }
 
