@@ -15,7 +15,7 @@
 // A path is relative to the root, with "/", its parent is an entry before it. "mode" is the octal st_mode: the type and
 // twelve permission bits, of which Git's 100644, 100755 and 120000 are the short form. "blake3" and "size" are those of
 // the stored bytes. "secret" marks a file in which a secret was found, or that holds credentials: it is the keyed digest
-// of the true bytes, and the stored bytes are the scrubbed form. Names that are not UTF-8 stand with U+FFFD for each
+// of the true bytes, and the stored bytes are the scrubbed form: of a file that holds credentials a single placeholder. Names that are not UTF-8 stand with U+FFFD for each
 // byte that is none, and "raw" holds their true bytes: {"path":"<base64>"}.
 //
 // Covered is everything but what .gitignore files and .git/info/exclude ignore, files over a size limit, FIFOs, sockets

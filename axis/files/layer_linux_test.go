@@ -129,7 +129,7 @@ func TestLayer(t *testing.T) {
 	must(t, os.RemoveAll(l.layer))
 	stats, err := BuildLayer(l.want, l.store, l.real, l.layer, &LayerOptions{Scrubber: fakeScrubber{}, Exclude: []string{filepath.Join(l.real, "out")}})
 	must(t, err)
-	want := &LayerStats{Unchanged: 3, Written: 3, Hidden: 2, Bytes: int64(1 + len("p="+placeholder) + len("K=1")),
+	want := &LayerStats{Unchanged: 3, Written: 3, Hidden: 2, Bytes: int64(1 + len("p="+placeholder) + len("td_file_0123456789ab\n")),
 		Notes: []LayerNote{{"s", NoteScrubbed}, {"t/.env", NoteScrubbed}}}
 	if diff := cmp.Diff(want, stats); diff != "" {
 		t.Error(diff)
@@ -155,6 +155,22 @@ func TestLayerOfAnAbsentRootIsTheTree(t *testing.T) {
 	must(t, err)
 	if left := Changes(l.want, snap(t, layer, nil)); len(left) > 0 {
 		t.Errorf("%v", left)
+	}
+}
+
+func TestLayerCoversWhatItCannotRead(t *testing.T) {
+	skipWithoutWhiteouts(t)
+	if os.Geteuid() == 0 {
+		t.Skip("root reads everything")
+	}
+	l := newLayered(t, model{"d/x": "1"}, model{"d/x": "1", "d/y": "2"}, nil)
+	must(t, os.Chmod(filepath.Join(l.real, "d"), 0))
+	defer os.Chmod(filepath.Join(l.real, "d"), 0o755)
+	layer := filepath.Join(t.TempDir(), "layer")
+	_, err := BuildLayer(l.want, l.store, l.real, layer, nil)
+	must(t, err)
+	if names := mergedNames(t, filepath.Join(layer, "d"), filepath.Join(l.real, "d")); len(names) != 1 || names[0] != "x" {
+		t.Errorf("d shows %q", names)
 	}
 }
 

@@ -36,6 +36,9 @@ func TestRestore(t *testing.T) {
 		if diff := cmp.Diff(secret, leftOut); diff != "" {
 			rt.Error(diff)
 		}
+		for _, dir := range []string{src, dst} {
+			must(t, os.Chmod(filepath.Join(dir, "p"), 0o755)) // so that it can be removed
+		}
 	})
 }
 

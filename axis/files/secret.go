@@ -18,11 +18,24 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 		}
 		return b, "", nil
 	}
+	if credential {
+		return concealed(s, b), s.KeyedDigest(b), nil
+	}
 	out, found := s.Bytes(b)
-	if found || credential {
+	if found {
 		return out, s.KeyedDigest(b), nil
 	}
 	return b, "", nil
+}
+
+// concealed returns the scrubbed form of a file that holds credentials: one placeholder. What in it is secret follows no
+// shape (a password of .netrc, a variable of .env), so nothing of it is written; no byte of an empty file is secret.
+func concealed(s Scrubber, b []byte) []byte {
+	if len(b) == 0 {
+		return b
+	}
+	digest := s.KeyedDigest(b)
+	return []byte("td_file_" + digest[:min(len(digest), 12)] + "\n")
 }
 
 // hideNames drops the entries whose path, or the target of whose link, holds a secret, and lists them by their scrubbed
