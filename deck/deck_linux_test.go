@@ -217,15 +217,15 @@ func TestNoSecretInTheRecording(t *testing.T) {
 		}
 		fmt.Fprintf(w, "echo %s and the key", body)
 	})
-	clean := b.env
-	b.env = append(clean, "CANARY_API_KEY="+canary)
+	clean := slices.Clip(b.env)
+	b.env = slices.Concat(clean, []string{"CANARY_API_KEY=" + canary})
 	res, out := b.record("secrets", "https://api.example.com/v1", "--api-key="+canary)
 	if res.Exit.Code != 0 || !strings.Contains(out, canary) {
 		t.Fatalf("exit %d: %s", res.Exit.Code, out)
 	}
 	searchFor(t, res.Recording.Dir, canary)
 	for name, env := range map[string][]string{
-		"the same": b.env, "none": clean, "another": append(clean, "CANARY_API_KEY=sk-canary-0000000000000000000A"),
+		"the same": b.env, "none": clean, "another": slices.Concat(clean, []string{"CANARY_API_KEY=sk-canary-0000000000000000000A"}),
 	} {
 		v, _ := b.replay(res.Recording, &deck.ReplayOptions{Env: env})
 		if !v.Faithful() {

@@ -44,7 +44,7 @@ func playGet(urls []string) int {
 
 // playChunks prints an answer, and what ended it.
 func playChunks(args []string) int {
-	req, err := http.NewRequest("GET", args[0], nil)
+	req, err := http.NewRequest(http.MethodGet, args[0], nil)
 	if err != nil {
 		return fail(err)
 	}
@@ -103,7 +103,7 @@ func playWaysOut(args []string) int {
 func playSecrets(args []string) int {
 	secret := os.Getenv("CANARY_API_KEY")
 	body, _ := json.Marshal(map[string]any{"model": "m", "note": "the key is " + secret})
-	req, err := http.NewRequest("POST", args[0]+"?key="+secret, bytes.NewReader(body))
+	req, err := http.NewRequest(http.MethodPost, args[0]+"?key="+secret, bytes.NewReader(body))
 	if err != nil {
 		return fail(err)
 	}

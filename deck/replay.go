@@ -240,7 +240,7 @@ func (r *replayer) layer(dir string) ([]string, error) {
 	for _, n := range stats.Notes {
 		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
 	}
-	if _, err := os.Stat(real); err != nil {
+	if !isDir(real) {
 		return []string{layer}, nil
 	}
 	return []string{layer, real}, nil

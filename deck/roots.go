@@ -91,12 +91,17 @@ func (r *Roots) writable(extra []string) []string {
 		if p = resolved(p); p == "" || p == "/" || slices.Contains(out, p) {
 			continue
 		}
-		if st, err := os.Stat(p); err == nil && st.IsDir() {
+		if isDir(p) {
 			out = append(out, p)
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // getenv returns the value of name in env, the last one winning as it does for execve's readers in Go and the shells.

@@ -51,11 +51,9 @@ func (p *parser) typ(b []byte) (string, error) {
 		return "record", nil
 	}
 	s := scanner{b: b}
-	name := ""
 	for s.begin('{'); s.more('}'); {
 		if key := s.key(); string(key) == "type" {
-			name = s.text()
-			return name, s.err
+			return s.text(), s.err
 		}
 		s.skip()
 	}

@@ -133,7 +133,7 @@ func openRecording(name string) (*deck.Recording, error) {
 }
 
 // recordingNames completes a REC argument.
-func recordingNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func recordingNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	lib, err := library()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
