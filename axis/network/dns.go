@@ -2,6 +2,7 @@ package network
 
 import (
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func answerDNS(names *Names, query []byte) []byte {
 	if err != nil {
 		return formErr(query)
 	}
-	if _, err := p.Question(); err != dnsmessage.ErrSectionDone {
+	if _, err := p.Question(); !errors.Is(err, dnsmessage.ErrSectionDone) {
 		return formErr(query)
 	}
 	reply, err := packReply(h, q, names)

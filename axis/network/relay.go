@@ -1,6 +1,7 @@
 package network
 
 import (
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -108,7 +109,7 @@ func (x *relay) cut(err error) error {
 func writeWhole(w http.ResponseWriter, a *answer) error {
 	setHeader(w.Header(), a.header)
 	w.WriteHeader(a.status)
-	b, _ := a.body.next(nil)
+	b, _ := a.body.next(context.Background())
 	_, err := w.Write(b)
 	return err
 }

@@ -58,11 +58,12 @@ func (v Value) Get(key string) (Value, bool) {
 
 // Path follows keys from object to object, and returns false where one is missing.
 func (v Value) Path(keys ...string) (Value, bool) {
-	ok := true
 	for _, key := range keys {
-		if v, ok = v.Get(key); !ok {
+		next, ok := v.Get(key)
+		if !ok {
 			return Value{}, false
 		}
+		v = next
 	}
 	return v, true
 }

@@ -19,13 +19,11 @@ func runExec() {
 	if err != nil {
 		return
 	}
-	if err := becomeProgram(ctl); err != nil {
-		ctl.send(failed(err))
-		os.Exit(127)
-	}
+	ctl.send(failed(becomeProgram(ctl)))
+	os.Exit(127)
 }
 
-// becomeProgram returns only when it failed.
+// becomeProgram returns only when it failed, and then always an error.
 func becomeProgram(ctl *control) error {
 	var spec execSpec
 	if err := readSpec(specFD, &spec); err != nil {

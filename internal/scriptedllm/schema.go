@@ -59,7 +59,7 @@ func (s *schema) resolved() *schema {
 		return s
 	}
 	for _, alt := range slices.Concat(s.AnyOf, s.OneOf) {
-		if alt != nil && !(len(alt.Type) == 1 && alt.is("null")) {
+		if alt != nil && (len(alt.Type) != 1 || !alt.is("null")) {
 			return alt.resolved()
 		}
 	}
