@@ -20,8 +20,8 @@ type pattern struct {
 	// head and tail are base64 digits that hold bits of the value and bits of a neighbour; they are hidden with it. A zero
 	// mask means that there is none.
 	head, tail edge
-	base64     bool
-	alphabet   *base64.Encoding
+	alphabet   *base64.Encoding // of base64, else nil
+	percent    bool             // text has a %, which may stand for itself
 }
 
 // An edge is a base64 digit of which only the bits of mask are known.
@@ -30,7 +30,7 @@ type edge struct{ mask, bits byte }
 // patterns returns the forms of a value of minKnown bytes or more.
 func patterns(k *known) []*pattern {
 	ps := []*pattern{
-		{of: k, text: []byte(k.value)},
+		{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")},
 		{of: k, text: []byte(hex.EncodeToString([]byte(k.value)))},
 		{of: k, text: []byte(strings.ToUpper(hex.EncodeToString([]byte(k.value))))},
 	}
@@ -56,7 +56,7 @@ func base64Pattern(k *known, enc *base64.Encoding, shift int) *pattern {
 	padded = append(padded, 0, 0)
 	digits := enc.EncodeToString(padded)
 	first, last := (shift*8+5)/6, end/6 // the digits that hold bits of the value alone
-	p := &pattern{of: k, text: []byte(digits[first:last]), base64: true, alphabet: enc}
+	p := &pattern{of: k, text: []byte(digits[first:last]), alphabet: enc}
 	if n := shift * 8 % 6; n > 0 {
 		p.head = edge{byte(1<<(6-n) - 1), digitValue(enc, digits[first-1])}
 	}
@@ -146,7 +146,7 @@ func (x *index) allowForms(c byte, p *pattern) {
 	for _, b := range []byte{second, '%', '\\'} {
 		x.allow(c, b)
 	}
-	if p.base64 {
+	if p.alphabet != nil {
 		x.allow(c, '\n')
 		x.allow(c, '\r')
 	}

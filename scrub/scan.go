@@ -37,64 +37,80 @@ type rule interface {
 // this, or than the escaped form of the longest known value.
 const maxShape = 16 << 10
 
+// A finds collects spans in the order of their evidence.
+type finds struct {
+	spans      []span
+	start, end int // of the last of them that overlap each other
+}
+
+// add adds s. Where spans overlap each other without end, as those of a known value that repeats itself can, what begins
+// more than maxShape bytes after the first is left out: what a Writer holds back stays bounded.
+func (f *finds) add(s span) {
+	switch {
+	case s.from >= f.end:
+		f.start = s.from
+	case s.from-f.start > maxShape:
+		return
+	}
+	f.end = max(f.end, s.end)
+	f.spans = append(f.spans, s)
+}
+
 // scan finds every secret that begins in t at from or later. Where something is undecided it ends: what stands at hold
 // and after it must be scanned again once more has come.
 func (x *index) scan(t text, from int) (spans []span, hold int) {
+	var f finds
 	for i := from; i+1 < len(t.b); i++ {
 		pair := uint16(t.b[i])<<8 | uint16(t.b[i+1])
 		if x.pairs[pair>>6]&(1<<(pair&63)) == 0 {
 			continue
 		}
-		var wait bool
-		if spans, wait = x.at(t, i, spans); wait {
-			return spans, i
+		if wait := x.at(t, i, &f); wait {
+			return f.spans, i
 		}
 	}
 	if n := len(t.b); !t.final && n > from && x.first[t.b[n-1]] {
-		return spans, n - 1
+		return f.spans, n - 1
 	}
-	return spans, len(t.b)
+	return f.spans, len(t.b)
 }
 
-// at adds the secrets whose evidence begins at i.
-func (x *index) at(t text, i int, spans []span) (_ []span, wait bool) {
+// at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
+func (x *index) at(t text, i int, f *finds) (wait bool) {
 	for _, r := range x.shapes[t.b[i]] {
-		s, o := r.match(t, i)
-		if o == more {
-			return spans, true
-		}
-		if o == hit {
+		switch s, o := r.match(t, i); o {
+		case more:
+			return true
+		case hit:
 			s.from = i
-			spans = append(spans, s)
+			f.add(s)
 		}
 	}
 	if !x.any {
-		return spans, false
+		return false
 	}
-	spans, wait = x.knownAt(t, i, t.b[i], spans)
-	if c := t.b[i]; wait || c != '\\' && c != '%' {
-		return spans, wait
+	c := t.b[i]
+	if x.knownAt(t, i, c, f) {
+		return true
 	}
-	switch c, o := t.firstByte(i); {
-	case o == more:
-		return spans, true
-	case o == hit && c != t.b[i]:
-		return x.knownAt(t, i, c, spans)
+	if c != '\\' && c != '%' {
+		return false
 	}
-	return spans, false
+	first, o := t.firstByte(i)
+	return o == more || o == hit && first != c && x.knownAt(t, i, first, f)
 }
 
-func (x *index) knownAt(t text, i int, first byte, spans []span) (_ []span, wait bool) {
+// knownAt adds the known values at i whose first byte is first.
+func (x *index) knownAt(t text, i int, first byte, f *finds) (wait bool) {
 	for _, p := range x.known[first] {
-		end, o := p.match(t, i)
-		if o == more {
-			return spans, true
-		}
-		if o == hit {
-			spans = append(spans, span{from: i, start: i, end: end, rank: knownRank, rule: p.of.rule, known: p.of})
+		switch end, o := p.match(t, i); o {
+		case more:
+			return true
+		case hit:
+			f.add(span{from: i, start: i, end: end, rank: knownRank, rule: p.of.rule, known: p.of})
 		}
 	}
-	return spans, false
+	return false
 }
 
 // sortSpans orders spans from left to right, and of those that begin together puts the one first that names them.

@@ -12,10 +12,19 @@ const maxNesting = 3
 // maxSlashes is the length of the longest run of backslashes that means something within maxNesting.
 const maxSlashes = 1 << maxNesting
 
+// An escaping says how what a text quotes is escaped in it.
+type escaping struct {
+	nesting int  // how often it was quoted as JSON
+	percent bool // whether % begins an escape
+}
+
 // match tells whether p stands at i, under any mixture of percent-encoding and JSON escapes.
 func (p *pattern) match(t text, i int) (end int, o outcome) {
 	for nesting := range maxNesting + 1 {
-		end, o, slashes := p.walk(t, i, nesting)
+		end, o, slashes := p.walk(t, i, escaping{nesting, true})
+		if o == miss && p.percent {
+			end, o, _ = p.walk(t, i, escaping{nesting, false})
+		}
 		if o != miss || !slashes {
 			return end, o
 		}
@@ -23,9 +32,8 @@ func (p *pattern) match(t text, i int) (end int, o outcome) {
 	return 0, miss
 }
 
-// walk matches p at i where JSON was quoted nesting times. It says too whether it met a backslash: else the nesting
-// makes no difference.
-func (p *pattern) walk(t text, i, nesting int) (end int, o outcome, slashes bool) {
+// walk matches p at i under one escaping. It says too whether it met a backslash: else the nesting makes no difference.
+func (p *pattern) walk(t text, i int, esc escaping) (end int, o outcome, slashes bool) {
 	if p.head.mask != 0 {
 		if i >= len(t.b) || !p.head.fits(p.alphabet, t.b[i]) {
 			return 0, miss, false
@@ -34,50 +42,66 @@ func (p *pattern) walk(t text, i, nesting int) (end int, o outcome, slashes bool
 	}
 	for want := p.text; len(want) > 0; {
 		slashes = slashes || i < len(t.b) && t.b[i] == '\\'
-		if p.base64 {
-			if i, o = t.lineBreaks(i, nesting); o == more {
+		if p.alphabet != nil && len(want) < len(p.text) {
+			if i, o = t.lineEnd(i, esc.nesting); o == more {
 				return 0, more, slashes
 			}
 		}
-		n, used, o := t.unit(i, want, nesting)
+		n, used, o := t.unit(i, want, esc)
 		if o != hit {
 			return 0, o, slashes
 		}
 		i, want = i+n, want[used:]
 	}
-	if p.tail.mask == 0 {
-		return i, hit, slashes
-	}
-	if i == len(t.b) && !t.final {
-		return 0, more, slashes
-	}
-	if i < len(t.b) && p.tail.fits(p.alphabet, t.b[i]) {
-		i++
+	if p.tail.mask != 0 {
+		i, o = p.tailAt(t, i, esc)
+		return i, o, slashes
 	}
 	return i, hit, slashes
 }
 
-// lineBreaks skips the ends of lines within base64.
-func (t text) lineBreaks(i, nesting int) (end int, o outcome) {
-	for i < len(t.b) {
-		c := t.b[i]
-		if c == '\n' || c == '\r' {
-			i++
+// tailAt matches the digit that a value shares with what stands behind it.
+func (p *pattern) tailAt(t text, i int, esc escaping) (end int, o outcome) {
+	if i, o = t.lineEnd(i, esc.nesting); o == more {
+		return 0, more
+	}
+	if i >= len(t.b) {
+		return 0, t.ended()
+	}
+	if p.tail.fits(p.alphabet, t.b[i]) {
+		return i + 1, hit
+	}
+	for _, digit := range "+/" { // which a URL or JSON may escape
+		if !p.tail.fits(p.alphabet, byte(digit)) {
 			continue
 		}
-		n := t.slashes(i)
-		if nesting == 0 || n != 1<<(nesting-1) && i+n < len(t.b) {
-			return i, hit
+		if n, _, o := t.unit(i, []byte{byte(digit)}, esc); o != miss {
+			return i + n, o
 		}
-		if i+n == len(t.b) {
-			break
+	}
+	return 0, miss
+}
+
+// lineEnd skips one end of a line within base64: LF or CR LF, as bytes or escaped.
+func (t text) lineEnd(i, nesting int) (end int, o outcome) {
+	for range 2 {
+		if i >= len(t.b) {
+			return i, t.ended()
 		}
-		if c := t.b[i+n]; c != 'n' && c != 'r' {
+		n := 0
+		if nesting > 0 && t.b[i] == '\\' {
+			if n = t.slashes(i); i+n == len(t.b) {
+				return i, t.ended()
+			}
+			if n != 1<<(nesting-1) || t.b[i+n] != 'n' && t.b[i+n] != 'r' {
+				return i, hit
+			}
+		} else if t.b[i] != '\n' && t.b[i] != '\r' {
 			return i, hit
 		}
 		i += n + 1
 	}
-	return i, t.ended()
+	return i, hit
 }
 
 // slashes counts the backslashes at i, up to one more than mean anything.
@@ -90,23 +114,28 @@ func (t text) slashes(i int) int {
 }
 
 // unit matches the beginning of want with one byte or escape at i: n bytes of the text stand for used bytes of want.
-func (t text) unit(i int, want []byte, nesting int) (n, used int, o outcome) {
+func (t text) unit(i int, want []byte, esc escaping) (n, used int, o outcome) {
 	if i >= len(t.b) {
 		return 0, 0, t.ended()
 	}
 	switch c := t.b[i]; {
-	case c == '\\' && nesting > 0:
-		return t.escape(i, want, nesting)
-	case c == want[0], c == '+' && want[0] == ' ':
+	case c == '\\' && esc.nesting > 0:
+		return t.escape(i, want, esc.nesting)
+	case c == '%' && esc.percent:
+		return t.percent(i, want[0])
+	case c == want[0], c == '+' && want[0] == ' ' && esc.percent:
 		return 1, 1, hit
-	case c != '%':
-		return 0, 0, miss
 	}
+	return 0, 0, miss
+}
+
+// percent matches one byte with its percent-encoding at i.
+func (t text) percent(i int, want byte) (n, used int, o outcome) {
 	for k := 1; k <= 2; k++ {
 		if i+k == len(t.b) {
 			return 0, 0, t.ended()
 		}
-		if d := t.b[i+k]; !isHex(d) || unhex(d) != want[0]>>(4*(2-k))&15 {
+		if d := t.b[i+k]; !isHex(d) || unhex(d) != want>>(4*(2-k))&15 {
 			return 0, 0, miss
 		}
 	}
