@@ -94,10 +94,16 @@ func TestPatchByGit(t *testing.T) {
 	})
 }
 
-// forGit drops the empty directories, which no patch holds but which can stand in its way, and secret files.
+// forGit drops the empty directories, which no patch holds but which can stand in its way, and secret files. Links lead
+// nowhere: git apply stumbles over one that leads to itself where it is to become a directory.
 func (m model) forGit() model {
 	out := m.open()
 	maps.DeleteFunc(out, func(_, what string) bool { return what == "/" })
+	for p, what := range out {
+		if target, ok := strings.CutPrefix(what, "->"); ok {
+			out[p] = "->nowhere/" + target
+		}
+	}
 	return out
 }
 

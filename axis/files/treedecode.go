@@ -32,7 +32,10 @@ func DecodeTree(r io.Reader) (*Tree, error) {
 		}
 		return nil, fmt.Errorf("files: tree.json: %w: %w", ErrTree, err)
 	}
-	return d.tree, d.tree.Validate()
+	if err := d.tree.Validate(); err != nil {
+		return nil, err
+	}
+	return d.tree, nil
 }
 
 type treeDecoder struct {
