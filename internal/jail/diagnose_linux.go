@@ -73,6 +73,9 @@ func diagnoseSetup(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	if errors.Is(err, unix.ENOSYS) {
+		return &UnavailableError{Reason: "this kernel lacks a call: " + e.Error(), Remedy: "Linux 5.12 or newer"}
+	}
 	switch e.Op {
 	case opPrivate:
 		if u := forbiddenBySysctl(); u != nil {

@@ -25,7 +25,10 @@
 // Inside, the user and group ids are the caller's. A root caller's program is uid 0 with no capability: it cannot open
 // what another user's file mode forbids. setuid programs gain nothing, 32-bit programs are killed with SIGSYS, io_uring
 // is absent. User namespaces may be nested, as browsers and sandboxes do: they give capabilities over new namespaces
-// only, the mounts and the network that they start from stay locked.
+// only, the mounts and the network that they start from stay locked. (A uid 0 without capabilities cannot nest them.)
+//
+// Each writable directory and each overlay is a mount of its own: a rename or a link from one to another fails with
+// EXDEV, where programs copy. What is masked cannot be renamed or removed: EBUSY.
 //
 // A program's signal dispositions are the defaults, but SIGHUP and SIGINT stay ignored where the recorder's caller
 // ignored them (nohup, background jobs). Its descriptors are 0, 1 and 2.

@@ -20,11 +20,15 @@ const (
 	controlFD = 3
 	specFD    = 4
 
+	// The exec stage alone.
+	lastPIDFD = 5
+
 	// The init alone: what it passes on to the exec stage.
 	execControlFD = 5
 	execSpecFD    = 6
 	stdinFD       = 7 // and stdout, stderr after it
-	submountFD    = 10
+	initLastPIDFD = 10
+	submountFD    = 11
 )
 
 var (

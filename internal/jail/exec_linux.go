@@ -35,6 +35,7 @@ func becomeProgram(ctl *control) error {
 	if err := os.Chdir(spec.Dir); err != nil {
 		return &ExecError{Op: "chdir", Path: spec.Dir, Err: errnoOf(err)}
 	}
+	setLastPID(lastPIDFD, childPID-1)
 	if err := confine(ctl); err != nil {
 		return err
 	}

@@ -15,15 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// helpers run inside a jail, as its program; all but recorder.
+// helpers run inside a jail, as its program; recorder and relay start one.
 var helpers = map[string]func(args []string) int{
 	"dial":     helperDial,
 	"query":    helperQuery,
 	"socket":   helperSocket,
 	"syscall":  helperSyscall,
 	"state":    helperState,
+	"rename":   helperRename,
 	"daemon":   helperDaemon,
 	"recorder": helperRecorder,
+	"relay":    helperRelay,
 }
 
 // helperDial dials each network and address and prints what it read, or that it could not.
@@ -97,6 +99,12 @@ func helperSyscall(args []string) int {
 	return 0
 }
 
+// helperRename renames the first path to the second and prints the error's name.
+func helperRename(args []string) int {
+	fmt.Println(errorName(unix.Rename(args[0], args[1])))
+	return 0
+}
+
 func errorName(err error) string {
 	if errno, ok := err.(syscall.Errno); ok {
 		return unix.ErrnoName(errno)
@@ -149,7 +157,6 @@ func helperDaemon(args []string) int {
 
 // helperRecorder starts a jail whose program sleeps, prints the PID of its init, and sleeps.
 func helperRecorder([]string) int {
-	Enter()
 	exe, _ := os.Executable()
 	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper"}, Dir: "/", TTY: -1,
 		Env: []string{helperVar + "=daemon"}, Stdout: os.Stdout})
@@ -166,4 +173,26 @@ func helperRecorder([]string) int {
 	fmt.Println(j.cmd.Process.Pid)
 	time.Sleep(time.Hour)
 	return 0
+}
+
+// helperRelay runs the helper that it is named in a jail with its own streams.
+func helperRelay(args []string) int {
+	exe, _ := os.Executable()
+	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper"}, Dir: "/", TTY: -1,
+		Env: []string{helperVar + "=" + args[0]}, Stdout: os.Stdout, Stderr: os.Stderr})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	x, err := j.Wait()
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return x.Code
 }

@@ -14,10 +14,6 @@ import (
 func runInit() {
 	// The program may signal us: what has a handler does not end a PID 1. Ignoring instead would be inherited.
 	signal.Notify(make(chan os.Signal, 1))
-	// Nothing that we inherited is the program's unless it is passed on by name.
-	if closeOnExec() != nil {
-		return
-	}
 	ctl, err := newControl(controlFD)
 	if err != nil {
 		return
@@ -40,6 +36,10 @@ type initProcess struct {
 
 // setUp makes the world. The exec stage starts first and meanwhile comes up; it waits for the recorder's word.
 func (in *initProcess) setUp() error {
+	// Nothing that we inherited is the program's unless it is passed on by name.
+	if err := closeOnExec(); err != nil {
+		return &SetupError{Op: "close descriptors", Err: err}
+	}
 	var spec initSpec
 	if err := readSpec(specFD, &spec); err != nil {
 		return &SetupError{Op: "read the plan", Err: err}
@@ -80,14 +80,15 @@ func startExec(tty int) (pid int, err error) {
 	attr := &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"GODEBUG=asyncpreemptoff=1"},
-		Files: []uintptr{stdinFD, stdinFD + 1, stdinFD + 2, execControlFD, execSpecFD},
+		Files: []uintptr{stdinFD, stdinFD + 1, stdinFD + 2, execControlFD, execSpecFD, initLastPIDFD},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
 	if tty >= 0 && isTerminal(stdinFD+tty) {
 		attr.Sys.Setctty, attr.Sys.Ctty = true, tty
 	}
+	setLastPID(initLastPIDFD, programPID-1)
 	pid, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
-	closeFDs([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2})
+	closeFDs([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2, initLastPIDFD})
 	return pid, err
 }
 
@@ -101,7 +102,7 @@ func (in *initProcess) serve() {
 	for {
 		m, fds, err := in.ctl.recv()
 		if err != nil {
-			os.Exit(0)
+			syscall.Exit(0) // at once: nothing is left to be flushed
 		}
 		closeFDs(fds)
 		switch m.Kind {

@@ -252,3 +252,30 @@ func TestNotEntered(t *testing.T) {
 		t.Errorf("Start: %v", err)
 	}
 }
+
+func TestIgnoredSignals(t *testing.T) {
+	c := helperConfig(t, "relay")
+	cmd := exec.Command("/bin/sh", "-c", `trap "" HUP; exec "$0" state`, c.Path)
+	cmd.Env = c.Env
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err, string(out))
+	}
+	if s := string(out); !strings.Contains(s, "hangup ignored true\ninterrupt ignored false\n") {
+		t.Errorf("the program of a recorder under nohup: %s", s)
+	}
+}
+
+func TestBytesOfArguments(t *testing.T) {
+	c := shellConfig(t, `printf '%s\n' "$1" "$V" "$0"`)
+	c.Argv = append(c.Argv, "zero", "\xff\xfe")
+	c.Env = append(c.Env, "V="+strings.Repeat("\x80", 100_000)) // more than a packet holds
+	run(t, c, nil).want(t, "\xff\xfe\n"+strings.Repeat("\x80", 100_000)+"\nzero\n")
+}
+
+func TestPIDs(t *testing.T) {
+	if !kernelAtLeast(6, 14) {
+		t.Skip("PID limits are the whole machine's before Linux 6.14")
+	}
+	run(t, shellConfig(t, "cat /proc/sys/kernel/pid_max; ls -d /proc/[0-9]* | head -n 2 | tail -n 1"), nil).want(t, "16384\n/proc/100\n")
+}

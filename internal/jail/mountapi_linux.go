@@ -35,7 +35,7 @@ func newFS(kind string, attrs int, options ...string) (tree, error) {
 		return tree{}, &SetupError{Op: "make a " + kind, Err: err}
 	}
 	defer unix.Close(ctx)
-	for _, o := range options {
+	for _, o := range append([]string{"source=" + kind}, options...) {
 		if key, value, ok := strings.Cut(o, "="); ok {
 			err = unix.FsconfigSetString(ctx, key, value)
 		} else {

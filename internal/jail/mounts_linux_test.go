@@ -217,3 +217,15 @@ func TestOpenRoot(t *testing.T) {
 		t.Errorf("after Close: %q", got)
 	}
 }
+
+func TestWritableWithin(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/w/tree/f", "f")
+	mustWrite(t, dir+"/w/g", "g")
+	c := helperConfig(t, "rename", dir+"/w/g", dir+"/w/tree/g")
+	c.Writable = []string{dir + "/w/tree", dir + "/w", dir + "/w"}
+	run(t, c, nil).want(t, "<nil>\n") // one mount: no EXDEV
+	if mustRead(t, dir+"/w/tree/g") != "g" {
+		t.Error("not renamed")
+	}
+}

@@ -10,6 +10,28 @@ import (
 
 const maxPIDs = 16384 // processes and threads inside at once
 
+// PIDs are an input of a program, and those that our own stages and their threads take differ from run to run: the
+// program has this one, and its first child the other, unless a thread of ours is made at that moment.
+const (
+	programPID = 100
+	childPID   = 1000
+)
+
+// openLastPID opens the file that says which PID was given last. It works on the PID namespace of who writes it, through
+// any /proc; the recorder opens it on the host, for a mount of the jail's own that is written to cannot become read-only.
+// Where it cannot be had PIDs stay as they come.
+func openLastPID() (*os.File, error) {
+	f, err := os.OpenFile("/proc/sys/kernel/ns_last_pid", os.O_WRONLY, 0)
+	if err != nil {
+		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	}
+	return f, nil
+}
+
+func setLastPID(fd, pid int) {
+	unix.Write(fd, strconv.AppendInt(nil, int64(pid), 10))
+}
+
 // limitPIDs holds a fork bomb. Before Linux 6.14 the limit is the whole machine's, and a uid 0 may write it: not ours.
 func (w *world) limitPIDs() {
 	if !kernelAtLeast(6, 14) {

@@ -26,15 +26,18 @@ func planMounts(c *Config) (*mountPlan, error) {
 		return nil, &SetupError{Op: "list the sockets of", Path: "/proc/net/unix", Err: errnoOf(err)}
 	}
 	for _, s := range sockets {
-		if p.overlayAbove(s) == nil { // through an overlay a socket of the host is not reached
+		if t := p.targetAbove(s); t == nil || t.Overlay == nil { // through an overlay a socket of the host is not reached
 			masks = append(masks, s)
 		}
 	}
 	for _, m := range masks {
-		if path, err := filepath.EvalSymlinks(m); err == nil && !within(path, "/run") {
-			p.Masks = append(p.Masks, path)
-		} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		path, err := filepath.EvalSymlinks(m)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR):
+		case err != nil:
 			return nil, &SetupError{Op: "mask", Path: m, Err: errnoOf(err)}
+		case !within(path, "/run") || p.targetAbove(path) != nil: // the rest of /run is hidden whole
+			p.Masks = append(p.Masks, path)
 		}
 	}
 	slices.Sort(p.Masks)
@@ -49,7 +52,8 @@ func (p *mountPlan) addTargets(c *Config) error {
 		if len(o.Lowers) == 0 || filepath.Dir(o.Upper) != filepath.Dir(o.Work) {
 			return fmt.Errorf("jail: overlay of %s needs a lower, and Upper and Work in one directory", o.Target)
 		}
-		o.Target = resolve(o.Target)
+		layers := resolve(filepath.Dir(o.Upper))
+		o.Target, o.Upper, o.Work = resolve(o.Target), filepath.Join(layers, filepath.Base(o.Upper)), filepath.Join(layers, filepath.Base(o.Work))
 		if err := p.addTarget(mountTarget{Path: o.Target, Overlay: &o}); err != nil {
 			return err
 		}
@@ -66,6 +70,11 @@ func (p *mountPlan) addTargets(c *Config) error {
 	slices.SortFunc(p.Targets, func(a, b mountTarget) int {
 		return cmp.Or(strings.Count(a.Path, "/")-strings.Count(b.Path, "/"), cmp.Compare(a.Path, b.Path))
 	})
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		above := p.targetAbove(filepath.Dir(t.Path))
+		t.Within = t.Overlay == nil && above != nil && above.Overlay == nil
+	}
 	return p.findSubmounts()
 }
 
@@ -80,14 +89,6 @@ func (p *mountPlan) addTarget(t mountTarget) error {
 		return nil // twice writable is once; an overlay, which comes first, wins
 	}
 	p.Targets = append(p.Targets, t)
-	return nil
-}
-
-// overlayAbove returns the overlay that path lies in, unless a writable directory lies between.
-func (p *mountPlan) overlayAbove(path string) *Overlay {
-	if t := p.targetAbove(path); t != nil {
-		return t.Overlay
-	}
 	return nil
 }
 

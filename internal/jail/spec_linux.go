@@ -41,6 +41,7 @@ type mountPlan struct {
 // A mountTarget is a directory that the program may change. Its overlay is nil where it changes the host's.
 type mountTarget struct {
 	Path      string
+	Within    bool // it lies in another writable directory: a mount of its own would split what can be renamed
 	Overlay   *Overlay
 	Submounts []string // of an overlay: mount points of the host below Path, outermost ones only
 }

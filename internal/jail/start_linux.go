@@ -47,9 +47,8 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 	}
 	j.stopContext = context.AfterFunc(ctx, j.kill)
 	if err := j.await(); err != nil {
-		err = j.explain(err)
-		j.Close()
-		return nil, errors.Join(err, ctx.Err())
+		j.Close() // what the init said last is there then
+		return nil, errors.Join(j.explain(err), ctx.Err())
 	}
 	return j, nil
 }
@@ -89,6 +88,7 @@ func launch(c *Config) (*Jail, error) {
 	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {
 		files.stream(f)
 	}
+	files.add(openLastPID())
 	if files.err == nil {
 		start := j.start
 		if plan.Uncovered {

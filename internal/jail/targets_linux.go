@@ -26,6 +26,9 @@ func (w *world) openSources() error {
 	for _, t := range w.plan.Targets {
 		s := &source{submounts: make(map[string]tree)}
 		w.sources[t.Path] = s
+		if t.Within {
+			continue
+		}
 		if t.Overlay == nil {
 			clone, err := cloneTree(t.Path)
 			if err != nil {
@@ -97,6 +100,9 @@ func (w *world) mountTargets() error {
 }
 
 func (w *world) mountWritable(t *mountTarget, s *source) error {
+	if t.Within {
+		return nil
+	}
 	return s.writable.attach(t.Path)
 }
 
@@ -110,7 +116,7 @@ func (w *world) mountOverlay(t *mountTarget, s *source) error {
 	for i, l := range s.lowers {
 		lowers[i] = l.path()
 	}
-	merged, err := newFS("overlay", unix.MOUNT_ATTR_NODEV, "source=tapedeck", "userxattr",
+	merged, err := newFS("overlay", unix.MOUNT_ATTR_NODEV, "userxattr",
 		"lowerdir="+strings.Join(lowers, ":"),
 		"upperdir="+filepath.Join(s.layers.path(), s.upper),
 		"workdir="+filepath.Join(s.layers.path(), s.work))
