@@ -141,7 +141,7 @@ func dummyPEM(rng *rand.Rand, label string) string {
 	for range 4 {
 		b.WriteString(randomOf(rng, pemLineLen, "aA0") + "\n")
 	}
-	b.WriteString(pemEnd + label + "-----\n")
+	b.WriteString(pemEnd + label + "-----")
 	return b.String()
 }
 

@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"slices"
@@ -20,12 +21,36 @@ type pattern struct {
 	// head and tail are base64 digits that hold bits of the value and bits of a neighbour; they are hidden with it. A zero
 	// mask means that there is none.
 	head, tail edge
-	alphabet   *base64.Encoding // of base64, else nil
-	percent    bool             // text has a %, which may stand for itself
+	base64     bool
+	percent    bool // text has a %, which may stand for itself
+	second     byte // what follows the first byte
 }
 
 // An edge is a base64 digit of which only the bits of mask are known.
 type edge struct{ mask, bits byte }
+
+// fits tells whether digit can stand there, in the standard alphabet or that for URLs.
+func (e edge) fits(digit byte) bool {
+	v := digitValue(digit)
+	return v < 64 && (v^e.bits)&e.mask == 0
+}
+
+// digitValue returns the six bits of a base64 digit, and 64 for another byte.
+func digitValue(c byte) byte {
+	switch {
+	case c >= 'A' && c <= 'Z':
+		return c - 'A'
+	case c >= 'a' && c <= 'z':
+		return c - 'a' + 26
+	case isDigit(c):
+		return c - '0' + 52
+	case c == '+' || c == '-':
+		return 62
+	case c == '/' || c == '_':
+		return 63
+	}
+	return 64
+}
 
 // patterns returns the forms of a value of minKnown bytes or more.
 func patterns(k *known) []*pattern {
@@ -34,15 +59,24 @@ func patterns(k *known) []*pattern {
 		{of: k, text: []byte(hex.EncodeToString([]byte(k.value)))},
 		{of: k, text: []byte(strings.ToUpper(hex.EncodeToString([]byte(k.value))))},
 	}
-	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for shift := range 3 {
-			p := base64Pattern(k, enc, shift)
-			ps = append(ps, p)
-			if p.head.mask != 0 { // where the head itself is escaped, the rest is found all the same
-				headless := *p
-				headless.head = edge{}
-				ps = append(ps, &headless)
-			}
+	for shift := range 3 {
+		standard := base64Pattern(k, base64.RawStdEncoding, shift)
+		ps = append(ps, standard)
+		if forURLs := base64Pattern(k, base64.RawURLEncoding, shift); !bytes.Equal(standard.text, forURLs.text) {
+			ps = append(ps, forURLs)
+		}
+	}
+	for _, p := range ps {
+		if p.head.mask != 0 && (p.head.fits('+') || p.head.fits('/')) {
+			headless := *p // is found where the head is escaped
+			headless.head = edge{}
+			ps = append(ps, &headless)
+		}
+	}
+	for _, p := range ps {
+		p.second = p.text[1]
+		if p.head.mask != 0 {
+			p.second = p.text[0]
 		}
 	}
 	return ps
@@ -56,28 +90,14 @@ func base64Pattern(k *known, enc *base64.Encoding, shift int) *pattern {
 	padded = append(padded, 0, 0)
 	digits := enc.EncodeToString(padded)
 	first, last := (shift*8+5)/6, end/6 // the digits that hold bits of the value alone
-	p := &pattern{of: k, text: []byte(digits[first:last]), alphabet: enc}
+	p := &pattern{of: k, text: []byte(digits[first:last]), base64: true}
 	if n := shift * 8 % 6; n > 0 {
-		p.head = edge{byte(1<<(6-n) - 1), digitValue(enc, digits[first-1])}
+		p.head = edge{1<<(6-n) - 1, digitValue(digits[first-1])}
 	}
 	if n := end % 6; n > 0 {
-		p.tail = edge{byte(1<<n-1) << (6 - n), digitValue(enc, digits[last])}
+		p.tail = edge{(1<<n - 1) << (6 - n), digitValue(digits[last])}
 	}
 	return p
-}
-
-// digitValue returns the six bits of a base64 digit, and 0xff for another byte.
-func digitValue(enc *base64.Encoding, digit byte) byte {
-	var out [3]byte
-	if _, err := enc.Decode(out[:], []byte{'A', 'A', 'A', digit}); err != nil || digit == '\n' || digit == '\r' {
-		return 0xff
-	}
-	return out[2]
-}
-
-func (e edge) fits(enc *base64.Encoding, digit byte) bool {
-	v := digitValue(enc, digit)
-	return v != 0xff && (v^e.bits)&e.mask == 0
 }
 
 // firsts returns the bytes that the form can begin with, escapes undone.
@@ -87,7 +107,7 @@ func (p *pattern) firsts() []byte {
 	}
 	var out []byte
 	for c := byte('+'); c <= 'z'; c++ {
-		if p.head.fits(p.alphabet, c) {
+		if p.head.fits(c) {
 			out = append(out, c)
 		}
 	}
@@ -96,9 +116,8 @@ func (p *pattern) firsts() []byte {
 
 // An index finds where a secret may begin. It is never changed: to add a value is to make a new one.
 type index struct {
-	first  [256]bool            // bytes that may begin a secret
-	pairs  [1 << 16 / 64]uint64 // pairs of bytes that may: the filter that most of a text does not pass
-	shapes [256][]rule
+	filter
+	shapes [256][]rule     // by the first byte
 	known  [256][]*pattern // by the first byte, escapes undone
 	any    bool            // a value is known
 }
@@ -110,21 +129,16 @@ func newIndex(rules []rule) *index {
 			if !slices.Contains(x.shapes[start[0]], r) {
 				x.shapes[start[0]] = append(x.shapes[start[0]], r)
 			}
-			x.allow(start[0], start[1])
+			x.allow(start[0], start[1], start[2])
 		}
 	}
 	return x
 }
 
-func (x *index) allow(a, b byte) {
-	x.first[a] = true
-	pair := uint16(a)<<8 | uint16(b)
-	x.pairs[pair>>6] |= 1 << (pair & 63)
-}
-
 // with returns an index that knows k too.
 func (x *index) with(k *known) *index {
 	next := *x
+	next.third = slices.Clone(x.third)
 	next.any = true
 	for _, p := range patterns(k) {
 		for _, c := range p.firsts() {
@@ -132,33 +146,75 @@ func (x *index) with(k *known) *index {
 			next.allowForms(c, p)
 		}
 	}
-	next.allow('\\', 'u')
-	next.allow('\\', '\\')
+	next.allowAny('\\', 'u')
+	next.allowAny('\\', '\\')
 	return &next
 }
 
-// allowForms lets through each pair of bytes that can begin p when its first byte is c.
+// allowForms lets through each three bytes that can begin p when its first byte is c.
 func (x *index) allowForms(c byte, p *pattern) {
-	second := p.text[0]
-	if p.head.mask == 0 {
-		second = p.text[1]
+	third := p.text[2]
+	if p.head.mask != 0 {
+		third = p.text[1]
 	}
-	for _, b := range []byte{second, '%', '\\'} {
-		x.allow(c, b)
-	}
-	if p.alphabet != nil {
-		x.allow(c, '\n')
-		x.allow(c, '\r')
-	}
-	if second == ' ' {
-		x.allow(c, '+')
-	}
-	for b := range 256 {
-		if isHex(byte(b)) && unhex(byte(b)) == c>>4 {
-			x.allow('%', byte(b))
-		}
-		if unescape(byte(b)) == c {
-			x.allow('\\', byte(b))
+	for _, b := range forms(p.second) {
+		for _, c3 := range append(forms(third), '%', '\\') {
+			x.allow(c, b, c3)
 		}
 	}
+	x.allowEscaped(c, p.second)
+	if p.base64 {
+		x.allowAny(c, '\n')
+		x.allowAny(c, '\r')
+		x.allow(c, p.second, '\n')
+		x.allow(c, p.second, '\r')
+		x.allow(c, '\\', 'n')
+		x.allow(c, '\\', 'r')
+	}
+	for _, high := range hexForms(c >> 4) {
+		for _, low := range hexForms(c & 15) {
+			x.allow('%', high, low)
+		}
+	}
+	for letter := range 256 {
+		if unescape(byte(letter)) == c {
+			x.allowAny('\\', byte(letter))
+		}
+	}
+}
+
+// allowEscaped lets through a first byte and the beginning of what stands for the second when that is escaped.
+func (x *index) allowEscaped(first, second byte) {
+	for _, high := range hexForms(second >> 4) {
+		x.allow(first, '%', high)
+	}
+	x.allow(first, '\\', 'u')
+	x.allow(first, '\\', '\\')
+	for letter := range 256 {
+		if unescape(byte(letter)) == second {
+			x.allow(first, '\\', byte(letter))
+		}
+	}
+}
+
+// hexForms returns the hex digits of four bits.
+func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
+
+// canFollow tells whether c can stand behind the first byte.
+func (p *pattern) canFollow(c byte) bool {
+	switch c {
+	case p.second, '\\', '%':
+		return true
+	case '\n', '\r':
+		return p.base64
+	}
+	return c == '+' && p.second == ' '
+}
+
+// forms returns the bytes that stand for c without an escape of more than one byte.
+func forms(c byte) []byte {
+	if c == ' ' {
+		return []byte{' ', '+'}
+	}
+	return []byte{c}
 }

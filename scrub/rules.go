@@ -49,7 +49,7 @@ func shapeRules() []rule {
 // A placeholderRule protects what was scrubbed before.
 type placeholderRule struct{}
 
-func (placeholderRule) starts() []string { return []string{prefix[:2]} }
+func (placeholderRule) starts() []string { return []string{prefix} }
 
 func (placeholderRule) match(t text, i int) (span, outcome) {
 	end, o := t.placeholder(i)
@@ -65,7 +65,7 @@ type prefixRule struct {
 	accept       func(rest []byte) bool
 }
 
-func (r *prefixRule) starts() []string { return []string{r.prefix[:2]} }
+func (r *prefixRule) starts() []string { return []string{r.prefix[:3]} }
 
 func (r *prefixRule) match(t text, i int) (span, outcome) {
 	o := t.literal(i, r.prefix)
@@ -116,9 +116,15 @@ type schemeRule struct {
 }
 
 func (r *schemeRule) starts() []string {
-	a, b := r.scheme[:1], r.scheme[1:2]
-	up, ub := strings.ToUpper(a), strings.ToUpper(b)
-	return []string{a + b, up + b, a + ub, up + ub}
+	var starts []string
+	for mask := range 8 {
+		start := []byte(r.scheme[:3])
+		for k := range start {
+			start[k] &^= byte(mask>>k&1) << 5 // a capital
+		}
+		starts = append(starts, string(start))
+	}
+	return starts
 }
 
 func (r *schemeRule) match(t text, i int) (span, outcome) {

@@ -9,7 +9,7 @@ import (
 // A jwtRule finds JSON Web Tokens: two parts of base64url that decode to objects, and a signature.
 type jwtRule struct{}
 
-func (jwtRule) starts() []string { return []string{"ey"} }
+func (jwtRule) starts() []string { return []string{"eyJ"} }
 
 func (jwtRule) match(t text, i int) (span, outcome) {
 	if !boundary(t.b, i) {
@@ -49,7 +49,7 @@ const (
 	pemLabel = "PRIVATE KEY"
 )
 
-func (pemRule) starts() []string { return []string{"--"} }
+func (pemRule) starts() []string { return []string{"---"} }
 
 func (pemRule) match(t text, i int) (span, outcome) {
 	start, o := t.pemLine(i, pemBegin)
@@ -178,7 +178,7 @@ type urlRule struct {
 
 var userinfoChars = newSet("-._~!$&*+=:%@")
 
-func (r urlRule) starts() []string { return []string{r.slashes[:2]} }
+func (r urlRule) starts() []string { return []string{r.slashes[:3]} }
 
 func (r urlRule) match(t text, i int) (span, outcome) {
 	if i == 0 || !alnum[t.b[i-1]] {

@@ -26,7 +26,7 @@ type span struct {
 
 // A rule finds secrets by their shape.
 type rule interface {
-	// starts lists the pairs of bytes with which the evidence begins: match is called where one of them stands.
+	// starts lists the three bytes with which the evidence can begin: match is called where one of them stands.
 	starts() []string
 	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
 	// fewer than maxShape bytes follow i.
@@ -60,19 +60,16 @@ func (f *finds) add(s span) {
 // and after it must be scanned again once more has come.
 func (x *index) scan(t text, from int) (spans []span, hold int) {
 	var f finds
-	for i := from; i+1 < len(t.b); i++ {
-		pair := uint16(t.b[i])<<8 | uint16(t.b[i+1])
-		if x.pairs[pair>>6]&(1<<(pair&63)) == 0 {
-			continue
-		}
+	i := x.next(t.b, from)
+	for ; i+2 < len(t.b); i = x.next(t.b, i+1) {
 		if wait := x.at(t, i, &f); wait {
 			return f.spans, i
 		}
 	}
-	if n := len(t.b); !t.final && n > from && x.first[t.b[n-1]] {
-		return f.spans, n - 1
+	if t.final {
+		return f.spans, len(t.b)
 	}
-	return f.spans, len(t.b)
+	return f.spans, x.tail(t.b, max(from, i))
 }
 
 // at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
@@ -102,7 +99,11 @@ func (x *index) at(t text, i int, f *finds) (wait bool) {
 
 // knownAt adds the known values at i whose first byte is first.
 func (x *index) knownAt(t text, i int, first byte, f *finds) (wait bool) {
+	plain, second := t.b[i] == first, t.b[i+1]
 	for _, p := range x.known[first] {
+		if plain && !p.canFollow(second) {
+			continue
+		}
 		switch end, o := p.match(t, i); o {
 		case more:
 			return true

@@ -34,15 +34,16 @@ func (p *pattern) match(t text, i int) (end int, o outcome) {
 
 // walk matches p at i under one escaping. It says too whether it met a backslash: else the nesting makes no difference.
 func (p *pattern) walk(t text, i int, esc escaping) (end int, o outcome, slashes bool) {
+	begin := i
 	if p.head.mask != 0 {
-		if i >= len(t.b) || !p.head.fits(p.alphabet, t.b[i]) {
+		if i >= len(t.b) || !p.head.fits(t.b[i]) {
 			return 0, miss, false
 		}
 		i++
 	}
 	for want := p.text; len(want) > 0; {
 		slashes = slashes || i < len(t.b) && t.b[i] == '\\'
-		if p.alphabet != nil && len(want) < len(p.text) {
+		if p.base64 && i > begin {
 			if i, o = t.lineEnd(i, esc.nesting); o == more {
 				return 0, more, slashes
 			}
@@ -68,11 +69,11 @@ func (p *pattern) tailAt(t text, i int, esc escaping) (end int, o outcome) {
 	if i >= len(t.b) {
 		return 0, t.ended()
 	}
-	if p.tail.fits(p.alphabet, t.b[i]) {
+	if p.tail.fits(t.b[i]) {
 		return i + 1, hit
 	}
 	for _, digit := range "+/" { // which a URL or JSON may escape
-		if !p.tail.fits(p.alphabet, byte(digit)) {
+		if !p.tail.fits(byte(digit)) {
 			continue
 		}
 		if n, _, o := t.unit(i, []byte{byte(digit)}, esc); o != miss {

@@ -1,0 +1,67 @@
+package scrub
+
+// A filter tells by three bytes whether something may begin where they stand. Most places of most texts do not pass it,
+// so that what is looked for costs little where it is not. It is three bytes, and not two, because the forms of twenty
+// known values begin with a quarter of all pairs of letters.
+type filter struct {
+	first [256]bool
+	pairs [1 << 16 / 64]uint64 // a bit a pair of bytes: small enough to stay in the nearest cache
+	rows  [1 << 16]uint16      // for a pair, where its third bytes stand
+	third []byteSet
+}
+
+// A byteSet has a bit for each byte.
+type byteSet [4]uint64
+
+func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
+func (s *byteSet) has(c byte) bool { return s[c>>6]>>(c&63)&1 == 1 }
+
+func pairOf(a, b byte) uint16 { return uint16(a)<<8 | uint16(b) }
+
+func (f *filter) allow(a, b, c byte) { f.row(a, b).add(c) }
+
+// allowAny lets the pair pass with any third byte.
+func (f *filter) allowAny(a, b byte) {
+	*f.row(a, b) = byteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+}
+
+func (f *filter) row(a, b byte) *byteSet {
+	pair := pairOf(a, b)
+	f.first[a] = true
+	if !f.has(pair) {
+		f.pairs[pair>>6] |= 1 << (pair & 63)
+		f.rows[pair] = uint16(len(f.third))
+		f.third = append(f.third, byteSet{})
+	}
+	return &f.third[f.rows[pair]]
+}
+
+func (f *filter) has(pair uint16) bool { return f.pairs[pair>>6]>>(pair&63)&1 == 1 }
+
+// next returns the first place from i on, and before the last two bytes, where something may begin; len(b)-2 or more
+// where there is none.
+func (f *filter) next(b []byte, i int) int {
+	for ; i+2 < len(b); i++ {
+		pair := pairOf(b[i], b[i+1])
+		if f.has(pair) && f.third[f.rows[pair]].has(b[i+2]) {
+			return i
+		}
+	}
+	return i
+}
+
+// tail returns the first of the last two bytes, from i on, where something may begin that has not come whole; len(b)
+// where there is none.
+func (f *filter) tail(b []byte, i int) int {
+	n := len(b)
+	if i = max(i, n-2); i == n-2 {
+		if f.has(pairOf(b[i], b[i+1])) {
+			return i
+		}
+		i++
+	}
+	if i == n-1 && f.first[b[i]] {
+		return i
+	}
+	return n
+}

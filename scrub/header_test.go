@@ -1,0 +1,133 @@
+package scrub_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+func renumbered(s string) string { return string(scrub.Renumber([]byte(s))) }
+
+func TestHeader(t *testing.T) {
+	for _, tt := range []struct{ name, value, want string }{
+		{"Authorization", "Bearer abcdefgh", "Bearer td_authorization_#1"},
+		{"authorization", "bearer x", "bearer td_authorization_#1"},
+		{"Authorization", "Basic YW5uOmh1bnRlcjI=", "Basic td_authorization_#1"},
+		{"Authorization", "rawtoken1234", "td_authorization_#1"},
+		{"Proxy-Authorization", "Digest a=b, c=d", "Digest td_proxy_authorization_#1"},
+		{"Cookie", "a=12345678; b=x", "a=td_cookie_#1; b=td_cookie_#2"},
+		{"Set-Cookie", "sid=abcdefgh1; Path=/; HttpOnly", "sid=td_cookie_#1; Path=/; HttpOnly"},
+		{"X-Api-Key", "abcdefgh", "td_x_api_key_#1"},
+		{"x-goog-api-key", "abcdefgh", "td_x_goog_api_key_#1"},
+		{"api-key", "abcdefgh", "td_api_key_#1"},
+		{"X-Amz-Security-Token", "abcdefgh", "td_x_amz_security_token_#1"},
+		{"X-Api-Key", "", ""},
+		{"Content-Type", "application/json", "application/json"},
+		{"Idempotency-Key", "0b5e0c52-7d3c", "0b5e0c52-7d3c"},
+		{"X-RateLimit-Tokens", "100", "100"},
+		{"Referer", "https://u:hunter2@h/", "https://u:td_url_password_#1@h/"},
+	} {
+		s := scrub.New(testKey, nil)
+		if got := renumbered(s.Header(tt.name, tt.value)); got != tt.want {
+			t.Errorf("%s: %s: got %q, want %q", tt.name, tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestHeadersTeach: a value that a header held is found in bodies from then on, under the same placeholder.
+func TestHeadersTeach(t *testing.T) {
+	for _, tt := range []struct{ name, value, secret string }{
+		{"Authorization", "Bearer Zx9QvT2m", "Zx9QvT2m"},
+		{"Authorization", "Basic YW5uOlp4OVF2VDJt", "Zx9QvT2m"},
+		{"Cookie", "sid=Zx9QvT2m", "Zx9QvT2m"},
+		{"Set-Cookie", "sid=Zx9QvT2m; Path=/", "Zx9QvT2m"},
+		{"X-Api-Key", "Zx9QvT2m", "Zx9QvT2m"},
+	} {
+		s := scrub.New(testKey, nil)
+		s.Header(tt.name, tt.value)
+		if got := s.String("body " + tt.secret); strings.Contains(got, tt.secret) {
+			t.Errorf("%s: %q is left", tt.name, got)
+		}
+	}
+	s := scrub.New(testKey, &scrub.Options{Env: []string{"API_KEY=Zx9QvT2m"}})
+	if got := renumbered(s.Header("Authorization", "Bearer Zx9QvT2m")); got != "Bearer td_api_key_#1" {
+		t.Errorf("a known value in a header: %q", got)
+	}
+	s.Header("X-Api-Key", "short")
+	if diff := cmp.Diff([]string{"x-api-key"}, s.NotCovered()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLearningIsBounded(t *testing.T) {
+	s := scrub.New(testKey, nil)
+	for i := range 600 {
+		value := strings.Repeat("k", 10) + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		if got := s.Header("X-Api-Key", value); strings.Contains(got, value) {
+			t.Fatalf("%q is left", got)
+		}
+	}
+	if diff := cmp.Diff([]string{"x-api-key"}, s.NotCovered()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestURL(t *testing.T) {
+	s := scrub.New(testKey, &scrub.Options{Env: []string{"GEMINI_API_KEY=Zx9Q+vT2mKw7"}})
+	for _, tt := range []struct{ in, want string }{
+		{"https://h/path?a=b&c#d", "https://h/path?a=b&c#d"},
+		{"https://ann:pw@h:80/p", "https://ann:td_url_password_#1@h:80/p"},
+		{"https://ann:pw@h", "https://ann:td_url_password_#1@h"},
+		{"https://ann:p@w@h/x", "https://ann:td_url_password_#1@h/x"},
+		{"https://ann@h/x", "https://ann@h/x"},
+		{"https://0123456789abcdef0123@h/x", "https://td_url_password_#1@h/x"},
+		{"https://h/?key=short&alt=sse", "https://h/?key=td_key_#1&alt=sse"},
+		{"https://h/?key=Zx9Q%2BvT2mKw7&access_token=x", "https://h/?key=td_gemini_api_key_#1&access_token=td_access_token_#2"},
+		{"https://h/Zx9Q+vT2mKw7/?x=Zx9Q%2bvT2mKw7", "https://h/td_gemini_api_key_#1/?x=td_gemini_api_key_#1"},
+		{"https://h/cb#access_token=abc&x=y", "https://h/cb#access_token=td_access_token_#1&x=y"},
+		{"https://h/?sig=a%2Fb&pageToken=3", "https://h/?sig=td_sig_#1&pageToken=3"},
+		{"not a url", "not a url"},
+		{"", ""},
+		{"://", "://"},
+		{"https://h?key=", "https://h?key="},
+		{"https://h/?key=td_key_0123456789ab", "https://h/?key=td_key_#1"},
+	} {
+		once := s.URL(tt.in)
+		if got := renumbered(once); got != tt.want {
+			t.Errorf("URL(%q) = %q, want %q", tt.in, got, tt.want)
+		}
+		if again := s.URL(once); again != once {
+			t.Errorf("URL(%q) = %q the second time", once, again)
+		}
+	}
+}
+
+func TestNameSaysSecret(t *testing.T) {
+	for name, want := range map[string]bool{
+		"ANTHROPIC_API_KEY": true, "GITHUB_TOKEN": true, "client_secret": true, "DB_PASSWORD": true, "PASSWD": true,
+		"AWS_CREDENTIALS": true, "Google_Credential_File": true, "x-api-key": true, "KEY": true, "X-Auth-Token": true,
+		"PATH": false, "KEYBOARD": false, "TOKENIZERS_PARALLELISM": false, "MAX_TOKENS": false, "MONKEY": false, "": false,
+		"SSH_AUTH_SOCK": false, "x-ratelimit-tokens": false,
+	} {
+		if got := scrub.NameSaysSecret(name); got != want {
+			t.Errorf("NameSaysSecret(%q) = %v", name, got)
+		}
+	}
+}
+
+func TestIsCredentialFile(t *testing.T) {
+	for name, want := range map[string]bool{
+		"~/.ssh/config": true, "/home/u/.aws/credentials": true, "~/.codex/auth.json": true, ".netrc": true, ".env": true,
+		"app/.env.local": true, "~/.docker/config.json": true, "~/.kube/config": true, "a/id_rsa": true, "x.p12": true,
+		"~/.gemini/oauth_creds.json": true, "~/.claude/.credentials.json": true, "./.env": true, "~/.config/gh/hosts.yml": true,
+		".env.example": false, "src/environment.go": false, "config.json": false, "ssh/config": false, "auth.go": false,
+		"docs/.env.sample": false, "a/id_rsa.pub": false, "": false, "/": false,
+	} {
+		if got := scrub.IsCredentialFile(name); got != want {
+			t.Errorf("IsCredentialFile(%q) = %v", name, got)
+		}
+	}
+}
