@@ -2,6 +2,7 @@ package jail
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -26,6 +27,8 @@ var helpers = map[string]func(args []string) int{
 	"daemon":   helperDaemon,
 	"recorder": helperRecorder,
 	"relay":    helperRelay,
+
+	"available": helperAvailable,
 }
 
 // helperDial dials each network and address and prints what it read, or that it could not.
@@ -195,4 +198,19 @@ func helperRelay(args []string) int {
 		return 1
 	}
 	return x.Code
+}
+
+// helperAvailable prints whether a jail can be made.
+func helperAvailable([]string) int {
+	err := Available()
+	switch {
+	case err == nil:
+		fmt.Println("available")
+	case errors.Is(err, ErrUnavailable):
+		fmt.Println(err)
+	default:
+		fmt.Println("other error:", err)
+		return 1
+	}
+	return 0
 }

@@ -1,0 +1,47 @@
+package jail
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+func TestProbe(t *testing.T) {
+	if err := Available(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range Probe() {
+		t.Logf("%+v", c)
+		if !c.OK {
+			t.Errorf("%s: %s", c.Name, c.Detail)
+		}
+		if c.OK != (c.Cost == "") {
+			t.Errorf("%s: OK %v with cost %q", c.Name, c.OK, c.Cost)
+		}
+	}
+}
+
+// TestUnavailable takes away what the jail needs in namespaces of the test's own.
+func TestUnavailable(t *testing.T) {
+	if _, err := exec.LookPath("unshare"); err != nil {
+		t.Skip("unshare is not installed")
+	}
+	for _, tt := range []struct{ name, spoil, want string }{
+		{"nothing", "true", "available\n"},
+		{"namespaces", "echo 0 >/proc/sys/user/max_user_namespaces", "user namespaces are switched off: user.max_user_namespaces is 0"},
+		{"proc", "mount -t tmpfs none /proc/tty", opProc},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := helperConfig(t, "available")
+			cmd := exec.Command("unshare", "-Urmpf", "--mount-proc", "sh", "-c", tt.spoil+` && exec "$0"`, c.Path)
+			cmd.Env = c.Env
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Skipf("cannot take it away here: %v %s", err, out)
+			}
+			if !strings.Contains(string(out), tt.want) {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+}

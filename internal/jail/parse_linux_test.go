@@ -1,0 +1,110 @@
+package jail
+
+import (
+	"encoding/hex"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestRefusalOf(t *testing.T) {
+	addr := netip.MustParseAddr
+	for _, tt := range []struct {
+		name, packet string
+		want         Refusal
+		ok           bool
+	}{
+		{"IPv4 reset", "45000028000040004006000009090909 09090909 0016d1e2 00000000 00000001 5014000000000000",
+			Refusal{Proto: "tcp", Addr: addr("9.9.9.9"), Port: 22}, true},
+		{"IPv4 port unreachable", "45c0003900000000400100000808080808080808 0303000000000000" +
+			"4500001d0000400040110000080808080808080a c35001bb0009000078", Refusal{Proto: "udp", Addr: addr("8.8.8.10"), Port: 443}, true},
+		{"IPv4 multicast", "4500001d00004000011100007f000001e00000fb 14e914e9000900006d", Refusal{Proto: "udp", Addr: addr("224.0.0.251"), Port: 5353}, true},
+		{"options cut off", "4f000028000040004006000009090909 09090909", Refusal{}, false},
+		{"no header", "45", Refusal{}, false},
+		{"nothing", "", Refusal{}, false},
+	} {
+		got, ok := refusalOf(unhex(t, tt.packet))
+		if ok != tt.ok || !cmp.Equal(got, tt.want, cmpopts.IgnoreFields(Refusal{}, "Reason"), cmp.Comparer(func(a, b netip.Addr) bool { return a == b })) {
+			t.Errorf("%s: %+v %v, want %+v %v", tt.name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func unhex(t testing.TB, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(string(slices.DeleteFunc([]byte(s), func(c byte) bool { return c == ' ' })))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func FuzzRefusalOf(f *testing.F) {
+	f.Add(unhex(f, "45c0003900000000400100000808080808080808030300000000000045000000"))
+	f.Add(make([]byte, 60))
+	f.Fuzz(func(t *testing.T, p []byte) {
+		if r, ok := refusalOf(p); ok && !r.Addr.IsValid() {
+			t.Errorf("refusal without address: %+v", r)
+		}
+	})
+}
+
+func TestMountPoints(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mountinfo")
+	mustWrite(t, path, "36 35 98:0 / /mnt/a\\040b rw - ext4 /dev/x rw\n37 35 98:0 / / rw - ext4 /dev/x rw\nnonsense\n")
+	got, err := mountPoints(path)
+	if err != nil || !slices.Equal(got, []string{"/", "/mnt/a b"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestHostSockets(t *testing.T) {
+	dir := testDir(t)
+	sock := filepath.Join(dir, "a b.sock")
+	l, err := net.Listen("unix", sock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	got, err := hostSockets("/proc/net/unix")
+	if err != nil || !slices.Contains(got, sock) {
+		t.Errorf("%q, %v: want %s among them", got, err, sock)
+	}
+}
+
+func TestResolve(t *testing.T) {
+	dir := testDir(t)
+	for name, to := range map[string]string{"link": "real", "dangling": "gone/file", "far": "/run/none/x", "loop": "loop"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustWrite(t, dir+"/real/f", "")
+	for in, want := range map[string]string{
+		"/": "/", dir + "/real/f": dir + "/real/f", dir + "/link/f": dir + "/real/f", dir + "/link/none/x": dir + "/real/none/x",
+		dir + "/dangling": dir + "/gone/file", dir + "/far": "/run/none/x", dir + "/loop": dir + "/loop", dir + "/none/../real": dir + "/real",
+	} {
+		if got := resolve(in); got != want {
+			t.Errorf("resolve(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	for _, tt := range []struct {
+		path, dir string
+		want      bool
+	}{
+		{"/a/b", "/a", true}, {"/a", "/a", true}, {"/ab", "/a", false}, {"/a", "/", true}, {"/a", "/a/b", false},
+	} {
+		if got := within(tt.path, tt.dir); got != tt.want {
+			t.Errorf("within(%s, %s) = %v", tt.path, tt.dir, got)
+		}
+	}
+}
