@@ -25,8 +25,10 @@ var recipes = []recipe{
 		name: "gemini-cli", bin: "gemini", host: "generativelanguage.googleapis.com",
 		key: "GEMINI_API_KEY", value: "AIzaSy-not-a-key-0123456789-abcdefghij",
 		env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+		// Without session retention one task less races for gemini's own lock at its start. Whoever loses decides whether
+		// stderr has a "[STARTUP] Phase 'cleanup_ops' was started but never ended", and stderr gates the verdict.
 		files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
-			`"privacy":{"usageStatisticsEnabled":false}}`},
+			`"privacy":{"usageStatisticsEnabled":false},"general":{"sessionRetention":{"enabled":false}}}`},
 		args: []string{"--model", "gemini-2.5-flash", "--yolo", "-p"},
 	},
 	{
