@@ -39,7 +39,11 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 		}
 		return compare(o.Mode, sa.tape.Records(), sb.tape.Records())
 	}
-	lanes := laneOptions(sa.tape.Store, sb.tape.Store, scrub.NewMasker(nil))
+	mask, err := sa.rec.Manifest.Masking.masker(&sa.rec.Manifest.Roots)
+	if err != nil {
+		return nil, err
+	}
+	lanes := laneOptions(sa.tape.Store, sb.tape.Store, mask)
 	for _, s := range []*side{sa, sb} {
 		if !s.rec.Finished() {
 			lanes.NotCompared = append(lanes.NotCompared, s.rec.Dir+" is unfinished: its recorder was killed")

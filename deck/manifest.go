@@ -43,11 +43,12 @@ type Manifest struct {
 	Parent    *string         `json:"parent"`
 	ForkSeq   *uint64         `json:"fork_seq"`
 
-	Roots Roots          `json:"roots"`
-	Ports []uint16       `json:"ports,omitempty"` // TCP ports served beside 80 and 443
-	TTY   *TTY           `json:"tty"`             // null where no stream was a terminal
-	Masks map[string]int `json:"masks,omitempty"`
-	Notes []string       `json:"notes,omitempty"`
+	Roots   Roots          `json:"roots"`
+	Ports   []uint16       `json:"ports,omitempty"`   // TCP ports served beside 80 and 443
+	TTY     *TTY           `json:"tty"`               // null where no stream was a terminal
+	Masks   map[string]int `json:"masks,omitempty"`   // how often each mask was used
+	Masking *Masking       `json:"masking,omitempty"` // of tapedeck.yaml
+	Notes   []string       `json:"notes,omitempty"`
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.

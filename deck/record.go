@@ -32,6 +32,7 @@ type recorder struct {
 	path     string
 	roots    Roots
 	why      string // why there is no snapshot of the work tree
+	masking  *Masking
 	lib      *Library
 	manifest *Manifest
 	recDir   string
@@ -74,6 +75,9 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 		return nil, err
 	}
 	if r.roots, r.why, err = findRoots(r.dir, o.Tree, r.env); err != nil {
+		return nil, err
+	}
+	if r.masking, err = readMasking(r.roots.Tree); err != nil {
 		return nil, err
 	}
 	r.lib = LibraryOf(r.roots.libraryRoot(r.dir))
@@ -130,7 +134,7 @@ func (r *recorder) openSession() (err error) {
 	r.s, err = newSession(&sessionOptions{
 		dir: r.recDir, partDir: filepath.Join(r.recDir, partName),
 		header: &tape.Header{ScriptPath: &r.path, Argv: append([]string(nil), r.argv[1:]...)},
-		env:    r.env, args: r.argv[1:], roots: r.roots,
+		env:    r.env, args: r.argv[1:], roots: r.roots, masking: r.manifest.Masking,
 		configDir: r.o.ConfigDir, sync: r.o.Sync, log: r.o.Log,
 	})
 	if err != nil {
@@ -153,7 +157,7 @@ func (r *recorder) writeManifest(id string, now time.Time) error {
 		Program: Program{Path: r.path, Digest: fileDigest(r.path).String()},
 		Cwd:     r.dir, Stdin: json.RawMessage("null"), Axes: map[string]Axis{},
 		Host: thisHost(), Versions: Versions{Tapedeck: Version}, StartedAt: now.UTC(), Roots: r.roots,
-		Ports: upstreamPorts(r.o.Upstreams),
+		Ports: upstreamPorts(r.o.Upstreams), Masking: r.masking,
 	}
 	if streams := r.o.Terminal.Streams([3]any{r.o.Stdin, r.o.Stdout, r.o.Stderr}); len(streams) > 0 {
 		_, size := terminal.Host([3]any{r.o.Stdin, r.o.Stdout, r.o.Stderr})

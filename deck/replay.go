@@ -74,7 +74,7 @@ func (r *replayer) prepare() error {
 	r.s, err = newSession(&sessionOptions{
 		dir:    r.dir,
 		header: &tape.Header{ScriptPath: &m.Program.Path, Argv: append([]string(nil), argv[1:]...)},
-		env:    r.env(), args: argv[1:], roots: m.Roots, configDir: r.o.ConfigDir, log: r.o.Log,
+		env:    r.env(), args: argv[1:], roots: m.Roots, masking: m.Masking, configDir: r.o.ConfigDir, log: r.o.Log,
 	})
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ type sessionOptions struct {
 	env       []string // the program's: its secrets are hidden
 	args      []string // the program's
 	roots     Roots
+	masking   *Masking
 	configDir string
 	sync      bool
 	log       *slog.Logger
@@ -59,7 +60,9 @@ func newSession(o *sessionOptions) (*session, error) {
 	s.scrub = scrub.New(key, &scrub.Options{Env: o.env})
 	learnArgs(s.scrub, o.args)
 	s.scrubID = scrubID(s.scrub, o.env, o.args)
-	s.mask = scrub.NewMasker(&scrub.MaskOptions{Home: o.roots.Home, WorkTree: o.roots.Tree, Temp: o.roots.Temp})
+	if s.mask, err = o.masking.masker(&o.roots); err != nil {
+		return nil, err
+	}
 	s.class = llm.NewClassifier(s.mask)
 	if err := s.openTape(o); err != nil {
 		return nil, err

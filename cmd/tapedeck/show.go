@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
-	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -189,26 +189,17 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 }
 
 func (s *shown) showMasks(json bool, out io.Writer) error {
-	used := map[string]int{}
-	if s.rec != nil {
-		used = s.rec.Manifest.Masks
-	}
-	type row struct {
-		Name    string `json:"name"`
-		What    string `json:"what"`
-		Example string `json:"example"`
-		Used    int    `json:"used"`
-	}
-	var rows []row
-	for _, m := range scrub.Masks() {
-		rows = append(rows, row{m.Name, m.What, m.Example, used[m.Name]})
-	}
+	rows := s.rec.MaskUses()
 	if json {
 		return printJSON(out, map[string]any{"masks": rows})
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", r.Name, r.Used, r.What, r.Example)
+		used := strconv.Itoa(r.Used)
+		if r.Off {
+			used = "off"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, used, r.What, r.Example)
 	}
 	return w.Flush()
 }

@@ -1,0 +1,118 @@
+package deck
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+
+	"github.com/goccy/go-yaml"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// ConfigName is the file at the top of a work tree that says how its runs are recorded:
+//
+//	masks:
+//	  off: [clock-time]             # masks that are not used here
+//	  add:
+//	    - name: build-id            # stands as <build-id> in what is compared
+//	      pattern: 'build ([0-9]+)' # the first group, or the whole match
+const ConfigName = "tapedeck.yaml"
+
+// maxConfig bounds tapedeck.yaml, in bytes.
+const maxConfig = 1 << 20
+
+// Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
+// for a replay must mask as its recording did.
+type Masking struct {
+	Off []string  `json:"off" yaml:"off"`
+	Add []OwnMask `json:"add" yaml:"add"`
+}
+
+// OwnMask is a mask of a project's own.
+type OwnMask struct {
+	Name    string `json:"name" yaml:"name"`
+	Pattern string `json:"pattern" yaml:"pattern"` // RE2
+}
+
+// readMasking reads tapedeck.yaml of the work tree root; nil, without an error, where there is none. What it cannot use is
+// an error: a mask that is not applied would make a verdict red for no reason.
+func readMasking(root string) (*Masking, error) {
+	if root == "" {
+		return nil, nil
+	}
+	path := filepath.Join(root, ConfigName)
+	b, err := readBounded(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var c struct {
+		Masks *Masking `yaml:"masks"`
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.DisallowUnknownField())
+	if err := dec.Decode(&c); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if _, err := c.Masks.masker(&Roots{}); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c.Masks, nil
+}
+
+// masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
+func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
+	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
+	if m != nil {
+		o.Disabled = m.Off
+		for _, own := range m.Add {
+			re, err := regexp.Compile(own.Pattern)
+			if err != nil {
+				return nil, fmt.Errorf("mask %q: %w", own.Name, err)
+			}
+			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re})
+		}
+	}
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	return scrub.NewMasker(o), nil
+}
+
+// MaskUse is one mask and how often a recording used it.
+type MaskUse struct {
+	Name    string `json:"name"`
+	What    string `json:"what"`
+	Example string `json:"example"`
+	Off     bool   `json:"off"`
+	Used    int    `json:"used"`
+}
+
+// MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording
+// used none.
+func (r *Recording) MaskUses() []MaskUse {
+	var m Manifest
+	if r != nil {
+		m = *r.Manifest
+	}
+	off := make(map[string]bool)
+	var own []OwnMask
+	if m.Masking != nil {
+		own = m.Masking.Add
+		for _, name := range m.Masking.Off {
+			off[name] = true
+		}
+	}
+	var out []MaskUse
+	for _, k := range scrub.Masks() {
+		out = append(out, MaskUse{k.Name, k.What, k.Example, off[k.Name], m.Masks[k.Name]})
+	}
+	for _, k := range own {
+		out = append(out, MaskUse{k.Name, "of " + ConfigName, k.Pattern, off[k.Name], m.Masks[k.Name]})
+	}
+	return out
+}
