@@ -25,6 +25,15 @@ func (f *filter) allowAny(a, b byte) {
 	*f.row(a, b) = byteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 }
 
+// allowText lets through what s begins with: a text of two bytes or more.
+func (f *filter) allowText(s string) {
+	if len(s) == 2 {
+		f.allowAny(s[0], s[1])
+		return
+	}
+	f.allow(s[0], s[1], s[2])
+}
+
 func (f *filter) row(a, b byte) *byteSet {
 	pair := pairOf(a, b)
 	f.first[a] = true
@@ -48,6 +57,14 @@ func (f *filter) next(b []byte, i int) int {
 		}
 	}
 	return i
+}
+
+// seek returns the first place from i on where something may begin, and len(b) where there is none.
+func (f *filter) seek(b []byte, i int) int {
+	if i = f.next(b, i); i+2 < len(b) {
+		return i
+	}
+	return f.tail(b, i)
 }
 
 // tail returns the first of the last two bytes, from i on, where something may begin that has not come whole; len(b)

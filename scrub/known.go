@@ -129,7 +129,7 @@ func newIndex(rules []rule) *index {
 			if !slices.Contains(x.shapes[start[0]], r) {
 				x.shapes[start[0]] = append(x.shapes[start[0]], r)
 			}
-			x.allow(start[0], start[1], start[2])
+			x.allowText(start)
 		}
 	}
 	return x

@@ -62,8 +62,8 @@ var maskName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
 // A Masker replaces volatile facts by the names of their masks, and counts them. Its methods may be called by several
 // goroutines at once.
 type Masker struct {
-	masks [256][]*mask
-	pairs [1 << 16 / 64]uint64 // pairs of bytes with which a mask may begin
+	filter
+	masks [256][]*mask // by the first byte
 	off   map[string]bool
 	paths []knownPath // longest first
 	extra []ExtraMask
@@ -93,9 +93,6 @@ func NewMasker(o *MaskOptions) *Masker {
 			m.extra = append(m.extra, e)
 		}
 	}
-	for i := range builtin {
-		m.install(&builtin[i])
-	}
 	m.addPath(o.WorkTree, maskWorkTree, false)
 	m.addPath(o.Home, maskHome, false)
 	m.addPath(o.Temp, maskTemp, true)
@@ -103,6 +100,9 @@ func NewMasker(o *MaskOptions) *Masker {
 		m.paths = append(m.paths, knownPath{path: p, temp: true})
 	}
 	slices.SortStableFunc(m.paths, func(a, b knownPath) int { return len(b.path) - len(a.path) })
+	for i := range builtin {
+		m.install(&builtin[i])
+	}
 	return m
 }
 
@@ -110,12 +110,24 @@ func (m *Masker) install(k *mask) {
 	if k.find == nil || m.off[k.Name] && !k.always {
 		return
 	}
-	for _, pair := range k.pairs() {
-		m.pairs[pair>>6] |= 1 << (pair & 63)
-		if first := byte(pair >> 8); !slices.Contains(m.masks[first], k) {
+	firsts := k.allow(&m.filter)
+	if k.always {
+		firsts = m.allowPaths()
+	}
+	for _, first := range firsts {
+		if !slices.Contains(m.masks[first], k) {
 			m.masks[first] = append(m.masks[first], k)
 		}
 	}
+}
+
+// allowPaths lets through what the known paths begin with.
+func (m *Masker) allowPaths() (firsts []byte) {
+	for _, p := range m.paths {
+		m.allowText(p.path)
+		firsts = append(firsts, p.path[0])
+	}
+	return firsts
 }
 
 func (m *Masker) addPath(dir, name string, temp bool) {
@@ -132,13 +144,8 @@ func (m *Masker) addPath(dir, name string, temp bool) {
 // there is none, and never writes to b.
 func (m *Masker) Mask(b []byte) []byte {
 	p := masking{m: m, b: b}
-	for i := 0; i+1 < len(b); {
-		pair := uint16(b[i])<<8 | uint16(b[i+1])
-		if m.pairs[pair>>6]&(1<<(pair&63)) == 0 {
-			i++
-			continue
-		}
-		i = p.at(i)
+	for i := m.seek(b, 0); i < len(b); {
+		i = m.seek(b, p.at(i))
 	}
 	out := p.finish()
 	for _, e := range m.extra {
@@ -179,6 +186,9 @@ type masking struct {
 
 // at tries the masks that may begin at i and returns where to go on.
 func (p *masking) at(i int) int {
+	if wordChars[p.b[i]] && !p.begins(i) {
+		return i + 1
+	}
 	for _, k := range p.m.masks[p.b[i]] {
 		if next := k.find(p, i); next > i {
 			return next

@@ -44,6 +44,7 @@ func TestMask(t *testing.T) {
 		{"ok in 1.234s, 12ms, 15 \u00b5s, 3us", "ok in <duration>, <duration>, <duration>, <duration>"},
 		{"3 passed in 0.02 seconds", "3 passed in <duration>"},
 		{"built in 5s, took 2 seconds", "built in <duration>, took <duration>"},
+		{"took 5s", "took <duration>"},
 		{"real\t0m0.003s", "real\t<duration>"},
 		{`"duration_ms": 1234,`, `"duration_ms": <duration>,`},
 		{`{"create_time":1795244930123,"created": 1795244930}`, `{"create_time":<unix-time>,"created": <unix-time>}`},

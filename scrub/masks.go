@@ -23,7 +23,7 @@ const (
 type mask struct {
 	MaskInfo
 	firsts, seconds string   // its first two bytes: one of each; any byte where seconds is empty
-	starts          []string // or texts that it begins with
+	starts          []string // or texts that it begins with, of two bytes or more
 	// find looks for the shape at i, puts what it finds and returns where to go on; i where there is nothing. It is nil
 	// where that of another mask finds this one too.
 	find   func(p *masking, i int) int
@@ -60,7 +60,7 @@ var builtin = []mask{
 	{MaskInfo: MaskInfo{"port", "the port of a loopback address", "http://127.0.0.1:43117/"},
 		starts: loopbacks, find: findPort},
 	{MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},
-		firsts: "/$", starts: []string{"<temp>"}, find: findPath, always: true},
+		find: findPath, always: true}, // where the known paths begin
 	{MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
 	{MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
 	{MaskInfo: MaskInfo{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},
@@ -75,23 +75,21 @@ func Masks() []MaskInfo {
 	return infos
 }
 
-// pairs returns the pairs of bytes with which k can begin.
-func (k *mask) pairs() []uint16 {
-	var out []uint16
+// allow lets through what k can begin with, and returns the first bytes.
+func (k *mask) allow(f *filter) (firsts []byte) {
 	for i := range len(k.firsts) {
-		if k.seconds == "" {
-			for second := range 256 {
-				out = append(out, uint16(k.firsts[i])<<8|uint16(second))
+		for second := range 256 {
+			if k.seconds == "" || strings.IndexByte(k.seconds, byte(second)) >= 0 {
+				f.allowAny(k.firsts[i], byte(second))
 			}
 		}
-		for j := range len(k.seconds) {
-			out = append(out, uint16(k.firsts[i])<<8|uint16(k.seconds[j]))
-		}
 	}
+	firsts = []byte(k.firsts)
 	for _, s := range k.starts {
-		out = append(out, uint16(s[0])<<8|uint16(s[1]))
+		f.allowText(s)
+		firsts = append(firsts, s[0])
 	}
-	return out
+	return firsts
 }
 
 // prefixAt returns that of the prefixes which stands at i, and "" where none does.

@@ -48,7 +48,7 @@ func (c *cursor) try(f func(c *cursor)) bool {
 	return true
 }
 
-// word reads letters that begin one of the words, or are one of them.
+// word reads one of the words, or its first three letters.
 func (c *cursor) word(full []string) {
 	end := c.i
 	for end < len(c.b) && isAlnum(c.b[end]) && !isDigit(c.b[end]) {
@@ -112,8 +112,18 @@ var (
 	weekdays = []string{"Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"}
 	months   = []string{"January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
 		"November", "December"}
-	dateWords = slices.Concat(weekdays, months)
+	dateWords  = slices.Concat(weekdays, months)
+	dateStarts = firstLetters(dateWords)
 )
+
+// firstLetters returns the first three letters of each word.
+func firstLetters(words []string) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w[:3]
+	}
+	return out
+}
 
 // read puts what f reads at i under a name, where a number or a word can begin and end there.
 func (p *masking) read(i int, name string, f func(c *cursor)) int {
@@ -129,6 +139,9 @@ func (p *masking) read(i int, name string, f func(c *cursor)) int {
 }
 
 func findTimestamp(p *masking, i int) int {
+	if j := runOf(p.b, i, digitChars); j == len(p.b) || strings.IndexByte("-/T", p.b[j]) < 0 {
+		return i
+	}
 	return p.read(i, "timestamp", func(c *cursor) {
 		if c.try(basicTimestamp) {
 			return
@@ -160,7 +173,13 @@ func basicTimestamp(c *cursor) {
 
 func findDate(p *masking, i int) int {
 	if !isDigit(p.b[i]) {
+		if prefixAt(p.b, i, dateStarts) == "" {
+			return i
+		}
 		return p.read(i, maskDate, wordDate)
+	}
+	if j := runOf(p.b, i, digitChars); j+1 >= len(p.b) || strings.IndexByte("-/. ", p.b[j]) < 0 || !isAlnum(p.b[j+1]) {
+		return i
 	}
 	for _, form := range []func(c *cursor){isoDate, slashDate, dottedDate, dayMonthYear} {
 		if next := p.read(i, maskDate, form); next > i {
@@ -235,6 +254,9 @@ func (c *cursor) zone() {
 }
 
 func findClock(p *masking, i int) int {
+	if j := runOf(p.b, i, digitChars); j == len(p.b) || p.b[j] != ':' {
+		return i
+	}
 	return p.read(i, "time", func(c *cursor) {
 		if c.try((*cursor).clock) {
 			c.try((*cursor).half)

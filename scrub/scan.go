@@ -99,7 +99,7 @@ func (x *index) at(t text, i int, f *finds) (wait bool) {
 
 // knownAt adds the known values at i whose first byte is first.
 func (x *index) knownAt(t text, i int, first byte, f *finds) (wait bool) {
-	plain, second := t.b[i] == first, t.b[i+1]
+	plain, second := t.b[i] == first && first != '%' && first != '\\', t.b[i+1]
 	for _, p := range x.known[first] {
 		if plain && !p.canFollow(second) {
 			continue
