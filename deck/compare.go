@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -86,21 +85,4 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOpti
 			return p.Bytes(replay)
 		},
 	}
-}
-
-// Counts returns the number of records of each kind.
-func (r *Recording) Counts() (map[string]int, error) {
-	f, err := r.OpenTape()
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	out := make(map[string]int)
-	for rec, err := range f.Records() {
-		if err != nil {
-			return nil, fmt.Errorf("counting: %w", err)
-		}
-		out[rec.Kind.Name()]++
-	}
-	return out, nil
 }

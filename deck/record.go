@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
@@ -37,9 +36,10 @@ type recorder struct {
 	manifest *Manifest
 	recDir   string
 
-	s     *session
-	trees *trees
-	fresh []string // scratch to remove
+	s      *session
+	trees  *trees
+	fresh  []string       // scratch to remove
+	counts map[string]int // records by kind, known at the end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -195,8 +195,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, err := rec.Counts()
-	return &Result{Recording: rec, Exit: e.exit, Counts: counts}, err
+	return &Result{Recording: rec, Exit: e.exit, Counts: r.counts}, nil
 }
 
 func (r *recorder) program() *run {
@@ -243,8 +242,13 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err := errors.Join(p.recordEnd(e, r.trees, r.o.Sync), r.s.close()); err != nil {
 		return err
 	}
+	seen, err := survey(filepath.Join(r.recDir, tapeName))
+	if err != nil {
+		return err
+	}
+	r.counts = seen.counts
 	m := r.manifest
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes()
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(seen.lost)
 	m.Masks = r.s.mask.Used()
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()
@@ -254,40 +258,4 @@ func (r *recorder) finish(p *run, e *ended) error {
 	}
 	os.Remove(filepath.Join(r.recDir, partName)) // empty by now; one that is not stays as evidence
 	return m.write(r.recDir, r.o.Sync)
-}
-
-// axes is the ledger of what was and was not covered.
-func (r *recorder) axes() map[string]Axis {
-	net := []string{"WebSocket (upgrades are answered 426)", "HTTP trailers"}
-	for _, h := range r.o.Passthrough {
-		net = append(net, h+" (let through unread, not replayable)")
-	}
-	secrets := []string{}
-	for _, name := range r.s.scrub.NotCovered() {
-		secrets = append(secrets, name+" (too short to be searched for outside its variable)")
-	}
-	return map[string]Axis{
-		"clock":    {NotCovered: []string{"clock and random numbers"}},
-		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"writes under HOME and TMP"}, r.notInTree()...)},
-		"llm":      {On: true, NotCovered: []string{}},
-		"mcp":      {NotCovered: []string{"MCP over stdio"}},
-		"network":  {On: true, NotCovered: net},
-		"process":  {On: true, NotCovered: []string{"spawns of the program's children"}},
-		"secrets":  {On: true, NotCovered: secrets},
-		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{"the screen"}},
-	}
-}
-
-// notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.
-func (r *recorder) notInTree() []string {
-	if r.trees.before == nil {
-		return []string{r.why}
-	}
-	var out []string
-	for _, n := range r.trees.before.NotCovered {
-		if n.Reason != files.Excluded {
-			out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
-		}
-	}
-	return out
 }

@@ -36,7 +36,7 @@ type session struct {
 // sessionOptions say what newSession opens.
 type sessionOptions struct {
 	dir       string // exists
-	partDir   string // where answers go while they stream; "" for nowhere, as a replay that can be run again needs none
+	partDir   string // where answers go while they stream; "" of a replay, whose answers are on a tape already
 	header    *tape.Header
 	env       []string // the program's: its secrets are hidden
 	args      []string // the program's
@@ -67,7 +67,7 @@ func newSession(o *sessionOptions) (*session, error) {
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}
-	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, &exchange.TapOptions{PartDir: o.partDir})
+	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, &exchange.TapOptions{PartDir: o.partDir, Replay: o.partDir == ""})
 	return s, nil
 }
 

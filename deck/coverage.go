@@ -1,0 +1,90 @@
+package deck
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// axes is the ledger of what was and was not covered. lost are the bodies that could not be kept.
+func (r *recorder) axes(lost []string) map[string]Axis {
+	net := []string{"WebSocket (upgrades are answered 426)", "HTTP trailers"}
+	net = append(net, lost...)
+	for _, h := range r.o.Passthrough {
+		net = append(net, h+" (let through unread, not replayable)")
+	}
+	secrets := []string{}
+	for _, name := range r.s.scrub.NotCovered() {
+		secrets = append(secrets, name+" (too short to be searched for outside its variable)")
+	}
+	return map[string]Axis{
+		"clock":    {NotCovered: []string{"clock and random numbers"}},
+		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"writes under HOME and TMP"}, r.notInTree()...)},
+		"llm":      {On: true, NotCovered: []string{}},
+		"mcp":      {NotCovered: []string{"MCP over stdio"}},
+		"network":  {On: true, NotCovered: net},
+		"process":  {On: true, NotCovered: []string{"spawns of the program's children"}},
+		"secrets":  {On: true, NotCovered: secrets},
+		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{"the screen"}},
+	}
+}
+
+// notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.
+func (r *recorder) notInTree() []string {
+	if r.trees.before == nil {
+		return []string{r.why}
+	}
+	var out []string
+	for _, n := range r.trees.before.NotCovered {
+		if n.Reason != files.Excluded {
+			out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
+		}
+	}
+	return out
+}
+
+// A surveyed tape is one that was read once for its ledger.
+type surveyed struct {
+	counts map[string]int // records by kind
+	lost   []string       // bodies that were not kept, and why
+}
+
+// survey reads a tape for its ledger.
+func survey(path string) (*surveyed, error) {
+	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	s := &surveyed{counts: make(map[string]int)}
+	for rec, err := range f.Records() {
+		if err != nil {
+			return nil, err
+		}
+		s.counts[rec.Kind.Name()]++
+		for _, key := range lostKeys(rec.Kind) {
+			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
+		}
+	}
+	return s, nil
+}
+
+// lostKeys returns the keys by which an exchange says that a body was not kept: request_lost, response_lost.
+func lostKeys(k tape.Kind) []string {
+	var extra []tape.Field
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		extra = k.Extra
+	case *tape.HTTPExchange:
+		extra = k.Extra
+	}
+	var out []string
+	for _, f := range extra {
+		if strings.HasSuffix(f.Name, "_lost") {
+			out = append(out, f.Name)
+		}
+	}
+	return out
+}
