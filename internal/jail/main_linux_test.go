@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -25,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A world is what a test's program may do.
+// helperConfig runs a helper of this binary inside.
 func helperConfig(t testing.TB, name string, args ...string) *Config {
 	t.Helper()
 	exe, err := os.Executable()
@@ -113,7 +112,7 @@ func (r result) want(t testing.TB, stdout string) {
 	}
 }
 
-// testDir is a directory that any user may enter and write, outside the host's TMP where that is masked.
+// testDir is a temporary directory without symbolic links in its path.
 func testDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -139,14 +138,14 @@ func mustRead(t testing.TB, path string) string {
 	return string(data)
 }
 
-// accept answers connections of l with what they reached and from where, until the jail closes it.
+// accept answers connections of l with the address that they reached, until the jail closes it.
 func accept(l net.Listener) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
 			return
 		}
-		io.WriteString(c, strings.TrimSuffix(c.LocalAddr().String(), "\n"))
+		io.WriteString(c, c.LocalAddr().String())
 		c.Close()
 	}
 }
