@@ -6,13 +6,24 @@
 //
 //	placeholder = "td_" rule "_" 12 hex digits of HMAC-SHA256(project key, value)
 //
-// which is stable within a project, so that a request that held a secret still matches. The program always gets its own
+// which is stable within a project, so that a request that held a secret still matches. The rule is the name of the
+// variable or header in lowercase, or that of the shape; a known value wins over a shape. The program always gets its own
 // bytes: only what is written is scrubbed. Streams are scanned across the boundaries of chunks: a Writer holds back what
-// could be the beginning of a secret. What cannot be scanned is not written.
+// could be the beginning of a secret, and passes on what the whole would have given. What cannot be scanned is not
+// written.
+//
+// A known value is found plain, under percent-encoding and JSON escapes (JSON within JSON too, and any mixture), as
+// base64 in either alphabet wherever it begins in it, and as hex. Of base64, the digits go that hold any bit of the value.
+// Compressed text is for the caller to decode. Not found are a value of fewer than 8 bytes, a common word, a value that
+// is cut in two by something else, and a key of an unknown shape that nobody named.
 //
 // Comparing. Renumber replaces placeholders by their order of first appearance, so that neither the key nor the value
 // matters to a digest. A Masker replaces volatile facts (UUIDs, times, temporary names, HOME …) by the names of their
-// masks, each a shape in a place, and counts them, so that a match never hides one.
+// masks, each a shape in a place, and counts them, so that a match never hides one. What it returns it does not change
+// again.
+//
+// Cost. Both look at a text once, and a filter of three bytes lets most places pass by: a new rule costs where it may
+// begin, not everywhere.
 //
 // Not goals: knowing JSON or HTTP, deciding what is compared.
 package scrub
