@@ -51,9 +51,9 @@ var encodings = map[string]func(v string) string{
 	"base64 far in": func(v string) string {
 		return base64.URLEncoding.EncodeToString([]byte("user:pass\x00\xff" + v + "\x00and more"))
 	},
-	"base64 in lines": func(v string) string { return wrap(base64.StdEncoding.EncodeToString([]byte("-"+v)), "\n") },
+	"base64 in lines": func(v string) string { return wrap(base64.StdEncoding.EncodeToString([]byte("-"+v)), 7, "\n") },
 	"the same in JSON": func(v string) string {
-		return quote(wrap(base64.StdEncoding.EncodeToString([]byte("~~"+v)), "\r\n"), 1)
+		return quote(wrap(base64.StdEncoding.EncodeToString([]byte("~~"+v)), 7, "\r\n"), 1)
 	},
 	"base64 in a URL": func(v string) string { return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte("ÿ" + v))) },
 }
@@ -89,12 +89,31 @@ func asciiJSON(v, slash string) string {
 	return b.String()
 }
 
-func wrap(v, end string) string {
+// wrap cuts v into lines of n bytes.
+func wrap(v string, n int, end string) string {
 	var lines []string
-	for len(v) > 7 {
-		lines, v = append(lines, v[:7]), v[7:]
+	for len(v) > n {
+		lines, v = append(lines, v[:n]), v[n:]
 	}
 	return strings.Join(append(lines, v), end)
+}
+
+// TestWrappedBase64: a line may end at any place in the base64 of a known value.
+func TestWrappedBase64(t *testing.T) {
+	for _, value := range canaries {
+		s := scrub.New(testKey, nil)
+		s.AddSecret("CANARY", value)
+		for shift := range 3 {
+			encoded := base64.StdEncoding.EncodeToString([]byte("###"[:shift] + value + "###"))
+			for n := 1; n < len(encoded); n++ {
+				for _, text := range []string{wrap(encoded, n, "\n"), quote(wrap(encoded, n, "\r\n"), 1), quote(wrap(encoded, n, "\n"), 2)} {
+					if _, found := s.Bytes([]byte(text)); !found {
+						t.Errorf("%q at %d in lines of %d: not found in %q", value, shift, n, text)
+					}
+				}
+			}
+		}
+	}
 }
 
 // TestCanary: whatever the encoding, a known value is found, and what is left says nothing about it: for another value

@@ -23,7 +23,9 @@ func (p *pattern) match(t text, i int) (end int, o outcome) {
 	for nesting := range maxNesting + 1 {
 		end, o, slashes := p.walk(t, i, escaping{nesting, true})
 		if o == miss && p.percent {
-			end, o, _ = p.walk(t, i, escaping{nesting, false})
+			var met bool
+			end, o, met = p.walk(t, i, escaping{nesting, false})
+			slashes = slashes || met
 		}
 		if o != miss || !slashes {
 			return end, o
@@ -55,6 +57,7 @@ func (p *pattern) walk(t text, i int, esc escaping) (end int, o outcome, slashes
 		i, want = i+n, want[used:]
 	}
 	if p.tail.mask != 0 {
+		slashes = slashes || i < len(t.b) && t.b[i] == '\\'
 		i, o = p.tailAt(t, i, esc)
 		return i, o, slashes
 	}
