@@ -40,7 +40,8 @@ type RecordOptions struct {
 
 	ConfigDir string       // where the scrub key lies; the user's configuration directory when empty
 	Log       *slog.Logger // nil is silent
-	Progress  func(files int, bytes int64)
+	// Progress is told how far the snapshot of the work tree has come, and that it is done before the program starts.
+	Progress func(files int, bytes int64, done bool)
 }
 
 // ReplayOptions say how Replay runs a recording again. The zero value works.

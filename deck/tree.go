@@ -36,11 +36,16 @@ func (t *trees) snap(root string, keepCache bool, progress func(int, int64)) (*f
 }
 
 // takeBefore keeps the work tree as the run finds it, and writes tree.json.
-func (t *trees) takeBefore(progress func(int, int64), sync bool) (err error) {
+func (t *trees) takeBefore(progress func(files int, bytes int64, done bool), sync bool) (err error) {
 	if t.root == "" {
 		return nil
 	}
-	if t.before, err = t.snap(t.root, false, progress); err != nil {
+	var step func(int, int64)
+	if progress != nil {
+		step = func(files int, bytes int64) { progress(files, bytes, false) }
+		defer progress(0, 0, true)
+	}
+	if t.before, err = t.snap(t.root, false, step); err != nil {
 		return err
 	}
 	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, sync)

@@ -170,12 +170,3 @@ func mutate(t *rapid.T, m model) model {
 	}
 	return out
 }
-
-// tempDir makes a directory for one round of a property, and returns how to remove it.
-func tempDir(t *rapid.T) (string, func()) {
-	dir, err := os.MkdirTemp("", "files-*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir, func() { os.RemoveAll(dir) }
-}

@@ -84,11 +84,12 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	}
 	signals, stop := catchSignals()
 	defer stop()
+	progress := newProgress(std.err)
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
 		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync,
-		Log: logger(std.err),
+		Log: logger(std.err), Progress: progress.step,
 	})
 	if err != nil {
 		return &statusError{statusRecorder, err}
