@@ -8,8 +8,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// axes is the ledger of what was and was not covered. lost are the bodies that could not be kept.
-func (r *recorder) axes(lost []string) map[string]Axis {
+// axes is the ledger of what was and was not covered. lost are the bodies that could not
+// be kept, gaps is what the jail did not cover.
+func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 	net := []string{"WebSocket (upgrades are answered 426)", "HTTP trailers"}
 	net = append(net, lost...)
 	for _, h := range r.o.Passthrough {
@@ -25,7 +26,7 @@ func (r *recorder) axes(lost []string) map[string]Axis {
 		"llm":      {On: true, NotCovered: []string{}},
 		"mcp":      {NotCovered: []string{"MCP over stdio"}},
 		"network":  {On: true, NotCovered: net},
-		"process":  {On: true, NotCovered: []string{"spawns of the program's children"}},
+		"process":  {On: true, NotCovered: append([]string{"spawns of the program's children"}, gaps...)},
 		"secrets":  {On: true, NotCovered: secrets},
 		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{"the screen"}},
 	}

@@ -248,7 +248,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	}
 	r.counts = seen.counts
 	m := r.manifest
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(seen.lost)
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(seen.lost, e.gaps)
 	m.Masks = r.s.mask.Used()
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()

@@ -42,6 +42,7 @@ type ended struct {
 	exit     Exit
 	duration time.Duration
 	streams  *streams
+	gaps     []string      // what the jail could not cover
 	stdin    *tape.Payload // known once recorded
 }
 
@@ -82,7 +83,16 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 		return nil, err
 	}
 	st.drain()
-	return &ended{exit: exitOf(exit), duration: took, streams: st}, nil
+	return &ended{exit: exitOf(exit), duration: took, streams: st, gaps: jailGaps(j)}, nil
+}
+
+// jailGaps lists what the jail could not cover on this system, or lost.
+func jailGaps(j *jail.Jail) []string {
+	gaps := j.NotCovered()
+	if n := j.RefusalsLost(); n > 0 {
+		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d refused connections: they came faster than they could be recorded", n))
+	}
+	return gaps
 }
 
 // wait lets the program go and waits for its end.
