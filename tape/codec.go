@@ -18,20 +18,22 @@ import (
 type codec struct {
 	object
 	scan scanner // reading
+	last string  // reading: the key that was taken last, for errors
 	buf  []byte  // writing
-	err  error   // writing: the first value that could not be written
+	err  error   // writing: the last value that could not be written
 }
 
 // object is the part of a codec that belongs to the object that it stands in.
 type object struct {
-	mode  mode
-	want  []byte  // finding: the key to find
-	found bool    // finding: it was found
-	n     uint    // keys walked by so far; the number of a key is its bit below
-	must  uint64  // walking: the required keys
-	seen  uint64  // reading: the keys that came
-	start int     // reading: where the value of the last key begins
-	kept  []Field // reading: what Extra will hold; writing: what of it is not written yet
+	mode   mode
+	tagged bool    // reading: the first key is "kind", which names what is walked
+	want   []byte  // finding: the key to find
+	found  bool    // finding: it was found
+	n      uint    // keys walked by so far; the number of a key is its bit below
+	must   uint64  // walking: the required keys
+	seen   uint64  // reading: the keys that came
+	start  int     // reading: where the value of the last key begins
+	kept   []Field // reading: what Extra will hold; writing: what of it is not written yet
 }
 
 type mode uint8
@@ -59,24 +61,33 @@ type walker interface {
 
 // readObject reads the object that the scanner stands before into w. What w does not know, or knows and cannot tell
 // from absent (an explicit null or zero of an optional key), ends up in kept.
-func (c *codec) readObject(w walker) {
-	c.object = object{mode: walking}
+func (c *codec) readObject(w walker, tagged bool) {
+	c.object = object{mode: walking, tagged: tagged}
 	c.scan.begin('{')
-	w.fields(c)
+	c.walk(w)
 	c.mode = finding
 	for c.scan.more('}') {
-		c.want, c.found, c.n = c.scan.key(), false, 0
-		w.fields(c)
+		c.want, c.found = c.scan.key(), false
+		c.walk(w)
 		if !c.found {
 			c.start = c.scan.i
 			c.scan.skip()
 			c.keep(string(c.want))
 		}
 	}
-	if c.must&^c.seen != 0 && c.scan.err == nil {
-		c.mode, c.n = checking, 0
-		w.fields(c)
+	if c.must&^c.seen != 0 {
+		c.mode = checking
+		c.walk(w)
 	}
+}
+
+// walk takes the keys of w, and the one that names it, through the mode that the codec is in.
+func (c *codec) walk(w walker) {
+	c.n = 0
+	if c.tagged && c.take("kind", required) {
+		c.scan.skip()
+	}
+	w.fields(c)
 }
 
 // keep remembers the value that was just read under name, as it stood.
@@ -86,7 +97,7 @@ func (c *codec) keep(name string) {
 	}
 }
 
-// take reports whether the value of name comes next in the input.
+// take reports whether the value of name comes next in the input and is to be read.
 func (c *codec) take(name string, need need) bool {
 	bit := uint64(1) << c.n
 	c.n++
@@ -103,27 +114,29 @@ func (c *codec) take(name string, need need) bool {
 			return false
 		}
 		c.found = true
-		if c.seen&bit != 0 {
-			c.scan.fail("key %q stands twice", name)
-			return false
-		}
 	default:
 		if need == required && c.seen&bit == 0 {
 			c.scan.fail("key %q is missing", name)
 		}
 		return false
 	}
+	c.last = name
+	if c.seen&bit != 0 {
+		c.scan.fail("it stands twice")
+	}
 	c.seen |= bit
-	return need == required || c.present(name, need)
+	return c.present(name, need)
 }
 
-// present reports whether the value that comes next is another than null. A null of an optional key is kept.
+// present reports whether the value that comes next is to be read. A null is not where the key may be absent; that of an
+// optional key is kept.
 func (c *codec) present(name string, need need) bool {
+	next := c.scan.peek()
 	c.start = c.scan.i
-	if !c.scan.null() {
-		return true
+	if need == required || next != 'n' {
+		return c.scan.err == nil
 	}
-	if need == optional {
+	if c.scan.literal("null") && need == optional {
 		c.keep(name)
 	}
 	return false

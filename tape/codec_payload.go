@@ -39,30 +39,35 @@ func (c *codec) writePayload(p *Payload) {
 	c.buf = append(c.buf, '}')
 }
 
-// payload reads a payload in either form.
+// payload reads a payload in either form. A text beside a number of bytes is the payload.
 func (s *scanner) payload() *Payload {
 	p := &Payload{}
-	var hash, length bool
+	const hash, text, length = 1, 2, 4
+	seen := 0
 	for s.begin('{'); s.more('}'); {
-		switch key := s.key(); {
-		case string(key) == "content_hash" && !hash:
-			p.Hash, hash = s.digest(), true
-		case string(key) == "text" && !p.Inline:
-			p.Text, p.Inline = s.text(), true
-		case string(key) == "len_bytes" && !length && !p.Inline:
-			p.Len, length = integer[int64](s), true
+		bit := 0
+		switch key := s.key(); string(key) {
+		case "content_hash":
+			p.Hash, bit = s.digest(), hash
+		case "text":
+			p.Text, bit = s.text(), text
+		case "len_bytes":
+			p.Len, bit = integer[int64](s), length
 		default:
 			p.Extra = append(p.Extra, s.field(key))
 		}
+		if seen&bit != 0 {
+			s.fail("a key of a payload stands twice")
+		}
+		seen |= bit
 	}
 	switch {
-	case s.err != nil:
-	case !hash || !p.Inline && !length:
-		s.fail("a payload wants content_hash and text or len_bytes")
+	case seen&hash == 0 || seen == hash:
+		s.fail("a payload wants content_hash, and text or len_bytes")
 	case p.Len < 0:
 		s.fail("a payload of %d bytes", p.Len)
-	case p.Inline:
-		p.Len = int64(len(p.Text))
+	case seen&text != 0:
+		p.Inline, p.Len = true, int64(len(p.Text))
 	}
 	return p
 }

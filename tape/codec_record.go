@@ -74,16 +74,6 @@ func (c *codec) kind(k *Kind) {
 	}
 }
 
-// tagged is a walker for the object of a kind, whose first key is its name again.
-type tagged struct{ known }
-
-func (t tagged) fields(c *codec) {
-	if c.take("kind", required) {
-		c.scan.skip()
-	}
-	t.known.fields(c)
-}
-
 func (c *codec) readKind() Kind {
 	start := c.scan.i
 	name := c.scan.peekKind()
@@ -92,7 +82,7 @@ func (c *codec) readKind() Kind {
 		c.scan.skip()
 		return &Unknown{KindName: string(name), JSON: bytes.Clone(c.scan.b[start:c.scan.i])}
 	}
-	c.readObject(tagged{k})
+	c.readObject(k, true)
 	*k.extra() = c.kept
 	return k
 }

@@ -3,100 +3,98 @@ package tape
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf8"
 )
 
 // AppendRecord appends the line of r, without a newline. What cannot be written (JSON in a field that is none) stands as
 // null; Writer.Append refuses such a record.
 func AppendRecord(dst []byte, r *Record) []byte {
-	dst, _ = appendRecord(dst, r)
-	return dst
-}
-
-func appendRecord(dst []byte, r *Record) ([]byte, error) {
 	c := codec{buf: dst}
 	c.writeLine(&line{typ: "record", record: r}, r.Extra)
-	return c.buf, c.err
-}
-
-func appendHeader(dst []byte, h *Header) ([]byte, error) {
-	head := *h
-	if head.Version == 0 {
-		head.Version = Version
-	}
-	c := codec{buf: dst}
-	c.writeLine(&line{typ: "header", header: &head}, h.Extra)
-	return c.buf, c.err
+	return c.buf
 }
 
 // AppendKind appends the object of k, as it stands under the key "kind".
 func AppendKind(dst []byte, k Kind) []byte {
 	c := codec{buf: dst}
-	c.object = object{mode: writing}
 	c.writeKind(k)
 	return c.buf
 }
 
-// ParseRecord reads one line, with or without its newline. The record shares no memory with it.
+// ParseRecord reads the line of one record, with or without its newline. The record shares no memory with it. The error
+// wraps ErrNotJSON, ErrSecondHeader where the line is a header, or ErrMalformed.
 func ParseRecord(b []byte) (*Record, error) {
 	var p parser
 	return p.record(b)
 }
 
 // A parser reads lines one after another with one codec.
-type parser struct{ c codec }
-
-// typ returns the type of a line: "header", "record" or what else stands there.
-func (p *parser) typ(b []byte) (string, error) {
-	if bytes.HasPrefix(b, []byte(`{"type":"record"`)) {
-		return "record", nil
-	}
-	s := scanner{b: b}
-	for s.begin('{'); s.more('}'); {
-		if key := s.key(); string(key) == "type" {
-			return s.text(), s.err
-		}
-		s.skip()
-	}
-	return "", s.err
+type parser struct {
+	c    codec
+	line line
 }
 
 func (p *parser) record(b []byte) (*Record, error) {
 	r := new(Record)
-	l := &line{record: r}
-	if err := p.line(b, l, "record"); err != nil {
+	p.line = line{record: r}
+	err := p.read(b)
+	switch {
+	case p.line.typ == "header" && !isNotJSON(b, err):
+		return nil, ErrSecondHeader
+	case err != nil:
 		return nil, err
+	case p.line.typ != "record":
+		return nil, fmt.Errorf("%w: its type is %.40q", ErrMalformed, p.line.typ)
 	}
 	r.Extra = p.c.kept
 	return r, nil
 }
 
+// header reads the first line. A version that is too new goes before everything else that is wrong with it: who knows
+// what a header will look like.
 func (p *parser) header(b []byte) (*Header, error) {
 	h := new(Header)
-	l := &line{header: h}
-	if err := p.line(b, l, "header"); err != nil {
+	p.line = line{header: h}
+	err := p.read(b)
+	switch {
+	case isNotJSON(b, err):
 		return nil, err
+	case p.line.typ != "header":
+		return nil, ErrNoHeader
+	case h.Version > Version:
+		return nil, fmt.Errorf("%w: its version is %d, this reader knows versions up to %d", ErrVersion, h.Version, Version)
+	case err != nil:
+		return nil, err
+	case h.Version < 0:
+		return nil, fmt.Errorf("%w: its version is %d", ErrMalformed, h.Version)
 	}
 	h.Extra = p.c.kept
 	return h, nil
 }
 
-// line reads b into l, whose type must be want. What is no JSON at all is ErrNotJSON; JSON that is not what it should be
-// says where and why.
-func (p *parser) line(b []byte, l *line, want string) error {
+// read takes b apart into p.line, as far as it goes. The error wraps ErrNotJSON or ErrMalformed.
+func (p *parser) read(b []byte) error {
 	p.c.scan.reset(b)
-	p.c.readObject(l)
+	p.c.last = ""
+	p.c.readObject(&p.line, false)
 	s := &p.c.scan
-	if s.err == nil && s.peek() != 0 {
-		s.fail("something follows the object")
+	if s.peek(); s.err == nil && s.i < len(b) {
+		s.fail("something stands behind the object")
 	}
-	if s.err != nil {
-		if validJSON(b) != nil {
-			return fmt.Errorf("%w: %w", ErrNotJSON, s.err)
-		}
-		return s.err
+	switch {
+	case s.err == nil && !utf8.Valid(b):
+		return fmt.Errorf("%w: %w", ErrNotJSON, errUTF8)
+	case s.err == nil:
+		return nil
+	case validJSON(b) != nil:
+		return fmt.Errorf("%w: %w", ErrNotJSON, validJSON(b))
+	case p.c.last != "":
+		return fmt.Errorf("%w: key %q, %w", ErrMalformed, p.c.last, s.err)
 	}
-	if l.typ != want {
-		return fmt.Errorf("a line of type %q where a %s was due", l.typ, want)
-	}
-	return nil
+	return fmt.Errorf("%w: %w", ErrMalformed, s.err)
+}
+
+// isNotJSON reports whether err, of reading b, came because b is no JSON object.
+func isNotJSON(b []byte, err error) bool {
+	return err != nil && (validJSON(b) != nil || !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")))
 }

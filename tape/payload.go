@@ -93,7 +93,7 @@ func Payloads(k Kind) []*Payload {
 	var all []*Payload
 	switch k := k.(type) {
 	case *LLMCall:
-		all = []*Payload{k.RequestPayload, k.Response}
+		all = []*Payload{k.Response, k.RequestPayload}
 	case *HTTPExchange:
 		all = []*Payload{k.RequestPayload, k.Response}
 	case *FileRead:

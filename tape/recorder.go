@@ -10,32 +10,39 @@ import (
 
 // RecorderOptions say how a Recorder stamps and keeps. Nil and zero work.
 type RecorderOptions struct {
-	// Store takes payloads that do not fit into a record; a memory store when nil.
+	// Store takes payloads that do not fit into a record; a memory store when nil. It is the store that makes a blob
+	// durable before the record that names it: see cas.DirOptions.Sync.
 	Store cas.Store
-	// Now is the clock, in ms: the run's own (Unix epoch) and a monotonic one from the recording's beginning. The default
-	// reads the wall clock, and the time since NewRecorder.
+	// Now is the clock, in ms: the run's own (Unix epoch) and a monotonic one from the recording's beginning. It is called
+	// under the recorder's lock. The default reads the wall clock, and the time since NewRecorder.
 	Now func() (wallMS, monotonicMS int64)
 	// Sync is called by Flush once the tape has been handed to the kernel: the fsync of its file, where every barrier must
-	// outlive a loss of power. Nil is none.
+	// outlive a loss of power. It may be called by several goroutines at once. Nil is none.
 	Sync func() error
 }
 
-// A Recorder appends to a tape for any number of goroutines. A nil *Recorder records nothing and costs nothing, so that
-// hooks need no condition around them.
+// A Recorder appends to a tape for any number of goroutines.
+//
+// A nil *Recorder records nothing and costs nothing: every method returns at once. A hook that has something to build
+// before it can record asks Enabled first.
+//
+// Its first failure sticks and ends the recording, for a tape with a gap would be worse than one that ends: of the tape,
+// of a payload that could not be stored, of a record that has no form on a tape.
 type Recorder struct {
 	store cas.Store
 	now   func() (wallMS, monotonicMS int64)
 	sync  func() error
-	g     atomic.Uint64
+	g     atomic.Uint64 // the ordinal given last
 
 	mu    sync.Mutex
 	w     *Writer
 	seq   uint64 // of the next record
 	phase Phase
-	err   error // the first failure; what follows it is not recorded
+	err   error
 }
 
-// NewRecorder returns a recorder that appends to w, which is its own from now on.
+// NewRecorder returns a recorder that appends to w, which is its own from now on. It starts no goroutine and closes
+// nothing: Flush is all that its end needs.
 func NewRecorder(w *Writer, o *RecorderOptions) *Recorder {
 	r := &Recorder{w: w}
 	if o != nil {
@@ -45,23 +52,28 @@ func NewRecorder(w *Writer, o *RecorderOptions) *Recorder {
 		r.store = cas.NewMemory()
 	}
 	if r.now == nil {
-		begun := time.Now()
-		r.now = func() (int64, int64) {
-			t := time.Now()
-			return t.UnixMilli(), t.Sub(begun).Milliseconds()
-		}
+		r.now = clock()
 	}
 	return r
 }
 
-// Enabled reports whether anything is recorded: what costs to build need not be built otherwise.
+// clock returns the clock of this machine, whose monotonic part begins now.
+func clock() func() (wallMS, monotonicMS int64) {
+	begun := time.Now()
+	return func() (int64, int64) {
+		t := time.Now()
+		return t.UnixMilli(), t.Sub(begun).Milliseconds()
+	}
+}
+
+// Enabled reports whether anything is recorded.
 func (r *Recorder) Enabled() bool { return r != nil }
 
-// Record appends k with the next seq, ordinal and the time. Order on the tape is the order of the calls. The error is the
-// recorder's first one: a tape with a gap would be worse than one that ends.
+// Record appends k with the next seq, the next ordinal, the phase and the time, which it takes under one lock: order on
+// the tape is order of all of them. The error is the recorder's first one.
 func (r *Recorder) Record(k Kind) error { return r.RecordRaw(k, nil) }
 
-// RecordRaw is Record for a kind with strings that are not UTF-8.
+// RecordRaw is Record for a kind with strings that are not UTF-8, whose true bytes are raw.
 func (r *Recorder) RecordRaw(k Kind, raw []RawBytes) error {
 	if r == nil {
 		return nil
@@ -79,12 +91,13 @@ func (r *Recorder) RecordRaw(k Kind, raw []RawBytes) error {
 	return r.err
 }
 
-// Payload returns the payload of b, which is in the store before the call returns.
+// Payload returns the payload of b, which is in the store when it returns. A nil recorder's is nil.
 func (r *Recorder) Payload(b []byte) (*Payload, error) {
 	if r == nil {
 		return nil, nil
 	}
-	return MakePayload(r.store, b)
+	p, err := MakePayload(r.store, b)
+	return p, r.keep(err)
 }
 
 // Store returns the store of payloads, nil of a nil recorder.
@@ -95,7 +108,8 @@ func (r *Recorder) Store() cas.Store {
 	return r.store
 }
 
-// Ordinal takes the next global ordinal, for something that stands elsewhere than on the tape: a chunk, a frame.
+// Ordinal takes the next global ordinal, for something that stands elsewhere than on the tape: a chunk, a frame. The
+// first is 1; a nil recorder's is 0.
 func (r *Recorder) Ordinal() uint64 {
 	if r == nil {
 		return 0
@@ -113,21 +127,38 @@ func (r *Recorder) SetPhase(p Phase) {
 	r.phase = p
 }
 
-// Flush is the barrier: what was recorded before it is in the kernel's hands when it returns, with RecorderOptions.Sync on
-// the disk.
+// Flush is the barrier: what was recorded before it is in the kernel's hands when it returns, and with
+// RecorderOptions.Sync on the disk. Others may record while it waits for the disk.
 func (r *Recorder) Flush() error {
 	if r == nil {
 		return nil
 	}
+	if err := r.handOn(); err != nil || r.sync == nil {
+		return err
+	}
+	return r.keep(r.sync())
+}
+
+func (r *Recorder) handOn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
 		r.err = r.w.Flush()
 	}
-	if r.err == nil && r.sync != nil {
-		r.err = r.sync()
-	}
 	return r.err
+}
+
+// keep makes err the recorder's where it is the first, and returns it.
+func (r *Recorder) keep(err error) error {
+	if err == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	return err
 }
 
 // Count returns the number of records so far.

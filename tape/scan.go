@@ -17,14 +17,22 @@ type scanner struct {
 	depth int
 	err   error
 
-	// text holds the decoded strings of the line, so that they cost one allocation together.
+	// arena holds the decoded strings of the line, so that they cost one allocation together.
 	arena strings.Builder
+	// plain is where strings with escapes are decoded.
+	plain []byte
 }
 
 // maxDepth bounds the nesting of objects and lists.
 const maxDepth = 10000
 
-func (s *scanner) reset(b []byte) { *s = scanner{b: b} }
+func (s *scanner) reset(b []byte) {
+	plain := s.plain
+	if cap(plain) > keepBuffer {
+		plain = nil
+	}
+	*s = scanner{b: b, plain: plain}
+}
 
 func (s *scanner) fail(format string, args ...any) {
 	if s.err == nil {
@@ -109,13 +117,8 @@ func (s *scanner) keyIs(name string) bool {
 	return true
 }
 
-// null steps over a null.
-func (s *scanner) null() bool {
-	if s.peek() != 'n' || !s.literal("null") {
-		return false
-	}
-	return true
-}
+// null steps over a null, where one comes next.
+func (s *scanner) null() bool { return s.peek() == 'n' && s.literal("null") }
 
 func (s *scanner) literal(word string) bool {
 	if len(s.b)-s.i < len(word) || string(s.b[s.i:s.i+len(word)]) != word {
@@ -161,9 +164,9 @@ func (s *scanner) base64() []byte {
 
 func (s *scanner) header() HeaderField {
 	var h HeaderField
-	s.begin('[')
-	for i := 0; s.more(']'); i++ {
-		switch i {
+	n := 0
+	for s.begin('['); s.more(']'); n++ {
+		switch n {
 		case 0:
 			h.Name = s.text()
 		case 1:
@@ -172,28 +175,37 @@ func (s *scanner) header() HeaderField {
 			s.fail("a header is [name,value]")
 		}
 	}
+	if n < 2 {
+		s.fail("a header is [name,value]")
+	}
 	return h
 }
 
-// chunk reads {"offset","length","t_ms","g"}. The first three must be there.
+// chunk reads {"offset","length","t_ms","g"}. The first three must be there, which also bounds how many chunks a line can
+// hold.
 func (s *scanner) chunk() Chunk {
 	var c Chunk
-	var seen int
+	seen := 0
 	for s.begin('{'); s.more('}'); {
+		bit := 0
 		switch key := s.key(); string(key) {
 		case "offset":
-			c.Offset, seen = integer[int64](s), seen|1
+			c.Offset, bit = integer[int64](s), 1
 		case "length":
-			c.Length, seen = integer[int64](s), seen|2
+			c.Length, bit = integer[int64](s), 2
 		case "t_ms":
-			c.TMS, seen = integer[int64](s), seen|4
+			c.TMS, bit = integer[int64](s), 4
 		case "g":
-			c.G = integer[uint64](s)
+			c.G, bit = integer[uint64](s), 8
 		default:
 			s.skip()
 		}
+		if seen&bit != 0 {
+			s.fail("a key of a chunk stands twice")
+		}
+		seen |= bit
 	}
-	if seen != 7 {
+	if seen&7 != 7 {
 		s.fail("a chunk wants offset, length and t_ms")
 	}
 	return c

@@ -2,7 +2,10 @@ package tape
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"math/bits"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -29,10 +32,12 @@ func integer[T int | int64 | uint64](s *scanner) T {
 		return 0
 	}
 	v := T(n)
+	fits := v >= 0 && uint64(v) == n
 	if negative {
 		v = -v
+		fits = v <= 0 && uint64(-v) == n
 	}
-	if negative != (v < 0) && n != 0 || (v < 0) != negative && n != 0 || !negative && uint64(v) != n || negative && uint64(-v) != n {
+	if !fits {
 		s.fail("number is out of range")
 		return 0
 	}
@@ -50,73 +55,73 @@ func (s *scanner) fraction() bool {
 
 // text reads a string. It shares memory with the other strings of its line.
 func (s *scanner) text() string {
-	plain, ok := s.plainText()
-	if !ok {
-		return s.escapedText()
-	}
-	if common := intern(plain); common != "" || len(plain) == 0 {
+	b := s.rawText()
+	if common := intern(b); common != "" || len(b) == 0 {
 		return common
 	}
-	at := s.grow()
-	s.arena.Write(plain)
+	if s.arena.Cap() == 0 {
+		// Decoded strings are no longer than their JSON: this is room for all that may still come.
+		s.arena.Grow(len(b) + len(s.b) - s.i)
+	}
+	at := s.arena.Len()
+	s.arena.Write(b)
 	return s.arena.String()[at:]
 }
 
-// rawText reads a string as bytes that stand in the input, or are fresh where it has escapes.
+// rawText reads a string as bytes that are valid until the next string is read.
 func (s *scanner) rawText() []byte {
-	plain, ok := s.plainText()
-	if !ok {
-		return []byte(s.escapedText())
-	}
-	return plain
-}
-
-// plainText reads a string that has no escapes. Where it has some it returns false and stands before the string.
-func (s *scanner) plainText() ([]byte, bool) {
 	if s.peek() != '"' {
 		s.fail("want a string")
-		return nil, true
+		return nil
 	}
 	from := s.i + 1
 	end := from + plainLen(s.b[from:])
 	if end < len(s.b) && s.b[end] == '"' {
 		s.i = end + 1
-		return s.b[from:end], true
+		return s.b[from:end]
 	}
-	return nil, false
+	s.i = from
+	return s.unescape()
 }
 
-// grow makes room in the arena for all strings that may still come and returns where the next one begins.
-func (s *scanner) grow() int {
-	if s.arena.Cap() == 0 {
-		s.arena.Grow(len(s.b) - s.i + 64)
-	}
-	return s.arena.Len()
-}
-
-// escapedText reads a string that has escapes.
-func (s *scanner) escapedText() string {
-	at := s.grow()
-	s.i++
-	for s.i < len(s.b) {
-		n := plainLen(s.b[s.i:])
-		s.arena.Write(s.b[s.i : s.i+n])
-		s.i += n
-		if s.i == len(s.b) {
-			break
+// unescape reads a string, behind its first quote, that has escapes. It works as appendEscaped does, the other way.
+func (s *scanner) unescape() []byte {
+	b, r, w := s.b, s.i, 0
+	s.plain = slices.Grow(s.plain[:0], len(b)-r+8)
+	out := s.plain[:cap(s.plain)]
+	for r < len(b) {
+		if r+8 <= len(b) {
+			x := load8(b[r:])
+			binary.LittleEndian.PutUint64(out[w:], x)
+			plain := bits.TrailingZeros64(special(x)) / 8
+			r, w = r+plain, w+plain
+			if plain == 8 {
+				continue
+			}
 		}
-		switch s.b[s.i] {
-		case '"':
-			s.i++
-			return s.arena.String()[at:]
-		case '\\':
-			s.escape()
-		default:
+		switch c := b[r]; {
+		case c == '"':
+			s.i = r + 1
+			return out[:w]
+		case c == '\\':
+			n, m := unescape(out[w:], b[r:])
+			if n == 0 {
+				s.i = r
+				s.fail("bad escape")
+				return nil
+			}
+			r, w = r+n, w+m
+		case c < 0x20:
+			s.i = r
 			s.fail("control character in a string")
+			return nil
+		default:
+			out[w] = c
+			r, w = r+1, w+1
 		}
 	}
 	s.fail("string does not end")
-	return ""
+	return nil
 }
 
 // unescaped maps the letter of a short escape to its byte.
@@ -124,31 +129,28 @@ var unescaped = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
-// escape reads an escape into the arena.
-func (s *scanner) escape() {
-	if s.i+1 >= len(s.b) {
-		s.fail("string does not end")
-		return
+// unescape decodes the escape at the beginning of src, or the two of a surrogate pair, to dst. It returns how many bytes
+// it read, 0 where there is no escape, and how many it wrote, which are fewer. A surrogate alone is U+FFFD.
+func unescape(dst, src []byte) (read, wrote int) {
+	if len(src) < 2 {
+		return 0, 0
 	}
-	letter := s.b[s.i+1]
-	if c := unescaped[letter]; c != 0 {
-		s.arena.WriteByte(c)
-		s.i += 2
-		return
+	if c := unescaped[src[1]]; c != 0 {
+		dst[0] = c
+		return 2, 1
 	}
-	r, ok := hexRune(s.b[s.i:])
+	r, ok := hexRune(src)
 	if !ok {
-		s.fail("bad escape")
-		return
+		return 0, 0
 	}
-	s.i += 6
+	read = 6
 	if utf16.IsSurrogate(r) {
-		low, _ := hexRune(s.b[s.i:])
+		low, _ := hexRune(src[6:])
 		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-			s.i += 6
+			read = 12
 		}
 	}
-	s.arena.WriteRune(r)
+	return read, utf8.EncodeRune(dst, r)
 }
 
 // hexRune reads \uXXXX at the beginning of b.
@@ -250,15 +252,12 @@ func (s *scanner) skipText() {
 }
 
 func (s *scanner) skipEscape() {
-	if s.i+1 < len(s.b) && unescaped[s.b[s.i+1]] != 0 {
-		s.i += 2
-		return
-	}
-	if _, ok := hexRune(s.b[s.i:]); !ok {
+	var room [utf8.UTFMax]byte
+	n, _ := unescape(room[:], s.b[s.i:])
+	if n == 0 {
 		s.fail("bad escape")
-		return
 	}
-	s.i += 6
+	s.i += n
 }
 
 func (s *scanner) skipNumber() {

@@ -1,6 +1,9 @@
 package tape
 
 import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 )
@@ -21,34 +24,56 @@ func appendString(dst []byte, s string) []byte {
 		s, _ = SafeString(s)
 	}
 	dst = append(dst, '"')
-	for {
-		n := plainLen(s)
-		dst = append(dst, s[:n]...)
-		if n == len(s) {
-			return append(dst, '"')
-		}
-		dst = appendEscape(dst, s[n])
-		s = s[n+1:]
+	for len(s) > 0 {
+		dst = slices.Grow(dst, len(s)+len(s)/8+step)
+		var n int
+		dst, n = appendEscaped(dst, s)
+		s = s[n:]
 	}
+	return append(dst, '"')
 }
 
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\t':
-		return append(dst, '\\', 't')
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\f':
-		return append(dst, '\\', 'f')
-	case '\r':
-		return append(dst, '\\', 'r')
+// step is the most that one step of appendEscaped writes: eight bytes, of which an escape may overwrite the last.
+const step = 8 + len(`\u0000`)
+
+// appendEscaped appends as much of s as there is room for in dst and returns how much that is.
+//
+// Text that is JSON itself has an escape every few bytes. So eight bytes are copied before it is known how many of them
+// count, which is cheaper than to look first and to copy then.
+func appendEscaped(dst []byte, s string) ([]byte, int) {
+	room := dst[len(dst):cap(dst)]
+	r, w := 0, 0
+	for r < len(s) && len(room)-w >= step {
+		if r+8 <= len(s) {
+			x := load8(s[r:])
+			binary.LittleEndian.PutUint64(room[w:], x)
+			plain := bits.TrailingZeros64(special(x)) / 8
+			r, w = r+plain, w+plain
+			if plain == 8 {
+				continue
+			}
+		} else if c := s[r]; c >= 0x20 && c != '"' && c != '\\' {
+			room[w] = c
+			r, w = r+1, w+1
+			continue
+		}
+		w += putEscape(room[w:], s[r])
+		r++
+	}
+	return dst[:len(dst)+w], r
+}
+
+// escapes maps a byte to the letter of its short escape.
+var escapes = [256]byte{'"': '"', '\\': '\\', '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't'}
+
+// putEscape writes the escape of c and returns its length.
+func putEscape(dst []byte, c byte) int {
+	if letter := escapes[c]; letter != 0 {
+		dst[0], dst[1] = '\\', letter
+		return 2
 	}
 	const digits = "0123456789abcdef"
-	return append(dst, '\\', 'u', '0', '0', digits[c>>4], digits[c&0xf])
+	return copy(dst, []byte{'\\', 'u', '0', '0', digits[c>>4], digits[c&0xf]})
 }
 
 func appendNumber[T int | int64 | uint64](dst []byte, n T) []byte {
