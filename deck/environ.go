@@ -45,20 +45,36 @@ func manifestEnv(s *scrub.Scrubber, env []string) []EnvVar {
 	return out
 }
 
-// replayEnv returns the recorded environment, its secrets taken from env or, where env lacks them, made up in the
-// recorded shape.
-func replayEnv(recorded []EnvVar, env []string) []string {
-	out := make([]string, 0, len(recorded))
+// A secretVar is a variable of a replay that was a secret while recording.
+type secretVar struct {
+	name, value string
+	placeholder string // that stands for it on the tape
+}
+
+// replayEnv returns the recorded environment in its order, and lists its secrets: their values are taken from env or,
+// where env lacks them, made up in the recorded shape.
+func replayEnv(recorded []EnvVar, env []string) (out []string, secrets []secretVar) {
 	for _, v := range recorded {
 		value := v.Value
 		if v.Secret {
 			if value = getenv(env, v.Name); value == "" {
 				value = scrub.Dummy(scrub.Var{Name: v.Name, Value: v.Value, Secret: true, Shape: v.Shape})
 			}
+			secrets = append(secrets, secretVar{v.Name, value, v.Value})
 		}
 		out = append(out, v.Name+"="+value)
 	}
-	return out
+	return out, secrets
+}
+
+// learnSecrets tells s that the secrets of a replay read as those of the recording: an answer on the tape holds the
+// recorded placeholder, and the program beside it has its own value.
+func learnSecrets(s *scrub.Scrubber, secrets []secretVar) {
+	for _, v := range secrets {
+		if !s.AddAlias(v.placeholder, v.value) {
+			s.AddSecret(v.name, v.value)
+		}
+	}
 }
 
 // learnArgs tells s the secrets among the arguments: the value of a flag whose name says so, in both spellings

@@ -28,7 +28,7 @@ func playRecorder(args []string) int {
 	}
 	os.Setenv(programVar, "forever")
 	_, err = deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: []string{exe, "http://api.example.com"}, Output: args[1], ConfigDir: args[2],
+		Argv: []string{exe, "http://api.example.com/" + filepath.Base(args[1])}, Output: args[1], ConfigDir: args[2],
 		Upstreams: map[string]string{"api.example.com": args[0]},
 		Streams:   deck.Streams{Stdout: os.Stdout, Stderr: os.Stderr},
 	})
@@ -50,7 +50,7 @@ func TestKilledRecorder(t *testing.T) {
 		rounds = 2
 	}
 	for i := range rounds {
-		rec := filepath.Join(t.TempDir(), fmt.Sprintf("killed-%d.rec", i))
+		rec := filepath.Join(t.TempDir(), fmt.Sprintf("killed-%d-%d.rec", os.Getpid(), i))
 		b.killRecorder(srv.URL, rec, time.Duration(rand.IntN(150))*time.Millisecond)
 		v, err := deck.Verify(rec)
 		if err != nil {
@@ -88,7 +88,7 @@ func (b *bench) killRecorder(upstream, rec string, after time.Duration) {
 	}
 	io.Copy(io.Discard, r)
 	cmd.Wait()
-	b.nothingRuns("http://api.example.com")
+	b.nothingRuns("http://api.example.com/" + filepath.Base(rec))
 }
 
 // nothingRuns fails the test where a process with arg on its command line is still there a second later.

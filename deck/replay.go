@@ -31,6 +31,9 @@ type replayer struct {
 	dir     string // of the replay's own tape
 	scratch string
 
+	env     []string // of the program
+	secrets []secretVar
+
 	s     *session
 	book  *exchange.Book
 	trees *trees
@@ -70,11 +73,12 @@ func (r *replayer) prepare() error {
 	if err := makeEmpty(r.dir); err != nil {
 		return err
 	}
+	r.env, r.secrets = replayEnv(m.Env, r.callerEnv())
 	argv := r.argv()
 	r.s, err = newSession(&sessionOptions{
 		dir:    r.dir,
 		header: &tape.Header{ScriptPath: &m.Program.Path, Argv: append([]string(nil), argv[1:]...)},
-		env:    r.env(), args: argv[1:], roots: m.Roots, masking: m.Masking, configDir: r.o.ConfigDir, log: r.o.Log,
+		env:    r.env, replay: true, secrets: r.secrets, args: argv[1:], roots: m.Roots, masking: m.Masking, configDir: r.o.ConfigDir, log: r.o.Log,
 	})
 	if err != nil {
 		return err
@@ -117,12 +121,12 @@ func (r *replayer) argv() []string {
 	return r.rec.Manifest.Argv
 }
 
-func (r *replayer) env() []string {
-	env := r.o.Env
-	if env == nil {
-		env = os.Environ()
+// callerEnv is where the values of secrets are taken from.
+func (r *replayer) callerEnv() []string {
+	if r.o.Env == nil {
+		return os.Environ()
 	}
-	return replayEnv(r.rec.Manifest.Env, env)
+	return r.o.Env
 }
 
 // overlaid lists the directories that the program may change: they get layers, so that nothing outlives the replay. The
@@ -162,20 +166,19 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 // program describes the run: the recorded program, or the caller's, over the restored work tree.
 func (r *replayer) program() (*run, io.Closer, error) {
 	m := r.rec.Manifest
-	env := r.env()
 	path := m.Program.Path
 	if len(r.o.Argv) > 0 {
 		var err error
-		if path, err = lookPath(r.o.Argv[0], m.Cwd, env); err != nil {
+		if path, err = lookPath(r.o.Argv[0], m.Cwd, r.env); err != nil {
 			return nil, nil, err
 		}
 	}
 	p := &run{
-		s: r.s, path: path, argv: r.argv(), env: env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
+		s: r.s, path: path, argv: r.argv(), env: r.env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
 		std: r.o.Streams, signals: r.o.Signals,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed},
 		ports: m.Ports,
-		masks: append(masksFor(r.o.ConfigDir, env), r.rec.Dir, filepath.Dir(r.scratch), r.dir),
+		masks: append(masksFor(r.o.ConfigDir, r.env), r.rec.Dir, filepath.Dir(r.scratch), r.dir),
 	}
 	if m.Roots.Tree != "" {
 		p.masks = append(p.masks, LibraryOf(m.Roots.Tree).Dir)

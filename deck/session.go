@@ -38,8 +38,10 @@ type sessionOptions struct {
 	dir       string // exists
 	partDir   string // where answers go while they stream; "" of a replay, whose answers are on a tape already
 	header    *tape.Header
-	env       []string // the program's: its secrets are hidden
-	args      []string // the program's
+	env       []string    // the program's: its secrets are hidden
+	replay    bool        // the secrets are those listed, under the placeholders that the recording has for them
+	secrets   []secretVar // of a replay
+	args      []string    // the program's
 	roots     Roots
 	masking   *Masking
 	configDir string
@@ -57,7 +59,12 @@ func newSession(o *sessionOptions) (*session, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.scrub = scrub.New(key, &scrub.Options{Env: o.env})
+	if o.replay {
+		s.scrub = scrub.New(key, nil)
+		learnSecrets(s.scrub, o.secrets)
+	} else {
+		s.scrub = scrub.New(key, &scrub.Options{Env: o.env})
+	}
 	learnArgs(s.scrub, o.args)
 	s.scrubID = scrubID(s.scrub, o.env, o.args)
 	if s.mask, err = o.masking.masker(&o.roots); err != nil {
@@ -67,7 +74,7 @@ func newSession(o *sessionOptions) (*session, error) {
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}
-	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, &exchange.TapOptions{PartDir: o.partDir, Replay: o.partDir == ""})
+	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, &exchange.TapOptions{PartDir: o.partDir, Replay: o.replay})
 	return s, nil
 }
 
