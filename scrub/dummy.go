@@ -90,6 +90,13 @@ func classes(v string) string {
 // gives the program where the secret is missing. It depends on nothing but v, two variables that held the same secret
 // get the same dummy, and what found the secret finds the dummy. A variable without a secret keeps its value.
 func Dummy(v Var) string {
+	value, _ := Dummies(v)
+	return value
+}
+
+// Dummies is Dummy, and tells which dummy stands for which placeholder: what AddAlias wants to know.
+func Dummies(v Var) (value string, made map[string]string) {
+	made = make(map[string]string)
 	shapes := strings.Fields(v.Shape)
 	var b strings.Builder
 	from, n := 0, 0
@@ -99,11 +106,13 @@ func Dummy(v Var) string {
 			shape = shapes[n]
 		}
 		b.WriteString(v.Value[from:start])
-		b.WriteString(dummy(v.Value[start:end], shape))
+		d := dummy(v.Value[start:end], shape)
+		made[v.Value[start:end]] = d
+		b.WriteString(d)
 		from, n = end, n+1
 	})
 	b.WriteString(v.Value[from:])
-	return b.String()
+	return b.String(), made
 }
 
 // dummy makes a value of a shape from a seed.

@@ -31,6 +31,10 @@ func (s *Scrubber) Env(env []string) []Var {
 	return vars
 }
 
+// Arg returns an argument of a program as it may be written, with the shapes of its secrets. It has no name that could say
+// so: tell the scrubber of a secret that follows a flag first (AddSecret).
+func (s *Scrubber) Arg(value string) Var { return s.variable("", value) }
+
 func (s *Scrubber) variable(name, value string) Var {
 	if value != "" && NameSaysSecret(name) {
 		s.count([]span{{rule: ruleName(name)}})

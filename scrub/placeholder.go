@@ -96,10 +96,10 @@ func eachPlaceholder(b []byte, f func(start, end int)) {
 	}
 }
 
-// Renumber replaces each placeholder of b by td_<rule>_#<n>, where n counts the different placeholders by their first
-// appearance in b, from 1. So neither the project's key nor the secret matters to a digest of what it returns, while
-// which places held the same secret still does. It returns b itself where nothing is to be replaced, and never writes
-// to b.
+// Renumber replaces each placeholder of b by td_#<n>, where n counts the different secrets by their first appearance in b,
+// from 1. So neither the project's key, nor the secret, nor the rule that found it first matters to a digest of what it
+// returns, while which places held the same secret still does. It returns b itself where nothing is to be replaced, and
+// never writes to b.
 func Renumber(b []byte) []byte {
 	var (
 		out  []byte
@@ -111,12 +111,13 @@ func Renumber(b []byte) []byte {
 			seen = make(map[string]int)
 			out = make([]byte, 0, len(b))
 		}
-		n, ok := seen[string(b[start:end])]
+		secret := string(b[end-hexLen : end])
+		n, ok := seen[secret]
 		if !ok {
 			n = len(seen) + 1
-			seen[string(b[start:end])] = n
+			seen[secret] = n
 		}
-		out = append(out, b[from:end-hexLen]...)
+		out = append(append(out, b[from:start]...), prefix...)
 		out = strconv.AppendInt(append(out, '#'), int64(n), 10)
 		from = end
 	})

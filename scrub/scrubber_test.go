@@ -309,13 +309,14 @@ func TestAddAlias(t *testing.T) {
 func TestRenumber(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
 		{"nothing td_ here", "nothing td_ here"},
-		{"td_a_0123456789ab", "td_a_#1"},
-		{"td_a_0123456789ab td_b_c_aaaaaaaaaaaa td_a_0123456789ab", "td_a_#1 td_b_c_#2 td_a_#1"},
-		{"xtd_a_0123456789abcdef", "xtd_a_#1cdef"},
+		{"td_a_0123456789ab", "td_#1"},
+		{"td_a_0123456789ab td_b_c_aaaaaaaaaaaa td_a_0123456789ab", "td_#1 td_#2 td_#1"},
+		{"xtd_a_0123456789abcdef", "xtd_#1cdef"},
+		{"td_a_0123456789ab td_other_0123456789ab", "td_#1 td_#1"}, // one secret that two rules found
 		{"td_a_0123456789a", "td_a_0123456789a"},
 		{"td_A_0123456789ab", "td_A_0123456789ab"},
 		{"td__0123456789ab", "td__0123456789ab"},
-		{"td_td_a_0123456789ab", "td_td_a_#1"},
+		{"td_td_a_0123456789ab", "td_#1"},
 	} {
 		in := []byte(tt.in)
 		got := scrub.Renumber(in)
@@ -332,7 +333,7 @@ func TestRuleNamesAreClear(t *testing.T) {
 		s := scrub.New(testKey, nil)
 		s.AddSecret(name.Draw(t, "name"), "Zx9QvT2mKw7Lp4Rn")
 		out := s.String("Zx9QvT2mKw7Lp4Rn")
-		if got := string(scrub.Renumber([]byte(out))); !strings.HasSuffix(got, "_#1") || strings.Count(got, "#") != 1 {
+		if got := string(scrub.Renumber([]byte(out))); got != "td_#1" {
 			t.Fatalf("%q renumbers to %q", out, got)
 		}
 		if again := s.String(out); again != out {
