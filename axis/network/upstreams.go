@@ -102,3 +102,9 @@ func hostPort(scheme, host string, port uint16) string {
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
+
+// CheckUpstreams returns the error of the first entry of Config.Upstreams that is none.
+func CheckUpstreams(given map[string]string) error {
+	_, err := parseUpstreams(given)
+	return err
+}
