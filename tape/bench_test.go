@@ -57,21 +57,7 @@ func payload(t testing.TB, text string) *tape.Payload {
 }
 
 func benchTape(b testing.TB, records []*tape.Record) []byte {
-	b.Helper()
-	var buf bytes.Buffer
-	w, err := tape.NewWriter(&buf, &tape.Header{Producer: "bench"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for _, r := range records {
-		if err := w.Append(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if err := w.Flush(); err != nil {
-		b.Fatal(err)
-	}
-	return buf.Bytes()
+	return save(b, &tape.Header{Producer: "bench"}, records)
 }
 
 // BenchmarkLoad against BenchmarkLoadEncodingJSON is what the hand-written codec buys.

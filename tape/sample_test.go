@@ -32,23 +32,15 @@ func TestSampleOfAnotherProducerSavesToTheSameBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	w, err := tape.NewWriter(&out, r.Header())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var records []*tape.Record
 	for rec, err := range r.Records() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := w.Append(rec); err != nil {
-			t.Fatal(err)
-		}
+		records = append(records, rec)
 	}
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(out.Bytes(), b) {
-		t.Errorf("saved:\n%s\nloaded:\n%s", &out, b)
+	out := save(t, r.Header(), records)
+	if !bytes.Equal(out, b) {
+		t.Errorf("saved:\n%s\nloaded:\n%s", out, b)
 	}
 }
