@@ -54,17 +54,6 @@ func fileOf(k tape.Kind) *tape.File {
 	return nil
 }
 
-// exchangeOf returns the exchange of the two kinds that hold one, else nil.
-func exchangeOf(k tape.Kind) *tape.Exchange {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return &k.Exchange
-	case *tape.HTTPExchange:
-		return &k.Exchange
-	}
-	return nil
-}
-
 // identity says which thing a record is about, so that two tapes can be aligned on it. Records of one identity may still
 // differ in what came of it.
 func (d *differ) identity(k tape.Kind) string {

@@ -59,7 +59,7 @@ func (l *lane) class() string {
 	}
 	switch k := l.entries[0].rec.Kind.(type) {
 	case *tape.LLMCall:
-		return "llm " + k.Provider + " " + hostOf(k.URL)
+		return "llm " + k.Provider + " " + tape.HostOf(k.URL)
 	case *tape.ProcessSpawn:
 		return "process " + path.Base(k.Program)
 	}

@@ -56,15 +56,15 @@ type hosts struct {
 func (c *laneCompare) deadHosts() *hosts {
 	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[string]bool)}
 	for _, e := range c.sides[Recorded].entries {
-		ex := exchangeOf(e.rec.Kind)
+		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil {
 			continue
 		}
 		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
-			h.dead[hostOf(ex.URL)] = true
+			h.dead[tape.HostOf(ex.URL)] = true
 			continue
 		}
-		h.alive[hostOf(ex.URL)] = true
+		h.alive[tape.HostOf(ex.URL)] = true
 		h.answered[c.differ.identity(e.rec.Kind)] = true
 	}
 	return h
@@ -73,11 +73,11 @@ func (c *laneCompare) deadHosts() *hosts {
 // unanswered reports whether a record is a request that got no answer and so does not gate, and its host. On replay a
 // request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates.
 func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
-	ex := exchangeOf(e.rec.Kind)
+	ex := tape.ExchangeOf(e.rec.Kind)
 	if ex == nil || ex.Status != 0 || s == Replay && ex.Lane == laneUnmatched {
 		return "", false
 	}
-	host = hostOf(ex.URL)
+	host = tape.HostOf(ex.URL)
 	_, plain := e.rec.Kind.(*tape.HTTPExchange)
 	if s == Recorded {
 		return host, plain

@@ -3,7 +3,6 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -99,7 +98,7 @@ func (c *laneCompare) identityOf(e *entry) string {
 // that holds anything else stays as it is.
 func byArrival(es []entry) {
 	arrival := func(e entry) uint64 {
-		if ex := exchangeOf(e.rec.Kind); ex != nil {
+		if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
 			return ex.Arrival
 		}
 		return 0
@@ -118,8 +117,8 @@ type laneNames struct {
 }
 
 func (n *laneNames) of(e *entry) string {
-	if ex := exchangeOf(e.rec.Kind); ex != nil {
-		return cmp.Or(ex.Lane, "http:"+hostOf(ex.URL))
+	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
+		return cmp.Or(ex.Lane, "http:"+tape.HostOf(ex.URL))
 	}
 	switch k := e.rec.Kind.(type) {
 	case *tape.ProcessSpawn:
@@ -136,7 +135,7 @@ func (n *laneNames) of(e *entry) string {
 	case *tape.MCPJSONRPC:
 		return "mcp:" + k.Server
 	case *tape.WSOpen:
-		n.sockets[k.Arrival] = cmp.Or(k.Lane, "ws:"+hostOf(k.URL))
+		n.sockets[k.Arrival] = cmp.Or(k.Lane, "ws:"+tape.HostOf(k.URL))
 		return n.sockets[k.Arrival]
 	case *tape.WSMessage:
 		return n.socket(k.Connection)
@@ -152,15 +151,6 @@ func (n *laneNames) socket(connection uint64) string {
 		return name
 	}
 	return "ws:" + strconv.FormatUint(connection, 10)
-}
-
-// hostOf returns the host of a URL, or the whole of it when it is none.
-func hostOf(rawURL string) string {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Host == "" {
-		return rawURL
-	}
-	return u.Host
 }
 
 // maxLaneName bounds the name of a process's lane, in bytes.

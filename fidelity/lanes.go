@@ -168,7 +168,7 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	}
 	p := placed{Divergence: missing(s, e.rec), at: at, rank: 1 - int(s)}
 	p.Lane = lane
-	if ex := exchangeOf(e.rec.Kind); ex != nil {
+	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
 		ref := RequestRef{Seq: &e.rec.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
 		switch {
 		case s == Recorded:

@@ -25,7 +25,7 @@ func call(lane string, arrival uint64, body, answer string) *tape.LLMCall {
 // get is a plain request.
 func get(url string, arrival uint64, status int) *tape.HTTPExchange {
 	x := &tape.HTTPExchange{Exchange: tape.Exchange{
-		Method: "GET", URL: url, RequestDigest: sum(""), Status: status, Lane: "http:" + hostOf(url), Arrival: arrival,
+		Method: "GET", URL: url, RequestDigest: sum(""), Status: status, Lane: "http:" + tape.HostOf(url), Arrival: arrival,
 	}}
 	if status != 0 {
 		x.Response = inline("answer of " + url)

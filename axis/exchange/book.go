@@ -65,7 +65,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
-	rec := &Recorded{Seq: r.Seq, Exchange: exchangeIn(r.Kind)}
+	rec := &Recorded{Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind)}
 	switch k := r.Kind.(type) {
 	case *tape.LLMCall:
 		rec.Key = Key{
@@ -83,23 +83,12 @@ func (b *Book) read(r *tape.Record) *Recorded {
 	return rec
 }
 
-// exchangeIn returns the exchange that a kind holds, nil for none.
-func exchangeIn(k tape.Kind) *tape.Exchange {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return &k.Exchange
-	case *tape.HTTPExchange:
-		return &k.Exchange
-	}
-	return nil
-}
-
 func (b *Book) add(rec *Recorded) {
 	q := b.queue(rec.Key)
 	q.waiting = append(q.waiting, rec)
 	q.all = append(q.all, rec)
 	b.keys[rec.Seq] = rec.Key
-	host := hostOf(rec.Exchange.URL)
+	host := tape.HostOf(rec.Exchange.URL)
 	if dead, known := b.dead[host]; dead || !known {
 		b.dead[host] = silent(rec)
 	}

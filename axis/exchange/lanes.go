@@ -1,12 +1,11 @@
 package exchange
 
 import (
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // Unmatched is the lane of a replayed request that nothing recorded answered.
@@ -42,7 +41,7 @@ type conversation struct {
 // Begin returns the lane of a request that is about to be sent. Done must follow with the same name.
 func (l *Lanes) Begin(id *Identity, rawURL string) string {
 	if id.Key.Kind != LLM {
-		return "http:" + hostOf(rawURL)
+		return "http:" + tape.HostOf(rawURL)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,12 +154,3 @@ func (l *Lanes) freeName(opening cas.Digest) string {
 
 // lanePrefix is what the names of all conversations of an opening begin with.
 func lanePrefix(opening cas.Digest) string { return "llm:" + opening.Short() }
-
-// hostOf returns the host of a URL in lower case, with its port where the URL names one.
-func hostOf(rawURL string) string {
-	u, err := url.Parse(rawURL)
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(u.Host)
-}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 const (
@@ -36,7 +37,7 @@ func (b *Book) Nearest(id *Identity, r *Request) (*Recorded, string) {
 		}
 	}
 	if best == nil {
-		return nil, fmt.Sprintf("the tape holds no request to %s", hostOf(r.URL))
+		return nil, fmt.Sprintf("the tape holds no request to %s", tape.HostOf(r.URL))
 	}
 	return best, fmt.Sprintf("nearest is %s, %s", nameOf(best), describe(least))
 }

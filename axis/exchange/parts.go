@@ -93,7 +93,7 @@ func readPart(path string) (*Part, error) {
 		return nil, fmt.Errorf("part %s: %w", path, err)
 	}
 	p := &Part{Kind: rec.Kind, Path: path, head: int64(len(line))}
-	if p.Exchange = exchangeIn(rec.Kind); p.Exchange == nil {
+	if p.Exchange = tape.ExchangeOf(rec.Kind); p.Exchange == nil {
 		return nil, fmt.Errorf("part %s holds a %s", path, rec.Kind.Name())
 	}
 	if p.Response, err = payloadOf(r); err != nil {

@@ -1,0 +1,27 @@
+package tape
+
+import (
+	"net/url"
+	"strings"
+)
+
+// ExchangeOf returns the exchange that a kind holds, which may be changed in place; nil for a kind that holds none.
+func ExchangeOf(k Kind) *Exchange {
+	switch k := k.(type) {
+	case *LLMCall:
+		return &k.Exchange
+	case *HTTPExchange:
+		return &k.Exchange
+	}
+	return nil
+}
+
+// HostOf returns the host of a URL as lanes name it: in lower case, with its port where the URL names one. Of text that
+// names no host it returns the whole.
+func HostOf(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Host == "" {
+		return rawURL
+	}
+	return strings.ToLower(u.Host)
+}
