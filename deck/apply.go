@@ -31,6 +31,9 @@ func (r *Recording) Restore(dir string) (leftOut []string, err error) {
 // Where a path does not stand as the run found it (reversed: left it), nothing is changed and the error is a
 // *files.ConflictError that lists every one.
 func (r *Recording) Apply(reverse bool) ([]string, error) {
+	if !r.Finished() {
+		return nil, fmt.Errorf("%s: its recorder was killed, and what the program changed is not on the tape", r.Dir)
+	}
 	before, err := r.Tree()
 	if err != nil {
 		return nil, err

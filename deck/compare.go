@@ -2,6 +2,7 @@ package deck
 
 import (
 	"os"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -38,17 +39,40 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 		}
 		return compare(o.Mode, sa.tape.Records(), sb.tape.Records())
 	}
-	mask, err := sa.rec.Manifest.Masking.masker(&sa.rec.Manifest.Roots)
+	return compareRecordings(sa, sb, o)
+}
+
+func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
+	mask, err := a.rec.Manifest.Masking.masker(&a.rec.Manifest.Roots)
 	if err != nil {
 		return nil, err
 	}
-	lanes := laneOptions(sa.tape.Store, sb.tape.Store, mask)
-	for _, s := range []*side{sa, sb} {
-		if !s.rec.Finished() {
-			lanes.NotCompared = append(lanes.NotCompared, s.rec.Dir+" is unfinished: its recorder was killed")
+	lanes := laneOptions(a.tape.Store, b.tape.Store, mask)
+	lanes.Masked = make(map[string]int)
+	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
+	for _, s := range []*side{a, b} {
+		missing, err := s.rec.missingBlobs(s.tape.Store)
+		if err != nil {
+			return nil, err
+		}
+		lanes.NotCompared = slices.Concat(lanes.NotCompared, missing, s.rec.unfinished())
+		for name, n := range s.rec.Manifest.Masks {
+			lanes.Masked[name] += n
 		}
 	}
-	return fidelity.CompareLanes(o.Mode, sa.tape.Records(), sb.tape.Records(), lanes)
+	return fidelity.CompareLanes(o.Mode, a.tape.Records(), b.tape.Records(), lanes)
+}
+
+// sortedNames returns the keys of maps, each once, in order.
+func sortedNames(maps ...map[string]Axis) []string {
+	var out []string
+	for _, m := range maps {
+		for name := range m {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // A side is one of the two things that are compared.

@@ -81,20 +81,86 @@ func newID(now time.Time) string {
 }
 
 // ensure makes the library, with a .gitignore that keeps it out of commits.
-func (l *Library) ensure() error {
+func (l *Library) ensure(sync bool) error {
 	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
-		return err
+		return fmt.Errorf("the library of recordings: %w", err)
 	}
 	ignore := filepath.Join(l.Dir, ".gitignore")
 	if _, err := os.Lstat(ignore); err == nil {
 		return nil
 	}
-	return durable.WriteFile(ignore, []byte("*\n"), &durable.Options{Mode: 0o644})
+	if err := durable.WriteFile(ignore, []byte("*\n"), &durable.Options{Mode: 0o644, Sync: sync}); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(l.Dir), sync)
+}
+
+// place makes the directory of a new recording: in the library, or at output.
+func (l *Library) place(id, output string, sync bool) (string, error) {
+	if err := l.ensure(sync); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(l.Dir, id+recordingExt)
+	if output != "" {
+		abs, err := filepath.Abs(output)
+		if err != nil {
+			return "", err
+		}
+		dir = abs
+	}
+	if err := makeEmpty(dir); err != nil {
+		return "", err
+	}
+	if output != "" {
+		if err := l.point(id, dir, sync); err != nil {
+			return "", err
+		}
+	}
+	return dir, syncDir(filepath.Dir(dir), sync)
+}
+
+func syncDir(dir string, sync bool) error {
+	if !sync {
+		return nil
+	}
+	return durable.SyncDir(dir)
 }
 
 // point remembers a recording that lies elsewhere.
-func (l *Library) point(id, path string) error {
-	return durable.WriteFile(filepath.Join(l.Dir, id+pointerExt), []byte(path+"\n"), &durable.Options{Mode: 0o644})
+func (l *Library) point(id, path string, sync bool) error {
+	if filepath.Dir(path) == l.Dir {
+		return nil
+	}
+	if err := l.ensure(sync); err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(l.Dir, id+pointerExt), []byte(path+"\n"), &durable.Options{Mode: 0o644, Sync: sync})
+}
+
+// hidden lists what no program may see and no snapshot takes: the library, the recordings that it knows elsewhere, and
+// dir.
+func (l *Library) hidden(dir string) []string {
+	out := []string{l.Dir, dir}
+	names, err := os.ReadDir(l.Dir)
+	if err != nil {
+		return out
+	}
+	for _, n := range names {
+		if path, ok := l.pointed(n.Name()); ok {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// pointed returns the path that a pointer of the library holds.
+func (l *Library) pointed(name string) (string, bool) {
+	if !strings.HasSuffix(name, pointerExt) {
+		return "", false
+	}
+	b, err := readBounded(filepath.Join(l.Dir, name), 1<<16)
+	path := strings.TrimSuffix(string(b), "\n")
+	return path, err == nil && filepath.IsAbs(path)
 }
 
 // List returns the recordings, oldest first. A library that does not exist is empty.
@@ -123,11 +189,11 @@ func (l *Library) entry(name string) (Entry, bool) {
 	case strings.HasSuffix(name, recordingExt):
 		e = Entry{Name: strings.TrimSuffix(name, recordingExt), Path: filepath.Join(l.Dir, name)}
 	case strings.HasSuffix(name, pointerExt):
-		b, err := readBounded(filepath.Join(l.Dir, name), 1<<16)
-		if err != nil {
+		path, ok := l.pointed(name)
+		if !ok {
 			return Entry{}, false
 		}
-		e = Entry{Name: strings.TrimSuffix(name, pointerExt), Path: strings.TrimSuffix(string(b), "\n")}
+		e = Entry{Name: strings.TrimSuffix(name, pointerExt), Path: path}
 	default:
 		return Entry{}, false
 	}
@@ -145,8 +211,18 @@ func (e *Entry) started() time.Time {
 // Find opens what name stands for: a path of a recording, "last", an id, or a unique prefix of one. The error wraps
 // ErrNoRecording or ErrNotRecording, or is an *AmbiguousError.
 func (l *Library) Find(name string) (*Recording, error) {
-	if st, err := os.Stat(name); err == nil && st.IsDir() {
-		return Open(name)
+	e, err := l.Entry(name)
+	if err != nil {
+		return nil, err
+	}
+	return e.Recording, e.Err
+}
+
+// Entry is Find for a recording that may be damaged or gone: its Err then says so.
+func (l *Library) Entry(name string) (*Entry, error) {
+	if isDir(name) {
+		rec, err := Open(name)
+		return &Entry{Name: filepath.Base(name), Path: name, Recording: rec, Err: err}, nil
 	}
 	entries, err := l.List()
 	if err != nil {
@@ -158,21 +234,21 @@ func (l *Library) Find(name string) (*Recording, error) {
 	return byPrefix(entries, name, l.Dir)
 }
 
-func newest(entries []Entry, dir string) (*Recording, error) {
+func newest(entries []Entry, dir string) (*Entry, error) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if entries[i].Recording != nil {
-			return entries[i].Recording, nil
+			return &entries[i], nil
 		}
 	}
 	return nil, fmt.Errorf("last: %w: %s holds none", ErrNoRecording, dir)
 }
 
-func byPrefix(entries []Entry, name, dir string) (*Recording, error) {
-	var fits []Entry
-	for _, e := range entries {
+func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
+	var fits []*Entry
+	for i := range entries {
+		e := &entries[i]
 		if e.Name == name {
-			fits = []Entry{e}
-			break
+			return e, nil
 		}
 		if name != "" && strings.HasPrefix(e.Name, name) {
 			fits = append(fits, e)
@@ -182,7 +258,7 @@ func byPrefix(entries []Entry, name, dir string) (*Recording, error) {
 	case 0:
 		return nil, fmt.Errorf("%s: %w: it is no path, and no id in %s begins so", name, ErrNoRecording, dir)
 	case 1:
-		return fits[0].Recording, fits[0].Err
+		return fits[0], nil
 	}
 	amb := &AmbiguousError{Name: name}
 	for _, e := range fits {
@@ -191,17 +267,24 @@ func byPrefix(entries []Entry, name, dir string) (*Recording, error) {
 	return nil, amb
 }
 
-// Remove deletes a recording and the pointer to it. Only a directory that holds a recording.json is deleted.
-func (l *Library) Remove(r *Recording) error {
-	if _, err := readManifest(r.Dir); errors.Is(err, ErrNotRecording) {
-		return err
+// Remove deletes a recording and the pointers to it, and returns its id. Of one that is gone the pointer is left, and goes;
+// a directory without a recording.json is never deleted.
+func (l *Library) Remove(e *Entry) (id string, err error) {
+	id = e.Name
+	if e.Recording != nil {
+		id = e.Recording.Manifest.ID
 	}
-	if err := os.RemoveAll(r.Dir); err != nil {
-		return err
+	switch _, err := os.Lstat(filepath.Join(e.Path, manifestName)); {
+	case err == nil:
+		if err := os.RemoveAll(e.Path); err != nil {
+			return "", err
+		}
+	case isDir(e.Path):
+		return "", fmt.Errorf("%s: %w", e.Path, ErrNotRecording)
 	}
-	err := os.Remove(filepath.Join(l.Dir, r.Manifest.ID+pointerExt))
+	err = os.Remove(filepath.Join(l.Dir, id+pointerExt))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		err = nil
 	}
-	return err
+	return id, err
 }

@@ -30,7 +30,7 @@ type Manifest struct {
 	Format    int             `json:"format"`
 	State     string          `json:"state"`
 	Program   Program         `json:"program"`
-	Argv      []string        `json:"argv"` // as given, secrets as placeholders
+	Argv      []string        `json:"argv"` // as given, secrets as placeholders, never empty
 	Cwd       string          `json:"cwd"`
 	Env       []EnvVar        `json:"env"`
 	Stdin     json.RawMessage `json:"stdin"` // payload or null
@@ -43,12 +43,14 @@ type Manifest struct {
 	Parent    *string         `json:"parent"`
 	ForkSeq   *uint64         `json:"fork_seq"`
 
-	Roots   Roots          `json:"roots"`
-	Ports   []uint16       `json:"ports,omitempty"`   // TCP ports served beside 80 and 443
-	TTY     *TTY           `json:"tty"`               // null where no stream was a terminal
-	Masks   map[string]int `json:"masks,omitempty"`   // how often each mask was used
-	Masking *Masking       `json:"masking,omitempty"` // of tapedeck.yaml
-	Notes   []string       `json:"notes,omitempty"`
+	ArgSecrets []EnvVar          `json:"arg_secrets,omitempty"` // shapes of the secrets in argv, named argv.N
+	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
+	Roots      Roots             `json:"roots"`
+	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
+	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443
+	TTY        *TTY              `json:"tty"`                // null where no stream was a terminal
+	Masks      map[string]int    `json:"masks,omitempty"`    // how often each mask was used
+	Masking    *Masking          `json:"masking,omitempty"`  // of tapedeck.yaml
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.
@@ -107,6 +109,14 @@ type TTY struct {
 	Typed   []terminal.Input `json:"typed"`
 }
 
+// newManifest returns the manifest of a recording that begins now.
+func newManifest(now time.Time) *Manifest {
+	return &Manifest{
+		ID: newID(now), Format: ManifestFormat, State: StateRecording, Stdin: json.RawMessage("null"),
+		Axes: map[string]Axis{}, Host: thisHost(), Versions: Versions{Tapedeck: Version}, StartedAt: now.UTC(),
+	}
+}
+
 // write replaces recording.json atomically.
 func (m *Manifest) write(dir string, sync bool) error {
 	b, err := json.MarshalIndent(m, "", "  ")
@@ -133,8 +143,46 @@ func readManifest(dir string) (*Manifest, error) {
 	if m.Format > ManifestFormat {
 		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", path, m.Format, ManifestFormat)
 	}
-	if m.Format < 1 || (m.State != StateRecording && m.State != StateFinished) {
-		return nil, fmt.Errorf("%s: format %d with state %q is not a recording of any version", path, m.Format, m.State)
+	if err := m.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil
+}
+
+// check refuses what no recorder of any version writes: everything else may take the rest for granted.
+func (m *Manifest) check() error {
+	switch {
+	case m.Format < 1 || m.State != StateRecording && m.State != StateFinished:
+		return fmt.Errorf("format %d with state %q is no recording", m.Format, m.State)
+	case m.ID == "" || filepath.Base(m.ID) != m.ID:
+		return fmt.Errorf("id %q", m.ID)
+	case len(m.Argv) == 0:
+		return errors.New("argv is empty")
+	case m.TTY != nil && !m.TTY.valid():
+		return fmt.Errorf("tty %+v", *m.TTY)
+	}
+	for name, p := range map[string]string{"program": m.Program.Path, "cwd": m.Cwd} {
+		if !filepath.IsAbs(p) {
+			return fmt.Errorf("%s %q is not an absolute path", name, p)
+		}
+	}
+	for _, p := range append([]string{m.Roots.Tree, m.Roots.Home, m.Roots.Temp}, m.Writable...) {
+		if p != "" && (!filepath.IsAbs(p) || filepath.Clean(p) != p) {
+			return fmt.Errorf("%q is not a clean absolute path", p)
+		}
+	}
+	return nil
+}
+
+// valid reports whether a terminal can be made of t.
+func (t *TTY) valid() bool {
+	const largest = 1 << 15 // of a terminal's rows and columns
+	ok := len(t.Streams) > 0 && len(t.Streams) <= 3 && t.Rows >= 0 && t.Rows < largest && t.Cols >= 0 && t.Cols < largest
+	for _, s := range t.Streams {
+		ok = ok && s >= 0 && s <= 2
+	}
+	for _, in := range t.Typed {
+		ok = ok && in.After >= 0 && in.Len >= 0
+	}
+	return ok
 }

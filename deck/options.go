@@ -9,8 +9,11 @@ import (
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
-// Version is the name and version that recordings carry as their producer.
-const Version = "tapedeck 0.1.0"
+// Version is the version of tapedeck, and Producer what tapes and recordings name as their producer.
+const (
+	Version  = "0.1.0"
+	Producer = "tapedeck " + Version
+)
 
 // Streams are the caller's ends of the program's standard streams. A nil Stdin is empty, a nil Stdout or Stderr is
 // thrown away after it was recorded. A stream that is an *os.File of a terminal makes the program see a terminal.
@@ -54,9 +57,8 @@ type ReplayOptions struct {
 
 	Mode  fidelity.Mode // semantic when zero
 	Speed float64       // 0 answers without waiting, 1 in real time, n n times as fast
-	Watch []string      // paths under HOME or TMP that gate the verdict, as the tape spells them
 	Keep  string        // a directory that gets the work tree as the replay left it; must not exist or be empty
-	Out   string        // a directory that gets the tape of the replay; none when empty
+	Out   string        // a directory that gets the replay as a recording of its own; none when empty
 
 	ConfigDir string
 	Log       *slog.Logger

@@ -2,17 +2,16 @@ package deck
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Result is what Record leaves behind.
@@ -25,27 +24,23 @@ type Result struct {
 // recorder is one Record under way.
 type recorder struct {
 	o        *RecordOptions
-	argv     []string
-	dir      string
 	env      []string
-	path     string
-	roots    Roots
 	why      string // why there is no snapshot of the work tree
-	masking  *Masking
 	lib      *Library
 	manifest *Manifest
-	recDir   string
+	guard    *guard
+	dir      string // of the recording
 
-	s      *session
-	trees  *trees
-	fresh  []string       // scratch to remove
-	counts map[string]int // records by kind, known at the end
+	s       *session
+	trees   *trees
+	scratch string         // of an isolated run; to be removed
+	counts  map[string]int // records by kind, known at the end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
-// result, whatever it is. Errors: a *NotFoundError where the program is not there, a *jail unavailable error with its
-// reason where the jail cannot be, else what kept the recording from being written; the recording then stays as far as
-// it came.
+// result, whatever it is. Errors: a *NotFoundError where the program is not there, one that wraps ErrUnavailable where the
+// jail cannot be, ErrInterrupted, else what kept the recording from being written; the recording then stays as far as it
+// came.
 func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	r, err := newRecorder(o)
 	if err != nil {
@@ -54,6 +49,7 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
+	defer r.s.close() // on the way out of a failure; finish closes it, and looks at the error
 	return r.run(ctx)
 }
 
@@ -62,39 +58,86 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if len(o.Argv) == 0 {
 		return nil, errors.New("no program to record")
 	}
-	r := &recorder{o: o, argv: o.Argv, env: o.Env}
+	r := &recorder{o: o, env: o.Env, manifest: newManifest(time.Now())}
 	if r.env == nil {
 		r.env = os.Environ()
 	}
-	dir, err := workingDir(o.Dir)
-	if err != nil {
+	m := r.manifest
+	var err error
+	if m.Cwd, err = workingDir(o.Dir); err != nil {
 		return nil, err
 	}
-	r.dir = dir
-	if r.path, err = lookPath(o.Argv[0], r.dir, r.env); err != nil {
+	if m.Program.Path, err = lookPath(o.Argv[0], m.Cwd, r.env); err != nil {
 		return nil, err
 	}
-	if r.roots, r.why, err = findRoots(r.dir, o.Tree, r.env); err != nil {
+	if m.Roots, r.why, err = findRoots(m.Cwd, o.Tree, r.env); err != nil {
 		return nil, err
 	}
-	if r.masking, err = readMasking(r.roots.Tree); err != nil {
+	if m.Writable, err = directories("--writable", o.Writable); err != nil {
 		return nil, err
 	}
-	r.lib = LibraryOf(r.roots.libraryRoot(r.dir))
+	if err := network.CheckUpstreams(o.Upstreams); err != nil {
+		return nil, err
+	}
+	if m.Masking, err = readMasking(m.Roots.Tree); err != nil {
+		return nil, err
+	}
+	if err := r.describe(); err != nil {
+		return nil, err
+	}
 	return r, jail.Available()
+}
+
+// describe fills in the manifest through the guard.
+func (r *recorder) describe() (err error) {
+	m := r.manifest
+	if r.guard, err = newGuard(r.o.ConfigDir, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
+		return err
+	}
+	if r.guard.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
+		return errors.New("the path of the program, its directory or its HOME holds a secret, and a recording needs them as " +
+			"they are: move it to a path without one")
+	}
+	m.Program.Digest = fileDigest(m.Program.Path).String()
+	m.noteArgs(r.guard.scrub, r.o.Argv)
+	m.noteEnv(r.guard.scrub, r.env)
+	m.Ports = upstreamPorts(r.o.Upstreams)
+	m.TTY = findTTY(r.o)
+	r.lib = LibraryOf(m.Roots.libraryRoot(m.Cwd))
+	return nil
+}
+
+// directories checks that each of list is a directory, and returns them absolute and without symbolic links.
+func directories(flag string, list []string) ([]string, error) {
+	var out []string
+	for _, d := range list {
+		abs, err := filepath.Abs(d)
+		if err != nil {
+			return nil, err
+		}
+		if !isDir(abs) {
+			return nil, fmt.Errorf("%s %s: no such directory", flag, d)
+		}
+		out = append(out, resolved(abs))
+	}
+	return out, nil
+}
+
+// findTTY decides which of the program's streams are a terminal; nil for none.
+func findTTY(o *RecordOptions) *TTY {
+	std := [3]any{o.Stdin, o.Stdout, o.Stderr}
+	streams := o.Terminal.Streams(std)
+	if len(streams) == 0 {
+		return nil
+	}
+	_, size := terminal.Host(std)
+	return &TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols}
 }
 
 // workingDir returns dir, or the process's own, absolute and without symbolic links: what the program sees of its
 // directory must be a path that the jail has.
 func workingDir(dir string) (string, error) {
-	if dir == "" {
-		wd, err := os.Getwd()
-		if err != nil {
-			return "", err
-		}
-		dir = wd
-	}
-	abs, err := filepath.Abs(dir)
+	abs, err := filepath.Abs(dir) // of "" it is the working directory
 	if err != nil {
 		return "", err
 	}
@@ -102,71 +145,35 @@ func workingDir(dir string) (string, error) {
 }
 
 // begin makes the recording's directory, its manifest and its tape.
-func (r *recorder) begin() error {
-	now := time.Now()
-	id := newID(now)
-	if err := r.lib.ensure(); err != nil {
-		return fmt.Errorf("the library of recordings: %w", err)
+func (r *recorder) begin() (err error) {
+	m := r.manifest
+	if r.dir, err = r.lib.place(m.ID, r.o.Output, r.o.Sync); err != nil {
+		return err
 	}
-	r.recDir = filepath.Join(r.lib.Dir, id+recordingExt)
-	if r.o.Output != "" {
-		abs, err := filepath.Abs(r.o.Output)
+	if r.o.Tree != "" || r.o.Output != "" {
+		// The library of the working directory must know it too, for that is where people look for it.
+		roots, _, err := findRoots(m.Cwd, "", r.env)
 		if err != nil {
 			return err
 		}
-		r.recDir = abs
-	}
-	if err := makeEmpty(r.recDir); err != nil {
-		return err
-	}
-	if r.o.Output != "" {
-		if err := r.lib.point(id, r.recDir); err != nil {
+		if err := LibraryOf(roots.libraryRoot(m.Cwd)).point(m.ID, r.dir, r.o.Sync); err != nil {
 			return err
 		}
 	}
-	if err := r.writeManifest(id, now); err != nil {
+	if err := m.write(r.dir, r.o.Sync); err != nil {
 		return err
 	}
-	return r.openSession()
-}
-
-func (r *recorder) openSession() (err error) {
 	r.s, err = newSession(&sessionOptions{
-		dir: r.recDir, partDir: filepath.Join(r.recDir, partName),
-		header: &tape.Header{ScriptPath: &r.path, Argv: append([]string(nil), r.argv[1:]...)},
-		env:    r.env, args: r.argv[1:], roots: r.roots, masking: r.manifest.Masking,
-		configDir: r.o.ConfigDir, sync: r.o.Sync, log: r.o.Log,
+		guard: r.guard, dir: r.dir, script: m.Program.Path, args: r.o.Argv[1:], roots: m.Roots, sync: r.o.Sync, log: r.o.Log,
 	})
 	if err != nil {
 		return err
 	}
-	r.manifest.Argv = scrubAll(r.s.scrub, r.argv)
-	r.manifest.Env = manifestEnv(r.s.scrub, r.env)
 	r.trees = &trees{
-		s: r.s, root: r.roots.Tree, store: r.s.store,
-		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: []string{r.lib.Dir, r.recDir},
+		s: r.s, root: m.Roots.Tree, store: r.s.store,
+		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: r.lib.hidden(r.dir),
 	}
-	return r.manifest.write(r.recDir, r.o.Sync)
-}
-
-// writeManifest writes the first recording.json. What may hold a secret is added when the session can hide it.
-func (r *recorder) writeManifest(id string, now time.Time) error {
-	host, _ := terminal.Host([3]any{r.o.Stdin, r.o.Stdout, r.o.Stderr})
-	r.manifest = &Manifest{
-		ID: id, Format: ManifestFormat, State: StateRecording,
-		Program: Program{Path: r.path, Digest: fileDigest(r.path).String()},
-		Cwd:     r.dir, Stdin: json.RawMessage("null"), Axes: map[string]Axis{},
-		Host: thisHost(), Versions: Versions{Tapedeck: Version}, StartedAt: now.UTC(), Roots: r.roots,
-		Ports: upstreamPorts(r.o.Upstreams), Masking: r.masking,
-	}
-	if streams := r.o.Terminal.Streams([3]any{r.o.Stdin, r.o.Stdout, r.o.Stderr}); len(streams) > 0 {
-		_, size := terminal.Host([3]any{r.o.Stdin, r.o.Stdout, r.o.Stderr})
-		if host == nil {
-			size = terminal.Size{}
-		}
-		r.manifest.TTY = &TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols}
-	}
-	return r.manifest.write(r.recDir, r.o.Sync)
+	return nil
 }
 
 // run records the program and finishes the recording.
@@ -174,24 +181,25 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.trees.takeBefore(r.o.Progress, r.o.Sync); err != nil {
 		return nil, err
 	}
+	if err := interrupted(r.o.Signals); err != nil {
+		return nil, err
+	}
 	p := r.program()
 	if err := r.mountPlan(p); err != nil {
 		return nil, err
 	}
-	defer removeScratch(r.fresh)
+	defer removeScratch(r.scratch)
 	e, err := p.do(ctx)
 	if err != nil {
-		return nil, errors.Join(err, r.s.close())
+		return nil, err
 	}
 	if !r.o.Isolated {
-		if err := r.trees.takeAfter(r.roots.Tree); err != nil {
-			return nil, err
-		}
+		e.lose("work tree after the run", r.trees.takeAfter(r.manifest.Roots.Tree))
 	}
 	if err := r.finish(p, e); err != nil {
 		return nil, err
 	}
-	rec, err := Open(r.recDir)
+	rec, err := Open(r.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -199,15 +207,14 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 }
 
 func (r *recorder) program() *run {
+	m := r.manifest
 	p := &run{
-		s: r.s, path: r.path, argv: r.argv, env: r.env, dir: r.dir,
-		std: r.o.Streams, tty: r.manifest.TTY, hostname: r.manifest.Host.Name, signals: r.o.Signals,
-		net: network.Config{
-			Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env,
-		},
-		ports: r.manifest.Ports,
+		s: r.s, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
+		std: r.o.Streams, tty: m.TTY, hostname: m.Host.Name, signals: r.o.Signals,
+		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
+		ports: m.Ports,
+		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),
 	}
-	p.masks = append(masksFor(r.o.ConfigDir, r.env), r.lib.Dir, r.recDir)
 	if r.o.Isolated {
 		p.after = r.trees.takeAfter
 	}
@@ -215,25 +222,23 @@ func (r *recorder) program() *run {
 }
 
 // mountPlan lets the program write to the host's directories or, isolated, to layers over them.
-func (r *recorder) mountPlan(p *run) error {
-	dirs := r.roots.writable(r.o.Writable)
+func (r *recorder) mountPlan(p *run) (err error) {
+	dirs := r.manifest.Roots.writable(r.manifest.Writable)
 	if !r.o.Isolated {
 		p.writable = dirs
 		return nil
 	}
-	scratch, err := newScratch(r.manifest.ID, dirs)
-	if err != nil {
+	if r.scratch, err = newScratch(r.manifest.ID, dirs); err != nil {
 		return err
 	}
-	r.fresh = append(r.fresh, scratch)
 	for i, d := range dirs {
-		o, err := overlayOver(d, filepath.Join(scratch, fmt.Sprint(i)), d)
+		o, err := overlayOver(d, filepath.Join(r.scratch, strconv.Itoa(i)), d)
 		if err != nil {
 			return err
 		}
 		p.overlays = append(p.overlays, o)
 	}
-	p.masks = append(p.masks, filepath.Dir(scratch))
+	p.masks = append(p.masks, filepath.Dir(r.scratch))
 	return nil
 }
 
@@ -242,7 +247,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err := errors.Join(p.recordEnd(e, r.trees, r.o.Sync), r.s.close()); err != nil {
 		return err
 	}
-	seen, err := survey(filepath.Join(r.recDir, tapeName))
+	seen, err := survey(filepath.Join(r.dir, tapeName))
 	if err != nil {
 		return err
 	}
@@ -256,6 +261,6 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)
 	}
-	os.Remove(filepath.Join(r.recDir, partName)) // empty by now; one that is not stays as evidence
-	return m.write(r.recDir, r.o.Sync)
+	os.Remove(filepath.Join(r.dir, partName)) // empty by now; one that is not stays as evidence
+	return m.write(r.dir, r.o.Sync)
 }

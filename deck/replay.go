@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -30,14 +32,14 @@ type replayer struct {
 	rec     *Recording
 	dir     string // of the replay's own tape
 	scratch string
-
-	env     []string // of the program
-	secrets []secretVar
+	played  *played
 
 	s     *session
+	store cas.Store // the recording's blobs
 	book  *exchange.Book
 	trees *trees
 	notes []string
+	gaps  []string // what could not be compared
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -50,17 +52,22 @@ func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, er
 		return nil, err
 	}
 	r := &replayer{o: o, rec: rec}
-	defer r.clean()
+	defer func() { removeScratch(r.scratch) }()
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
+	defer r.s.close() // on the way out of a failure; run closes it, and looks at the error
 	return r.run(ctx)
 }
 
 // prepare makes the replay's tape and loads what it answers from.
-func (r *replayer) prepare() error {
+func (r *replayer) prepare() (err error) {
 	m := r.rec.Manifest
-	var err error
+	if r.o.Keep != "" {
+		if err := makeEmpty(r.o.Keep); err != nil {
+			return fmt.Errorf("--keep: %w", err)
+		}
+	}
 	if r.scratch, err = newScratch(m.ID, r.overlaid()); err != nil {
 		return err
 	}
@@ -73,125 +80,142 @@ func (r *replayer) prepare() error {
 	if err := makeEmpty(r.dir); err != nil {
 		return err
 	}
-	r.env, r.secrets = replayEnv(m.Env, r.callerEnv())
-	argv := r.argv()
-	r.s, err = newSession(&sessionOptions{
-		dir:    r.dir,
-		header: &tape.Header{ScriptPath: &m.Program.Path, Argv: append([]string(nil), argv[1:]...)},
-		env:    r.env, replay: true, secrets: r.secrets, args: argv[1:], roots: m.Roots, masking: m.Masking, configDir: r.o.ConfigDir, log: r.o.Log,
-	})
-	if err != nil {
+	if r.store, err = r.rec.Store(); err != nil {
 		return err
 	}
-	store, err := r.rec.Store()
-	if err != nil {
+	if err := r.openSession(); err != nil {
 		return err
 	}
-	if err := r.loadTree(store); err != nil {
-		return err
-	}
-	return r.loadBook(store)
+	return errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs())
 }
 
-// loadTree reads the work tree as recorded. The replay's snapshot adds to the recording's blobs only what is new.
-func (r *replayer) loadTree(store cas.Store) (err error) {
-	lib := LibraryOf(r.rec.Manifest.Roots.Tree)
-	r.trees = &trees{
-		s: r.s, root: r.rec.Manifest.Roots.Tree, store: &layeredStore{top: r.s.store, below: store},
-		cache: filepath.Join(lib.Dir, statCacheName), exclude: []string{lib.Dir, r.rec.Dir, r.dir},
+func (r *replayer) openSession() error {
+	m := r.rec.Manifest
+	env := r.o.Env
+	if env == nil {
+		env = os.Environ()
 	}
-	r.trees.before, err = r.rec.Tree()
+	r.played = m.play(env)
+	if len(r.o.Argv) > 0 {
+		r.played.argv = r.o.Argv
+	}
+	g, err := newReplayGuard(r.o.ConfigDir, r.played, &m.Roots, m.Masking)
+	if err != nil {
+		return err
+	}
+	r.s, err = newSession(&sessionOptions{
+		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: m.Roots, replay: true, log: r.o.Log,
+	})
 	return err
 }
 
-func (r *replayer) loadBook(store cas.Store) error {
+// loadTree reads the work tree as recorded. The replay's snapshot adds to the recording's blobs only what is new.
+func (r *replayer) loadTree() (err error) {
+	m := r.rec.Manifest
+	lib := LibraryOf(m.Roots.libraryRoot(m.Cwd))
+	r.trees = &trees{
+		s: r.s, root: m.Roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
+		cache: filepath.Join(lib.Dir, statCacheName), exclude: append(lib.hidden(r.rec.Dir), r.dir),
+	}
+	if r.trees.before, err = r.rec.Tree(); err != nil {
+		return err
+	}
+	if r.trees.before == nil && m.Roots.Tree != "" {
+		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
+	}
+	return nil
+}
+
+func (r *replayer) loadBook() error {
 	f, err := r.rec.OpenTape()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r.book, err = exchange.NewBook(f.Records(), r.s.class, store)
+	r.book, err = exchange.NewBook(f.Records(), r.s.class, r.store)
 	return err
 }
 
-func (r *replayer) argv() []string {
-	if len(r.o.Argv) > 0 {
-		return r.o.Argv
-	}
-	return r.rec.Manifest.Argv
-}
-
-// callerEnv is where the values of secrets are taken from.
-func (r *replayer) callerEnv() []string {
-	if r.o.Env == nil {
-		return os.Environ()
-	}
-	return r.o.Env
+// checkBlobs lists the blobs that the recording names and does not hold: what compares by digest alone would be green
+// without them.
+func (r *replayer) checkBlobs() error {
+	missing, err := r.rec.missingBlobs(r.store)
+	r.gaps = append(r.gaps, missing...)
+	return err
 }
 
 // overlaid lists the directories that the program may change: they get layers, so that nothing outlives the replay. The
 // work tree is among them even where its path is absent here.
 func (r *replayer) overlaid() []string {
-	roots := r.rec.Manifest.Roots
-	dirs := roots.writable(nil)
-	if roots.Tree != "" && !slices.Contains(dirs, roots.Tree) {
-		dirs = append(dirs, roots.Tree)
+	m := r.rec.Manifest
+	dirs := m.Roots.writable(m.Writable)
+	if m.Roots.Tree != "" && !slices.Contains(dirs, m.Roots.Tree) {
+		dirs = append(dirs, m.Roots.Tree)
 	}
 	return dirs
 }
 
 // run runs the program, compares and reports.
 func (r *replayer) run(ctx context.Context) (*Verdict, error) {
-	p, stdin, err := r.program()
+	if err := interrupted(r.o.Signals); err != nil {
+		return nil, err
+	}
+	p, err := r.program()
+	if err != nil {
+		return nil, err
+	}
+	stdin, err := r.stdin()
 	if err != nil {
 		return nil, err
 	}
 	if stdin != nil {
 		defer stdin.Close()
+		p.std.Stdin = stdin
 	}
 	e, err := p.do(ctx)
 	if err != nil {
-		return nil, errors.Join(err, r.s.close())
+		return nil, err
 	}
 	if err := errors.Join(p.recordEnd(e, r.trees, false), r.s.close()); err != nil {
+		return nil, err
+	}
+	r.gaps = append(r.gaps, e.gaps...)
+	if e.signals > 0 {
+		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
+	}
+	if err := errors.Join(r.keep(), r.describe(e)); err != nil {
 		return nil, err
 	}
 	report, err := r.compare()
 	if err != nil {
 		return nil, err
 	}
-	return &Verdict{Report: report, Exit: e.exit}, r.keep()
+	return &Verdict{Report: report, Exit: e.exit}, nil
 }
 
 // program describes the run: the recorded program, or the caller's, over the restored work tree.
-func (r *replayer) program() (*run, io.Closer, error) {
+func (r *replayer) program() (*run, error) {
 	m := r.rec.Manifest
-	path := m.Program.Path
-	if len(r.o.Argv) > 0 {
-		var err error
-		if path, err = lookPath(r.o.Argv[0], m.Cwd, r.env); err != nil {
-			return nil, nil, err
-		}
-	}
 	p := &run{
-		s: r.s, path: path, argv: r.argv(), env: r.env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
+		s: r.s, path: m.Program.Path, argv: r.played.argv, env: r.played.env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
 		std: r.o.Streams, signals: r.o.Signals,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed},
 		ports: m.Ports,
-		masks: append(masksFor(r.o.ConfigDir, r.env), r.rec.Dir, filepath.Dir(r.scratch), r.dir),
+		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch)),
+	}
+	p.masks = append(p.masks, r.trees.exclude...)
+	if len(r.o.Argv) > 0 {
+		var err error
+		if p.path, err = lookPath(r.o.Argv[0], m.Cwd, r.played.env); err != nil {
+			return nil, err
+		}
+	} else if d := fileDigest(p.path).String(); d != m.Program.Digest {
+		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}
 	if m.Roots.Tree != "" {
-		p.masks = append(p.masks, LibraryOf(m.Roots.Tree).Dir)
 		p.after = r.trees.takeAfter
 	}
-	if err := r.mountPlan(p); err != nil {
-		return nil, nil, err
-	}
-	stdin, err := r.stdin()
-	if stdin != nil {
-		p.std.Stdin = stdin
-	}
-	return p, stdin, err
+	return p, r.mountPlan(p)
 }
 
 // stdin opens what the program was given; nil where that was nothing, or is not known because the recorder was killed.
@@ -203,7 +227,7 @@ func (r *replayer) stdin() (io.ReadCloser, error) {
 	if p == nil {
 		return nil, nil
 	}
-	in, err := p.Open(r.trees.store)
+	in, err := p.Open(r.store)
 	if err != nil {
 		return nil, fmt.Errorf("recorded stdin: %w", err)
 	}
@@ -213,7 +237,7 @@ func (r *replayer) stdin() (io.ReadCloser, error) {
 // mountPlan lays a layer over every directory that the program may change, and the recorded tree over the work tree.
 func (r *replayer) mountPlan(p *run) error {
 	for i, d := range r.overlaid() {
-		dir := filepath.Join(r.scratch, fmt.Sprint(i))
+		dir := filepath.Join(r.scratch, strconv.Itoa(i))
 		lowers := []string{d}
 		if d == r.rec.Manifest.Roots.Tree && r.trees.before != nil {
 			layer, err := r.layer(dir)
@@ -235,7 +259,7 @@ func (r *replayer) mountPlan(p *run) error {
 func (r *replayer) layer(dir string) ([]string, error) {
 	real, layer := r.rec.Manifest.Roots.Tree, filepath.Join(dir, "recorded")
 	stats, err := files.BuildLayer(r.trees.before, r.trees.store, real, layer, &files.LayerOptions{
-		Scrubber: r.s.scrub, ScrubID: r.s.scrubID, CachePath: r.trees.cache, Exclude: r.trees.exclude,
+		Scrubber: r.s.scrub, ScrubID: r.s.id, CachePath: r.trees.cache, Exclude: r.trees.exclude,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("restoring the work tree: %w", err)
@@ -261,12 +285,9 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer replay.Close()
-	o := laneOptions(recorded.Store, replay.Store, r.s.mask)
-	o.Crossed, o.Masked, o.Notes = r.book.Audit(), r.s.mask.Used(), r.notes
-	o.Watch, o.ProgramReplaced = r.o.Watch, len(r.o.Argv) > 0
-	if !r.rec.Finished() {
-		o.NotCompared = append(o.NotCompared, "the recorder was killed: what the program did after that is not on the tape")
-	}
+	o := laneOptions(r.store, replay.Store, r.s.mask)
+	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
+	o.Notes, o.NotCompared = r.notes, append(r.gaps, r.rec.unfinished()...)
 	return fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 }
 
@@ -278,13 +299,25 @@ func (r *replayer) keep() error {
 	if r.trees.after == nil {
 		return fmt.Errorf("--keep %s: there is no work tree in this recording", r.o.Keep)
 	}
-	_, err := files.Restore(r.trees.after, r.trees.store, r.o.Keep)
+	left, err := files.Restore(r.trees.after, r.trees.store, r.o.Keep)
+	for _, path := range left {
+		r.notes = append(r.notes, path+" holds a secret and was not kept")
+	}
 	return err
 }
 
-// clean removes everything that the replay made, but what the caller asked to keep.
-func (r *replayer) clean() {
-	if r.scratch != "" {
-		removeScratch([]string{r.scratch})
+// describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
+func (r *replayer) describe(e *ended) error {
+	if r.o.Out == "" {
+		return nil
 	}
+	m := *r.rec.Manifest
+	fresh := newManifest(time.Now())
+	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
+	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
+	m.Masks = r.s.mask.Used()
+	if err := r.trees.adopt(r.store); err != nil {
+		return err
+	}
+	return m.write(r.dir, false)
 }

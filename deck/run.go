@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
@@ -42,8 +41,16 @@ type ended struct {
 	exit     Exit
 	duration time.Duration
 	streams  *streams
-	gaps     []string      // what the jail could not cover
+	signals  int           // passed on to the program
 	stdin    *tape.Payload // known once recorded
+	gaps     []string      // what could not be covered, or was lost
+}
+
+// lose notes that what is not there because of err; nil loses nothing. A run whose evidence has a hole is still a run.
+func (e *ended) lose(what string, err error) {
+	if err != nil {
+		e.gaps = append(e.gaps, fmt.Sprintf("%s: %v", what, err))
+	}
 }
 
 // do starts the program, serves it until it ends and takes its world down. What it did to the network and its streams is
@@ -53,7 +60,7 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer st.closeCaller()
+	defer st.close()
 	ca, err := network.NewCA()
 	if err != nil {
 		return nil, err
@@ -63,27 +70,30 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer j.Close()
+	e, err := r.serveUntilEnd(j, ca, st)
+	if errClose := j.Close(); errClose != nil {
+		r.s.log.Warn("the jail did not end cleanly", "err", errClose)
+	}
+	st.drain() // the program's ends are closed now: what it wrote has an end
+	return e, err
+}
 
-	stopNet, refusalsDone, err := r.serve(j, ca)
+// serveUntilEnd runs the program in j.
+func (r *run) serveUntilEnd(j *jail.Jail, ca *network.CA, st *streams) (*ended, error) {
+	stopNet, err := r.serve(j, ca)
 	if err != nil {
 		return nil, err
 	}
 	st.relay()
-	exit, took, err := r.wait(j)
+	e := &ended{streams: st}
+	err = r.wait(j, e)
 	stopNet()
-	if err == nil {
-		err = r.lookAfter(j)
-	}
-	if errClose := j.Close(); errClose != nil {
-		r.s.log.Warn("the jail did not end cleanly", "err", errClose)
-	}
-	refusalsDone()
 	if err != nil {
 		return nil, err
 	}
-	st.drain()
-	return &ended{exit: exitOf(exit), duration: took, streams: st, gaps: jailGaps(j)}, nil
+	e.lose("work tree after the run", r.lookAfter(j))
+	e.gaps = append(e.gaps, jailGaps(j)...)
+	return e, nil
 }
 
 // jailGaps lists what the jail could not cover on this system, or lost.
@@ -96,18 +106,18 @@ func jailGaps(j *jail.Jail) []string {
 }
 
 // wait lets the program go and waits for its end.
-func (r *run) wait(j *jail.Jail) (jail.Exit, time.Duration, error) {
+func (r *run) wait(j *jail.Jail, e *ended) error {
 	begun := time.Now()
 	if err := j.Release(); err != nil {
-		return jail.Exit{}, 0, err
+		return err
 	}
-	stop := passSignals(j, r.signals)
-	defer stop()
+	signals := passSignals(j, r.signals)
 	exit, err := j.Wait()
+	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
 	if err != nil {
-		return jail.Exit{}, 0, fmt.Errorf("the jail ended before its program: %w", err)
+		return fmt.Errorf("the jail ended before its program: %w", err)
 	}
-	return exit, time.Since(begun), nil
+	return nil
 }
 
 func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
@@ -124,18 +134,18 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 	}
 }
 
-// serve answers the program's network until close is called, which returns when every exchange that was under way has
-// been recorded as ended. What was refused is recorded until the jail is closed; done waits for that.
-func (r *run) serve(j *jail.Jail, ca *network.CA) (close func(), done func(), err error) {
-	names, once := new(network.Names), newOnce(r.s)
+// serve answers the program's network until stop is called, which returns when every exchange that was under way has been
+// recorded as ended, and everything that was refused.
+func (r *run) serve(j *jail.Jail, ca *network.CA) (stop func(), err error) {
+	names, refused := new(network.Names), newRefusalLog(r.s)
 	cfg := r.net
-	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, names, r.s.tap, r.s.log, once.record
+	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, names, r.s.tap, r.s.log, refused.record
 	srv, err := network.New(&cfg)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	dns := network.NewDNS(names)
-	var serving, refusing sync.WaitGroup
+	var serving sync.WaitGroup
 	start := func(what string, serve func() error) {
 		serving.Go(func() {
 			if err := serve(); err != nil {
@@ -149,17 +159,18 @@ func (r *run) serve(j *jail.Jail, ca *network.CA) (close func(), done func(), er
 	packets, stream := j.DNS()
 	start("DNS over UDP", func() error { return dns.ServeUDP(packets) })
 	start("DNS over TCP", func() error { return dns.ServeTCP(stream) })
-	refusing.Go(func() {
+	start("refusals", func() error {
 		for ref := range j.Refusals() {
-			once.record(refusal(&ref, names))
+			refused.record(refusal(&ref, names))
 		}
+		return nil
 	})
-	close = func() {
+	return func() {
 		srv.Close()
 		dns.Close()
+		j.StopNetwork()
 		serving.Wait()
-	}
-	return close, refusing.Wait, nil
+	}, nil
 }
 
 // refusal is the record of what the jail did not let out. An address that our DNS gave out is recorded by its name.
@@ -189,9 +200,9 @@ func (r *run) lookAfter(j *jail.Jail) error {
 
 // spawnRecord is the process_spawn of the program itself, the last of its tape.
 func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error) {
-	out, outDigest, err1 := e.streams.out[1].Finish()
-	errs, errDigest, err2 := e.streams.out[2].Finish()
-	in, _, err3 := e.streams.out[0].Finish()
+	out, err1 := e.streams.out[1].Finish()
+	errs, err2 := e.streams.out[2].Finish()
+	in, err3 := e.streams.out[0].Finish()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
 	}
@@ -206,7 +217,7 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	sp := &tape.ProcessSpawn{
 		Program:  safe("program", r.s.roots.tapePath(r.path)),
 		ExitCode: e.exit.Code, Signal: e.exit.Signal, DurationMS: e.duration.Milliseconds(),
-		Stdin: in, Stdout: out, Stderr: errs, StdoutDigest: outDigest, StderrDigest: errDigest,
+		Stdin: in.Payload, Stdout: out.Payload, Stderr: errs.Payload, StdoutDigest: out.Digest, StderrDigest: errs.Digest,
 	}
 	for i, a := range r.argv[1:] {
 		sp.Args = append(sp.Args, safe(fmt.Sprintf("args.%d", i), a))
@@ -229,24 +240,6 @@ func (r *run) recordEnd(e *ended, t *trees, sync bool) error {
 	return errors.Join(r.s.rec.RecordRaw(sp, raw), r.s.rec.Flush())
 }
 
-// passSignals sends what arrives on signals to the program until the returned function is called.
-func passSignals(j *jail.Jail, signals <-chan os.Signal) (stop func()) {
-	done := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-done:
-				return
-			case sig := <-signals:
-				if s, ok := sig.(syscall.Signal); ok {
-					j.Signal(s)
-				}
-			}
-		}
-	}()
-	return func() { close(done) }
-}
-
 func exitOf(e jail.Exit) Exit {
 	if e.Signal != 0 {
 		return Exit{Code: 128 + int(e.Signal), Signal: signalName(e.Signal)}
@@ -254,8 +247,8 @@ func exitOf(e jail.Exit) Exit {
 	return Exit{Code: e.Code}
 }
 
-// once records each refusal of the network a single time: a program that tries again and again says nothing new.
-type once struct {
+// A refusalLog records each refusal of the network a single time: a program that tries again and again says nothing new.
+type refusalLog struct {
 	s *session
 
 	mu   sync.Mutex
@@ -269,9 +262,9 @@ type attempt struct {
 	reason     string
 }
 
-func newOnce(s *session) *once { return &once{s: s, seen: make(map[attempt]bool)} }
+func newRefusalLog(s *session) *refusalLog { return &refusalLog{s: s, seen: make(map[attempt]bool)} }
 
-func (o *once) record(k tape.Kind) {
+func (l *refusalLog) record(k tape.Kind) {
 	a := attempt{kind: k.Name()}
 	switch k := k.(type) {
 	case *tape.NetRefused:
@@ -279,11 +272,11 @@ func (o *once) record(k tape.Kind) {
 	case *tape.TLSRefused:
 		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
 	}
-	o.mu.Lock()
-	seen := o.seen[a]
-	o.seen[a] = true
-	o.mu.Unlock()
+	l.mu.Lock()
+	seen := l.seen[a]
+	l.seen[a] = true
+	l.mu.Unlock()
 	if !seen {
-		o.s.record(k)
+		l.s.record(k)
 	}
 }

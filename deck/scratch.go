@@ -51,17 +51,19 @@ func newScratch(id string, dirs []string) (string, error) {
 	return os.MkdirTemp(base, id+"-")
 }
 
-// removeScratch deletes what newScratch made. The kernel leaves directories there that their owner may not enter.
-func removeScratch(dirs []string) {
-	for _, d := range dirs {
-		filepath.WalkDir(d, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.IsDir() {
-				os.Chmod(path, 0o700)
-			}
-			return nil
-		})
-		os.RemoveAll(d)
+// removeScratch deletes what newScratch made; "" is nothing. The kernel leaves directories there that their owner may not
+// enter.
+func removeScratch(dir string) {
+	if dir == "" {
+		return
 	}
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	os.RemoveAll(dir)
 }
 
 // overlayOver returns the overlay that shows lowers at target and keeps what is written in scratch, which it makes.

@@ -34,7 +34,7 @@ func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) 
 	defer func() {
 		if err != nil {
 			st.closeProgram()
-			st.closeCaller()
+			st.close()
 		}
 	}()
 	if st.caller.Stdout == nil {
@@ -167,12 +167,21 @@ func (st *streams) closeProgram() {
 // drain waits until everything that the program wrote has been passed on and kept.
 func (st *streams) drain() { st.outputs.Wait() }
 
-// closeCaller undoes what was done to the caller's terminal.
-func (st *streams) closeCaller() {
+// close ends what is ours and undoes what was done to the caller's terminal. A relay of stdin that still waits for the
+// caller's next byte ends with it.
+func (st *streams) close() {
 	for _, f := range st.undo {
 		f()
 	}
 	st.undo = nil
+	for _, f := range st.ours {
+		if f != nil {
+			f.Close()
+		}
+	}
+	if st.pty != nil {
+		st.pty.Master.Close()
+	}
 }
 
 func ignoreClosed(err error) error {

@@ -30,7 +30,7 @@ type trees struct {
 // snap takes a snapshot through root: the work tree itself, or a way to it through the jail.
 func (t *trees) snap(root string, keepCache bool, progress func(int, int64)) (*files.Tree, error) {
 	return files.Snap(root, &files.SnapOptions{
-		Store: t.store, Scrubber: t.s.scrub, ScrubID: t.s.scrubID, RootName: t.root,
+		Store: t.store, Scrubber: t.s.scrub, ScrubID: t.s.id, RootName: t.root,
 		Exclude: t.exclude, CachePath: t.cache, KeepCache: keepCache, Progress: progress,
 	})
 }
@@ -60,6 +60,36 @@ func (t *trees) takeAfter(root string) (err error) {
 		return fmt.Errorf("work tree after the run: %w", err)
 	}
 	return nil
+}
+
+// adopt puts the tree that the run found, with its contents, beside the session's tape: a replay that is to stand by itself
+// must not lean on the recording that it replayed.
+func (t *trees) adopt(from cas.Store) error {
+	if t.before == nil {
+		return nil
+	}
+	for _, e := range t.before.Entries {
+		if e.Digest.IsZero() {
+			continue
+		}
+		if err := copyBlob(t.s.store, from, e.Digest); err != nil {
+			return fmt.Errorf("%s: %w", e.Path, err)
+		}
+	}
+	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, false)
+}
+
+func copyBlob(to *cas.Dir, from cas.Store, d cas.Digest) error {
+	if dir, ok := from.(*cas.Dir); ok {
+		return to.Link(d, dir.Path(d))
+	}
+	r, err := from.Open(d)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, _, err = to.PutReader(r)
+	return err
 }
 
 // record puts what the run changed in the work tree on the tape, and writes it as workspace.diff.

@@ -15,7 +15,6 @@ type replayOptions struct {
 	mode   string
 	speed  string
 	keep   string
-	watch  []string
 	output string
 	json   bool
 }
@@ -48,8 +47,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime, or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
-	f.StringArrayVar(&o.watch, "watch", nil, "`path` under HOME or the temporary directory that gates the verdict, as in ~/.config/x (repeatable)")
-	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the tape of the replay")
+	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
 	return cmd
 }
@@ -75,7 +73,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer stop()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Watch: o.watch, Keep: o.keep, Out: o.output, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Log: logger(std.err),
 	})
 	if err != nil {
 		return err

@@ -30,22 +30,23 @@ func runRm(names []string, json bool, std streams) error {
 	if err != nil {
 		return err
 	}
-	var recs []*deck.Recording
+	var entries []*deck.Entry
 	for _, name := range names {
-		rec, err := lib.Find(name)
+		e, err := lib.Entry(name)
 		if err != nil {
 			return err
 		}
-		recs = append(recs, rec)
+		entries = append(entries, e)
 	}
 	var removed []string
 	var errs []error
-	for _, rec := range recs {
-		if err := lib.Remove(rec); err != nil {
+	for _, e := range entries {
+		id, err := lib.Remove(e)
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		removed = append(removed, rec.Manifest.ID)
+		removed = append(removed, id)
 	}
 	if json {
 		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed)}))

@@ -25,7 +25,7 @@ func newVersionCommand(std streams) *cobra.Command {
 				})
 			}
 			_, err := fmt.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
-				deck.Version, tape.Version, deck.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				deck.Producer, tape.Version, deck.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

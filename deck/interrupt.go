@@ -1,0 +1,61 @@
+package deck
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+)
+
+// ErrInterrupted is returned where a signal came before the program was started: there is nothing to pass it on to.
+var ErrInterrupted = errors.New("interrupted before the program started")
+
+// interrupted reports a signal that waits and would have ended the program.
+func interrupted(signals <-chan os.Signal) error {
+	select {
+	case sig, ok := <-signals:
+		if ok && (sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT) {
+			return ErrInterrupted
+		}
+	default:
+	}
+	return nil
+}
+
+// A signalRelay passes the caller's signals on to the program until it is stopped.
+type signalRelay struct {
+	passed atomic.Int64 // how many
+	stop   chan struct{}
+	done   chan struct{} // closed when the relay has ended
+}
+
+func passSignals(j *jail.Jail, signals <-chan os.Signal) *signalRelay {
+	r := &signalRelay{stop: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(r.done)
+		for {
+			select {
+			case <-r.stop:
+				return
+			case sig, ok := <-signals:
+				if !ok {
+					signals = nil // a closed channel would be ready for ever
+					continue
+				}
+				if s, ok := sig.(syscall.Signal); ok && j.Signal(s) == nil {
+					r.passed.Add(1)
+				}
+			}
+		}
+	}()
+	return r
+}
+
+// end stops the relay and returns how many signals it passed.
+func (r *signalRelay) end() int {
+	close(r.stop)
+	<-r.done
+	return int(r.passed.Load())
+}
