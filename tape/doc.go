@@ -14,12 +14,18 @@
 // Ordering: seq runs from 0 without a gap and is given under the lock that appends, so order on disk is order of seq. g
 // is the recorder's global ordinal, shared with chunks and frames that stand in other files.
 //
-// Durability: Append buffers, Flush hands everything to the kernel, Sync to the disk. A payload is in its store before
-// the record that names it is appended. A process killed at any moment leaves a tape that loads up to its last whole
-// record.
+// Durability: NewWriter hands the header to the kernel at once; Append gathers whole lines, Flush hands them to the
+// kernel, and RecorderOptions.Sync to the disk. A payload is in its store before the record that names it is appended. A
+// process killed at any moment leaves a tape that loads up to its last whole record, with every blob that it names.
 //
-// Compatibility: names, nesting and key order are fixed. Keys and kinds that this package does not know are kept as they
-// stood through load and save; a higher version is refused.
+// Compatibility: names, nesting and key order are fixed. The keys of the format itself are always written; those that
+// recordings add only where they are set, and an older reader still loads the tape. Keys and kinds that this package does
+// not know are kept as they stood through load and save, and so is an explicit null or zero of an optional key; they are
+// the Extra of what they stood in. A higher version is refused. A tape in canonical form saves to the bytes that were
+// loaded; other white space, another order of keys and other escapes load to the same records.
+//
+// Errors: a line that does not hold what it must ends the reading with a *LoadError, which says where and why. Nothing is
+// guessed, and order is not judged.
 //
 // Memory: readers and writers hold one record and one buffer, never the tape.
 //

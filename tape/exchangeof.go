@@ -16,12 +16,12 @@ func ExchangeOf(k Kind) *Exchange {
 	return nil
 }
 
-// HostOf returns the host of a URL as lanes name it: in lower case, with its port where the URL names one. Of text that
-// names no host it returns the whole.
+// HostOf returns the host of a URL as lanes name it: in lower case, with its port where the URL names one; "" for
+// text that names none.
 func HostOf(rawURL string) string {
 	u, err := url.Parse(rawURL)
-	if err != nil || u.Host == "" {
-		return rawURL
+	if err != nil {
+		return ""
 	}
 	return strings.ToLower(u.Host)
 }

@@ -53,7 +53,8 @@ type Chunk struct {
 	G              uint64 // the recorder's global ordinal; 0 where the tape has none
 }
 
-// LLMCall is one call of a model. A tape of another producer holds RequestDigest and Response alone.
+// LLMCall is one call of a model. A tape of another producer holds RequestDigest and Response alone. The format demands a
+// response: nil is written as the empty payload, and Status 0 says that no upstream answered.
 type LLMCall struct {
 	Provider     string // "anthropic", "openai", "gemini"
 	Endpoint     string // "messages", "chat.completions", …

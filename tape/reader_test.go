@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -136,5 +138,34 @@ func TestTheErrorOfTheDiskIsPassedOn(t *testing.T) {
 	}
 	if n != 1 || r.Torn() {
 		t.Errorf("%d results, torn %t", n, r.Torn())
+	}
+}
+
+// A crash may cut a tape anywhere. What is whole before the cut loads.
+func TestATapeCutAnywhereLoadsToItsLastWholeRecord(t *testing.T) {
+	whole, err := os.ReadFile(filepath.Join(corpus, "good-every-kind.tape"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := bytes.IndexByte(whole, '\n')
+	for cut := range whole {
+		r, err := tape.NewReaderOptions(bytes.NewReader(whole[:cut]), "cut", &tape.ReaderOptions{Tolerant: true})
+		if (err == nil) != (cut >= first) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if err != nil {
+			continue
+		}
+		n := 0
+		for _, err := range r.Records() {
+			if err != nil {
+				t.Fatalf("cut at %d: %v", cut, err)
+			}
+			n++
+		}
+		want := max(0, bytes.Count(whole[:cut+1], []byte("\n"))-1) // whole without its newline is whole
+		if atEnd := whole[cut] == '\n' || whole[max(cut-1, 0)] == '\n'; n != want || r.Torn() == atEnd {
+			t.Fatalf("cut at %d: %d records of %d, torn %t", cut, n, want, r.Torn())
+		}
 	}
 }
