@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -113,7 +115,7 @@ func (o *showOptions) wants(rec *tape.Record) bool {
 	if o.seq >= 0 && rec.Seq != uint64(o.seq) {
 		return false
 	}
-	return (o.kind == "" || rec.Kind.Name() == o.kind) && (o.lane == "" || laneOf(rec.Kind) == o.lane)
+	return (o.kind == "" || rec.Kind.Name() == o.kind) && (o.lane == "" || fidelity.LaneOf(rec.Kind) == o.lane)
 }
 
 func (s *shown) showText(o *showOptions, out io.Writer) error {
@@ -127,7 +129,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		if o.seq >= 0 {
 			return s.showRecord(rec, o, out)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), laneOf(rec.Kind), summary(rec.Kind))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
 		if o.payloads {
 			if err := w.Flush(); err != nil {
 				return err
@@ -137,10 +139,15 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			}
 		}
 	}
-	if o.seq >= 0 && found == 0 {
-		return fmt.Errorf("no record has seq %d", o.seq)
+	return errors.Join(w.Flush(), o.nothing(found))
+}
+
+// nothing is the error of a choice that no record fits: a typing error must not read as an empty tape.
+func (o *showOptions) nothing(found int) error {
+	if found > 0 || o.seq < 0 && o.kind == "" && o.lane == "" {
+		return nil
 	}
-	return w.Flush()
+	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
 }
 
 // showRecord prints every field of one record, indented as JSON.
@@ -170,7 +177,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, `{"version":%d,"records":[`, jsonVersion); err != nil {
 		return err
 	}
-	sep := "\n"
+	sep, found := "\n", 0
 	for rec, err := range s.chosen(o) {
 		if err != nil {
 			return err
@@ -183,9 +190,10 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 			return err
 		}
 		sep = ",\n"
+		found++
 	}
 	_, err := fmt.Fprintln(out, "\n]}")
-	return err
+	return errors.Join(err, o.nothing(found))
 }
 
 func (s *shown) showMasks(json bool, out io.Writer) error {

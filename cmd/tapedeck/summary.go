@@ -80,19 +80,6 @@ func spawnSummary(k *tape.ProcessSpawn) string {
 	return fmt.Sprintf("%s: %s after %s", strings.Join(append([]string{k.Program}, k.Args...), " "), end, seconds(k.DurationMS))
 }
 
-// laneOf is the lane of a record, "" for those that have none.
-func laneOf(k tape.Kind) string {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return k.Lane
-	case *tape.HTTPExchange:
-		return k.Lane
-	case *tape.WSOpen:
-		return k.Lane
-	}
-	return ""
-}
-
 // A namedPayload is a payload and what it is of.
 type namedPayload struct {
 	name    string
