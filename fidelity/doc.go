@@ -11,7 +11,8 @@
 //
 // What gates between lanes: exchanges, processes, the program's exit and output, files of the work tree and those
 // watched. Requests that no upstream answered, other files, order within a lane and refused connections that the replay no
-// longer tries are notes.
+// longer tries are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
+// and logs. Hooks, config and info there gate.
 //
 // Ordering: by position, divergences stand in the order of the tapes, in PhaseAware those of the program first. By lane
 // they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the

@@ -2,7 +2,6 @@ package fidelity
 
 import (
 	"path"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -97,13 +96,13 @@ func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 	if rules.reorder {
 		moved = pairBy(ofA, ofB, func(i int) any { return a[i].id }, func(j int) any { return b[j].id })
 	}
-	type place struct {
+	type spot struct {
 		gap  int
 		like string
 	}
 	pairBy(ofA, ofB,
-		func(i int) any { return place{gapA[i], rules.likely(a[i].rec.Kind)} },
-		func(j int) any { return place{gapB[j], rules.likely(b[j].rec.Kind)} })
+		func(i int) any { return spot{gapA[i], rules.likely(a[i].rec.Kind)} },
+		func(j int) any { return spot{gapB[j], rules.likely(b[j].rec.Kind)} })
 	return merge(a, b, ofA, ofB), moved
 }
 
@@ -166,23 +165,4 @@ func merge(a, b []entry, ofA, ofB []int) []pair {
 	}
 	alone(len(b))
 	return out
-}
-
-// inWorkTree reports whether a path of the tape gates by itself: relative, and no bookkeeping of Git's, which holds times.
-func inWorkTree(p string) bool {
-	if p == "~" || strings.HasPrefix(p, "~/") || p == "$TMP" || strings.HasPrefix(p, "$TMP/") || strings.HasPrefix(p, "/") {
-		return false
-	}
-	return !strings.HasPrefix(p, ".git/") && !strings.Contains(p, "/.git/")
-}
-
-// watched reports whether the path is one of those watched, or below one.
-func watched(p string, watch []string) bool {
-	for _, w := range watch {
-		w = strings.TrimSuffix(w, "/")
-		if matched, err := path.Match(w, p); p == w || strings.HasPrefix(p, w+"/") || err == nil && matched {
-			return true
-		}
-	}
-	return false
 }

@@ -16,11 +16,11 @@ import (
 const notedPaths = 5
 
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
-// and files outside the work tree.
+// Git's own files, and files outside the work tree.
 func (c *laneCompare) setAside() {
 	dead := c.deadHosts()
 	asked := make(map[string]*[2]int) // requests without an answer, by host and side
-	var outside [2]outcome
+	var aside [outside + 1][2]outcome // files that do not gate, by place and side
 	for s := range c.sides {
 		for i := range c.sides[s].entries {
 			e := &c.sides[s].entries[i]
@@ -30,8 +30,8 @@ func (c *laneCompare) setAside() {
 				}
 				asked[host][s]++
 				e.rec = nil
-			} else if f := fileOf(e.rec.Kind); f != nil && !inWorkTree(f.Path) && !watched(f.Path, c.o.Watch) {
-				outside[s].addMasked(e.rec.Kind)
+			} else if p := c.placeOfKind(e.rec.Kind); p != workTree {
+				aside[p][s].addMasked(e.rec.Kind)
 				e.rec = nil
 			}
 		}
@@ -40,10 +40,8 @@ func (c *laneCompare) setAside() {
 		n := asked[host]
 		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
 	}
-	if paths := outside[Recorded].differingPaths(&outside[Replay]); len(paths) > 0 {
-		c.note("files outside the work tree differ (%d), which does not gate; --watch PATH makes one gate: %s",
-			len(paths), list(paths, notedPaths))
-	}
+	c.noteFiles("Git's own files", &aside[gitOwn])
+	c.noteFiles("files outside the work tree", &aside[outside])
 }
 
 // hosts says which hosts and which requests got no answer while recording.

@@ -3,20 +3,9 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
-)
-
-// Names of lanes that are not named by their records. laneUnmatched is that of package exchange.
-const (
-	laneUnmatched = "unmatched"
-	laneProgram   = "program"
-	laneFiles     = "files"
-	laneNetwork   = "network"
 )
 
 // An entry is a record of one side and where it stands.
@@ -117,32 +106,20 @@ type laneNames struct {
 }
 
 func (n *laneNames) of(e *entry) string {
-	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
-		return cmp.Or(ex.Lane, "http:"+tape.HostOf(ex.URL))
-	}
 	switch k := e.rec.Kind.(type) {
 	case *tape.ProcessSpawn:
 		if e.at == n.side.program {
 			return laneProgram
 		}
 		return n.spawns[e.at]
-	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete:
-		return laneFiles
-	case *tape.TLSRefused, *tape.NetRefused:
-		return laneNetwork
-	case *tape.ClockRead, *tape.ClockSleep:
-		return "clock"
-	case *tape.MCPJSONRPC:
-		return "mcp:" + k.Server
 	case *tape.WSOpen:
-		n.sockets[k.Arrival] = cmp.Or(k.Lane, "ws:"+tape.HostOf(k.URL))
-		return n.sockets[k.Arrival]
+		n.sockets[k.Arrival] = LaneOf(k)
 	case *tape.WSMessage:
 		return n.socket(k.Connection)
 	case *tape.WSClose:
 		return n.socket(k.Connection)
 	}
-	return e.rec.Kind.Name()
+	return LaneOf(e.rec.Kind)
 }
 
 // socket is the lane of a WebSocket: that of its opening, which names it by its arrival.
@@ -150,11 +127,8 @@ func (n *laneNames) socket(connection uint64) string {
 	if name, ok := n.sockets[connection]; ok {
 		return name
 	}
-	return "ws:" + strconv.FormatUint(connection, 10)
+	return socketLane(connection)
 }
-
-// maxLaneName bounds the name of a process's lane, in bytes.
-const maxLaneName = 100
 
 // spawnLanes names the lanes of all processes but the program: by parent's lane, program and arguments and, from the
 // second equal one, #n, in the order in which they began. Their records stand in the order in which they ended.
@@ -176,13 +150,11 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]string {
 	names, used := make(map[int]string), make(map[string]int)
 	bySpawn := make(map[uint64]string)
 	for _, s := range all {
-		own := mask(strings.Join(append([]string{path.Base(s.p.Program)}, s.p.Args...), " "))
+		own := mask(commandOf(s.p))
 		if parent, ok := bySpawn[s.p.ParentSpawnID]; ok && s.p.ParentSpawnID != 0 {
 			own = parent + " > " + own
 		}
-		if len(own) > maxLaneName {
-			own = own[:cutAt(own, maxLaneName)] + "…"
-		}
+		own = shortened(own)
 		used[own]++
 		if n := used[own]; n > 1 {
 			own = fmt.Sprintf("%s#%d", own, n)

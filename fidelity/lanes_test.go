@@ -186,7 +186,7 @@ func TestLanes(t *testing.T) {
 			},
 		},
 		{
-			name: "files outside the work tree are a note", notes: 1,
+			name: "files outside the work tree and Git's own are a note each", notes: 2,
 			a: kinds{wrote("~/.agent/log", "1"), wrote("$TMP/x", "1"), wrote("/etc/x", "1"), wrote(".git/index", "1")},
 			b: kinds{wrote("~/.agent/log", "2"), wrote("sub/.git/index", "2")},
 		},

@@ -1,0 +1,79 @@
+package fidelity
+
+import (
+	"cmp"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Names of lanes that are not named by their records. laneUnmatched is that of package exchange.
+const (
+	laneUnmatched = "unmatched"
+	laneProgram   = "program"
+	laneFiles     = "files"
+	laneNetwork   = "network"
+	laneClock     = "clock"
+)
+
+// maxLaneName bounds the name of a process's lane, in bytes.
+const maxLaneName = 100
+
+// LaneOf names the lane of a record as CompareLanes does, as far as the record alone tells:
+//
+//	exchange, ws_open            its own lane; where it names none "http:" or "ws:" and its host
+//	ws_message, ws_close         "ws:" and the number of its connection
+//	process_spawn                "program" where it has no parent, else "process:", the name of its program and its arguments
+//	file_*                       "files"
+//	tls_refused, net_refused     "network"
+//	clock_*                      "clock"
+//	mcp_json_rpc                 "mcp:" and its server
+//	any other                    the name of its kind
+//
+// CompareLanes, which sees all records, takes the last process alone for the program, names a child process by its
+// parents too, arguments masked and equal ones numbered, and gives WebSocket messages the lane of their opening.
+func LaneOf(k tape.Kind) string {
+	if ex := tape.ExchangeOf(k); ex != nil {
+		return cmp.Or(ex.Lane, "http:"+tape.HostOf(ex.URL))
+	}
+	switch k := k.(type) {
+	case *tape.ProcessSpawn:
+		if k.ParentSpawnID == 0 {
+			return laneProgram
+		}
+		return "process:" + shortened(commandOf(k))
+	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete:
+		return laneFiles
+	case *tape.TLSRefused, *tape.NetRefused:
+		return laneNetwork
+	case *tape.ClockRead, *tape.ClockSleep:
+		return laneClock
+	case *tape.MCPJSONRPC:
+		return "mcp:" + k.Server
+	case *tape.WSOpen:
+		return cmp.Or(k.Lane, "ws:"+tape.HostOf(k.URL))
+	case *tape.WSMessage:
+		return socketLane(k.Connection)
+	case *tape.WSClose:
+		return socketLane(k.Connection)
+	}
+	return k.Name()
+}
+
+// commandOf is what a process ran: the name of its program and its arguments.
+func commandOf(p *tape.ProcessSpawn) string {
+	return strings.Join(append([]string{path.Base(p.Program)}, p.Args...), " ")
+}
+
+// shortened cuts the name of a process to maxLaneName bytes.
+func shortened(name string) string {
+	if len(name) <= maxLaneName {
+		return name
+	}
+	return name[:cutAt(name, maxLaneName)] + "…"
+}
+
+// socketLane is the lane of a WebSocket whose opening is not known.
+func socketLane(connection uint64) string { return "ws:" + strconv.FormatUint(connection, 10) }

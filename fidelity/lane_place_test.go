@@ -1,0 +1,77 @@
+package fidelity
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+func TestPlaceOf(t *testing.T) {
+	for p, want := range map[string]place{
+		"a":                              workTree,
+		".gitmodules":                    workTree,
+		"sub/.gitignore":                 workTree,
+		".git":                           workTree, // of a worktree: a file
+		".git/config":                    workTree,
+		".git/config.worktree":           workTree,
+		".git/hooks/pre-commit":          workTree,
+		".git/hooks/refs/x":              workTree,
+		".git/info/exclude":              workTree,
+		".git/info/attributes":           workTree,
+		"sub/.git/hooks/pre-commit":      workTree,
+		".git/modules/a/b/config":        workTree,
+		".git/modules/a/hooks/update":    workTree,
+		".git/HEAD":                      gitOwn,
+		".git/ORIG_HEAD":                 gitOwn,
+		".git/FETCH_HEAD":                gitOwn,
+		".git/COMMIT_EDITMSG":            gitOwn,
+		".git/packed-refs":               gitOwn,
+		".git/index":                     gitOwn,
+		".git/index.lock":                gitOwn,
+		".git/config.lock":               gitOwn,
+		".git/logs/refs/heads/hooks":     gitOwn,
+		".git/refs/heads/config":         gitOwn,
+		".git/objects/info/commit-graph": gitOwn,
+		".git/info/refs":                 gitOwn,
+		"sub/.git/index":                 gitOwn,
+		".git/modules/a/refs/heads/info": gitOwn,
+		".git/worktrees/w/index":         gitOwn,
+		"~/.git/hooks/x":                 outside,
+		"$TMP/x":                         outside,
+		"/etc/x":                         outside,
+		"/repo/.git/config":              outside,
+		"~":                              outside,
+		"~/seen/below":                   workTree, // watched
+		".git/HEAD2":                     gitOwn,
+	} {
+		if got := placeOf(p, []string{"~/seen/"}); got != want {
+			t.Errorf("%s: %d, want %d", p, got, want)
+		}
+	}
+}
+
+func TestNotesNameWhereFilesDiffer(t *testing.T) {
+	a := []tape.Kind{wrote(".git/index", "1"), wrote("~/log", "1"), wrote(".git/refs/heads/main", "1")}
+	b := []tape.Kind{wrote(".git/index", "2"), wrote("~/log", "2"), wrote(".git/refs/heads/main", "1")}
+	got := compareLanes(t, Semantic, a, b, nil)
+	if !got.Faithful() || len(got.Notes) != 2 {
+		t.Fatalf("%v %q", got, got.Notes)
+	}
+	for i, want := range []string{".git/index", "~/log"} {
+		other := []string{"~/log", ".git/index"}[i]
+		if note := got.Notes[i]; !strings.Contains(note, want) || strings.Contains(note, other) || strings.Contains(note, "refs") {
+			t.Errorf("note %q, want one about %s", note, want)
+		}
+	}
+}
+
+func TestHooksOfGitGate(t *testing.T) {
+	a := []tape.Kind{wrote(".git/hooks/pre-commit", "1")}
+	b := []tape.Kind{wrote(".git/hooks/pre-commit", "2")}
+	for _, mode := range []Mode{Semantic, ByteIdentical, Outcome, PhaseAware} {
+		if got := compareLanes(t, mode, a, b, nil); got.Total() != 1 || len(got.Notes) != 0 {
+			t.Errorf("%s: %v %q", mode, got, got.Notes)
+		}
+	}
+}
