@@ -1,11 +1,8 @@
 package tape
 
 import (
-	"encoding/base64"
 	"fmt"
 	"strings"
-
-	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 // A scanner reads the JSON of one line. The first failure sticks: the scanner then stands at the end of its input, where
@@ -127,110 +124,4 @@ func (s *scanner) literal(word string) bool {
 	}
 	s.i += len(word)
 	return true
-}
-
-// field reads the value of key and keeps both.
-func (s *scanner) field(key []byte) Field {
-	f := Field{Name: string(key)}
-	start := s.i
-	s.skip()
-	f.Value = append(f.Value, s.b[start:s.i]...)
-	return f
-}
-
-func (s *scanner) digest() cas.Digest {
-	var d cas.Digest
-	if err := d.UnmarshalText(s.rawText()); err != nil {
-		s.wrap(err)
-	}
-	return d
-}
-
-// wrap is fail for an error whose identity matters.
-func (s *scanner) wrap(err error) {
-	if s.err == nil {
-		s.err = fmt.Errorf("at byte %d: %w", s.i+1, err)
-	}
-	s.i = len(s.b)
-}
-
-func (s *scanner) base64() []byte {
-	b, err := base64.StdEncoding.Strict().AppendDecode(nil, s.rawText())
-	if err != nil {
-		s.fail("not base64")
-	}
-	return b
-}
-
-func (s *scanner) header() HeaderField {
-	var h HeaderField
-	n := 0
-	for s.begin('['); s.more(']'); n++ {
-		switch n {
-		case 0:
-			h.Name = s.text()
-		case 1:
-			h.Value = s.text()
-		default:
-			s.fail("a header is [name,value]")
-		}
-	}
-	if n < 2 {
-		s.fail("a header is [name,value]")
-	}
-	return h
-}
-
-// chunk reads {"offset","length","t_ms","g"}. The first three must be there, which also bounds how many chunks a line can
-// hold.
-func (s *scanner) chunk() Chunk {
-	var c Chunk
-	seen := 0
-	for s.begin('{'); s.more('}'); {
-		bit := 0
-		switch key := s.key(); string(key) {
-		case "offset":
-			c.Offset, bit = integer[int64](s), 1
-		case "length":
-			c.Length, bit = integer[int64](s), 2
-		case "t_ms":
-			c.TMS, bit = integer[int64](s), 4
-		case "g":
-			c.G, bit = integer[uint64](s), 8
-		default:
-			s.skip()
-		}
-		if seen&bit != 0 {
-			s.fail("a key of a chunk stands twice")
-		}
-		seen |= bit
-	}
-	if seen&7 != 7 {
-		s.fail("a chunk wants offset, length and t_ms")
-	}
-	return c
-}
-
-// peekKind returns the value of the key "kind" of the object that comes next, and stays before that object.
-func (s *scanner) peekKind() []byte {
-	at, first := s.i, s.first
-	defer func() {
-		if s.err == nil {
-			s.i, s.first = at, first
-		}
-	}()
-	var name []byte
-	found := false
-	for s.begin('{'); s.more('}'); {
-		if key := s.key(); string(key) != "kind" {
-			s.skip()
-			continue
-		}
-		name, found = s.rawText(), true
-		break
-	}
-	if !found {
-		s.fail("kind has no name")
-	}
-	return name
 }

@@ -1,13 +1,10 @@
 package tape
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
-	"math/bits"
-	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
+	"encoding/base64"
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 // integer reads a number that fits into a T.
@@ -53,271 +50,108 @@ func (s *scanner) fraction() bool {
 	return c == '.' || c == 'e' || c == 'E'
 }
 
-// text reads a string. It shares memory with the other strings of its line.
-func (s *scanner) text() string {
-	b := s.rawText()
-	if common := intern(b); common != "" || len(b) == 0 {
-		return common
-	}
-	if s.arena.Cap() == 0 {
-		// Decoded strings are no longer than their JSON: this is room for all that may still come.
-		s.arena.Grow(len(b) + len(s.b) - s.i)
-	}
-	at := s.arena.Len()
-	s.arena.Write(b)
-	return s.arena.String()[at:]
-}
-
-// rawText reads a string as bytes that are valid until the next string is read.
-func (s *scanner) rawText() []byte {
-	if s.peek() != '"' {
-		s.fail("want a string")
-		return nil
-	}
-	from := s.i + 1
-	end := from + plainLen(s.b[from:])
-	if end < len(s.b) && s.b[end] == '"' {
-		s.i = end + 1
-		return s.b[from:end]
-	}
-	s.i = from
-	return s.unescape()
-}
-
-// unescape reads a string, behind its first quote, that has escapes. It works as appendEscaped does, the other way.
-func (s *scanner) unescape() []byte {
-	b, r, w := s.b, s.i, 0
-	s.plain = slices.Grow(s.plain[:0], len(b)-r+8)
-	out := s.plain[:cap(s.plain)]
-	for r < len(b) {
-		if r+8 <= len(b) {
-			x := load8(b[r:])
-			binary.LittleEndian.PutUint64(out[w:], x)
-			plain := bits.TrailingZeros64(special(x)) / 8
-			r, w = r+plain, w+plain
-			if plain == 8 {
-				continue
-			}
-		}
-		switch c := b[r]; {
-		case c == '"':
-			s.i = r + 1
-			return out[:w]
-		case c == '\\':
-			n, m := unescape(out[w:], b[r:])
-			if n == 0 {
-				s.i = r
-				s.fail("bad escape")
-				return nil
-			}
-			r, w = r+n, w+m
-		case c < 0x20:
-			s.i = r
-			s.fail("control character in a string")
-			return nil
-		default:
-			out[w] = c
-			r, w = r+1, w+1
-		}
-	}
-	s.fail("string does not end")
-	return nil
-}
-
-// unescaped maps the letter of a short escape to its byte.
-var unescaped = [256]byte{
-	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
-}
-
-// unescape decodes the escape at the beginning of src, or the two of a surrogate pair, to dst. It returns how many bytes
-// it read, 0 where there is no escape, and how many it wrote, which are fewer. A surrogate alone is U+FFFD.
-func unescape(dst, src []byte) (read, wrote int) {
-	if len(src) < 2 {
-		return 0, 0
-	}
-	if c := unescaped[src[1]]; c != 0 {
-		dst[0] = c
-		return 2, 1
-	}
-	r, ok := hexRune(src)
-	if !ok {
-		return 0, 0
-	}
-	read = 6
-	if utf16.IsSurrogate(r) {
-		low, _ := hexRune(src[6:])
-		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
-			read = 12
-		}
-	}
-	return read, utf8.EncodeRune(dst, r)
-}
-
-// hexRune reads \uXXXX at the beginning of b.
-func hexRune(b []byte) (rune, bool) {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0, false
-	}
-	var r rune
-	for _, c := range b[2:6] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
-}
-
-// intern returns a string that is already in memory, or "".
-func intern(b []byte) string {
-	switch string(b) {
-	case "record":
-		return "record"
-	case "user_script":
-		return "user_script"
-	case "runtime_finalize":
-		return "runtime_finalize"
-	case "wall":
-		return "wall"
-	case "monotonic":
-		return "monotonic"
-	}
-	return ""
-}
-
-// skip steps over any value.
-func (s *scanner) skip() {
-	switch c := s.peek(); {
-	case c == '"':
-		s.skipText()
-	case c == '{' || c == '[':
-		s.skipNested(c)
-	case c == '-' || '0' <= c && c <= '9':
-		s.skipNumber()
-	case c == 't':
-		s.literal("true")
-	case c == 'f':
-		s.literal("false")
-	case c == 'n':
-		s.literal("null")
-	default:
-		s.fail("not a JSON value")
-	}
-}
-
-func (s *scanner) skipNested(open byte) {
-	if s.depth++; s.depth > maxDepth {
-		s.fail("nested more than %d deep", maxDepth)
-		return
-	}
-	for s.begin(open); s.more(open + 2); { // '{' and '}', '[' and ']' are two apart
-		if open == '{' {
-			s.skipText()
-			if s.peek() != ':' {
-				s.fail("want ':'")
-				return
-			}
-			s.i++
-		}
-		s.skip()
-	}
-	s.depth--
-}
-
-func (s *scanner) skipText() {
-	if s.peek() != '"' {
-		s.fail("want a string")
-		return
-	}
-	s.i++
-	for s.i < len(s.b) {
-		s.i += plainLen(s.b[s.i:])
-		switch {
-		case s.i == len(s.b):
-		case s.b[s.i] == '"':
-			s.i++
-			return
-		case s.b[s.i] == '\\':
-			s.skipEscape()
-		default:
-			s.fail("control character in a string")
-		}
-	}
-	s.fail("string does not end")
-}
-
-func (s *scanner) skipEscape() {
-	var room [utf8.UTFMax]byte
-	n, _ := unescape(room[:], s.b[s.i:])
-	if n == 0 {
-		s.fail("bad escape")
-	}
-	s.i += n
-}
-
-func (s *scanner) skipNumber() {
-	if s.b[s.i] == '-' {
-		s.i++
-	}
-	if s.i < len(s.b) && s.b[s.i] == '0' {
-		s.i++
-	} else {
-		s.digits()
-	}
-	if s.i < len(s.b) && s.b[s.i] == '.' {
-		s.i++
-		s.digits()
-	}
-	if s.i < len(s.b) && s.b[s.i]|0x20 == 'e' {
-		s.i++
-		if s.i < len(s.b) && (s.b[s.i] == '+' || s.b[s.i] == '-') {
-			s.i++
-		}
-		s.digits()
-	}
-}
-
-// digits steps over at least one digit.
-func (s *scanner) digits() {
-	from := s.i
-	for s.i < len(s.b) && s.b[s.i]-'0' <= 9 {
-		s.i++
-	}
-	if s.i == from {
-		s.fail("want a digit")
-	}
-}
-
-var errUTF8 = errors.New("not UTF-8")
-
-// validJSON says what keeps b from being one JSON value in UTF-8.
-func validJSON(b []byte) error {
-	if !utf8.Valid(b) {
-		return errUTF8
-	}
-	s := scanner{b: b}
+// field reads the value of key and keeps both.
+func (s *scanner) field(key []byte) Field {
+	f := Field{Name: string(key)}
+	start := s.i
 	s.skip()
-	if s.peek(); s.err == nil && s.i < len(b) {
-		s.fail("something stands behind the value")
-	}
-	return s.err
+	f.Value = append(f.Value, s.b[start:s.i]...)
+	return f
 }
 
-// appendOneLine appends valid JSON, without the line ends that may stand between its tokens. (Within strings there are
-// none.)
-func appendOneLine(dst []byte, v []byte) []byte {
-	if bytes.IndexByte(v, '\n') < 0 {
-		return append(dst, v...)
+func (s *scanner) digest() cas.Digest {
+	var d cas.Digest
+	if err := d.UnmarshalText(s.rawText()); err != nil {
+		s.wrap(err)
 	}
-	for _, c := range v {
-		if c != '\n' && c != '\r' {
-			dst = append(dst, c)
+	return d
+}
+
+// wrap is fail for an error whose identity matters.
+func (s *scanner) wrap(err error) {
+	if s.err == nil {
+		s.err = fmt.Errorf("at byte %d: %w", s.i+1, err)
+	}
+	s.i = len(s.b)
+}
+
+func (s *scanner) base64() []byte {
+	b, err := base64.StdEncoding.Strict().AppendDecode(nil, s.rawText())
+	if err != nil {
+		s.fail("not base64")
+	}
+	return b
+}
+
+func (s *scanner) header() HeaderField {
+	var h HeaderField
+	n := 0
+	for s.begin('['); s.more(']'); n++ {
+		switch n {
+		case 0:
+			h.Name = s.text()
+		case 1:
+			h.Value = s.text()
+		default:
+			s.fail("a header is [name,value]")
 		}
 	}
-	return dst
+	if n < 2 {
+		s.fail("a header is [name,value]")
+	}
+	return h
+}
+
+// chunk reads {"offset","length","t_ms","g"}. The first three must be there, which also bounds how many chunks a line can
+// hold.
+func (s *scanner) chunk() Chunk {
+	var c Chunk
+	seen := 0
+	for s.begin('{'); s.more('}'); {
+		bit := 0
+		switch key := s.key(); string(key) {
+		case "offset":
+			c.Offset, bit = integer[int64](s), 1
+		case "length":
+			c.Length, bit = integer[int64](s), 2
+		case "t_ms":
+			c.TMS, bit = integer[int64](s), 4
+		case "g":
+			c.G, bit = integer[uint64](s), 8
+		default:
+			s.skip()
+		}
+		if seen&bit != 0 {
+			s.fail("a key of a chunk stands twice")
+		}
+		seen |= bit
+	}
+	if seen&7 != 7 {
+		s.fail("a chunk wants offset, length and t_ms")
+	}
+	return c
+}
+
+// peekKind returns the value of the key "kind" of the object that comes next, and stays before that object.
+func (s *scanner) peekKind() []byte {
+	at, first := s.i, s.first
+	defer func() {
+		if s.err == nil {
+			s.i, s.first = at, first
+		}
+	}()
+	var name []byte
+	found := false
+	for s.begin('{'); s.more('}'); {
+		if key := s.key(); string(key) != "kind" {
+			s.skip()
+			continue
+		}
+		name, found = s.rawText(), true
+		break
+	}
+	if !found {
+		s.fail("kind has no name")
+	}
+	return name
 }

@@ -1,0 +1,146 @@
+package tape
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// text reads a string. It shares memory with the other strings of its line.
+func (s *scanner) text() string {
+	b := s.rawText()
+	if common := intern(b); common != "" || len(b) == 0 {
+		return common
+	}
+	if s.arena.Cap() == 0 {
+		// Decoded strings are no longer than their JSON: this is room for all that may still come.
+		s.arena.Grow(len(b) + len(s.b) - s.i)
+	}
+	at := s.arena.Len()
+	s.arena.Write(b)
+	return s.arena.String()[at:]
+}
+
+// rawText reads a string as bytes that are valid until the next string is read.
+func (s *scanner) rawText() []byte {
+	if s.peek() != '"' {
+		s.fail("want a string")
+		return nil
+	}
+	from := s.i + 1
+	end := from + plainLen(s.b[from:])
+	if end < len(s.b) && s.b[end] == '"' {
+		s.i = end + 1
+		return s.b[from:end]
+	}
+	s.i = from
+	return s.unescape()
+}
+
+// unescape reads a string, behind its first quote, that has escapes. It works as appendEscaped does, the other way.
+func (s *scanner) unescape() []byte {
+	b, r, w := s.b, s.i, 0
+	s.plain = slices.Grow(s.plain[:0], len(b)-r+8)
+	out := s.plain[:cap(s.plain)]
+	for r < len(b) {
+		if r+8 <= len(b) {
+			x := load8(b[r:])
+			binary.LittleEndian.PutUint64(out[w:], x)
+			plain := bits.TrailingZeros64(special(x)) / 8
+			r, w = r+plain, w+plain
+			if plain == 8 {
+				continue
+			}
+		}
+		switch c := b[r]; {
+		case c == '"':
+			s.i = r + 1
+			return out[:w]
+		case c == '\\':
+			n, m := unescape(out[w:], b[r:])
+			if n == 0 {
+				s.i = r
+				s.fail("bad escape")
+				return nil
+			}
+			r, w = r+n, w+m
+		case c < 0x20:
+			s.i = r
+			s.fail("control character in a string")
+			return nil
+		default:
+			out[w] = c
+			r, w = r+1, w+1
+		}
+	}
+	s.fail("string does not end")
+	return nil
+}
+
+// unescaped maps the letter of a short escape to its byte.
+var unescaped = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
+}
+
+// unescape decodes the escape at the beginning of src, or the two of a surrogate pair, to dst. It returns how many bytes
+// it read, 0 where there is no escape, and how many it wrote, which are fewer. A surrogate alone is U+FFFD.
+func unescape(dst, src []byte) (read, wrote int) {
+	if len(src) < 2 {
+		return 0, 0
+	}
+	if c := unescaped[src[1]]; c != 0 {
+		dst[0] = c
+		return 2, 1
+	}
+	r, ok := hexRune(src)
+	if !ok {
+		return 0, 0
+	}
+	read = 6
+	if utf16.IsSurrogate(r) {
+		low, _ := hexRune(src[6:])
+		if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			read = 12
+		}
+	}
+	return read, utf8.EncodeRune(dst, r)
+}
+
+// hexRune reads \uXXXX at the beginning of b.
+func hexRune(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	var r rune
+	for _, c := range b[2:6] {
+		switch {
+		case '0' <= c && c <= '9':
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// intern returns a string that is already in memory, or "".
+func intern(b []byte) string {
+	switch string(b) {
+	case "record":
+		return "record"
+	case "user_script":
+		return "user_script"
+	case "runtime_finalize":
+		return "runtime_finalize"
+	case "wall":
+		return "wall"
+	case "monotonic":
+		return "monotonic"
+	}
+	return ""
+}
