@@ -83,7 +83,46 @@ func (c *verifier) recording(rec *Recording) error {
 		return err
 	}
 	c.tree(rec)
+	c.stdin(rec)
+	c.patch(rec)
+	c.unnamed()
 	return c.parts(rec)
+}
+
+// stdin checks what the program was given.
+func (c *verifier) stdin(rec *Recording) {
+	p, err := tape.ParsePayload(rec.Manifest.Stdin)
+	if err == nil && p != nil {
+		err = c.payload(p)
+	}
+	if err != nil {
+		c.problem(filepath.Join(rec.Dir, manifestName), fmt.Errorf("stdin: %w", err))
+	}
+}
+
+// patch checks that a finished recording of a work tree has its workspace.diff.
+func (c *verifier) patch(rec *Recording) {
+	if !rec.Finished() || rec.Manifest.Roots.Tree == "" {
+		return
+	}
+	if _, err := os.Stat(rec.DiffPath()); err != nil {
+		c.problem(rec.DiffPath(), err)
+	}
+}
+
+// unnamed checks the blobs that nothing names, too: a store holds no bytes that are not what they say.
+func (c *verifier) unnamed() {
+	if c.store == nil {
+		return
+	}
+	for d, err := range c.store.All() {
+		if err == nil {
+			err = c.blob(d)
+		}
+		if err != nil {
+			c.problem(filepath.Join(c.v.Path, tapeName+tape.StoreSuffix), err)
+		}
+	}
 }
 
 // tape checks each line of a tape and each blob that it names.

@@ -9,7 +9,8 @@ import (
 )
 
 func newManCommand(std streams) *cobra.Command {
-	return &cobra.Command{
+	var json bool
+	cmd := &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages, one for each command, into a directory",
 		Long: `Writes tapedeck.1, tapedeck-record.1 and so on into DIR, which is made where it does not exist.
@@ -25,8 +26,13 @@ Exit status: 0 done, 1 failed.`,
 			if err := doc.GenManTree(cmd.Root(), head, args[0]); err != nil {
 				return err
 			}
+			if json {
+				return printJSON(std.out, map[string]any{"directory": args[0]})
+			}
 			_, err := fmt.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&json, "json", false, "where they lie as JSON")
+	return cmd
 }

@@ -144,7 +144,7 @@ func lastLine(res *deck.Result) string {
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res.Counts), res.Exit.Code)
 	var gaps []string
 	for _, name := range sortedKeys(rec.Manifest.Axes) {
-		gaps = append(gaps, shortList(rec.Manifest.Axes[name].NotCovered, 2)...)
+		gaps = append(gaps, shortList(rec.Manifest.Axes[name].NotCovered, 2, rec.Manifest.ID)...)
 	}
 	return line + "; not covered: " + strings.Join(gaps, ", ")
 }
@@ -175,12 +175,12 @@ func notCovered(m *deck.Manifest) []string {
 	return out
 }
 
-// shortList is list, of which only the first most entries are told and the rest counted.
-func shortList(list []string, most int) []string {
+// shortList is list, of which only the first most entries are told and the rest counted. id is the recording's.
+func shortList(list []string, most int, id string) []string {
 	if len(list) <= most+1 {
 		return list
 	}
-	return append(list[:most:most], fmt.Sprintf("%d more (tapedeck show last --coverage)", len(list)-most))
+	return append(list[:most:most], fmt.Sprintf("%d more (tapedeck show %s --coverage)", len(list)-most, id))
 }
 
 // shortPath is path relative to the working directory where that is shorter.
@@ -201,7 +201,10 @@ func catchSignals() (<-chan os.Signal, func()) {
 	signal.Notify(ch, passedSignals...)
 	// A reader that has gone must end the program, not the recorder: writes then fail instead.
 	signal.Ignore(brokenPipe...)
-	return ch, func() { signal.Stop(ch) }
+	return ch, func() {
+		signal.Stop(ch)
+		signal.Reset(brokenPipe...)
+	}
 }
 
 // logger writes what the recorder has to say beside its result.

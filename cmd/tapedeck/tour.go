@@ -30,39 +30,58 @@ type tour struct {
 	remove  bool   // dir too
 	self    string
 	server  *http.Server
+	served  chan struct{} // closed when server has ended
 	address string
 	rec     *deck.Recording
 }
 
+// newTour makes the directories and starts the endpoint. The tour must be closed.
 func newTour(dir string, std streams) (*tour, error) {
-	t := &tour{std: std, dir: dir}
-	var err error
-	if dir == "" {
-		t.remove = true
-		if t.dir, err = os.MkdirTemp("", "tapedeck-quickstart-"); err != nil {
-			return nil, err
-		}
-	} else if err := os.MkdirAll(dir, 0o755); err != nil {
+	t := &tour{std: std, dir: dir, remove: dir == "", served: make(chan struct{})}
+	if err := t.start(); err != nil {
+		t.close()
 		return nil, err
 	}
-	if t.home, err = os.MkdirTemp("", "tapedeck-home-"); err != nil {
-		return nil, err
-	}
-	if t.self, err = os.Executable(); err != nil {
-		return nil, err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	t.address = "http://" + l.Addr().String()
-	t.server = &http.Server{Handler: scriptedllm.New(nil), ReadHeaderTimeout: 10 * time.Second}
-	go t.server.Serve(l) // ends with close
 	return t, nil
 }
 
+func (t *tour) start() (err error) {
+	if t.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if t.home, err = os.MkdirTemp("", "tapedeck-home-"); err != nil {
+		return err
+	}
+	if t.remove {
+		if t.dir, err = os.MkdirTemp("", "tapedeck-quickstart-"); err != nil {
+			return err
+		}
+	} else if err := os.MkdirAll(t.dir, 0o755); err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	t.address = "http://" + l.Addr().String()
+	t.server = &http.Server{Handler: scriptedllm.New(nil), ReadHeaderTimeout: 10 * time.Second}
+	go func() { // ends with stopEndpoint, which waits for it
+		defer close(t.served)
+		t.server.Serve(l)
+	}()
+	return nil
+}
+
+// stopEndpoint takes the endpoint away.
+func (t *tour) stopEndpoint() {
+	if t.server != nil {
+		t.server.Close()
+		<-t.served
+	}
+}
+
 func (t *tour) close() {
-	t.server.Close()
+	t.stopEndpoint()
 	os.RemoveAll(t.home)
 	if t.remove {
 		os.RemoveAll(t.dir)
@@ -74,7 +93,7 @@ func (t *tour) run(ctx context.Context) error {
 	if err := t.record(ctx); err != nil {
 		return err
 	}
-	t.server.Close()
+	t.stopEndpoint()
 	if err := t.replayGreen(ctx); err != nil {
 		return err
 	}
