@@ -1,8 +1,6 @@
 package exchange
 
 import (
-	"io"
-
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -17,21 +15,22 @@ type body interface {
 
 // An answer is what is kept of a body.
 type answer struct {
-	read    func() io.Reader // the bytes to store; nil where none are kept
-	chunks  []tape.Chunk     // in the stored bytes
-	decoded bool             // the stored bytes are without the Content-Encoding that they came in
-	resized bool             // the stored bytes are not as many as came
-	lost    string           // why none are kept
+	// store puts the bytes to keep into the recorder's store; nil where none are kept.
+	store   func(*tape.Recorder) (*tape.Payload, error)
+	chunks  []tape.Chunk // in the stored bytes
+	decoded bool         // the stored bytes are without the Content-Encoding that they came in
+	resized bool         // the stored bytes are not as many as came
+	lost    string       // why none are kept
 }
 
 // plainBody is a body without Content-Encoding: it is scrubbed as it comes and goes to the spool.
 type plainBody struct {
-	spool spool
+	spool answerSpool
 	clean *scrub.Writer
 	at    chunkMap
 }
 
-func newPlainBody(s *scrub.Scrubber, sp spool) *plainBody {
+func newPlainBody(s *scrub.Scrubber, sp answerSpool) *plainBody {
 	b := &plainBody{spool: sp, clean: s.Writer(sp)}
 	b.clean.OnReplace(b.at.replaced)
 	return b
@@ -54,5 +53,5 @@ func (b *plainBody) finish(bool) (answer, error) {
 	if err := b.clean.Close(); err != nil {
 		return answer{lost: err.Error()}, err
 	}
-	return answer{read: b.spool.answer, chunks: b.at.stored(), resized: len(b.at.moves) > 0}, nil
+	return answer{store: b.spool.payload, chunks: b.at.stored(), resized: len(b.at.moves) > 0}, nil
 }

@@ -19,7 +19,7 @@ type Book struct {
 	keys       map[uint64]Key  // by seq, for Audit; not changed after NewBook
 	dead       map[string]bool // by host: true while nothing but silence was recorded; not changed after NewBook
 	mu         sync.Mutex      // guards what follows
-	queues     map[Key]*queue  // of recorded keys and of asked ones
+	queues     map[Key]*queue  // of recorded keys alone: what else is asked for leaves nothing behind
 	served     map[*Recorded]bool
 	log        []service
 }
@@ -84,7 +84,11 @@ func (b *Book) read(r *tape.Record) *Recorded {
 }
 
 func (b *Book) add(rec *Recorded) {
-	q := b.queue(rec.Key)
+	q := b.queues[rec.Key]
+	if q == nil {
+		q = new(queue)
+		b.queues[rec.Key] = q
+	}
 	q.waiting = append(q.waiting, rec)
 	q.all = append(q.all, rec)
 	b.keys[rec.Seq] = rec.Key
@@ -92,16 +96,6 @@ func (b *Book) add(rec *Recorded) {
 	if dead, known := b.dead[host]; dead || !known {
 		b.dead[host] = silent(rec)
 	}
-}
-
-// queue returns the queue of a key. The caller holds mu, or nobody else has the Book yet.
-func (b *Book) queue(k Key) *queue {
-	q := b.queues[k]
-	if q == nil {
-		q = new(queue)
-		b.queues[k] = q
-	}
-	return q
 }
 
 // silent reports whether an exchange is one of plain HTTP that no upstream answered. Such a one is a note, never a gate.
@@ -112,7 +106,10 @@ func silent(rec *Recorded) bool { return rec.Key.Kind == HTTP && rec.Exchange.St
 func (b *Book) Take(k Key) (*Recorded, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	q := b.queue(k)
+	q := b.queues[k]
+	if q == nil {
+		return nil, false
+	}
 	q.asked++
 	if len(q.waiting) == 0 {
 		return nil, false

@@ -20,7 +20,7 @@ func (o *Open) keep(cut bool) {
 		a, err = o.body.finish(cut)
 		o.lose(err)
 	}
-	if o.lost == nil && a.read != nil {
+	if o.lost == nil && a.store != nil {
 		o.lose(o.store(a))
 	}
 	if o.lost != nil {
@@ -35,7 +35,7 @@ func (o *Open) keep(cut bool) {
 
 // store puts the answer into the store and its facts into the exchange.
 func (o *Open) store(a answer) error {
-	payload, err := payloadFrom(o.tap.rec, a.read())
+	payload, err := a.store(o.tap.rec)
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,14 @@ func (o *Open) store(a answer) error {
 		o.dropHeader("Content-Length")
 	}
 	if o.identity.Usage != nil && payload.Len <= maxUsageBody {
-		o.usage = o.readUsage(a, encoding)
+		o.usage = o.readUsage(payload, encoding)
 	}
 	return nil
 }
 
 // readUsage looks for the usage of a model. An answer that does not decode has none.
-func (o *Open) readUsage(a answer, encoding string) []byte {
-	stored, err := io.ReadAll(a.read())
+func (o *Open) readUsage(p *tape.Payload, encoding string) []byte {
+	stored, err := p.Bytes(o.tap.rec.Store())
 	if err != nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -19,11 +20,11 @@ type Open struct {
 	exchange tape.Exchange
 	extra    []tape.Field
 
-	given string // the lane that Lanes gave; "" for none
-	body  body   // nil before Response, and for a nil recorder
-	spool spool  // the same
-	usage []byte // of a model, as JSON; nil for none
-	lost  error  // why the answer cannot be kept
+	given string      // the lane that Lanes gave; "" for none
+	body  body        // nil before Response, and for a nil recorder
+	spool answerSpool // the same
+	usage []byte      // of a model, as JSON; nil for none
+	lost  error       // why the answer cannot be kept
 	ended bool
 }
 
@@ -132,9 +133,9 @@ func (o *Open) lose(err error) {
 }
 
 // newSpool begins the part.
-func (o *Open) newSpool() (spool, error) {
+func (o *Open) newSpool() (answerSpool, error) {
 	if o.tap.opts.PartDir == "" {
-		return new(memory), nil
+		return unnamed{spool.New(o.tap.rec.Store())}, nil
 	}
 	soFar := *o
 	soFar.exchange.Error = joined(o.exchange.Error, RecorderEnded)

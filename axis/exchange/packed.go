@@ -17,7 +17,7 @@ const maxDecoded = 1 << 30
 // it came where no secret lies inside, else decoded and scrubbed.
 type packedBody struct {
 	scrubber *scrub.Scrubber
-	spool    spool
+	spool    answerSpool
 	encoding string
 	limit    int64 // of raw, in bytes
 	raw      []byte
@@ -43,15 +43,19 @@ func (b *packedBody) finish(cut bool) (answer, error) {
 	if b.lost != "" {
 		return answer{lost: b.lost}, nil
 	}
+	asItCame := answer{
+		store:  func(rec *tape.Recorder) (*tape.Payload, error) { return payloadFrom(rec, bytes.NewReader(b.raw)) },
+		chunks: b.at.chunks,
+	}
 	if len(b.raw) == 0 { // the answer to HEAD, a 304: encoded in name only
-		return answer{read: func() io.Reader { return new(bytes.Reader) }, chunks: b.at.chunks}, nil
+		return asItCame, nil
 	}
 	found, err := b.scan(cut)
 	if err != nil {
 		return answer{lost: "body cannot be scanned for secrets: " + err.Error()}, nil
 	}
 	if !found {
-		return answer{read: func() io.Reader { return bytes.NewReader(b.raw) }, chunks: b.at.chunks}, nil
+		return asItCame, nil
 	}
 	return b.unpack(cut)
 }

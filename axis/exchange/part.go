@@ -1,33 +1,39 @@
 package exchange
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A spool takes the bytes of an answer until its exchange ends.
-type spool interface {
+// An answerSpool takes the bytes of an answer until its exchange ends.
+type answerSpool interface {
 	io.Writer
-	// answer reads what was written.
-	answer() io.Reader
+	// payload ends the answer and puts it into the recorder's store.
+	payload(rec *tape.Recorder) (*tape.Payload, error)
 	// close frees what the process holds; a part stays.
 	close() error
 	// remove frees everything.
 	remove() error
 }
 
-// memory is the spool of a run that keeps no parts.
-type memory struct{ bytes.Buffer }
+// errDropped ends an answer that is not kept.
+var errDropped = errors.New("the answer is not kept")
 
-func (m *memory) answer() io.Reader { return bytes.NewReader(m.Bytes()) }
-func (m *memory) close() error      { return m.remove() }
-func (m *memory) remove() error     { m.Buffer = bytes.Buffer{}; return nil }
+// unnamed is the spool of a run that keeps no parts: a short answer waits in memory, a long one goes to the store as it
+// comes.
+type unnamed struct{ *spool.Spool }
+
+func (u unnamed) payload(*tape.Recorder) (*tape.Payload, error) { return u.Finish(nil) }
+func (u unnamed) close() error                                  { return u.remove() }
+
+// remove ends an answer that payload has not ended; its error would say no more than that.
+func (u unnamed) remove() error { _, _ = u.Finish(errDropped); return nil }
 
 // part is the spool that a killed recorder leaves behind:
 //
@@ -69,6 +75,9 @@ func (p *part) Write(b []byte) (int, error) {
 	return n, err
 }
 
-func (p *part) answer() io.Reader { return io.NewSectionReader(p.f, p.head, p.size) }
-func (p *part) close() error      { return p.f.Close() }
-func (p *part) remove() error     { return errors.Join(p.f.Close(), os.Remove(p.path)) }
+func (p *part) payload(rec *tape.Recorder) (*tape.Payload, error) {
+	return payloadFrom(rec, io.NewSectionReader(p.f, p.head, p.size))
+}
+
+func (p *part) close() error  { return p.f.Close() }
+func (p *part) remove() error { return errors.Join(p.f.Close(), os.Remove(p.path)) }

@@ -74,13 +74,25 @@ func newRig(t testing.TB, opts exchange.TapOptions) *rig {
 
 func newRigWith(t testing.TB, opts exchange.TapOptions, store cas.Store) *rig {
 	t.Helper()
-	g := &rig{t: t, tape: new(bytes.Buffer), store: store, parts: t.TempDir()}
+	parts := t.TempDir()
+	if opts.PartDir == "" {
+		opts.PartDir = parts
+	}
+	return newRigOf(t, opts, store, parts)
+}
+
+// newRigWithoutParts makes a rig whose Tap keeps no parts.
+func newRigWithoutParts(t testing.TB, store cas.Store) *rig {
+	t.Helper()
+	return newRigOf(t, exchange.TapOptions{}, store, t.TempDir())
+}
+
+func newRigOf(t testing.TB, opts exchange.TapOptions, store cas.Store, parts string) *rig {
+	t.Helper()
+	g := &rig{t: t, tape: new(bytes.Buffer), store: store, parts: parts}
 	w, err := tape.NewWriter(g.tape, &tape.Header{Producer: "test"})
 	if err != nil {
 		t.Fatal(err)
-	}
-	if opts.PartDir == "" {
-		opts.PartDir = g.parts
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: g.store})
 	g.tap = exchange.NewTap(rec, classifier{}, newScrubber(), &opts)

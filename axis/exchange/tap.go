@@ -13,8 +13,9 @@ const DefaultMaxBody = 64 << 20
 
 // TapOptions say how a Tap works. Nil and zero work.
 type TapOptions struct {
-	// PartDir is the directory of the parts of answers that still stream; it is made when it is needed. "" keeps them in
-	// memory: a recorder that is killed then leaves nothing of them.
+	// PartDir is the directory of the parts of answers that still stream; it is made when it is needed. "" keeps none:
+	// up to 1 MiB of an answer then waits in memory, a longer one goes to the store as it comes, and a recorder that is
+	// killed leaves nothing of it.
 	PartDir string
 	// Replay says that answers come from a tape: a request gets the lane of the recorded one that answers it, and one of
 	// its own only when it is sent on after all.
