@@ -27,35 +27,37 @@ func (r *Recording) Restore(dir string) (leftOut []string, err error) {
 	return files.Restore(t, store, dir)
 }
 
-// Apply does to the work tree what the run did to it or, reversed, undoes it, and returns the paths that it changed.
+// Apply does to the work tree what the run did to it or, reversed, undoes it, and returns the paths that it changed, and how
+// many of Git's own files, below .git, it left as they are.
 // Where a path does not stand as the run found it (reversed: left it), nothing is changed and the error is a
 // *files.ConflictError that lists every one.
-func (r *Recording) Apply(reverse bool) ([]string, error) {
+func (r *Recording) Apply(reverse bool) (paths []string, inGit int, err error) {
 	if !r.Finished() {
-		return nil, fmt.Errorf("%s: its recorder was killed, and what the program changed is not on the tape", r.Dir)
+		return nil, 0, fmt.Errorf("%s: its recorder was killed, and what the program changed is not on the tape", r.Dir)
 	}
 	before, err := r.Tree()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if before == nil {
-		return nil, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
+		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
 	}
 	f, err := r.OpenTape()
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
 	after, err := files.After(before, f.Records(), f.Store)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	changes := files.Changes(before, after)
-	var paths []string
 	for i := range changes {
-		if !changes[i].InGit() {
+		if changes[i].InGit() {
+			inGit++
+		} else {
 			paths = append(paths, changes[i].Path)
 		}
 	}
-	return paths, files.Apply(r.Manifest.Roots.Tree, changes, f.Store, reverse)
+	return paths, inGit, files.Apply(r.Manifest.Roots.Tree, changes, f.Store, reverse)
 }

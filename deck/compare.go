@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"errors"
 	"os"
 	"slices"
 
@@ -38,6 +39,9 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 			compare = fidelity.CompareAligned
 		}
 		return compare(o.Mode, sa.tape.Records(), sb.tape.Records())
+	}
+	if o.Aligned {
+		return nil, errors.New("recordings always compare aligned, lane by lane: leave the option out")
 	}
 	return compareRecordings(sa, sb, o)
 }

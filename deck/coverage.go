@@ -2,6 +2,9 @@ package deck
 
 import (
 	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -11,10 +14,14 @@ import (
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
 func (r *recorder) axes(lost, gaps []string) map[string]Axis {
-	net := []string{"WebSocket (upgrades are answered 426)", "HTTP trailers"}
+	net := []string{"WebSocket"}
 	net = append(net, lost...)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
+	}
+	screen := []string{}
+	if r.manifest.TTY != nil {
+		screen = append(screen, "the screen")
 	}
 	secrets := []string{}
 	for _, name := range r.s.scrub.NotCovered() {
@@ -26,9 +33,9 @@ func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 		"llm":      {On: true, NotCovered: []string{}},
 		"mcp":      {NotCovered: []string{"MCP over stdio"}},
 		"network":  {On: true, NotCovered: net},
-		"process":  {On: true, NotCovered: append([]string{"spawns of the program's children"}, gaps...)},
+		"process":  {On: true, NotCovered: append([]string{"spawns"}, gaps...)},
 		"secrets":  {On: true, NotCovered: secrets},
-		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{"the screen"}},
+		"terminal": {On: r.manifest.TTY != nil, NotCovered: screen},
 	}
 }
 
@@ -37,9 +44,10 @@ func (r *recorder) notInTree() []string {
 	if r.trees.before == nil {
 		return []string{r.why}
 	}
+	own := r.ownOutput()
 	var out []string
 	for _, n := range r.trees.before.NotCovered {
-		if n.Reason != files.Excluded {
+		if n.Reason != files.Excluded || slices.Contains(own, filepath.Join(r.manifest.Roots.Tree, n.Path)) {
 			out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
 		}
 	}
@@ -50,6 +58,7 @@ func (r *recorder) notInTree() []string {
 type surveyed struct {
 	counts map[string]int // records by kind
 	lost   []string       // bodies that were not kept, and why
+	silent []string       // requests that no upstream answered: "host: why", each once
 }
 
 // survey reads a tape for its ledger.
@@ -65,11 +74,26 @@ func survey(path string) (*surveyed, error) {
 			return nil, err
 		}
 		s.counts[rec.Kind.Name()]++
+		if x := tape.ExchangeOf(rec.Kind); x != nil && x.Status == 0 {
+			s.addSilent(x)
+		}
 		for _, key := range lostKeys(rec.Kind) {
 			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
 		}
 	}
 	return s, nil
+}
+
+// addSilent notes that no upstream answered x.
+func (s *surveyed) addSilent(x *tape.Exchange) {
+	host := x.URL
+	if u, err := url.Parse(x.URL); err == nil {
+		host = u.Host
+	}
+	text := host + ": " + x.Error
+	if !slices.Contains(s.silent, text) {
+		s.silent = append(s.silent, text)
+	}
 }
 
 // lostKeys returns the keys by which an exchange says that a body was not kept: request_lost, response_lost.

@@ -1,10 +1,15 @@
 package deck
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/adrg/xdg"
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -75,29 +80,26 @@ func (g *guard) holdsSecret(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return g.scrub.String(p) != p })
 }
 
-// learnArgs tells s the secrets among the arguments: the value of a flag whose name says so, in both spellings
-// (--api-key=V, --api-key V).
-func learnArgs(s *scrub.Scrubber, args []string) {
-	for i, a := range args {
-		if !strings.HasPrefix(a, "-") {
-			continue
-		}
-		name, value, inline := strings.Cut(strings.TrimLeft(a, "-"), "=")
-		if !inline && i+1 < len(args) && !strings.HasPrefix(args[i+1], "-") {
-			value = args[i+1]
-		}
-		if value != "" && scrub.NameSaysSecret(name) {
-			s.AddSecret(strings.ReplaceAll(strings.ToLower(name), "-", "_"), value)
-		}
-	}
-}
-
+// loadKey reads the project's key, or makes it. Where the user has no place to keep one (no HOME, a read-only one) the
+// key is for this run only: placeholders hide as well, and differ from those of other runs.
 func loadKey(config string) (scrub.Key, error) {
 	key, err := scrub.LoadKey(filepath.Join(configDir(config), "scrub.key"))
+	if err != nil && config == "" && homeless(err) {
+		rand.Read(key[:]) // never fails (crypto/rand)
+		return key, nil
+	}
 	if err != nil {
 		return key, fmt.Errorf("scrub key: %w", err)
 	}
 	return key, nil
+}
+
+// homeless reports that a configuration directory cannot be made, rather than that what is in it is wrong.
+func homeless(err error) bool {
+	if _, errStat := os.Stat(filepath.Join(configDir(""), "scrub.key")); errStat == nil {
+		return false
+	}
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // configDir is where the keys lie.

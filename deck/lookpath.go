@@ -41,7 +41,7 @@ func executable(name, path string) (string, error) {
 		return "", &NotFoundError{Name: name, Err: err}
 	}
 	if st.IsDir() || st.Mode()&0o111 == 0 {
-		return "", &NotFoundError{Name: name, Err: fs.ErrPermission}
+		return "", &NotFoundError{Name: name, Err: fmt.Errorf("not an executable file: %w", fs.ErrInvalid)}
 	}
 	return path, nil
 }

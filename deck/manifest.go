@@ -45,6 +45,7 @@ type Manifest struct {
 
 	ArgSecrets []EnvVar          `json:"arg_secrets,omitempty"` // shapes of the secrets in argv, named argv.N
 	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
+	Records    int               `json:"records"`               // on the tape, once finished
 	Roots      Roots             `json:"roots"`
 	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
 	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443

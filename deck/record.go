@@ -19,6 +19,7 @@ type Result struct {
 	Recording *Recording
 	Exit      Exit
 	Counts    map[string]int // records by kind
+	Silent    []string       // requests that no upstream answered: "host: why", each once
 }
 
 // recorder is one Record under way.
@@ -33,8 +34,8 @@ type recorder struct {
 
 	s       *session
 	trees   *trees
-	scratch string         // of an isolated run; to be removed
-	counts  map[string]int // records by kind, known at the end
+	scratch string    // of an isolated run; to be removed
+	seen    *surveyed // the tape, once it has its end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -171,9 +172,28 @@ func (r *recorder) begin() (err error) {
 	}
 	r.trees = &trees{
 		s: r.s, root: m.Roots.Tree, store: r.s.store,
-		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: r.lib.hidden(r.dir),
+		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: append(r.lib.hidden(r.dir), r.ownOutput()...),
 	}
 	return nil
+}
+
+// ownOutput lists the files of the work tree that our own stdout and stderr go to (tapedeck record … > log.txt): what is
+// written there is ours, not the program's.
+func (r *recorder) ownOutput() []string {
+	var out []string
+	for _, w := range []any{r.o.Stdout, r.o.Stderr} {
+		f, ok := w.(*os.File)
+		if !ok {
+			continue
+		}
+		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err == nil && within(path, r.manifest.Roots.Tree) {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // run records the program and finishes the recording.
@@ -203,7 +223,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Recording: rec, Exit: e.exit, Counts: r.counts}, nil
+	return &Result{Recording: rec, Exit: e.exit, Counts: r.seen.counts, Silent: r.seen.silent}, nil
 }
 
 func (r *recorder) program() *run {
@@ -247,13 +267,13 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err := errors.Join(p.recordEnd(e, r.trees, r.o.Sync), r.s.close()); err != nil {
 		return err
 	}
-	seen, err := survey(filepath.Join(r.dir, tapeName))
-	if err != nil {
+	var err error
+	if r.seen, err = survey(filepath.Join(r.dir, tapeName)); err != nil {
 		return err
 	}
-	r.counts = seen.counts
 	m := r.manifest
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(seen.lost, e.gaps)
+	m.Records = r.s.rec.Count()
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, e.gaps)
 	m.Masks = r.s.mask.Used()
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()

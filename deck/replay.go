@@ -315,7 +315,7 @@ func (r *replayer) describe(e *ended) error {
 	fresh := newManifest(time.Now())
 	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
-	m.Masks = r.s.mask.Used()
+	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
 	if err := r.trees.adopt(r.store); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -109,14 +110,18 @@ func (st *streams) relayTerminal() {
 		return
 	}
 	st.followHost()
-	// A terminal has no end of its own: what ends a program that reads one is its Ctrl-D among the bytes.
+	// A terminal has no end of its own: what ends a program that reads one is a Ctrl-D among the bytes.
 	in := io.MultiWriter(st.out[0], st.pty.Master)
 	go func() {
 		if st.tty.Typed != nil {
 			st.check(ignoreClosed(typist.Play(in, st.caller.Stdin, st.tty.Typed)))
 			return
 		}
-		st.check(ignoreClosed(typist.Pass(in, st.caller.Stdin, st.note)))
+		err := typist.Pass(in, st.caller.Stdin, st.note)
+		if host, ok := st.caller.Stdin.(*os.File); err == nil && (!ok || !terminal.Is(host)) {
+			err = typist.Pass(in, bytes.NewReader([]byte{terminal.EOF}), st.note) // a pipe has an end
+		}
+		st.check(ignoreClosed(err))
 	}()
 }
 

@@ -31,7 +31,7 @@ type trees struct {
 func (t *trees) snap(root string, keepCache bool, progress func(int, int64)) (*files.Tree, error) {
 	return files.Snap(root, &files.SnapOptions{
 		Store: t.store, Scrubber: t.s.scrub, ScrubID: t.s.id, RootName: t.root,
-		Exclude: t.exclude, CachePath: t.cache, KeepCache: keepCache, Progress: progress,
+		Known: t.before, Exclude: t.exclude, CachePath: t.cache, KeepCache: keepCache, Progress: progress,
 	})
 }
 

@@ -47,6 +47,8 @@ type verifier struct {
 	v     *Verification
 	store cas.Store
 	seen  map[cas.Digest]bool
+
+	finished bool // a recording whose recorder came to its end
 }
 
 // Verify reads every line and every blob of the recording or bare tape at path. An error means that nothing could be
@@ -67,9 +69,12 @@ func Verify(path string) (*Verification, error) {
 	return c.v, c.recording(rec)
 }
 
-func (c *verifier) recording(rec *Recording) error {
-	c.v.State = StateUnsealed
-	if !rec.Finished() {
+func (c *verifier) recording(rec *Recording) (err error) {
+	if c.store, err = rec.Store(); err != nil {
+		return err
+	}
+	c.v.State, c.finished = StateUnsealed, rec.Finished()
+	if !c.finished {
 		c.v.State = StateRecording
 		c.note("unfinished: the recorder did not come to its end")
 	}
@@ -81,6 +86,9 @@ func (c *verifier) recording(rec *Recording) error {
 			return nil // killed before the tape began
 		}
 		return err
+	}
+	if n := rec.Manifest.Records; c.finished && n != c.v.Records {
+		c.problem(rec.TapePath(), fmt.Errorf("it has %d whole records of %d", c.v.Records, n))
 	}
 	c.tree(rec)
 	c.stdin(rec)
@@ -112,9 +120,6 @@ func (c *verifier) patch(rec *Recording) {
 
 // unnamed checks the blobs that nothing names, too: a store holds no bytes that are not what they say.
 func (c *verifier) unnamed() {
-	if c.store == nil {
-		return
-	}
 	for d, err := range c.store.All() {
 		if err == nil {
 			err = c.blob(d)
@@ -132,7 +137,7 @@ func (c *verifier) tape(path string) error {
 		return c.load(path, err)
 	}
 	defer f.Close()
-	c.store = f.Store
+	c.store = f.Store // of a recording the same
 	var want uint64
 	disordered := false
 	for rec, err := range f.Records() {
@@ -151,10 +156,17 @@ func (c *verifier) tape(path string) error {
 			}
 		}
 	}
-	if f.Torn() {
+	c.torn(f, path)
+	return nil
+}
+
+// torn is what a crash leaves, and no fault of an unfinished recording or a bare tape; a finished one was cut later.
+func (c *verifier) torn(f *tape.Tape, path string) {
+	if f.Torn() && c.finished {
+		c.v.Problems = append(c.v.Problems, Problem{path, f.Line() + 1, "the last line of a finished recording is torn"})
+	} else if f.Torn() {
 		c.note(fmt.Sprintf("%s:%d: the last line is torn, as a crash leaves it; it was dropped", path, f.Line()+1))
 	}
-	return nil
 }
 
 // load tells a tape that does not hold from one that could not be looked at.

@@ -85,7 +85,7 @@ func (t *textWriter) headline(r *Report) {
 	if !r.Faithful() {
 		style = bold + red
 	}
-	t.line(0, style, r.String())
+	t.write(0, style, r.String())
 }
 
 // first writes one divergence in full.

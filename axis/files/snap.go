@@ -31,6 +31,9 @@ type SnapOptions struct {
 	Scrubber Scrubber
 	// ScrubID names what Scrubber looks for. A cache made under another is not used.
 	ScrubID string
+	// Known is an earlier tree. A file that it has as secret, and whose true bytes are still those, is taken as it stands
+	// there: the run that looks at it now may not know the secret.
+	Known *Tree
 	// Exclude lists absolute paths that are never taken, beside the directory .tapedeck at the root.
 	Exclude []string
 	// RootName is the path that the tree is known by; "" is that of the root itself. Exclude is relative to it, and a

@@ -95,6 +95,9 @@ func Host(std [3]any) (*os.File, Size) {
 	return nil, Size{}
 }
 
+// Is reports whether f is a terminal.
+func Is(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
 // Raw puts the caller's terminal into raw mode, so that every key reaches the program's own, and returns what undoes
 // that. For a file that is no terminal it does nothing.
 func Raw(f *os.File) (restore func(), err error) {

@@ -25,7 +25,7 @@ func TestPassRemembersWhatWasPrintedBefore(t *testing.T) {
 	if err := typist.Pass(&to, r, func(in terminal.Input) { typed = append(typed, in) }); err != nil {
 		t.Fatal(err)
 	}
-	if len(typed) != 2 || typed[0] != (terminal.Input{After: 6, Len: 4}) || typed[1].Len != 3 || to.String() != "ada\n36\n" {
+	if len(typed) != 2 || typed[0].After != 6 || typed[0].Len != 4 || typed[1].Len != 3 || to.String() != "ada\n36\n" {
 		t.Errorf("typed %v, passed %q", typed, &to)
 	}
 }

@@ -36,15 +36,18 @@ func runApply(o *applyOptions, name string, std streams) error {
 	if err != nil {
 		return err
 	}
-	changed, err := rec.Apply(o.reverse)
+	changed, inGit, err := rec.Apply(o.reverse)
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return printJSON(std.out, map[string]any{"changed": nonNil(changed), "reverse": o.reverse})
+		return printJSON(std.out, map[string]any{"changed": nonNil(changed), "reverse": o.reverse, "left_in_git": inGit})
 	}
 	for _, path := range changed {
 		fmt.Fprintln(std.out, path)
+	}
+	if inGit > 0 {
+		fmt.Fprintf(std.err, "tapedeck: %s in .git left as they are: commits are not undone\n", plural(inGit, "file", "files"))
 	}
 	_, err = fmt.Fprintf(std.err, "tapedeck: %s changed in %s\n", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
 	return err

@@ -138,10 +138,13 @@ func newRecordResult(res *deck.Result) *recordResult {
 	}
 }
 
-// lastLine says where the recording lies, what was seen and what was not covered.
+// lastLine says where the recording lies, what was seen and what was not covered: first what is news of this run.
 func lastLine(res *deck.Result) string {
 	rec := res.Recording
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res.Counts), res.Exit.Code)
+	if len(res.Silent) > 0 {
+		line += "; no answer from " + strings.Join(shortList(res.Silent, 2, rec.Manifest.ID), ", ")
+	}
 	var gaps []string
 	for _, name := range sortedKeys(rec.Manifest.Axes) {
 		gaps = append(gaps, shortList(rec.Manifest.Axes[name].NotCovered, 2, rec.Manifest.ID)...)
@@ -151,7 +154,10 @@ func lastLine(res *deck.Result) string {
 
 // seen counts what people ask for first.
 func seen(counts map[string]int) string {
-	parts := []string{plural(counts["llm_call"], "LLM call", "LLM calls")}
+	var parts []string
+	if n := counts["llm_call"]; n > 0 || counts["http_exchange"] == 0 {
+		parts = append(parts, plural(n, "LLM call", "LLM calls"))
+	}
 	if n := counts["http_exchange"]; n > 0 {
 		parts = append(parts, plural(n, "HTTP exchange", "HTTP exchanges"))
 	}

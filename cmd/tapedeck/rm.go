@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -36,7 +37,9 @@ func runRm(names []string, json bool, std streams) error {
 		if err != nil {
 			return err
 		}
-		entries = append(entries, e)
+		if !slices.ContainsFunc(entries, func(have *deck.Entry) bool { return have.Path == e.Path }) {
+			entries = append(entries, e)
+		}
 	}
 	var removed []string
 	var errs []error
