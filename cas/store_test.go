@@ -43,7 +43,7 @@ func TestFakeFailsAsItIsTold(t *testing.T) {
 		t.Errorf("lost: %v", err)
 	}
 	s.FailPut = func() error { return io.ErrShortWrite }
-	if _, err := s.Put(nil); err != io.ErrShortWrite {
+	if _, err := s.Put(nil); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("failing: %v", err)
 	}
 }

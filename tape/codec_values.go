@@ -159,6 +159,7 @@ func (c *codec) chunks(name string, p *[]Chunk) {
 		return
 	}
 	if c.take(name, optional) {
+		*p = slices.Grow(*p, c.scan.roomForChunks())
 		for c.scan.begin('['); c.scan.more(']'); {
 			*p = append(*p, c.scan.chunk())
 		}

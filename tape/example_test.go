@@ -42,7 +42,6 @@ func ExampleReader_Records() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
 	for rec, err := range f.Records() {
 		if err != nil {
 			log.Fatal(err)
@@ -54,6 +53,9 @@ func ExampleReader_Records() {
 			}
 			fmt.Printf("record %d, line %d: %s\n", rec.Seq, f.Line(), answer)
 		}
+	}
+	if err := f.Close(); err != nil {
+		log.Fatal(err)
 	}
 	// Output: record 2, line 4: {"text":"hi"}
 }

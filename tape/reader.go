@@ -43,7 +43,7 @@ func NewReaderOptions(r io.Reader, name string, o *ReaderOptions) (*Reader, erro
 		t.opts = *o
 	}
 	b, err := t.next()
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		t.line = 1
 		return nil, t.fail(ErrEmpty)
 	}
@@ -72,7 +72,7 @@ func (t *Reader) Records() iter.Seq2[*Record, error] {
 	return func(yield func(*Record, error) bool) {
 		for t.err == nil {
 			rec, err := t.read()
-			if err == io.EOF || !yield(rec, err) {
+			if errors.Is(err, io.EOF) || !yield(rec, err) {
 				return
 			}
 		}
@@ -97,15 +97,15 @@ func (t *Reader) next() ([]byte, error) {
 	for {
 		b, err := t.readLine()
 		blank := len(bytes.TrimSpace(b)) == 0
-		if err == io.EOF && blank {
+		if errors.Is(err, io.EOF) && blank {
 			t.err = io.EOF
 			return nil, io.EOF
 		}
 		t.line++
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return t.last(b)
-		case err == ErrLineTooLong:
+		case errors.Is(err, ErrLineTooLong):
 			return nil, t.fail(err)
 		case err != nil:
 			t.err = fmt.Errorf("%s: %w", t.name, err)

@@ -44,6 +44,8 @@ func (s *scanner) unescape() []byte {
 	b, r, w := s.b, s.i, 0
 	s.plain = slices.Grow(s.plain[:0], len(b)-r+8)
 	out := s.plain[:cap(s.plain)]
+	why := "string does not end"
+scan:
 	for r < len(b) {
 		if r+8 <= len(b) {
 			x := load8(b[r:])
@@ -59,24 +61,34 @@ func (s *scanner) unescape() []byte {
 			s.i = r + 1
 			return out[:w]
 		case c == '\\':
-			n, m := unescape(out[w:], b[r:])
+			n, m := 2, 1
+			if out[w] = short(b[r:]); out[w] == 0 {
+				n, m = unescape(out[w:], b[r:])
+			}
 			if n == 0 {
-				s.i = r
-				s.fail("bad escape")
-				return nil
+				why = "bad escape"
+				break scan
 			}
 			r, w = r+n, w+m
 		case c < 0x20:
-			s.i = r
-			s.fail("control character in a string")
-			return nil
+			why = "control character in a string"
+			break scan
 		default:
 			out[w] = c
 			r, w = r+1, w+1
 		}
 	}
-	s.fail("string does not end")
+	s.i = r
+	s.fail("%s", why)
 	return nil
+}
+
+// short decodes the short escape at the beginning of src; 0 where there is none.
+func short(src []byte) byte {
+	if len(src) < 2 {
+		return 0
+	}
+	return unescaped[src[1]]
 }
 
 // unescaped maps the letter of a short escape to its byte.
@@ -87,10 +99,7 @@ var unescaped = [256]byte{
 // unescape decodes the escape at the beginning of src, or the two of a surrogate pair, to dst. It returns how many bytes
 // it read, 0 where there is no escape, and how many it wrote, which are fewer. A surrogate alone is U+FFFD.
 func unescape(dst, src []byte) (read, wrote int) {
-	if len(src) < 2 {
-		return 0, 0
-	}
-	if c := unescaped[src[1]]; c != 0 {
+	if c := short(src); c != 0 {
 		dst[0] = c
 		return 2, 1
 	}
