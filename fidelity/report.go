@@ -120,13 +120,17 @@ func notNil[T any](s []T) []T {
 // String is the verdict in one line.
 func (r *Report) String() string {
 	verdict := "FAITHFUL"
-	switch {
-	case r.Total() == 1:
-		verdict = "DIVERGED: 1 divergence"
-	case r.Total() > 1:
-		verdict = fmt.Sprintf("DIVERGED: %d divergences", r.Total())
-	case len(r.NotCompared) > 0:
+	if r.Total() > 0 {
+		verdict = "DIVERGED"
+	}
+	if len(r.NotCompared) > 0 { // whatever diverged may come of that
 		verdict = "NOT COMPARED"
+	}
+	switch n := r.Total(); {
+	case n == 1:
+		verdict += ": 1 divergence"
+	case n > 1:
+		verdict += fmt.Sprintf(": %d divergences", n)
 	}
 	score := r.Score
 	if r.Total() > 0 {

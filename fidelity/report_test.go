@@ -148,7 +148,8 @@ func TestTextStaysInItsColumns(t *testing.T) {
 	if err := r.WriteText(&got, &TextOptions{Width: 60, Color: true}); err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(got.String()) {
+	_, rest, _ := strings.Cut(got.String(), "\n") // the verdict is never cut
+	for line := range strings.Lines(rest) {
 		if n := len([]rune(strings.ReplaceAll(line, "\x1b", ""))); n > 75 { // with its colours
 			t.Errorf("%d columns: %s", n, line)
 		}
@@ -167,3 +168,12 @@ func TestTextReportsTheWritersError(t *testing.T) {
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errBroken }
+
+// What could not be compared says so first: whatever diverged may come of it.
+func TestNotComparedIsNotDiverged(t *testing.T) {
+	a, b := []tape.Kind{program("", 0)}, []tape.Kind{program("", 1)}
+	got := compareLanes(t, Semantic, a, b, &LaneOptions{NotCompared: []string{"record 0: its answer is missing"}})
+	if s := got.String(); got.Faithful() || !strings.HasPrefix(s, "NOT COMPARED: 1 divergence") || strings.Contains(s, "score 1)") {
+		t.Error(s)
+	}
+}

@@ -21,6 +21,7 @@ type Book struct {
 	mu         sync.Mutex      // guards what follows
 	queues     map[Key]*queue  // of recorded keys alone: what else is asked for leaves nothing behind
 	served     map[*Recorded]bool
+	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
 }
 
@@ -44,7 +45,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b := &Book{
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), served: make(map[*Recorded]bool),
+		queues: make(map[Key]*queue), served: make(map[*Recorded]bool), damaged: make(map[*Recorded]error),
 	}
 	for r, err := range records {
 		if err != nil {

@@ -215,3 +215,36 @@ func TestRefusal(t *testing.T) {
 		}
 	}
 }
+
+func TestDamaged(t *testing.T) {
+	second := post(2, "https://h/b", "x")
+	second.Response = &tape.Payload{Hash: cas.Sum([]byte("answer")), Len: 6}
+	b := newBook(t, post(1, "https://h/a", "x"), second)
+	if got := b.Damaged(); got != nil {
+		t.Fatal(got)
+	}
+	for _, url := range []string{"https://h/b", "https://h/a"} {
+		id, _ := identify(t, url, "x")
+		rec, ok := b.Take(id.Key)
+		if !ok {
+			t.Fatal(url)
+		}
+		b.Damage(rec, errors.New("first of "+url))
+		b.Damage(rec, errors.New("second"))
+	}
+	got := b.Damaged()
+	want := [][]string{
+		{"record 0", "https://h/a", "first of https://h/a"},
+		{"record 1", "https://h/b", "first of https://h/b", second.Response.Hash.Short()},
+	}
+	if len(got) != len(want) {
+		t.Fatalf("%q", got)
+	}
+	for i, parts := range want {
+		for _, part := range parts {
+			if !strings.Contains(got[i], part) {
+				t.Errorf("no %q in %q", part, got[i])
+			}
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -52,11 +53,11 @@ func (c *cleaned) body(s *scrub.Scrubber, r *Request, limit int64) (without []st
 	return []string{"Content-Encoding", "Content-Length"}
 }
 
-// quote returns s as a JSON string.
+// quote returns s as a JSON string, <, > and & as they are.
 func quote(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil { // a string always has a JSON form
-		return json.RawMessage(`""`)
-	}
-	return b
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always has a JSON form
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

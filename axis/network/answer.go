@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,6 +67,9 @@ func errorBody(id *exchange.Identity, status int, kind, message string) []byte {
 		Type    string `json:"type"`
 		Message string `json:"message"`
 	}
-	b, _ := json.Marshal(map[string]detail{"error": {Type: kind, Message: message}}) // strings always marshal
-	return append(b, '\n')
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)                                                   // people read the message
+	_ = enc.Encode(map[string]detail{"error": {Type: kind, Message: message}}) // strings always have a JSON form
+	return b.Bytes()
 }

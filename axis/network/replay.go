@@ -19,7 +19,7 @@ func (s *Server) replayed(ctx context.Context, req *exchange.Request, host strin
 	id := o.Identity()
 	if rec, ok := s.cfg.Book.Take(id.Key); ok {
 		o.Answer(rec)
-		return s.recorded(ctx, id, rec.Exchange)
+		return s.recorded(ctx, id, rec)
 	}
 	if s.cfg.Book.DeadHost(host) {
 		return dead(errors.New("no upstream answered for this host while recording"))
@@ -29,17 +29,23 @@ func (s *Server) replayed(ctx context.Context, req *exchange.Request, host strin
 	return localAnswer(id, exchange.RefusedStatus, notOnTape, exchange.Refusal(req, why))
 }
 
-// recorded is the answer that an exchange of the tape holds.
-func (s *Server) recorded(ctx context.Context, id *exchange.Identity, ex *tape.Exchange) *answer {
+// recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
+func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *exchange.Recorded) *answer {
+	ex := rec.Exchange
+	damage := func(err error) {
+		s.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
+		s.cfg.Book.Damage(rec, err)
+	}
 	if ex.Status < 200 {
 		return dead(cutAgain(ctx, ex.Error))
 	}
 	b, total, err := openAnswer(s.cfg.Blobs, ex)
 	if err != nil {
-		s.log.Error("recorded answer cannot be given", "url", ex.URL, "error", err)
-		return localAnswer(id, http.StatusBadRequest, "damaged_tape", fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err))
+		damage(err)
+		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
+		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
 	}
-	b.speed, b.start = s.cfg.Speed, time.Now()
+	b.speed, b.start, b.damage = s.cfg.Speed, time.Now(), damage
 	a := &answer{status: ex.Status, header: recordedHeader(ex.ResponseHeaders), body: b}
 	a.length = consistentLength(a.header, ex, total)
 	return a

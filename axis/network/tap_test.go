@@ -91,6 +91,15 @@ func (l *lockedBuffer) bytes() []byte {
 	return bytes.Clone(l.b.Bytes())
 }
 
+// edit changes what stands in the file.
+func (l *lockedBuffer) edit(was, now string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	changed := bytes.ReplaceAll(l.b.Bytes(), []byte(was), []byte(now))
+	l.b = bytes.Buffer{}
+	l.b.Write(changed)
+}
+
 // plainHTTP knows no provider; what is asked below /shaped/ gets errors in a shape of its own.
 type plainHTTP struct{}
 

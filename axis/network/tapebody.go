@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -68,13 +67,10 @@ func payloadSize(store cas.Store, p *tape.Payload) (int64, error) {
 }
 
 func openPayload(store cas.Store, p *tape.Payload) (io.ReadCloser, error) {
-	switch {
-	case p == nil:
+	if p == nil {
 		return http.NoBody, nil
-	case p.Inline:
-		return io.NopCloser(strings.NewReader(p.Text)), nil
 	}
-	return store.Open(p.Hash)
+	return p.Open(store)
 }
 
 // maxPiece bounds what is held of a recorded chunk, in bytes. Only a chunk that was decoded, to take a secret out, is
@@ -90,6 +86,7 @@ type tapeBody struct {
 	cut    string       // the recorded error; "" where the answer came to its end
 	speed  float64
 	start  time.Time
+	damage func(error) // told of bytes that are not those that were recorded; nil for nobody
 	buf    []byte
 }
 
@@ -109,6 +106,9 @@ func (b *tapeBody) next(ctx context.Context) ([]byte, error) {
 		b.buf = make([]byte, size)
 	}
 	if err := b.read(b.buf[:size]); err != nil {
+		if b.damage != nil {
+			b.damage(err)
+		}
 		return nil, fmt.Errorf("recorded answer is damaged: %w", err)
 	}
 	return b.buf[:size], nil
