@@ -157,20 +157,23 @@ func (st *streams) check(err error) {
 	}
 }
 
-// closeProgram closes our copies of the program's ends.
+// closeProgram closes our copies of the program's ends of pipes. That of the terminal stays open while the program lives:
+// a program that closes its streams before it ends would otherwise hang up its own terminal, and be killed by that.
 func (st *streams) closeProgram() {
 	for i, f := range st.program {
 		if f != nil && !st.isTTY(i) {
 			f.Close()
 		}
 	}
-	if st.pty != nil {
-		st.pty.Slave.Close()
-	}
 }
 
 // drain waits until everything that the program wrote has been passed on and kept.
-func (st *streams) drain() { st.outputs.Wait() }
+func (st *streams) drain() {
+	if st.pty != nil {
+		st.pty.Slave.Close()
+	}
+	st.outputs.Wait()
+}
 
 // close ends what is ours and undoes what was done to the caller's terminal. A relay of stdin that still waits for the
 // caller's next byte ends with it.
@@ -185,6 +188,7 @@ func (st *streams) close() {
 		}
 	}
 	if st.pty != nil {
+		st.pty.Slave.Close()
 		st.pty.Master.Close()
 	}
 }
