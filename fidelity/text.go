@@ -15,7 +15,7 @@ import (
 // TextOptions say how WriteText writes. nil and the zero value work.
 type TextOptions struct {
 	Color bool // ANSI colours: red for what was, green for what is now
-	Width int  // columns; longer lines are cut, but for causes and notes. 0 cuts none
+	Width int  // columns; longer lines are cut, but for the verdict, the first divergence, causes and notes. 0 cuts none
 }
 
 // Limits of what WriteText shows of each part; the JSON holds the rest.

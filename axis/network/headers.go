@@ -5,6 +5,8 @@ import (
 	"net/textproto"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
 
 // hopByHop are the fields that concern one connection (RFC 9110, 7.6.1), and those that concern ours only: Alt-Svc
@@ -31,10 +33,8 @@ func endToEnd(h http.Header) http.Header {
 	return out
 }
 
-// decodable are the content codings that can be decoded here, which a secret inside a body makes necessary.
-var decodable = map[string]bool{"gzip": true, "x-gzip": true, "deflate": true, "br": true, "zstd": true, "identity": true}
-
-// reduceEncodings takes the codings that cannot be decoded here out of Accept-Encoding, "*" too.
+// reduceEncodings takes the codings that cannot be decoded here, which a secret inside a body makes necessary, out of
+// Accept-Encoding, "*" too.
 func reduceEncodings(h http.Header) {
 	given, ok := h["Accept-Encoding"]
 	if !ok {
@@ -43,9 +43,10 @@ func reduceEncodings(h http.Header) {
 	var kept []string
 	for _, list := range given {
 		for coding := range strings.SplitSeq(list, ",") {
+			coding = textproto.TrimString(coding)
 			name, _, _ := strings.Cut(coding, ";")
-			if decodable[strings.ToLower(textproto.TrimString(name))] {
-				kept = append(kept, textproto.TrimString(coding))
+			if name = textproto.TrimString(name); name != "" && exchange.CanDecode(name) {
+				kept = append(kept, coding)
 			}
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// Synthetic is the range that Names gives addresses from: RFC 2544's, which no host on the Internet has. The first 256
+// synthetic is the range that Names gives addresses from: RFC 2544's, which no host on the Internet has. The first 256
 // addresses are never given out; a jail may use them for itself.
-var Synthetic = netip.MustParsePrefix("198.18.0.0/15")
+var synthetic = netip.MustParsePrefix("198.18.0.0/15")
 
 const (
 	syntheticFirst = 256
@@ -67,7 +67,7 @@ func (n *Names) free(name string) netip.Addr {
 }
 
 func syntheticAddr(slot uint32) netip.Addr {
-	base := Synthetic.Addr().As4()
+	base := synthetic.Addr().As4()
 	var b [4]byte
 	binary.BigEndian.PutUint32(b[:], binary.BigEndian.Uint32(base[:])+syntheticFirst+slot)
 	return netip.AddrFrom4(b)

@@ -20,7 +20,7 @@ func TestNames(t *testing.T) {
 			t.Fatalf("%s and %s share %s", name, other, addr)
 		}
 		seen[addr] = name
-		if !Synthetic.Contains(addr) || addr.Less(netip.MustParseAddr("198.18.1.0")) {
+		if !synthetic.Contains(addr) || addr.Less(netip.MustParseAddr("198.18.1.0")) {
 			t.Fatalf("%s got %s, outside the range", name, addr)
 		}
 		if got, ok := a.Name(netip.AddrFrom16(addr.As16())); !ok || got != name {

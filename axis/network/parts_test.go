@@ -95,6 +95,7 @@ func TestReduceEncodings(t *testing.T) {
 		{[]string{"GZIP;q=0.5, compress", "*"}, []string{"GZIP;q=0.5"}},
 		{[]string{"dcb"}, []string{"identity"}},
 		{[]string{""}, []string{"identity"}},
+		{[]string{"br ;q=1,, ;q=1"}, []string{"br ;q=1"}},
 	}
 	for _, tt := range tests {
 		h := make(http.Header)
