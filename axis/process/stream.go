@@ -2,7 +2,7 @@ package process
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"io"
 	"sync"
 
@@ -14,8 +14,8 @@ import (
 const (
 	// spoolLimit is how much of a stream is held in memory, in bytes, before the rest goes to a blob as it comes.
 	spoolLimit = 1 << 20
-	// MaskLimit is the longest stream, in bytes, whose digest is taken after masking. The digest of a longer one is that
-	// of its scrubbed bytes: exact, but not blind to volatile facts.
+	// MaskLimit is the longest stream, in bytes, whose digest is taken after masking, for which it is read into memory. The
+	// digest of a longer one is that of its scrubbed bytes: exact, but not blind to volatile facts.
 	MaskLimit = 64 << 20
 )
 
@@ -29,6 +29,15 @@ type Stream struct {
 	clean *scrub.Writer // scrubs into spool
 	spool *spool
 	done  bool
+	kept  *Kept // kept and err are what Finish returned, once done
+	err   error
+}
+
+// Kept is what a finished Stream carried.
+type Kept struct {
+	Payload *tape.Payload
+	Digest  cas.Digest // by which the streams of two runs compare
+	Masked  bool       // false where the stream was longer than MaskLimit, so that Digest is the payload's hash
 }
 
 // NewStream returns a stream that keeps its bytes in store.
@@ -37,7 +46,7 @@ func NewStream(store cas.Store, s *scrub.Scrubber, m *scrub.Masker) *Stream {
 	return &Stream{store: store, mask: m, clean: s.Writer(sp), spool: sp}
 }
 
-// Write keeps p. After Finish it drops p.
+// Write keeps p. After Finish it drops p. The error is the store's, and stays: what follows is not kept.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,30 +56,32 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return s.clean.Write(p)
 }
 
-// Finish ends the stream and returns its payload and the digest by which two runs compare.
-func (s *Stream) Finish() (*tape.Payload, cas.Digest, error) {
+// Finish ends the stream and returns what it carried, the same whenever it is called again. It waits for a Write that the
+// store delays. The error is the first of the store's; nothing is to be said of the stream then.
+func (s *Stream) Finish() (*Kept, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.done = true
-	err := s.clean.Close()
-	p, errPut := s.spool.finish()
-	if err := errors.Join(err, errPut); err != nil {
-		return nil, cas.Digest{}, err
+	if !s.done {
+		s.done = true
+		s.kept, s.err = s.finish()
 	}
-	d, err := StreamDigest(p, s.store, s.mask)
-	return p, d, err
+	return s.kept, s.err
 }
 
-// StreamDigest returns the digest by which the streams of two runs compare.
-func StreamDigest(p *tape.Payload, store cas.Store, m *scrub.Masker) (cas.Digest, error) {
+func (s *Stream) finish() (*Kept, error) {
+	err := s.clean.Close()
+	p, errPut := s.spool.finish(err) // waits for the store also after an error
+	if err = cmp.Or(err, errPut); err != nil {
+		return nil, err
+	}
 	if p.Len > MaskLimit {
-		return p.Hash, nil
+		return &Kept{Payload: p, Digest: p.Hash}, nil
 	}
-	b, err := p.Bytes(store)
+	b, err := p.Bytes(s.store)
 	if err != nil {
-		return cas.Digest{}, err
+		return nil, err
 	}
-	return m.Digest(b), nil
+	return &Kept{Payload: p, Digest: s.mask.Digest(b), Masked: true}, nil
 }
 
 // A spool holds the beginning of a stream in memory and streams the whole into a blob once it is too long for that.
@@ -113,11 +124,16 @@ func (s *spool) startPut() {
 	}()
 }
 
-func (s *spool) finish() (*tape.Payload, error) {
+// finish returns the payload of what was written. failed tells the store that the stream is not whole, so that it keeps no
+// blob of the beginning.
+func (s *spool) finish(failed error) (*tape.Payload, error) {
 	if s.pipe == nil {
+		if failed != nil {
+			return nil, failed
+		}
 		return tape.MakePayload(s.store, s.buf.Bytes())
 	}
-	s.pipe.Close()
+	s.pipe.CloseWithError(failed)
 	res := <-s.put
 	if res.err != nil {
 		return nil, res.err
