@@ -1,23 +1,18 @@
 package process
 
 import (
-	"bytes"
 	"cmp"
-	"io"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-const (
-	// spoolLimit is how much of a stream is held in memory, in bytes, before the rest goes to a blob as it comes.
-	spoolLimit = 1 << 20
-	// MaskLimit is the longest stream, in bytes, whose digest is taken after masking, for which it is read into memory. The
-	// digest of a longer one is that of its scrubbed bytes: exact, but not blind to volatile facts.
-	MaskLimit = 64 << 20
-)
+// MaskLimit is the longest stream, in bytes, whose digest is taken after masking, for which it is read into memory. The
+// digest of a longer one is that of its scrubbed bytes: exact, but not blind to volatile facts.
+const MaskLimit = 64 << 20
 
 // A Stream keeps, scrubbed, what one standard stream carried. Write what passes, then Finish. It is safe for one writer
 // and one finisher at once, for a stream that never ends is finished while its relay still waits for the next byte.
@@ -27,7 +22,7 @@ type Stream struct {
 
 	mu    sync.Mutex
 	clean *scrub.Writer // scrubs into spool
-	spool *spool
+	spool *spool.Spool
 	done  bool
 	kept  *Kept // kept and err are what Finish returned, once done
 	err   error
@@ -42,7 +37,7 @@ type Kept struct {
 
 // NewStream returns a stream that keeps its bytes in store.
 func NewStream(store cas.Store, s *scrub.Scrubber, m *scrub.Masker) *Stream {
-	sp := &spool{store: store}
+	sp := spool.New(store)
 	return &Stream{store: store, mask: m, clean: s.Writer(sp), spool: sp}
 }
 
@@ -70,7 +65,7 @@ func (s *Stream) Finish() (*Kept, error) {
 
 func (s *Stream) finish() (*Kept, error) {
 	err := s.clean.Close()
-	p, errPut := s.spool.finish(err) // waits for the store also after an error
+	p, errPut := s.spool.Finish(err) // waits for the store also after an error
 	if err = cmp.Or(err, errPut); err != nil {
 		return nil, err
 	}
@@ -82,61 +77,4 @@ func (s *Stream) finish() (*Kept, error) {
 		return nil, err
 	}
 	return &Kept{Payload: p, Digest: s.mask.Digest(b), Masked: true}, nil
-}
-
-// A spool holds the beginning of a stream in memory and streams the whole into a blob once it is too long for that.
-type spool struct {
-	store cas.Store
-	buf   bytes.Buffer
-	pipe  *io.PipeWriter // nil while everything is in buf
-	put   chan putResult // the one goroutine that reads pipe; finish waits for it
-}
-
-type putResult struct {
-	digest cas.Digest
-	n      int64
-	err    error
-}
-
-func (s *spool) Write(p []byte) (int, error) {
-	if s.pipe != nil {
-		return s.pipe.Write(p)
-	}
-	s.buf.Write(p)
-	if s.buf.Len() <= spoolLimit {
-		return len(p), nil
-	}
-	s.startPut()
-	if _, err := s.pipe.Write(s.buf.Bytes()); err != nil {
-		return 0, err
-	}
-	s.buf = bytes.Buffer{}
-	return len(p), nil
-}
-
-func (s *spool) startPut() {
-	r, w := io.Pipe()
-	s.pipe, s.put = w, make(chan putResult, 1)
-	go func() {
-		d, n, err := s.store.PutReader(r)
-		r.CloseWithError(err) // a store that gave up must not leave the writer waiting
-		s.put <- putResult{d, n, err}
-	}()
-}
-
-// finish returns the payload of what was written. failed tells the store that the stream is not whole, so that it keeps no
-// blob of the beginning.
-func (s *spool) finish(failed error) (*tape.Payload, error) {
-	if s.pipe == nil {
-		if failed != nil {
-			return nil, failed
-		}
-		return tape.MakePayload(s.store, s.buf.Bytes())
-	}
-	s.pipe.CloseWithError(failed)
-	res := <-s.put
-	if res.err != nil {
-		return nil, res.err
-	}
-	return tape.PayloadOf(res.digest, res.n), nil
 }
