@@ -10,7 +10,8 @@ import (
 )
 
 type quickstartOptions struct {
-	dir string
+	dir  string
+	json bool
 }
 
 func newQuickstartCommand(std streams) *cobra.Command {
@@ -28,6 +29,7 @@ Exit status: 0 all of that happened as it should, 1 it did not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runQuickstart(cmd.Context(), &o, std) },
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "", "work in this `directory` and leave it (default: a temporary one)")
+	cmd.Flags().BoolVar(&o.json, "json", false, "what came of it as JSON on stdout; the tour itself on stderr")
 	cmd.AddCommand(newQuickstartAgentCommand(std))
 	return cmd
 }
@@ -56,13 +58,20 @@ Exit status: 0 it came to an answer, 1 it did not.`,
 }
 
 func runQuickstart(ctx context.Context, o *quickstartOptions, std streams) error {
-	tour, err := newTour(o.dir, std)
+	shown := std
+	if o.json {
+		shown.out = std.err
+	}
+	tour, err := newTour(o.dir, shown)
 	if err != nil {
 		return err
 	}
 	defer tour.close()
 	if err := tour.run(ctx); err != nil {
 		return fmt.Errorf("quickstart: %w", err)
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"recording": tour.rec.Dir, "unchanged": tour.green, "changed": tour.red})
 	}
 	return nil
 }

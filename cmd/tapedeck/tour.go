@@ -33,6 +33,8 @@ type tour struct {
 	served  chan struct{} // closed when server has ended
 	address string
 	rec     *deck.Recording
+
+	green, red *fidelity.Report // of the unchanged agent and of the changed one
 }
 
 // newTour makes the directories and starts the endpoint. The tour must be closed.
@@ -139,7 +141,7 @@ func (t *tour) replayGreen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !v.Faithful() {
+	if t.green = v.Report; !v.Faithful() {
 		return errors.New("the replay diverged, and it should not have")
 	}
 	return nil
@@ -152,7 +154,7 @@ func (t *tour) replayRed(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if v.Faithful() {
+	if t.red = v.Report; v.Faithful() {
 		return errors.New("the replay was green, and it should have diverged")
 	}
 	return nil
