@@ -8,6 +8,9 @@
 // on the tape, or whose queue is empty, gets nothing: the Book names the nearest recorded request instead and the fields
 // that differ. Nothing is guessed.
 //
+// A recorded answer whose payload is missing, damaged or was never kept cannot be given. The Book remembers it (Damage,
+// Damaged): such a replay cannot be compared, which is no divergence of the program.
+//
 // The identity of a request comes from a Classifier: package llm knows the calls of models, everything else is plain
 // HTTP. So this package, which network and llm share, knows no provider.
 //
