@@ -54,7 +54,7 @@ func (c *Change) IsSecret() bool {
 	return c.Before != nil && c.Before.Secret != "" || c.After != nil && c.After.Secret != ""
 }
 
-// InGit reports whether the path is a .git, or lies in one: such a change never gates and is in no patch.
+// InGit reports whether the path is a .git, or lies in one: such a change is in no patch, and Apply leaves it alone.
 func (c *Change) InGit() bool { return inGit(c.Path) }
 
 // Reverse returns the change that takes c back.
