@@ -87,6 +87,7 @@ func (r *run) serveUntilEnd(j *jail.Jail, ca *network.CA, st *streams) (*ended, 
 	st.relay()
 	e := &ended{streams: st}
 	err = r.wait(j, e)
+	st.stopInput()
 	stopNet()
 	if err != nil {
 		return nil, err

@@ -17,8 +17,9 @@ type streams struct {
 	s       *session
 	caller  Streams
 	tty     *TTY
-	program [3]*os.File // the program's stdin, stdout, stderr; of the terminal's, all the same file
-	ours    [3]*os.File // our end of each pipe; nil where the stream is the terminal
+	stdin   *process.Input // of the caller; nil for none
+	program [3]*os.File    // the program's stdin, stdout, stderr; of the terminal's, all the same file
+	ours    [3]*os.File    // our end of each pipe; nil where the stream is the terminal
 	pty     *terminal.PTY
 	out     [3]*process.Stream
 	undo    []func()
@@ -43,6 +44,11 @@ func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) 
 	}
 	if st.caller.Stderr == nil {
 		st.caller.Stderr = io.Discard
+	}
+	if caller.Stdin != nil {
+		if st.stdin, err = process.NewInput(caller.Stdin); err != nil {
+			return nil, err
+		}
 	}
 	if tty != nil {
 		if st.pty, err = terminal.Open(terminal.Size{Rows: tty.Rows, Cols: tty.Cols}); err != nil {
@@ -86,12 +92,12 @@ func (st *streams) relay() {
 		}
 	}
 	if to := st.ours[0]; to != nil {
-		if st.caller.Stdin == nil {
+		if st.stdin == nil {
 			to.Close()
 			return
 		}
-		// Not waited for: a stdin that nobody closes never ends, and the program may have ended long before.
-		go func() { st.check(process.RelayInput(to, st.caller.Stdin, st.out[0])) }()
+		// Not waited for: a stdin that is no file cannot be stopped.
+		go func() { st.check(process.RelayInput(to, st.stdin, st.out[0])) }()
 	}
 }
 
@@ -106,7 +112,7 @@ func (st *streams) relayTerminal() {
 	}
 	typist := terminal.NewTypist()
 	st.outputs.Go(func() { st.check(process.RelayOutput(io.MultiWriter(to, typist), st.pty.Master, kept)) })
-	if !st.isTTY(0) || st.caller.Stdin == nil {
+	if !st.isTTY(0) || st.stdin == nil {
 		return
 	}
 	st.followHost()
@@ -114,10 +120,10 @@ func (st *streams) relayTerminal() {
 	in := io.MultiWriter(st.out[0], st.pty.Master)
 	go func() {
 		if st.tty.Typed != nil {
-			st.check(ignoreClosed(typist.Play(in, st.caller.Stdin, st.tty.Typed)))
+			st.check(ignoreClosed(typist.Play(in, st.stdin, st.tty.Typed)))
 			return
 		}
-		err := typist.Pass(in, st.caller.Stdin, st.note)
+		err := typist.Pass(in, st.stdin, st.note)
 		if host, ok := st.caller.Stdin.(*os.File); err == nil && (!ok || !terminal.Is(host)) {
 			err = typist.Pass(in, bytes.NewReader([]byte{terminal.EOF}), st.note) // a pipe has an end
 		}
@@ -167,6 +173,13 @@ func (st *streams) closeProgram() {
 	}
 }
 
+// stopInput leaves what the caller types from now on to whoever reads next.
+func (st *streams) stopInput() {
+	if st.stdin != nil {
+		st.stdin.Stop()
+	}
+}
+
 // drain waits until everything that the program wrote has been passed on and kept.
 func (st *streams) drain() {
 	if st.pty != nil {
@@ -178,6 +191,7 @@ func (st *streams) drain() {
 // close ends what is ours and undoes what was done to the caller's terminal. A relay of stdin that still waits for the
 // caller's next byte ends with it.
 func (st *streams) close() {
+	st.stopInput()
 	for _, f := range st.undo {
 		f()
 	}

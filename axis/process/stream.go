@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -52,7 +51,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 }
 
 // Finish ends the stream and returns what it carried, the same whenever it is called again. It waits for a Write that the
-// store delays. The error is the first of the store's; nothing is to be said of the stream then.
+// store delays. The error is the store's; the stream is lost then.
 func (s *Stream) Finish() (*Kept, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,9 +63,8 @@ func (s *Stream) Finish() (*Kept, error) {
 }
 
 func (s *Stream) finish() (*Kept, error) {
-	err := s.clean.Close()
-	p, errPut := s.spool.Finish(err) // waits for the store also after an error
-	if err = cmp.Or(err, errPut); err != nil {
+	p, err := s.spool.Finish(s.clean.Close())
+	if err != nil {
 		return nil, err
 	}
 	if p.Len > MaskLimit {
