@@ -60,6 +60,11 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 			return nil, err
 		}
 		lanes.NotCompared = slices.Concat(lanes.NotCompared, missing, s.rec.unfinished())
+		for _, gap := range s.rec.Manifest.notCovered() {
+			if !slices.Contains(lanes.NotCovered, gap) {
+				lanes.NotCovered = append(lanes.NotCovered, gap)
+			}
+		}
 		for name, n := range s.rec.Manifest.Masks {
 			lanes.Masked[name] += n
 		}
@@ -77,6 +82,15 @@ func sortedNames(maps ...map[string]Axis) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// notCovered lists what no axis of m covered, in the order of the axes' names.
+func (m *Manifest) notCovered() []string {
+	var out []string
+	for _, name := range sortedNames(m.Axes) {
+		out = append(out, m.Axes[name].NotCovered...)
+	}
+	return out
 }
 
 // A side is one of the two things that are compared.

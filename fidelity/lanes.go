@@ -15,6 +15,7 @@ type LaneOptions struct {
 	Masked          map[string]int // masks that were used, by name
 	Notes           []string       // notes of the caller, put before those found here
 	NotCompared     []string       // what was asked for and could not be looked at
+	NotCovered      []string       // what the recordings never looked at: a verdict says nothing of it
 	ProgramReplaced bool           // replay ran another program: its path and arguments are a note
 
 	// MaskArg takes the volatile parts out of one argument, path or line of output, so that two of them compare. nil
@@ -83,7 +84,7 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	c.report.Crossed = &c.o.Crossed
 	c.report.Masked = c.o.Masked
 	c.report.Notes = slices.Clone(c.o.Notes)
-	c.report.NotCompared = c.o.NotCompared
+	c.report.NotCompared, c.report.NotCovered = c.o.NotCompared, c.o.NotCovered
 	return c
 }
 

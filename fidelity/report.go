@@ -45,6 +45,7 @@ type Report struct {
 	Masked      map[string]int `json:"masked,omitempty"`
 	Notes       []string       `json:"notes,omitempty"`
 	NotCompared []string       `json:"not_compared,omitempty"` // what was asked for and could not be looked at: status 1
+	NotCovered  []string       `json:"not_covered,omitempty"`  // what the recordings never looked at
 }
 
 func newReport(mode Mode) *Report {

@@ -43,6 +43,9 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 	if len(r.Masked) > 0 {
 		t.line(0, plain, "masked: "+masks(r.Masked))
 	}
+	if len(r.NotCovered) > 0 {
+		t.write(0, plain, printable("not covered: "+strings.Join(r.NotCovered, ", ")))
+	}
 	if len(r.Notes) > 0 {
 		t.list("notes:", r.Notes, shownNotes)
 	}
