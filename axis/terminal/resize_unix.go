@@ -5,19 +5,22 @@ package terminal
 import (
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
 	"golang.org/x/term"
 )
 
-// Follow passes every change of the host terminal's size on to p until the returned function is called.
+// Follow passes every change of the host terminal's size on to p until stop is called, which may be more than once. It
+// returns when nothing is passed any more.
 func (p *PTY) Follow(host *os.File) (stop func()) {
 	if host == nil {
 		return func() {}
 	}
 	changed, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(changed, syscall.SIGWINCH)
-	go func() {
+	var following sync.WaitGroup
+	following.Go(func() {
 		for {
 			select {
 			case <-done:
@@ -28,9 +31,10 @@ func (p *PTY) Follow(host *os.File) (stop func()) {
 				p.Resize(Size{Rows: rows, Cols: cols}) // a terminal that cannot be resized keeps its size
 			}
 		}
-	}()
-	return func() {
+	})
+	return sync.OnceFunc(func() {
 		signal.Stop(changed)
 		close(done)
-	}
+		following.Wait()
+	})
 }

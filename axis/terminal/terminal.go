@@ -3,6 +3,7 @@ package terminal
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/creack/pty"
@@ -74,8 +75,11 @@ func Open(size Size) (*PTY, error) {
 	return p, nil
 }
 
-// Resize tells the program a new size.
+// Resize tells the program a new size. A size that no terminal can have is an error.
 func (p *PTY) Resize(s Size) error {
+	if s.Rows < 0 || s.Cols < 0 || s.Rows > math.MaxUint16 || s.Cols > math.MaxUint16 {
+		return fmt.Errorf("terminal of %d by %d characters: want 0 to %d of each", s.Rows, s.Cols, math.MaxUint16)
+	}
 	return pty.Setsize(p.Master, &pty.Winsize{Rows: uint16(s.Rows), Cols: uint16(s.Cols)})
 }
 

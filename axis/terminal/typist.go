@@ -80,7 +80,8 @@ func (t *Typist) Pass(to io.Writer, from io.Reader, note func(Input)) error {
 }
 
 // Play types what was recorded, each run of keys when the program has printed as much as it had then, or when its output
-// rests. The last run takes what is left of from: a secret in it may have another length than what was typed.
+// rests, and those with a signal key no earlier than they came then. The last run takes what is left of from: a secret may
+// have another length there than what was typed. The error is that of either side.
 func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input) error {
 	for i, in := range typed {
 		t.wait(in.After)
