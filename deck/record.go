@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -273,7 +274,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	}
 	m := r.manifest
 	m.Records = r.s.rec.Count()
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, e.gaps)
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, slices.Concat(e.gaps, e.unmasked))
 	m.Masks = r.s.mask.Used()
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -44,6 +45,7 @@ type ended struct {
 	signals  int           // passed on to the program
 	stdin    *tape.Payload // known once recorded
 	gaps     []string      // what could not be covered, or was lost
+	unmasked []string      // streams that compare without masks; known once recorded
 }
 
 // lose notes that what is not there because of err; nil loses nothing. A run whose evidence has a hole is still a run.
@@ -206,6 +208,11 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	in, err3 := e.streams.out[0].Finish()
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
+	}
+	for name, k := range map[string]*process.Kept{"stdout": out, "stderr": errs} {
+		if !k.Masked {
+			e.unmasked = append(e.unmasked, fmt.Sprintf("%s is over %d MiB: it compares byte for byte, without masks", name, process.MaskLimit>>20))
+		}
 	}
 	var raw []tape.RawBytes
 	safe := func(key, v string) string {

@@ -205,6 +205,11 @@ func (st *streams) close() {
 		st.pty.Slave.Close()
 		st.pty.Master.Close()
 	}
+	for _, s := range st.out {
+		if s != nil {
+			s.Finish() // of a run that failed: what was kept so far needs no keeper any more
+		}
+	}
 }
 
 func ignoreClosed(err error) error {
