@@ -12,7 +12,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A Result is what Record leaves behind.
@@ -31,7 +33,8 @@ type recorder struct {
 	lib      *Library
 	manifest *Manifest
 	guard    *guard
-	dir      string // of the recording
+	dir      string   // of the recording
+	held     *os.File // dir, open: see hold
 
 	s       *session
 	trees   *trees
@@ -51,6 +54,7 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
+	defer r.held.Close()
 	defer r.s.close() // on the way out of a failure; finish closes it, and looks at the error
 	return r.run(ctx)
 }
@@ -165,8 +169,11 @@ func (r *recorder) begin() (err error) {
 	if err := m.write(r.dir, r.o.Sync); err != nil {
 		return err
 	}
+	if err := r.hold(); err != nil {
+		return err
+	}
 	r.s, err = newSession(&sessionOptions{
-		guard: r.guard, dir: r.dir, script: m.Program.Path, args: r.o.Argv[1:], roots: m.Roots, sync: r.o.Sync, log: r.o.Log,
+		guard: r.guard, dir: r.safe(), script: m.Program.Path, args: r.o.Argv[1:], roots: m.Roots, sync: r.o.Sync, log: r.o.Log,
 	})
 	if err != nil {
 		return err
@@ -176,6 +183,28 @@ func (r *recorder) begin() (err error) {
 		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: append(r.lib.hidden(r.dir), r.ownOutput()...),
 	}
 	return nil
+}
+
+// hold keeps the recording's directory open. The program may rename the directories above it and put a link where it was:
+// from its start on, nothing is written by that path any more.
+func (r *recorder) hold() (err error) {
+	r.held, err = os.Open(r.dir)
+	return err
+}
+
+// safe is a path of the recording's directory that leads nowhere else, whatever the program does.
+func (r *recorder) safe() string { return fmt.Sprintf("/proc/self/fd/%d", r.held.Fd()) }
+
+// takeBefore keeps the work tree as the run finds it. The program has not started, so the blobs may be put by the path
+// under which a later snapshot will link to them.
+func (r *recorder) takeBefore() error {
+	store, err := cas.OpenDir(filepath.Join(r.dir, tapeName+tape.StoreSuffix), &cas.DirOptions{Sync: r.o.Sync})
+	if err != nil {
+		return err
+	}
+	r.trees.store = store
+	defer func() { r.trees.store = r.s.store }()
+	return r.trees.takeBefore(r.o.Progress, r.o.Sync)
 }
 
 // ownOutput lists the files of the work tree that our own stdout and stderr go to (tapedeck record … > log.txt): what is
@@ -199,7 +228,7 @@ func (r *recorder) ownOutput() []string {
 
 // run records the program and finishes the recording.
 func (r *recorder) run(ctx context.Context) (*Result, error) {
-	if err := r.trees.takeBefore(r.o.Progress, r.o.Sync); err != nil {
+	if err := r.takeBefore(); err != nil {
 		return nil, err
 	}
 	if err := interrupted(r.o.Signals); err != nil {
@@ -214,17 +243,10 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !r.o.Isolated {
-		e.lose("work tree after the run", r.trees.takeAfter(r.manifest.Roots.Tree))
-	}
 	if err := r.finish(p, e); err != nil {
 		return nil, err
 	}
-	rec, err := Open(r.dir)
-	if err != nil {
-		return nil, err
-	}
-	return &Result{Recording: rec, Exit: e.exit, Counts: r.seen.counts, Silent: r.seen.silent}, nil
+	return &Result{Recording: &Recording{Dir: r.dir, Manifest: r.manifest}, Exit: e.exit, Counts: r.seen.counts, Silent: r.seen.silent}, nil
 }
 
 func (r *recorder) program() *run {
@@ -236,7 +258,7 @@ func (r *recorder) program() *run {
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),
 	}
-	if r.o.Isolated {
+	if r.manifest.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
 	return p
@@ -269,7 +291,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 		return err
 	}
 	var err error
-	if r.seen, err = survey(filepath.Join(r.dir, tapeName)); err != nil {
+	if r.seen, err = survey(filepath.Join(r.safe(), tapeName)); err != nil {
 		return err
 	}
 	m := r.manifest
@@ -282,6 +304,6 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)
 	}
-	os.Remove(filepath.Join(r.dir, partName)) // empty by now; one that is not stays as evidence
-	return m.write(r.dir, r.o.Sync)
+	os.Remove(filepath.Join(r.safe(), partName)) // empty by now; one that is not stays as evidence
+	return m.write(r.safe(), r.o.Sync)
 }

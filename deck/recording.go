@@ -65,7 +65,7 @@ func (r *Recording) Store() (*cas.Dir, error) { return cas.OpenDir(r.TapePath()+
 
 // Tree reads the work tree as the run found it: nil, without an error, where no snapshot was taken.
 func (r *Recording) Tree() (*files.Tree, error) {
-	f, err := os.Open(filepath.Join(r.Dir, treeName))
+	f, err := openRegular(filepath.Join(r.Dir, treeName))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -80,9 +80,21 @@ func (r *Recording) Tree() (*files.Tree, error) {
 	return t, nil
 }
 
+// openRegular opens a file to read, and nothing else than a file: a FIFO would keep its reader waiting for ever.
+func openRegular(path string) (*os.File, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return os.Open(path)
+}
+
 // readBounded reads a whole file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}

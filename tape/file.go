@@ -2,6 +2,7 @@ package tape
 
 import (
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -19,6 +20,12 @@ type Tape struct {
 
 // Open opens the tape at path and reads its header. The blobs need not be there until one of them is read.
 func Open(path string, o *ReaderOptions) (*Tape, error) {
+	// A FIFO would keep its reader waiting for ever.
+	if st, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err

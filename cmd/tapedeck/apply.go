@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
 )
 
 type applyOptions struct {
@@ -36,6 +38,9 @@ func runApply(o *applyOptions, name string, std streams) error {
 	if err != nil {
 		return err
 	}
+	if err := inTree(rec); err != nil {
+		return err
+	}
 	changed, inGit, err := rec.Apply(o.reverse)
 	if err != nil {
 		return err
@@ -51,6 +56,19 @@ func runApply(o *applyOptions, name string, std streams) error {
 	}
 	_, err = fmt.Fprintf(std.err, "tapedeck: %s changed in %s\n", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
 	return err
+}
+
+// inTree refuses a recording of another work tree than that of the working directory: a recording that came from elsewhere
+// must not say where files are written.
+func inTree(rec *deck.Recording) error {
+	lib, err := library()
+	if err != nil {
+		return err
+	}
+	if want := rec.Manifest.Roots.Tree; filepath.Dir(lib.Dir) != want {
+		return fmt.Errorf("the recording is of the work tree %s, and this is %s: run apply in that tree", want, filepath.Dir(lib.Dir))
+	}
+	return nil
 }
 
 // nonNil makes an absent list an empty one in JSON.
