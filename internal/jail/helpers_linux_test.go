@@ -109,7 +109,8 @@ func helperRename(args []string) int {
 }
 
 func errorName(err error) string {
-	if errno, ok := err.(syscall.Errno); ok {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
 		return unix.ErrnoName(errno)
 	}
 	return fmt.Sprint(err)

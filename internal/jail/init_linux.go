@@ -160,7 +160,7 @@ func (in *initProcess) reap() {
 
 func exitOf(ws unix.WaitStatus) Exit {
 	if ws.Signaled() {
-		return Exit{Signal: syscall.Signal(ws.Signal())}
+		return Exit{Signal: ws.Signal()}
 	}
 	return Exit{Code: ws.ExitStatus()}
 }

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
@@ -188,7 +190,8 @@ func TestBornState(t *testing.T) {
 		"CapInh: 0000000000000000", "CapPrm: 0000000000000000", "CapEff: 0000000000000000", "CapBnd: 0000000000000000", "CapAmb: 0000000000000000",
 		"NoNewPrivs: 1", "Seccomp: 2",
 		"fd 0 nonblocking false", "fd 1 nonblocking false", "fd 2 nonblocking false",
-		"hangup ignored false", "interrupt ignored false",
+		fmt.Sprintf("hangup ignored %v", signal.Ignored(unix.SIGHUP)), // as we were born ourselves, under nohup say
+		fmt.Sprintf("interrupt ignored %v", signal.Ignored(unix.SIGINT)),
 		"host elsewhere", "",
 	}, "\n"))
 }
