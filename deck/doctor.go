@@ -20,7 +20,10 @@ type Diagnosis struct {
 // Diagnose tries every part of the jail.
 func Diagnose() *Diagnosis {
 	d := &Diagnosis{Works: true, Notes: []string{
-		"a Unix socket that another program of this machine makes under HOME or TMP while a run is recorded can be reached by it; replay closes all of them",
+		"Unix sockets of this machine: those with an absolute name under HOME, TMP and the work tree are closed; while recording, " +
+			"one that is made there later can be reached",
+		"a socket or FIFO elsewhere that is bound by a relative name, was renamed, or belongs to another network namespace can be " +
+			"reached, on replay too, by a program that may open it: run untrusted programs as a user that may not",
 	}}
 	for _, c := range jail.Probe() {
 		d.Checks = append(d.Checks, Check(c))

@@ -1,7 +1,9 @@
 package deck
 
 import (
+	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -62,12 +64,20 @@ type alias struct {
 type played struct {
 	argv, env []string
 	aliases   []alias
+	values    map[string]string // of placeholders
 }
 
 // play returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
-// where env lacks them, made up in the recorded shape.
+// where env lacks them, made up in the recorded shape; what held the same secret then holds the same value now.
 func (m *Manifest) play(env []string) *played {
-	p := new(played)
+	p := &played{values: make(map[string]string)}
+	for _, v := range m.Env {
+		value := m.bytes("env."+v.Name, v.Value)
+		if v.Secret {
+			value = p.secret(v, value, env)
+		}
+		p.env = append(p.env, v.Name+"="+value)
+	}
 	secret := make(map[string]EnvVar, len(m.ArgSecrets))
 	for _, v := range m.ArgSecrets {
 		secret[v.Name] = v
@@ -76,16 +86,9 @@ func (m *Manifest) play(env []string) *played {
 		key := "argv." + strconv.Itoa(i)
 		value := m.bytes(key, a)
 		if v, ok := secret[key]; ok {
-			value = p.dummy(v, value)
+			value = p.fill(v, value)
 		}
 		p.argv = append(p.argv, value)
-	}
-	for _, v := range m.Env {
-		value := m.bytes("env."+v.Name, v.Value)
-		if v.Secret {
-			value = p.secret(v, value, env)
-		}
-		p.env = append(p.env, v.Name+"="+value)
 	}
 	return p
 }
@@ -94,17 +97,47 @@ func (m *Manifest) play(env []string) *played {
 func (p *played) secret(v EnvVar, recorded string, env []string) string {
 	value := getenv(env, v.Name)
 	if value == "" {
-		return p.dummy(v, recorded)
+		return p.fill(v, recorded)
 	}
-	p.aliases = append(p.aliases, alias{v.Name, value, recorded})
+	p.alias(v.Name, value, recorded)
 	return value
 }
 
-// dummy makes up the secrets of recorded, which stands for v.
-func (p *played) dummy(v EnvVar, recorded string) string {
-	value, made := scrub.Dummies(scrub.Var{Name: v.Name, Value: recorded, Secret: true, Shape: v.Shape})
-	for placeholder, d := range made {
-		p.aliases = append(p.aliases, alias{v.Name, d, placeholder})
+// fill returns recorded with a value in the place of each placeholder.
+func (p *played) fill(v EnvVar, recorded string) string {
+	_, made := scrub.Dummies(scrub.Var{Name: v.Name, Value: recorded, Secret: true, Shape: v.Shape})
+	var pairs []string
+	for placeholder, dummy := range made {
+		p.alias(v.Name, dummy, placeholder)
+		pairs = append(pairs, placeholder, p.values[placeholder])
 	}
-	return value
+	return strings.NewReplacer(pairs...).Replace(recorded)
+}
+
+// alias gives a placeholder its value, unless it has one.
+func (p *played) alias(name, value, placeholder string) {
+	if _, ok := p.values[placeholder]; ok {
+		return
+	}
+	p.values[placeholder] = value
+	p.aliases = append(p.aliases, alias{name, value, placeholder})
+}
+
+// reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
+// secret.
+func (p *played) reveal() func([]byte) []byte {
+	if len(p.aliases) == 0 {
+		return nil
+	}
+	var pairs []string
+	for _, a := range p.aliases {
+		pairs = append(pairs, a.placeholder, a.value)
+	}
+	r := strings.NewReplacer(pairs...)
+	return func(b []byte) []byte {
+		if !bytes.Contains(b, []byte("td_")) {
+			return b
+		}
+		return []byte(r.Replace(string(b)))
+	}
 }

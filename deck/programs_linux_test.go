@@ -118,7 +118,7 @@ func playSecrets(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	fmt.Printf("status %d, the answer holds the key: %v\n", res.StatusCode, bytes.Contains(echo, []byte("key")))
+	fmt.Printf("status %d, the answer holds my key: %v\n", res.StatusCode, bytes.Contains(echo, []byte(secret)))
 	fmt.Println("my key is", secret)
 	os.WriteFile("leaked.txt", []byte("key="+secret+"\n"), 0o644)
 	return 0

@@ -38,7 +38,7 @@ type recorder struct {
 
 	s       *session
 	trees   *trees
-	scratch string    // of an isolated run; to be removed
+	scratch *scratch  // of an isolated run; to be removed
 	seen    *surveyed // the tape, once it has its end
 }
 
@@ -238,7 +238,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.mountPlan(p); err != nil {
 		return nil, err
 	}
-	defer removeScratch(r.scratch)
+	defer func() { r.scratch.remove() }()
 	e, err := p.do(ctx)
 	if err != nil {
 		return nil, err
@@ -275,13 +275,13 @@ func (r *recorder) mountPlan(p *run) (err error) {
 		return err
 	}
 	for i, d := range dirs {
-		o, err := overlayOver(d, filepath.Join(r.scratch, strconv.Itoa(i)), d)
+		o, err := overlayOver(d, filepath.Join(r.scratch.dir, strconv.Itoa(i)), d)
 		if err != nil {
 			return err
 		}
 		p.overlays = append(p.overlays, o)
 	}
-	p.masks = append(p.masks, filepath.Dir(r.scratch))
+	p.masks = append(p.masks, filepath.Dir(r.scratch.dir))
 	return nil
 }
 

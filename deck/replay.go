@@ -31,7 +31,7 @@ type replayer struct {
 	o       *ReplayOptions
 	rec     *Recording
 	dir     string // of the replay's own tape
-	scratch string
+	scratch *scratch
 	played  *played
 
 	s     *session
@@ -52,7 +52,7 @@ func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, er
 		return nil, err
 	}
 	r := &replayer{o: o, rec: rec}
-	defer func() { removeScratch(r.scratch) }()
+	defer func() { r.scratch.remove() }()
 	if err := r.prepare(); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if r.dir = r.o.Out; r.dir == "" {
-		r.dir = filepath.Join(r.scratch, "tape")
+		r.dir = filepath.Join(r.scratch.dir, "tape")
 	}
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
@@ -199,9 +199,9 @@ func (r *replayer) program() (*run, error) {
 	p := &run{
 		s: r.s, path: m.Program.Path, argv: r.played.argv, env: r.played.env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
 		std: r.o.Streams, signals: r.o.Signals,
-		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed},
+		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.played.reveal()},
 		ports: m.Ports,
-		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch)),
+		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)
 	if len(r.o.Argv) > 0 {
@@ -237,7 +237,7 @@ func (r *replayer) stdin() (io.ReadCloser, error) {
 // mountPlan lays a layer over every directory that the program may change, and the recorded tree over the work tree.
 func (r *replayer) mountPlan(p *run) error {
 	for i, d := range r.overlaid() {
-		dir := filepath.Join(r.scratch, strconv.Itoa(i))
+		dir := filepath.Join(r.scratch.dir, strconv.Itoa(i))
 		lowers := []string{d}
 		if d == r.rec.Manifest.Roots.Tree && r.trees.before != nil {
 			layer, err := r.layer(dir)

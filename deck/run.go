@@ -276,8 +276,10 @@ func (l *refusalLog) record(k tape.Kind) {
 	a := attempt{kind: k.Name()}
 	switch k := k.(type) {
 	case *tape.NetRefused:
+		k.Addr = l.s.scrub.String(k.Addr)
 		a.addr, a.port, a.reason = k.Addr, k.Port, k.Reason
 	case *tape.TLSRefused:
+		k.Host = l.s.scrub.String(k.Host)
 		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
 	}
 	l.mu.Lock()

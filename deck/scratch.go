@@ -42,28 +42,59 @@ func containing(dirs []string, path string) string {
 	return ""
 }
 
-// newScratch makes a directory for the layers of one run.
-func newScratch(id string, dirs []string) (string, error) {
-	base, err := scratchBase(dirs)
-	if err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(base, id+"-")
+// A scratch is a directory for the layers of one run. Its lock is the kernel's: it goes with the process, so that what a
+// killed run left is known by it.
+type scratch struct {
+	dir  string
+	lock *os.File
 }
 
-// removeScratch deletes what newScratch made; "" is nothing. The kernel leaves directories there that their owner may not
-// enter.
-func removeScratch(dir string) {
-	if dir == "" {
+// lockName is the locked file of a scratch.
+const lockName = "lock"
+
+// newScratch makes a scratch outside dirs, and removes those that killed runs left. It must be removed.
+func newScratch(id string, dirs []string) (*scratch, error) {
+	base, err := scratchBase(dirs)
+	if err != nil {
+		return nil, err
+	}
+	sweepScratch(base)
+	s := new(scratch)
+	if s.dir, err = os.MkdirTemp(base, id+"-"); err != nil {
+		return nil, err
+	}
+	if s.lock, err = lockFile(filepath.Join(s.dir, lockName)); err != nil {
+		s.remove()
+		return nil, err
+	}
+	return s, nil
+}
+
+// sweepScratch removes the scratches that nobody holds.
+func sweepScratch(base string) {
+	locks, _ := filepath.Glob(filepath.Join(base, "*", lockName)) // the pattern is sound
+	for _, l := range locks {
+		if f, err := lockFile(l); err == nil {
+			(&scratch{dir: filepath.Dir(l), lock: f}).remove()
+		}
+	}
+}
+
+// remove deletes the scratch; a nil one is none. The kernel leaves directories there that their owner may not enter.
+func (s *scratch) remove() {
+	if s == nil {
 		return
 	}
-	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			os.Chmod(path, 0o700)
 		}
 		return nil
 	})
-	os.RemoveAll(dir)
+	os.RemoveAll(s.dir)
+	if s.lock != nil {
+		s.lock.Close()
+	}
 }
 
 // overlayOver returns the overlay that shows lowers at target and keeps what is written in scratch, which it makes.

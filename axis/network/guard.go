@@ -18,7 +18,7 @@ type ForbiddenError struct {
 }
 
 func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("%s is a loopback, link-local, multicast or unspecified address, which is dialled only where an upstream names it", e.Addr)
+	return fmt.Sprintf("%s is a loopback, link-local, multicast or unspecified address or one of this host, which is dialled only where an upstream names it", e.Addr)
 }
 
 // forbidden holds for what reaches the recorder's own host, or everybody on its link.
@@ -31,7 +31,27 @@ func forbidden(a netip.Addr) bool {
 // A guard decides on addresses after resolution: on what is really dialled, so that a name that changes its address
 // between a check and a dial gains nothing.
 type guard struct {
-	allowed map[netip.AddrPort]bool // literal addresses that an Upstreams entry names
+	allowed map[netip.AddrPort]bool // literal addresses that an Upstreams entry names, or a proxy variable
+	own     map[netip.Addr]bool     // of the host's own interfaces: as much its inside as the loopback is
+}
+
+// ownAddrs are the addresses of the host's interfaces. Where they cannot be listed there are none.
+func ownAddrs() map[netip.Addr]bool {
+	out := make(map[netip.Addr]bool)
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return out
+	}
+	for _, a := range addrs {
+		if p, err := netip.ParsePrefix(a.String()); err == nil {
+			out[p.Addr().Unmap()] = true
+		}
+	}
+	return out
+}
+
+func (g *guard) forbids(ap netip.AddrPort) bool {
+	return (forbidden(ap.Addr()) || g.own[ap.Addr().Unmap()]) && !g.allowed[ap]
 }
 
 // dialer returns a dialer that reaches no forbidden address.
@@ -46,7 +66,7 @@ func (g *guard) check(_ context.Context, _, address string, _ syscall.RawConn) e
 		return fmt.Errorf("dial %q: %w", address, err)
 	}
 	ap = netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
-	if forbidden(ap.Addr()) && !g.allowed[ap] {
+	if g.forbids(ap) {
 		return &ForbiddenError{Addr: ap}
 	}
 	return nil
@@ -55,10 +75,10 @@ func (g *guard) check(_ context.Context, _, address string, _ syscall.RawConn) e
 // checkHost refuses a literal forbidden address before anything is dialled: a proxy would go there for us.
 func (g *guard) checkHost(host string, port uint16) error {
 	a, err := netip.ParseAddr(host)
-	if err != nil || !forbidden(a) {
-		return nil
+	if err != nil {
+		return nil //nolint:nilerr // a name: check sees what it resolves to
 	}
-	if ap := netip.AddrPortFrom(a.Unmap(), port); !g.allowed[ap] {
+	if ap := netip.AddrPortFrom(a.Unmap(), port); g.forbids(ap) {
 		return &ForbiddenError{Addr: ap}
 	}
 	return nil

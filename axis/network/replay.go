@@ -1,6 +1,7 @@
 package network
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -45,10 +46,26 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
 		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
 	}
-	b.speed, b.start, b.damage = s.cfg.Speed, time.Now(), damage
+	b.speed, b.start, b.damage, b.reveal = s.cfg.Speed, time.Now(), damage, s.cfg.Reveal
 	a := &answer{status: ex.Status, header: recordedHeader(ex.ResponseHeaders), body: b}
 	a.length = consistentLength(a.header, ex, total)
+	if s.reveals(ex) {
+		a.header.Del("Content-Length") // a value is rarely as long as its placeholder
+		a.length = -1
+	}
 	return a
+}
+
+// reveals reports whether Reveal may change the body of ex: what is too long to look through may.
+func (s *Server) reveals(ex *tape.Exchange) bool {
+	if s.cfg.Reveal == nil || ex.Response == nil || !hasBody(ex.Method, ex.Status) {
+		return false
+	}
+	if ex.Response.Len > maxPiece {
+		return true
+	}
+	b, err := ex.Response.Bytes(s.cfg.Blobs)
+	return err == nil && !bytes.Equal(s.cfg.Reveal(b), b)
 }
 
 // consistentLength keeps the recorded Content-Length where it fits the bytes: it is theirs, or beyond them in an answer

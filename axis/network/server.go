@@ -36,6 +36,9 @@ type Config struct {
 	// Book and Blobs make the Server answer from a tape: nothing is resolved or dialled. Without a Book it records.
 	Book  *exchange.Book
 	Blobs cas.Store
+	// Reveal puts the program's own values in the place of the placeholders of an answer: it gets its own bytes, as it did
+	// while recording. Nil puts nothing.
+	Reveal func(b []byte) []byte
 	// Speed is how fast recorded answers come: 0 at once, 1 as recorded, N that many times as fast.
 	Speed float64
 

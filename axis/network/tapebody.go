@@ -86,7 +86,8 @@ type tapeBody struct {
 	cut    string       // the recorded error; "" where the answer came to its end
 	speed  float64
 	start  time.Time
-	damage func(error) // told of bytes that are not those that were recorded; nil for nobody
+	reveal func([]byte) []byte // see Config.Reveal; no placeholder lies in two chunks
+	damage func(error)         // told of bytes that are not those that were recorded; nil for nobody
 	buf    []byte
 }
 
@@ -110,6 +111,9 @@ func (b *tapeBody) next(ctx context.Context) ([]byte, error) {
 			b.damage(err)
 		}
 		return nil, fmt.Errorf("recorded answer is damaged: %w", err)
+	}
+	if b.reveal != nil {
+		return b.reveal(b.buf[:size]), nil
 	}
 	return b.buf[:size], nil
 }

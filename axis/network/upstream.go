@@ -2,11 +2,13 @@ package network
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -33,9 +35,11 @@ func newUpstream(cfg *Config) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{named: named, guard: &guard{allowed: named.addrs()}, resolver: cfg.Resolver}
+	u := &upstream{named: named, guard: &guard{allowed: named.addrs(), own: ownAddrs()}, resolver: cfg.Resolver}
 	u.real = newTransport(cfg, u.guard.dialer(cfg.Resolver))
-	u.real.Proxy = proxyFunc(cfg.ProxyEnv)
+	proxies := proxyConfig(cfg.ProxyEnv)
+	u.real.Proxy = proxyFunc(proxies)
+	u.guard.allowProxies(proxies)
 	u.given = newTransport(cfg, &net.Dialer{Timeout: dialTimeout, Resolver: cfg.Resolver})
 	return u, nil
 }
@@ -56,25 +60,40 @@ func newTransport(cfg *Config, dialer *net.Dialer) *http.Transport {
 	}
 }
 
-// proxyFunc returns the proxy of each request as the environment env asks for it.
-func proxyFunc(env []string) func(*http.Request) (*url.URL, error) {
+// proxyConfig reads the proxy variables of env, of each in upper case before that in lower case.
+func proxyConfig(env []string) *httpproxy.Config {
 	vars := make(map[string]string)
 	for _, entry := range env {
 		name, value, _ := strings.Cut(entry, "=")
 		vars[name] = value
 	}
-	either := func(name string) string {
-		if v := vars[name]; v != "" {
-			return v
-		}
-		return vars[strings.ToLower(name)]
-	}
-	proxy := (&httpproxy.Config{
-		HTTPProxy:  either("HTTP_PROXY"),
-		HTTPSProxy: either("HTTPS_PROXY"),
-		NoProxy:    either("NO_PROXY"),
-	}).ProxyFunc()
+	either := func(name string) string { return cmp.Or(vars[name], vars[strings.ToLower(name)]) }
+	return &httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+}
+
+// proxyFunc returns what a transport asks for its proxy.
+func proxyFunc(c *httpproxy.Config) func(*http.Request) (*url.URL, error) {
+	proxy := c.ProxyFunc()
 	return func(r *http.Request) (*url.URL, error) { return proxy(r.URL) }
+}
+
+// allowProxies lets the guard reach the proxies that c names by a literal address or as localhost: whoever runs the recorder
+// has named them.
+func (g *guard) allowProxies(c *httpproxy.Config) {
+	for _, raw := range []string{c.HTTPProxy, c.HTTPSProxy} {
+		u, err := url.Parse(raw)
+		if err != nil || u.Host == "" {
+			continue
+		}
+		for _, host := range []string{u.Hostname(), "127.0.0.1", "::1"} {
+			if host != u.Hostname() && u.Hostname() != "localhost" {
+				continue
+			}
+			if a, err := netip.ParseAddr(host); err == nil {
+				g.allowed[netip.AddrPortFrom(a.Unmap(), portOf(u))] = true
+			}
+		}
+	}
 }
 
 // fetch sends a request on and returns what came. It follows no redirect. Where no answer came, status is 0.
