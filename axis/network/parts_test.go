@@ -110,7 +110,7 @@ func TestReduceEncodings(t *testing.T) {
 }
 
 func TestProxyFunc(t *testing.T) {
-	proxy := proxyFunc([]string{"https_proxy=http://proxy.example:3128", "NO_PROXY=.internal.example", "OTHER"})
+	proxy := proxyFunc(proxyConfig([]string{"https_proxy=http://proxy.example:3128", "NO_PROXY=.internal.example", "OTHER"}))
 	for host, want := range map[string]string{
 		"https://api.example.com/": "http://proxy.example:3128", "http://api.example.com/": "", "https://x.internal.example/": "",
 	} {
