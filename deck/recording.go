@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -59,6 +60,10 @@ func (r *Recording) PartDir() string { return filepath.Join(r.Dir, partName) }
 func (r *Recording) OpenTape() (*tape.Tape, error) {
 	return tape.Open(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
 }
+
+// Parts lists the answers that were still streaming when the recorder was killed, each as an exchange with the error
+// "recorder ended". A finished recording has none.
+func (r *Recording) Parts() ([]*exchange.Part, error) { return exchange.Parts(r.PartDir()) }
 
 // Store opens the blobs.
 func (r *Recording) Store() (*cas.Dir, error) { return cas.OpenDir(r.TapePath()+".cas", nil) }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -242,7 +241,7 @@ func (c *verifier) tree(rec *Recording) {
 
 // parts mentions answers that were still streaming when the recorder ended.
 func (c *verifier) parts(rec *Recording) error {
-	parts, err := exchange.Parts(rec.PartDir())
+	parts, err := rec.Parts()
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,9 @@ func runShow(o *showOptions, name string, std streams) error {
 	if err := s.showText(o, std.out); err != nil {
 		return err
 	}
+	if err := s.showParts(o, std.out); err != nil {
+		return err
+	}
 	if s.tape.Torn() {
 		fmt.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
 	}
@@ -148,6 +151,18 @@ func (o *showOptions) nothing(found int) error {
 		return nil
 	}
 	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
+}
+
+// showParts lists what was still streaming when the recorder was killed.
+func (s *shown) showParts(o *showOptions, out io.Writer) error {
+	if s.rec == nil || o.seq >= 0 || o.kind != "" || o.lane != "" {
+		return nil
+	}
+	parts, err := s.rec.Parts()
+	for _, p := range parts {
+		fmt.Fprintf(out, "part  %s %s: %s of the answer, then the recorder ended\n", p.Method, p.URL, size(p.Len))
+	}
+	return err
 }
 
 // showRecord prints every field of one record, indented as JSON.
