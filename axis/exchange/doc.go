@@ -24,8 +24,8 @@
 //
 // A Tap takes exchanges from the arrival of a request (Begin) over each chunk of its answer to the end (End). Everything
 // that it writes has been scrubbed; the program gets its own bytes from whoever calls. On a replay the bytes of the tape
-// are what the program gets, placeholders and all: a later request that holds one matches, for digests are taken after
-// the placeholders are renumbered.
+// are what there is to give: network puts the program's own values into them where it is told these (Config.Reveal), and
+// else a later request that holds a placeholder matches all the same, for digests are taken after renumbering.
 //
 // The chunks of the stored answer are those that came, in order. Their offsets and lengths are those of the stored bytes:
 // a secret that spans chunks counts to the one in which it began, so a later one may be empty.
