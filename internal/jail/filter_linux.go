@@ -36,6 +36,10 @@ var forbidden = []uint32{
 	unix.SYS_OPEN_BY_HANDLE_AT,
 }
 
+// initOnly are calls whose first argument is a process, and which must not name our init: its limits could be lowered until
+// it fails, and a queued signal that looks like a fault ends a Go program. Ordinary signals do not reach it.
+var initOnly = []uint32{unix.SYS_PRLIMIT64, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO}
+
 // filterProgram is the one filter of a jail. What it lets through is what ordinary programs do; socket calls of other
 // families, of raw types or of other protocols go to the recorder, which only ever refuses them.
 func filterProgram() ([]bpf.RawInstruction, error) {
@@ -54,6 +58,9 @@ func filterProgram() ([]bpf.RawInstruction, error) {
 	for _, nr := range forbidden {
 		p = append(p, whenEqual(nr, retEPERM)...)
 	}
+	for _, nr := range initOnly {
+		p = append(p, notInit(nr)...)
+	}
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},
 		bpf.RetConstant{Val: retAllow})
@@ -64,6 +71,17 @@ func whenEqual(val, ret uint32) []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: 1},
 		bpf.RetConstant{Val: ret},
+	}
+}
+
+// notInit refuses a call whose first argument is process 1.
+func notInit(nr uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: dataArg0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 1, SkipTrue: 1},
+		bpf.RetConstant{Val: retEPERM},
+		bpf.LoadAbsolute{Off: dataNr, Size: 4},
 	}
 }
 

@@ -172,6 +172,14 @@ func TestProgramCannotEndInit(t *testing.T) {
 	run(t, shellConfig(t, "for s in HUP INT QUIT TERM USR1 KILL STOP SEGV; do kill -$s 1; done 2>/dev/null; sleep 0.05; echo alive"), nil).want(t, "alive\n")
 }
 
+// TestProgramCannotCrippleInit: a program that lowers the limits of process 1 gets EPERM, and may do so to itself.
+func TestProgramCannotCrippleInit(t *testing.T) {
+	if _, err := exec.LookPath("prlimit"); err != nil {
+		t.Skip("no prlimit on this machine")
+	}
+	run(t, shellConfig(t, "prlimit --pid 1 --nofile=1:1 2>/dev/null && echo crippled; prlimit --pid $$ --nofile=64:64 && echo own"), nil).want(t, "own\n")
+}
+
 func TestBornState(t *testing.T) {
 	c := helperConfig(t, "state")
 	c.Hostname = "elsewhere"
