@@ -30,6 +30,12 @@
 // Each writable directory and each overlay is a mount of its own: a rename or a link from one to another fails with
 // EXDEV, where programs copy. What is masked cannot be renamed or removed: EBUSY.
 //
+// For a caller who is not root, an overlay over a tree with mounts in it, such as a HOME with a FUSE mount, is split:
+// directories above a mount are real ones, and each of their other directories is an overlay of its own. So EXDEV and
+// EBUSY hold between and for these, and a directory of theirs has the caller as its owner. Files beside them are copied:
+// without hard links and extended attributes, and under the mount flags (noexec) of the file system that holds Upper.
+// Those over 64 MiB, all after the first GiB and those that cannot be read are shown read-only, which NotCovered tells.
+//
 // A program's signal dispositions are the defaults, but SIGHUP and SIGINT stay ignored where the recorder's caller
 // ignored them (nohup, background jobs). Its descriptors are 0, 1 and 2.
 //

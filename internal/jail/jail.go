@@ -35,6 +35,10 @@ type Config struct {
 // An Overlay shows Lowers merged at Target; what the program writes there goes to Upper. Target need not exist. Upper
 // and Work are empty directories of one parent, on a file system that can hold an upper layer, outside every lower.
 // What is mounted below Target on the host shows through read-only.
+//
+// Where mounts below Lowers cannot be taken away, which takes root, the overlay is split into several: Upper then holds
+// the files of the directories above those mounts in full and no whiteouts there, so that only the merged tree, from
+// OpenRoot, is whole.
 type Overlay struct {
 	Target string
 	Lowers []string // topmost first

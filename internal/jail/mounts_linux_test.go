@@ -2,6 +2,7 @@ package jail
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -18,7 +19,12 @@ func overlay(t testing.TB, target string, lowers ...string) Overlay {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		os.Chmod(layers+"/work/work", 0o700)
+		filepath.WalkDir(layers, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && e.IsDir() {
+				os.Chmod(path, 0o700) // the kernel leaves some that cannot be entered
+			}
+			return nil
+		})
 		os.RemoveAll(layers)
 	})
 	if len(lowers) == 0 {

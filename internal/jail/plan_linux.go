@@ -26,7 +26,7 @@ func planMounts(c *Config) (*mountPlan, error) {
 		return nil, &SetupError{Op: "list the sockets of", Path: "/proc/net/unix", Err: errnoOf(err)}
 	}
 	for _, s := range sockets {
-		if t := p.targetAbove(s); t == nil || t.Overlay == nil { // through an overlay a socket of the host is not reached
+		if !p.overlaid(s) {
 			masks = append(masks, s)
 		}
 	}
@@ -47,10 +47,20 @@ func planMounts(c *Config) (*mountPlan, error) {
 	return p, nil
 }
 
+// overlaid reports whether path is seen through an overlay, where a socket of the host is not reached.
+func (p *mountPlan) overlaid(path string) bool {
+	t := p.targetAbove(path)
+	return t != nil && t.Overlay != nil && !slices.ContainsFunc(t.Submounts, func(m string) bool { return within(path, m) })
+}
+
 func (p *mountPlan) addTargets(c *Config) error {
 	for _, o := range c.Overlays {
 		if len(o.Lowers) == 0 || filepath.Dir(o.Upper) != filepath.Dir(o.Work) {
 			return fmt.Errorf("jail: overlay of %s needs a lower, and Upper and Work in one directory", o.Target)
+		}
+		o.Lowers = slices.Clone(o.Lowers)
+		for i, l := range o.Lowers {
+			o.Lowers[i] = resolve(l)
 		}
 		layers := resolve(filepath.Dir(o.Upper))
 		o.Target, o.Upper, o.Work = resolve(o.Target), filepath.Join(layers, filepath.Base(o.Upper)), filepath.Join(layers, filepath.Base(o.Work))
@@ -113,7 +123,7 @@ func (p *mountPlan) findSubmounts() error {
 		if t := p.targetAbove(m); t != nil && t.Overlay != nil && t.Path != m {
 			t.Submounts = addOutermost(t.Submounts, m)
 		}
-		if p.coversLower(m) {
+		if p.coverLowers(m) {
 			p.covering = addOutermost(p.covering, m)
 		}
 	}
@@ -128,18 +138,16 @@ func addOutermost(list []string, path string) []string {
 	return append(list, path)
 }
 
-func (p *mountPlan) coversLower(point string) bool {
-	for _, t := range p.Targets {
-		if t.Overlay == nil {
-			continue
-		}
-		for _, l := range t.Overlay.Lowers {
-			if l = resolve(l); point != l && within(point, l) {
-				return true
-			}
+// coverLowers tells the overlays that have a lower above point, and whether there are any.
+func (p *mountPlan) coverLowers(point string) (found bool) {
+	above := func(lower string) bool { return point != lower && within(point, lower) }
+	for i := range p.Targets {
+		if t := &p.Targets[i]; t.Overlay != nil && slices.ContainsFunc(t.Overlay.Lowers, above) {
+			t.Covered = append(t.Covered, point)
+			found = true
 		}
 	}
-	return false
+	return found
 }
 
 // mountPoints reads a mountinfo file (proc_pid_mountinfo(5)) and returns its mount points, outer ones first.

@@ -43,6 +43,7 @@ type mountTarget struct {
 	Path      string
 	Within    bool // it lies in another writable directory: a mount of its own would split what can be renamed
 	Overlay   *Overlay
+	Covered   []string // of an overlay: mount points of the host below its lowers
 	Submounts []string // of an overlay: mount points of the host below Path, outermost ones only
 }
 

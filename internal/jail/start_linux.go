@@ -77,11 +77,20 @@ func launch(c *Config) (*Jail, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.Uncovered = os.Geteuid() == 0 && len(plan.covering) > 0
+	j, err := launchPlan(c, plan)
+	if plan.Uncovered && errors.Is(err, ErrOverlay) { // root of a user namespace whose mounts are locked too
+		plan.Uncovered = false
+		return launchPlan(c, plan)
+	}
+	return j, err
+}
+
+func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	var files inherited
 	defer files.close()
 	j := newJail(c.Log)
 	j.ctl = files.control()
-	plan.Uncovered = os.Geteuid() == 0 && len(plan.covering) > 0
 	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Mounts: *plan})
 	j.exec = files.control()
 	files.memfile("exec", &execSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: ignoredAtStart})

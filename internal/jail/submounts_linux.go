@@ -12,7 +12,7 @@ import (
 //
 // In a user namespace the host's mounts are locked, and overlayfs refuses a lower directory with a locked mount below
 // it. Who may mount on the host can take them away first, in a copy of the host's mounts that lives as long as the start
-// takes, and hand those below a target to the init as descriptors. For everybody else such an overlay is ErrOverlay.
+// takes, and hand those below a target to the init as descriptors. For everybody else the init splits the overlay.
 func (j *Jail) startUncovered(files []*os.File, plan *mountPlan) (err error) {
 	onOwnThread(func() {
 		if err = unix.Unshare(unix.CLONE_NEWNS); err != nil {

@@ -112,26 +112,20 @@ func (w *world) mountOverlay(t *mountTarget, s *source) error {
 	if err := s.layers.move(unix.AT_FDCWD, emptyDir); err != nil {
 		return at(s.layersAt, err)
 	}
-	lowers := make([]string, len(s.lowers))
-	for i, l := range s.lowers {
-		lowers[i] = l.path()
+	mount := mountWhole
+	if !w.plan.Uncovered && len(t.Covered) > 0 {
+		mount = w.mountSplit
 	}
-	merged, err := newFS("overlay", unix.MOUNT_ATTR_NODEV, "userxattr",
-		"lowerdir="+strings.Join(lowers, ":"),
-		"upperdir="+filepath.Join(s.layers.path(), s.upper),
-		"workdir="+filepath.Join(s.layers.path(), s.work))
+	err := mount(t, s)
 	errDetach := s.layers.detach()
 	for _, l := range append(s.lowers, s.layers) {
 		l.close()
 	}
 	if err != nil {
-		return overlayError(t, err)
+		return err
 	}
 	if errDetach != nil {
 		return at(s.layersAt, errDetach)
-	}
-	if err := merged.attach(t.Path); err != nil {
-		return err
 	}
 	for _, m := range t.Submounts {
 		err := s.submounts[m].attach(m)
@@ -140,6 +134,23 @@ func (w *world) mountOverlay(t *mountTarget, s *source) error {
 		}
 	}
 	return nil
+}
+
+func mountWhole(t *mountTarget, s *source) error {
+	merged, err := newOverlay(s.lowers, filepath.Join(s.layers.path(), s.upper), filepath.Join(s.layers.path(), s.work))
+	if err != nil {
+		return overlayError(t, err)
+	}
+	return merged.attach(t.Path)
+}
+
+func newOverlay(lowers []tree, upper, work string) (tree, error) {
+	paths := make([]string, len(lowers))
+	for i, l := range lowers {
+		paths[i] = l.path()
+	}
+	return newFS("overlay", unix.MOUNT_ATTR_NODEV, "userxattr",
+		"lowerdir="+strings.Join(paths, ":"), "upperdir="+upper, "workdir="+work)
 }
 
 // overlayError says what the kernel does not: which of the usual causes it was.

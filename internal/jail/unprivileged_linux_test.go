@@ -39,13 +39,15 @@ func TestUnprivileged(t *testing.T) {
 	if err := os.Chown(tmp, user, user); err != nil {
 		t.Fatal(err)
 	}
+	covered := filepath.Join(dir, "covered")
+	coverTree(t, covered, user)
 	args := []string{"--reuid", "65534", "--regid", "65534", "--clear-groups", exe, "-test.timeout=60s"}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}
 	cmd := exec.Command(setpriv, args...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, coveredVar + "=" + covered}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("as uid %d: %v\n%s", user, err, out)

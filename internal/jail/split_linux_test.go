@@ -1,0 +1,232 @@
+package jail
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// coveredVar names, for a user who cannot mount, a tree that coverTree made.
+const coveredVar = "JAIL_TEST_COVERED"
+
+// coverTree makes a tree of user's with file systems mounted at a/b/mnt and mnt, and a file mounted at a/one.
+func coverTree(t *testing.T, dir string, user int) {
+	t.Helper()
+	for _, f := range []string{"f", "gone", "hidden", "plain/x", "plain/y", "opaque/host", "a/g", "a/one", "a/b/h", "a/c/i"} {
+		mustWrite(t, filepath.Join(dir, f), f+"\n")
+	}
+	points := []string{dir + "/mnt", dir + "/a/b/mnt", dir + "/a/one"}
+	for _, p := range points[:2] {
+		if err := os.Mkdir(p, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mount(t, "tmpfs", p, "tmpfs", 0)
+		mustWrite(t, p+"/s", "mounted\n")
+	}
+	mount(t, dir+"/mnt/s", points[2], "", unix.MS_BIND)
+	if err := os.Symlink("plain/x", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/secret", nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, dir+"/big", "big\n")
+	if err := os.Truncate(dir+"/big", maxCopiedFile+1); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+		if err != nil || path == dir+"/secret" {
+			return err
+		}
+		return os.Lchown(path, user, user)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mount(t *testing.T, from, at, kind string, flags uintptr) {
+	t.Helper()
+	if err := unix.Mount(from, at, kind, flags, ""); err != nil {
+		t.Skip("cannot mount here:", err)
+	}
+	t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
+}
+
+// coveredTree returns a tree of coverTree whose mounts are locked for the jail.
+func coveredTree(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv(coveredVar)
+	if dir == "" {
+		t.Skip("needs mounts made by somebody else: runs in TestUnprivileged")
+	}
+	return dir
+}
+
+// listing shows a tree as the program sees it: names, then what the small files hold.
+const listing = "find . ! -name big ! -name secret ! -type d | LC_ALL=C sort | while read p; do echo $p $(cat $p); done"
+
+func TestSplitOverlay(t *testing.T) {
+	dir := coveredTree(t)
+	script := strings.Join([]string{listing,
+		"echo new >f; echo new >plain/x; echo new >a/g; echo new >a/b/h; echo new >a/c/i",
+		"rm gone plain/y; mkdir fresh a/b/fresh; echo n >fresh/n; echo n >a/b/fresh/n; mv a/g a/b/g; ln hidden a/linked",
+		"for p in mnt/s a/b/mnt/s a/one big; do (echo new >$p) 2>/dev/null && echo wrote $p; done",
+		"echo; " + listing}, "\n")
+	before := hostState(t, dir)
+	c := shellConfig(t, script)
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	var notCovered []string
+	r := run(t, c, func(j *Jail) { notCovered = j.NotCovered() })
+	r.want(t, `./a/b/h a/b/h
+./a/b/mnt/s mounted
+./a/c/i a/c/i
+./a/g a/g
+./a/one mounted
+./f f
+./gone gone
+./hidden hidden
+./link plain/x
+./mnt/s mounted
+./opaque/host opaque/host
+./plain/x plain/x
+./plain/y plain/y
+
+./a/b/fresh/n n
+./a/b/g new
+./a/b/h new
+./a/b/mnt/s mounted
+./a/c/i new
+./a/linked hidden
+./a/one mounted
+./f new
+./fresh/n n
+./hidden hidden
+./link new
+./mnt/s mounted
+./opaque/host opaque/host
+./plain/x new
+`)
+	for _, name := range []string{"/big:", "/secret:"} {
+		if !slices.ContainsFunc(notCovered, func(s string) bool { return strings.Contains(s, dir+name) }) {
+			t.Errorf("%s is read-only and not in %q", name, notCovered)
+		}
+	}
+	if after := hostState(t, dir); after != before {
+		t.Errorf("the host's tree changed from\n%s\nto\n%s", before, after)
+	}
+}
+
+func hostState(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		fmt.Fprintln(&out, path, info.Mode(), info.Size(), info.ModTime())
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func TestSplitLayers(t *testing.T) {
+	dir, delta := coveredTree(t), testDir(t)
+	for _, f := range []string{"f", "a/g", "a/b/added", "opaque/delta", "plain/x", "new/n"} {
+		mustWrite(t, filepath.Join(delta, f), "delta\n")
+	}
+	for _, f := range []string{"gone", "hidden", "a/c", "plain/y"} {
+		if err := MakeWhiteout(filepath.Join(delta, f)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := MakeOpaque(delta + "/opaque"); err != nil {
+		t.Fatal(err)
+	}
+	c := shellConfig(t, listing+"; mkdir gone; echo x >gone/x; cat gone/x")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir, delta, dir)}
+	run(t, c, nil).want(t, `./a/b/added delta
+./a/b/h a/b/h
+./a/b/mnt/s mounted
+./a/g delta
+./a/one mounted
+./f delta
+./link delta
+./mnt/s mounted
+./new/n delta
+./opaque/delta delta
+./plain/x delta
+x
+`)
+}
+
+func TestSplitElsewhere(t *testing.T) {
+	lower, dir := coveredTree(t), testDir(t)
+	c := shellConfig(t, "cat f mnt/s a/b/mnt/s a/one; (echo x >mnt/s) 2>/dev/null || echo refused")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir, lower)}
+	run(t, c, nil).want(t, "f\nmounted\nmounted\nmounted\nrefused\n")
+}
+
+func TestSplitNested(t *testing.T) {
+	dir := coveredTree(t)
+	c := shellConfig(t, "cat b/h b/mnt/s ../f; echo 1 >g; echo 2 >../f; cat g ../f")
+	c.Dir, c.Overlays = dir+"/a", []Overlay{overlay(t, dir), overlay(t, dir+"/a")}
+	run(t, c, nil).want(t, "a/b/h\nmounted\nf\n1\n2\n")
+}
+
+func TestSplitOpenRoot(t *testing.T) {
+	dir := coveredTree(t)
+	c := shellConfig(t, "echo new >plain/x; rm plain/y gone")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	j, err := Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	root, err := j.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	for name, want := range map[string]string{
+		"f": "f\n", "plain/x": "new\n", "a/c/i": "a/c/i\n", "a/b/mnt/s": "mounted\n", "a/one": "mounted\n",
+	} {
+		if got := mustRead(t, fmt.Sprintf("/proc/self/fd/%d/%s", root.Fd(), name)); got != want {
+			t.Errorf("%s holds %q, want %q", name, got, want)
+		}
+	}
+	for _, name := range []string{"gone", "plain/y"} {
+		if _, err := os.Lstat(fmt.Sprintf("/proc/self/fd/%d/%s", root.Fd(), name)); !os.IsNotExist(err) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+}
+
+func TestSplitSocket(t *testing.T) {
+	dir := coveredTree(t)
+	path := dir + "/mnt/sock"
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	c := helperConfig(t, "dial", "unix", path)
+	c.Overlays = []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, path+" failed\n")
+}
