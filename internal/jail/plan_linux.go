@@ -40,6 +40,9 @@ func planMounts(c *Config) (*mountPlan, error) {
 			p.Masks = append(p.Masks, path)
 		}
 	}
+	for _, s := range sockets {
+		p.maskShown(s)
+	}
 	slices.Sort(p.Masks)
 	p.Masks = slices.Compact(p.Masks)
 	p.addFiles(c)
@@ -51,6 +54,20 @@ func planMounts(c *Config) (*mountPlan, error) {
 func (p *mountPlan) overlaid(path string) bool {
 	t := p.targetAbove(path)
 	return t != nil && t.Overlay != nil && !slices.ContainsFunc(t.Submounts, func(m string) bool { return within(path, m) })
+}
+
+// maskShown masks a socket of the host where a mount below a lower shows it at another place.
+func (p *mountPlan) maskShown(socket string) {
+	for _, t := range p.Targets {
+		if !slices.ContainsFunc(t.Covered, func(m string) bool { return within(socket, m) }) {
+			continue
+		}
+		for _, l := range t.Overlay.Lowers {
+			if rest, ok := strings.CutPrefix(socket, l+"/"); ok && l != t.Path {
+				p.Masks = append(p.Masks, filepath.Join(t.Path, rest))
+			}
+		}
+	}
 }
 
 func (p *mountPlan) addTargets(c *Config) error {

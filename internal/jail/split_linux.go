@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,13 +31,6 @@ type split struct {
 	source *source
 	parts  int   // overlays made
 	room   int64 // bytes that may still be copied
-}
-
-// A layerDir is a directory, or another file, in one lower: by a path that nothing covers, and where it lies on the host.
-type layerDir struct{ path, host string }
-
-func (l layerDir) join(name string) layerDir {
-	return layerDir{filepath.Join(l.path, name), filepath.Join(l.host, name)}
 }
 
 // mountSplit needs the layers' mount to stand somewhere.
@@ -80,6 +72,8 @@ func (p *split) put(rel string, e *mergedEntry) error {
 	top := e.layers[0]
 	point := slices.IndexFunc(e.layers, func(l layerDir) bool { return slices.Contains(p.target.Covered, l.host) })
 	switch {
+	case p.coveredLater(p.inside(rel)):
+		return p.putEmpty(rel, e)
 	case point >= 0:
 		return p.showMount(rel, e, e.layers[point])
 	case e.mode.IsDir():
@@ -104,16 +98,28 @@ func (p *split) upper(rel string) string {
 // inside is where the program finds rel.
 func (p *split) inside(rel string) string { return filepath.Join(p.target.Path, rel) }
 
-// showMount binds the mount point l. Those of the target's own tree are bound once every overlay stands.
-func (p *split) showMount(rel string, e *mergedEntry, l layerDir) error {
+// coveredLater reports whether an inner target or a mask will stand at path. What a mask hides must not be copied: the
+// program may find Upper at its path on the host.
+func (p *split) coveredLater(path string) bool {
+	return slices.Contains(p.w.plan.Masks, path) ||
+		slices.ContainsFunc(p.w.plan.Targets, func(t mountTarget) bool { return t.Path == path })
+}
+
+// putEmpty makes what something can be mounted at.
+func (p *split) putEmpty(rel string, e *mergedEntry) error {
 	var err error
 	if e.mode.IsDir() {
 		err = os.Mkdir(p.upper(rel), 0o755)
 	} else {
 		err = os.WriteFile(p.upper(rel), nil, 0o644)
 	}
-	if err != nil {
-		return stepError("make", p.inside(rel), err)
+	return stepError("make", p.inside(rel), err)
+}
+
+// showMount binds the mount point l. Those of the target's own tree are bound once every overlay stands.
+func (p *split) showMount(rel string, e *mergedEntry, l layerDir) error {
+	if err := p.putEmpty(rel, e); err != nil {
+		return err
 	}
 	if slices.Contains(p.target.Submounts, p.inside(rel)) {
 		return nil
@@ -222,8 +228,8 @@ func copyOpened(in *os.File, st os.FileInfo, to string) error {
 }
 
 func (p *split) bindFile(rel string, l layerDir, why string) error {
-	if err := os.WriteFile(p.upper(rel), nil, 0o600); err != nil {
-		return stepError("make", p.inside(rel), err)
+	if err := p.putEmpty(rel, &mergedEntry{}); err != nil {
+		return err
 	}
 	p.w.notCovered = append(p.w.notCovered, "changes of "+p.inside(rel)+": read-only inside, as "+why)
 	return bindReadOnly(l.path, p.inside(rel))
@@ -235,74 +241,4 @@ func stepError(op, path string, err error) error {
 		return nil
 	}
 	return &SetupError{Op: op, Path: path, Err: errnoOf(err)}
-}
-
-// A mergedEntry is one name of a merged directory. A file is the topmost layer's; a directory has as many layers as show
-// through it, topmost first.
-type mergedEntry struct {
-	name   string
-	mode   os.FileMode // the type alone
-	layers []layerDir
-	closed bool // lower layers add nothing
-}
-
-// mergeLayers reads directories as overlayfs would merge them, topmost first. Entries come in the order of their names
-// within a layer.
-func mergeLayers(dirs []layerDir) ([]*mergedEntry, error) {
-	byName := make(map[string]*mergedEntry)
-	var out []*mergedEntry
-	for i, dir := range dirs {
-		entries, err := os.ReadDir(dir.path)
-		if err != nil {
-			return nil, stepError(opOverlay, dir.host, err)
-		}
-		for _, d := range entries {
-			e := byName[d.Name()]
-			if e == nil {
-				e = &mergedEntry{name: d.Name(), mode: d.Type()}
-				byName[e.name] = e
-				out = append(out, e)
-			}
-			e.add(d, dir.join(e.name), i == len(dirs)-1)
-		}
-	}
-	return slices.DeleteFunc(out, func(e *mergedEntry) bool { return len(e.layers) == 0 }), nil
-}
-
-// add takes in what one more layer has by the entry's name. The lowest one need not be asked whether it is opaque: it
-// may be a mount that does not answer.
-func (e *mergedEntry) add(d os.DirEntry, l layerDir, lowest bool) {
-	switch {
-	case e.closed:
-	case isWhiteout(d):
-		e.closed = true
-	case d.IsDir():
-		e.layers = append(e.layers, l)
-		e.closed = !lowest && isOpaque(l.path)
-	default:
-		if len(e.layers) == 0 {
-			e.layers = append(e.layers, l)
-		}
-		e.closed = true
-	}
-}
-
-// isWhiteout tells what MakeWhiteout made.
-func isWhiteout(d os.DirEntry) bool {
-	if d.Type()&os.ModeCharDevice == 0 {
-		return false
-	}
-	info, err := d.Info()
-	if err != nil {
-		return false
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Rdev == 0
-}
-
-// isOpaque tells what MakeOpaque marked.
-func isOpaque(dir string) bool {
-	var value [1]byte
-	n, err := unix.Lgetxattr(dir, opaqueAttr, value[:])
-	return err == nil && n == 1 && value[0] == 'y'
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,6 +70,28 @@ func coveredTree(t *testing.T) string {
 	return dir
 }
 
+// TestSplitNestedRoot runs the tests of splits as the root of a user namespace, in which the host's mounts are locked.
+func TestSplitNestedRoot(t *testing.T) {
+	if os.Geteuid() != 0 || os.Getenv(coveredVar) != "" {
+		t.Skip("only root can mount on the host")
+	}
+	unshare, err := exec.LookPath("unshare")
+	if err != nil {
+		t.Skip("unshare is not installed")
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(testDir(t), "covered")
+	coverTree(t, dir, 0)
+	cmd := exec.Command(unshare, "-rm", exe, "-test.timeout=60s", "-test.run=^TestSplit")
+	cmd.Env = append(os.Environ(), coveredVar+"="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // listing shows a tree as the program sees it: names, then what the small files hold.
 const listing = "find . ! -name big ! -name secret ! -type d | LC_ALL=C sort | while read p; do echo $p $(cat $p); done"
 
@@ -113,7 +136,11 @@ func TestSplitOverlay(t *testing.T) {
 ./opaque/host opaque/host
 ./plain/x new
 `)
-	for _, name := range []string{"/big:", "/secret:"} {
+	readOnly := []string{"/big:", "/secret:"}
+	if os.Geteuid() == 0 {
+		readOnly = readOnly[:1] // the other can be read
+	}
+	for _, name := range readOnly {
 		if !slices.ContainsFunc(notCovered, func(s string) bool { return strings.Contains(s, dir+name) }) {
 			t.Errorf("%s is read-only and not in %q", name, notCovered)
 		}
@@ -229,4 +256,23 @@ func TestSplitSocket(t *testing.T) {
 	c := helperConfig(t, "dial", "unix", path)
 	c.Overlays = []Overlay{overlay(t, dir)}
 	run(t, c, nil).want(t, path+" failed\n")
+	other := testDir(t)
+	c = helperConfig(t, "dial", "unix", other+"/mnt/sock")
+	c.Overlays = []Overlay{overlay(t, other, dir)}
+	run(t, c, nil).want(t, other+"/mnt/sock failed\n")
+}
+
+func TestSplitMasks(t *testing.T) {
+	dir := coveredTree(t)
+	o := overlay(t, dir)
+	c := shellConfig(t, "cat f a/g; ls a/c mnt; cat "+o.Upper+"/f "+o.Upper+"/a/g; echo end")
+	c.Dir, c.Overlays, c.Masks = dir, []Overlay{o}, []string{dir + "/f", dir + "/a/g", dir + "/a/c", dir + "/mnt"}
+	run(t, c, nil).want(t, "a/c:\n\nmnt:\nend\n")
+}
+
+func TestSplitRename(t *testing.T) {
+	dir := coveredTree(t)
+	c := helperConfig(t, "rename", dir+"/plain/x", dir+"/x")
+	c.Overlays = []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, "EXDEV\n")
 }
