@@ -34,7 +34,7 @@
 // directories above a mount are real ones, and each of their other directories is an overlay of its own. So EXDEV and
 // EBUSY hold between and for these, and a directory of theirs has the caller as its owner. Files beside them are copied:
 // without hard links and extended attributes, and under the mount flags (noexec) of the file system that holds Upper.
-// Those over 64 MiB, all after the first GiB and those that cannot be read are shown read-only, which NotCovered tells.
+// Those over 64 MiB, those that would exceed 1 GiB in all and those that cannot be read are read-only: see NotCovered.
 //
 // A program's signal dispositions are the defaults, but SIGHUP and SIGINT stay ignored where the recorder's caller
 // ignored them (nohup, background jobs). Its descriptors are 0, 1 and 2.

@@ -21,7 +21,7 @@ func TestUnprivileged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	exe := filepath.Join(dir, "jail.test")
 	if err := copyFile("/proc/self/exe", exe); err != nil {
 		t.Fatal(err)
