@@ -296,7 +296,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	}
 	m := r.manifest
 	m.Records = r.s.rec.Count()
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, slices.Concat(e.gaps, e.unmasked))
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, slices.Concat(e.lost, e.gaps, e.unmasked))
 	m.Masks = r.s.mask.Used()
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()

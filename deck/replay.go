@@ -179,7 +179,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err := errors.Join(p.recordEnd(e, r.trees, false), r.s.close()); err != nil {
 		return nil, err
 	}
-	r.gaps, r.notes = append(r.gaps, e.gaps...), append(r.notes, e.unmasked...)
+	r.gaps, r.notes = append(r.gaps, e.lost...), slices.Concat(r.notes, e.gaps, e.unmasked)
 	if e.signals > 0 {
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}

@@ -44,14 +44,15 @@ type ended struct {
 	streams  *streams
 	signals  int           // passed on to the program
 	stdin    *tape.Payload // known once recorded
-	gaps     []string      // what could not be covered, or was lost
+	lost     []string      // evidence that there should be, and why it is not
+	gaps     []string      // what the jail could not cover on this system
 	unmasked []string      // streams that compare without masks; known once recorded
 }
 
 // lose notes that what is not there because of err; nil loses nothing. A run whose evidence has a hole is still a run.
 func (e *ended) lose(what string, err error) {
 	if err != nil {
-		e.gaps = append(e.gaps, fmt.Sprintf("%s: %v", what, err))
+		e.lost = append(e.lost, fmt.Sprintf("%s: %v", what, err))
 	}
 }
 
@@ -95,7 +96,7 @@ func (r *run) serveUntilEnd(j *jail.Jail, ca *network.CA, st *streams) (*ended, 
 		return nil, err
 	}
 	e.lose("work tree after the run", r.lookAfter(j))
-	e.gaps = append(e.gaps, jailGaps(j)...)
+	e.gaps = jailGaps(j)
 	return e, nil
 }
 
