@@ -19,6 +19,7 @@ import (
 //	  add:
 //	    - name: build-id            # stands as <build-id> in what is compared
 //	      pattern: 'build ([0-9]+)' # the first group, or the whole match
+//	      drop: false               # true: it goes without a trace, as a line that only some runs print
 const ConfigName = "tapedeck.yaml"
 
 // maxConfig bounds tapedeck.yaml, in bytes.
@@ -34,7 +35,8 @@ type Masking struct {
 // OwnMask is a mask of a project's own.
 type OwnMask struct {
 	Name    string `json:"name" yaml:"name"`
-	Pattern string `json:"pattern" yaml:"pattern"` // RE2
+	Pattern string `json:"pattern" yaml:"pattern"`               // RE2
+	Drop    bool   `json:"drop,omitempty" yaml:"drop,omitempty"` // the match goes without a trace
 }
 
 // readMasking reads tapedeck.yaml of the work tree root; nil, without an error, where there is none. What it cannot use is
@@ -74,7 +76,7 @@ func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
 			if err != nil {
 				return nil, fmt.Errorf("mask %q: %w", own.Name, err)
 			}
-			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re})
+			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re, Drop: own.Drop})
 		}
 	}
 	if err := o.Check(); err != nil {

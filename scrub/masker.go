@@ -25,9 +25,13 @@ type MaskOptions struct {
 
 // An ExtraMask is a project's own mask: each match of Pattern becomes <Name>, or where it has a group, the first group
 // of each match does. An empty group is left alone.
+//
+// With Drop the match goes without a trace, as a line must that a program prints in one run and not in the next; the mask
+// is counted all the same.
 type ExtraMask struct {
 	Name    string
 	Pattern *regexp.Regexp
+	Drop    bool
 }
 
 // Check reports what is wrong with o: a disabled mask that does not exist, an extra one without a name of lowercase
@@ -226,6 +230,9 @@ func (p *masking) apply(e ExtraMask, b []byte) []byte {
 		}
 		if start >= 0 && start < end && start >= next.done {
 			next.put(start, end, e.Name)
+			if e.Drop {
+				next.out = next.out[:len(next.out)-len("<>")-len(e.Name)]
+			}
 		}
 	}
 	if next.done == 0 {
