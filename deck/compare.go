@@ -60,7 +60,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 			return nil, err
 		}
 		lanes.NotCompared = slices.Concat(lanes.NotCompared, missing, s.rec.unfinished())
-		for _, gap := range s.rec.Manifest.notCovered() {
+		for _, gap := range s.rec.Manifest.NotCovered() {
 			if !slices.Contains(lanes.NotCovered, gap) {
 				lanes.NotCovered = append(lanes.NotCovered, gap)
 			}
@@ -84,9 +84,9 @@ func sortedNames(maps ...map[string]Axis) []string {
 	return slices.Compact(out)
 }
 
-// notCovered lists what no axis of m covered, in the order of the axes' names.
-func (m *Manifest) notCovered() []string {
-	var out []string
+// NotCovered lists what no axis of m covered, in the order of the axes' names.
+func (m *Manifest) NotCovered() []string {
+	out := []string{}
 	for _, name := range sortedNames(m.Axes) {
 		out = append(out, m.Axes[name].NotCovered...)
 	}

@@ -13,16 +13,13 @@ const caBundle = "/run/tapedeck/ca.pem"
 // proxyVars send a program to a proxy that the jail does not hold. The recorder heeds them itself when it dials.
 var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}
 
-// stageVars belong to the recorder's own processes.
-var stageVars = []string{"GOCOVERDIR"}
-
 // jailEnv returns env as the program gets it inside: without proxies, with the recorder's certificates.
 func jailEnv(env []string) []string {
 	trust := network.Env(caBundle)
 	out := make([]string, 0, len(env)+len(trust))
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
-		if slices.Contains(proxyVars, strings.ToUpper(name)) || slices.Contains(stageVars, name) || overrides(trust, name) {
+		if slices.Contains(proxyVars, strings.ToUpper(name)) || overrides(trust, name) {
 			continue
 		}
 		out = append(out, kv)

@@ -288,7 +288,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o := laneOptions(r.store, replay.Store, r.s.mask)
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
-	o.NotCovered = r.rec.Manifest.notCovered()
+	o.NotCovered = r.rec.Manifest.NotCovered()
 	return fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 }
 

@@ -159,8 +159,18 @@ func (s *Server) accepted(raw net.Conn) {
 	case protoOther:
 		s.refuse(c, "not HTTP or TLS")
 	default:
-		c.Close()
+		s.silent(c)
 	}
+}
+
+// silent closes a connection that ended before a byte came. Clients open such ones to names, ahead of a request; one to a
+// literal address is an attempt to get out.
+func (s *Server) silent(c *conn) {
+	if c.target.name != "" {
+		c.Close()
+		return
+	}
+	s.refuse(c, "closed before anything was sent")
 }
 
 // refuse closes a connection that cannot be recorded, and says so on the tape.

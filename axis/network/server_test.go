@@ -261,6 +261,18 @@ func TestOtherProtocolIsRefused(t *testing.T) {
 	}
 }
 
+func TestASilentConnectionToALiteralAddressIsOnTheTape(t *testing.T) {
+	g := newRig(t, nil)
+	c, err := g.dial(context.Background(), "tcp", "192.0.2.7:443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Close()
+	if r, ok := g.waitRefused().(*tape.NetRefused); !ok || r.Addr != "192.0.2.7" || r.Port != 443 {
+		t.Errorf("recorded %#v", r)
+	}
+}
+
 func TestPassthrough(t *testing.T) {
 	up := httptest.NewUnstartedServer(http.HandlerFunc(echo))
 	up.EnableHTTP2 = true

@@ -134,7 +134,7 @@ type recordResult struct {
 func newRecordResult(res *deck.Result) *recordResult {
 	m := res.Recording.Manifest
 	return &recordResult{
-		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, NotCovered: notCovered(m), Axes: m.Axes,
+		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, NotCovered: m.NotCovered(), Axes: m.Axes,
 	}
 }
 
@@ -168,17 +168,6 @@ func seen(counts map[string]int) string {
 		parts = append(parts, plural(n, "connection refused", "connections refused"))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// notCovered lists what no axis covered, in the order of the axes' names.
-func notCovered(m *deck.Manifest) []string {
-	out := []string{}
-	for _, name := range sortedKeys(m.Axes) {
-		for _, what := range m.Axes[name].NotCovered {
-			out = append(out, name+": "+what)
-		}
-	}
-	return out
 }
 
 // shortList is list, of which only the first most entries are told and the rest counted. id is the recording's.

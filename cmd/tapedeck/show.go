@@ -233,7 +233,7 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 	}
 	m := s.rec.Manifest
 	if json {
-		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": notCovered(m)})
+		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered()})
 	}
 	for _, name := range sortedKeys(m.Axes) {
 		state := "off"
