@@ -33,6 +33,9 @@ type anthropicRequest struct {
 		Name        string `json:"name"`
 		InputSchema schema `json:"input_schema"`
 	} `json:"tools"`
+	Thinking struct {
+		Type string `json:"type"` // "enabled", "adaptive" or "disabled"
+	} `json:"thinking"`
 	OutputConfig struct {
 		Format struct {
 			Schema *schema `json:"schema"`
@@ -46,6 +49,7 @@ func (anthropic) parse(_ *http.Request, body []byte) (*turn, error) {
 		return nil, err
 	}
 	t := &turn{model: q.Model, stream: q.Stream, system: q.System.String(), format: q.OutputConfig.Format.Schema}
+	t.think = q.Thinking.Type == "enabled" || q.Thinking.Type == "adaptive"
 	for _, m := range q.Messages {
 		out := message{model: m.Role == "assistant"}
 		for _, b := range m.Content {
@@ -66,11 +70,16 @@ func (anthropic) parse(_ *http.Request, body []byte) (*turn, error) {
 
 func (d anthropic) whole(re *reply) object {
 	content := []object{}
+	if re.answer.thought != "" {
+		content = append(content, object{
+			"type": "thinking", "thinking": re.answer.thought, "signature": re.ids.fresh("Ep", base62, 60) + "==",
+		})
+	}
 	if re.answer.text != "" {
 		content = append(content, object{"type": "text", "text": re.answer.text})
 	}
-	if re.answer.call != nil {
-		content = append(content, d.toolUse(re, re.answer.call.args))
+	for _, c := range re.answer.calls {
+		content = append(content, d.toolUse(re, c.name, c.args))
 	}
 	m := d.message(re, content)
 	m["stop_reason"] = d.stopReason(re)
@@ -85,14 +94,12 @@ func (anthropic) message(re *reply, content []object) object {
 	}
 }
 
-func (anthropic) toolUse(re *reply, input object) object {
-	return object{
-		"type": "tool_use", "id": re.ids.fresh("toolu_01", base62, 22), "name": re.answer.call.name, "input": input,
-	}
+func (anthropic) toolUse(re *reply, name string, input object) object {
+	return object{"type": "tool_use", "id": re.ids.fresh("toolu_01", base62, 22), "name": name, "input": input}
 }
 
 func (anthropic) stopReason(re *reply) string {
-	if re.answer.call != nil {
+	if len(re.answer.calls) > 0 {
 		return "tool_use"
 	}
 	return "end_turn"
@@ -106,12 +113,17 @@ func (anthropic) usage(re *reply, out int) object {
 }
 
 func (d anthropic) stream(re *reply, s *sink) {
-	send := func(kind string, o object) {
-		o["type"] = kind
-		s.event(kind, o)
-	}
 	s.w.Header().Set("Cache-Control", "no-cache")
 	s.begin("text/event-stream; charset=utf-8")
+	d.events(re, s.event)
+}
+
+// events gives the events of a stream, each with its type, to emit.
+func (d anthropic) events(re *reply, emit func(kind string, o any)) {
+	send := func(kind string, o object) {
+		o["type"] = kind
+		emit(kind, o)
+	}
 	m := d.message(re, []object{})
 	m["usage"] = d.usage(re, 1)
 	send("message_start", object{"message": m})
@@ -123,11 +135,11 @@ func (d anthropic) stream(re *reply, s *sink) {
 	send("message_stop", object{})
 }
 
-// blocks sends the text and the tool call, each as one content block. The ping follows the first block's start, as it
+// blocks sends the thought, the text and the tool calls, each as one content block. The ping follows the first block's start, as it
 // does at the provider.
 func (d anthropic) blocks(re *reply, send func(string, object)) {
 	index := 0
-	block := func(start object, deltaType, field string, deltas []string) {
+	block := func(start object, deltaType, field string, deltas []string, more ...object) {
 		send("content_block_start", object{"index": index, "content_block": start})
 		if index == 0 {
 			send("ping", object{})
@@ -135,23 +147,35 @@ func (d anthropic) blocks(re *reply, send func(string, object)) {
 		for _, piece := range deltas {
 			send("content_block_delta", object{"index": index, "delta": object{"type": deltaType, field: piece}})
 		}
+		for _, delta := range more {
+			send("content_block_delta", object{"index": index, "delta": delta})
+		}
 		send("content_block_stop", object{"index": index})
 		index++
+	}
+	if thought := re.answer.thought; thought != "" {
+		block(object{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", re.pieces(thought),
+			object{"type": "signature_delta", "signature": re.ids.fresh("Ep", base62, 60) + "=="})
 	}
 	if text := re.answer.text; text != "" {
 		block(object{"type": "text", "text": ""}, "text_delta", "text", re.pieces(text))
 	}
-	if c := re.answer.call; c != nil {
-		block(d.toolUse(re, object{}), "input_json_delta", "partial_json", append([]string{""}, re.pieces(c.json())...))
+	for _, c := range re.answer.calls {
+		block(d.toolUse(re, c.name, object{}), "input_json_delta", "partial_json", append([]string{""}, re.pieces(c.json())...))
 	}
 }
 
 func (anthropic) failure(status int, message string) object {
 	kinds := map[int]string{
 		http.StatusUnauthorized: "authentication_error", http.StatusRequestEntityTooLarge: "request_too_large",
+		http.StatusTooManyRequests: "rate_limit_error", 529: "overloaded_error",
 	}
 	kind, ok := kinds[status]
-	if !ok {
+	switch {
+	case ok:
+	case status >= http.StatusInternalServerError:
+		kind = "api_error"
+	default:
 		kind = "invalid_request_error"
 	}
 	return object{"type": "error", "error": object{"type": kind, "message": message}}

@@ -5,15 +5,20 @@ import "net/http"
 // object is a JSON object of an answer.
 type object = map[string]any
 
-// A dialect is one provider's wire format, both ways.
-type dialect interface {
+// A wire is what all endpoints of a provider share.
+type wire interface {
 	provider() string
 	key(r *http.Request) string     // the API key that the request carries, "" for none
 	header(h http.Header, ids *ids) // sets what the provider sends with every answer
+	failure(status int, message string) object
+}
+
+// A dialect is one provider's wire format of generating, both ways.
+type dialect interface {
+	wire
 	parse(r *http.Request, body []byte) (*turn, error)
 	whole(re *reply) object    // the answer in one piece
 	stream(re *reply, s *sink) // the answer as events
-	failure(status int, message string) object
 }
 
 // A reply is what a dialect needs to put an answer on the wire.
@@ -27,9 +32,9 @@ type reply struct {
 
 // outTokens is the length of the answer in tokens, as far as anyone looks.
 func (re *reply) outTokens() int {
-	n := len(re.answer.text)
-	if re.answer.call != nil {
-		n += len(re.answer.call.json())
+	n := len(re.answer.text) + len(re.answer.thought)
+	for _, c := range re.answer.calls {
+		n += len(c.json())
 	}
 	return n/4 + 1
 }

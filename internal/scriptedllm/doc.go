@@ -1,9 +1,10 @@
 // Package scriptedllm is an LLM endpoint that follows a script: it speaks the wire formats of the real providers,
 // streaming included, and needs neither a key nor a network.
 //
-// It speaks Anthropic messages, OpenAI chat completions and responses, and Gemini generateContent and
-// streamGenerateContent, as their public references describe them. Tests put real agents and SDKs in front of it, and
-// the quickstart records its own small agent against it.
+// It speaks Anthropic messages, OpenAI chat completions and responses, Gemini generateContent and streamGenerateContent,
+// Ollama's chat, OpenAI's formats under Azure's paths, and Bedrock's Converse and InvokeModel, as their public references
+// describe them; and beside them lists of models, token counts, embeddings and uploads of files where the provider has
+// them. Tests put real agents and SDKs in front of it, and the quickstart records its own small agent against it.
 //
 // The script: a turn that declares tools and carries no tool result yet is answered with one tool call, its arguments
 // built from the declared schema, so that the agent writes the file which the prompt names ("write hello.txt"). A turn
@@ -12,5 +13,5 @@
 //
 // Answers depend on the request alone, but for what real providers vary: ids and times. Options.Seed fixes those too.
 //
-// Non-goals: it has no state between requests, refuses no odd parameter, and counts tokens by the length of the text.
+// Non-goals: it has no state between requests (but for Options.Faults, which fail a request once), refuses no odd parameter, and counts tokens by the length of the text.
 package scriptedllm

@@ -2,11 +2,14 @@ package scriptedllm
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -32,6 +35,9 @@ type Options struct {
 	Key string
 	// Text, when set, is every answer that would be a text, word for word.
 	Text string
+	// Faults makes a request whose body holds the words "fail once with 429", or another status from 400 to 599, fail with
+	// that status the first time that this very body comes, and succeed from then on, as clients with retries expect.
+	Faults bool
 }
 
 // A Request is one request as the endpoint got it.
@@ -40,10 +46,10 @@ type Request struct {
 	URL      string // path and query
 	Header   http.Header
 	Body     []byte
-	Provider string // "anthropic", "openai", "gemini"; "" where no endpoint has that path
+	Provider string // "anthropic", "openai", "gemini", "ollama", "azure", "bedrock"; "" where no endpoint has that path
 	Status   int    // of the answer
 	Stream   bool   // the answer is a stream
-	Tool     string // the tool that the answer calls; "" for a text
+	Tool     string // the tool that the answer calls, the first where it calls several; "" for a text
 }
 
 // An Endpoint is the scripted LLM endpoint, an http.Handler. It may be used by several goroutines at once.
@@ -52,13 +58,14 @@ type Endpoint struct {
 	mux  *http.ServeMux
 	ids  *ids
 
-	mu       sync.Mutex // guards requests
+	mu       sync.Mutex // guards what follows
 	requests []Request
+	failed   map[[sha256.Size]byte]bool // bodies that failed once
 }
 
 // New returns an endpoint; nil options are the zero ones.
 func New(opts *Options) *Endpoint {
-	e := &Endpoint{mux: http.NewServeMux()}
+	e := &Endpoint{mux: http.NewServeMux(), failed: make(map[[sha256.Size]byte]bool)}
 	if opts != nil {
 		e.opts = *opts
 	}
@@ -66,13 +73,7 @@ func New(opts *Options) *Endpoint {
 		e.opts.Chunk = 8
 	}
 	e.ids = newIDs(e.opts.Seed)
-	e.mux.HandleFunc("POST /v1/messages", e.converse(anthropic{}))
-	e.mux.HandleFunc("POST /v1/chat/completions", e.converse(chat{}))
-	e.mux.HandleFunc("POST /v1/responses", e.converse(responses{}))
-	e.mux.HandleFunc("POST /v1beta/models/{call}", e.converse(gemini{}))
-	e.mux.HandleFunc("GET /v1/models", e.models)
-	e.mux.HandleFunc("GET /v1beta/models", e.models)
-	e.mux.HandleFunc("/", e.unknown)
+	e.routes()
 	return e
 }
 
@@ -102,14 +103,8 @@ func (e *Endpoint) converse(d dialect) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s := newSink(w, r, &e.opts)
 		defer s.end()
-		d.header(w.Header(), e.ids)
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-		if err != nil {
-			e.fail(d, s, r, body, http.StatusRequestEntityTooLarge, "request body: "+err.Error())
-			return
-		}
-		if !e.admits(d.key(r)) {
-			e.fail(d, s, r, body, http.StatusUnauthorized, "invalid API key")
+		body, ok := e.admit(d, s)
+		if !ok {
 			return
 		}
 		t, err := d.parse(r, body)
@@ -121,13 +116,63 @@ func (e *Endpoint) converse(d dialect) http.HandlerFunc {
 	}
 }
 
+// A plain answers a request that makes no model speak: a list, a count, an embedding, an upload.
+type plain func(r *http.Request, body []byte) (object, error)
+
+// serve returns the handler of a provider's endpoint that makes no model speak. pick tells whose request it is, where
+// two providers share a path.
+func (e *Endpoint) serve(pick func(*http.Request) (wire, plain)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := newSink(w, r, &e.opts)
+		defer s.end()
+		d, answer := pick(r)
+		body, ok := e.admit(d, s)
+		if !ok {
+			return
+		}
+		out, err := answer(r, body)
+		if err != nil {
+			e.fail(d, s, r, body, http.StatusBadRequest, err.Error())
+			return
+		}
+		e.log(e.request(r, body, d.provider(), http.StatusOK))
+		s.json(http.StatusOK, out)
+	}
+}
+
+// only picks one provider's answer for every request.
+func only(d wire, answer plain) func(*http.Request) (wire, plain) {
+	return func(*http.Request) (wire, plain) { return d, answer }
+}
+
+// admit reads a request's body and refuses what the provider would refuse before it looks into it.
+func (e *Endpoint) admit(d wire, s *sink) (body []byte, ok bool) {
+	d.header(s.w.Header(), e.ids)
+	body, err := io.ReadAll(http.MaxBytesReader(s.w, s.r.Body, maxBody))
+	if err != nil {
+		e.fail(d, s, s.r, body, http.StatusRequestEntityTooLarge, "request body: "+err.Error())
+		return body, false
+	}
+	if !e.admits(d.key(s.r)) {
+		e.fail(d, s, s.r, body, http.StatusUnauthorized, "invalid API key")
+		return body, false
+	}
+	if status := e.fault(body); status != 0 {
+		s.w.Header().Set("Retry-After-Ms", "10")
+		s.w.Header().Set("Retry-After", "1")
+		e.fail(d, s, s.r, body, status, "the script wants this to fail once")
+		return body, false
+	}
+	return body, true
+}
+
 // reply sends the script's answer to a turn.
 func (e *Endpoint) reply(d dialect, s *sink, r *http.Request, body []byte, t *turn) {
-	re := &reply{turn: t, answer: e.plan(t), ids: e.ids, chunk: e.opts.Chunk, inTokens: len(body)/4 + 1}
+	re := &reply{turn: t, answer: e.plan(t), ids: e.ids, chunk: e.opts.Chunk, inTokens: tokens(body)}
 	q := e.request(r, body, d.provider(), http.StatusOK)
 	q.Stream = t.stream
-	if re.answer.call != nil {
-		q.Tool = re.answer.call.name
+	if len(re.answer.calls) > 0 {
+		q.Tool = re.answer.calls[0].name
 	}
 	e.log(q)
 	if t.stream {
@@ -137,13 +182,32 @@ func (e *Endpoint) reply(d dialect, s *sink, r *http.Request, body []byte, t *tu
 	s.json(http.StatusOK, d.whole(re))
 }
 
+var faultWish = regexp.MustCompile(`fail once with ([45][0-9][0-9])\b`)
+
+// fault is the status that a request has to fail with this time, 0 for none.
+func (e *Endpoint) fault(body []byte) int {
+	m := faultWish.FindSubmatch(body)
+	if !e.opts.Faults || m == nil {
+		return 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	sum := sha256.Sum256(body)
+	if e.failed[sum] {
+		return 0
+	}
+	e.failed[sum] = true
+	status, _ := strconv.Atoi(string(m[1])) // three digits
+	return status
+}
+
 // admits tells whether a request's API key is the right one.
 func (e *Endpoint) admits(key string) bool {
 	return e.opts.Key == "" || subtle.ConstantTimeCompare([]byte(key), []byte(e.opts.Key)) == 1
 }
 
 // fail answers with an error in the provider's own shape.
-func (e *Endpoint) fail(d dialect, s *sink, r *http.Request, body []byte, status int, message string) {
+func (e *Endpoint) fail(d wire, s *sink, r *http.Request, body []byte, status int, message string) {
 	e.log(e.request(r, body, d.provider(), status))
 	s.json(status, d.failure(status, message))
 }

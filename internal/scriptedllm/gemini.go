@@ -44,6 +44,9 @@ type geminiRequest struct {
 	GenerationConfig struct {
 		ResponseSchema     *schema `json:"responseSchema"`
 		ResponseJSONSchema *schema `json:"responseJsonSchema"`
+		ThinkingConfig     struct {
+			IncludeThoughts bool `json:"includeThoughts"`
+		} `json:"thinkingConfig"`
 	} `json:"generationConfig"`
 }
 
@@ -54,10 +57,16 @@ type geminiPart struct {
 	} `json:"functionResponse"`
 }
 
+// geminiCall is the model and the method of a path.
+func geminiCall(r *http.Request) (model, method string) {
+	model, method, _ = strings.Cut(r.PathValue("call"), ":")
+	return model, method
+}
+
 func (d gemini) parse(r *http.Request, body []byte) (*turn, error) {
 	t := &turn{}
 	var method string
-	t.model, method, _ = strings.Cut(r.PathValue("call"), ":")
+	t.model, method = geminiCall(r)
 	if method != "generateContent" && method != "streamGenerateContent" {
 		return nil, fmt.Errorf("method %q is not supported for model %q", method, t.model)
 	}
@@ -68,6 +77,7 @@ func (d gemini) parse(r *http.Request, body []byte) (*turn, error) {
 		return nil, err
 	}
 	t.format = firstSchema(q.GenerationConfig.ResponseJSONSchema, q.GenerationConfig.ResponseSchema)
+	t.think = q.GenerationConfig.ThinkingConfig.IncludeThoughts
 	t.system = d.message(q.SystemInstruction.Parts, false).joined()
 	for _, c := range q.Contents {
 		t.messages = append(t.messages, d.message(c.Parts, c.Role == "model"))
@@ -114,18 +124,23 @@ func geminiResult(response map[string]any) result {
 }
 
 func (d gemini) whole(re *reply) object {
-	return d.chunk(re, re.ids.fresh("", base62, 22), d.parts(re, []string{re.answer.text}), true)
+	return d.chunk(re, re.ids.fresh("", base62, 22), d.parts(re, func(text string) []string { return []string{text} }), true)
 }
 
-// parts are the texts and then the call, each one part.
-func (gemini) parts(re *reply, texts []string) []object {
+// parts are the thoughts, the texts, as cut makes pieces of both, and then the calls, each one part.
+func (gemini) parts(re *reply, cut func(string) []string) []object {
 	var out []object
-	for _, text := range texts {
+	for _, thought := range cut(re.answer.thought) {
+		if thought != "" {
+			out = append(out, object{"text": thought, "thought": true})
+		}
+	}
+	for _, text := range cut(re.answer.text) {
 		if text != "" {
 			out = append(out, object{"text": text})
 		}
 	}
-	if c := re.answer.call; c != nil {
+	for _, c := range re.answer.calls {
 		out = append(out, object{"functionCall": object{
 			"id": re.ids.fresh("", base62, 16), "name": c.name, "args": c.args,
 		}})
@@ -158,7 +173,7 @@ func (d gemini) stream(re *reply, s *sink) {
 		s.begin("text/event-stream")
 	}
 	id := re.ids.fresh("", base62, 22)
-	parts := d.parts(re, re.pieces(re.answer.text))
+	parts := d.parts(re, re.pieces)
 	for i, part := range parts {
 		last := i == len(parts)-1
 		d.send(s, re.turn.array, string(encode(d.chunk(re, id, []object{part}, last))), i == 0, last)
@@ -187,8 +202,13 @@ func (gemini) failure(status int, message string) object {
 }
 
 func geminiStatus(status int) string {
-	if status == http.StatusUnauthorized {
+	switch {
+	case status == http.StatusUnauthorized:
 		return "UNAUTHENTICATED"
+	case status == http.StatusTooManyRequests:
+		return "RESOURCE_EXHAUSTED"
+	case status >= http.StatusInternalServerError:
+		return "INTERNAL"
 	}
 	return "INVALID_ARGUMENT"
 }

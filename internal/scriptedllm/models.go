@@ -1,54 +1,45 @@
 package scriptedllm
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
-// models lists a few models in the shape of the provider that the request is for: Anthropic and OpenAI share a path and
-// are told apart by the header that every Anthropic client sends.
-func (e *Endpoint) models(w http.ResponseWriter, r *http.Request) {
-	s := newSink(w, r, &e.opts)
-	defer s.end()
-	d, list := e.listing(r)
-	d.header(w.Header(), e.ids)
-	if !e.admits(d.key(r)) {
-		e.fail(d, s, r, nil, http.StatusUnauthorized, "invalid API key")
-		return
-	}
-	e.log(e.request(r, nil, d.provider(), http.StatusOK))
-	s.json(http.StatusOK, list)
-}
+// The lists of models, a few each, in the shape of the provider.
 
-func (e *Endpoint) listing(r *http.Request) (dialect, object) {
-	switch {
-	case r.URL.Path == "/v1beta/models":
-		return gemini{}, geminiModels()
-	case r.Header.Get("Anthropic-Version") != "":
-		return anthropic{}, anthropicModels()
-	}
-	return chat{}, openaiModels()
-}
-
-func anthropicModels() object {
+func anthropicModels(*http.Request, []byte) (object, error) {
 	const id = "claude-sonnet-4-5"
 	return object{
 		"data": []object{{
 			"type": "model", "id": id, "display_name": "Claude Sonnet 4.5", "created_at": "2025-09-29T00:00:00Z",
 		}},
 		"has_more": false, "first_id": id, "last_id": id,
-	}
+	}, nil
 }
 
-func openaiModels() object {
+func openaiModels(*http.Request, []byte) (object, error) {
 	var data []object
 	for _, id := range []string{"gpt-4o", "gpt-5", "gpt-5-codex"} {
 		data = append(data, object{"id": id, "object": "model", "created": seededTime.Unix(), "owned_by": "openai"})
 	}
-	return object{"object": "list", "data": data}
+	return object{"object": "list", "data": data}, nil
 }
 
-func geminiModels() object {
+func geminiModels(*http.Request, []byte) (object, error) {
 	return object{"models": []object{{
 		"name": "models/gemini-2.5-flash", "version": "001", "displayName": "Gemini 2.5 Flash",
 		"inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16,
 		"supportedGenerationMethods": []string{"generateContent", "streamGenerateContent"},
-	}}}
+	}}}, nil
+}
+
+func ollamaModels(*http.Request, []byte) (object, error) {
+	return object{"models": []object{{
+		"name": "qwen3:4b", "model": "qwen3:4b", "modified_at": seededTime.Format(time.RFC3339Nano), "size": 2_497_293_931,
+		"digest": "359d7dd4bcdab3d86b87d73ac27966f4dbb9f5efdfcc75d34a8764a09474fae7",
+		"details": object{
+			"parent_model": "", "format": "gguf", "family": "qwen3", "families": []string{"qwen3"}, "parameter_size": "4.0B",
+			"quantization_level": "Q4_K_M",
+		},
+	}}}, nil
 }

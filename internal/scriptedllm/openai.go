@@ -19,11 +19,16 @@ func (openai) header(h http.Header, ids *ids) {
 }
 
 func (openai) failure(status int, message string) object {
-	code := any(nil)
-	if status == http.StatusUnauthorized {
+	kind, code := "invalid_request_error", any(nil)
+	switch {
+	case status == http.StatusUnauthorized:
 		code = "invalid_api_key"
+	case status == http.StatusTooManyRequests:
+		kind, code = "requests", "rate_limit_exceeded"
+	case status >= http.StatusInternalServerError:
+		kind = "server_error"
 	}
-	return object{"error": object{"message": message, "type": "invalid_request_error", "param": nil, "code": code}}
+	return object{"error": object{"message": message, "type": kind, "param": nil, "code": code}}
 }
 
 // An openaiFormat is how a request asks for an object instead of a text.

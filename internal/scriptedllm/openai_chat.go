@@ -58,8 +58,12 @@ func (d chat) whole(re *reply) object {
 	if re.answer.text != "" {
 		m["content"] = re.answer.text
 	}
-	if c := re.answer.call; c != nil {
-		m["tool_calls"] = []object{d.toolCall(re, c.json())}
+	var calls []object
+	for _, c := range re.answer.calls {
+		calls = append(calls, d.toolCall(re, c.name, c.json()))
+	}
+	if calls != nil {
+		m["tool_calls"] = calls
 	}
 	out := d.frame(re, "chat.completion")
 	out["choices"] = []object{{"index": 0, "message": m, "logprobs": nil, "finish_reason": d.finish(re)}}
@@ -74,15 +78,15 @@ func (chat) frame(re *reply, kind string) object {
 	}
 }
 
-func (chat) toolCall(re *reply, arguments string) object {
+func (chat) toolCall(re *reply, name, arguments string) object {
 	return object{
 		"id": re.ids.fresh("call_", base62, 24), "type": "function",
-		"function": object{"name": re.answer.call.name, "arguments": arguments},
+		"function": object{"name": name, "arguments": arguments},
 	}
 }
 
 func (chat) finish(re *reply) string {
-	if re.answer.call != nil {
+	if len(re.answer.calls) > 0 {
 		return "tool_calls"
 	}
 	return "stop"
@@ -117,7 +121,7 @@ func (d chat) stream(re *reply, s *sink) {
 	s.send("data: [DONE]\n\n")
 }
 
-// deltas sends the role, the text and the tool call in pieces.
+// deltas sends the role, the text and the tool calls in pieces.
 func (d chat) deltas(re *reply, send func(object)) {
 	send(object{"role": "assistant", "content": "", "refusal": nil})
 	if re.answer.text != "" {
@@ -125,14 +129,12 @@ func (d chat) deltas(re *reply, send func(object)) {
 			send(object{"content": piece})
 		}
 	}
-	c := re.answer.call
-	if c == nil {
-		return
-	}
-	first := d.toolCall(re, "")
-	first["index"] = 0
-	send(object{"tool_calls": []object{first}})
-	for _, piece := range re.pieces(c.json()) {
-		send(object{"tool_calls": []object{{"index": 0, "function": object{"arguments": piece}}}})
+	for i, c := range re.answer.calls {
+		first := d.toolCall(re, c.name, "")
+		first["index"] = i
+		send(object{"tool_calls": []object{first}})
+		for _, piece := range re.pieces(c.json()) {
+			send(object{"tool_calls": []object{{"index": i, "function": object{"arguments": piece}}}})
+		}
 	}
 }

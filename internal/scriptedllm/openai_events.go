@@ -63,7 +63,7 @@ func (ev itemEvents) message() {
 }
 
 func (ev itemEvents) call() {
-	arguments := ev.re.answer.call.json()
+	arguments, _ := ev.item["arguments"].(string)
 	ev.frame("arguments", "", func() {
 		for _, piece := range ev.re.pieces(arguments) {
 			ev.send("response.function_call_arguments.delta", object{"delta": piece})

@@ -94,7 +94,7 @@ func (responses) complete(re *reply, response object, items []object) {
 	}
 }
 
-// items returns the finished output: a message, a function call, or both.
+// items returns the finished output: a message, function calls, or both.
 func (responses) items(re *reply) []object {
 	var out []object
 	if re.answer.text != "" {
@@ -103,7 +103,7 @@ func (responses) items(re *reply) []object {
 			"content": []object{textPart(re.answer.text)},
 		})
 	}
-	if c := re.answer.call; c != nil {
+	for _, c := range re.answer.calls {
 		out = append(out, object{
 			"id": re.ids.fresh("fc_", hexits, 48), "type": "function_call", "status": "completed",
 			"call_id": re.ids.fresh("call_", base62, 24), "name": c.name, "arguments": c.json(),

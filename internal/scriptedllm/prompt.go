@@ -13,6 +13,7 @@ var (
 	fileName = regexp.MustCompile(`[\w./-]*\w\.[A-Za-z]\w{0,7}\b`)
 	wish     = regexp.MustCompile(`(?i)\b(?:write|create|make|save|put|add)\b[^\n]{0,80}?([\w./-]*\w\.[A-Za-z]\w{0,7})\b`)
 	wording  = regexp.MustCompile(`(?im)\b(?:containing|saying|with(?: the)?(?: text| contents?)?)[: ]+(.+?)[.\s]*$`)
+	another  = regexp.MustCompile(`^(?:,? and |, )([\w./-]*\w\.[A-Za-z]\w{0,7})\b`)
 	// workingDir finds where the agent says that it works: "Current working directory: /x", "working in the directory: /x",
 	// "<cwd>/x</cwd>", or a list under "Workspace Directories:".
 	workingDir = regexp.MustCompile(
@@ -34,6 +35,25 @@ func jobOf(texts []string) job {
 		}
 	}
 	return job{file: "note.txt", content: short(promptOf(texts)) + "\n"}
+}
+
+// jobsOf finds the job and those that are named together with it, as in "write a.txt and b.txt": the same content goes
+// into each.
+func jobsOf(texts []string) []job {
+	first := jobOf(texts)
+	jobs := []job{first}
+	for _, text := range texts {
+		_, rest, found := strings.Cut(text, first.file)
+		if !found || !wish.MatchString(text) {
+			continue
+		}
+		for m := another.FindStringSubmatch(rest); m != nil; m = another.FindStringSubmatch(rest) {
+			jobs = append(jobs, job{file: m[1], content: first.content})
+			rest = rest[len(m[0]):]
+		}
+		break
+	}
+	return jobs
 }
 
 // contentOf is what the prompt wants in the file, or the file's name without its ending.

@@ -2,10 +2,11 @@ package scriptedllm
 
 import "slices"
 
-// An answer is what the script says: a text, and a tool call after it unless call is nil.
+// An answer is what the script says: a thought, a text and tool calls, each where there is one.
 type answer struct {
-	text string
-	call *call
+	thought string
+	text    string
+	calls   []call
 }
 
 // A call is one tool call.
@@ -15,7 +16,7 @@ type call struct {
 }
 
 // json is the arguments as one JSON object, keys sorted.
-func (c *call) json() string { return string(encode(c.args)) }
+func (c call) json() string { return string(encode(c.args)) }
 
 // The tools that the script likes to call, best first, as plainName writes them.
 var (
@@ -30,16 +31,19 @@ var (
 
 // plan decides what a turn is answered with.
 func (e *Endpoint) plan(t *turn) answer {
+	a := e.said(t)
+	if t.think {
+		a.thought = "The last message is: " + short(promptOf(t.userTexts()))
+	}
+	return a
+}
+
+func (e *Endpoint) said(t *turn) answer {
 	texts := t.userTexts()
 	results := t.results()
 	switch {
 	case len(t.tools) > 0 && len(results) == 0:
-		f := filler{job: jobOf(texts), cwd: cwdOf(t)}
-		chosen := choose(t.tools)
-		return answer{
-			text: "I'll write " + f.job.file + ".",
-			call: &call{name: chosen.name, args: f.object(chosen.schema)},
-		}
+		return work(t, jobsOf(texts))
 	case t.format != nil:
 		f := filler{job: jobOf(texts)}
 		return answer{text: string(encode(f.object(t.format.resolved())))}
@@ -49,6 +53,17 @@ func (e *Endpoint) plan(t *turn) answer {
 		return answer{text: outcome(jobOf(texts).file, results)}
 	}
 	return answer{text: "Scripted answer to: " + short(promptOf(texts))}
+}
+
+// work calls a tool once for each file, side by side.
+func work(t *turn, jobs []job) answer {
+	chosen := choose(t.tools)
+	a := answer{text: "I'll write " + jobs[0].file + "."}
+	for _, j := range jobs {
+		f := filler{job: j, cwd: cwdOf(t)}
+		a.calls = append(a.calls, call{name: chosen.name, args: f.object(chosen.schema)})
+	}
+	return a
 }
 
 // outcome is the final text, which mentions what the tool said.

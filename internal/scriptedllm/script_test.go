@@ -127,7 +127,7 @@ func TestPlanWithoutATool(t *testing.T) {
 			"The tool failed, a.txt may be missing: no space"},
 	}
 	for _, tt := range tests {
-		if got := New(nil).plan(&tt.turn); got.text != tt.want || got.call != nil {
+		if got := New(nil).plan(&tt.turn); got.text != tt.want || got.calls != nil {
 			t.Errorf("%s: %+v, want %q", tt.name, got, tt.want)
 		}
 	}
@@ -141,7 +141,7 @@ func TestASecondPromptIsAnotherJob(t *testing.T) {
 			{texts: []string{"write b.txt"}},
 		},
 	})
-	if got.call == nil || got.text != "I'll write b.txt." {
+	if got.calls == nil || got.text != "I'll write b.txt." {
 		t.Errorf("%+v", got)
 	}
 }

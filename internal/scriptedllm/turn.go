@@ -16,6 +16,7 @@ type turn struct {
 	system   string
 	messages []message
 	tools    []tool
+	think    bool    // the answer begins with the model's thoughts
 	format   *schema // the answer is to be an object of this schema; nil for text
 }
 
