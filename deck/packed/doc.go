@@ -1,0 +1,37 @@
+// Package packed reads and writes the packed form of a recording: one compressed file that any machine can hold, send
+// and list.
+//
+// Goals: the same recording gives the same bytes, whoever packs it, where and when; a reader trusts nothing that a file
+// says; tar and zstd of any system can list and take out what is inside. Not goals: packing several recordings, adding to
+// a packed file, reading one entry without those before it.
+//
+// Grammar:
+//
+//	file    = one zstd frame (RFC 8878) with a checksum, no dictionary and a window of at most 8 MiB, of stream
+//	stream  = index *entry end
+//	index   = the entry "pack.json": {"format":1,"id":S,"state":S,"files":N,"bytes":N} and a newline
+//	entry   = header content padding
+//	header  = 512 bytes of ustar (POSIX.1-1988): name, mode 0644, ids 0, size, time 0, checksum, type 0, device 0, no other field
+//	content = size bytes
+//	padding = zero bytes up to a multiple of 512
+//	end     = 1024 zero bytes
+//
+// files is the number of entries behind the index, bytes the sum of their sizes. A size of 8 GiB or more stands in the
+// binary form that GNU tar, libarchive and Go read. The index is no part of the recording: taking the file apart with tar
+// leaves it beside the rest.
+//
+// A name is one to five components of a-z, 0-9, '.', '_' and '-' with '/' between them, at most 100 bytes; a component
+// begins and ends with a letter or a digit. So no name is absolute, climbs, hides, or is another's in other case. A file
+// in a directory whose name ends in ".cas" is a blob: its name is the BLAKE3 of its content.
+//
+// Ordering: entries stand in ascending order of their names, byte by byte, none twice.
+//
+// Compatibility: there is one stream for one recording: a header that differs in a single byte from the one that a Writer
+// makes for the same name and size is refused, and so is anything behind the end. The frame depends on the version of the
+// zstd encoder: two versions of tapedeck may compress the same stream to different bytes. A higher format is refused.
+//
+// Errors: ErrNotPacked for a file of another kind, a *LimitError for one that declares more than the caller takes,
+// ErrDamaged for everything else that does not hold, a file cut short too.
+//
+// Memory: both directions hold one zstd window and one buffer, never an entry.
+package packed

@@ -1,0 +1,236 @@
+package packed
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// The limits that hold where Limits has none.
+const (
+	DefaultMaxBytes = 64 << 30
+	DefaultMaxFiles = 16 << 20
+)
+
+// Limits say how much a file may declare. Nil and zero work.
+type Limits struct {
+	Bytes int64 // of all files together; DefaultMaxBytes when 0
+	Files int64 // DefaultMaxFiles when 0
+}
+
+// A File is one entry. Its content is what the Reader gives until io.EOF.
+type File struct {
+	Name string
+	Size int64
+	Blob cas.Digest // what the content hashes to; zero where the entry is no blob
+}
+
+// A Reader takes a packed recording apart. It must be closed. It is for one goroutine, and starts none.
+type Reader struct {
+	z     *zstd.Decoder
+	index *Index
+	left  Index // what is still to come
+
+	last string
+	cur  *File
+	rest int64 // of cur
+	hash *cas.Hasher
+	err  error
+}
+
+// NewReader reads the index of the packed recording that is the size bytes of r, and checks that r is one zstd frame and
+// nothing else.
+func NewReader(r io.ReaderAt, size int64, limits *Limits) (*Reader, error) {
+	if err := checkFrame(r, size); err != nil {
+		return nil, err
+	}
+	z, err := zstd.NewReader(io.NewSectionReader(r, 0, size), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
+	if err != nil {
+		return nil, err
+	}
+	p := &Reader{z: z}
+	if err := p.readIndex(limits); err != nil {
+		p.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Close frees what the reader holds.
+func (p *Reader) Close() { p.z.Close() }
+
+// Index returns what the file declares.
+func (p *Reader) Index() Index { return *p.index }
+
+func (p *Reader) readIndex(limits *Limits) error {
+	var h [block]byte
+	if _, err := io.ReadFull(p.z, h[:]); err != nil {
+		return ErrNotPacked
+	}
+	name, size, err := parseHeader(&h)
+	if err != nil || name != indexName || size > maxIndex {
+		return ErrNotPacked
+	}
+	b := make([]byte, size+padding(size))
+	if err := p.full(b); err != nil {
+		return err
+	}
+	if !zero(b[size:]) {
+		return fmt.Errorf("%w: bytes in a padding", ErrDamaged)
+	}
+	if p.index, err = decodeIndex(b[:size]); err != nil {
+		return err
+	}
+	p.left = *p.index
+	var l Limits
+	if limits != nil {
+		l = *limits
+	}
+	return errors.Join(over("bytes", p.left.Bytes, l.Bytes, DefaultMaxBytes), over("files", p.left.Files, l.Files, DefaultMaxFiles))
+}
+
+func over(what string, have, limit, byDefault int64) error {
+	if limit == 0 {
+		limit = byDefault
+	}
+	if have > limit {
+		return &LimitError{what, have, limit}
+	}
+	return nil
+}
+
+// Next returns the next entry; what was not read of the one before is skipped, and checked all the same. Behind the last
+// it returns io.EOF, and only then the file is known to hold.
+func (p *Reader) Next() (*File, error) {
+	if p.err == nil && p.cur != nil {
+		if _, err := io.Copy(io.Discard, p); err != nil {
+			return nil, err
+		}
+		p.cur = nil
+	}
+	if p.err == nil {
+		p.err = p.advance()
+	}
+	return p.cur, p.err
+}
+
+func (p *Reader) advance() error {
+	var h [block]byte
+	if err := p.full(h[:]); err != nil {
+		return err
+	}
+	if h == [block]byte{} {
+		return p.end()
+	}
+	name, size, err := parseHeader(&h)
+	if err != nil {
+		return err
+	}
+	if err := CheckName(name); err != nil {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if name <= p.last {
+		return fmt.Errorf("%w: %q stands behind %q", ErrDamaged, name, p.last)
+	}
+	if p.left.Files--; p.left.Files < 0 || size > p.left.Bytes {
+		return fmt.Errorf("%w: %q is more than its index declares", ErrDamaged, name)
+	}
+	p.left.Bytes -= size
+	p.last, p.rest = name, size
+	p.cur = &File{Name: name, Size: size}
+	p.cur.Blob, _ = BlobOf(name) // CheckName has looked
+	p.hash = nil
+	if !p.cur.Blob.IsZero() {
+		p.hash = cas.NewHasher()
+	}
+	return nil
+}
+
+// Read implements io.Reader for the content of the current entry.
+func (p *Reader) Read(b []byte) (int, error) {
+	if p.err != nil {
+		return 0, p.err
+	}
+	if p.cur == nil {
+		return 0, io.EOF
+	}
+	if p.rest == 0 {
+		if p.err = p.endOfEntry(); p.err != nil {
+			return 0, p.err
+		}
+		return 0, io.EOF
+	}
+	n, err := p.z.Read(b[:min(int64(len(b)), p.rest)])
+	p.rest -= int64(n)
+	if p.hash != nil {
+		p.hash.Write(b[:n])
+	}
+	if err != nil && p.rest > 0 {
+		p.err = cut(err)
+		return n, p.err
+	}
+	return n, nil
+}
+
+// endOfEntry checks what stands behind a content, and that a blob is what its name says. It is called once an entry.
+func (p *Reader) endOfEntry() error {
+	f := p.cur
+	p.cur = nil
+	b := make([]byte, padding(f.Size))
+	if err := p.full(b); err != nil {
+		return err
+	}
+	if !zero(b) {
+		return fmt.Errorf("%w: bytes in a padding", ErrDamaged)
+	}
+	if p.hash == nil {
+		return nil
+	}
+	if got := p.hash.Sum(); got != f.Blob {
+		return fmt.Errorf("%w: %w", ErrDamaged, &cas.CorruptError{Digest: f.Blob, Got: got})
+	}
+	return nil
+}
+
+// end checks the second half of the end, that nothing is missing and that nothing follows.
+func (p *Reader) end() error {
+	var b [block]byte
+	if err := p.full(b[:]); err != nil {
+		return err
+	}
+	if b != [block]byte{} || p.left.Files != 0 || p.left.Bytes != 0 {
+		return fmt.Errorf("%w: its index declares %d more files and %d more bytes than it has", ErrDamaged, p.left.Files, p.left.Bytes)
+	}
+	if n, err := p.z.Read(b[:]); n > 0 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: something follows its end", ErrDamaged)
+	}
+	return io.EOF
+}
+
+// full fills b.
+func (p *Reader) full(b []byte) error {
+	if _, err := io.ReadFull(p.z, b); err != nil {
+		return cut(err)
+	}
+	return nil
+}
+
+// cut is the error of a stream that ends, or does not decode, where more is due.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: it is cut short", ErrDamaged)
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, err)
+}
+
+func zero(b []byte) bool {
+	for _, c := range b {
+		if c != 0 {
+			return false
+		}
+	}
+	return true
+}
