@@ -117,22 +117,55 @@ func (p *pattern) firsts() []byte {
 // An index finds where a secret may begin. It is never changed: to add a value is to make a new one.
 type index struct {
 	filter
-	shapes [256][]rule     // by the first byte
+	shapes [][]starting    // by the row of the filter
 	known  [256][]*pattern // by the first byte, escapes undone
 	any    bool            // a value is known
+}
+
+// starting are the rules whose evidence may begin with three bytes, of which the row of the filter knows the first two.
+type starting struct {
+	third byte
+	any   bool // third may be any byte
+	rules []rule
 }
 
 func newIndex(rules []rule) *index {
 	x := new(index)
 	for _, r := range rules {
 		for _, start := range r.starts() {
-			if !slices.Contains(x.shapes[start[0]], r) {
-				x.shapes[start[0]] = append(x.shapes[start[0]], r)
-			}
 			x.allowText(start)
+			x.addShape(start, r)
 		}
 	}
 	return x
+}
+
+// addShape adds a rule whose evidence may begin with start, which the filter lets through.
+func (x *index) addShape(start string, r rule) {
+	for len(x.shapes) < len(x.third) {
+		x.shapes = append(x.shapes, nil)
+	}
+	s := starting{any: len(start) == 2}
+	if !s.any {
+		s.third = start[2]
+	}
+	row := &x.shapes[x.rows[pairOf(start[0], start[1])]]
+	for k := range *row {
+		if have := &(*row)[k]; have.third == s.third && have.any == s.any {
+			have.rules = append(have.rules, r)
+			return
+		}
+	}
+	s.rules = []rule{r}
+	*row = append(*row, s)
+}
+
+// shapesAt returns what may begin with the pair of bytes a and b.
+func (x *index) shapesAt(a, b byte) []starting {
+	if pair := pairOf(a, b); x.has(pair) && int(x.rows[pair]) < len(x.shapes) {
+		return x.shapes[x.rows[pair]]
+	}
+	return nil
 }
 
 // with returns an index that knows k too.

@@ -74,13 +74,9 @@ func (x *index) scan(t text, from int) (spans []span, hold int) {
 
 // at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
 func (x *index) at(t text, i int, f *finds) (wait bool) {
-	for _, r := range x.shapes[t.b[i]] {
-		switch s, o := r.match(t, i); o {
-		case more:
+	for _, s := range x.shapesAt(t.b[i], t.b[i+1]) {
+		if (s.any || s.third == t.b[i+2]) && shapesAt(s.rules, t, i, f) {
 			return true
-		case hit:
-			s.from = i
-			f.add(s)
 		}
 	}
 	if !x.any {
@@ -95,6 +91,20 @@ func (x *index) at(t text, i int, f *finds) (wait bool) {
 	}
 	first, o := t.firstByte(i)
 	return o == more || o == hit && first != c && x.knownAt(t, i, first, f)
+}
+
+// shapesAt adds what the rules find at i.
+func shapesAt(rules []rule, t text, i int, f *finds) (wait bool) {
+	for _, r := range rules {
+		switch s, o := r.match(t, i); o {
+		case more:
+			return true
+		case hit:
+			s.from = i
+			f.add(s)
+		}
+	}
+	return false
 }
 
 // knownAt adds the known values at i whose first byte is first.

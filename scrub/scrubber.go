@@ -21,7 +21,13 @@ type Options struct {
 	// Env is the environment of the program, as NAME=VALUE. Values of names that say so (see NameSaysSecret) become known
 	// secrets, whose rules are the names in lowercase.
 	Env []string
+	// Rules says which shapes are looked for: those of a version up to Rules, the newest where it is 0. A request compares
+	// with a recorded one only where both were scrubbed by the same rules, so a replay uses those of its recording.
+	Rules int
 }
+
+// Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too.
+const Rules = 2
 
 // A Scrubber finds the secrets of one run and replaces them by placeholders. Its methods may be called by several
 // goroutines at once; a value that is added is found by every call that begins after AddSecret returned.
@@ -44,9 +50,13 @@ func New(key Key, opts *Options) *Scrubber {
 		notCovered: make(map[string]bool),
 		counts:     make(map[string]int),
 	}
-	s.index.Store(newIndex(shapeRules()))
 	if opts == nil {
-		return s
+		opts = new(Options)
+	}
+	if opts.Rules == 1 {
+		s.index.Store(ownIndex())
+	} else {
+		s.index.Store(fullIndex())
 	}
 	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
 	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
@@ -56,6 +66,12 @@ func New(key Key, opts *Options) *Scrubber {
 	}
 	return s
 }
+
+// The indexes of the shapes are made once: they are never changed.
+var (
+	ownIndex  = sync.OnceValue(func() *index { return newIndex(shapeRules()) })
+	fullIndex = sync.OnceValue(func() *index { return newIndex(append(shapeRules(), leakRules()...)) })
+)
 
 // AddSecret makes value known: from now on it is replaced wherever it stands, plain or percent-encoded, JSON-escaped, as
 // base64 or hex. The rule names it in placeholders; what is not a letter, a digit or an underscore becomes one. White

@@ -1,0 +1,246 @@
+package scrub
+
+import (
+	"math"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+//go:generate go -C ../tools/gitleaks run . -o ../../scrub/gitleaks.go
+
+// A leak is a shape of gitleaks as tools/gitleaks wrote it down. Nothing of it is compiled before one of its names stands
+// in a text.
+type leak struct {
+	id    string
+	names []string // what its evidence begins with, one of them; in lowercase where fold is set
+	re    string   // of the secret; without assigned it begins with the name
+	fold  bool     // the case of the names does not matter
+	// assigned says that an assignment stands between the name and the secret: service_token = "…". See assignment.
+	assigned bool
+	word     bool   // the name must begin a word
+	alone    bool   // nor may a digit of base64 stand before it
+	closed   bool   // nothing that could be more of a key may follow; else what follows is hidden too
+	behind   string // what must stand before the name, at most lookBehind bytes
+	entropy  float64
+	allow    []string // expressions of what is no secret after all
+}
+
+// maxLeak is the length in bytes of the longest secret that such a shape finds: it bounds what one look at it costs.
+const maxLeak = 4 << 10
+
+// A compiledLeak is a leak and, from the first time that its name was met, its expressions.
+type compiledLeak struct {
+	*leak
+	rule   string
+	once   sync.Once
+	prog   *machine
+	behind *regexp.Regexp // nil for nothing
+	allow  []*regexp.Regexp
+}
+
+func (l *compiledLeak) compile() {
+	l.once.Do(func() {
+		l.prog = newMachine(l.re)
+		if l.leak.behind != "" {
+			l.behind = regexp.MustCompile(l.leak.behind)
+		}
+		for _, re := range l.leak.allow {
+			l.allow = append(l.allow, regexp.MustCompile(re))
+		}
+	})
+}
+
+// A leakRule finds the leaks that begin with one name.
+type leakRule struct {
+	name              string
+	fold              bool
+	literal, assigned []*compiledLeak
+}
+
+// leakRules returns a rule for each name of leaks. They are made once: what a rule compiles, all Scrubbers use.
+var leakRules = sync.OnceValue(func() []rule {
+	type key struct {
+		name string
+		fold bool
+	}
+	byName := make(map[key]*leakRule)
+	var rules []rule
+	for i := range leaks {
+		l := &compiledLeak{leak: &leaks[i], rule: ruleName(leaks[i].id)}
+		for _, name := range l.names {
+			r := byName[key{name, l.fold}]
+			if r == nil {
+				r = &leakRule{name: name, fold: l.fold}
+				byName[key{name, l.fold}] = r
+				rules = append(rules, r)
+			}
+			if l.assigned {
+				r.assigned = append(r.assigned, l)
+			} else {
+				r.literal = append(r.literal, l)
+			}
+		}
+	}
+	return rules
+})
+
+func (r *leakRule) starts() []string {
+	head := r.name[:min(len(r.name), 3)]
+	if !r.fold {
+		return []string{head}
+	}
+	starts := []string{""}
+	for k := range len(head) {
+		var next []string
+		for _, s := range starts {
+			next = append(next, s+head[k:k+1])
+			if c := head[k]; c >= 'a' && c <= 'z' {
+				next = append(next, s+string(c&^0x20))
+			}
+		}
+		starts = next
+	}
+	return starts
+}
+
+func (r *leakRule) match(t text, i int) (span, outcome) {
+	var o outcome
+	if r.fold {
+		o = t.literalFold(i, r.name)
+	} else {
+		o = t.literal(i, r.name)
+	}
+	if o != hit {
+		return span{}, o
+	}
+	best, o := span{}, miss
+	for _, l := range r.literal {
+		s, found := l.at(t, i)
+		if found == more {
+			return span{}, more
+		}
+		if found == hit && (o == miss || s.end > best.end) {
+			best, o = s, hit
+		}
+	}
+	if o == hit || len(r.assigned) == 0 {
+		return best, o
+	}
+	return r.assignedAt(t, i+len(r.name))
+}
+
+// at looks for a secret that begins with a name at i.
+func (l *compiledLeak) at(t text, i int) (span, outcome) {
+	if l.word && !boundary(t.b, i) || l.alone && !alone(t.b, i) {
+		return span{}, miss
+	}
+	l.compile()
+	end, o := l.prog.match(t, i, maxLeak)
+	if o != hit {
+		return span{}, o
+	}
+	if l.behind != nil && !l.behind.Match(t.b[max(0, i-lookBehind):i]) {
+		return span{}, miss
+	}
+	if l.closed {
+		o = t.keyEnds(end)
+	} else {
+		end, o = t.run(end, tokenChars, maxLeak)
+	}
+	if o == more {
+		return span{}, more
+	}
+	if o == miss || !l.secret(t.b[i:end]) {
+		return span{}, miss
+	}
+	return span{start: i, end: end, rank: shaped, rule: l.rule}, hit
+}
+
+// alone tells whether no digit of base64 stands before i.
+func alone(b []byte, i int) bool {
+	return i == 0 || !base64Chars[b[i-1]] || b[i-1] == '=' || afterEscape(b[max(0, i-lookBehind):i])
+}
+
+// keyEnds tells whether a key can end at i: what follows is no more of a word, of base64, or of a call.
+func (t text) keyEnds(i int) outcome {
+	if i >= len(t.b) {
+		return atEnd(t)
+	}
+	switch c := t.b[i]; {
+	case wordChars[c] || strings.IndexByte("-+/=([", c) >= 0:
+		return miss
+	case c == '.':
+		if i+1 >= len(t.b) {
+			return atEnd(t)
+		}
+		if wordChars[t.b[i+1]] {
+			return miss
+		}
+	}
+	return hit
+}
+
+// atEnd is the outcome of a matcher that is content with the end of the text.
+func atEnd(t text) outcome {
+	if t.final {
+		return hit
+	}
+	return more
+}
+
+// secret tells whether what a shape fits is a secret, and not a word, a template or an example.
+func (l *compiledLeak) secret(b []byte) bool {
+	if l.entropy > 0 && entropy(b) <= l.entropy {
+		return false
+	}
+	if l.assigned && !mixed(b) {
+		return false
+	}
+	for _, re := range l.allow {
+		if re.Match(b) {
+			return false
+		}
+	}
+	lower := strings.ToLower(string(b))
+	for _, word := range leakStopWords {
+		if strings.Contains(lower, word) {
+			return false
+		}
+	}
+	for _, re := range allowedLeaks() {
+		if re.Match(b) {
+			return false
+		}
+	}
+	return true
+}
+
+var allowedLeaks = sync.OnceValue(func() (out []*regexp.Regexp) {
+	for _, re := range leakAllowed {
+		out = append(out, regexp.MustCompile(re))
+	}
+	return out
+})
+
+// mixed tells whether b has digits and letters: what has not is a word, or a number.
+func mixed(b []byte) bool {
+	digits, letters := mixture(b)
+	return digits > 0 && letters > 0
+}
+
+// entropy returns the Shannon entropy of b in bits a byte.
+func entropy(b []byte) float64 {
+	var counts [256]int
+	for _, c := range b {
+		counts[c]++
+	}
+	sum := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(b))
+			sum -= p * math.Log2(p)
+		}
+	}
+	return sum
+}

@@ -1,0 +1,175 @@
+package scrub
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Bounds of an assignment, from gitleaks.
+const (
+	maxFiller  = 20 // bytes of more words after the name: twitter_api_key
+	maxQuotes  = 3  // quotes and blanks before the sign
+	maxOpening = 5  // the same after it
+)
+
+var fillerChars = newSet("_ \t.-")
+
+// assignedAt looks for a secret that is assigned to a name that ends at i.
+func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
+	at, o := t.assignment(i)
+	if o != hit {
+		return span{}, o
+	}
+	for range maxOpening + 1 {
+		if at >= len(t.b) {
+			return span{}, t.ended()
+		}
+		if s, o := r.valueAt(t, at); o != miss {
+			return s, o
+		}
+		n, o := t.quote(at)
+		if o == miss && t.b[at] == '=' {
+			n, o = 1, hit
+		}
+		if o != hit {
+			return span{}, o
+		}
+		at += n
+	}
+	return span{}, miss
+}
+
+// valueAt looks for a secret at i that something was assigned to.
+func (r *leakRule) valueAt(t text, i int) (span, outcome) {
+	if c := t.b[i]; !bearerChars[c] {
+		return span{}, miss
+	}
+	for _, l := range r.assigned {
+		l.compile()
+		end, o := l.prog.match(t, i, maxLeak)
+		if o == hit {
+			o = t.valueEnds(end)
+		}
+		if o == more {
+			return span{}, more
+		}
+		if o == hit && l.secret(t.b[i:end]) {
+			return span{start: i, end: end, rank: shaped, rule: l.rule}, hit
+		}
+	}
+	return span{}, miss
+}
+
+// valueEnds tells whether an assigned value can end at i.
+func (t text) valueEnds(i int) outcome {
+	if i >= len(t.b) {
+		return atEnd(t)
+	}
+	if strings.IndexByte(" \t\r\n\v\f'\"`;\\&,)]}<", t.b[i]) >= 0 {
+		return hit
+	}
+	return miss
+}
+
+// assignment returns the end of the sign by which something is assigned to a name that ends at i. That may be a digest: it
+// is none where the last word before the sign says so.
+func (t text) assignment(i int) (end int, o outcome) {
+	begin := i
+	for i < len(t.b) && i-begin < maxFiller && fillerChars[t.b[i]] {
+		i++
+	}
+	if saysDigest(t.b[begin:i]) {
+		return 0, miss
+	}
+	for range maxQuotes {
+		n, o := t.quote(i)
+		if o == more {
+			return 0, more
+		}
+		if o == miss {
+			break
+		}
+		i += n
+	}
+	return t.sign(i)
+}
+
+// sign returns the end of the sign of an assignment at i: one of = > : := ::= :::= || => ?= and the comma.
+func (t text) sign(i int) (end int, o outcome) {
+	if i >= len(t.b) {
+		return 0, t.ended()
+	}
+	second := byte(0)
+	if i+1 < len(t.b) {
+		second = t.b[i+1]
+	} else if t.b[i] != '>' && t.b[i] != ',' {
+		return 0, t.ended()
+	}
+	switch c := t.b[i]; {
+	case c == '>' || c == ',':
+		return i + 1, hit
+	case c == '=' && second == '>', c == '|' && second == '|', c == '?' && second == '=':
+		return i + 2, hit
+	case c == '=':
+		return i + 1, hit
+	case c == ':':
+		return t.colons(i)
+	}
+	return 0, miss
+}
+
+// colons returns the end of one to three colons and an equals sign, or of one colon.
+func (t text) colons(i int) (end int, o outcome) {
+	const most = 3
+	for end = i; end < i+most; end++ {
+		if end >= len(t.b) {
+			return 0, t.ended()
+		}
+		if t.b[end] != ':' {
+			break
+		}
+	}
+	if end >= len(t.b) {
+		return 0, t.ended()
+	}
+	if t.b[end] == '=' {
+		return end + 1, hit
+	}
+	return i + 1, hit
+}
+
+// quote returns the length of the quotation mark or white space at i, which may be escaped as in JSON.
+func (t text) quote(i int) (n int, o outcome) {
+	if i >= len(t.b) {
+		return 0, t.ended()
+	}
+	switch t.b[i] {
+	case ' ', '\t', '\r', '\n', '\v', '\f', '\'', '"', '`':
+		return 1, hit
+	case '\\':
+		n = t.slashes(i)
+		if i+n >= len(t.b) {
+			return 0, t.ended()
+		}
+		if strings.IndexByte(`"'nrt`, t.b[i+n]) >= 0 {
+			return n + 1, hit
+		}
+	}
+	return 0, miss
+}
+
+// digestWords are what the value after them is, and no secret. "h1" is that of go.sum.
+var digestWords = []string{"h1", "sha1", "sha224", "sha256", "sha384", "sha512", "md5", "blake3", "digest", "checksum",
+	"integrity", "commit", "rev", "revision", "hash", "etag", "sum"}
+
+// saysDigest tells whether the last word of filler says that a digest follows.
+func saysDigest(filler []byte) bool {
+	last := bytes.TrimRight(filler, " \t")
+	last = last[bytes.LastIndexAny(last, " \t._-")+1:]
+	for _, w := range digestWords {
+		if len(w) == len(last) && strings.EqualFold(w, string(last)) {
+			return true
+		}
+	}
+	return false
+}
