@@ -7,94 +7,148 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
-// Anthropic is the Messages API: POST …/v1/messages. Token counts and batches are plain HTTP.
-//
-//	surface: messages, system, tools, tool_choice, thinking
-//	ignored: metadata (user_id), cache_control
-type Anthropic struct{}
+// Anthropic: the Messages API, of Anthropic and of Vertex AI, and the legacy text completions.
+const anthropic = "anthropic"
 
-var anthropicKeys = keys{
-	surface: []string{"system", "tools", "tool_choice", "thinking"},
-	ignored: []string{"metadata", "cache_control"},
+var anthropicKeys = &keys{
+	surface: []string{"system", "tools", "tool_choice", "thinking", "mcp_servers"},
+	ignored: []exempt{
+		{"metadata", "user_id names the end user and the session"},
+		{"cache_control", "where a prefix is cached, not what it says"},
+	},
+	omitted: []exempt{
+		{"cache_control of blocks and tools", "agents move the marks at every turn"},
+		{"signature, encrypted_content, encrypted_index, encrypted_stdout of blocks, data of redacted_thinking",
+			"opaque echoes of the provider"},
+		{"id of a tool use and tool_use_id of its result", "numbered by first appearance: the pairing counts, the name does not"},
+		{"authorization_token of mcp_servers", "a credential"},
+		{"system blocks that begin with " + claudeBilling, "Claude Code counts its own requests there"},
+		{"a bare string as content or system", "read as the list of one text block that it is short for"},
+	},
 }
 
 // claudeBilling begins the system block in which Claude Code counts its own requests.
 const claudeBilling = "x-anthropic-billing-header"
 
-// Name implements Provider.
-func (Anthropic) Name() string { return "anthropic" }
-
-// Endpoint implements Provider: "messages".
-func (Anthropic) Endpoint(path string) (endpoint, model string, ok bool) {
-	return "messages", "", strings.HasSuffix(path, "/v1/messages")
+var anthropicEndpoints = []endpoint{
+	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
+		keys: anthropicKeys, read: readMessages, usage: anthropicUsage, fail: anthropicError},
+	{provider: anthropic, name: "count_tokens", plain: countsTokens,
+		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
+		keys:  anthropicKeys, read: readMessages, fail: anthropicError},
+	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
+		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage, fail: anthropicError},
+	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
+		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage, fail: anthropicError},
+	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
+		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch, fail: anthropicError},
+	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: anthropicUsage, fail: anthropicError},
 }
 
-// Read implements Provider. A body without a model or without a list of messages is not of its shape.
-func (Anthropic) Read(body canonjson.Value) (Call, bool) {
-	messages, ok := list(body, "messages")
-	model := member(body, "model")
-	if !ok || model == "" {
-		return Call{}, false
+var anthropicBatchKeys = &keys{
+	surface: []string{"requests"},
+	omitted: []exempt{{"params of each request", "read as the body of messages is, with the same keys ignored"}},
+}
+
+var anthropicCompleteKeys = &keys{
+	surface: []string{"prompt"},
+	ignored: []exempt{{"metadata", "user_id names the end user"}},
+}
+
+// readMessages takes a body apart that has a model and a list of messages.
+func readMessages(body *canonjson.Value, k *keys) (call, bool) {
+	if member(body, "model") == "" {
+		return call{}, false
 	}
-	messages = each(messages, func(m canonjson.Value) canonjson.Value { return with(m, "content", anthropicBlocks) })
-	body = with(with(body, "system", anthropicSystem), "tools", func(tools canonjson.Value) canonjson.Value {
-		return each(tools, func(t canonjson.Value) canonjson.Value { return without(t, "cache_control") })
+	return readVertexMessages(body, k)
+}
+
+// readVertexMessages does not need a model: the path names it.
+func readVertexMessages(body *canonjson.Value, k *keys) (call, bool) {
+	messages := list(body, "messages")
+	if messages == nil {
+		return call{}, false
+	}
+	var ids pairs
+	each(messages, func(m *canonjson.Value) {
+		at(m, "content", func(content *canonjson.Value) { anthropicContent(content, &ids) })
 	})
-	c := Call{
-		Model:     model,
-		Messages:  canonjson.Member{Key: "messages", Value: messages},
-		SystemKey: "system",
-		User:      firstRole(messages, "user"),
+	at(body, "system", func(system *canonjson.Value) {
+		anthropicContent(system, &ids)
+		dropElems(system, func(b *canonjson.Value) bool { return strings.HasPrefix(member(b, "text"), claudeBilling) })
+	})
+	at(body, "tools", func(tools *canonjson.Value) { each(tools, dropCacheControl) })
+	at(body, "mcp_servers", func(servers *canonjson.Value) {
+		each(servers, func(s *canonjson.Value) { drop(s, "authorization_token") })
+	})
+	c := call{
+		model:     member(body, "model"),
+		messages:  canonjson.Member{Key: "messages", Value: *messages},
+		systemKey: "system",
+		user:      firstRole(messages, "user"),
 	}
-	c.Surface, c.Params = anthropicKeys.split(body, "messages", "model")
+	c.surface, c.params = k.split(body, "messages", "model")
 	return c, true
 }
 
-func anthropicBlocks(content canonjson.Value) canonjson.Value {
-	return blocks(content, "text", anthropicBlock)
-}
-
-// anthropicBlock takes the marks and the opaque echoes off a block of content. The input of a tool is content.
-func anthropicBlock(b canonjson.Value) canonjson.Value {
-	b = without(b, "cache_control", "signature", "encrypted_content")
-	switch kind := member(b, "type"); {
-	case kind == "redacted_thinking":
-		b = without(b, "data")
-	case strings.HasSuffix(kind, "tool_result"):
-		b = with(b, "content", anthropicBlocks)
-	}
-	return b
-}
-
-// anthropicSystem takes the billing line out of the system text.
-func anthropicSystem(system canonjson.Value) canonjson.Value {
-	system = anthropicBlocks(system)
-	kept := system.Elems[:0:0]
-	for _, b := range system.Elems {
-		if !strings.HasPrefix(member(b, "text"), claudeBilling) {
-			kept = append(kept, b)
+// anthropicContent takes the marks and the opaque echoes off the blocks of a content. The input of a tool is content.
+func anthropicContent(content *canonjson.Value, ids *pairs) {
+	listed(content, "text")
+	each(content, func(b *canonjson.Value) {
+		drop(b, "cache_control", "signature", "encrypted_content", "encrypted_index", "encrypted_stdout")
+		switch kind := member(b, "type"); {
+		case kind == "redacted_thinking":
+			drop(b, "data")
+		case strings.HasSuffix(kind, "tool_use"):
+			ids.number(b, "id")
+		case strings.HasSuffix(kind, "tool_result"):
+			ids.number(b, "tool_use_id")
+			at(b, "content", func(inner *canonjson.Value) { anthropicContent(inner, ids) })
+		case kind == "text":
+			at(b, "citations", func(citations *canonjson.Value) {
+				each(citations, func(c *canonjson.Value) { drop(c, "encrypted_index") })
+			})
 		}
-	}
-	system.Elems = kept
-	return system
+	})
 }
 
-// Usage implements Provider. A streamed answer counts its input in message_start and its output in message_delta: both
-// are merged, the later value wins.
-func (Anthropic) Usage(answer []byte) []byte {
+func dropCacheControl(v *canonjson.Value) { drop(v, "cache_control") }
+
+// readMessageBatch reads the params of each request as messages; what is not of that shape counts as it stands.
+func readMessageBatch(body *canonjson.Value, k *keys) (call, bool) {
+	requests := list(body, "requests")
+	if requests == nil {
+		return call{}, false
+	}
+	each(requests, func(r *canonjson.Value) {
+		at(r, "params", func(params *canonjson.Value) {
+			if c, ok := readMessages(params, anthropicKeys); ok {
+				*params = c.whole()
+			}
+		})
+	})
+	var c call
+	c.surface, c.params = k.split(body)
+	return c, true
+}
+
+// anthropicUsage finds the usage of an answer. A streamed one counts its input in message_start and its output in
+// message_delta: both are merged, the later value wins.
+func anthropicUsage(answer []byte) []byte {
 	if head := bytes.TrimLeft(answer, " \t\r\n"); len(head) > 0 && head[0] == '{' {
 		return objectAt(head, "usage")
 	}
-	start := lastObject(answer, "message", "usage")
-	delta := lastObject(answer, "usage")
+	start := lastObject(answer, []string{"message", "usage"})
+	delta := lastObject(answer, []string{"usage"})
 	if start == nil || delta == nil {
 		return append(start, delta...) // at most one of them
 	}
 	return mergeObjects(start, delta)
 }
 
-// ErrorBody implements Provider.
-func (Anthropic) ErrorBody(status int, message string) []byte {
+// anthropicError is the API's error object.
+func anthropicError(status int, message string) []byte {
 	type detail struct {
 		Type    string `json:"type"`
 		Message string `json:"message"`

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -14,20 +16,13 @@ import (
 // A Classifier finds out what a request is. It implements exchange.Classifier and may be used by several goroutines at
 // once.
 type Classifier struct {
-	masker    *scrub.Masker
-	providers []Provider
+	masker *scrub.Masker
 }
 
 var _ exchange.Classifier = (*Classifier)(nil)
 
-// NewClassifier returns a Classifier that asks the providers in order; with none given, those of Providers. Digests are
-// taken after m has masked; a nil m masks nothing.
-func NewClassifier(m *scrub.Masker, providers ...Provider) *Classifier {
-	if len(providers) == 0 {
-		providers = Providers()
-	}
-	return &Classifier{masker: m, providers: providers}
-}
+// NewClassifier returns a Classifier. Digests are taken after m has masked; a nil m masks nothing.
+func NewClassifier(m *scrub.Masker) *Classifier { return &Classifier{masker: m} }
 
 // Classify implements exchange.Classifier. The only error is a URL that does not parse.
 func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
@@ -35,22 +30,86 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	if err != nil {
 		return nil, fmt.Errorf("llm: url of the request: %w", err)
 	}
+	if parts, ok := readParts(r.Header.Get("Content-Type"), r.Body); ok {
+		return c.multipart(r, u, parts), nil
+	}
 	body, jsonErr := canonjson.Parse(r.Body)
 	if jsonErr != nil {
 		return c.plain(r, r.Body), nil
 	}
-	if r.Method == http.MethodPost && body.Kind == canonjson.Object {
-		for _, p := range c.providers {
-			if id, ok := c.call(p, u, body); ok {
-				return id, nil
-			}
-		}
+	if r.Method != http.MethodPost || body.Kind != canonjson.Object {
+		return c.plain(r, body.Append(make([]byte, 0, len(r.Body)))), nil
 	}
-	return c.plain(r, body.Append(nil)), nil
+	return c.object(r, u, &body), nil
 }
 
 // MaskURL implements exchange.Classifier.
 func (c *Classifier) MaskURL(scrubbed string) string { return string(c.comparable([]byte(scrubbed))) }
+
+// object identifies a POST of a JSON object.
+func (c *Classifier) object(r *exchange.Request, u *url.URL, body *canonjson.Value) *exchange.Identity {
+	for i := range endpoints {
+		e := &endpoints[i]
+		model, ok := e.match(u.Path)
+		if !ok || e.read == nil {
+			continue
+		}
+		if call, ok := e.read(body, e.keys); ok {
+			return c.identify(r, u, e, model, call)
+		}
+	}
+	return c.plain(r, body.Append(make([]byte, 0, len(r.Body))))
+}
+
+// multipart identifies a request by its parts.
+func (c *Classifier) multipart(r *exchange.Request, u *url.URL, parts []part) *exchange.Identity {
+	for i := range parts {
+		parts[i].compare(c.comparable)
+	}
+	for i := range endpoints {
+		e := &endpoints[i]
+		if model, ok := e.match(u.Path); ok && e.form != nil && r.Method == http.MethodPost {
+			if call, ok := e.form(parts, e.keys); ok {
+				return c.identify(r, u, e, model, call)
+			}
+		}
+	}
+	whole := partsValue(parts)
+	return c.plain(r, whole.Append(nil))
+}
+
+// identify identifies a request to an endpoint. The path's name of the model goes before the body's.
+func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, model string, call call) *exchange.Identity {
+	if e.plain != "" {
+		whole := call.whole()
+		id := c.plain(r, whole.Append(make([]byte, 0, len(r.Body))))
+		id.ErrorBody = e.fail
+		return id
+	}
+	if model == "" {
+		model = call.model
+	}
+	m := c.maskCall(call, len(r.Body))
+	surface := m.surface()
+	query := object(append(call.params, queryParams(u)...)...)
+	params := c.comparable(query.Append(nil))
+	return &exchange.Identity{
+		Key: exchange.Key{
+			Kind:     exchange.LLM,
+			Provider: e.provider,
+			Endpoint: e.name,
+			Model:    model,
+			Params:   cas.Sum(params),
+			Request:  cas.Sum(surface),
+		},
+		Opening:   m.opening(surface),
+		Turns:     m.turns(surface),
+		Surface:   surface,
+		Params:    params,
+		Usage:     func(_ string, answer []byte) []byte { return e.usage(answer) },
+		ErrorBody: e.fail,
+	}
+}
 
 // plain identifies a request that is no call of a model.
 func (c *Classifier) plain(r *exchange.Request, body []byte) *exchange.Identity {
@@ -66,46 +125,19 @@ func (c *Classifier) plain(r *exchange.Request, body []byte) *exchange.Identity 
 	}
 }
 
-// call identifies a request as p's, where it is.
-func (c *Classifier) call(p Provider, u *url.URL, body canonjson.Value) (*exchange.Identity, bool) {
-	endpoint, model, ok := p.Endpoint(u.Path)
-	if !ok {
-		return nil, false
-	}
-	call, ok := p.Read(body)
-	if !ok {
-		return nil, false
-	}
-	if model == "" {
-		model = call.Model
-	}
-	m := c.maskCall(call)
-	surface := m.surface()
-	params := c.comparable(object(append(call.Params, queryParams(u)...)...).Append(nil))
-	return &exchange.Identity{
-		Key: exchange.Key{
-			Kind:     exchange.LLM,
-			Provider: p.Name(),
-			Endpoint: endpoint,
-			Model:    model,
-			Params:   cas.Sum(params),
-			Request:  cas.Sum(surface),
-		},
-		Opening:   m.opening(),
-		Turns:     m.turns(),
-		Surface:   surface,
-		Params:    params,
-		Usage:     func(_ string, answer []byte) []byte { return p.Usage(answer) },
-		ErrorBody: p.ErrorBody,
-	}, true
-}
+// credentials are the parameters of a query that say who asks: keys, tokens and what AWS signs a URL with.
+var credentials = []string{"key", "api_key", "access_token"}
 
-// queryParams returns the query of a URL as a parameter: it may change the answer, as alt=sse does. Credentials do not.
+const signedURL = "X-Amz-"
+
+// queryParams returns the query of a URL as parameters: it may change the answer, as alt=sse does. Credentials do not.
 func queryParams(u *url.URL) []canonjson.Member {
-	query := u.Query()
+	if u.RawQuery == "" {
+		return nil
+	}
 	var members []canonjson.Member
-	for key, values := range query {
-		if key == "key" || key == "api_key" || key == "access_token" {
+	for key, values := range u.Query() {
+		if slices.Contains(credentials, key) || strings.HasPrefix(key, signedURL) {
 			continue
 		}
 		list := array()

@@ -70,8 +70,8 @@ func TestClassifyCalls(t *testing.T) {
 		provider: "anthropic", endpoint: "messages", model: "claude-sonnet-4-5", turns: 3,
 		surface: `{"messages":[{"content":[{"text":"write hello.txt","type":"text"}],"role":"user"},` +
 			`{"content":[{"thinking":"A file.","type":"thinking"},` +
-			`{"id":"toolu_01","input":{"path":"hello.txt","signature":"kept"},"name":"Write","type":"tool_use"}],"role":"assistant"},` +
-			`{"content":[{"content":[{"text":"ok","type":"text"}],"tool_use_id":"toolu_01","type":"tool_result"}],"role":"user"}],` +
+			`{"id":"#1","input":{"path":"hello.txt","signature":"kept"},"name":"Write","type":"tool_use"}],"role":"assistant"},` +
+			`{"content":[{"content":[{"text":"ok","type":"text"}],"tool_use_id":"#1","type":"tool_result"}],"role":"user"}],` +
 			`"system":[{"text":"You are Claude Code.","type":"text"}],"thinking":{"budget_tokens":1024,"type":"enabled"},` +
 			`"tools":[{"input_schema":{"type":"object"},"name":"Write"}]}`,
 		params: `{"?beta":["true"],"max_tokens":32000,"stream":true,"temperature":1}`,
@@ -88,8 +88,8 @@ func TestClassifyCalls(t *testing.T) {
 		surface: `{"input":[{"content":[{"text":"Sandbox off.","type":"input_text"}],"role":"developer","type":"message"},` +
 			`{"content":[{"text":"write hello.txt","type":"input_text"}],"role":"user","type":"message"},` +
 			`{"summary":[],"type":"reasoning"},` +
-			`{"arguments":"{\"cmd\":\"ls\"}","call_id":"call_1","name":"exec_command","type":"function_call"},` +
-			`{"call_id":"call_1","output":"ok","type":"function_call_output"}],"instructions":"You are Codex.",` +
+			`{"arguments":"{\"cmd\":\"ls\"}","call_id":"#1","name":"exec_command","type":"function_call"},` +
+			`{"call_id":"#1","output":"ok","type":"function_call_output"}],"instructions":"You are Codex.",` +
 			`"reasoning":{"effort":"medium"},"tool_choice":"auto","tools":[{"name":"exec_command","type":"function"}]}`,
 		params: `{"include":["reasoning.encrypted_content"],"stream":true}`,
 	}, {
@@ -131,12 +131,12 @@ func TestDetection(t *testing.T) {
 		{"GET", anthropicURL, `{"model":"m","messages":[]}`, "", ""},
 		{"POST", anthropicURL, `not json`, "", ""},
 		{"POST", anthropicURL, `[1]`, "", ""},
-		{"POST", "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", `{"messages":[]}`, "chat.completions", ""},
+		{"POST", "https://r.openai.azure.com/openai/deployments/d/chat/completions?api-version=1", `{"messages":[]}`, "chat.completions", "d"},
 		{"POST", "https://openrouter.ai/api/v1/chat/completions", `{"model":"x/y","messages":[]}`, "chat.completions", "x/y"},
 		{"POST", responsesURL, `{"model":"m","input":"hi"}`, "responses", "m"},
 		{"POST", responsesURL, `{"model":"m","prompt":{"id":"p"}}`, "responses", "m"},
 		{"POST", responsesURL, `{"model":"m"}`, "", ""},
-		{"POST", responsesURL + "/compact", `{"model":"m","input":"hi"}`, "", ""},
+		{"POST", responsesURL + "/compact", `{"model":"m","input":"hi"}`, "responses.compact", "m"},
 		{"POST", "https://x/v1beta/models/g:generateContent", `{"contents":[]}`, "generateContent", "g"},
 		{"POST", "https://x/v1/projects/p/locations/l/publishers/google/models/g:generateContent", `{"contents":[]}`, "generateContent", "g"},
 		{"POST", "https://x/v1/tunedModels/t:generateContent", `{"contents":[]}`, "generateContent", "tunedModels/t"},

@@ -1,9 +1,15 @@
-// Package llm knows the calls of language models on the wire and tells an exchange.Book what makes two of them equal.
+// Package llm knows the calls of language models on the wire: what makes two of them equal, what they used and what that
+// cost.
 //
-// A Classifier tries its providers by the path of the request and the shape of its body, whatever the host: gateways and
-// local servers speak the same protocols. What no provider takes is plain HTTP: method, URL and body.
+// # What is a call
 //
-// The body of a call falls into three parts, by the keys that each provider's file lists:
+// A Classifier goes by the path of a request and the shape of its body, whatever the host: gateways and local servers
+// speak the same protocols. A request that makes a model generate or embed is a call (llm_call) and named by provider,
+// endpoint and model; the provider is the protocol, not who runs the server. Everything else is plain HTTP: method, URL
+// and body. Some of that, such as counts of tokens and orders of batches, carries a conversation too: what does not count
+// in a call does not count there either. The endpoints stand in the provider's files, for people in docs/providers.md.
+//
+// The body of a call falls into three parts, by the keys that each endpoint lists:
 //
 //   - the matchable surface: messages, system text, tools, tool choice, thinking. Key.Request is its digest;
 //   - parameters: everything else that may change the answer (temperature, limits, response format, streaming, the query
@@ -11,14 +17,25 @@
 //     nothing is ignored silently;
 //   - what is ignored: it names the caller or tunes caches and books, and never changes the answer.
 //
-// Inside the surface these are left out: cache_control marks (where a prefix is cached, not what it says; agents move
-// them at every turn), signatures and encrypted reasoning (opaque echoes of the provider), ids of items and function calls
-// that the provider gave and the client echoes where another field pairs them, and the billing line that Claude Code puts
-// before its system text. A text that stands as a bare string is taken for the list of one text block that it is short
-// for. Arguments and results of tools are content and are never looked into.
+// Inside the surface these are left out or rewritten: marks of cached prefixes (where a prefix is cached, not what it says;
+// agents move them at every turn), signatures and encrypted reasoning (opaque echoes of the provider), ids of items, and
+// the billing line that Claude Code puts before its system text. Ids that pair calls of tools with results are numbered by
+// first appearance. A text that stands as a bare string is taken for the list of one text block that it is short for.
+// Arguments and results of tools are content and are never looked into.
 //
-// Digests are taken over canonical JSON, after renumbering of placeholders and masking (package scrub).
+// A multipart body counts by its parts (name, file name, type, content), never by its boundary, which is made up.
 //
-// Not goals: sending anything, streaming, knowing prices, calls other than generation (embeddings, token counts and
-// lists of models are plain HTTP).
+// Digests are taken over canonical JSON, after renumbering of placeholders and masking (package scrub). What counts is part
+// of what a recording holds: a recording that was made before a list below grew may no longer match, and says so.
+//
+// # Lanes
+//
+// A call without messages (an embedding, a completion, an image) opens a lane of its own with all of its surface.
+//
+// # Usage and prices
+//
+// The tape keeps the provider's own usage object. UsageOf reads it into one form; Prices puts a price on that. Prices are
+// list prices of a date; what is not known stays unknown, never 0.
+//
+// Not goals: sending anything, streaming, counting tokens that no provider counted, bills.
 package llm

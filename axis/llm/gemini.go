@@ -2,22 +2,70 @@ package llm
 
 import (
 	"net/http"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
-// Gemini is the Gemini API, of Google AI and of Vertex AI: POST …/models/M:generateContent and :streamGenerateContent.
-//
-//	surface: contents, systemInstruction, tools, toolConfig, cachedContent, generationConfig.thinkingConfig
-//	ignored: labels
-//
-// Keys in snake case, which the API takes too, are read as those in camel case.
-type Gemini struct{}
+// Gemini: the Gemini API of Google AI, Vertex AI and Code Assist, which Gemini CLI uses after a login.
+const gemini = "gemini"
 
-var geminiKeys = keys{
+var geminiIgnored = []exempt{{"labels", "for the caller's bill"}}
+
+var geminiKeys = &keys{
 	surface: []string{"systemInstruction", "tools", "toolConfig", "cachedContent", "thinkingConfig"},
-	ignored: []string{"labels"},
+	ignored: geminiIgnored,
+	omitted: []exempt{
+		{"thoughtSignature of parts", "an opaque echo of the provider"},
+		{"id of functionCall and functionResponse", "some clients make the ids up; name and order pair calls with results"},
+		{"generationConfig.thinkingConfig", "stands in the surface as thinkingConfig"},
+		{"keys in snake case", "read as those in camel case, which they stand for"},
+	},
+}
+
+var codeAssistKeys = &keys{
+	surface: geminiKeys.surface,
+	ignored: ignoring(geminiIgnored,
+		exempt{"user_prompt_id", "Gemini CLI counts its prompts in it, behind its session's id"},
+		exempt{"session_id", "of request: names the session"},
+		exempt{"project", "names who pays"},
+	),
+	omitted: append([]exempt{{"request", "its members count as those of the body"}}, geminiKeys.omitted...),
+}
+
+var (
+	geminiEmbedKeys = &keys{surface: []string{"content", "requests"}}
+	vertexKeys      = &keys{surface: []string{"instances"}, ignored: geminiIgnored}
+	countTokensKeys = &keys{
+		surface: append([]string{"generateContentRequest"}, geminiKeys.surface...),
+		ignored: geminiIgnored,
+		omitted: append([]exempt{{"generateContentRequest", "read as the body of generateContent is"}}, geminiKeys.omitted...),
+	}
+)
+
+// geminiPaths are the places of a method.
+func geminiPaths(method string) []pattern {
+	return paths("*/models/{model}:"+method, "*/{tunedModels/model}:"+method, "*/{endpoints/model}:"+method)
+}
+
+var geminiEndpoints = []endpoint{
+	{provider: gemini, name: "generateContent", paths: geminiPaths("generateContent"),
+		keys: geminiKeys, read: readGemini, usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"),
+		keys: geminiKeys, read: readGemini, usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "generateContent", paths: paths("*/v1internal:generateContent"),
+		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
+		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "embedContent", paths: geminiPaths("embedContent"),
+		keys: geminiEmbedKeys, read: single("content"), usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"),
+		keys: geminiEmbedKeys, read: single("requests"), usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "predict", paths: paths("*/publishers/google/models/{model}:predict"),
+		keys: vertexKeys, read: single("instances"), usage: geminiUsage, fail: geminiError},
+	{provider: gemini, name: "countTokens", paths: geminiPaths("countTokens"), plain: countsTokens,
+		keys: countTokensKeys, read: readCountTokens, fail: geminiError},
+	{provider: gemini, name: "countTokens", paths: paths("*/v1internal:countTokens"), plain: countsTokens,
+		keys: codeAssistKeys, read: readCodeAssist, fail: geminiError},
 }
 
 var geminiCamel = map[string]string{
@@ -28,92 +76,94 @@ var geminiCamel = map[string]string{
 	"safety_settings":    "safetySettings",
 }
 
-// Name implements Provider.
-func (Gemini) Name() string { return "gemini" }
-
-// Endpoint implements Provider: "generateContent" or "streamGenerateContent", and the model of the path.
-func (Gemini) Endpoint(path string) (endpoint, model string, ok bool) {
-	dir, last := cutLast(path, "/")
-	model, endpoint, ok = strings.Cut(last, ":")
-	if !ok || model == "" || endpoint != "generateContent" && endpoint != "streamGenerateContent" {
-		return "", "", false
+// readGemini takes a body apart that has contents.
+func readGemini(body *canonjson.Value, k *keys) (call, bool) {
+	contents := list(body, "contents")
+	if contents == nil {
+		return call{}, false
 	}
-	_, collection := cutLast(dir, "/")
-	switch collection {
-	case "models":
-		return endpoint, model, true
-	case "tunedModels", "endpoints":
-		return endpoint, collection + "/" + model, true
+	rename(body, geminiCamel)
+	each(contents, geminiContent)
+	c := call{
+		model:     member(body, "model"),
+		messages:  canonjson.Member{Key: "contents", Value: *contents},
+		systemKey: "systemInstruction",
+		user:      firstRole(contents, "user", ""),
 	}
-	return "", "", false
-}
-
-// cutLast cuts s at its last sep; before is "" where there is none.
-func cutLast(s, sep string) (before, after string) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):]
-	}
-	return "", s
-}
-
-// Read implements Provider. A body without contents is not of its shape.
-func (Gemini) Read(body canonjson.Value) (Call, bool) {
-	body = geminiTop(body)
-	contents, ok := list(body, "contents")
-	if !ok {
-		return Call{}, false
-	}
-	contents = each(contents, geminiContent)
-	c := Call{
-		Messages:  canonjson.Member{Key: "contents", Value: contents},
-		SystemKey: "systemInstruction",
-		User:      firstRole(contents, "user", ""),
-	}
-	c.Surface, c.Params = geminiKeys.split(body, "contents", "model")
+	hoistThinking(body)
+	c.surface, c.params = k.split(body, "contents", "model")
 	return c, true
 }
 
-// geminiTop brings the keys of a body into one spelling, and thinkingConfig to the top.
-func geminiTop(body canonjson.Value) canonjson.Value {
-	top := object()
-	for _, m := range body.Members {
-		if camel, ok := geminiCamel[m.Key]; ok {
-			m.Key = camel
-		}
-		if m.Key == "generationConfig" {
-			for _, key := range []string{"thinkingConfig", "thinking_config"} {
-				if thinking, ok := m.Value.Get(key); ok {
-					top.Members = append(top.Members, canonjson.Member{Key: "thinkingConfig", Value: thinking})
-				}
-			}
-			m.Value = without(m.Value, "thinkingConfig", "thinking_config")
-		}
-		top.Members = append(top.Members, m)
+// readCodeAssist takes a body apart whose request is that of the Gemini API.
+func readCodeAssist(body *canonjson.Value, k *keys) (call, bool) {
+	request := get(body, "request")
+	if request == nil || request.Kind != canonjson.Object {
+		return call{}, false
 	}
-	return top
+	flat := object(request.Members...)
+	for _, m := range body.Members {
+		switch {
+		case m.Key == "request":
+		case get(&flat, m.Key) != nil: // which of the two counts is not known
+			return call{}, false
+		default:
+			flat.Members = append(flat.Members, m)
+		}
+	}
+	return readGemini(&flat, k)
 }
 
-// geminiContent takes signatures of thoughts and the ids of function calls off the parts of a content: some clients make
-// the ids up, and name and order pair calls with results.
-func geminiContent(content canonjson.Value) canonjson.Value {
-	unnamed := func(call canonjson.Value) canonjson.Value { return without(call, "id") }
-	return with(content, "parts", func(parts canonjson.Value) canonjson.Value {
-		return each(parts, func(part canonjson.Value) canonjson.Value {
-			part = without(part, "thoughtSignature", "thought_signature")
-			for _, key := range []string{"functionCall", "function_call", "functionResponse", "function_response"} {
-				part = with(part, key, unnamed)
+// readCountTokens takes a body apart that has contents or a whole request.
+func readCountTokens(body *canonjson.Value, k *keys) (call, bool) {
+	if inner := get(body, "generateContentRequest"); inner != nil {
+		c, ok := readGemini(inner, geminiKeys)
+		if ok {
+			*inner = c.whole()
+		}
+		whole := call{}
+		whole.surface, whole.params = k.split(body)
+		return whole, ok
+	}
+	return readGemini(body, k)
+}
+
+// hoistThinking brings thinkingConfig from generationConfig to the top.
+func hoistThinking(body *canonjson.Value) {
+	config := get(body, "generationConfig")
+	if config == nil {
+		return
+	}
+	rename(config, map[string]string{"thinking_config": "thinkingConfig"})
+	thinking := get(config, "thinkingConfig")
+	if thinking == nil || get(body, "thinkingConfig") != nil {
+		return
+	}
+	hoisted := canonjson.Member{Key: "thinkingConfig", Value: *thinking}
+	drop(config, "thinkingConfig")
+	body.Members = append(body.Members, hoisted)
+}
+
+// geminiContent takes signatures of thoughts and the ids of function calls off the parts of a content.
+func geminiContent(content *canonjson.Value) {
+	at(content, "parts", func(parts *canonjson.Value) {
+		each(parts, func(part *canonjson.Value) {
+			drop(part, "thoughtSignature", "thought_signature")
+			for _, key := range [...]string{"functionCall", "function_call", "functionResponse", "function_response"} {
+				at(part, key, func(call *canonjson.Value) { drop(call, "id") })
 			}
-			return part
 		})
 	})
 }
 
-// Usage implements Provider. Each chunk of a stream, be it events or a JSON array, counts up to itself: the last one
-// stands.
-func (Gemini) Usage(answer []byte) []byte { return lastObject(answer, "usageMetadata") }
+// geminiUsage finds the usage of an answer. Each chunk of a stream, be it events or a JSON array, counts up to itself: the
+// last one stands. Code Assist wraps each in a response.
+func geminiUsage(answer []byte) []byte {
+	return lastObject(answer, []string{"usageMetadata"}, []string{"response", "usageMetadata"})
+}
 
-// ErrorBody implements Provider.
-func (Gemini) ErrorBody(status int, message string) []byte {
+// geminiError is the API's error object.
+func geminiError(status int, message string) []byte {
 	type detail struct {
 		Code    int    `json:"code"`
 		Message string `json:"message"`

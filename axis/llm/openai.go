@@ -2,12 +2,76 @@ package llm
 
 import "encoding/json"
 
-// openAIIgnored are the keys of both OpenAI APIs that never change an answer.
-var openAIIgnored = []string{
-	"client_metadata", "metadata", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "store", "user",
+// OpenAI: Chat Completions, Responses and their siblings, which most other servers speak too, and Azure.
+const openAI = "openai"
+
+// openAIIgnored are the keys that never change an answer, of OpenAI and of the servers and gateways that speak its
+// protocols.
+var openAIIgnored = []exempt{
+	{"client_metadata", "Codex names its session and turn in it"},
+	{"metadata", "labels for the caller's own books"},
+	{"prompt_cache_key", "which cache a prefix is looked up in; agents put their session's id there"},
+	{"prompt_cache_retention", "how long a prefix stays cached"},
+	{"safety_identifier", "names the end user"},
+	{"store", "whether the provider keeps the answer"},
+	{"user", "names the end user"},
+	{"session_id", "OpenRouter: groups requests for tracing"},
+	{"trace", "OpenRouter: names of traces and spans"},
+	{"litellm_session_id", "LiteLLM: groups requests in its log"},
+	{"litellm_trace_id", "LiteLLM: groups requests in its log"},
+	{"litellm_metadata", "LiteLLM: labels in its log"},
+	{"request_id", "vLLM and Z.ai: the caller's name of the request"},
+	{"user_id", "Z.ai: names the end user"},
+	{"cache_salt", "vLLM: keeps callers' caches apart"},
 }
 
-// openAIError is the error object of both OpenAI APIs.
+// azureAny begins the paths of Azure OpenAI that name the deployment, which stands for the model.
+const azureAny = "*/deployments/{model}"
+
+var openAIEndpoints = []endpoint{
+	{provider: openAI, name: "chat.completions", keys: chatKeys, read: readChat, usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/chat/completions", azureAny+"/extensions/chat/completions", "*/chat/completions",
+			"*/publishers/mistralai/models/{model}:rawPredict", "*/publishers/mistralai/models/{model}:streamRawPredict")},
+	{provider: openAI, name: "responses", paths: paths("*/responses"),
+		keys: responsesKeys, read: readResponses, usage: responsesUsage, fail: openAIError},
+	{provider: openAI, name: "responses.compact", paths: paths("*/responses/compact"),
+		keys: responsesKeys, read: readResponses, usage: responsesUsage, fail: openAIError},
+	{provider: openAI, name: "responses.input_tokens", paths: paths("*/responses/input_tokens"), plain: countsTokens,
+		keys: responsesKeys, read: readResponses, fail: openAIError},
+	{provider: openAI, name: "completions", keys: completionKeys, read: single("prompt"), usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/completions", "*/engines/{model}/completions", "*/completions")},
+	{provider: openAI, name: "embeddings", keys: embeddingKeys, read: single("input"), usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/embeddings", "*/embeddings")},
+	{provider: openAI, name: "images.generations", keys: imageKeys, read: single("prompt"), usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/images/generations", "*/images/generations")},
+	{provider: openAI, name: "images.edits", keys: imageKeys, read: single("prompt"), form: formCall, usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/images/edits", "*/images/edits")},
+	{provider: openAI, name: "audio.speech", keys: speechKeys, read: single("model", "input"), usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/audio/speech", "*/audio/speech")},
+	{provider: openAI, name: "audio.transcriptions", keys: audioKeys, form: formCall, usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/audio/transcriptions", "*/audio/transcriptions")},
+	{provider: openAI, name: "audio.translations", keys: audioKeys, form: formCall, usage: chatUsage, fail: openAIError,
+		paths: paths(azureAny+"/audio/translations", "*/audio/translations")},
+}
+
+// The endpoints without messages.
+var (
+	completionKeys = &keys{surface: []string{"prompt", "suffix"}, ignored: openAIIgnored}
+	embeddingKeys  = &keys{surface: []string{"input"}, ignored: openAIIgnored}
+	imageKeys      = &keys{surface: []string{"prompt", "image", "image[]", "images", "mask"}, ignored: openAIIgnored, omitted: formOmitted}
+	speechKeys     = &keys{surface: []string{"input", "instructions"}, ignored: openAIIgnored}
+	audioKeys      = &keys{surface: []string{"file", "prompt"}, ignored: openAIIgnored, omitted: formOmitted}
+)
+
+var formOmitted = []exempt{{"the boundary of a multipart body", "made up for each request; parts count by name, file name, type and content"}}
+
+// chatUsage finds the usage of an answer of Chat Completions and its kin. A stream holds it in its last chunk, where the
+// caller asked for it; Groq also puts it under x_groq.
+func chatUsage(answer []byte) []byte {
+	return lastObject(answer, []string{"usage"}, []string{"x_groq", "usage"})
+}
+
+// openAIError is the error object of the APIs.
 func openAIError(status int, message string) []byte {
 	type detail struct {
 		Message string          `json:"message"`

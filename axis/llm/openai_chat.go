@@ -1,59 +1,70 @@
 package llm
 
-import (
-	"strings"
+import "github.com/tapedeck-dev/tapedeck/internal/canonjson"
 
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-)
-
-// OpenAIChat is the Chat Completions API: POST …/chat/completions, which most other servers speak too.
-//
-//	surface: messages, tools, tool_choice, functions, function_call, reasoning, reasoning_effort, thinking
-//	ignored: client_metadata, metadata, prompt_cache_key, prompt_cache_retention, safety_identifier, store, user
-type OpenAIChat struct{}
-
-var openAIChatKeys = keys{
+var chatKeys = &keys{
 	surface: []string{
 		"tools", "tool_choice", "functions", "function_call", "reasoning", "reasoning_effort", "thinking",
 	},
 	ignored: openAIIgnored,
+	omitted: []exempt{
+		{"cache_control, copilot_cache_control of messages, parts and tools", "agents move the marks at every turn"},
+		{"id, signature, data of reasoning_details; reasoning_opaque", "opaque echoes of OpenRouter and GitHub Copilot"},
+		{"extra_content.google.thought_signature, provider_specific_fields.thought_signature(s) of messages and tool calls",
+			"opaque echoes of Gemini behind this protocol"},
+		{"id of a tool call and tool_call_id of its result", "numbered by first appearance: the pairing counts, the name does not"},
+		{"a bare string as content", "read as the list of one text part that it is short for"},
+	},
 }
 
-// Name implements Provider.
-func (OpenAIChat) Name() string { return "openai" }
-
-// Endpoint implements Provider: "chat.completions".
-func (OpenAIChat) Endpoint(path string) (endpoint, model string, ok bool) {
-	return "chat.completions", "", strings.HasSuffix(path, "/chat/completions")
-}
-
-// Read implements Provider. A body without a list of messages is not of its shape; Azure names the model in the path only.
-func (OpenAIChat) Read(body canonjson.Value) (Call, bool) {
-	messages, ok := list(body, "messages")
-	if !ok {
-		return Call{}, false
+// readChat takes a body apart that has a list of messages; the model may stand in the path, as Azure has it.
+func readChat(body *canonjson.Value, k *keys) (call, bool) {
+	messages := list(body, "messages")
+	if messages == nil {
+		return call{}, false
 	}
-	messages = each(messages, func(m canonjson.Value) canonjson.Value {
-		return with(m, "content", func(content canonjson.Value) canonjson.Value {
-			return blocks(content, "text", openAIPart)
-		})
-	})
-	body = with(body, "tools", func(tools canonjson.Value) canonjson.Value { return each(tools, openAIPart) })
-	c := Call{
-		Model:          member(body, "model"),
-		Messages:       canonjson.Member{Key: "messages", Value: messages},
-		SystemMessages: withRole(messages, "system", "developer"),
-		User:           firstRole(messages, "user"),
+	var ids pairs
+	each(messages, func(m *canonjson.Value) { chatMessage(m, &ids) })
+	at(body, "tools", func(tools *canonjson.Value) { each(tools, dropCacheMarks) })
+	c := call{
+		model:          member(body, "model"),
+		messages:       canonjson.Member{Key: "messages", Value: *messages},
+		systemMessages: withRole(messages, "system", "developer"),
+		user:           firstRole(messages, "user"),
 	}
-	c.Surface, c.Params = openAIChatKeys.split(body, "messages", "model")
+	c.surface, c.params = k.split(body, "messages", "model")
 	return c, true
 }
 
-// openAIPart takes the mark of a cached prefix off, which compatible servers know.
-func openAIPart(part canonjson.Value) canonjson.Value { return without(part, "cache_control") }
+// chatMessage takes off a message what does not count.
+func chatMessage(m *canonjson.Value, ids *pairs) {
+	dropCacheMarks(m)
+	drop(m, "reasoning_opaque")
+	dropThoughtSignatures(m)
+	ids.number(m, "tool_call_id")
+	at(m, "content", func(content *canonjson.Value) {
+		listed(content, "text")
+		each(content, dropCacheMarks)
+	})
+	at(m, "reasoning_details", func(details *canonjson.Value) {
+		each(details, func(d *canonjson.Value) { drop(d, "id", "signature", "data") })
+	})
+	at(m, "tool_calls", func(calls *canonjson.Value) {
+		each(calls, func(call *canonjson.Value) {
+			ids.number(call, "id")
+			dropThoughtSignatures(call)
+		})
+	})
+}
 
-// Usage implements Provider. A stream holds it in its last chunk, where the caller asked for it.
-func (OpenAIChat) Usage(answer []byte) []byte { return lastObject(answer, "usage") }
+func dropCacheMarks(v *canonjson.Value) { drop(v, "cache_control", "copilot_cache_control") }
 
-// ErrorBody implements Provider.
-func (OpenAIChat) ErrorBody(status int, message string) []byte { return openAIError(status, message) }
+// dropThoughtSignatures takes off what Gemini adds behind this protocol, as Google and LiteLLM spell it.
+func dropThoughtSignatures(v *canonjson.Value) {
+	at(v, "extra_content", func(extra *canonjson.Value) {
+		at(extra, "google", func(google *canonjson.Value) { drop(google, "thought_signature") })
+	})
+	at(v, "provider_specific_fields", func(fields *canonjson.Value) {
+		drop(fields, "thought_signature", "thought_signatures")
+	})
+}

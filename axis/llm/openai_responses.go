@@ -2,103 +2,86 @@ package llm
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
-// OpenAIResponses is the Responses API: POST …/responses.
-//
-//	surface: input, instructions, tools, tool_choice, reasoning, previous_response_id, conversation, prompt
-//	ignored: client_metadata, metadata, prompt_cache_key, prompt_cache_retention, safety_identifier, store, user
-//
 // A conversation that the server keeps (previous_response_id) sends only what is new, so each of its requests opens a
 // lane of its own.
-type OpenAIResponses struct{}
-
-var openAIResponsesKeys = keys{
+var responsesKeys = &keys{
 	surface: []string{
 		"instructions", "tools", "tool_choice", "reasoning", "previous_response_id", "conversation", "prompt",
 	},
 	ignored: openAIIgnored,
+	omitted: []exempt{
+		{"id, status, encrypted_content of items", "given by the provider; clients echo or drop them as they like"},
+		{"annotations, logprobs of parts", "the same"},
+		{"call_id of a call and of its result", "numbered by first appearance: the pairing counts, the name does not"},
+		{"a bare string as input or content", "read as the list of one message or part that it is short for"},
+		{"an item with a role and no type", "read as a message"},
+	},
 }
 
-// Name implements Provider.
-func (OpenAIResponses) Name() string { return "openai" }
-
-// Endpoint implements Provider: "responses".
-func (OpenAIResponses) Endpoint(path string) (endpoint, model string, ok bool) {
-	return "responses", "", strings.HasSuffix(path, "/responses")
-}
-
-// Read implements Provider. A body without input and prompt is not of its shape.
-func (OpenAIResponses) Read(body canonjson.Value) (Call, bool) {
-	input, ok := body.Get("input")
-	if !ok {
-		if _, ok = body.Get("prompt"); !ok {
-			return Call{}, false
+// readResponses takes a body apart that has input or a prompt of the dashboard, or goes on with a kept conversation.
+func readResponses(body *canonjson.Value, k *keys) (call, bool) {
+	input := get(body, "input")
+	if input == nil {
+		if get(body, "prompt") == nil && get(body, "previous_response_id") == nil {
+			return call{}, false
 		}
-		input = array()
+		none := array()
+		input = &none
 	}
 	if input.Kind == canonjson.String {
-		input = array(object(
+		*input = array(object(
 			canonjson.Member{Key: "role", Value: text("user")},
-			canonjson.Member{Key: "content", Value: input},
+			canonjson.Member{Key: "content", Value: *input},
 		))
 	}
 	if input.Kind != canonjson.Array {
-		return Call{}, false
+		return call{}, false
 	}
-	input = each(input, responsesItem)
-	c := Call{
-		Model:          member(body, "model"),
-		Messages:       canonjson.Member{Key: "input", Value: input},
-		SystemKey:      "instructions",
-		SystemMessages: withRole(input, "system", "developer"),
-		User:           firstRole(input, "user"),
+	var ids pairs
+	each(input, func(item *canonjson.Value) { responsesItem(item, &ids) })
+	c := call{
+		model:          member(body, "model"),
+		messages:       canonjson.Member{Key: "input", Value: *input},
+		systemKey:      "instructions",
+		systemMessages: withRole(input, "system", "developer"),
+		user:           firstRole(input, "user"),
 	}
-	c.Surface, c.Params = openAIResponsesKeys.split(body, "input", "model")
+	c.surface, c.params = k.split(body, "input", "model")
 	return c, true
 }
 
-// responsesItem takes the provider's own ids and sealed reasoning off an item; call_id pairs a call with its result and
-// stays. An item with a role and no type is a message.
-func responsesItem(item canonjson.Value) canonjson.Value {
-	if member(item, "type") == "item_reference" {
-		return item // its id is all that it has
+// responsesItem takes the provider's own ids and sealed reasoning off an item.
+func responsesItem(item *canonjson.Value, ids *pairs) {
+	if item.Kind != canonjson.Object || member(item, "type") == "item_reference" {
+		return // the id of a reference is all that it has
 	}
-	item = without(item, "id", "status", "encrypted_content")
+	drop(item, "id", "status", "encrypted_content")
+	ids.number(item, "call_id")
 	role := member(item, "role")
 	if role == "" {
-		return item
+		return
 	}
-	if _, typed := item.Get("type"); !typed {
-		item.Members = append(item.Members[:len(item.Members):len(item.Members)],
-			canonjson.Member{Key: "type", Value: text("message")})
+	if get(item, "type") == nil {
+		item.Members = append(item.Members, canonjson.Member{Key: "type", Value: text("message")})
 	}
 	kind := "input_text"
 	if role == "assistant" {
 		kind = "output_text"
 	}
-	return with(item, "content", func(content canonjson.Value) canonjson.Value {
-		return blocks(content, kind, responsesPart)
+	at(item, "content", func(content *canonjson.Value) {
+		listed(content, kind)
+		each(content, func(part *canonjson.Value) { drop(part, "annotations", "logprobs") })
 	})
 }
 
-// responsesPart takes off what the API adds to each part of an answer and clients echo or drop as they like.
-func responsesPart(part canonjson.Value) canonjson.Value {
-	return without(part, "annotations", "logprobs")
-}
-
-// Usage implements Provider. A stream ends with an event that holds the whole response.
-func (OpenAIResponses) Usage(answer []byte) []byte {
+// responsesUsage finds the usage of an answer. A stream ends with an event that holds the whole response.
+func responsesUsage(answer []byte) []byte {
 	if head := bytes.TrimLeft(answer, " \t\r\n"); len(head) > 0 && head[0] == '{' {
 		return objectAt(head, "usage")
 	}
-	return lastObject(answer, "response", "usage")
-}
-
-// ErrorBody implements Provider.
-func (OpenAIResponses) ErrorBody(status int, message string) []byte {
-	return openAIError(status, message)
+	return lastObject(answer, []string{"response", "usage"})
 }

@@ -6,15 +6,19 @@ import (
 	"iter"
 )
 
-// answers yields the JSON texts of an answer: the data of each event of a stream of server-sent events, the elements of a
-// JSON array, or the one object that a plain answer is. The slices share body's memory, but for an event whose data
+// answers yields the JSON texts of an answer: the payload of each message of an AWS event stream, the data of each
+// server-sent event, the objects that stand one after another in NDJSON, the elements of a JSON array, or the one object
+// that a plain answer is. What was cut yields its whole texts. The slices share body's memory, but for an event whose data
 // stands on several lines.
 func answers(body []byte) iter.Seq[[]byte] {
+	if isEventStream(body) {
+		return messagePayloads(body)
+	}
 	switch head := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(head) == 0:
 		return func(func([]byte) bool) {}
 	case head[0] == '{':
-		return func(yield func([]byte) bool) { yield(head) }
+		return documents(head)
 	case head[0] == '[':
 		return elements(head)
 	default:
@@ -22,7 +26,20 @@ func answers(body []byte) iter.Seq[[]byte] {
 	}
 }
 
-// elements yields the elements of a JSON array. One that was cut yields its whole elements.
+// documents yields the JSON values that stand one after another: one, or the lines of NDJSON.
+func documents(body []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		dec := json.NewDecoder(bytes.NewReader(body))
+		for {
+			var document json.RawMessage
+			if dec.Decode(&document) != nil || !yield(document) {
+				return
+			}
+		}
+	}
+}
+
+// elements yields the elements of a JSON array.
 func elements(array []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		dec := json.NewDecoder(bytes.NewReader(array))

@@ -5,16 +5,19 @@ import (
 	"encoding/json"
 )
 
-// lastObject returns the last JSON object that stands at path in one of the texts of an answer, as it stood; nil for none.
-func lastObject(body []byte, path ...string) []byte {
+// lastObject returns the last JSON object that stands at one of the paths in one of the texts of an answer, as it stood;
+// nil for none. In one text an earlier path goes before a later one.
+func lastObject(body []byte, paths ...[]string) []byte {
 	var found []byte
-	key := []byte(`"` + path[len(path)-1] + `"`)
 	for text := range answers(body) {
-		if !bytes.Contains(text, key) {
-			continue
-		}
-		if at := objectAt(text, path...); at != nil {
-			found = at
+		for _, path := range paths {
+			if !bytes.Contains(text, []byte(`"`+path[len(path)-1]+`"`)) {
+				continue
+			}
+			if at := objectAt(text, path...); at != nil {
+				found = at
+				break
+			}
 		}
 	}
 	return found
@@ -34,6 +37,37 @@ func objectAt(text []byte, path ...string) []byte {
 		return nil
 	}
 	return text
+}
+
+// pickNumbers returns an object of those keys of an object that hold numbers; nil for none.
+func pickNumbers(text []byte, keys ...string) []byte {
+	if !containsAny(text, keys) {
+		return nil
+	}
+	var object map[string]json.RawMessage
+	if json.Unmarshal(text, &object) != nil {
+		return nil
+	}
+	picked := make(map[string]json.RawMessage)
+	for _, key := range keys {
+		if value := object[key]; len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9') {
+			picked[key] = value
+		}
+	}
+	if len(picked) == 0 {
+		return nil
+	}
+	return marshal(picked)
+}
+
+// containsAny reports whether one of the keys stands in a text.
+func containsAny(text []byte, keys []string) bool {
+	for _, key := range keys {
+		if bytes.Contains(text, []byte(`"`+key+`"`)) {
+			return true
+		}
+	}
+	return false
 }
 
 // mergeObjects returns an object with the keys of all parts, sorted; a later part's value wins unless it is null.

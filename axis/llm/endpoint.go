@@ -1,0 +1,179 @@
+package llm
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+)
+
+// An endpoint is one operation of one provider: where it is found and what of its requests counts.
+type endpoint struct {
+	provider, name string // as on the tape
+	paths          []pattern
+	// plain says why a request is no llm_call but plain HTTP; such a one is matched by method, URL and what keys and read
+	// leave of its body. "" for an llm_call.
+	plain string
+	keys  *keys
+	// read takes a JSON body apart and may change it; false where it is not of the endpoint's shape, and then it has changed
+	// nothing. nil takes none.
+	read func(body *canonjson.Value, k *keys) (call, bool)
+	// form takes the parts of a multipart body apart. nil takes none.
+	form  func(parts []part, k *keys) (call, bool)
+	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
+	fail  func(status int, message string) []byte
+}
+
+// A call is what an endpoint reads out of the body of a request.
+type call struct {
+	model    string             // "" where only the path names it
+	surface  []canonjson.Member // what is matched as content, but for the messages
+	messages canonjson.Member   // the list of messages, under the key that it has in the body; no key for none
+	params   []canonjson.Member // everything else that counts
+	// Where the opening of the conversation stands: the key of the system text in surface ("" for none), the indices of
+	// the messages that hold system text, and of the first one of the user (-1 for none). Without messages all of the
+	// surface is the opening.
+	systemKey      string
+	systemMessages []int
+	user           int
+}
+
+// keys sorts the top level of a body. A key that is in no list is a parameter, so that nothing is ignored silently.
+type keys struct {
+	surface []string
+	ignored []exempt // top-level keys
+	omitted []exempt // what is left out or rewritten inside the surface; for people, the reading code does it
+}
+
+// An exempt is what does not count, and why.
+type exempt struct {
+	what, why string
+}
+
+// modelKey is what names the model in most bodies. One that is no string counts as a parameter.
+const modelKey = "model"
+
+// Why an endpoint of a provider is plain HTTP.
+const (
+	countsTokens = "it counts tokens and generates nothing"
+	ordersWork   = "it orders calls whose answers a later GET brings"
+)
+
+// ignoring returns a list of exempts with more of them.
+func ignoring(list []exempt, more ...exempt) []exempt { return slices.Concat(list, more) }
+
+// ignores reports whether a top-level key does not count.
+func (k *keys) ignores(key string) bool {
+	return slices.ContainsFunc(k.ignored, func(e exempt) bool { return e.what == key })
+}
+
+// whole returns a call as one object, in which everything stands that counts.
+func (c *call) whole() canonjson.Value {
+	members := slices.Concat(c.surface, c.params)
+	if c.messages.Key != "" {
+		members = append(members, c.messages)
+	}
+	if c.model != "" {
+		members = append(members, canonjson.Member{Key: modelKey, Value: text(c.model)})
+	}
+	return object(members...)
+}
+
+// split returns the members of body that are surface and those that are parameters, without the keys of taken.
+func (k *keys) split(body *canonjson.Value, taken ...string) (surface, params []canonjson.Member) {
+	for _, m := range body.Members {
+		switch {
+		case slices.Contains(taken, m.Key) && (m.Key != modelKey || m.Value.Kind == canonjson.String), k.ignores(m.Key):
+		case slices.Contains(k.surface, m.Key):
+			surface = append(surface, m)
+		default:
+			params = append(params, m)
+		}
+	}
+	return surface, params
+}
+
+// endpoints are all that this package knows. The first one whose path and shape fit a request has it.
+var endpoints = slices.Concat(
+	anthropicEndpoints, bedrockEndpoints, geminiEndpoints, ollamaEndpoints, cohereEndpoints, openAIEndpoints,
+)
+
+// A pattern is a shape of paths, under any base path:
+//
+//	*/v1/messages                  ends so
+//	*/models/{model}:embedContent  ends so, and names the model, which has no slash
+//	*/model/{model+}/invoke        the same, and the model may have slashes, as ARNs do
+//	*/{tunedModels/model}:predict  the model is named together with its collection: tunedModels/x
+type pattern struct {
+	text          string
+	before, after string // what stands around the model; before is "" where the path names none
+	collection    string // of the model, with its slash
+	slashes       bool
+}
+
+// paths reads patterns.
+func paths(texts ...string) []pattern {
+	patterns := make([]pattern, len(texts))
+	for i, t := range texts {
+		patterns[i] = pathPattern(t)
+	}
+	return patterns
+}
+
+func pathPattern(text string) pattern {
+	p := pattern{text: text}
+	rest := strings.TrimPrefix(text, "*")
+	before, rest, named := strings.Cut(rest, "{")
+	if !named {
+		p.after = before
+		return p
+	}
+	name, after, _ := strings.Cut(rest, "}")
+	if i := strings.LastIndex(name, "/"); i >= 0 {
+		p.collection = name[:i+1]
+	}
+	p.before, p.after, p.slashes = before+p.collection, after, strings.HasSuffix(name, "+")
+	return p
+}
+
+// match reports whether a path, decoded, is of the pattern, and the model that it names.
+func (p *pattern) match(path string) (model string, ok bool) {
+	path, ok = strings.CutSuffix(path, p.after)
+	if !ok || p.before == "" {
+		return "", ok
+	}
+	if p.slashes {
+		_, model, ok = strings.Cut(path, p.before)
+	} else if i := strings.LastIndex(path, p.before); i >= 0 {
+		model = path[i+len(p.before):]
+		ok = !strings.Contains(model, "/")
+	} else {
+		ok = false
+	}
+	return p.collection + model, ok && model != ""
+}
+
+// match reports whether a path is the endpoint's, and the model that it names.
+func (e *endpoint) match(path string) (model string, ok bool) {
+	for i := range e.paths {
+		if model, ok := e.paths[i].match(path); ok {
+			return model, true
+		}
+	}
+	return "", false
+}
+
+// single returns a read function for a body without messages: one that has all of the required keys, or any one of those
+// that stand in one string with bars between.
+func single(required ...string) func(*canonjson.Value, *keys) (call, bool) {
+	return func(body *canonjson.Value, k *keys) (call, bool) {
+		for _, names := range required {
+			if !slices.ContainsFunc(strings.Split(names, "|"), func(key string) bool { return get(body, key) != nil }) {
+				return call{}, false
+			}
+		}
+		c := call{model: member(body, "model")}
+		c.surface, c.params = k.split(body, "model")
+		return c, true
+	}
+}

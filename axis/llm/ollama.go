@@ -1,0 +1,89 @@
+package llm
+
+import (
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+)
+
+// Ollama: its native API. Its OpenAI and Anthropic front doors are those providers' endpoints.
+const ollama = "ollama"
+
+var ollamaIgnored = []exempt{{"keep_alive", "how long the model stays loaded after the call"}}
+
+var (
+	ollamaChatKeys = &keys{
+		surface: []string{"tools", "think"}, ignored: ollamaIgnored,
+		omitted: []exempt{{"id of a tool call and tool_call_id of its result",
+			"numbered by first appearance: the pairing counts, the name does not"}},
+	}
+	ollamaGenerateKeys = &keys{
+		surface: []string{"prompt", "suffix", "system", "template", "images", "context", "think"}, ignored: ollamaIgnored,
+	}
+	ollamaEmbedKeys = &keys{surface: []string{"input", "prompt"}, ignored: ollamaIgnored}
+)
+
+var ollamaEndpoints = []endpoint{
+	{provider: ollama, name: "chat", paths: paths("*/api/chat"),
+		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage, fail: ollamaError},
+	{provider: ollama, name: "generate", paths: paths("*/api/generate"),
+		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage, fail: ollamaError},
+	{provider: ollama, name: "embed", paths: paths("*/api/embed"),
+		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage, fail: ollamaError},
+	{provider: ollama, name: "embeddings", paths: paths("*/api/embeddings"),
+		keys: ollamaEmbedKeys, read: single("model", "prompt"), usage: ollamaUsage, fail: ollamaError},
+}
+
+// readOllamaChat takes a body apart that has a model and messages whose content is text: other servers have an /api/chat
+// too.
+func readOllamaChat(body *canonjson.Value, k *keys) (call, bool) {
+	messages := list(body, "messages")
+	if messages == nil || member(body, "model") == "" {
+		return call{}, false
+	}
+	for i := range messages.Elems {
+		content := get(&messages.Elems[i], "content")
+		if member(&messages.Elems[i], "role") == "" || content != nil && content.Kind != canonjson.String {
+			return call{}, false
+		}
+	}
+	var ids pairs
+	each(messages, func(m *canonjson.Value) {
+		ids.number(m, "tool_call_id")
+		at(m, "tool_calls", func(calls *canonjson.Value) {
+			each(calls, func(call *canonjson.Value) { ids.number(call, "id") })
+		})
+	})
+	c := call{
+		model:          member(body, "model"),
+		messages:       canonjson.Member{Key: "messages", Value: *messages},
+		systemMessages: withRole(messages, "system"),
+		user:           firstRole(messages, "user"),
+	}
+	c.surface, c.params = k.split(body, "messages", "model")
+	return c, true
+}
+
+// readOllamaGenerate takes a body apart that has a model and a prompt. One without a prompt loads the model, or, with
+// keep_alive 0, unloads it: it generates nothing.
+func readOllamaGenerate(body *canonjson.Value, k *keys) (call, bool) {
+	if member(body, "model") == "" || member(body, "prompt") == "" {
+		return call{}, false
+	}
+	return single("prompt")(body, k)
+}
+
+// ollamaUsage makes a usage object of the counts that stand at the top of the last object of an answer. The times beside
+// them are none of the run's inputs.
+func ollamaUsage(answer []byte) []byte {
+	var found []byte
+	for text := range answers(answer) {
+		found = latest(found, pickNumbers(text, "prompt_eval_count", "eval_count"))
+	}
+	return found
+}
+
+// ollamaError is the server's error object.
+func ollamaError(_ int, message string) []byte {
+	return marshal(struct {
+		Error string `json:"error"`
+	}{message})
+}
