@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// An Open is one exchange under way. Its methods are called by one goroutine at a time: at most one of Answer and Refuse,
-// then Response, Chunk as often as bytes come, and End.
+// An Open is one exchange under way. Its methods are called by one goroutine at a time: on a replay Take, and Refuse where
+// it found nothing; then Response, Chunk as often as bytes come, and End.
 type Open struct {
 	tap      *Tap
 	start    time.Time
@@ -34,20 +34,37 @@ func (o *Open) Identity() *Identity { return o.identity }
 // Request returns the request, scrubbed and without its Content-Encoding.
 func (o *Open) Request() *Request { return o.request }
 
-// Arrival is the place of the request in the order of arrival, from 1.
+// Arrival is the place of the request in the order of arrival, from 1; 0 where a replayed one has not been answered yet.
 func (o *Open) Arrival() uint64 { return o.exchange.Arrival }
 
 // Lane is the lane of the request; "" where a replayed one has not been answered yet.
 func (o *Open) Lane() string { return o.exchange.Lane }
 
-// Answer says that rec answers the request: it takes rec's lane.
-func (o *Open) Answer(rec *Recorded) {
-	o.exchange.Lane = rec.Lane
-	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+// Take asks b for the recorded exchange that answers the request, whose lane the request then takes; false where there is
+// none. The request gets its place in the order of arrival in the same step: of two equal ones, the first by arrival is the
+// one that has the first recorded answer, on the replay's tape too.
+func (o *Open) Take(b *Book) (*Recorded, bool) {
+	o.tap.taking.Lock()
+	defer o.tap.taking.Unlock()
+	o.arrive()
+	rec, ok := b.Take(o.identity.Key)
+	if ok {
+		o.exchange.Lane = rec.Lane
+		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+	}
+	return rec, ok
+}
+
+// arrive gives the request its place in the order of arrival, unless it has one.
+func (o *Open) arrive() {
+	if o.exchange.Arrival == 0 {
+		o.exchange.Arrival = o.tap.arrivals.Add(1)
+	}
 }
 
 // Refuse says that nothing recorded answers the request. It stands in the lane Unmatched, with the reason as its error.
 func (o *Open) Refuse(reason string) {
+	o.arrive()
 	o.exchange.Lane = Unmatched
 	o.exchange.Error = o.tap.scrubber.String(reason)
 }
@@ -119,6 +136,7 @@ func (o *Open) End(errText string) error {
 
 // live gives the request a lane of its own, unless it has one.
 func (o *Open) live() {
+	o.arrive()
 	if o.exchange.Lane == "" {
 		o.given = o.tap.opts.Lanes.Begin(o.identity, o.request.URL)
 		o.exchange.Lane = o.given

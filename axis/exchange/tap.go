@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Tap struct {
 	scrubber   *scrub.Scrubber
 	opts       TapOptions
 	arrivals   atomic.Uint64
+	taking     sync.Mutex // held over the arrival of a replayed request and its asking a Book
 }
 
 // NewTap returns a Tap that writes to rec. A nil rec writes nothing: requests are still scrubbed and classified, which is
@@ -56,7 +58,9 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 // take the request's body; the request should then be refused.
 func (t *Tap) Begin(r *Request) (*Open, error) {
 	o := &Open{tap: t, start: time.Now()}
-	o.exchange.Arrival = t.arrivals.Add(1)
+	if !t.opts.Replay {
+		o.arrive()
+	}
 	c := clean(t.scrubber, r, t.opts.MaxBody)
 	id, err := t.classifier.Classify(c.request)
 	if err != nil {

@@ -436,12 +436,18 @@ func TestTapReplays(t *testing.T) {
 	if answered.Lane() != "" {
 		t.Error(answered.Lane())
 	}
-	answered.Answer(&exchange.Recorded{Lane: "llm:abc#2", Exchange: &tape.Exchange{Status: 200}})
+	book := newBook(t, said(1, "llm:abc#2", body))
+	if _, ok := answered.Take(book); !ok || answered.Lane() != "llm:abc#2" {
+		t.Error("a recorded request has no answer")
+	}
 	g.answer(answered, "", nil, []byte("x"))
 	if x, _ := g.last(); x.Lane != "llm:abc#2" {
 		t.Error(x.Lane)
 	}
 	refused := g.begin(url, body)
+	if _, ok := refused.Take(book); ok {
+		t.Error("an answer is given twice")
+	}
 	refused.Refuse("nothing like it, " + secret)
 	g.answer(refused, "", nil, []byte("no"))
 	if x, _ := g.last(); x.Lane != exchange.Unmatched || hide(x.Error) != "nothing like it, P" || x.Arrival != 2 {

@@ -18,8 +18,7 @@ const notOnTape = "not_on_tape"
 // replayed decides what a request gets from the tape. It never resolves and never dials.
 func (s *Server) replayed(ctx context.Context, req *exchange.Request, host string, o *exchange.Open) *answer {
 	id := o.Identity()
-	if rec, ok := s.cfg.Book.Take(id.Key); ok {
-		o.Answer(rec)
+	if rec, ok := o.Take(s.cfg.Book); ok {
 		return s.recorded(ctx, id, rec)
 	}
 	if s.cfg.Book.DeadHost(host) {
