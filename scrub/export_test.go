@@ -1,0 +1,27 @@
+package scrub
+
+// A Leak is a shape of gitleaks, for tests.
+type Leak struct {
+	ID, Re         string
+	Name           string // the first of its names
+	Names          []string
+	Assigned       bool
+	Behind         string
+	Rule           string
+	Closed, Filter bool
+}
+
+// Leaks lists the shapes of gitleaks.
+func Leaks() (out []Leak) {
+	for i := range leaks {
+		l := &leaks[i]
+		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.behind, ruleName(l.id), l.closed, l.entropy > 0})
+	}
+	return out
+}
+
+// MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
+func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {
+	end, o := newMachine(expr).match(text{b, final}, 0, maxLeak)
+	return end, o == hit, o == more
+}
