@@ -192,11 +192,20 @@ func (c *codec) field(f Field) {
 	c.raw(f.Value)
 }
 
+// key writes a key with what stands before and behind it. It makes room once: most of a short record is keys.
 func (c *codec) key(name string) {
-	c.comma()
-	c.buf = append(c.buf, '"')
-	c.buf = append(c.buf, name...)
-	c.buf = append(c.buf, '"', ':')
+	const around = len(`,"":`)
+	buf := slices.Grow(c.buf, len(name)+around)
+	n := len(buf)
+	buf = buf[:n+len(name)+around]
+	if last := buf[n-1]; last != '{' && last != '[' {
+		buf[n] = ','
+		n++
+	}
+	buf[n] = '"'
+	n += 1 + copy(buf[n+1:], name)
+	buf[n], buf[n+1] = '"', ':'
+	c.buf = buf[:n+2]
 }
 
 // comma separates what comes next from what stands before it in the same object or list.

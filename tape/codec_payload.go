@@ -1,7 +1,5 @@
 package tape
 
-import "strconv"
-
 // empty is what a required payload that is nil is written as: the format has no null there, and readers of other
 // producers would refuse the tape.
 var empty = inline(nil)
@@ -31,7 +29,7 @@ func (c *codec) writePayload(p *Payload) {
 		c.buf = appendString(c.buf, p.Text)
 	} else {
 		c.buf = append(c.buf, `,"len_bytes":`...)
-		c.buf = strconv.AppendInt(c.buf, p.Len, 10)
+		c.buf = appendNumber(c.buf, p.Len)
 	}
 	for _, f := range p.Extra {
 		c.field(f)

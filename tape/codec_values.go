@@ -1,10 +1,8 @@
 package tape
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"slices"
-	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -51,7 +49,7 @@ func (c *codec) numberOrNull(name string, p **int64) {
 		c.buf = append(c.buf, "null"...)
 		return
 	}
-	c.buf = strconv.AppendInt(c.buf, **p, 10)
+	c.buf = appendNumber(c.buf, **p)
 }
 
 func number[T int | int64 | uint64](c *codec, name string, p *T, need need) {
@@ -78,12 +76,6 @@ func (c *codec) digest(name string, p *cas.Digest, need need) {
 		*p = c.scan.digest()
 		c.took(name, need, p.IsZero())
 	}
-}
-
-func appendDigest(dst []byte, d cas.Digest) []byte {
-	dst = append(dst, '"')
-	dst = hex.AppendEncode(dst, d[:])
-	return append(dst, '"')
 }
 
 // json is the way of a value that this package does not look into.
@@ -174,14 +166,14 @@ func appendChunks(dst []byte, chunks []Chunk) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"offset":`...)
-		dst = strconv.AppendInt(dst, ch.Offset, 10)
+		dst = appendNumber(dst, ch.Offset)
 		dst = append(dst, `,"length":`...)
-		dst = strconv.AppendInt(dst, ch.Length, 10)
+		dst = appendNumber(dst, ch.Length)
 		dst = append(dst, `,"t_ms":`...)
-		dst = strconv.AppendInt(dst, ch.TMS, 10)
+		dst = appendNumber(dst, ch.TMS)
 		if ch.G != 0 {
 			dst = append(dst, `,"g":`...)
-			dst = strconv.AppendUint(dst, ch.G, 10)
+			dst = appendNumber(dst, ch.G)
 		}
 		dst = append(dst, '}')
 	}

@@ -15,6 +15,14 @@ func special(x uint64) uint64 {
 	return ((x-ones*0x20)&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 }
 
+// escapable marks the same bytes exactly: the high bit of each, and of no other. It costs a little more than special.
+func escapable(x uint64) uint64 {
+	const low = ^uint64(highs)
+	l := x & low
+	quote, slash := l^(ones*'"'), l^(ones*'\\')
+	return ^((quote+low)&(slash+low)&(l+ones*0x60) | x) & highs
+}
+
 // load8 returns the first eight bytes of s, the first one lowest.
 func load8[T string | []byte](s T) uint64 {
 	_ = s[7]

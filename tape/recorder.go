@@ -36,6 +36,7 @@ type Recorder struct {
 
 	mu    sync.Mutex
 	w     *Writer
+	rec   Record // the one being written
 	seq   uint64 // of the next record
 	phase Phase
 	err   error
@@ -71,23 +72,35 @@ func (r *Recorder) Enabled() bool { return r != nil }
 
 // Record appends k with the next seq, the next ordinal, the phase and the time, which it takes under one lock: order on
 // the tape is order of all of them. The error is the recorder's first one.
-func (r *Recorder) Record(k Kind) error { return r.RecordRaw(k, nil) }
+func (r *Recorder) Record(k Kind) error {
+	if r == nil {
+		return nil
+	}
+	return r.record(k, nil)
+}
 
 // RecordRaw is Record for a kind with strings that are not UTF-8, whose true bytes are raw.
 func (r *Recorder) RecordRaw(k Kind, raw []RawBytes) error {
 	if r == nil {
 		return nil
 	}
+	return r.record(k, raw)
+}
+
+// record is the way of a recorder that is there. The methods themselves are so small that the compiler puts them where
+// they are called: a nil recorder then costs a comparison.
+func (r *Recorder) record(k Kind, raw []RawBytes) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return r.err
 	}
 	wall, mono := r.now()
-	rec := Record{Seq: r.seq, Phase: r.phase, VirtualTimeMS: wall, MonotonicMS: mono, Kind: k, G: r.g.Add(1), Raw: raw}
-	if r.err = r.w.Append(&rec); r.err == nil {
+	r.rec = Record{Seq: r.seq, Phase: r.phase, VirtualTimeMS: wall, MonotonicMS: mono, Kind: k, G: r.g.Add(1), Raw: raw}
+	if r.err = r.w.Append(&r.rec); r.err == nil {
 		r.seq++
 	}
+	r.rec.Kind, r.rec.Raw = nil, nil // they are the caller's
 	return r.err
 }
 
@@ -96,6 +109,10 @@ func (r *Recorder) Payload(b []byte) (*Payload, error) {
 	if r == nil {
 		return nil, nil
 	}
+	return r.payload(b)
+}
+
+func (r *Recorder) payload(b []byte) (*Payload, error) {
 	p, err := MakePayload(r.store, b)
 	return p, r.keep(err)
 }
@@ -119,9 +136,12 @@ func (r *Recorder) Ordinal() uint64 {
 
 // SetPhase says whose doing the records from now on are.
 func (r *Recorder) SetPhase(p Phase) {
-	if r == nil {
-		return
+	if r != nil {
+		r.setPhase(p)
 	}
+}
+
+func (r *Recorder) setPhase(p Phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.phase = p
@@ -133,6 +153,10 @@ func (r *Recorder) Flush() error {
 	if r == nil {
 		return nil
 	}
+	return r.flush()
+}
+
+func (r *Recorder) flush() error {
 	if err := r.handOn(); err != nil || r.sync == nil {
 		return err
 	}
@@ -163,20 +187,21 @@ func (r *Recorder) keep(err error) error {
 
 // Count returns the number of records so far.
 func (r *Recorder) Count() int {
-	if r == nil {
-		return 0
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return int(r.seq)
+	n, _ := r.state()
+	return n
 }
 
 // Err returns what the recorder failed with, nil while it works.
 func (r *Recorder) Err() error {
+	_, err := r.state()
+	return err
+}
+
+func (r *Recorder) state() (records int, err error) {
 	if r == nil {
-		return nil
+		return 0, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.err
+	return int(r.seq), r.err
 }
