@@ -1,16 +1,20 @@
 package fidelity
 
-import "github.com/tapedeck-dev/tapedeck/tape"
+import (
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
 
 // CompareAligned compares two bare tapes as Compare does, but aligns their records on what they are about instead of by
-// position, so that one inserted record is one divergence. It holds the records of both tapes. An outcome has no positions:
-// Outcome is the same as with Compare.
+// position, so that one inserted record is one divergence, and one that stands elsewhere is one too (Moved). It holds the
+// records of both tapes. An outcome has no positions: Outcome is the same as with Compare.
 func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
 	if mode == Outcome || int(mode) >= len(modeNames) {
 		return Compare(mode, recorded, replay)
 	}
 	r := newReport(mode)
-	user := alignment{differ: differ{exact: mode != Semantic}}
+	user := alignment{comparer: comparer{differ: differ{exact: mode != Semantic}}}
 	var runtime alignment
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
@@ -23,15 +27,15 @@ func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.add(user.divergences()...)
-	r.add(runtime.divergences()...)
+	user.compare(r)
+	runtime.compare(r)
 	r.rate()
 	return r, nil
 }
 
 // alignment is one sequence of records of both sides.
 type alignment struct {
-	differ
+	comparer
 	sides [2][]entry
 }
 
@@ -39,18 +43,27 @@ func (al *alignment) add(s Side, rec *tape.Record) {
 	al.sides[s] = append(al.sides[s], entry{rec: rec, id: al.identity(rec.Kind)})
 }
 
-func (al *alignment) divergences() []Divergence {
-	pairs, _ := pairUp(al.sides[Recorded], al.sides[Replay], &pairRules{likely: likely})
-	var out []Divergence
+func (al *alignment) compare(r *Report) {
+	pairs, _ := pairUp(al.sides[Recorded], al.sides[Replay], &pairRules{likely: likely, reorder: true})
 	for _, p := range pairs {
 		switch {
 		case p.b == nil:
-			out = append(out, missing(Recorded, p.a.rec))
+			r.addMissing(Recorded, p.a.rec)
 		case p.a == nil:
-			out = append(out, missing(Replay, p.b.rec))
+			r.addMissing(Replay, p.b.rec)
 		default:
-			out = append(out, al.pair(p.a.rec, p.b.rec)...)
+			if p.moved {
+				r.add(movedOf(p.a.rec, p.b.rec))
+			}
+			al.pair(r, p.a.rec, p.b.rec)
 		}
 	}
-	return out
+}
+
+// movedOf is the divergence of a record that came at another place.
+func movedOf(a, b *tape.Record) Divergence {
+	return Divergence{
+		Seq: &a.Seq, Category: RecordMoved, ReplaySeq: &b.Seq, Recorded: describe(a.Kind), Replay: describe(b.Kind),
+		Message: fmt.Sprintf("came in another place: recorded seq %d, replay seq %d: %s", a.Seq, b.Seq, describe(a.Kind)),
+	}
 }

@@ -3,25 +3,28 @@ package fidelity
 // maxAlike bounds the table in which elements are paired by likeness. Longer runs are paired in order.
 const maxAlike = 10_000
 
-// pairAlike pairs the elements of a with the elements of b that they most likely became, in order. ea and eb are their
-// JSON. Elements that are no version of each other stay alone.
-func pairAlike(a, b []any, ea, eb []string) []match {
-	if len(a) == 0 || len(b) == 0 {
+// maxLikeness is how many bytes of the start and of the end of a value tell how alike it is.
+const maxLikeness = 4096
+
+// pairAlike pairs the elements as of a gap with the elements bs that they most likely became, in order. The pairs are
+// indices into as and bs. Elements that are no version of each other stay alone.
+func (d *bodyDiff) pairAlike(g *gap, as, bs []int) []match {
+	if len(as) == 0 || len(bs) == 0 {
 		return nil
 	}
-	if len(a)*len(b) > maxAlike {
-		return pairInOrder(min(len(a), len(b)))
+	if len(as)*len(bs) > maxAlike {
+		return pairInOrder(min(len(as), len(bs)))
 	}
-	// score[i][j] is the best sum of likenesses that a[i:] and b[j:] give.
-	score := make([][]float64, len(a)+1)
-	like := make([][]float64, len(a))
+	// score[i][j] is the best sum of likenesses that as[i:] and bs[j:] give.
+	score := make([][]float64, len(as)+1)
+	like := make([][]float64, len(as))
 	for i := range score {
-		score[i] = make([]float64, len(b)+1)
+		score[i] = make([]float64, len(bs)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		like[i] = make([]float64, len(b))
-		for j := len(b) - 1; j >= 0; j-- {
-			like[i][j] = likeness(a[i], b[j], ea[i], eb[j])
+	for i := len(as) - 1; i >= 0; i-- {
+		like[i] = make([]float64, len(bs))
+		for j := len(bs) - 1; j >= 0; j-- {
+			like[i][j] = d.likeness(&g.a[as[i]], &g.b[bs[j]])
 			score[i][j] = max(score[i+1][j], score[i][j+1], like[i][j]+score[i+1][j+1])
 		}
 	}
@@ -53,44 +56,37 @@ func pathOf(score, like [][]float64) []match {
 	return out
 }
 
-// likeness is 0 for two values that are no version of each other, else above 0 and at most 1: the share of their JSON
-// that a common start and a common end make up.
-func likeness(a, b any, ea, eb string) float64 {
-	if !sameShape(a, b) {
+// likeness is 0 for two values that are no version of each other, else above 0 and at most 1: the share of what is
+// written that a common start and a common end make up.
+func (d *bodyDiff) likeness(a, b *node) float64 {
+	if !d.sameShape(a, b) {
 		return 0
 	}
-	n := min(len(ea), len(eb))
+	ea, eb := d.a[a.from:a.to], d.b[b.from:b.to]
+	n := min(len(ea), len(eb), maxLikeness)
 	head := 0
 	for head < n && ea[head] == eb[head] {
 		head++
 	}
+	n = min(len(ea)-head, len(eb)-head, maxLikeness)
 	tail := 0
-	for tail < n-head && ea[len(ea)-1-tail] == eb[len(eb)-1-tail] {
+	for tail < n && ea[len(ea)-1-tail] == eb[len(eb)-1-tail] {
 		tail++
 	}
-	return 0.05 + 0.95*float64(head+tail)/float64(max(len(ea), len(eb), 1))
+	return 0.05 + 0.95*float64(head+tail)/float64(max(min(len(ea), 2*maxLikeness), min(len(eb), 2*maxLikeness), 1))
 }
 
-// sameShape reports whether a may have become b: values of one type, and objects that agree in the keys that say what
-// an element is (a user's message does not become a model's, nor one tool another).
-func sameShape(a, b any) bool {
-	oa, ok := a.(map[string]any)
-	if !ok {
-		_, object := b.(map[string]any)
-		_, listA := a.([]any)
-		_, listB := b.([]any)
-		return !object && listA == listB
+// sameShape reports whether a may have become b: values of one type, and objects that agree in what says what an element
+// is (a user's message does not become a model's, nor one tool another).
+func (d *bodyDiff) sameShape(a, b *node) bool {
+	kindA, kindB := d.a[a.from], d.b[b.from]
+	if kindA != '{' || kindB != '{' {
+		return (kindA == '{') == (kindB == '{') && (kindA == '[') == (kindB == '[')
 	}
-	ob, ok := b.(map[string]any)
-	if !ok {
-		return false
-	}
-	for _, k := range []string{"role", "type", "name"} {
-		sa, _ := oa[k].(string)
-		sb, _ := ob[k].(string)
-		if sa != sb {
+	for _, k := range []string{"role", "type"} {
+		if a.text(d.a, k) != b.text(d.b, k) {
 			return false
 		}
 	}
-	return true
+	return d.nameOf(d.a, a) == d.nameOf(d.b, b)
 }

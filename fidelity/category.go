@@ -13,6 +13,9 @@ const (
 	MonotonicDrift    Category = "monotonic_drift"
 	UnknownKind       Category = "unknown_kind"
 
+	// RecordMoved is a record that came in another place, in an aligned comparison.
+	RecordMoved Category = "record_moved"
+
 	// Of our own keys: the ordinal g, the true bytes of strings that are not UTF-8, keys that no version of the format
 	// names.
 	GlobalOrdinalDrift Category = "global_ordinal_drift"

@@ -60,37 +60,6 @@ func (r *Report) count(s Side) {
 	}
 }
 
-// together reads two tapes in turns and calls fn for every record.
-func together(recorded, replay Records, fn func(Side, *tape.Record)) error {
-	nextA, stopA := iter.Pull2(recorded)
-	defer stopA()
-	nextB, stopB := iter.Pull2(replay)
-	defer stopB()
-	for moreA, moreB := true, true; moreA || moreB; {
-		var err error
-		if moreA, err = pull(Recorded, nextA, fn); err != nil {
-			return err
-		}
-		if moreB, err = pull(Replay, nextB, fn); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pull reads one record of a side. A side that has ended may be pulled again.
-func pull(s Side, next func() (*tape.Record, error, bool), fn func(Side, *tape.Record)) (more bool, err error) {
-	rec, err, more := next()
-	switch {
-	case !more:
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("%s tape: %w", s, err)
-	}
-	fn(s, rec)
-	return true, nil
-}
-
 // positions pairs the records of two tapes by position, in PhaseAware those of each phase among themselves.
 type positions struct {
 	byPhase bool
@@ -123,7 +92,7 @@ func (p *positions) finish(r *Report) {
 
 // position pairs one sequence of records.
 type position struct {
-	differ
+	comparer
 	waiting [2][]*tape.Record // by side; at least one is empty
 	found   Report            // its list alone
 }
@@ -139,44 +108,81 @@ func (q *position) put(s Side, rec *tape.Record) {
 	if s == Replay {
 		a, b = b, a
 	}
-	q.found.add(q.pair(a, b)...)
+	q.pair(&q.found, a, b)
 }
 
-// pair returns a divergence for every field in which two records differ.
-func (d *differ) pair(a, b *tape.Record) []Divergence {
-	var out []Divergence
-	for _, f := range d.record(a, b) {
-		out = append(out, Divergence{Seq: &a.Seq, Category: f.category, Message: f.message, Cause: f.inlineCause()})
+// comparer compares and explains two records that stand beside each other.
+type comparer struct {
+	differ
+	explainer
+}
+
+// pair lists a divergence for every field in which two records differ, or counts them where the list is full. The bytes behind
+// them are shown where both stand in the records.
+func (c *comparer) pair(r *Report, a, b *tape.Record) {
+	if c.silent = r.full(); c.silent {
+		c.count = 0
+		c.record(a, b)
+		r.Omitted += c.count
+		return
 	}
-	return out
+	for _, f := range c.record(a, b) {
+		div := divergenceOf(&f, a, b)
+		if inRecord(f.was) && inRecord(f.now) {
+			c.explain(&div, &f)
+		}
+		r.add(div.complete(&f))
+	}
+}
+
+// inRecord reports whether a payload's bytes stand in its record.
+func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
+
+// divergenceOf is a divergence about one field of two records.
+func divergenceOf(f *finding, a, b *tape.Record) Divergence {
+	message := f.message
+	if about := subjectOf(a.Kind); about != "" && f.category != KindMismatch {
+		message += ": " + about
+	}
+	return Divergence{
+		Seq: &a.Seq, Category: f.category, Message: message,
+		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: &b.Seq,
+	}
+}
+
+// complete puts the two values into the message where no change tells more.
+func (d Divergence) complete(f *finding) Divergence {
+	if len(d.Changes) == 0 {
+		d.Message += f.values
+	}
+	return d
 }
 
 func (q *position) finish() {
 	for s, recs := range q.waiting {
 		for _, rec := range recs {
-			q.found.add(missing(Side(s), rec))
+			q.found.addMissing(Side(s), rec)
 		}
 	}
 }
 
 // missing is the divergence of a record that stands on side s alone.
 func missing(s Side, rec *tape.Record) Divergence {
-	d := Divergence{Seq: &rec.Seq, Category: MissingInReplay}
-	d.Message = "recorded and not in the replay: " + describe(rec.Kind)
+	what := describe(rec.Kind)
 	if s == Replay {
-		d.Category = MissingInRecorded
-		d.Message = "in the replay and not recorded: " + describe(rec.Kind)
+		return Divergence{
+			Seq: &rec.Seq, Category: MissingInRecorded, Message: "in the replay and not recorded: " + what,
+			Replay: what, ReplaySeq: &rec.Seq,
+		}
 	}
-	return d
+	return Divergence{Seq: &rec.Seq, Category: MissingInReplay, Message: "recorded and not in the replay: " + what, Recorded: what}
 }
 
-// inlineCause shows how two payloads that both stand in their records differ; empty where they do not.
-func (f *finding) inlineCause() string {
-	if f.was == nil || f.now == nil || !f.was.Inline || !f.now.Inline {
-		return ""
+// addMissing lists or counts a record that stands on side s alone.
+func (r *Report) addMissing(s Side, rec *tape.Record) {
+	if r.full() {
+		r.Omitted++
+		return
 	}
-	return Summary(DiffJSON([]byte(f.was.Text), []byte(f.now.Text)), causeChanges)
+	r.add(missing(s, rec))
 }
-
-// causeChanges is how many changes the cause of one divergence shows.
-const causeChanges = 5

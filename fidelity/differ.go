@@ -16,31 +16,71 @@ type differ struct {
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
+	silent   bool                // only count
+	count    int                 // what silent counted
 	found    []finding
 }
 
 // A finding is one field that differs.
 type finding struct {
 	category Category
-	message  string
+	message  string // what differs
+	values   string // how, where it is short
 	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
 	was, now *tape.Payload
+	a, b     *tape.Exchange // of which they are part; else nil
+	part     part
 }
+
+// part says which part of an exchange a finding is about.
+type part uint8
+
+const (
+	request part = iota
+	params       // of the request of a model call
+	answer
+)
 
 func (d *differ) add(c Category, was, now string) {
-	d.found = append(d.found, finding{category: c, message: differs(c, was, now)})
+	d.find(&finding{category: c, values: versus(was, now)})
 }
 
-// differs is the message of a field that differs.
-func differs(c Category, was, now string) string {
-	return fmt.Sprintf("%s: recorded %s, replay %s", strings.ReplaceAll(string(c), "_", " "), was, now)
+// find adds a finding. Its message is that of its category.
+func (d *differ) find(f *finding) {
+	if d.silent {
+		d.count++
+		return
+	}
+	f.message = titleOf(f.category)
+	d.found = append(d.found, *f)
 }
+
+// hashed adds a finding about two hashes that differ.
+func (d *differ) hashed(f finding, was, now cas.Digest) {
+	if d.silent {
+		d.count++
+		return
+	}
+	f.values = versus(show(was), show(now))
+	d.find(&f)
+}
+
+// versus is what a message says of two values.
+func versus(was, now string) string { return ": recorded " + was + ", replay " + now }
+
+// differs is the message of a field that differs.
+func differs(c Category, was, now string) string { return titleOf(c) + versus(was, now) }
 
 // same compares one field that counts in every mode.
 func same[T comparable](d *differ, c Category, was, now T) {
-	if was != now {
-		d.add(c, show(was), show(now))
+	if was == now {
+		return
 	}
+	if d.silent {
+		d.count++
+		return
+	}
+	d.add(c, show(was), show(now))
 }
 
 // sameExact compares one field that only counts byte by byte.
@@ -66,10 +106,19 @@ func show(v any) string {
 
 // text compares two strings after masking. The message shows them as they stand.
 func (d *differ) text(c Category, was, now string) {
-	if d.masked(was) != d.masked(now) {
-		w, n := shortenPair(was, now)
-		d.add(c, w, n)
+	if was != now && d.masked(was) != d.masked(now) {
+		d.texts(c, was, now)
 	}
+}
+
+// texts adds a finding about two texts that differ.
+func (d *differ) texts(c Category, was, now string) {
+	if d.silent {
+		d.count++
+		return
+	}
+	w, n := shortenPair(was, now)
+	d.add(c, w, n)
 }
 
 // masked returns s without its volatile parts in lane mode, else s.
@@ -82,7 +131,7 @@ func (d *differ) masked(s string) string {
 
 func (d *differ) payload(c Category, was, now *tape.Payload) {
 	if w, n := hashOf(was), hashOf(now); w != n {
-		d.found = append(d.found, finding{c, differs(c, show(w), show(n)), was, now})
+		d.hashed(finding{category: c, was: was, now: now}, w, n)
 	}
 }
 
@@ -92,7 +141,7 @@ func (d *differ) digested(c Category, wasDigest, nowDigest cas.Digest, was, now 
 	if !d.lanes || wasDigest.IsZero() || nowDigest.IsZero() {
 		d.payload(c, was, now)
 	} else if wasDigest != nowDigest {
-		d.found = append(d.found, finding{c, differs(c, show(wasDigest), show(nowDigest)), was, now})
+		d.hashed(finding{category: c, was: was, now: now}, wasDigest, nowDigest)
 	}
 }
 
@@ -106,7 +155,7 @@ func hashOf(p *tape.Payload) cas.Digest {
 // json compares two values of JSON as they stand.
 func (d *differ) json(c Category, was, now []byte) {
 	if !bytes.Equal(was, now) {
-		d.add(c, shorten(string(was)), shorten(string(now)))
+		d.texts(c, string(was), string(now))
 	}
 }
 
@@ -144,7 +193,7 @@ func (d *differ) chunks(c Category, was, now []tape.Chunk) {
 // extra compares the keys that no version of the format names. What they hold is not known to be the same in two runs, so
 // between lanes they only count byte by byte.
 func (d *differ) extra(was, now []tape.Field) {
-	if d.lanes && !d.exact {
+	if d.lanes && !d.exact || len(was)+len(now) == 0 {
 		return
 	}
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
@@ -166,8 +215,11 @@ func showFields(fs []tape.Field) string {
 
 // raw compares the true bytes of strings that are not UTF-8. Headers count where they do as strings.
 func (d *differ) raw(was, now []tape.RawBytes) {
-	if d.lanes && !d.exact {
+	if len(was)+len(now) > 0 && d.lanes && !d.exact {
 		was, now = withoutHeaders(was), withoutHeaders(now)
+	}
+	if len(was)+len(now) == 0 {
+		return
 	}
 	alike := func(a, b tape.RawBytes) bool { return a.Key == b.Key && bytes.Equal(a.Bytes, b.Bytes) }
 	if !slices.EqualFunc(was, now, alike) {

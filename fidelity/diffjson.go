@@ -2,173 +2,345 @@ package fidelity
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
-	"io"
-	"slices"
 	"strconv"
+	"strings"
 )
 
-// An Op says what happened to a value.
-type Op string
-
-// The operations of a Change.
 const (
-	Changed Op = "changed"
-	Added   Op = "added"
-	Removed Op = "removed"
+	maxDepth   = 64        // how deep values are compared by structure; deeper ones are compared as text
+	maxChanges = 1000      // of one body
+	maxWork    = 4_000_000 // words of all texts of one body that are compared word by word
 )
 
-// A Change is one difference between two bodies.
-type Change struct {
-	// Path of the value, such as messages[2].content[0].text, counted in the new body where the value was changed or
-	// added. Empty for the whole body, "line 3" in a text that is not JSON, "byte 17" in one that is not text.
-	Path string `json:"path"`
-	Op   Op     `json:"op"`
-	Was  string `json:"was,omitempty"` // JSON, shortened to the words that differ; empty for Added
-	Now  string `json:"now,omitempty"` // the same; empty for Removed
-}
+// DiffJSON returns where two bodies differ. JSON is compared by its structure: of an object plain values first, then lists
+// and objects, each by key; elements of a list are aligned, so one inserted message is one Change and one that was moved
+// is one too; text is compared word by word. Bodies that mean the same JSON have no change.
+//
+// Forms, multipart bodies and event streams are compared by their fields, parts and events, any other text line by line.
+// Of what is no text the first byte that differs is the only Change.
+//
+// At most 1000 changes are listed. Time and memory are bounded by the lengths of the bodies; what was compared more coarsely
+// for it says so.
+func DiffJSON(a, b []byte) []Change { return diffBodies(a, b, nil) }
 
-// maxDepth bounds how deep values are compared structurally. Deeper ones are compared as a whole.
-const maxDepth = 64
-
-// DiffJSON returns where two JSON bodies differ, in the order of the old one's keys (sorted) and elements. Elements of a
-// list are aligned, so one inserted message is one Change; text is compared word by word. Bodies that mean the same
-// JSON have no change. When one of them is not JSON the first line that differs is the only Change.
-func DiffJSON(a, b []byte) []Change {
+// diffBodies is DiffJSON without the changes that mask takes away; a nil mask takes none. Where nothing is left it returns
+// all.
+func diffBodies(a, b []byte, mask func(string) string) []Change {
 	if bytes.Equal(a, b) {
 		return nil
 	}
-	va, errA := decodeJSON(a)
-	vb, errB := decodeJSON(b)
-	if errA != nil || errB != nil {
-		return diffText(a, b)
+	d := &bodyDiff{mask: mask, words: maxWork}
+	d.bodies(string(a), string(b))
+	if len(d.changes) == 0 && mask != nil {
+		return diffBodies(a, b, nil)
 	}
-	var d jsonDiff
-	d.value("", va, vb, 0)
 	return d.changes
 }
 
-// decodeJSON reads one JSON value that is all of b. Numbers stay as they were written.
-func decodeJSON(b []byte) (any, error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	var v any
-	if err := dec.Decode(&v); err != nil {
-		return nil, err
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more than one JSON value")
-	}
-	return v, nil
+// bodyDiff collects the changes between two bodies.
+type bodyDiff struct {
+	a, b    string
+	mask    func(string) string // nil masks nothing
+	words   int                 // left of maxWork
+	changes []Change
 }
 
-// jsonDiff collects the changes between two values.
-type jsonDiff struct{ changes []Change }
-
-func (d *jsonDiff) add(path string, op Op, was, now string) {
-	d.changes = append(d.changes, Change{Path: path, Op: op, Was: was, Now: now})
-}
-
-func (d *jsonDiff) value(path string, a, b any, depth int) {
-	if depth < maxDepth {
-		switch a := a.(type) {
-		case map[string]any:
-			if b, ok := b.(map[string]any); ok {
-				d.object(path, a, b, depth+1)
-				return
-			}
-		case []any:
-			if b, ok := b.([]any); ok {
-				d.list(path, a, b, depth+1)
-				return
-			}
-		}
-	}
-	d.scalar(path, a, b)
-}
-
-// scalar compares two values that are not both objects or both lists.
-func (d *jsonDiff) scalar(path string, a, b any) {
-	as, aText := a.(string)
-	bs, bText := b.(string)
-	if aText && bText {
-		if as != bs {
-			was, now := shortenPair(as, bs)
-			d.add(path, Changed, was, now)
-		}
+// bodies compares two bodies of any kind.
+func (d *bodyDiff) bodies(a, b string) {
+	na, whyA, okA := parseTree(a)
+	nb, whyB, okB := parseTree(b)
+	if okA && okB {
+		d.a, d.b = a, b
+		d.value(spot{}, &na, &nb)
 		return
 	}
-	if !sameScalar(a, b) {
-		d.add(path, Changed, shortJSON(a), shortJSON(b))
+	if ja, jb, ok := asFields(a, b); ok {
+		d.bodies(ja, jb)
+		return
+	}
+	d.text(a, b)
+	if why := whyA + whyB; why != "" && len(d.changes) > 0 {
+		if whyA != "" {
+			why = whyA
+		}
+		d.changes[len(d.changes)-1].Coarse = why
 	}
 }
 
-// sameScalar reports whether a and b mean the same JSON. 1 and 1.0 do.
-func sameScalar(a, b any) bool {
-	an, aNum := a.(json.Number)
-	bn, bNum := b.(json.Number)
-	if aNum && bNum && an != bn {
-		x, errX := an.Float64()
-		y, errY := bn.Float64()
-		return errX == nil && errY == nil && x == y
-	}
-	return aNum == bNum && encodeJSON(a) == encodeJSON(b)
+// spot says where a value stands.
+type spot struct {
+	path  string
+	in    string
+	depth int
 }
 
-func (d *jsonDiff) object(path string, a, b map[string]any, depth int) {
-	keys := make([]string, 0, len(a)+len(b))
-	for k := range a {
-		keys = append(keys, k)
+func (p spot) key(k string) spot {
+	return spot{joinKey(p.path, k), p.in, p.depth + 1}
+}
+
+func (p spot) element(i int, name string) spot {
+	in := p.in
+	if in != "" && name != "" {
+		in += " "
 	}
-	for k := range b {
-		if _, both := a[k]; !both {
-			keys = append(keys, k)
+	return spot{p.path + "[" + strconv.Itoa(i) + "]", in + name, p.depth + 1}
+}
+
+// full reports whether no more changes are listed, and says so at the last one.
+func (d *bodyDiff) full() bool {
+	if len(d.changes) < maxChanges {
+		return false
+	}
+	d.changes[maxChanges-1].Coarse = strconv.Itoa(maxChanges) + " changes are listed, there are more"
+	return true
+}
+
+func (d *bodyDiff) add(at spot, c *Change) {
+	if d.full() {
+		return
+	}
+	c.Path, c.In = at.path, at.in
+	d.changes = append(d.changes, *c)
+}
+
+func (d *bodyDiff) added(at spot, n *node) {
+	d.add(at, &Change{Op: Added, Now: shortJSON(d.b[n.from:n.to]), newText: clip(longestText(d.b, n))})
+}
+
+func (d *bodyDiff) removed(at spot, n *node) {
+	d.add(at, &Change{Op: Removed, Was: shortJSON(d.a[n.from:n.to])})
+}
+
+func (d *bodyDiff) value(at spot, a, b *node) {
+	kindA, kindB := d.a[a.from], d.b[b.from]
+	switch {
+	case a.hash == b.hash || d.full():
+	case kindA != kindB, at.depth >= maxDepth:
+		d.scalar(at, d.a[a.from:a.to], d.b[b.from:b.to])
+	case kindA == '{':
+		d.object(at, a, b)
+	case kindA == '[':
+		d.list(at, a, b)
+	default:
+		d.scalar(at, d.a[a.from:a.to], d.b[b.from:b.to])
+	}
+}
+
+// scalar compares two values, as they are written, that are not both objects or both lists.
+func (d *bodyDiff) scalar(at spot, a, b string) {
+	if a[0] != '"' || b[0] != '"' {
+		d.add(at, &Change{Op: Changed, Was: shortJSON(a), Now: shortJSON(b), newText: clip(plainText(b))})
+		return
+	}
+	a, b = unquote(a), unquote(b)
+	if d.alike(a, b) {
+		return
+	}
+	p := d.pair(a, b)
+	d.add(at, &Change{
+		Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), Line: p.line, Coarse: p.coarse, newText: p.newText,
+	})
+}
+
+// alike reports whether masking takes away what differs.
+func (d *bodyDiff) alike(a, b string) bool { return a == b || d.mask != nil && d.mask(a) == d.mask(b) }
+
+// pair compares two texts word by word while there is work left.
+func (d *bodyDiff) pair(a, b string) *textPair {
+	p := pairTexts(a, b, min(d.words, maxWords))
+	d.words -= p.work
+	return p
+}
+
+// object compares plain values first: a changed model must not hide behind a hundred messages.
+func (d *bodyDiff) object(at spot, a, b *node) {
+	for _, nested := range []bool{false, true} {
+		i, j := 0, 0
+		for i < len(a.kids) || j < len(b.kids) {
+			var ka, kb *node
+			if i < len(a.kids) && (j == len(b.kids) || a.kids[i].key <= b.kids[j].key) {
+				ka = &a.kids[i]
+			}
+			if j < len(b.kids) && (i == len(a.kids) || b.kids[j].key <= a.kids[i].key) {
+				kb = &b.kids[j]
+			}
+			if ka != nil {
+				i++
+			}
+			if kb != nil {
+				j++
+			}
+			if d.nested(ka, kb) == nested {
+				d.member(at, ka, kb)
+			}
 		}
 	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		va, inA := a[k]
-		vb, inB := b[k]
-		at := joinKey(path, k)
-		switch {
-		case !inB:
-			d.add(at, Removed, shortJSON(va), "")
-		case !inA:
-			d.add(at, Added, "", shortJSON(vb))
-		default:
-			d.value(at, va, vb, depth)
-		}
+}
+
+func (d *bodyDiff) nested(a, b *node) bool {
+	return a != nil && strings.IndexByte("{[", d.a[a.from]) >= 0 || b != nil && strings.IndexByte("{[", d.b[b.from]) >= 0
+}
+
+// member compares what stands under one key; nil where nothing does.
+func (d *bodyDiff) member(at spot, a, b *node) {
+	switch {
+	case b == nil:
+		d.removed(at.key(a.key), a)
+	case a == nil:
+		d.added(at.key(b.key), b)
+	default:
+		d.value(at.key(a.key), a, b)
 	}
 }
 
-// list compares two lists. Equal elements hold their places; what lies between two of them is paired by likeness.
-func (d *jsonDiff) list(path string, a, b []any, depth int) {
-	ea, eb := encodeAll(a), encodeAll(b)
+// list compares two lists. Equal elements hold their places; what lies between two of them is paired by likeness; what is
+// left and stands elsewhere in the other list was moved.
+func (d *bodyDiff) list(at spot, a, b *node) {
+	ofA, ofB := unpaired(len(a.kids)), unpaired(len(b.kids))
+	ms, coarse := alignWithin(hashes(a.kids), hashes(b.kids), maxSteps/4)
+	for _, m := range ms {
+		ofA[m.i], ofB[m.j] = m.j, m.i
+	}
+	moved := pairEqual(a.kids, b.kids, ofA, ofB)
+	before := len(d.changes)
 	i, j := 0, 0
-	for _, m := range append(align(ea, eb), match{len(a), len(b)}) {
-		pairs := append(pairAlike(a[i:m.i], b[j:m.j], ea[i:m.i], eb[j:m.j]), match{m.i - i, m.j - j})
-		x, y := i, j
-		for _, p := range pairs {
-			for ; x < i+p.i; x++ {
-				d.add(path+"["+strconv.Itoa(x)+"]", Removed, shortJSON(a[x]), "")
-			}
-			for ; y < j+p.j; y++ {
-				d.add(path+"["+strconv.Itoa(y)+"]", Added, "", shortJSON(b[y]))
-			}
-			if x < m.i && y < m.j {
-				d.value(path+"["+strconv.Itoa(y)+"]", a[x], b[y], depth)
-				x, y = x+1, y+1
-			}
-		}
+	for _, m := range append(ms, match{len(a.kids), len(b.kids)}) {
+		d.between(at, &gap{a: a.kids, b: b.kids, from: match{i, j}, to: m, ofA: ofA, ofB: ofB, moved: moved})
 		i, j = m.i+1, m.j+1
 	}
+	if coarse && len(d.changes) > before && d.changes[len(d.changes)-1].Coarse == "" {
+		d.changes[len(d.changes)-1].Coarse = "the lists differ in too much to be aligned well"
+	}
 }
 
-func encodeAll(vs []any) []string {
-	out := make([]string, len(vs))
-	for i, v := range vs {
-		out[i] = encodeJSON(v)
+func hashes(kids []node) []uint64 {
+	out := make([]uint64, len(kids))
+	for i := range kids {
+		out[i] = kids[i].hash
 	}
 	return out
+}
+
+// pairEqual pairs the elements that have no counterpart yet with equal ones, and returns those of a by their places in b.
+func pairEqual(a, b []node, ofA, ofB []int) map[int]int {
+	free := make(map[uint64][]int)
+	for j, i := range ofB {
+		if i < 0 {
+			free[b[j].hash] = append(free[b[j].hash], j)
+		}
+	}
+	moved := make(map[int]int)
+	for i, j := range ofA {
+		if js := free[a[i].hash]; j < 0 && len(js) > 0 {
+			ofA[i], ofB[js[0]] = js[0], i
+			free[a[i].hash] = js[1:]
+			moved[js[0]] = i
+		}
+	}
+	return moved
+}
+
+// gap is what lies between two pairs of equal elements.
+type gap struct {
+	a, b     []node
+	from, to match // to is outside
+	ofA, ofB []int
+	moved    map[int]int
+}
+
+// rest lists the elements of the gap that have no counterpart.
+func rest(of []int, from, to int) []int {
+	var out []int
+	for i := from; i < to; i++ {
+		if of[i] < 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// between lists the changes of one gap, in the order of the new list where both have something.
+func (d *bodyDiff) between(at spot, g *gap) {
+	as, bs := rest(g.ofA, g.from.i, g.to.i), rest(g.ofB, g.from.j, g.to.j)
+	pairs := append(d.pairAlike(g, as, bs), match{len(as), len(bs)})
+	x, y := 0, g.from.j
+	for _, p := range pairs {
+		for ; x < p.i; x++ {
+			d.removed(at.element(as[x], d.nameOf(d.a, &g.a[as[x]])), &g.a[as[x]])
+		}
+		to := g.to.j
+		if p.j < len(bs) {
+			to = bs[p.j]
+		}
+		for ; y < to && !d.full(); y++ {
+			d.alone(at, g, y)
+		}
+		if x < len(as) && p.j < len(bs) {
+			n := &g.b[bs[p.j]]
+			d.value(at.element(bs[p.j], d.nameOf(d.b, n)), &g.a[as[x]], n)
+			x, y = x+1, bs[p.j]+1
+		}
+	}
+}
+
+// alone lists the new element j, which was added or moved.
+func (d *bodyDiff) alone(at spot, g *gap, j int) {
+	n := &g.b[j]
+	here := at.element(j, d.nameOf(d.b, n))
+	i, moved := g.moved[j]
+	if !moved {
+		d.added(here, n)
+		return
+	}
+	d.add(here, &Change{Op: Moved, Was: at.path + "[" + strconv.Itoa(i) + "]", Now: here.path})
+}
+
+// nameOf says what an element is: the name of a tool in quotes, else a role or a type in brackets; "" for neither.
+func (d *bodyDiff) nameOf(src string, n *node) string {
+	if src[n.from] != '{' {
+		return ""
+	}
+	for _, inside := range []string{"", "function", "functionCall", "functionResponse", "toolSpec"} {
+		m := n
+		if inside != "" {
+			m = n.member(src, inside)
+		}
+		if m == nil {
+			continue
+		}
+		if name := m.text(src, "name"); name != "" {
+			return shorten(name)
+		}
+	}
+	for _, key := range []string{"role", "type"} {
+		if s := n.text(src, key); s != "" && s != "text" && len(s) <= 40 {
+			return "(" + s + ")"
+		}
+	}
+	return ""
+}
+
+// plainText is what a value, as it is written, says.
+func plainText(raw string) string {
+	if raw[0] == '"' {
+		return unquote(raw)
+	}
+	return raw
+}
+
+// longestText returns the longest string in a value, or what is written where it is no object or list.
+func longestText(src string, n *node) string {
+	if strings.IndexByte("{[", src[n.from]) < 0 {
+		return plainText(src[n.from:n.to])
+	}
+	best := ""
+	for i := range n.kids {
+		if strings.IndexByte("{[\"", src[n.kids[i].from]) < 0 {
+			continue
+		}
+		if s := longestText(src, &n.kids[i]); len(s) > len(best) {
+			best = s
+		}
+	}
+	return best
 }

@@ -9,6 +9,20 @@ import (
 	"pgregory.net/rapid"
 )
 
+// ch is a Change without what its elements are called.
+func ch(path string, op Op, was, now string) Change {
+	return Change{Path: path, Op: op, Was: was, Now: now}
+}
+
+// bare leaves of changes what ch has.
+func bare(changes []Change) []Change {
+	var out []Change
+	for _, c := range changes {
+		out = append(out, ch(c.Path, c.Op, c.Was, c.Now))
+	}
+	return out
+}
+
 func TestDiffJSON(t *testing.T) {
 	long := strings.Repeat("lorem ipsum dolor ", 20)
 	tests := []struct {
@@ -17,42 +31,42 @@ func TestDiffJSON(t *testing.T) {
 	}{
 		{"equal bytes", `{"a":1}`, `{"a":1}`, nil},
 		{"equal meaning", `{"a":1.0,"b":[]}`, "{\"b\":[ ],\n\"a\":1}", nil},
-		{"number", `{"a":1}`, `{"a":2}`, []Change{{"a", Changed, "1", "2"}}},
-		{"type", `{"a":1}`, `{"a":"1"}`, []Change{{"a", Changed, "1", `"1"`}}},
-		{"null", `{"a":null}`, `{}`, []Change{{"a", Removed, "null", ""}}},
-		{"key added", `{}`, `{"x y":{"z":true}}`, []Change{{`["x y"]`, Added, "", `{"z":true}`}}},
+		{"number", `{"a":1}`, `{"a":2}`, []Change{ch("a", Changed, "1", "2")}},
+		{"type", `{"a":1}`, `{"a":"1"}`, []Change{ch("a", Changed, "1", `"1"`)}},
+		{"null", `{"a":null}`, `{}`, []Change{ch("a", Removed, "null", "")}},
+		{"key added", `{}`, `{"x y":{"z":true}}`, []Change{ch(`["x y"]`, Added, "", `{"z":true}`)}},
 		{
 			"one word in a message",
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"write hello.txt now"}]}]}`,
 			`{"messages":[{"role":"user","content":[{"type":"text","text":"write bye.txt now"}]}]}`,
-			[]Change{{"messages[0].content[0].text", Changed, `"write hello.txt now"`, `"write bye.txt now"`}},
+			[]Change{ch("messages[0].content[0].text", Changed, `"write hello.txt now"`, `"write bye.txt now"`)},
 		},
 		{
 			"inserted message is one change",
 			`{"m":[{"role":"user","content":"a"},{"role":"model","content":"b"}]}`,
 			`{"m":[{"role":"system","content":"s"},{"role":"user","content":"a"},{"role":"model","content":"b"}]}`,
-			[]Change{{"m[0]", Added, "", `{"content":"s","role":"system"}`}},
+			[]Change{ch("m[0]", Added, "", `{"role":"system","content":"s"}`)},
 		},
 		{
 			"inserted beside a changed one",
 			`{"m":[{"role":"user","content":"please write the file"},{"role":"model","content":"b"}]}`,
 			`{"m":[{"role":"user","content":"hi"},{"role":"user","content":"please write a file"},{"role":"model","content":"b"}]}`,
 			[]Change{
-				{"m[0]", Added, "", `{"content":"hi","role":"user"}`},
-				{"m[1].content", Changed, `"please write the file"`, `"please write a file"`},
+				ch("m[0]", Added, "", `{"role":"user","content":"hi"}`),
+				ch("m[1].content", Changed, `"please write the file"`, `"please write a file"`),
 			},
 		},
-		{"removed tool", `["a","b","c"]`, `["a","c"]`, []Change{{"[1]", Removed, `"b"`, ""}}},
+		{"removed tool", `["a","b","c"]`, `["a","c"]`, []Change{ch("[1]", Removed, `"b"`, "")}},
 		{
 			"long text is cut around the words", `"` + long + `left ` + long + `"`, `"` + long + `right ` + long + `"`,
-			[]Change{{"", Changed, `"…rem ipsum dolor lorem ipsum dolor left lorem ipsum dolor lorem…"`, ""}},
+			[]Change{ch("", Changed, `"…rem ipsum dolor lorem ipsum dolor left lorem ipsum dolor lorem…"`, "")},
 		},
-		{"not JSON", "a\nb\nc", "a\nB\nc", []Change{{"line 2", Changed, `"b"`, `"B"`}}},
-		{"more lines", "a\n", "a\nb\n", []Change{{"line 2", Added, "", `"b"`}}},
-		{"newline at the end", "a\n", "a", []Change{{"line 1", Changed, "ends with a newline", "ends without a newline"}}},
-		{"empty before", "", "x", []Change{{"", Added, "", `"x"`}}},
-		{"empty after", "x", "", []Change{{"", Removed, `"x"`, ""}}},
-		{"bytes", "a\xffb", "a\xfec", []Change{{"byte 1", Changed, "3 bytes: … ff 62 …", "3 bytes: … fe 63 …"}}},
+		{"not JSON", "a\nb\nc", "a\nB\nc", []Change{ch("line 2", Changed, `"b"`, `"B"`)}},
+		{"more lines", "a\n", "a\nb\n", []Change{ch("line 2", Added, "", `"b"`)}},
+		{"newline at the end", "a\n", "a", []Change{ch("line 1", Changed, "ends with a newline", "ends without a newline")}},
+		{"empty before", "", "x", []Change{ch("", Added, "", `"x"`)}},
+		{"empty after", "x", "", []Change{ch("", Removed, `"x"`, "")}},
+		{"bytes", "a\xffb", "a\xfec", []Change{ch("byte 1", Changed, "3 bytes, here ff 62", "3 bytes, here fe 63")}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +79,7 @@ func TestDiffJSON(t *testing.T) {
 				}
 				return
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
+			if d := cmp.Diff(tt.want, bare(got), cmp.AllowUnexported(Change{})); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}
 		})
@@ -91,7 +105,7 @@ func TestShortenPairShowsWhereTextWasInserted(t *testing.T) {
 }
 
 func TestSummary(t *testing.T) {
-	changes := []Change{{"a", Changed, "1", "2"}, {"b", Added, "", "3"}, {"c", Removed, "4", ""}}
+	changes := []Change{ch("a", Changed, "1", "2"), ch("b", Added, "", "3"), ch("c", Removed, "4", "")}
 	want := "a\n  - 1\n  + 2\nb added\n  + 3\nand 1 more"
 	if got := Summary(changes, 2); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

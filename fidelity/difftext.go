@@ -2,65 +2,164 @@ package fidelity
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-const (
-	maxShown    = 160 // bytes of a value in a Change, about
-	contextKept = 24  // bytes beside the words that differ, about
-	maxWords    = 50_000
-)
+// maxLines is how many differing lines of a text are aligned.
+const maxLines = 50_000
 
-// diffText compares two bodies that are not both JSON: the first line that differs.
-func diffText(a, b []byte) []Change {
+// text compares two bodies that are not both JSON: line by line where they are text.
+func (d *bodyDiff) text(a, b string) {
 	switch {
-	case bytes.Equal(a, b):
-		return nil
-	case len(a) == 0:
-		return []Change{{Op: Added, Now: shorten(string(b))}}
-	case len(b) == 0:
-		return []Change{{Op: Removed, Was: shorten(string(a))}}
-	case !utf8.Valid(a) || !utf8.Valid(b):
-		return []Change{diffBytes(a, b)}
+	case a == "":
+		d.add(spot{}, &Change{Op: Added, Now: shorten(b), newText: clip(b)})
+	case b == "":
+		d.add(spot{}, &Change{Op: Removed, Was: shorten(a)})
+	case !utf8.ValidString(a) || !utf8.ValidString(b):
+		d.changes = append(d.changes, diffBytes(a, b))
+	default:
+		d.lines(a, b)
 	}
-	c, _ := firstLine(string(a), string(b), func(x, y string) bool { return x == y })
-	return []Change{c}
 }
 
 // diffBytes compares two runs of bytes that are not both text.
-func diffBytes(a, b []byte) Change {
-	at := 0
-	for at < min(len(a), len(b)) && a[at] == b[at] {
-		at++
+func diffBytes(a, b string) Change {
+	at := commonPrefix(a, b)
+	show := func(p string) string {
+		here := fmt.Sprintf("% x", p[at:min(at+16, len(p))])
+		if at == len(p) {
+			here = "ends here"
+		}
+		return fmt.Sprintf("%d bytes, here %s", len(p), here)
 	}
-	show := func(p []byte) string { return fmt.Sprintf("%d bytes: … % x …", len(p), p[at:min(at+16, len(p))]) }
 	return Change{Path: "byte " + strconv.Itoa(at), Op: Changed, Was: show(a), Now: show(b)}
 }
 
-// firstLine returns the first line in which two texts differ, and whether there is one. same compares two lines.
-func firstLine(a, b string, same func(a, b string) bool) (Change, bool) {
-	for n := 1; a != "" || b != ""; n++ {
-		lineA, restA, moreA := strings.Cut(a, "\n")
-		lineB, restB, moreB := strings.Cut(b, "\n")
-		path := "line " + strconv.Itoa(n)
-		switch {
-		case a == "":
-			return Change{Path: path, Op: Added, Now: shorten(lineB)}, true
-		case b == "":
-			return Change{Path: path, Op: Removed, Was: shorten(lineA)}, true
-		case !same(lineA, lineB):
-			was, now := shortenPair(lineA, lineB)
-			return Change{Path: path, Op: Changed, Was: was, Now: now}, true
-		case moreA != moreB && restA == "" && restB == "":
-			return Change{Path: path, Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)}, true
-		}
-		a, b = restA, restB
+func commonPrefix(a, b string) int {
+	n := min(len(a), len(b))
+	at := 0
+	for at+64 <= n && a[at:at+64] == b[at:at+64] {
+		at += 64
 	}
-	return Change{}, false
+	for at < n && a[at] == b[at] {
+		at++
+	}
+	return at
+}
+
+// commonSuffix is the length of what a and b end in, at most limit.
+func commonSuffix(a, b string, limit int) int {
+	n := min(len(a), len(b), limit)
+	tail := 0
+	for tail < n && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	return tail
+}
+
+// A textLine is a line with its end, and as it compares.
+type textLine struct {
+	number int // from 1
+	text   string
+	masked string
+}
+
+// lines compares two texts line by line.
+func (d *bodyDiff) lines(a, b string) {
+	head := strings.LastIndexByte(a[:commonPrefix(a, b)], '\n') + 1
+	tail := commonSuffix(a[head:], b[head:], len(a))
+	if nl := strings.IndexByte(a[len(a)-tail:], '\n'); nl >= 0 {
+		tail -= nl + 1
+	} else {
+		tail = 0
+	}
+	first := strings.Count(a[:head], "\n") + 1
+	a, b = a[head:len(a)-tail], b[head:len(b)-tail]
+	if strings.Count(a, "\n") > maxLines || strings.Count(b, "\n") > maxLines {
+		d.firstLine(a, b, first)
+		return
+	}
+	la, lb := d.split(a, first), d.split(b, first)
+	ms, coarse := alignWithin(masked(la), masked(lb), maxSteps/4)
+	i, j := 0, 0
+	for _, m := range append(ms, match{len(la), len(lb)}) {
+		d.hunk(la[i:m.i], lb[j:m.j])
+		i, j = m.i+1, m.j+1
+	}
+	if coarse && len(d.changes) > 0 {
+		d.changes[len(d.changes)-1].Coarse = "the texts differ in too much to be aligned well"
+	}
+}
+
+// firstLine lists the first difference of two texts that differ in too many lines. first is the number of their first line.
+func (d *bodyDiff) firstLine(a, b string, first int) {
+	la, _, _ := strings.Cut(a, "\n")
+	lb, _, _ := strings.Cut(b, "\n")
+	p := d.pair(la, lb)
+	d.add(spot{path: "line " + strconv.Itoa(first)}, &Change{
+		Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), newText: p.newText,
+		Coarse: fmt.Sprintf("more than %d lines differ: this is the first", maxLines),
+	})
+}
+
+// split cuts a text into lines. Those that masking drops are left out.
+func (d *bodyDiff) split(s string, first int) []textLine {
+	var out []textLine
+	for line := range strings.Lines(s) {
+		l := textLine{first, line, line}
+		first++
+		if d.mask != nil {
+			if l.masked = d.mask(line); l.masked == "" {
+				continue
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func masked(ls []textLine) []string {
+	out := make([]string, len(ls))
+	for i := range ls {
+		out[i] = ls[i].masked
+	}
+	return out
+}
+
+// hunk lists lines that were replaced by others.
+func (d *bodyDiff) hunk(a, b []textLine) {
+	for n := 0; n < max(len(a), len(b)) && !d.full(); n++ {
+		switch {
+		case n >= len(a):
+			text := strings.TrimSuffix(b[n].masked, "\n")
+			d.add(lineAt(b[n].number), &Change{Op: Added, Now: shorten(text), newText: clip(text)})
+		case n >= len(b):
+			d.add(lineAt(a[n].number), &Change{Op: Removed, Was: shorten(strings.TrimSuffix(a[n].masked, "\n"))})
+		default:
+			d.line(&a[n], &b[n])
+		}
+	}
+}
+
+func lineAt(n int) spot { return spot{path: "line " + strconv.Itoa(n)} }
+
+func (d *bodyDiff) line(a, b *textLine) {
+	at := lineAt(b.number)
+	if a.number != b.number {
+		at.in = fmt.Sprintf("(was line %d)", a.number)
+	}
+	was, moreA := strings.CutSuffix(a.masked, "\n")
+	now, moreB := strings.CutSuffix(b.masked, "\n")
+	if was == now {
+		d.add(at, &Change{Op: Changed, Was: endOfLine(moreA), Now: endOfLine(moreB)})
+		return
+	}
+	p := d.pair(was, now)
+	d.add(at, &Change{Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), Coarse: p.coarse, newText: p.newText})
 }
 
 func endOfLine(newline bool) string {
@@ -68,93 +167,6 @@ func endOfLine(newline bool) string {
 		return "ends with a newline"
 	}
 	return "ends without a newline"
-}
-
-// shortenPair returns two texts that differ as quoted JSON, shortened to the words that differ and a few beside them.
-func shortenPair(a, b string) (was, now string) {
-	wa, wb := words(a), words(b)
-	if len(wa) > maxWords || len(wb) > maxWords {
-		wa, wb = []string{a}, []string{b}
-	}
-	var hunksA, hunksB []span
-	i, j := 0, 0
-	for _, m := range append(align(wa, wb), match{len(wa), len(wb)}) {
-		if m.i > i || m.j > j {
-			hunksA, hunksB = append(hunksA, span{i, m.i}), append(hunksB, span{j, m.j})
-		}
-		i, j = m.i+1, m.j+1
-	}
-	return excerpt(wa, hunksA), excerpt(wb, hunksB)
-}
-
-// A span is a run of words that differs from the other text; an empty one is where the other text has more.
-type span struct{ from, to int }
-
-// words cuts a text into words, runs of blanks and single other characters. Nothing is lost.
-func words(s string) []string {
-	var out []string
-	for len(s) > 0 {
-		class := classOf(s)
-		n := 0
-		for n < len(s) && classOf(s[n:]) == class {
-			_, size := utf8.DecodeRuneInString(s[n:])
-			if n += size; class == 0 {
-				break
-			}
-		}
-		out = append(out, s[:n])
-		s = s[n:]
-	}
-	return out
-}
-
-// classOf returns 1 for a character of a word, 2 for a blank, 0 for any other.
-func classOf(s string) int {
-	r, _ := utf8.DecodeRuneInString(s)
-	switch {
-	case unicode.IsLetter(r), unicode.IsDigit(r), r == '_':
-		return 1
-	case unicode.IsSpace(r):
-		return 2
-	}
-	return 0
-}
-
-// excerpt shows the runs of words that differ and some of what stands beside them.
-func excerpt(ws []string, hunks []span) string {
-	var out strings.Builder
-	at := 0
-	for _, h := range hunks {
-		out.WriteString(elide(strings.Join(ws[at:h.from], ""), at > 0, true))
-		out.WriteString(strings.Join(ws[h.from:h.to], ""))
-		at = h.to
-	}
-	out.WriteString(elide(strings.Join(ws[at:], ""), true, false))
-	return shorten(out.String())
-}
-
-// elide shortens a run of kept words to its start, when something before it differs, and its end, when something behind
-// it does.
-func elide(s string, before, behind bool) string {
-	if len(s) <= 2*contextKept+len("…") {
-		return s
-	}
-	var head, tail string
-	if before {
-		head = s[:cutAt(s, contextKept)]
-	}
-	if behind {
-		tail = s[cutAt(s, len(s)-contextKept):]
-	}
-	return head + "…" + tail
-}
-
-// cutAt returns the last position up to n at which a character starts.
-func cutAt(s string, n int) int {
-	for n > 0 && n < len(s) && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return n
 }
 
 // shorten quotes a text as JSON does, cut to maxShown.
@@ -165,30 +177,35 @@ func shorten(s string) string {
 	return encodeJSON(s)
 }
 
-// shortJSON encodes a value, cut to maxShown.
-func shortJSON(v any) string {
-	if s, ok := v.(string); ok {
-		return shorten(s)
+// shortJSON shows a value as it is written, without white space, cut to maxShown.
+func shortJSON(raw string) string {
+	if raw[0] == '"' {
+		return shorten(unquote(raw))
 	}
-	s := encodeJSON(v)
-	if len(s) > maxShown {
-		s = s[:cutAt(s, maxShown)] + "…"
+	if len(raw) <= 4*maxShown {
+		var b bytes.Buffer
+		if json.Compact(&b, []byte(raw)) == nil {
+			raw = b.String()
+		}
 	}
-	return s
+	if len(raw) > maxShown {
+		raw = strings.Join(strings.Fields(raw[:cutAt(raw, maxShown)]), " ") + "…"
+	}
+	return raw
 }
 
-// encodeJSON encodes what decodeJSON gave, keys sorted, no character escaped for the sake of HTML.
-func encodeJSON(v any) string {
-	b, err := marshal(v)
+// encodeJSON encodes a string, no character escaped for the sake of HTML.
+func encodeJSON(s string) string {
+	b, err := marshal(s)
 	if err != nil {
-		return fmt.Sprint(v) // not reached with decoded JSON
+		return strconv.Quote(s) // not reached with a string
 	}
 	return string(b)
 }
 
 // joinKey appends a key to a path, quoted where it would read as something else.
 func joinKey(path, key string) string {
-	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return classOf(string(r)) != 1 && r != '-' && r != '$' }) {
+	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return classOf(r) != aWord && r != '-' && r != '$' }) {
 		return path + "[" + encodeJSON(key) + "]"
 	}
 	if path == "" {

@@ -2,63 +2,109 @@ package fidelity
 
 import (
 	"fmt"
-	"slices"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// maxExplained is the longest payload, in bytes, that is read to explain a divergence.
-const maxExplained = 16 << 20
+// Bounds of what is read and compared to explain.
+const (
+	maxExplained  = 64 << 20  // bytes of one payload; a longer one is not read
+	maxExplaining = 256 << 20 // bytes of all payloads of one comparison
+	maxCauses     = 500       // divergences that are explained
+	causeChanges  = 5         // changes that the cause of one divergence shows
+)
 
-// cause shows how the bytes behind two hashes differ; empty for a field that has none.
-func (c *laneCompare) cause(f *finding) string {
-	if f.was == nil || f.now == nil {
-		return ""
-	}
-	was, err := c.bytes(f.was, Recorded)
-	if err == nil {
-		var now []byte
-		if now, err = c.bytes(f.now, Replay); err == nil {
-			return Summary(diffMasked(was, now, c.o.MaskArg), causeChanges)
-		}
-	}
-	return fmt.Sprintf("what differs cannot be shown: %v", err)
+// An explainer reads the bytes behind divergences.
+type explainer struct {
+	o    LaneOptions
+	read int64 // bytes
+	done int   // divergences that were explained
 }
 
-// bytes returns what a payload holds.
-func (c *laneCompare) bytes(p *tape.Payload, s Side) ([]byte, error) {
+// spent reports whether no more is explained.
+func (x *explainer) spent() bool { return x.done >= maxCauses || x.read > maxExplaining }
+
+// changes returns how the bytes behind a finding differ; none for a field that has no bytes behind it, and an error where
+// they cannot be shown.
+func (x *explainer) changes(f *finding) ([]Change, error) {
+	if f.was == nil && f.now == nil || x.spent() {
+		return nil, nil
+	}
+	was, err := x.bytes(f.was, Recorded)
+	if err != nil {
+		return nil, err
+	}
+	now, err := x.bytes(f.now, Replay)
+	if err != nil {
+		return nil, err
+	}
+	x.done++
+	if f.a == nil {
+		return diffBodies(was, now, x.o.MaskArg), nil
+	}
+	return x.ofExchange(f, was, now), nil
+}
+
+// ofExchange compares the bodies of two exchanges as a person reads them: decoded, and of a request what its digest is of.
+func (x *explainer) ofExchange(f *finding, was, now []byte) []Change {
 	switch {
+	case f.part == answer:
+		return diffBodies(x.answer(f.a, was), x.answer(f.b, now), x.o.MaskArg)
+	case x.o.Request == nil:
+		return diffBodies(was, now, x.o.MaskArg)
+	}
+	surfaceA, paramsA := x.o.Request(f.a, was)
+	surfaceB, paramsB := x.o.Request(f.b, now)
+	if f.part == params {
+		return DiffJSON(paramsA, paramsB)
+	}
+	if changes := DiffJSON(surfaceA, surfaceB); len(changes) > 0 {
+		return changes
+	}
+	return diffBodies(was, now, x.o.MaskArg) // the digests differ, so something must be shown
+}
+
+func (x *explainer) answer(ex *tape.Exchange, b []byte) []byte {
+	if x.o.Answer == nil {
+		return b
+	}
+	return x.o.Answer(ex, b)
+}
+
+// bytes returns what a payload holds; nothing for nil.
+func (x *explainer) bytes(p *tape.Payload, s Side) ([]byte, error) {
+	switch {
+	case p == nil || p.Len == 0 && !p.Inline:
+		return nil, nil
 	case p.Inline:
 		return []byte(p.Text), nil
 	case p.Len > maxExplained:
 		return nil, fmt.Errorf("%s: %s is %d bytes long, more than %d", s, p.Hash.Short(), p.Len, maxExplained)
-	case c.o.Payload == nil:
+	case x.o.Payload == nil:
 		return nil, fmt.Errorf("%s: %s stands in a store that was not given", s, p.Hash.Short())
 	}
-	b, err := c.o.Payload(p, s)
+	x.read += p.Len
+	b, err := x.o.Payload(p, s)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s, err)
 	}
 	return b, nil
 }
 
-// diffMasked is DiffJSON without the changes that masking takes away. Where none is left it returns all.
-func diffMasked(a, b []byte, mask func(string) string) []Change {
-	_, errA := decodeJSON(a)
-	_, errB := decodeJSON(b)
-	if (errA != nil || errB != nil) && utf8.Valid(a) && utf8.Valid(b) {
-		same := func(x, y string) bool { return x == y || mask(x) == mask(y) }
-		if c, ok := firstLine(string(a), string(b), same); ok {
-			return []Change{c}
-		}
+// explain puts into d how the bytes behind f differ.
+func (x *explainer) explain(d *Divergence, f *finding) {
+	changes, err := x.changes(f)
+	switch {
+	case err != nil:
+		d.Cause = fmt.Sprintf("what differs cannot be shown: %v", err)
+	case len(changes) > 0:
+		d.show(changes)
 	}
-	all := DiffJSON(a, b)
-	left := slices.DeleteFunc(slices.Clone(all), func(c Change) bool {
-		return c.Op == Changed && mask(c.Was) == mask(c.Now)
-	})
-	if len(left) == 0 {
-		return all
-	}
-	return left
+}
+
+// show puts changes into the cause, as many as people read.
+func (d *Divergence) show(changes []Change) {
+	d.Cause = Summary(changes, causeChanges)
+	d.Changes = changes[:min(len(changes), causeChanges)]
+	d.MoreChanges = len(changes) - len(d.Changes)
 }

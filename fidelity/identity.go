@@ -1,10 +1,13 @@
 package fidelity
 
 import (
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"path"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -54,40 +57,72 @@ func fileOf(k tape.Kind) *tape.File {
 	return nil
 }
 
-// identity says which thing a record is about, so that two tapes can be aligned on it. Records of one identity may still
-// differ in what came of it.
-func (d *differ) identity(k tape.Kind) string {
+// identity says which thing a record is about, so that two tapes can be aligned on it: a hash that holds within this process.
+// Records of one identity may still differ in what came of it; every field is compared after they were paired.
+func (d *differ) identity(k tape.Kind) uint64 {
+	var h hasher
+	h.SetSeed(seed)
+	h.text(k.Name())
 	switch k := k.(type) {
 	case *tape.ClockRead:
-		return fmt.Sprint(k.Name(), k.Source, k.ValueMS)
+		h.text(k.Source)
+		h.number(uint64(k.ValueMS))
 	case *tape.ClockSleep:
-		return fmt.Sprint(k.Name(), k.DurationMS)
+		h.number(uint64(k.DurationMS))
 	case *tape.LLMCall:
-		return fmt.Sprintf("%s %q %q %q %s %s", k.Name(), k.Provider, k.Endpoint, k.Model, k.ParamsDigest, k.RequestDigest)
+		h.text(k.Provider, k.Endpoint, k.Model)
+		h.digest(k.ParamsDigest, k.RequestDigest)
 	case *tape.HTTPExchange:
-		return fmt.Sprintf("%s %q %q %s", k.Name(), k.Method, d.masked(k.URL), k.RequestDigest)
+		h.text(k.Method, d.masked(k.URL))
+		h.digest(k.RequestDigest)
 	case *tape.ProcessSpawn:
-		return fmt.Sprintf("%s %q %q", k.Name(), d.masked(k.Program), d.maskedAll(k.Args))
+		h.text(d.masked(k.Program))
+		for _, a := range k.Args {
+			h.text(d.masked(a))
+		}
 	case *tape.MCPJSONRPC:
-		return fmt.Sprintf("%s %q %q %s", k.Name(), k.Server, k.Method, k.RequestDigest)
+		h.text(k.Server, k.Method)
+		h.digest(k.RequestDigest)
 	case *tape.WSMessage:
-		return fmt.Sprintf("%s %s %s", k.Name(), k.Direction, hashOf(k.Payload))
+		h.text(k.Direction)
+		h.digest(hashOf(k.Payload))
 	case *tape.PolicyVerdict:
-		return fmt.Sprintf("%s %q %s", k.Name(), k.Tool, k.ParamsDigest)
+		h.text(k.Tool)
+		h.digest(k.ParamsDigest)
 	case *tape.RandomRead:
-		return fmt.Sprint(k.Name(), k.Length)
+		h.number(uint64(k.Length))
 	case *tape.Unknown:
-		return "unknown " + string(k.JSON)
+		h.Write(k.JSON)
+	default:
+		if f := fileOf(k); f != nil {
+			h.text(f.Path)
+		} else {
+			h.text(describe(k))
+		}
 	}
-	return describe(k)
+	return h.Sum64()
 }
 
-func (d *differ) maskedAll(args []string) []string {
-	out := make([]string, len(args))
-	for i, a := range args {
-		out[i] = d.masked(a)
+// A hasher hashes fields, so that where one ends counts.
+type hasher struct{ maphash.Hash }
+
+func (h *hasher) text(fields ...string) {
+	for _, s := range fields {
+		h.number(uint64(len(s)))
+		h.WriteString(s)
 	}
-	return out
+}
+
+func (h *hasher) number(n uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], n)
+	h.Write(b[:])
+}
+
+func (h *hasher) digest(ds ...cas.Digest) {
+	for i := range ds {
+		h.Write(ds[i][:])
+	}
 }
 
 // likely is a weaker identity: a record that stands alone on one side may have become one of the same likely identity that

@@ -2,13 +2,14 @@ package fidelity
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // record compares two records and returns what differs. A kind that differs ends the comparison.
 func (d *differ) record(a, b *tape.Record) []finding {
-	d.found = nil
+	d.found = d.found[:0]
 	if a.Kind.Name() != b.Kind.Name() {
 		d.add(KindMismatch, describe(a.Kind), describe(b.Kind))
 		return d.found
@@ -92,8 +93,7 @@ func both[K tape.Kind](d *differ, a K, b tape.Kind, compare func(a, b K)) {
 
 func (d *differ) unknown(a, b *tape.Unknown) {
 	if !bytes.Equal(a.JSON, b.JSON) {
-		w, n := shortenPair(string(a.JSON), string(b.JSON))
-		d.add(UnknownKind, w, n)
+		d.texts(UnknownKind, string(a.JSON), string(b.JSON))
 	}
 }
 
@@ -133,14 +133,16 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 
 // args compares two argument lists as one field; the message shows the first argument that differs.
 func (d *differ) args(a, b []string) {
+	if slices.Equal(a, b) {
+		return
+	}
 	i := 0
 	for i < min(len(a), len(b)) && d.masked(a[i]) == d.masked(b[i]) {
 		i++
 	}
 	switch {
 	case i < len(a) && i < len(b):
-		w, n := shortenPair(a[i], b[i])
-		d.add(ProcessArgs, w, n)
+		d.texts(ProcessArgs, a[i], b[i])
 	case i < len(a):
 		d.add(ProcessArgs, shorten(a[i]), "nothing more")
 	case i < len(b):

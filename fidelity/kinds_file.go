@@ -37,14 +37,14 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 		was, now = a.ContentDigest, b.ContentDigest
 	}
 	if was != now {
-		d.found = append(d.found, finding{c.hash, differs(c.hash, show(was), show(now)), a.Content, b.Content})
+		d.hashed(finding{category: c.hash, was: a.Content, now: b.Content}, was, now)
 	}
 }
 
-// about puts what the findings from the first one on are about before their messages.
+// about puts what the findings from the first one on are about behind their messages.
 func (d *differ) about(what string, first int) {
 	for i := range d.found[first:] {
 		f := &d.found[first+i]
-		f.message = shorten(what) + ": " + f.message
+		f.message = f.message + ": " + printable(what)
 	}
 }

@@ -19,7 +19,10 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 	same(d, LLMProvider, a.Provider, b.Provider)
 	same(d, LLMEndpoint, a.Endpoint, b.Endpoint)
 	same(d, LLMModel, a.Model, b.Model)
-	same(d, LLMParamsDigest, a.ParamsDigest, b.ParamsDigest)
+	if a.ParamsDigest != b.ParamsDigest {
+		f := finding{category: LLMParamsDigest, a: &a.Exchange, b: &b.Exchange, part: params, was: a.RequestPayload, now: b.RequestPayload}
+		d.hashed(f, a.ParamsDigest, b.ParamsDigest)
+	}
 	if !d.lanes {
 		d.json(LLMUsage, a.Usage, b.Usage)
 		d.text(LLMMethod, a.Method, b.Method)
@@ -41,7 +44,9 @@ func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
 	d.requestDigest(c.requestDigest, a, b)
 	same(d, c.status, a.Status, b.Status)
-	d.payload(c.responseHash, a.Response, b.Response)
+	if w, n := hashOf(a.Response), hashOf(b.Response); w != n {
+		d.hashed(finding{category: c.responseHash, a: a, b: b, part: answer, was: a.Response, now: b.Response}, w, n)
+	}
 	d.text(c.failure, a.Error, b.Error)
 	if !d.lanes || d.exact {
 		d.headers(c.requestHeaders, a.RequestHeaders, b.RequestHeaders)
@@ -49,7 +54,9 @@ func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
 		d.chunks(c.stream, a.Stream, b.Stream)
 	}
 	if !d.lanes {
-		d.payload(c.requestHash, a.RequestPayload, b.RequestPayload)
+		if w, n := hashOf(a.RequestPayload), hashOf(b.RequestPayload); w != n {
+			d.hashed(finding{category: c.requestHash, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}, w, n)
+		}
 		same(d, c.lane, a.Lane, b.Lane)
 		sameExact(d, c.arrival, a.Arrival, b.Arrival)
 	}
@@ -58,8 +65,8 @@ func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
 // requestDigest compares the digests of two requests; the bodies explain it.
 func (d *differ) requestDigest(c Category, a, b *tape.Exchange) {
 	if a.RequestDigest != b.RequestDigest {
-		message := differs(c, show(a.RequestDigest), show(b.RequestDigest))
-		d.found = append(d.found, finding{c, message, a.RequestPayload, b.RequestPayload})
+		f := finding{category: c, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}
+		d.hashed(f, a.RequestDigest, b.RequestDigest)
 	}
 }
 

@@ -66,7 +66,10 @@ func (l *lane) class() string {
 }
 
 // A pair is a record and its counterpart; one of them is nil where it has none.
-type pair struct{ a, b *entry }
+type pair struct {
+	a, b  *entry
+	moved bool // came in another order
+}
 
 // pairRules say which records that stand alone may still be paired.
 type pairRules struct {
@@ -78,38 +81,62 @@ type pairRules struct {
 // order, then what the rules allow. moved counts those that came in another order.
 func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 	ms := align(ids(a), ids(b))
-	ofA, ofB := unpaired(len(a)), unpaired(len(b))
-	gapA, gapB := make([]int, len(a)), make([]int, len(b))
-	i, j := 0, 0
-	for n, m := range append(ms, match{len(a), len(b)}) {
-		for ; i < m.i; i++ {
-			gapA[i] = n
-		}
-		for ; j < m.j; j++ {
-			gapB[j] = n
-		}
-		if m.i < len(a) && m.j < len(b) {
-			ofA[i], ofB[j] = j, i
-			i, j = i+1, j+1
-		}
+	p := &pairing{a: a, b: b, ofA: unpaired(len(a)), ofB: unpaired(len(b))}
+	for _, m := range ms {
+		p.ofA[m.i], p.ofB[m.j] = m.j, m.i
 	}
-	if rules.reorder {
-		moved = pairBy(ofA, ofB, func(i int) any { return a[i].id }, func(j int) any { return b[j].id })
+	if len(ms) < max(len(a), len(b)) {
+		p.gaps(ms)
+		if rules.reorder {
+			p.reorder()
+		}
+		pairBy(p.ofA, p.ofB,
+			func(i int) near { return near{p.gapA[i], rules.likely(a[i].rec.Kind)} },
+			func(j int) near { return near{p.gapB[j], rules.likely(b[j].rec.Kind)} })
 	}
-	type spot struct {
-		gap  int
-		like string
-	}
-	pairBy(ofA, ofB,
-		func(i int) any { return spot{gapA[i], rules.likely(a[i].rec.Kind)} },
-		func(j int) any { return spot{gapB[j], rules.likely(b[j].rec.Kind)} })
-	return merge(a, b, ofA, ofB), moved
+	return p.merge(), len(p.moved)
 }
 
-func ids(es []entry) []string {
-	out := make([]string, len(es))
-	for i, e := range es {
-		out[i] = e.id
+// pairing is pairUp under way.
+type pairing struct {
+	a, b       []entry
+	ofA, ofB   []int        // places of the counterparts; -1 for none
+	gapA, gapB []int        // between which pairs of equal identities an entry stands
+	moved      map[int]bool // places in a
+}
+
+// near is where a record stands and what it may be a version of.
+type near struct {
+	gap  int
+	like string
+}
+
+func (p *pairing) gaps(ms []match) {
+	p.gapA, p.gapB = make([]int, len(p.a)), make([]int, len(p.b))
+	i, j := 0, 0
+	for n, m := range append(ms, match{len(p.a), len(p.b)}) {
+		for ; i < m.i; i++ {
+			p.gapA[i] = n
+		}
+		for ; j < m.j; j++ {
+			p.gapB[j] = n
+		}
+		i, j = m.i+1, m.j+1
+	}
+}
+
+// reorder pairs equal identities that stand in another order.
+func (p *pairing) reorder() {
+	p.moved = make(map[int]bool)
+	for _, i := range pairBy(p.ofA, p.ofB, func(i int) uint64 { return p.a[i].id }, func(j int) uint64 { return p.b[j].id }) {
+		p.moved[i] = true
+	}
+}
+
+func ids(es []entry) []uint64 {
+	out := make([]uint64, len(es))
+	for i := range es {
+		out[i] = es[i].id
 	}
 	return out
 }
@@ -123,46 +150,51 @@ func unpaired(n int) []int {
 	return out
 }
 
-// pairBy pairs what is still alone and has equal keys, first with first, and returns how many pairs it made.
-func pairBy(ofA, ofB []int, keyA, keyB func(int) any) (n int) {
-	free := make(map[any][]int)
+// pairBy pairs what is still alone and has equal keys, first with first, and returns the places in a of the pairs it made.
+func pairBy[K comparable](ofA, ofB []int, keyA, keyB func(int) K) []int {
+	free := make(map[K][]int)
 	for j, i := range ofB {
 		if i < 0 {
-			free[keyB(j)] = append(free[keyB(j)], j)
+			k := keyB(j)
+			free[k] = append(free[k], j)
 		}
 	}
+	var made []int
 	for i, j := range ofA {
-		if j >= 0 {
+		if j >= 0 || len(free) == 0 {
 			continue
 		}
-		if js := free[keyA(i)]; len(js) > 0 {
+		k := keyA(i)
+		if js := free[k]; len(js) > 0 {
 			ofA[i], ofB[js[0]] = js[0], i
-			free[keyA(i)] = js[1:]
-			n++
+			free[k] = js[1:]
+			made = append(made, i)
 		}
 	}
-	return n
+	return made
 }
 
 // merge lists the pairs in the order of a. What b has alone comes before the next of its records that a has too.
-func merge(a, b []entry, ofA, ofB []int) []pair {
-	out := make([]pair, 0, max(len(a), len(b)))
+func (p *pairing) merge() []pair {
+	out := make([]pair, 0, max(len(p.a), len(p.b)))
 	j := 0
 	alone := func(to int) {
 		for ; j < to; j++ {
-			if ofB[j] < 0 {
-				out = append(out, pair{b: &b[j]})
+			if p.ofB[j] < 0 {
+				out = append(out, pair{b: &p.b[j]})
 			}
 		}
 	}
-	for i := range a {
-		if ofA[i] < 0 {
-			out = append(out, pair{a: &a[i]})
+	for i := range p.a {
+		if p.ofA[i] < 0 {
+			out = append(out, pair{a: &p.a[i]})
 			continue
 		}
-		alone(ofA[i])
-		out = append(out, pair{&a[i], &b[ofA[i]]})
+		if !p.moved[i] {
+			alone(p.ofA[i])
+		}
+		out = append(out, pair{&p.a[i], &p.b[p.ofA[i]], p.moved[i]})
 	}
-	alone(len(b))
+	alone(len(p.b))
 	return out
 }

@@ -48,11 +48,11 @@ func (c *laneCompare) setAside() {
 type hosts struct {
 	alive    map[string]bool // hosts that answered once
 	dead     map[string]bool // hosts of plain requests that none answered
-	answered map[string]bool // identities
+	answered map[uint64]bool // identities
 }
 
 func (c *laneCompare) deadHosts() *hosts {
-	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[string]bool)}
+	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool)}
 	for _, e := range c.sides[Recorded].entries {
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil {
@@ -89,7 +89,7 @@ func (c *laneCompare) files(p lanePair) {
 	for _, es := range [][]entry{p.a, p.b} {
 		slices.SortStableFunc(es, byPath)
 		for i := range es {
-			es[i].id += " " + stateOf(fileOf(es[i].rec.Kind)).String()
+			es[i].id = withState(es[i].id, stateOf(fileOf(es[i].rec.Kind)))
 		}
 	}
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: likelyFile})
@@ -103,6 +103,15 @@ func (c *laneCompare) files(p lanePair) {
 			c.barrier(pr)
 		}
 	}
+}
+
+// withState is an identity that holds for one content only.
+func withState(id uint64, state cas.Digest) uint64 {
+	var h hasher
+	h.SetSeed(seed)
+	h.number(id)
+	h.digest(state)
+	return h.Sum64()
 }
 
 // barrier notes a file that changed at another place between the model calls. Where a call is missing or new that says

@@ -13,7 +13,7 @@ type entry struct {
 	rec   *tape.Record
 	at    int    // place on its tape, from 0
 	calls int    // model calls before it
-	id    string // what it is about
+	id    uint64 // what it is about
 }
 
 func (e *entry) runtime() bool { return e.rec.Phase == tape.PhaseRuntimeFinalize }
@@ -75,10 +75,10 @@ func (c *laneCompare) lanes(s Side) []*lane {
 }
 
 // identityOf is the identity of a record. In PhaseAware records of two phases are never the same.
-func (c *laneCompare) identityOf(e *entry) string {
+func (c *laneCompare) identityOf(e *entry) uint64 {
 	id := c.differ.identity(e.rec.Kind)
-	if c.mode == PhaseAware {
-		id = e.rec.Phase.String() + " " + id
+	if c.mode == PhaseAware && e.runtime() {
+		id = ^id
 	}
 	return id
 }

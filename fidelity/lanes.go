@@ -24,6 +24,20 @@ type LaneOptions struct {
 	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
 	// explains with what stands in the records.
 	Payload func(p *tape.Payload, s Side) ([]byte, error)
+	// Request returns of the body of a model call, as it was recorded, what its digests are of: the matchable surface and the
+	// parameters, both JSON; of any other request the body as it compares, and nil. nil explains with the body as it stands.
+	Request func(ex *tape.Exchange, body []byte) (surface, params []byte)
+	// Answer returns an answer without its Content-Encoding. nil takes it as it stands.
+	Answer func(ex *tape.Exchange, body []byte) []byte
+	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
+	Inputs []Input
+}
+
+// An Input is something that two runs were given in different forms: a file of the work tree, stdin, a variable.
+type Input struct {
+	Name string // for people: "the file notes.txt, which the runs found different"
+	// Bytes returns what it was on a side; nothing where it was not there. It is only called to explain.
+	Bytes func(s Side) ([]byte, error)
 }
 
 // CompareLanes compares the tapes of two recordings lane by lane: every conversation, host, process and MCP server by
@@ -55,7 +69,8 @@ type laneCompare struct {
 	sides  [2]laneSide
 	differ differ // for what masking and identity need; pairs get one of their own
 	found  []placed
-	first  *refusal // the first request of the replay that nothing answered
+	explainer
+	first *refusal // the first request of the replay that nothing answered
 }
 
 // placed is a divergence and where the replay had come to when it showed.
@@ -63,6 +78,8 @@ type placed struct {
 	Divergence
 	at   int
 	rank int // 0 for what the replay did, 1 for what it did not do
+	rec  *tape.Record
+	evidence
 }
 
 // refusal is a request that nothing answered.
@@ -81,6 +98,7 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 		c.o.MaskArg = func(s string) string { return s }
 	}
 	c.differ = differ{lanes: true, mask: c.o.MaskArg}
+	c.explainer.o = c.o
 	c.report.Crossed = &c.o.Crossed
 	c.report.Masked = c.o.Masked
 	c.report.Notes = slices.Clone(c.o.Notes)
@@ -148,17 +166,19 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		d.replaced = true
 		c.note("another program ran: recorded %s, replay %s", describe(p.a.rec.Kind), describe(p.b.rec.Kind))
 	}
-	last := ""
+	var last []Change
 	for _, f := range d.record(p.a.rec, p.b.rec) {
-		cause := c.cause(&f)
-		if cause == last {
-			cause = "" // two digests of one body
+		div := divergenceOf(&f, p.a.rec, p.b.rec)
+		div.Lane = lane
+		c.explain(&div, &f)
+		div = div.complete(&f)
+		ev := evidenceOf(&div, &f)
+		if len(last) > 0 && slices.Equal(div.Changes, last) {
+			div.Cause, div.Changes, div.MoreChanges = "", nil, 0 // two digests of one body
 		} else {
-			last = cause
+			last = div.Changes
 		}
-		c.place(placed{at: at, Divergence: Divergence{
-			Seq: &p.a.rec.Seq, Category: f.category, Message: f.message, Lane: lane, Cause: cause,
-		}})
+		c.place(placed{at: at, Divergence: div, rec: p.b.rec, evidence: ev})
 	}
 }
 
@@ -167,7 +187,8 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	if _, clock := e.rec.Kind.(*tape.ClockRead); clock && c.mode == PhaseAware && e.runtime() {
 		return
 	}
-	p := placed{Divergence: missing(s, e.rec), at: at, rank: 1 - int(s)}
+	p := placed{Divergence: missing(s, e.rec), at: at, rank: 1 - int(s), rec: e.rec}
+	p.evidence = evidenceAlone(s, e.rec.Kind)
 	p.Lane = lane
 	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
 		ref := RequestRef{Seq: &e.rec.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
@@ -182,6 +203,7 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 			if c.first == nil || at < c.first.at {
 				c.first = &refusal{at, e.rec.Seq, ex}
 			}
+			p.refused = e
 		}
 	}
 	c.place(p)
@@ -204,10 +226,12 @@ func (c *laneCompare) finish() *Report {
 		c.report.rateOutcome()
 		return c.report
 	}
+	c.refusals()
 	c.consequences()
 	slices.SortStableFunc(c.found, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(*a.Seq, *b.Seq))
 	})
+	c.trace()
 	for _, p := range c.found {
 		c.report.add(p.Divergence)
 	}

@@ -249,7 +249,8 @@ func TestUnaskedAndRefused(t *testing.T) {
 	if d := cmp.Diff([]RequestRef{*want}, got.Unasked); d != "" {
 		t.Errorf("unasked -want +got\n%s", d)
 	}
-	want.Lane, want.Cause = laneUnmatched, "the nearest is seq 0"
+	want.Lane = laneUnmatched
+	want.Cause = "nearest is the recorded request at seq 0, which was never asked for\nbody\n  - 1\n  + 2"
 	if d := cmp.Diff([]RequestRef{*want}, got.Refused); d != "" {
 		t.Errorf("refused -want +got\n%s", d)
 	}
@@ -262,7 +263,7 @@ func TestCauseOfAChangedRequest(t *testing.T) {
 	a := call("llm:a", 1, `{"messages":[{"role":"user","content":"write hello.txt"}]}`, "x")
 	b := call("llm:a", 1, `{"messages":[{"role":"user","content":"write bye.txt"}]}`, "x")
 	got := compareLanes(t, Semantic, []tape.Kind{a}, []tape.Kind{b}, nil)
-	want := "messages[0].content\n  - \"write hello.txt\"\n  + \"write bye.txt\""
+	want := "messages[0].content (user)\n  - \"write hello.txt\"\n  + \"write bye.txt\""
 	if len(got.Divergences) != 1 || got.Divergences[0].Cause != want {
 		t.Errorf("%+v", got.Divergences)
 	}

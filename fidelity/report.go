@@ -18,6 +18,17 @@ type Divergence struct {
 	Message  string   `json:"message"`         // one line
 	Lane     string   `json:"lane,omitempty"`  // lane mode
 	Cause    string   `json:"cause,omitempty"` // what made it differ, for a person; lines as Summary writes them
+
+	// The two records, each in one line; empty on the side that has none. ReplaySeq is that of the replay's.
+	Recorded  string  `json:"recorded,omitempty"`
+	Replay    string  `json:"replay,omitempty"`
+	ReplaySeq *uint64 `json:"replay_seq,omitempty"`
+
+	Changes     []Change `json:"changes,omitempty"`      // the first of those that Cause tells
+	MoreChanges int      `json:"more_changes,omitempty"` // how many are not in Changes
+	// Follows says where what is new here first appears on the replay: a fact that the two tapes show, never a guess. Empty
+	// where they show none.
+	Follows string `json:"follows,omitempty"`
 }
 
 // A RequestRef names a request in a report.
@@ -58,6 +69,9 @@ func (r *Report) Faithful() bool { return r.Total() == 0 && len(r.NotCompared) =
 
 // Total is the number of divergences, those that are not listed too.
 func (r *Report) Total() int { return len(r.Divergences) + r.Omitted }
+
+// full reports whether further divergences are only counted.
+func (r *Report) full() bool { return len(r.Divergences) >= MaxDivergences }
 
 // add lists a divergence, or counts it when the list is full.
 func (r *Report) add(ds ...Divergence) {

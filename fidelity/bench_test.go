@@ -1,0 +1,167 @@
+package fidelity
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// benchKind is record i of a run: files, clocks, tools and, every tenth, a model call with its chunks.
+func benchKind(i int) tape.Kind {
+	switch i % 10 {
+	case 0:
+		headers := []tape.HeaderField{{Name: "content-type", Value: "application/json"}, {Name: "user-agent", Value: "agent/1.2.3"}}
+		body := fmt.Sprintf(`{"model":"a-model","messages":[{"role":"user","content":"step %d: %s"}]}`, i, strings.Repeat("words ", 20))
+		answer := strings.Repeat(`data: {"type":"delta","text":"some words"}`+"\n\n", 8)
+		c := &tape.LLMCall{
+			Provider: "anthropic", Endpoint: "messages", Model: "a-model", ParamsDigest: sum("params"),
+			Exchange: tape.Exchange{
+				Method: "POST", URL: "https://api.example.com/v1/messages", RequestHeaders: headers, RequestDigest: sum(body),
+				RequestPayload: inline(body), Status: 200, ResponseHeaders: headers, Response: inline(answer),
+				Lane: fmt.Sprintf("llm:%d", i/10%8), Arrival: uint64(i/10 + 1),
+			},
+		}
+		for n := range 8 {
+			c.Stream = append(c.Stream, tape.Chunk{Offset: int64(44 * n), Length: 44, TMS: int64(n), G: uint64(n + 1)})
+		}
+		return c
+	case 1, 6:
+		return &tape.ClockRead{Source: "wall", ValueMS: 1767225600000 + int64(i)}
+	case 2:
+		out := fmt.Sprintf("on branch main, step %d\n", i)
+		return &tape.ProcessSpawn{
+			Program: "/usr/bin/git", Args: []string{"status", "--short"}, Stdout: inline(out), Stderr: inline(""),
+			StdoutDigest: sum(out), StderrDigest: sum(""), SpawnID: uint64(i), ParentSpawnID: 1,
+		}
+	case 3:
+		return &tape.ClockSleep{DurationMS: int64(i % 1000)}
+	case 4:
+		return &tape.MCPJSONRPC{
+			Server: "files", Method: "tools/call", RequestDigest: sum(fmt.Sprint("q", i)), ResponseDigest: sum(fmt.Sprint("r", i)),
+			Request: inline(fmt.Sprintf(`{"id":%d,"method":"tools/call"}`, i)), Response: inline(fmt.Sprintf(`{"id":%d,"result":{}}`, i)),
+		}
+	}
+	path := fmt.Sprintf("src/package%d/file%d.go", i%97, i)
+	return &tape.FileRead{File: tape.File{Path: path, ContentHash: sum(path), ContentDigest: sum(path), LenBytes: 1234, Mode: "100644"}}
+}
+
+// benchBytes encodes a tape of n records. Where different is set, one record in a thousand is another one and one in ten
+// thousand is inserted.
+func benchBytes(b testing.TB, n int, different bool) []byte {
+	b.Helper()
+	var buf bytes.Buffer
+	w, err := tape.NewWriter(&buf, &tape.Header{Producer: "bench"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	seq := uint64(0)
+	put := func(k tape.Kind) {
+		rec := &tape.Record{Seq: seq, VirtualTimeMS: 1767225600000 + int64(seq), MonotonicMS: int64(seq), Kind: k, G: seq + 1}
+		if err := w.Append(rec); err != nil {
+			b.Fatal(err)
+		}
+		seq++
+	}
+	for i := range n {
+		if different && i%10_000 == 5000 {
+			put(&tape.EnvRead{VarName: "INSERTED"})
+		}
+		k := benchKind(i)
+		if different && i%1000 == 500 {
+			k = benchKind(i + 10*n)
+		}
+		put(k)
+	}
+	if err := w.Flush(); err != nil {
+		b.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// recordsIn yields the records of an encoded tape.
+func recordsIn(b testing.TB, encoded []byte) Records {
+	r, err := tape.NewReader(bytes.NewReader(encoded), "bench")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return r.Records()
+}
+
+// BenchmarkTapes compares two tapes of 1,000,000 records (20,000 with -short) and reports x_load: how long it took, loading
+// included, by how long loading both alone took in the same process. 1 is for free. One run each is enough:
+//
+//	go test ./fidelity -run '^$' -bench BenchmarkTapes -benchtime 1x
+//
+// Modes that hold the records (aligned, lanes) are held against loading both tapes into slices, as they do.
+func BenchmarkTapes(b *testing.B) {
+	n := 1_000_000
+	if testing.Short() {
+		n = 20_000
+	}
+	recorded := benchBytes(b, n, false)
+	for _, replay := range []struct {
+		name  string
+		bytes []byte
+	}{{"same", recorded}, {"different", benchBytes(b, n, true)}} {
+		for _, c := range benchCompares {
+			b.Run(replay.name+"/"+c.name, func(b *testing.B) { benchCompare(b, recorded, replay.bytes, c) })
+		}
+	}
+}
+
+// A benchmarked is one way to compare.
+type benchmarked struct {
+	name    string
+	holds   bool // the records of both tapes
+	compare func(recorded, replay Records) (*Report, error)
+}
+
+var benchCompares = []benchmarked{
+	{"semantic", false, func(a, b Records) (*Report, error) { return Compare(Semantic, a, b) }},
+	{"byte-identical", false, func(a, b Records) (*Report, error) { return Compare(ByteIdentical, a, b) }},
+	{"outcome", false, func(a, b Records) (*Report, error) { return Compare(Outcome, a, b) }},
+	{"phase-aware", false, func(a, b Records) (*Report, error) { return Compare(PhaseAware, a, b) }},
+	{"aligned", true, func(a, b Records) (*Report, error) { return CompareAligned(Semantic, a, b) }},
+	{"lanes", true, func(a, b Records) (*Report, error) { return CompareLanes(Semantic, a, b, nil) }},
+}
+
+func benchCompare(b *testing.B, recorded, replay []byte, c benchmarked) {
+	var loads, compares time.Duration
+	var divergences int
+	for range b.N {
+		runtime.GC()
+		begun := time.Now()
+		keep := [2][]*tape.Record{}
+		for s, encoded := range [][]byte{recorded, replay} {
+			for rec, err := range recordsIn(b, encoded) {
+				if err != nil {
+					b.Fatal(err)
+				}
+				if c.holds {
+					keep[s] = append(keep[s], rec)
+				}
+			}
+		}
+		loads += time.Since(begun)
+		runtime.KeepAlive(keep)
+		keep = [2][]*tape.Record{}
+		runtime.GC()
+		begun = time.Now()
+		r, err := c.compare(recordsIn(b, recorded), recordsIn(b, replay))
+		compares += time.Since(begun)
+		if err != nil {
+			b.Fatal(err)
+		}
+		divergences = r.Total()
+	}
+	b.ReportMetric(compares.Seconds()/loads.Seconds(), "x_load")
+	b.ReportMetric(loads.Seconds()/float64(b.N), "load_s")
+	b.ReportMetric(compares.Seconds()/float64(b.N), "compare_s")
+	b.ReportMetric(float64(divergences), "divergences")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,98 @@
+package fidelity
+
+import (
+	"fmt"
+	"strings"
+)
+
+// An Op says what happened to a value.
+type Op string
+
+// The operations of a Change.
+const (
+	Changed Op = "changed"
+	Added   Op = "added"
+	Removed Op = "removed"
+	Moved   Op = "moved" // an element of a list; Was and Now are its old and its new path
+)
+
+// A Change is one difference between two bodies.
+type Change struct {
+	// Path of the value, such as messages[2].content[0].text, counted in the new body where the value was changed or
+	// added. Empty for the whole body, "line 3" in a text that is not JSON, "byte 17" in one that is not text.
+	Path string `json:"path"`
+	// In names the elements on the path: (user), (assistant) "bash". Empty where none has a role, name or type.
+	In  string `json:"in,omitempty"`
+	Op  Op     `json:"op"`
+	Was string `json:"was,omitempty"` // JSON, shortened to the words that differ; empty for Added
+	Now string `json:"now,omitempty"` // the same; empty for Removed
+	// Line of a text of several lines in which its first difference stands, counted from 1 in the new text; else 0.
+	Line int `json:"line,omitempty"`
+	// Coarse says why this change may hold more than what differs, or why none is listed behind it; empty as a rule.
+	Coarse string `json:"coarse,omitempty"`
+
+	newText string // the longest run of words that is new, whole; what a cause is traced by
+}
+
+// Heading is the first line of a change as Summary writes it, such as `tools[2] "bash" added`.
+func (c *Change) Heading() string {
+	head := c.Path
+	if head == "" {
+		head = "body"
+	}
+	if c.Op == Moved {
+		head = c.Was
+	}
+	if c.In != "" {
+		head += " " + c.In
+	}
+	if c.Line > 0 {
+		head += fmt.Sprintf(", line %d", c.Line)
+	}
+	switch c.Op {
+	case Added, Removed:
+		head += " " + string(c.Op)
+	case Moved:
+		head += " moved to " + c.Now
+	}
+	return head
+}
+
+// Summary returns up to limit changes as text, one value a block, and the number of those left out:
+//
+//	messages[0].content (user)
+//	  - "write hello.txt"
+//	  + "write bye.txt"
+//	tools[3] "rm" added
+//	  + {"name":"rm"}
+//	and 2 more
+//
+// A limit below 1 stands for all. The text has no newline at its end and is empty without a change.
+func Summary(changes []Change, limit int) string {
+	if limit < 1 || limit > len(changes) {
+		limit = len(changes)
+	}
+	var lines []string
+	for i := range changes[:limit] {
+		lines = append(lines, changes[i].lines()...)
+	}
+	if left := len(changes) - limit; left > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", left))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lines shows one change.
+func (c *Change) lines() []string {
+	out := []string{c.Heading()}
+	if c.Op != Added && c.Op != Moved {
+		out = append(out, "  - "+c.Was)
+	}
+	if c.Op != Removed && c.Op != Moved {
+		out = append(out, "  + "+c.Now)
+	}
+	if c.Coarse != "" {
+		out = append(out, "  ("+c.Coarse+")")
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package fidelity
+
+import (
+	"cmp"
+	"encoding/json"
+	"hash/maphash"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Bounds of a body that is compared by its structure. Beyond them it is compared as text.
+const (
+	maxStructured = 64 << 20 // bytes
+	maxNodes      = 1 << 20  // values
+)
+
+// seed makes hashes of values that one process compares.
+var seed = maphash.MakeSeed()
+
+// A node is a value of a body. Nodes of equal hash mean the same JSON: neither white space nor the order of keys counts,
+// nor how a number or a string is written, and of equal keys the last one holds.
+type node struct {
+	key      string // of a member
+	kids     []node // members sorted by key, or elements
+	hash     uint64
+	from, to int // where it stands in the source
+}
+
+// parseTree reads one JSON value that is all of src. It is not ok where src is no JSON or too much of it; why then says
+// the latter.
+func parseTree(src string) (n node, why string, ok bool) {
+	if len(src) > maxStructured {
+		return node{}, "longer than 64 MiB, so compared as text", false
+	}
+	if !json.Valid([]byte(src)) {
+		return node{}, "", false
+	}
+	p := treeParser{src: src}
+	n = p.value()
+	if p.count > maxNodes {
+		return node{}, "more than 1,000,000 values, so compared as text", false
+	}
+	return n, "", true
+}
+
+// treeParser reads what is known to be valid JSON.
+type treeParser struct {
+	src   string
+	at    int
+	count int
+}
+
+func (p *treeParser) space() {
+	for p.at < len(p.src) && strings.IndexByte(" \t\r\n", p.src[p.at]) >= 0 {
+		p.at++
+	}
+}
+
+func (p *treeParser) value() node {
+	p.space()
+	n := node{from: p.at}
+	if p.count++; p.count > maxNodes {
+		p.at = len(p.src) // given up
+		return n
+	}
+	switch p.src[p.at] {
+	case '{':
+		n.kids = p.list('}', true)
+		n.kids = lastOfEach(n.kids)
+		n.hash = hashKids('{', n.kids)
+	case '[':
+		n.kids = p.list(']', false)
+		n.hash = hashKids('[', n.kids)
+	case '"':
+		p.skipString()
+		n.hash = hashText('"', unquote(p.src[n.from:p.at]))
+	default:
+		for p.at < len(p.src) && strings.IndexByte(",]} \t\r\n", p.src[p.at]) < 0 {
+			p.at++
+		}
+		n.hash = hashScalar(p.src[n.from:p.at])
+	}
+	n.to = min(p.at, len(p.src))
+	return n
+}
+
+// list reads elements, or members with their keys.
+func (p *treeParser) list(end byte, keyed bool) []node {
+	var out []node
+	p.at++
+	for p.space(); p.at < len(p.src) && p.src[p.at] != end; p.space() {
+		if p.src[p.at] == ',' {
+			p.at++
+			p.space()
+		}
+		key := ""
+		if keyed {
+			from := p.at
+			p.skipString()
+			key = unquote(p.src[from:p.at])
+			p.space()
+			p.at++ // the colon
+		}
+		n := p.value()
+		n.key = key
+		out = append(out, n)
+	}
+	p.at++
+	return out
+}
+
+func (p *treeParser) skipString() {
+	for p.at++; p.src[p.at] != '"'; p.at++ {
+		if p.src[p.at] == '\\' {
+			p.at++
+		}
+	}
+	p.at++
+}
+
+// lastOfEach sorts members by key and keeps the last of equal ones, as every reader of JSON does.
+func lastOfEach(members []node) []node {
+	slices.SortStableFunc(members, func(a, b node) int { return cmp.Compare(a.key, b.key) })
+	out := members[:0]
+	for i := range members {
+		if i+1 == len(members) || members[i+1].key != members[i].key {
+			out = append(out, members[i])
+		}
+	}
+	return out
+}
+
+// unquote reads a JSON string with its quotes.
+func unquote(quoted string) string {
+	inner := quoted[1 : len(quoted)-1]
+	if strings.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	var s string
+	if json.Unmarshal([]byte(quoted), &s) != nil {
+		return inner // not reached with valid JSON
+	}
+	return s
+}
+
+func hashText(kind byte, s string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteByte(kind)
+	h.WriteString(s)
+	return h.Sum64()
+}
+
+// hashScalar is the hash of a number, true, false or null. 1 and 1.0 have one.
+func hashScalar(raw string) uint64 {
+	f, err := strconv.ParseFloat(raw, 64)
+	if err != nil || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return hashText('l', raw)
+	}
+	return maphash.Comparable(seed, math.Float64bits(f+0)) // -0 is 0
+}
+
+func hashKids(kind byte, kids []node) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	h.WriteByte(kind)
+	for i := range kids {
+		maphash.WriteComparable(&h, kids[i].hash)
+		if kind == '{' {
+			maphash.WriteComparable(&h, kids[i].key)
+		}
+	}
+	return h.Sum64()
+}
+
+// member returns the value of a key; nil where an object has none, or n is no object.
+func (n *node) member(src, key string) *node {
+	if src[n.from] != '{' {
+		return nil
+	}
+	at, ok := slices.BinarySearchFunc(n.kids, key, func(k node, key string) int { return cmp.Compare(k.key, key) })
+	if !ok {
+		return nil
+	}
+	return &n.kids[at]
+}
+
+// text returns the string that stands under key; "" for none.
+func (n *node) text(src, key string) string {
+	if m := n.member(src, key); m != nil && src[m.from] == '"' {
+		return unquote(src[m.from:m.to])
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package fidelity
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxNearest is how many recorded requests one that was refused is compared with.
+const maxNearest = 16
+
+// refusals says of every refused request how it differs from the recorded one that is most like it and was never asked for:
+// the one in whose place it came. Where there is none the recorder's own words stay.
+func (c *laneCompare) refusals() {
+	var unasked []*tape.Record
+	for i := range c.found {
+		if p := &c.found[i]; p.Category == MissingInReplay && tape.ExchangeOf(p.rec.Kind) != nil {
+			unasked = append(unasked, p.rec)
+		}
+	}
+	for i := range c.found {
+		p := &c.found[i]
+		if p.refused == nil {
+			continue
+		}
+		near, changes := c.nearest(p.rec, unasked)
+		if near == nil {
+			continue
+		}
+		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
+		p.show(changes)
+		p.Cause = fmt.Sprintf("nearest is the recorded request at seq %d, which was never asked for\n%s", near.Seq, p.Cause)
+		p.Recorded = describe(near.Kind)
+		ex := tape.ExchangeOf(near.Kind)
+		p.news = nil
+		for j := range changes[:min(len(changes), causeChanges)] {
+			p.news = append(p.news, changes[j].newText)
+		}
+		p.was = ex.RequestPayload
+		c.refusedRef(p).Cause = p.Cause
+	}
+}
+
+// refusedRef is the entry of a refused request in the report's list.
+func (c *laneCompare) refusedRef(p *placed) *RequestRef {
+	for i := range c.report.Refused {
+		if ref := &c.report.Refused[i]; ref.Seq == p.Seq {
+			return ref
+		}
+	}
+	return new(RequestRef)
+}
+
+// nearest returns the one of the recorded requests that rec differs least from, and how; nil where none is comparable.
+func (c *laneCompare) nearest(rec *tape.Record, among []*tape.Record) (*tape.Record, []Change) {
+	var best *tape.Record
+	var least []Change
+	asked := tape.ExchangeOf(rec.Kind)
+	tried := 0
+	for _, r := range among {
+		ex := tape.ExchangeOf(r.Kind)
+		if r.Kind.Name() != rec.Kind.Name() || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
+			continue
+		}
+		tried++
+		changes := c.requestChanges(r, rec)
+		if len(changes) > 0 && (best == nil || len(changes) < len(least)) {
+			best, least = r, changes
+		}
+	}
+	return best, least
+}
+
+// requestChanges lists how two requests differ: in what names them, then in their bodies. None where they cannot be read.
+func (c *laneCompare) requestChanges(a, b *tape.Record) []Change {
+	ea, eb := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
+	was, errA := c.bytes(ea.RequestPayload, Recorded)
+	now, errB := c.bytes(eb.RequestPayload, Replay)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	c.done++
+	changes := c.nameChanges(a.Kind, b.Kind)
+	if c.o.Request == nil {
+		return append(changes, diffBodies(was, now, c.o.MaskArg)...)
+	}
+	surfaceA, paramsA := c.o.Request(ea, was)
+	surfaceB, paramsB := c.o.Request(eb, now)
+	return slices.Concat(changes, DiffJSON(paramsA, paramsB), DiffJSON(surfaceA, surfaceB))
+}
+
+func (c *laneCompare) nameChanges(a, b tape.Kind) []Change {
+	var out []Change
+	add := func(path, was, now string) {
+		if was != now && c.o.MaskArg(was) != c.o.MaskArg(now) {
+			p := pairTexts(was, now, maxWords)
+			out = append(out, Change{Path: path, Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), newText: p.newText})
+		}
+	}
+	ea, eb := tape.ExchangeOf(a), tape.ExchangeOf(b)
+	add("method", ea.Method, eb.Method)
+	add("url", ea.URL, eb.URL)
+	la, okA := a.(*tape.LLMCall)
+	lb, okB := b.(*tape.LLMCall)
+	if okA && okB {
+		add("endpoint", la.Endpoint, lb.Endpoint)
+		if !strings.Contains(ea.URL, la.Model) || la.Model == "" {
+			add("model", la.Model, lb.Model)
+		}
+	}
+	return out
+}

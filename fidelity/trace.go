@@ -1,0 +1,212 @@
+package fidelity
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+const (
+	minTraced  = 4        // characters of a new text that is looked for: shorter ones stand anywhere
+	maxSources = 200      // earlier divergences in which one is looked for
+	maxHeld    = 64 << 20 // bytes of them that are held at once
+)
+
+// evidence is what a divergence may be traced by, and what others may be traced to.
+type evidence struct {
+	news     []string // new text of this divergence, the longest of each change
+	was, now *tape.Payload
+	what     string // what was and now are of: "the model's answer"
+	refused  *entry // a request that nothing answered
+}
+
+func evidenceOf(d *Divergence, f *finding) evidence {
+	ev := evidence{was: f.was, now: f.now, what: nounOf(f.category)}
+	for i := range d.Changes {
+		ev.news = append(ev.news, d.Changes[i].newText)
+	}
+	return ev
+}
+
+// evidenceAlone is that of a record that one side has alone.
+func evidenceAlone(s Side, k tape.Kind) evidence {
+	if s == Recorded {
+		return evidence{}
+	}
+	var ev evidence
+	if ex := tape.ExchangeOf(k); ex != nil {
+		ev.now, ev.what = ex.RequestPayload, "the request"
+	}
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		ev.news, ev.now, ev.what = []string{path.Base(k.Path)}, k.Content, "the file"
+	case *tape.FileDelete:
+		ev.news = []string{path.Base(k.Path)}
+	case *tape.FileRead:
+		ev.now, ev.what = k.Content, "the file"
+	case *tape.ProcessSpawn:
+		ev.news, ev.now, ev.what = []string{strings.Join(k.Args, " ")}, k.Stdout, "its stdout"
+	case *tape.MCPJSONRPC:
+		ev.now, ev.what = k.Response, "the MCP answer"
+	}
+	return ev
+}
+
+// nounOf names the bytes behind a category.
+func nounOf(c Category) string {
+	switch c {
+	case LLMRequestDigest, LLMRequestHash, LLMParamsDigest, HTTPRequestDigest, HTTPRequestHash:
+		return "the request"
+	case LLMResponseHash, HTTPResponseHash:
+		return "the answer"
+	case ProcessStdoutHash:
+		return "its stdout"
+	case ProcessStderrHash:
+		return "its stderr"
+	case FileReadHash, FileReadContent, FileWriteHash, FileWriteContent:
+		return "the file"
+	case MCPRequestDigest, MCPRequestHash:
+		return "the MCP request"
+	case MCPResponseDigest, MCPResponseHash:
+		return "the MCP answer"
+	case WSMessageHash:
+		return "the message"
+	}
+	return strings.ReplaceAll(string(c), "_", " ")
+}
+
+// A source is earlier bytes that differ, in which new text may first appear.
+type source struct {
+	name     string // for people
+	seq      uint64
+	rec      *tape.Record // of the replay; nil for an input
+	was, now string
+}
+
+// trace says of every divergence where its new text first appears: in an input or an earlier divergence whose bytes hold it on
+// the replay and not as recorded. The divergences stand in the order in which the replay came to them.
+func (c *laneCompare) trace() {
+	sources := c.inputs()
+	held := 0
+	for i := range c.found {
+		p := &c.found[i]
+		if i >= maxCauses {
+			return
+		}
+		if p.Follows = follows(p, sources); p.Follows != "" {
+			p.Cause = strings.TrimPrefix(p.Cause+"\n"+p.Follows, "\n")
+		}
+		if len(sources) >= maxSources || held > maxHeld || p.now == nil || c.spent() {
+			continue
+		}
+		was, errA := c.bytes(p.was, Recorded)
+		now, errB := c.bytes(p.now, Replay)
+		if errA != nil || errB != nil {
+			continue
+		}
+		held += len(was) + len(now)
+		name := fmt.Sprintf("follows from the divergence at %s: %s", seqOf(&p.Divergence), p.what)
+		sources = append(sources, source{name, *p.Seq, p.rec, string(was), string(now)})
+	}
+}
+
+// seqOf names the record of a divergence.
+func seqOf(d *Divergence) string {
+	if d.Recorded == "" {
+		return fmt.Sprintf("replay seq %d", *d.Seq)
+	}
+	return fmt.Sprintf("seq %d", *d.Seq)
+}
+
+// inputs are what the runs were given: the arguments of the program, and what the caller names.
+func (c *laneCompare) inputs() []source {
+	var out []source
+	was, now := c.programOf(Recorded), c.programOf(Replay)
+	if was != nil && now != nil && strings.Join(was.Args, "\x00") != strings.Join(now.Args, "\x00") {
+		out = append(out, source{name: "follows from the program's arguments", was: strings.Join(was.Args, "\n"), now: strings.Join(now.Args, "\n")})
+	}
+	for _, in := range c.o.Inputs {
+		if len(c.found) == 0 || len(out) >= maxSources {
+			break
+		}
+		was, errA := in.Bytes(Recorded)
+		now, errB := in.Bytes(Replay)
+		if errA == nil && errB == nil {
+			out = append(out, source{name: "follows from " + in.Name, was: string(was), now: string(now)})
+		}
+	}
+	return out
+}
+
+// programOf returns the record of the program itself; nil for none.
+func (c *laneCompare) programOf(s Side) *tape.ProcessSpawn {
+	side := &c.sides[s]
+	if side.program < 0 || side.program >= len(side.entries) || side.entries[side.program].rec == nil {
+		return nil
+	}
+	p, _ := side.entries[side.program].rec.Kind.(*tape.ProcessSpawn)
+	return p
+}
+
+// follows says where new text of p first appears; "" where the tapes do not show it.
+func follows(p *placed, sources []source) string {
+	for _, text := range p.news {
+		for _, part := range traceable(text) {
+			for i := range sources {
+				s := &sources[i]
+				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || !s.brings(part) {
+					continue
+				}
+				return fmt.Sprintf("%s first holds %s", s.name, shorten(part))
+			}
+		}
+	}
+	return ""
+}
+
+// brings reports whether text stands in the source on the replay and did not as recorded, plain or as JSON writes it.
+func (s *source) brings(text string) bool {
+	quoted := strings.Trim(encodeJSON(text), `"`)
+	holds := func(b string) bool { return strings.Contains(b, text) || strings.Contains(b, quoted) }
+	return holds(s.now) && !holds(s.was)
+}
+
+// before reports whether record a had ended when b began, as far as their ordinals tell.
+func before(a, b *tape.Record) bool {
+	if a == nil || b == nil || a.G == 0 {
+		return true
+	}
+	began := b.G
+	if ex := tape.ExchangeOf(b.Kind); ex != nil && len(ex.Stream) > 0 && ex.Stream[0].G != 0 {
+		began = ex.Stream[0].G
+	}
+	if p, ok := b.Kind.(*tape.ProcessSpawn); ok && p.ParentSpawnID == 0 {
+		return true // the program, which ends last
+	}
+	return a.G < began
+}
+
+// traceable returns what of a new text is looked for, the most telling first: all of it, its lines, its words.
+func traceable(text string) []string {
+	var out []string
+	add := func(s string) {
+		if s = strings.TrimSpace(s); len([]rune(s)) >= minTraced && strings.ContainsFunc(s, unicode.IsLetter) {
+			out = append(out, s)
+		}
+	}
+	add(text)
+	if strings.Contains(text, "\n") {
+		for line := range strings.Lines(text) {
+			add(line)
+		}
+	}
+	for _, word := range strings.FieldsFunc(text, unicode.IsSpace) {
+		if word != text {
+			add(word)
+		}
+	}
+	return out[:min(len(out), 20)]
+}
