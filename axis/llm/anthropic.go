@@ -11,7 +11,8 @@ import (
 const anthropic = "anthropic"
 
 var anthropicKeys = &keys{
-	surface: []string{"system", "tools", "tool_choice", "thinking", "mcp_servers"},
+	messages: "messages",
+	surface:  []string{"system", "tools", "tool_choice", "thinking", "mcp_servers"},
 	ignored: []exempt{
 		{"metadata", "user_id names the end user and the session"},
 		{"cache_control", "where a prefix is cached, not what it says"},

@@ -12,8 +12,9 @@ import (
 const bedrock = "bedrock"
 
 var converseKeys = &keys{
-	surface: []string{"system", "toolConfig", "promptVariables", "additionalModelRequestFields"},
-	ignored: []exempt{{"requestMetadata", "labels for the caller's own log"}},
+	messages: "messages",
+	surface:  []string{"system", "toolConfig", "promptVariables", "additionalModelRequestFields"},
+	ignored:  []exempt{{"requestMetadata", "labels for the caller's own log"}},
 	omitted: []exempt{
 		{"cachePoint blocks of messages, system and tools", "agents move the marks at every turn"},
 		{"signature of reasoningText, redactedContent of reasoningContent", "opaque echoes of the provider"},

@@ -7,7 +7,7 @@ const cohere = "cohere"
 
 var (
 	cohereChatKeys = &keys{
-		surface: []string{"tools", "tool_choice", "documents", "thinking"},
+		messages: "messages", surface: []string{"tools", "tool_choice", "documents", "thinking"},
 		omitted: []exempt{{"id of a tool call and tool_call_id of its result",
 			"numbered by first appearance: the pairing counts, the name does not"}},
 	}

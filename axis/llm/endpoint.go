@@ -40,9 +40,10 @@ type call struct {
 
 // keys sorts the top level of a body. A key that is in no list is a parameter, so that nothing is ignored silently.
 type keys struct {
-	surface []string
-	ignored []exempt // top-level keys
-	omitted []exempt // what is left out or rewritten inside the surface; for people, the reading code does it
+	messages string // the list of messages; "" for none
+	surface  []string
+	ignored  []exempt // top-level keys
+	omitted  []exempt // what is left out or rewritten inside the surface; for people, the reading code does it
 }
 
 // An exempt is what does not count, and why.

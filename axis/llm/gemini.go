@@ -12,8 +12,9 @@ const gemini = "gemini"
 var geminiIgnored = []exempt{{"labels", "for the caller's bill"}}
 
 var geminiKeys = &keys{
-	surface: []string{"systemInstruction", "tools", "toolConfig", "cachedContent", "thinkingConfig"},
-	ignored: geminiIgnored,
+	messages: "contents",
+	surface:  []string{"systemInstruction", "tools", "toolConfig", "cachedContent", "thinkingConfig"},
+	ignored:  geminiIgnored,
 	omitted: []exempt{
 		{"thoughtSignature of parts", "an opaque echo of the provider"},
 		{"id of functionCall and functionResponse", "some clients make the ids up; name and order pair calls with results"},
@@ -23,7 +24,8 @@ var geminiKeys = &keys{
 }
 
 var codeAssistKeys = &keys{
-	surface: geminiKeys.surface,
+	messages: "contents",
+	surface:  geminiKeys.surface,
 	ignored: ignoring(geminiIgnored,
 		exempt{"user_prompt_id", "Gemini CLI counts its prompts in it, behind its session's id"},
 		exempt{"session_id", "of request: names the session"},
@@ -36,9 +38,10 @@ var (
 	geminiEmbedKeys = &keys{surface: []string{"content", "requests"}}
 	vertexKeys      = &keys{surface: []string{"instances"}, ignored: geminiIgnored}
 	countTokensKeys = &keys{
-		surface: append([]string{"generateContentRequest"}, geminiKeys.surface...),
-		ignored: geminiIgnored,
-		omitted: append([]exempt{{"generateContentRequest", "read as the body of generateContent is"}}, geminiKeys.omitted...),
+		messages: "contents",
+		surface:  append([]string{"generateContentRequest"}, geminiKeys.surface...),
+		ignored:  geminiIgnored,
+		omitted:  append([]exempt{{"generateContentRequest", "read as the body of generateContent is"}}, geminiKeys.omitted...),
 	}
 )
 

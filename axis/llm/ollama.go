@@ -11,7 +11,7 @@ var ollamaIgnored = []exempt{{"keep_alive", "how long the model stays loaded aft
 
 var (
 	ollamaChatKeys = &keys{
-		surface: []string{"tools", "think"}, ignored: ollamaIgnored,
+		messages: "messages", surface: []string{"tools", "think"}, ignored: ollamaIgnored,
 		omitted: []exempt{{"id of a tool call and tool_call_id of its result",
 			"numbered by first appearance: the pairing counts, the name does not"}},
 	}

@@ -3,6 +3,7 @@ package llm
 import "github.com/tapedeck-dev/tapedeck/internal/canonjson"
 
 var chatKeys = &keys{
+	messages: "messages",
 	surface: []string{
 		"tools", "tool_choice", "functions", "function_call", "reasoning", "reasoning_effort", "thinking",
 	},

@@ -9,6 +9,7 @@ import (
 // A conversation that the server keeps (previous_response_id) sends only what is new, so each of its requests opens a
 // lane of its own.
 var responsesKeys = &keys{
+	messages: "input",
 	surface: []string{
 		"instructions", "tools", "tool_choice", "reasoning", "previous_response_id", "conversation", "prompt",
 	},
