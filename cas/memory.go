@@ -1,32 +1,72 @@
 package cas
 
 import (
-	"bytes"
 	"io"
 	"iter"
-	"maps"
 	"slices"
+	"strings"
 	"sync"
 )
 
 // Memory is a Store that lives and dies with the process.
 type Memory struct {
+	shards [memoryShards]memoryShard // by the first bits of a digest
+}
+
+const (
+	// memoryShards is how many callers can put side by side.
+	memoryShards = 16
+
+	// memorySlab is how many bytes of short blobs stand in one piece of memory at most. The first piece of a shard is
+	// memorySlabMin long, and each is twice as long as the one before.
+	memorySlab, memorySlabMin = 256 << 10, 4 << 10
+)
+
+// A memoryShard holds a part of the blobs.
+type memoryShard struct {
 	mu    sync.RWMutex
-	blobs map[Digest][]byte // never changed once put
+	blobs map[Digest]string
+	slab  strings.Builder // where short blobs are copied to
+	size  int             // of slab
 }
 
 // NewMemory returns an empty store.
-func NewMemory() *Memory { return &Memory{blobs: map[Digest][]byte{}} }
+func NewMemory() *Memory {
+	m := &Memory{}
+	for i := range m.shards {
+		m.shards[i].blobs = map[Digest]string{}
+	}
+	return m
+}
+
+func (m *Memory) shard(d Digest) *memoryShard { return &m.shards[d[0]%memoryShards] }
 
 // Put implements Store. It keeps a copy of b.
 func (m *Memory) Put(b []byte) (Digest, error) {
 	d := Sum(b)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if _, ok := m.blobs[d]; !ok {
-		m.blobs[d] = bytes.Clone(b)
+	s := m.shard(d)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.blobs[d]; !ok {
+		s.blobs[d] = s.keep(b)
 	}
 	return d, nil
+}
+
+// keep returns a copy of b. Short blobs share their memory, which costs less than a piece for each and stands until the
+// whole store is dropped, as they do. A Builder gives memory that was not cleared before.
+func (s *memoryShard) keep(b []byte) string {
+	if len(b) > memorySlab/4 {
+		return string(b)
+	}
+	if s.slab.Cap()-s.slab.Len() < len(b) {
+		s.size = min(max(2*s.size, memorySlabMin, 2*len(b)), memorySlab)
+		s.slab = strings.Builder{}
+		s.slab.Grow(s.size)
+	}
+	at := s.slab.Len()
+	s.slab.Write(b)
+	return s.slab.String()[at:]
 }
 
 // PutReader implements Store. A store in memory cannot keep its promise of bounded memory: the blob is held whole.
@@ -42,7 +82,10 @@ func (m *Memory) PutReader(r io.Reader) (Digest, int64, error) {
 // Get implements Store. The bytes are the caller's own.
 func (m *Memory) Get(d Digest) ([]byte, error) {
 	b, err := m.blob(d)
-	return bytes.Clone(b), err
+	if err != nil {
+		return nil, err
+	}
+	return []byte(b), nil
 }
 
 // Open implements Store.
@@ -51,7 +94,7 @@ func (m *Memory) Open(d Digest) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return io.NopCloser(bytes.NewReader(b)), nil
+	return io.NopCloser(strings.NewReader(b)), nil
 }
 
 // Size implements Store.
@@ -60,12 +103,13 @@ func (m *Memory) Size(d Digest) (int64, error) {
 	return int64(len(b)), err
 }
 
-func (m *Memory) blob(d Digest) ([]byte, error) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	b, ok := m.blobs[d]
+func (m *Memory) blob(d Digest) (string, error) {
+	s := m.shard(d)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b, ok := s.blobs[d]
 	if !ok {
-		return nil, &MissingError{Digest: d}
+		return "", &MissingError{Digest: d}
 	}
 	return b, nil
 }
@@ -73,13 +117,24 @@ func (m *Memory) blob(d Digest) ([]byte, error) {
 // All implements Store. It lists the blobs that were there when it began.
 func (m *Memory) All() iter.Seq2[Digest, error] {
 	return func(yield func(Digest, error) bool) {
-		m.mu.RLock()
-		all := slices.SortedFunc(maps.Keys(m.blobs), Digest.compare)
-		m.mu.RUnlock()
+		var all []Digest
+		for i := range m.shards {
+			all = m.shards[i].appendAll(all)
+		}
+		slices.SortFunc(all, Digest.compare)
 		for _, d := range all {
 			if !yield(d, nil) {
 				return
 			}
 		}
 	}
+}
+
+func (s *memoryShard) appendAll(all []Digest) []Digest {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for d := range s.blobs {
+		all = append(all, d)
+	}
+	return all
 }
