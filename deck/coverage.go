@@ -27,7 +27,7 @@ func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (too short to be searched for outside its variable)")
 	}
-	return map[string]Axis{
+	axes := map[string]Axis{
 		"clock":    {NotCovered: []string{"clock and random numbers"}},
 		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"writes under HOME and TMP"}, r.notInTree()...)},
 		"llm":      {On: true, NotCovered: []string{}},
@@ -37,6 +37,10 @@ func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 		"secrets":  {On: true, NotCovered: secrets},
 		"terminal": {On: r.manifest.TTY != nil, NotCovered: screen},
 	}
+	if r.o.Proxy {
+		ledgerOutside(axes)
+	}
+	return axes
 }
 
 // notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.
@@ -59,6 +63,7 @@ type surveyed struct {
 	counts map[string]int // records by kind
 	lost   []string       // bodies that were not kept, and why
 	silent []string       // requests that no upstream answered: "host: why", each once
+	ports  []uint16       // that requests were for, beside 80 and 443
 }
 
 // survey reads a tape for its ledger.
@@ -74,8 +79,8 @@ func survey(path string) (*surveyed, error) {
 			return nil, err
 		}
 		s.counts[rec.Kind.Name()]++
-		if x := tape.ExchangeOf(rec.Kind); x != nil && x.Status == 0 {
-			s.addSilent(x)
+		if x := tape.ExchangeOf(rec.Kind); x != nil {
+			s.addExchange(x)
 		}
 		for _, key := range lostKeys(rec.Kind) {
 			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
@@ -84,11 +89,17 @@ func survey(path string) (*surveyed, error) {
 	return s, nil
 }
 
-// addSilent notes that no upstream answered x.
-func (s *surveyed) addSilent(x *tape.Exchange) {
+// addExchange notes the port of x, and that no upstream answered it.
+func (s *surveyed) addExchange(x *tape.Exchange) {
 	host := x.URL
 	if u, err := url.Parse(x.URL); err == nil {
 		host = u.Host
+		if p := portIn(u); p != 0 && !slices.Contains(s.ports, p) {
+			s.ports = append(s.ports, p)
+		}
+	}
+	if x.Status != 0 {
+		return
 	}
 	text := host + ": " + x.Error
 	if !slices.Contains(s.silent, text) {

@@ -13,9 +13,9 @@ const caBundle = "/run/tapedeck/ca.pem"
 // proxyVars send a program to a proxy that the jail does not hold. The recorder heeds them itself when it dials.
 var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}
 
-// jailEnv returns env as the program gets it inside: without proxies, with the recorder's certificates.
-func jailEnv(env []string) []string {
-	trust := network.Env(caBundle)
+// ownEnv returns env as the program gets it: without its proxies, with the recorder's certificates.
+func ownEnv(env []string, bundle string) []string {
+	trust := network.Env(bundle)
 	out := make([]string, 0, len(env)+len(trust))
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")

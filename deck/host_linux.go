@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -24,4 +25,13 @@ func thisHost() Host {
 func ownedByUs(st fs.FileInfo) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Getuid()
+}
+
+// descriptorPath is a path of the open directory f that leads nowhere else, whatever is renamed or linked at path.
+func descriptorPath(f *os.File, _ string) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// pathOf returns the path of an open file.
+func pathOf(f *os.File) (string, bool) {
+	path, err := os.Readlink(descriptorPath(f, ""))
+	return path, err == nil
 }

@@ -5,6 +5,7 @@ package deck
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 )
 
@@ -15,3 +16,12 @@ func thisHost() Host {
 }
 
 func ownedByUs(fs.FileInfo) bool { return true }
+
+// descriptorPath is path: a system without /proc has no other way to a directory.
+func descriptorPath(_ *os.File, path string) string { return path }
+
+// pathOf returns the path that f was opened by, unless that is a name like /dev/stdout.
+func pathOf(f *os.File) (string, bool) {
+	path, err := filepath.EvalSymlinks(f.Name())
+	return path, err == nil && filepath.IsAbs(path)
+}

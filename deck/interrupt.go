@@ -5,8 +5,6 @@ import (
 	"os"
 	"sync/atomic"
 	"syscall"
-
-	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
 // ErrInterrupted is returned where a signal came before the program was started: there is nothing to pass it on to.
@@ -31,7 +29,7 @@ type signalRelay struct {
 	done   chan struct{} // closed when the relay has ended
 }
 
-func passSignals(j *jail.Jail, signals <-chan os.Signal) *signalRelay {
+func passSignals(w world, signals <-chan os.Signal) *signalRelay {
 	r := &signalRelay{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
@@ -44,7 +42,7 @@ func passSignals(j *jail.Jail, signals <-chan os.Signal) *signalRelay {
 					signals = nil // a closed channel would be ready for ever
 					continue
 				}
-				if s, ok := sig.(syscall.Signal); ok && j.Signal(s) == nil {
+				if s, ok := sig.(syscall.Signal); ok && w.Signal(s) == nil {
 					r.passed.Add(1)
 				}
 			}

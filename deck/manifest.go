@@ -49,6 +49,7 @@ type Manifest struct {
 	Roots      Roots             `json:"roots"`
 	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
 	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443
+	Proxy      bool              `json:"proxy,omitempty"`    // recorded outside the jail, through a proxy
 	TTY        *TTY              `json:"tty"`                // null where no stream was a terminal
 	Masks      map[string]int    `json:"masks,omitempty"`    // how often each mask was used
 	Masking    *Masking          `json:"masking,omitempty"`  // of tapedeck.yaml

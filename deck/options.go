@@ -39,6 +39,9 @@ type RecordOptions struct {
 	Writable    []string          // directories that the program may change beside work tree, HOME and TMP
 	Passthrough []string          // hosts whose TLS is let through unread
 	Isolated    bool              // the program's writes stay off the disk; Apply puts the work tree's there
+	// Proxy runs the program outside the jail, for systems that cannot make one: recorded is what heeds HTTP_PROXY, and
+	// nothing is confined. The recording lists what that does not cover.
+	Proxy bool
 	Sync        bool              // fsync at every barrier
 
 	ConfigDir string       // where the scrub key lies; the user's configuration directory when empty
@@ -57,6 +60,9 @@ type ReplayOptions struct {
 
 	Mode  fidelity.Mode // semantic when zero
 	Speed float64       // 0 answers without waiting, 1 in real time, n n times as fast
+	// Proxy runs the program outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from
+	// the tape, and whatever does not reaches the real network. The verdict notes it.
+	Proxy bool
 	Keep  string        // a directory that gets the work tree as the replay left it; must not exist or be empty
 	Out   string        // a directory that gets the replay as a recording of its own; none when empty
 

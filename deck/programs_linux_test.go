@@ -18,6 +18,7 @@ import (
 // programs are what the test binary plays inside the jail. None of them knows of the recorder.
 var programs = map[string]func(args []string) int{
 	"get":      playGet,
+	"errand":   playErrand,
 	"chunks":   playChunks,
 	"ways-out": playWaysOut,
 	"secrets":  playSecrets,
@@ -39,6 +40,25 @@ func playGet(urls []string) int {
 		}
 		fmt.Printf("%s: %s\n", u, b)
 	}
+	return 0
+}
+
+// playErrand prints the body of each URL and two files, and writes one.
+func playErrand(urls []string) int {
+	for _, u := range urls {
+		b, err := get(u)
+		if err != nil {
+			return fail(err)
+		}
+		fmt.Printf("%s\n", b)
+	}
+	in, err1 := os.ReadFile("in.txt")
+	cache, err2 := os.ReadFile("cache")
+	err3 := os.WriteFile("out.txt", append(in, cache...), 0o644)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return fail(err)
+	}
+	fmt.Printf("%s %s\n", in, cache)
 	return 0
 }
 

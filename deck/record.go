@@ -59,10 +59,21 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	return r.run(ctx)
 }
 
+// worldFor reports whether a program can run here: in the jail, or outside.
+func worldFor(proxy bool) error {
+	if proxy {
+		return outsideAvailable()
+	}
+	return jail.Available()
+}
+
 // newRecorder settles everything that can fail before anything is written.
 func newRecorder(o *RecordOptions) (*recorder, error) {
 	if len(o.Argv) == 0 {
 		return nil, errors.New("no program to record")
+	}
+	if err := worldFor(o.Proxy); err != nil {
+		return nil, err
 	}
 	r := &recorder{o: o, env: o.Env, manifest: newManifest(time.Now())}
 	if r.env == nil {
@@ -79,6 +90,11 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Roots, r.why, err = findRoots(m.Cwd, o.Tree, r.env); err != nil {
 		return nil, err
 	}
+	if o.Proxy {
+		if err := checkOutside(o); err != nil {
+			return nil, err
+		}
+	}
 	if m.Writable, err = directories("--writable", o.Writable); err != nil {
 		return nil, err
 	}
@@ -88,10 +104,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Masking, err = readMasking(m.Roots.Tree); err != nil {
 		return nil, err
 	}
-	if err := r.describe(); err != nil {
-		return nil, err
-	}
-	return r, jail.Available()
+	return r, r.describe()
 }
 
 // describe fills in the manifest through the guard.
@@ -107,7 +120,7 @@ func (r *recorder) describe() (err error) {
 	m.Program.Digest = fileDigest(m.Program.Path).String()
 	m.noteArgs(r.guard.scrub, r.o.Argv)
 	m.noteEnv(r.guard.scrub, r.env)
-	m.Ports = upstreamPorts(r.o.Upstreams)
+	m.Ports, m.Proxy = upstreamPorts(r.o.Upstreams), r.o.Proxy
 	m.TTY = findTTY(r.o)
 	r.lib = LibraryOf(m.Roots.libraryRoot(m.Cwd))
 	return nil
@@ -193,7 +206,7 @@ func (r *recorder) hold() (err error) {
 }
 
 // safe is a path of the recording's directory that leads nowhere else, whatever the program does.
-func (r *recorder) safe() string { return fmt.Sprintf("/proc/self/fd/%d", r.held.Fd()) }
+func (r *recorder) safe() string { return descriptorPath(r.held, r.dir) }
 
 // takeBefore keeps the work tree as the run finds it. The program has not started, so the blobs may be put by the path
 // under which a later snapshot will link to them.
@@ -219,7 +232,7 @@ func (r *recorder) ownOutput() []string {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		if path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd())); err == nil && within(path, r.manifest.Roots.Tree) {
+		if path, ok := pathOf(f); ok && within(path, r.manifest.Roots.Tree) {
 			out = append(out, path)
 		}
 	}
@@ -253,7 +266,7 @@ func (r *recorder) program() *run {
 	m := r.manifest
 	p := &run{
 		s: r.s, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
-		std: r.o.Streams, tty: m.TTY, hostname: m.Host.Name, signals: r.o.Signals,
+		std: r.o.Streams, tty: m.TTY, hostname: m.Host.Name, signals: r.o.Signals, proxy: r.o.Proxy,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),
@@ -295,7 +308,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 		return err
 	}
 	m := r.manifest
-	m.Records = r.s.rec.Count()
+	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, slices.Concat(e.lost, e.gaps, e.unmasked))
 	m.Masks = r.s.mask.Used()
 	if m.TTY != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -33,6 +32,8 @@ type replayer struct {
 	dir     string // of the replay's own tape
 	scratch *scratch
 	played  *played
+	moved   moved // of a replay outside the jail
+	roots   Roots // as the program finds them now
 
 	s     *session
 	store cas.Store // the recording's blobs
@@ -48,10 +49,10 @@ func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, er
 	if o == nil {
 		o = new(ReplayOptions)
 	}
-	if err := jail.Available(); err != nil {
+	if err := worldFor(o.Proxy); err != nil {
 		return nil, err
 	}
-	r := &replayer{o: o, rec: rec}
+	r := &replayer{o: o, rec: rec, roots: rec.Manifest.Roots}
 	defer func() { r.scratch.remove() }()
 	if err := r.prepare(); err != nil {
 		return nil, err
@@ -71,6 +72,10 @@ func (r *replayer) prepare() (err error) {
 	if r.scratch, err = newScratch(m.ID, r.overlaid()); err != nil {
 		return err
 	}
+	if r.o.Proxy && m.Roots.Tree != "" {
+		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.dir, filepath.Base(m.Roots.Tree))}
+		r.roots.Tree = r.moved.to
+	}
 	if r.dir = r.o.Out; r.dir == "" {
 		r.dir = filepath.Join(r.scratch.dir, "tape")
 	}
@@ -86,7 +91,10 @@ func (r *replayer) prepare() (err error) {
 	if err := r.openSession(); err != nil {
 		return err
 	}
-	return errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs())
+	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs()); err != nil {
+		return err
+	}
+	return r.restoreMoved()
 }
 
 func (r *replayer) openSession() error {
@@ -96,15 +104,16 @@ func (r *replayer) openSession() error {
 		env = os.Environ()
 	}
 	r.played = m.play(env)
+	r.played.env = r.moved.env(r.played.env)
 	if len(r.o.Argv) > 0 {
 		r.played.argv = r.o.Argv
 	}
-	g, err := newReplayGuard(r.o.ConfigDir, r.played, &m.Roots, m.Masking)
+	g, err := newReplayGuard(r.o.ConfigDir, r.played, &r.roots, m.Masking)
 	if err != nil {
 		return err
 	}
 	r.s, err = newSession(&sessionOptions{
-		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: m.Roots, replay: true, log: r.o.Log,
+		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
 	})
 	return err
 }
@@ -114,7 +123,7 @@ func (r *replayer) loadTree() (err error) {
 	m := r.rec.Manifest
 	lib := LibraryOf(m.Roots.libraryRoot(m.Cwd))
 	r.trees = &trees{
-		s: r.s, root: m.Roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
+		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
 		cache: filepath.Join(lib.Dir, statCacheName), exclude: append(lib.hidden(r.rec.Dir), r.dir),
 	}
 	if r.trees.before, err = r.rec.Tree(); err != nil {
@@ -197,8 +206,8 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 func (r *replayer) program() (*run, error) {
 	m := r.rec.Manifest
 	p := &run{
-		s: r.s, path: m.Program.Path, argv: r.played.argv, env: r.played.env, dir: m.Cwd, tty: m.TTY, hostname: m.Host.Name,
-		std: r.o.Streams, signals: r.o.Signals,
+		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
+		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, hostname: m.Host.Name,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.played.reveal()},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
@@ -206,7 +215,7 @@ func (r *replayer) program() (*run, error) {
 	p.masks = append(p.masks, r.trees.exclude...)
 	if len(r.o.Argv) > 0 {
 		var err error
-		if p.path, err = lookPath(r.o.Argv[0], m.Cwd, r.played.env); err != nil {
+		if p.path, err = lookPath(r.o.Argv[0], p.dir, r.played.env); err != nil {
 			return nil, err
 		}
 	} else if d := fileDigest(p.path).String(); d != m.Program.Digest {
@@ -214,6 +223,10 @@ func (r *replayer) program() (*run, error) {
 	}
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
+	}
+	if r.o.Proxy {
+		r.notes = append(r.notes, slices.Concat(outsideNotes, r.moved.notes(p.argv))...)
+		return p, nil
 	}
 	return p, r.mountPlan(p)
 }

@@ -14,26 +14,28 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A run is one program in the jail.
+// A run is one program in its world.
 type run struct {
 	s *session
 
 	path string // resolved
 	argv []string
-	env  []string // the program's own, before jailEnv
+	env  []string // the program's own, before ownEnv
 	dir  string
 	std  Streams
 	tty  *TTY // nil for none
 
+	net     network.Config // Tap, Book and the like; the rest is filled in here
+	signals <-chan os.Signal
+
+	proxy    bool // outside the jail, for which what follows is
 	hostname string
 	writable []string       // record: directories of the host
 	overlays []jail.Overlay // replay and isolated: in the place of writable
 	masks    []string
-	net      network.Config // Tap, Book and the like; the rest is filled in here
 	ports    []uint16
-	signals  <-chan os.Signal
 
-	// after looks at the work tree inside the jail once the program has ended. nil for not at all.
+	// after looks at the work tree once the program has ended. nil for not at all.
 	after func(root string) error
 }
 
@@ -64,69 +66,70 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 		return nil, err
 	}
 	defer st.close()
+	defer st.closeProgram()
 	ca, err := network.NewCA()
 	if err != nil {
 		return nil, err
 	}
-	j, err := jail.Start(ctx, r.jailConfig(st, ca))
-	st.closeProgram()
+	w, err := r.world(ctx, st, ca)
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.serveUntilEnd(j, ca, st)
-	if errClose := j.Close(); errClose != nil {
-		r.s.log.Warn("the jail did not end cleanly", "err", errClose)
+	e, err := r.serveUntilEnd(w, ca, st)
+	if errClose := w.Close(); errClose != nil {
+		r.s.log.Warn("the program's world did not end cleanly", "err", errClose)
 	}
+	st.closeProgram()
 	st.drain() // the program's ends are closed now: what it wrote has an end
 	return e, err
 }
 
-// serveUntilEnd runs the program in j.
-func (r *run) serveUntilEnd(j *jail.Jail, ca *network.CA, st *streams) (*ended, error) {
-	stopNet, err := r.serve(j, ca)
+func (r *run) world(ctx context.Context, st *streams, ca *network.CA) (world, error) {
+	if r.proxy {
+		return newOutside(ctx, r, st, ca)
+	}
+	return newJailed(ctx, r.jailConfig(st, ca))
+}
+
+// serveUntilEnd runs the program in w.
+func (r *run) serveUntilEnd(w world, ca *network.CA, st *streams) (*ended, error) {
+	stopNet, err := r.serve(w, ca)
 	if err != nil {
 		return nil, err
 	}
 	st.relay()
 	e := &ended{streams: st}
-	err = r.wait(j, e)
+	err = r.wait(w, e)
 	st.stopInput()
 	stopNet()
 	if err != nil {
 		return nil, err
 	}
-	e.lose("work tree after the run", r.lookAfter(j))
-	e.gaps = jailGaps(j)
+	e.lose("work tree after the run", r.lookAfter(w))
+	e.gaps = w.gaps()
 	return e, nil
 }
 
-// jailGaps lists what the jail could not cover on this system, or lost.
-func jailGaps(j *jail.Jail) []string {
-	gaps := j.NotCovered()
-	if n := j.RefusalsLost(); n > 0 {
-		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d refused connections: they came faster than they could be recorded", n))
-	}
-	return gaps
-}
-
 // wait lets the program go and waits for its end.
-func (r *run) wait(j *jail.Jail, e *ended) error {
+func (r *run) wait(w world, e *ended) error {
 	begun := time.Now()
-	if err := j.Release(); err != nil {
+	err := w.Release()
+	e.streams.closeProgram()
+	if err != nil {
 		return err
 	}
-	signals := passSignals(j, r.signals)
-	exit, err := j.Wait()
+	signals := passSignals(w, r.signals)
+	exit, err := w.Wait()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
 	if err != nil {
-		return fmt.Errorf("the jail ended before its program: %w", err)
+		return fmt.Errorf("the program's world ended before the program: %w", err)
 	}
 	return nil
 }
 
 func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 	return &jail.Config{
-		Path: r.path, Argv: r.argv, Env: jailEnv(r.env), Dir: r.dir,
+		Path: r.path, Argv: r.argv, Env: ownEnv(r.env, caBundle), Dir: r.dir,
 		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(),
 		Hostname: r.hostname,
 		Ports:    r.ports,
@@ -140,7 +143,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 
 // serve answers the program's network until stop is called, which returns when every exchange that was under way has been
 // recorded as ended, and everything that was refused.
-func (r *run) serve(j *jail.Jail, ca *network.CA) (stop func(), err error) {
+func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 	names, refused := new(network.Names), newRefusalLog(r.s)
 	cfg := r.net
 	cfg.CA, cfg.Names, cfg.Tap, cfg.Log, cfg.Refused = ca, names, r.s.tap, r.s.log, refused.record
@@ -150,29 +153,21 @@ func (r *run) serve(j *jail.Jail, ca *network.CA) (stop func(), err error) {
 	}
 	dns := network.NewDNS(names)
 	var serving sync.WaitGroup
-	start := func(what string, serve func() error) {
-		serving.Go(func() {
-			if err := serve(); err != nil {
-				r.s.log.Error("a listener of the jail ended", "what", what, "err", err)
-			}
-		})
-	}
-	for _, l := range j.Listeners() {
-		start(l.Addr().String(), func() error { return srv.Serve(l) })
-	}
-	packets, stream := j.DNS()
-	start("DNS over UDP", func() error { return dns.ServeUDP(packets) })
-	start("DNS over TCP", func() error { return dns.ServeTCP(stream) })
-	start("refusals", func() error {
-		for ref := range j.Refusals() {
-			refused.record(refusal(&ref, names))
-		}
-		return nil
+	w.carry(&carried{
+		srv: srv, dns: dns,
+		refused: func(ref *jail.Refusal) { refused.record(refusal(ref, names)) },
+		start: func(what string, serve func() error) {
+			serving.Go(func() {
+				if err := serve(); err != nil {
+					r.s.log.Error("a listener of the program's world ended", "what", what, "err", err)
+				}
+			})
+		},
 	})
 	return func() {
 		srv.Close()
 		dns.Close()
-		j.StopNetwork()
+		w.quiet()
 		serving.Wait()
 	}, nil
 }
@@ -189,17 +184,12 @@ func refusal(ref *jail.Refusal, names *network.Names) *tape.NetRefused {
 	return &tape.NetRefused{Addr: addr, Port: int(ref.Port), Reason: ref.Reason}
 }
 
-// lookAfter opens the work tree inside the jail, where the program's world still stands, and hands it to after.
-func (r *run) lookAfter(j *jail.Jail) error {
+// lookAfter hands the work tree as the program left it to after.
+func (r *run) lookAfter(w world) error {
 	if r.after == nil || r.s.roots.Tree == "" {
 		return nil
 	}
-	root, err := j.OpenRoot(r.s.roots.Tree)
-	if err != nil {
-		return fmt.Errorf("work tree inside the jail: %w", err)
-	}
-	defer root.Close()
-	return r.after(fmt.Sprintf("/proc/self/fd/%d", root.Fd()))
+	return w.look(r.s.roots.Tree, r.after)
 }
 
 // spawnRecord is the process_spawn of the program itself, the last of its tape.

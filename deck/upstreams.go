@@ -2,13 +2,18 @@ package deck
 
 import (
 	"net"
+	"net/url"
 	"slices"
 	"strconv"
 )
 
-// upstreamPorts lists the ports beside 80 and 443 that upstreams, keyed by NAME[:PORT], ask for, in ascending order.
+// ollamaPort is where a server of local models listens, on whatever host: served without being asked for.
+const ollamaPort = 11434
+
+// upstreamPorts lists the ports beside 80 and 443 that are served: Ollama's, and those that upstreams, keyed by
+// NAME[:PORT], ask for; in ascending order.
 func upstreamPorts(upstreams map[string]string) []uint16 {
-	var out []uint16
+	out := []uint16{ollamaPort}
 	for name := range upstreams {
 		_, port, err := net.SplitHostPort(name)
 		if err != nil {
@@ -22,4 +27,24 @@ func upstreamPorts(upstreams map[string]string) []uint16 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// maxPorts bounds the ports that a jail listens on, beside 80 and 443.
+const maxPorts = 200
+
+// mergePorts returns the ports of both lists in ascending order, as far as a jail can serve them.
+func mergePorts(a, b []uint16) []uint16 {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), maxPorts)]
+}
+
+// portIn is the port that a URL names, beside 80 and 443; 0 for none.
+func portIn(u *url.URL) uint16 {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	if err != nil || n == 80 || n == 443 {
+		return 0
+	}
+	return uint16(n)
 }

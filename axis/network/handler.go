@@ -99,14 +99,14 @@ func deny(r *http.Request, to *url.URL) *denial {
 }
 
 // requestURL is the absolute URL that a request is for: the host is the one that the request names, the port the one
-// that the program dialled.
+// that the program dialled, or named to the proxy.
 func requestURL(r *http.Request) *url.URL {
 	u := *r.URL
 	u.Scheme, u.User, u.Opaque, u.Fragment = "http", nil, "", ""
 	if r.TLS != nil {
 		u.Scheme = "https"
 	}
-	host, port := hostOnly(r.Host), portOf(&url.URL{Scheme: u.Scheme})
+	host, port := hostOnly(r.Host), authorityPort(u.Scheme, r.Host)
 	if c := connOf(r.Context()); c != nil {
 		port = c.target.addr.Port()
 		if host == "" {

@@ -147,10 +147,14 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// accepted finds out what a connection speaks. The goroutine ends by itself within the timeouts, or with Close.
+// accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
 	defer s.life.leave(raw)
-	c := newConn(raw, s.cfg.Names)
+	s.take(newConn(raw, s.cfg.Names))
+}
+
+// take finds out what c speaks, and hands it on or closes it.
+func (s *Server) take(c *conn) {
 	switch sniff(c) {
 	case protoTLS:
 		s.serveTLS(c)

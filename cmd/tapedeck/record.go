@@ -24,6 +24,7 @@ type recordOptions struct {
 	passthrough []string
 	tty         string
 	sync        bool
+	proxy       bool
 	json        bool
 }
 
@@ -35,12 +36,16 @@ func newRecordCommand(std streams) *cobra.Command {
 		Long: `Runs CMD in a jail without root, with every axis on. Its stdin, stdout, stderr, signals, exit status and
 terminal pass through. Without --isolated its writes are on the disk when it ends.
 
+Where no jail can be made (macOS, containers without user namespaces), --proxy runs CMD as it is, with a proxy and the
+recorder's certificates in its environment. The recording lists what that does not cover.
+
 The last line on stderr says where the recording lies, what was seen and what was not covered.
 
 Exit status: the program's own, 128+n when signal n ended it, 125 when the recorder failed.`,
 		Example: `  tapedeck record -- gemini -p "write hello.txt"
   tapedeck record --upstream api.anthropic.com=http://127.0.0.1:8080 -- pi -p "write hello.txt"
-  ls | tapedeck record -- sort`,
+  ls | tapedeck record -- sort
+  tapedeck record --proxy -- python3 agent.py`,
 		Args: usageArgs(cobra.MinimumNArgs(1), statusRecorder),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd.Context(), &o, args, std) },
 	}
@@ -54,6 +59,7 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f.StringArrayVar(&o.passthrough, "passthrough", nil, "`HOST` whose TLS is let through unread; not replayable there (repeatable)")
 	f.StringVar(&o.tty, "tty", "auto", "give the program a terminal: auto, on or off")
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
+	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{statusRecorder, err} })
 	return cmd
@@ -88,7 +94,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
-		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync,
+		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy,
 		Log: logger(std.err), Progress: progress.step,
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ type replayOptions struct {
 	speed  string
 	keep   string
 	output string
+	proxy  bool
 	json   bool
 }
 
@@ -29,6 +30,9 @@ from the tape and nothing dialled, and compares the two runs lane by lane. The p
 the verdict goes to stderr, or with --json to stdout alone (the program's output then goes to stderr).
 
 With -- CMD another program, or another version of it, runs against the same tape.
+
+With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
+tape, and nothing keeps the rest from the real network and disk. The verdict notes it.
 
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
@@ -48,6 +52,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime, or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
+	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
 	return cmd
 }
@@ -73,7 +78,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer stop()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Log: logger(std.err),
 	})
 	if err != nil {
 		return err

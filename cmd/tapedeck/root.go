@@ -76,7 +76,7 @@ func hintFor(err error) string {
 	var conflict *files.ConflictError
 	switch {
 	case errors.Is(err, deck.ErrUnavailable):
-		return "`tapedeck doctor` tries each part of the jail and says what is missing"
+		return "`tapedeck doctor` tries each part of the jail and says what is missing; --proxy does without it, and covers less"
 	case errors.Is(err, deck.ErrNoRecording):
 		return "`tapedeck list` shows the recordings of this work tree"
 	case errors.Is(err, deck.ErrNotRecording):

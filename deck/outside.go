@@ -1,0 +1,153 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+)
+
+// outsideNetGaps, outsideGaps and outsideFileGaps are what a run outside the jail does not cover: its ledger says so, and
+// with it every verdict over it.
+var (
+	outsideNetGaps = []string{
+		"what does not heed HTTP_PROXY (the loopback, raw sockets, UDP, DNS; Node before 24)",
+	}
+	outsideGaps = []string{
+		"confinement (run outside the jail; processes that left its group may outlive it)",
+	}
+	outsideFileGaps = []string{"files outside the work tree (a replay takes and leaves them on the disk)"}
+)
+
+// outsideNotes are what a verdict over a replay outside the jail says.
+var outsideNotes = []string{
+	"replayed outside the jail: what did not heed the proxy reached the real network, and writes outside the work tree the disk",
+}
+
+// An outside is the world without a jail: the program runs on the machine as it is, with a proxy and the recorder's
+// certificates in its environment. It sees what heeds these, and confines nothing.
+type outside struct {
+	cmd   *exec.Cmd
+	proxy net.Listener
+	temp  string // holds the certificates
+	tty   bool
+}
+
+// newOutside makes the proxy's listener, on the loopback. The program starts with Release.
+func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ world, err error) {
+	o := &outside{tty: st.ttyIndex() >= 0}
+	defer func() {
+		if err != nil {
+			o.remove()
+		}
+	}()
+	if o.temp, err = os.MkdirTemp("", "tapedeck-"); err != nil {
+		return nil, err
+	}
+	bundle := filepath.Join(o.temp, "ca.pem")
+	if err = os.WriteFile(bundle, ca.Bundle(), 0o600); err != nil {
+		return nil, err
+	}
+	if o.proxy, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, err
+	}
+	o.cmd = exec.CommandContext(ctx, r.path)
+	o.cmd.Args, o.cmd.Dir = r.argv, r.dir
+	o.cmd.Env = append(ownEnv(r.env, bundle), network.ProxyEnv(o.proxy.Addr().String())...)
+	o.cmd.Stdin, o.cmd.Stdout, o.cmd.Stderr = st.program[0], st.program[1], st.program[2]
+	o.cmd.Cancel = o.killAll
+	ownGroup(o.cmd, st.ttyIndex())
+	return o, nil
+}
+
+func (o *outside) carry(c *carried) {
+	c.start("proxy", func() error { return c.srv.ServeProxy(o.proxy) })
+}
+
+func (o *outside) quiet() {} // the server closes the listener
+
+// Release starts the program.
+func (o *outside) Release() error { return o.cmd.Start() }
+
+// Wait waits for the program and ends what it left in its process group, as the jail does.
+func (o *outside) Wait() (jail.Exit, error) {
+	err := o.cmd.Wait()
+	if errKill := o.killAll(); errKill != nil {
+		return jail.Exit{}, errKill
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return jail.Exit{}, err
+	}
+	return exitState(o.cmd.ProcessState), nil
+}
+
+func (o *outside) Signal(sig syscall.Signal) error { return signalGroup(o.cmd.Process.Pid, sig) }
+
+func (o *outside) killAll() error { return killGroup(o.cmd.Process.Pid) }
+
+func (o *outside) look(path string, f func(root string) error) error { return f(path) }
+
+func (o *outside) gaps() []string { return nil } // the ledger has them: outsideGaps
+
+// Close removes what the program ran with. A program that never started left nothing.
+func (o *outside) Close() error {
+	var err error
+	if o.cmd.Process != nil && o.cmd.ProcessState == nil {
+		err = o.killAll()
+		o.cmd.Wait() // it was killed
+	}
+	return errors.Join(err, o.remove())
+}
+
+func (o *outside) remove() error {
+	if o.proxy != nil {
+		o.proxy.Close()
+	}
+	if o.temp == "" {
+		return nil
+	}
+	return os.RemoveAll(o.temp)
+}
+
+// outsideAvailable reports whether programs can be run outside the jail on this system.
+func outsideAvailable() error {
+	if canRunOutside {
+		return nil
+	}
+	return fmt.Errorf("--proxy needs a Unix system, this is %s: record and replay inside WSL 2", runtime.GOOS)
+}
+
+// checkOutside refuses the options that need the jail.
+func checkOutside(o *RecordOptions) error {
+	var needs []string
+	if o.Isolated {
+		needs = append(needs, "--isolated")
+	}
+	if len(o.Writable) > 0 {
+		needs = append(needs, "--writable")
+	}
+	if len(needs) > 0 {
+		return fmt.Errorf("%s needs the jail: leave it out, or --proxy", strings.Join(needs, " and "))
+	}
+	return nil
+}
+
+// ledgerOutside adds to axes what a run outside the jail does not cover.
+func ledgerOutside(axes map[string]Axis) {
+	for name, gaps := range map[string][]string{"network": outsideNetGaps, "process": outsideGaps, "files": outsideFileGaps} {
+		a := axes[name]
+		a.NotCovered = slices.Concat(gaps, a.NotCovered)
+		axes[name] = a
+	}
+}

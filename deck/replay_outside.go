@@ -1,0 +1,100 @@
+package deck
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+)
+
+// A moved is the recorded work tree in a directory of its own, where a replay outside the jail runs: without mounts no
+// path can show anything else than what the disk has there. The zero moved moves nothing.
+type moved struct {
+	from, to string // of the work tree
+}
+
+// path is where a recorded path is now.
+func (m moved) path(p string) string {
+	if m.to == "" || !within(p, m.from) {
+		return p
+	}
+	return m.to + strings.TrimPrefix(p, m.from)
+}
+
+// env is env with the working directory where it is now.
+func (m moved) env(env []string) []string {
+	out := make([]string, len(env))
+	for i, kv := range env {
+		out[i] = kv
+		if dir, ok := strings.CutPrefix(kv, "PWD="); ok {
+			out[i] = "PWD=" + m.path(dir)
+		}
+	}
+	return out
+}
+
+// notes lists the arguments that still name the work tree where it was recorded.
+func (m moved) notes(argv []string) []string {
+	var out []string
+	for i, a := range argv[1:] {
+		if m.to != "" && strings.Contains(a, m.from) {
+			out = append(out, fmt.Sprintf("argument %d names %s: there the program met the disk as it is now, not the recorded tree", i+1, m.from))
+		}
+	}
+	return out
+}
+
+// restoreMoved puts the recorded work tree where it is moved to. What the snapshot does not cover shows through as it is
+// now, as it does in the jail: as a link.
+func (r *replayer) restoreMoved() error {
+	if r.moved.to == "" || r.trees.before == nil {
+		return nil
+	}
+	secret, err := files.Restore(r.trees.before, r.store, r.moved.to)
+	if err != nil {
+		return fmt.Errorf("restoring the work tree: %w", err)
+	}
+	root, err := os.OpenRoot(r.moved.to)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, path := range secret {
+		if err := r.restoreSecret(root, path); err != nil {
+			return fmt.Errorf("restoring %s: %w", path, err)
+		}
+	}
+	for _, n := range r.trees.before.NotCovered {
+		if n.Reason != files.Excluded {
+			r.linkUncovered(root, filepath.FromSlash(n.Path))
+		}
+	}
+	return nil
+}
+
+// linkUncovered shows what the snapshot left out.
+func (r *replayer) linkUncovered(root *os.Root, path string) {
+	if err := root.Symlink(filepath.Join(r.moved.from, path), path); err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
+	}
+	r.trees.exclude = append(r.trees.exclude, filepath.Join(r.moved.to, path))
+}
+
+// restoreSecret takes a file that holds a secret from the disk, while it is the recorded one; else its scrubbed form.
+func (r *replayer) restoreSecret(root *os.Root, path string) error {
+	e, ok := r.trees.before.Lookup(path)
+	if !ok {
+		return nil
+	}
+	local := filepath.FromSlash(path)
+	b, err := os.ReadFile(filepath.Join(r.moved.from, local))
+	if err != nil || r.s.scrub.KeyedDigest(b) != e.Secret {
+		r.notes = append(r.notes, path+" was not shown as recorded (it holds a secret, and is not on the disk as it was)")
+		if b, err = r.store.Get(e.Digest); err != nil {
+			return err
+		}
+	}
+	return root.WriteFile(local, b, e.Mode.FileMode().Perm())
+}
