@@ -10,12 +10,14 @@ import (
 // position, so that one inserted record is one divergence, and one that stands elsewhere is one too (Moved). It holds the
 // records of both tapes. An outcome has no positions: Outcome is the same as with Compare.
 func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
-	if mode == Outcome || int(mode) >= len(modeNames) {
-		return Compare(mode, recorded, replay)
-	}
+	return CompareTapes(mode, recorded, replay, &TapeOptions{Aligned: true})
+}
+
+func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
 	r := newReport(mode)
 	user := alignment{comparer: comparer{differ: differ{exact: mode != Semantic}}}
 	var runtime alignment
+	user.explainer.o.Payload, runtime.explainer.o.Payload = o.Payload, o.Payload
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {

@@ -11,18 +11,38 @@ import (
 // next one was yielded.
 type Records = iter.Seq2[*tape.Record, error]
 
+// TapeOptions are what CompareTapes needs beside two tapes. nil and the zero value work.
+type TapeOptions struct {
+	Aligned bool // as CompareAligned does
+	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
+	// explains with what stands in the records.
+	Payload func(p *tape.Payload, s Side) ([]byte, error)
+}
+
 // Compare compares two bare tapes by position and says where the replay differs from what was recorded. It reads both side
-// by side and holds no more than the records that wait for their counterpart: one, or in PhaseAware as many as one side's
-// phase lags behind. The error is that of the tape that could not be read, with its side named; there is no report then.
+// by side, each in a goroutine of its own, and holds no more than the records that were read ahead and those that wait for
+// their counterpart: one, or in PhaseAware as many as one side's phase lags behind. The error is that of the tape that could
+// not be read, with its side named; there is no report then.
 func Compare(mode Mode, recorded, replay Records) (*Report, error) {
+	return CompareTapes(mode, recorded, replay, nil)
+}
+
+// CompareTapes is Compare or CompareAligned, as the options say.
+func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
 	if int(mode) >= len(modeNames) {
 		return nil, fmt.Errorf("unknown mode %d", mode)
 	}
-	if mode == Outcome {
+	if o == nil {
+		o = new(TapeOptions)
+	}
+	switch {
+	case mode == Outcome:
 		return compareOutcome(recorded, replay)
+	case o.Aligned:
+		return compareAligned(mode, recorded, replay, o)
 	}
 	r := newReport(mode)
-	p := newPositions(mode)
+	p := newPositions(mode, o)
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		p.put(s, rec)
@@ -67,8 +87,9 @@ type positions struct {
 	runtime position
 }
 
-func newPositions(mode Mode) *positions {
+func newPositions(mode Mode, o *TapeOptions) *positions {
 	p := &positions{byPhase: mode == PhaseAware}
+	p.user.explainer.o.Payload, p.runtime.explainer.o.Payload = o.Payload, o.Payload
 	p.user.exact = mode == ByteIdentical || mode == PhaseAware
 	return p
 }
@@ -118,7 +139,7 @@ type comparer struct {
 }
 
 // pair lists a divergence for every field in which two records differ, or counts them where the list is full. The bytes behind
-// them are shown where both stand in the records.
+// them are shown where they can be had.
 func (c *comparer) pair(r *Report, a, b *tape.Record) {
 	if c.silent = r.full(); c.silent {
 		c.count = 0
@@ -128,7 +149,7 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 	}
 	for _, f := range c.record(a, b) {
 		div := divergenceOf(&f, a, b)
-		if inRecord(f.was) && inRecord(f.now) {
+		if c.explainer.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
 			c.explain(&div, &f)
 		}
 		r.add(div.complete(&f))

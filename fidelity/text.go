@@ -9,19 +9,20 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // TextOptions say how WriteText writes. nil and the zero value work.
 type TextOptions struct {
-	Color bool // ANSI colours: red for what was, green for what is now
-	Width int  // columns; longer lines are cut, but for the verdict, the first divergence, causes and notes. 0 cuts none
+	Color      bool // ANSI colours: red for what was, green for what is now, the words that differ reversed or in bold
+	Width      int  // columns; longer lines are cut, but for the verdict, the first divergence, causes and notes. 0 cuts none
+	SideBySide bool // what was recorded on the left, the replay on the right; a Width of 0 is 100 then, a smaller one than 40 is 40
 }
 
 // Limits of what WriteText shows of each part; the JSON holds the rest.
 const (
 	shownPerLane = 4
 	shownNotes   = 20
+	shownInRun   = 3 // records in a row that one side has alone, which read as one line from here on
 )
 
 // WriteText writes the report for a person: the verdict, what could not be compared, the first divergence with its cause,
@@ -32,12 +33,15 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 	if o != nil {
 		t.o = *o
 	}
+	if t.o.SideBySide {
+		t.o.Width = max(cmp.Or(t.o.Width, 100), 40)
+	}
 	t.headline(r)
 	if len(r.NotCompared) > 0 {
 		t.list("not compared, so the verdict is not green:", r.NotCompared, len(r.NotCompared))
 	}
 	if len(r.Divergences) > 0 {
-		t.first(&r.Divergences[0])
+		t.first(r)
 		t.others(r.Divergences[1:], r.Omitted)
 	}
 	if len(r.Masked) > 0 {
@@ -60,27 +64,37 @@ type textWriter struct {
 
 // ANSI styles.
 const (
-	plain = ""
-	bold  = "\x1b[1m"
-	red   = "\x1b[31m"
-	green = "\x1b[32m"
-	reset = "\x1b[0m"
+	plain   = ""
+	bold    = "\x1b[1m"
+	reverse = "\x1b[7m"
+	red     = "\x1b[31m"
+	green   = "\x1b[32m"
+	reset   = "\x1b[0m"
 )
 
 // line writes one line, cut to the width.
 func (t *textWriter) line(indent int, style, s string) {
-	s = printable(s)
-	if room := t.o.Width - indent; t.o.Width > 0 && utf8.RuneCountInString(s) > room && room > 1 {
-		s = string([]rune(s)[:room-1]) + "…"
+	t.write(indent, style, t.cut(indent, printable(s)))
+}
+
+// cut shortens a printable line to what the width leaves.
+func (t *textWriter) cut(indent int, s string) string {
+	if room := t.o.Width - indent; t.o.Width > 0 && room > 1 && widthOf(s) > room {
+		return wrap([]segment{{text: s}}, room-1)[0].text() + "…"
 	}
-	t.write(indent, style, s)
+	return s
 }
 
 func (t *textWriter) write(indent int, style, s string) {
-	if style != plain && t.o.Color {
-		s = style + s + reset
+	fmt.Fprintf(t.w, "%*s%s\n", indent, "", t.styled(style, s))
+}
+
+// styled returns s in a style, where there are colours.
+func (t *textWriter) styled(style, s string) string {
+	if style == plain || !t.o.Color || s == "" {
+		return s
 	}
-	fmt.Fprintf(t.w, "%*s%s\n", indent, "", s)
+	return style + s + reset
 }
 
 func (t *textWriter) headline(r *Report) {
@@ -91,28 +105,133 @@ func (t *textWriter) headline(r *Report) {
 	t.write(0, style, r.String())
 }
 
-// first writes one divergence in full.
-func (t *textWriter) first(d *Divergence) {
-	t.write(0, bold, "first: "+printable(d.Message))
+// first writes the first divergence in full.
+func (t *textWriter) first(r *Report) {
+	d := &r.Divergences[0]
+	t.write(0, bold, "first divergence: "+printable(d.Message))
 	t.line(2, plain, where(d)+string(d.Category))
-	t.cause(d.Cause)
+	t.columns(d)
+	t.cause(d)
+	if r.Total() > 1 && d.Follows == "" && r.Crossed != nil && *r.Crossed == 0 && d.Seq != nil {
+		t.write(4, plain, "nothing before it differs, so it is taken for the cause of what follows")
+	}
 }
 
-// cause writes every line of a cause, uncut: what differs is what the reader came for.
-func (t *textWriter) cause(cause string) {
-	if cause == "" {
+// columns writes the two records side by side, where that is asked for.
+func (t *textWriter) columns(d *Divergence) {
+	if !t.o.SideBySide {
 		return
 	}
-	for line := range strings.SplitSeq(cause, "\n") {
-		style := plain
-		switch trimmed := strings.TrimSpace(line); {
-		case strings.HasPrefix(trimmed, "- "):
-			style = red
-		case strings.HasPrefix(trimmed, "+ "):
-			style = green
-		}
-		t.write(4, style, printable(line))
+	t.sideBySide(4, []segment{{text: "recorded"}}, []segment{{text: "replay"}}, bold, bold)
+	none := "(nothing)"
+	if d.Recorded == "" && d.Replay == "" {
+		return
 	}
+	was, now := cmp.Or(printable(d.Recorded), none), cmp.Or(printable(d.Replay), none)
+	a, b := segments(was, now)
+	t.sideBySide(4, a, b, plain, plain)
+}
+
+// cause writes everything that is known of why a divergence is there, uncut: what differs is what the reader came for.
+func (t *textWriter) cause(d *Divergence) {
+	if len(d.Changes) == 0 {
+		t.lines(d.Cause)
+		return
+	}
+	if before, _, ok := strings.Cut(d.Cause, "\n"+d.Changes[0].Heading()+"\n"); ok && !strings.Contains(before, "\n") {
+		t.lines(before) // which recorded request is the nearest
+	}
+	for i := range d.Changes {
+		t.change(4, &d.Changes[i], false)
+	}
+	if d.MoreChanges > 0 {
+		t.write(4, plain, fmt.Sprintf("and %d more", d.MoreChanges))
+	}
+	t.lines(d.Follows)
+}
+
+func (t *textWriter) lines(s string) {
+	if s == "" {
+		return
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		t.write(4, plain, printable(line))
+	}
+}
+
+// change writes one change: its path, and what was and what is now below or beside each other.
+func (t *textWriter) change(indent int, c *Change, short bool) {
+	t.line(indent, plain, c.Heading())
+	was, now := segments(printable(c.Was), printable(c.Now))
+	switch {
+	case c.Op == Moved:
+	case t.o.SideBySide:
+		t.sideBySide(indent+2, was, now, red, green)
+	default:
+		if c.Op != Added {
+			t.marked(indent+2, "- ", was, red, short)
+		}
+		if c.Op != Removed {
+			t.marked(indent+2, "+ ", now, green, short)
+		}
+	}
+	if c.Coarse != "" {
+		t.line(indent+2, plain, "("+c.Coarse+")")
+	}
+}
+
+// marked writes a line of a diff, its changed words reversed, cut to the width where it is a short one.
+func (t *textWriter) marked(indent int, mark string, segs []segment, style string, short bool) {
+	if room := t.o.Width - indent - len(mark); short && t.o.Width > 0 && room > 1 && segmentsWidth(segs) > room {
+		segs = append(wrap(segs, room-1)[0], segment{text: "…"})
+	}
+	if !t.o.Color {
+		t.write(indent, plain, mark+line(segs).text())
+		return
+	}
+	var b strings.Builder
+	b.WriteString(style + mark)
+	for _, s := range segs {
+		if s.changed {
+			b.WriteString(reverse + s.text + reset + style)
+		} else {
+			b.WriteString(s.text)
+		}
+	}
+	t.write(indent, plain, b.String()+reset)
+}
+
+// sideBySide writes two texts beside each other, as many rows as the longer one needs.
+func (t *textWriter) sideBySide(indent int, was, now []segment, styleA, styleB string) {
+	room := (t.o.Width - indent - 3) / 2
+	left, right := wrap(was, room), wrap(now, room)
+	for i := range max(len(left), len(right)) {
+		var a, b line
+		if i < len(left) {
+			a = left[i]
+		}
+		if i < len(right) {
+			b = right[i]
+		}
+		row := t.cell(a, styleA) + strings.Repeat(" ", max(room-segmentsWidth(a), 0)) + " │ " + t.cell(b, styleB)
+		fmt.Fprintf(t.w, "%*s%s\n", indent, "", strings.TrimRight(row, " "))
+	}
+}
+
+// cell is one line of a column: its changed words in the style, and in bold.
+func (t *textWriter) cell(l line, style string) string {
+	var b strings.Builder
+	for _, s := range l {
+		switch {
+		case s.changed && style != plain:
+			b.WriteString(t.styled(bold+style, s.text))
+		case style == bold:
+			b.WriteString(t.styled(bold, s.text))
+		default:
+			b.WriteString(s.text)
+		}
+	}
+	return b.String()
 }
 
 // where says on which lane and record a divergence stands.
@@ -143,30 +262,63 @@ func (t *textWriter) others(ds []Divergence, omitted int) {
 	}
 	for _, lane := range lanes {
 		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "by position"), len(byLane[lane])))
-		for i, d := range byLane[lane] {
-			if i == shownPerLane {
-				t.line(4, plain, fmt.Sprintf("and %d more", len(byLane[lane])-i))
-				break
-			}
-			t.other(d)
-		}
+		t.ofLane(byLane[lane])
 	}
 }
 
-// other writes a further divergence: its line, and the words that differ when they are few.
+// ofLane writes the further divergences of one lane. Many records in a row that one side has alone are one line.
+func (t *textWriter) ofLane(ds []*Divergence) {
+	for shown := 0; len(ds) > 0; shown++ {
+		if shown == shownPerLane {
+			t.line(4, plain, fmt.Sprintf("and %d more", len(ds)))
+			return
+		}
+		n := run(ds)
+		if n >= shownInRun {
+			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d records in a row are %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
+				sideOf(ds[0]), cmp.Or(ds[0].Recorded, ds[0].Replay)))
+			ds = ds[n:]
+			continue
+		}
+		t.other(ds[0])
+		ds = ds[1:]
+	}
+}
+
+// run is how many divergences at the start of ds are about records in a row that one side has alone.
+func run(ds []*Divergence) int {
+	n := 1
+	for n < len(ds) && ds[n].Category == ds[0].Category && sideOf(ds[0]) != "" && *ds[n].Seq == *ds[n-1].Seq+1 {
+		n++
+	}
+	return n
+}
+
+func sideOf(d *Divergence) string {
+	switch d.Category {
+	case MissingInRecorded:
+		return "in the replay and not recorded"
+	case MissingInReplay:
+		return "recorded and not in the replay"
+	}
+	return ""
+}
+
+// other writes a further divergence: its line, its first change, and what it follows from.
 func (t *textWriter) other(d *Divergence) {
 	seq := ""
 	if d.Seq != nil {
 		seq = fmt.Sprintf("seq %d ", *d.Seq)
 	}
 	t.line(4, plain, seq+d.Message)
-	lines := strings.SplitN(d.Cause, "\n", 4)
-	for _, line := range lines[:min(len(lines), 3)] {
-		if strings.HasPrefix(line, "  - ") {
-			t.line(6, red, line)
-		} else if strings.HasPrefix(line, "  + ") {
-			t.line(6, green, line)
+	if len(d.Changes) > 0 {
+		t.change(6, &d.Changes[0], true)
+		if more := len(d.Changes) - 1 + d.MoreChanges; more > 0 {
+			t.line(6, plain, fmt.Sprintf("and %d more", more))
 		}
+	}
+	if d.Follows != "" {
+		t.line(6, plain, d.Follows)
 	}
 }
 
@@ -190,18 +342,26 @@ func masks(m map[string]int) string {
 	return strings.Join(out, ", ")
 }
 
-// printable escapes control characters, so that nothing on a tape moves the reader's cursor.
+// printable escapes control characters, and those that turn the direction of writing, so that nothing on a tape moves the
+// reader's cursor or rearranges what stands beside it.
 func printable(s string) string {
-	if !strings.ContainsFunc(s, unicode.IsControl) {
+	if !strings.ContainsFunc(s, unprintable) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsControl(r) {
-			fmt.Fprintf(&b, `\x%02x`, r)
-		} else {
+		switch {
+		case !unprintable(r):
 			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
 	return b.String()
+}
+
+func unprintable(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }
