@@ -25,6 +25,8 @@ const (
 // elsewhere. The zero of it does not exist on disk until the first recording.
 type Library struct {
 	Dir string // absolute path of .tapedeck
+
+	claimed *os.File // the recording that place made, locked for as long as whoever asked for it lives; see claim
 }
 
 // An Entry is one recording of a library. Err says why it cannot be opened; then Recording is nil.
@@ -95,7 +97,7 @@ func (l *Library) ensure(sync bool) error {
 	return syncDir(filepath.Dir(l.Dir), sync)
 }
 
-// place makes the directory of a new recording: in the library, or at output.
+// place makes the directory of a new recording, in the library or at output, and claims it.
 func (l *Library) place(id, output string, sync bool) (string, error) {
 	if err := l.ensure(sync); err != nil {
 		return "", err
@@ -108,7 +110,8 @@ func (l *Library) place(id, output string, sync bool) (string, error) {
 		}
 		dir = abs
 	}
-	if err := makeEmpty(dir); err != nil {
+	var err error
+	if l.claimed, err = claim(dir); err != nil {
 		return "", err
 	}
 	if output != "" {
@@ -268,23 +271,53 @@ func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
 }
 
 // Remove deletes a recording and the pointers to it, and returns its id. Of one that is gone the pointer is left, and goes;
-// a directory without a recording.json is never deleted.
+// a directory without a recording.json is never deleted, nor is a recording that is being made: the error then wraps
+// ErrNotRecording or ErrLive.
+//
+// The recording is renamed before anything of it is deleted, so that who is killed meanwhile leaves no half of one; GC
+// takes away what is left.
 func (l *Library) Remove(e *Entry) (id string, err error) {
 	id = e.Name
 	if e.Recording != nil {
 		id = e.Recording.Manifest.ID
+		if e.Recording.Live() == LiveYes {
+			return "", fmt.Errorf("%s %w", e.Path, ErrLive)
+		}
 	}
 	switch _, err := os.Lstat(filepath.Join(e.Path, manifestName)); {
 	case err == nil:
-		if err := os.RemoveAll(e.Path); err != nil {
+		if err := removeRecording(e.Path); err != nil {
 			return "", err
 		}
 	case isDir(e.Path):
 		return "", fmt.Errorf("%s: %w", e.Path, ErrNotRecording)
 	}
-	err = os.Remove(filepath.Join(l.Dir, id+pointerExt))
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+	return id, gone(os.Remove(filepath.Join(l.Dir, id+pointerExt)))
+}
+
+// trash is the name that a recording has while it is deleted.
+func trash(dir string) string {
+	return filepath.Join(filepath.Dir(dir), durable.TempPrefix+"rm-"+filepath.Base(dir))
+}
+
+// removeRecording deletes the directory of a recording. Where it cannot be renamed recording.json goes last: what is left
+// of a recording is then one still, and can be deleted again.
+func removeRecording(dir string) error {
+	dir = filepath.Clean(dir)
+	if err := os.Rename(dir, trash(dir)); err == nil {
+		return os.RemoveAll(trash(dir))
 	}
-	return id, err
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return gone(err)
+	}
+	for _, n := range names {
+		if n.Name() != manifestName {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, n.Name())))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
 }

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,9 +42,17 @@ type Verification struct {
 	Notes    []string  `json:"notes"`
 }
 
+// VerifyOptions say how VerifyWith works. Nil and zero work.
+type VerifyOptions struct {
+	// Progress is told how many records and how many bytes of blobs have been read.
+	Progress func(records int, bytes int64)
+}
+
 // verifier checks one recording or tape.
 type verifier struct {
 	v     *Verification
+	o     VerifyOptions
+	bytes int64 // of blobs, read so far
 	store cas.Store
 	seen  map[cas.Digest]bool
 
@@ -52,12 +61,18 @@ type verifier struct {
 
 // Verify reads every line and every blob of the recording or bare tape at path. An error means that nothing could be
 // looked at; what does not hold is in the result.
-func Verify(path string) (*Verification, error) {
+func Verify(path string) (*Verification, error) { return VerifyWith(path, nil) }
+
+// VerifyWith is Verify with options.
+func VerifyWith(path string, o *VerifyOptions) (*Verification, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	c := &verifier{v: &Verification{Path: path, State: StateTape, Problems: []Problem{}, Notes: []string{}}, seen: map[cas.Digest]bool{}}
+	if o != nil {
+		c.o = *o
+	}
 	if !st.IsDir() {
 		return c.v, c.tape(path)
 	}
@@ -75,7 +90,11 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	c.v.State, c.finished = StateUnsealed, rec.Finished()
 	if !c.finished {
 		c.v.State = StateRecording
-		c.note("unfinished: the recorder did not come to its end")
+		if rec.Live() == LiveYes {
+			c.note("unfinished: it is being recorded")
+		} else {
+			c.note("unfinished: the recorder did not come to its end")
+		}
 	}
 	if rec.Manifest.Sealed {
 		c.problem(filepath.Join(rec.Dir, "seal.json"), errors.New("the recording says that it is sealed, and its seal is missing"))
@@ -123,6 +142,9 @@ func (c *verifier) unnamed() {
 		if err == nil {
 			err = c.blob(d)
 		}
+		if isMissing(err) {
+			continue // nothing names it, and GC took it away meanwhile
+		}
 		if err != nil {
 			c.problem(filepath.Join(c.v.Path, tapeName+tape.StoreSuffix), err)
 		}
@@ -149,6 +171,7 @@ func (c *verifier) tape(path string) error {
 		}
 		want = rec.Seq + 1
 		c.v.Records++
+		c.step(0)
 		for _, p := range tape.Payloads(rec.Kind) {
 			if err := c.payload(p); err != nil {
 				c.v.Problems = append(c.v.Problems, Problem{path, f.Line(), fmt.Sprintf("record %d: %v", rec.Seq, err)})
@@ -209,11 +232,19 @@ func (c *verifier) blob(d cas.Digest) error {
 		return err
 	}
 	defer r.Close()
-	if _, err := io.Copy(io.Discard, r); err != nil {
+	if _, err := io.Copy(io.Discard, &meter{ctx: context.Background(), r: r, read: c.step}); err != nil {
 		return err
 	}
 	c.v.Blobs++
 	return nil
+}
+
+// step tells how far the reading has come.
+func (c *verifier) step(n int) {
+	c.bytes += int64(n)
+	if c.o.Progress != nil {
+		c.o.Progress(c.v.Records, c.bytes)
+	}
 }
 
 func (c *verifier) tree(rec *Recording) {

@@ -1,0 +1,71 @@
+package deck
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// An inode is what the names of one file share.
+type inode struct{ dev, ino uint64 }
+
+// A diskUse is what the files below a directory take, in bytes of their contents: recordings share blobs by hard links,
+// and removing one name of several frees nothing.
+type diskUse struct {
+	total int64
+	files int
+	names map[inode]int // names below the directory, of files that have several
+}
+
+// measure counts everything below dir, which may be absent.
+func measure(dir string) (*diskUse, error) {
+	u := &diskUse{names: make(map[inode]int)}
+	err := walkFiles(dir, func(info os.FileInfo) {
+		u.files++
+		id, several := linked(info)
+		if several {
+			u.names[id]++
+		}
+		if !several || u.names[id] == 1 {
+			u.total += info.Size()
+		}
+	})
+	return u, err
+}
+
+// release takes away what a file or directory takes, and returns how many files that is and what removing it frees. n is
+// -1 where it is not there.
+func (u *diskUse) release(path string) (n int, freed int64, err error) {
+	if !exists(path) {
+		return -1, 0, nil
+	}
+	err = walkFiles(path, func(info os.FileInfo) {
+		n++
+		id, several := linked(info)
+		if several && u.names[id] > 1 {
+			u.names[id]--
+			return
+		}
+		freed += info.Size()
+	})
+	u.total -= freed
+	return n, freed, err
+}
+
+// walkFiles calls visit for everything below path that is no directory. What vanishes meanwhile is not visited.
+func walkFiles(path string, visit func(os.FileInfo)) error {
+	return filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return gone(err)
+		}
+		if e.IsDir() {
+			return nil
+		}
+		info, err := e.Info()
+		if err != nil {
+			return gone(err)
+		}
+		visit(info)
+		return nil
+	})
+}

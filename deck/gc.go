@@ -1,0 +1,249 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// DefaultGrace is the age under which GC takes nothing for a leftover whose owner it cannot ask for.
+const DefaultGrace = time.Hour
+
+// GCOptions say what GC removes. Nil and zero remove what no recording needs, and no recording.
+type GCOptions struct {
+	DryRun bool // removes nothing, and reports what would go
+
+	// OlderThan and Keep remove finished recordings of the library: those that began longer ago, those that are not among
+	// the newest so many; with both, those of which both is true. 0 asks for nothing. What record -o put elsewhere stays.
+	OlderThan time.Duration
+	Keep      int
+
+	Grace    time.Duration           // DefaultGrace when 0; negative is none
+	Progress func(done, total int64) // recordings looked at
+}
+
+// The kinds of garbage.
+const (
+	GarbageRecording = "recording" // asked for by OlderThan or Keep
+	GarbageBlobs     = "blobs"     // that nothing in their recording mentions
+	GarbageTemporary = "temporary" // what killed writers left
+	GarbagePointer   = "pointer"   // to a recording that is gone
+	GarbageCache     = "stat cache"
+	GarbageScratch   = "scratch" // layers of runs that were killed
+)
+
+// A Garbage is something that was removed, or would be.
+type Garbage struct {
+	What  string `json:"what"`
+	Path  string `json:"path"`  // of the thing; of blobs, their directory
+	Count int    `json:"count"` // files
+	Bytes int64  `json:"bytes"` // that this frees: not those of a file that has another name in the library
+}
+
+// A Kept is something that GC did not look into.
+type Kept struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// A GCReport is what GC did. Before and After are bytes of the library's files, each counted once however many names it
+// has there.
+type GCReport struct {
+	Library string    `json:"library"`
+	DryRun  bool      `json:"dry_run"`
+	Before  int64     `json:"bytes_before"`
+	After   int64     `json:"bytes_after"`
+	Removed []Garbage `json:"removed"`
+	Kept    []Kept    `json:"kept"`
+}
+
+// GC removes what no recording of the library needs, and what killed runs of this user left in the scratch directories.
+//
+// It may run beside recorders, replays, other GCs and Remove: a recording that is being made is left alone, as its lock
+// says (see Live), and so is one of which that cannot be known; of a finished one only such blobs and temporary files go
+// that are older than the grace, and nobody adds to it any more. Recordings that lie elsewhere are left alone.
+//
+// An error means that something could not be looked at or removed; the report holds what was done until then.
+func (l *Library) GC(ctx context.Context, o *GCOptions) (*GCReport, error) {
+	c := &collector{ctx: ctx, lib: l, now: time.Now(), out: &GCReport{Library: l.Dir, Removed: []Garbage{}, Kept: []Kept{}}}
+	if o != nil {
+		c.o = *o
+	}
+	if c.o.Grace == 0 {
+		c.o.Grace = DefaultGrace
+	}
+	c.out.DryRun = c.o.DryRun
+	return c.out, c.run()
+}
+
+// collector is one GC under way.
+type collector struct {
+	ctx context.Context
+	lib *Library
+	o   GCOptions
+	now time.Time
+	use *diskUse
+	out *GCReport
+
+	removed map[string]bool // directories of recordings that went, or would
+}
+
+func (c *collector) run() (err error) {
+	if c.use, err = measure(c.lib.Dir); err != nil {
+		return err
+	}
+	c.out.Before = c.use.total
+	entries, err := c.lib.List()
+	if err != nil {
+		return err
+	}
+	err = errors.Join(c.old(entries), c.recordings(entries), c.loose(), c.pointers(entries), c.statCache(), c.scratches())
+	c.out.After = c.use.total
+	return err
+}
+
+// report notes garbage of the library and, unless this is a dry run, has it removed.
+func (c *collector) report(g Garbage, remove func() error) error {
+	c.out.Removed = append(c.out.Removed, g)
+	if c.o.DryRun {
+		return nil
+	}
+	return remove()
+}
+
+// whole removes a file, or a directory with everything in it.
+func (c *collector) whole(what, path string) error {
+	n, bytes, err := c.use.release(path)
+	if err != nil || n < 0 {
+		return err
+	}
+	return c.report(Garbage{what, path, n, bytes}, func() error { return os.RemoveAll(path) })
+}
+
+func (c *collector) keep(path, why string) { c.out.Kept = append(c.out.Kept, Kept{path, why}) }
+
+// old removes the finished recordings that the caller does not want any more.
+func (c *collector) old(entries []Entry) error {
+	c.removed = make(map[string]bool)
+	if c.o.OlderThan == 0 && c.o.Keep == 0 {
+		return nil
+	}
+	var errs []error
+	newer := 0
+	for _, e := range slices.Backward(entries) { // newest first
+		if e.Recording == nil || !e.Recording.Finished() || filepath.Dir(e.Path) != c.lib.Dir {
+			continue
+		}
+		newer++
+		if c.o.Keep > 0 && newer <= c.o.Keep || c.o.OlderThan > 0 && c.now.Sub(e.started()) <= c.o.OlderThan {
+			continue
+		}
+		c.removed[e.Path] = true
+		n, bytes, err := c.use.release(e.Path)
+		if err == nil {
+			err = c.report(Garbage{GarbageRecording, e.Path, n, bytes}, func() error { _, err := c.lib.Remove(&e); return err })
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// recordings cleans up in each recording of the library.
+func (c *collector) recordings(entries []Entry) error {
+	var errs []error
+	for i, e := range entries {
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+		switch {
+		case filepath.Dir(e.Path) != c.lib.Dir || c.removed[e.Path]:
+		case e.Recording == nil && errors.Is(e.Err, ErrNotRecording):
+			errs = append(errs, c.unbegun(e.Path))
+		case e.Recording == nil:
+			c.keep(e.Path, e.Err.Error())
+		default:
+			if err := c.recording(e.Recording); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", e.Path, err))
+			}
+		}
+		if c.o.Progress != nil {
+			c.o.Progress(int64(i+1), int64(len(entries)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// loose removes what killed writers left in the library itself: temporary files and directories.
+func (c *collector) loose() error {
+	names, err := os.ReadDir(c.lib.Dir)
+	if err != nil {
+		return gone(err)
+	}
+	var errs []error
+	for _, n := range names {
+		path := filepath.Join(c.lib.Dir, n.Name())
+		if !strings.HasPrefix(n.Name(), durable.TempPrefix) {
+			continue
+		}
+		if !n.IsDir() && !c.past(path) {
+			continue
+		}
+		if n.IsDir() {
+			f, err := lockExclusive(path)
+			if err != nil && !(errors.Is(err, errNoLocks) && c.past(path)) {
+				continue // somebody unpacks into it, or deletes it
+			}
+			if f != nil {
+				defer f.Close()
+			}
+		}
+		errs = append(errs, c.whole(GarbageTemporary, path))
+	}
+	return errors.Join(errs...)
+}
+
+// past reports whether what stands at path has not been written to for the grace.
+func (c *collector) past(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && c.pastInfo(info)
+}
+
+func (c *collector) pastInfo(info fs.FileInfo) bool { return c.now.Sub(info.ModTime()) > c.o.Grace }
+
+// pointers removes those to recordings that are gone, or whose place another recording has taken.
+func (c *collector) pointers(entries []Entry) error {
+	var errs []error
+	for _, e := range entries {
+		if filepath.Dir(e.Path) == c.lib.Dir {
+			continue
+		}
+		_, err := os.Lstat(e.Path)
+		if errors.Is(err, fs.ErrNotExist) || e.Recording != nil && e.Recording.Manifest.ID != e.Name {
+			errs = append(errs, c.whole(GarbagePointer, filepath.Join(c.lib.Dir, e.Name+pointerExt)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// statCache removes the cache once no recording is left from which a snapshot could link what the cache knows.
+func (c *collector) statCache() error {
+	path := filepath.Join(c.lib.Dir, statCacheName)
+	entries, err := c.lib.List()
+	if err != nil || !exists(path) {
+		return err
+	}
+	for _, e := range entries {
+		if !c.removed[e.Path] && isDir(e.Path) {
+			return nil
+		}
+	}
+	return c.whole(GarbageCache, path)
+}

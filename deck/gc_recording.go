@@ -1,0 +1,215 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// recording removes what a recording of the library does not need.
+func (c *collector) recording(r *Recording) error {
+	dead := false
+	if !r.Finished() {
+		f, err := lockExclusive(r.Dir)
+		if err != nil {
+			if notLock(err) == nil {
+				c.keep(r.Dir, whyKept(err))
+			}
+			return gone(notLock(err))
+		}
+		defer f.Close()
+		// What it was when the library was listed is not what it is now: its recorder may have come to its end since.
+		if r, err = Open(r.Dir); err != nil {
+			return notRecording(err)
+		}
+		dead = !r.Finished()
+	}
+	if err := c.leftovers(r.Dir, dead); err != nil {
+		return err
+	}
+	if r.Manifest.Sealed {
+		return nil // a seal may stand for blobs that no text mentions
+	}
+	return c.blobs(r, dead)
+}
+
+func whyKept(err error) string {
+	if errors.Is(err, errHeld) {
+		return "it is being recorded"
+	}
+	return "it is unfinished, and nothing here tells whether its recorder lives"
+}
+
+// notLock is err, unless it is that of a lock that could not be had.
+func notLock(err error) error {
+	if errors.Is(err, errHeld) || errors.Is(err, errNoLocks) {
+		return nil
+	}
+	return err
+}
+
+// notRecording is err, unless it says that the recording was removed meanwhile.
+func notRecording(err error) error {
+	if errors.Is(err, ErrNotRecording) {
+		return nil
+	}
+	return err
+}
+
+// leftovers removes temporary files of a recording's writers. Of a dead recorder all go; a finished recording may get
+// notes, so that what is young there may have an owner.
+func (c *collector) leftovers(dir string, dead bool) error {
+	var stale []string
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return gone(err)
+		}
+		if strings.HasPrefix(e.Name(), durable.TempPrefix) && !e.IsDir() && (dead || c.past(path)) {
+			stale = append(stale, path)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.removeAll(GarbageTemporary, dir, stale)
+}
+
+// blobs removes the blobs that nothing in the recording mentions.
+func (c *collector) blobs(r *Recording, dead bool) error {
+	named, err := mentions(r.Dir)
+	if err != nil {
+		return err
+	}
+	store, err := r.Store()
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for d, err := range store.All() {
+		if err != nil {
+			return gone(err)
+		}
+		if _, ok := named[d]; ok {
+			continue
+		}
+		if path := store.Path(d); dead || c.past(path) {
+			stale = append(stale, path)
+		}
+	}
+	return c.removeAll(GarbageBlobs, filepath.Dir(store.Path(cas.Digest{})), stale)
+}
+
+// removeAll removes files, and reports them as one.
+func (c *collector) removeAll(what, dir string, files []string) error {
+	if len(files) == 0 {
+		return nil
+	}
+	g := Garbage{What: what, Path: dir}
+	for _, f := range files {
+		n, bytes, err := c.use.release(f)
+		if err != nil {
+			return err
+		}
+		g.Count, g.Bytes = g.Count+max(n, 0), g.Bytes+bytes
+	}
+	return c.report(g, func() error {
+		var errs []error
+		for _, f := range files {
+			errs = append(errs, gone(os.Remove(f)))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// unbegun removes the directory of a recorder that was killed before it had written its recording.json. One that holds
+// anything else than that recorder's temporary file, or that is young where there are no locks, is none of ours.
+func (c *collector) unbegun(dir string) error {
+	f, err := lockExclusive(dir)
+	if errors.Is(err, errNoLocks) && c.past(dir) {
+		err = nil
+	}
+	if err != nil {
+		return gone(notLock(err))
+	}
+	if f != nil {
+		defer f.Close()
+	}
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return gone(err)
+	}
+	for _, n := range names {
+		if !strings.HasPrefix(n.Name(), durable.TempPrefix) || n.IsDir() {
+			c.keep(dir, "it is no recording, and holds something")
+			return nil
+		}
+	}
+	return c.whole(GarbageTemporary, dir)
+}
+
+// scratches removes the layers of runs that were killed.
+func (c *collector) scratches() error {
+	var errs []error
+	for _, root := range scratchRoots {
+		for _, dir := range staleScratches(root, c.past) {
+			use, err := measure(dir)
+			if err != nil {
+				use = new(diskUse) // the kernel leaves directories there that their owner may not read
+			}
+			errs = append(errs, c.report(Garbage{GarbageScratch, dir, use.files, use.total}, func() error {
+				return removeScratch(dir)
+			}))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// staleScratches lists the scratches under root that nobody holds: by their lock, and where a run was killed before it had
+// one by their age.
+func staleScratches(root string, past func(string) bool) []string {
+	base := filepath.Join(root, fmt.Sprintf("tapedeck-%d", os.Getuid()))
+	if st, err := os.Lstat(base); err != nil || !st.IsDir() || !ownedByUs(st) {
+		return nil
+	}
+	names, err := os.ReadDir(base)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range names {
+		dir := filepath.Join(base, n.Name())
+		lock := filepath.Join(dir, lockName)
+		if !n.IsDir() || !exists(lock) && !past(dir) {
+			continue
+		}
+		if exists(lock) {
+			f, err := lockFile(lock)
+			if err != nil {
+				continue
+			}
+			f.Close()
+		}
+		out = append(out, dir)
+	}
+	return out
+}
+
+// removeScratch deletes a scratch, unless somebody has taken it since.
+func removeScratch(dir string) error {
+	f, err := lockFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil
+	}
+	(&scratch{dir: dir, lock: f}).remove()
+	if exists(dir) {
+		return errors.New(dir + " could not be deleted: check who owns what lies in it")
+	}
+	return nil
+}

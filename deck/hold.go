@@ -1,0 +1,82 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+// Who makes a recording is known by a lock: its recorder holds an exclusive flock on the recording's directory from
+// before recording.json is there until it ends, however it ends; the kernel lets go of it with the process. The lock is
+// the directory's, not its path's, and says nothing about a finished recording, which nobody writes to. Where a file
+// system or a system has no such locks the recorder does without, and nobody can tell whether it lives.
+
+// ErrLive is wrapped by the refusal to touch a recording that is being made.
+var ErrLive = errors.New("is being recorded")
+
+// A Liveness says whether somebody is at work on a recording.
+type Liveness uint8
+
+// The degrees of liveness.
+const (
+	LiveUnknown Liveness = iota // this system, or this file system, has no locks to tell by
+	LiveNo                      // finished, or its recorder is gone
+	LiveYes
+)
+
+var (
+	errHeld    = errors.New("somebody else holds the lock")
+	errNoLocks = errors.New("no locks here")
+)
+
+// Live reports whether the recorder of r is at work. It looks at the disk again, not at what r was when it was opened.
+func (r *Recording) Live() Liveness {
+	m, err := readManifest(r.Dir)
+	if err == nil && m.State == StateFinished {
+		return LiveNo
+	}
+	f, err := lockShared(r.Dir)
+	switch {
+	case err == nil:
+		f.Close()
+		return LiveNo
+	case errors.Is(err, errHeld):
+		return LiveYes
+	}
+	return LiveUnknown
+}
+
+// claimWait is how long a recorder waits for somebody who cleans up in the directory that it was given.
+const claimWait = 2 * time.Second
+
+// claim makes dir, which must be empty where it is there, and locks it. It returns nil where there are no locks.
+func claim(dir string) (*os.File, error) {
+	for deadline := time.Now().Add(claimWait); ; time.Sleep(10 * time.Millisecond) {
+		if err := makeEmpty(dir); err != nil {
+			return nil, err
+		}
+		f, err := lockExclusive(dir)
+		switch {
+		case errors.Is(err, errHeld) && time.Now().Before(deadline), errors.Is(err, os.ErrNotExist):
+			continue
+		case errors.Is(err, errHeld):
+			return nil, fmt.Errorf("%s %w: name another directory", dir, ErrLive)
+		case errors.Is(err, errNoLocks):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+		if still(f, dir) { // whoever held it may have removed it
+			return f, makeEmpty(dir)
+		}
+		f.Close()
+	}
+}
+
+// still reports whether f is what stands at path.
+func still(f *os.File, path string) bool {
+	have, err1 := f.Stat()
+	want, err2 := os.Lstat(path)
+	return err1 == nil && err2 == nil && os.SameFile(have, want)
+}

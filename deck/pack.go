@@ -1,0 +1,267 @@
+package deck
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// PackOptions say how Pack works. Nil and zero work.
+type PackOptions struct {
+	Progress func(done, total int64) // bytes of the recording
+}
+
+// A Packing is what Pack made.
+type Packing struct {
+	Recording string    `json:"recording"` // its directory
+	ID        string    `json:"id"`
+	State     string    `json:"state"`
+	File      string    `json:"file"`
+	Digest    string    `json:"digest"` // BLAKE3 of the file
+	Size      int64     `json:"size"`   // of the file, in bytes
+	Files     int64     `json:"files"`
+	Bytes     int64     `json:"bytes"` // of all files together
+	LeftOut   []LeftOut `json:"left_out"`
+}
+
+// A LeftOut is something in a recording's directory that is not packed.
+type LeftOut struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// Pack makes of rec the file, whose form package packed defines. The same recording gives the same bytes. Each blob is
+// checked while it is packed; one that nothing names is left out. The file is there whole or not at all, and must not be
+// there before. An unfinished recording is packed as it stands.
+//
+// Errors wrap ErrLive for a recording that is being made, fs.ErrExist for a file that is there; a *cas.MissingError or
+// *cas.CorruptError is a blob that does not hold.
+func Pack(ctx context.Context, rec *Recording, file string, o *PackOptions) (*Packing, error) {
+	if o == nil {
+		o = new(PackOptions)
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case rec.Live() == LiveYes:
+		return nil, fmt.Errorf("%s %w: pack it once its program has ended", rec.Dir, ErrLive)
+	case within(file, rec.Dir):
+		return nil, fmt.Errorf("%s lies in the recording that it is to hold: name a file elsewhere", file)
+	case exists(file):
+		return nil, fmt.Errorf("%s: %w: name another file, or remove it first", file, fs.ErrExist)
+	}
+	p := &packer{ctx: ctx, rec: rec, progress: o.Progress, out: &Packing{
+		Recording: rec.Dir, ID: rec.Manifest.ID, State: rec.Manifest.State, File: file, LeftOut: []LeftOut{},
+	}}
+	if err := p.list(); err != nil {
+		return nil, err
+	}
+	return p.out, p.write()
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// packer is one Pack under way.
+type packer struct {
+	ctx      context.Context
+	rec      *Recording
+	progress func(done, total int64)
+	out      *Packing
+
+	store *cas.Dir
+	named map[cas.Digest]struct{} // nil where every blob counts
+	files []packFile              // in order
+	done  int64
+}
+
+// A packFile is one entry to be.
+type packFile struct {
+	name string // with slashes
+	size int64
+}
+
+// list settles what is packed, before anything is written.
+func (p *packer) list() (err error) {
+	if p.store, err = p.rec.Store(); err != nil {
+		return err
+	}
+	if err := p.whole(); err != nil {
+		return err
+	}
+	if !p.rec.Manifest.Sealed { // a seal may stand for blobs that no text mentions
+		if p.named, err = mentions(p.rec.Dir); err != nil {
+			return err
+		}
+	}
+	if err := filepath.WalkDir(p.rec.Dir, p.visit); err != nil {
+		return err
+	}
+	slices.SortFunc(p.files, func(a, b packFile) int { return cmp.Compare(a.name, b.name) })
+	p.out.Files = int64(len(p.files))
+	return nil
+}
+
+// whole refuses a recording that names blobs which it does not hold.
+func (p *packer) whole() error {
+	missing, err := p.rec.missingBlobs(p.store)
+	if errors.Is(err, fs.ErrNotExist) && !p.rec.Finished() {
+		return nil // killed before the tape began
+	}
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("%s does not hold: %s", p.rec.Dir, missing[0])
+	}
+	if err != nil {
+		return fmt.Errorf("%w; `tapedeck verify` lists everything that is wrong with it", err)
+	}
+	return nil
+}
+
+func (p *packer) visit(path string, e fs.DirEntry, err error) error {
+	if err != nil || path == p.rec.Dir {
+		return err
+	}
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(p.rec.Dir, path)
+	if err != nil {
+		return err
+	}
+	name := filepath.ToSlash(rel)
+	switch {
+	case strings.HasPrefix(e.Name(), durable.TempPrefix):
+		return skip(e) // of a writer that was killed: no part of the recording
+	case e.IsDir():
+		return nil
+	case !e.Type().IsRegular():
+		p.leaveOut(name, "no regular file")
+		return nil
+	}
+	if err := packed.CheckName(name); err != nil {
+		p.leaveOut(name, "its name is none of a recording's")
+		return nil
+	}
+	if d, _ := packed.BlobOf(name); !d.IsZero() && p.named != nil {
+		if _, ok := p.named[d]; !ok {
+			p.leaveOut(name, "nothing names this blob")
+			return nil
+		}
+	}
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	p.files = append(p.files, packFile{name, info.Size()})
+	p.out.Bytes += info.Size()
+	return nil
+}
+
+func skip(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func (p *packer) leaveOut(name, why string) {
+	p.out.LeftOut = append(p.out.LeftOut, LeftOut{name, why})
+}
+
+// write makes the file.
+func (p *packer) write() error {
+	f, err := durable.Create(filepath.Dir(p.out.File), nil)
+	if err != nil {
+		return err
+	}
+	hash := cas.NewHasher()
+	counted := &counter{}
+	buf := bufio.NewWriterSize(io.MultiWriter(f, hash, counted), 256<<10)
+	if err := p.pack(buf); err != nil {
+		f.Discard()
+		return err
+	}
+	if err := buf.Flush(); err != nil {
+		f.Discard()
+		return err
+	}
+	p.out.Digest, p.out.Size = hash.Sum().String(), counted.n
+	return f.Commit(p.out.File)
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(b []byte) (int, error) { c.n += int64(len(b)); return len(b), nil }
+
+func (p *packer) pack(w io.Writer) error {
+	pw, err := packed.NewWriter(w, &packed.Index{ID: p.out.ID, State: p.out.State, Files: p.out.Files, Bytes: p.out.Bytes})
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(p.rec.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range p.files {
+		if err := p.add(pw, root, f); err != nil {
+			return err
+		}
+	}
+	return pw.Close()
+}
+
+func (p *packer) add(w *packed.Writer, root *os.Root, f packFile) error {
+	r, err := p.open(root, f.name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return w.Add(f.name, f.size, &meter{ctx: p.ctx, r: r, read: func(n int) {
+		p.done += int64(n)
+		if p.progress != nil {
+			p.progress(p.done, p.out.Bytes)
+		}
+	}})
+}
+
+// open opens a file of the recording; a blob through the store, whose reader checks it.
+func (p *packer) open(root *os.Root, name string) (io.ReadCloser, error) {
+	if d, _ := packed.BlobOf(name); !d.IsZero() && strings.HasPrefix(name, tapeName+tape.StoreSuffix+"/") {
+		return p.store.Open(d)
+	}
+	return root.Open(filepath.FromSlash(name))
+}
+
+// A meter counts what is read, and ends the reading with ctx.
+type meter struct {
+	ctx  context.Context
+	r    io.Reader
+	read func(n int)
+}
+
+func (m *meter) Read(b []byte) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.r.Read(b)
+	m.read(n)
+	return n, err
+}

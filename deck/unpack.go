@@ -1,0 +1,253 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// UnpackOptions say where a packed recording goes and what it may declare. Nil and zero work.
+type UnpackOptions struct {
+	Output   string // directory of the recording, which must not exist; in the library, under its id, when empty
+	Limits   packed.Limits
+	Progress func(done, total int64) // bytes of the recording
+}
+
+// unpackPrefix begins the name of the directory in which a recording is unpacked. Who unpacks holds its lock.
+const unpackPrefix = durable.TempPrefix + "unpack-"
+
+// Unpack makes a recording of the packed file. The recording is there whole or not at all: it is unpacked into a
+// directory beside its place and renamed once everything in it has been checked, and nothing that is there is replaced.
+// Whatever a file says, nothing is written outside that directory, nor more than it declares.
+//
+// Errors: those of package packed; fs.ErrExist where the place is taken; ErrNotRecording where the file holds none.
+func (l *Library) Unpack(ctx context.Context, file string, o *UnpackOptions) (*Recording, error) {
+	if o == nil {
+		o = new(UnpackOptions)
+	}
+	f, err := openRegular(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	r, err := packed.NewReader(f, info.Size(), &o.Limits)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	defer r.Close()
+	u := &unpacker{ctx: ctx, r: r, index: r.Index(), progress: o.Progress}
+	if u.final, err = l.unpackTo(u.index.ID, o.Output); err != nil {
+		return nil, err
+	}
+	if err := u.unpack(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if err := l.introduce(u.index.ID, u.final); err != nil {
+		return nil, err
+	}
+	return Open(u.final)
+}
+
+// unpackTo returns the free place of an unpacked recording.
+func (l *Library) unpackTo(id, output string) (string, error) {
+	if output == "" {
+		if err := packed.CheckName(id + recordingExt); err != nil {
+			return "", fmt.Errorf("the recording's id %q is no name for its directory: name one with -o", id)
+		}
+		output = filepath.Join(l.Dir, id+recordingExt)
+		if err := l.ensure(false); err != nil {
+			return "", err
+		}
+	}
+	path, err := filepath.Abs(output)
+	if err == nil && exists(path) {
+		err = fmt.Errorf("%s: %w: nothing was unpacked", path, fs.ErrExist)
+	}
+	return path, err
+}
+
+// introduce makes the library know a recording that lies elsewhere, unless it knows one of that id.
+func (l *Library) introduce(id, path string) error {
+	name := filepath.Join(l.Dir, id)
+	if exists(name+recordingExt) || exists(name+pointerExt) || packed.CheckName(id+pointerExt) != nil {
+		return nil
+	}
+	return l.point(id, path, false)
+}
+
+// unpacker is one Unpack under way.
+type unpacker struct {
+	ctx      context.Context
+	r        *packed.Reader
+	index    packed.Index
+	progress func(done, total int64)
+	final    string
+
+	dir  string // unpacked into
+	root *os.Root
+	done int64
+}
+
+// unpack makes the directory, fills it, looks at it and gives it its name.
+func (u *unpacker) unpack() error {
+	parent := filepath.Dir(u.final)
+	removeStale(staleUnpacked(parent))
+	lock, dir, err := lockedTemp(parent)
+	if err != nil {
+		return err
+	}
+	u.dir = dir
+	if lock != nil {
+		defer lock.Close()
+	}
+	if err = u.fill(); err == nil {
+		err = u.check()
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(u.dir))
+	}
+	if err := renameNew(u.dir, u.final); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w: nothing was unpacked", u.final, err), os.RemoveAll(u.dir))
+	}
+	return nil
+}
+
+// lockedTemp makes a directory that nobody takes for a leftover. The lock is nil where there are none.
+func lockedTemp(parent string) (lock *os.File, dir string, err error) {
+	for {
+		if dir, err = os.MkdirTemp(parent, unpackPrefix+"*"); err != nil {
+			return nil, "", err
+		}
+		lock, err = lockExclusive(dir)
+		if errors.Is(err, errNoLocks) {
+			return nil, dir, nil
+		}
+		if err == nil && still(lock, dir) {
+			return lock, dir, nil
+		}
+		if lock != nil {
+			lock.Close()
+		}
+		if err != nil && !errors.Is(err, errHeld) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+}
+
+// fill writes every entry.
+func (u *unpacker) fill() (err error) {
+	if u.root, err = os.OpenRoot(u.dir); err != nil {
+		return err
+	}
+	defer u.root.Close()
+	made := map[string]bool{".": true}
+	for {
+		f, err := u.r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := filepath.FromSlash(f.Name)
+		if !filepath.IsLocal(name) { // a device's name, on Windows
+			return fmt.Errorf("%w: %q", packed.ErrName, f.Name)
+		}
+		if parent := filepath.Dir(name); !made[parent] {
+			if err := u.root.MkdirAll(parent, 0o700); err != nil {
+				return err
+			}
+			made[parent] = true
+		}
+		if err := u.file(name); err != nil {
+			return err
+		}
+	}
+}
+
+// manifestTemp is the name of recording.json until everything else is there: what lacks it is no recording.
+const manifestTemp = durable.TempPrefix + manifestName
+
+func (u *unpacker) file(name string) error {
+	if name == manifestName {
+		name = manifestTemp
+	}
+	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, &meter{ctx: u.ctx, r: u.r, read: func(n int) {
+		u.done += int64(n)
+		if u.progress != nil {
+			u.progress(u.done, u.index.Bytes)
+		}
+	}})
+	return errors.Join(err, f.Close())
+}
+
+// check looks at what was unpacked: it must be the recording that the index speaks of.
+func (u *unpacker) check() error {
+	err := os.Rename(filepath.Join(u.dir, manifestTemp), filepath.Join(u.dir, manifestName))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	m, err := readManifest(u.dir)
+	if errors.Is(err, ErrNotRecording) {
+		return fmt.Errorf("%w: no %s is packed in it", ErrNotRecording, manifestName)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", packed.ErrDamaged, err)
+	}
+	if m.ID != u.index.ID || m.State != u.index.State {
+		return fmt.Errorf("%w: its index speaks of another recording", packed.ErrDamaged)
+	}
+	return nil
+}
+
+// renameChecked is renameNew where the kernel does not check.
+func renameChecked(from, to string) error {
+	if exists(to) {
+		return fs.ErrExist
+	}
+	return os.Rename(from, to)
+}
+
+// staleUnpacked lists what killed unpackers left in dir. Where there are no locks nothing is known to be left.
+func staleUnpacked(dir string) []string {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // nothing to clean up is no reason to fail
+	}
+	var out []string
+	for _, n := range names {
+		if path := filepath.Join(dir, n.Name()); strings.HasPrefix(n.Name(), unpackPrefix) && n.IsDir() {
+			if f, err := lockExclusive(path); err == nil {
+				f.Close()
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
+// removeStale deletes directories that nobody holds, as far as that goes.
+func removeStale(dirs []string) {
+	for _, d := range dirs {
+		if f, err := lockExclusive(d); err == nil {
+			os.RemoveAll(d)
+			f.Close()
+		}
+	}
+}
