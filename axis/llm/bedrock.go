@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
@@ -109,25 +108,26 @@ func readInvoke(body *canonjson.Value, k *keys) (call, bool) {
 // invocationMetrics is the key under which the last event of an invoke stream counts tokens.
 const invocationMetrics = "amazon-bedrock-invocationMetrics"
 
-// bedrockUsage finds the usage of an answer: that of converse, else the model's own, else what Bedrock counted itself.
+// bedrockUsage finds the usage of an answer: that of converse or of the model itself, else what Bedrock counted, else the
+// counts of Llama and of Titan's embeddings.
 func bedrockUsage(answer []byte) []byte {
-	var start, own, counted []byte
+	var start, own, metrics, counts []byte
 	for text := range answers(answer) {
-		for event := range invokeEvents(text) {
-			start = latest(start, objectAt(event, "message", "usage"))
-			own = latest(own, objectAt(event, "usage"))
-			counted = latest(counted, objectAt(event, invocationMetrics))
-			counted = latest(counted, pickNumbers(event,
-				"prompt_token_count", "generation_token_count", "inputTextTokenCount", "totalOutputTextTokenCount"))
+		event := invokeEvent(text)
+		start = latest(start, objectAt(event, "message", "usage"))
+		own = latest(own, objectAt(event, "usage"))
+		metrics = latest(metrics, objectAt(event, invocationMetrics))
+		if !bytes.Contains(event, []byte(`"results"`)) { // Titan counts what it wrote in them, one by one
+			counts = latest(counts, pickNumbers(event, "prompt_token_count", "generation_token_count", "inputTextTokenCount"))
 		}
 	}
 	switch {
 	case start != nil && own != nil:
 		return mergeObjects(start, own)
-	case own != nil:
-		return own
+	case own != nil || start != nil:
+		return latest(start, own)
 	}
-	return latest(counted, start)
+	return latest(counts, metrics)
 }
 
 // latest returns now, or was where now is nil.
@@ -138,19 +138,15 @@ func latest(was, now []byte) []byte {
 	return now
 }
 
-// invokeEvents yields a text of an answer, and for an event of an invoke stream what its bytes hold.
-func invokeEvents(text []byte) func(func([]byte) bool) {
-	return func(yield func([]byte) bool) {
-		var event struct {
-			Bytes string `json:"bytes"`
-		}
-		if bytes.Contains(text, []byte(`"bytes"`)) && json.Unmarshal(text, &event) == nil && event.Bytes != "" {
-			if inner, err := base64.StdEncoding.DecodeString(event.Bytes); err == nil {
-				text = inner
-			}
-		}
-		yield(text)
+// invokeEvent returns what the bytes of an event of an invoke stream hold; of anything else the text itself.
+func invokeEvent(text []byte) []byte {
+	var event struct {
+		Bytes []byte `json:"bytes"` // base64
 	}
+	if bytes.Contains(text, []byte(`"bytes"`)) && json.Unmarshal(text, &event) == nil && len(event.Bytes) > 0 {
+		return event.Bytes
+	}
+	return text
 }
 
 // bedrockError is the body of the service's errors; their type stands in a header.

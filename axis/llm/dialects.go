@@ -95,11 +95,11 @@ func countedByBedrock(_ string, o *counts) Usage {
 	return u
 }
 
-// countedByInvoke reads the counts of Llama and Titan, which know no caches.
+// countedByInvoke reads the counts of Llama and of Titan's embeddings, which know no caches.
 func countedByInvoke(_ string, o *counts) Usage {
 	return Usage{
 		InputTokens:  o.at(key("prompt_token_count"), key("inputTextTokenCount")),
-		OutputTokens: o.at(key("generation_token_count"), key("totalOutputTextTokenCount")),
+		OutputTokens: o.at(key("generation_token_count")),
 	}
 }
 

@@ -40,8 +40,7 @@ func readOllamaChat(body *canonjson.Value, k *keys) (call, bool) {
 		return call{}, false
 	}
 	for i := range messages.Elems {
-		content := get(&messages.Elems[i], "content")
-		if member(&messages.Elems[i], "role") == "" || content != nil && content.Kind != canonjson.String {
+		if !isOllamaMessage(&messages.Elems[i]) {
 			return call{}, false
 		}
 	}
@@ -60,6 +59,17 @@ func readOllamaChat(body *canonjson.Value, k *keys) (call, bool) {
 	}
 	c.surface, c.params = k.split(body, "messages", "model")
 	return c, true
+}
+
+// isOllamaMessage reports whether a message has a role, and a text or calls of tools.
+func isOllamaMessage(m *canonjson.Value) bool {
+	content := get(m, "content")
+	if content == nil {
+		content = get(m, "tool_calls")
+	} else if content.Kind != canonjson.String {
+		return false
+	}
+	return content != nil && member(m, "role") != ""
 }
 
 // readOllamaGenerate takes a body apart that has a model and a prompt. One without a prompt loads the model, or, with

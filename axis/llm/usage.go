@@ -59,7 +59,7 @@ var dialects = []dialect{
 	{[]string{"prompt_eval_count", "eval_count"}, countedByOllama},
 	{[]string{"inputTokens", "outputTokens"}, countedByConverse},
 	{[]string{"inputTokenCount", "outputTokenCount"}, countedByBedrock},
-	{[]string{"prompt_token_count", "generation_token_count", "inputTextTokenCount", "totalOutputTextTokenCount"}, countedByInvoke},
+	{[]string{"prompt_token_count", "generation_token_count", "inputTextTokenCount"}, countedByInvoke},
 	{[]string{"tokens", "billed_units"}, countedByCohere},
 	{[]string{"prompt_tokens", "completion_tokens"}, countedByChat},
 	{[]string{"input_tokens", "output_tokens"}, countedByMessages},
