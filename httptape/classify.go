@@ -1,0 +1,121 @@
+package httptape
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// classifier is package llm's, with the headers that matter as a part of what a request is.
+type classifier struct {
+	*llm.Classifier
+	masker  *scrub.Masker
+	headers []string // in canonical form
+}
+
+func newClassifier(o *Options) (*classifier, error) {
+	var masks scrub.MaskOptions
+	if o.Masks != nil {
+		masks = *o.Masks
+	}
+	if err := masks.Check(); err != nil {
+		return nil, err
+	}
+	fillRoots(&masks)
+	c := &classifier{masker: scrub.NewMasker(&masks)}
+	c.Classifier = llm.NewClassifier(c.masker)
+	for _, name := range o.Headers {
+		c.headers = append(c.headers, http.CanonicalHeaderKey(name))
+	}
+	return c, nil
+}
+
+// Classify implements exchange.Classifier.
+func (c *classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
+	id, err := c.Classifier.Classify(r)
+	if err != nil || len(c.headers) == 0 {
+		return id, err
+	}
+	id.Surface = c.surface(id.Surface, r.Header)
+	id.Key.Request = cas.Sum(id.Surface)
+	return id, nil
+}
+
+// surface is what must be equal where headers matter: {"body":…,"headers":{…}}.
+func (c *classifier) surface(body []byte, h http.Header) []byte {
+	s := struct {
+		Body    any                 `json:"body"`
+		Headers map[string][]string `json:"headers"`
+	}{string(body), make(map[string][]string)}
+	if json.Valid(body) {
+		s.Body = json.RawMessage(body)
+	}
+	for _, name := range c.headers {
+		for _, value := range h[name] {
+			s.Headers[name] = append(s.Headers[name], c.comparable(value))
+		}
+	}
+	b, err := json.Marshal(s)
+	if err != nil { // json.Valid has seen the body: nothing here has no JSON form
+		panic(err)
+	}
+	return b
+}
+
+// comparable returns a text without what differs from run to run.
+func (c *classifier) comparable(text string) string {
+	return string(c.masker.Mask(scrub.Renumber([]byte(text))))
+}
+
+// keyOf is the key of a record that holds an exchange.
+func (c *classifier) keyOf(k tape.Kind) exchange.Key {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return exchange.Key{
+			Kind: exchange.LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
+			Params: k.ParamsDigest, Request: k.RequestDigest,
+		}
+	case *tape.HTTPExchange:
+		return exchange.Key{Kind: exchange.HTTP, Method: k.Method, URL: c.MaskURL(k.URL), Request: k.RequestDigest}
+	}
+	return exchange.Key{}
+}
+
+// fillRoots names the directories whose paths differ from one developer to the next.
+func fillRoots(m *scrub.MaskOptions) {
+	if m.Home == "" {
+		m.Home, _ = os.UserHomeDir() // none is masked where there is none
+	}
+	if m.Temp == "" {
+		m.Temp = os.TempDir()
+	}
+	if m.WorkTree == "" {
+		m.WorkTree = workTree()
+	}
+}
+
+// workTree is the nearest directory above the working directory that holds .git, else go.mod; "" for none.
+func workTree() string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for _, mark := range []string{".git", "go.mod"} {
+		for dir := wd; ; dir = filepath.Dir(dir) {
+			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
+				return dir
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return ""
+}

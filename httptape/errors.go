@@ -1,0 +1,103 @@
+package httptape
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+)
+
+// ErrClosed is wrapped by the error of a request that comes after Close.
+var ErrClosed = errors.New("httptape: request after Close")
+
+// ErrInUse is wrapped by the error of opening a tape that another Transport of this process has open.
+var ErrInUse = errors.New("httptape: tape in use")
+
+// ErrUpgrade is wrapped by the error of a request that asks for another protocol, as a WebSocket does: it cannot be
+// recorded. Options.Passthrough sends it on.
+var ErrUpgrade = errors.New("httptape: upgrades are not recorded")
+
+// An UnmatchedError says that the tape does not answer a request. Nothing was sent.
+type UnmatchedError struct {
+	Tape        string // path of the tape
+	Method, URL string // what was asked, scrubbed
+	// Nearest is the recorded request that is most like it, nil where the tape holds none to its host. Why says what differs,
+	// or that it was asked more often than it was recorded.
+	Nearest *exchange.Recorded
+	Why     string
+
+	again string // how to record anew
+	body  func(status int, message string) []byte
+}
+
+func (e *UnmatchedError) Error() string {
+	return fmt.Sprintf("httptape: not on the tape %s: %s %s; %s; undo what changed the request, or record again: %s",
+		e.Tape, e.Method, e.URL, e.Why, e.again)
+}
+
+// A MissingTapeError says that a tape is to answer and is not there.
+type MissingTapeError struct {
+	Tape  string // its path
+	Mode  Mode   // as the options have it
+	again string
+}
+
+func (e *MissingTapeError) Error() string {
+	why := e.Mode.String()
+	if e.Mode != ModeReplayOnly {
+		why += ", and CI or " + RecordVariable + "=0 forbids recording"
+	}
+	return fmt.Sprintf("httptape: no tape at %s (%s): record it with: %s", e.Tape, why, e.again)
+}
+
+// A DamagedError says that a recorded answer cannot be given, for its payload is missing or is not what was recorded.
+type DamagedError struct {
+	Method, URL string
+	Seq         uint64 // of its record
+	Err         error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("httptape: the recorded answer to %s %s (record %d) is damaged: %v", e.Method, e.URL, e.Seq, e.Err)
+}
+
+// Unwrap returns what is wrong: a *cas.MissingError, a *cas.CorruptError, or another.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+// A FaithError is what Close returns where the tape and what was asked do not fit: requests that are not on the tape, or
+// recorded exchanges that nobody asked for.
+type FaithError struct{ Report *Report }
+
+func (e *FaithError) Error() string { return "httptape: " + e.Report.String() }
+
+// runCommand is the command that records the tape of a test; of a program that is no test where name is "".
+func runCommand(test string) string {
+	if test == "" {
+		return RecordVariable + "=1, then run it again"
+	}
+	var parts []string
+	for part := range strings.SplitSeq(test, "/") {
+		parts = append(parts, "^"+regexp.QuoteMeta(part)+"$")
+	}
+	return fmt.Sprintf("%s=1 go test -run '%s'", RecordVariable, strings.Join(parts, "/"))
+}
+
+// tapePath is the path of the tape that path names, with or without its suffix.
+func tapePath(path string) string {
+	if filepath.Ext(path) == tapeSuffix {
+		return filepath.Clean(path)
+	}
+	return filepath.Clean(path) + tapeSuffix
+}
+
+// tapeSuffix ends the name of a tape.
+const tapeSuffix = ".tape"
+
+// hasBody reports whether an answer with that status to that method has a body (RFC 9110, 6.4.1).
+func hasBody(method string, status int) bool {
+	return method != http.MethodHead && status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+}

@@ -1,0 +1,295 @@
+package httptape
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// tapeMode is the permission of a tape: a file of a project as any other.
+const tapeMode = 0o644
+
+// keep puts what was recorded in the place of the tape.
+func (t *Transport) keep() error {
+	t.mu.Lock()
+	failed, discarded := t.failed, t.discarded
+	t.mu.Unlock()
+	switch {
+	case discarded:
+		return nil
+	case failed != nil:
+		return fmt.Errorf("httptape: %s is left as it was, for the recording failed: %w", t.path, failed)
+	}
+	records, err := t.refined()
+	if err == nil {
+		err = t.replace(records)
+	}
+	if err != nil {
+		return fmt.Errorf("httptape: %s is left as it was: %w", t.path, err)
+	}
+	return nil
+}
+
+// refined returns what was recorded as it may be kept, in order of arrival. Each exchange goes through a second Tap, whose
+// scrubber has seen the whole recording: a secret that was learnt late stood in clear until then.
+func (t *Transport) refined() ([]*tape.Record, error) {
+	first, err := t.work.records()
+	if err != nil {
+		return nil, err
+	}
+	first = slices.DeleteFunc(first, func(r *tape.Record) bool { return t.replayed[arrivalOf(r)] })
+	slices.SortFunc(first, func(a, b *tape.Record) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
+	var buf bytes.Buffer
+	w, err := tape.NewWriter(&buf, header())
+	if err != nil {
+		return nil, err
+	}
+	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: t.work.store})
+	tap := exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, &exchange.TapOptions{MaxBody: t.opts.MaxBody})
+	for _, r := range first {
+		if err := t.passAgain(tap, r); err != nil {
+			return nil, err
+		}
+	}
+	second, err := parse(&buf)
+	if err != nil {
+		return nil, err
+	}
+	if len(second) != len(first) {
+		return nil, fmt.Errorf("%d exchanges were recorded, %d came through the second pass", len(first), len(second))
+	}
+	return second, t.settle(first, second)
+}
+
+func arrivalOf(r *tape.Record) uint64 { return tape.ExchangeOf(r.Kind).Arrival }
+
+// records returns what the recorder has written.
+func (w *workshop) records() ([]*tape.Record, error) {
+	if err := w.rec.Flush(); err != nil {
+		return nil, err
+	}
+	return parse(&w.tape)
+}
+
+func parse(r io.Reader) ([]*tape.Record, error) {
+	f, err := tape.NewReader(r, "recording")
+	if err != nil {
+		return nil, err
+	}
+	return collect(f.Records())
+}
+
+// passAgain sends a recorded exchange through tap.
+func (t *Transport) passAgain(tap *exchange.Tap, r *tape.Record) error {
+	ex := tape.ExchangeOf(r.Kind)
+	for _, lost := range []string{"request_lost", "response_lost"} {
+		if why := valueOf(extraOf(r.Kind), lost); why != nil {
+			return fmt.Errorf("%s %s: %s: %s", ex.Method, ex.URL, lost, why)
+		}
+	}
+	restore(r.Raw, "request_headers.", ex.RequestHeaders)
+	restore(r.Raw, "response_headers.", ex.ResponseHeaders)
+	var body []byte
+	var err error
+	if ex.RequestPayload != nil {
+		if body, err = ex.RequestPayload.Bytes(t.work.store); err != nil {
+			return err
+		}
+	}
+	o, err := tap.Begin(&exchange.Request{Method: ex.Method, URL: ex.URL, Header: headerOf(ex.RequestHeaders), Body: body})
+	if err != nil {
+		return err
+	}
+	if ex.Status != 0 {
+		if err := t.answerAgain(o, ex); err != nil {
+			return errors.Join(err, o.End(""))
+		}
+	}
+	return o.End(ex.Error)
+}
+
+// answerAgain gives o the recorded answer, chunk by chunk.
+func (t *Transport) answerAgain(o *exchange.Open, ex *tape.Exchange) error {
+	if err := o.Response(ex.Status, headerOf(ex.ResponseHeaders)); err != nil || ex.Response == nil {
+		return err
+	}
+	r, err := ex.Response.Open(t.work.store)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for _, c := range ex.Stream {
+		b := make([]byte, c.Length)
+		if _, err := io.ReadFull(r, b); err != nil {
+			return err
+		}
+		if err := o.Chunk(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restore puts the true bytes of header values back that are not UTF-8.
+func restore(raw []tape.RawBytes, prefix string, fields []tape.HeaderField) {
+	for _, r := range raw {
+		index, ok := strings.CutPrefix(r.Key, prefix)
+		if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(fields) {
+			fields[i].Value = string(r.Bytes)
+		}
+	}
+}
+
+// settle gives the exchanges of the second pass the facts of the first that the pass cannot know, takes out what differs
+// from run to run and says nothing, and numbers the placeholders.
+func (t *Transport) settle(first, second []*tape.Record) error {
+	n := newNumbers(t.secrets.Counts())
+	for i, r := range second {
+		was, ex := tape.ExchangeOf(first[i].Kind), tape.ExchangeOf(r.Kind)
+		r.G, r.VirtualTimeMS, r.MonotonicMS = 0, first[i].VirtualTimeMS, first[i].MonotonicMS
+		for j := range ex.Stream {
+			ex.Stream[j].G = 0
+			ex.Stream[j].TMS = was.Stream[min(j, len(was.Stream)-1)].TMS
+		}
+		setExtra(r.Kind, t.allExtra(first[i].Kind, r.Kind, was.Arrival))
+		ex.Arrival = 0 // records stand in the order of arrival
+		if err := n.record(r, t.work.store); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allExtra joins the keys that both passes added, and what the tape keeps beside.
+func (t *Transport) allExtra(first, second tape.Kind, arrival uint64) []tape.Field {
+	extra := slices.Clone(extraOf(first))
+	for _, f := range extraOf(second) {
+		if valueOf(extra, f.Name) == nil {
+			extra = append(extra, f)
+		}
+	}
+	s := t.sides[arrival]
+	if s.proto != "" {
+		extra = append(extra, tape.Field{Name: keyProto, Value: quoted(s.proto)})
+	}
+	if s.trailer != nil {
+		extra = append(extra, tape.Field{Name: keyTrailers, Value: t.trailerField(s.trailer)})
+	}
+	return extra
+}
+
+// replace writes the tape: the blobs first, which change nothing yet, then the tape in one step, then blobs go that nothing
+// names any more. Killed in between, the old tape is whole or the new one.
+func (t *Transport) replace(records []*tape.Record) error {
+	if err := os.MkdirAll(filepath.Dir(t.real), 0o755); err != nil {
+		return err
+	}
+	store, err := cas.OpenDir(t.real+tape.StoreSuffix, nil)
+	if err != nil {
+		return err
+	}
+	records, err = t.merged(records, store)
+	if err != nil {
+		return err
+	}
+	for i, r := range records {
+		r.Seq = uint64(i)
+	}
+	named, err := t.putBlobs(records, store)
+	if err != nil {
+		return err
+	}
+	if err := writeTape(t.real, records); err != nil {
+		return err
+	}
+	return sweep(t.real+tape.StoreSuffix, named)
+}
+
+// putBlobs brings the blobs of new records into the store beside the tape, and lists all that are named.
+func (t *Transport) putBlobs(records []*tape.Record, store *cas.Dir) (map[cas.Digest]bool, error) {
+	named := make(map[cas.Digest]bool)
+	for _, r := range records {
+		for _, p := range tape.Payloads(r.Kind) {
+			if p == nil || p.Inline || named[p.Hash] {
+				continue
+			}
+			named[p.Hash] = true
+			if err := move(p.Hash, t.work.store, store); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return named, nil
+}
+
+// move copies a blob, unless it is there.
+func move(d cas.Digest, from, to *cas.Dir) error {
+	r, err := from.Open(d)
+	var missing *cas.MissingError
+	if errors.As(err, &missing) { // of a record that stays
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	_, _, err = to.PutReader(r)
+	return err
+}
+
+// writeTape puts the records in the place of the tape, unless they are what stands there.
+func writeTape(path string, records []*tape.Record) error {
+	var buf bytes.Buffer
+	w, err := tape.NewWriter(&buf, header())
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, buf.Bytes()) {
+		return nil
+	}
+	return durable.WriteFile(path, buf.Bytes(), &durable.Options{Mode: tapeMode})
+}
+
+// sweep removes what the tape does not name: the blobs of the one before, and what a killed recording left.
+func sweep(dir string, named map[cas.Digest]bool) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		d, err := cas.Parse(e.Name())
+		if (err == nil && !named[d]) || strings.HasPrefix(e.Name(), durable.TempPrefix) {
+			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	if len(named) == 0 {
+		_ = os.Remove(dir) // stays where something else lies in it
+	}
+	return nil
+}

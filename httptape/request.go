@@ -1,0 +1,66 @@
+package httptape
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+)
+
+// readBody reads and closes the body of a request.
+func (t *Transport) readBody(req *http.Request) ([]byte, error) {
+	if req.Body == nil {
+		return nil, nil
+	}
+	defer req.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(req.Body, t.opts.MaxBody+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > t.opts.MaxBody {
+		return nil, fmt.Errorf("httptape: %w: the request has more than %d bytes; set Options.MaxBody", exchange.ErrTooLarge, t.opts.MaxBody)
+	}
+	return b, nil
+}
+
+// asks is a request as it is matched and kept.
+func (t *Transport) asks(req *http.Request, body []byte) *exchange.Request {
+	header := withoutNames(req.Header, t.drop)
+	if t.opts.Rewrite != nil {
+		header, body = header.Clone(), bytes.Clone(body)
+	}
+	r := &exchange.Request{Method: methodOf(req), URL: absoluteURL(req), Header: header, Body: body}
+	if r.Header == nil {
+		r.Header = make(http.Header)
+	}
+	if t.opts.Rewrite != nil {
+		t.opts.Rewrite(r)
+	}
+	t.secrets.learn(r)
+	return r
+}
+
+func methodOf(req *http.Request) string { return cmp.Or(req.Method, http.MethodGet) }
+
+// absoluteURL is what a request asks for: the host is the one that it names, without the port of the scheme.
+func absoluteURL(req *http.Request) string {
+	u := *req.URL
+	u.User, u.Fragment, u.RawFragment = nil, "", ""
+	u.Scheme = strings.ToLower(u.Scheme)
+	u.Host = strings.ToLower(cmp.Or(req.Host, u.Host))
+	if host, port, err := net.SplitHostPort(u.Host); err == nil && port == map[string]string{"http": "80", "https": "443"}[u.Scheme] {
+		u.Host = host
+		if strings.Contains(host, ":") {
+			u.Host = "[" + host + "]"
+		}
+	}
+	if u.Path == "" && u.Opaque == "" {
+		u.Path = "/"
+	}
+	return u.String()
+}

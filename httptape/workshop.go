@@ -1,0 +1,123 @@
+package httptape
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// inUse are the tapes that Transports of this process have open, by absolute path.
+var inUse struct {
+	mu    sync.Mutex
+	paths map[string]bool
+}
+
+// use takes a tape for one Transport: two of one tape would each see half of what is asked, or write over each other.
+func use(real, path string) error {
+	inUse.mu.Lock()
+	defer inUse.mu.Unlock()
+	if inUse.paths[real] {
+		return fmt.Errorf("%w: %s is open in this process: give each test a tape of its own, or close the first", ErrInUse, path)
+	}
+	if inUse.paths == nil {
+		inUse.paths = make(map[string]bool)
+	}
+	inUse.paths[real] = true
+	return nil
+}
+
+func release(real string) {
+	inUse.mu.Lock()
+	defer inUse.mu.Unlock()
+	delete(inUse.paths, real)
+}
+
+// A workshop is where a recording is made: its records in memory, its blobs in a temporary directory.
+type workshop struct {
+	dir   string
+	tape  bytes.Buffer
+	store *cas.Dir
+	rec   *tape.Recorder
+}
+
+func newWorkshop() (*workshop, error) {
+	dir, err := os.MkdirTemp("", "httptape-")
+	if err != nil {
+		return nil, err
+	}
+	w := &workshop{dir: dir}
+	if w.store, err = cas.OpenDir(filepath.Join(dir, "cas"), nil); err != nil {
+		return nil, errors.Join(err, w.remove())
+	}
+	tw, err := tape.NewWriter(&w.tape, header())
+	if err != nil {
+		return nil, errors.Join(err, w.remove())
+	}
+	w.rec = tape.NewRecorder(tw, &tape.RecorderOptions{Store: w.store})
+	return w, nil
+}
+
+func (w *workshop) remove() error { return os.RemoveAll(w.dir) }
+
+// producer is what tapes name as theirs. It holds no version: a tape that is recorded anew by a later one would change.
+const producer = "tapedeck httptape"
+
+func header() *tape.Header { return &tape.Header{Producer: producer, Argv: []string{}} }
+
+// readTape reads a whole tape. A torn one is an error: it is a file that people keep.
+func readTape(path string) ([]*tape.Record, error) {
+	f, err := tape.Open(path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return collect(f.Records())
+}
+
+func collect(seq iter.Seq2[*tape.Record, error]) ([]*tape.Record, error) {
+	var records []*tape.Record
+	for r, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func each(records []*tape.Record) iter.Seq2[*tape.Record, error] {
+	return func(yield func(*tape.Record, error) bool) {
+		for _, r := range records {
+			if !yield(r, nil) {
+				return
+			}
+		}
+	}
+}
+
+// extraOf returns the keys that a record of an exchange has beside those of its kind.
+func extraOf(k tape.Kind) []tape.Field {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return k.Extra
+	case *tape.HTTPExchange:
+		return k.Extra
+	}
+	return nil
+}
+
+func setExtra(k tape.Kind, extra []tape.Field) {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		k.Extra = extra
+	case *tape.HTTPExchange:
+		k.Extra = extra
+	}
+}
