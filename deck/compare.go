@@ -1,10 +1,15 @@
 package deck
 
 import (
+	"bytes"
 	"errors"
+	"net/http"
 	"os"
 	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -14,7 +19,7 @@ import (
 // CompareOptions say how Compare compares. Nil and zero work.
 type CompareOptions struct {
 	Mode    fidelity.Mode
-	Aligned bool // bare tapes: align the records, so that an inserted one reads as one
+	Aligned bool // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
 }
 
 // Compare compares two recordings lane by lane, or two tapes by position: a recording beside a bare tape counts as its
@@ -34,14 +39,9 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	}
 	defer sb.tape.Close()
 	if sa.rec == nil || sb.rec == nil {
-		compare := fidelity.Compare
-		if o.Aligned {
-			compare = fidelity.CompareAligned
-		}
-		return compare(o.Mode, sa.tape.Records(), sb.tape.Records())
-	}
-	if o.Aligned {
-		return nil, errors.New("recordings always compare aligned, lane by lane: leave the option out")
+		return fidelity.CompareTapes(o.Mode, sa.tape.Records(), sb.tape.Records(), &fidelity.TapeOptions{
+			Aligned: o.Aligned, Payload: payloads(sa.tape.Store, sb.tape.Store),
+		})
 	}
 	return compareRecordings(sa, sb, o)
 }
@@ -53,6 +53,9 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	}
 	lanes := laneOptions(a.tape.Store, b.tape.Store, mask)
 	lanes.Masked = make(map[string]int)
+	if lanes.Inputs, err = inputs(a, b); err != nil {
+		return nil, err
+	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
 	for _, s := range []*side{a, b} {
 		missing, err := s.rec.missingBlobs(s.tape.Store)
@@ -118,13 +121,138 @@ func openSide(path string) (*side, error) {
 
 // laneOptions are what comparing two recordings needs to explain what it finds.
 func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOptions {
+	class := llm.NewClassifier(m)
 	return &fidelity.LaneOptions{
 		MaskArg: func(s string) string { return string(m.Mask(scrub.Renumber([]byte(s)))) },
-		Payload: func(p *tape.Payload, s fidelity.Side) ([]byte, error) {
-			if s == fidelity.Recorded {
-				return p.Bytes(recorded)
+		Payload: payloads(recorded, replay),
+		Request: func(ex *tape.Exchange, body []byte) (surface, params []byte) {
+			header := headersOf(ex.RequestHeaders)
+			id, err := class.Classify(&exchange.Request{
+				Method: ex.Method, URL: ex.URL, Header: header, Body: decoded(header, body),
+			})
+			if err != nil {
+				return nil, nil
 			}
-			return p.Bytes(replay)
+			return id.Surface, id.Params
 		},
+		Answer: func(ex *tape.Exchange, body []byte) []byte { return decoded(headersOf(ex.ResponseHeaders), body) },
 	}
+}
+
+// payloads reads the payloads of both sides.
+func payloads(recorded, replay cas.Store) func(*tape.Payload, fidelity.Side) ([]byte, error) {
+	return func(p *tape.Payload, s fidelity.Side) ([]byte, error) {
+		if s == fidelity.Recorded {
+			return p.Bytes(recorded)
+		}
+		return p.Bytes(replay)
+	}
+}
+
+// maxDecoded bounds a body that is decoded to explain a divergence, in bytes.
+const maxDecoded = 64 << 20
+
+// decoded returns a body without its Content-Encoding; as it stands where it does not decode.
+func decoded(h http.Header, body []byte) []byte {
+	plain, err := exchange.Decode(h.Get("Content-Encoding"), body, maxDecoded)
+	if err != nil {
+		return body
+	}
+	return plain
+}
+
+func headersOf(fields []tape.HeaderField) http.Header {
+	h := make(http.Header, len(fields))
+	for _, f := range fields {
+		h.Add(f.Name, f.Value)
+	}
+	return h
+}
+
+// maxInputs is how many differing inputs of two runs a divergence is traced to.
+const maxInputs = 200
+
+// inputs lists what two runs were given and what differs: stdin, variables, files of the work tree.
+func inputs(a, b *side) ([]fidelity.Input, error) {
+	out := append(stdinInput(a, b), envInputs(a.rec.Manifest, b.rec.Manifest)...)
+	before, errA := a.rec.Tree()
+	after, errB := b.rec.Tree()
+	if err := errors.Join(errA, errB); err != nil || before == nil || after == nil {
+		return out, err
+	}
+	for _, path := range differing(before, after) {
+		if len(out) == maxInputs {
+			break
+		}
+		out = append(out, fidelity.Input{Name: "the file " + path + ", in which the work trees differ", Bytes: func(s fidelity.Side) ([]byte, error) {
+			if s == fidelity.Recorded {
+				return fileIn(before, path, a.tape.Store)
+			}
+			return fileIn(after, path, b.tape.Store)
+		}})
+	}
+	return out, nil
+}
+
+// differing lists the regular files of either tree that the other has in another form, or not at all.
+func differing(a, b *files.Tree) []string {
+	var out []string
+	for _, e := range a.Entries {
+		other, ok := b.Lookup(e.Path)
+		if !e.Digest.IsZero() && (!ok || other.Digest != e.Digest) {
+			out = append(out, e.Path)
+		}
+	}
+	for _, e := range b.Entries {
+		if _, ok := a.Lookup(e.Path); !ok && !e.Digest.IsZero() {
+			out = append(out, e.Path)
+		}
+	}
+	return out
+}
+
+// fileIn returns what a tree holds at path; nothing where it is no regular file, or too long to explain anything.
+func fileIn(t *files.Tree, path string, store cas.Store) ([]byte, error) {
+	e, ok := t.Lookup(path)
+	if !ok || e.Digest.IsZero() || e.Size > maxDecoded/16 {
+		return nil, nil
+	}
+	return store.Get(e.Digest)
+}
+
+func stdinInput(a, b *side) []fidelity.Input {
+	if bytes.Equal(a.rec.Manifest.Stdin, b.rec.Manifest.Stdin) {
+		return nil
+	}
+	return []fidelity.Input{{Name: "stdin", Bytes: func(s fidelity.Side) ([]byte, error) {
+		from := a
+		if s == fidelity.Replay {
+			from = b
+		}
+		p, err := tape.ParsePayload(from.rec.Manifest.Stdin)
+		if err != nil || p == nil {
+			return nil, err
+		}
+		return p.Bytes(from.tape.Store)
+	}}}
+}
+
+// envInputs lists the variables that are no secrets and differ.
+func envInputs(a, b *Manifest) []fidelity.Input {
+	was := make(map[string]string)
+	for _, v := range a.Env {
+		was[v.Name] = v.Value
+	}
+	var out []fidelity.Input
+	for _, v := range b.Env {
+		if before, ok := was[v.Name]; !v.Secret && (!ok || before != v.Value) && len(out) < maxInputs {
+			out = append(out, fidelity.Input{Name: "the variable " + v.Name, Bytes: func(s fidelity.Side) ([]byte, error) {
+				if s == fidelity.Recorded {
+					return []byte(before), nil
+				}
+				return []byte(v.Value), nil
+			}})
+		}
+	}
+	return out
 }

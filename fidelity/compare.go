@@ -163,7 +163,7 @@ func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
 func divergenceOf(f *finding, a, b *tape.Record) Divergence {
 	message := f.message
 	if about := subjectOf(a.Kind); about != "" && f.category != KindMismatch {
-		message += ": " + about
+		message += " (" + about + ")"
 	}
 	return Divergence{
 		Seq: &a.Seq, Category: f.category, Message: message,

@@ -15,9 +15,9 @@ const maxLines = 50_000
 // text compares two bodies that are not both JSON: line by line where they are text.
 func (d *bodyDiff) text(a, b string) {
 	switch {
-	case a == "":
+	case a == "" && !strings.Contains(b, "\n"):
 		d.add(spot{}, &Change{Op: Added, Now: shorten(b), newText: clip(b)})
-	case b == "":
+	case b == "" && !strings.Contains(a, "\n"):
 		d.add(spot{}, &Change{Op: Removed, Was: shorten(a)})
 	case !utf8.ValidString(a) || !utf8.ValidString(b):
 		d.changes = append(d.changes, diffBytes(a, b))

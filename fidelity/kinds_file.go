@@ -45,6 +45,6 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 func (d *differ) about(what string, first int) {
 	for i := range d.found[first:] {
 		f := &d.found[first+i]
-		f.message = f.message + ": " + printable(what)
+		f.message += " (" + printable(what) + ")"
 	}
 }

@@ -128,7 +128,11 @@ func (c *laneCompare) compare() {
 
 // lane compares one lane in order of arrival.
 func (c *laneCompare) lane(p lanePair) {
-	pairs, moved := pairUp(p.a, p.b, &pairRules{likely: likely, reorder: true})
+	rules := &pairRules{likely: likely, reorder: true}
+	if p.name == laneProgram {
+		rules.likely = tape.Kind.Name // whatever ran: there is one
+	}
+	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
 		c.note("lane %s: %s came in another order", p.name, records(moved))
 	}
@@ -170,6 +174,9 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	for _, f := range d.record(p.a.rec, p.b.rec) {
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
 		div.Lane = lane
+		if lane == laneProgram {
+			div.Message = f.message // the lane says whose
+		}
 		c.explain(&div, &f)
 		div = div.complete(&f)
 		ev := evidenceOf(&div, &f)

@@ -30,6 +30,7 @@ func (c *laneCompare) refusals() {
 			continue
 		}
 		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
+		c.inPlaceOf(near, p)
 		p.show(changes)
 		p.Cause = fmt.Sprintf("nearest is the recorded request at seq %d, which was never asked for\n%s", near.Seq, p.Cause)
 		p.Recorded = describe(near.Kind)
@@ -40,6 +41,15 @@ func (c *laneCompare) refusals() {
 		}
 		p.was = ex.RequestPayload
 		c.refusedRef(p).Cause = p.Cause
+	}
+}
+
+// inPlaceOf says of a recorded request that was never asked for which refused one is the nearest to it.
+func (c *laneCompare) inPlaceOf(near *tape.Record, refused *placed) {
+	for i := range c.found {
+		if p := &c.found[i]; p.rec == near && p.Category == MissingInReplay {
+			p.Cause = fmt.Sprintf("the refused request at replay seq %d is the nearest to it", *refused.Seq)
+		}
 	}
 }
 

@@ -275,7 +275,7 @@ func (t *textWriter) ofLane(ds []*Divergence) {
 		}
 		n := run(ds)
 		if n >= shownInRun {
-			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d records in a row are %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
+			t.line(4, plain, fmt.Sprintf("seq %d to %d: %d in a row %s, the first %s", *ds[0].Seq, *ds[n-1].Seq, n,
 				sideOf(ds[0]), cmp.Or(ds[0].Recorded, ds[0].Replay)))
 			ds = ds[n:]
 			continue
@@ -319,6 +319,8 @@ func (t *textWriter) other(d *Divergence) {
 	}
 	if d.Follows != "" {
 		t.line(6, plain, d.Follows)
+	} else if d.Category == MissingInReplay && d.Cause != "" && !strings.Contains(d.Cause, "\n") {
+		t.line(6, plain, d.Cause)
 	}
 }
 

@@ -48,7 +48,7 @@ func evidenceAlone(s Side, k tape.Kind) evidence {
 	case *tape.FileRead:
 		ev.now, ev.what = k.Content, "the file"
 	case *tape.ProcessSpawn:
-		ev.news, ev.now, ev.what = []string{strings.Join(k.Args, " ")}, k.Stdout, "its stdout"
+		ev.news, ev.now, ev.what = []string{strings.Join(k.Args, " ")}, k.Stdout, "stdout"
 	case *tape.MCPJSONRPC:
 		ev.now, ev.what = k.Response, "the MCP answer"
 	}
@@ -63,9 +63,9 @@ func nounOf(c Category) string {
 	case LLMResponseHash, HTTPResponseHash:
 		return "the answer"
 	case ProcessStdoutHash:
-		return "its stdout"
+		return "stdout"
 	case ProcessStderrHash:
-		return "its stderr"
+		return "stderr"
 	case FileReadHash, FileReadContent, FileWriteHash, FileWriteContent:
 		return "the file"
 	case MCPRequestDigest, MCPRequestHash:
@@ -108,7 +108,7 @@ func (c *laneCompare) trace() {
 			continue
 		}
 		held += len(was) + len(now)
-		name := fmt.Sprintf("follows from the divergence at %s: %s", seqOf(&p.Divergence), p.what)
+		name := fmt.Sprintf("the divergence at %s (%s)", seqOf(&p.Divergence), p.what)
 		sources = append(sources, source{name, *p.Seq, p.rec, string(was), string(now)})
 	}
 }
@@ -126,7 +126,7 @@ func (c *laneCompare) inputs() []source {
 	var out []source
 	was, now := c.programOf(Recorded), c.programOf(Replay)
 	if was != nil && now != nil && strings.Join(was.Args, "\x00") != strings.Join(now.Args, "\x00") {
-		out = append(out, source{name: "follows from the program's arguments", was: strings.Join(was.Args, "\n"), now: strings.Join(now.Args, "\n")})
+		out = append(out, source{name: "the program's arguments", was: strings.Join(was.Args, "\n"), now: strings.Join(now.Args, "\n")})
 	}
 	for _, in := range c.o.Inputs {
 		if len(c.found) == 0 || len(out) >= maxSources {
@@ -135,7 +135,7 @@ func (c *laneCompare) inputs() []source {
 		was, errA := in.Bytes(Recorded)
 		now, errB := in.Bytes(Replay)
 		if errA == nil && errB == nil {
-			out = append(out, source{name: "follows from " + in.Name, was: string(was), now: string(now)})
+			out = append(out, source{name: in.Name, was: string(was), now: string(now)})
 		}
 	}
 	return out
@@ -160,7 +160,7 @@ func follows(p *placed, sources []source) string {
 				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || !s.brings(part) {
 					continue
 				}
-				return fmt.Sprintf("%s first holds %s", s.name, shorten(part))
+				return fmt.Sprintf("follows from %s, where %s first appears", s.name, shorten(part))
 			}
 		}
 	}

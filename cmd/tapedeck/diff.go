@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -10,10 +11,15 @@ import (
 )
 
 type diffOptions struct {
-	mode    string
-	aligned bool
-	json    bool
+	mode       string
+	aligned    bool
+	sideBySide string
+	noColor    bool
+	json       bool
 }
+
+// besideWidth is how wide a terminal is where diff puts what was recorded beside the replay without being asked to.
+const besideWidth = 110
 
 func newDiffCommand(std streams) *cobra.Command {
 	var o diffOptions
@@ -23,17 +29,25 @@ func newDiffCommand(std streams) *cobra.Command {
 		Long: `Two recordings compare lane by lane, two bare tapes (files) by position. A is what was recorded, B what is
 held against it.
 
+On a terminal of 110 columns or more what was recorded stands beside the replay, with the words that differ in colour;
+elsewhere, and with --side-by-side=never, below each other. NO_COLOR and --no-color take the colours away.
+
 Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 		Example: `  tapedeck diff last before-the-change
   tapedeck diff a.tape b.tape --aligned
+  tapedeck diff last before-the-change --side-by-side
   tapedeck diff a.tape b.tape --mode byte-identical --json`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runDiff(&o, args[0], args[1], std) },
 	}
-	cmd.Flags().StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
-	cmd.Flags().BoolVar(&o.aligned, "aligned", false, "align two bare tapes, so that one inserted record reads as one")
-	cmd.Flags().BoolVar(&o.json, "json", false, "the report as JSON")
+	f := cmd.Flags()
+	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
+	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
+	f.StringVar(&o.sideBySide, "side-by-side", "auto", "recorded beside replay: auto, always or never")
+	f.Lookup("side-by-side").NoOptDefVal = "always"
+	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	return cmd
 }
 
@@ -41,6 +55,10 @@ func runDiff(o *diffOptions, a, b string, std streams) error {
 	mode, err := fidelity.ParseMode(o.mode)
 	if err != nil {
 		return fmt.Errorf("--mode: %w", err)
+	}
+	text, err := o.text(std.out)
+	if err != nil {
+		return err
 	}
 	var paths [2]string
 	for i, name := range []string{a, b} {
@@ -52,7 +70,23 @@ func runDiff(o *diffOptions, a, b string, std streams) error {
 	if err != nil {
 		return err
 	}
-	return printVerdict(r, o.json, std.out, std.out)
+	return printReport(r, o.json, std.out, std.out, text)
+}
+
+// text says how the verdict is written to w.
+func (o *diffOptions) text(w io.Writer) (*fidelity.TextOptions, error) {
+	t := verdictText(w)
+	t.Color = t.Color && !o.noColor
+	switch o.sideBySide {
+	case "auto":
+		t.SideBySide = isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
+	case "always":
+		t.SideBySide = true
+	case "never":
+	default:
+		return nil, fmt.Errorf("--side-by-side %q: want auto, always or never", o.sideBySide)
+	}
+	return t, nil
 }
 
 // tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.
