@@ -38,6 +38,10 @@
 //	request_decoded, response_decoded   the Content-Encoding that was taken off
 //	request_lost, response_lost         why the body is not kept; response_lost stands in "error" too
 //
+// A program that leaves an answer before its end does so at no fixed byte: how much has been written by then is a matter
+// of time. So a recorded answer that is left on a replay stands on the replay's tape as it stands on the recorded one.
+// What else the program does then shows.
+//
 // # Durability
 //
 // An answer without Content-Encoding is appended to its part, a file of its own, as far as the scrubber has released it,

@@ -21,6 +21,8 @@ type Open struct {
 	extra    []tape.Field
 
 	given string      // the lane that Lanes gave; "" for none
+	book  *Book       // that answers, and
+	taken *Recorded   // what it gave; both nil where nothing recorded answers
 	body  body        // nil before Response, and for a nil recorder
 	spool answerSpool // the same
 	usage []byte      // of a model, as JSON; nil for none
@@ -49,6 +51,7 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 	o.arrive()
 	rec, ok := b.Take(o.identity.Key)
 	if ok {
+		o.book, o.taken = b, rec
 		o.exchange.Lane = rec.Lane
 		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
 	}
@@ -106,7 +109,7 @@ func (o *Open) Chunk(b []byte) error {
 
 // End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before
 // them are with the kernel when it returns. errText is what cut the exchange, "" for a whole answer. A second End does
-// nothing. The error is the recorder's, which has then ended, or that of removing the part. An answer that could not be
+// nothing. A recorded answer that the program leaves before its end stands as it was recorded. The error is the recorder's, which has then ended, or that of removing the part. An answer that could not be
 // kept is none: its record says so, and its part stays.
 func (o *Open) End(errText string) error {
 	if o.ended {
@@ -114,6 +117,10 @@ func (o *Open) End(errText string) error {
 	}
 	o.ended = true
 	o.live()
+	left := o.left(errText)
+	if left {
+		errText = o.taken.Exchange.Error
+	}
 	if errText != "" {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
 	}
@@ -123,7 +130,7 @@ func (o *Open) End(errText string) error {
 	if o.tap.rec == nil {
 		return nil
 	}
-	o.keep(errText != "")
+	o.keep(errText != "", left)
 	err := errors.Join(o.tap.rec.RecordRaw(o.kind()), o.tap.rec.Flush())
 	switch {
 	case o.spool == nil:
