@@ -44,6 +44,29 @@ var bedrockEndpoints = []endpoint{
 		keys: converseKeys, read: readConverse, usage: bedrockUsage, fail: bedrockError},
 	{provider: bedrock, name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"),
 		keys: converseKeys, read: readConverse, usage: bedrockUsage, fail: bedrockError},
+	{provider: bedrock, name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
+		keys: bedrockCountKeys, read: readBedrockCount, fail: bedrockError},
+}
+
+var bedrockCountKeys = &keys{
+	surface: []string{"input"},
+	omitted: []exempt{{"input.converse", "read as the body of converse is, with the same keys ignored"}},
+}
+
+// readBedrockCount takes a body apart whose input is the body of another call.
+func readBedrockCount(body *canonjson.Value, k *keys) (call, bool) {
+	input := get(body, "input")
+	if input == nil {
+		return call{}, false
+	}
+	at(input, "converse", func(inner *canonjson.Value) {
+		if c, ok := readConverse(inner, converseKeys); ok {
+			*inner = c.whole()
+		}
+	})
+	var c call
+	c.surface, c.params = k.split(body)
+	return c, true
 }
 
 // readConverse takes a body apart that has messages, or a prompt that the path names and its variables.

@@ -91,8 +91,8 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 	}
 	m := c.maskCall(call, len(r.Body))
 	surface := m.surface()
-	query := object(append(call.params, queryParams(u)...)...)
-	params := c.comparable(query.Append(nil))
+	all := object(append(call.params, queryParams(u)...)...)
+	params := c.comparable(all.Append(nil))
 	return &exchange.Identity{
 		Key: exchange.Key{
 			Kind:     exchange.LLM,

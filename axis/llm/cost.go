@@ -105,7 +105,7 @@ var snapshot = regexp.MustCompile(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d|latest|pr
 
 // begins reports whether a model is that of a pattern.
 func begins(model, pattern string) bool {
-	if prefix, any := strings.CutSuffix(pattern, "*"); any {
+	if prefix, open := strings.CutSuffix(pattern, "*"); open {
 		return strings.HasPrefix(model, prefix)
 	}
 	rest, ok := strings.CutPrefix(model, pattern)

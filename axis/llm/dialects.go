@@ -6,15 +6,15 @@ package llm
 // They share two names, but Anthropic's input_tokens leaves out what a cache was read or written for, OpenAI's holds it.
 func countedByMessages(provider string, o *counts) Usage {
 	u := Usage{
-		InputTokens:  o.at(key("input_tokens")),
-		OutputTokens: o.at(key("output_tokens")),
-		CacheReadTokens: o.at(key("cache_read_input_tokens"), key("input_tokens_details", "cached_tokens"),
-			key("cache_read_tokens")),
-		CacheWriteTokens: o.at(key("cache_creation_input_tokens"), key("input_tokens_details", "cache_write_tokens"),
-			key("cache_write_tokens")),
-		CacheWrite1hTokens: o.at(key("cache_creation", "ephemeral_1h_input_tokens")),
-		ReasoningTokens: o.at(key("output_tokens_details", "reasoning_tokens"),
-			key("output_tokens_details", "thinking_tokens")),
+		InputTokens:  o.at(keyPath("input_tokens")),
+		OutputTokens: o.at(keyPath("output_tokens")),
+		CacheReadTokens: o.at(keyPath("cache_read_input_tokens"), keyPath("input_tokens_details", "cached_tokens"),
+			keyPath("cache_read_tokens")),
+		CacheWriteTokens: o.at(keyPath("cache_creation_input_tokens"), keyPath("input_tokens_details", "cache_write_tokens"),
+			keyPath("cache_write_tokens")),
+		CacheWrite1hTokens: o.at(keyPath("cache_creation", "ephemeral_1h_input_tokens")),
+		ReasoningTokens: o.at(keyPath("output_tokens_details", "reasoning_tokens"),
+			keyPath("output_tokens_details", "thinking_tokens")),
 	}
 	if countsCachesApart(provider, o) {
 		u.InputTokens += u.CacheReadTokens + u.CacheWriteTokens
@@ -37,15 +37,15 @@ func countsCachesApart(provider string, o *counts) bool {
 // this protocol count reasoning beside it, which their total shows.
 func countedByChat(_ string, o *counts) Usage {
 	u := Usage{
-		InputTokens:  o.at(key("prompt_tokens")),
-		OutputTokens: o.at(key("completion_tokens")),
-		CacheReadTokens: o.at(key("prompt_tokens_details", "cached_tokens"), key("prompt_cache_hit_tokens"),
-			key("cached_tokens")),
-		CacheWriteTokens: o.at(key("prompt_tokens_details", "cache_write_tokens"),
-			key("prompt_tokens_details", "cache_creation_tokens")),
-		ReasoningTokens: o.at(key("completion_tokens_details", "reasoning_tokens")),
+		InputTokens:  o.at(keyPath("prompt_tokens")),
+		OutputTokens: o.at(keyPath("completion_tokens")),
+		CacheReadTokens: o.at(keyPath("prompt_tokens_details", "cached_tokens"), keyPath("prompt_cache_hit_tokens"),
+			keyPath("cached_tokens")),
+		CacheWriteTokens: o.at(keyPath("prompt_tokens_details", "cache_write_tokens"),
+			keyPath("prompt_tokens_details", "cache_creation_tokens")),
+		ReasoningTokens: o.at(keyPath("completion_tokens_details", "reasoning_tokens")),
 	}
-	if total := o.at(key("total_tokens")); total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
+	if total := o.at(keyPath("total_tokens")); total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
 		u.OutputTokens += u.ReasoningTokens
 	}
 	return u
@@ -55,10 +55,10 @@ func countedByChat(_ string, o *counts) Usage {
 // the prompt are counted beside it and the candidates.
 func countedByGemini(_ string, o *counts) Usage {
 	u := Usage{
-		InputTokens:     o.at(key("promptTokenCount")) + o.at(key("toolUsePromptTokenCount")),
-		OutputTokens:    o.at(key("candidatesTokenCount"), key("responseTokenCount")),
-		CacheReadTokens: o.at(key("cachedContentTokenCount")),
-		ReasoningTokens: o.at(key("thoughtsTokenCount")),
+		InputTokens:     o.at(keyPath("promptTokenCount")) + o.at(keyPath("toolUsePromptTokenCount")),
+		OutputTokens:    o.at(keyPath("candidatesTokenCount"), keyPath("responseTokenCount")),
+		CacheReadTokens: o.at(keyPath("cachedContentTokenCount")),
+		ReasoningTokens: o.at(keyPath("thoughtsTokenCount")),
 	}
 	u.OutputTokens += u.ReasoningTokens
 	return u
@@ -67,15 +67,15 @@ func countedByGemini(_ string, o *counts) Usage {
 // countedByConverse reads Bedrock's TokenUsage, which counts caches beside inputTokens.
 func countedByConverse(_ string, o *counts) Usage {
 	u := Usage{
-		InputTokens:      o.at(key("inputTokens")),
-		OutputTokens:     o.at(key("outputTokens")),
-		CacheReadTokens:  o.at(key("cacheReadInputTokens"), key("cacheReadInputTokenCount")),
-		CacheWriteTokens: o.at(key("cacheWriteInputTokens"), key("cacheWriteInputTokenCount")),
+		InputTokens:      o.at(keyPath("inputTokens")),
+		OutputTokens:     o.at(keyPath("outputTokens")),
+		CacheReadTokens:  o.at(keyPath("cacheReadInputTokens"), keyPath("cacheReadInputTokenCount")),
+		CacheWriteTokens: o.at(keyPath("cacheWriteInputTokens"), keyPath("cacheWriteInputTokenCount")),
 	}
 	if details := list(o.v, "cacheDetails"); details != nil {
 		for i := range details.Elems {
 			if d := &details.Elems[i]; member(d, "ttl") == "1h" {
-				u.CacheWrite1hTokens += (&counts{v: d}).at(key("inputTokens"))
+				u.CacheWrite1hTokens += (&counts{v: d}).at(keyPath("inputTokens"))
 			}
 		}
 	}
@@ -86,10 +86,10 @@ func countedByConverse(_ string, o *counts) Usage {
 // countedByBedrock reads the metrics at the end of an invoke stream, which count caches beside the input.
 func countedByBedrock(_ string, o *counts) Usage {
 	u := Usage{
-		InputTokens:      o.at(key("inputTokenCount")),
-		OutputTokens:     o.at(key("outputTokenCount")),
-		CacheReadTokens:  o.at(key("cacheReadInputTokenCount")),
-		CacheWriteTokens: o.at(key("cacheWriteInputTokenCount")),
+		InputTokens:      o.at(keyPath("inputTokenCount")),
+		OutputTokens:     o.at(keyPath("outputTokenCount")),
+		CacheReadTokens:  o.at(keyPath("cacheReadInputTokenCount")),
+		CacheWriteTokens: o.at(keyPath("cacheWriteInputTokenCount")),
 	}
 	u.InputTokens += u.CacheReadTokens + u.CacheWriteTokens
 	return u
@@ -98,22 +98,22 @@ func countedByBedrock(_ string, o *counts) Usage {
 // countedByInvoke reads the counts of Llama and of Titan's embeddings, which know no caches.
 func countedByInvoke(_ string, o *counts) Usage {
 	return Usage{
-		InputTokens:  o.at(key("prompt_token_count"), key("inputTextTokenCount")),
-		OutputTokens: o.at(key("generation_token_count")),
+		InputTokens:  o.at(keyPath("prompt_token_count"), keyPath("inputTextTokenCount")),
+		OutputTokens: o.at(keyPath("generation_token_count")),
 	}
 }
 
 // countedByOllama reads the counts of a local server. Older ones leave prompt_eval_count out where the whole prompt was
 // cached: the input then reads 0.
 func countedByOllama(_ string, o *counts) Usage {
-	return Usage{InputTokens: o.at(key("prompt_eval_count")), OutputTokens: o.at(key("eval_count"))}
+	return Usage{InputTokens: o.at(keyPath("prompt_eval_count")), OutputTokens: o.at(keyPath("eval_count"))}
 }
 
 // countedByCohere reads usage or meta: what the model saw, else what was billed.
 func countedByCohere(_ string, o *counts) Usage {
 	return Usage{
-		InputTokens:     o.at(key("tokens", "input_tokens"), key("billed_units", "input_tokens")),
-		OutputTokens:    o.at(key("tokens", "output_tokens"), key("billed_units", "output_tokens")),
-		CacheReadTokens: o.at(key("cached_tokens")),
+		InputTokens:     o.at(keyPath("tokens", "input_tokens"), keyPath("billed_units", "input_tokens")),
+		OutputTokens:    o.at(keyPath("tokens", "output_tokens"), keyPath("billed_units", "output_tokens")),
+		CacheReadTokens: o.at(keyPath("cached_tokens")),
 	}
 }

@@ -148,6 +148,8 @@ func TestEndpoints(t *testing.T) {
 			`{"generateContentRequest":{"contents":[{"parts":[{"text":"hi"}]}],"model":"models/g"}}`, ""},
 		{"https://cloudcode-pa.googleapis.com/v1internal:countTokens", `{"request":{"model":"models/g","contents":[]}}`, "", "", "",
 			`{"contents":[],"model":"models/g"}`, ""},
+		{bedrockHost + "/model/m/count-tokens", `{"input":{"converse":{"messages":[{"role":"user","content":[{"text":"hi"},{"cachePoint":{}}]}]}}}`,
+			"", "", "", `{"input":{"converse":{"messages":[{"content":[{"text":"hi"}],"role":"user"}]}}}`, ""},
 		{"https://api.openai.com/v1/responses/input_tokens", `{"model":"m","input":"hi","user":"u"}`, "", "", "",
 			`{"input":[{"content":[{"text":"hi","type":"input_text"}],"role":"user","type":"message"}],"model":"m"}`, ""},
 

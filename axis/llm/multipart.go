@@ -53,15 +53,15 @@ func readParts(contentType string, body []byte) ([]part, bool) {
 	return parts, len(parts) > 0
 }
 
-// compare makes of the content what is compared: a short field as it stands, for comparable comes over the whole, else
-// the digest of what comparable makes of it.
-func (p *part) compare(comparable func([]byte) []byte) {
+// compare makes of the content what is compared: a short field as it stands, for it is masked with the whole, else the
+// digest of what mask makes of it.
+func (p *part) compare(mask func([]byte) []byte) {
 	if p.file == "" && len(p.content) <= maxField && utf8.Valid(p.content) {
 		return
 	}
 	content := p.content
 	if utf8.Valid(content) {
-		content = comparable(content)
+		content = mask(content)
 	}
 	p.content, p.digest = []byte(cas.Sum(content).String()), true
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 const (
@@ -145,5 +146,33 @@ func TestNoMultipart(t *testing.T) {
 		if id := identify(t, nil, r); id.Key.Kind != exchange.HTTP || string(id.Surface) != string(r.Body) {
 			t.Errorf("%s: %+v, %q", name, id.Key, id.Surface)
 		}
+	}
+}
+
+// TestFormOnATape sees an uploaded form served from a tape whatever its boundary, and what differs named where it is
+// refused.
+func TestFormOnATape(t *testing.T) {
+	c := llm.NewClassifier(nil)
+	purpose, file := field{name: "purpose", content: "batch"}, field{"file", "a.txt", "text/plain", "hello"}
+	recorded := form(t, filesURL, "aaa", purpose, file)
+	id := identify(t, nil, recorded)
+	book, err := exchange.NewBook(all([]*tape.Record{{Kind: &tape.HTTPExchange{Exchange: tape.Exchange{
+		Method: recorded.Method, URL: recorded.URL, RequestDigest: id.Key.Request, Status: http.StatusOK, Arrival: 1,
+		RequestHeaders: []tape.HeaderField{{Name: "Content-Type", Value: recorded.Header.Get("Content-Type")}},
+		RequestPayload: &tape.Payload{Text: string(recorded.Body), Inline: true}, Response: &tape.Payload{Inline: true},
+	}}}}), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := form(t, filesURL, "bbb", field{name: "purpose", content: "vision"}, file)
+	if _, ok := book.Take(identify(t, nil, other).Key); ok {
+		t.Error("another purpose was answered")
+	}
+	rec, why := book.Nearest(identify(t, nil, other), other)
+	if rec == nil || !strings.Contains(why, "vision") {
+		t.Errorf("%v, %s", rec, why)
+	}
+	if _, ok := book.Take(identify(t, nil, form(t, filesURL, "ccc", file, purpose)).Key); !ok {
+		t.Error("the same form was refused")
 	}
 }

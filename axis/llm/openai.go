@@ -21,7 +21,7 @@ var openAIIgnored = []exempt{
 	{"litellm_trace_id", "LiteLLM: groups requests in its log"},
 	{"litellm_metadata", "LiteLLM: labels in its log"},
 	{"request_id", "vLLM and Z.ai: the caller's name of the request"},
-	{"user_id", "Z.ai: names the end user"},
+	{"user_id", "DeepSeek and Z.ai: names the end user"},
 	{"cache_salt", "vLLM: keeps callers' caches apart"},
 }
 
@@ -38,32 +38,43 @@ var openAIEndpoints = []endpoint{
 		keys: responsesKeys, read: readResponses, usage: responsesUsage, fail: openAIError},
 	{provider: openAI, name: "responses.input_tokens", paths: paths("*/responses/input_tokens"), plain: countsTokens,
 		keys: responsesKeys, read: readResponses, fail: openAIError},
-	{provider: openAI, name: "completions", keys: completionKeys, read: single("prompt"), usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/completions", "*/engines/{model}/completions", "*/completions")},
-	{provider: openAI, name: "embeddings", keys: embeddingKeys, read: single("input"), usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/embeddings", "*/embeddings")},
-	{provider: openAI, name: "images.generations", keys: imageKeys, read: single("prompt"), usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/images/generations", "*/images/generations")},
-	{provider: openAI, name: "images.edits", keys: imageKeys, read: single("prompt"), form: formCall, usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/images/edits", "*/images/edits")},
-	{provider: openAI, name: "audio.speech", keys: speechKeys, read: single("model", "input"), usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/audio/speech", "*/audio/speech")},
-	{provider: openAI, name: "audio.transcriptions", keys: audioKeys, form: formCall, usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/audio/transcriptions", "*/audio/transcriptions")},
-	{provider: openAI, name: "audio.translations", keys: audioKeys, form: formCall, usage: chatUsage, fail: openAIError,
-		paths: paths(azureAny+"/audio/translations", "*/audio/translations")},
+	{provider: openAI, name: "completions",
+		paths: paths(azureAny+"/completions", "*/engines/{model}/completions", "*/completions"),
+		keys:  completionKeys, read: single("prompt"), usage: chatUsage, fail: openAIError},
+	{provider: openAI, name: "embeddings",
+		paths: paths(azureAny+"/embeddings", "*/embeddings"),
+		keys:  embeddingKeys, read: single("input"), usage: chatUsage, fail: openAIError},
+	{provider: openAI, name: "images.generations",
+		paths: paths(azureAny+"/images/generations", "*/images/generations"),
+		keys:  imageKeys, read: single("prompt"), usage: chatUsage, fail: openAIError},
+	{provider: openAI, name: "images.edits",
+		paths: paths(azureAny+"/images/edits", "*/images/edits"),
+		keys:  imageKeys, read: single("prompt"), form: formCall, usage: chatUsage, fail: openAIError},
+	{provider: openAI, name: "audio.speech",
+		paths: paths(azureAny+"/audio/speech", "*/audio/speech"),
+		keys:  speechKeys, read: single("model", "input"), usage: chatUsage, fail: openAIError},
+	{provider: openAI, name: "audio.transcriptions",
+		paths: paths(azureAny+"/audio/transcriptions", "*/audio/transcriptions"),
+		keys:  audioKeys, form: formCall, usage: chatUsage, fail: openAIError},
+	{provider: openAI, name: "audio.translations",
+		paths: paths(azureAny+"/audio/translations", "*/audio/translations"),
+		keys:  audioKeys, form: formCall, usage: chatUsage, fail: openAIError},
 }
 
 // The endpoints without messages.
 var (
 	completionKeys = &keys{surface: []string{"prompt", "suffix"}, ignored: openAIIgnored}
 	embeddingKeys  = &keys{surface: []string{"input"}, ignored: openAIIgnored}
-	imageKeys      = &keys{surface: []string{"prompt", "image", "image[]", "images", "mask"}, ignored: openAIIgnored, omitted: formOmitted}
-	speechKeys     = &keys{surface: []string{"input", "instructions"}, ignored: openAIIgnored}
-	audioKeys      = &keys{surface: []string{"file", "prompt"}, ignored: openAIIgnored, omitted: formOmitted}
+	imageKeys      = &keys{
+		surface: []string{"prompt", "image", "image[]", "images", "mask"}, ignored: openAIIgnored, omitted: formOmitted,
+	}
+	speechKeys = &keys{surface: []string{"input", "instructions"}, ignored: openAIIgnored}
+	audioKeys  = &keys{surface: []string{"file", "prompt"}, ignored: openAIIgnored, omitted: formOmitted}
 )
 
-var formOmitted = []exempt{{"the boundary of a multipart body", "made up for each request; parts count by name, file name, type and content"}}
+var formOmitted = []exempt{
+	{"the boundary of a multipart body", "made up for each request; parts count by name, file name, type and content"},
+}
 
 // chatUsage finds the usage of an answer of Chat Completions and its kin. A stream holds it in its last chunk, where the
 // caller asked for it; Groq also puts it under x_groq.

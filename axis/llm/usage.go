@@ -107,7 +107,7 @@ type counts struct {
 // maxTokens bounds what is taken for a number of tokens: integers up to here are exact.
 const maxTokens = 1 << 53
 
-// at returns the number at the first of the paths that has one, 0 for none. A path is keys with dots between.
+// at returns the number at the first of the paths that has one, 0 for none.
 func (o *counts) at(paths ...[]string) int64 {
 	for _, path := range paths {
 		v, ok := o.v.Path(path...)
@@ -119,5 +119,5 @@ func (o *counts) at(paths ...[]string) int64 {
 	return 0
 }
 
-// key is the path of one key.
-func key(keys ...string) []string { return keys }
+// keyPath is a path of keys.
+func keyPath(keys ...string) []string { return keys }
