@@ -43,7 +43,8 @@ type Identity struct {
 	Surface, Params []byte
 	// Usage takes the provider's usage object out of a whole answer (decoded from its Content-Encoding); nil for none.
 	Usage func(contentType string, body []byte) []byte
-	// ErrorBody is the provider's own error object around a message; nil for plain HTTP, which gets {"error":{…}}.
+	// ErrorBody is the provider's own error object around a message; nil where no provider is known, which gets
+	// {"error":{…}}.
 	ErrorBody func(status int, message string) []byte
 }
 
