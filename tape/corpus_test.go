@@ -2,22 +2,20 @@ package tape_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/corpus"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-const corpus = "../corpus/tape"
 
 // sentinels are the names that the corpus has for errors.
 var sentinels = map[string]error{
@@ -25,121 +23,180 @@ var sentinels = map[string]error{
 	"not-json": tape.ErrNotJSON, "malformed": tape.ErrMalformed, "version": tape.ErrVersion,
 }
 
-func TestCorpus(t *testing.T) {
-	paths, err := filepath.Glob(filepath.Join(corpus, "*.tape"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no corpus: %v", err)
-	}
-	for _, path := range paths {
-		t.Run(strings.TrimSuffix(filepath.Base(path), ".tape"), func(t *testing.T) { checkCase(t, path) })
-	}
-}
-
-func checkCase(t *testing.T, path string) {
-	want := readWant(t, strings.TrimSuffix(path, ".tape")+".want")
-	strict, err := load(path, &tape.ReaderOptions{})
-	checkOutcome(t, path, "strict", err, want["strict"])
-	strict.close()
-	l, err := load(path, &tape.ReaderOptions{Tolerant: true})
-	defer l.close()
-	checkOutcome(t, path, "tolerant", err, want["tolerant"])
-	if got := strconv.Itoa(len(l.records)); got != want["records"] {
-		t.Errorf("%s records, want %s", got, want["records"])
-	}
-	if torn := l.tape != nil && l.tape.Torn(); torn != (want["torn"] == "yes") {
-		t.Errorf("torn is %t", torn)
-	}
-	if want["saves"] != "" {
-		checkSaves(t, path, l, want["saves"])
-		checkBlobs(t, l, want["blobs"])
-	}
-}
-
-// readWant reads what must come of a case.
-func readWant(t *testing.T, path string) map[string]string {
-	b, err := os.ReadFile(path)
+// corpusTapes returns the cases of the corpus.
+func corpusTapes(t testing.TB) []corpus.Case {
+	t.Helper()
+	cases, err := corpus.Tapes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{}
-	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
-		key, value, _ := strings.Cut(line, ": ")
-		want[key] = value
-	}
-	return want
+	return cases
 }
 
+// corpusTape returns the tape of one case.
+func corpusTape(t testing.TB, name string) []byte {
+	t.Helper()
+	cases := corpusTapes(t)
+	i := slices.IndexFunc(cases, func(c corpus.Case) bool { return c.Name == name })
+	if i < 0 {
+		t.Fatalf("the corpus has no %s", name)
+	}
+	return cases[i].Body
+}
+
+func TestCorpus(t *testing.T) {
+	for _, c := range corpusTapes(t) {
+		t.Run(c.Name, func(t *testing.T) { checkCase(t, &c) })
+	}
+}
+
+func checkCase(t *testing.T, c *corpus.Case) {
+	line, lineErr := c.Int("line")
+	records, err := c.Int("records")
+	if err := errors.Join(lineErr, err); err != nil {
+		t.Fatal(err)
+	}
+	want := outcome{code: c.Get("expect"), line: line}
+	l := loadBytes(c.Body, &tape.ReaderOptions{})
+	checkOutcome(t, "strict", l, want, records)
+	torn := want.code == "torn"
+	if torn {
+		want = outcome{code: c.Get("tolerant")}
+	}
+	l = loadBytes(c.Body, &tape.ReaderOptions{Tolerant: true})
+	checkOutcome(t, "tolerant", l, want, records)
+	if l.reader != nil && l.reader.Torn() != torn {
+		t.Errorf("torn is %t", l.reader.Torn())
+	}
+	if want.code == "loads" {
+		checkSaves(t, l, c.Get("canonical"))
+		checkOrder(t, l, c.Get("order"))
+		checkBlobs(t, l.records, corpusStore(t, c), c.Get("blobs"))
+	}
+}
+
+// An outcome is the corpus's word for what a reader said.
+type outcome struct {
+	code string
+	line int
+}
+
+// loaded is what a reader gave.
 type loaded struct {
-	tape    *tape.Tape // nil where the header did not load
+	reader  *tape.Reader // nil where the header did not load
 	records []*tape.Record
+	err     error
 }
 
-func (l *loaded) close() {
-	if l.tape != nil {
-		l.tape.Close()
-	}
-}
+const loadedName = "a tape"
 
-// load reads a tape as far as it goes.
-func load(path string, o *tape.ReaderOptions) (*loaded, error) {
-	f, err := tape.Open(path, o)
+// loadBytes reads a tape as far as it goes.
+func loadBytes(b []byte, o *tape.ReaderOptions) loaded {
+	r, err := tape.NewReaderOptions(bytes.NewReader(b), loadedName, o)
 	if err != nil {
-		return &loaded{}, err
+		return loaded{err: err}
 	}
-	l := &loaded{tape: f}
-	for rec, err := range f.Records() {
+	l := loaded{reader: r}
+	for rec, err := range r.Records() {
 		if err != nil {
-			return l, err
+			l.err = err
+			break
 		}
 		l.records = append(l.records, rec)
 	}
-	return l, nil
+	return l
 }
 
-func checkOutcome(t *testing.T, path, reader string, err error, want string) {
+func checkOutcome(t *testing.T, reader string, l loaded, want outcome, records int) {
 	t.Helper()
-	got := "loads"
-	if err != nil {
-		got = err.Error()
+	got := outcome{code: "loads"}
+	if l.err != nil {
+		got.code = l.err.Error()
 	}
 	var at *tape.LoadError
-	if errors.As(err, &at) && at.Path == path {
+	if errors.As(l.err, &at) && at.Path == loadedName {
 		for name, sentinel := range sentinels {
-			if errors.Is(err, sentinel) {
-				got = fmt.Sprintf("%s line %d", name, at.Line)
+			if errors.Is(l.err, sentinel) {
+				got = outcome{name, at.Line}
 			}
 		}
 	}
 	if got != want {
-		t.Errorf("%s reader: %s, want %s", reader, got, want)
+		t.Errorf("%s reader: %v, want %v", reader, got, want)
+	}
+	if len(l.records) != records {
+		t.Errorf("%s reader: %d records, want %d", reader, len(l.records), records)
 	}
 }
 
 // checkSaves saves what was loaded, and loads it again.
-func checkSaves(t *testing.T, path string, l *loaded, want string) {
+func checkSaves(t *testing.T, l loaded, want string) {
 	t.Helper()
-	in, err := os.ReadFile(path)
+	out := save(t, l.reader.Header(), l.records)
+	if got := fmt.Sprintf("%x", sha256.Sum256(out)); got != want {
+		t.Errorf("canonical form is %s, want %s:\n%s", got, want, out)
+	}
+	again := loadBytes(out, nil)
+	if again.err != nil {
+		t.Fatal(again.err)
+	}
+	if diff := cmp.Diff(l.records, again.records); diff != "" {
+		t.Errorf("saved other records (-loaded +saved):\n%s", diff)
+	}
+}
+
+func checkOrder(t *testing.T, l loaded, want string) {
+	t.Helper()
+	got := ""
+	for i, rec := range l.records {
+		if rec.Seq != uint64(i) {
+			got = "disordered"
+		}
+	}
+	if got != want {
+		t.Errorf("order is %q, want %q", got, want)
+	}
+}
+
+// corpusStore returns the store of a case. What stands in it under another name than its digest is damage, and under a
+// name that is none is not there.
+func corpusStore(t *testing.T, c *corpus.Case) cas.Store {
+	t.Helper()
+	blobs, err := c.Blobs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := save(t, l.tape.Header(), l.records)
-	if same := bytes.Equal(in, out); same != (want == "same") {
-		t.Errorf("saved\n%s\nloaded\n%s", out, in)
-	}
-	r, err := tape.NewReader(bytes.NewReader(out), "saved")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var again []*tape.Record
-	for rec, err := range r.Records() {
+	s := &caseStore{Memory: cas.NewMemory(), damaged: map[cas.Digest]cas.Digest{}}
+	for name, b := range blobs {
+		got, err := s.Put(b)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again = append(again, rec)
+		if d, err := cas.Parse(name); err == nil && d != got {
+			s.damaged[d] = got
+		}
 	}
-	if diff := cmp.Diff(l.records, again); diff != "" {
-		t.Errorf("saved other records (-loaded +saved):\n%s", diff)
+	return s
+}
+
+// caseStore is a store with damage in it.
+type caseStore struct {
+	*cas.Memory
+	damaged map[cas.Digest]cas.Digest // what the bytes hash to
+}
+
+func (s *caseStore) Get(d cas.Digest) ([]byte, error) {
+	if got, ok := s.damaged[d]; ok {
+		return nil, &cas.CorruptError{Digest: d, Got: got}
 	}
+	return s.Memory.Get(d)
+}
+
+func (s *caseStore) Open(d cas.Digest) (io.ReadCloser, error) {
+	if _, err := s.Get(d); err != nil {
+		return nil, err
+	}
+	return s.Memory.Open(d)
 }
 
 // save writes a whole tape.
@@ -162,13 +219,13 @@ func save(t testing.TB, h *tape.Header, records []*tape.Record) []byte {
 }
 
 // checkBlobs resolves every payload in both ways.
-func checkBlobs(t *testing.T, l *loaded, want string) {
+func checkBlobs(t *testing.T, records []*tape.Record, s cas.Store, want string) {
 	t.Helper()
 	found := []string{}
-	for _, rec := range l.records {
+	for _, rec := range records {
 		for _, p := range tape.Payloads(rec.Kind) {
-			_, err := p.Bytes(l.tape.Store)
-			if streamed := drain(p, l.tape.Store); verdict(err) != verdict(streamed) {
+			_, err := p.Bytes(s)
+			if streamed := drain(p, s); verdict(err) != verdict(streamed) {
 				t.Errorf("Bytes: %v, Open: %v", err, streamed)
 			}
 			if v := verdict(err); v != "whole" && !slices.Contains(found, v) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -38,24 +39,23 @@ func ExampleNewRecorder() {
 
 // The records come one by one; the tape is never held.
 func ExampleReader_Records() {
-	f, err := tape.Open("../corpus/tape/good-base-kinds.tape", &tape.ReaderOptions{Tolerant: true})
+	file := strings.NewReader(`{"type":"header","version":1,"harn_version":"example 1.0"}
+{"type":"record","seq":0,"virtual_time_ms":0,"monotonic_ms":0,"kind":{"kind":"clock_sleep","duration_ms":10}}
+{"type":"record","seq":1,"virtual_time_ms":10,"monotonic_ms":10,"kind":{"kind":"env_rea`)
+	r, err := tape.NewReaderOptions(file, "run.tape", &tape.ReaderOptions{Tolerant: true})
 	if err != nil {
 		log.Fatal(err)
 	}
-	for rec, err := range f.Records() {
+	for rec, err := range r.Records() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if call, ok := rec.Kind.(*tape.LLMCall); ok {
-			answer, err := call.Response.Bytes(f.Store)
-			if err != nil {
-				log.Fatal(err)
-			}
-			fmt.Printf("record %d, line %d: %s\n", rec.Seq, f.Line(), answer)
+		if sleep, ok := rec.Kind.(*tape.ClockSleep); ok {
+			fmt.Printf("record %d, line %d: %d ms\n", rec.Seq, r.Line(), sleep.DurationMS)
 		}
 	}
-	if err := f.Close(); err != nil {
-		log.Fatal(err)
-	}
-	// Output: record 2, line 4: {"text":"hi"}
+	fmt.Println("torn:", r.Torn())
+	// Output:
+	// record 0, line 2: 10 ms
+	// torn: true
 }

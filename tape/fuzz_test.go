@@ -3,8 +3,6 @@ package tape_test
 import (
 	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,16 +12,8 @@ import (
 
 // seedTapes adds the corpus.
 func seedTapes(f *testing.F, add func(tape []byte)) {
-	paths, err := filepath.Glob(filepath.Join(corpus, "*.tape"))
-	if err != nil {
-		f.Fatal(err)
-	}
-	for _, path := range paths {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			f.Fatal(err)
-		}
-		add(b)
+	for _, c := range corpusTapes(f) {
+		add(c.Body)
 	}
 }
 

@@ -96,5 +96,8 @@ func (p *parser) read(b []byte) error {
 
 // isNotJSON reports whether err, of reading b, came because b is no JSON object.
 func isNotJSON(b []byte, err error) bool {
-	return err != nil && (validJSON(b) != nil || !bytes.HasPrefix(bytes.TrimSpace(b), []byte("{")))
+	return err != nil && (validJSON(b) != nil || !bytes.HasPrefix(trimSpace(b), []byte("{")))
 }
+
+// trimSpace drops the white space of JSON around b. Other kinds of space are no JSON, and a line of them is not blank.
+func trimSpace(b []byte) []byte { return bytes.Trim(b, " \t\r\n") }

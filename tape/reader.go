@@ -2,7 +2,6 @@ package tape
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -96,7 +95,7 @@ func (t *Reader) read() (*Record, error) {
 func (t *Reader) next() ([]byte, error) {
 	for {
 		b, err := t.readLine()
-		blank := len(bytes.TrimSpace(b)) == 0
+		blank := len(trimSpace(b)) == 0
 		if errors.Is(err, io.EOF) && blank {
 			t.err = io.EOF
 			return nil, io.EOF

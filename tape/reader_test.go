@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -143,10 +141,7 @@ func TestTheErrorOfTheDiskIsPassedOn(t *testing.T) {
 
 // A crash may cut a tape anywhere. What is whole before the cut loads.
 func TestATapeCutAnywhereLoadsToItsLastWholeRecord(t *testing.T) {
-	whole, err := os.ReadFile(filepath.Join(corpus, "good-every-kind.tape"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := corpusTape(t, "good-every-kind")
 	first := bytes.IndexByte(whole, '\n')
 	for cut := range whole {
 		r, err := tape.NewReaderOptions(bytes.NewReader(whole[:cut]), "cut", &tape.ReaderOptions{Tolerant: true})

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Reads the tapes of this corpus by README.md alone, and reproduces what a reader must make of them.
+
+Only the standard library is needed. It has no BLAKE3, so that blobs and inline texts are not verified; everything else is.
+"""
+import base64, binascii, glob, hashlib, json, os, sys
+
+# What a value is, and whether its key must be there: BASE must, OWN may be absent or null and is kept as it is, EITHER may
+# be absent or null and is written.
+TEXT, PAYLOAD, DIGEST, INT, UINT, HEADERS, CHUNKS, TEXTS, ANY, RAW, KIND, BASE, OWN, EITHER = range(14)
+FILE = [("content", PAYLOAD), ("before", PAYLOAD), ("content_digest", DIGEST), ("mode", TEXT), ("spawn_id", UINT)]
+REQUEST = [("method", TEXT), ("url", TEXT), ("request_headers", HEADERS)]
+STATUS = [("status", INT), ("response_headers", HEADERS)]
+STREAM = [("stream", CHUNKS), ("lane", TEXT), ("arrival", UINT), ("error", TEXT)]
+HASHED = [("path", TEXT), ("content_hash", DIGEST), ("len_bytes", INT)]
+# The kinds: the keys that must be there, and those that recordings add.
+KINDS = {
+    "clock_read": ([("source", TEXT), ("value_ms", INT)], []),
+    "clock_sleep": ([("duration_ms", INT)], []),
+    "llm_call": ([("request_digest", DIGEST), ("response", PAYLOAD)],
+                 [("provider", TEXT), ("endpoint", TEXT), ("model", TEXT), ("params_digest", DIGEST), ("usage", ANY)]
+                 + REQUEST + [("request_payload", PAYLOAD)] + STATUS + STREAM),
+    "http_exchange": ([], REQUEST + [("request_digest", DIGEST), ("request_payload", PAYLOAD)] + STATUS
+                      + [("response", PAYLOAD)] + STREAM),
+    "file_read": (HASHED, FILE), "file_write": (HASHED, FILE), "file_delete": ([("path", TEXT)], FILE),
+    "process_spawn": ([("program", TEXT), ("args", TEXTS), ("cwd", TEXT), ("exit_code", INT), ("duration_ms", INT),
+                       ("stdout_payload", PAYLOAD), ("stderr_payload", PAYLOAD)],
+                      [("spawn_id", UINT), ("parent_spawn_id", UINT), ("signal", TEXT), ("stdin_payload", PAYLOAD),
+                       ("stdout_digest", DIGEST), ("stderr_digest", DIGEST)]),
+    "mcp_json_rpc": ([("server", TEXT), ("method", TEXT), ("request_digest", DIGEST), ("response_digest", DIGEST),
+                      ("latency_ms", INT), ("request_payload", PAYLOAD), ("response_payload", PAYLOAD)], []),
+    "ws_open": ([], [("url", TEXT), ("lane", TEXT), ("arrival", UINT), ("request_headers", HEADERS),
+                     ("response_headers", HEADERS)]),
+    "ws_message": ([], [("connection", UINT), ("direction", TEXT), ("opcode", TEXT), ("payload", PAYLOAD)]),
+    "ws_close": ([], [("connection", UINT), ("code", INT), ("reason", TEXT)]),
+    "tls_refused": ([], [("host", TEXT), ("port", INT), ("reason", TEXT)]),
+    "net_refused": ([], [("addr", TEXT), ("port", INT), ("reason", TEXT)]),
+    "dir_list": ([], [("path", TEXT), ("names_digest", DIGEST)]),
+    "env_read": ([], [("name", TEXT)]),
+    "random_read": ([], [("length", INT), ("payload", PAYLOAD)]),
+    "policy_verdict": ([], [("policy_set", TEXT), ("action_id", TEXT), ("tool", TEXT), ("params_digest", DIGEST),
+                            ("params_payload", PAYLOAD), ("state", ANY), ("verdict", ANY)]),
+}
+HEADER = [("version", INT, BASE), ("harn_version", TEXT, BASE), ("started_at_unix_ms", INT, EITHER),
+          ("script_path", TEXT, EITHER), ("argv", TEXTS, EITHER)]
+RECORD = [("seq", UINT, BASE), ("phase", TEXT, EITHER), ("virtual_time_ms", INT, BASE), ("monotonic_ms", INT, BASE),
+          ("kind", KIND, BASE), ("g", UINT, OWN), ("raw", RAW, OWN)]
+
+sys.setrecursionlimit(5000)  # for what is nested 500 deep
+
+
+class Refused(Exception):
+    pass
+
+
+class Number(str):
+    """A number as it stood."""
+
+
+def need(ok, code="malformed"):
+    if not ok:
+        raise Refused(code)
+
+
+def parse(line):
+    """JSON in UTF-8; an object is a list of pairs in a tuple, for keys may stand twice."""
+    def constant(_):
+        raise ValueError
+    try:
+        return json.loads(line.decode("utf-8"), object_pairs_hook=tuple, parse_int=Number, parse_float=Number,
+                          parse_constant=constant)
+    except (ValueError, RecursionError):
+        raise Refused("not-json")
+
+
+def check(kind, v):
+    """Refuses a value that is not of the kind, and returns its canonical text."""
+    if kind == TEXT:
+        need(type(v) is str)
+    elif kind in (INT, UINT):
+        need(type(v) is Number and not set(v) & set(".eE"))
+        need(0 <= int(v) < 1 << 64 if kind == UINT else -1 << 63 <= int(v) < 1 << 63)
+        return str(int(v))
+    elif kind == DIGEST:
+        need(type(v) is str and len(v) == 64 and not set(v) - set("0123456789abcdef"))
+    elif kind == TEXTS:
+        need(type(v) is list)
+        return "[" + ",".join(check(TEXT, x) for x in v) + "]"
+    elif kind == HEADERS:
+        need(type(v) is list and all(type(h) is list and len(h) == 2 for h in v))
+        return "[" + ",".join(check(TEXTS, h) for h in v) + "]"
+    elif kind == CHUNKS:
+        need(type(v) is list)
+        keys = [("offset", INT, BASE), ("length", INT, BASE), ("t_ms", INT, BASE), ("g", UINT, OWN)]
+        return "[" + ",".join(walk(x, keys) for x in v) + "]"
+    elif kind == PAYLOAD:
+        text = type(v) is tuple and "text" in dict(v)
+        return walk(v, [("content_hash", DIGEST, BASE), ("text", TEXT, BASE) if text else ("len_bytes", UINT, BASE)])
+    elif kind == RAW:
+        need(type(v) is tuple)
+        for _, x in v:
+            need(type(x) is str)
+            try:
+                need(base64.b64encode(base64.b64decode(x, validate=True)).decode() == x)
+            except binascii.Error:
+                raise Refused("malformed")
+        return "{" + ",".join(dump(k) + ":" + dump(x) for k, x in v) + "}"
+    elif kind == KIND:
+        need(type(v) is tuple and type(dict(v).get("kind")) is str)
+        name = dict(reversed(v))["kind"]
+        if name not in KINDS:
+            return dump(v)
+        base, own = KINDS[name]
+        keys = [(k, t, EITHER if k == "cwd" else BASE) for k, t in base] + [(k, t, OWN) for k, t in own]
+        return walk(v, [("kind", TEXT, BASE)] + keys)
+    return dump(v)
+
+
+def walk(v, keys):
+    """The canonical text of an object: the keys that are known in their order, then the others as they came, then raw."""
+    need(type(v) is tuple)
+    known, out = {k for k, _, _ in keys}, []
+    given = {k: x for k, x in v if k in known}
+    need(len(given) == sum(k in known for k, _ in v))
+    rest = [dump(k) + ":" + dump(x) for k, x in v if k not in known]
+    for k, kind, how in keys:
+        if k == "raw":
+            out, rest = out + rest, []
+        if k not in given and how == OWN:
+            continue
+        x = given.get(k)
+        if x is None and (how != BASE or kind == ANY):
+            x = {"phase": "user_script", "argv": []}.get(k) if how == EITHER else None
+            out.append(dump(k) + ":" + dump(x))
+            continue
+        if k == "phase" and x != "runtime_finalize" and type(x) is str and type(x) is not Number:
+            x = "user_script"
+        out.append(dump(k) + ":" + check(kind, x))
+    return "{" + ",".join(out + rest) + "}"
+
+
+def dump(v):
+    if type(v) is tuple:
+        return "{" + ",".join(dump(k) + ":" + dump(x) for k, x in v) + "}"
+    if type(v) is list:
+        return "[" + ",".join(dump(x) for x in v) + "]"
+    if type(v) is Number:
+        return v
+    text = json.dumps(v, ensure_ascii=False)
+    return "".join("\ufffd" if 0xD800 <= ord(c) < 0xE000 else c for c in text)
+
+
+def header(v):
+    need(type(v) is tuple)
+    need(dict(v).get("type") == "header", "no-header")
+    version = dict(v).get("version")
+    need(type(version) is not Number or set(version) & set(".eE") or int(version) <= 1, "version")
+    line = walk(v, [("type", TEXT, BASE)] + HEADER)
+    need(int(version) >= 0)
+    return line
+
+
+def record(v):
+    need(type(v) is tuple)
+    need(dict(v).get("type") != "header", "second-header")
+    need(dict(v).get("type") == "record")
+    return walk(v, [("type", TEXT, BASE)] + RECORD)
+
+
+def load(tape):
+    """Returns the outcome, its line, and the canonical lines of what came before it."""
+    lines, out = tape.split(b"\n"), []
+    for n, line in enumerate(lines, 1):
+        if not line.strip(b" \t\r"):
+            continue
+        try:
+            try:
+                v = parse(line)
+            except Refused:
+                need(n < len(lines) or not out, "torn")
+                raise
+            out.append(record(v) if out else header(v))
+        except Refused as why:
+            return why.args[0], n, out
+    return ("loads", 0, out) if out else ("empty", 1, out)
+
+
+def verdict(case):
+    head, _, tape = case.partition(b"\n\n")
+    want = dict(line.split(": ", 1) for line in head.decode().split("\n"))
+    code, line, out = load(tape)
+    got = {"expect": code, "line": str(line), "records": str(max(len(out) - 1, 0))}
+    if code in ("loads", "torn"):
+        got["tolerant"] = "loads"
+        got["canonical"] = want["canonical"] if want["canonical"] in forms(tape, out) else "of other bytes"
+        seqs = [dict(parse(x.encode()))["seq"] for x in out[1:]]
+        got["order"] = "" if seqs == [str(i) for i in range(len(seqs))] else "disordered"
+        want.setdefault("order", "")
+    want.setdefault("tolerant", "loads" if code == "loads" else "")
+    return [f"{k}: {got[k]}, want {want.get(k, '0')}" for k in got if got[k] != want.get(k, "0")]
+
+
+def forms(tape, out):
+    """The digests of the canonical tape: of out, and of the tape itself where only what is kept verbatim may differ."""
+    saved = "".join(x + "\n" for x in out)
+    given = "".join(dump(parse(x)) + "\n" for x in tape.split(b"\n") if x.strip(b" \t\r")) if tape.endswith(b"\n") else ""
+    return {hashlib.sha256(saved.encode()).hexdigest()} | ({hashlib.sha256(tape).hexdigest()} if given == saved else set())
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    paths = sorted(glob.glob(os.path.join(here, "tape", "*.case")))
+    wrong = 0
+    for path in paths:
+        with open(path, "rb") as f:
+            for line in verdict(f.read()):
+                wrong += 1
+                print(f"{os.path.basename(path)}: {line}")
+    print(f"{len(paths)} tapes, {wrong} differences")
+    return 1 if wrong or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
