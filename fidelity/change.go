@@ -14,6 +14,7 @@ const (
 	Added   Op = "added"
 	Removed Op = "removed"
 	Moved   Op = "moved" // an element of a list; Was and Now are its old and its new path
+	Shown   Op = "shown" // part of a record that one side has alone: Was as recorded, or Now on the replay
 )
 
 // A Change is one difference between two bodies.
@@ -85,10 +86,10 @@ func Summary(changes []Change, limit int) string {
 // lines shows one change.
 func (c *Change) lines() []string {
 	out := []string{c.Heading()}
-	if c.Op != Added && c.Op != Moved {
+	if c.Was != "" && c.Op != Moved {
 		out = append(out, "  - "+c.Was)
 	}
-	if c.Op != Removed && c.Op != Moved {
+	if c.Now != "" && c.Op != Moved {
 		out = append(out, "  + "+c.Now)
 	}
 	if c.Coarse != "" {

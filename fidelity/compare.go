@@ -152,7 +152,7 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 		if c.explainer.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
 			c.explain(&div, &f)
 		}
-		r.add(div.complete(&f))
+		r.add(div.complete(&f, subjectOf(a.Kind)))
 	}
 }
 
@@ -161,20 +161,19 @@ func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
 
 // divergenceOf is a divergence about one field of two records.
 func divergenceOf(f *finding, a, b *tape.Record) Divergence {
-	message := f.message
-	if about := subjectOf(a.Kind); about != "" && f.category != KindMismatch {
-		message += " (" + about + ")"
-	}
 	return Divergence{
-		Seq: &a.Seq, Category: f.category, Message: message,
+		Seq: &a.Seq, Category: f.category, Message: f.message,
 		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: &b.Seq,
 	}
 }
 
-// complete puts the two values into the message where no change tells more.
-func (d Divergence) complete(f *finding) Divergence {
+// complete puts the two values into the message where no change tells more, and what it is about.
+func (d Divergence) complete(f *finding, about string) Divergence {
 	if len(d.Changes) == 0 {
 		d.Message += f.values
+	}
+	if about != "" && f.category != KindMismatch {
+		d.Message += " (" + about + ")"
 	}
 	return d
 }

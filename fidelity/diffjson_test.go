@@ -161,17 +161,3 @@ func TestAlignBeyondTheBound(t *testing.T) {
 		t.Errorf("found no equal element in %v", got)
 	}
 }
-
-func FuzzDiffJSON(f *testing.F) {
-	f.Add([]byte(`{"a":[1,2,{"b":"c d"}]}`), []byte(`{"a":[2,{"b":"c e"}]}`))
-	f.Add([]byte("x\ny"), []byte("x\r\ny"))
-	f.Fuzz(func(t *testing.T, a, b []byte) {
-		if DiffJSON(a, a) != nil {
-			t.Error("a body differs from itself")
-		}
-		ab, ba := DiffJSON(a, b), DiffJSON(b, a)
-		if (ab == nil) != (ba == nil) {
-			t.Errorf("one way %v, the other %v", ab, ba)
-		}
-	})
-}

@@ -2,13 +2,15 @@ package fidelity
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // Bounds of what is read and compared to explain.
 const (
-	maxExplained  = 64 << 20  // bytes of one payload; a longer one is not read
+	maxExplained  = 96 << 20  // bytes of one payload; a longer one is not read
 	maxExplaining = 256 << 20 // bytes of all payloads of one comparison
 	maxCauses     = 500       // divergences that are explained
 	causeChanges  = 5         // changes that the cause of one divergence shows
@@ -102,9 +104,34 @@ func (x *explainer) explain(d *Divergence, f *finding) {
 	}
 }
 
-// show puts changes into the cause, as many as people read.
+// show puts changes into d, as many as people read.
 func (d *Divergence) show(changes []Change) {
-	d.Cause = Summary(changes, causeChanges)
 	d.Changes = changes[:min(len(changes), causeChanges)]
 	d.MoreChanges = len(changes) - len(d.Changes)
+	d.tell()
+}
+
+// tell writes everything that is known of why d is there into its cause.
+func (d *Divergence) tell() {
+	var parts []string
+	if d.Nearest != nil {
+		parts = append(parts, d.nearest())
+	}
+	switch more := Summary(d.Changes, 0); {
+	case more != "":
+		if d.MoreChanges > 0 {
+			more += fmt.Sprintf("\nand %d more", d.MoreChanges)
+		}
+		parts = append(parts, more)
+	case d.Cause != "":
+		parts = append(parts, d.Cause)
+	}
+	if d.Follows != "" && !slices.Contains(parts, d.Follows) {
+		parts = append(parts, d.Follows)
+	}
+	d.Cause = strings.Join(parts, "\n")
+}
+
+func (d *Divergence) nearest() string {
+	return fmt.Sprintf("nearest is the recorded request at seq %d, which was never asked for", *d.Nearest)
 }

@@ -12,7 +12,7 @@ import (
 
 // Bounds of a body that is compared by its structure. Beyond them it is compared as text.
 const (
-	maxStructured = 64 << 20 // bytes
+	maxStructured = 96 << 20 // bytes
 	maxNodes      = 1 << 20  // values
 )
 
@@ -32,7 +32,7 @@ type node struct {
 // the latter.
 func parseTree(src string) (n node, why string, ok bool) {
 	if len(src) > maxStructured {
-		return node{}, "longer than 64 MiB, so compared as text", false
+		return node{}, "longer than 96 MiB, so compared as text", false
 	}
 	if !json.Valid([]byte(src)) {
 		return node{}, "", false

@@ -19,7 +19,6 @@ var (
 // file compares two files. In lane mode the digest after masking stands for the bytes where both records have one, and
 // what the file held before, which follows from the rest, does not count.
 func (d *differ) file(c *fileCategories, a, b *tape.File) {
-	defer d.about(a.Path, len(d.found))
 	d.text(c.path, a.Path, b.Path)
 	same(d, c.mode, a.Mode, b.Mode)
 	sameExact(d, c.length, a.LenBytes, b.LenBytes)
@@ -38,13 +37,5 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 	}
 	if was != now {
 		d.hashed(finding{category: c.hash, was: a.Content, now: b.Content}, was, now)
-	}
-}
-
-// about puts what the findings from the first one on are about behind their messages.
-func (d *differ) about(what string, first int) {
-	for i := range d.found[first:] {
-		f := &d.found[first+i]
-		f.message += " (" + printable(what) + ")"
 	}
 }

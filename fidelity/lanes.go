@@ -134,7 +134,7 @@ func (c *laneCompare) lane(p lanePair) {
 	}
 	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
-		c.note("lane %s: %s came in another order", p.name, records(moved))
+		c.note("lane %s: %s came in another order, the first %s", p.name, records(moved), firstMoved(pairs))
 	}
 	at := 0
 	for _, pr := range pairs {
@@ -143,6 +143,16 @@ func (c *laneCompare) lane(p lanePair) {
 		}
 		c.pair(p.name, pr, at)
 	}
+}
+
+// firstMoved names the first record that came in another order.
+func firstMoved(pairs []pair) string {
+	for _, p := range pairs {
+		if p.moved {
+			return fmt.Sprintf("recorded as seq %d, replayed as seq %d: %s", p.a.rec.Seq, p.b.rec.Seq, describe(p.a.rec.Kind))
+		}
+	}
+	return "none"
 }
 
 // pair compares two records of a lane, or reports the one that is alone. at is where the replay had come to.
@@ -174,11 +184,12 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	for _, f := range d.record(p.a.rec, p.b.rec) {
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
 		div.Lane = lane
-		if lane == laneProgram {
-			div.Message = f.message // the lane says whose
-		}
 		c.explain(&div, &f)
-		div = div.complete(&f)
+		about := ""
+		if lane != laneProgram { // which says whose
+			about = subjectOf(p.a.rec.Kind)
+		}
+		div = div.complete(&f, about)
 		ev := evidenceOf(&div, &f)
 		if len(last) > 0 && slices.Equal(div.Changes, last) {
 			div.Cause, div.Changes, div.MoreChanges = "", nil, 0 // two digests of one body
@@ -205,7 +216,7 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 			c.report.Unasked = append(c.report.Unasked, ref)
 		case lane == laneUnmatched:
 			p.Message = fmt.Sprintf("asked for and not recorded: %s %s", ex.Method, ex.URL)
-			p.Cause, ref.Cause = ex.Error, ex.Error
+			p.Cause = ex.Error
 			c.report.Refused = append(c.report.Refused, ref)
 			if c.first == nil || at < c.first.at {
 				c.first = &refusal{at, e.rec.Seq, ex}
@@ -234,19 +245,25 @@ func (c *laneCompare) finish() *Report {
 		return c.report
 	}
 	c.refusals()
+	c.previews()
 	c.consequences()
 	slices.SortStableFunc(c.found, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(*a.Seq, *b.Seq))
 	})
 	c.trace()
-	for _, p := range c.found {
+	for i := range c.found {
+		p := &c.found[i]
+		p.tell()
+		if p.refused != nil {
+			c.refusedRef(p).Cause = p.Cause
+		}
 		c.report.add(p.Divergence)
 	}
 	c.report.rate()
 	return c.report
 }
 
-// consequences says of every divergence without a cause that it came after a refused request. A recorded request that
+// consequences says of every divergence that it came after a refused request. A recorded request that
 // was never asked for shows no sooner than the refused one that stood in its place.
 func (c *laneCompare) consequences() {
 	if c.first == nil {
@@ -258,8 +275,8 @@ func (c *laneCompare) consequences() {
 		if p.rank == 1 && p.at < c.first.at {
 			p.at = c.first.at
 		}
-		if p.Cause == "" && (p.at > c.first.at || p.rank == 1) {
-			p.Cause = after
+		if p.Follows == "" && (p.Cause == "" || p.rank == 1 || p.Category == MissingInRecorded) && (p.at > c.first.at || p.rank == 1) && p.refused == nil {
+			p.Follows = after
 		}
 	}
 }

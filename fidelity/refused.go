@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -31,16 +32,15 @@ func (c *laneCompare) refusals() {
 		}
 		unasked = slices.DeleteFunc(unasked, func(r *tape.Record) bool { return r == near })
 		c.inPlaceOf(near, p)
+		p.Cause = ""
 		p.show(changes)
-		p.Cause = fmt.Sprintf("nearest is the recorded request at seq %d, which was never asked for\n%s", near.Seq, p.Cause)
-		p.Recorded = describe(near.Kind)
+		p.Nearest, p.Recorded = &near.Seq, describe(near.Kind)
 		ex := tape.ExchangeOf(near.Kind)
 		p.news = nil
 		for j := range changes[:min(len(changes), causeChanges)] {
 			p.news = append(p.news, changes[j].newText)
 		}
 		p.was = ex.RequestPayload
-		c.refusedRef(p).Cause = p.Cause
 	}
 }
 
@@ -48,7 +48,7 @@ func (c *laneCompare) refusals() {
 func (c *laneCompare) inPlaceOf(near *tape.Record, refused *placed) {
 	for i := range c.found {
 		if p := &c.found[i]; p.rec == near && p.Category == MissingInReplay {
-			p.Cause = fmt.Sprintf("the refused request at replay seq %d is the nearest to it", *refused.Seq)
+			p.Follows = fmt.Sprintf("the refused request at replay seq %d is the nearest to it", *refused.Seq)
 		}
 	}
 }
@@ -121,4 +121,78 @@ func (c *laneCompare) nameChanges(a, b tape.Kind) []Change {
 		}
 	}
 	return out
+}
+
+// previews shows what a record holds that one side has alone, in one line: the body of a request, the content of a file.
+func (c *laneCompare) previews() {
+	for i := range c.found {
+		p := &c.found[i]
+		if p.Category != MissingInReplay && p.Category != MissingInRecorded || len(p.Changes) > 0 || c.spent() {
+			continue
+		}
+		side, body := Recorded, payloadOf(p.rec.Kind)
+		if p.Category == MissingInRecorded {
+			side = Replay
+		}
+		if body == nil || body.Len == 0 {
+			continue
+		}
+		b, err := c.bytes(body, side)
+		if err != nil {
+			continue
+		}
+		c.done++
+		p.show([]Change{preview(b, side)})
+	}
+}
+
+// payloadOf is what a record is about, in bytes; nil for none.
+func payloadOf(k tape.Kind) *tape.Payload {
+	if ex := tape.ExchangeOf(k); ex != nil {
+		return ex.RequestPayload
+	}
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		return k.Content
+	case *tape.FileRead:
+		return k.Content
+	case *tape.MCPJSONRPC:
+		return k.Request
+	case *tape.WSMessage:
+		return k.Payload
+	}
+	return nil
+}
+
+// preview shows a body that one side has alone: of a conversation its last message.
+func preview(b []byte, s Side) Change {
+	c := Change{Path: "its bytes", Op: Shown}
+	shown := shorten(string(b[:min(len(b), 2*maxShown)]))
+	if !utf8.Valid(b[:min(len(b), 2*maxShown)]) {
+		shown = fmt.Sprintf("%d bytes", len(b))
+	}
+	if n, _, ok := parseTree(string(b)); ok {
+		d := &bodyDiff{a: string(b), b: string(b)}
+		at, last := lastMessage(d.a, &n)
+		shown = shortJSON(d.a[last.from:last.to])
+		if last != &n {
+			c.Path, c.In = "ends in "+at, d.nameOf(d.a, last)
+		}
+	}
+	if s == Replay {
+		c.Now = shown
+	} else {
+		c.Was = shown
+	}
+	return c
+}
+
+// lastMessage returns the last element of the conversation in a body, and its path; the body itself where there is none.
+func lastMessage(src string, n *node) (string, *node) {
+	for _, key := range []string{"messages", "contents", "input"} {
+		if list := n.member(src, key); list != nil && src[list.from] == '[' && len(list.kids) > 0 {
+			return fmt.Sprintf("%s[%d]", key, len(list.kids)-1), &list.kids[len(list.kids)-1]
+		}
+	}
+	return "", n
 }

@@ -26,8 +26,10 @@ type Divergence struct {
 
 	Changes     []Change `json:"changes,omitempty"`      // the first of those that Cause tells
 	MoreChanges int      `json:"more_changes,omitempty"` // how many are not in Changes
-	// Follows says where what is new here first appears on the replay: a fact that the two tapes show, never a guess. Empty
-	// where they show none.
+	// Nearest is the recorded request, never asked for, that Changes holds a refused one against.
+	Nearest *uint64 `json:"nearest,omitempty"`
+	// Follows says where what is new here first appears on the replay, or after which refused request it comes: facts that the
+	// two tapes show, never a guess. Empty where they show none.
 	Follows string `json:"follows,omitempty"`
 }
 

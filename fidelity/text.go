@@ -138,8 +138,8 @@ func (t *textWriter) cause(d *Divergence) {
 		t.lines(d.Cause)
 		return
 	}
-	if before, _, ok := strings.Cut(d.Cause, "\n"+d.Changes[0].Heading()+"\n"); ok && !strings.Contains(before, "\n") {
-		t.lines(before) // which recorded request is the nearest
+	if d.Nearest != nil {
+		t.lines(d.nearest())
 	}
 	for i := range d.Changes {
 		t.change(4, &d.Changes[i], false)
@@ -168,10 +168,10 @@ func (t *textWriter) change(indent int, c *Change, short bool) {
 	case t.o.SideBySide:
 		t.sideBySide(indent+2, was, now, red, green)
 	default:
-		if c.Op != Added {
+		if c.Was != "" {
 			t.marked(indent+2, "- ", was, red, short)
 		}
-		if c.Op != Removed {
+		if c.Now != "" {
 			t.marked(indent+2, "+ ", now, green, short)
 		}
 	}
@@ -203,17 +203,17 @@ func (t *textWriter) marked(indent int, mark string, segs []segment, style strin
 
 // sideBySide writes two texts beside each other, as many rows as the longer one needs.
 func (t *textWriter) sideBySide(indent int, was, now []segment, styleA, styleB string) {
-	room := (t.o.Width - indent - 3) / 2
-	left, right := wrap(was, room), wrap(now, room)
-	for i := range max(len(left), len(right)) {
+	left := (t.o.Width-3)/2 - indent // the bar stands in one column, whatever the indent
+	as, bs := wrap(was, left), wrap(now, t.o.Width-left-indent-3)
+	for i := range max(len(as), len(bs)) {
 		var a, b line
-		if i < len(left) {
-			a = left[i]
+		if i < len(as) {
+			a = as[i]
 		}
-		if i < len(right) {
-			b = right[i]
+		if i < len(bs) {
+			b = bs[i]
 		}
-		row := t.cell(a, styleA) + strings.Repeat(" ", max(room-segmentsWidth(a), 0)) + " │ " + t.cell(b, styleB)
+		row := t.cell(a, styleA) + strings.Repeat(" ", max(left-segmentsWidth(a), 0)) + " │ " + t.cell(b, styleB)
 		fmt.Fprintf(t.w, "%*s%s\n", indent, "", strings.TrimRight(row, " "))
 	}
 }
@@ -319,8 +319,6 @@ func (t *textWriter) other(d *Divergence) {
 	}
 	if d.Follows != "" {
 		t.line(6, plain, d.Follows)
-	} else if d.Category == MissingInReplay && d.Cause != "" && !strings.Contains(d.Cause, "\n") {
-		t.line(6, plain, d.Cause)
 	}
 }
 

@@ -64,6 +64,9 @@ func subjectOf(k tape.Kind) string {
 	if ex := tape.ExchangeOf(k); ex != nil {
 		return strings.TrimSpace(ex.Method + " " + ex.URL)
 	}
+	if f := fileOf(k); f != nil {
+		return printable(f.Path)
+	}
 	switch k := k.(type) {
 	case *tape.ProcessSpawn:
 		return shortened(strings.Join(append([]string{path.Base(k.Program)}, k.Args...), " "))

@@ -80,8 +80,7 @@ func nounOf(c Category) string {
 
 // A source is earlier bytes that differ, in which new text may first appear.
 type source struct {
-	name     string // for people
-	seq      uint64
+	name     string       // for people
 	rec      *tape.Record // of the replay; nil for an input
 	was, now string
 }
@@ -91,26 +90,32 @@ type source struct {
 func (c *laneCompare) trace() {
 	sources := c.inputs()
 	held := 0
-	for i := range c.found {
+	for i := range c.found[:min(len(c.found), maxCauses)] {
 		p := &c.found[i]
-		if i >= maxCauses {
-			return
+		was, now := c.behind(p)
+		if from := follows(p, was, sources); from != "" {
+			p.Follows = from
 		}
-		if p.Follows = follows(p, sources); p.Follows != "" {
-			p.Cause = strings.TrimPrefix(p.Cause+"\n"+p.Follows, "\n")
-		}
-		if len(sources) >= maxSources || held > maxHeld || p.now == nil || c.spent() {
-			continue
-		}
-		was, errA := c.bytes(p.was, Recorded)
-		now, errB := c.bytes(p.now, Replay)
-		if errA != nil || errB != nil {
+		if p.now == nil || now == "" || len(sources) >= maxSources || held > maxHeld {
 			continue
 		}
 		held += len(was) + len(now)
 		name := fmt.Sprintf("the divergence at %s (%s)", seqOf(&p.Divergence), p.what)
-		sources = append(sources, source{name, *p.Seq, p.rec, string(was), string(now)})
+		sources = append(sources, source{name, p.rec, was, now})
 	}
+}
+
+// behind returns the bytes behind a divergence; nothing where they cannot be had.
+func (c *laneCompare) behind(p *placed) (was, now string) {
+	if c.spent() {
+		return "", ""
+	}
+	a, errA := c.bytes(p.was, Recorded)
+	b, errB := c.bytes(p.now, Replay)
+	if errA != nil || errB != nil {
+		return "", ""
+	}
+	return string(a), string(b)
 }
 
 // seqOf names the record of a divergence.
@@ -151,10 +156,14 @@ func (c *laneCompare) programOf(s Side) *tape.ProcessSpawn {
 	return p
 }
 
-// follows says where new text of p first appears; "" where the tapes do not show it.
-func follows(p *placed, sources []source) string {
+// follows says where new text of p first appears; "" where the tapes do not show it. What stood in was is not new.
+func follows(p *placed, was string, sources []source) string {
+	own := &source{now: was}
 	for _, text := range p.news {
 		for _, part := range traceable(text) {
+			if own.brings(part) {
+				continue
+			}
 			for i := range sources {
 				s := &sources[i]
 				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || !s.brings(part) {
