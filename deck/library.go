@@ -281,7 +281,7 @@ func (l *Library) Remove(e *Entry) (id string, err error) {
 	if e.Recording != nil {
 		id = e.Recording.Manifest.ID
 		if e.Recording.Live() == LiveYes {
-			return "", fmt.Errorf("%s %w", e.Path, ErrLive)
+			return "", fmt.Errorf("%s %w: end its program first", e.Path, ErrLive)
 		}
 	}
 	switch _, err := os.Lstat(filepath.Join(e.Path, manifestName)); {

@@ -15,13 +15,15 @@ func newListCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the recordings of this work tree",
-		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first.
+		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first: with the program's exit
+status, "recording" while it is being made, or "unfinished" where its recorder was killed.
 
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck list
   tapedeck list --json`,
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return runList(json, std) },
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return runList(json, std) },
 	}
 	cmd.Flags().BoolVar(&json, "json", false, "the list as JSON")
 	return cmd
@@ -32,6 +34,7 @@ type listedRecording struct {
 	ID        string     `json:"id"`
 	Path      string     `json:"path"`
 	State     string     `json:"state,omitempty"`
+	Live      bool       `json:"live,omitempty"` // it is being recorded
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	Argv      []string   `json:"argv,omitempty"`
 	Exit      *deck.Exit `json:"exit,omitempty"`
@@ -73,6 +76,7 @@ func listed(e *deck.Entry) listedRecording {
 	}
 	m := e.Recording.Manifest
 	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
+	l.Live = !e.Recording.Finished() && e.Recording.Live() == deck.LiveYes
 	return l
 }
 
@@ -84,6 +88,8 @@ func listRow(e *deck.Entry) string {
 	end := "unfinished"
 	if m.Exit != nil {
 		end = fmt.Sprintf("exit %d", m.Exit.Code)
+	} else if e.Recording.Live() == deck.LiveYes {
+		end = "recording"
 	}
 	return fmt.Sprintf("%s\t%s\t%s\t%s", m.ID, m.StartedAt.Local().Format("2006-01-02 15:04:05"), end, strings.Join(m.Argv, " "))
 }

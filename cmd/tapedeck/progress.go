@@ -12,8 +12,8 @@ const (
 	progressEvery = 100 * time.Millisecond
 )
 
-// A progress shows on a terminal how far a snapshot of the work tree has come, and takes its line away when the program
-// may write. On anything else than a terminal it says nothing.
+// A progress shows on a terminal how far something has come that takes longer than a second: one line, which is taken away
+// before anything else is written. On anything else than a terminal it says nothing. A nil one says nothing either.
 type progress struct {
 	w     io.Writer // nil for nowhere
 	begun time.Time
@@ -31,18 +31,99 @@ func newProgress(w io.Writer) *progress {
 	return p
 }
 
-// step tells of the files and bytes read so far; done takes the line away.
-func (p *progress) step(files int, bytes int64, done bool) {
+// progressFor is newProgress for a command with --json, whose reader is a program.
+func progressFor(std streams, json bool) *progress {
+	if json {
+		return nil
+	}
+	return newProgress(std.err)
+}
+
+// show puts text on the line, where it is time for that.
+func (p *progress) show(text func() string) {
+	if p == nil || p.w == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
-	switch {
-	case p.w == nil:
-	case done && p.shown:
+	if now := time.Now(); now.Sub(p.begun) > progressAfter && now.Sub(p.last) > progressEvery {
+		p.last, p.shown = now, true
+		fmt.Fprintf(p.w, "\rtapedeck: %s\x1b[K", text())
+	}
+}
+
+// end takes the line away.
+func (p *progress) end() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.shown = false
-	case !done && now.Sub(p.begun) > progressAfter && now.Sub(p.last) > progressEvery:
-		p.last, p.shown = now, true
-		fmt.Fprintf(p.w, "\rtapedeck: reading the work tree: %d files, %s\x1b[K", files, size(bytes))
 	}
+}
+
+// step tells of the files and bytes of a snapshot; done takes the line away, for the program may write then.
+func (p *progress) step(files int, bytes int64, done bool) {
+	if done {
+		p.end()
+		return
+	}
+	p.show(func() string {
+		return fmt.Sprintf("reading the work tree: %s, %s", plural(files, "file", "files"), size(bytes))
+	})
+}
+
+// bytes tells of work that is so many bytes long.
+func (p *progress) bytes(what string) func(done, total int64) {
+	return func(done, total int64) {
+		p.show(func() string { return fmt.Sprintf("%s: %d%% of %s", what, percent(done, total), size(total)) })
+	}
+}
+
+// counted tells of work of which so many are to be done.
+func (p *progress) counted(what string) func(done, total int64) {
+	return func(done, total int64) {
+		p.show(func() string { return fmt.Sprintf("%s: %d of %d", what, done, total) })
+	}
+}
+
+// records tells of work whose end is not known.
+func (p *progress) records(what string) func(records int, bytes int64) {
+	return func(records int, bytes int64) {
+		p.show(func() string {
+			return fmt.Sprintf("%s: %s, %s", what, plural(records, "record", "records"), size(bytes))
+		})
+	}
+}
+
+// busy tells of work that does not tell by itself, until stop is called, which waits for its goroutine.
+func (p *progress) busy(what string) (stop func()) {
+	if p == nil || p.w == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				p.show(func() string { return fmt.Sprintf("%s: %d s", what, int(time.Since(p.begun).Seconds())) })
+			}
+		}
+	})
+	return func() { close(done); ticking.Wait(); p.end() }
+}
+
+func percent(done, total int64) int64 {
+	if total <= 0 {
+		return 100
+	}
+	return min(100, int64(float64(done)/float64(total)*100))
 }

@@ -14,10 +14,12 @@ func newRmCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm REC…",
 		Short: "Delete recordings",
-		Long: `Deletes each recording with everything in it. All are looked up before the first is deleted.
+		Long: `Deletes each recording with everything in it. All are looked up before the first is deleted. One that is being
+made is refused.
 
 Exit status: 0 done, 1 failed.`,
-		Example:           `  tapedeck rm last`,
+		Example: `  tapedeck rm last
+  tapedeck rm 20261121-0900 20261121-1015`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runRm(args, json, std) },

@@ -114,7 +114,8 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.AddCommand(
 		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
 		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
-		newListCommand(std), newRmCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
+		newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
+		newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,13 +16,14 @@ import (
 )
 
 type showOptions struct {
-	seq      int64
-	kind     string
-	lane     string
+	filterFlags
+	follow   bool
 	payloads bool
 	masks    bool
 	coverage bool
 	json     bool
+
+	filter *filter
 }
 
 func newShowCommand(std streams) *cobra.Command {
@@ -29,31 +31,60 @@ func newShowCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show REC",
 		Short: "Show the timeline of a recording or a tape, one record, or payloads",
-		Long: `Without flags: one line a record. --seq shows one record with everything in it; --kind and --lane choose;
---payloads adds the bytes; --coverage says what was recorded and what was not; --masks lists the volatile facts that are
-masked before two runs are compared, and how often each was seen.
+		Long: `Without flags: one line a record. --seq N shows one record with everything in it; the other flags choose records, and
+only those show of which all is true that they ask for. --payloads adds the bytes; --coverage says what was recorded and
+what was not; --masks lists the volatile facts that are masked before two runs are compared, and how often each was seen.
 
-Exit status: 0 done, 1 it could not be read.`,
+--follow shows the records of a recording that is being made as they come, and how much of each answer has come that is
+still streaming, until the recorder ends. With --json that is one object a line, each with "record", "part" or "end".
+
+REC may be a packed recording (tapedeck pack).
+
+Exit status: 0 done, 1 it could not be read, nothing fits what was asked for, or with --follow the recorder was killed.`,
 		Example: `  tapedeck show last
   tapedeck show last --seq 3 --payloads
-  tapedeck show last --kind llm_call --json`,
+  tapedeck show last --kind llm_call,http_exchange --grep 'rate.?limit' --json
+  tapedeck show last --errors --since 1m
+  tapedeck show last --follow --lane 'llm*'`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: recordingNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runShow(&o, args[0], std) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd.Context(), &o, args[0], std) },
 	}
 	f := cmd.Flags()
-	f.Int64Var(&o.seq, "seq", -1, "only the record with this `number`")
-	f.StringVar(&o.kind, "kind", "", "only records of this `kind`, as in llm_call")
-	f.StringVar(&o.lane, "lane", "", "only records of this `lane`")
+	o.define(f)
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the recorder ends")
 	f.BoolVar(&o.payloads, "payloads", false, "with the bytes of requests, answers, files and streams")
 	f.BoolVar(&o.masks, "masks", false, "the masks, and how often each was used")
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
 	f.BoolVar(&o.json, "json", false, "as JSON")
+	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
 
-func runShow(o *showOptions, name string, std streams) error {
-	s, err := openShown(name)
+// kindNames are the kinds of records that recordings hold, for completion.
+var kindNames = []string{
+	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused",
+	"mcp_json_rpc", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "random_read",
+	"policy_verdict",
+}
+
+func runShow(ctx context.Context, o *showOptions, name string, std streams) (err error) {
+	if o.filter, err = o.parse(); err != nil {
+		return err
+	}
+	path, err := tapeOrRecording(name)
+	if err != nil {
+		return err
+	}
+	path, clean, err := unpacked(ctx, path, progressFor(std, o.json))
+	if err != nil {
+		return err
+	}
+	defer clean()
+	if o.follow {
+		return runFollow(ctx, o, path, std)
+	}
+	s, err := openShown(path)
 	if err != nil {
 		return err
 	}
@@ -69,13 +100,7 @@ func runShow(o *showOptions, name string, std streams) error {
 	if err := s.showText(o, std.out); err != nil {
 		return err
 	}
-	if err := s.showParts(o, std.out); err != nil {
-		return err
-	}
-	if s.tape.Torn() {
-		fmt.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
-	}
-	return nil
+	return s.showEnd(o, std)
 }
 
 // shown is what is being shown: a recording's tape, or a bare one.
@@ -84,11 +109,7 @@ type shown struct {
 	tape *tape.Tape
 }
 
-func openShown(name string) (*shown, error) {
-	path, err := tapeOrRecording(name)
-	if err != nil {
-		return nil, err
-	}
+func openShown(path string) (*shown, error) {
 	rec, err := deck.OpenIfRecording(path)
 	if err != nil {
 		return nil, err
@@ -100,67 +121,105 @@ func openShown(name string) (*shown, error) {
 	return &shown{rec, f}, err
 }
 
-// chosen yields the records that the flags choose.
+// chosen yields the records that the flags choose. With --tail it holds so many of them, else one.
 func (s *shown) chosen(o *showOptions) iter.Seq2[*tape.Record, error] {
 	return func(yield func(*tape.Record, error) bool) {
+		last := ring{size: o.filter.tail}
 		for rec, err := range s.tape.Records() {
-			if err == nil && !o.wants(rec) {
-				continue
+			var want bool
+			if err == nil {
+				want, err = o.filter.wants(rec, s.tape.Store)
 			}
-			if !yield(rec, err) {
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case want && last.size > 0:
+				last.add(rec)
+			case want && !yield(rec, nil):
+				return
+			case o.filter.single && rec.Seq >= o.filter.last:
+				return // what stands behind it need not be read
+			}
+		}
+		for _, rec := range last.all() {
+			if !yield(rec, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (o *showOptions) wants(rec *tape.Record) bool {
-	if o.seq >= 0 && rec.Seq != uint64(o.seq) {
-		return false
-	}
-	return (o.kind == "" || rec.Kind.Name() == o.kind) && (o.lane == "" || fidelity.LaneOf(rec.Kind) == o.lane)
-}
+// flushEvery is how many rows of the timeline are held to align their columns.
+const flushEvery = 500
 
 func (s *shown) showText(o *showOptions, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	found := 0
 	for rec, err := range s.chosen(o) {
 		if err != nil {
-			return err
+			return errors.Join(w.Flush(), err)
 		}
 		found++
-		if o.seq >= 0 {
+		if o.filter.single {
 			return s.showRecord(rec, o, out)
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
-		if o.payloads {
+		if o.payloads || found%flushEvery == 0 {
 			if err := w.Flush(); err != nil {
 				return err
 			}
+		}
+		if o.payloads {
 			if err := s.showPayloads(rec.Kind, out); err != nil {
 				return err
 			}
 		}
 	}
-	return errors.Join(w.Flush(), o.nothing(found))
+	return errors.Join(w.Flush(), o.filter.nothing(found))
 }
 
 // nothing is the error of a choice that no record fits: a typing error must not read as an empty tape.
-func (o *showOptions) nothing(found int) error {
-	if found > 0 || o.seq < 0 && o.kind == "" && o.lane == "" {
+func (f *filter) nothing(found int) error {
+	if found > 0 || !f.strict {
 		return nil
 	}
 	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
 }
 
-// showParts lists what was still streaming when the recorder was killed.
-func (s *shown) showParts(o *showOptions, out io.Writer) error {
-	if s.rec == nil || o.seq >= 0 || o.kind != "" || o.lane != "" {
+// all reports whether nothing was asked for: then what is no record is shown too.
+func (f *filter) all() bool {
+	return f.first == 0 && !f.single && len(f.kinds) == 0 && f.lane == nil && f.grep == nil && !f.errors && f.since == 0
+}
+
+// showEnd says what stands behind the last record of a timeline: what was still streaming, and what the tape lost.
+func (s *shown) showEnd(o *showOptions, std streams) error {
+	if o.filter.single {
 		return nil
+	}
+	if o.filter.all() {
+		if err := s.showParts(std.out); err != nil {
+			return err
+		}
+	}
+	if s.tape.Torn() {
+		fmt.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
+	}
+	return nil
+}
+
+// showParts lists what was still streaming when the recorder was killed, or is.
+func (s *shown) showParts(out io.Writer) error {
+	if s.rec == nil || s.rec.Finished() {
+		return nil
+	}
+	end := "of the answer, then the recorder ended"
+	if s.rec.Live() == deck.LiveYes {
+		end = "of the answer so far"
 	}
 	parts, err := s.rec.Parts()
 	for _, p := range parts {
-		fmt.Fprintf(out, "part  %s %s: %s of the answer, then the recorder ended\n", p.Method, p.URL, size(p.Len))
+		fmt.Fprintf(out, "part  %s %s: %s %s\n", p.Method, p.URL, size(p.Len), end)
 	}
 	return err
 }
@@ -208,7 +267,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		found++
 	}
 	_, err := fmt.Fprintln(out, "\n]}")
-	return errors.Join(err, o.nothing(found))
+	return errors.Join(err, o.filter.nothing(found))
 }
 
 func (s *shown) showMasks(json bool, out io.Writer) error {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -18,28 +20,42 @@ func newVerifyCommand(std streams) *cobra.Command {
 		Use:   "verify PATH",
 		Short: "Check every line and every blob of a recording or a tape",
 		Long: `Reads every line, blob and digest. An unfinished or unsealed recording whose lines, blobs and digests hold is
-sound: that is said on stderr and as state in the JSON.
+sound: that is said on stderr and as state in the JSON. PATH may be a packed recording (tapedeck pack).
 
 Exit status: 0 it holds, 2 something does not (with --strict also: unfinished or unsealed), 1 it could not be looked at.`,
 		Example: `  tapedeck verify last
-  tapedeck verify run.tape --json`,
+  tapedeck verify run.tape --json
+  tapedeck verify bug-1234.rec.tar.zst`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: recordingNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runVerify(&o, args[0], std) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
 	}
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording does not hold")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
 	return cmd
 }
 
-func runVerify(o *verifyOptions, name string, std streams) error {
+func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) error {
 	path, err := tapeOrRecording(name)
 	if err != nil {
 		return err
 	}
-	v, err := deck.Verify(path)
+	p := progressFor(std, o.json)
+	dir, clean, err := unpacked(ctx, path, p)
 	if err != nil {
 		return err
+	}
+	defer clean()
+	v, err := deck.VerifyWith(dir, &deck.VerifyOptions{Progress: p.records("verifying")})
+	p.end()
+	if err != nil {
+		return err
+	}
+	if dir != path {
+		v.Path = path
+		for i := range v.Problems { // the place that they name goes with this command
+			v.Problems[i].Path = path + strings.TrimPrefix(v.Problems[i].Path, dir)
+		}
 	}
 	if o.json {
 		err = printJSON(std.out, v)

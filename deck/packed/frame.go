@@ -13,8 +13,8 @@ const (
 	blockRaw, blockRLE, blockCompressed = 0, 1, 2
 )
 
-// magic begins every zstd frame.
-const magic = "\x28\xb5\x2f\xfd"
+// Magic is what every packed recording begins with, as every zstd frame does.
+const Magic = "\x28\xb5\x2f\xfd"
 
 // checkFrame walks the blocks of the size bytes of r, without decoding them, and refuses what is not exactly one frame: a
 // decoder skips over frames that hold nothing and reads on behind the end of one, so that more could hide there.
@@ -24,7 +24,7 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	if err != nil && err != io.EOF {
 		return err
 	}
-	if head = head[:n]; n < len(magic) || string(head[:len(magic)]) != magic {
+	if head = head[:n]; n < len(Magic) || string(head[:len(Magic)]) != Magic {
 		return ErrNotPacked
 	}
 	var h zstd.Header

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// partEvery is how often one answer that still streams is told of, where telling means a line of its own.
+const partEvery = time.Second
+
+// A tail shows a recording that is being made. Everything happens on the goroutine of Follow.
+type tail struct {
+	o     *showOptions
+	std   streams
+	shown shown // its tape has the store alone: Follow reads the records
+	last  *ring // of --tail, until everything that was there has been read; nil then
+	line  *liveLine
+
+	told map[uint64]toldPart
+}
+
+// A toldPart is what was last said of an answer that still streams.
+type toldPart struct {
+	len int64
+	at  time.Time
+}
+
+func runFollow(ctx context.Context, o *showOptions, path string, std streams) error {
+	rec, err := deck.OpenIfRecording(path)
+	if err != nil {
+		return err
+	}
+	if rec == nil {
+		return errors.New("--follow: a bare tape has no recorder to wait for; name a recording, or show it without --follow")
+	}
+	if o.masks || o.coverage {
+		return errors.New("--follow goes with records alone: leave out --masks and --coverage")
+	}
+	store, err := cas.OpenDir(rec.TapePath()+tape.StoreSuffix, nil)
+	if err != nil {
+		return err
+	}
+	t := &tail{
+		o: o, std: std, shown: shown{rec, &tape.Tape{Store: store}}, line: newLiveLine(std), told: make(map[uint64]toldPart),
+	}
+	if o.filter.tail > 0 {
+		t.last = &ring{size: o.filter.tail}
+	}
+	fo := &deck.FollowOptions{Record: t.record, CaughtUp: t.caughtUp}
+	if o.filter.all() {
+		fo.Parts = t.parts
+	}
+	finished, err := rec.Follow(ctx, fo)
+	t.line.clear()
+	if err != nil {
+		return err
+	}
+	return t.end(finished)
+}
+
+func (t *tail) record(rec *tape.Record) error {
+	want, err := t.o.filter.wants(rec, t.shown.tape.Store)
+	if err != nil || !want {
+		return err
+	}
+	if t.last != nil {
+		t.last.add(rec)
+		return nil
+	}
+	return t.show(rec)
+}
+
+// caughtUp shows the last of what was there before.
+func (t *tail) caughtUp() error {
+	if t.last == nil {
+		return nil
+	}
+	recs := t.last.all()
+	t.last = nil
+	for _, rec := range recs {
+		if err := t.show(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints one record at once; its columns cannot wait for those below.
+func (t *tail) show(rec *tape.Record) error {
+	if t.o.json {
+		line, err := t.shown.recordJSON(rec, t.o)
+		if err != nil {
+			return err
+		}
+		return t.object("record", json.RawMessage(line))
+	}
+	t.line.clear()
+	_, err := fmt.Fprintf(t.std.out, "%-5d  %9s  %-13s  %-30s  %s\n",
+		rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
+	if err == nil && t.o.payloads {
+		err = t.shown.showPayloads(rec.Kind, t.std.out)
+	}
+	return err
+}
+
+// object prints one line of --json.
+func (t *tail) object(key string, v any) error {
+	b, err := marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(t.std.out, "{\"version\":%d,%q:%s}\n", jsonVersion, key, b)
+	return err
+}
+
+// A part is an answer that still streams, in --json.
+type part struct {
+	Arrival uint64 `json:"arrival"`
+	Kind    string `json:"kind"`
+	Method  string `json:"method"`
+	URL     string `json:"url"`
+	Lane    string `json:"lane,omitempty"`
+	Len     int64  `json:"len_bytes"`
+}
+
+// parts shows the answers that still stream: on a terminal in one line that changes, else each in a line of its own when
+// it begins, and then no more often than every partEvery.
+func (t *tail) parts(all []deck.Streaming) error {
+	if t.line.set(all) {
+		return nil
+	}
+	for _, s := range all {
+		was, known := t.told[s.Arrival]
+		if known && (s.Len == was.len || time.Since(was.at) < partEvery) {
+			continue
+		}
+		t.told[s.Arrival] = toldPart{s.Len, time.Now()}
+		if err := t.part(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *tail) part(s deck.Streaming) error {
+	if t.o.json {
+		return t.object("part", part{s.Arrival, s.Kind, s.Method, s.URL, s.Lane, s.Len})
+	}
+	_, err := fmt.Fprintf(t.std.out, "part  %s %s: %s of the answer so far\n", s.Method, s.URL, size(s.Len))
+	return err
+}
+
+// end says how the recording ended.
+func (t *tail) end(finished bool) error {
+	var exit *deck.Exit
+	if rec, err := deck.Open(t.shown.rec.Dir); err == nil {
+		exit = rec.Manifest.Exit
+	}
+	if t.o.json {
+		state := deck.StateFinished
+		if !finished {
+			state = "killed"
+		}
+		if err := t.object("end", map[string]any{"state": state, "exit": exit}); err != nil {
+			return err
+		}
+	}
+	if !finished {
+		return fmt.Errorf("the recorder of %s was killed; what it had recorded is all there: tapedeck verify %[1]s", shortPath(t.shown.rec.Dir))
+	}
+	if exit != nil && !t.o.json {
+		fmt.Fprintf(t.std.err, "tapedeck: finished: exit %d\n", exit.Code)
+	}
+	return nil
+}
+
+// A liveLine is the line of a terminal that tells of answers that still stream. It is none where stdout is no terminal.
+type liveLine struct {
+	w     io.Writer
+	cols  int
+	shown bool
+}
+
+func newLiveLine(std streams) *liveLine {
+	if !isTerminal(std.out) {
+		return new(liveLine)
+	}
+	return &liveLine{w: std.out, cols: width(std.out)}
+}
+
+// set shows all, the newest first, and reports whether there is a line to show it on.
+func (l *liveLine) set(all []deck.Streaming) bool {
+	if l.w == nil {
+		return false
+	}
+	l.clear()
+	if len(all) == 0 {
+		return true
+	}
+	s := all[len(all)-1]
+	text := fmt.Sprintf("… %s %s: %s", s.Method, s.URL, size(s.Len))
+	if len(all) > 1 {
+		text += fmt.Sprintf(" and %d more", len(all)-1)
+	}
+	if r := []rune(text); len(r) >= l.cols {
+		text = string(r[:max(0, l.cols-1)])
+	}
+	fmt.Fprint(l.w, text)
+	l.shown = true
+	return true
+}
+
+func (l *liveLine) clear() {
+	if l.shown {
+		fmt.Fprint(l.w, "\r\x1b[K")
+		l.shown = false
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func newPackCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "pack REC FILE",
+		Short: "Make one compressed file of a recording",
+		Long: `Makes FILE, a tar compressed with zstd, of the recording. The same recording gives the same bytes, whoever packs
+it, where and when. Each blob is checked while it is packed; blobs that nothing names, leftovers and what is no part of a
+recording are left out, which is said. FILE must not exist. An unfinished recording is packed as it stands, one that is
+still being made is refused. ` + "`tar --zstd -tf FILE`" + ` lists what is inside.
+
+Exit status: 0 done, 1 failed; then there is no FILE.`,
+		Example: `  tapedeck pack last bug-1234.rec.tar.zst
+  tapedeck unpack bug-1234.rec.tar.zst`,
+		Args: cobra.ExactArgs(2),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return recordingNames(cmd, args, to)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runPack(cmd.Context(), args[0], args[1], json, std)
+		},
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "what was packed as JSON")
+	return cmd
+}
+
+func runPack(ctx context.Context, name, file string, json bool, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, json)
+	packing, err := deck.Pack(ctx, rec, file, &deck.PackOptions{Progress: p.bytes("packing")})
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if json {
+		return printJSON(std.out, packing)
+	}
+	if !rec.Finished() {
+		fmt.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+	}
+	for _, l := range packing.LeftOut {
+		fmt.Fprintf(std.err, "tapedeck: left out: %s (%s)\n", l.Path, l.Why)
+	}
+	_, err = fmt.Fprintf(std.err, "tapedeck: packed %s into %s: %s, %s in %s\n", packing.ID, shortPath(packing.File),
+		size(packing.Size), size(packing.Bytes), plural(int(packing.Files), "file", "files"))
+	return err
+}
+
+// interruptible returns a context that ends with the first signal that is meant to end the command, so that it can clean
+// up; the second ends it at once.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// orInterrupted says of the end of an interruptible context what it means.
+func orInterrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted: nothing was left behind")
+	}
+	return err
+}
