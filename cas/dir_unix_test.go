@@ -4,7 +4,6 @@ package cas_test
 
 import (
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -22,20 +21,7 @@ func TestSpecialFilesInABlobsPlaceAreRefused(t *testing.T) {
 		},
 		"symlink to nothing": func(path string) error { return os.Symlink("nothing", path) },
 		"fifo":               func(path string) error { return syscall.Mkfifo(path, 0o600) },
-		"socket": func(path string) error {
-			dir, err := os.MkdirTemp("", "cas") // the path of a blob is longer than a socket's may be
-			if err != nil {
-				return err
-			}
-			defer os.RemoveAll(dir)
-			short := filepath.Join(dir, "s")
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: short})
-			if err != nil {
-				return err
-			}
-			l.SetUnlinkOnClose(false)
-			return errors.Join(os.Rename(short, path), l.Close())
-		},
+		"socket":             makeSocket,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := openDir(t, nil)
