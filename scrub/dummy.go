@@ -36,12 +36,24 @@ func shapeOf(value string) string {
 	if parts := strings.Split(value, "."); len(parts) == 3 && strings.HasPrefix(value, "eyJ") {
 		return fmt.Sprintf("jwt:%d.%d.%d", len(parts[0]), len(parts[1]), len(parts[2]))
 	}
-	for _, p := range keyPrefixes {
-		if strings.HasPrefix(value, p) {
+	for _, p := range append(keyPrefixes[:len(keyPrefixes):len(keyPrefixes)], leakPrefix(value)) {
+		if p != "" && strings.HasPrefix(value, p) {
 			return fmt.Sprintf("%s:%d:%s", p, len(value), classes(value[len(p):]))
 		}
 	}
 	return fmt.Sprintf(":%d:%s", len(value), classes(value))
+}
+
+// leakPrefix returns the literal with which a key that gitleaks knows begins; "" for none.
+func leakPrefix(value string) (longest string) {
+	for i := range leaks {
+		for _, name := range leaks[i].names {
+			if !leaks[i].assigned && len(name) > len(longest) && strings.HasPrefix(value, name) && !strings.ContainsAny(name, ": ") {
+				longest = name
+			}
+		}
+	}
+	return longest
 }
 
 func isUUID(v string) bool {
@@ -94,7 +106,8 @@ func Dummy(v Var) string {
 	return value
 }
 
-// Dummies is Dummy, and tells which dummy stands for which placeholder: what AddAlias wants to know.
+// Dummies is Dummy, and tells which dummy stands for which placeholder, each of them without a form: what AddAlias wants to
+// know.
 func Dummies(v Var) (value string, made map[string]string) {
 	made = make(map[string]string)
 	shapes := strings.Fields(v.Shape)
@@ -106,9 +119,10 @@ func Dummies(v Var) (value string, made map[string]string) {
 			shape = shapes[n]
 		}
 		b.WriteString(v.Value[from:start])
-		d := dummy(v.Value[start:end], shape)
-		made[v.Value[start:end]] = d
-		b.WriteString(d)
+		plain, form := formOf(v.Value[start:end])
+		d := dummy(Digits(plain), shape)
+		made[plain] = d
+		b.WriteString(disguise(d, form))
 		from, n = end, n+1
 	})
 	b.WriteString(v.Value[from:])

@@ -41,7 +41,7 @@ func (s *Scrubber) variable(name, value string) Var {
 		return Var{Name: name, Value: s.addNamed(name, value), Secret: true, Shape: shapeOf(value)}
 	}
 	b := []byte(value)
-	spans, _ := s.index.Load().scan(text{b, true}, 0)
+	spans, _ := s.index.Load().scan(text{b: b, final: true}, 0)
 	sortSpans(spans)
 	spans = resolve(spans)
 	if len(spans) == 0 {
@@ -50,6 +50,9 @@ func (s *Scrubber) variable(name, value string) Var {
 	shapes := make([]string, len(spans))
 	for i, f := range spans {
 		shapes[i] = shapeOf(value[f.start:f.end])
+		if f.known != nil {
+			shapes[i] = shapeOf(f.known.value) // not that of its disguise
+		}
 	}
 	out := s.replace(nil, b, 0, spans, nil)
 	return Var{Name: name, Value: string(out), Secret: true, Shape: strings.Join(shapes, " ")}

@@ -22,6 +22,6 @@ func Leaks() (out []Leak) {
 
 // MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
 func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {
-	end, o := newMachine(expr).match(text{b, final}, 0, maxLeak)
+	end, o := newMachine(expr).match(text{b: b, final: final}, 0, maxLeak)
 	return end, o == hit, o == more
 }

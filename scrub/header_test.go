@@ -99,7 +99,7 @@ func TestURL(t *testing.T) {
 		{"https://0123456789abcdef0123@h/x", "https://td_url_password_#1@h/x"},
 		{"https://h/?key=short&alt=sse", "https://h/?key=td_key_#1&alt=sse"},
 		{"https://h/?key=Zx9Q%2BvT2mKw7&access_token=x", "https://h/?key=td_gemini_api_key_#1&access_token=td_access_token_#2"},
-		{"https://h/Zx9Q+vT2mKw7/?x=Zx9Q%2bvT2mKw7", "https://h/td_gemini_api_key_#1/?x=td_gemini_api_key_#1"},
+		{"https://h/Zx9Q+vT2mKw7/?x=Zx9Q%2bvT2mKw7", "https://h/td_gemini_api_key_#1/?x=td_gemini_api_key_zr_#2"},
 		{"https://h/cb#access_token=abc&x=y", "https://h/cb#access_token=td_access_token_#1&x=y"},
 		{"https://h/?sig=a%2Fb&pageToken=3", "https://h/?sig=td_sig_#1&pageToken=3"},
 		{"not a url", "not a url"},

@@ -23,7 +23,10 @@ type pattern struct {
 	head, tail edge
 	base64     bool
 	percent    bool // text has a %, which may stand for itself
+	bridges    bool // it may stand in the texts of several events
 	second     byte // what follows the first byte
+	kind       byte // as a form names it; 0 for the value itself
+	shift      int  // of base64
 }
 
 // An edge is a base64 digit of which only the bits of mask are known.
@@ -55,14 +58,15 @@ func digitValue(c byte) byte {
 // patterns returns the forms of a value of minKnown bytes or more.
 func patterns(k *known) []*pattern {
 	ps := []*pattern{
-		{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")},
-		{of: k, text: []byte(hex.EncodeToString([]byte(k.value)))},
-		{of: k, text: []byte(strings.ToUpper(hex.EncodeToString([]byte(k.value))))},
+		{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%"), bridges: true},
+		{of: k, text: []byte(hex.EncodeToString([]byte(k.value))), kind: kindHex},
+		{of: k, text: []byte(strings.ToUpper(hex.EncodeToString([]byte(k.value)))), kind: kindUpperHex},
 	}
 	for shift := range 3 {
 		standard := base64Pattern(k, base64.RawStdEncoding, shift)
 		ps = append(ps, standard)
 		if forURLs := base64Pattern(k, base64.RawURLEncoding, shift); !bytes.Equal(standard.text, forURLs.text) {
+			forURLs.kind = kindBase64URL
 			ps = append(ps, forURLs)
 		}
 	}
@@ -90,7 +94,7 @@ func base64Pattern(k *known, enc *base64.Encoding, shift int) *pattern {
 	padded = append(padded, 0, 0)
 	digits := enc.EncodeToString(padded)
 	first, last := (shift*8+5)/6, end/6 // the digits that hold bits of the value alone
-	p := &pattern{of: k, text: []byte(digits[first:last]), base64: true}
+	p := &pattern{of: k, text: []byte(digits[first:last]), base64: true, kind: kindBase64, shift: shift}
 	if n := shift * 8 % 6; n > 0 {
 		p.head = edge{1<<(6-n) - 1, digitValue(digits[first-1])}
 	}
@@ -181,6 +185,9 @@ func (x *index) with(k *known) *index {
 	}
 	next.allowAny('\\', 'u')
 	next.allowAny('\\', '\\')
+	for _, escape := range []string{"%5C", "%5c", "%25"} { // a backslash, or a percent sign, that is escaped itself
+		next.allowText(escape)
+	}
 	return &next
 }
 
@@ -196,6 +203,10 @@ func (x *index) allowForms(c byte, p *pattern) {
 		}
 	}
 	x.allowEscaped(c, p.second)
+	if p.bridges {
+		x.allowAny(c, '"')
+		x.allow(c, p.second, '"')
+	}
 	if p.base64 {
 		x.allowAny(c, '\n')
 		x.allowAny(c, '\r')
@@ -221,6 +232,8 @@ func (x *index) allowEscaped(first, second byte) {
 	for _, high := range hexForms(second >> 4) {
 		x.allow(first, '%', high)
 	}
+	x.allow(first, '%', '5')
+	x.allow(first, '%', '2')
 	x.allow(first, '\\', 'u')
 	x.allow(first, '\\', '\\')
 	for letter := range 256 {
@@ -233,13 +246,15 @@ func (x *index) allowEscaped(first, second byte) {
 // hexForms returns the hex digits of four bits.
 func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
 
-// canFollow tells whether c can stand behind the first byte.
-func (p *pattern) canFollow(c byte) bool {
+// canFollow tells whether c can stand behind the first byte, in a stream of events or elsewhere.
+func (p *pattern) canFollow(c byte, streams bool) bool {
 	switch c {
 	case p.second, '\\', '%':
 		return true
 	case '\n', '\r':
 		return p.base64
+	case '"':
+		return p.bridges && streams
 	}
 	return c == '+' && p.second == ' '
 }

@@ -15,8 +15,8 @@ const (
 )
 
 // ruleName makes a rule's name of the name of a variable or header: lowercase letters, digits and underscores, at most
-// maxRule bytes. A name in which a placeholder would seem to end early becomes "secret", so that a placeholder has one
-// reading only.
+// maxRule bytes. A name in which a placeholder would seem to end early, or that seems to end in a form, becomes "secret", so
+// that a placeholder has one reading only.
 func ruleName(name string) string {
 	var b strings.Builder
 	for i := 0; i < len(name) && b.Len() < maxRule; i++ {
@@ -30,7 +30,7 @@ func ruleName(name string) string {
 		}
 	}
 	rule := strings.Trim(b.String(), "_")
-	if end, o := (text{[]byte(prefix + rule + "_"), true}).placeholder(0); rule == "" || o == hit && end > 0 {
+	if end, o := wholeText(prefix + rule + "_").placeholder(0); rule == "" || o == hit && end > 0 || hasForm(rule) {
 		return "secret"
 	}
 	return rule
@@ -41,7 +41,7 @@ func (t text) placeholder(i int) (end int, o outcome) {
 	if o := t.literal(i, prefix); o != hit {
 		return 0, o
 	}
-	for j := i + len(prefix); j < i+longest; j++ {
+	for j := i + len(prefix); j <= i+len(prefix)+maxRule; j++ {
 		if j == len(t.b) {
 			return 0, t.ended()
 		}
@@ -73,13 +73,13 @@ func (t text) hexTail(i int) (end int, o outcome) {
 
 // isPlaceholder tells whether s is one placeholder and nothing else.
 func isPlaceholder(s string) bool {
-	end, o := (text{[]byte(s), true}).placeholder(0)
+	end, o := wholeText(s).placeholder(0)
 	return o == hit && end == len(s)
 }
 
 // eachPlaceholder calls f for each placeholder of b, from left to right.
 func eachPlaceholder(b []byte, f func(start, end int)) {
-	t := text{b, true}
+	t := text{b: b, final: true}
 	for i := 0; len(b)-i >= shortest; {
 		next := bytes.Index(b[i:], []byte(prefix))
 		if next < 0 {

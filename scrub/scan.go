@@ -21,6 +21,8 @@ type span struct {
 	rank       rank
 	rule       string
 	known      *known // of an exact value that the span holds and nothing else
+	form       string // in which it stands; see formOf
+	blank      bool   // a later part of a value whose first part is replaced by the placeholder
 	protected  bool   // a placeholder: nothing that overlaps it is a secret
 }
 
@@ -111,14 +113,16 @@ func shapesAt(rules []rule, t text, i int, f *finds) (wait bool) {
 func (x *index) knownAt(t text, i int, first byte, f *finds) (wait bool) {
 	plain, second := t.b[i] == first && first != '%' && first != '\\', t.b[i+1]
 	for _, p := range x.known[first] {
-		if plain && !p.canFollow(second) {
+		if plain && !p.canFollow(second, t.streams) {
 			continue
 		}
-		switch end, o := p.match(t, i); o {
+		switch spans, o := p.match(t, i); o {
 		case more:
 			return true
 		case hit:
-			f.add(span{from: i, start: i, end: end, rank: knownRank, rule: p.of.rule, known: p.of})
+			for _, s := range spans {
+				f.add(s)
+			}
 		}
 	}
 	return false
@@ -188,6 +192,6 @@ func join(a, b span) span {
 	if u.start != a.start || u.end != end {
 		u.known = nil
 	}
-	u.start, u.end = a.start, end
+	u.start, u.end, u.blank = a.start, end, a.blank && b.blank
 	return u
 }

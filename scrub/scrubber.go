@@ -35,8 +35,9 @@ type Scrubber struct {
 	key   Key
 	index atomic.Pointer[index]
 
-	mu         sync.Mutex // guards what follows, and is held to replace index
-	known      map[string]*known
+	mu         sync.Mutex        // guards what follows, and is held to replace index
+	known      map[string]*known // by value
+	byHex      map[string]*known // by the digits of the placeholder
 	learnt     int
 	notCovered map[string]bool
 	counts     map[string]int
@@ -47,6 +48,7 @@ func New(key Key, opts *Options) *Scrubber {
 	s := &Scrubber{
 		key:        key,
 		known:      make(map[string]*known),
+		byHex:      make(map[string]*known),
 		notCovered: make(map[string]bool),
 		counts:     make(map[string]int),
 	}
@@ -87,6 +89,7 @@ func (s *Scrubber) AddAlias(placeholder, value string) bool {
 	if !isPlaceholder(placeholder) || !searchable(value) {
 		return false
 	}
+	placeholder, _ = formOf(placeholder)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(&known{rule: placeholderName(placeholder), value: value, placeholder: placeholder})
@@ -117,6 +120,9 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 
 // add is called with mu held.
 func (s *Scrubber) add(k *known) {
+	if digits := Digits(k.placeholder); s.byHex[digits] == nil {
+		s.byHex[digits] = k
+	}
 	if s.known[k.value] == nil {
 		s.known[k.value] = k
 		s.index.Store(s.index.Load().with(k))
@@ -155,9 +161,13 @@ func (s *Scrubber) conceal(name, value string) string {
 }
 
 // Bytes returns b with each secret replaced by its placeholder, and whether there was one. Where nothing was found it
-// returns b itself. It never writes to b.
+// returns b itself. It never writes to b. Where b is compressed, with gzip, as zlib or as a pack of Git, and a secret lies
+// inside, it returns what b decompresses to, scrubbed, behind a line with a placeholder of b.
 func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
-	spans, _ := s.index.Load().scan(text{b, true}, 0)
+	if out, found := s.unpacked(b); found {
+		return out, true
+	}
+	spans, _ := s.index.Load().scan(text{b, true, isEvents(b)}, 0)
 	if len(spans) == 0 {
 		return b, false
 	}
@@ -174,9 +184,11 @@ func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(star
 	for _, f := range spans {
 		dst = append(dst, b[from:f.start]...)
 		at := len(dst)
-		if f.known != nil {
-			dst = append(dst, f.known.placeholder...)
-		} else {
+		switch {
+		case f.blank:
+		case f.known != nil:
+			dst = append(dst, withForm(f.known.placeholder, f.form)...)
+		default:
 			dst = append(dst, s.key.placeholder(f.rule, b[f.start:f.end])...)
 		}
 		if note != nil {
@@ -194,7 +206,9 @@ func (s *Scrubber) count(spans []span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range spans {
-		s.counts[f.rule]++
+		if !f.blank {
+			s.counts[f.rule]++
+		}
 	}
 }
 

@@ -11,8 +11,9 @@ const (
 
 // A text is what is scanned: the whole, or what has come of a stream so far.
 type text struct {
-	b     []byte
-	final bool // nothing follows
+	b       []byte
+	final   bool // nothing follows
+	streams bool // it is a stream of server-sent events
 }
 
 // ended is the outcome of a matcher that came to the end of the text while all fitted.
@@ -169,3 +170,6 @@ func uuidAt(b []byte, i int) (end int, ok bool) {
 	}
 	return i + uuidLen, true
 }
+
+// wholeText is a text to which nothing is added.
+func wholeText(s string) text { return text{b: []byte(s), final: true} }

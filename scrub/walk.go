@@ -9,103 +9,196 @@ import (
 // maxNesting is how often JSON may be quoted within JSON for a value in it to be found where its escapes differ.
 const maxNesting = 3
 
+// maxPercent is how often a text may be percent-encoded. Below it JSON may be quoted: %5Cu0063 is the letter c too.
+const maxPercent = 2
+
 // maxSlashes is the length of the longest run of backslashes that means something within maxNesting.
 const maxSlashes = 1 << maxNesting
 
-// An escaping says how what a text quotes is escaped in it.
-type escaping struct {
-	nesting int  // how often it was quoted as JSON
-	percent bool // whether % begins an escape
+// A walker matches one pattern at one place, under one depth of escapes.
+type walker struct {
+	t       text
+	p       *pattern
+	nesting int // how often the text was quoted as JSON
+	percent int // how often it may have been percent-encoded
+	slashed bool
+	met     trace
 }
 
-// match tells whether p stands at i, under any mixture of percent-encoding and JSON escapes.
-func (p *pattern) match(t text, i int) (end int, o outcome) {
-	for nesting := range maxNesting + 1 {
-		end, o, slashes := p.walk(t, i, escaping{nesting, true})
-		if o == miss && p.percent {
-			var met bool
-			end, o, met = p.walk(t, i, escaping{nesting, false})
-			slashes = slashes || met
-		}
-		if o != miss || !slashes {
-			return end, o
-		}
-	}
-	return 0, miss
-}
-
-// walk matches p at i under one escaping. It says too whether it met a backslash: else the nesting makes no difference.
-func (p *pattern) walk(t text, i int, esc escaping) (end int, o outcome, slashes bool) {
-	begin := i
-	if p.head.mask != 0 {
-		if i >= len(t.b) || !p.head.fits(t.b[i]) {
-			return 0, miss, false
-		}
-		i++
-	}
-	for want := p.text; len(want) > 0; {
-		slashes = slashes || i < len(t.b) && t.b[i] == '\\'
-		if p.base64 && i > begin {
-			if i, o = t.lineEnd(i, esc.nesting); o == more {
-				return 0, more, slashes
+// match tells whether p stands at i, under any mixture of percent-encoding and JSON escapes. It returns what is to be
+// replaced: one span, or one in each of several events of a stream (see bridge).
+func (p *pattern) match(t text, i int) (spans []span, o outcome) {
+	for percent := maxPercent; ; {
+		for nesting := range maxNesting + 1 {
+			w := walker{t: t, p: p, nesting: nesting, percent: percent}
+			if spans, o = w.walk(i); o != miss {
+				return spans, o
+			}
+			if !w.slashed { // else the nesting makes no difference
+				break
 			}
 		}
-		n, used, o := t.unit(i, want, esc)
-		if o != hit {
-			return 0, o, slashes
+		if percent--; percent < 0 || !p.percent {
+			return nil, miss
 		}
-		i, want = i+n, want[used:]
 	}
-	if p.tail.mask != 0 {
-		slashes = slashes || i < len(t.b) && t.b[i] == '\\'
-		i, o = p.tailAt(t, i, esc)
-		return i, o, slashes
-	}
-	return i, hit, slashes
 }
 
-// tailAt matches the digit that a value shares with what stands behind it.
-func (p *pattern) tailAt(t text, i int, esc escaping) (end int, o outcome) {
-	if i, o = t.lineEnd(i, esc.nesting); o == more {
+// walk matches the pattern at i.
+func (w *walker) walk(i int) (spans []span, o outcome) {
+	begin := i
+	if w.p.head.mask != 0 {
+		if i >= len(w.t.b) || !w.p.head.fits(w.t.b[i]) {
+			return nil, miss
+		}
+		w.met.head = digitValue(w.t.b[i])
+		i++
+	}
+	i, want, o := w.run(i, w.p.text, i > begin)
+	if o == miss && w.p.bridges && len(want) < len(w.p.text) && w.t.streams && i < len(w.t.b) && w.t.b[i] == '"' {
+		return w.bridged(begin, i, want)
+	}
+	if o != hit {
+		return nil, o
+	}
+	if w.p.tail.mask != 0 {
+		if i, o = w.tail(i); o != hit {
+			return nil, o
+		}
+	}
+	return []span{w.span(begin, i)}, hit
+}
+
+// span is the span of the pattern from start to end.
+func (w *walker) span(start, end int) span {
+	return span{from: start, start: start, end: end, rank: knownRank, rule: w.p.of.rule, known: w.p.of, form: w.form()}
+}
+
+// run matches want at i and returns where it came to, and what of want is left there. inside says that the pattern has
+// begun already.
+func (w *walker) run(i int, want []byte, inside bool) (end int, left []byte, o outcome) {
+	for len(want) > 0 {
+		if w.p.base64 && inside {
+			if i, o = w.lineEnd(i, len(w.p.text)-len(want)); o == more {
+				return i, want, more
+			}
+		}
+		n, used, o := w.unit(i, want)
+		if o != hit {
+			return i, want, o
+		}
+		i, want, inside = i+n, want[used:], true
+	}
+	return i, nil, hit
+}
+
+// tail matches the digit that a value shares with what stands behind it.
+func (w *walker) tail(i int) (end int, o outcome) {
+	if i, o = w.lineEnd(i, len(w.p.text)); o == more {
 		return 0, more
 	}
-	if i >= len(t.b) {
-		return 0, t.ended()
+	if i >= len(w.t.b) {
+		return 0, w.t.ended()
 	}
-	if p.tail.fits(t.b[i]) {
+	if w.p.tail.fits(w.t.b[i]) {
+		w.met.tail = digitValue(w.t.b[i])
 		return i + 1, hit
 	}
 	for _, digit := range "+/" { // which a URL or JSON may escape
-		if !p.tail.fits(byte(digit)) {
+		if !w.p.tail.fits(byte(digit)) {
 			continue
 		}
-		if n, _, o := t.unit(i, []byte{byte(digit)}, esc); o != miss {
+		if n, _, o := w.unit(i, []byte{byte(digit)}); o != miss {
+			w.met.tail = digitValue(byte(digit))
 			return i + n, o
 		}
 	}
 	return 0, miss
 }
 
-// lineEnd skips one end of a line within base64: LF or CR LF, as bytes or escaped.
-func (t text) lineEnd(i, nesting int) (end int, o outcome) {
+// lineEnd skips one end of a line within base64: LF or CR LF, as bytes or escaped. at is how many digits stand before it.
+func (w *walker) lineEnd(i, at int) (end int, o outcome) {
+	begin := i
 	for range 2 {
-		if i >= len(t.b) {
-			return i, t.ended()
+		if i >= len(w.t.b) {
+			return i, w.t.ended()
 		}
-		n := 0
-		if nesting > 0 && t.b[i] == '\\' {
-			if n = t.slashes(i); i+n == len(t.b) {
-				return i, t.ended()
-			}
-			if n != 1<<(nesting-1) || t.b[i+n] != 'n' && t.b[i+n] != 'r' {
-				return i, hit
-			}
-		} else if t.b[i] != '\n' && t.b[i] != '\r' {
-			return i, hit
+		c, n, o := w.byteAt(i)
+		if o == more {
+			return i, more
 		}
-		i += n + 1
+		if o == hit && w.nesting > 0 && c == '\\' {
+			w.slashed = true
+			count, length := w.slashes(i)
+			letter, k, o := w.byteAt(i + length)
+			if o == more {
+				return i, more
+			}
+			if o == miss || count != 1<<(w.nesting-1) || letter != 'n' && letter != 'r' {
+				break
+			}
+			n = length + k
+		} else if w.slashed = w.slashed || c == '\\'; o == miss || c != '\n' && c != '\r' {
+			break
+		}
+		i += n
+	}
+	if i > begin {
+		w.met.line(at, w.t.b[begin:i])
 	}
 	return i, hit
+}
+
+// byteAt returns the byte at i, percent-encoding undone, and its length in the text. It is a miss at the end of the text
+// and where an escape does not end in digits.
+func (w *walker) byteAt(i int) (c byte, n int, o outcome) {
+	return w.t.peel(i, w.percent)
+}
+
+// peel undoes up to depth layers of percent-encoding of the byte at i.
+func (t text) peel(i, depth int) (c byte, n int, o outcome) {
+	if i >= len(t.b) {
+		return 0, 0, t.ended()
+	}
+	if c, n = t.b[i], 1; c != '%' || depth == 0 {
+		return c, n, hit
+	}
+	for range depth {
+		if c != '%' {
+			break
+		}
+		for k := range 2 {
+			if i+n+k >= len(t.b) {
+				return 0, 0, t.ended()
+			}
+			if !isHex(t.b[i+n+k]) {
+				return 0, 0, miss
+			}
+		}
+		c, n = unhex(t.b[i+n])<<4|unhex(t.b[i+n+1]), n+2
+	}
+	return c, n, hit
+}
+
+// slashes counts the backslashes at i, up to one more than mean anything, and says how long they are in the text.
+func (w *walker) slashes(i int) (count, length int) {
+	for count <= maxSlashes {
+		c, n, o := w.byteAt(i + length)
+		if o != hit || c != '\\' {
+			break
+		}
+		count, length = count+1, length+n
+	}
+	return count, length
+}
+
+// lengthOf returns the length in the text of the n bytes at i, which are there.
+func (w *walker) lengthOf(i, n int) (length int) {
+	for range n {
+		_, k, _ := w.byteAt(i + length)
+		length += k
+	}
+	return length
 }
 
 // slashes counts the backslashes at i, up to one more than mean anything.
@@ -118,54 +211,50 @@ func (t text) slashes(i int) int {
 }
 
 // unit matches the beginning of want with one byte or escape at i: n bytes of the text stand for used bytes of want.
-func (t text) unit(i int, want []byte, esc escaping) (n, used int, o outcome) {
-	if i >= len(t.b) {
-		return 0, 0, t.ended()
+func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
+	c, n, o := w.byteAt(i)
+	if o != hit {
+		return 0, 0, o
 	}
-	switch c := t.b[i]; {
-	case c == '\\' && esc.nesting > 0:
-		return t.escape(i, want, esc.nesting)
-	case c == '%' && esc.percent:
-		return t.percent(i, want[0])
-	case c == want[0], c == '+' && want[0] == ' ' && esc.percent:
+	w.slashed = w.slashed || c == '\\'
+	switch {
+	case c == '\\' && w.nesting > 0:
+		return w.escape(i, want)
+	case c == want[0]:
+		w.met.unit(c, w.t.b[i:i+n])
+		return n, 1, hit
+	case c == '+' && n == 1 && want[0] == ' ' && w.percent > 0:
+		w.met.plus = true
 		return 1, 1, hit
 	}
 	return 0, 0, miss
 }
 
-// percent matches one byte with its percent-encoding at i.
-func (t text) percent(i int, want byte) (n, used int, o outcome) {
-	for k := 1; k <= 2; k++ {
-		if i+k == len(t.b) {
-			return 0, 0, t.ended()
-		}
-		if d := t.b[i+k]; !isHex(d) || unhex(d) != want>>(4*(2-k))&15 {
-			return 0, 0, miss
-		}
-	}
-	return 3, 1, hit
-}
-
 // escape matches the beginning of want with a JSON escape at i. Quoting doubles backslashes: a letter's escape has
 // 2^(nesting-1) of them, a quotation mark 2^nesting - 1, a backslash itself 2^nesting.
-func (t text) escape(i int, want []byte, nesting int) (n, used int, o outcome) {
-	got, letter := t.slashes(i), 1<<(nesting-1)
+func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
+	got, length := w.slashes(i)
+	letter := 1 << (w.nesting - 1)
 	if want[0] == '\\' && got >= 2*letter {
-		return 2 * letter, 1, hit
+		w.met.escaped(w.nesting)
+		return w.lengthOf(i, 2*letter), 1, hit
 	}
-	if i+got == len(t.b) {
-		return 0, 0, t.ended()
+	c, k, o := w.byteAt(i + length)
+	if o != hit {
+		return 0, 0, o
 	}
-	c := t.b[i+got]
 	switch {
 	case got == 2*letter-1 && c == '"' && want[0] == '"':
-		return got + 1, 1, hit
+		w.met.escaped(w.nesting)
+		return length + k, 1, hit
 	case got != letter:
 		return 0, 0, miss
 	case c == 'u':
-		return t.unicode(i, want, letter)
+		return w.unicode(i, want)
 	case unescape(c) == want[0] && want[0] != 0:
-		return got + 1, 1, hit
+		w.met.escaped(w.nesting)
+		w.met.slash = w.met.slash || want[0] == '/'
+		return length + k, 1, hit
 	}
 	return 0, 0, miss
 }
@@ -190,64 +279,61 @@ func unescape(c byte) byte {
 }
 
 // unicode matches the beginning of want with \uXXXX, or with two of them for a rune beyond U+FFFF.
-func (t text) unicode(i int, want []byte, slashes int) (n, used int, o outcome) {
-	r, o := t.codeUnit(i, slashes)
+func (w *walker) unicode(i int, want []byte) (n, used int, o outcome) {
+	r, n, o := w.codeUnit(i)
 	if o != hit {
 		return 0, 0, o
 	}
-	n = slashes + 5
 	if utf16.IsSurrogate(r) {
-		low, o := t.codeUnit(i+n, slashes)
+		low, k, o := w.codeUnit(i + n)
 		if o != hit {
 			return 0, 0, o
 		}
-		r, n = utf16.DecodeRune(r, low), 2*n
+		r, n = utf16.DecodeRune(r, low), n+k
 	}
 	var buf [utf8.UTFMax]byte
 	enc := buf[:utf8.EncodeRune(buf[:], r)]
 	if !bytes.HasPrefix(want, enc) {
 		return 0, 0, miss
 	}
+	w.met.escaped(w.nesting)
+	w.met.codePoint(r)
 	return n, len(enc), hit
 }
 
-// codeUnit reads the escape of one UTF-16 code unit at i.
-func (t text) codeUnit(i, slashes int) (r rune, o outcome) {
+// codeUnit reads the escape of one UTF-16 code unit at i, and its length.
+func (w *walker) codeUnit(i int) (r rune, n int, o outcome) {
+	slashes := 1 << max(w.nesting-1, 0)
 	for k := range slashes + 5 {
-		if i+k >= len(t.b) {
-			return 0, t.ended()
-		}
-		c := t.b[i+k]
+		c, length, o := w.byteAt(i + n)
 		switch {
+		case o != hit:
+			return 0, 0, o
 		case k < slashes && c != '\\', k == slashes && c != 'u', k > slashes && !isHex(c):
-			return 0, miss
+			return 0, 0, miss
 		case k > slashes:
 			r = r<<4 | rune(unhex(c))
 		}
+		n += length
 	}
-	return r, hit
+	return r, n, hit
 }
 
 // firstByte returns the first byte of what the escape at i stands for. Its outcome is more where the escape is not whole yet.
 func (t text) firstByte(i int) (c byte, o outcome) {
-	if t.b[i] == '%' {
-		switch {
-		case i+2 >= len(t.b):
-			return 0, t.ended()
-		case isHex(t.b[i+1]) && isHex(t.b[i+2]):
-			return unhex(t.b[i+1])<<4 | unhex(t.b[i+2]), hit
-		}
-		return 0, miss
+	w := walker{t: t, percent: maxPercent}
+	if c, _, o = w.byteAt(i); o != hit || c != '\\' {
+		return c, o
 	}
-	n := t.slashes(i)
-	switch {
-	case i+n == len(t.b):
-		return 0, t.ended()
-	case t.b[i+n] != 'u':
-		c = unescape(t.b[i+n])
-		return c, hit
+	count, length := w.slashes(i)
+	letter, _, o := w.byteAt(i + length)
+	if o != hit {
+		return 0, o
 	}
-	r, o := t.codeUnit(i+n-1, 1)
+	if letter != 'u' {
+		return unescape(letter), hit
+	}
+	r, _, o := w.codeUnit(i + w.lengthOf(i, count-1))
 	if o != hit {
 		return 0, o
 	}

@@ -18,6 +18,7 @@ type Writer struct {
 	past  int    // length of the former
 	at    int64  // offset of buf in the stream
 	out   []byte // scratch
+	head  []byte // the first bytes of the stream, by which one of events is known
 	found bool
 	err   error
 
@@ -53,6 +54,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	const piece = 64 << 10 // bounds the buffer whatever p is
 	for n < len(p) && w.err == nil {
 		part := p[n:min(n+piece, len(p))]
+		w.head = append(w.head, part[:min(len(part), longestField-len(w.head))]...)
 		w.buf = append(w.buf, part...)
 		w.flush(false)
 		n += len(part)
@@ -79,7 +81,7 @@ func (w *Writer) Close() error {
 
 // flush passes on what is decided.
 func (w *Writer) flush(final bool) {
-	spans, hold := w.s.index.Load().scan(text{w.buf, final}, w.past)
+	spans, hold := w.s.index.Load().scan(text{w.buf, final, isEvents(w.head)}, w.past)
 	safe := hold
 	if len(spans) > 0 {
 		sortSpans(spans)

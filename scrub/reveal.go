@@ -1,0 +1,164 @@
+package scrub
+
+import (
+	"bytes"
+	"io"
+)
+
+// Fill returns b with each placeholder replaced by what valueOf says it stands for, in the form in which it stood.
+// valueOf is given the digits of the placeholder, which are of the value alone; where it reports false the placeholder
+// stays. Fill returns b itself where nothing is to be replaced, and never writes to b.
+//
+// In base64 a value of another length than the recorded one shifts what comes after it in the same group: the text around
+// it then decodes to something else.
+func Fill(b []byte, valueOf func(digits string) (value string, ok bool)) []byte {
+	if !bytes.Contains(b, []byte(prefix)) {
+		return b
+	}
+	var out []byte
+	from := 0
+	eachPlaceholder(b, func(start, end int) {
+		placeholder := string(b[start:end])
+		value, ok := valueOf(Digits(placeholder))
+		if !ok {
+			return
+		}
+		_, form := formOf(placeholder)
+		out = append(append(out, b[from:start]...), disguise(value, form)...)
+		from = end
+	})
+	if from == 0 {
+		return b
+	}
+	return append(out, b[from:]...)
+}
+
+// Digits returns the hex digits of a placeholder: two placeholders with the same ones stand for the same value.
+func Digits(placeholder string) string { return placeholder[max(0, len(placeholder)-hexLen):] }
+
+// Reveal is Fill with the values that s knows: what a program gets of a recorded answer.
+func (s *Scrubber) Reveal(b []byte) []byte { return Fill(b, s.valueOf) }
+
+func (s *Scrubber) valueOf(digits string) (value string, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.byHex[digits]; k != nil {
+		return k.value, true
+	}
+	return "", false
+}
+
+// Revealing returns a reader of what Reveal makes of r as a whole, wherever r's reads end.
+func (s *Scrubber) Revealing(r io.Reader) io.Reader { return &revealing{s: s, r: r} }
+
+// A revealing holds back what may be the beginning of a placeholder.
+type revealing struct {
+	s    *Scrubber
+	r    io.Reader
+	held []byte // read and not looked through
+	out  []byte // to be given
+	err  error
+}
+
+func (v *revealing) Read(p []byte) (int, error) {
+	for len(v.out) == 0 && v.err == nil {
+		v.fill()
+	}
+	n := copy(p, v.out)
+	if v.out = v.out[n:]; n == 0 && len(p) > 0 {
+		return 0, v.err
+	}
+	return n, nil
+}
+
+func (v *revealing) fill() {
+	buf := make([]byte, 32<<10)
+	n, err := v.r.Read(buf)
+	v.held, v.err = append(v.held, buf[:n]...), err
+	cut := len(v.held)
+	if err == nil {
+		cut = beginsAt(v.held)
+	}
+	v.out = v.s.Reveal(bytes.Clone(v.held[:cut]))
+	v.held = append(v.held[:0], v.held[cut:]...)
+}
+
+// beginsAt returns where a placeholder may begin in b that has not come whole, after those that have; len(b) where none may.
+func beginsAt(b []byte) int {
+	t := text{b: b}
+	for i := 0; i < len(b); {
+		next := bytes.IndexByte(b[i:], prefix[0])
+		if next < 0 {
+			break
+		}
+		i += next
+		switch end, o := t.placeholder(i); o {
+		case more:
+			return i
+		case hit:
+			i = end
+		default:
+			i++
+		}
+	}
+	return len(b)
+}
+
+// LearnFrom makes known what the placeholders of stored stand for in real, of which stored is the scrubbed form: a replay
+// that gives the program a file with the secrets of the recording must find these too, beside its own. It learns nothing of
+// what does not fit.
+func (s *Scrubber) LearnFrom(stored, real []byte) {
+	type place struct{ start, end int }
+	var places []place
+	eachPlaceholder(stored, func(start, end int) { places = append(places, place{start, end}) })
+	from := 0
+	for i, p := range places {
+		literal := stored[from:p.start]
+		if !bytes.HasPrefix(real, literal) {
+			return
+		}
+		real = real[len(literal):]
+		next := stored[p.end:]
+		if i+1 < len(places) {
+			next = stored[p.end:places[i+1].start]
+		}
+		n := s.learnAt(string(stored[p.start:p.end]), real, next)
+		if n < 0 {
+			return
+		}
+		real, from = real[n:], p.end
+	}
+}
+
+// learnAt learns the value of a placeholder, with which real begins and after which comes next, and returns how long it is
+// in real; -1 where it is not found.
+func (s *Scrubber) learnAt(placeholder string, real, next []byte) int {
+	plain, form := formOf(placeholder)
+	if form != "" {
+		for _, k := range s.knownAs(Digits(placeholder)) {
+			if in := disguise(k.value, form); bytes.HasPrefix(real, []byte(in)) {
+				return len(in)
+			}
+		}
+		return -1
+	}
+	for n := 1; n <= min(len(real), maxShape); n++ {
+		if bytes.HasPrefix(real[n:], next) && s.key.mac(real[:n])[:hexLen] == Digits(plain) {
+			s.AddAlias(plain, string(real[:n]))
+			return n
+		}
+	}
+	return -1
+}
+
+// knownAs lists what is known under the digits of a placeholder.
+func (s *Scrubber) knownAs(digits string) (out []*known) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.known {
+		if Digits(k.placeholder) == digits {
+			out = append(out, k)
+		}
+	}
+	return out
+}
