@@ -101,7 +101,7 @@ func (p *Prices) find(provider, model string) *Price {
 }
 
 // snapshot is what may stand behind the name of a version of a model.
-var snapshot = regexp.MustCompile(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d|latest|preview|exp)|[@:].*|\[1m\])*$`)
+var snapshot = regexp.MustCompile(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d(\d\d)?|\d{3}|latest|preview|exp)|[@:].*|\[1m\])*$`)
 
 // begins reports whether a model is that of a pattern.
 func begins(model, pattern string) bool {

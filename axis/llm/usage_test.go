@@ -127,6 +127,8 @@ func TestCost(t *testing.T) {
 		{"p", "m-4@20260131", million, 30, true},
 		{"p", "m-4-latest", million, 30, true},
 		{"p", "models/m-4-preview-05-06", million, 30, true},
+		{"p", "m-4-preview-09-2025", million, 30, true},
+		{"p", "m-4-001", million, 30, true},
 		{"p", "m-4-mini", million, 3, true},
 		{"p", "m-4-nano", million, 3, true},
 		{"p", "m-4-5", million, 0, false},
