@@ -65,7 +65,7 @@ func (al *alignment) compare(r *Report) {
 // movedOf is the divergence of a record that came at another place.
 func movedOf(a, b *tape.Record) Divergence {
 	return Divergence{
-		Seq: &a.Seq, Category: RecordMoved, ReplaySeq: &b.Seq, Recorded: describe(a.Kind), Replay: describe(b.Kind),
+		Seq: new(a.Seq), Category: RecordMoved, ReplaySeq: new(b.Seq), Recorded: describe(a.Kind), Replay: describe(b.Kind),
 		Message: fmt.Sprintf("came in another place: recorded seq %d, replay seq %d: %s", a.Seq, b.Seq, describe(a.Kind)),
 	}
 }

@@ -165,3 +165,51 @@ func benchCompare(b *testing.B, recorded, replay []byte, c benchmarked) {
 	b.ReportMetric(float64(divergences), "divergences")
 	b.ReportMetric(0, "ns/op")
 }
+
+// TestMemoryOfPositionalComparisonIsBounded compares tapes of which one is ten times as long as the other: what is held at any
+// time is no more, that is it does not grow with the tape.
+func TestMemoryOfPositionalComparisonIsBounded(t *testing.T) {
+	n := 20_000
+	if longTests() {
+		n = 1_000_000
+	}
+	for _, different := range []bool{false, true} {
+		short, long := heldBy(t, n/10, different), heldBy(t, n, different)
+		t.Logf("different %v: %d kB held for %d records, %d kB for %d", different, short>>10, n/10, long>>10, n)
+		slack := uint64(4 << 20)
+		if different {
+			slack += MaxDivergences * 2 << 10 // the list, which is full in the longer one
+		}
+		if long > short+slack {
+			t.Errorf("different %v: %d bytes held for %d records, %d for %d", different, short, n/10, long, n)
+		}
+	}
+}
+
+// heldBy is the most, in bytes, that comparing two tapes of n records holds beside the tapes themselves.
+func heldBy(t *testing.T, n int, different bool) uint64 {
+	t.Helper()
+	recorded, replay := benchBytes(t, n, false), benchBytes(t, n, different)
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var most uint64
+	probed := func(yield func(*tape.Record, error) bool) {
+		at := 0
+		for rec, err := range recordsIn(t, recorded) {
+			if at++; at%(n/20) == 0 {
+				runtime.GC()
+				runtime.ReadMemStats(&now)
+				most = max(most, now.HeapAlloc-min(before.HeapAlloc, now.HeapAlloc))
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+	if _, err := Compare(Semantic, probed, recordsIn(t, replay)); err != nil {
+		t.Fatal(err)
+	}
+	runtime.KeepAlive([][]byte{recorded, replay})
+	return most
+}

@@ -162,8 +162,8 @@ func inRecord(p *tape.Payload) bool { return p != nil && p.Inline }
 // divergenceOf is a divergence about one field of two records.
 func divergenceOf(f *finding, a, b *tape.Record) Divergence {
 	return Divergence{
-		Seq: &a.Seq, Category: f.category, Message: f.message,
-		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: &b.Seq,
+		Seq: new(a.Seq), Category: f.category, Message: f.message, // a copy: a pointer would hold the record
+		Recorded: describe(a.Kind), Replay: describe(b.Kind), ReplaySeq: new(b.Seq),
 	}
 }
 
@@ -191,11 +191,11 @@ func missing(s Side, rec *tape.Record) Divergence {
 	what := describe(rec.Kind)
 	if s == Replay {
 		return Divergence{
-			Seq: &rec.Seq, Category: MissingInRecorded, Message: "in the replay and not recorded: " + what,
-			Replay: what, ReplaySeq: &rec.Seq,
+			Seq: new(rec.Seq), Category: MissingInRecorded, Message: "in the replay and not recorded: " + what,
+			Replay: what, ReplaySeq: new(rec.Seq),
 		}
 	}
-	return Divergence{Seq: &rec.Seq, Category: MissingInReplay, Message: "recorded and not in the replay: " + what, Recorded: what}
+	return Divergence{Seq: new(rec.Seq), Category: MissingInReplay, Message: "recorded and not in the replay: " + what, Recorded: what}
 }
 
 // addMissing lists or counts a record that stands on side s alone.

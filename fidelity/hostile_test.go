@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"runtime"
 	"strings"
@@ -12,12 +13,15 @@ import (
 	"unicode/utf8"
 )
 
+// longTests runs with the full sizes: TAPEDECK_LONG=1 go test ./fidelity -run 'Hostile|Memory' -v
+func longTests() bool { return os.Getenv("TAPEDECK_LONG") != "" }
+
 // scale is how much smaller the bodies of a short run are.
 func scale() int {
-	if testing.Short() {
-		return 16
+	if longTests() {
+		return 1
 	}
-	return 1
+	return 16
 }
 
 // randomWords is a text of n bytes, about, that is unlike that of any other seed.
@@ -69,7 +73,7 @@ func TestHostileBodies(t *testing.T) {
 		{"two texts of 1 MB in JSON", quoted(randomWords(1, 1<<20)), quoted(randomWords(2, 1<<20)), true},
 		{"lists without an equal element", list(0), list(10_000_000), true},
 		{"deep", strings.Repeat("[", 9000) + "1" + strings.Repeat("]", 9000), strings.Repeat("[", 9000) + "2" + strings.Repeat("]", 9000), false},
-		{"one line of 16 MiB and another", randomWords(3, 16<<20/n), randomWords(4, 16<<20/n), false},
+		{"one line of 16 MiB and another", randomWords(3, 16<<20/n), randomWords(4, 16<<20/n), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -91,7 +95,7 @@ func TestHostileBodies(t *testing.T) {
 			if limit := uint64(600 + 40*(len(tt.a)+len(tt.b))>>20); allocated > limit {
 				t.Errorf("allocated %d MiB, more than %d", allocated, limit)
 			}
-			if coarse := anyCoarse(got); coarse != tt.coarse && !testing.Short() {
+			if coarse := anyCoarse(got); coarse != tt.coarse && longTests() {
 				t.Errorf("says that it was coarse: %v, want %v", coarse, tt.coarse)
 			}
 		})

@@ -209,7 +209,7 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	p.evidence = evidenceAlone(s, e.rec.Kind)
 	p.Lane = lane
 	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
-		ref := RequestRef{Seq: &e.rec.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
+		ref := RequestRef{Seq: p.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
 		switch {
 		case s == Recorded:
 			p.Message = fmt.Sprintf("recorded and never asked for: %s %s", ex.Method, ex.URL)

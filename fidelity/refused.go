@@ -34,7 +34,7 @@ func (c *laneCompare) refusals() {
 		c.inPlaceOf(near, p)
 		p.Cause = ""
 		p.show(changes)
-		p.Nearest, p.Recorded = &near.Seq, describe(near.Kind)
+		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
 		ex := tape.ExchangeOf(near.Kind)
 		p.news = nil
 		for j := range changes[:min(len(changes), causeChanges)] {
