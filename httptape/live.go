@@ -32,8 +32,8 @@ func (t *Transport) live(req *http.Request, body []byte, o *exchange.Open) (*htt
 		err = errors.Join(fmt.Errorf("%w: the upstream answered %d", ErrUpgrade, res.StatusCode), res.Body.Close())
 	}
 	if err != nil {
-		cancel()
 		t.fail(o.End(errorText(ctx, err)))
+		cancel()
 		return nil, err
 	}
 	res.Request = req
@@ -118,8 +118,11 @@ const maxLinger = 64 << 10
 // errClosedBody is what a Read gives after Close.
 var errClosedBody = errors.New("httptape: read on a closed body")
 
-// A liveBody passes an answer on to its caller and records it: each read is one chunk. The end reaches the caller after it
-// has been recorded.
+// readSize bounds one read of an upstream's body, and with it a chunk, in bytes.
+const readSize = 32 << 10
+
+// A liveBody passes an answer on to its caller and records it: each read of the upstream is one chunk, however small the
+// caller's buffer. The end reaches the caller after it has been recorded.
 type liveBody struct {
 	t      *Transport
 	o      *exchange.Open
@@ -128,6 +131,11 @@ type liveBody struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	learn  *learner // nil where nothing is to be learnt
+
+	// Of the one Read at a time.
+	buf   []byte
+	ahead []byte // of buf: what came and has not been passed on
+	err   error  // what came behind it
 
 	mu      sync.Mutex // guards what follows, and o
 	reading bool       // a Read is waiting for the upstream
@@ -144,12 +152,32 @@ func (b *liveBody) Read(p []byte) (int, error) {
 	}
 	b.reading = true
 	b.mu.Unlock()
-	n, err := b.from.Read(p)
+	defer func() {
+		b.mu.Lock()
+		b.reading = false
+		b.mu.Unlock()
+	}()
+	if len(b.ahead) == 0 && b.err == nil {
+		b.fill()
+	}
+	n := copy(p, b.ahead)
+	b.ahead = b.ahead[n:]
+	if len(b.ahead) == 0 {
+		return n, b.err
+	}
+	return n, nil
+}
+
+// fill reads what the upstream gives.
+func (b *liveBody) fill() {
+	if b.buf == nil {
+		b.buf = make([]byte, readSize)
+	}
+	n, err := b.from.Read(b.buf)
+	b.ahead, b.err = b.buf[:n], err
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.reading = false
-	b.took(p[:n], err)
-	return n, err
+	b.took(b.ahead, err)
 }
 
 // took records what a read of the upstream gave. The caller holds mu.

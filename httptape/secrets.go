@@ -61,21 +61,23 @@ func normal(name string) string {
 	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
 }
 
-// learn takes in what a request says of its secrets, and hides those that stand in headers of SecretNames.
+// learn takes in what a request says of its secrets, and hides those that stand in headers and queries of SecretNames.
 func (s *secrets) learn(r *exchange.Request) {
 	s.learnBody(r.Header, r.Body)
-	if len(s.names) == 0 {
-		return
-	}
 	r.Header = s.hidden(r.Header)
-	if u, err := url.Parse(r.URL); err == nil {
-		u.RawQuery = s.query(u.RawQuery)
-		r.URL = u.String()
+	if u, err := url.Parse(r.URL); err == nil && u.RawQuery != "" {
+		if q := s.query(u.RawQuery); q != u.RawQuery {
+			u.RawQuery = q
+			r.URL = u.String()
+		}
 	}
 }
 
 // hidden returns h with the values of SecretNames replaced, whatever their length.
 func (s *secrets) hidden(h http.Header) http.Header {
+	if len(s.names) == 0 {
+		return h
+	}
 	out := h.Clone()
 	for name, values := range h {
 		if !s.names[normal(name)] {
@@ -93,13 +95,20 @@ func (s *secrets) placeholder(name, value string) string {
 	return s.Header(name+"-secret", value) // a header whose name says so is hidden whole
 }
 
+// query hides the values of SecretNames, and makes those known that package scrub hides in their place alone: an answer may
+// hold them too.
 func (s *secrets) query(q string) string {
 	parts := strings.Split(q, "&")
 	for i, part := range parts {
-		name, value, _ := strings.Cut(part, "=")
-		plain, err := url.QueryUnescape(value)
-		if n, errName := url.QueryUnescape(name); err == nil && errName == nil && plain != "" && s.names[normal(n)] {
-			parts[i] = name + "=" + s.placeholder(n, plain)
+		rawName, rawValue, _ := strings.Cut(part, "=")
+		value, err := url.QueryUnescape(rawValue)
+		name, errName := url.QueryUnescape(rawName)
+		switch {
+		case err != nil || errName != nil || value == "":
+		case s.names[normal(name)]:
+			parts[i] = rawName + "=" + s.placeholder(name, value)
+		case scrub.NameSaysSecret(name) || s.body[normal(name)]:
+			s.AddSecret(name, value)
 		}
 	}
 	return strings.Join(parts, "&")

@@ -1,0 +1,209 @@
+package httptape_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/httptape"
+)
+
+// gone fails where one of the values is on the disk below dir.
+func gone(t *testing.T, dir string, values ...string) {
+	t.Helper()
+	disk := onDisk(t, dir)
+	for _, v := range values {
+		if bytes.Contains(disk, []byte(v)) {
+			t.Errorf("%q is on the disk", v)
+		}
+	}
+}
+
+// TestKeysNeverReachTheTape: keys in headers, URLs and bodies, by name, by value, by shape; others replay green.
+func TestKeysNeverReachTheTape(t *testing.T) {
+	o := func(value string) *httptape.Options {
+		return &httptape.Options{
+			Secrets:     map[string]string{"SESSION": "exact-" + value},
+			SecretNames: []string{"X-Tenant", "pin_code"},
+			Env:         []string{"MY_API_KEY=env-" + value},
+			Headers:     []string{"X-Tenant"},
+		}
+	}
+	use := func(value string) func(c *http.Client, base string) {
+		return func(c *http.Client, base string) {
+			body := fmt.Sprintf(`{"password":"pass-%s","note":"exact-%s env-%s","pinCode":"pin-%s-long"}`, value, value, value, value)
+			req := request(t, t.Context(), "POST", base+"/x?access_token=query-"+value+"&pin_code=short", strings.NewReader(body))
+			req.Header.Set("Authorization", "Bearer bearer-"+value)
+			req.Header.Set("X-Tenant", "t-"+value[:2]) // short: hidden in its own place
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Cookie", "sid=cookie-"+value)
+			res, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := text(t, res); c.Transport.(*httptape.Transport).Recording() && !strings.Contains(got, "exact-"+value) {
+				t.Errorf("the program does not get its own bytes: %s", got)
+			}
+			form := url.Values{"client_secret": {"form-" + value}}.Encode()
+			post(t, c, base+"/form", "application/x-www-form-urlencoded", form)
+		}
+	}
+	dir := t.TempDir()
+	one, two := "0123456789abcdef", "fedcba98-another-length"
+	base := recordAt(t, filepath.Join(dir, "one"), o(one), func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(w, r.Body)
+		io.WriteString(w, r.URL.Query().Get("access_token"))
+	}, use(one))
+	gone(t, dir, one, "t-01", "=short")
+	replayed(t, filepath.Join(dir, "one"), base, o(two), use(two))
+}
+
+// TestLateSecret: a token that an answer gave is a secret from the request that uses it on, and backwards too.
+func TestLateSecret(t *testing.T) {
+	const token = "opaque-0123456789-token"
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/login": // nothing says that this is a secret
+			fmt.Fprintf(w, `{"ticket":%q}`, token)
+		case "/zipped":
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			io.WriteString(z, "ticket "+token)
+			z.Close()
+		default:
+			io.WriteString(w, r.Header.Get("Authorization"))
+		}
+	}
+	use := func(c *http.Client, base string) {
+		var v struct{ Ticket string }
+		if err := json.Unmarshal([]byte(get(t, c, base+"/login")), &v); err != nil {
+			t.Fatal(err)
+		}
+		req := request(t, t.Context(), "GET", base+"/zipped", nil)
+		req.Header.Set("Accept-Encoding", "gzip")
+		res, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text(t, res)
+		req = request(t, t.Context(), "POST", base+"/use", strings.NewReader("with "+v.Ticket))
+		req.Header.Set("Authorization", "Bearer "+v.Ticket)
+		if res, err = c.Do(req); err != nil {
+			t.Fatal(err)
+		}
+		if got := text(t, res); got != "Bearer "+v.Ticket {
+			t.Errorf("got %q", got)
+		}
+	}
+	path := both(t, nil, serve, use)
+	gone(t, filepath.Dir(path), token, base64.StdEncoding.EncodeToString([]byte(token)))
+}
+
+// TestTokenOfAnAnswer: a member whose name says so is hidden at once, in a long answer too, and chunks stay.
+func TestTokenOfAnAnswer(t *testing.T) {
+	const token = "an-access-token-without-a-shape"
+	long := strings.Repeat("x", 9000)
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"pad":%q,"accessToken":%q}`, long, token)
+	}
+	path := both(t, nil, serve, func(c *http.Client, base string) {
+		var v struct{ AccessToken string }
+		if err := json.Unmarshal([]byte(get(t, c, base)), &v); err != nil || v.AccessToken == "" {
+			t.Errorf("%v, %q", err, v.AccessToken)
+		}
+	})
+	gone(t, filepath.Dir(path), token)
+	if !bytes.Contains(onDisk(t, filepath.Dir(path)), []byte("td_accesstoken_000000000001")) {
+		t.Error("the placeholder has no number")
+	}
+}
+
+// TestOneTapeForTwoDevelopers: other keys, the same bytes.
+func TestOneTapeForTwoDevelopers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "test")
+	var before []byte
+	for i, key := range []string{"sk-developer-one-0123456789", "sk-developer-two-9876543210-longer"} {
+		o := &httptape.Options{Mode: httptape.ModeRecordOnly}
+		recordAt(t, path, o, func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, "hello "+r.Header.Get("Authorization"))
+		}, func(c *http.Client, base string) {
+			req := request(t, t.Context(), "GET", base, nil)
+			req.Header.Set("Authorization", "Bearer "+key)
+			res, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text(t, res)
+		})
+		after, err := os.ReadFile(path + ".tape")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 && !bytes.Equal(before, after) {
+			t.Errorf("the tape changed:\n%s%s", before, after)
+		}
+		before = after
+		gone(t, dir, key)
+	}
+}
+
+// TestSecretOfAVariable: a key in the URL's path needs a value to record and none to replay.
+func TestSecretOfAVariable(t *testing.T) {
+	const name = "HTTPTAPE_TEST_PATH_KEY"
+	path := filepath.Join(t.TempDir(), "test")
+	run := func() error {
+		tr := open(t, path, nil)
+		res, err := tr.Client().Get("http://127.0.0.1:1/bot" + tr.Secret(name) + "/send")
+		if err == nil {
+			text(t, res)
+		}
+		if errClose := tr.Close(); err == nil {
+			err = errClose
+		}
+		return err
+	}
+	if err := run(); err == nil {
+		t.Error("recorded without the variable")
+	}
+	if _, err := os.Stat(path + ".tape"); err == nil {
+		t.Error("a tape stands")
+	}
+	t.Setenv(name, "real-key-0123456789")
+	recordAt(t, path, nil, say("sent"), func(c *http.Client, base string) {
+		get(t, c, base+"/bot"+c.Transport.(*httptape.Transport).Secret(name)+"/send")
+	})
+	gone(t, filepath.Dir(path), "real-key-0123456789")
+	os.Unsetenv(name) // t.Setenv puts it back
+	if err := run(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDropHeaders(t *testing.T) {
+	o := &httptape.Options{DropHeaders: []string{"x-noise", "user-agent"}}
+	path, _ := record(t, o, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-Noise", "n") }, func(c *http.Client, base string) {
+		req := request(t, t.Context(), "GET", base, nil)
+		req.Header.Set("User-Agent", "somebody/1")
+		res, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text(t, res); res.Header.Get("X-Noise") != "n" {
+			t.Error("the caller lacks a header")
+		}
+	})
+	if got := lines(t, path)[0]; strings.Contains(got, "X-Noise") || strings.Contains(got, "somebody") {
+		t.Errorf("kept: %s", got)
+	}
+}
