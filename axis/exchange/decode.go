@@ -37,6 +37,11 @@ func CanDecode(coding string) bool {
 // Decode returns a body without its Content-Encoding. A body of more than limit bytes is an error that wraps ErrTooLarge,
 // an encoding that is not known one that wraps ErrEncoding; bytes that do not decode give the decoder's error.
 func Decode(contentEncoding string, body []byte, limit int64) ([]byte, error) {
+	return decode(contentEncoding, body, limit, false)
+}
+
+// decode is Decode; of a body that was cut it returns what decodes.
+func decode(contentEncoding string, body []byte, limit int64, cut bool) ([]byte, error) {
 	if !encoded(contentEncoding) {
 		if int64(len(body)) > limit {
 			return nil, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, limit)
@@ -45,11 +50,11 @@ func Decode(contentEncoding string, body []byte, limit int64) ([]byte, error) {
 	}
 	r, err := newDecoder(contentEncoding, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return nil, ignoreCut(err, cut)
 	}
 	defer r.Close()
 	out, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
+	if err := ignoreCut(err, cut); err != nil {
 		return nil, err
 	}
 	if int64(len(out)) > limit {

@@ -24,7 +24,7 @@ func (o *Open) keep(cut, left bool) {
 		o.lose(err)
 	}
 	if o.lost == nil && a.store != nil {
-		o.lose(o.store(a))
+		o.lose(o.store(a, cut))
 	}
 	if o.lost != nil {
 		a.lost = o.lost.Error()
@@ -36,8 +36,8 @@ func (o *Open) keep(cut, left bool) {
 	}
 }
 
-// store puts the answer into the store and its facts into the exchange.
-func (o *Open) store(a answer) error {
+// store puts the answer, cut or whole, into the store and its facts into the exchange.
+func (o *Open) store(a answer, cut bool) error {
 	payload, err := a.store(o.tap.rec)
 	if err != nil {
 		return err
@@ -54,18 +54,19 @@ func (o *Open) store(a answer) error {
 		o.dropHeader("Content-Length")
 	}
 	if o.identity.Usage != nil && payload.Len <= maxUsageBody {
-		o.usage = o.readUsage(payload, encoding)
+		o.usage = o.readUsage(payload, encoding, cut)
 	}
 	return nil
 }
 
-// readUsage looks for the usage of a model. An answer that does not decode has none.
-func (o *Open) readUsage(p *tape.Payload, encoding string) []byte {
+// readUsage looks for the usage of a model. An answer that does not decode has none; one that was cut may: a client that
+// hangs up at the last event of a stream leaves the end of the encoding behind.
+func (o *Open) readUsage(p *tape.Payload, encoding string, cut bool) []byte {
 	stored, err := p.Bytes(o.tap.rec.Store())
 	if err != nil {
 		return nil
 	}
-	decoded, err := Decode(encoding, stored, maxUsageBody)
+	decoded, err := decode(encoding, stored, maxUsageBody, cut)
 	if err != nil {
 		return nil
 	}
