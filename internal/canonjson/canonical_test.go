@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"reflect"
+	"runtime/metrics"
 	"strings"
 	"testing"
 
@@ -204,13 +206,26 @@ func TestOtherWriters(t *testing.T) {
 	})
 }
 
+// Whatever the text is: what is taken is JSON of the same value in a form that is its own, and memory is a small multiple
+// of the text.
 func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{`{"a":[1,-0.5e-9,"\ud83d\ude00"],"":null}`, `"\u0041`, "[[[", "1e999", "{\"a\":1,\"a\":1}"} {
+	for _, s := range []string{
+		`{"a":[1,-0.5e-9,"\ud83d\ude00"],"":null}`, `"\u0041`, "[[[", "1e999", "{\"a\":1,\"a\":1}", "-0", "1e21", "123456789012345678",
+		`{"\ufb33":1,"\ud83d\ude00":2,"b":{"d":true,"c":false}}`, "\"\xff\"", `"\ud800"`, strings.Repeat("[", 2000),
+	} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
+		before := allocated()
 		once, err := canonjson.Canonical(src)
+		if grown := allocated() - before; grown > 1<<20+512*uint64(len(src)) {
+			t.Fatalf("%d bytes were allocated for a text of %d", grown, len(src))
+		}
 		if err != nil {
+			var e *canonjson.Error
+			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(src) || once != nil && len(once) > 0 {
+				t.Fatalf("%q: %q, %v", src, once, err)
+			}
 			return
 		}
 		if !json.Valid(src) || !json.Valid(once) {
@@ -219,6 +234,40 @@ func FuzzCanonical(f *testing.F) {
 		twice, err := canonjson.Canonical(once)
 		if err != nil || string(once) != string(twice) {
 			t.Fatalf("%q is not a fixed point: %q, %v", once, twice, err)
+		}
+		if want, got := decode(t, src), decode(t, once); !reflect.DeepEqual(want, got) {
+			t.Fatalf("%q became %q, of another value", src, once)
+		}
+	})
+}
+
+func decode(t *testing.T, b []byte) (v any) {
+	t.Helper()
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatalf("%q: %v", b, err)
+	}
+	return v
+}
+
+// allocated returns how many bytes this process has allocated so far.
+func allocated() uint64 {
+	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(s)
+	return s[0].Value.Uint64()
+}
+
+// Every string is written to JSON that holds it.
+func FuzzAppendString(f *testing.F) {
+	for _, s := range []string{"", "plain", "\x00\x1f\"\\/\b\f\n\r\t\x7f", "é\u2028\U0001f642", "\xff", "a\xe2\x82"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		text := canonjson.AppendString([]byte("x"), in)[1:]
+		if got := decode(t, text); got != string([]rune(in)) {
+			t.Fatalf("%q became %s", in, text)
+		}
+		if again, err := canonjson.Canonical(text); err != nil || string(again) != string(text) {
+			t.Fatalf("%s is not canonical: %s, %v", text, again, err)
 		}
 	})
 }
