@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // ManifestFormat is the format number of recording.json that this package writes, and the highest that it reads.
@@ -44,6 +46,7 @@ type Manifest struct {
 	ForkSeq   *uint64         `json:"fork_seq"`
 
 	ArgSecrets []EnvVar          `json:"arg_secrets,omitempty"` // shapes of the secrets in argv, named argv.N
+	ScrubRules int               `json:"scrub_rules,omitempty"` // version of the shapes of secrets (scrub.Rules); none is 1
 	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
 	Records    int               `json:"records"`               // on the tape, once finished
 	Roots      Roots             `json:"roots"`
@@ -116,6 +119,7 @@ func newManifest(now time.Time) *Manifest {
 	return &Manifest{
 		ID: newID(now), Format: ManifestFormat, State: StateRecording, Stdin: json.RawMessage("null"),
 		Axes: map[string]Axis{}, Host: thisHost(), Versions: Versions{Tapedeck: Version}, StartedAt: now.UTC(),
+		ScrubRules: scrub.Rules,
 	}
 }
 
@@ -130,8 +134,8 @@ func (m *Manifest) write(dir string, sync bool) error {
 
 // readManifest reads and checks recording.json of dir.
 func readManifest(dir string) (*Manifest, error) {
-	path := filepath.Join(dir, manifestName)
-	b, err := readBounded(path, maxManifest)
+	file := filepath.Join(dir, manifestName)
+	b, err := readBounded(file, maxManifest)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s: %w: it has no %s", dir, ErrNotRecording, manifestName)
 	}
@@ -140,13 +144,13 @@ func readManifest(dir string) (*Manifest, error) {
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if m.Format > ManifestFormat {
-		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", path, m.Format, ManifestFormat)
+		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", file, m.Format, ManifestFormat)
 	}
 	if err := m.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return m, nil
 }
@@ -164,12 +168,12 @@ func (m *Manifest) check() error {
 		return fmt.Errorf("tty %+v", *m.TTY)
 	}
 	for name, p := range map[string]string{"program": m.Program.Path, "cwd": m.Cwd} {
-		if !filepath.IsAbs(p) {
+		if !path.IsAbs(p) { // of the system that recorded, which had slashes
 			return fmt.Errorf("%s %q is not an absolute path", name, p)
 		}
 	}
 	for _, p := range append([]string{m.Roots.Tree, m.Roots.Home, m.Roots.Temp}, m.Writable...) {
-		if p != "" && (!filepath.IsAbs(p) || filepath.Clean(p) != p) {
+		if p != "" && (!path.IsAbs(p) || path.Clean(p) != p) {
 			return fmt.Errorf("%q is not a clean absolute path", p)
 		}
 	}

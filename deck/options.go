@@ -42,7 +42,7 @@ type RecordOptions struct {
 	// Proxy runs the program outside the jail, for systems that cannot make one: recorded is what heeds HTTP_PROXY, and
 	// nothing is confined. The recording lists what that does not cover.
 	Proxy bool
-	Sync        bool              // fsync at every barrier
+	Sync  bool // fsync at every barrier
 
 	ConfigDir string       // where the scrub key lies; the user's configuration directory when empty
 	Log       *slog.Logger // nil is silent
@@ -63,8 +63,8 @@ type ReplayOptions struct {
 	// Proxy runs the program outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from
 	// the tape, and whatever does not reaches the real network. The verdict notes it.
 	Proxy bool
-	Keep  string        // a directory that gets the work tree as the replay left it; must not exist or be empty
-	Out   string        // a directory that gets the replay as a recording of its own; none when empty
+	Keep  string // a directory that gets the work tree as the replay left it; must not exist or be empty
+	Out   string // a directory that gets the replay as a recording of its own; none when empty
 
 	ConfigDir string
 	Log       *slog.Logger

@@ -21,6 +21,7 @@ func newQuickstartCommand(std streams) *cobra.Command {
 		Short: "Record a small agent, replay it green, change it, see the red verdict",
 		Long: `Needs no key and no network. Records a small agent against a scripted endpoint that speaks the Anthropic wire
 format, takes the endpoint away, replays the run, then replays it with another prompt to show a divergence and its cause.
+Where no jail can be made it does so with --proxy.
 
 Exit status: 0 all of that happened as it should, 1 it did not.`,
 		Example: `  tapedeck quickstart
@@ -40,14 +41,16 @@ func newQuickstartAgentCommand(std streams) *cobra.Command {
 		Use:   "agent PROMPT",
 		Short: "The small agent that quickstart records",
 		Long: `A tool-calling agent of two hundred lines: Anthropic messages with streaming, and tools that read and write
-files in the working directory. It knows nothing of being recorded. Its key is ANTHROPIC_API_KEY.
+files in the working directory. It knows nothing of being recorded. Its key is ANTHROPIC_API_KEY, and its endpoint
+ANTHROPIC_BASE_URL where that is set.
 
 Exit status: 0 it came to an answer, 1 it did not.`,
 		Example: `  tapedeck record -- tapedeck quickstart agent "write hello.txt"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			status := demoagent.Run(cmd.Context(), &demoagent.Options{
-				Prompt: args[0], APIKey: os.Getenv("ANTHROPIC_API_KEY"), Stdout: std.out, Stderr: std.err,
+				Prompt: args[0], APIKey: os.Getenv("ANTHROPIC_API_KEY"), BaseURL: os.Getenv("ANTHROPIC_BASE_URL"),
+				Stdout: std.out, Stderr: std.err,
 			})
 			if status != 0 {
 				return &statusError{status: status}

@@ -75,6 +75,8 @@ func report(err error, w io.Writer) int {
 func hintFor(err error) string {
 	var conflict *files.ConflictError
 	switch {
+	case errors.Is(err, deck.ErrUnavailable) && deck.AvailableOutside() != nil:
+		return "record and replay inside WSL 2; everything else works here"
 	case errors.Is(err, deck.ErrUnavailable):
 		return "`tapedeck doctor` tries each part of the jail and says what is missing; --proxy does without it, and covers less"
 	case errors.Is(err, deck.ErrNoRecording):

@@ -28,6 +28,7 @@ type tour struct {
 	dir     string // the work tree
 	home    string // empty, and removed at the end
 	remove  bool   // dir too
+	proxy   bool   // there is no jail here: outside of it
 	self    string
 	server  *http.Server
 	served  chan struct{} // closed when server has ended
@@ -48,6 +49,12 @@ func newTour(dir string, std streams) (*tour, error) {
 }
 
 func (t *tour) start() (err error) {
+	if err := deck.Available(); err != nil {
+		if deck.AvailableOutside() != nil {
+			return err
+		}
+		t.proxy = true
+	}
 	if t.self, err = os.Executable(); err != nil {
 		return err
 	}
@@ -92,6 +99,10 @@ func (t *tour) close() {
 
 func (t *tour) run(ctx context.Context) error {
 	begun := time.Now()
+	if t.proxy {
+		why := strings.TrimPrefix(deck.Available().Error(), deck.ErrUnavailable.Error()+": ")
+		t.say("There is no jail here: %s.\nThis tour runs the agent outside of it, with --proxy.\n", why)
+	}
 	if err := t.record(ctx); err != nil {
 		return err
 	}
@@ -103,8 +114,8 @@ func (t *tour) run(ctx context.Context) error {
 		return err
 	}
 	t.say("Done in %.1f s. Now yours:", time.Since(begun).Seconds())
-	t.sayCommand("record -- your-agent …")
-	t.sayCommand("replay last")
+	t.sayCommand(t.command("record") + " -- your-agent …")
+	t.sayCommand(t.command("replay") + " last")
 	if !t.remove {
 		t.say("\nThe recording stays in %s.", t.rec.Dir)
 	}
@@ -113,11 +124,12 @@ func (t *tour) run(ctx context.Context) error {
 
 func (t *tour) record(ctx context.Context) error {
 	t.say("1. Record an agent. The endpoint is scripted: no key, no network.\n")
-	t.sayCommand(fmt.Sprintf("record --upstream api.anthropic.com=%s -- tapedeck quickstart agent %q", t.address, tourPrompt))
+	t.sayCommand(fmt.Sprintf("%s --upstream api.anthropic.com=%s -- tapedeck quickstart agent %q", t.command("record"), t.address, tourPrompt))
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: t.agent(tourPrompt), Dir: t.dir, Tree: t.dir, Env: t.env(),
 		Streams:   t.streams(),
 		Upstreams: map[string]string{"api.anthropic.com": t.address},
+		Proxy:     t.proxy,
 		Log:       logger(t.std.err),
 	})
 	if err != nil {
@@ -136,7 +148,7 @@ func (t *tour) record(ctx context.Context) error {
 
 func (t *tour) replayGreen(ctx context.Context) error {
 	t.say("2. Take the endpoint away and replay. Every answer comes from the tape.\n")
-	t.sayCommand("replay last")
+	t.sayCommand(t.command("replay") + " last")
 	v, err := t.replay(ctx, nil)
 	if err != nil {
 		return err
@@ -149,7 +161,7 @@ func (t *tour) replayGreen(ctx context.Context) error {
 
 func (t *tour) replayRed(ctx context.Context) error {
 	t.say("3. Change the prompt and replay against the same tape. It must say what changed.\n")
-	t.sayCommand(fmt.Sprintf("replay last -- tapedeck quickstart agent %q", tourChanged))
+	t.sayCommand(fmt.Sprintf("%s last -- tapedeck quickstart agent %q", t.command("replay"), tourChanged))
 	v, err := t.replay(ctx, t.agent(tourChanged))
 	if err != nil {
 		return err
@@ -161,7 +173,9 @@ func (t *tour) replayRed(ctx context.Context) error {
 }
 
 func (t *tour) replay(ctx context.Context, argv []string) (*deck.Verdict, error) {
-	v, err := deck.Replay(ctx, t.rec, &deck.ReplayOptions{Argv: argv, Env: t.env(), Streams: t.streams(), Log: logger(t.std.err)})
+	v, err := deck.Replay(ctx, t.rec, &deck.ReplayOptions{
+		Argv: argv, Env: t.env(), Streams: t.streams(), Log: logger(t.std.err), Proxy: t.proxy,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -178,13 +192,25 @@ func (t *tour) agent(prompt string) []string { return []string{t.self, "quicksta
 
 // env is a small environment with a key that is no key: it must not be found in the recording.
 func (t *tour) env() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.home, "ANTHROPIC_API_KEY=sk-ant-quickstart-not-a-key"}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.home, "ANTHROPIC_API_KEY=sk-ant-quickstart-not-a-key"}
+	if t.proxy { // in clear as far as the recorder: a Go program on macOS trusts no certificate but the keychain's
+		env = append(env, "ANTHROPIC_BASE_URL=http://api.anthropic.com")
+	}
+	return env
 }
 
 // streams show the agent's output indented, so that it stands apart from ours.
 func (t *tour) streams() deck.Streams {
 	w := &indenter{w: t.std.out}
 	return deck.Streams{Stdout: w, Stderr: w}
+}
+
+// command is a command's name with the flag that the tour needs here.
+func (t *tour) command(name string) string {
+	if t.proxy {
+		return name + " --proxy"
+	}
+	return name
 }
 
 func (t *tour) say(format string, args ...any) { fmt.Fprintf(t.std.out, format+"\n", args...) }
