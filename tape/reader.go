@@ -147,6 +147,10 @@ func (t *Reader) readLine() ([]byte, error) {
 		if len(t.buf)+len(b) > MaxLine {
 			return nil, ErrLineTooLong
 		}
+		if need := len(t.buf) + len(b); need > cap(t.buf) {
+			// Twice as much each time, and never more than a line may have: append's own steps would leave more behind.
+			t.buf = append(make([]byte, 0, min(max(2*cap(t.buf), need), MaxLine)), t.buf...)
+		}
 		t.buf = append(t.buf, b...)
 	}
 	return t.buf, err

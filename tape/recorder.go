@@ -163,11 +163,12 @@ func (r *Recorder) flush() error {
 	return r.keep(r.sync())
 }
 
+// handOn hands what was recorded to the kernel, after a failure too: what came before it is whole.
 func (r *Recorder) handOn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err == nil {
-		r.err = r.w.Flush()
+	if err := r.w.Flush(); r.err == nil {
+		r.err = err
 	}
 	return r.err
 }
