@@ -57,9 +57,9 @@ func newSecrets(o *Options) *secrets {
 }
 
 // normal is the form in which names are equal: API-Key, api_key and apiKey are.
-func normal(name string) string {
-	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
-}
+func normal(name string) string { return strings.ToLower(separators.Replace(name)) }
+
+var separators = strings.NewReplacer("-", "", "_", "")
 
 // learn takes in what a request says of its secrets, and hides those that stand in headers and queries of SecretNames.
 func (s *secrets) learn(r *exchange.Request) {

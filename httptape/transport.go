@@ -153,6 +153,13 @@ func (t *Transport) Recording() bool {
 // Client returns a client that uses t.
 func (t *Transport) Client() *http.Client { return &http.Client{Transport: t} }
 
+// CloseIdleConnections closes those of Options.Base.
+func (t *Transport) CloseIdleConnections() {
+	if c, ok := t.opts.Base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 // RoundTrip implements http.RoundTripper. Errors: *UnmatchedError for a request that the tape does not answer,
 // *RecordedError for one whose upstream gave an error while recording, *DamagedError for an answer that cannot be given; what
 // Options.Base gives while recording.
