@@ -145,18 +145,46 @@ func (s *Dir) Size(d Digest) (int64, error) {
 // All implements Store. A name that is a digest is listed whatever stands there; reading it tells.
 func (s *Dir) All() iter.Seq2[Digest, error] {
 	return func(yield func(Digest, error) bool) {
-		entries, err := os.ReadDir(s.path) // sorted, and the order of names is that of digests
+		all, err := s.names()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			yield(Digest{}, err)
 			return
 		}
-		for _, e := range entries {
-			d, err := Parse(e.Name())
-			if err == nil && !yield(d, nil) {
+		for _, d := range all {
+			if !yield(d, nil) {
 				return
 			}
 		}
 	}
+}
+
+// listAtOnce is how many names are held as text while the directory is read: a digest is a quarter of its name's entry.
+const listAtOnce = 4096
+
+// names returns the names of the directory that are digests, sorted.
+func (s *Dir) names() ([]Digest, error) {
+	f, err := os.Open(s.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var all []Digest
+	for {
+		names, err := f.Readdirnames(listAtOnce)
+		for _, name := range names {
+			if d, err := Parse(name); err == nil {
+				all = append(all, d)
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(all, Digest.compare)
+	return slices.Compact(all), nil // a file that is renamed while the directory is read may be seen twice
 }
 
 // ensure makes the directory.

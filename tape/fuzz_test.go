@@ -211,6 +211,9 @@ func FuzzNotJSON(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, in []byte) {
 		_, err := tape.ParseRecord(in)
+		if i := bytes.IndexByte(in, '\n'); i >= 0 && i < len(in)-1 {
+			return // no line
+		}
 		isJSON := json.Valid(in) && utf8.Valid(in)
 		if refused := errors.Is(err, tape.ErrNotJSON); refused == isJSON && bytes.Count(in, []byte("["))+bytes.Count(in, []byte("{")) < 5000 {
 			t.Fatalf("%q: JSON %t, %v", in, isJSON, err)

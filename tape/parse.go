@@ -22,9 +22,12 @@ func AppendKind(dst []byte, k Kind) []byte {
 }
 
 // ParseRecord reads the line of one record, with or without its newline. The record shares no memory with it. The error
-// wraps ErrNotJSON, ErrSecondHeader where the line is a header, or ErrMalformed.
+// wraps ErrNotJSON, also where b is more than a line, ErrSecondHeader where the line is a header, or ErrMalformed.
 func ParseRecord(b []byte) (*Record, error) {
 	var p parser
+	if i := bytes.IndexByte(b, '\n'); i >= 0 && len(trimSpace(b[i:])) > 0 {
+		return nil, fmt.Errorf("%w: a line ends at byte %d and something follows it", ErrNotJSON, i+1)
+	}
 	return p.record(b)
 }
 

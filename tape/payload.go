@@ -82,10 +82,16 @@ func ParsePayload(b []byte) (*Payload, error) {
 	if !s.null() {
 		p = s.payload()
 	}
-	if s.err == nil && s.peek() != 0 {
+	if s.peek(); s.err == nil && s.i < len(b) {
 		s.fail("something follows the payload")
 	}
-	return p, s.err
+	if s.err == nil && !utf8.Valid(b) {
+		s.err = errUTF8
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	return p, nil
 }
 
 // Payloads lists the payloads that a record names, in the order of its keys. Those of an unknown kind are not known.
