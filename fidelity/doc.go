@@ -14,6 +14,11 @@
 // longer tries are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
 // and logs. Hooks, config and info there gate.
 //
+// An exchange that the program itself ended early gates as a request only: how much of the answer had come by then is a
+// matter of moments, in both runs. One that was recorded so and that the replay never asks for is a note where none of its
+// answer had come, or where the replay got an answer to the same request. Of requests that are equal, which of them got
+// which answer does not gate either: they are paired by what came of them.
+//
 // Ordering: by position, divergences stand in the order of the tapes, in PhaseAware those of the program first. By lane
 // they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the
 // replay never did stands where its lane had come to, and not before the first refused request.

@@ -75,6 +75,7 @@ type pair struct {
 type pairRules struct {
 	likely  func(tape.Kind) string // in the same place, when this is equal
 	reorder bool                   // anywhere, when their identities are equal
+	outcome bool                   // of those with equal identities, the ones with equal outcomes
 }
 
 // pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
@@ -93,6 +94,9 @@ func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 		pairBy(p.ofA, p.ofB,
 			func(i int) near { return near{p.gapA[i], rules.likely(a[i].rec.Kind)} },
 			func(j int) near { return near{p.gapB[j], rules.likely(b[j].rec.Kind)} })
+	}
+	if rules.outcome {
+		p.byOutcome()
 	}
 	return p.merge(), len(p.moved)
 }

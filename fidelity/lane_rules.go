@@ -80,7 +80,7 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 	if s == Recorded {
 		return host, plain
 	}
-	return host, h.dead[host] && !h.alive[host] || plain && !h.answered[d.identity(e.rec.Kind)]
+	return host, h.dead[host] && !h.alive[host] || plain && withdrawn(ex) || plain && !h.answered[d.identity(e.rec.Kind)]
 }
 
 // files compares the files of the work tree, path by path.

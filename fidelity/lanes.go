@@ -70,7 +70,8 @@ type laneCompare struct {
 	differ differ // for what masking and identity need; pairs get one of their own
 	found  []placed
 	explainer
-	first *refusal // the first request of the replay that nothing answered
+	withdrawals withdrawals
+	first       *refusal // the first request of the replay that nothing answered
 }
 
 // placed is a divergence and where the replay had come to when it showed.
@@ -128,7 +129,7 @@ func (c *laneCompare) compare() {
 
 // lane compares one lane in order of arrival.
 func (c *laneCompare) lane(p lanePair) {
-	rules := &pairRules{likely: likely, reorder: true}
+	rules := &pairRules{likely: likely, reorder: true, outcome: true}
 	if p.name == laneProgram {
 		rules.likely = tape.Kind.Name // whatever ran: there is one
 	}
@@ -180,6 +181,9 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		d.replaced = true
 		c.note("another program ran: recorded %s, replay %s", describe(p.a.rec.Kind), describe(p.b.rec.Kind))
 	}
+	if !d.exact {
+		c.ended(p)
+	}
 	var last []Change
 	for _, f := range d.record(p.a.rec, p.b.rec) {
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
@@ -211,6 +215,8 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
 		ref := RequestRef{Seq: p.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
 		switch {
+		case s == Recorded && c.mode != ByteIdentical && c.needless(e):
+			return
 		case s == Recorded:
 			p.Message = fmt.Sprintf("recorded and never asked for: %s %s", ex.Method, ex.URL)
 			c.report.Unasked = append(c.report.Unasked, ref)
@@ -231,6 +237,7 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 
 // finish orders what was found by where the replay had come to, and makes the report of it.
 func (c *laneCompare) finish() *Report {
+	c.withdrawals.note(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
 	slices.SortStableFunc(c.report.Refused, bySeq)

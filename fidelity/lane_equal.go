@@ -1,0 +1,92 @@
+package fidelity
+
+import (
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// byOutcome pairs anew those pairs of exchanges whose identities are equal: equal outcomes with each other, in order, then
+// what is left, in order. Aligning sees identities alone, and which of several equal callers got which answer first says
+// nothing. Those with a partner that is not the next one count as moved.
+func (p *pairing) byOutcome() {
+	for _, g := range p.equals() {
+		for n, place := range g.partners(p) {
+			i, j := g.a[n], g.b[place]
+			p.ofA[i], p.ofB[j] = j, i
+			if place == n {
+				continue
+			}
+			if p.moved == nil {
+				p.moved = make(map[int]bool)
+			}
+			p.moved[i] = true
+		}
+	}
+}
+
+// equals are pairs of exchanges with one identity: as many places on either side, in order.
+type equals struct{ a, b []int }
+
+// equals lists the groups of two pairs and more.
+func (p *pairing) equals() []*equals {
+	groups := make(map[uint64]*equals)
+	var out []*equals
+	for i, j := range p.ofA {
+		if j < 0 || p.a[i].id != p.b[j].id || tape.ExchangeOf(p.a[i].rec.Kind) == nil {
+			continue
+		}
+		g := groups[p.a[i].id]
+		if g == nil {
+			g = new(equals)
+			groups[p.a[i].id] = g
+		}
+		if g.a, g.b = append(g.a, i), append(g.b, j); len(g.a) == 2 {
+			out = append(out, g)
+		}
+	}
+	for _, g := range out {
+		slices.Sort(g.b)
+	}
+	return out
+}
+
+// partners returns, for each of g.a, the index in g.b of the one to compare it with.
+func (g *equals) partners(p *pairing) []int {
+	free := make(map[result][]int)
+	for n, j := range g.b {
+		r := resultOf(p.b[j].rec.Kind)
+		free[r] = append(free[r], n)
+	}
+	out, taken := unpaired(len(g.a)), make([]bool, len(g.b))
+	for n, i := range g.a {
+		r := resultOf(p.a[i].rec.Kind)
+		if ns := free[r]; len(ns) > 0 {
+			out[n], free[r], taken[ns[0]] = ns[0], ns[1:], true
+		}
+	}
+	next := 0
+	for n := range out {
+		if out[n] >= 0 {
+			continue
+		}
+		for taken[next] {
+			next++
+		}
+		out[n], taken[next] = next, true
+	}
+	return out
+}
+
+// result is what came of a request.
+type result struct {
+	status  int
+	answer  cas.Digest
+	failure string
+}
+
+func resultOf(k tape.Kind) result {
+	ex := tape.ExchangeOf(k)
+	return result{ex.Status, hashOf(ex.Response), ex.Error}
+}
