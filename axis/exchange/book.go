@@ -80,6 +80,7 @@ func (b *Book) read(r *tape.Record) *Recorded {
 	}
 	restoreFields(rawRequest, rec.Exchange.RequestHeaders, r.Raw)
 	restoreFields(rawResponse, rec.Exchange.ResponseHeaders, r.Raw)
+	rec.attempt = attemptOf(headerOf(rec.Exchange.RequestHeaders))
 	rec.Lane, rec.Arrival = rec.Exchange.Lane, rec.Exchange.Arrival
 	return rec
 }
@@ -104,7 +105,11 @@ func silent(rec *Recorded) bool { return rec.Key.Kind == HTTP && rec.Exchange.St
 
 // Take hands out the next recorded exchange of a key, in the order in which the requests arrived while recording; false
 // where there is none left.
-func (b *Book) Take(k Key) (*Recorded, bool) {
+func (b *Book) Take(k Key) (*Recorded, bool) { return b.take(k, "") }
+
+// take is Take for a request that names its attempt: the next one of the same attempt comes first. So of several equal
+// callers none gets the failures of another on top of its own, and gives up for it.
+func (b *Book) take(k Key, attempt string) (*Recorded, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queues[k]
@@ -115,8 +120,9 @@ func (b *Book) Take(k Key) (*Recorded, bool) {
 	if len(q.waiting) == 0 {
 		return nil, false
 	}
-	rec := q.waiting[0]
-	q.waiting = q.waiting[1:]
+	i := max(0, slices.IndexFunc(q.waiting, func(rec *Recorded) bool { return rec.attempt == attempt }))
+	rec := q.waiting[i]
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 	b.served[rec] = true
 	b.log = append(b.log, service{k, rec.Seq})
 	return rec, true

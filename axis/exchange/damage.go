@@ -12,13 +12,6 @@ func (b *Book) Damage(rec *Recorded, err error) {
 	}
 }
 
-// isDamaged reports whether Damage was told of rec.
-func (b *Book) isDamaged(rec *Recorded) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.damaged[rec] != nil
-}
-
 // Damaged lists, by arrival, the answers that Damage was told of, for people: each text names the record, the payload's
 // hash where it has one, and what is wrong with it. A replay with such an answer cannot be compared.
 func (b *Book) Damaged() []string {

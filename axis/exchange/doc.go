@@ -8,6 +8,17 @@
 // on the tape, or whose queue is empty, gets nothing: the Book names the nearest recorded request instead and the fields
 // that differ. Nothing is guessed.
 //
+// Callers with equal histories are interchangeable: which of them gets which of several answers to one key follows from the
+// order of arrival alone, but that a request which names its attempt, as SDKs do when they try again, gets the next answer
+// to that attempt while there is one. Else one of several equal callers could get the failures of all and give up. A request
+// gets its place in the order of arrival and its answer in one step (Open.Take).
+//
+// A program may end a request before its answer ends: one of two that it sent to take what comes first, one that took too
+// long, a stream that has said enough. The tape holds what had come by then, on either side, which is a matter of moments:
+// a replay gives no more than that, and then waits for the program to end the request again. How much the program got until
+// then does not gate (package fidelity). Two equal requests whose answers both came whole are two requests, whichever
+// the program used; a replay at full speed may answer the first before the second is sent. Replayed in real time it is not.
+//
 // A recorded answer whose payload is missing, damaged or was never kept cannot be given. The Book remembers it (Damage,
 // Damaged): such a replay cannot be compared, which is no divergence of the program.
 //
@@ -37,10 +48,6 @@
 //
 //	request_decoded, response_decoded   the Content-Encoding that was taken off
 //	request_lost, response_lost         why the body is not kept; response_lost stands in "error" too
-//
-// A program that leaves an answer before its end does so at no fixed byte: how much has been written by then is a matter
-// of time. So a recorded answer that is left on a replay stands on the replay's tape as it stands on the recorded one.
-// What else the program does then shows.
 //
 // # Durability
 //

@@ -63,4 +63,6 @@ type Recorded struct {
 	Lane     string
 	Arrival  uint64
 	Exchange *tape.Exchange
+
+	attempt string // of the request, see attemptOf
 }

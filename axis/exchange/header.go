@@ -68,6 +68,16 @@ func restoreFields(key string, fields []tape.HeaderField, raw []tape.RawBytes) {
 	}
 }
 
+// attemptOf is what a request says of how often its sender has tried before, "" where it says nothing: the SDKs of OpenAI
+// and Anthropic count their retries, those of AWS their attempts.
+func attemptOf(h http.Header) string {
+	if n := h.Get("X-Stainless-Retry-Count"); n != "" {
+		return n
+	}
+	attempt, _, _ := strings.Cut(h.Get("Amz-Sdk-Request"), ";")
+	return attempt
+}
+
 // field returns a string field that is added to a record.
 func field(name, value string) tape.Field {
 	return tape.Field{Name: name, Value: quote(value)}

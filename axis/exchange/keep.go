@@ -12,15 +12,12 @@ import (
 const maxUsageBody = 64 << 20
 
 // keep puts what is kept of the answer into the exchange, or why nothing is. cut says that the upstream did not end the
-// answer itself, left that the program left the recorded one.
-func (o *Open) keep(cut, left bool) {
+// answer itself.
+func (o *Open) keep(cut bool) {
 	var a answer
 	if o.body != nil && o.lost == nil {
 		var err error
 		a, err = o.body.finish(cut)
-		if left {
-			a, err = o.recorded(), nil
-		}
 		o.lose(err)
 	}
 	if o.lost == nil && a.store != nil {

@@ -21,8 +21,6 @@ type Open struct {
 	extra    []tape.Field
 
 	given string      // the lane that Lanes gave; "" for none
-	book  *Book       // that answers, and
-	taken *Recorded   // what it gave; both nil where nothing recorded answers
 	body  body        // nil before Response, and for a nil recorder
 	spool answerSpool // the same
 	usage []byte      // of a model, as JSON; nil for none
@@ -49,13 +47,19 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
-	rec, ok := b.Take(o.identity.Key)
+	rec, ok := b.take(o.identity.Key, attemptOf(o.request.Header))
 	if ok {
-		o.book, o.taken = b, rec
-		o.exchange.Lane = rec.Lane
-		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+		o.Answer(rec)
 	}
 	return rec, ok
+}
+
+// Answer says that rec answers the request, which takes its lane: for a caller that asks a Book itself, or in the order of
+// its own.
+func (o *Open) Answer(rec *Recorded) {
+	o.arrive()
+	o.exchange.Lane = rec.Lane
+	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
 }
 
 // arrive gives the request its place in the order of arrival, unless it has one.
@@ -109,7 +113,7 @@ func (o *Open) Chunk(b []byte) error {
 
 // End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before
 // them are with the kernel when it returns. errText is what cut the exchange, "" for a whole answer. A second End does
-// nothing. A recorded answer that the program leaves before its end stands as it was recorded. The error is the recorder's, which has then ended, or that of removing the part. An answer that could not be
+// nothing. The error is the recorder's, which has then ended, or that of removing the part. An answer that could not be
 // kept is none: its record says so, and its part stays.
 func (o *Open) End(errText string) error {
 	if o.ended {
@@ -117,10 +121,6 @@ func (o *Open) End(errText string) error {
 	}
 	o.ended = true
 	o.live()
-	left := o.left(errText)
-	if left {
-		errText = o.taken.Exchange.Error
-	}
 	if errText != "" {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
 	}
@@ -130,7 +130,7 @@ func (o *Open) End(errText string) error {
 	if o.tap.rec == nil {
 		return nil
 	}
-	o.keep(errText != "", left)
+	o.keep(errText != "")
 	err := errors.Join(o.tap.rec.RecordRaw(o.kind()), o.tap.rec.Flush())
 	switch {
 	case o.spool == nil:

@@ -15,6 +15,10 @@ import (
 // Cancelled is the error of an exchange that the program itself ended before its answer did.
 const Cancelled = "the program ended the request"
 
+// HeldOn is the error of a replayed exchange that was recorded as Cancelled and that the program, for all the time it was
+// given, did not end.
+const HeldOn = "the program did not end the request, as it had while recording"
+
 // errCancelled is Cancelled where it comes up in reading an answer.
 var errCancelled = errors.New(Cancelled)
 

@@ -158,6 +158,7 @@ func cutAgain(ctx context.Context, recorded string) error {
 		if err := sleep(ctx, cancelPatience); err != nil {
 			return err
 		}
+		return errors.New(HeldOn)
 	}
 	return errors.New(recorded)
 }
