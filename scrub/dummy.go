@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // keyPrefixes are the beginnings that all keys of a kind have, the longer before the shorter.
@@ -95,7 +96,46 @@ func classes(v string) string {
 			out.WriteByte(otherShapes[i])
 		}
 	}
+	for _, e := range extras {
+		if strings.Contains(v, e.text) {
+			out.WriteByte(e.class)
+		}
+	}
+	if strings.ContainsFunc(v, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		out.WriteByte(nonASCII)
+	}
 	return out.String()
+}
+
+// An extra is a character that some encodings escape. A dummy has those of its secret, so that it is escaped where that was,
+// and the placeholder of a replay has the form of the recorded one.
+type extra struct {
+	class byte
+	text  string
+}
+
+const nonASCII = 'u'
+
+var extras = func() (out []extra) {
+	for c := byte('!'); c <= '~'; c++ {
+		if !isAlnum(c) && strings.IndexByte(otherShapes, c) < 0 {
+			out = append(out, extra{c, string(c)})
+		}
+	}
+	return append(out, extra{'s', " "}, extra{'t', "\t"}, extra{'n', "\n"}, extra{'r', "\r"})
+}()
+
+// extrasOf returns the extras of a shape's classes, each once.
+func extrasOf(classes string) (out []string) {
+	for _, e := range extras {
+		if strings.IndexByte(classes, e.class) >= 0 {
+			out = append(out, e.text)
+		}
+	}
+	if strings.IndexByte(classes, nonASCII) >= 0 {
+		out = append(out, "é")
+	}
+	return out
 }
 
 // Dummy returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
@@ -146,7 +186,26 @@ func dummy(seed, shape string) string {
 	if err != nil || n < 0 || n > maxDummy {
 		n = 32 // a shape of another version: any key will do
 	}
-	return kind + randomOf(rng, n-len(kind), classes)
+	if kind != "" {
+		return kind + randomOf(rng, n-len(kind), classes)
+	}
+	return mixIn(extrasOf(classes), n, func(n int) string { return randomOf(rng, n, classes) })
+}
+
+// mixIn returns a text of n bytes in which the extras stand apart from each other, as far as they fit.
+func mixIn(extras []string, n int, random func(n int) string) string {
+	size := len(strings.Join(extras, ""))
+	if size == 0 || size+len(extras) >= n {
+		return random(n)
+	}
+	text := random(n - size)
+	var b strings.Builder
+	for i, e := range extras {
+		b.WriteString(text[i*len(text)/(len(extras)+1) : (i+1)*len(text)/(len(extras)+1)])
+		b.WriteString(e)
+	}
+	b.WriteString(text[len(extras)*len(text)/(len(extras)+1):])
+	return b.String()
 }
 
 func dummyUUID(rng *rand.Rand) string {

@@ -11,8 +11,9 @@ type Var struct {
 	Secret bool   // Value has placeholders
 	// Shape tells of each secret, in order and separated by blanks, what a dummy needs to look like it: "uuid"; "pem:" and
 	// the block's label, spaces as underscores; "jwt:" and the lengths of its three parts; else the prefix that all such
-	// keys have (often empty), the whole length in bytes and the classes of its characters (a, A, 0 for letters and digits, x for lowercase
-	// hex, others as themselves), separated by colons.
+	// keys have (often empty), the whole length in bytes and the classes of its characters (a, A, 0 for letters and digits,
+	// x for lowercase hex, s, t, n, r for white space, u for what is not ASCII, others as themselves), separated by colons.
+	// Of a known value that stands in a form, the shape is that of the value.
 	Shape string
 }
 

@@ -52,7 +52,8 @@ const (
 type trace struct {
 	head, tail byte // base64 digits that are shared
 	units      int
-	percents   int // of them percent-encoded
+	percents   int // of them with percent-encoding in it
+	full       int // of them percent-encoded altogether
 	lower      bool
 	twice      bool
 	plus       bool
@@ -65,19 +66,25 @@ type trace struct {
 	crlf       bool
 }
 
-func (m *trace) unit(c byte, raw []byte) {
+// unit notes the bytes of the text that stand for a part of the value.
+func (m *trace) unit(raw []byte) {
 	m.units++
-	if len(raw) == 1 {
+	escapes := bytes.Count(raw, []byte("%"))
+	if escapes == 0 || len(raw) == 1 {
 		return
 	}
 	m.percents++
-	m.twice = m.twice || len(raw) > 3
-	for _, d := range raw[1:] {
-		m.lower = m.lower || d >= 'a' && d <= 'f'
+	twice := bytes.HasPrefix(raw, []byte("%25")) && len(raw) > 3
+	m.twice = m.twice || twice
+	if len(raw) == 3*escapes || twice {
+		m.full++
+	}
+	for i, c := range raw {
+		if c == '%' {
+			m.lower = m.lower || bytes.ContainsAny(raw[i:min(i+3, len(raw))], "abcdef")
+		}
 	}
 }
-
-func (m *trace) escaped(nesting int) { m.nesting = nesting; m.units++ }
 
 func (m *trace) codePoint(r rune) {
 	switch {
@@ -106,7 +113,7 @@ func (w *walker) form() string {
 	m, p := &w.met, w.p
 	f := form{kind: p.kind, shift: p.shift, head: noBits, tail: noBits, crlf: m.crlf, json: m.nesting, html: m.html,
 		nonASCII: m.nonASCII, all: m.ascii, slash: m.slash, percent: m.percents > 0 || m.plus, lower: m.lower,
-		everyone: m.percents > 1 && m.percents == m.units, plus: m.plus, twice: m.twice}
+		everyone: m.full > 1 && m.full == m.units, plus: m.plus, twice: m.twice}
 	if p.base64 {
 		if p.head.mask != 0 {
 			f.head = m.head &^ p.head.mask >> onesOf(p.head.mask)
@@ -259,7 +266,7 @@ func disguise(value, s string) string {
 	if f.percent {
 		value = f.escape(value, f.everyone)
 		if f.twice {
-			value = strings.ReplaceAll(value, "%", "%25")
+			value = (&form{lower: f.lower}).escape(value, false)
 		}
 	}
 	return value
@@ -274,7 +281,11 @@ func (f *form) base64(value string) string {
 	p := base64Pattern(&known{value: value}, enc, f.shift)
 	digit := func(v byte) string { return enc.EncodeToString([]byte{v << 2})[:1] }
 	text := string(p.text)
-	for at := f.first; at > 0 && at <= len(p.text); at += f.width {
+	last := len(p.text) // a line may end before the digit that is shared with what comes
+	if p.tail.mask == 0 || f.tail == noBits {
+		last--
+	}
+	for at := f.first; at > 0 && at <= last; at += f.width {
 		end := "\n"
 		if f.crlf {
 			end = "\r\n"

@@ -3,6 +3,7 @@ package scrub
 import (
 	"bytes"
 	"io"
+	"strings"
 )
 
 // Fill returns b with each placeholder replaced by what valueOf says it stands for, in the form in which it stood.
@@ -161,4 +162,35 @@ func (s *Scrubber) knownAs(digits string) (out []*known) {
 		}
 	}
 	return out
+}
+
+// A Given is what stands in a text where a scrubbed form of its like has a placeholder.
+type Given struct{ Placeholder, Value string }
+
+// Align returns what stands in real where stored has placeholders, for a real that is stored but for these: a variable
+// with another secret in it than was recorded. Placeholders with a form are left out. ok is false where the texts differ
+// elsewhere.
+func Align(stored, real string) (given []Given, ok bool) {
+	type place struct{ start, end int }
+	var places []place
+	eachPlaceholder([]byte(stored), func(start, end int) { places = append(places, place{start, end}) })
+	from := 0
+	for i, p := range places {
+		rest, fits := strings.CutPrefix(real, stored[from:p.start])
+		if !fits {
+			return nil, false
+		}
+		n := len(rest) - len(stored[p.end:])
+		if i+1 < len(places) {
+			n = strings.Index(rest, stored[p.end:places[i+1].start])
+		}
+		if n <= 0 {
+			return nil, false
+		}
+		if plain, form := formOf(stored[p.start:p.end]); form == "" {
+			given = append(given, Given{plain, rest[:n]})
+		}
+		real, from = rest[n:], p.end
+	}
+	return given, real == stored[from:]
 }

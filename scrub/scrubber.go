@@ -33,6 +33,7 @@ const Rules = 2
 // goroutines at once; a value that is added is found by every call that begins after AddSecret returned.
 type Scrubber struct {
 	key   Key
+	rules int
 	index atomic.Pointer[index]
 
 	mu         sync.Mutex        // guards what follows, and is held to replace index
@@ -55,7 +56,9 @@ func New(key Key, opts *Options) *Scrubber {
 	if opts == nil {
 		opts = new(Options)
 	}
+	s.rules = Rules
 	if opts.Rules == 1 {
+		s.rules = 1
 		s.index.Store(ownIndex())
 	} else {
 		s.index.Store(fullIndex())
@@ -219,6 +222,9 @@ func (s *Scrubber) String(v string) string {
 	}
 	return v
 }
+
+// Rules returns the version of the shapes that s looks for.
+func (s *Scrubber) Rules() int { return s.rules }
 
 // KeyedDigest returns the hex HMAC-SHA256 of b under the project's key. It stands for the bytes of a file that holds
 // credentials: it tells whether the file is still the same, and nothing else to who lacks the key.

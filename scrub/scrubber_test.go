@@ -55,6 +55,11 @@ var encodings = map[string]func(v string) string{
 	"the same in JSON": func(v string) string {
 		return quote(wrap(base64.StdEncoding.EncodeToString([]byte("~~"+v)), 7, "\r\n"), 1)
 	},
+	"query twice":     func(v string) string { return url.QueryEscape(url.QueryEscape(v)) },
+	"JSON in a query": func(v string) string { return url.QueryEscape(asciiJSON(v, `\`)) },
+	"lines in a form": func(v string) string {
+		return url.QueryEscape(wrap(base64.StdEncoding.EncodeToString([]byte("+"+v)), 11, "\r\n"))
+	},
 	"base64 in a URL": func(v string) string { return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte("ÿ" + v))) },
 }
 

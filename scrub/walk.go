@@ -219,13 +219,21 @@ func (w *walker) unit(i int, want []byte) (n, used int, o outcome) {
 	w.slashed = w.slashed || c == '\\'
 	switch {
 	case c == '\\' && w.nesting > 0:
-		return w.escape(i, want)
+		if n, used, o = w.escape(i, want); o == hit {
+			w.met.unit(w.t.b[i : i+n])
+			w.met.nesting = w.nesting
+		}
+		return n, used, o
+	case c == '"' && want[0] == '"' && w.t.streams && w.nesting > 0:
+		return 0, 0, miss // it ends the string
 	case c == want[0]:
-		w.met.unit(c, w.t.b[i:i+n])
+		w.slashed = w.slashed || c == '"' // may be escaped elsewhere in the stream
+		w.met.unit(w.t.b[i : i+n])
 		return n, 1, hit
-	case c == '+' && n == 1 && want[0] == ' ' && w.percent > 0:
-		w.met.plus = true
-		return 1, 1, hit
+	case c == '+' && want[0] == ' ' && w.percent > 0: // in the outer layer, or in the inner one
+		w.met.unit(w.t.b[i : i+n])
+		w.met.plus, w.met.twice = true, w.met.twice || n > 1
+		return n, 1, hit
 	}
 	return 0, 0, miss
 }
@@ -236,7 +244,6 @@ func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
 	got, length := w.slashes(i)
 	letter := 1 << (w.nesting - 1)
 	if want[0] == '\\' && got >= 2*letter {
-		w.met.escaped(w.nesting)
 		return w.lengthOf(i, 2*letter), 1, hit
 	}
 	c, k, o := w.byteAt(i + length)
@@ -245,14 +252,12 @@ func (w *walker) escape(i int, want []byte) (n, used int, o outcome) {
 	}
 	switch {
 	case got == 2*letter-1 && c == '"' && want[0] == '"':
-		w.met.escaped(w.nesting)
 		return length + k, 1, hit
 	case got != letter:
 		return 0, 0, miss
 	case c == 'u':
 		return w.unicode(i, want)
 	case unescape(c) == want[0] && want[0] != 0:
-		w.met.escaped(w.nesting)
 		w.met.slash = w.met.slash || want[0] == '/'
 		return length + k, 1, hit
 	}
@@ -296,7 +301,6 @@ func (w *walker) unicode(i int, want []byte) (n, used int, o outcome) {
 	if !bytes.HasPrefix(want, enc) {
 		return 0, 0, miss
 	}
-	w.met.escaped(w.nesting)
 	w.met.codePoint(r)
 	return n, len(enc), hit
 }
