@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -42,7 +45,7 @@ func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*
 	if err != nil {
 		return nil, err
 	}
-	s := scrub.New(key, nil)
+	s := scrub.New(key, &scrub.Options{Rules: p.rules})
 	for _, a := range p.aliases {
 		if !s.AddAlias(a.placeholder, a.value) {
 			s.AddSecret(a.name, a.value)
@@ -71,7 +74,50 @@ func guardID(s *scrub.Scrubber, args, env []string) string {
 	for _, a := range args {
 		fmt.Fprintf(&known, "%q\n", s.String(a))
 	}
-	return Producer + " " + s.KeyedDigest([]byte(known.String()))
+	return fmt.Sprintf("%s rules %d %s", Producer, s.Rules(), s.KeyedDigest([]byte(known.String())))
+}
+
+// learnFiles makes known what the secret files of the recorded tree t hold, as far as they stand at root as they were: the
+// program gets those bytes, whatever the secrets of the replay are. A file that cannot be read is not given either.
+func (g *guard) learnFiles(t *files.Tree, store cas.Store, root string) {
+	if t == nil {
+		return
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if e.Secret == "" {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(e.Path))
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		real, err := readBounded(path, files.DefaultMaxFileSize)
+		if err != nil || g.scrub.KeyedDigest(real) != e.Secret {
+			continue
+		}
+		if stored, err := store.Get(e.Digest); err == nil {
+			g.scrub.LearnFrom(stored, real)
+		}
+	}
+}
+
+// reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
+// secret.
+func (r *replayer) reveal() func([]byte) []byte {
+	if len(r.played.aliases) == 0 {
+		return nil
+	}
+	return r.s.scrub.Reveal
+}
+
+// revealed returns the recorded stdin as the program got it. What was typed into a terminal stays as it is recorded, for
+// its keys are counted.
+func (r *replayer) revealed(stdin io.Reader) io.Reader {
+	if tty := r.rec.Manifest.TTY; len(r.played.aliases) == 0 || tty != nil && tty.Typed != nil {
+		return stdin
+	}
+	return r.s.scrub.Revealing(stdin)
 }
 
 // holdsSecret reports whether any of paths holds a secret. A recording needs its paths as they are, and a secret must not

@@ -1,9 +1,7 @@
 package deck
 
 import (
-	"bytes"
 	"strconv"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -64,13 +62,19 @@ type alias struct {
 type played struct {
 	argv, env []string
 	aliases   []alias
-	values    map[string]string // of placeholders
+	values    map[string]string // of secrets, by the digits of their placeholders
+	rules     int               // of scrub, that the recording was made with
 }
 
 // play returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
 // where env lacks them, made up in the recorded shape; what held the same secret then holds the same value now.
 func (m *Manifest) play(env []string) *played {
-	p := &played{values: make(map[string]string)}
+	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1)}
+	for _, v := range m.Env { // first: a secret that is here, and stands in another variable too, is no dummy there
+		if value := getenv(env, v.Name); v.Secret && value != "" {
+			p.given(v.Name, value, m.bytes("env."+v.Name, v.Value))
+		}
+	}
 	for _, v := range m.Env {
 		value := m.bytes("env."+v.Name, v.Value)
 		if v.Secret {
@@ -99,45 +103,39 @@ func (p *played) secret(v EnvVar, recorded string, env []string) string {
 	if value == "" {
 		return p.fill(v, recorded)
 	}
-	p.alias(v.Name, value, recorded)
 	return value
 }
 
-// fill returns recorded with a value in the place of each placeholder.
+// given says what the secrets of a recorded variable are now that it has a value. Where that is not the recorded text but
+// for its secrets, all of it is taken for one.
+func (p *played) given(name, value, recorded string) {
+	given, ok := scrub.Align(recorded, value)
+	if !ok {
+		given = []scrub.Given{{Placeholder: recorded, Value: value}}
+	}
+	for _, g := range given {
+		p.alias(name, g.Value, g.Placeholder)
+	}
+}
+
+// fill returns recorded with a value in the place of each placeholder, in the form in which it stood.
 func (p *played) fill(v EnvVar, recorded string) string {
 	_, made := scrub.Dummies(scrub.Var{Name: v.Name, Value: recorded, Secret: true, Shape: v.Shape})
-	var pairs []string
 	for placeholder, dummy := range made {
 		p.alias(v.Name, dummy, placeholder)
-		pairs = append(pairs, placeholder, p.values[placeholder])
 	}
-	return strings.NewReplacer(pairs...).Replace(recorded)
+	return string(scrub.Fill([]byte(recorded), func(digits string) (string, bool) {
+		value, ok := p.values[digits]
+		return value, ok
+	}))
 }
 
 // alias gives a placeholder its value, unless it has one.
 func (p *played) alias(name, value, placeholder string) {
-	if _, ok := p.values[placeholder]; ok {
+	digits := scrub.Digits(placeholder)
+	if _, ok := p.values[digits]; ok {
 		return
 	}
-	p.values[placeholder] = value
+	p.values[digits] = value
 	p.aliases = append(p.aliases, alias{name, value, placeholder})
-}
-
-// reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
-// secret.
-func (p *played) reveal() func([]byte) []byte {
-	if len(p.aliases) == 0 {
-		return nil
-	}
-	var pairs []string
-	for _, a := range p.aliases {
-		pairs = append(pairs, a.placeholder, a.value)
-	}
-	r := strings.NewReplacer(pairs...)
-	return func(b []byte) []byte {
-		if !bytes.Contains(b, []byte("td_")) {
-			return b
-		}
-		return []byte(r.Replace(string(b)))
-	}
 }

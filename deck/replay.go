@@ -132,6 +132,7 @@ func (r *replayer) loadTree() (err error) {
 	if r.trees.before == nil && m.Roots.Tree != "" {
 		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
 	}
+	r.s.learnFiles(r.trees.before, r.store, r.roots.Tree)
 	return nil
 }
 
@@ -179,7 +180,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	}
 	if stdin != nil {
 		defer stdin.Close()
-		p.std.Stdin = stdin
+		p.std.Stdin = r.revealed(stdin)
 	}
 	e, err := p.do(ctx)
 	if err != nil {
@@ -208,7 +209,7 @@ func (r *replayer) program() (*run, error) {
 	p := &run{
 		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
 		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, hostname: m.Host.Name,
-		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.played.reveal()},
+		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
 	}

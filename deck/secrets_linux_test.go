@@ -1,0 +1,491 @@
+package deck_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func init() { programs["disguises"] = playDisguises }
+
+// A disguise is a form in which a secret may stand in a text.
+type disguise struct {
+	name  string
+	of    func(v string) string
+	plain bool // what it gives is of letters, digits, - and _ alone if v is
+}
+
+// disguises are all those in which a known value must be found. JSON quotes where something needs it.
+var disguises = []disguise{
+	{"plain", func(v string) string { return v }, true},
+	{"JSON", func(v string) string { return quoted(v, 1) }, true},
+	{"JSON in JSON", func(v string) string { return quoted(v, 2) }, true},
+	{"JSON \\u00xx", func(v string) string { return eachByte(v, `\u%04x`) }, false},
+	{"percent where needed", url.QueryEscape, false},
+	{"percent everywhere", func(v string) string { return eachByte(v, "%%%02X") }, false},
+	{"percent, lower case", func(v string) string { return eachByte(v, "%%%02x") }, false},
+	{"hex", func(v string) string { return hex.EncodeToString([]byte(v)) }, true},
+	{"HEX", func(v string) string { return strings.ToUpper(hex.EncodeToString([]byte(v))) }, true},
+	{"base64 at 0", func(v string) string { return base64.StdEncoding.EncodeToString([]byte(v + ":rest")) }, false},
+	{"base64 at 1", func(v string) string { return base64.StdEncoding.EncodeToString([]byte("u" + v + ":rest")) }, false},
+	{"base64 at 2", func(v string) string { return base64.StdEncoding.EncodeToString([]byte("me" + v + ":rest")) }, false},
+	{"base64url at 0", func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte(v + ":rest")) }, true},
+	{"base64url at 1", func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte("~" + v + "?rest")) }, true},
+	{"base64url at 2", func(v string) string { return base64.RawURLEncoding.EncodeToString([]byte("~~" + v + "?rest")) }, true},
+}
+
+// inLines are disguises of several lines, as MIME has them.
+var inLines = []disguise{
+	{"base64 in lines of 76", func(v string) string { return lines(strings.Repeat("p", 40)+v+" and more", 76, "\r\n") }, false},
+	{"base64 in short lines", func(v string) string { return lines("a"+v, 9, "\n") }, false},
+}
+
+func lines(v string, width int, end string) string {
+	var b strings.Builder
+	for piece := range slices.Chunk([]byte(base64.StdEncoding.EncodeToString([]byte(v))), width) {
+		b.WriteString(string(piece) + end)
+	}
+	return b.String()
+}
+
+func eachByte(v, format string) string {
+	var b strings.Builder
+	for i := range len(v) {
+		fmt.Fprintf(&b, format, v[i])
+	}
+	return b.String()
+}
+
+// quoted writes v as JSON within JSON, without the outer quotation marks.
+func quoted(v string, times int) string {
+	for range times {
+		b, _ := json.Marshal(v)
+		v = string(b[1 : len(b)-1])
+	}
+	return v
+}
+
+// all is a text with v in every disguise.
+func all(v string) string {
+	var b strings.Builder
+	for _, d := range slices.Concat(disguises, inLines) {
+		fmt.Fprintf(&b, "%s: <%s>\n", d.name, d.of(v))
+	}
+	return b.String()
+}
+
+// quotedAll is all as a JSON document.
+func quotedAll(v string) string {
+	m := make(map[string]string)
+	for _, d := range slices.Concat(disguises, inLines) {
+		m[d.name] = d.of(v)
+	}
+	b, _ := json.Marshal(m)
+	return string(b)
+}
+
+var codings = []string{"gzip", "deflate", "br", "zstd", "x-raw-deflate"}
+
+// packedAs is text under a content coding.
+func packedAs(coding, text string) []byte {
+	var b bytes.Buffer
+	var w io.WriteCloser
+	switch coding {
+	case "gzip":
+		w = gzip.NewWriter(&b)
+	case "deflate":
+		w = zlib.NewWriter(&b)
+	case "x-raw-deflate": // what some servers call deflate
+		w, _ = flate.NewWriter(&b, 6)
+	case "br":
+		w = brotli.NewWriter(&b)
+	case "zstd":
+		w, _ = zstd.NewWriter(&b)
+	}
+	io.WriteString(w, text)
+	w.Close()
+	return b.Bytes()
+}
+
+// unpackedFrom undoes packedAs.
+func unpackedFrom(coding string, b []byte) string {
+	var r io.Reader
+	switch coding {
+	case "gzip":
+		r, _ = gzip.NewReader(bytes.NewReader(b))
+	case "deflate":
+		if r, _ = zlib.NewReader(bytes.NewReader(b)); b[0] != 0x78 {
+			r = flate.NewReader(bytes.NewReader(b))
+		}
+	case "br":
+		r = brotli.NewReader(bytes.NewReader(b))
+	case "zstd":
+		r, _ = zstd.NewReader(bytes.NewReader(b))
+	default:
+		return string(b)
+	}
+	out, err := io.ReadAll(r)
+	if err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
+// A prober is the program of the matrix: it carries its secret to every place in every disguise, and says for each place
+// whether it got its own bytes.
+type prober struct {
+	url, secret string
+	failed      bool
+}
+
+// playDisguises is run with a URL and the secret in every disguise that an argument can be.
+func playDisguises(args []string) int {
+	p := &prober{url: args[0], secret: os.Getenv("CANARY_API_KEY")}
+	stdin, _ := io.ReadAll(os.Stdin)
+	p.check("stdin", string(stdin), all(p.secret))
+	for i, d := range disguises {
+		p.check("argument "+d.name, args[1+i], d.of(p.secret))
+		p.check("variable "+d.name, os.Getenv(fmt.Sprintf("NOTE_%d", i)), "a note: "+d.of(p.secret)+".")
+	}
+	p.requests()
+	p.answers()
+	p.files()
+	fmt.Println("on stdout:\n" + all(p.secret))
+	fmt.Fprintln(os.Stderr, "on stderr:\n"+all(p.secret))
+	if p.failed {
+		return 3
+	}
+	return 0
+}
+
+func (p *prober) check(what, got, want string) {
+	if got == want {
+		fmt.Println(what, "is as it was")
+		return
+	}
+	p.failed = true
+	fmt.Printf("%s CHANGED: %.300q is not %.300q\n", what, got, want)
+}
+
+// requests sends the secret in every part of a request.
+func (p *prober) requests() {
+	var form, query = url.Values{}, url.Values{}
+	header, path := http.Header{}, ""
+	var cookies []string
+	for i, d := range disguises {
+		v := d.of(p.secret)
+		form.Set(d.name, v)
+		query.Set(fmt.Sprintf("q%d", i), v)
+		if d.plain {
+			header.Set(fmt.Sprintf("X-Note-%d", i), "a "+v+" z")
+			cookies = append(cookies, fmt.Sprintf("c%d=of-%s-in-a-cookie", i, v))
+		}
+		path += "/" + url.PathEscape(v)
+	}
+	header.Set("Cookie", strings.Join(cookies, "; "))
+	header.Set("Authorization", "Bearer "+p.secret)
+	var parts bytes.Buffer
+	m := multipart.NewWriter(&parts)
+	m.SetBoundary("a-boundary-that-stays-the-same")
+	for i, d := range slices.Concat(disguises, inLines) {
+		w, _ := m.CreateFormFile("file", fmt.Sprintf("f%d-%s.txt", i, url.QueryEscape(p.secret)))
+		io.WriteString(w, d.of(p.secret))
+	}
+	m.Close()
+	user := strings.Replace(p.url, "://", "://"+url.UserPassword("ann", p.secret).String()+"@", 1)
+	p.post("header", p.url, header, nil)
+	p.post("userinfo", user, nil, nil)
+	p.post("query", p.url+"/?"+query.Encode(), nil, nil)
+	p.post("path", p.url+path, nil, nil)
+	p.post("JSON", p.url, http.Header{"Content-Type": {"application/json"}}, []byte(quotedAll(p.secret)))
+	p.post("text", p.url, http.Header{"Content-Type": {"text/plain"}}, []byte(all(p.secret)))
+	p.post("form", p.url, http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, []byte(form.Encode()))
+	p.post("multipart", p.url, http.Header{"Content-Type": {m.FormDataContentType()}}, parts.Bytes())
+	for _, coding := range codings[:4] {
+		p.post("request in "+coding, p.url, http.Header{"Content-Encoding": {coding}}, packedAs(coding, quotedAll(p.secret)))
+	}
+}
+
+// post sends a request. That the upstream got its bytes is for the upstream to see.
+func (p *prober) post(what, url string, header http.Header, body []byte) {
+	req, err := http.NewRequest(http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		p.check(what, err.Error(), "")
+		return
+	}
+	for name, values := range header {
+		req.Header[name] = values
+	}
+	req.Header.Set("X-What", what)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		p.check(what, err.Error(), "")
+		return
+	}
+	defer res.Body.Close()
+	answer, _ := io.ReadAll(res.Body)
+	p.check(what, string(answer), "got it")
+}
+
+// answers fetches answers that hold the secret.
+func (p *prober) answers() {
+	for _, kind := range []string{"text", "json", "bytes", "stream"} {
+		want := all(p.secret)
+		switch kind {
+		case "json":
+			want = quotedAll(p.secret)
+		case "stream":
+			want = events(p.secret)
+		}
+		b, err := get(p.url + "/answer/" + kind)
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		p.check("answer as "+kind, string(b), want)
+	}
+	for _, coding := range codings {
+		req, _ := http.NewRequest(http.MethodGet, p.url+"/packed/"+coding, nil)
+		req.Header.Set("Accept-Encoding", strings.TrimPrefix(coding, "x-raw-"))
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			p.check(coding, err.Error(), "")
+			continue
+		}
+		b, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		p.check("answer in "+coding, unpackedFrom(res.Header.Get("Content-Encoding"), b), quotedAll(p.secret))
+	}
+	for n := range len(event(p.secret)) {
+		b, _ := get(fmt.Sprintf("%s/split/%d", p.url, n))
+		p.check(fmt.Sprint("event in two at ", n), string(b), event(p.secret))
+	}
+	b, _ := get(p.url + "/deltas")
+	p.check("deltas", textOf(string(b)), deltaText(p.secret))
+}
+
+// files reads and writes files that hold the secret, or are named by it.
+func (p *prober) files() {
+	b, err := os.ReadFile("found.txt")
+	if err != nil {
+		b = []byte(err.Error())
+	}
+	fmt.Printf("found.txt holds %d bytes\n", len(b))
+	os.WriteFile("written.txt", []byte(all(p.secret)), 0o644)
+	os.WriteFile("written.json", []byte(quotedAll(p.secret)), 0o644)
+	os.WriteFile("written.txt.gz", packedAs("gzip", all(p.secret)), 0o644)
+	os.WriteFile("object", packedAs("deflate", "blob 9\x00"+all(p.secret)), 0o644)
+	os.WriteFile("copied.txt", b, 0o644)
+	for _, d := range disguises {
+		if name := d.of(p.secret); !strings.Contains(name, "/") && len(name) < 200 {
+			os.WriteFile("named-"+name, []byte("x"), 0o644)
+		}
+	}
+}
+
+func event(v string) string { return "data: {\"text\":\"<" + quoted(v, 1) + ">\"}\n\n" }
+
+// events is a stream of events with the secret in all disguises.
+func events(v string) string {
+	var b strings.Builder
+	for _, d := range disguises {
+		b.WriteString("data: {\"text\":\"<" + quoted(d.of(v), 1) + ">\"}\n\n")
+	}
+	return b.String()
+}
+
+// deltaText is what a model says, delta by delta.
+func deltaText(v string) string { return "The key is " + v + ", and " + v + " again." }
+
+// deltas is an answer in which text comes three characters at a time, and the text of a tool's arguments in between.
+func deltas(v string) string {
+	var b strings.Builder
+	for i, piece := range slices.Collect(slices.Chunk([]byte(deltaText(v)), 3)) {
+		fmt.Fprintf(&b, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"%s\"}}\n\n",
+			quoted(string(piece), 1))
+		if i == 5 {
+			b.WriteString("event: ping\ndata: {\"type\": \"ping\"}\n\n")
+		}
+	}
+	return b.String()
+}
+
+// textOf puts the deltas together again.
+func textOf(stream string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stream) {
+		data, ok := strings.CutPrefix(line, "data: ")
+		var e struct {
+			Delta struct{ Text string }
+		}
+		if ok && json.Unmarshal([]byte(data), &e) == nil {
+			b.WriteString(e.Delta.Text)
+		}
+	}
+	return b.String()
+}
+
+// serveDisguises is the upstream of playDisguises.
+func serveDisguises(t *testing.T, secret string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		path := strings.Split(r.URL.Path, "/")
+		switch {
+		case r.Method == http.MethodPost:
+			gotAll(t, r, secret)
+			io.WriteString(w, "got it")
+		case path[1] == "packed":
+			w.Header().Set("Content-Encoding", strings.TrimPrefix(path[2], "x-raw-"))
+			w.Write(packedAs(path[2], quotedAll(secret)))
+		case path[1] == "split":
+			var n int
+			fmt.Sscan(path[2], &n)
+			w.Header().Set("Content-Type", "text/event-stream")
+			inPieces(w, event(secret)[:n], len(event(secret)))
+			inPieces(w, event(secret)[n:], len(event(secret)))
+		case path[1] == "deltas":
+			w.Header().Set("Content-Type", "text/event-stream")
+			inPieces(w, deltas(secret), 150)
+		case path[2] == "json":
+			io.WriteString(w, quotedAll(secret))
+		case path[2] == "bytes":
+			inPieces(w, all(secret), 1)
+		case path[2] == "stream":
+			w.Header().Set("Content-Type", "text/event-stream")
+			inPieces(w, events(secret), 1)
+		default:
+			io.WriteString(w, all(secret))
+		}
+	}
+}
+
+func inPieces(w http.ResponseWriter, text string, n int) {
+	for piece := range slices.Chunk([]byte(text), n) {
+		w.Write(piece)
+		w.(http.Flusher).Flush()
+	}
+}
+
+// gotAll fails the test unless a request holds what the program put into it.
+func gotAll(t *testing.T, r *http.Request, secret string) {
+	body, _ := io.ReadAll(r.Body)
+	got, want := string(body), ""
+	switch what := r.Header.Get("X-What"); what {
+	case "header":
+		got, want = r.Header.Get("Authorization"), "Bearer "+secret
+	case "userinfo":
+		_, got, _ = r.BasicAuth()
+		want = secret
+	case "query":
+		got, want = r.URL.Query().Get("q8"), disguises[8].of(secret)
+	case "path":
+		got, want = r.URL.Path, ""
+		for _, d := range disguises {
+			want += "/" + d.of(secret)
+		}
+	case "JSON":
+		want = quotedAll(secret)
+	case "text":
+		want = all(secret)
+	case "form":
+		form, _ := url.ParseQuery(got)
+		got, want = form.Get("hex"), disguises[7].of(secret)
+	default:
+		if coding, ok := strings.CutPrefix(what, "request in "); ok {
+			got, want = unpackedFrom(coding, body), quotedAll(secret)
+		} else {
+			want = got // of the multipart body: that it came
+		}
+	}
+	if got != want {
+		t.Errorf("the upstream got %.200q as %s, want %.200q", got, r.Header.Get("X-What"), want)
+	}
+}
+
+// TestSecretsInAllDisguises: in no place and in no disguise does a secret reach the recording; the program gets its own
+// bytes, and its replay is green with the same secret, with another one and with none.
+func TestSecretsInAllDisguises(t *testing.T) {
+	for name, secrets := range map[string][2]string{
+		"a token":       {"cnry7Q2x9ZpLm4Vt8KrW3nHd", "Zother1Y0vUj5Gd6BqTsEfA8"},
+		"a pass phrase": {`cn"ry\7Q 2x%9+p/4V&8<W=n#d`, `ot"he\1Y 0v%5+d/6B&s<f=A#z`},
+	} {
+		t.Run(name, func(t *testing.T) { testDisguises(t, secrets[0], secrets[1]) })
+	}
+}
+
+func testDisguises(t *testing.T, secret, other string) {
+	b := newBench(t)
+	clean := slices.Clip(b.env)
+	srv := b.upstream("api.example.com", serveDisguises(t, secret))
+	if err := os.WriteFile(filepath.Join(b.dir, "found.txt"), []byte(all(secret)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "found.txt.gz"), packedAs("gzip", all(secret)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"https://api.example.com"}
+	b.env = append(b.env, "CANARY_API_KEY="+secret)
+	for i, d := range disguises {
+		args = append(args, d.of(secret))
+		b.env = append(b.env, fmt.Sprintf("NOTE_%d=a note: %s.", i, d.of(secret)))
+	}
+	argv, env := b.self("disguises", args...)
+	var out bytes.Buffer
+	res, err := deck.Record(context.Background(), &deck.RecordOptions{
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts,
+		Streams: deck.Streams{Stdin: strings.NewReader(all(secret)), Stdout: &out, Stderr: &out},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Exit.Code != 0 {
+		t.Fatalf("exit %d:\n%s", res.Exit.Code, &out)
+	}
+	srv.Close()
+	lookFor(t, res.Recording.Dir, secret)
+	for what, value := range map[string]string{"the same": secret, "another": other, "another, everywhere": other, "no": ""} {
+		replayEnv := slices.Clone(clean)
+		if value != "" {
+			replayEnv = append(replayEnv, "CANARY_API_KEY="+value)
+		}
+		for i, d := range disguises {
+			if strings.Contains(what, "everywhere") {
+				replayEnv = append(replayEnv, fmt.Sprintf("NOTE_%d=a note: %s.", i, d.of(value)))
+			}
+		}
+		kept := filepath.Join(t.TempDir(), "replay")
+		v, out := b.replay(res.Recording, &deck.ReplayOptions{Env: replayEnv, Out: kept})
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, "CHANGED") {
+				t.Errorf("with %s secret: %s", what, line)
+			}
+		}
+		if !v.Faithful() || len(v.NotCompared) > 0 {
+			var text bytes.Buffer
+			v.WriteText(&text, nil)
+			t.Errorf("with %s secret:\n%s", what, &text)
+		}
+		lookFor(t, kept, secret)
+		if value != "" {
+			lookFor(t, kept, value)
+		}
+	}
+}
