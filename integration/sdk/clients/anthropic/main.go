@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
@@ -18,6 +19,7 @@ var client = anthropic.NewClient()
 
 func main() {
 	scene.Main(
+		scene.Scene{Name: "transport", Run: transport},
 		scene.Scene{Name: "conversation", Run: conversation},
 		scene.Scene{Name: "side-by-side", Run: sideBySide},
 		scene.Scene{Name: "stream", Run: stream},
@@ -28,6 +30,25 @@ func main() {
 		scene.Scene{Name: "retry", Run: retry},
 		scene.Scene{Name: "batch", Run: batch},
 	)
+}
+
+// transport prints how two calls went over the wire: the protocol, whether the answer came compressed, and whether the
+// connection was kept from a call before.
+func transport(ctx context.Context, prompt string) error {
+	for range 2 {
+		var answer *http.Response
+		var kept bool
+		ctx := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotConn: func(i httptrace.GotConnInfo) { kept = i.Reused },
+		})
+		m, err := client.Messages.New(ctx, ask("over the wire: "+prompt), option.WithResponseInto(&answer))
+		if err != nil {
+			return err
+		}
+		say(m)
+		scene.Say("transport", []any{answer.Proto, answer.Uncompressed, kept})
+	}
+	return nil
 }
 
 // ask is a request without tools.
@@ -166,7 +187,7 @@ func upload(ctx context.Context, prompt string) error {
 	return err
 }
 
-// retry has calls that fail at first, so that the SDK tries again by itself. It prints the protocol too.
+// retry has calls that fail at first, so that the SDK tries again by itself.
 func retry(ctx context.Context, prompt string) error {
 	for _, status := range []string{"429", "500"} {
 		var answer *http.Response
@@ -175,7 +196,7 @@ func retry(ctx context.Context, prompt string) error {
 			return err
 		}
 		say(m)
-		scene.Say("protocol", []any{answer.Proto, answer.Request.Header.Get("X-Stainless-Retry-Count")})
+		scene.Say("retries", answer.Request.Header.Get("X-Stainless-Retry-Count"))
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func upload(ctx context.Context, prompt string) error {
 	return err
 }
 
-// retry has calls that fail at first, so that the SDK tries again by itself. It prints the protocol too.
+// retry has calls that fail at first, so that the SDK tries again by itself.
 func retry(ctx context.Context, prompt string) error {
 	for _, status := range []string{"429", "500"} {
 		var answer *http.Response
@@ -167,7 +167,7 @@ func retry(ctx context.Context, prompt string) error {
 			return err
 		}
 		say(c)
-		scene.Say("protocol", []any{answer.Proto, answer.Request.Header.Get("X-Stainless-Retry-Count")})
+		scene.Say("retries", answer.Request.Header.Get("X-Stainless-Retry-Count"))
 	}
 	return nil
 }
