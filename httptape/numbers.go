@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -89,7 +90,7 @@ func (n *numbers) replace(b []byte, limit int) (end int) {
 		if m[0] >= limit {
 			break
 		}
-		if n.rules[string(b[m[2]:m[3]])] == 0 {
+		if !n.made(string(b[m[2]:m[3]])) {
 			continue
 		}
 		digits := b[m[4]:m[5]]
@@ -102,6 +103,24 @@ func (n *numbers) replace(b []byte, limit int) (end int) {
 		end = m[1]
 	}
 	return end
+}
+
+// made reports whether this recording made a placeholder of that rule. Behind the rule, which may then be cut short, may stand
+// the form in which the secret stood: an underscore, a z, and no further underscore.
+func (n *numbers) made(rule string) bool {
+	if n.rules[rule] > 0 {
+		return true
+	}
+	i := strings.LastIndexByte(rule, '_')
+	if i < 1 || !strings.HasPrefix(rule[i:], "_z") {
+		return false
+	}
+	for whole := range n.rules {
+		if strings.HasPrefix(whole, rule[:i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // numbered reads a stream with its placeholders numbered.

@@ -207,3 +207,31 @@ func TestDropHeaders(t *testing.T) {
 		t.Errorf("kept: %s", got)
 	}
 }
+
+// TestNothingIsComputedFromASecret: two recordings from nothing, whose keys are random, write the same of every secret, in
+// whatever form it stood.
+func TestNothingIsComputedFromASecret(t *testing.T) {
+	const key = "sk-in-many-forms/0123456789"
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "%s %s %s", base64.StdEncoding.EncodeToString([]byte("x"+key)), url.QueryEscape(key), strings.Repeat(key+" ", 3000))
+	}
+	var said []string
+	for range 2 {
+		path, _ := record(t, nil, serve, func(c *http.Client, base string) {
+			req := request(t, t.Context(), "GET", base, nil)
+			req.Header.Set("X-Api-Key", key)
+			res, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text(t, res)
+		})
+		_, response, _ := strings.Cut(lines(t, path)[0], `"response":`)
+		response, _, _ = strings.Cut(response, "}")
+		said = append(said, response)
+		gone(t, filepath.Dir(path), key, url.QueryEscape(key))
+	}
+	if said[0] != said[1] || !strings.Contains(said[0], "len_bytes") {
+		t.Errorf("%s\n%s", said[0], said[1])
+	}
+}

@@ -207,7 +207,7 @@ func (t *Transport) exchange(req *http.Request, body []byte) (*http.Response, er
 // take finds the recorded exchange that answers a request; nil for none.
 func (t *Transport) take(o *exchange.Open) *exchange.Recorded {
 	key := o.Identity().Key
-	rec, ok := t.book.Take(key)
+	rec, ok := o.Take(t.book)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !ok && t.opts.Repeat {
