@@ -83,22 +83,16 @@ func (c *collector) leftovers(dir string, dead bool) error {
 
 // blobs removes the blobs that nothing in the recording mentions.
 func (c *collector) blobs(r *Recording, dead bool) error {
-	named, err := mentions(r.Dir)
-	if err != nil {
-		return err
-	}
 	store, err := r.Store()
 	if err != nil {
 		return err
 	}
+	left, err := unnamed(r.Dir, store)
+	if err != nil {
+		return err
+	}
 	var stale []string
-	for d, err := range store.All() {
-		if err != nil {
-			return gone(err)
-		}
-		if _, ok := named[d]; ok {
-			continue
-		}
+	for d := range left {
 		if path := store.Path(d); dead || c.past(path) {
 			stale = append(stale, path)
 		}

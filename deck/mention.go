@@ -17,19 +17,22 @@ import (
 // is needed: by a record or a key that this version does not know, too. A blob that some text happens to name is kept for
 // nothing, which costs its bytes and no more.
 
-// mentions returns every digest that the files of the recording in dir mention, its blobs' contents aside. Its memory
-// grows with the number of different digests, not with the tape.
-func mentions(dir string) (map[cas.Digest]struct{}, error) {
-	found := make(map[cas.Digest]struct{})
+// unnamed returns the blobs of store, that of the recording in dir, which no file of the recording mentions. What is put
+// there meanwhile is none of them. Its memory grows with the number of blobs, not with the tape.
+func unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
+	left := make(map[cas.Digest]struct{})
+	for d, err := range store.All() {
+		if err != nil {
+			return nil, gone(err)
+		}
+		left[d] = struct{}{}
+	}
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return gone(err)
 		}
-		if e.IsDir() {
-			if strings.HasSuffix(path, tape.StoreSuffix) {
-				return fs.SkipDir
-			}
-			return nil
+		if e.IsDir() && strings.HasSuffix(path, tape.StoreSuffix) || len(left) == 0 {
+			return fs.SkipDir
 		}
 		if !e.Type().IsRegular() {
 			return nil
@@ -39,9 +42,9 @@ func mentions(dir string) (map[cas.Digest]struct{}, error) {
 			return gone(err)
 		}
 		defer f.Close()
-		return scanDigests(f, found)
+		return scanDigests(f, func(d cas.Digest) { delete(left, d) })
 	})
-	return found, err
+	return left, err
 }
 
 // gone is err, unless it says that something was removed while it was looked at.
@@ -52,8 +55,8 @@ func gone(err error) error {
 	return err
 }
 
-// scanDigests adds to found what r mentions.
-func scanDigests(r io.Reader, found map[cas.Digest]struct{}) error {
+// scanDigests calls found with everything that r mentions.
+func scanDigests(r io.Reader, found func(cas.Digest)) error {
 	const length = 2 * cas.Size
 	var run [length]byte
 	n := 0 // digits of the run so far
@@ -63,7 +66,7 @@ func scanDigests(r io.Reader, found map[cas.Digest]struct{}) error {
 			if err != nil {
 				return err
 			}
-			found[d] = struct{}{}
+			found(d)
 		}
 		n = 0
 		return nil

@@ -86,10 +86,10 @@ type packer struct {
 	progress func(done, total int64)
 	out      *Packing
 
-	store *cas.Dir
-	named map[cas.Digest]struct{} // nil where every blob counts
-	files []packFile              // in order
-	done  int64
+	store   *cas.Dir
+	unnamed map[cas.Digest]struct{} // blobs that are left out
+	files   []packFile              // in order
+	done    int64
 }
 
 // A packFile is one entry to be.
@@ -107,7 +107,7 @@ func (p *packer) list() (err error) {
 		return err
 	}
 	if !p.rec.Manifest.Sealed { // a seal may stand for blobs that no text mentions
-		if p.named, err = mentions(p.rec.Dir); err != nil {
+		if p.unnamed, err = unnamed(p.rec.Dir, p.store); err != nil {
 			return err
 		}
 	}
@@ -159,11 +159,9 @@ func (p *packer) visit(path string, e fs.DirEntry, err error) error {
 		p.leaveOut(name, "its name is none of a recording's")
 		return nil
 	}
-	if d, _ := packed.BlobOf(name); !d.IsZero() && p.named != nil {
-		if _, ok := p.named[d]; !ok {
-			p.leaveOut(name, "nothing names this blob")
-			return nil
-		}
+	if _, out := p.unnamed[blobOf(name)]; out {
+		p.leaveOut(name, "nothing names this blob")
+		return nil
 	}
 	info, err := e.Info()
 	if err != nil {
@@ -244,10 +242,19 @@ func (p *packer) add(w *packed.Writer, root *os.Root, f packFile) error {
 
 // open opens a file of the recording; a blob through the store, whose reader checks it.
 func (p *packer) open(root *os.Root, name string) (io.ReadCloser, error) {
-	if d, _ := packed.BlobOf(name); !d.IsZero() && strings.HasPrefix(name, tapeName+tape.StoreSuffix+"/") {
+	if d := blobOf(name); !d.IsZero() {
 		return p.store.Open(d)
 	}
 	return root.Open(filepath.FromSlash(name))
+}
+
+// blobOf returns the digest of a blob of the recording; zero for every other name.
+func blobOf(name string) cas.Digest {
+	if !strings.HasPrefix(name, tapeName+tape.StoreSuffix+"/") {
+		return cas.Digest{}
+	}
+	d, _ := packed.BlobOf(name) // no digest is the zero one
+	return d
 }
 
 // A meter counts what is read, and ends the reading with ctx.

@@ -50,7 +50,8 @@ type filter struct {
 	grep         *regexp.Regexp    // nil for any
 	since, until int64             // ms
 	errors       bool
-	tail         int  // 0 for all
+	tail         int // 0 for all
+	buf          []byte
 	strict       bool // something was named that may be a typing error: nothing found is an error
 }
 
@@ -138,9 +139,9 @@ func (f *filter) wants(rec *tape.Record, store cas.Store) (bool, error) {
 	return f.found(rec, store)
 }
 
-// found looks for the expression in the record's line, in what the timeline says of it, and in its payloads.
+// found looks for the expression in the record's line and in its payloads.
 func (f *filter) found(rec *tape.Record, store cas.Store) (bool, error) {
-	if f.grep.Match(tape.AppendRecord(nil, rec)) || f.grep.MatchString(summary(rec.Kind)) {
+	if f.buf = tape.AppendRecord(f.buf[:0], rec); f.grep.Match(f.buf) {
 		return true, nil
 	}
 	for _, p := range namedPayloads(rec.Kind) {
