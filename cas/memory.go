@@ -24,7 +24,7 @@ const (
 
 // A memoryShard holds a part of the blobs.
 type memoryShard struct {
-	mu    sync.RWMutex
+	mu    sync.Mutex
 	blobs map[Digest]string
 	slab  strings.Builder // where short blobs are copied to
 	size  int             // of slab
@@ -105,8 +105,8 @@ func (m *Memory) Size(d Digest) (int64, error) {
 
 func (m *Memory) blob(d Digest) (string, error) {
 	s := m.shard(d)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	b, ok := s.blobs[d]
 	if !ok {
 		return "", &MissingError{Digest: d}
@@ -131,8 +131,8 @@ func (m *Memory) All() iter.Seq2[Digest, error] {
 }
 
 func (s *memoryShard) appendAll(all []Digest) []Digest {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for d := range s.blobs {
 		all = append(all, d)
 	}
