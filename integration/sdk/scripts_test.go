@@ -3,6 +3,7 @@
 package sdk
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,8 +28,11 @@ func interpreter(t *testing.T, name string) string {
 // scripts copies a folder's scripts to where everyone may read them.
 func scripts(t *testing.T, folder string) string {
 	t.Helper()
-	dir := filepath.Join(built, folder+"-scripts")
-	if err := os.CopyFS(dir, os.DirFS(folder)); err != nil {
+	dir, err := os.MkdirTemp(built, folder)
+	if err == nil {
+		err = errors.Join(os.Chmod(dir, 0o755), os.CopyFS(dir, os.DirFS(folder)))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	return dir
