@@ -57,9 +57,11 @@ func TestAStoreThatCannotBeWrittenSaysSo(t *testing.T) {
 	}
 	s := openDir(t, nil)
 	d := mustPut(t, s, "a blob")
-	if err := os.Chmod(filepath.Dir(s.Path(d)), 0o500); err != nil {
+	dir := filepath.Dir(s.Path(d))
+	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.Chmod(dir, 0o700) }) // it is to be removed
 	if _, err := s.Put([]byte("another")); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("got %v", err)
 	}
