@@ -189,34 +189,40 @@ func (c *collector) loose() error {
 	}
 	var errs []error
 	for _, n := range names {
-		path := filepath.Join(c.lib.Dir, n.Name())
-		if !strings.HasPrefix(n.Name(), durable.TempPrefix) {
-			continue
+		if strings.HasPrefix(n.Name(), durable.TempPrefix) {
+			errs = append(errs, c.looseOne(filepath.Join(c.lib.Dir, n.Name()), n.IsDir()))
 		}
-		if !n.IsDir() && !c.past(path) {
-			continue
-		}
-		if n.IsDir() {
-			f, err := lockExclusive(path)
-			if err != nil && !(errors.Is(err, errNoLocks) && c.past(path)) {
-				continue // somebody unpacks into it, or deletes it
-			}
-			if f != nil {
-				defer f.Close()
-			}
-		}
-		errs = append(errs, c.whole(GarbageTemporary, path))
 	}
 	return errors.Join(errs...)
+}
+
+func (c *collector) looseOne(path string, dir bool) error {
+	if !dir && !c.ancient(path) {
+		return nil // a recorder may be about to rename it
+	}
+	if dir {
+		f, err := lockExclusive(path)
+		if err != nil && !(errors.Is(err, errNoLocks) && c.ancient(path)) {
+			return nil // somebody unpacks into it, or deletes it
+		}
+		if f != nil {
+			defer f.Close()
+		}
+	}
+	return c.whole(GarbageTemporary, path)
 }
 
 // past reports whether what stands at path has not been written to for the grace.
 func (c *collector) past(path string) bool {
 	info, err := os.Lstat(path)
-	return err == nil && c.pastInfo(info)
+	return err == nil && c.now.Sub(info.ModTime()) > c.o.Grace
 }
 
-func (c *collector) pastInfo(info fs.FileInfo) bool { return c.now.Sub(info.ModTime()) > c.o.Grace }
+// ancient is past for what has an owner that cannot be asked and may be at work.
+func (c *collector) ancient(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && c.now.Sub(info.ModTime()) > max(c.o.Grace, DefaultGrace)
+}
 
 // pointers removes those to recordings that are gone, or whose place another recording has taken.
 func (c *collector) pointers(entries []Entry) error {

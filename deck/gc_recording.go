@@ -126,7 +126,7 @@ func (c *collector) removeAll(what, dir string, files []string) error {
 // anything else than that recorder's temporary file, or that is young where there are no locks, is none of ours.
 func (c *collector) unbegun(dir string) error {
 	f, err := lockExclusive(dir)
-	if errors.Is(err, errNoLocks) && c.past(dir) {
+	if errors.Is(err, errNoLocks) && c.ancient(dir) {
 		err = nil
 	}
 	if err != nil {
@@ -152,7 +152,7 @@ func (c *collector) unbegun(dir string) error {
 func (c *collector) scratches() error {
 	var errs []error
 	for _, root := range scratchRoots {
-		for _, dir := range staleScratches(root, c.past) {
+		for _, dir := range staleScratches(root, c.ancient) {
 			use, err := measure(dir)
 			if err != nil {
 				use = new(diskUse) // the kernel leaves directories there that their owner may not read
@@ -167,7 +167,7 @@ func (c *collector) scratches() error {
 
 // staleScratches lists the scratches under root that nobody holds: by their lock, and where a run was killed before it had
 // one by their age.
-func staleScratches(root string, past func(string) bool) []string {
+func staleScratches(root string, ancient func(string) bool) []string {
 	base := filepath.Join(root, fmt.Sprintf("tapedeck-%d", os.Getuid()))
 	if st, err := os.Lstat(base); err != nil || !st.IsDir() || !ownedByUs(st) {
 		return nil
@@ -180,7 +180,7 @@ func staleScratches(root string, past func(string) bool) []string {
 	for _, n := range names {
 		dir := filepath.Join(base, n.Name())
 		lock := filepath.Join(dir, lockName)
-		if !n.IsDir() || !exists(lock) && !past(dir) {
+		if !n.IsDir() || !exists(lock) && !ancient(dir) {
 			continue
 		}
 		if exists(lock) {

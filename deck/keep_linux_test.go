@@ -373,6 +373,47 @@ func TestKeepersBesideARecorder(t *testing.T) {
 	}
 }
 
+// Of the scratches of runs those go that nobody holds.
+func TestGCOfScratches(t *testing.T) {
+	base := filepath.Join("/var/tmp", fmt.Sprintf("tapedeck-%d", os.Getuid()))
+	if err := os.MkdirAll(base, 0o700); err != nil {
+		t.Skip(err)
+	}
+	var dirs []string
+	for _, name := range []string{"held-", "stale-"} {
+		dir, err := os.MkdirTemp(base, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		dirs = append(dirs, dir)
+		f, err := os.Create(filepath.Join(dir, "lock"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "held-" {
+			if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { f.Close() })
+			continue
+		}
+		f.Close()
+		if err := os.Mkdir(filepath.Join(dir, "work"), 0); err != nil { // as the kernel leaves it
+			t.Fatal(err)
+		}
+	}
+	lib := deck.LibraryOf(t.TempDir())
+	collect(t, lib, &deck.GCOptions{DryRun: true})
+	if missing(dirs[0]) {
+		t.Error("a dry run removed the scratch of a run at work")
+	}
+	collect(t, lib, nil)
+	if missing(dirs[0]) || !missing(dirs[1]) {
+		t.Errorf("held gone: %t, stale gone: %t", missing(dirs[0]), missing(dirs[1]))
+	}
+}
+
 // What is unpacked replays as the original does.
 func TestUnpackedReplays(t *testing.T) {
 	b := newBench(t)
