@@ -132,7 +132,7 @@ func (r *replayer) loadTree() (err error) {
 	if r.trees.before == nil && m.Roots.Tree != "" {
 		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
 	}
-	r.s.learnFiles(r.trees.before, r.store, r.roots.Tree)
+	r.s.learnFiles(r.trees.before, r.store, m.Roots.Tree)
 	return nil
 }
 

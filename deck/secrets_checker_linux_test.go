@@ -77,8 +77,9 @@ func yieldDecoded(name string, b []byte, yield func(string, []byte) bool) bool {
 	if !yield(name, b) || !yield(name+", as hex", unhexed(b)) || !yield(name+", joined deltas", joined(b)) {
 		return false
 	}
+	runs := base64Runs(b)
 	for shift := range 4 {
-		if !yield(name+", as base64 from "+strconv.Itoa(shift), unbased(b, shift)) {
+		if !yield(name+", as base64 from "+strconv.Itoa(shift), unbased(runs, shift)) {
 			return false
 		}
 	}
@@ -126,8 +127,6 @@ func unescaped(b []byte) []byte {
 
 var (
 	digitsOfHex = regexp.MustCompile(`[0-9a-fA-F]{8,}`)
-	base64Runs  = regexp.MustCompile(`[A-Za-z0-9+/_\-]{4,}(?:(?:\r?\n|\\r|\\n)+[A-Za-z0-9+/_\-]+)*`)
-	lineEnds    = regexp.MustCompile(`\r|\n|\\r|\\n`)
 	stringEnds  = regexp.MustCompile(`"\}*\n\n(?:event: ping\n[^\n]*\n\n)*(?:event: [a-z_]*\n)?data: \{[^\n]*?"text":"`)
 )
 
@@ -144,16 +143,42 @@ func unhexed(b []byte) (out []byte) {
 }
 
 // unbased decodes every run of base64's digits from shift digits into it.
-func unbased(b []byte, shift int) (out []byte) {
-	for _, run := range base64Runs.FindAll(b, -1) {
-		run = lineEnds.ReplaceAll(run, nil)
-		run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
+func unbased(runs [][]byte, shift int) (out []byte) {
+	for _, run := range runs {
 		run = run[min(shift, len(run)):]
 		plain := make([]byte, len(run))
 		n, _ := base64.RawStdEncoding.Decode(plain, run[:len(run)/4*4])
 		out = append(append(out, plain[:n]...), 0)
 	}
 	return out
+}
+
+// base64Runs returns the runs of base64's digits, in the standard alphabet and without the ends of lines in them.
+func base64Runs(b []byte) (runs [][]byte) {
+	var run []byte
+	for i := 0; i <= len(b); i++ {
+		c := byte(0)
+		if i < len(b) {
+			c = b[i]
+		}
+		switch {
+		case c == '-':
+			run = append(run, '+')
+		case c == '_':
+			run = append(run, '/')
+		case c >= '0' && c <= '9', c|0x20 >= 'a' && c|0x20 <= 'z', c == '+', c == '/':
+			run = append(run, c)
+		case c == '\n' || c == '\r':
+		case c == '\\' && i+1 < len(b) && (b[i+1] == 'n' || b[i+1] == 'r'):
+			i++
+		default:
+			if len(run) >= 8 {
+				runs = append(runs, run)
+			}
+			run = nil
+		}
+	}
+	return runs
 }
 
 // joined takes out what stands between the texts of two events.

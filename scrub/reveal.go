@@ -143,7 +143,11 @@ func (s *Scrubber) learnAt(placeholder string, real, next []byte) int {
 		}
 		return -1
 	}
-	for n := 1; n <= min(len(real), maxShape); n++ {
+	first, last := 1, min(len(real), maxLeak)
+	if len(next) == 0 { // nothing follows
+		first, last = len(real), min(len(real), maxShape)
+	}
+	for n := first; n <= last; n++ {
 		if bytes.HasPrefix(real[n:], next) && s.key.mac(real[:n])[:hexLen] == Digits(plain) {
 			s.AddAlias(plain, string(real[:n]))
 			return n
