@@ -85,9 +85,11 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 
 // files compares the files of the work tree, path by path.
 func (c *laneCompare) files(p lanePair) {
-	byPath := func(a, b entry) int { return cmp.Compare(fileOf(a.rec.Kind).Path, fileOf(b.rec.Kind).Path) }
+	byPath := func(a, b entry) int {
+		return cmp.Or(cmp.Compare(fileOf(a.rec.Kind).Path, fileOf(b.rec.Kind).Path), cmp.Compare(a.at, b.at))
+	}
 	for _, es := range [][]entry{p.a, p.b} {
-		slices.SortStableFunc(es, byPath)
+		slices.SortFunc(es, byPath)
 		for i := range es {
 			es[i].id = withState(es[i].id, stateOf(fileOf(es[i].rec.Kind)))
 		}

@@ -93,7 +93,7 @@ func byArrival(es []entry) {
 		return 0
 	}
 	if !slices.ContainsFunc(es, func(e entry) bool { return arrival(e) == 0 }) {
-		slices.SortStableFunc(es, func(a, b entry) int { return cmp.Compare(arrival(a), arrival(b)) })
+		slices.SortFunc(es, func(a, b entry) int { return cmp.Or(cmp.Compare(arrival(a), arrival(b)), cmp.Compare(a.at, b.at)) })
 	}
 }
 
