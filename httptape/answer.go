@@ -23,7 +23,7 @@ const (
 )
 
 // patience is how long an answer that its caller cancelled while recording waits for it to do so again.
-const patience = time.Minute
+const patience = 10 * time.Second
 
 // answer gives the recorded answer.
 func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Recorded) (*http.Response, error) {

@@ -110,7 +110,7 @@ func (t *Transport) aside(arrival uint64, res *http.Response) {
 
 // linger is how long Close waits for the end of an answer that its caller closed before it saw the end. A JSON decoder reads
 // a value and never the end behind it, and an answer that has come whole is not one that was cut.
-const linger = 50 * time.Millisecond
+const linger = 200 * time.Millisecond
 
 // maxLinger bounds, in bytes, what is read then.
 const maxLinger = 64 << 10
