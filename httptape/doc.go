@@ -56,12 +56,12 @@
 //
 // # Answers
 //
-// While recording, one Read of the caller is one chunk, passed on as it came; the end is recorded before it is passed on. On a
-// replay a Read gives bytes of one recorded chunk at most, at once or as Options.Speed says. An answer that its caller closed
-// before the end was seen is recorded as cut (where the end does not come within 200 ms of Close), and so is one that was
-// still open when the Transport was closed; who reads on beyond the cut on a replay gets a *RecordedError. Errors of an
-// upstream come again as far as their kind is known: see RecordedError. An explicit cancel waits for the caller to cancel again, for ten
-// seconds; a deadline that passed is given at once unless Speed says otherwise.
+// While recording, one read of the upstream is one chunk, passed on as it came; the end is recorded before it is passed on.
+// On a replay a Read gives bytes of one recorded chunk at most, at once or as Options.Speed says. An answer that its caller
+// closed before the end was seen is recorded as cut (where the end does not come within 200 ms of Close), and so is one
+// that was still open when the Transport was closed; who reads on beyond the cut on a replay gets a *RecordedError. Errors
+// of an upstream come again as far as their kind is known: see RecordedError. An explicit cancel waits for the caller to
+// cancel again, for ten seconds; a deadline that passed is given at once unless Speed says otherwise.
 //
 // What http.Transport decodes for its caller is kept decoded. A body that the caller decodes itself is kept as it came, unless
 // a secret lies inside: then it is kept decoded, and Content-Encoding goes. Kept are trailers and the protocol's version; not
