@@ -53,25 +53,38 @@ const claimWait = 2 * time.Second
 // claim makes dir, which must be empty where it is there, and locks it. It returns nil where there are no locks.
 func claim(dir string) (*os.File, error) {
 	for deadline := time.Now().Add(claimWait); ; time.Sleep(10 * time.Millisecond) {
-		if err := makeEmpty(dir); err != nil {
-			return nil, err
-		}
-		f, err := lockExclusive(dir)
-		switch {
-		case errors.Is(err, errHeld) && time.Now().Before(deadline), errors.Is(err, os.ErrNotExist):
-			continue
-		case errors.Is(err, errHeld):
-			return nil, fmt.Errorf("%s %w: name another directory", dir, ErrLive)
+		f, err := tryClaim(dir)
+		switch waited := time.Now().After(deadline); {
 		case errors.Is(err, errNoLocks):
 			return nil, nil
-		case err != nil:
-			return nil, err
+		case errors.Is(err, errHeld) && waited:
+			return nil, fmt.Errorf("%s %w: name another directory", dir, ErrLive)
+		case err == nil, waited, !errors.Is(err, errHeld) && !errors.Is(err, os.ErrNotExist):
+			return f, err
 		}
-		if still(f, dir) { // whoever held it may have removed it
-			return f, makeEmpty(dir)
-		}
-		f.Close()
 	}
+}
+
+// tryClaim is one try of claim. That dir does not exist means that it was removed, as one that no recorder had begun in,
+// before it was locked.
+func tryClaim(dir string) (*os.File, error) {
+	if err := makeEmpty(dir); err != nil {
+		return nil, err
+	}
+	f, err := lockExclusive(dir)
+	if err != nil {
+		return nil, err
+	}
+	if !still(f, dir) {
+		err = os.ErrNotExist
+	} else {
+		err = makeEmpty(dir) // somebody else may have filled it before
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // still reports whether f is what stands at path.
