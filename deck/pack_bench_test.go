@@ -115,6 +115,7 @@ func BenchmarkMentions(b *testing.B) {
 		fmt.Fprintf(&text, "{\"seq\":%d,\"content_hash\":%q,\"text\":\"what an answer says, in words\"}\n", i, cas.Sum([]byte{byte(i)}))
 	}
 	c.write(b, "session.jsonl", text.String())
+	stray(b, c, "nobody's, so that all of it must be read")
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
 		collect(b, lib, &deck.GCOptions{DryRun: true})
