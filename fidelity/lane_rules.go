@@ -85,25 +85,52 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 
 // files compares the files of the work tree, path by path.
 func (c *laneCompare) files(p lanePair) {
-	byPath := func(a, b entry) int {
-		return cmp.Or(cmp.Compare(fileOf(a.rec.Kind).Path, fileOf(b.rec.Kind).Path), cmp.Compare(a.at, b.at))
-	}
 	for _, es := range [][]entry{p.a, p.b} {
-		slices.SortFunc(es, byPath)
 		for i := range es {
 			es[i].id = withState(es[i].id, stateOf(fileOf(es[i].rec.Kind)))
 		}
 	}
+	same := func(a, b *entry) { c.filePair(pair{a: a, b: b}) }
+	for len(p.a) > 0 && len(p.b) > 0 && p.a[0].id == p.b[0].id { // what changed alike need not be sorted
+		same(&p.a[0], &p.b[0])
+		p.a, p.b = p.a[1:], p.b[1:]
+	}
+	for na, nb := len(p.a)-1, len(p.b)-1; na >= 0 && nb >= 0 && p.a[na].id == p.b[nb].id; na, nb = na-1, nb-1 {
+		same(&p.a[na], &p.b[nb])
+		p.a, p.b = p.a[:na], p.b[:nb]
+	}
+	sortByPath(p.a)
+	sortByPath(p.b)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: likelyFile})
 	for _, pr := range pairs {
-		at := len(c.sides[Replay].entries)
-		if pr.b != nil {
-			at = pr.b.at
-		}
-		c.pair(laneFiles, pr, at)
-		if pr.a != nil && pr.b != nil {
-			c.barrier(pr)
-		}
+		c.filePair(pr)
+	}
+}
+
+func (c *laneCompare) filePair(p pair) {
+	at := len(c.sides[Replay].entries)
+	if p.b != nil {
+		at = p.b.at
+	}
+	c.pair(laneFiles, p, at)
+	if p.a != nil && p.b != nil {
+		c.barrier(p)
+	}
+}
+
+// sortByPath sorts records about files by path, those of one path as they came.
+func sortByPath(es []entry) {
+	type keyed struct {
+		path string
+		entry
+	}
+	all := make([]keyed, len(es))
+	for i := range es {
+		all[i] = keyed{fileOf(es[i].rec.Kind).Path, es[i]}
+	}
+	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.path, b.path), a.at-b.at) })
+	for i := range all {
+		es[i] = all[i].entry
 	}
 }
 

@@ -54,10 +54,11 @@ func (c *laneCompare) lanes(s Side) []*lane {
 	}
 	byName := make(map[string]*lane)
 	var out []*lane
-	for _, e := range side.entries {
-		if e.rec == nil {
+	for i := range side.entries {
+		if side.entries[i].rec == nil {
 			continue // set aside
 		}
+		e := side.entries[i]
 		e.id = c.identityOf(&e)
 		name := names.of(&e)
 		l := byName[name]
