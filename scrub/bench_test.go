@@ -1,8 +1,12 @@
 package scrub_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -22,6 +26,80 @@ func knownEnv() (env []string) {
 	return env
 }
 
+// code is Go as agents read it, with words in it that names of services begin with.
+var code = func() []byte {
+	var b bytes.Buffer
+	for _, name := range []string{"net/http/server.go", "net/http/transport.go", "encoding/json/decode.go", "go/parser/parser.go"} {
+		text, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src", name))
+		if err == nil {
+			b.Write(text)
+		}
+	}
+	return b.Bytes()
+}()
+
+// BenchmarkFresh scans texts that were not seen before: an index forgets them when a value is added.
+func BenchmarkFresh(b *testing.B) {
+	for name, text := range map[string][]byte{"JSON": harmless, "code": code} {
+		b.Run(name, func(b *testing.B) {
+			s := scrub.New(testKey, &scrub.Options{Env: knownEnv()})
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				scrub.Forget(s)
+				s.Bytes(text)
+			}
+		})
+		b.Run(name+" own shapes alone", func(b *testing.B) {
+			s := scrub.New(testKey, &scrub.Options{Env: knownEnv(), Rules: 1})
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				scrub.Forget(s)
+				s.Bytes(text)
+			}
+		})
+		b.Run(name+" copied", func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			to := make([]byte, len(text))
+			for b.Loop() {
+				copy(to, text)
+			}
+		})
+		b.Run(name+" searched for 20 values", func(b *testing.B) {
+			var values [][]byte
+			for _, v := range knownEnv() {
+				_, value, _ := strings.Cut(v, "=")
+				values = append(values, []byte(value))
+			}
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				for _, v := range values {
+					if bytes.Contains(text, v) {
+						b.Fatal("found something")
+					}
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNames is the worst that gitleaks' shapes do to a text: the names of services again and again.
+func BenchmarkNames(b *testing.B) {
+	text := []byte(strings.Repeat("twitter_api: discord = linkedin, sentry => twitter, facebook: okta ", 1000))
+	s := scrub.New(testKey, nil)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		scrub.Forget(s)
+		s.Bytes(text)
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		scrub.New(testKey, nil)
+	}
+}
+
+// BenchmarkBytes scans the same text again, as every request of a conversation makes it.
 func BenchmarkBytes(b *testing.B) {
 	s := scrub.New(testKey, &scrub.Options{Env: knownEnv()})
 	b.SetBytes(int64(len(harmless)))
@@ -44,6 +122,16 @@ func BenchmarkWriter(b *testing.B) {
 		}
 		if err := w.Close(); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkCopy is what the others are held against: the least that anything does with a text.
+func BenchmarkCopy(b *testing.B) {
+	b.SetBytes(int64(len(harmless)))
+	for b.Loop() {
+		if len(bytes.Clone(harmless)) == 0 {
+			b.Fatal("nothing was copied")
 		}
 	}
 }

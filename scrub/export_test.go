@@ -25,3 +25,12 @@ func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided 
 	end, o := newMachine(expr).match(text{b: b, final: final}, 0, maxLeak)
 	return end, o == hit, o == more
 }
+
+// Forget makes s forget which texts it has seen.
+func Forget(s *Scrubber) {
+	x := s.index.Load().seen
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	clear(x.now)
+	clear(x.before)
+}

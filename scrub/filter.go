@@ -50,13 +50,16 @@ func (f *filter) has(pair uint16) bool { return f.pairs[pair>>6]>>(pair&63)&1 ==
 // next returns the first place from i on, and before the last two bytes, where something may begin; len(b)-2 or more
 // where there is none.
 func (f *filter) next(b []byte, i int) int {
-	for ; i+2 < len(b); i++ {
-		pair := pairOf(b[i], b[i+1])
-		if f.has(pair) && f.third[f.rows[pair]].has(b[i+2]) {
-			return i
+	if i+2 >= len(b) {
+		return i
+	}
+	pair := pairOf(0, b[i])
+	for k, c := range b[i+1 : len(b)-1] {
+		if pair = pair<<8 | uint16(c); f.has(pair) && f.third[f.rows[pair]].has(b[i+k+2]) {
+			return i + k
 		}
 	}
-	return i
+	return len(b) - 2
 }
 
 // seek returns the first place from i on where something may begin, and len(b) where there is none.

@@ -62,7 +62,8 @@ type trace struct {
 	nonASCII   bool
 	ascii      bool
 	slash      bool
-	lines      []int // digits before each end of a line
+	lines      int    // ends of lines
+	at         [2]int // digits before the first two
 	crlf       bool
 }
 
@@ -97,9 +98,13 @@ func (m *trace) codePoint(r rune) {
 	}
 }
 
+// line notes the end of a line behind at digits.
 func (m *trace) line(at int, raw []byte) {
-	m.lines = append(m.lines, at)
-	m.crlf = m.crlf || bytes.ContainsAny(raw, "\r") || bytes.Contains(raw, []byte(`\r`)) || bytes.Contains(bytes.ToUpper(raw), []byte("%0D"))
+	if m.lines < len(m.at) {
+		m.at[m.lines] = at
+	}
+	m.lines++
+	m.crlf = m.crlf || bytes.ContainsAny(raw, "\rrDd") // as a byte, \r or %0D
 	if raw[0] == '\\' {
 		m.nesting = max(m.nesting, 1)
 	}
@@ -122,11 +127,11 @@ func (w *walker) form() string {
 			f.tail = m.tail &^ p.tail.mask
 		}
 	}
-	if n := len(m.lines); n > 0 {
-		f.first = m.lines[0]
-		if n > 1 {
-			f.width = m.lines[1] - m.lines[0]
-		}
+	if m.lines > 0 {
+		f.first = m.at[0]
+	}
+	if m.lines > 1 {
+		f.width = m.at[1] - m.at[0]
 	}
 	return f.String()
 }

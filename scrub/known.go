@@ -25,6 +25,7 @@ type pattern struct {
 	percent    bool // text has a %, which may stand for itself
 	bridges    bool // it may stand in the texts of several events
 	second     byte // what follows the first byte
+	third      byte // and that
 	kind       byte // as a form names it; 0 for the value itself
 	shift      int  // of base64
 }
@@ -78,9 +79,9 @@ func patterns(k *known) []*pattern {
 		}
 	}
 	for _, p := range ps {
-		p.second = p.text[1]
+		p.second, p.third = p.text[1], p.text[2]
 		if p.head.mask != 0 {
-			p.second = p.text[0]
+			p.second, p.third = p.text[0], p.text[1]
 		}
 	}
 	return ps
@@ -124,6 +125,7 @@ type index struct {
 	shapes [][]starting    // by the row of the filter
 	known  [256][]*pattern // by the first byte, escapes undone
 	any    bool            // a value is known
+	seen   *seen
 }
 
 // starting are the rules whose evidence may begin with three bytes, of which the row of the filter knows the first two.
@@ -134,7 +136,7 @@ type starting struct {
 }
 
 func newIndex(rules []rule) *index {
-	x := new(index)
+	x := &index{seen: newSeen()}
 	for _, r := range rules {
 		for _, start := range r.starts() {
 			x.allowText(start)
@@ -175,6 +177,7 @@ func (x *index) shapesAt(a, b byte) []starting {
 // with returns an index that knows k too.
 func (x *index) with(k *known) *index {
 	next := *x
+	next.seen = newSeen()
 	next.third = slices.Clone(x.third)
 	next.any = true
 	for _, p := range patterns(k) {
@@ -193,23 +196,25 @@ func (x *index) with(k *known) *index {
 
 // allowForms lets through each three bytes that can begin p when its first byte is c.
 func (x *index) allowForms(c byte, p *pattern) {
-	third := p.text[2]
-	if p.head.mask != 0 {
-		third = p.text[1]
-	}
 	for _, b := range forms(p.second) {
-		for _, c3 := range append(forms(third), '%', '\\') {
+		for _, c3 := range append(forms(p.third), '%', '\\') {
 			x.allow(c, b, c3)
 		}
 	}
 	x.allowEscaped(c, p.second)
 	if p.bridges {
-		x.allowAny(c, '"')
+		for _, after := range []byte("},] ") {
+			x.allow(c, '"', after)
+		}
 		x.allow(c, p.second, '"')
 	}
 	if p.base64 {
-		x.allowAny(c, '\n')
-		x.allowAny(c, '\r')
+		for _, end := range []byte("\n\r") {
+			x.allow(c, end, p.second)
+			x.allow(c, end, '\\')
+			x.allow(c, end, '%')
+		}
+		x.allow(c, '\r', '\n')
 		x.allow(c, p.second, '\n')
 		x.allow(c, p.second, '\r')
 		x.allow(c, '\\', 'n')
@@ -246,17 +251,29 @@ func (x *index) allowEscaped(first, second byte) {
 // hexForms returns the hex digits of four bits.
 func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
 
-// canFollow tells whether c can stand behind the first byte, in a stream of events or elsewhere.
-func (p *pattern) canFollow(c byte, streams bool) bool {
+// canFollow tells whether b2 and b3 can stand behind the first byte, in a stream of events or elsewhere.
+func (p *pattern) canFollow(b2, b3 byte, streams bool) bool {
+	if b2 == p.second || b2 == '+' && p.second == ' ' {
+		return b3 == p.third || p.maySplit(b3, streams) || b3 == '+' && p.third == ' '
+	}
+	if b2 == '\n' || b2 == '\r' {
+		return p.base64 && (b3 == p.second || b3 == '\n' || b3 == '\\' || b3 == '%')
+	}
+	return p.maySplit(b2, streams)
+}
+
+// maySplit tells whether c can begin something else than the next byte of the form: an escape, the end of a line or of a
+// string.
+func (p *pattern) maySplit(c byte, streams bool) bool {
 	switch c {
-	case p.second, '\\', '%':
+	case '\\', '%':
 		return true
 	case '\n', '\r':
 		return p.base64
 	case '"':
 		return p.bridges && streams
 	}
-	return c == '+' && p.second == ' '
+	return false
 }
 
 // forms returns the bytes that stand for c without an escape of more than one byte.

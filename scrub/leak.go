@@ -3,6 +3,7 @@ package scrub
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -56,6 +57,9 @@ type leakRule struct {
 	name              string
 	fold              bool
 	literal, assigned []*compiledLeak
+	// trigger is where in the name the three bytes stand by which it is looked for. The secret that is assigned to a name
+	// comes after it, so these may be its rarest; a key that begins with its name is looked for by the first ones.
+	trigger int
 }
 
 // leakRules returns a rule for each name of leaks. They are made once: what a rule compiles, all Scrubbers use.
@@ -82,11 +86,46 @@ var leakRules = sync.OnceValue(func() []rule {
 			}
 		}
 	}
+	for _, r := range rules {
+		r.(*leakRule).chooseTrigger()
+	}
 	return rules
 })
 
+// commonness says how many of a thousand letters of English are a, b, c …
+var commonness = [26]float64{82, 15, 28, 43, 127, 22, 20, 61, 70, 2, 8, 40, 24, 67, 75, 19, 1, 60, 63, 91, 28, 10, 24, 2, 20, 1}
+
+// commonParts stand in many words of code, however rare their letters are.
+var commonParts = []string{"com", "con", "ype", "tok", "ext", "key", "pre", "par", "fun", "buf", "byt", "upd", "que", "bje", "typ"}
+
+// chooseTrigger takes the rarest three bytes of the name of a service.
+func (r *leakRule) chooseTrigger() {
+	if len(r.literal) > 0 {
+		return
+	}
+	least := math.Inf(1)
+	for at := range min(len(r.name)-2, lookBehind-2) {
+		score := 1.0
+		for k, c := range []byte(r.name[at : at+3]) {
+			common := 20.0
+			if c >= 'a' && c <= 'z' {
+				common = commonness[c-'a']
+			}
+			if score *= common; k < 2 { // the first two decide how often the third is looked at
+				score *= common
+			}
+		}
+		if slices.Contains(commonParts, r.name[at:at+3]) {
+			score *= 1e4
+		}
+		if score < least {
+			least, r.trigger = score, at
+		}
+	}
+}
+
 func (r *leakRule) starts() []string {
-	head := r.name[:min(len(r.name), 3)]
+	head := r.name[r.trigger:min(len(r.name), r.trigger+3)]
 	if !r.fold {
 		return []string{head}
 	}
@@ -105,6 +144,9 @@ func (r *leakRule) starts() []string {
 }
 
 func (r *leakRule) match(t text, i int) (span, outcome) {
+	if i -= r.trigger; i < 0 {
+		return span{}, miss
+	}
 	var o outcome
 	if r.fold {
 		o = t.literalFold(i, r.name)

@@ -74,6 +74,13 @@ func (x *index) scan(t text, from int) (spans []span, hold int) {
 	return f.spans, x.tail(t.b, max(from, i))
 }
 
+// scanTo adds the secrets of a whole text that begin from from on and before to.
+func (x *index) scanTo(t text, from, to int, f *finds) {
+	for i := x.next(t.b, from); i < to && i+2 < len(t.b); i = x.next(t.b, i+1) {
+		x.at(t, i, f)
+	}
+}
+
 // at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
 func (x *index) at(t text, i int, f *finds) (wait bool) {
 	for _, s := range x.shapesAt(t.b[i], t.b[i+1]) {
@@ -111,9 +118,9 @@ func shapesAt(rules []rule, t text, i int, f *finds) (wait bool) {
 
 // knownAt adds the known values at i whose first byte is first.
 func (x *index) knownAt(t text, i int, first byte, f *finds) (wait bool) {
-	plain, second := t.b[i] == first && first != '%' && first != '\\', t.b[i+1]
+	plain, second, third := t.b[i] == first && first != '%' && first != '\\', t.b[i+1], t.b[i+2]
 	for _, p := range x.known[first] {
-		if plain && !p.canFollow(second, t.streams) {
+		if plain && !p.canFollow(second, third, t.streams) {
 			continue
 		}
 		switch spans, o := p.match(t, i); o {

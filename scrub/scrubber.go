@@ -170,7 +170,7 @@ func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
 	if out, found := s.unpacked(b); found {
 		return out, true
 	}
-	spans, _ := s.index.Load().scan(text{b, true, isEvents(b)}, 0)
+	spans := s.index.Load().scanAll(b)
 	if len(spans) == 0 {
 		return b, false
 	}

@@ -75,6 +75,33 @@ func TestAnySplit(t *testing.T) {
 	})
 }
 
+// TestSeen: a long text gives the same the second time, after another one, and as a stream that remembers nothing.
+func TestSeen(t *testing.T) {
+	filler := strings.Repeat("prose and {\"json\": 1}, \n", 300)
+	rapid.Check(t, func(t *rapid.T) {
+		s := scrub.New(testKey, &scrub.Options{Env: []string{"API_KEY=Zx9QvT2mKw7Lp4Rn", "B_KEY=mKw7Lp4Rnabc"}})
+		var texts []string
+		for range rapid.IntRange(1, 4).Draw(t, "texts") {
+			var b strings.Builder
+			for range rapid.IntRange(2, 6).Draw(t, "parts") {
+				b.WriteString(filler[:rapid.IntRange(0, len(filler)).Draw(t, "filler")])
+				b.WriteString(draw(t))
+			}
+			texts = append(texts, b.String())
+		}
+		for _, text := range append(texts, texts...) {
+			whole, found := s.Bytes([]byte(text))
+			var out strings.Builder
+			w := s.Writer(&out)
+			io.WriteString(w, text)
+			w.Close()
+			if string(whole) != out.String() || found != w.Found() {
+				t.Fatalf("%q: the whole and the stream differ", text)
+			}
+		}
+	})
+}
+
 // TestRenumberIgnoresTheKey: whatever the key, what is compared is the same.
 func TestRenumberIgnoresTheKey(t *testing.T) {
 	env := &scrub.Options{Env: []string{"API_KEY=Zx9QvT2mKw7Lp4Rn", "B_KEY=mKw7Lp4Rnabc"}}

@@ -1,0 +1,91 @@
+package scrub
+
+import (
+	"hash/maphash"
+	"sync"
+)
+
+// Every request of a conversation holds the whole conversation so far. So Bytes remembers pieces of text in which nothing
+// was found, by a hash of them, and passes them by when they come again.
+const (
+	pieceLen   = 4 << 10 // bytes
+	maxPieces  = 8 << 10 // in each of two generations: less than 1 MiB of memory, for 32 MiB of text each
+	leastSaved = pieceLen / 2
+)
+
+// A seen remembers the pieces of text in which one index found nothing. What was not met in the last maxPieces pieces or so
+// is forgotten. The hash has a seed that is made for the process: nobody can make a text that is taken for another.
+type seen struct {
+	seed maphash.Seed
+
+	mu          sync.Mutex // guards what follows
+	now, before map[uint64]uint16
+}
+
+func newSeen() *seen {
+	return &seen{seed: maphash.MakeSeed(), now: make(map[uint64]uint16)}
+}
+
+func (s *seen) key(b []byte, streams bool) uint64 {
+	k := maphash.Bytes(s.seed, b)
+	if streams {
+		k = ^k
+	}
+	return k
+}
+
+// get returns how many bytes of a piece were decided, 0 where it is not known.
+func (s *seen) get(key uint64) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := s.now[key]
+	if !ok {
+		if n, ok = s.before[key]; ok {
+			s.put(key, n)
+		}
+	}
+	return int(n)
+}
+
+func (s *seen) add(key uint64, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(key, uint16(n))
+}
+
+// put is called with mu held.
+func (s *seen) put(key uint64, n uint16) {
+	if len(s.now) >= maxPieces {
+		s.now, s.before = make(map[uint64]uint16), s.now
+	}
+	s.now[key] = n
+}
+
+// scanAll is scan for a whole text, which passes by what it has seen.
+func (x *index) scanAll(b []byte) []span {
+	streams := isEvents(b)
+	whole := text{b, true, streams}
+	if len(b) < 2*pieceLen {
+		spans, _ := x.scan(whole, 0)
+		return spans
+	}
+	var f finds
+	for at := 0; at < len(b); {
+		end := min(at+pieceLen, len(b))
+		key := x.seen.key(b[max(0, at-lookBehind):end], streams)
+		if n := x.seen.get(key); n > 0 {
+			at += n
+			continue
+		}
+		// What is decided without what follows the piece holds wherever the piece stands.
+		spans, hold := x.scan(text{b[:end], false, streams}, at)
+		if n := hold - at; len(spans) == 0 && n >= leastSaved {
+			x.seen.add(key, n)
+			at = hold
+			continue
+		}
+		x.scanTo(whole, at, end, &f)
+		at = end
+	}
+	return f.spans
+}
