@@ -27,7 +27,7 @@ type textPair struct {
 func pairTexts(a, b string, limit int) *textPair {
 	p := &textPair{}
 	head, tail := commonEnds(a, b)
-	if strings.IndexByte(a, '\n') >= 0 || strings.IndexByte(b, '\n') >= 0 {
+	if strings.Contains(strings.TrimSuffix(a, "\n"), "\n") || strings.Contains(strings.TrimSuffix(b, "\n"), "\n") {
 		p.line = strings.Count(b[:head], "\n") + 1
 	}
 	midA, midB := a[head:len(a)-tail], b[head:len(b)-tail]

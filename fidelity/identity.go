@@ -16,8 +16,13 @@ func describe(k tape.Kind) string {
 	name := k.Name()
 	switch k := k.(type) {
 	case *tape.ClockRead:
-		return name + " " + k.Source
+		return fmt.Sprintf("%s %s %d ms", name, k.Source, k.ValueMS)
+	case *tape.ClockSleep:
+		return fmt.Sprintf("%s %d ms", name, k.DurationMS)
 	case *tape.LLMCall:
+		if k.Method == "" && k.URL == "" { // another producer's
+			return name + " request " + k.RequestDigest.Short()
+		}
 		return strings.TrimSpace(fmt.Sprintf("%s %s %s %s", name, k.Method, k.URL, k.Model))
 	case *tape.HTTPExchange:
 		return fmt.Sprintf("%s %s %s", name, k.Method, k.URL)

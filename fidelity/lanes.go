@@ -282,6 +282,10 @@ func (c *laneCompare) consequences() {
 		if p.rank == 1 && p.at < c.first.at {
 			p.at = c.first.at
 		}
+		switch p.Category {
+		case ProcessProgram, ProcessArgs, ProcessCwd:
+			continue // how a process began, which the program may have done long before
+		}
 		if p.Follows == "" && (p.Cause == "" || p.rank == 1 || p.Category == MissingInRecorded) && (p.at > c.first.at || p.rank == 1) && p.refused == nil {
 			p.Follows = after
 		}

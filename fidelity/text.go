@@ -261,7 +261,7 @@ func (t *textWriter) others(ds []Divergence, omitted int) {
 		t.line(0, bold, fmt.Sprintf("then %d more:", len(ds)+omitted))
 	}
 	for _, lane := range lanes {
-		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "by position"), len(byLane[lane])))
+		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "records"), len(byLane[lane])))
 		t.ofLane(byLane[lane])
 	}
 }
