@@ -387,7 +387,8 @@ func inPieces(w http.ResponseWriter, text string, n int) {
 // gotAll fails the test unless a request holds what the program put into it.
 func gotAll(t *testing.T, r *http.Request, secret string) {
 	body, _ := io.ReadAll(r.Body)
-	got, want := string(body), ""
+	got := string(body)
+	var want string
 	switch what := r.Header.Get("X-What"); what {
 	case "header":
 		got, want = r.Header.Get("Authorization"), "Bearer "+secret
@@ -397,7 +398,7 @@ func gotAll(t *testing.T, r *http.Request, secret string) {
 	case "query":
 		got, want = r.URL.Query().Get("q8"), disguises[8].of(secret)
 	case "path":
-		got, want = r.URL.Path, ""
+		got = r.URL.Path
 		for _, d := range disguises {
 			want += "/" + d.of(secret)
 		}

@@ -3,10 +3,10 @@ package scrub_test
 import (
 	"bytes"
 	"fmt"
+	"go/build"
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -30,7 +30,7 @@ func knownEnv() (env []string) {
 var code = func() []byte {
 	var b bytes.Buffer
 	for _, name := range []string{"net/http/server.go", "net/http/transport.go", "encoding/json/decode.go", "go/parser/parser.go"} {
-		text, err := os.ReadFile(filepath.Join(runtime.GOROOT(), "src", name))
+		text, err := os.ReadFile(filepath.Join(build.Default.GOROOT, "src", name))
 		if err == nil {
 			b.Write(text)
 		}

@@ -1,21 +1,24 @@
 // Package scrub takes secrets out of what is written, and volatile facts out of what is compared.
 //
 // Secrets. A Scrubber knows the secrets of one run (values of variables and headers whose names say so, exact values it
-// was told) and shapes (provider keys, Bearer, Basic, URL credentials, PEM blocks). Every byte that reaches the disk goes
-// through it, as a whole or as a stream; it replaces each secret by a placeholder:
+// was told) and shapes (provider keys, Bearer, Basic, URL credentials, PEM blocks, and the rules of gitleaks, which
+// tools/gitleaks wrote down in gitleaks.go). Every byte that reaches the disk goes through it, as a whole or as a stream; it
+// replaces each secret by a placeholder:
 //
-//	placeholder = "td_" rule "_" 12 hex digits of HMAC-SHA256(project key, value)
+//	placeholder = "td_" rule "_" [ form "_" ] 12 hex digits of HMAC-SHA256(project key, value)
 //
 // which is stable within a project, so that a request that held a secret still matches. The rule is the name of the
-// variable or header in lowercase, or that of the shape; a known value wins over a shape. The program always gets its own
-// bytes: only what is written is scrubbed. Streams are scanned across the boundaries of chunks: a Writer holds back what
-// could be the beginning of a secret, and passes on what the whole would have given. What cannot be scanned is not
-// written.
+// variable or header in lowercase, or that of the shape; a known value wins over a shape. The form says in which disguise a
+// known value stood, so that Reveal can put it back in the same. The program always gets its own bytes: only what is
+// written is scrubbed. Streams are scanned across the boundaries of chunks: a Writer holds back what could be the beginning
+// of a secret, and passes on what the whole would have given. What cannot be scanned is not written.
 //
-// A known value is found plain, under percent-encoding and JSON escapes (JSON within JSON too, and any mixture), as
-// base64 in either alphabet wherever it begins in it, and as hex. Of base64, the digits go that hold any bit of the value.
-// Compressed text is for the caller to decode. Not found are a value of fewer than 8 bytes, a common word, a value that
-// is cut in two by something else, and a key of an unknown shape that nobody named.
+// A known value is found plain, under percent-encoding (twice too) and JSON escapes (JSON within JSON too, and any mixture),
+// as base64 in either alphabet wherever it begins in it, in lines or not, and as hex; in a stream of server-sent events also
+// in the texts of several events. Of base64, the digits go that hold any bit of the value. Bytes looks into what gzip, zlib
+// and Git compressed; a Writer does not, and other compressed text is for the caller to decode. Not found are a value of
+// fewer than 8 bytes, a common word, a value that is cut in two by something else, and a key of an unknown shape that nobody
+// named. docs/secrets.md says all of it for people.
 //
 // Comparing. Renumber replaces placeholders by their order of first appearance, so that neither the key nor the value
 // matters to a digest. A Masker replaces volatile facts (UUIDs, times, temporary names, HOME …) by the names of their
@@ -23,7 +26,7 @@
 // again.
 //
 // Cost. Both look at a text once, and a filter of three bytes lets most places pass by: a new rule costs where it may
-// begin, not everywhere.
+// begin, not everywhere. Bytes passes by what it has seen before. Expressions are compiled when their literal is first met.
 //
 // Not goals: knowing JSON or HTTP, deciding what is compared.
 package scrub
