@@ -26,7 +26,7 @@ const (
 type Library struct {
 	Dir string // absolute path of .tapedeck
 
-	claimed *os.File // the recording that place made, locked for as long as whoever asked for it lives; see claim
+	claimed *os.File // the recording that place made, locked until release; see claim. nil for none
 }
 
 // An Entry is one recording of a library. Err says why it cannot be opened; then Recording is nil.
@@ -120,6 +120,14 @@ func (l *Library) place(id, output string, sync bool) (string, error) {
 		}
 	}
 	return dir, syncDir(filepath.Dir(dir), sync)
+}
+
+// release lets go of the recording that place made: nobody writes to it any more.
+func (l *Library) release() {
+	if l.claimed != nil {
+		l.claimed.Close()
+		l.claimed = nil
+	}
 }
 
 func syncDir(dir string, sync bool) error {

@@ -66,6 +66,9 @@ type ReplayOptions struct {
 	Keep  string // a directory that gets the work tree as the replay left it; must not exist or be empty
 	Out   string // a directory that gets the replay as a recording of its own; none when empty
 
+	// Starting is called once all is restored and read, before the program starts; nil is not.
+	Starting func()
+
 	ConfigDir string
 	Log       *slog.Logger
 }

@@ -51,6 +51,7 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer r.lib.release()
 	if err := r.begin(); err != nil {
 		return nil, err
 	}

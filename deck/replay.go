@@ -182,6 +182,9 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 		defer stdin.Close()
 		p.std.Stdin = r.revealed(stdin)
 	}
+	if r.o.Starting != nil {
+		r.o.Starting()
+	}
 	e, err := p.do(ctx)
 	if err != nil {
 		return nil, err

@@ -66,7 +66,9 @@ func runDiff(o *diffOptions, a, b string, std streams) error {
 			return err
 		}
 	}
+	stop := progressFor(std, o.json).busy("comparing")
 	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned})
+	stop()
 	if err != nil {
 		return err
 	}

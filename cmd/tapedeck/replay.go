@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strconv"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -76,34 +76,16 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	}
 	signals, stop := catchSignals()
 	defer stop()
+	restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
+	defer restored()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Starting: restored, Log: logger(std.err),
 	})
 	if err != nil {
 		return err
 	}
-	return printVerdict(v.Report, o.json, std.out, std.err)
-}
-
-// printVerdict writes the report, as JSON to out or as text to text, and returns what makes the exit status.
-func printVerdict(r *fidelity.Report, json bool, out, text io.Writer) error {
-	var err error
-	if json {
-		err = printJSON(out, r)
-	} else {
-		err = r.WriteText(text, &fidelity.TextOptions{Color: colour(text), Width: width(text)})
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(r.NotCompared) > 0:
-		return &statusError{status: statusFailed}
-	case !r.Faithful():
-		return &statusError{status: statusDiverged}
-	}
-	return nil
+	return printReport(v.Report, o.json, std.out, std.err, verdictText(std.err))
 }
 
 // parseSpeed reads collapsed, realtime or a factor.

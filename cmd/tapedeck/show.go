@@ -22,8 +22,10 @@ type showOptions struct {
 	masks    bool
 	coverage bool
 	json     bool
+	prices   string
 
 	filter *filter
+	bill   *bill // of the records that were shown
 }
 
 func newShowCommand(std streams) *cobra.Command {
@@ -37,6 +39,9 @@ what was not; --masks lists the volatile facts that are masked before two runs a
 
 --follow shows the records of a recording that is being made as they come, and how much of each answer has come that is
 still streaming, until the recorder ends. With --json that is one object a line, each with "record", "part" or "end".
+
+The last line adds up the tokens of the model calls that were shown and what they cost at list prices, as far as both are
+known; --prices takes the prices of a file in place of those that are built in (docs/providers.md has their form).
 
 REC may be a packed recording (tapedeck pack).
 
@@ -57,6 +62,7 @@ Exit status: 0 done, 1 it could not be read, nothing fits what was asked for, or
 	f.BoolVar(&o.masks, "masks", false, "the masks, and how often each was used")
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
 	f.BoolVar(&o.json, "json", false, "as JSON")
+	f.StringVar(&o.prices, "prices", "", "`file` of prices, as JSON")
 	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
@@ -70,6 +76,9 @@ var kindNames = []string{
 
 func runShow(ctx context.Context, o *showOptions, name string, std streams) (err error) {
 	if o.filter, err = o.parse(); err != nil {
+		return err
+	}
+	if o.bill, err = newBill(o.prices); err != nil {
 		return err
 	}
 	path, err := tapeOrRecording(name)
@@ -161,6 +170,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			return errors.Join(w.Flush(), err)
 		}
 		found++
+		o.bill.add(rec)
 		if o.filter.single {
 			return s.showRecord(rec, o, out)
 		}
@@ -196,6 +206,9 @@ func (f *filter) all() bool {
 func (s *shown) showEnd(o *showOptions, std streams) error {
 	if o.filter.single {
 		return nil
+	}
+	if err := o.bill.write(std.out); err != nil {
+		return err
 	}
 	if o.filter.all() {
 		if err := s.showParts(std.out); err != nil {
@@ -246,7 +259,7 @@ func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
 	return nil
 }
 
-// showJSON prints {"version":1,"records":[…]}, a record at a time.
+// showJSON prints {"version":1,"records":[…],"usage":{…}}, a record at a time.
 func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 	if _, err := fmt.Fprintf(out, `{"version":%d,"records":[`, jsonVersion); err != nil {
 		return err
@@ -256,6 +269,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		if err != nil {
 			return err
 		}
+		o.bill.add(rec)
 		line, err := s.recordJSON(rec, o)
 		if err != nil {
 			return err
@@ -266,7 +280,11 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		sep = ",\n"
 		found++
 	}
-	_, err := fmt.Fprintln(out, "\n]}")
+	usage, err := marshal(o.bill.json())
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "\n],\"usage\":%s}\n", usage)
 	return errors.Join(err, o.filter.nothing(found))
 }
 
