@@ -1,0 +1,21 @@
+// Command bench measures what this project promises and writes it down:
+//
+//	go run ./integration/bench -o docs/performance.md         everything; half an hour on a machine that does nothing else
+//	go run ./integration/bench -short -run '^tape/'           a few rows, quickly
+//
+// A row is a promise: what is measured, against what, which target it has, and how. Its figure is a ratio to a peer that
+// was measured in the same run, or one that stands beside its limit. Rows with a ratio of our own benchmarks run these
+// (go test -bench) and read what they report; rows of whole programs run those, a tapedeck built from this checkout among
+// them, each server a process of its own, all asked by the same load generator.
+//
+// A row that needs what this machine lacks says so and what to install, and never vanishes. The peers:
+//
+//	mitmdump   of mitmproxy, on the PATH
+//	aimock     an npm package, below $TAPEDECK_AIMOCK/node_modules; -peers installs it into a temporary directory instead
+//
+// A target that was missed is marked and ends nothing, since machines are noisy; a row that failed makes the exit status 1.
+//
+// Not goals: a history (benchstat has that), a verdict on other machines, figures without what they are held against.
+// Nothing is kept but the output: everything else lies in a temporary directory that is removed at the end. The file of -o
+// is replaced as a whole.
+package main
