@@ -188,14 +188,23 @@ func (c *laneCompare) outcome(s Side) *outcome {
 }
 
 // network compares the connections that were refused. Order and repeats do not count, and one that the replay no longer
-// tries is a note.
+// tries is a note. So is a TLS connection that was closed before a request, to a host that answered others: a pool opens
+// them to spare, and has no use for them when answers come at once. A client that trusts nobody any more leaves requests
+// that were never asked for.
 func (c *laneCompare) network(p lanePair) {
 	was, now := c.attempts(p.a), c.attempts(p.b)
+	alive := c.deadHosts().alive
 	for i := range p.b {
 		e := &p.b[i]
-		if key := c.attempt(e.rec.Kind); was[key] == nil && now[key] == e {
-			c.alone(Replay, laneNetwork, e, e.at)
+		key := c.attempt(e.rec.Kind)
+		if was[key] != nil || now[key] != e {
+			continue
 		}
+		if host := tlsHost(e.rec.Kind); alive[host] {
+			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
+			continue
+		}
+		c.alone(Replay, laneNetwork, e, e.at)
 	}
 	for i := range p.a {
 		e := &p.a[i]
@@ -203,6 +212,18 @@ func (c *laneCompare) network(p lanePair) {
 			c.note("refused while recording and not tried on replay: %s", describe(e.rec.Kind))
 		}
 	}
+}
+
+// tlsHost is the host of a refused TLS connection as it stands in URLs; "" for any other kind.
+func tlsHost(k tape.Kind) string {
+	t, ok := k.(*tape.TLSRefused)
+	switch {
+	case !ok:
+		return ""
+	case t.Port == 443:
+		return t.Host
+	}
+	return net.JoinHostPort(t.Host, strconv.Itoa(t.Port))
 }
 
 // attempts returns the first entry of every attempt.

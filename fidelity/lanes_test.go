@@ -223,6 +223,17 @@ func TestLanes(t *testing.T) {
 			want: []code{{laneNetwork, MissingInRecorded}},
 		},
 		{
+			name: "a spare connection to a host that answers is a note", notes: 1,
+			a: kinds{fetched("https://api.test/a")},
+			b: kinds{fetched("https://api.test/a"), &tape.TLSRefused{Host: "api.test", Port: 443}},
+		},
+		{
+			name: "a spare connection to another port is not",
+			a:    kinds{fetched("https://api.test/a")},
+			b:    kinds{fetched("https://api.test/a"), &tape.TLSRefused{Host: "api.test", Port: 8443}},
+			want: []code{{laneNetwork, MissingInRecorded}},
+		},
+		{
 			name: "an answer to another request's key",
 			o:    &LaneOptions{Crossed: 1}, want: []code{{"", Crossed}},
 		},
@@ -238,6 +249,11 @@ func TestLanes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fetched is a plain request that was answered.
+func fetched(url string) *tape.HTTPExchange {
+	return &tape.HTTPExchange{Exchange: tape.Exchange{Method: "GET", URL: url, Status: 200, Lane: "http:" + tape.HostOf(url)}}
 }
 
 func TestUnaskedAndRefused(t *testing.T) {
