@@ -40,8 +40,9 @@ func invalidUTF8(s string) int {
 }
 
 type parser struct {
-	src string
-	at  int
+	text []byte // see escaped
+	src  string
+	at   int
 }
 
 func (p *parser) fail(reason string) error { return &Error{p.at, reason} }

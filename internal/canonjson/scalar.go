@@ -70,32 +70,45 @@ func (p *parser) str() (string, error) {
 	return "", p.unexpected("the end of a string")
 }
 
-// escaped reads the rest of a string that began at start and has an escape at p.at.
+// escaped reads the rest of a string that began at start and has an escape at p.at. It is put together in a buffer that all
+// strings of a parse share: text of programs is full of escapes.
 func (p *parser) escaped(start int) (string, error) {
-	var b strings.Builder
-	from := start
+	out := append(p.text[:0], p.src[start:p.at]...)
 	for p.at < len(p.src) {
-		switch c := p.src[p.at]; {
-		case c == '"':
-			b.WriteString(p.src[from:p.at])
+		from := p.at
+		for p.at < len(p.src) && !endsText[p.src[p.at]] {
 			p.at++
-			return b.String(), nil
-		case c == '\\':
-			b.WriteString(p.src[from:p.at])
+		}
+		out = append(out, p.src[from:p.at]...)
+		if p.at == len(p.src) {
+			break
+		}
+		switch p.src[p.at] {
+		case '"':
+			p.at++
+			p.text = out
+			return string(out), nil
+		case '\\':
 			r, err := p.escape()
 			if err != nil {
 				return "", err
 			}
-			b.WriteRune(r)
-			from = p.at
-		case c < 0x20:
-			return "", p.fail("a control character in a string")
+			out = utf8.AppendRune(out, r)
 		default:
-			p.at++
+			return "", p.fail("a control character in a string")
 		}
 	}
 	return "", p.unexpected("the end of a string")
 }
+
+// endsText holds the bytes that do not stand for themselves in a string.
+var endsText = func() (set [256]bool) {
+	for c := range 0x20 {
+		set[c] = true
+	}
+	set['"'], set['\\'] = true, true
+	return set
+}()
 
 var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
