@@ -21,6 +21,8 @@ type answer struct {
 	decoded bool         // the stored bytes are without the Content-Encoding that they came in
 	resized bool         // the stored bytes are not as many as came
 	lost    string       // why none are kept
+	known   bool         // usage is that of a model, and need not be looked for
+	usage   []byte
 }
 
 // plainBody is a body without Content-Encoding: it is scrubbed as it comes and goes to the spool.

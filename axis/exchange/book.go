@@ -73,6 +73,7 @@ func (b *Book) read(r *tape.Record) *Recorded {
 			Kind: LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
 			Params: k.ParamsDigest, Request: k.RequestDigest,
 		}
+		rec.usage = k.Usage
 	case *tape.HTTPExchange:
 		rec.Key = Key{Kind: HTTP, Method: k.Method, URL: b.classifier.MaskURL(k.URL), Request: k.RequestDigest}
 	default:

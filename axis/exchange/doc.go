@@ -56,6 +56,9 @@
 // are with the kernel. A recorder that is killed leaves parts, which Parts reads as exchanges with the error "recorder
 // ended"; of an encoded answer a part holds the head alone. An answer that cannot be written stands as response_lost.
 //
+// An answer that passes from one tape to the other as it stands (Open.Replay) is neither scrubbed nor looked into again, its
+// payload is shared by the two stores, and its record waits in the tape's buffer: what it says stands on a tape already.
+//
 // Not goals: speaking HTTP (package network), knowing providers (package llm), comparing tapes (package fidelity).
 //
 // Concurrency: a Tap, a Book and a Lanes may be used by several goroutines at once, an Open by one at a time.

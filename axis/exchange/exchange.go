@@ -65,4 +65,5 @@ type Recorded struct {
 	Exchange *tape.Exchange
 
 	attempt string // of the request, see attemptOf
+	usage   []byte // of a model, as JSON; nil for none
 }

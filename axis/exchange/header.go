@@ -11,13 +11,10 @@ import (
 )
 
 // headerFields returns a header scrubbed, sorted by name: the order and the letter case of header lines are not kept.
-// Those in without are left out; their names must be canonical.
-func headerFields(s *scrub.Scrubber, h http.Header, without ...string) []tape.HeaderField {
+func headerFields(s *scrub.Scrubber, h http.Header) []tape.HeaderField {
 	names := make([]string, 0, len(h))
 	for name := range h {
-		if !slices.Contains(without, http.CanonicalHeaderKey(name)) {
-			names = append(names, name)
-		}
+		names = append(names, name)
 	}
 	slices.Sort(names)
 	fields := make([]tape.HeaderField, 0, len(names))

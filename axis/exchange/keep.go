@@ -50,7 +50,10 @@ func (o *Open) store(a answer, cut bool) error {
 	if a.resized {
 		o.dropHeader("Content-Length")
 	}
-	if o.identity.Usage != nil && payload.Len <= maxUsageBody {
+	switch {
+	case a.known:
+		o.usage = a.usage
+	case o.identity.Usage != nil && payload.Len <= maxUsageBody:
 		o.usage = o.readUsage(payload, encoding, cut)
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // An Open is one exchange under way. Its methods are called by one goroutine at a time: on a replay Take, and Refuse where
-// it found nothing; then Response, Chunk as often as bytes come, and End.
+// it found nothing; then Response or Replay, Chunk as often as bytes come, and End.
 type Open struct {
 	tap      *Tap
 	start    time.Time
@@ -19,10 +19,11 @@ type Open struct {
 	request  *Request
 	exchange tape.Exchange
 	extra    []tape.Field
+	unkept   []byte // the body of the request that is not in the store yet; nil for none
 
 	given string      // the lane that Lanes gave; "" for none
-	body  body        // nil before Response, and for a nil recorder
-	spool answerSpool // the same
+	body  body        // nil before Response or Replay, and for a nil recorder
+	spool answerSpool // the same, and after Replay
 	usage []byte      // of a model, as JSON; nil for none
 	lost  error       // why the answer cannot be kept
 	ended bool
@@ -49,6 +50,7 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 	o.arrive()
 	rec, ok := b.take(o.identity.Key, attemptOf(o.request.Header))
 	if ok {
+		o.keepRequest(rec, b.store)
 		o.Answer(rec)
 	}
 	return rec, ok
@@ -58,6 +60,7 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 // its own.
 func (o *Open) Answer(rec *Recorded) {
 	o.arrive()
+	o.keepRequest(nil, nil)
 	o.exchange.Lane = rec.Lane
 	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
 }
@@ -72,6 +75,7 @@ func (o *Open) arrive() {
 // Refuse says that nothing recorded answers the request. It stands in the lane Unmatched, with the reason as its error.
 func (o *Open) Refuse(reason string) {
 	o.arrive()
+	o.keepRequest(nil, nil)
 	o.exchange.Lane = Unmatched
 	o.exchange.Error = o.tap.scrubber.String(reason)
 }
@@ -131,7 +135,10 @@ func (o *Open) End(errText string) error {
 		return nil
 	}
 	o.keep(errText != "")
-	err := errors.Join(o.tap.rec.RecordRaw(o.kind()), o.tap.rec.Flush())
+	err := o.tap.rec.RecordRaw(o.kind())
+	if _, passed := o.body.(*passedBody); err == nil && !passed { // what passes is on a tape already
+		err = o.tap.rec.Flush()
+	}
 	switch {
 	case o.spool == nil:
 		return err
@@ -144,6 +151,7 @@ func (o *Open) End(errText string) error {
 // live gives the request a lane of its own, unless it has one.
 func (o *Open) live() {
 	o.arrive()
+	o.keepRequest(nil, nil)
 	if o.exchange.Lane == "" {
 		o.given = o.tap.opts.Lanes.Begin(o.identity, o.request.URL)
 		o.exchange.Lane = o.given

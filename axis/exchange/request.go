@@ -3,7 +3,10 @@ package exchange
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -19,12 +22,14 @@ type cleaned struct {
 // clean scrubs a request. A body with a Content-Encoding is kept as it came unless a secret lies inside; one that does not
 // decode cannot be scanned and is not kept. limit bounds a decoded body, in bytes.
 func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
-	header := r.Header.Clone()
-	header.Del("Content-Encoding")
 	c := cleaned{request: &Request{Method: r.Method, URL: s.URL(r.URL)}}
 	without := c.body(s, r, limit)
-	c.headers = headerFields(s, r.Header, without...)
-	c.request.Header = headerOf(headerFields(s, header))
+	all := headerFields(s, r.Header)
+	c.request.Header = headerOf(all)
+	c.request.Header.Del("Content-Encoding")
+	c.headers = slices.DeleteFunc(all, func(f tape.HeaderField) bool {
+		return slices.Contains(without, http.CanonicalHeaderKey(f.Name))
+	})
 	return c
 }
 
@@ -51,6 +56,32 @@ func (c *cleaned) body(s *scrub.Scrubber, r *Request, limit int64) (without []st
 	c.stored = c.request.Body
 	c.extra = append(c.extra, field("request_decoded", encoding))
 	return []string{"Content-Encoding", "Content-Length"}
+}
+
+// keepRequest puts the body of the request into the store, once. Where rec, whose payloads are in the store from, has the
+// same one, it is shared with that. The error is the recorder's, which has then ended.
+func (o *Open) keepRequest(rec *Recorded, from cas.Store) (err error) {
+	body := o.unkept
+	if o.unkept = nil; len(body) == 0 {
+		return nil
+	}
+	if rec != nil && from != nil && shared(rec.Exchange.RequestPayload, body, o.tap.rec.Store(), from) {
+		o.exchange.RequestPayload = rec.Exchange.RequestPayload
+		return nil
+	}
+	o.exchange.RequestPayload, err = o.tap.rec.Payload(body)
+	return err
+}
+
+// shared reports whether p is the payload of body, and is in the store to now.
+func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
+	switch {
+	case p == nil || p.Len != int64(len(body)):
+		return false
+	case p.Inline:
+		return p.Text == string(body)
+	}
+	return p.Hash == cas.Sum(body) && share(to, from, p.Hash) == nil
 }
 
 // quote returns s as a JSON string, <, > and & as they are.

@@ -64,6 +64,7 @@ type rig struct {
 	tape  *bytes.Buffer
 	store cas.Store
 	tap   *exchange.Tap
+	flush func() // of the tape, for what does not end with that
 	parts string
 }
 
@@ -95,6 +96,11 @@ func newRigOf(t testing.TB, opts exchange.TapOptions, store cas.Store, parts str
 		t.Fatal(err)
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: g.store})
+	g.flush = func() {
+		if err := rec.Flush(); err != nil {
+			t.Error(err)
+		}
+	}
 	g.tap = exchange.NewTap(rec, classifier{}, newScrubber(), &opts)
 	t.Cleanup(g.noSecret)
 	return g

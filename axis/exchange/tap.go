@@ -70,12 +70,13 @@ func (t *Tap) Begin(r *Request) (*Open, error) {
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers
 	o.exchange.RequestDigest = id.Key.Request
-	if t.rec != nil && len(c.stored) > 0 {
-		if o.exchange.RequestPayload, err = t.rec.Payload(c.stored); err != nil {
-			return nil, err
-		}
+	if t.rec != nil {
+		o.unkept = c.stored
 	}
 	if !t.opts.Replay {
+		if err := o.keepRequest(nil, nil); err != nil {
+			return nil, err
+		}
 		o.live()
 	}
 	return o, nil

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 // Cancelled is the error of an exchange that the program itself ended before its answer did.
@@ -29,6 +30,11 @@ type answer struct {
 	length int64 // of the body in bytes, -1 where only its end tells
 	body   body  // nil for none
 	err    error // why status is 0
+
+	prompt bool // the first chunk is there at once: the header need not be sent before it
+
+	recorded *exchange.Recorded // that the body is the body of, byte by byte; nil for none
+	blobs    cas.Store          // of its tape
 }
 
 // A body gives an answer's chunks.

@@ -19,7 +19,7 @@ import (
 // jail's do.
 type rig struct {
 	t     testing.TB
-	tap   *testTap
+	tap   *testTap // nil where the configuration has a Tap of its own
 	names *Names
 	srv   *Server
 	pool  *x509.CertPool
@@ -30,7 +30,7 @@ type rig struct {
 	gone      chan struct{} // one token for each of refused
 }
 
-// newRig starts a Server that records on a new tape; change alters its configuration.
+// newRig starts a Server that records on a new tape, unless change gives it a Tap; change alters its configuration.
 func newRig(t testing.TB, change func(*Config)) *rig {
 	t.Helper()
 	g := &rig{t: t, names: new(Names), pool: x509.NewCertPool(), listeners: make(map[netip.AddrPort]net.Listener), gone: make(chan struct{}, 100)}
@@ -40,8 +40,10 @@ func newRig(t testing.TB, change func(*Config)) *rig {
 	if change != nil {
 		change(cfg)
 	}
-	g.tap = newTestTap(t, cfg.Book != nil)
-	cfg.Tap = g.tap.Tap
+	if cfg.Tap == nil {
+		g.tap = newTestTap(t, cfg.Book != nil)
+		cfg.Tap = g.tap.Tap
+	}
 	srv, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)

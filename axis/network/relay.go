@@ -31,7 +31,7 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 	if a.status == 0 {
 		return x.cut(a.err)
 	}
-	o.Response(a.status, a.header)
+	x.head()
 	setHeader(w.Header(), a.header)
 	if a.length == 0 || a.body == nil || !hasBody(r.Method, a.status) {
 		if err := o.End(""); err != nil {
@@ -41,10 +41,21 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 		return nil
 	}
 	w.WriteHeader(a.status)
-	if err := x.rc.Flush(); err != nil {
-		return x.cut(errCancelled)
+	if !a.prompt {
+		if err := x.rc.Flush(); err != nil {
+			return x.cut(errCancelled)
+		}
 	}
 	return x.chunks()
+}
+
+// head records the head of the answer.
+func (x *relay) head() {
+	if x.a.recorded != nil {
+		x.o.Replay(x.a.status, x.a.header, x.a.recorded, x.a.blobs)
+		return
+	}
+	x.o.Response(x.a.status, x.a.header)
 }
 
 // chunks passes the body on.
@@ -99,6 +110,9 @@ func (x *relay) kept(err error) {
 
 // cut records why the answer ended early. Whatever the program itself has ended is its doing.
 func (x *relay) cut(err error) error {
+	if x.a.prompt && x.sent == 0 {
+		_ = x.rc.Flush() // the program sees the head before the cut; one that has gone sees neither
+	}
 	if x.r.Context().Err() != nil {
 		err = errCancelled
 	}

@@ -47,11 +47,14 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 	}
 	b.speed, b.start, b.damage, b.reveal = s.cfg.Speed, time.Now(), damage, s.cfg.Reveal
 	a := &answer{status: ex.Status, header: recordedHeader(ex.ResponseHeaders), body: b}
+	a.prompt = b.speed <= 0 && len(b.chunks) > 0 && b.chunks[0].Length > 0
 	a.length = consistentLength(a.header, ex, total)
 	if s.reveals(ex) {
 		a.header.Del("Content-Length") // a value is rarely as long as its placeholder
 		a.length = -1
+		return a
 	}
+	a.recorded, a.blobs = rec, s.cfg.Blobs
 	return a
 }
 

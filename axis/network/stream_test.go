@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -287,28 +286,5 @@ func TestCloseEndsStreams(t *testing.T) {
 	}
 	if err := g.srv.Serve(listenLoopback(t)); err != nil {
 		t.Errorf("serving after Close: %v", err)
-	}
-}
-
-// TestSpeed replays two chunks that are 200 ms apart, twice as fast.
-func TestSpeed(t *testing.T) {
-	body := &tapeBody{
-		r:      io.NopCloser(strings.NewReader("onetwo")),
-		chunks: []tape.Chunk{{Length: 3}, {Offset: 3, Length: 3, TMS: 200}},
-		rest:   6,
-		speed:  2,
-		start:  time.Now(),
-	}
-	if _, err := body.next(context.Background()); err != nil || time.Since(body.start) > 90*time.Millisecond {
-		t.Errorf("the first chunk took %v, %v", time.Since(body.start), err)
-	}
-	if _, err := body.next(context.Background()); err != nil || time.Since(body.start) < 100*time.Millisecond {
-		t.Errorf("the second chunk took %v, %v", time.Since(body.start), err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	slow := &tapeBody{r: http.NoBody, chunks: []tape.Chunk{{Length: 3, TMS: 1e9}}, speed: 1, start: time.Now()}
-	if _, err := slow.next(ctx); !errors.Is(err, errCancelled) {
-		t.Errorf("a wait that was cancelled gave %v", err)
 	}
 }

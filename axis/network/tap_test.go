@@ -17,6 +17,7 @@ import (
 type testTap struct {
 	*exchange.Tap
 	t     testing.TB
+	rec   *tape.Recorder
 	file  lockedBuffer
 	store *cas.Memory
 }
@@ -30,9 +31,7 @@ func newTestTap(t testing.TB, replay bool) *testTap {
 		t.Fatal(err)
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: tt.store})
-	if err := rec.Flush(); err != nil { // the header
-		t.Fatal(err)
-	}
+	tt.rec = rec
 	opts := &exchange.TapOptions{Replay: replay}
 	if !replay {
 		opts.PartDir = t.TempDir()
@@ -43,6 +42,9 @@ func newTestTap(t testing.TB, replay bool) *testTap {
 
 func (t *testTap) reader() *tape.Reader {
 	t.t.Helper()
+	if err := t.rec.Flush(); err != nil {
+		t.t.Fatal(err)
+	}
 	r, err := tape.NewReader(bytes.NewReader(t.file.bytes()), "test")
 	if err != nil {
 		t.t.Fatal(err)
@@ -60,7 +62,7 @@ func (t *testTap) book() *exchange.Book {
 	return b
 }
 
-// exchanges are those whose records have been handed to the kernel.
+// exchanges are those that have been recorded.
 func (t *testTap) exchanges() []*tape.Exchange {
 	t.t.Helper()
 	var out []*tape.Exchange
