@@ -23,9 +23,14 @@
 // they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the
 // replay never did stands where its lane had come to, and not before the first refused request.
 //
-// Memory: comparing by position holds one record of each side; lanes and alignment hold the records of both tapes, never
-// their payloads. No payload is hashed again, and none is read but to explain a divergence. A Report lists MaxDivergences
-// and counts the rest.
+// Explaining: bodies that differ are compared by structure (DiffJSON). A divergence follows from an earlier one, or from an
+// input of the runs, where its new text stands there on the replay and did not as recorded; where the tapes do not show that,
+// nothing is claimed. The first divergence before which nothing differs is taken for the cause, and the text says so.
+//
+// Memory and time: comparing by position holds a bounded number of records of each side; lanes and alignment hold the records
+// of both tapes, never their payloads. Two tapes are read at once, by a goroutine each that has ended when the comparison has.
+// No payload is hashed again, and none is read but to explain a divergence: of 500 divergences, 96 MiB of one payload and
+// 256 MiB in all at most. A Report lists MaxDivergences and counts the rest.
 //
 // Compatibility: categories and JSON keys are never renamed. Messages and causes are for people and may change.
 //
