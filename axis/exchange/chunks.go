@@ -4,6 +4,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// maxChunks bounds the boundaries that are kept of an answer: its record is one line, and a line has its limit. What comes
+// after that many chunks counts to the last one.
+const maxChunks = 500_000
+
 // chunkMap carries the boundaries of chunks over from the bytes that came to the scrubbed bytes that are stored. A
 // boundary inside a secret comes to stand behind its placeholder, so that a secret counts to the chunk in which it began.
 type chunkMap struct {
@@ -20,6 +24,10 @@ type move struct {
 
 // add notes a chunk that came.
 func (m *chunkMap) add(c tape.Chunk, length int) {
+	if len(m.chunks) == maxChunks {
+		m.extend(length)
+		return
+	}
 	c.Offset, c.Length = m.total, int64(length)
 	m.chunks = append(m.chunks, c)
 	m.total += int64(length)

@@ -39,7 +39,8 @@
 // else a later request that holds a placeholder matches all the same, for digests are taken after renumbering.
 //
 // The chunks of the stored answer are those that came, in order. Their offsets and lengths are those of the stored bytes:
-// a secret that spans chunks counts to the one in which it began, so a later one may be empty.
+// a secret that spans chunks counts to the one in which it began, so a later one may be empty. An answer of more than
+// 500,000 chunks keeps that many: the last one holds the rest.
 //
 // A body with a Content-Encoding can only be scanned decoded. It is held in memory, up to TapOptions.MaxBody, and stored as
 // it came; where a secret lies inside, what is stored is the decoded and scrubbed body, its headers Content-Encoding and

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -84,5 +85,27 @@ func TestWithoutPartsStoreFails(t *testing.T) {
 	}
 	if x, added := g.last(); x.Response != nil || !strings.Contains(added["response_lost"], store.fail.Error()) {
 		t.Errorf("%+v %v", x, added)
+	}
+}
+
+// TestMoreChunksThanARecordHolds has an answer whose chunks would not fit into one line of the tape.
+func TestMoreChunksThanARecordHolds(t *testing.T) {
+	const most, more = 500_000, 10
+	g := newRigWithoutParts(t, cas.NewMemory())
+	o := g.begin(url, "")
+	if err := o.Response(http.StatusOK, headers()); err != nil {
+		t.Fatal(err)
+	}
+	for i := range most + more {
+		if err := o.Chunk([]byte{'a' + byte(i%26)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := o.End(""); err != nil {
+		t.Fatal(err)
+	}
+	x, _ := g.last()
+	if last := x.Stream[len(x.Stream)-1]; len(x.Stream) != most || last.Length != 1+more || x.Response.Len != most+more {
+		t.Errorf("%d chunks, the last %+v, of %d bytes", len(x.Stream), last, x.Response.Len)
 	}
 }
