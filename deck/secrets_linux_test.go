@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/andybalholm/brotli"
@@ -421,6 +422,24 @@ func gotAll(t *testing.T, r *http.Request, secret string) {
 	}
 }
 
+// printed is what a program writes to both of its streams.
+type printed struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (p *printed) Write(b []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.b.Write(b)
+}
+
+func (p *printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.b.String()
+}
+
 // TestSecretsInAllDisguises: in no place and in no disguise does a secret reach the recording; the program gets its own
 // bytes, and its replay is green with the same secret, with another one and with none.
 func TestSecretsInAllDisguises(t *testing.T) {
@@ -449,7 +468,7 @@ func testDisguises(t *testing.T, secret, other string) {
 		b.env = append(b.env, fmt.Sprintf("NOTE_%d=a note: %s.", i, d.of(secret)))
 	}
 	argv, env := b.self("disguises", args...)
-	var out bytes.Buffer
+	var out printed
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
 		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts,
 		Streams: deck.Streams{Stdin: strings.NewReader(all(secret)), Stdout: &out, Stderr: &out},
@@ -473,8 +492,14 @@ func testDisguises(t *testing.T, secret, other string) {
 			}
 		}
 		kept := filepath.Join(t.TempDir(), "replay")
-		v, out := b.replay(res.Recording, &deck.ReplayOptions{Env: replayEnv, Out: kept})
-		for line := range strings.Lines(out) {
+		var out printed
+		v, err := deck.Replay(context.Background(), res.Recording, &deck.ReplayOptions{
+			Env: replayEnv, Out: kept, ConfigDir: b.config, Streams: deck.Streams{Stdout: &out, Stderr: &out},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(out.String()) {
 			if strings.Contains(line, "CHANGED") {
 				t.Errorf("with %s secret: %s", what, line)
 			}

@@ -189,3 +189,46 @@ func TestDeltasHeldIsBounded(t *testing.T) {
 		t.Error("the stream differs from the whole")
 	}
 }
+
+// eventParts are parts of which streams are drawn in which values come in pieces, and what looks like it.
+var eventParts = []string{
+	delta("Zx9QvT2m"), delta("Kw7Lp4Rn"), delta("Z"), delta("x9QvT2mKw7Lp4Rn"), delta("a Zx9"), delta("QvT2mKw7Lp4Rn b"), delta(""), delta("other"),
+	delta("Zx9QvT2mKw7Lp4Rn"), "event: ping\ndata: {\"type\": \"ping\"}\n\n", ": c\n\n", "data: [DONE]\n\n", "data: {\"text\":\"Z", "x9QvT2mKw7Lp4Rn\"}}",
+	"\n", "\r\n", `"}}`, `":"`, `\"`, `\u005a`, "data: ", "{", "junk\n",
+}
+
+// TestEventsAnySplit: however a stream of events is cut, the same comes out.
+func TestEventsAnySplit(t *testing.T) {
+	s := scrub.New(testKey, &scrub.Options{Env: []string{"API_KEY=Zx9QvT2mKw7Lp4Rn", "B_KEY=Kw7Lp4Rnab"}})
+	rapid.Check(t, func(t *rapid.T) {
+		text := "data: {}\n\n" + strings.Join(rapid.SliceOfN(rapid.SampledFrom(eventParts), 0, 10).Draw(t, "parts"), "")
+		whole := s.String(text)
+		var out strings.Builder
+		w := s.Writer(&out)
+		for rest := text; len(rest) > 0; {
+			n := rapid.IntRange(1, len(rest)).Draw(t, "piece")
+			fmt.Fprint(w, rest[:n])
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != whole {
+			t.Fatalf("%q\n  whole %q\nin parts %q", text, whole, out.String())
+		}
+	})
+}
+
+func FuzzEvents(f *testing.F) {
+	for i := range eventParts {
+		f.Add([]byte("data: {}\n\n"+eventParts[i]+eventParts[(i+1)%len(eventParts)]), i)
+	}
+	s := scrub.New(testKey, &scrub.Options{Env: []string{"API_KEY=Zx9QvT2mKw7Lp4Rn", `B_KEY=q"u\o`}})
+	f.Fuzz(func(t *testing.T, b []byte, n int) {
+		whole, _ := s.Bytes(b)
+		if got := stream(t, s, string(b), max(1, n%64)); got != string(whole) {
+			t.Fatalf("%q\n  whole %q\nin parts %q", b, whole, got)
+		}
+		s.Reveal(whole)
+	})
+}

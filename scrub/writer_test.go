@@ -42,7 +42,7 @@ var secretParts = []string{
 	"Zx9QvT2mKw7Lp4Rn", "Zx9QvT2m", "mKw7Lp4Rn", "sk-", "sk-ant-", "AbCdEf0123456789", "proj-", "AIza", "ghp_", "abcdefghijklmnopqrstuvwxyz",
 	"Bearer ", "basic ", "YW5uOmh1bnRlcjI=", "://", ":", "@", "/", "ann", "eyJ", ".", "-----BEGIN ", "PRIVATE KEY", "-----", "-----END ",
 	"\n", `\n`, `\`, `\\`, `\u005a`, "%5A", "x9QvT2mKw7Lp4Rn", "%", "u", " ", "td_", "_", "0123456789ab", "a", "Wng5UXZUMm1Ldzd",
-	"McDRSbg==", "5a7839517654", "326d4b77374c7034526e", "Proc-Type: ", "=", "\x1b[3", "m", ";",
+	"McDRSbg==", "5a7839517654", "326d4b77374c7034526e", "Proc-Type: ", "=", "%255A", "%5Cu005a", "%5C", "%25", `"`, "\x1b[3", "m", ";",
 }
 
 func draw(t *rapid.T) string {
