@@ -95,7 +95,7 @@ func describe(changes []fidelity.Change) string {
 	}
 	var named []string
 	for _, c := range changes[:min(len(changes), maxNamedChanges)] {
-		named = append(named, oneLine(c))
+		named = append(named, oneLine(&c))
 	}
 	text := "differs in " + strings.Join(named, "; ")
 	if left := len(changes) - maxNamedChanges; left > 0 {
@@ -105,16 +105,14 @@ func describe(changes []fidelity.Change) string {
 }
 
 // oneLine describes one change.
-func oneLine(c fidelity.Change) string {
-	path := c.Path
-	if path == "" {
-		path = "body"
-	}
+func oneLine(c *fidelity.Change) string {
 	switch c.Op {
 	case fidelity.Added:
-		return fmt.Sprintf("%s: added %s", path, c.Now)
+		return fmt.Sprintf("%s: %s", c.Heading(), c.Now)
 	case fidelity.Removed:
-		return fmt.Sprintf("%s: removed %s", path, c.Was)
+		return fmt.Sprintf("%s: %s", c.Heading(), c.Was)
+	case fidelity.Changed:
+		return fmt.Sprintf("%s: %s -> %s", c.Heading(), c.Was, c.Now)
 	}
-	return fmt.Sprintf("%s: %s -> %s", path, c.Was, c.Now)
+	return c.Heading()
 }

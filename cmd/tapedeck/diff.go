@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,15 +10,11 @@ import (
 )
 
 type diffOptions struct {
-	mode       string
-	aligned    bool
-	sideBySide string
-	noColor    bool
-	json       bool
+	verdictFlags
+	mode    string
+	aligned bool
+	json    bool
 }
-
-// besideWidth is how wide a terminal is where diff puts what was recorded beside the replay without being asked to.
-const besideWidth = 110
 
 func newDiffCommand(std streams) *cobra.Command {
 	var o diffOptions
@@ -44,9 +39,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
-	f.StringVar(&o.sideBySide, "side-by-side", "auto", "recorded beside replay: auto, always or never")
-	f.Lookup("side-by-side").NoOptDefVal = "always"
-	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+	o.define(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	return cmd
 }
@@ -73,22 +66,6 @@ func runDiff(o *diffOptions, a, b string, std streams) error {
 		return err
 	}
 	return printReport(r, o.json, std.out, std.out, text)
-}
-
-// text says how the verdict is written to w.
-func (o *diffOptions) text(w io.Writer) (*fidelity.TextOptions, error) {
-	t := verdictText(w)
-	t.Color = t.Color && !o.noColor
-	switch o.sideBySide {
-	case "auto":
-		t.SideBySide = isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
-	case "always":
-		t.SideBySide = true
-	case "never":
-	default:
-		return nil, fmt.Errorf("--side-by-side %q: want auto, always or never", o.sideBySide)
-	}
-	return t, nil
 }
 
 // tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.

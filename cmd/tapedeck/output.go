@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"golang.org/x/term"
 )
 
@@ -45,31 +44,6 @@ func marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
-
-// verdictText says how a verdict is written to w.
-func verdictText(w io.Writer) *fidelity.TextOptions {
-	return &fidelity.TextOptions{Color: colour(w), Width: width(w)}
-}
-
-// printReport writes a report, as JSON to out or as text to w, and returns what makes the exit status.
-func printReport(r *fidelity.Report, json bool, out, w io.Writer, o *fidelity.TextOptions) error {
-	var err error
-	if json {
-		err = printJSON(out, r)
-	} else {
-		err = r.WriteText(w, o)
-	}
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(r.NotCompared) > 0:
-		return &statusError{status: statusFailed}
-	case !r.Faithful():
-		return &statusError{status: statusDiverged}
-	}
-	return nil
 }
 
 // isTerminal reports whether w is a terminal.

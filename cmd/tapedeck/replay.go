@@ -12,6 +12,7 @@ import (
 )
 
 type replayOptions struct {
+	verdictFlags
 	mode   string
 	speed  string
 	keep   string
@@ -52,6 +53,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime, or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
+	o.define(f)
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
 	return cmd
@@ -65,6 +67,10 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	mode, err := fidelity.ParseMode(o.mode)
 	if err != nil {
 		return fmt.Errorf("--mode: %w", err)
+	}
+	text, err := o.text(std.err)
+	if err != nil {
+		return err
 	}
 	rec, err := openRecording(name)
 	if err != nil {
@@ -85,7 +91,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	return printReport(v.Report, o.json, std.out, std.err, verdictText(std.err))
+	return printReport(v.Report, o.json, std.out, std.err, text)
 }
 
 // parseSpeed reads collapsed, realtime or a factor.

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+)
+
+// besideWidth is how wide a terminal is where a verdict puts what was recorded beside the replay without being asked to.
+const besideWidth = 110
+
+// verdictFlags say how a verdict is written as text.
+type verdictFlags struct {
+	sideBySide string
+	noColor    bool
+}
+
+func (o *verdictFlags) define(f *pflag.FlagSet) {
+	f.StringVar(&o.sideBySide, "side-by-side", "auto", "recorded beside replay: auto, always or never")
+	f.Lookup("side-by-side").NoOptDefVal = "always"
+	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+}
+
+// text says how the verdict is written to w.
+func (o *verdictFlags) text(w io.Writer) (*fidelity.TextOptions, error) {
+	t := verdictText(w)
+	t.Color = t.Color && !o.noColor
+	switch o.sideBySide {
+	case "auto":
+		t.SideBySide = isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
+	case "always":
+		t.SideBySide = true
+	case "never":
+	default:
+		return nil, fmt.Errorf("--side-by-side %q: want auto, always or never", o.sideBySide)
+	}
+	return t, nil
+}
+
+// verdictText says how a verdict is written to w without flags.
+func verdictText(w io.Writer) *fidelity.TextOptions {
+	return &fidelity.TextOptions{Color: colour(w), Width: width(w)}
+}
+
+// printReport writes a report, as JSON to out or as text to w, and returns what makes the exit status.
+func printReport(r *fidelity.Report, json bool, out, w io.Writer, o *fidelity.TextOptions) error {
+	var err error
+	if json {
+		err = printJSON(out, r)
+	} else {
+		err = r.WriteText(w, o)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(r.NotCompared) > 0:
+		return &statusError{status: statusFailed}
+	case !r.Faithful():
+		return &statusError{status: statusDiverged}
+	}
+	return nil
+}
