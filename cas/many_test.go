@@ -10,9 +10,9 @@ import (
 )
 
 // TestManyBlobs puts, reads and lists 1,000,000 blobs in one directory, in the long form: TAPEDECK_LONG=1 go test ./cas -run
-// ManyBlobs -v. That takes 4 GB of the temporary directory, for a file system gives each blob a block, and minutes: give it -timeout 30m,
-// for the directory has to be removed too. The
-// directory is flat, as the format has it: the last blobs must not cost much more than the first.
+// ManyBlobs -v -timeout 30m. That takes 4 GB of the temporary directory, for a file system gives each blob a block, and
+// minutes, most of them to remove the directory. It is flat, as the format has it: the last blobs must not cost much more
+// than the first.
 func TestManyBlobs(t *testing.T) {
 	n, long := 2_000, os.Getenv("TAPEDECK_LONG") == "1"
 	if long {
