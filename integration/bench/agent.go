@@ -26,9 +26,13 @@ func (a agentRun) how(short bool) string {
 	if short {
 		n = 1
 	}
+	pace := "at once"
+	if a.pace > 0 {
+		pace = fmt.Sprintf("with %v between events", a.pace)
+	}
 	return fmt.Sprintf("wall time of `tapedeck record -- tapedeck quickstart agent \"write hello.txt\"` by that of the agent alone; two "+
-		"model calls, answers streamed with %v between events, the last of %d bytes; a work tree of %d files; recorded through TLS, "+
-		"alone in clear; medians of alternating runs after one of each that does not count: %d", a.pace, a.text, agentFiles, n)
+		"model calls, answers streamed %s, the last of %d bytes; a work tree of %d files; recorded through TLS, "+
+		"alone in clear; medians of alternating runs after one of each that does not count: %d", pace, a.text, agentFiles, n)
 }
 
 func (a agentRun) measure(ctx context.Context, e *env) (reading, error) {

@@ -31,10 +31,6 @@ type pace struct {
 	P50, P99 float64 // ms from a request to the end of its answer
 }
 
-func (p *pace) String() string {
-	return fmt.Sprintf("%s requests/s, p50 %s ms, p99 %s ms", count(p.Rate), figure(p.P50), figure(p.P99))
-}
-
 // variants is how many different requests a load sends, in turn.
 const variants = 16
 

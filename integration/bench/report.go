@@ -20,6 +20,7 @@ type report struct {
 // results are those of a group.
 type results struct {
 	Title string    `json:"title"`
+	Note  string    `json:"note,omitempty"`
 	Rows  []*result `json:"rows"`
 }
 
@@ -34,7 +35,7 @@ func (rep *report) measure(ctx context.Context, e *env, groups []group, chosen f
 		}
 	}
 	for _, g := range groups {
-		rs := results{Title: g.title}
+		rs := results{Title: g.title, Note: g.note}
 		for _, r := range g.rows {
 			res := r.begin(e.short)
 			if chosen(r.name) {

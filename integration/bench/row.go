@@ -10,6 +10,7 @@ import (
 // A group is the rows of one part of the project.
 type group struct {
 	title string
+	note  string // what holds for several of its rows; "" for nothing
 	rows  []row
 }
 
@@ -130,7 +131,7 @@ func figure(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case v >= 10:
 		return strconv.FormatFloat(v, 'f', 1, 64)
-	case v >= 1 || v == 0:
+	case v >= 1:
 		return strconv.FormatFloat(v, 'f', 2, 64)
 	}
 	return fmt.Sprintf("%.3g", v)

@@ -8,11 +8,11 @@ import (
 
 // groups are all rows, in the order in which they are measured and told.
 var groups = []group{
-	{"Tape and blobs", tapeRows},
-	{"Comparing", compareRows},
-	{"Text", textRows},
-	{"Answering", answerRows},
-	{"Whole runs", runRows},
+	{title: "Tape and blobs", rows: tapeRows},
+	{title: "Comparing", rows: compareRows},
+	{title: "Text", rows: textRows},
+	{title: "Answering", note: versusNote, rows: answerRows},
+	{title: "Whole runs", rows: runRows},
 }
 
 func appendBench(sub string) goBench {

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"path/filepath"
 	"slices"
 	"time"
@@ -38,8 +39,13 @@ func doStream(arg []byte) error {
 	if err != nil {
 		return err
 	}
-	begun := time.Now()
-	res, err := http.DefaultClient.Do(req)
+	// A request before it opens the connection: what counts is from when a request has been sent.
+	if err := warmUp(s.URL); err != nil {
+		return err
+	}
+	var begun time.Time
+	trace := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { begun = time.Now() }}
+	res, err := http.DefaultClient.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
 		return err
 	}
@@ -61,9 +67,22 @@ func doStream(arg []byte) error {
 	}
 }
 
-// paced is a handler that streams n events, one every gap.
+func warmUp(url string) error {
+	res, err := http.Get(url)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body)
+	return err
+}
+
+// paced is a handler that streams n events, one every gap; a GET gets nothing.
 func paced(n int, gap time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			return
+		}
 		io.Copy(io.Discard, r.Body) // what is asked does not matter
 		w.Header().Set("Content-Type", "text/event-stream")
 		tick := time.NewTicker(gap)
@@ -85,7 +104,8 @@ const (
 	shortChunks = 25
 )
 
-// realtime measures how far from its time each chunk of a replayed answer comes.
+// realtime measures how far from its time each chunk of a replayed answer comes, and beside it how far it came while it was
+// recorded: what the machine makes of a timer.
 func realtime(ctx context.Context, e *env) (reading, error) {
 	srv := httptest.NewServer(paced(pick(e, chunks, shortChunks), chunkGap))
 	defer srv.Close()
@@ -98,26 +118,36 @@ func realtime(ctx context.Context, e *env) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	if err := readResult(s.Result, new([]arrival)); err != nil {
+	recorded, err := offTimeOf(rec, s.Result)
+	if err != nil {
 		return reading{}, err
 	}
 	if _, err := by.replay(ctx, rec, "--proxy", "--speed", "realtime"); err != nil {
 		return reading{}, err
 	}
-	var came []arrival
-	if err := readResult(s.Result, &came); err != nil {
+	replayed, err := offTimeOf(rec, s.Result)
+	if err != nil {
 		return reading{}, err
+	}
+	return reading{quantile(replayed, 1), fmt.Sprintf("the latest of %d; %s; while recording %s, latest %s ms",
+		len(replayed), quantiles(replayed), quantiles(recorded), figure(quantile(recorded, 1)))}, nil
+}
+
+func quantiles(sorted []float64) string {
+	return fmt.Sprintf("p50 %s ms, p99 %s ms", figure(quantile(sorted, 0.5)), figure(quantile(sorted, 0.99)))
+}
+
+// offTimeOf is offTime of a recording's chunks and what the job noted.
+func offTimeOf(rec, result string) ([]float64, error) {
+	var came []arrival
+	if err := readResult(result, &came); err != nil {
+		return nil, err
 	}
 	due, err := recordedChunks(rec)
 	if err != nil {
-		return reading{}, err
+		return nil, err
 	}
-	off, err := offTime(due, came)
-	if err != nil {
-		return reading{}, err
-	}
-	return reading{off[len(off)-1], fmt.Sprintf("the latest; p50 %s ms, p99 %s ms, chunks: %d",
-		figure(quantile(off, 0.5)), figure(quantile(off, 0.99)), len(off))}, nil
+	return offTime(due, came)
 }
 
 // recordedChunks are the chunks of the one model call of a recording.

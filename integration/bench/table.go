@@ -25,6 +25,9 @@ func (rep *report) markdown() string {
 			b.WriteString(r.line())
 		}
 		b.WriteString("\nHow:\n\n")
+		if g.Note != "" {
+			b.WriteString("- " + g.Note + "\n")
+		}
 		for _, h := range g.hows() {
 			b.WriteString(h)
 		}

@@ -21,6 +21,12 @@ type versus struct {
 	same   string           // what is the same on both sides, for people
 }
 
+// versusNote says what is the same in all of them.
+var versusNote = fmt.Sprintf("all of `replay/` but `realtime`: our side is `tapedeck replay --proxy` of the load generator, which asks "+
+	"through it as its HTTP proxy; the peer is asked by the same load generator, directly. Plain HTTP/1.1 on the loopback, no streaming, "+
+	"one server process each, %d connections kept alive, %d different requests in turn, %d requests before those that count; both sides "+
+	"in turn, the median of the rounds. The figure is our requests a second by the peer's", conns, variants, warm)
+
 // warm is how many requests a server gets before those that count: enough for compilers that watch first.
 const warm = 200
 
@@ -36,23 +42,32 @@ func (v versus) how(short bool) string {
 	if short {
 		n, m = v.short, 1
 	}
-	return fmt.Sprintf("`tapedeck replay --proxy` of the load generator (an HTTP proxy on the loopback, plain HTTP) by %s; %s; "+
-		"one process each, %d connections kept alive, %d different requests in turn, %d that count after a warm-up; median of rounds: %d",
-		v.called, v.same, conns, variants, n, m)
+	return fmt.Sprintf("against %s; %s; requests that count in a round: %d, rounds: %d", v.called, v.same, n, m)
 }
 
 func (v versus) measure(ctx context.Context, e *env) (reading, error) {
-	var ratios, ours, theirs []float64
-	var last [2]*pace
+	var ratios []float64
+	var ours, theirs paces
 	for i := range pick(e, rounds, 1) {
 		a, b, err := v.round(ctx, e, i%2 == 1)
 		if err != nil {
 			return reading{}, err
 		}
-		ratios, ours, theirs, last = append(ratios, a.Rate/b.Rate), append(ours, a.Rate), append(theirs, b.Rate), [2]*pace{a, b}
+		ratios, ours, theirs = append(ratios, a.Rate/b.Rate), append(ours, a), append(theirs, b)
 	}
-	return reading{median(ratios), fmt.Sprintf("%s requests/s against %s; p99 %s ms against %s",
-		count(median(ours)), count(median(theirs)), figure(last[0].P99), figure(last[1].P99))}, nil
+	return reading{median(ratios), fmt.Sprintf("%s against %s", ours, theirs)}, nil
+}
+
+// paces are those of the rounds.
+type paces []*pace
+
+// String tells the medians.
+func (ps paces) String() string {
+	var rates, p50s, p99s []float64
+	for _, p := range ps {
+		rates, p50s, p99s = append(rates, p.Rate), append(p50s, p.P50), append(p99s, p.P99)
+	}
+	return fmt.Sprintf("%s requests/s, p50 %s ms, p99 %s ms", count(median(rates)), figure(median(p50s)), figure(median(p99s)))
 }
 
 // round asks both once, the peer first where turned is set.
