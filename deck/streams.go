@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -44,6 +45,10 @@ func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) 
 	}
 	if st.caller.Stderr == nil {
 		st.caller.Stderr = io.Discard
+	}
+	if sameWriter(st.caller.Stdout, st.caller.Stderr) {
+		one := &lockedWriter{w: st.caller.Stdout}
+		st.caller.Stdout, st.caller.Stderr = one, one
 	}
 	if caller.Stdin != nil {
 		if st.stdin, err = process.NewInput(caller.Stdin); err != nil {
@@ -217,4 +222,24 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
+}
+
+// A lockedWriter is one writer for two streams, which have a relay each.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}
+
+// sameWriter reports whether two streams go to one writer that is no file: writes to a file may meet. Writers of a kind
+// that cannot be compared are taken for two.
+func sameWriter(a, b io.Writer) bool {
+	_, file := a.(*os.File)
+	return !file && reflect.ValueOf(a).Comparable() && a == b
 }
