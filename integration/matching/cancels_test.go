@@ -120,7 +120,7 @@ func (p *program) giveUp(t *talk) {
 	c := t.call()
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.ctx = ctx
-	timer := time.AfterFunc(250*time.Millisecond, cancel) // enough for the request to arrive
+	timer := time.AfterFunc(500*time.Millisecond, cancel) // enough for the request to arrive
 	defer timer.Stop()
 	c.stop = func(int) bool {
 		timer.Reset(10 * time.Millisecond)

@@ -7,7 +7,7 @@ import (
 
 const talks = 16
 
-func turns() int { return sized(4, 50) }
+func turns() int { return sized(3, 50) }
 
 // TestConversations runs conversations side by side, some of them with equal openings.
 func TestConversations(t *testing.T) {

@@ -13,7 +13,7 @@ func TestHundredStreams(t *testing.T) {
 	s := &scenario{upstream: new(upstream)}
 	s.program = func(p *program) {
 		p.turn(p.talk(1, "hello"), "") // else the client, which knows of no HTTP/2 yet, dials for each of the first requests
-		for round := range sized(2, 10) {
+		for round := range sized(1, 10) {
 			p.each(streams, func(i int) {
 				c := p.talk(1, fmt.Sprintf("task %d, round %d", i%60, round)) // over HTTP/2
 				if p.turn(c, "go on") && p.turn(c, "thanks") {

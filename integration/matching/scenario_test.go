@@ -29,9 +29,10 @@ type scenario struct {
 	speed   float64 // of the replays
 }
 
-// prove records the scenario once and replays it again and again.
+// prove records the scenario once and replays it again and again, beside other tests: most of the time is spent waiting.
 func (s *scenario) prove(t *testing.T) {
 	t.Helper()
+	t.Parallel()
 	recorded := record(t, s.upstream.serve(t))
 	want := s.play(recorded, recording)
 	if t.Failed() {
