@@ -202,7 +202,7 @@ func (c *collector) looseOne(path string, dir bool) error {
 	}
 	if dir {
 		f, err := lockExclusive(path)
-		if err != nil && !(errors.Is(err, errNoLocks) && c.ancient(path)) {
+		if err != nil && (!errors.Is(err, errNoLocks) || !c.ancient(path)) {
 			return nil // somebody unpacks into it, or deletes it
 		}
 		if f != nil {

@@ -174,9 +174,10 @@ func TestGCOfOldRecordings(t *testing.T) {
 			lib := deck.LibraryOf(t.TempDir())
 			for i, id := range []string{"a", "b", "c", "d", "unfinished"} {
 				state, began := "finished", "2026-01-0"+string(rune('1'+i))+"T00:00:00Z"
-				if id == "unfinished" {
+				switch id {
+				case "unfinished":
 					state = "recording"
-				} else if id == "d" {
+				case "d":
 					began = time.Now().UTC().Format(time.RFC3339)
 				}
 				c := craft(t, filepath.Join(lib.Dir, id+".rec"), id, state, 1)

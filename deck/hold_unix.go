@@ -42,5 +42,5 @@ func linked(info os.FileInfo) (id inode, ok bool) {
 	if !is || st.Nlink < 2 {
 		return inode{}, false
 	}
-	return inode{uint64(st.Dev), uint64(st.Ino)}, true
+	return inode{uint64(st.Dev), st.Ino}, true //nolint:unconvert // Dev is another type on macOS
 }

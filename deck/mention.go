@@ -73,11 +73,10 @@ func scanDigests(r io.Reader, found func(cas.Digest)) error {
 	}
 	br := bufio.NewReaderSize(r, 128<<10)
 	for {
-		b, err := br.Peek(1)
-		if err != nil {
+		if _, err := br.Peek(1); err != nil {
 			return errors.Join(end(), notEOF(err))
 		}
-		b, _ = br.Peek(br.Buffered())
+		b, _ := br.Peek(br.Buffered())
 		for _, c := range b {
 			if !hexDigit[c] {
 				if n >= length {

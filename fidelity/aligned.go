@@ -17,7 +17,7 @@ func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Repor
 	r := newReport(mode)
 	user := alignment{comparer: comparer{differ: differ{exact: mode != Semantic}}}
 	var runtime alignment
-	user.explainer.o.Payload, runtime.explainer.o.Payload = o.Payload, o.Payload
+	user.o.Payload, runtime.o.Payload = o.Payload, o.Payload
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {

@@ -151,7 +151,6 @@ func benchCompare(b *testing.B, recorded, replay []byte, c benchmarked) {
 		loads += time.Since(begun)
 		loadsCPU += cpuTime() - cpu
 		runtime.KeepAlive(keep)
-		keep = [2][]*tape.Record{}
 		runtime.GC()
 		begun, cpu = time.Now(), cpuTime()
 		r, err := c.compare(recordsIn(b, recorded), recordsIn(b, replay))

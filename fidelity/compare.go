@@ -89,7 +89,7 @@ type positions struct {
 
 func newPositions(mode Mode, o *TapeOptions) *positions {
 	p := &positions{byPhase: mode == PhaseAware}
-	p.user.explainer.o.Payload, p.runtime.explainer.o.Payload = o.Payload, o.Payload
+	p.user.o.Payload, p.runtime.o.Payload = o.Payload, o.Payload
 	p.user.exact = mode == ByteIdentical || mode == PhaseAware
 	return p
 }
@@ -149,7 +149,7 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 	}
 	for _, f := range c.record(a, b) {
 		div := divergenceOf(&f, a, b)
-		if c.explainer.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
+		if c.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
 			c.explain(&div, &f)
 		}
 		r.add(div.complete(&f, subjectOf(a.Kind)))

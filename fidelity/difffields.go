@@ -3,6 +3,7 @@ package fidelity
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -72,7 +73,7 @@ func readParts(s string) (any, bool) {
 	parts := make(map[string]any)
 	for {
 		p, err := r.NextRawPart()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return map[string]any{"parts": parts}, true
 		}
 		if err != nil {

@@ -183,7 +183,8 @@ func (t *textWriter) change(indent int, c *Change, short bool) {
 // marked writes a line of a diff, its changed words reversed, cut to the width where it is a short one.
 func (t *textWriter) marked(indent int, mark string, segs []segment, style string, short bool) {
 	if room := t.o.Width - indent - len(mark); short && t.o.Width > 0 && room > 1 && segmentsWidth(segs) > room {
-		segs = append(wrap(segs, room-1)[0], segment{text: "…"})
+		segs = wrap(segs, room-1)[0]
+		segs = append(segs, segment{text: "…"})
 	}
 	if !t.o.Color {
 		t.write(indent, plain, mark+line(segs).text())

@@ -147,7 +147,7 @@ func TestNotAsRecorded(t *testing.T) {
 	tr := httptape.New(f, path, nil)
 	for range 2 { // a client that tries again
 		e := unmatched(t, ask(tr.Client(), url, "m", "goodbye"))
-		if e.Nearest == nil || e.Nearest.Seq != 0 || !strings.Contains(e.Why, `messages[0].content[0].text: "hello" -> "goodbye"`) {
+		if e.Nearest == nil || e.Nearest.Seq != 0 || !strings.Contains(e.Why, `messages[0].content[0].text (user): "hello" -> "goodbye"`) {
 			t.Errorf("nearest %v: %s", e.Nearest, e.Why)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -57,8 +58,8 @@ func TestAnswersStandAsTheyCame(t *testing.T) {
 			w.Header().Set("ETag", `"x"`)
 			w.WriteHeader(304)
 		}},
-		"redirect":    {"GET", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", 302) }},
-		"failure":     {"POST", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", 503) }},
+		"redirect":    {"GET", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/there", http.StatusFound) }},
+		"failure":     {"POST", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusServiceUnavailable) }},
 		"empty":       {"GET", func(http.ResponseWriter, *http.Request) {}},
 		"many values": {"GET", func(w http.ResponseWriter, _ *http.Request) { w.Header()["Vary"] = []string{"a", "b"} }},
 		"not UTF-8": {"GET", func(w http.ResponseWriter, _ *http.Request) {
@@ -379,7 +380,7 @@ func TestContextThatHasEnded(t *testing.T) {
 	tr := open(t, filepath.Join(t.TempDir(), "test"), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tr.RoundTrip(request(t, ctx, "GET", "http://127.0.0.1:1/", nil)); err != context.Canceled {
+	if _, err := tr.RoundTrip(request(t, ctx, "GET", "http://127.0.0.1:1/", nil)); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	closed(t, tr)

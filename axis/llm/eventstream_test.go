@@ -139,7 +139,7 @@ func TestEventStreamBounds(t *testing.T) {
 	}
 	stream := []byte(strings.Repeat(string(eventMessage("contentBlockDelta", `{"delta":{"text":"hello"}}`)), 1000))
 	if n := testing.AllocsPerRun(10, func() {
-		for range messagePayloads(stream) { //nolint:revive // only the walk is measured
+		for range messagePayloads(stream) {
 		}
 	}); n > 2 {
 		t.Errorf("%g allocations", n)

@@ -2,6 +2,7 @@ package packed
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 
@@ -21,7 +22,7 @@ const Magic = "\x28\xb5\x2f\xfd"
 func checkFrame(r io.ReaderAt, size int64) error {
 	head := make([]byte, zstd.HeaderMaxSize)
 	n, err := r.ReadAt(head, 0)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if head = head[:n]; n < len(Magic) || string(head[:len(Magic)]) != Magic {
@@ -29,7 +30,7 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	}
 	var h zstd.Header
 	if err := h.Decode(head); err != nil {
-		return fmt.Errorf("%w: %v", ErrDamaged, err)
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	if h.DictionaryID != 0 || h.WindowSize > window || !h.HasCheckSum {
 		return fmt.Errorf("%w: it is compressed otherwise than pack does", ErrNotPacked)
@@ -52,7 +53,7 @@ func endOfBlocks(r io.ReaderAt, at int64) (int64, error) {
 	var b [4]byte
 	for {
 		if n, err := r.ReadAt(b[:3], at); n < 3 {
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = fmt.Errorf("%w: it is cut short", ErrDamaged)
 			}
 			return 0, err

@@ -36,7 +36,7 @@ func (ix *Index) encode() ([]byte, error) {
 func decodeIndex(b []byte) (*Index, error) {
 	ix := new(Index)
 	if err := json.Unmarshal(b, ix); err != nil {
-		return nil, fmt.Errorf("%w: its index: %v", ErrDamaged, err)
+		return nil, fmt.Errorf("%w: its index: %w", ErrDamaged, err)
 	}
 	if ix.Format > Format {
 		return nil, fmt.Errorf("%w: format %d, and this one reads up to %d", ErrFormat, ix.Format, Format)

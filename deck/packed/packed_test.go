@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -112,7 +113,7 @@ func TestRoundTrip(t *testing.T) {
 
 // The bytes do not depend on how the contents are read.
 func TestTheSameBytes(t *testing.T) {
-	big := append(sample[:len(sample):len(sample)], entry{"workspace.diff", strings.Repeat("0123456789 some text\n", 60_000)})
+	big := append(slices.Clone(sample), entry{"workspace.diff", strings.Repeat("0123456789 some text\n", 60_000)})
 	want := pack(t, big, nil)
 	for name, wrap := range map[string]func(io.Reader) io.Reader{
 		"halves": iotest.HalfReader, "late errors": iotest.DataErrReader,

@@ -223,7 +223,7 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if err != nil {
 			var e *canonjson.Error
-			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(src) || once != nil && len(once) > 0 {
+			if !errors.As(err, &e) || e.Offset < 0 || e.Offset > len(src) || len(once) > 0 {
 				t.Fatalf("%q: %q, %v", src, once, err)
 			}
 			return

@@ -73,7 +73,8 @@ func (p *parser) str() (string, error) {
 // escaped reads the rest of a string that began at start and has an escape at p.at. It is put together in a buffer that all
 // strings of a parse share: text of programs is full of escapes.
 func (p *parser) escaped(start int) (string, error) {
-	out := append(p.text[:0], p.src[start:p.at]...)
+	out := p.text[:0]
+	out = append(out, p.src[start:p.at]...)
 	for p.at < len(p.src) {
 		from := p.at
 		for p.at < len(p.src) && !endsText[p.src[p.at]] {
