@@ -1,6 +1,6 @@
 // Command bench measures what this project promises and writes it down:
 //
-//	go run ./integration/bench -o docs/performance.md         everything; half an hour on a machine that does nothing else
+//	go run ./integration/bench -o docs/performance.md         everything; ten minutes or so, on a machine that does nothing else
 //	go run ./integration/bench -short -run '^tape/'           a few rows, quickly
 //
 // A row is a promise: what is measured, against what, which target it has, and how. Its figure is a ratio to a peer that

@@ -5,14 +5,27 @@ func scrubBench(name string) goBench {
 	return goBench{"./scrub", "^Benchmark(Bytes|Writer|Mask|Copy)$", "1s", "10x", ratio("Benchmark"+name, "BenchmarkCopy")}
 }
 
+func freshBench(text string) goBench {
+	return goBench{"./scrub", "^BenchmarkFresh$/^(JSON|code)(_copied)?$", "1s", "10x",
+		ratio("BenchmarkFresh/"+text, "BenchmarkFresh/"+text+"_copied")}
+}
+
 func classifyBench(sub string) goBench {
 	return goBench{"./axis/llm", "^BenchmarkClassify$", "1s", "5x", metric("BenchmarkClassify/"+sub, "x-json", "MB/s")}
 }
 
 var textRows = []row{
 	{
-		name: "scrub/bytes", unit: "x", from: scrubBench("Bytes"),
-		what: "searching 70 KB of text without secrets for 20 known ones and all rules, by copying it",
+		name: "scrub/fresh", unit: "x", from: freshBench("JSON"),
+		what: "searching 70 KB of a model's JSON without secrets, not seen before, for 20 known ones and all rules, by copying it",
+	},
+	{
+		name: "scrub/fresh-code", unit: "x", from: freshBench("code"),
+		what: "the same of Go source",
+	},
+	{
+		name: "scrub/again", unit: "x", from: scrubBench("Bytes"),
+		what: "searching the same text again, as every request of a conversation brings it, by allocating and copying it",
 	},
 	{
 		name: "scrub/stream", unit: "x", from: scrubBench("Writer"),
@@ -20,7 +33,7 @@ var textRows = []row{
 	},
 	{
 		name: "scrub/mask", unit: "x", from: scrubBench("Mask"),
-		what: "masking volatile facts in the same text, by copying it",
+		what: "masking volatile facts in the same text",
 	},
 	{
 		name: "llm/classify-2KB", unit: "x", from: classifyBench("2KB/plain"),
