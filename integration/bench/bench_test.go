@@ -223,7 +223,7 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.close()
-	s, err := e.startJSON(t.Context())
+	s, err := startJSON(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,8 @@ const jobWord = "job"
 // jobs are what a process of a row does: the load generator and the peer that is net/http are children of this program.
 // The argument is JSON.
 var jobs = map[string]func(arg []byte) error{
-	"load":   func(arg []byte) error { return doLoad(arg) },
-	"stream": func(arg []byte) error { return doStream(arg) },
+	"load":   doLoad,
+	"stream": doStream,
 	"serve":  func([]byte) error { return serveUntilEOF() },
 }
 

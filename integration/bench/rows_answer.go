@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http"
 	"time"
 )
@@ -12,12 +11,9 @@ const (
 	large, manyLarge, fewLarge = 100 << 10, 2_000, 50
 )
 
-// jsonPeer is the peer that is net/http.
-func jsonPeer(ctx context.Context, e *env) (*server, error) { return e.startJSON(ctx) }
-
 func versusJSON(bytes, long, short int) versus {
 	return versus{
-		bytes: bytes, long: long, short: short, peer: jsonPeer, answer: "again", gives: http.HandlerFunc(encodeAgain),
+		bytes: bytes, long: long, short: short, peer: startJSON, answer: "again", gives: http.HandlerFunc(encodeAgain),
 		called: "a net/http server that decodes the request's JSON and encodes it as its answer", same: "the same answers",
 	}
 }

@@ -95,7 +95,7 @@ func (s *server) stop() error {
 }
 
 // startJSON starts the peer that is net/http.
-func (e *env) startJSON(ctx context.Context) (*server, error) {
+func startJSON(ctx context.Context, e *env) (*server, error) {
 	args := e.jobArgs("serve", nil)
 	s := &server{cmd: e.command(ctx, e.tmp, args[0], args[1:]...), said: new(tail)}
 	in, err := s.cmd.StdinPipe()
