@@ -19,6 +19,7 @@ const notedPaths = 5
 // Git's own files, and files outside the work tree.
 func (c *laneCompare) setAside() {
 	dead := c.deadHosts()
+	c.alive = dead.alive
 	asked := make(map[string]*[2]int) // requests without an answer, by host and side
 	var aside [outside + 1][2]outcome // files that do not gate, by place and side
 	for s := range c.sides {
@@ -193,14 +194,13 @@ func (c *laneCompare) outcome(s Side) *outcome {
 // that were never asked for.
 func (c *laneCompare) network(p lanePair) {
 	was, now := c.attempts(p.a), c.attempts(p.b)
-	alive := c.deadHosts().alive
 	for i := range p.b {
 		e := &p.b[i]
 		key := c.attempt(e.rec.Kind)
 		if was[key] != nil || now[key] != e {
 			continue
 		}
-		if host := tlsHost(e.rec.Kind); alive[host] {
+		if host := tlsHost(e.rec.Kind); c.alive[host] {
 			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
 			continue
 		}

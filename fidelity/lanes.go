@@ -71,7 +71,8 @@ type laneCompare struct {
 	found  []placed
 	explainer
 	withdrawals withdrawals
-	first       *refusal // the first request of the replay that nothing answered
+	alive       map[string]bool // hosts that answered while recording
+	first       *refusal        // the first request of the replay that nothing answered
 }
 
 // placed is a divergence and where the replay had come to when it showed.

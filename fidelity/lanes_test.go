@@ -228,9 +228,9 @@ func TestLanes(t *testing.T) {
 			b: kinds{fetched("https://api.test/a"), &tape.TLSRefused{Host: "api.test", Port: 443}},
 		},
 		{
-			name: "a spare connection to another port is not",
-			a:    kinds{fetched("https://api.test/a")},
-			b:    kinds{fetched("https://api.test/a"), &tape.TLSRefused{Host: "api.test", Port: 8443}},
+			name: "a spare connection to another port is not", notes: 1,
+			a:    kinds{fetched("https://api.test/a"), wrote("~/state", "1")},
+			b:    kinds{fetched("https://api.test/a"), wrote("~/state", "2"), &tape.TLSRefused{Host: "api.test", Port: 8443}},
 			want: []code{{laneNetwork, MissingInRecorded}},
 		},
 		{
