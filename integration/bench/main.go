@@ -11,13 +11,14 @@ import (
 	"os/signal"
 	"regexp"
 	"strings"
+	"syscall"
 )
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == jobWord {
 		os.Exit(doJob(os.Args[2:]))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(status)
