@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 	"sync"
+	"time"
 )
 
 //go:embed prices.json
@@ -34,7 +35,7 @@ const maxPrices = 8 << 20
 // cache_read, cache_write and reasoning are priced as what they are part of, cache_write_1h as cache_write. long takes the
 // place of all prices of a call whose input is above so many tokens.
 type Prices struct {
-	AsOf    string   `json:"as_of"`   // date of the table, YYYY-MM-DD
+	AsOf    string   `json:"as_of"`   // date of the table, YYYY-MM-DD; required, for sums are shown with it
 	Sources []string `json:"sources"` // where the prices stand, and when they were read
 	Notes   []string `json:"notes"`   // what the table leaves out, for people
 	Prices  []Price  `json:"prices"`
@@ -93,12 +94,23 @@ func LoadPrices(r io.Reader) (*Prices, error) {
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("prices: expected one object, got more behind it")
 	}
-	for i := range p.Prices {
-		if err := p.Prices[i].check(); err != nil {
-			return nil, fmt.Errorf("prices: entry %d: %w", i+1, err)
-		}
+	if err := p.check(); err != nil {
+		return nil, err
 	}
 	return p, nil
+}
+
+// check reports what is wrong with a table.
+func (p *Prices) check() error {
+	if _, err := time.Parse(time.DateOnly, p.AsOf); err != nil {
+		return fmt.Errorf("prices: expected as_of, the table's date as YYYY-MM-DD, got %q: write the day on which the prices were read", p.AsOf)
+	}
+	for i := range p.Prices {
+		if err := p.Prices[i].check(); err != nil {
+			return fmt.Errorf("prices: entry %d: %w", i+1, err)
+		}
+	}
+	return nil
 }
 
 // check reports what is wrong with an entry.
