@@ -31,16 +31,24 @@ func (t *Transport) keep() error {
 	case discarded:
 		return nil
 	case failed != nil:
-		return fmt.Errorf("httptape: %s is left as it was, for the recording failed: %w", t.path, failed)
+		return fmt.Errorf("httptape: the recording failed, %s: %w", t.untouched(), failed)
 	}
 	records, err := t.refined()
 	if err == nil {
 		err = t.replace(records)
 	}
 	if err != nil {
-		return fmt.Errorf("httptape: %s is left as it was: %w", t.path, err)
+		return fmt.Errorf("httptape: the recording cannot be kept, %s: %w", t.untouched(), err)
 	}
 	return nil
+}
+
+// untouched says what stands at the tape's path where no recording takes its place.
+func (t *Transport) untouched() string {
+	if _, err := os.Lstat(t.real); errors.Is(err, fs.ErrNotExist) {
+		return "there is no " + t.path + " yet"
+	}
+	return t.path + " is as it was"
 }
 
 // refined returns what was recorded as it may be kept, in order of arrival. Each exchange goes through a second Tap, whose

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -118,6 +119,30 @@ func TestFailedRecordingLeavesTheTape(t *testing.T) {
 		if read(t, path+".tape") != before {
 			t.Errorf("%s: the tape changed", name)
 		}
+	}
+}
+
+// TestFailedFirstRecording: where there was no tape, none is said to be as it was.
+func TestFailedFirstRecording(t *testing.T) {
+	said := make(map[bool]string)
+	for _, there := range []bool{false, true} {
+		path := filepath.Join(t.TempDir(), "test")
+		name := path + ".tape"
+		if there {
+			recordAt(t, path, nil, say("good"), func(c *http.Client, url string) { get(t, c, url) })
+		}
+		f := &fakeTB{name: t.Name()}
+		tr := httptape.New(f, path, &httptape.Options{Mode: httptape.ModeRecordOnly})
+		recordTo(t, tr, say("bad"))
+		f.failed = true
+		f.end()
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) == there {
+			t.Errorf("tape there before: %v, after: %v", there, err)
+		}
+		said[there] = strings.ReplaceAll(strings.Join(f.logs, "\n"), name, "TAPE")
+	}
+	if said[false] == "" || said[false] == said[true] {
+		t.Errorf("without a tape %q, with one %q", said[false], said[true])
 	}
 }
 

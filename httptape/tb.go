@@ -33,7 +33,7 @@ func (t *Transport) endTest(tb TB) {
 	tb.Helper()
 	if tb.Failed() || tb.Skipped() {
 		if t.Recording() && t.Report().Recorded > 0 {
-			tb.Logf("httptape: the test failed or was skipped: what it recorded is not kept, %s is as it was", t.path)
+			tb.Logf("httptape: the test failed or was skipped: what it recorded is not kept, %s", t.untouched())
 		}
 		t.Discard()
 		t.opts.AllowUnasked = true
