@@ -19,6 +19,8 @@ type differ struct {
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
+	// answersAlike says whether two answers of a model whose bytes differ say the same; nil stands for no
+	answersAlike func(a, b *tape.Exchange) bool
 }
 
 // A finding is one field that differs.

@@ -9,6 +9,8 @@
 // the length of a file. Between lanes headers, stdin and keys without a meaning only count byte by byte too, and a digest
 // taken after masking stands for the bytes.
 //
+// Two answers of a model whose bytes differ are the same where LaneOptions.AnswerSurface makes them so, unless bytes count.
+//
 // What gates between lanes: exchanges, processes, the program's exit and output, files of the work tree and those
 // watched. Requests that no upstream answered, other files, order within a lane and refused connections that the replay no
 // longer tries are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
@@ -29,8 +31,8 @@
 //
 // Memory and time: comparing by position holds a bounded number of records of each side; lanes and alignment hold the records
 // of both tapes, never their payloads. Two tapes are read at once, by a goroutine each that has ended when the comparison has.
-// No payload is hashed again, and none is read but to explain a divergence: of 500 divergences, 96 MiB of one payload and
-// 256 MiB in all at most. A Report lists MaxDivergences and counts the rest.
+// No payload is hashed again, and none is read but to explain a divergence (of 500 divergences, 96 MiB of one payload and
+// 256 MiB in all at most) and to see whether two answers of models differ in their ids alone (8 MiB of one, 256 MiB in all). A Report lists MaxDivergences and counts the rest.
 //
 // Compatibility: categories and JSON keys are never renamed. Messages and causes are for people and may change.
 //

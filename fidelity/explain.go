@@ -51,6 +51,11 @@ func (x *explainer) changes(f *finding) ([]Change, error) {
 func (x *explainer) ofExchange(f *finding, was, now []byte) []Change {
 	switch {
 	case f.part == answer:
+		if f.category == LLMResponseHash && x.o.AnswerSurface != nil {
+			if changes := diffBodies(x.o.AnswerSurface(f.a, was), x.o.AnswerSurface(f.b, now), x.o.MaskArg); len(changes) > 0 {
+				return changes
+			}
+		}
 		return diffBodies(x.answer(f.a, was), x.answer(f.b, now), x.o.MaskArg)
 	case x.o.Request == nil:
 		return diffBodies(was, now, x.o.MaskArg)

@@ -3,6 +3,7 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -29,6 +30,10 @@ type LaneOptions struct {
 	Request func(ex *tape.Exchange, body []byte) (surface, params []byte)
 	// Answer returns an answer without its Content-Encoding. nil takes it as it stands.
 	Answer func(ex *tape.Exchange, body []byte) []byte
+	// AnswerSurface returns of the answer of a model what two of them compare by, where their bytes differ: decoded, masked,
+	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
+	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
+	AnswerSurface func(ex *tape.Exchange, body []byte) []byte
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
 }
@@ -73,6 +78,7 @@ type laneCompare struct {
 	withdrawals withdrawals
 	alive       map[string]bool // hosts that answered while recording
 	first       *refusal        // the first request of the replay that nothing answered
+	compared    int64           // bytes of answers that were read to compare
 }
 
 // placed is a divergence and where the replay had come to when it showed.
@@ -99,10 +105,10 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	if c.o.MaskArg == nil {
 		c.o.MaskArg = func(s string) string { return s }
 	}
-	c.differ = differ{lanes: true, mask: c.o.MaskArg}
+	c.differ = differ{lanes: true, mask: c.o.MaskArg, answersAlike: c.answersAlike}
 	c.explainer.o = c.o
 	c.report.Crossed = &c.o.Crossed
-	c.report.Masked = c.o.Masked
+	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
 	c.report.NotCompared, c.report.NotCovered = c.o.NotCompared, c.o.NotCovered
 	return c
