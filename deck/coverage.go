@@ -29,7 +29,7 @@ func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 	}
 	axes := map[string]Axis{
 		"clock":    {NotCovered: []string{"clock and random numbers"}},
-		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"writes under HOME and TMP"}, r.notInTree()...)},
+		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"files outside the work tree (a replay reads them as they are then)"}, r.notInTree()...)},
 		"llm":      {On: true, NotCovered: []string{}},
 		"mcp":      {NotCovered: []string{"MCP over stdio"}},
 		"network":  {On: true, NotCovered: net},
@@ -53,6 +53,11 @@ func (r *recorder) notInTree() []string {
 	for _, n := range r.trees.before.NotCovered {
 		if n.Reason != files.Excluded || slices.Contains(own, filepath.Join(r.manifest.Roots.Tree, n.Path)) {
 			out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
+		}
+	}
+	for _, e := range r.trees.before.Entries {
+		if e.Secret != "" {
+			out = append(out, e.Path+" (holds a secret: kept without it)")
 		}
 	}
 	return out

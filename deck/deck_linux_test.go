@@ -257,3 +257,33 @@ func searchFor(t *testing.T, dir, secret string) {
 		t.Fatal(err)
 	}
 }
+
+// TestAFileThatHoldsASecret is replayed where its bytes are another's: the stand-in that the program finds is what changes
+// are told from. The work tree as it is now is shown where that is asked for.
+func TestAFileThatHoldsASecret(t *testing.T) {
+	b := newBench(t)
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(".env", "KEY=sk-ant-api03-0123456789abcdef0123456789abcdef\n")
+	write("in.txt", "as recorded")
+	write("cache", "c")
+	res, first := b.record("errand")
+	write(".env", "KEY=another\n")
+	write("in.txt", "as it is now")
+	for name, o := range map[string]*deck.ReplayOptions{"jail": {}, "outside": {Proxy: true}} {
+		v, out := b.replay(res.Recording, o)
+		b.green(v)
+		if out != first || !strings.Contains(strings.Join(v.Notes, "\n"), ".env was not shown as recorded") {
+			t.Errorf("%s: printed %q, notes %q", name, out, v.Notes)
+		}
+	}
+	for name, o := range map[string]*deck.ReplayOptions{"jail": {TreeNow: true}, "outside": {TreeNow: true, Proxy: true}} {
+		if v, out := b.replay(res.Recording, o); v.Faithful() || !strings.Contains(out, "as it is now") {
+			t.Errorf("%s: over the work tree as it is now it printed %q", name, out)
+		}
+	}
+}

@@ -63,8 +63,11 @@ type ReplayOptions struct {
 	// Proxy runs the program outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from
 	// the tape, and whatever does not reaches the real network. The verdict notes it.
 	Proxy bool
-	Keep  string // a directory that gets the work tree as the replay left it; must not exist or be empty
-	Out   string // a directory that gets the replay as a recording of its own; none when empty
+	// TreeNow runs the program over the work tree as it is on the disk now, in place of the recorded one, in a layer or a
+	// copy all the same: for asking whether an agent that lives in its work tree still does what it did.
+	TreeNow bool
+	Keep    string // a directory that gets the work tree as the replay left it; must not exist or be empty
+	Out     string // a directory that gets the replay as a recording of its own; none when empty
 
 	// Starting is called once all is restored and read, before the program starts; nil is not.
 	Starting func()

@@ -26,7 +26,7 @@ var (
 	outsideGaps = []string{
 		"confinement (run outside the jail; processes that left its group may outlive it)",
 	}
-	outsideFileGaps = []string{"files outside the work tree (a replay takes and leaves them on the disk)"}
+	outsideFileGaps = []string{"what a replay writes outside the work tree (it stays on the disk)"}
 )
 
 // outsideNotes are what a verdict over a replay outside the jail says.

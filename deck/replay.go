@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -51,6 +52,9 @@ func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, er
 	}
 	if err := worldFor(o.Proxy); err != nil {
 		return nil, err
+	}
+	if rec.Live() == LiveYes {
+		return nil, fmt.Errorf("%s %w: wait for its end", rec.Dir, ErrLive)
 	}
 	r := &replayer{o: o, rec: rec, roots: rec.Manifest.Roots}
 	defer func() { r.scratch.remove() }()
@@ -126,6 +130,9 @@ func (r *replayer) loadTree() (err error) {
 		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
 		cache: filepath.Join(lib.Dir, statCacheName), exclude: append(lib.hidden(r.rec.Dir), r.dir),
 	}
+	if r.o.TreeNow {
+		return r.treeNow()
+	}
 	if r.trees.before, err = r.rec.Tree(); err != nil {
 		return err
 	}
@@ -133,6 +140,19 @@ func (r *replayer) loadTree() (err error) {
 		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
 	}
 	r.s.learnFiles(r.trees.before, r.store, m.Roots.Tree)
+	return nil
+}
+
+// treeNow takes the work tree as it is for the one that the run found.
+func (r *replayer) treeNow() (err error) {
+	tree := r.rec.Manifest.Roots.Tree
+	if tree == "" || !isDir(tree) {
+		return fmt.Errorf("there is no work tree at %q now: replay over the recorded one", tree)
+	}
+	r.notes = append(r.notes, "replayed over the work tree as it is now, not as recorded")
+	if r.trees.before, err = r.trees.snap(tree, true, nil); err != nil {
+		return fmt.Errorf("work tree as it is now: %w", err)
+	}
 	return nil
 }
 
@@ -281,13 +301,38 @@ func (r *replayer) layer(dir string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("restoring the work tree: %w", err)
 	}
-	for _, n := range stats.Notes {
-		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
+	if err := r.noteLayer(stats); err != nil {
+		return nil, err
 	}
 	if !isDir(real) {
 		return []string{layer}, nil
 	}
 	return []string{layer, real}, nil
+}
+
+// noteLayer notes what of the work tree is not shown as recorded, and what of it differs on the disk.
+func (r *replayer) noteLayer(stats *files.LayerStats) error {
+	var scrubbed []string
+	for _, n := range stats.Notes {
+		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
+		if n.Why == files.NoteScrubbed {
+			scrubbed = append(scrubbed, n.Path)
+		}
+	}
+	if n := stats.Written + stats.Hidden; n > 0 && isDir(r.rec.Manifest.Roots.Tree) {
+		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s (%s), which --tree now would show",
+			differNow(n), strings.Join(stats.Differ, ", ")))
+	}
+	var err error
+	r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub)
+	return err
+}
+
+func differNow(n int) string {
+	if n == 1 {
+		return "one file differs now"
+	}
+	return fmt.Sprintf("%d files differ now", n)
 }
 
 // compare reads both tapes again and says where they differ.

@@ -52,7 +52,7 @@ func (r *replayer) restoreMoved() error {
 	if r.moved.to == "" || r.trees.before == nil {
 		return nil
 	}
-	secret, err := files.Restore(r.trees.before, r.store, r.moved.to)
+	secret, err := files.Restore(r.trees.before, r.trees.store, r.moved.to)
 	if err != nil {
 		return fmt.Errorf("restoring the work tree: %w", err)
 	}
@@ -61,10 +61,18 @@ func (r *replayer) restoreMoved() error {
 		return err
 	}
 	defer root.Close()
+	var scrubbed []string
 	for _, path := range secret {
-		if err := r.restoreSecret(root, path); err != nil {
+		own, err := r.restoreSecret(root, path)
+		if err != nil {
 			return fmt.Errorf("restoring %s: %w", path, err)
 		}
+		if !own {
+			scrubbed = append(scrubbed, path)
+		}
+	}
+	if r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub); err != nil {
+		return err
 	}
 	for _, n := range r.trees.before.NotCovered {
 		if n.Reason != files.Excluded {
@@ -83,18 +91,19 @@ func (r *replayer) linkUncovered(root *os.Root, path string) {
 }
 
 // restoreSecret takes a file that holds a secret from the disk, while it is the recorded one; else its scrubbed form.
-func (r *replayer) restoreSecret(root *os.Root, path string) error {
+func (r *replayer) restoreSecret(root *os.Root, path string) (own bool, err error) {
 	e, ok := r.trees.before.Lookup(path)
 	if !ok {
-		return nil
+		return true, nil
 	}
 	local := filepath.FromSlash(path)
 	b, err := os.ReadFile(filepath.Join(r.moved.from, local))
-	if err != nil || r.s.scrub.KeyedDigest(b) != e.Secret {
+	own = err == nil && r.s.scrub.KeyedDigest(b) == e.Secret
+	if !own {
 		r.notes = append(r.notes, path+" was not shown as recorded (it holds a secret, and is not on the disk as it was)")
 		if b, err = r.store.Get(e.Digest); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return root.WriteFile(local, b, e.Mode.FileMode().Perm())
+	return own, root.WriteFile(local, b, e.Mode.FileMode().Perm())
 }

@@ -22,11 +22,21 @@ type LayerOptions struct {
 
 // LayerStats says what a layer holds.
 type LayerStats struct {
-	Unchanged int   // files and links that stand as recorded
-	Written   int   // files and links that the layer holds
-	Hidden    int   // paths that exist now, were not recorded, and are hidden with what lies below
-	Bytes     int64 // length of the files that the layer holds
+	Unchanged int      // files and links that stand as recorded
+	Written   int      // files and links that the layer holds
+	Hidden    int      // paths that exist now, were not recorded, and are hidden with what lies below
+	Bytes     int64    // length of the files that the layer holds
+	Differ    []string // the first of what is written or hidden, at most maxDiffer paths
 	Notes     []LayerNote
+}
+
+// maxDiffer is how many paths a LayerStats names.
+const maxDiffer = 3
+
+func (st *LayerStats) differs(path string) {
+	if len(st.Differ) < maxDiffer {
+		st.Differ = append(st.Differ, path)
+	}
 }
 
 // A LayerNote is a path that the layer does not show as it was recorded.
@@ -180,6 +190,7 @@ func (l *layerer) hide(path string) error {
 		return err
 	}
 	l.stats.Hidden++
+	l.stats.differs(path)
 	return whiteout(l.layer, path)
 }
 
@@ -241,6 +252,7 @@ func (l *layerer) write(e *Entry) error {
 		l.note(e, NoteScrubbed)
 	}
 	l.stats.Written++
+	l.stats.differs(e.Path)
 	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 	l.stats.Bytes += n
 	return err

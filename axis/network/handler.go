@@ -1,9 +1,9 @@
 package network
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -69,9 +69,16 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 	return err
 }
 
+// maxPresized is the longest request body, in bytes, for which memory is taken on the word of its Content-Length.
+const maxPresized = 1 << 20
+
 // readBody reads the whole request body. One beyond the limit is denied and counts as empty.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *denial, error) {
-	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.MaxBody))
+	var buf bytes.Buffer
+	if r.ContentLength > 0 && r.ContentLength <= maxPresized {
+		buf.Grow(int(r.ContentLength) + bytes.MinRead) // which ReadFrom wants to find the end
+	}
+	_, err := buf.ReadFrom(http.MaxBytesReader(w, r.Body, s.cfg.MaxBody))
 	var tooLong *http.MaxBytesError
 	if errors.As(err, &tooLong) {
 		return nil, &denial{
@@ -79,7 +86,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *deni
 			fmt.Sprintf("tapedeck: the request's body is longer than %d bytes, which is the most that is recorded", tooLong.Limit),
 		}, nil
 	}
-	return b, nil, err
+	return buf.Bytes(), nil, err
 }
 
 // deny finds the requests that no upstream is asked for.

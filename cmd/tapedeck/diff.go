@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -28,13 +29,15 @@ On a terminal of 110 columns or more what was recorded stands beside the replay,
 elsewhere, and with --side-by-side=never, below each other. NO_COLOR and --no-color take the colours away.
 
 Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
-		Example: `  tapedeck diff last before-the-change
+		Example: `  tapedeck diff 20261121-0900 last
   tapedeck diff a.tape b.tape --aligned
-  tapedeck diff last before-the-change --side-by-side
+  tapedeck diff 20261121-0900 last --side-by-side
   tapedeck diff a.tape b.tape --mode byte-identical --json`,
 		Args:              cobra.ExactArgs(2),
 		ValidArgsFunction: recordingNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runDiff(&o, args[0], args[1], std) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runDiff(cmd.Context(), &o, args[0], args[1], std)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
@@ -44,7 +47,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 	return cmd
 }
 
-func runDiff(o *diffOptions, a, b string, std streams) error {
+func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) error {
 	mode, err := fidelity.ParseMode(o.mode)
 	if err != nil {
 		return fmt.Errorf("--mode: %w", err)
@@ -58,6 +61,11 @@ func runDiff(o *diffOptions, a, b string, std streams) error {
 		if paths[i], err = tapeOrRecording(name); err != nil {
 			return err
 		}
+		var clean func()
+		if paths[i], clean, err = unpacked(ctx, paths[i], progressFor(std, o.json)); err != nil {
+			return err
+		}
+		defer clean()
 	}
 	stop := progressFor(std, o.json).busy("comparing")
 	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned})

@@ -38,7 +38,12 @@ Exit status: 0 done, 1 something could not be looked at or removed.`,
   tapedeck gc --older-than 30d --keep 10`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return runGC(cmd.Context(), &o, std) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("keep") && o.keep < 1 {
+				return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
+			}
+			return runGC(cmd.Context(), &o, std)
+		},
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "remove nothing, say what would go")
@@ -52,9 +57,6 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 	age, err := parseAge(o.olderThan)
 	if err != nil {
 		return fmt.Errorf("--older-than: %w", err)
-	}
-	if o.keep < 0 {
-		return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
 	}
 	lib, err := library()
 	if err != nil {

@@ -148,6 +148,9 @@ func newRecordResult(res *deck.Result) *recordResult {
 func lastLine(res *deck.Result) string {
 	rec := res.Recording
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res.Counts), res.Exit.Code)
+	if rec.Manifest.Proxy && res.Counts["llm_call"]+res.Counts["http_exchange"] == 0 {
+		line += "; NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded"
+	}
 	if len(res.Silent) > 0 {
 		line += "; no answer from " + strings.Join(shortList(res.Silent, 2, rec.Manifest.ID), ", ")
 	}

@@ -18,6 +18,7 @@ type replayOptions struct {
 	keep   string
 	output string
 	proxy  bool
+	tree   string
 	json   bool
 }
 
@@ -30,7 +31,9 @@ func newReplayCommand(std streams) *cobra.Command {
 from the tape and nothing dialled, and compares the two runs lane by lane. The program's output goes where it went;
 the verdict goes to stderr, or with --json to stdout alone (the program's output then goes to stderr).
 
-With -- CMD another program, or another version of it, runs against the same tape.
+With -- CMD another program, or another version of it, runs against the same tape. A program that lies in the work tree runs
+as it was recorded; --tree now runs it as it is on the disk now. Its environment and stdin are the recorded ones: env gives
+it another.
 
 With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
 tape, and nothing keeps the rest from the real network and disk. The verdict notes it.
@@ -38,6 +41,8 @@ tape, and nothing keeps the rest from the real network and disk. The verdict not
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
   tapedeck replay last --json
+  tapedeck replay last --tree now                      # after a change to the agent's own source
+  tapedeck replay last -- env MODEL=small python3 agent.py
   tapedeck replay 20261121 -- gemini -p "another prompt"`,
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: recordingNames,
@@ -54,6 +59,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
 	o.define(f)
+	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
 	return cmd
@@ -67,6 +73,9 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	mode, err := fidelity.ParseMode(o.mode)
 	if err != nil {
 		return fmt.Errorf("--mode: %w", err)
+	}
+	if o.tree != "recorded" && o.tree != "now" {
+		return fmt.Errorf("--tree %q: want recorded or now", o.tree)
 	}
 	text, err := o.text(std.err)
 	if err != nil {
@@ -86,7 +95,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer restored()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Starting: restored, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, TreeNow: o.tree == "now", Starting: restored, Log: logger(std.err),
 	})
 	if err != nil {
 		return err

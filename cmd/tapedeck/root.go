@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -107,9 +108,12 @@ record ends as its program did, 125 when it failed itself.`,
   tapedeck replay last`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       deck.Version,
+		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.SetVersionTemplate("tapedeck {{.Version}}\n")
 	cmd.SetIn(std.in)
 	cmd.SetOut(std.out)
 	cmd.SetErr(std.err)
@@ -123,6 +127,17 @@ record ends as its program did, 125 when it failed itself.`,
 	return cmd
 }
 
+// knownCommand refuses what is no command, and names those that it may have meant.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))
+	}
+	return fmt.Errorf("unknown command %q: tapedeck --help lists them", args[0])
+}
+
 // library is the one of the work tree that holds the working directory.
 func library() (*deck.Library, error) { return deck.LibraryAt("") }
 
@@ -132,7 +147,14 @@ func openRecording(name string) (*deck.Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return lib.Find(name)
+	rec, err := lib.Find(name)
+	if err != nil && looksPacked(name) {
+		return nil, fmt.Errorf("%s is a packed recording: tapedeck unpack %[1]s first", name)
+	}
+	if st, errStat := os.Stat(name); err != nil && errStat == nil && !st.IsDir() {
+		return nil, fmt.Errorf("%s is a file, and this takes a recording, which is a directory: %w", name, deck.ErrNotRecording)
+	}
+	return rec, err
 }
 
 // recordingNames completes a REC argument.

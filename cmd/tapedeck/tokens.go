@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -93,9 +94,17 @@ func (b *bill) cost() string {
 	case b.priced == 0:
 		return "no price known for " + strings.Join(b.unpriced, ", ")
 	case b.priced < b.counted:
-		return fmt.Sprintf("$%.4f at list prices of %s, but for %s", b.usd, b.prices.AsOf, strings.Join(b.unpriced, ", "))
+		return fmt.Sprintf("$%s at list prices of %s, but for %s", dollars(b.usd), b.prices.AsOf, strings.Join(b.unpriced, ", "))
 	}
-	return fmt.Sprintf("$%.4f at list prices of %s", b.usd, b.prices.AsOf)
+	return fmt.Sprintf("$%s at list prices of %s", dollars(b.usd), b.prices.AsOf)
+}
+
+// dollars has four decimals, and of less than a cent two digits that say something.
+func dollars(usd float64) string {
+	if usd < 0.01 {
+		return strconv.FormatFloat(usd, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(usd, 'f', 4, 64)
 }
 
 // A billJSON is a bill in --json. Cost is null unless every call that used something has a price.
