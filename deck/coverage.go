@@ -37,10 +37,7 @@ func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 		"secrets":  {On: true, NotCovered: secrets},
 		"terminal": {On: r.manifest.TTY != nil, NotCovered: screen},
 	}
-	if r.o.Proxy {
-		ledgerOutside(axes)
-	}
-	return axes
+	return ledgerFor(axes, r.o.Proxy)
 }
 
 // notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.

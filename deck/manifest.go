@@ -52,6 +52,7 @@ type Manifest struct {
 	Roots      Roots             `json:"roots"`
 	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
 	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443
+	Loopback   bool              `json:"loopback,omitempty"` // an upstream answered for an address of the loopback
 	Proxy      bool              `json:"proxy,omitempty"`    // recorded outside the jail, through a proxy
 	TTY        *TTY              `json:"tty"`                // null where no stream was a terminal
 	Masks      map[string]int    `json:"masks,omitempty"`    // how often each mask was used

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
@@ -63,7 +64,7 @@ func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ wor
 	}
 	o.cmd = exec.CommandContext(ctx, r.path)
 	o.cmd.Args, o.cmd.Dir = r.argv, r.dir
-	o.cmd.Env = append(ownEnv(r.env, bundle), network.ProxyEnv(o.proxy.Addr().String())...)
+	o.cmd.Env = append(ownEnv(r.env, bundle), network.ProxyEnv(o.proxy.Addr().String(), r.loopback)...)
 	o.cmd.Stdin, o.cmd.Stdout, o.cmd.Stderr = st.program[0], st.program[1], st.program[2]
 	o.cmd.Cancel = o.killAll
 	ownGroup(o.cmd, st.ttyIndex())
@@ -143,15 +144,25 @@ func checkOutside(o *RecordOptions) error {
 	return nil
 }
 
-// ledgerOutside adds to axes what a run outside the jail does not cover.
-func ledgerOutside(axes map[string]Axis) {
+// gapsOutside are what a run outside the jail does not cover, by axis.
+func gapsOutside() map[string][]string {
 	net := outsideNetGaps
 	if runtime.GOOS == "darwin" {
 		net = append(net[:len(net):len(net)], "HTTPS of Go programs, which trust the keychain alone on macOS")
 	}
-	for name, gaps := range map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps} {
+	return map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps}
+}
+
+// ledgerFor returns axes as they are of a run outside the jail, or inside.
+func ledgerFor(axes map[string]Axis, outside bool) map[string]Axis {
+	axes = maps.Clone(axes)
+	for name, gaps := range gapsOutside() {
 		a := axes[name]
-		a.NotCovered = slices.Concat(gaps, a.NotCovered)
+		a.NotCovered = slices.DeleteFunc(slices.Clone(a.NotCovered), func(g string) bool { return slices.Contains(gaps, g) })
+		if outside {
+			a.NotCovered = slices.Concat(gaps, a.NotCovered)
+		}
 		axes[name] = a
 	}
+	return axes
 }

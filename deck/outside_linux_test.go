@@ -45,6 +45,7 @@ func TestOutsideTheJail(t *testing.T) {
 	write(".gitignore", "cache\n")
 	write("cache", "never captured")
 	res, first := b.recordOutside("errand", "https://api.example.com/a", "http://api.example.com/b")
+	write("cache", "never captured") // the program wrote to it
 	if want := "answer to /a\nanswer to /b\nas recorded never captured\n"; first != want || res.Exit.Code != 0 {
 		t.Fatalf("exit %d, %q, want %q", res.Exit.Code, first, want)
 	}
@@ -57,7 +58,7 @@ func TestOutsideTheJail(t *testing.T) {
 	if second != first {
 		t.Errorf("printed %q, then %q", first, second)
 	}
-	for name, want := range map[string]string{"in.txt": "changed since", "out.txt": "changed since"} {
+	for name, want := range map[string]string{"in.txt": "changed since", "out.txt": "changed since", "cache": "never captured"} {
 		if got, err := os.ReadFile(filepath.Join(b.dir, name)); err != nil || string(got) != want {
 			t.Errorf("the replay left %s as %q, %v", name, got, err)
 		}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -43,7 +44,7 @@ func playGet(urls []string) int {
 	return 0
 }
 
-// playErrand prints the body of each URL and two files, and writes one.
+// playErrand prints the body of each URL and two files, and writes two.
 func playErrand(urls []string) int {
 	for _, u := range urls {
 		b, err := get(u)
@@ -54,7 +55,10 @@ func playErrand(urls []string) int {
 	}
 	in, err1 := os.ReadFile("in.txt")
 	cache, err2 := os.ReadFile("cache")
-	err3 := os.WriteFile("out.txt", append(in, cache...), 0o644)
+	err3 := errors.Join(
+		os.WriteFile("out.txt", slices.Concat(in, cache), 0o644),
+		os.WriteFile("cache", append(cache, " and once more"...), 0o644),
+	)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return fail(err)
 	}

@@ -121,7 +121,8 @@ func (r *recorder) describe() (err error) {
 	m.Program.Digest = fileDigest(m.Program.Path).String()
 	m.noteArgs(r.guard.scrub, r.o.Argv)
 	m.noteEnv(r.guard.scrub, r.env)
-	m.Ports, m.Proxy = upstreamPorts(r.o.Upstreams), r.o.Proxy
+	m.Ports, m.Loopback = upstreamPorts(r.o.Upstreams), namesLoopback(r.o.Upstreams)
+	m.Proxy = r.o.Proxy
 	m.TTY = findTTY(r.o)
 	r.lib = LibraryOf(m.Roots.libraryRoot(m.Cwd))
 	return nil
@@ -267,7 +268,7 @@ func (r *recorder) program() *run {
 	m := r.manifest
 	p := &run{
 		s: r.s, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
-		std: r.o.Streams, tty: m.TTY, hostname: m.Host.Name, signals: r.o.Signals, proxy: r.o.Proxy,
+		std: r.o.Streams, tty: m.TTY, hostname: m.Host.Name, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),

@@ -77,7 +77,7 @@ func (r *replayer) prepare() (err error) {
 		return err
 	}
 	if r.o.Proxy && m.Roots.Tree != "" {
-		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.dir, filepath.Base(m.Roots.Tree))}
+		r.moved = moved{from: m.Roots.Tree, to: filepath.Join(r.scratch.dir, "moved", filepath.Base(m.Roots.Tree))}
 		r.roots.Tree = r.moved.to
 	}
 	if r.dir = r.o.Out; r.dir == "" {
@@ -231,7 +231,7 @@ func (r *replayer) program() (*run, error) {
 	m := r.rec.Manifest
 	p := &run{
 		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
-		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, hostname: m.Host.Name,
+		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, hostname: m.Host.Name,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
@@ -249,7 +249,7 @@ func (r *replayer) program() (*run, error) {
 		p.after = r.trees.takeAfter
 	}
 	if r.o.Proxy {
-		r.notes = append(r.notes, slices.Concat(outsideNotes, r.moved.notes(p.argv))...)
+		r.notes = append(r.notes, slices.Concat(outsideNotes, r.moved.notes(p.argv, p.env))...)
 		return p, nil
 	}
 	return p, r.mountPlan(p)
@@ -379,6 +379,7 @@ func (r *replayer) describe(e *ended) error {
 	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
+	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
 	if err := r.trees.adopt(r.store); err != nil {
 		return err
 	}

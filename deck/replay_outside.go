@@ -35,15 +35,26 @@ func (m moved) env(env []string) []string {
 	return out
 }
 
-// notes lists the arguments that still name the work tree where it was recorded.
-func (m moved) notes(argv []string) []string {
-	var out []string
+// notes lists the arguments and variables that still name the work tree where it was recorded.
+func (m moved) notes(argv, env []string) []string {
+	if m.to == "" {
+		return nil
+	}
+	var names []string
 	for i, a := range argv[1:] {
-		if m.to != "" && strings.Contains(a, m.from) {
-			out = append(out, fmt.Sprintf("argument %d names %s: there the program met the disk as it is now, not the recorded tree", i+1, m.from))
+		if strings.Contains(a, m.from) {
+			names = append(names, fmt.Sprintf("argument %d", i+1))
 		}
 	}
-	return out
+	for _, kv := range env {
+		if name, value, _ := strings.Cut(kv, "="); name != "OLDPWD" && strings.Contains(value, m.from) && !strings.Contains(value, m.to) {
+			names = append(names, "variable "+name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s names %s: there the program met the disk as it is now, not the recorded tree", strings.Join(names, ", "), m.from)}
 }
 
 // restoreMoved puts the recorded work tree where it is moved to. What the snapshot does not cover shows through as it is
@@ -74,20 +85,31 @@ func (r *replayer) restoreMoved() error {
 	if r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub); err != nil {
 		return err
 	}
+	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
 	for _, n := range r.trees.before.NotCovered {
 		if n.Reason != files.Excluded {
-			r.linkUncovered(root, filepath.FromSlash(n.Path))
+			r.showUncovered(root, filepath.FromSlash(n.Path), &left)
 		}
 	}
 	return nil
 }
 
-// linkUncovered shows what the snapshot left out.
-func (r *replayer) linkUncovered(root *os.Root, path string) {
-	if err := root.Symlink(filepath.Join(r.moved.from, path), path); err != nil {
-		r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
-	}
+// showUncovered shows what the snapshot left out as it is now: a copy, so that the disk keeps its own, or a link where that
+// would be too much.
+func (r *replayer) showUncovered(root *os.Root, path string, left *copyBudget) {
 	r.trees.exclude = append(r.trees.exclude, filepath.Join(r.moved.to, path))
+	from := filepath.Join(r.moved.from, path)
+	if left.fits(from) {
+		if err := copyInto(root, path, from); err != nil {
+			r.notes = append(r.notes, fmt.Sprintf("%s is not there as it is on the disk (%v)", path, err))
+		}
+		return
+	}
+	if err := root.Symlink(from, path); err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("%s is not there (%v)", path, err))
+		return
+	}
+	r.notes = append(r.notes, path+" is the disk's own, for it is too large to copy: what the replay wrote there stays")
 }
 
 // restoreSecret takes a file that holds a secret from the disk, while it is the recorded one; else its scrubbed form.

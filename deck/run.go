@@ -28,7 +28,10 @@ type run struct {
 	net     network.Config // Tap, Book and the like; the rest is filled in here
 	signals <-chan os.Signal
 
-	proxy    bool // outside the jail, for which what follows is
+	proxy    bool // outside the jail
+	loopback bool // outside: requests to the loopback go through the proxy too
+
+	// What follows is the jail's.
 	hostname string
 	writable []string       // record: directories of the host
 	overlays []jail.Overlay // replay and isolated: in the place of writable

@@ -2,9 +2,11 @@ package deck
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // ollamaPort is where a server of local models listens, on whatever host: served without being asked for.
@@ -27,6 +29,21 @@ func upstreamPorts(upstreams map[string]string) []uint16 {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// namesLoopback reports whether an upstream, keyed by NAME[:PORT], answers for an address of the loopback: then requests to
+// it must come to the recorder.
+func namesLoopback(upstreams map[string]string) bool {
+	for name := range upstreams {
+		if host, _, err := net.SplitHostPort(name); err == nil {
+			name = host
+		}
+		addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+		if name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && addr.IsLoopback() {
+			return true
+		}
+	}
+	return false
 }
 
 // maxPorts bounds the ports that a jail listens on, beside 80 and 443.

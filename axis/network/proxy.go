@@ -95,9 +95,13 @@ func authorityPort(scheme, host string) uint16 { return portOf(&url.URL{Scheme: 
 // 24 on, where NODE_USE_ENV_PROXY is set.
 var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"}
 
-// ProxyEnv returns the environment, "NAME=value", that sends a program's requests to the proxy at addr, "HOST:PORT".
-func ProxyEnv(addr string) []string {
+// ProxyEnv returns the environment, "NAME=value", that sends a program's requests to the proxy at addr, "HOST:PORT". Those
+// to the loopback, where a program talks to what it started itself, go there only where loopback says so.
+func ProxyEnv(addr string, loopback bool) []string {
 	env := []string{"NODE_USE_ENV_PROXY=1"}
+	if !loopback {
+		env = append(env, "NO_PROXY=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1")
+	}
 	for _, name := range proxyVars {
 		env = append(env, name+"=http://"+addr)
 	}
