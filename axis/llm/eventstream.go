@@ -15,7 +15,7 @@ import (
 //	payload        what is left, but for
 //	message CRC    4 bytes, CRC-32 of all before it
 //
-// Nothing is allocated: payloads are slices of the body.
+// Nothing is allocated: payloads are slices of the body. Time is linear in the body: see eventStream.budget.
 const (
 	preludeLen   = 12
 	messageCRC   = 4
@@ -41,26 +41,52 @@ func prelude(body []byte) (total, headers int, ok bool) {
 	return int(t), int(h), true
 }
 
-// messagePayloads yields the payload of each whole message. Behind a message that is damaged, as scrubbing damages the one
-// that a secret stood in, it goes on with the next prelude that holds.
+// messagePayloads yields the payload of each whole message.
 func messagePayloads(body []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for len(body) >= preludeLen {
-			total, headers, ok := prelude(body)
-			if !ok || total > len(body) || !intact(body[:total]) {
-				body = body[1:]
-				continue
-			}
-			if payload := body[preludeLen+headers : total-messageCRC]; !yield(payload) {
-				return
-			}
-			body = body[total:]
+		s := newEventStream(body)
+		for payload, ok := s.next(); ok && yield(payload); {
+			payload, ok = s.next()
 		}
 	}
 }
 
+// An eventStream reads the messages of a body one after another.
+type eventStream struct {
+	rest []byte
+	// budget is how many bytes of messages may still be summed. Every prelude that holds asks for the sum of what it
+	// promises, and where that does not hold, the next one may stand a few bytes on: a body full of such preludes would
+	// cost the square of its length. One of a service needs each byte once, and those behind a damaged message twice.
+	budget int
+	sum    func([]byte) uint32 // CRC-32; a test counts what it is given
+}
+
+// newEventStream returns the reader of a body.
+func newEventStream(body []byte) eventStream {
+	return eventStream{rest: body, budget: 2 * len(body), sum: crc32.ChecksumIEEE}
+}
+
+// next returns the payload of the next whole message; false at the end, and where the budget is spent. Behind a message
+// that is damaged, as scrubbing damages the one that a secret stood in, it goes on with the next prelude that holds.
+func (s *eventStream) next() (payload []byte, ok bool) {
+	for ; len(s.rest) >= preludeLen; s.rest = s.rest[1:] {
+		total, headers, ok := prelude(s.rest)
+		if !ok || total > len(s.rest) {
+			continue
+		}
+		if s.budget -= total; s.budget < 0 {
+			return nil, false
+		}
+		if message := s.rest[:total]; s.intact(message) {
+			s.rest = s.rest[total:]
+			return message[preludeLen+headers : total-messageCRC], true
+		}
+	}
+	return nil, false
+}
+
 // intact reports whether the CRC of a message holds.
-func intact(message []byte) bool {
+func (s *eventStream) intact(message []byte) bool {
 	end := len(message) - messageCRC
-	return crc32.ChecksumIEEE(message[:end]) == binary.BigEndian.Uint32(message[end:])
+	return s.sum(message[:end]) == binary.BigEndian.Uint32(message[end:])
 }

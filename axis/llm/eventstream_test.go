@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // eventMessage is one message of an AWS event stream, with one header.
@@ -117,6 +118,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\n{\"b\":2}\n"))
 	f.Add([]byte("data: {\ndata: }\n\n"))
 	f.Add([]byte("[1,{},"))
+	f.Add(hostileStream(256))
 	f.Add(binary.BigEndian.AppendUint32([]byte("\xff\xff\xff\xff\x00\x00\x00\x00"), crc32.ChecksumIEEE([]byte("\xff\xff\xff\xff\x00\x00\x00\x00"))))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		total := 0
@@ -126,7 +128,49 @@ func FuzzAnswers(f *testing.F) {
 		if total > len(body) {
 			t.Errorf("%d bytes out of %d", total, len(body))
 		}
+		if n := summed(body); n > 2*len(body) {
+			t.Errorf("%d bytes of messages were summed for a body of %d", n, len(body))
+		}
 	})
+}
+
+// summed is how many bytes of messages are summed to read a body.
+func summed(body []byte) (n int) {
+	s := newEventStream(body)
+	s.sum = func(b []byte) uint32 {
+		n += len(b)
+		return crc32.ChecksumIEEE(b)
+	}
+	for _, ok := s.next(); ok; _, ok = s.next() {
+	}
+	return n
+}
+
+// hostileStream is a body of preludes that hold, each of which promises a message up to the body's end.
+func hostileStream(size int) []byte {
+	body := make([]byte, 0, size)
+	for len(body)+preludeLen+messageCRC <= size {
+		from := len(body)
+		body = binary.BigEndian.AppendUint32(body, uint32(size-from))
+		body = binary.BigEndian.AppendUint32(body, 0)
+		body = binary.BigEndian.AppendUint32(body, crc32.ChecksumIEEE(body[from:]))
+	}
+	return append(body, make([]byte, size-len(body))...)
+}
+
+// TestHostileEventStream reads what would cost the square of its length, if every sum that it asks for were taken: most of
+// a minute. The limit is far above what the budget needs, so that a busy machine passes.
+func TestHostileEventStream(t *testing.T) {
+	body, start := hostileStream(4<<20), time.Now()
+	if n := summed(body); n > 2*len(body) || n < len(body)-preludeLen {
+		t.Errorf("%d bytes of messages were summed for a body of %d", n, len(body))
+	}
+	for text := range answers(body) {
+		t.Errorf("a message of %d bytes", len(text))
+	}
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("it took %v", d)
+	}
 }
 
 // TestEventStreamBounds sees a prelude that promises more than any service sends taken for none, and nothing allocated.
