@@ -131,22 +131,50 @@ var credentials = []string{"key", "api_key", "access_token"}
 const signedURL = "X-Amz-"
 
 // queryParams returns the query of a URL as parameters: it may change the answer, as alt=sse does. Credentials do not.
+// Values of one name keep their order. What no server reads for sure counts as it stands, under a name of its own: an
+// escape that does not hold, and a semicolon, which some servers take for the end of a parameter.
 func queryParams(u *url.URL) []canonjson.Member {
 	if u.RawQuery == "" {
 		return nil
 	}
 	var members []canonjson.Member
-	for key, values := range u.Query() {
-		if slices.Contains(credentials, key) || strings.HasPrefix(key, signedURL) {
-			continue
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if name, value, ok := queryParam(part); ok {
+			members = append(members, canonjson.Member{Key: name, Value: text(value)})
 		}
-		list := array()
-		for _, v := range values {
-			list.Elems = append(list.Elems, text(v))
-		}
-		members = append(members, canonjson.Member{Key: "?" + key, Value: list})
 	}
-	return members
+	slices.SortStableFunc(members, func(a, b canonjson.Member) int { return strings.Compare(a.Key, b.Key) })
+	return gather(members)
+}
+
+// unread is the name under which parts of a query count that are no name and value.
+const unread = "&"
+
+// queryParam reads one part of a query; false for one that does not count.
+func queryParam(part string) (name, value string, ok bool) {
+	rawName, rawValue, _ := strings.Cut(part, "=")
+	name, err := url.QueryUnescape(rawName)
+	if part == "" || err == nil && (slices.Contains(credentials, name) || strings.HasPrefix(name, signedURL)) {
+		return "", "", false
+	}
+	value, valueErr := url.QueryUnescape(rawValue)
+	if err != nil || valueErr != nil || strings.Contains(part, ";") {
+		return unread, part, true
+	}
+	return "?" + name, value, true
+}
+
+// gather makes one member with the list of their values of those neighbours that have the same key.
+func gather(members []canonjson.Member) []canonjson.Member {
+	lists := members[:0]
+	for _, m := range members {
+		if n := len(lists); n == 0 || lists[n-1].Key != m.Key {
+			lists = append(lists, canonjson.Member{Key: m.Key, Value: array(m.Value)})
+		} else {
+			lists[n-1].Value.Elems = append(lists[n-1].Value.Elems, m.Value)
+		}
+	}
+	return lists
 }
 
 // comparable returns b as it compares: renumbered and masked.

@@ -212,6 +212,33 @@ func TestOtherCall(t *testing.T) {
 	}
 }
 
+// TestQuery compares calls by their queries, those too that do not parse.
+func TestQuery(t *testing.T) {
+	params := func(query string) string {
+		return string(classify(t, anthropicURL+query, `{"model":"m","messages":[]}`).Params)
+	}
+	for _, tc := range []struct{ query, want string }{
+		{"", `{}`},
+		{"?", `{}`},
+		{"?&&key=a&X-Amz-Date=b", `{}`},
+		{"?b=2&a=1&b=1&a", `{"?a":["1",""],"?b":["2","1"]}`},
+		{"?a%20b=c+d", `{"?a b":["c d"]}`},
+		{"?x=%zz", `{"&":["x=%zz"]}`},
+		{"?x=%25zz", `{"?x":["%zz"]}`},
+		{"?%zz=1&x=1", `{"&":["%zz=1"],"?x":["1"]}`},
+		{"?a;b=1", `{"&":["a;b=1"]}`},
+		{"?a%3Bb=1", `{"?a;b":["1"]}`},
+		{"?key=%zz", `{}`},
+	} {
+		if got := params(tc.query); got != tc.want {
+			t.Errorf("%s\n got %s\nwant %s", tc.query, got, tc.want)
+		}
+	}
+	if params("?x=%zz") == params("?x=%yy") {
+		t.Error("two values that do not parse are the same")
+	}
+}
+
 // TestTurns sees a conversation grow by whole turns, and its opening stay.
 func TestTurns(t *testing.T) {
 	short := `{"model":"m","system":"s","messages":[{"role":"user","content":"a"}]}`
