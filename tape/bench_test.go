@@ -211,7 +211,8 @@ func loadStd(line []byte) error {
 
 // BenchmarkAppend records to a file, and writes the same lines to another through a bufio.Writer. x-raw is the time of the
 // one over the time of the other, that of the processor, kernel and all, for the pace of the disk is nobody's doing; the
-// median of the rounds, each of appendRound records: -benchtime 20x is 1,000,000 records. Big are the records of a run with calls of a model, small are clocks and files.
+// median of the rounds, each of appendRound records: -benchtime 20x is 1,000,000 records. Big are the records of a run with
+// calls of a model, small are clocks and files.
 func BenchmarkAppend(b *testing.B) {
 	const appendRound = 50_000
 	big := benchRecords(b)

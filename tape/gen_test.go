@@ -81,6 +81,16 @@ func (s source) chunks() (all []tape.Chunk) {
 	return all
 }
 
+// chunkFields draws further keys of chunks.
+func (s source) chunkFields(chunks []tape.Chunk) (all []tape.ChunkField) {
+	for i := range chunks {
+		for _, f := range s.extra() {
+			all = append(all, tape.ChunkField{Chunk: i, Field: f})
+		}
+	}
+	return all
+}
+
 // json draws a value that is no zero: a null would be read as absent.
 func (s source) json() json.RawMessage {
 	return rapid.SampledFrom([]json.RawMessage{
@@ -111,10 +121,11 @@ func (s source) raw() (all []tape.RawBytes) {
 }
 
 func (s source) exchange() tape.Exchange {
+	stream := s.chunks()
 	return tape.Exchange{
 		Method: s.text(), URL: s.text(), RequestHeaders: s.headers(), RequestDigest: s.digest(),
 		RequestPayload: s.payloadOrNone(), Status: s.port(), ResponseHeaders: s.headers(), Response: s.payload(),
-		Stream: s.chunks(), Lane: s.text(), Arrival: s.id(), Error: s.text(),
+		Stream: stream, StreamExtra: s.chunkFields(stream), Lane: s.text(), Arrival: s.id(), Error: s.text(),
 	}
 }
 

@@ -15,11 +15,12 @@ type Exchange struct {
 	RequestPayload  *Payload   // the scrubbed body; nil for none
 	Status          int        // 0 where no upstream answered
 	ResponseHeaders []HeaderField
-	Response        *Payload // the scrubbed body; nil where no upstream answered
-	Stream          []Chunk  // the chunks of Response, in order
-	Lane            string   // the conversation or host it belongs to
-	Arrival         uint64   // order in which requests arrived, from 1; 0 where the tape has none
-	Error           string   // what cut the exchange; "" for none
+	Response        *Payload     // the scrubbed body; nil where no upstream answered
+	Stream          []Chunk      // the chunks of Response, in order
+	StreamExtra     []ChunkField // further keys of the chunks, in the order of the chunks; nil in tapes of ours
+	Lane            string       // the conversation or host it belongs to
+	Arrival         uint64       // order in which requests arrived, from 1; 0 where the tape has none
+	Error           string       // what cut the exchange; "" for none
 }
 
 func (x *Exchange) walkRequest(c *codec) {
@@ -34,7 +35,7 @@ func (x *Exchange) walkStatus(c *codec) {
 }
 
 func (x *Exchange) walkStream(c *codec) {
-	c.chunks("stream", &x.Stream)
+	c.chunks("stream", &x.Stream, &x.StreamExtra)
 	c.text("lane", &x.Lane, optional)
 	number(c, "arrival", &x.Arrival, optional)
 	c.text("error", &x.Error, optional)
@@ -46,17 +47,23 @@ type HeaderField struct {
 }
 
 // A Chunk is what one read of the upstream's body gave: Length bytes of the response at Offset, TMS ms after the request
-// arrived. It has no Extra: keys that this package does not know are dropped, so that a chunk stays a small value.
+// arrived. Its further keys stand in StreamExtra, for an answer may have hundreds of thousands of chunks.
 type Chunk struct {
 	Offset, Length int64
 	TMS            int64
 	G              uint64 // the recorder's global ordinal; 0 where the tape has none
 }
 
+// A ChunkField is a further key of one chunk, as it stood.
+type ChunkField struct {
+	Chunk int // the chunk's index in the stream
+	Field
+}
+
 // LLMCall is one call of a model. A tape of another producer holds RequestDigest and Response alone. The format demands a
 // response: nil is written as the empty payload, and Status 0 says that no upstream answered.
 type LLMCall struct {
-	Provider     string // "anthropic", "openai", "gemini"
+	Provider     string // "anthropic", "bedrock", "cohere", "gemini", "ollama" or "openai", by the API that was spoken
 	Endpoint     string // "messages", "chat.completions", …
 	Model        string
 	ParamsDigest cas.Digest

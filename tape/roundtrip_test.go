@@ -133,6 +133,9 @@ func TestLinesSurviveLoadAndSaveByteForByte(t *testing.T) {
 			`"stream":[],"lane":"","arrival":0,"later":1}`),
 		"null usage":     line(`{"kind":"llm_call","request_digest":"` + goodHash + `","response":{"content_hash":"` + goodHash + `","text":""},"usage":null,"lane":"x"}`),
 		"key of payload": line(`{"kind":"random_read","length":1,"payload":{"content_hash":"` + goodHash + `","len_bytes":1,"codec":"none"}}`),
+		"keys of chunks": line(`{"kind":"llm_call","request_digest":"` + goodHash + `","response":{"content_hash":"` + goodHash + `","text":""},` +
+			`"stream":[{"offset":0,"length":1,"t_ms":2,"x":1},{"offset":1,"length":1,"t_ms":2,"g":0},{"offset":2,"length":1,"t_ms":2},` +
+			`{"offset":3,"length":1,"t_ms":2,"g":null,"x":{"y": [ ]},"x":2.50},{"offset":4,"length":1,"t_ms":2,"g":5,"z":0}]}`),
 		"g zero, later keys, raw last": `{"type":"record","seq":0,"phase":"runtime_finalize","virtual_time_ms":-1,"monotonic_ms":0,` +
 			`"kind":{"kind":"env_read","name":"� "},"g":0,"later":[1, 2],"raw":{"name":"/yA="}}`,
 	} {
@@ -144,6 +147,20 @@ func TestLinesSurviveLoadAndSaveByteForByte(t *testing.T) {
 		if out := string(tape.AppendRecord(nil, r)); out != in {
 			t.Errorf("%s: loaded\n%s\nsaved\n%s", name, in, out)
 		}
+	}
+}
+
+func TestAnOrdinalThatIsSetReplacesTheExplicitZeroOfAChunk(t *testing.T) {
+	r, err := tape.ParseRecord([]byte(line(`{"kind":"http_exchange","stream":[{"offset":0,"length":1,"t_ms":2,"g":0,"x":1}]}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := r.Kind.(*tape.HTTPExchange)
+	call.Stream[0].G = 9
+	call.StreamExtra = append(call.StreamExtra, tape.ChunkField{Chunk: 1, Field: call.StreamExtra[1].Field}) // of no chunk
+	want := `{"kind":"http_exchange","stream":[{"offset":0,"length":1,"t_ms":2,"g":9,"x":1}]}`
+	if got := string(tape.AppendKind(nil, call)); got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

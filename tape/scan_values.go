@@ -1,7 +1,6 @@
 package tape
 
 import (
-	"bytes"
 	"encoding/base64"
 	"fmt"
 
@@ -101,55 +100,6 @@ func (s *scanner) header() HeaderField {
 		s.fail("a header is [name,value]")
 	}
 	return h
-}
-
-// chunk reads {"offset","length","t_ms","g"}. The first three must be there, which also bounds how many chunks a line can
-// hold. An answer may have thousands, so the order in which every producer writes them is tried first.
-func (s *scanner) chunk() Chunk {
-	var c Chunk
-	seen := 0
-	s.begin('{')
-	if s.keyIs("offset") {
-		c.Offset, seen = integer[int64](s), 1
-		if s.keyIs("length") {
-			c.Length, seen = integer[int64](s), 3
-			if s.keyIs("t_ms") {
-				c.TMS, seen = integer[int64](s), 7
-			}
-		}
-	}
-	for s.more('}') {
-		bit := 0
-		switch key := s.key(); string(key) {
-		case "offset":
-			c.Offset, bit = integer[int64](s), 1
-		case "length":
-			c.Length, bit = integer[int64](s), 2
-		case "t_ms":
-			c.TMS, bit = integer[int64](s), 4
-		case "g":
-			c.G, bit = integer[uint64](s), 8
-		default:
-			s.skip()
-		}
-		if seen&bit != 0 {
-			s.fail("a key of a chunk stands twice")
-		}
-		seen |= bit
-	}
-	if seen&7 != 7 {
-		s.fail("a chunk wants offset, length and t_ms")
-	}
-	return c
-}
-
-// roomForChunks returns a bound on how many chunks the list that comes next holds.
-func (s *scanner) roomForChunks() int {
-	list := s.b[s.i:]
-	if end := bytes.IndexByte(list, ']'); end >= 0 {
-		list = list[:end]
-	}
-	return min(bytes.Count(list, []byte{'{'}), len(list)/len(`{"offset":0,"length":0,"t_ms":0}`))
 }
 
 // peekKind returns the value of the key "kind" of the object that comes next, and stays before that object.
