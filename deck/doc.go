@@ -1,8 +1,11 @@
-// Package deck records, replays and compares the runs of one unmodified program.
+// Package deck records, replays and compares the runs of one unmodified program, and keeps recordings.
 //
 // Record runs a program in the jail with every axis on and leaves a recording: a directory that holds the event tape,
 // its blobs, the work tree as the run found it and what the run changed there. Replay runs the program again as a closed
 // world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
+// Where there can be no jail both may run the program outside of it, with a proxy: the Proxy of their options says what
+// that costs, and so does every such recording and verdict. Follow shows a recording while it is made; Pack and Unpack make
+// one file of it and back; a Library's GC removes what no recording needs.
 // Deck is where the axes meet: it wires them to the jail and owns the recording's directory; matching, comparing,
 // masking and the formats belong to the packages below it.
 //
@@ -17,7 +20,7 @@
 // A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
 // to its last record.
 //
-// Goals: nothing of the program is changed, nothing gets out on replay, what was not covered is said. Not goals: several
+// Goals: nothing of the program is changed, nothing gets out of the jail on replay, what was not covered is said. Not goals: several
 // programs in one recording, remote hosts.
 //
 // A program that uses this package calls Enter first thing in main (a test in TestMain): the jail starts its own

@@ -10,6 +10,8 @@
 //	                         ├─ HTTP/1.1, or HTTP/2 in clear ───┴─> Tap ─┬─> the upstream   (recording)
 //	                         └─ else: refused, on the tape               └─> the Book       (answering)
 //
+// Where no network can be made for a program, ServeProxy takes its connections as those of an HTTP proxy.
+//
 // Recording. Each request is read whole, begun on the Tap, and sent to its real host (or to the URL that an Upstreams
 // entry gives) with no redirect followed and nothing decompressed. One read of the upstream's body is one chunk: it is
 // recorded, then written and flushed to the program. The end of an answer reaches the program only after Exchange.End
@@ -18,8 +20,9 @@
 //
 // Answering. A Server with a Book never resolves and never dials. A request whose key is on the tape gets the recorded
 // status, headers and chunks, and is cut where the recorded answer was cut. Where the program had ended it, the answer
-// stops and waits for the program to do so again, for a minute; then it is cut, and the record says HeldOn. Any other gets status 400 at once, with
-// "x-should-retry: false", the nearest recorded request and the fields that differ, in the provider's own error shape.
+// stops and waits for the program to do so again, for a minute; then it is cut, and the record says HeldOn. Any other
+// gets status 400 at once, with "x-should-retry: false", the nearest recorded request and the fields that differ, in the
+// provider's own error shape.
 //
 // What a program does not see: trailers, informational answers other than 100, Alt-Svc (there is no HTTP/3), the order
 // and letter case of headers. Request bodies are read whole before the upstream is asked, so a call that wants an answer

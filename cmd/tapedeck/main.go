@@ -13,16 +13,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 )
 
-// crash ends a command that panicked with the status of one that could not run: Go's own, 2, would read as a verdict.
-func crash() {
-	if p := recover(); p != nil {
-		fmt.Fprintf(os.Stderr, "tapedeck: this is a bug, please report it: %v\n%s", p, debug.Stack())
-		os.Exit(statusFailed)
-	}
-}
-
 func main() {
 	deck.Enter()
-	defer crash()
-	os.Exit(run(context.Background(), os.Args[1:], stdStreams()))
+	os.Exit(guarded())
+}
+
+// guarded runs the command line. One that panics ends with the status of a command that could not run: Go's own, 2, would
+// read as a verdict.
+func guarded() (status int) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(os.Stderr, "tapedeck: this is a bug, please report it: %v\n%s", p, debug.Stack())
+			status = statusFailed
+		}
+	}()
+	return run(context.Background(), os.Args[1:], stdStreams())
 }

@@ -6,8 +6,8 @@
 // the same conversations with the same answers. The upstream names in each answer the request that it is for and gives each
 // a number; the program checks the first and puts all of it into its next request.
 //
-// The short form is what a plain go test runs. TAPEDECK_MATCHING_LONG=1 runs 16 conversations of 50 turns and replays each
+// The short form is what a plain go test runs. TAPEDECK_LONG=1 runs 16 conversations of 50 turns and replays each
 // scenario 20 times:
 //
-//	TAPEDECK_MATCHING_LONG=1 go test -timeout 30m ./integration/matching
+//	TAPEDECK_LONG=1 go test -timeout 30m ./integration/matching
 package matching

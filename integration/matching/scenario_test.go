@@ -8,7 +8,7 @@ import (
 )
 
 // long says that the long form runs.
-var long = os.Getenv("TAPEDECK_MATCHING_LONG") != ""
+var long = os.Getenv("TAPEDECK_LONG") != ""
 
 // sized is short in the short form, full in the long one.
 func sized(short, full int) int {
