@@ -147,7 +147,7 @@ func (s *shown) chosen(o *showOptions) iter.Seq2[*tape.Record, error] {
 				last.add(rec)
 			case want && !yield(rec, nil):
 				return
-			case o.filter.single && rec.Seq >= o.filter.last:
+			case o.filter.single && rec.Seq == o.filter.last:
 				return // what stands behind it need not be read
 			}
 		}
