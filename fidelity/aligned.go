@@ -15,9 +15,13 @@ func CompareAligned(mode Mode, recorded, replay Records) (*Report, error) {
 
 func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Report, error) {
 	r := newReport(mode)
+	r.sides = o.Sides
 	user := alignment{comparer: comparer{differ: differ{exact: mode != Semantic}}}
 	var runtime alignment
-	user.o.Payload, runtime.o.Payload = o.Payload, o.Payload
+	for _, al := range []*alignment{&user, &runtime} {
+		al.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
+		al.differ.sides = o.Sides
+	}
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {
@@ -38,15 +42,15 @@ func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Repor
 // alignment is one sequence of records of both sides.
 type alignment struct {
 	comparer
-	sides [2][]entry
+	entries [2][]entry // by side
 }
 
 func (al *alignment) add(s Side, rec *tape.Record) {
-	al.sides[s] = append(al.sides[s], entry{rec: rec, id: al.identity(rec.Kind)})
+	al.entries[s] = append(al.entries[s], entry{rec: rec, id: al.identity(rec.Kind)})
 }
 
 func (al *alignment) compare(r *Report) {
-	pairs, _ := pairUp(al.sides[Recorded], al.sides[Replay], &pairRules{likely: likely, reorder: true})
+	pairs, _ := pairUp(al.entries[Recorded], al.entries[Replay], &pairRules{likely: likely, reorder: true})
 	for _, p := range pairs {
 		switch {
 		case p.b == nil:
@@ -55,7 +59,7 @@ func (al *alignment) compare(r *Report) {
 			r.addMissing(Replay, p.b.rec)
 		default:
 			if p.moved {
-				r.add(movedOf(p.a.rec, p.b.rec))
+				r.add(movedOf(p.a.rec, p.b.rec, r.sides))
 			}
 			al.pair(r, p.a.rec, p.b.rec)
 		}
@@ -63,9 +67,10 @@ func (al *alignment) compare(r *Report) {
 }
 
 // movedOf is the divergence of a record that came at another place.
-func movedOf(a, b *tape.Record) Divergence {
+func movedOf(a, b *tape.Record, names sides) Divergence {
 	return Divergence{
 		Seq: new(a.Seq), Category: RecordMoved, ReplaySeq: new(b.Seq), Recorded: describe(a.Kind), Replay: describe(b.Kind),
-		Message: fmt.Sprintf("came in another place: recorded seq %d, replay seq %d: %s", a.Seq, b.Seq, describe(a.Kind)),
+		Message: fmt.Sprintf("came in another place: %s seq %d, %s seq %d: %s", names.of(Recorded), a.Seq, names.of(Replay), b.Seq,
+			describe(a.Kind)),
 	}
 }

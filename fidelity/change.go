@@ -35,14 +35,22 @@ type Change struct {
 	newText string // the longest run of words that is new, whole; what a cause is traced by
 }
 
+// endsIn is what the path of a call begins with that is shown by its last message.
+const endsIn = "ends in "
+
 // Heading is the first line of a change as Summary writes it, such as `tools[2] "bash" added`.
 func (c *Change) Heading() string {
 	head := c.Path
 	if head == "" {
 		head = "body"
 	}
-	if c.Op == Moved {
+	switch {
+	case c.Op == Moved:
 		head = c.Was
+	case c.Op == Shown && strings.HasPrefix(head, endsIn) && c.Was != "":
+		head = "a call that was not made, which " + head
+	case c.Op == Shown && strings.HasPrefix(head, endsIn):
+		head = "an extra call, which " + head
 	}
 	if c.In != "" {
 		head += " " + c.In

@@ -1,8 +1,10 @@
 package fidelity
 
 import (
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // A segment is a run of text that is the same on both sides, or is not.
@@ -24,7 +26,7 @@ func (l line) text() string {
 
 // segments cuts two short texts at the words that differ.
 func segments(was, now string) (a, b []segment) {
-	wa, wb := words(was, maxWords), words(now, maxWords)
+	wa, wb := tokens(was), tokens(now)
 	hunksA, hunksB := hunksOf(wa, wb)
 	return segmentsOf(wa, hunksA), segmentsOf(wb, hunksB)
 }
@@ -46,12 +48,85 @@ func segmentsOf(ws []string, hunks []span) []segment {
 	return out
 }
 
-// wrap cuts text into lines of at most width columns, at blanks where there are some. It returns one line at least.
+// tokens cuts a text as it is shown into words, an escape of JSON or of printable in one piece.
+func tokens(s string) []string {
+	var out []string
+	for s != "" {
+		at := strings.IndexByte(s, '\\')
+		if at < 0 {
+			return append(out, words(s, maxWords)...)
+		}
+		out = append(out, words(s[:at], maxWords)...)
+		n := escapeLen(s[at:])
+		out, s = append(out, s[at:at+n]), s[at+n:]
+	}
+	return out
+}
+
+// escapeLen is the length of the escape that s begins with: \n, \x1b or \u202e.
+func escapeLen(s string) int {
+	n := 2
+	if len(s) > 1 {
+		switch s[1] {
+		case 'x':
+			n = 4
+		case 'u':
+			n = 6
+		}
+	}
+	return cutAt(s, min(n, len(s)))
+}
+
+// window cuts two lines that differ to room columns each, around their first difference: both lose as much at their start.
+func window(was, now []segment, room int) (a, b []segment) {
+	if segmentsWidth(was) <= room && segmentsWidth(now) <= room {
+		return was, now
+	}
+	skip := 0
+	if len(was) > 0 && len(now) > 0 && !was[0].changed && !now[0].changed {
+		lead, changed := widthOf(was[0].text), 0
+		for _, l := range [][]segment{was, now} {
+			if len(l) > 1 {
+				changed = max(changed, widthOf(l[1].text))
+			}
+		}
+		if lead+changed > room-1 {
+			skip = max(0, lead-room/3)
+		}
+	}
+	return cutLine(was, skip, room), cutLine(now, skip, room)
+}
+
+// cutLine leaves out the first skip columns of a line, or a few less, and what is beyond room.
+func cutLine(l []segment, skip, room int) []segment {
+	out := l
+	if skip > 0 {
+		head := tokens(l[0].text)
+		for len(head) > 0 && skip > 0 {
+			if w := widthOf(head[0]); w <= skip {
+				head, skip = head[1:], skip-w
+				continue
+			}
+			if head[0][0] != '\\' {
+				head[0] = head[0][fitting(head[0], skip):]
+			}
+			break
+		}
+		out = append([]segment{{text: "…" + strings.Join(head, "")}}, l[1:]...)
+	}
+	if segmentsWidth(out) > room {
+		out = append(wrap(out, room-1)[0], segment{text: "…"})
+	}
+	return out
+}
+
+// wrap cuts text into lines of at most width columns, at blanks where there are some. It returns one line at least. A closing
+// quote never stands on a line of its own.
 func wrap(segs []segment, width int) []line {
 	out := []line{nil}
 	used := 0
 	for _, s := range segs {
-		for _, word := range words(s.text, maxWords) {
+		for _, word := range tokens(s.text) {
 			for first := true; word != ""; first = false {
 				n := fitting(word, width-used)
 				if used > 0 && first && widthOf(word) > width-used {
@@ -70,7 +145,28 @@ func wrap(segs []segment, width int) []line {
 			}
 		}
 	}
-	return out
+	return withQuote(out)
+}
+
+// withQuote puts the end of the line before it in front of a closing quote that stands alone on the last line.
+func withQuote(lines []line) []line {
+	n := len(lines) - 1
+	if n == 0 || lines[n].text() != `"` || len(lines[n-1]) == 0 {
+		return lines
+	}
+	before := lines[n-1]
+	last := before[len(before)-1]
+	before = slices.Clone(before[:len(before)-1])
+	if len(before) == 0 { // one long word
+		_, size := utf8.DecodeLastRuneInString(last.text)
+		if size == len(last.text) {
+			return lines
+		}
+		before = line{{last.text[:len(last.text)-size], last.changed}}
+		last.text = last.text[len(last.text)-size:]
+	}
+	lines[n-1], lines[n] = before, slices.Insert(lines[n], 0, last)
+	return lines
 }
 
 // fitting is how many bytes of s fit into width columns, at least one character.

@@ -14,6 +14,8 @@ type Records = iter.Seq2[*tape.Record, error]
 // TapeOptions are what CompareTapes needs beside two tapes. nil and the zero value work.
 type TapeOptions struct {
 	Aligned bool // as CompareAligned does
+	// Sides are what messages call the two tapes, such as A and B. Empty stands for what was recorded and its replay.
+	Sides [2]string
 	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
 	// explains with what stands in the records.
 	Payload func(p *tape.Payload, s Side) ([]byte, error)
@@ -37,11 +39,12 @@ func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report,
 	}
 	switch {
 	case mode == Outcome:
-		return compareOutcome(recorded, replay)
+		return compareOutcome(recorded, replay, o.Sides)
 	case o.Aligned:
 		return compareAligned(mode, recorded, replay, o)
 	}
 	r := newReport(mode)
+	r.sides = o.Sides
 	p := newPositions(mode, o)
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
@@ -89,7 +92,10 @@ type positions struct {
 
 func newPositions(mode Mode, o *TapeOptions) *positions {
 	p := &positions{byPhase: mode == PhaseAware}
-	p.user.o.Payload, p.runtime.o.Payload = o.Payload, o.Payload
+	for _, q := range []*position{&p.user, &p.runtime} {
+		q.explainer.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
+		q.sides, q.found.sides = o.Sides, o.Sides
+	}
 	p.user.exact = mode == ByteIdentical || mode == PhaseAware
 	return p
 }
@@ -152,7 +158,7 @@ func (c *comparer) pair(r *Report, a, b *tape.Record) {
 		if c.o.Payload != nil || inRecord(f.was) && inRecord(f.now) {
 			c.explain(&div, &f)
 		}
-		r.add(div.complete(&f, subjectOf(a.Kind)))
+		r.add(div.complete(&f, c.sides, subjectOf(a.Kind)))
 	}
 }
 
@@ -168,13 +174,18 @@ func divergenceOf(f *finding, a, b *tape.Record) Divergence {
 }
 
 // complete puts the two values into the message where no change tells more, and what it is about.
-func (d Divergence) complete(f *finding, about string) Divergence {
-	if len(d.Changes) == 0 {
-		d.Message += f.values
-	}
+func (d Divergence) complete(f *finding, names sides, about string) Divergence {
 	if about != "" && f.category != KindMismatch {
-		d.Message += " (" + about + ")"
+		about = " (" + about + ")"
+	} else {
+		about = ""
 	}
+	d.title = d.Message + about
+	if len(d.Changes) == 0 {
+		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
+		d.Message += names.versus(d.oldValue, d.newValue)
+	}
+	d.Message += about
 	return d
 }
 
@@ -187,15 +198,15 @@ func (q *position) finish() {
 }
 
 // missing is the divergence of a record that stands on side s alone.
-func missing(s Side, rec *tape.Record) Divergence {
+func missing(s Side, rec *tape.Record, names sides) Divergence {
 	what := describe(rec.Kind)
+	d := Divergence{Seq: new(rec.Seq), Category: MissingInReplay, Message: names.alone(s) + ": " + what}
 	if s == Replay {
-		return Divergence{
-			Seq: new(rec.Seq), Category: MissingInRecorded, Message: "in the replay and not recorded: " + what,
-			Replay: what, ReplaySeq: new(rec.Seq),
-		}
+		d.Category, d.Replay, d.ReplaySeq = MissingInRecorded, what, new(rec.Seq)
+	} else {
+		d.Recorded = what
 	}
-	return Divergence{Seq: new(rec.Seq), Category: MissingInReplay, Message: "recorded and not in the replay: " + what, Recorded: what}
+	return d
 }
 
 // addMissing lists or counts a record that stands on side s alone.
@@ -204,5 +215,5 @@ func (r *Report) addMissing(s Side, rec *tape.Record) {
 		r.Omitted++
 		return
 	}
-	r.add(missing(s, rec))
+	r.add(missing(s, rec, r.sides))
 }

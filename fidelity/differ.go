@@ -16,6 +16,7 @@ type differ struct {
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
+	sides    sides               // what the tapes are called
 	silent   bool                // only count
 	count    int                 // what silent counted
 	found    []finding
@@ -26,8 +27,8 @@ type differ struct {
 // A finding is one field that differs.
 type finding struct {
 	category Category
-	message  string // what differs
-	values   string // how, where it is short
+	message  string    // what differs
+	values   [2]string // how, where it is short
 	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
 	was, now *tape.Payload
 	a, b     *tape.Exchange // of which they are part; else nil
@@ -44,7 +45,7 @@ const (
 )
 
 func (d *differ) add(c Category, was, now string) {
-	d.find(&finding{category: c, values: versus(was, now)})
+	d.find(&finding{category: c, values: [2]string{was, now}})
 }
 
 // find adds a finding. Its message is that of its category.
@@ -63,15 +64,9 @@ func (d *differ) hashed(f finding, was, now cas.Digest) {
 		d.count++
 		return
 	}
-	f.values = versus(show(was), show(now))
+	f.values = [2]string{show(was), show(now)}
 	d.find(&f)
 }
-
-// versus is what a message says of two values.
-func versus(was, now string) string { return ": recorded " + was + ", replay " + now }
-
-// differs is the message of a field that differs.
-func differs(c Category, was, now string) string { return titleOf(c) + versus(was, now) }
 
 // same compares one field that counts in every mode.
 func same[T comparable](d *differ, c Category, was, now T) {
@@ -169,15 +164,18 @@ func (d *differ) headers(c Category, was, now []tape.HeaderField) {
 	for i < min(len(was), len(now)) && was[i] == now[i] {
 		i++
 	}
-	d.add(c, headerAt(was, i), headerAt(now, i))
+	none := "no further header"
+	switch {
+	case i == len(was):
+		d.add(c, none, shorten(headerAt(now, i)))
+	case i == len(now):
+		d.add(c, shorten(headerAt(was, i)), none)
+	default:
+		d.texts(c, headerAt(was, i), headerAt(now, i))
+	}
 }
 
-func headerAt(h []tape.HeaderField, i int) string {
-	if i == len(h) {
-		return "no further header"
-	}
-	return shorten(h[i].Name + ": " + h[i].Value)
-}
+func headerAt(h []tape.HeaderField, i int) string { return h[i].Name + ": " + h[i].Value }
 
 // chunks compares where the chunks of an answer lie, and when they came.
 func (d *differ) chunks(c Category, was, now []tape.Chunk) {
@@ -187,9 +185,15 @@ func (d *differ) chunks(c Category, was, now []tape.Chunk) {
 		}
 		return a == b
 	}
-	if !slices.EqualFunc(was, now, alike) {
-		d.add(c, fmt.Sprintf("%d chunks", len(was)), fmt.Sprintf("%d chunks", len(now)))
+	if slices.EqualFunc(was, now, alike) {
+		return
 	}
+	cut := func(a, b tape.Chunk) bool { return a.Length == b.Length }
+	if slices.EqualFunc(was, now, cut) {
+		d.add(c, fmt.Sprintf("%d chunks", len(was)), "the same at other times")
+		return
+	}
+	d.add(c, fmt.Sprintf("%d chunks", len(was)), fmt.Sprintf("%d chunks", len(now)))
 }
 
 // extra compares the keys that no version of the format names. What they hold is not known to be the same in two runs, so
@@ -202,6 +206,27 @@ func (d *differ) extra(was, now []tape.Field) {
 	if !slices.EqualFunc(was, now, alike) {
 		d.add(ExtraKeys, showFields(was), showFields(now))
 	}
+}
+
+// chunkFields compares the keys of chunks that no version of the format names.
+func (d *differ) chunkFields(was, now []tape.ChunkField) {
+	alike := func(a, b tape.ChunkField) bool {
+		return a.Chunk == b.Chunk && a.Name == b.Name && bytes.Equal(a.Value, b.Value)
+	}
+	if !slices.EqualFunc(was, now, alike) {
+		d.add(ExtraKeys, showChunkFields(was), showChunkFields(now))
+	}
+}
+
+func showChunkFields(fs []tape.ChunkField) string {
+	var b strings.Builder
+	for i, f := range fs[:min(len(fs), maxShown/4)] {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "chunk %d %s:%s", f.Chunk, encodeJSON(f.Name), f.Value)
+	}
+	return shorten(b.String())
 }
 
 func showFields(fs []tape.Field) string {

@@ -35,7 +35,7 @@ func pairTexts(a, b string, limit int) *textPair {
 	p.work = len(wa) + len(wb)
 	if p.work > limit {
 		wa, wb = []string{midA}, []string{midB}
-		p.coarse = fmt.Sprintf("the texts differ in too much to be compared word by word: from byte %d on, recorded %d bytes, replay %d",
+		p.coarse = fmt.Sprintf("the texts differ in too much to be compared word by word: from byte %d on, %d bytes and %d",
 			head, len(midA), len(midB))
 	}
 	hunksA, hunksB := hunksOf(wa, wb)

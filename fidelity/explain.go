@@ -86,17 +86,20 @@ func (x *explainer) bytes(p *tape.Payload, s Side) ([]byte, error) {
 	case p.Inline:
 		return []byte(p.Text), nil
 	case p.Len > maxExplained:
-		return nil, fmt.Errorf("%s: %s is %d bytes long, more than %d", s, p.Hash.Short(), p.Len, maxExplained)
+		return nil, fmt.Errorf("%s: %s is %d bytes long, more than %d", x.name(s), p.Hash.Short(), p.Len, maxExplained)
 	case x.o.Payload == nil:
-		return nil, fmt.Errorf("%s: %s stands in a store that was not given", s, p.Hash.Short())
+		return nil, fmt.Errorf("%s: %s stands in a store that was not given", x.name(s), p.Hash.Short())
 	}
 	x.read += p.Len
 	b, err := x.o.Payload(p, s)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s, err)
+		return nil, fmt.Errorf("%s: %w", x.name(s), err)
 	}
 	return b, nil
 }
+
+// name is what a side is called.
+func (x *explainer) name(s Side) string { return sides(x.o.Sides).of(s) }
 
 // explain puts into d how the bytes behind f differ.
 func (x *explainer) explain(d *Divergence, f *finding) {

@@ -56,6 +56,7 @@ func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
 		d.headers(c.requestHeaders, a.RequestHeaders, b.RequestHeaders)
 		d.headers(c.responseHeaders, a.ResponseHeaders, b.ResponseHeaders)
 		d.chunks(c.stream, a.Stream, b.Stream)
+		d.chunkFields(a.StreamExtra, b.StreamExtra)
 	}
 	if !d.lanes {
 		if w, n := hashOf(a.RequestPayload), hashOf(b.RequestPayload); w != n {

@@ -65,7 +65,7 @@ func watched(p string, watch []string) bool {
 
 // noteFiles notes what differs between the files of both sides that do not gate.
 func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
-	if paths := sides[Recorded].differingPaths(&sides[Replay]); len(paths) > 0 {
+	if paths := sides[Recorded].differingPaths(&sides[Replay], c.o.Sides); len(paths) > 0 {
 		c.note("%s differ (%d), which does not gate: %s", which, len(paths), list(paths, notedPaths))
 	}
 }

@@ -19,6 +19,8 @@ type LaneOptions struct {
 	NotCovered      []string       // what the recordings never looked at: a verdict says nothing of it
 	ProgramReplaced bool           // replay ran another program: its path and arguments are a note
 
+	// Sides are what messages call the two recordings, such as A and B. Empty stands for what was recorded and its replay.
+	Sides [2]string
 	// MaskArg takes the volatile parts out of one argument, path or line of output, so that two of them compare. nil
 	// compares them as they stand.
 	MaskArg func(string) string
@@ -105,9 +107,9 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	if c.o.MaskArg == nil {
 		c.o.MaskArg = func(s string) string { return s }
 	}
-	c.differ = differ{lanes: true, mask: c.o.MaskArg, answersAlike: c.answersAlike}
+	c.differ = differ{lanes: true, mask: c.o.MaskArg, sides: c.o.Sides, answersAlike: c.answersAlike}
 	c.explainer.o = c.o
-	c.report.Crossed = &c.o.Crossed
+	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
 	c.report.NotCompared, c.report.NotCovered = c.o.NotCompared, c.o.NotCovered
@@ -142,7 +144,7 @@ func (c *laneCompare) lane(p lanePair) {
 	}
 	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
-		c.note("lane %s: %s came in another order, the first %s", p.name, records(moved), firstMoved(pairs))
+		c.note("lane %s: %s came in another order, the first %s", p.name, records(moved), firstMoved(pairs, c.o.Sides))
 	}
 	at := 0
 	for _, pr := range pairs {
@@ -154,10 +156,11 @@ func (c *laneCompare) lane(p lanePair) {
 }
 
 // firstMoved names the first record that came in another order.
-func firstMoved(pairs []pair) string {
+func firstMoved(pairs []pair, names sides) string {
 	for _, p := range pairs {
 		if p.moved {
-			return fmt.Sprintf("recorded as seq %d, replayed as seq %d: %s", p.a.rec.Seq, p.b.rec.Seq, describe(p.a.rec.Kind))
+			return fmt.Sprintf("%s seq %d, %s seq %d: %s", names.of(Recorded), p.a.rec.Seq, names.of(Replay), p.b.rec.Seq,
+				describe(p.a.rec.Kind))
 		}
 	}
 	return "none"
@@ -186,7 +189,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
 	if lane == laneProgram && c.o.ProgramReplaced {
 		d.replaced = true
-		c.note("another program ran: recorded %s, replay %s", describe(p.a.rec.Kind), describe(p.b.rec.Kind))
+		c.note("another program ran%s", c.report.sides.versus(describe(p.a.rec.Kind), describe(p.b.rec.Kind)))
 	}
 	if !d.exact {
 		c.ended(p)
@@ -200,7 +203,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		if lane != laneProgram { // which says whose
 			about = subjectOf(p.a.rec.Kind)
 		}
-		div = div.complete(&f, about)
+		div = div.complete(&f, c.o.Sides, about)
 		ev := evidenceOf(&div, &f)
 		if len(last) > 0 && slices.Equal(div.Changes, last) {
 			div.Cause, div.Changes, div.MoreChanges = "", nil, 0 // two digests of one body
@@ -216,7 +219,7 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	if _, clock := e.rec.Kind.(*tape.ClockRead); clock && c.mode == PhaseAware && e.runtime() {
 		return
 	}
-	p := placed{Divergence: missing(s, e.rec), at: at, rank: 1 - int(s), rec: e.rec}
+	p := placed{Divergence: missing(s, e.rec, c.o.Sides), at: at, rank: 1 - int(s), rec: e.rec}
 	p.evidence = evidenceAlone(s, e.rec.Kind)
 	p.Lane = lane
 	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
@@ -225,7 +228,9 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 		case s == Recorded && c.mode != ByteIdentical && c.needless(e):
 			return
 		case s == Recorded:
-			p.Message = fmt.Sprintf("recorded and never asked for: %s %s", ex.Method, ex.URL)
+			if !c.report.sides.named() {
+				p.Message = fmt.Sprintf("recorded and never asked for: %s %s", ex.Method, ex.URL)
+			}
 			c.report.Unasked = append(c.report.Unasked, ref)
 		case lane == laneUnmatched:
 			p.Message = fmt.Sprintf("asked for and not recorded: %s %s", ex.Method, ex.URL)
@@ -254,7 +259,7 @@ func (c *laneCompare) finish() *Report {
 		})
 	}
 	if c.mode == Outcome {
-		c.report.add(c.outcome(Recorded).diff(c.outcome(Replay))...)
+		c.report.add(c.outcome(Recorded).diff(c.outcome(Replay), c.o.Sides)...)
 		c.report.rateOutcome()
 		return c.report
 	}
@@ -265,6 +270,7 @@ func (c *laneCompare) finish() *Report {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(*a.Seq, *b.Seq))
 	})
 	c.trace()
+	c.commandLine()
 	for i := range c.found {
 		p := &c.found[i]
 		p.tell()
@@ -275,26 +281,4 @@ func (c *laneCompare) finish() *Report {
 	}
 	c.report.rate()
 	return c.report
-}
-
-// consequences says of every divergence that it came after a refused request. A recorded request that
-// was never asked for shows no sooner than the refused one that stood in its place.
-func (c *laneCompare) consequences() {
-	if c.first == nil {
-		return
-	}
-	after := fmt.Sprintf("comes after the refused request %s %s (replay seq %d)", c.first.ex.Method, c.first.ex.URL, c.first.seq)
-	for i := range c.found {
-		p := &c.found[i]
-		if p.rank == 1 && p.at < c.first.at {
-			p.at = c.first.at
-		}
-		switch p.Category {
-		case ProcessProgram, ProcessArgs, ProcessCwd:
-			continue // how a process began, which the program may have done long before
-		}
-		if p.Follows == "" && (p.Cause == "" || p.rank == 1 || p.Category == MissingInRecorded) && (p.at > c.first.at || p.rank == 1) && p.refused == nil {
-			p.Follows = after
-		}
-	}
 }

@@ -26,17 +26,18 @@ type fileState struct {
 	hash    cas.Digest // of a written one
 }
 
-func compareOutcome(recorded, replay Records) (*Report, error) {
+func compareOutcome(recorded, replay Records, names sides) (*Report, error) {
 	r := newReport(Outcome)
-	var sides [2]outcome
+	r.sides = names
+	var seen [2]outcome
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
-		sides[s].add(rec.Kind)
+		seen[s].add(rec.Kind)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.add(sides[Recorded].diff(&sides[Replay])...)
+	r.add(seen[Recorded].diff(&seen[Replay], names)...)
 	r.rateOutcome()
 	return r, nil
 }
@@ -62,16 +63,16 @@ func (o *outcome) file(path string, s fileState) {
 }
 
 // diff returns a divergence for each facet that differs.
-func (o *outcome) diff(replay *outcome) []Divergence {
+func (o *outcome) diff(replay *outcome, names sides) []Divergence {
 	var out []Divergence
-	if paths := o.differingPaths(replay); len(paths) > 0 {
+	if paths := o.differingPaths(replay, names); len(paths) > 0 {
 		out = append(out, Divergence{Category: OutcomeFSDiff, Message: "files differ: " + list(paths, maxPaths)})
 	}
 	if was, now := showExit(o.exit), showExit(replay.exit); was != now {
-		out = append(out, Divergence{Category: OutcomeExitCode, Message: differs("exit code", was, now)})
+		out = append(out, Divergence{Category: OutcomeExitCode, Message: "exit code" + names.versus(was, now)})
 	}
 	if o.calls != replay.calls {
-		message := differs("model calls", show(o.calls), show(replay.calls))
+		message := "model calls" + names.versus(show(o.calls), show(replay.calls))
 		out = append(out, Divergence{Category: OutcomeLLMCallCount, Message: message})
 	}
 	return out
@@ -85,7 +86,7 @@ func showExit(code *int) string {
 }
 
 // differingPaths returns the paths whose final states differ, sorted, each with what became of it.
-func (o *outcome) differingPaths(replay *outcome) []string {
+func (o *outcome) differingPaths(replay *outcome, names sides) []string {
 	all := maps.Clone(o.files)
 	if all == nil {
 		all = make(map[string]fileState)
@@ -96,7 +97,7 @@ func (o *outcome) differingPaths(replay *outcome) []string {
 		was, inA := o.files[path]
 		now, inB := replay.files[path]
 		if inA != inB || was != now {
-			out = append(out, fmt.Sprintf("%s (recorded %s, replay %s)", path, was.show(inA), now.show(inB)))
+			out = append(out, fmt.Sprintf("%s (%s %s, %s %s)", path, names.of(Recorded), was.show(inA), names.of(Replay), now.show(inB)))
 		}
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -21,11 +22,23 @@ func (c *laneCompare) refusals() {
 			unasked = append(unasked, p.rec)
 		}
 	}
+	type asked struct {
+		method, url string
+		digest      cas.Digest
+	}
+	before := make(map[asked]uint64)
 	for i := range c.found {
 		p := &c.found[i]
 		if p.refused == nil {
 			continue
 		}
+		ex := tape.ExchangeOf(p.rec.Kind)
+		key := asked{ex.Method, ex.URL, ex.RequestDigest}
+		if seq, again := before[key]; again {
+			p.Follows, p.Cause, p.afterRefusal = fmt.Sprintf("asks again what was refused at replay seq %d", seq), "", true
+			continue
+		}
+		before[key] = *p.Seq
 		near, changes := c.nearest(p.rec, unasked)
 		if near == nil {
 			continue
@@ -35,12 +48,12 @@ func (c *laneCompare) refusals() {
 		p.Cause = ""
 		p.show(changes)
 		p.Nearest, p.Recorded = new(near.Seq), describe(near.Kind)
-		ex := tape.ExchangeOf(near.Kind)
+		nearest := tape.ExchangeOf(near.Kind)
 		p.news = nil
 		for j := range changes[:min(len(changes), causeChanges)] {
 			p.news = append(p.news, changes[j].newText)
 		}
-		p.was = ex.RequestPayload
+		p.was = nearest.RequestPayload
 	}
 }
 
@@ -176,7 +189,7 @@ func preview(b []byte, s Side) Change {
 		at, last := lastMessage(d.a, &n)
 		shown = shortJSON(d.a[last.from:last.to])
 		if last != &n {
-			c.Path, c.In = "ends in "+at, d.nameOf(d.a, last)
+			c.Path, c.In = endsIn+at, d.nameOf(d.a, last)
 		}
 	}
 	if s == Replay {

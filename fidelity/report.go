@@ -28,6 +28,13 @@ type Divergence struct {
 	MoreChanges int      `json:"more_changes,omitempty"` // how many are not in Changes
 	// Nearest is the recorded request, never asked for, that Changes holds a refused one against.
 	Nearest *uint64 `json:"nearest,omitempty"`
+	// In words, as WriteText shows them where Message is too wide: what differs, and the two values of a field that no change
+	// tells of.
+	title              string
+	oldValue, newValue string
+	// afterRefusal marks what follows from a refused request: WriteText folds it.
+	afterRefusal bool
+
 	// Follows says where what is new here first appears on the replay, or after which refused request it comes: facts that the
 	// two tapes show, never a guess. Empty where they show none.
 	Follows string `json:"follows,omitempty"`
@@ -59,6 +66,8 @@ type Report struct {
 	Notes       []string       `json:"notes,omitempty"`
 	NotCompared []string       `json:"not_compared,omitempty"` // what was asked for and could not be looked at: status 1
 	NotCovered  []string       `json:"not_covered,omitempty"`  // what the recordings never looked at
+
+	sides sides // what the tapes are called
 }
 
 func newReport(mode Mode) *Report {
@@ -134,7 +143,7 @@ func notNil[T any](s []T) []T {
 	return s
 }
 
-// String is the verdict in one line.
+// String is the verdict in one line. It leaves the score to the JSON: a share of records says little to a person.
 func (r *Report) String() string {
 	verdict := "FAITHFUL"
 	if r.Total() > 0 {
@@ -149,18 +158,18 @@ func (r *Report) String() string {
 	case n > 1:
 		verdict += fmt.Sprintf(": %d divergences", n)
 	}
-	score := r.Score
-	if r.Total() > 0 {
-		score = min(score, 0.999) // what diverged never reads as 1
-	}
 	if n := len(r.Refused); n > 0 {
 		verdict += fmt.Sprintf(", %d refused", n)
 	}
 	if n := len(r.Unasked); n > 0 {
-		verdict += fmt.Sprintf(", %d never asked for", n)
+		if r.sides.named() {
+			verdict += fmt.Sprintf(", %d that %s alone asked", n, r.sides.of(Recorded))
+		} else {
+			verdict += fmt.Sprintf(", %d never asked for", n)
+		}
 	}
-	return fmt.Sprintf("%s (%s, %s recorded, %d on replay, score %.3g)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
-		records(r.RecordedRecords), r.ReplayRecords, score)
+	return fmt.Sprintf("%s (%s, %s)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
+		r.sides.counts(r.RecordedRecords, r.ReplayRecords))
 }
 
 func records(n int) string {

@@ -93,8 +93,10 @@ func (c *laneCompare) trace() {
 	for i := range c.found[:min(len(c.found), maxCauses)] {
 		p := &c.found[i]
 		was, now := c.behind(p)
-		if from := follows(p, was, sources); from != "" {
-			p.Follows = from
+		if !p.afterRefusal {
+			if from := follows(p, was, sources); from != "" {
+				p.Follows = from
+			}
 		}
 		if p.now == nil || now == "" || len(sources) >= maxSources || held > maxHeld {
 			continue
@@ -166,7 +168,7 @@ func follows(p *placed, was string, sources []source) string {
 			}
 			for i := range sources {
 				s := &sources[i]
-				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || !s.brings(part) {
+				if s.rec == p.rec && p.rec != nil || !before(s.rec, p.rec) || late(s.rec, p.rec) || !s.brings(part) {
 					continue
 				}
 				return fmt.Sprintf("follows from %s, where %s first appears", s.name, shorten(part))
@@ -179,7 +181,7 @@ func follows(p *placed, was string, sources []source) string {
 // brings reports whether text stands in the source on the replay and did not as recorded, plain or as JSON writes it.
 func (s *source) brings(text string) bool {
 	quoted := strings.Trim(encodeJSON(text), `"`)
-	holds := func(b string) bool { return strings.Contains(b, text) || strings.Contains(b, quoted) }
+	holds := func(b string) bool { return holdsWords(b, text) || quoted != text && holdsWords(b, quoted) }
 	return holds(s.now) && !holds(s.was)
 }
 
@@ -198,24 +200,61 @@ func before(a, b *tape.Record) bool {
 	return a.G < began
 }
 
-// traceable returns what of a new text is looked for, the most telling first: all of it, its lines, its words.
+// holdsWords reports whether text stands in b, and not as part of longer words.
+func holdsWords(b, text string) bool {
+	for from := 0; ; {
+		at := strings.Index(b[from:], text)
+		if at < 0 || text == "" {
+			return false
+		}
+		at += from
+		if !inside(b, at) && !inside(b, at+len(text)) {
+			return true
+		}
+		from = at + 1
+	}
+}
+
+// traceable returns what of a new text is looked for, the most telling first: all of it, its lines, and those of its words
+// that hardly stand anywhere by chance.
 func traceable(text string) []string {
 	var out []string
-	add := func(s string) {
-		if s = strings.TrimSpace(s); len([]rune(s)) >= minTraced && strings.ContainsFunc(s, unicode.IsLetter) {
+	add := func(s string, told bool) {
+		if s = strings.TrimSpace(s); len([]rune(s)) >= minTraced && strings.ContainsFunc(s, unicode.IsLetter) && told {
 			out = append(out, s)
 		}
 	}
-	add(text)
+	text = strings.TrimSpace(text)
+	add(text, !common[strings.ToLower(text)])
 	if strings.Contains(text, "\n") {
 		for line := range strings.Lines(text) {
-			add(line)
+			add(line, strings.ContainsFunc(strings.TrimSpace(line), unicode.IsSpace) || telling(line))
 		}
 	}
 	for _, word := range strings.FieldsFunc(text, unicode.IsSpace) {
 		if word != text {
-			add(word)
+			add(word, telling(word))
 		}
 	}
 	return out[:min(len(out), 20)]
+}
+
+// minTelling is from how many characters on a word by itself tells where it comes from.
+const minTelling = 12
+
+// telling reports whether one word of many is more than a common one: a path, a name with a digit or a sign in it, or long.
+func telling(word string) bool {
+	word = strings.Trim(word, ".,:;!?\"'`()[]{}<>…")
+	return len([]rune(word)) >= minTelling || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' && r != '-' })
+}
+
+// common are words that a text may hold for any reason: none of them, standing alone, is traced.
+var common = map[string]bool{
+	"about": true, "after": true, "also": true, "been": true, "before": true, "being": true, "could": true, "does": true,
+	"done": true, "each": true, "else": true, "error": true, "failed": true, "false": true, "find": true, "from": true,
+	"have": true, "here": true, "into": true, "just": true, "like": true, "more": true, "most": true, "need": true,
+	"none": true, "null": true, "only": true, "other": true, "over": true, "please": true, "should": true, "some": true,
+	"such": true, "text": true, "than": true, "that": true, "their": true, "them": true, "then": true, "there": true,
+	"these": true, "they": true, "this": true, "true": true, "user": true, "very": true, "want": true, "were": true,
+	"what": true, "when": true, "where": true, "which": true, "will": true, "with": true, "would": true, "your": true,
 }

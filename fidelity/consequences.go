@@ -1,0 +1,70 @@
+package fidelity
+
+import (
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// consequences marks every divergence that came after a refused request. A recorded request that was never asked for shows
+// no sooner than the refused one that stood in its place.
+func (c *laneCompare) consequences() {
+	if c.first == nil {
+		return
+	}
+	for i := range c.found {
+		p := &c.found[i]
+		if p.rank == 1 && p.at < c.first.at {
+			p.at = c.first.at
+		}
+		switch p.Category {
+		case ProcessProgram, ProcessArgs, ProcessCwd:
+			continue // how a process began, which the program may have done long before
+		}
+		if p.refused != nil || p.at <= c.first.at && p.rank == 0 {
+			continue
+		}
+		p.afterRefusal = true
+		if p.Follows == "" {
+			p.Follows = fmt.Sprintf("follows from the refused request %s %s (replay seq %d)", c.first.ex.Method, c.first.ex.URL, c.first.seq)
+		}
+	}
+}
+
+// commandLine says of the first divergence that the program was run with another command line, where nothing shows a nearer
+// cause.
+func (c *laneCompare) commandLine() {
+	was, now := c.programOf(Recorded), c.programOf(Replay)
+	if was == nil || now == nil {
+		return
+	}
+	a, b := commandOf(was), commandOf(now)
+	if c.o.MaskArg(a) == c.o.MaskArg(b) {
+		return
+	}
+	for i := range c.found {
+		p := &c.found[i]
+		if drift(p.Category) {
+			continue
+		}
+		if p.Follows == "" && p.rank == 0 && !(p.Lane == laneProgram && (p.Category == ProcessArgs || p.Category == ProcessProgram)) {
+			p.Follows = "the program was run with another command line (" + shortened(b) + "; " + c.report.sides.of(Recorded) + ": " +
+				shortened(a) + ")"
+		}
+		return
+	}
+}
+
+// late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
+// looked at then, so that none is the cause of what the program said or of how it ended.
+func late(source, of *tape.Record) bool {
+	if source == nil || of == nil {
+		return false
+	}
+	switch source.Kind.(type) {
+	case *tape.FileWrite, *tape.FileDelete:
+		p, ok := of.Kind.(*tape.ProcessSpawn)
+		return ok && p.ParentSpawnID == 0
+	}
+	return false
+}

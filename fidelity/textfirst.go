@@ -1,0 +1,180 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// lead is the place of the divergence that comes first for a person: the first one that is no drift of times, which says
+// nothing of why two runs differ; 0 where there is no other.
+func (r *Report) lead() int {
+	for i := range r.Divergences {
+		if !drift(r.Divergences[i].Category) {
+			return i
+		}
+	}
+	return 0
+}
+
+// drift reports whether a category is about nothing but when something happened.
+func drift(c Category) bool {
+	switch c {
+	case VirtualTimeDrift, MonotonicDrift, GlobalOrdinalDrift, ProcessDuration, MCPLatency:
+		return true
+	}
+	return false
+}
+
+// first writes the first divergence in full.
+func (t *textWriter) first(r *Report, lead int) {
+	d := &r.Divergences[lead]
+	head := "first divergence: "
+	if t.apart(d, head+d.Message, 0) {
+		t.write(0, bold, head+printable(d.title))
+	} else {
+		t.write(0, bold, head+printable(d.Message))
+	}
+	t.line(2, plain, where(d)+string(d.Category))
+	t.columns(r.sides, d)
+	if t.apart(d, head+d.Message, 0) {
+		t.values(4, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, false)
+	}
+	t.cause(d)
+	if r.Total() == 1 || drift(d.Category) || d.Follows != "" || r.Crossed == nil || *r.Crossed != 0 || d.Seq == nil {
+		return
+	}
+	if lead == 0 {
+		t.write(4, plain, "nothing before it differs, so it is taken for the cause of what follows")
+	} else {
+		t.write(4, plain, "nothing but times differs before it, so it is taken for the cause of what follows")
+	}
+}
+
+// apart reports whether the values of a divergence stand below its line, which is too wide to hold them.
+func (t *textWriter) apart(d *Divergence, line string, indent int) bool {
+	return d.title != "" && d.oldValue+d.newValue != "" && t.tooWide(indent, printable(line))
+}
+
+// columns writes the two records side by side, where that is asked for.
+func (t *textWriter) columns(names sides, d *Divergence) {
+	if !t.o.SideBySide {
+		return
+	}
+	t.sideBySide(4, []segment{{text: names.of(Recorded)}}, []segment{{text: names.of(Replay)}}, bold, bold)
+	none := "(nothing)"
+	if d.Recorded == "" && d.Replay == "" {
+		return
+	}
+	was, now := cmp.Or(printable(d.Recorded), none), cmp.Or(printable(d.Replay), none)
+	a, b := segments(was, now)
+	t.sideBySide(4, a, b, plain, plain)
+}
+
+// cause writes everything that is known of why a divergence is there, uncut: what differs is what the reader came for.
+func (t *textWriter) cause(d *Divergence) {
+	if len(d.Changes) == 0 {
+		t.lines(d.Cause)
+		return
+	}
+	if d.Nearest != nil {
+		t.lines(d.nearest())
+	}
+	for i := range d.Changes {
+		t.change(4, &d.Changes[i], false)
+	}
+	if d.MoreChanges > 0 {
+		t.write(4, plain, fmt.Sprintf("and %d more", d.MoreChanges))
+	}
+	t.lines(d.Follows)
+}
+
+func (t *textWriter) lines(s string) {
+	if s == "" {
+		return
+	}
+	for line := range strings.SplitSeq(s, "\n") {
+		t.write(4, plain, printable(line))
+	}
+}
+
+// change writes one change: its path, and what was and what is now below or beside each other.
+func (t *textWriter) change(indent int, c *Change, short bool) {
+	t.line(indent, plain, c.Heading())
+	t.values(indent+2, c, short)
+	if c.Coarse != "" {
+		t.line(indent+2, plain, "("+c.Coarse+")")
+	}
+}
+
+// values writes what was and what is now; short ones are cut to the width, around where they first differ.
+func (t *textWriter) values(indent int, c *Change, short bool) {
+	was, now := segments(printable(c.Was), printable(c.Now))
+	if c.Op == Moved {
+		return
+	}
+	if t.o.SideBySide {
+		t.sideBySide(indent, was, now, red, green)
+		return
+	}
+	if room := t.o.Width - indent - len("- "); short && t.o.Width > 0 && !t.o.All && room > 1 {
+		was, now = window(was, now, room)
+	}
+	if c.Was != "" {
+		t.marked(indent, "- ", was, red)
+	}
+	if c.Now != "" {
+		t.marked(indent, "+ ", now, green)
+	}
+}
+
+// marked writes a line of a diff, its changed words reversed.
+func (t *textWriter) marked(indent int, mark string, segs []segment, style string) {
+	if !t.o.Color {
+		t.write(indent, plain, mark+line(segs).text())
+		return
+	}
+	var b strings.Builder
+	b.WriteString(style + mark)
+	for _, s := range segs {
+		if s.changed {
+			b.WriteString(reverse + s.text + reset + style)
+		} else {
+			b.WriteString(s.text)
+		}
+	}
+	t.write(indent, plain, b.String()+reset)
+}
+
+// sideBySide writes two texts beside each other, as many rows as the longer one needs.
+func (t *textWriter) sideBySide(indent int, was, now []segment, styleA, styleB string) {
+	left := (t.o.Width-3)/2 - indent // the bar stands in one column, whatever the indent
+	as, bs := wrap(was, left), wrap(now, t.o.Width-left-indent-3)
+	for i := range max(len(as), len(bs)) {
+		var a, b line
+		if i < len(as) {
+			a = as[i]
+		}
+		if i < len(bs) {
+			b = bs[i]
+		}
+		row := t.cell(a, styleA) + strings.Repeat(" ", max(left-segmentsWidth(a), 0)) + " │ " + t.cell(b, styleB)
+		fmt.Fprintf(t.w, "%*s%s\n", indent, "", strings.TrimRight(row, " "))
+	}
+}
+
+// cell is one line of a column: its changed words in the style, and in bold.
+func (t *textWriter) cell(l line, style string) string {
+	var b strings.Builder
+	for _, s := range l {
+		switch {
+		case s.changed && style != plain:
+			b.WriteString(t.styled(bold+style, s.text))
+		case style == bold:
+			b.WriteString(t.styled(bold, s.text))
+		default:
+			b.WriteString(s.text)
+		}
+	}
+	return b.String()
+}
