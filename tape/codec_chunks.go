@@ -16,11 +16,7 @@ func (c *codec) chunks(name string, p *[]Chunk, extra *[]ChunkField) {
 	if c.take(name, optional) {
 		*p = slices.Grow(*p, c.scan.roomForChunks())
 		for c.scan.begin('['); c.scan.more(']'); {
-			ch, fields := c.scan.chunk()
-			for _, f := range fields {
-				*extra = append(*extra, ChunkField{len(*p), f})
-			}
-			*p = append(*p, ch)
+			*p = append(*p, c.scan.chunk(len(*p), extra))
 		}
 		c.took(name, optional, len(*p) == 0)
 	}
@@ -79,13 +75,12 @@ func (c *codec) writeChunkFields(ch Chunk, i int, all []ChunkField) []ChunkField
 // chunkKeys are the keys of a chunk.
 var chunkKeys = []string{"offset", "length", "t_ms", "g"}
 
-// chunk reads {"offset","length","t_ms","g"} and what else stands there: other keys, and a g that is null or zero. The
-// first three must be there, which also bounds how many chunks a line can hold. An answer may have thousands, so the order
-// in which every producer writes them is tried first.
-func (s *scanner) chunk() (Chunk, []Field) {
+// chunk reads {"offset","length","t_ms","g"} of the chunk with the index n, and appends to extra what else stands there:
+// other keys, and a g that is null or zero. The first three must be there, which also bounds how many chunks a line can
+// hold. An answer may have thousands, so the order in which every producer writes them is tried first.
+func (s *scanner) chunk(n int, extra *[]ChunkField) Chunk {
 	var c Chunk
-	var extra []Field
-	seen := 0
+	seen, from := 0, len(*extra)
 	s.begin('{')
 	if s.keyIs("offset") {
 		c.Offset, seen = integer[int64](s), 1
@@ -111,10 +106,10 @@ func (s *scanner) chunk() (Chunk, []Field) {
 				c.G = integer[uint64](s)
 			}
 			if c.G == 0 { // it would not be written otherwise; it is written before the others
-				extra = slices.Insert(extra, 0, Field{Name: "g", Value: bytes.Clone(s.b[at:s.i])})
+				*extra = slices.Insert(*extra, from, ChunkField{n, Field{Name: "g", Value: bytes.Clone(s.b[at:s.i])}})
 			}
 		default:
-			extra = append(extra, s.field(key))
+			*extra = append(*extra, ChunkField{n, s.field(key)})
 		}
 		if seen&bit != 0 {
 			s.fail("a key of a chunk stands twice")
@@ -124,7 +119,7 @@ func (s *scanner) chunk() (Chunk, []Field) {
 	if seen&7 != 7 {
 		s.fail("a chunk wants offset, length and t_ms")
 	}
-	return c, extra
+	return c
 }
 
 // roomForChunks returns a bound on how many chunks the list that comes next holds.
