@@ -1,84 +1,124 @@
 package scrub
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
 
 // Header returns the value of an HTTP header as it may be written. Where the name says that it holds a secret
 // (Authorization, Cookie, API keys, every name for which NameSaysSecret holds), its secret part becomes a placeholder and
-// is known from then on, and what tells how it is used stays: "Bearer", the names of cookies. Other headers are scrubbed
-// as any text.
-func (s *Scrubber) Header(name, value string) string {
+// is known from then on, and what tells how it is used stays: "Bearer", the names of cookies. Where the name says that it
+// holds a URL, it is scrubbed as one. Other headers are scrubbed as any text.
+func (s *Scrubber) Header(name, value string) string { return hider{s: s}.header(name, value) }
+
+// LearnHeader makes the secrets of a whole header known. It comes before anything of the message that the header belongs to
+// is scrubbed: the same value may stand in the URL, in the body, or in a header whose name does not say so.
+func (s *Scrubber) LearnHeader(h map[string][]string) {
+	for _, name := range slices.Sorted(maps.Keys(h)) { // the first name of a value gives the rule
+		for _, value := range h[name] {
+			hider{s: s, learns: true}.header(name, value)
+		}
+	}
+}
+
+// A hider hides the secrets of headers and URLs, or does no more than learn them.
+type hider struct {
+	s      *Scrubber
+	learns bool // nothing is written: what it returns is of no use
+}
+
+func (h hider) header(name, value string) string {
 	lower := strings.ToLower(name)
 	switch {
 	case strings.TrimSpace(value) == "":
 		return value
 	case lower == "authorization" || lower == "proxy-authorization":
-		return s.authorization(lower, value)
+		return h.authorization(lower, value)
 	case lower == "cookie":
-		return s.cookies(value)
+		return h.cookies(value)
 	case lower == "set-cookie":
-		return s.setCookie(value)
+		return h.setCookie(value)
+	case slices.Contains(urlHeaders, lower):
+		return h.url(value)
 	case slices.Contains(harmlessHeaders, lower):
-		return s.String(value)
+		return h.text(value)
 	case slices.Contains(secretHeaders, lower) || NameSaysSecret(lower):
-		return s.whole(lower, value)
+		return h.whole(lower, value)
 	}
-	return s.String(value)
+	return h.text(value)
+}
+
+// text scrubs what no name says anything of.
+func (h hider) text(v string) string {
+	if h.learns {
+		return v
+	}
+	return h.s.String(v)
+}
+
+func (h hider) count(rule string) {
+	if !h.learns {
+		h.s.count([]span{{rule: rule}})
+	}
 }
 
 var (
 	secretHeaders = []string{"apikey", "x-apikey", "x-amz-signature", "x-csrftoken", "x-xsrftoken"}
+	urlHeaders    = []string{"location", "content-location", "referer"}
 	// harmlessHeaders hold a KEY that opens nothing and differs with each request: learning it would only cost.
 	harmlessHeaders = []string{"idempotency-key", "x-idempotency-key", "sec-websocket-key", "surrogate-key", "cache-key",
 		"x-cache-key", "access-control-request-key"}
 )
 
 // whole hides all of a value.
-func (s *Scrubber) whole(name, value string) string {
-	s.count([]span{{rule: ruleName(name)}})
-	return s.learn(name, strings.TrimSpace(value))
+func (h hider) whole(name, value string) string {
+	h.count(ruleName(name))
+	return h.s.learn(name, strings.TrimSpace(value))
 }
 
 // authorization keeps the scheme. The parameters of a scheme that signs each request anew are hidden and not learnt.
-func (s *Scrubber) authorization(name, value string) string {
+func (h hider) authorization(name, value string) string {
 	scheme, rest, ok := strings.Cut(strings.TrimSpace(value), " ")
 	if !ok {
-		return s.whole(name, value)
+		return h.whole(name, value)
 	}
 	rest = strings.TrimSpace(rest)
-	switch strings.ToLower(scheme) {
-	case "basic":
+	if strings.EqualFold(scheme, "basic") {
 		if password, ok := decodeBasic(rest); ok {
-			s.learn(name, password)
+			h.s.learn(name, password)
 		}
-		return scheme + " " + s.whole(name, rest)
-	case "bearer", "token", "apikey", "api-key", "key", "negotiate":
-		return scheme + " " + s.whole(name, rest)
 	}
-	s.count([]span{{rule: ruleName(name)}})
-	return scheme + " " + s.conceal(name, rest)
+	if signs(scheme, rest) {
+		h.count(ruleName(name))
+		return scheme + " " + h.s.conceal(name, rest)
+	}
+	return scheme + " " + h.whole(name, rest)
 }
 
-func (s *Scrubber) cookies(value string) string {
+// signs tells whether credentials are made for one request: those of all such schemes are a list, but for the first of AWS.
+func signs(scheme, credentials string) bool {
+	return strings.Contains(credentials, ",") || strings.EqualFold(scheme, "aws")
+}
+
+func (h hider) cookies(value string) string {
 	pairs := strings.Split(value, ";")
 	for i, pair := range pairs {
-		pairs[i] = s.cookie(pair)
+		pairs[i] = h.cookie(pair)
 	}
 	return strings.Join(pairs, ";")
 }
 
 // setCookie hides the value of the cookie and keeps its attributes.
-func (s *Scrubber) setCookie(value string) string {
+func (h hider) setCookie(value string) string {
 	pair, attributes, ok := strings.Cut(value, ";")
 	if !ok {
-		return s.cookie(pair)
+		return h.cookie(pair)
 	}
-	return s.cookie(pair) + ";" + s.String(attributes)
+	return h.cookie(pair) + ";" + h.text(attributes)
 }
 
-func (s *Scrubber) cookie(pair string) string {
+func (h hider) cookie(pair string) string {
 	name, value, ok := strings.Cut(pair, "=")
 	if !ok {
 		name, value = "", pair
@@ -86,9 +126,9 @@ func (s *Scrubber) cookie(pair string) string {
 	if value == "" {
 		return pair
 	}
-	hidden := s.whole("cookie", value)
+	hidden := h.whole("cookie", value)
 	if !ok {
 		return hidden
 	}
-	return s.String(name) + "=" + hidden
+	return h.text(name) + "=" + hidden
 }

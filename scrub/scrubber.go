@@ -11,8 +11,8 @@ import (
 const (
 	// minKnown is the length in bytes from which a known value is searched for where its name does not stand.
 	minKnown = 8
-	// maxLearnt is how many values are learnt from headers, so that a program that makes up a new one for every request
-	// does not slow the scan down. Later ones are hidden in their own header only.
+	// maxLearnt is how many values are learnt from headers and URLs, so that a program that makes up a new one for every request
+	// does not slow the scan down. Later ones are hidden in their own place only.
 	maxLearnt = 512
 )
 
@@ -135,10 +135,12 @@ func (s *Scrubber) add(k *known) {
 // learn is addNamed for a value that came with the traffic.
 func (s *Scrubber) learn(name, value string) (placeholder string) {
 	s.mu.Lock()
-	full := s.learnt >= maxLearnt && s.known[value] == nil
-	if full {
+	fresh := s.known[value] == nil && searchable(value) // what is not searched for costs nothing
+	full := fresh && s.learnt >= maxLearnt
+	switch {
+	case full:
 		s.notCovered[name] = true
-	} else if s.known[value] == nil {
+	case fresh:
 		s.learnt++
 	}
 	s.mu.Unlock()

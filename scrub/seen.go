@@ -26,12 +26,20 @@ func newSeen() *seen {
 	return &seen{seed: maphash.MakeSeed(), now: make(map[uint64]uint16)}
 }
 
-func (s *seen) key(b []byte, streams bool) uint64 {
-	k := maphash.Bytes(s.seed, b)
+// key is of everything that the scan of a piece depends on: its bytes, those behind it that a matcher looks back to, where
+// the ones end and the others begin, and whether it is of a stream of events. What else it depends on (the rules, the known
+// values) is the index's own, and each index has a seen of its own.
+func (s *seen) key(behind, piece []byte, streams bool) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	flags := byte(len(behind)) << 1 // at most lookBehind
 	if streams {
-		k = ^k
+		flags |= 1
 	}
-	return k
+	_ = h.WriteByte(flags) // never fails (hash/maphash), nor do the others
+	_, _ = h.Write(behind)
+	_, _ = h.Write(piece)
+	return h.Sum64()
 }
 
 // get returns how many bytes of a piece were decided, 0 where it is not known.
@@ -72,7 +80,7 @@ func (x *index) scanAll(b []byte) []span {
 	var f finds
 	for at := 0; at < len(b); {
 		end := min(at+pieceLen, len(b))
-		key := x.seen.key(b[max(0, at-lookBehind):end], streams)
+		key := x.seen.key(b[max(0, at-lookBehind):at], b[at:end], streams)
 		if n := x.seen.get(key); n > 0 {
 			at += n
 			continue
