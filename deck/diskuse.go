@@ -41,15 +41,28 @@ func (u *diskUse) release(path string) (n int, freed int64, err error) {
 	}
 	err = walkFiles(path, func(info os.FileInfo) {
 		n++
-		id, several := linked(info)
-		if several && u.names[id] > 1 {
-			u.names[id]--
-			return
+		if id, several := linked(info); several {
+			if u.names[id]--; u.names[id] > 0 {
+				return
+			}
+			delete(u.names, id)
 		}
 		freed += info.Size()
 	})
-	u.total -= freed
+	u.total = max(0, u.total-freed) // what came since it was measured is not in it
 	return n, freed, err
+}
+
+// restore counts again what is still there of what was released: its removal failed, or came to a part of it only.
+func (u *diskUse) restore(path string) error {
+	return walkFiles(path, func(info os.FileInfo) {
+		if id, several := linked(info); several {
+			if u.names[id]++; u.names[id] > 1 {
+				return
+			}
+		}
+		u.total += info.Size()
+	})
 }
 
 // walkFiles calls visit for everything below path that is no directory. What vanishes meanwhile is not visited.

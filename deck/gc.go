@@ -71,7 +71,11 @@ type GCReport struct {
 // says (see Live), and so is one of which that cannot be known; of a finished one only such blobs and temporary files go
 // that are older than the grace, and nobody adds to it any more. Recordings that lie elsewhere are left alone.
 //
-// An error means that something could not be looked at or removed; the report holds what was done until then.
+// A recording of which something was not read is kept whole, as Kept says: nobody knows what it needs. What is a link in
+// the library leads out of it, and is left alone.
+//
+// An error means that something could not be looked at or removed; the report holds what was done nevertheless. It wraps
+// ctx's error where that ended it: what had not been removed by then is there.
 func (l *Library) GC(ctx context.Context, o *GCOptions) (*GCReport, error) {
 	c := &collector{ctx: ctx, lib: l, now: time.Now(), out: &GCReport{Library: l.Dir, Removed: []Garbage{}, Kept: []Kept{}}}
 	if o != nil {
@@ -94,10 +98,15 @@ type collector struct {
 	out *GCReport
 
 	removed map[string]bool // directories of recordings that went, or would
+	halted  bool            // ctx ended before everything was looked at
 }
 
 func (c *collector) run() (err error) {
-	if c.use, err = measure(c.lib.Dir); err != nil {
+	root := c.lib.Dir
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	if c.use, err = measure(root); err != nil {
 		return err
 	}
 	c.out.Before = c.use.total
@@ -105,27 +114,49 @@ func (c *collector) run() (err error) {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(c.old(entries), c.recordings(entries), c.loose(), c.pointers(entries), c.statCache(), c.scratches())
+	for _, step := range []func([]Entry) error{c.old, c.recordings, c.loose, c.pointers, c.statCache, c.scratches} {
+		if c.stopped() {
+			break
+		}
+		err = errors.Join(err, step(entries))
+	}
+	if c.halted {
+		err = errors.Join(err, c.ctx.Err())
+	}
 	c.out.After = c.use.total
 	return err
 }
 
-// report notes garbage of the library and, unless this is a dry run, has it removed.
-func (c *collector) report(g Garbage, remove func() error) error {
-	c.out.Removed = append(c.out.Removed, g)
-	if c.o.DryRun {
-		return nil
-	}
-	return remove()
+// stopped is asked before each thing that may go.
+func (c *collector) stopped() bool {
+	c.halted = c.halted || c.ctx.Err() != nil
+	return c.halted
 }
 
-// whole removes a file, or a directory with everything in it.
-func (c *collector) whole(what, path string) error {
+// drop has what stands at path removed, unless this is a dry run, and reports it once it is gone.
+func (c *collector) drop(what, path string, remove func() error) error {
 	n, bytes, err := c.use.release(path)
 	if err != nil || n < 0 {
 		return err
 	}
-	return c.report(Garbage{what, path, n, bytes}, func() error { return os.RemoveAll(path) })
+	if !c.o.DryRun {
+		if err := remove(); err != nil {
+			return errors.Join(err, c.use.restore(path), c.use.restore(trash(path)))
+		}
+	}
+	c.out.Removed = append(c.out.Removed, Garbage{what, path, n, bytes})
+	return nil
+}
+
+// whole removes a file, or a directory with everything in it.
+func (c *collector) whole(what, path string) error {
+	return c.drop(what, path, func() error { return os.RemoveAll(path) })
+}
+
+// inside reports whether an entry is a directory of the library: what is a link there lies elsewhere.
+func (c *collector) inside(e *Entry) bool {
+	info, err := os.Lstat(e.Path)
+	return filepath.Dir(e.Path) == c.lib.Dir && err == nil && info.IsDir()
 }
 
 func (c *collector) keep(path, why string) { c.out.Kept = append(c.out.Kept, Kept{path, why}) }
@@ -139,18 +170,18 @@ func (c *collector) old(entries []Entry) error {
 	var errs []error
 	newer := 0
 	for _, e := range slices.Backward(entries) { // newest first
-		if e.Recording == nil || !e.Recording.Finished() || filepath.Dir(e.Path) != c.lib.Dir {
+		if e.Recording == nil || !e.Recording.Finished() || !c.inside(&e) {
 			continue
 		}
 		newer++
 		if c.o.Keep > 0 && newer <= c.o.Keep || c.o.OlderThan > 0 && c.now.Sub(e.started()) <= c.o.OlderThan {
 			continue
 		}
-		c.removed[e.Path] = true
-		n, bytes, err := c.use.release(e.Path)
-		if err == nil {
-			err = c.report(Garbage{GarbageRecording, e.Path, n, bytes}, func() error { _, err := c.lib.Remove(&e); return err })
+		if c.stopped() {
+			break
 		}
+		err := c.drop(GarbageRecording, e.Path, func() error { _, err := c.lib.Remove(&e); return err })
+		c.removed[e.Path] = err == nil
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -160,11 +191,13 @@ func (c *collector) old(entries []Entry) error {
 func (c *collector) recordings(entries []Entry) error {
 	var errs []error
 	for i, e := range entries {
-		if err := c.ctx.Err(); err != nil {
-			return err
+		if c.stopped() {
+			break
 		}
 		switch {
-		case filepath.Dir(e.Path) != c.lib.Dir || c.removed[e.Path]:
+		case filepath.Dir(e.Path) != c.lib.Dir || c.removed[e.Path] || !exists(e.Path):
+		case !c.inside(&e):
+			c.keep(e.Path, "it is no directory of the library")
 		case e.Recording == nil && errors.Is(e.Err, ErrNotRecording):
 			errs = append(errs, c.unbegun(e.Path))
 		case e.Recording == nil:
@@ -182,13 +215,16 @@ func (c *collector) recordings(entries []Entry) error {
 }
 
 // loose removes what killed writers left in the library itself: temporary files and directories.
-func (c *collector) loose() error {
+func (c *collector) loose([]Entry) error {
 	names, err := os.ReadDir(c.lib.Dir)
 	if err != nil {
 		return gone(err)
 	}
 	var errs []error
 	for _, n := range names {
+		if c.stopped() {
+			break
+		}
 		if strings.HasPrefix(n.Name(), durable.TempPrefix) {
 			errs = append(errs, c.looseOne(filepath.Join(c.lib.Dir, n.Name()), n.IsDir()))
 		}
@@ -231,6 +267,9 @@ func (c *collector) pointers(entries []Entry) error {
 		if filepath.Dir(e.Path) == c.lib.Dir {
 			continue
 		}
+		if c.stopped() {
+			break
+		}
 		_, err := os.Lstat(e.Path)
 		if errors.Is(err, fs.ErrNotExist) || e.Recording != nil && e.Recording.Manifest.ID != e.Name {
 			errs = append(errs, c.whole(GarbagePointer, filepath.Join(c.lib.Dir, e.Name+pointerExt)))
@@ -240,7 +279,7 @@ func (c *collector) pointers(entries []Entry) error {
 }
 
 // statCache removes the cache once no recording is left from which a snapshot could link what the cache knows.
-func (c *collector) statCache() error {
+func (c *collector) statCache([]Entry) error {
 	path := filepath.Join(c.lib.Dir, statCacheName)
 	entries, err := c.lib.List()
 	if err != nil || !exists(path) {

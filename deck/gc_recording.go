@@ -88,6 +88,12 @@ func (c *collector) blobs(r *Recording, dead bool) error {
 		return err
 	}
 	left, err := unnamed(r.Dir, store)
+	if unread := (*unreadError)(nil); errors.As(err, &unread) {
+		if exists(r.Dir) { // else it was removed meanwhile
+			c.keep(r.Dir, unread.Error())
+		}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -100,26 +106,29 @@ func (c *collector) blobs(r *Recording, dead bool) error {
 	return c.removeAll(GarbageBlobs, filepath.Dir(store.Path(cas.Digest{})), stale)
 }
 
-// removeAll removes files, and reports them as one.
+// removeAll removes files, and reports those that went as one.
 func (c *collector) removeAll(what, dir string, files []string) error {
-	if len(files) == 0 {
-		return nil
-	}
 	g := Garbage{What: what, Path: dir}
+	var errs []error
 	for _, f := range files {
+		if c.stopped() {
+			break
+		}
 		n, bytes, err := c.use.release(f)
-		if err != nil {
-			return err
+		if err == nil && n > 0 && !c.o.DryRun {
+			if err = os.Remove(f); err != nil {
+				err = errors.Join(gone(err), c.use.restore(f))
+				n = 0
+			}
 		}
-		g.Count, g.Bytes = g.Count+max(n, 0), g.Bytes+bytes
+		if errs = append(errs, err); err == nil && n > 0 {
+			g.Count, g.Bytes = g.Count+n, g.Bytes+bytes
+		}
 	}
-	return c.report(g, func() error {
-		var errs []error
-		for _, f := range files {
-			errs = append(errs, gone(os.Remove(f)))
-		}
-		return errors.Join(errs...)
-	})
+	if g.Count > 0 {
+		c.out.Removed = append(c.out.Removed, g)
+	}
+	return errors.Join(errs...)
 }
 
 // unbegun removes the directory of a recorder that was killed before it had written its recording.json. One that holds
@@ -149,20 +158,31 @@ func (c *collector) unbegun(dir string) error {
 }
 
 // scratches removes the layers of runs that were killed.
-func (c *collector) scratches() error {
+func (c *collector) scratches([]Entry) error {
 	var errs []error
 	for _, root := range scratchRoots {
 		for _, dir := range staleScratches(root, c.ancient) {
-			use, err := measure(dir)
-			if err != nil {
-				use = new(diskUse) // the kernel leaves directories there that their owner may not read
+			if c.stopped() {
+				break
 			}
-			errs = append(errs, c.report(Garbage{GarbageScratch, dir, use.files, use.total}, func() error {
-				return removeScratch(dir)
-			}))
+			errs = append(errs, c.scratch(dir))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (c *collector) scratch(dir string) error {
+	use, err := measure(dir)
+	if err != nil {
+		use = new(diskUse) // the kernel leaves directories there that their owner may not read
+	}
+	if !c.o.DryRun {
+		if err := removeScratch(dir); err != nil {
+			return notLock(err)
+		}
+	}
+	c.out.Removed = append(c.out.Removed, Garbage{GarbageScratch, dir, use.files, use.total})
+	return nil
 }
 
 // staleScratches lists the scratches under root that nobody holds: by their lock, and where a run was killed before it had
@@ -195,11 +215,11 @@ func staleScratches(root string, ancient func(string) bool) []string {
 	return out
 }
 
-// removeScratch deletes a scratch, unless somebody has taken it since.
+// removeScratch deletes a scratch. The error is errHeld where somebody has taken it since.
 func removeScratch(dir string) error {
 	f, err := lockFile(filepath.Join(dir, lockName))
 	if err != nil {
-		return nil
+		return errHeld
 	}
 	(&scratch{dir: dir, lock: f}).remove()
 	if exists(dir) {

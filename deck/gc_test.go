@@ -206,3 +206,123 @@ func TestGCOfNoLibrary(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// linkedLibrary holds a recording of which something is a link, with blobs that are old and named.
+func linkedLibrary(t testing.TB, link func(t testing.TB, c *crafted)) (*deck.Library, *crafted) {
+	t.Helper()
+	lib := deck.LibraryOf(t.TempDir())
+	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 3)
+	for _, d := range c.blobs {
+		age(t, c.store.Path(d))
+	}
+	link(t, c)
+	return lib, c
+}
+
+// movedTo moves a file or directory out of the library and leaves a link to it.
+func movedTo(t testing.TB, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), filepath.Base(path))
+	if err := errors.Join(os.Rename(path, to), os.Symlink(to, path)); err != nil {
+		t.Skip("no symbolic links here: ", err)
+	}
+	return to
+}
+
+// What was not read may name every blob: none goes, and the report says why.
+func TestGCKeepsWhatItDidNotRead(t *testing.T) {
+	for name, link := range map[string]func(t testing.TB, c *crafted){
+		"the recording is a link": func(t testing.TB, c *crafted) { movedTo(t, c.dir) },
+		"the tape is a link":      func(t testing.TB, c *crafted) { movedTo(t, filepath.Join(c.dir, "run.tape")) },
+		"a part is a link":        func(t testing.TB, c *crafted) { movedTo(t, c.write(t, "run.tape.part/1", "x")); stray(t, c, "x") },
+		"no tape": func(t testing.TB, c *crafted) {
+			if err := os.Remove(filepath.Join(c.dir, "run.tape")); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lib, c := linkedLibrary(t, link)
+			age(t, stray(t, c, "named by nothing that can be read"))
+			r := collect(t, lib, &deck.GCOptions{OlderThan: time.Hour, Keep: 1})
+			if whats(r) != "" || len(r.Kept) != 1 || r.Before < 0 || r.After != r.Before {
+				t.Errorf("%+v", r)
+			}
+			for _, d := range c.blobs {
+				if missing(c.store.Path(d)) {
+					t.Errorf("%s is gone", d)
+				}
+			}
+		})
+	}
+}
+
+// A recording that is a link in the library lies elsewhere: it stays, however old it is.
+func TestGCLeavesLinkedRecordingsAlone(t *testing.T) {
+	lib, c := linkedLibrary(t, func(t testing.TB, c *crafted) { movedTo(t, c.dir) })
+	r := collect(t, lib, &deck.GCOptions{OlderThan: time.Hour})
+	if whats(r) != "" || r.After != r.Before || missing(c.dir) {
+		t.Errorf("%+v", r)
+	}
+	sound(t, c.dir, 3, 3)
+}
+
+// A library may be a link itself; what is in it is counted and cleaned up as ever.
+func TestGCOfLinkedLibrary(t *testing.T) {
+	lib, c := linkedLibrary(t, func(t testing.TB, c *crafted) { movedTo(t, filepath.Dir(c.dir)) })
+	age(t, stray(t, c, "nobody's"))
+	r := collect(t, lib, nil)
+	if whats(r) != "blobs" || r.Removed[0].Count != 1 || r.Before-r.After != r.Removed[0].Bytes || r.After <= 0 {
+		t.Errorf("%+v", r)
+	}
+	sound(t, c.dir, 3, 3)
+}
+
+// What could not be removed is not reported, and counts as there.
+func TestGCReportsWhatWent(t *testing.T) {
+	lib := deck.LibraryOf(t.TempDir())
+	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 1)
+	went := stray(t, c, "nobody's")
+	stuck := filepath.Join(filepath.Dir(went), cas.Sum([]byte("a directory")).String())
+	c.write(t, "run.tape.cas/"+filepath.Base(stuck)+"/inside", "so that no os.Remove takes it")
+	age(t, went, stuck)
+	r, err := lib.GC(context.Background(), nil)
+	if err == nil || whats(r) != "blobs" || r.Removed[0].Count != 1 || r.Before-r.After != r.Removed[0].Bytes {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if !missing(went) || missing(stuck) {
+		t.Errorf("gone: %t and %t", missing(went), missing(stuck))
+	}
+}
+
+// An interrupted GC removes nothing more, and reports what went.
+func TestGCInterrupted(t *testing.T) {
+	lib := deck.LibraryOf(t.TempDir())
+	var strays []string
+	for _, id := range []string{"a", "b", "c"} {
+		c := craft(t, filepath.Join(lib.Dir, id+".rec"), id, "finished", 1)
+		strays = append(strays, stray(t, c, "nobody's "+id))
+	}
+	in := &crafted{dir: lib.Dir}
+	strays = append(strays, in.write(t, ".tmp-1", "half"), in.write(t, "gone.elsewhere", filepath.Join(lib.Dir, "none")+"\n"))
+	age(t, strays[:4]...)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r, err := lib.GC(ctx, &deck.GCOptions{Progress: func(done, _ int64) {
+		if done == 2 { // the pointer, which has no date, and a
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || whats(r) != "blobs" || len(r.Removed) != 1 || !missing(strays[0]) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, p := range strays[1:] {
+		if missing(p) {
+			t.Errorf("%s went after the interrupt", p)
+		}
+	}
+	before, errBefore := lib.GC(ctx, &deck.GCOptions{Keep: 1})
+	if !errors.Is(errBefore, context.Canceled) || len(before.Removed) != 0 || before.After != before.Before {
+		t.Errorf("%+v, %v", before, errBefore)
+	}
+}

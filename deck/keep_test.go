@@ -336,3 +336,77 @@ func TestUnpackRefuses(t *testing.T) {
 		t.Errorf("a tape: %v", err)
 	}
 }
+
+// Through a link to it a recording is what it is by its own name.
+func TestPackOfALinkedRecording(t *testing.T) {
+	root := t.TempDir()
+	c := craft(t, filepath.Join(root, "a.rec"), "an-id", "finished", 3)
+	_, want := pack(t, c.open(t))
+	movedTo(t, c.dir)
+	rec := c.open(t)
+	if _, got := pack(t, rec); !bytes.Equal(got, want) {
+		t.Error("the link packs to other bytes")
+	}
+	for _, inside := range []string{filepath.Join(c.dir, "out"), filepath.Join(rec.Dir, "out")} {
+		if _, err := deck.Pack(context.Background(), rec, inside, nil); err == nil {
+			t.Errorf("%s lies in the recording, and was packed into it", inside)
+		}
+	}
+}
+
+// A directory may have the name of a store of blobs: nothing is left out on that account.
+func TestPackOfARecordingNamedAsAStore(t *testing.T) {
+	c := craft(t, filepath.Join(t.TempDir(), "x.cas"), "an-id", "finished", 3)
+	if p, _ := pack(t, c.open(t)); p.Files != 5 || len(p.LeftOut) != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Without a file that is a link elsewhere the packed recording would be another, or none.
+func TestPackRefusesLinks(t *testing.T) {
+	for _, name := range []string{"recording.json", "run.tape", "run.tape.cas", "a blob"} {
+		c := craft(t, filepath.Join(t.TempDir(), "a.rec"), "an-id", "finished", 2)
+		path := filepath.Join(c.dir, name)
+		if name == "a blob" {
+			path = c.store.Path(c.blobs[0])
+		}
+		movedTo(t, path)
+		out := filepath.Join(t.TempDir(), "out")
+		if p, err := deck.Pack(context.Background(), c.open(t), out, nil); err == nil || !missing(out) {
+			t.Errorf("%s is a link, and was packed: %+v", name, p)
+		}
+	}
+	c := craft(t, filepath.Join(t.TempDir(), "a.rec"), "an-id", "finished", 2)
+	movedTo(t, c.write(t, "notes.txt", "mine"))
+	if p, _ := pack(t, c.open(t)); len(p.LeftOut) != 1 || p.Files != 4 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// Of a recorder that was killed before its tape began everything is packed.
+func TestPackWithoutATape(t *testing.T) {
+	c := craft(t, filepath.Join(t.TempDir(), "a.rec"), "an-id", "recording", 2)
+	if err := os.Remove(filepath.Join(c.dir, "run.tape")); err != nil {
+		t.Fatal(err)
+	}
+	if p, _ := pack(t, c.open(t)); p.Files != 3 || len(p.LeftOut) != 0 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A file that appears while Pack works is not replaced either.
+func TestPackReplacesNothing(t *testing.T) {
+	root := t.TempDir()
+	c := craft(t, filepath.Join(root, "a.rec"), "an-id", "finished", 2)
+	out := filepath.Join(root, "out")
+	_, err := deck.Pack(context.Background(), c.open(t), out, &deck.PackOptions{Progress: func(int64, int64) {
+		if err := os.WriteFile(out, []byte("mine"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}})
+	b, errRead := os.ReadFile(out)
+	if !errors.Is(err, fs.ErrExist) || errRead != nil || string(b) != "mine" {
+		t.Errorf("%v; %q, %v", err, b, errRead)
+	}
+	noneLeft(t, root)
+}

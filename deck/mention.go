@@ -3,11 +3,11 @@ package deck
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -17,8 +17,18 @@ import (
 // is needed: by a record or a key that this version does not know, too. A blob that some text happens to name is kept for
 // nothing, which costs its bytes and no more.
 
+// An unreadError says why nobody knows what a recording mentions: something in it was not read.
+type unreadError struct{ path, why string }
+
+func (e *unreadError) Error() string {
+	return fmt.Sprintf("%s %s: which blobs the recording needs is not known", e.path, e.why)
+}
+
 // unnamed returns the blobs of store, that of the recording in dir, which no file of the recording mentions. What is put
 // there meanwhile is none of them. Its memory grows with the number of blobs, not with the tape.
+//
+// The error is an *unreadError where dir holds anything but directories and regular files, such as a link, or where the
+// tape was not read to its end: what was not looked into may mention every blob.
 func unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
 	left := make(map[cas.Digest]struct{})
 	for d, err := range store.All() {
@@ -27,24 +37,37 @@ func unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
 		}
 		left[d] = struct{}{}
 	}
+	at, read := filepath.Join(dir, tapeName), false
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return gone(err)
 		}
-		if e.IsDir() && strings.HasSuffix(path, tape.StoreSuffix) || len(left) == 0 {
+		switch {
+		case len(left) == 0:
+			return fs.SkipAll
+		case e.IsDir() && path == at+tape.StoreSuffix:
 			return fs.SkipDir
-		}
-		if !e.Type().IsRegular() {
+		case e.IsDir():
 			return nil
+		case !e.Type().IsRegular():
+			return &unreadError{path, "is neither a directory nor a regular file"}
 		}
 		f, err := os.Open(path)
 		if err != nil {
 			return gone(err)
 		}
 		defer f.Close()
-		return scanDigests(f, func(d cas.Digest) { delete(left, d) })
+		err = scanDigests(f, func(d cas.Digest) { delete(left, d) })
+		read = read || err == nil && path == at
+		return err
 	})
-	return left, err
+	if err == nil && len(left) > 0 && !read {
+		err = &unreadError{at, "is not there"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return left, nil
 }
 
 // gone is err, unless it says that something was removed while it was looked at.

@@ -44,8 +44,8 @@ type LeftOut struct {
 }
 
 // Pack makes of rec the file, whose form package packed defines. The same recording gives the same bytes. Each blob is
-// checked while it is packed; one that nothing names is left out. The file is there whole or not at all, and must not be
-// there before. An unfinished recording is packed as it stands.
+// checked while it is packed; one that nothing names is left out. The file is there whole or not at all, and replaces
+// none. An unfinished recording is packed as it stands.
 //
 // Errors wrap ErrLive for a recording that is being made, fs.ErrExist for a file that is there; a *cas.MissingError or
 // *cas.CorruptError is a blob that does not hold.
@@ -56,6 +56,9 @@ func Pack(ctx context.Context, rec *Recording, file string, o *PackOptions) (*Pa
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil { // else there is no such directory to write to
+		file = filepath.Join(dir, filepath.Base(file))
 	}
 	switch {
 	case rec.Live() == LiveYes:
@@ -107,7 +110,8 @@ func (p *packer) list() (err error) {
 		return err
 	}
 	if !p.rec.Manifest.Sealed { // a seal may stand for blobs that no text mentions
-		if p.unnamed, err = unnamed(p.rec.Dir, p.store); err != nil {
+		var unread *unreadError // then every blob may be needed, and none is left out
+		if p.unnamed, err = unnamed(p.rec.Dir, p.store); err != nil && !errors.As(err, &unread) {
 			return err
 		}
 	}
@@ -116,6 +120,20 @@ func (p *packer) list() (err error) {
 	}
 	slices.SortFunc(p.files, func(a, b packFile) int { return cmp.Compare(a.name, b.name) })
 	p.out.Files = int64(len(p.files))
+	return p.complete()
+}
+
+// complete refuses to pack what no Unpack would take for the recording that it is.
+func (p *packer) complete() error {
+	need := []string{manifestName}
+	if p.rec.Finished() {
+		need = append(need, tapeName)
+	}
+	for _, name := range need {
+		if !slices.ContainsFunc(p.files, func(f packFile) bool { return f.name == name }) {
+			return fmt.Errorf("%s: %s is not among the files that can be packed", p.rec.Dir, name)
+		}
+	}
 	return nil
 }
 
@@ -151,6 +169,8 @@ func (p *packer) visit(path string, e fs.DirEntry, err error) error {
 		return skip(e) // of a writer that was killed: no part of the recording
 	case e.IsDir():
 		return nil
+	case !e.Type().IsRegular() && indispensable(name):
+		return fmt.Errorf("%s is no regular file: put what it leads to in its place, as `cp -rL` does", path)
 	case !e.Type().IsRegular():
 		p.leaveOut(name, "no regular file")
 		return nil
@@ -172,6 +192,11 @@ func (p *packer) visit(path string, e fs.DirEntry, err error) error {
 	return nil
 }
 
+// indispensable reports whether a recording without the entry name is another: what else is a link is left out.
+func indispensable(name string) bool {
+	return name == manifestName || name == tapeName || name == tapeName+tape.StoreSuffix || !blobOf(name).IsZero()
+}
+
 func skip(e fs.DirEntry) error {
 	if e.IsDir() {
 		return fs.SkipDir
@@ -183,25 +208,33 @@ func (p *packer) leaveOut(name, why string) {
 	p.out.LeftOut = append(p.out.LeftOut, LeftOut{name, why})
 }
 
-// write makes the file.
+// write makes the file, under a temporary name until it is whole. Its name may have been taken meanwhile.
 func (p *packer) write() error {
-	f, err := durable.Create(filepath.Dir(p.out.File), nil)
+	f, err := os.CreateTemp(filepath.Dir(p.out.File), durable.TempPrefix+"pack-*")
 	if err != nil {
 		return err
 	}
+	if err = errors.Join(p.writeTo(f), f.Close()); err == nil {
+		err = renameNew(f.Name(), p.out.File)
+	}
+	if err != nil {
+		os.Remove(f.Name()) // a leftover is harmless: readers ignore its name
+	}
+	return err
+}
+
+func (p *packer) writeTo(f io.Writer) error {
 	hash := cas.NewHasher()
 	counted := &counter{}
 	buf := bufio.NewWriterSize(io.MultiWriter(f, hash, counted), 256<<10)
 	if err := p.pack(buf); err != nil {
-		f.Discard()
 		return err
 	}
 	if err := buf.Flush(); err != nil {
-		f.Discard()
 		return err
 	}
 	p.out.Digest, p.out.Size = hash.Sum().String(), counted.n
-	return f.Commit(p.out.File)
+	return nil
 }
 
 type counter struct{ n int64 }

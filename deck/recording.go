@@ -27,7 +27,7 @@ const maxManifest = 64 << 20
 
 // A Recording is a recording on disk, opened for reading. Nothing of the tape is held in memory.
 type Recording struct {
-	Dir      string // absolute
+	Dir      string // absolute, and no link
 	Manifest *Manifest
 }
 
@@ -36,6 +36,10 @@ func Open(dir string) (*Recording, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
+	}
+	// What walks a directory does not enter one that is a link: it would find nothing there, and take that for an answer.
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
 	}
 	m, err := readManifest(abs)
 	if err != nil {

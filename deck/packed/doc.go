@@ -20,7 +20,7 @@
 // binary form that GNU tar, libarchive and Go read. The index is no part of the recording: taking the file apart with tar
 // leaves it beside the rest.
 //
-// A name is one to five components of a-z, 0-9, '.', '_' and '-' with '/' between them, at most 100 bytes; a component
+// A name is one to eight components of a-z, 0-9, '.', '_' and '-' with '/' between them, at most 100 bytes; a component
 // begins and ends with a letter or a digit. So no name is absolute, climbs, hides, or is another's in other case. A file
 // in a directory whose name ends in ".cas" is a blob: its name is the BLAKE3 of its content.
 //

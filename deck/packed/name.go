@@ -10,7 +10,7 @@ import (
 
 const (
 	maxName  = 100 // bytes: the name field of a header
-	maxDepth = 5   // components
+	maxDepth = 8   // components: a seal of later versions keeps tiles some seven deep
 )
 
 // blobSuffix is what the name of a directory of blobs ends in.

@@ -156,11 +156,16 @@ func TestTarReadsIt(t *testing.T) {
 func TestNames(t *testing.T) {
 	for _, name := range []string{
 		"", ".", "..", "/", "/etc/passwd", "../x", "a/../b", "a//b", "a/", ".tmp-1", "a/.hidden", "Recording.json", "run.tape.CAS/x",
-		"c:/x", `a\b`, "nul ", "a b", "a.", "-a", "a-", "é", "a\x00b", strings.Repeat("a", 101), "a/b/c/d/e/f", "pack.json",
+		"c:/x", `a\b`, "nul ", "a b", "a.", "-a", "a-", "é", "a\x00b", strings.Repeat("a", 101), "a/b/c/d/e/f/g/h/i", "pack.json",
 		"run.tape.cas/abc", "run.tape.cas/" + strings.Repeat("A", 64),
 	} {
 		if err := packed.CheckName(name); !errors.Is(err, packed.ErrName) {
 			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{"a/b/c/d/e/f/g/h", "seal.tiles/tile/8/0/000.p/5", "seal.tiles/tile/entries/x001/x234/067.p/5"} {
+		if err := packed.CheckName(name); err != nil {
+			t.Error(err)
 		}
 	}
 	for _, e := range sample {
