@@ -26,10 +26,11 @@ func (p *Prices) Cost(provider, model string, u Usage) (usd float64, known bool)
 
 // CostOf returns what a call cost in USD at list price; false where it is not known. Who sold it is the host of its URL,
 // unless that is the provider's own: a server that speaks a provider's protocol does not take its prices. OpenRouter says
-// in its usage what it took: that stands. Calls that were not sold at list price, for their usage names another tier than
-// the standard one, or with a search that is billed by itself, are not known.
+// in its usage what it took: that stands. Calls that were not sold at the list price of text are not known: their usage
+// names another tier than the standard one, a search that is billed by itself, or tokens of sound or pictures.
 func (p *Prices) CostOf(call *tape.LLMCall) (usd float64, known bool) {
-	seller := sellerOf(call)
+	provider, model := ModelOf(call)
+	seller := sellerOf(call.URL, provider)
 	usage, err := canonjson.Parse(call.Usage)
 	if err == nil && seller == openRouter {
 		if cost := get(&usage, "cost"); cost != nil && cost.Kind == canonjson.Number && cost.Num >= 0 {
@@ -37,10 +38,10 @@ func (p *Prices) CostOf(call *tape.LLMCall) (usd float64, known bool) {
 		}
 	}
 	u, ok := UsageOf(call)
-	if !ok || err == nil && !standard(&usage) {
+	if !ok || err == nil && !(standard(&usage) && onlyText(&usage)) {
 		return 0, false
 	}
-	return p.Cost(seller, call.Model, u)
+	return p.Cost(seller, model, u)
 }
 
 const openRouter = "openrouter.ai"
@@ -56,14 +57,14 @@ var ownHosts = map[string]string{
 }
 
 // sellerOf names who sold a call: the provider where the tape names no host or the provider's own, else the host.
-func sellerOf(call *tape.LLMCall) string {
-	u, err := url.Parse(call.URL)
+func sellerOf(rawURL, provider string) string {
+	u, err := url.Parse(rawURL)
 	if err != nil || u.Hostname() == "" {
-		return call.Provider
+		return provider
 	}
 	host := strings.ToLower(u.Hostname())
-	if ownHosts[host] == call.Provider {
-		return call.Provider
+	if ownHosts[host] == provider {
+		return provider
 	}
 	return host
 }
@@ -80,6 +81,31 @@ func standard(usage *canonjson.Value) bool {
 	}
 	searches, ok := usage.Path("server_tool_use", "web_search_requests")
 	return !ok || searches.Num == 0
+}
+
+// onlyText reports whether a usage counts no tokens of anything but text: those of sound, pictures and films have prices of
+// their own. OpenAI's and its kin's count them in *_details, Gemini's in lists by modality.
+func onlyText(usage *canonjson.Value) bool {
+	for i := range usage.Members {
+		m := &usage.Members[i]
+		switch {
+		case strings.HasSuffix(m.Key, "_details") && countsMedia(&m.Value),
+			strings.HasSuffix(m.Key, "TokensDetails") && slices.ContainsFunc(m.Value.Elems, isMedia):
+			return false
+		}
+	}
+	return true
+}
+
+// countsMedia reports whether an object of details counts other tokens than those of text.
+func countsMedia(details *canonjson.Value) bool {
+	o := counts{v: details}
+	return o.at(keyPath("audio_tokens"))+o.at(keyPath("image_tokens"))+o.at(keyPath("video_tokens")) > 0
+}
+
+// isMedia reports whether an element of a list by modality counts tokens of another one than text.
+func isMedia(d canonjson.Value) bool {
+	return member(&d, "modality") != "TEXT" && (&counts{v: &d}).at(keyPath("tokenCount")) > 0
 }
 
 // find returns the price of a model, nil for none.
@@ -100,8 +126,9 @@ func (p *Prices) find(provider, model string) *Price {
 	return best
 }
 
-// snapshot is what may stand behind the name of a version of a model.
-var snapshot = regexp.MustCompile(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d(\d\d)?|\d{3}|latest|preview|exp)|[@:].*|\[1m\])*$`)
+// snapshot is what may stand behind the name of a version of a model. A preview or an experiment is none: what it costs is
+// not what the model costs that it becomes.
+var snapshot = regexp.MustCompile(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d(\d\d)?|\d{3}|latest)|[@:].*|\[1m\])*$`)
 
 // begins reports whether a model is that of a pattern.
 func begins(model, pattern string) bool {

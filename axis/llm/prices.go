@@ -30,8 +30,8 @@ const maxPrices = 8 << 20
 //
 // Prices are USD per million tokens. provider is the tape's, or the host of a server that is not the provider's own (see
 // CostOf). Each of models is the beginning of a model's name; behind it may stand nothing but the mark of a snapshot (a
-// date, -latest, -preview, @…, :…), so that the price of one version is never taken for that of the next; one that ends in
-// * takes anything behind it. The longest beginning wins, the later of two equal ones. Where a price is left out,
+// date, -latest, @…, :…), so that the price of one version is never taken for that of the next; one that ends in * takes
+// anything behind it. The longest beginning wins, the later of two equal ones. Where a price is left out,
 // cache_read, cache_write and reasoning are priced as what they are part of, cache_write_1h as cache_write. long takes the
 // place of all prices of a call whose input is above so many tokens.
 type Prices struct {

@@ -1,8 +1,6 @@
 package llm
 
 import (
-	"bytes"
-
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -40,10 +38,33 @@ func UsageOf(call *tape.LLMCall) (Usage, bool) {
 	if len(call.Usage) > 0 {
 		return readUsage(call.Provider, call.Usage)
 	}
-	if call.Provider == "" && call.Response != nil && call.Response.Inline {
-		return readForeign([]byte(call.Response.Text))
+	response := foreignResponse(call)
+	o := counts{v: &response}
+	u := countedByMessages(member(&response, "provider"), &o)
+	return u, o.found
+}
+
+// ModelOf returns the provider and the model that a record names, each "" where it names none. A record of another producer
+// may name them in its response, beside its usage: see UsageOf.
+func ModelOf(call *tape.LLMCall) (provider, model string) {
+	if call.Provider != "" || call.Model != "" {
+		return call.Provider, call.Model
 	}
-	return Usage{}, false
+	response := foreignResponse(call)
+	return member(&response, "provider"), member(&response, modelKey)
+}
+
+// foreignResponse returns the response of a record that another producer wrote; null where there is none that is a JSON
+// object and inline.
+func foreignResponse(call *tape.LLMCall) canonjson.Value {
+	if call.Provider != "" || call.Response == nil || !call.Response.Inline {
+		return canonjson.Value{}
+	}
+	v, err := canonjson.Parse([]byte(call.Response.Text))
+	if err != nil || v.Kind != canonjson.Object {
+		return canonjson.Value{}
+	}
+	return v
 }
 
 // A dialect is one way of counting.
@@ -82,20 +103,6 @@ func readUsage(provider string, object []byte) (Usage, bool) {
 		}
 	}
 	return Usage{}, false
-}
-
-// readForeign reads the counts at the top of a response of another producer.
-func readForeign(response []byte) (Usage, bool) {
-	if !bytes.Contains(response, []byte(`"input_tokens"`)) {
-		return Usage{}, false
-	}
-	v, err := canonjson.Parse(response)
-	if err != nil || v.Kind != canonjson.Object {
-		return Usage{}, false
-	}
-	o := counts{v: &v}
-	u := countedByMessages(member(&v, "provider"), &o)
-	return u, o.found
 }
 
 // counts reads numbers of tokens out of an object.

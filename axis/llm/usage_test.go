@@ -76,11 +76,38 @@ func TestUsageOf(t *testing.T) {
 	}
 }
 
+// foreign is the record of another producer, with a text as its response.
+func foreign(text string) *tape.LLMCall {
+	return &tape.LLMCall{Exchange: tape.Exchange{Response: &tape.Payload{Text: text, Inline: true}}}
+}
+
+// TestModelOf finds names in the record, and where it has none in its response.
+func TestModelOf(t *testing.T) {
+	const response = `{"provider":"mock","model":"mock-1","input_tokens":1}`
+	named := foreign(response)
+	named.Model = "m"
+	stored := foreign(response)
+	stored.Response.Inline = false
+	for _, tc := range []struct {
+		call            *tape.LLMCall
+		provider, model string
+	}{
+		{called("openai", "", "gpt-5", ""), "openai", "gpt-5"},
+		{foreign(response), "mock", "mock-1"},
+		{named, "", "m"},
+		{stored, "", ""},
+		{foreign(`{"model":7}`), "", ""},
+		{foreign("hi"), "", ""},
+		{new(tape.LLMCall), "", ""},
+	} {
+		if provider, model := llm.ModelOf(tc.call); provider != tc.provider || model != tc.model {
+			t.Errorf("%+v: %q %q", tc.call, provider, model)
+		}
+	}
+}
+
 // TestForeignUsage reads what another producer wrote into its response.
 func TestForeignUsage(t *testing.T) {
-	foreign := func(text string) *tape.LLMCall {
-		return &tape.LLMCall{Exchange: tape.Exchange{Response: &tape.Payload{Text: text, Inline: true}}}
-	}
 	got, ok := llm.UsageOf(foreign(`{"text":"hi","input_tokens":5,"output_tokens":3,"cache_read_tokens":2,"cache_write_tokens":0,"provider":"mock"}`))
 	if !ok || got != (llm.Usage{InputTokens: 5, OutputTokens: 3, CacheReadTokens: 2}) {
 		t.Errorf("%+v, %v", got, ok)
@@ -110,6 +137,7 @@ func TestCost(t *testing.T) {
 		{"provider":"p","models":["fam-*"],"input":3,"output":3},
 		{"provider":"p","models":["fam-5"],"input":4,"output":4},
 		{"provider":"p","models":["embed"],"input":1},
+		{"provider":"p","models":["m-9-preview"],"input":5,"output":6},
 		{"provider":"localhost","models":["*m","m-4"],"input":0}]}`))
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +154,13 @@ func TestCost(t *testing.T) {
 		{"p", "m-4-20260131-v1:0", million, 0, false},
 		{"p", "m-4@20260131", million, 30, true},
 		{"p", "m-4-latest", million, 30, true},
-		{"p", "models/m-4-preview-05-06", million, 30, true},
-		{"p", "m-4-preview-09-2025", million, 30, true},
+		{"p", "models/m-4-05-06", million, 30, true},
+		{"p", "m-4-09-2025", million, 30, true},
+		{"p", "m-4-preview", million, 0, false},
+		{"p", "m-4-preview-05-06", million, 0, false},
+		{"p", "m-4-exp", million, 0, false},
+		{"p", "m-9-preview", million, 11, true},
+		{"p", "m-9-preview-05-06", million, 11, true},
 		{"p", "m-4-001", million, 30, true},
 		{"p", "m-4-mini", million, 3, true},
 		{"p", "m-4-nano", million, 3, true},
@@ -181,6 +214,22 @@ func TestCostOf(t *testing.T) {
 		{"no search", called("anthropic", direct, claude, `{"input_tokens":0,"output_tokens":0,"server_tool_use":{"web_search_requests":0}}`), 0, true},
 		{"a model that is not known", called("anthropic", direct, "claude-opus-99", usage), 0, false},
 		{"no usage", called("anthropic", direct, claude, ""), 0, false},
+		{"text beside no sound", called("openai", chatURL, "gpt-4o", `{"prompt_tokens":1000000,"completion_tokens":0,
+			"prompt_tokens_details":{"audio_tokens":0,"cached_tokens":0},"completion_tokens_details":null}`), 2.5, true},
+		{"sound in", called("openai", chatURL, "gpt-4o", `{"prompt_tokens":1000,"prompt_tokens_details":{"audio_tokens":900}}`), 0, false},
+		{"sound out", called("openai", chatURL, "gpt-4o", `{"prompt_tokens":1,"completion_tokens_details":{"audio_tokens":9}}`), 0, false},
+		{"a picture", called("openai", responsesURL, "gpt-5", `{"input_tokens":9,"input_tokens_details":{"text_tokens":1,"image_tokens":8}}`), 0, false},
+		{"a recording", called("openai", transcribeURL, "gpt-4o", `{"input_tokens":9,"input_token_details":{"audio_tokens":9}}`), 0, false},
+		{"gemini's text", called("gemini", geminiURL, "gemini-2.5-flash", `{"promptTokenCount":1000000,
+			"promptTokensDetails":[{"modality":"TEXT","tokenCount":1000000},{"modality":"AUDIO"}]}`), .3, true},
+		{"gemini's sound", called("gemini", geminiURL, "gemini-2.5-flash", `{"promptTokenCount":10,
+			"promptTokensDetails":[{"modality":"TEXT","tokenCount":1},{"modality":"AUDIO","tokenCount":9}]}`), 0, false},
+		{"gemini's pictures", called("gemini", geminiURL, "gemini-2.5-flash", `{"promptTokenCount":1,"candidatesTokenCount":9,
+			"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":9}]}`), 0, false},
+		{"a preview", called("gemini", geminiURL, "gemini-2.5-flash-preview-05-20", `{"promptTokenCount":10}`), 0, false},
+		{"a preview in the table", called("gemini", geminiURL, "gemini-3-flash-preview", `{"promptTokenCount":1000000}`), .5, true},
+		{"another producer's", foreign(`{"input_tokens":100000,"output_tokens":0,"provider":"anthropic","model":"` + claude + `"}`), .3, true},
+		{"another producer's without a name", foreign(`{"input_tokens":100000,"output_tokens":0}`), 0, false},
 		{"ollama", called("ollama", ollamaURL, "qwen3:8b", `{"eval_count":1}`), 0, false},
 	} {
 		got, known := llm.DefaultPrices().CostOf(tc.call)

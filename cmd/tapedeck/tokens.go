@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +23,7 @@ type bill struct {
 	usage                  llm.Usage
 	usd                    float64
 	unpriced               []string // models, each once
+	nameless               int      // calls without a price whose record names no model
 }
 
 // newBill reads the prices of a file; "" is the table that is built in.
@@ -59,13 +61,11 @@ func (b *bill) add(rec *tape.Record) {
 		b.usd += usd
 		return
 	}
-	for _, m := range b.unpriced {
-		if m == call.Model {
-			return
-		}
-	}
-	if len(b.unpriced) < maxUnpriced {
-		b.unpriced = append(b.unpriced, call.Model)
+	switch _, model := llm.ModelOf(call); {
+	case model == "":
+		b.nameless++
+	case len(b.unpriced) < maxUnpriced && !slices.Contains(b.unpriced, model):
+		b.unpriced = append(b.unpriced, model)
 	}
 }
 
@@ -85,18 +85,30 @@ func (b *bill) write(w io.Writer) error {
 	if n := b.calls - b.counted; n > 0 {
 		line += fmt.Sprintf("; %d did not say", n)
 	}
-	_, err := fmt.Fprintln(w, line+"; "+b.cost())
+	if cost := b.cost(); cost != "" {
+		line += "; " + cost
+	}
+	_, err := fmt.Fprintln(w, line)
 	return err
 }
 
+// cost says what the calls cost, and whose price is not known; "" where no call has a price or a model's name.
 func (b *bill) cost() string {
-	switch {
-	case b.priced == 0:
-		return "no price known for " + strings.Join(b.unpriced, ", ")
-	case b.priced < b.counted:
-		return fmt.Sprintf("$%s at list prices of %s, but for %s", dollars(b.usd), b.prices.AsOf, strings.Join(b.unpriced, ", "))
+	unpriced := strings.Join(b.unpriced, ", ")
+	if b.priced == 0 {
+		if unpriced == "" {
+			return ""
+		}
+		return "no price known for " + unpriced
 	}
-	return fmt.Sprintf("$%s at list prices of %s", dollars(b.usd), b.prices.AsOf)
+	line := fmt.Sprintf("$%s at list prices of %s", dollars(b.usd), b.prices.AsOf)
+	switch {
+	case unpriced != "":
+		line += ", but for " + unpriced
+	case b.nameless > 0:
+		line += ", but for " + plural(b.nameless, "call that names no model", "calls that name no model")
+	}
+	return line
 }
 
 // dollars has four decimals, and of less than a cent two digits that say something.
