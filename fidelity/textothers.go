@@ -14,7 +14,6 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	if len(ds) == 0 {
 		return
 	}
-	t.line(0, bold, fmt.Sprintf("then %d more:", len(ds)+r.Omitted))
 	follow := 0
 	for i := range ds {
 		if ds[i].afterRefusal {
@@ -41,9 +40,17 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 		}
 		byLane[d.Lane] = append(byLane[d.Lane], d)
 	}
+	then := fmt.Sprintf("then %d more:", len(ds)+r.Omitted)
+	if len(folded) == len(ds) && r.Omitted == 0 {
+		then = fmt.Sprintf("then %d more, which follow from the refused request:", len(ds))
+	}
+	t.line(0, bold, then)
 	for _, lane := range lanes {
 		t.line(2, plain, fmt.Sprintf("%s (%d)", cmp.Or(lane, "records"), len(byLane[lane])))
 		t.ofLane(r.sides, byLane[lane])
+	}
+	if len(folded) > 0 && len(folded) < len(ds)+r.Omitted {
+		t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(folded)))
 	}
 	t.folded(folded)
 	if len(drifts) > 0 {
@@ -159,7 +166,6 @@ func (t *textWriter) folded(ds []*Divergence) {
 		return
 	}
 	t.left = true
-	t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(ds)))
 	var order []string
 	subjects := make(map[string][]string)
 	count := make(map[string]int)
