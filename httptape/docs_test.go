@@ -32,6 +32,11 @@ func TestGuide(t *testing.T) {
 			t.Errorf("there is no Options.%s", m[1])
 		}
 	}
+	for _, m := range regexp.MustCompile(`"github\.com/tapedeck-dev/tapedeck/([a-z/]+)"`).FindAllStringSubmatch(guide, -1) {
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			t.Errorf("there is no package %s", m[1])
+		}
+	}
 	exported := exportedNames(t)
 	for _, m := range regexp.MustCompile("httptape\\.([A-Z]\\w+)|`\\*?((?:Mode|Err)[A-Z]\\w+|[A-Z]\\w+Error)`").FindAllStringSubmatch(guide, -1) {
 		name := m[1] + m[2]
