@@ -25,11 +25,46 @@ type Book struct {
 	log        []service
 }
 
-// queue is the recorded exchanges of one key.
+// queue is the recorded exchanges of one key, by arrival. What was handed out may still stand in waiting, or among its
+// attempt, until it comes to the front there.
 type queue struct {
-	waiting []*Recorded
-	all     []*Recorded
-	asked   int
+	all      []*Recorded
+	waiting  []*Recorded            // the end of all
+	attempts map[string][]*Recorded // the same by attempt; nil where all are of one
+	asked    int
+}
+
+func (q *queue) add(rec *Recorded) {
+	if q.attempts == nil && len(q.all) > 0 && q.all[0].attempt != rec.attempt {
+		q.attempts = map[string][]*Recorded{q.all[0].attempt: slices.Clone(q.all)}
+	}
+	if q.attempts != nil {
+		q.attempts[rec.attempt] = append(q.attempts[rec.attempt], rec)
+	}
+	q.all = append(q.all, rec)
+	q.waiting = q.all
+}
+
+// take returns the next exchange that is not in served, first of those of the attempt; nil where there is none.
+func (q *queue) take(attempt string, served map[*Recorded]bool) *Recorded {
+	if left := unserved(q.attempts[attempt], served); len(left) > 0 {
+		q.attempts[attempt] = left[1:]
+		return left[0]
+	}
+	if q.waiting = unserved(q.waiting, served); len(q.waiting) > 0 {
+		rec := q.waiting[0]
+		q.waiting = q.waiting[1:]
+		return rec
+	}
+	return nil
+}
+
+// unserved cuts what is in served off the front of a queue.
+func unserved(queue []*Recorded, served map[*Recorded]bool) []*Recorded {
+	for len(queue) > 0 && served[queue[0]] {
+		queue = queue[1:]
+	}
+	return queue
 }
 
 // service says which record was handed out for which key.
@@ -67,21 +102,15 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
 	rec := &Recorded{Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind)}
-	switch k := r.Kind.(type) {
-	case *tape.LLMCall:
-		rec.Key = Key{
-			Kind: LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
-			Params: k.ParamsDigest, Request: k.RequestDigest,
-		}
-		rec.usage = k.Usage
-	case *tape.HTTPExchange:
-		rec.Key = Key{Kind: HTTP, Method: k.Method, URL: b.classifier.MaskURL(k.URL), Request: k.RequestDigest}
-	default:
+	if rec.Exchange == nil {
 		return nil
 	}
-	restoreFields(rawRequest, rec.Exchange.RequestHeaders, r.Raw)
-	restoreFields(rawResponse, rec.Exchange.ResponseHeaders, r.Raw)
-	rec.attempt = attemptOf(headerOf(rec.Exchange.RequestHeaders))
+	if call, ok := r.Kind.(*tape.LLMCall); ok {
+		rec.usage = call.Usage
+	}
+	RestoreFields(r)
+	rec.Key = KeyOf(r.Kind, b.classifier)
+	rec.attempt = b.classifier.Attempt(HeaderOf(rec.Exchange.RequestHeaders))
 	rec.Lane, rec.Arrival = rec.Exchange.Lane, rec.Exchange.Arrival
 	return rec
 }
@@ -92,8 +121,7 @@ func (b *Book) add(rec *Recorded) {
 		q = new(queue)
 		b.queues[rec.Key] = q
 	}
-	q.waiting = append(q.waiting, rec)
-	q.all = append(q.all, rec)
+	q.add(rec)
 	b.keys[rec.Seq] = rec.Key
 	host := tape.HostOf(rec.Exchange.URL)
 	if dead, known := b.dead[host]; dead || !known {
@@ -104,12 +132,9 @@ func (b *Book) add(rec *Recorded) {
 // silent reports whether an exchange is one of plain HTTP that no upstream answered. Such a one is a note, never a gate.
 func silent(rec *Recorded) bool { return rec.Key.Kind == HTTP && rec.Exchange.Status == 0 }
 
-// Take hands out the next recorded exchange of a key, in the order in which the requests arrived while recording; false
-// where there is none left.
-func (b *Book) Take(k Key) (*Recorded, bool) { return b.take(k, "") }
-
-// take is Take for a request that names its attempt: the next one of the same attempt comes first. So of several equal
-// callers none gets the failures of another on top of its own, and gives up for it.
+// take hands out the next recorded exchange of a key, in the order in which the requests arrived while recording; false
+// where there is none left. For a request that names its attempt the next one of the same attempt comes first. So of several
+// equal callers none gets the failures of another on top of its own, and gives up for it.
 func (b *Book) take(k Key, attempt string) (*Recorded, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,12 +143,10 @@ func (b *Book) take(k Key, attempt string) (*Recorded, bool) {
 		return nil, false
 	}
 	q.asked++
-	if len(q.waiting) == 0 {
+	rec := q.take(attempt, b.served)
+	if rec == nil {
 		return nil, false
 	}
-	i := max(0, slices.IndexFunc(q.waiting, func(rec *Recorded) bool { return rec.attempt == attempt }))
-	rec := q.waiting[i]
-	q.waiting = slices.Delete(q.waiting, i, i+1)
 	b.served[rec] = true
 	b.log = append(b.log, service{k, rec.Seq})
 	return rec, true

@@ -54,6 +54,23 @@ type Classifier interface {
 	Classify(r *Request) (*Identity, error)
 	// MaskURL returns a scrubbed URL in the form that Key.URL holds.
 	MaskURL(scrubbed string) string
+	// Attempt returns what the header of a request says of how often its sender has tried before, in any form that is equal
+	// for equal attempts; "" where it says nothing.
+	Attempt(h http.Header) string
+}
+
+// KeyOf is the key of a record of the kind k; the zero Key where it holds no exchange.
+func KeyOf(k tape.Kind, c Classifier) Key {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return Key{
+			Kind: LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
+			Params: k.ParamsDigest, Request: k.RequestDigest,
+		}
+	case *tape.HTTPExchange:
+		return Key{Kind: HTTP, Method: k.Method, URL: c.MaskURL(k.URL), Request: k.RequestDigest}
+	}
+	return Key{}
 }
 
 // A Recorded is one exchange of a tape, as a Book hands it out.
@@ -64,6 +81,6 @@ type Recorded struct {
 	Arrival  uint64
 	Exchange *tape.Exchange
 
-	attempt string // of the request, see attemptOf
+	attempt string // of the request, see Classifier
 	usage   []byte // of a model, as JSON; nil for none
 }

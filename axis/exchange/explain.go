@@ -30,7 +30,7 @@ func (b *Book) changes(rec *Recorded, id *Identity, r *Request) []fidelity.Chang
 	}
 	was, err := b.classifier.Classify(&Request{
 		Method: rec.Exchange.Method, URL: rec.Exchange.URL,
-		Header: headerOf(rec.Exchange.RequestHeaders), Body: b.body(rec),
+		Header: HeaderOf(rec.Exchange.RequestHeaders), Body: b.body(rec),
 	})
 	if err != nil {
 		return append(changes, change("body", "cannot be read", "is there"))
@@ -66,7 +66,7 @@ func (b *Book) body(rec *Recorded) []byte {
 	if err != nil {
 		return nil
 	}
-	body, err := Decode(headerOf(rec.Exchange.RequestHeaders).Get("Content-Encoding"), stored, maxNearestBody)
+	body, err := Decode(HeaderOf(rec.Exchange.RequestHeaders).Get("Content-Encoding"), stored, maxNearestBody)
 	if err != nil {
 		return nil
 	}

@@ -27,15 +27,6 @@ func headerFields(s *scrub.Scrubber, h http.Header) []tape.HeaderField {
 	return fields
 }
 
-// headerOf is the header that fields were made of.
-func headerOf(fields []tape.HeaderField) http.Header {
-	h := make(http.Header, len(fields))
-	for _, f := range fields {
-		h.Add(f.Name, f.Value)
-	}
-	return h
-}
-
 // The keys of the true bytes of header values in a record.
 const (
 	rawRequest  = "request_headers"
@@ -64,16 +55,6 @@ func restoreFields(key string, fields []tape.HeaderField, raw []tape.RawBytes) {
 			fields[i].Value = string(r.Bytes)
 		}
 	}
-}
-
-// attemptOf is what a request says of how often its sender has tried before, "" where it says nothing: the SDKs of OpenAI
-// and Anthropic count their retries, those of AWS their attempts.
-func attemptOf(h http.Header) string {
-	if n := h.Get("X-Stainless-Retry-Count"); n != "" {
-		return n
-	}
-	attempt, _, _ := strings.Cut(h.Get("Amz-Sdk-Request"), ";")
-	return attempt
 }
 
 // field returns a string field that is added to a record.

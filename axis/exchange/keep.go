@@ -41,7 +41,7 @@ func (o *Open) store(a answer, cut bool) error {
 	}
 	x := &o.exchange
 	x.Response, x.Stream = payload, a.chunks
-	encoding := headerOf(x.ResponseHeaders).Get("Content-Encoding")
+	encoding := HeaderOf(x.ResponseHeaders).Get("Content-Encoding")
 	if a.decoded {
 		o.extra = append(o.extra, field("response_decoded", encoding))
 		encoding = ""
@@ -70,7 +70,7 @@ func (o *Open) readUsage(p *tape.Payload, encoding string, cut bool) []byte {
 	if err != nil {
 		return nil
 	}
-	return o.identity.Usage(headerOf(o.exchange.ResponseHeaders).Get("Content-Type"), decoded)
+	return o.identity.Usage(HeaderOf(o.exchange.ResponseHeaders).Get("Content-Type"), decoded)
 }
 
 // dropHeader takes a field out of the answer's header that no longer holds for the stored bytes.

@@ -28,6 +28,7 @@ type Lanes struct {
 	mu            sync.Mutex
 	conversations map[cas.Digest][]*conversation // by opening, in order of appearance
 	byName        map[string]*conversation
+	numbers       map[cas.Digest]int // by opening: the names that are taken, counted from the first
 }
 
 // conversation is one lane with a model.
@@ -85,6 +86,7 @@ func (l *Lanes) add(opening cas.Digest, name string) *conversation {
 	if l.byName == nil {
 		l.byName = make(map[string]*conversation)
 		l.conversations = make(map[cas.Digest][]*conversation)
+		l.numbers = make(map[cas.Digest]int)
 	}
 	c := &conversation{name: name}
 	l.byName[name] = c
@@ -143,13 +145,20 @@ func hasPrefix(turns, prefix []cas.Digest) bool {
 	return true
 }
 
-// freeName returns the next name for a conversation of an opening: adopted ones may have taken any. The caller holds mu.
+// freeName returns the next name for a conversation of an opening: adopted ones may have taken any. No name becomes free
+// again, so none is tried twice. The caller holds mu.
 func (l *Lanes) freeName(opening cas.Digest) string {
-	name := lanePrefix(opening)
-	for n := 2; l.byName[name] != nil; n++ {
-		name = lanePrefix(opening) + "#" + strconv.Itoa(n)
+	for {
+		name := lanePrefix(opening)
+		n := l.numbers[opening] + 1
+		if n > 1 {
+			name += "#" + strconv.Itoa(n)
+		}
+		if l.byName[name] == nil {
+			return name
+		}
+		l.numbers[opening] = n // byName is made, so this is too
 	}
-	return name
 }
 
 // lanePrefix is what the names of all conversations of an opening begin with.

@@ -1,11 +1,13 @@
 package exchange
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -19,13 +21,16 @@ type Open struct {
 	request  *Request
 	exchange tape.Exchange
 	extra    []tape.Field
-	unkept   []byte // the body of the request that is not in the store yet; nil for none
+	unkept   []byte    // the body of the request that is not in the store yet; nil for none
+	taken    *Recorded // that answers the request; nil for none
+	from     cas.Store // of its payloads; nil for those alone that are inline
 
 	given string      // the lane that Lanes gave; "" for none
 	body  body        // nil before Response or Replay, and for a nil recorder
 	spool answerSpool // the same, and after Replay
 	usage []byte      // of a model, as JSON; nil for none
 	lost  error       // why the answer cannot be kept
+	err   error       // why the request's body could not be kept on a replay
 	ended bool
 }
 
@@ -45,24 +50,25 @@ func (o *Open) Lane() string { return o.exchange.Lane }
 // none. The request gets its place in the order of arrival in the same step: of two equal ones, the first by arrival is the
 // one that has the first recorded answer, on the replay's tape too.
 func (o *Open) Take(b *Book) (*Recorded, bool) {
+	rec, ok := o.arriveAt(b)
+	if !ok {
+		return nil, false
+	}
+	o.taken, o.from = rec, b.store
+	o.keepRequest()
+	o.exchange.Lane = rec.Lane
+	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+	return rec, true
+}
+
+// arriveAt is the one step in which a request arrives and is answered. All requests of a replay wait for it, so it is all that
+// is done under the lock.
+func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
+	attempt := o.tap.classifier.Attempt(o.request.Header)
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
-	rec, ok := b.take(o.identity.Key, attemptOf(o.request.Header))
-	if ok {
-		o.keepRequest(rec, b.store)
-		o.Answer(rec)
-	}
-	return rec, ok
-}
-
-// Answer says that rec answers the request, which takes its lane: for a caller that asks a Book itself, or in the order of
-// its own.
-func (o *Open) Answer(rec *Recorded) {
-	o.arrive()
-	o.keepRequest(nil, nil)
-	o.exchange.Lane = rec.Lane
-	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+	return b.take(o.identity.Key, attempt)
 }
 
 // arrive gives the request its place in the order of arrival, unless it has one.
@@ -75,7 +81,7 @@ func (o *Open) arrive() {
 // Refuse says that nothing recorded answers the request. It stands in the lane Unmatched, with the reason as its error.
 func (o *Open) Refuse(reason string) {
 	o.arrive()
-	o.keepRequest(nil, nil)
+	o.keepRequest()
 	o.exchange.Lane = Unmatched
 	o.exchange.Error = o.tap.scrubber.String(reason)
 }
@@ -116,9 +122,12 @@ func (o *Open) Chunk(b []byte) error {
 }
 
 // End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before
-// them are with the kernel when it returns. errText is what cut the exchange, "" for a whole answer. A second End does
-// nothing. The error is the recorder's, which has then ended, or that of removing the part. An answer that could not be
-// kept is none: its record says so, and its part stays.
+// them are with the kernel when it returns. Of an answer that passed as it stands on a tape (Replay) the record waits in the
+// tape's buffer: what it says stands on a tape already, and a replay that is killed is begun again. errText is what cut the
+// exchange, "" for a whole answer. A second End does nothing.
+//
+// The error is the recorder's, which has then ended, also for a request's body that it could not keep; or that of removing
+// the part. An answer that could not be kept is none: its record says so, and its part stays.
 func (o *Open) End(errText string) error {
 	if o.ended {
 		return nil
@@ -135,8 +144,8 @@ func (o *Open) End(errText string) error {
 		return nil
 	}
 	o.keep(errText != "")
-	err := o.tap.rec.RecordRaw(o.kind())
-	if _, passed := o.body.(*passedBody); err == nil && !passed { // what passes is on a tape already
+	err := cmp.Or(o.err, o.tap.rec.RecordRaw(o.kind()))
+	if _, passed := o.body.(*passedBody); err == nil && !passed {
 		err = o.tap.rec.Flush()
 	}
 	switch {
@@ -151,7 +160,7 @@ func (o *Open) End(errText string) error {
 // live gives the request a lane of its own, unless it has one.
 func (o *Open) live() {
 	o.arrive()
-	o.keepRequest(nil, nil)
+	o.keepRequest()
 	if o.exchange.Lane == "" {
 		o.given = o.tap.opts.Lanes.Begin(o.identity, o.request.URL)
 		o.exchange.Lane = o.given

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,7 +59,7 @@ func Parts(dir string) ([]*Part, error) {
 	}
 	var parts []*Part
 	for _, e := range entries {
-		if _, err := strconv.ParseUint(e.Name(), 10, 64); err != nil || !e.Type().IsRegular() {
+		if !IsPart(e) {
 			continue
 		}
 		p, err := readPart(filepath.Join(dir, e.Name()))
@@ -76,14 +77,32 @@ func Parts(dir string) ([]*Part, error) {
 	return parts, nil
 }
 
-// readPart reads one part; nil where its first line is torn.
-func readPart(path string) (*Part, error) {
+// IsPart reports whether an entry of a directory of parts is one: a regular file, named by its arrival in decimal.
+func IsPart(e fs.DirEntry) bool {
+	_, err := strconv.ParseUint(e.Name(), 10, 64)
+	return err == nil && e.Type().IsRegular()
+}
+
+// A PartHead is what the first line of a part says. It does not change while the answer streams.
+type PartHead struct {
+	Kind           tape.Kind // *tape.LLMCall or *tape.HTTPExchange, without the Response
+	*tape.Exchange           // of Kind
+	Len            int64     // of the line with its newline, in bytes: the answer begins there
+}
+
+// ReadPartHead reads the first line of the part at path, of 4 MiB at most; nil where it is not whole yet. The answer is not
+// read. Errors: fs.ErrNotExist where its exchange has ended; the file system's; one for a line that holds no exchange.
+func ReadPartHead(path string) (*PartHead, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	r := bufio.NewReader(f)
+	return readHead(bufio.NewReader(f), path)
+}
+
+// readHead reads the first line of the part at path from r.
+func readHead(r *bufio.Reader, path string) (*PartHead, error) {
 	line, err := readLine(r)
 	if err != nil || line == nil {
 		return nil, err
@@ -92,10 +111,26 @@ func readPart(path string) (*Part, error) {
 	if err != nil {
 		return nil, fmt.Errorf("part %s: %w", path, err)
 	}
-	p := &Part{Kind: rec.Kind, Path: path, head: int64(len(line))}
-	if p.Exchange = tape.ExchangeOf(rec.Kind); p.Exchange == nil {
+	h := &PartHead{Kind: rec.Kind, Exchange: tape.ExchangeOf(rec.Kind), Len: int64(len(line))}
+	if h.Exchange == nil {
 		return nil, fmt.Errorf("part %s holds a %s", path, rec.Kind.Name())
 	}
+	return h, nil
+}
+
+// readPart reads one part; nil where its first line is torn.
+func readPart(path string) (*Part, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	head, err := readHead(r, path)
+	if err != nil || head == nil {
+		return nil, err
+	}
+	p := &Part{Kind: head.Kind, Exchange: head.Exchange, Path: path, head: head.Len}
 	if p.Response, err = payloadOf(r); err != nil {
 		return nil, err
 	}

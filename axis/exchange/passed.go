@@ -8,15 +8,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// Replay is Response for the recorded answer that answers the request, where the program gets it as it stands on the tape:
-// from holds the tape's payloads, and what Chunk is given are the payload's bytes. They were scrubbed when they were recorded.
-// An answer that is given in any other form, with the program's secrets put into it, is Response's.
-func (o *Open) Replay(status int, h http.Header, rec *Recorded, from cas.Store) {
+// Replay is Response for the recorded answer that Take found, where the program gets it as it stands on the tape: what Chunk is
+// given are the payload's bytes, which are in the Book's store; without both it is Response. They were scrubbed when they were recorded. An answer that is
+// given in any other form, with the program's secrets put into it, is Response's.
+func (o *Open) Replay(status int, h http.Header) {
+	if o.taken == nil || o.from == nil {
+		_ = o.Response(status, h) // Chunk says what it says
+		return
+	}
 	o.live()
 	o.exchange.Status = status
 	o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
 	if o.tap.rec != nil {
-		o.body = &passedBody{recorded: rec, from: from}
+		o.body = &passedBody{recorded: o.taken, from: o.from}
 	}
 }
 
@@ -46,7 +50,7 @@ func (b *passedBody) whole(rec *tape.Recorder) (*tape.Payload, error) {
 	if p.Inline {
 		return p, nil
 	}
-	return p, share(rec.Store(), b.from, p.Hash)
+	return p, cas.Copy(rec.Store(), b.from, p.Hash)
 }
 
 // part puts what the program got of the payload into the store of rec.
@@ -60,23 +64,4 @@ func (b *passedBody) part(rec *tape.Recorder) (*tape.Payload, error) {
 	}
 	defer r.Close()
 	return payloadFrom(rec, io.LimitReader(r, b.at.total))
-}
-
-// share puts a blob of one store into another: by a hard link where both are directories.
-func share(to, from cas.Store, d cas.Digest) error {
-	if to == from {
-		return nil
-	}
-	dir, ok := to.(*cas.Dir)
-	source, also := from.(*cas.Dir)
-	if ok && also {
-		return dir.Link(d, source.Path(d))
-	}
-	r, err := from.Open(d)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, _, err = to.PutReader(r)
-	return err
 }

@@ -42,11 +42,11 @@ func TestReplay(t *testing.T) {
 					t.Fatal(err)
 				}
 				o := replay.begin(url, call)
-				rec, ok := o.Take(book)
+				_, ok := o.Take(book)
 				if !ok {
 					t.Fatal("the book has no answer")
 				}
-				o.Replay(200, header, rec, recording.store)
+				o.Replay(200, header)
 				for _, c := range chunks[:left] {
 					if err := o.Chunk(c); err != nil {
 						t.Fatal(err)
@@ -54,7 +54,7 @@ func TestReplay(t *testing.T) {
 				}
 				cut := ""
 				if left < len(chunks) {
-					cut = "the program ended the request"
+					cut = tape.Cancelled
 				}
 				if err := o.End(cut); err != nil {
 					t.Fatal(err)
@@ -113,7 +113,7 @@ func TestReplayOfALostPayload(t *testing.T) {
 	replay := newRigWith(t, exchange.TapOptions{Replay: true}, openDir(t))
 	o := replay.begin(url, "")
 	rec, _ := o.Take(book)
-	o.Replay(200, headers(), rec, store)
+	o.Replay(200, headers())
 	if err := o.Chunk([]byte(long)); err != nil {
 		t.Fatal(err)
 	}

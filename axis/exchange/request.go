@@ -26,7 +26,7 @@ func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
 	c := cleaned{request: &Request{Method: r.Method, URL: s.URL(r.URL)}}
 	without := c.body(s, r, limit)
 	all := headerFields(s, r.Header)
-	c.request.Header = headerOf(all)
+	c.request.Header = HeaderOf(all)
 	c.request.Header.Del("Content-Encoding")
 	c.headers = slices.DeleteFunc(all, func(f tape.HeaderField) bool {
 		return slices.Contains(without, http.CanonicalHeaderKey(f.Name))
@@ -59,19 +59,18 @@ func (c *cleaned) body(s *scrub.Scrubber, r *Request, limit int64) (without []st
 	return []string{"Content-Encoding", "Content-Length"}
 }
 
-// keepRequest puts the body of the request into the store, once. Where rec, whose payloads are in the store from, has the
-// same one, it is shared with that. The error is the recorder's, which has then ended.
-func (o *Open) keepRequest(rec *Recorded, from cas.Store) (err error) {
+// keepRequest puts the body of the request into the store, once. Where the recorded exchange that answers it has the same
+// one, it is shared with that. o.err is then the recorder's error, which has ended.
+func (o *Open) keepRequest() {
 	body := o.unkept
 	if o.unkept = nil; len(body) == 0 {
-		return nil
+		return
 	}
-	if rec != nil && from != nil && shared(rec.Exchange.RequestPayload, body, o.tap.rec.Store(), from) {
-		o.exchange.RequestPayload = rec.Exchange.RequestPayload
-		return nil
+	if o.taken != nil && o.from != nil && shared(o.taken.Exchange.RequestPayload, body, o.tap.rec.Store(), o.from) {
+		o.exchange.RequestPayload = o.taken.Exchange.RequestPayload
+		return
 	}
-	o.exchange.RequestPayload, err = o.tap.rec.Payload(body)
-	return err
+	o.exchange.RequestPayload, o.err = o.tap.rec.Payload(body)
 }
 
 // shared reports whether p is the payload of body, and is in the store to now.
@@ -82,7 +81,7 @@ func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
 	case p.Inline:
 		return p.Text == string(body)
 	}
-	return p.Hash == cas.Sum(body) && share(to, from, p.Hash) == nil
+	return p.Hash == cas.Sum(body) && cas.Copy(to, from, p.Hash) == nil
 }
 
 // quote returns s as a JSON string, <, > and & as they are.

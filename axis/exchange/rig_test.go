@@ -58,6 +58,9 @@ func (classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 
 func (classifier) MaskURL(url string) string { return url }
 
+// Attempt is the value of a header.
+func (classifier) Attempt(h http.Header) string { return h.Get("X-Attempt") }
+
 // rig is one run: a tape in memory and what writes to it.
 type rig struct {
 	t     testing.TB

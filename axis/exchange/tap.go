@@ -54,8 +54,9 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	return t
 }
 
-// Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, or the store's that would not
-// take the request's body; the request should then be refused.
+// Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, or that of a recorder that could
+// not keep the request's body, which has then ended; the request should be refused. On a replay the body is kept once it is
+// known what answers it: End then gives the recorder's error.
 func (t *Tap) Begin(r *Request) (*Open, error) {
 	o := &Open{tap: t, start: time.Now()}
 	if !t.opts.Replay {
@@ -74,8 +75,9 @@ func (t *Tap) Begin(r *Request) (*Open, error) {
 		o.unkept = c.stored
 	}
 	if !t.opts.Replay {
-		if err := o.keepRequest(nil, nil); err != nil {
-			return nil, err
+		o.keepRequest()
+		if o.err != nil {
+			return nil, o.err
 		}
 		o.live()
 	}

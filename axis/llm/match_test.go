@@ -110,7 +110,7 @@ func replayTalk(t *testing.T, c *llm.Classifier, book *exchange.Book) string {
 			t.Error(err)
 			return ""
 		}
-		rec, ok := book.Take(id.Key)
+		rec, ok := take(t, c, book, r)
 		if !ok {
 			_, why := book.Nearest(id, r)
 			t.Errorf("turn %d: %s", turn, why)

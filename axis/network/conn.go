@@ -57,8 +57,6 @@ func (c *conn) unread(b []byte) {
 	}
 }
 
-func isReset(err error) bool { return errors.Is(err, syscall.ECONNRESET) }
-
 // A handoff is the listener through which connections that were looked at reach the HTTP server.
 type handoff struct {
 	conns  chan net.Conn

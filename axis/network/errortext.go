@@ -1,14 +1,15 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
-	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
+
+// errCancelled is tape.Cancelled where it comes up in passing an answer on.
+var errCancelled = errors.New(tape.Cancelled)
 
 // unexpectedStatus is an informational answer where a final one belongs.
 type unexpectedStatus struct{ code int }
@@ -17,33 +18,14 @@ func (e *unexpectedStatus) Error() string {
 	return fmt.Sprintf("the upstream answered %d to a request that asked for no upgrade", e.code)
 }
 
-// errorText says why an upstream gave no answer, or why it ended. It leaves out what differs from run to run: the local
-// ports of sockets.
+// errorText says why an upstream gave no answer, or why it ended: in the words of package exchange, but for what is ours.
 func errorText(err error) string {
-	var dns *net.DNSError
-	var op *net.OpError
 	var forbidden *ForbiddenError
 	switch {
-	case errors.Is(err, errCancelled), errors.Is(err, context.Canceled):
-		return Cancelled
+	case errors.Is(err, errCancelled):
+		return tape.Cancelled
 	case errors.As(err, &forbidden):
 		return forbidden.Error()
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host: " + dns.Name
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "connection refused"
-	case isReset(err), errors.Is(err, syscall.EPIPE):
-		return "connection reset"
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return "the connection ended in the middle of the answer"
-	case isTimeout(err):
-		return "timeout"
-	case errors.As(err, &op):
-		return op.Op + ": " + op.Err.Error()
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err.Error()
-	}
-	return err.Error()
+	return exchange.ErrorText(err)
 }

@@ -60,7 +60,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 		a = s.up.fetch(r.Context(), req, to)
 	}
 	if a.body != nil {
-		defer a.body.close()
+		defer a.body.Close()
 	}
 	err = relayAnswer(w, r, o, a, s.log)
 	if err != nil {

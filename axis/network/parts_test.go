@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 func TestSniff(t *testing.T) {
@@ -139,7 +141,7 @@ func TestErrorText(t *testing.T) {
 	if texts[0] != texts[1] {
 		t.Errorf("%q and %q", texts[0], texts[1])
 	}
-	if got := errorText(errors.Join(errCancelled, io.EOF)); got != Cancelled {
+	if got := errorText(errors.Join(errCancelled, io.EOF)); got != tape.Cancelled {
 		t.Errorf("got %q", got)
 	}
 }

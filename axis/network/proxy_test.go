@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -121,7 +122,7 @@ func TestProxyCloses(t *testing.T) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	g.srv.Close()
-	if _, err := io.Copy(io.Discard, r); err != nil && !isReset(err) {
+	if _, err := io.Copy(io.Discard, r); err != nil && !exchange.IsReset(err) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -1,65 +1,15 @@
 package network
 
 import (
-	"context"
-	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// TestSpeed replays chunks at their times, twice as fast, and at once.
-func TestSpeed(t *testing.T) {
-	for speed, want := range map[float64][]time.Duration{
-		1:   {0, 200 * time.Millisecond, 200 * time.Millisecond, time.Second},
-		2:   {0, 100 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond},
-		0.5: {0, 400 * time.Millisecond, 400 * time.Millisecond, 2 * time.Second},
-		0:   {0, 0, 0, 0},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			body := &tapeBody{
-				r: io.NopCloser(strings.NewReader("abcd")), rest: 4, speed: speed, start: time.Now(),
-				chunks: []tape.Chunk{{Length: 1}, {Length: 1, TMS: 200}, {Length: 1, TMS: 200}, {Length: 1, TMS: 1000}},
-			}
-			for i, due := range want {
-				chunk, err := body.next(context.Background())
-				if took := time.Since(body.start); err != nil || string(chunk) != "abcd"[i:i+1] || took != due {
-					t.Errorf("speed %v: chunk %d is %q after %v, want %v; %v", speed, i, chunk, took, due, err)
-				}
-			}
-		})
-	}
-}
-
-// TestSpeedOfACancelledAnswer waits for no chunk once the program has gone.
-func TestSpeedOfACancelledAnswer(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	slow := &tapeBody{r: http.NoBody, chunks: []tape.Chunk{{Length: 3, TMS: 1e9}}, speed: 1, start: time.Now()}
-	if _, err := slow.next(ctx); !errors.Is(err, errCancelled) {
-		t.Errorf("a wait that was cancelled gave %v", err)
-	}
-}
-
-// TestHeldOn gives an answer that was cancelled while recording to a program that does not cancel it.
-func TestHeldOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		begun := time.Now()
-		body := &tapeBody{r: io.NopCloser(strings.NewReader("a")), rest: 1, chunks: []tape.Chunk{{Length: 1}}, cut: Cancelled}
-		if chunk, err := body.next(t.Context()); err != nil || string(chunk) != "a" || time.Since(begun) != 0 {
-			t.Errorf("got %q, %v after %v", chunk, err, time.Since(begun))
-		}
-		if _, err := body.next(t.Context()); errorText(err) != HeldOn || time.Since(begun) != cancelPatience {
-			t.Errorf("ended with %v after %v", err, time.Since(begun))
-		}
-	})
-}
 
 // BenchmarkRealtime replays a recorded stream in real time and reports by how much the chunks come late at the program: the
 // middle, the 99th of 100 and the worst, in µs. What the loopback takes is in it.

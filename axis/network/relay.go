@@ -32,8 +32,8 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 		return x.cut(a.err)
 	}
 	x.head()
-	setHeader(w.Header(), a.header)
-	if a.length == 0 || a.body == nil || !hasBody(r.Method, a.status) {
+	exchange.SetHeader(w.Header(), a.header)
+	if a.length == 0 || a.body == nil || !exchange.HasBody(r.Method, a.status) {
 		if err := o.End(""); err != nil {
 			return err
 		}
@@ -51,8 +51,8 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 
 // head records the head of the answer.
 func (x *relay) head() {
-	if x.a.recorded != nil {
-		x.o.Replay(x.a.status, x.a.header, x.a.recorded, x.a.blobs)
+	if x.a.passes {
+		x.o.Replay(x.a.status, x.a.header)
 		return
 	}
 	x.o.Response(x.a.status, x.a.header)
@@ -61,7 +61,7 @@ func (x *relay) head() {
 // chunks passes the body on.
 func (x *relay) chunks() error {
 	for {
-		chunk, err := x.a.body.next(x.r.Context())
+		chunk, err := x.a.body.Next(x.r.Context())
 		done, werr := x.chunk(chunk)
 		switch {
 		case done || werr != nil:
@@ -121,9 +121,9 @@ func (x *relay) cut(err error) error {
 
 // writeWhole writes an answer of our own that cannot be recorded.
 func writeWhole(w http.ResponseWriter, a *answer) error {
-	setHeader(w.Header(), a.header)
+	exchange.SetHeader(w.Header(), a.header)
 	w.WriteHeader(a.status)
-	b, _ := a.body.next(context.Background())
+	b, _ := a.body.Next(context.Background())
 	_, err := w.Write(b)
 	return err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// notOnTape is the error type of a request that the tape does not answer.
-const notOnTape = "not_on_tape"
+// cancelPatience is how long the replay of an answer that the program had cancelled waits for it to do so again.
+const cancelPatience = time.Minute
 
 // replayed decides what a request gets from the tape. It never resolves and never dials.
 func (s *Server) replayed(ctx context.Context, req *exchange.Request, host string, o *exchange.Open) *answer {
@@ -26,7 +26,7 @@ func (s *Server) replayed(ctx context.Context, req *exchange.Request, host strin
 	}
 	_, why := s.cfg.Book.Nearest(id, o.Request())
 	o.Refuse(why)
-	return localAnswer(id, exchange.RefusedStatus, notOnTape, exchange.Refusal(req, why))
+	return localAnswer(id, exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, why))
 }
 
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
@@ -36,55 +36,42 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		s.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
 		s.cfg.Book.Damage(rec, err)
 	}
-	if ex.Status < 200 {
-		return dead(cutAgain(ctx, ex.Error))
+	o := exchange.AnswerOptions{Speed: s.cfg.Speed, Patience: cancelPatience, Reveal: s.cfg.Reveal}
+	o.Damage = func(err error) error {
+		damage(err)
+		return fmt.Errorf("recorded answer is damaged: %w", err)
 	}
-	b, total, err := openAnswer(s.cfg.Blobs, ex)
+	if ex.Status < 200 {
+		return dead(exchange.CutAgain(ctx, ex.Error, &o))
+	}
+	b, err := exchange.OpenAnswer(s.cfg.Blobs, ex, &o)
 	if err != nil {
 		damage(err)
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
 		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
 	}
-	b.speed, b.start, b.damage, b.reveal = s.cfg.Speed, time.Now(), damage, s.cfg.Reveal
-	a := &answer{status: ex.Status, header: recordedHeader(ex.ResponseHeaders), body: b}
-	a.prompt = b.speed <= 0 && len(b.chunks) > 0 && b.chunks[0].Length > 0
-	a.length = consistentLength(a.header, ex, total)
+	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: b, prompt: b.Prompt()}
+	a.length = exchange.FittingLength(a.header, ex, b.Size())
 	if s.reveals(ex) {
 		a.header.Del("Content-Length") // a value is rarely as long as its placeholder
 		a.length = -1
 		return a
 	}
-	a.recorded, a.blobs = rec, s.cfg.Blobs
+	a.passes = true
 	return a
 }
 
+// maxRevealed bounds, in bytes, the answer that is looked through before it is given.
+const maxRevealed = 1 << 20
+
 // reveals reports whether Reveal may change the body of ex: what is too long to look through may.
 func (s *Server) reveals(ex *tape.Exchange) bool {
-	if s.cfg.Reveal == nil || ex.Response == nil || !hasBody(ex.Method, ex.Status) {
+	if s.cfg.Reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
 		return false
 	}
-	if ex.Response.Len > maxPiece {
+	if ex.Response.Len > maxRevealed {
 		return true
 	}
 	b, err := ex.Response.Bytes(s.cfg.Blobs)
 	return err == nil && !bytes.Equal(s.cfg.Reveal(b), b)
-}
-
-// consistentLength keeps the recorded Content-Length where it fits the bytes: it is theirs, or beyond them in an answer
-// that was cut. Scrubbing may have changed a body's length; then the field goes.
-func consistentLength(h http.Header, ex *tape.Exchange, total int64) int64 {
-	n := contentLength(h)
-	if !hasBody(ex.Method, ex.Status) || n == total || n > total && ex.Error != "" {
-		return n
-	}
-	h.Del("Content-Length")
-	return -1
-}
-
-func recordedHeader(fields []tape.HeaderField) http.Header {
-	h := make(http.Header, len(fields))
-	for _, f := range fields {
-		h.Add(f.Name, f.Value)
-	}
-	return h
 }

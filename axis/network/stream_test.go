@@ -259,7 +259,7 @@ func cancelAfterFirstBytes(t *testing.T, c *http.Client) {
 
 func checkCancelled(t *testing.T, g *rig) {
 	t.Helper()
-	if ex := g.tap.exchanges(); len(ex) != 1 || ex[0].Error != Cancelled || ex[0].Response == nil || ex[0].Response.Len != 5 {
+	if ex := g.tap.exchanges(); len(ex) != 1 || ex[0].Error != tape.Cancelled || ex[0].Response == nil || ex[0].Response.Len != 5 {
 		t.Errorf("on the tape: %+v", ex[0])
 	}
 }

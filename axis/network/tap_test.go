@@ -3,6 +3,7 @@ package network
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -120,3 +121,5 @@ func (plainHTTP) Classify(r *exchange.Request) (*exchange.Identity, error) {
 }
 
 func (plainHTTP) MaskURL(u string) string { return u }
+
+func (plainHTTP) Attempt(http.Header) string { return "" }

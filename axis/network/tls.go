@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -59,7 +60,7 @@ func (s *Server) tlsRefused(tc *tls.Conn, c *conn, reason string) {
 func handshakeReason(err error) string {
 	var op *net.OpError
 	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), isReset(err):
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), exchange.IsReset(err):
 		return "the client closed the connection in the handshake"
 	case isTimeout(err):
 		return "the handshake was not finished in time"

@@ -116,7 +116,7 @@ func (u *upstream) fetch(ctx context.Context, req *exchange.Request, to *url.URL
 		res.Body.Close()
 		return dead(&unexpectedStatus{code: res.StatusCode})
 	}
-	return &answer{status: res.StatusCode, header: endToEnd(res.Header), length: res.ContentLength, body: &upstreamBody{r: res.Body}}
+	return &answer{status: res.StatusCode, header: exchange.EndToEnd(res.Header), length: res.ContentLength, body: &upstreamBody{r: res.Body}}
 }
 
 // outgoing makes the request that leaves, from the one that the program sent.
@@ -126,7 +126,7 @@ func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL) (*http.
 		return nil, err
 	}
 	out.URL, out.Host = dest, dest.Host
-	out.Header = endToEnd(req.Header)
+	out.Header = exchange.EndToEnd(req.Header)
 	out.Header.Del("Expect")         // the whole body is here
 	out.Header.Del("Content-Length") // net/http writes it from the body
 	reduceEncodings(out.Header)
@@ -147,7 +147,8 @@ type upstreamBody struct {
 	buf []byte
 }
 
-func (b *upstreamBody) next(context.Context) ([]byte, error) {
+// Next implements body.
+func (b *upstreamBody) Next(context.Context) ([]byte, error) {
 	if b.buf == nil {
 		b.buf = make([]byte, readSize)
 	}
@@ -155,4 +156,5 @@ func (b *upstreamBody) next(context.Context) ([]byte, error) {
 	return b.buf[:n], err
 }
 
-func (b *upstreamBody) close() { b.r.Close() }
+// Close implements body.
+func (b *upstreamBody) Close() error { return b.r.Close() }

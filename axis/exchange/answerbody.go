@@ -1,0 +1,219 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxPiece bounds what is held of a recorded chunk, in bytes. Only a chunk that was decoded, to take a secret out, is
+// longer than what one read of an upstream gives.
+const maxPiece = 1 << 20
+
+// AnswerOptions say how a recorded answer is given. Nil and zero work.
+type AnswerOptions struct {
+	// Speed is how fast it comes: 0 at once, 1 as recorded, N that many times as fast.
+	Speed float64
+	// Patience is how long the end of an answer that the program had cancelled waits for it to do so again. Without it the
+	// program would see its connection cut before it comes to its own decision.
+	Patience time.Duration
+	// Reveal changes the bytes of each chunk, of which 1 MiB at most are given at once; nil leaves them as they are.
+	Reveal func([]byte) []byte
+	// Damage is told of bytes that are not those that were recorded, and returns the error that Next gives for them. Nil
+	// wraps it.
+	Damage func(error) error
+}
+
+// A CutError is the end of a recorded answer that did not come to its end.
+type CutError struct {
+	Text string // the Error of the exchange, or tape.HeldOn
+}
+
+func (e *CutError) Error() string { return e.Text }
+
+// An AnswerBody gives the body of a recorded answer, chunk by chunk, each at its time. It is used by one goroutine at a time.
+type AnswerBody struct {
+	opts   AnswerOptions
+	start  time.Time
+	r      io.ReadCloser
+	size   int64
+	chunks []tape.Chunk // those that have not begun
+	left   int64        // bytes of the chunk that has
+	rest   int64        // bytes of the whole answer that are left
+	cut    string       // the recorded error; "" where the answer came to its end
+	buf    []byte
+}
+
+// OpenAnswer opens the body of a recorded answer, whose time begins now. store holds the payloads of its tape. The error is
+// that of a body that was not kept, is not in the store any more, or does not fit its chunks.
+func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBody, error) {
+	b := &AnswerBody{start: time.Now(), r: http.NoBody, cut: ex.Error}
+	if o != nil {
+		b.opts = *o
+	}
+	if ex.Response == nil && HasBody(ex.Method, ex.Status) {
+		return nil, fmt.Errorf("its body was not kept: %s", ex.Error)
+	}
+	var err error
+	if b.size, err = payloadSize(store, ex.Response); err != nil {
+		return nil, err
+	}
+	b.rest = b.size
+	if b.chunks, err = checkedChunks(ex.Stream, b.size); err != nil {
+		return nil, err
+	}
+	if ex.Response != nil {
+		if b.r, err = ex.Response.Open(store); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// payloadSize is the length of a payload in bytes, as its bytes have it.
+func payloadSize(store cas.Store, p *tape.Payload) (int64, error) {
+	switch {
+	case p == nil:
+		return 0, nil
+	case p.Inline:
+		return int64(len(p.Text)), nil
+	}
+	size, err := store.Size(p.Hash)
+	if err == nil && size != p.Len {
+		err = fmt.Errorf("blob %s has %d bytes where %d are named", p.Hash, size, p.Len)
+	}
+	return size, err
+}
+
+// checkedChunks are the chunks of an answer of total bytes, one where the tape tells none.
+func checkedChunks(chunks []tape.Chunk, total int64) ([]tape.Chunk, error) {
+	if len(chunks) == 0 && total > 0 {
+		return []tape.Chunk{{Length: total}}, nil
+	}
+	var sum int64
+	for _, c := range chunks {
+		if c.Length < 0 || c.Length > total-sum {
+			return nil, fmt.Errorf("its chunks are not those of %d bytes", total)
+		}
+		sum += c.Length
+	}
+	if sum != total {
+		return nil, fmt.Errorf("its chunks have %d bytes, its body has %d", sum, total)
+	}
+	return chunks, nil
+}
+
+// Size is the length of the whole body in bytes, before Reveal.
+func (b *AnswerBody) Size() int64 { return b.size }
+
+// Prompt reports whether the next chunk is there at once, and has bytes.
+func (b *AnswerBody) Prompt() bool {
+	return b.opts.Speed <= 0 && len(b.chunks) > 0 && b.chunks[0].Length > 0
+}
+
+// Next returns the bytes of one chunk, or of a part of one that is longer than 1 MiB, valid until the next call. Errors:
+// io.EOF at the end; *CutError where the answer was cut; ctx's where that ends while a chunk or the cut is waited for; what
+// Damage makes of bytes that are not those that were recorded.
+func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
+	for b.left == 0 {
+		if len(b.chunks) == 0 {
+			return nil, b.end(ctx)
+		}
+		c := b.chunks[0]
+		b.chunks, b.left = b.chunks[1:], c.Length
+		if err := b.wait(ctx, c.TMS); err != nil {
+			return nil, err
+		}
+	}
+	size := min(b.left, maxPiece)
+	if int64(cap(b.buf)) < size {
+		b.buf = make([]byte, size)
+	}
+	p := b.buf[:size]
+	if err := b.read(p); err != nil {
+		if b.opts.Damage != nil {
+			return nil, b.opts.Damage(err)
+		}
+		return nil, fmt.Errorf("recorded answer is damaged: %w", err)
+	}
+	if b.opts.Reveal != nil {
+		p = b.opts.Reveal(p) // no placeholder lies in two chunks
+	}
+	return p, nil
+}
+
+// read fills p. A blob tells at its end only whether it is sound, so the last bytes count when the end is there.
+func (b *AnswerBody) read(p []byte) error {
+	if _, err := io.ReadFull(b.r, p); err != nil {
+		return err
+	}
+	b.left -= int64(len(p))
+	b.rest -= int64(len(p))
+	if b.rest > 0 {
+		return nil
+	}
+	var more [1]byte
+	if _, err := io.ReadFull(b.r, more[:]); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("after its last byte: %w", err)
+	}
+	return nil
+}
+
+// wait sleeps until a chunk that came tms ms after its request is due.
+func (b *AnswerBody) wait(ctx context.Context, tms int64) error {
+	if b.opts.Speed <= 0 {
+		return nil
+	}
+	due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
+	return sleep(ctx, due-time.Since(b.start))
+}
+
+// end is how the answer ended then.
+func (b *AnswerBody) end(ctx context.Context) error {
+	if b.cut == "" {
+		return io.EOF
+	}
+	return CutAgain(ctx, b.cut, &b.opts)
+}
+
+// CutAgain is the end of an exchange that was cut with the error recorded: a *CutError. One that the program cancelled waits
+// for it to do so again, and one whose deadline passed does so where answers take their time; the error is then ctx's where
+// that ends, else it says that the program held on.
+func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
+	switch {
+	case recorded == tape.Cancelled:
+		if err := sleep(ctx, o.Patience); err != nil {
+			return err
+		}
+		return &CutError{Text: tape.HeldOn}
+	case recorded == DeadlinePassed && o.Speed > 0:
+		if err := sleep(ctx, o.Patience); err != nil {
+			return err
+		}
+	}
+	return &CutError{Text: recorded}
+}
+
+// Close frees what the body holds.
+func (b *AnswerBody) Close() error { return b.r.Close() }
+
+// sleep waits for d; the error is ctx's where that is done before.
+func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

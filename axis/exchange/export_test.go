@@ -1,0 +1,4 @@
+package exchange
+
+// Take is what a request that names no attempt gets.
+func (b *Book) Take(k Key) (*Recorded, bool) { return b.take(k, "") }
