@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -52,8 +53,12 @@ type filter struct {
 	errors       bool
 	tail         int // 0 for all
 	buf          []byte
-	strict       bool // something was named that may be a typing error: nothing found is an error
+	strict       bool            // something was named that may be a typing error: nothing found is an error
+	seen         map[string]bool // kinds of the records that were looked at, those of kinds and maxSeen more
 }
+
+// maxSeen bounds how many kinds are told apart: those of tapedeck are fewer than half of it.
+const maxSeen = 64
 
 func (f *filterFlags) parse() (*filter, error) {
 	out := &filter{
@@ -126,6 +131,7 @@ func laneMatcher(s string) func(string) bool {
 
 // wants reports whether the filter chooses rec, whose payloads are in store.
 func (f *filter) wants(rec *tape.Record, store cas.Store) (bool, error) {
+	f.see(rec.Kind.Name())
 	switch {
 	case rec.Seq < f.first || rec.Seq > f.last,
 		rec.MonotonicMS < f.since || rec.MonotonicMS > f.until,
@@ -137,6 +143,42 @@ func (f *filter) wants(rec *tape.Record, store cas.Store) (bool, error) {
 		return true, nil
 	}
 	return f.found(rec, store)
+}
+
+func (f *filter) see(kind string) {
+	if f.seen == nil {
+		f.seen = make(map[string]bool)
+	}
+	if len(f.kinds) > 0 && (len(f.seen) < maxSeen || slices.Contains(f.kinds, kind)) {
+		f.seen[kind] = true
+	}
+}
+
+// unknown is the error of a kind that was asked for, and that neither tapedeck nor the tape knows.
+func (f *filter) unknown() error {
+	for _, k := range f.kinds {
+		if f.seen[k] || slices.Contains(kindNames, k) {
+			continue
+		}
+		known := append(slices.Collect(maps.Keys(f.seen)), kindNames...)
+		slices.Sort(known)
+		return fmt.Errorf("--kind %s: want one of %s", k, strings.Join(slices.Compact(known), ", "))
+	}
+	return nil
+}
+
+// nothing is the error of a choice that no record fits: a typing error must not read as an empty tape.
+func (f *filter) nothing(found int) error {
+	if err := f.unknown(); err != nil || found > 0 || !f.strict {
+		return err
+	}
+	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
+}
+
+// all reports whether nothing was asked for: then what is no record is shown too.
+func (f *filter) all() bool {
+	return f.first == 0 && !f.single && len(f.kinds) == 0 && f.lane == nil && f.grep == nil && !f.errors &&
+		f.since == 0 && f.until == math.MaxInt64 && f.last == math.MaxUint64
 }
 
 // found looks for the expression in the record's line and in its payloads.

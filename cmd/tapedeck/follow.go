@@ -96,6 +96,7 @@ func (t *tail) caughtUp() error {
 
 // show prints one record at once; its columns cannot wait for those below.
 func (t *tail) show(rec *tape.Record) error {
+	t.o.bill.add(rec)
 	if t.o.json {
 		line, err := t.shown.recordJSON(rec, t.o)
 		if err != nil {
@@ -159,7 +160,7 @@ func (t *tail) part(s deck.Streaming) error {
 	return err
 }
 
-// end says how the recording ended.
+// end says what the calls that were shown cost, and how the recording ended.
 func (t *tail) end(finished bool) error {
 	var exit *deck.Exit
 	if rec, err := deck.Open(t.shown.rec.Dir); err == nil {
@@ -170,9 +171,14 @@ func (t *tail) end(finished bool) error {
 		if !finished {
 			state = "killed"
 		}
-		if err := t.object("end", map[string]any{"state": state, "exit": exit}); err != nil {
+		if err := t.object("end", map[string]any{"state": state, "exit": exit, "usage": t.o.bill.json()}); err != nil {
 			return err
 		}
+	} else if err := t.o.bill.write(t.std.out); err != nil {
+		return err
+	}
+	if err := t.o.filter.unknown(); err != nil {
+		return err
 	}
 	if !finished {
 		return fmt.Errorf("the recorder of %s was killed; what it had recorded is all there: tapedeck verify %[1]s", shortPath(t.shown.rec.Dir))

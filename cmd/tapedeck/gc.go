@@ -28,12 +28,13 @@ func newGCCommand(std streams) *cobra.Command {
 		Long: `Removes from .tapedeck/ the blobs that nothing in their recording names, temporary files of recorders that were
 killed, and pointers to recordings that are gone; from the temporary directories the layers that killed runs left. A
 recording that is being made is left alone, and it is safe to record, replay and remove meanwhile: in a finished recording
-only what is an hour old goes.
+only what is an hour old goes. A recording of which something could not be read, or that is a link, is left alone too, and
+named.
 
 No recording goes unless --older-than or --keep asks for it: then finished ones, with both flags only those that are older
 and not among the newest N. Recordings that record -o put elsewhere stay.
 
-Exit status: 0 done, 1 something could not be looked at or removed.`,
+Exit status: 0 done, 1 interrupted, or something could not be looked at or removed; what was removed is listed.`,
 		Example: `  tapedeck gc --dry-run
   tapedeck gc --older-than 30d --keep 10`,
 		Args:              cobra.NoArgs,
@@ -69,6 +70,9 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 		DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: p.counted("looking at recordings"),
 	})
 	p.end()
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted: what was removed is listed: %w", err)
+	}
 	if o.json {
 		return errors.Join(err, printJSON(std.out, r))
 	}

@@ -45,7 +45,8 @@ known; --prices takes the prices of a file in place of those that are built in (
 
 REC may be a packed recording (tapedeck pack).
 
-Exit status: 0 done, 1 it could not be read, nothing fits what was asked for, or with --follow the recorder was killed.`,
+Exit status: 0 done, also where --errors finds nothing, which is said; 1 it could not be read, nothing fits what was asked
+for, a kind is not known, or with --follow the recorder was killed.`,
 		Example: `  tapedeck show last
   tapedeck show last --seq 3 --payloads
   tapedeck show last --kind llm_call,http_exchange --grep 'rate.?limit' --json
@@ -186,20 +187,11 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			}
 		}
 	}
-	return errors.Join(w.Flush(), o.filter.nothing(found))
-}
-
-// nothing is the error of a choice that no record fits: a typing error must not read as an empty tape.
-func (f *filter) nothing(found int) error {
-	if found > 0 || !f.strict {
-		return nil
+	if err := errors.Join(w.Flush(), o.filter.nothing(found)); err != nil || found > 0 || !o.errors {
+		return err
 	}
-	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
-}
-
-// all reports whether nothing was asked for: then what is no record is shown too.
-func (f *filter) all() bool {
-	return f.first == 0 && !f.single && len(f.kinds) == 0 && f.lane == nil && f.grep == nil && !f.errors && f.since == 0
+	_, err := fmt.Fprintln(out, "nothing was refused and nothing failed")
+	return err
 }
 
 // showEnd says what stands behind the last record of a timeline: what was still streaming, and what the tape lost.

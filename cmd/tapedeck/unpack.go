@@ -77,7 +77,7 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) 
 	return err
 }
 
-// unpackHint adds the next step to a refusal that has one.
+// unpackHint adds the next step to a refusal of unpack that has one.
 func unpackHint(err error) error {
 	var limit *packed.LimitError
 	switch {
@@ -85,7 +85,22 @@ func unpackHint(err error) error {
 		return fmt.Errorf("%w: if you trust the file, give --max-size %d", err, limit.Have)
 	case errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%w: name another directory with -o, or `tapedeck rm` that recording first", err)
-	case errors.Is(err, packed.ErrDamaged):
+	}
+	return damagedHint(err)
+}
+
+// lookHint is unpackHint for commands that look into a packed recording, which have none of the flags of unpack.
+func lookHint(err error, path string) error {
+	var limit *packed.LimitError
+	if errors.As(err, &limit) && limit.What == "bytes" {
+		return fmt.Errorf("%w: if you trust the file, `tapedeck unpack %s --max-size %d` and look at what that made",
+			err, shortPath(path), limit.Have)
+	}
+	return damagedHint(err)
+}
+
+func damagedHint(err error) error {
+	if errors.Is(err, packed.ErrDamaged) {
 		return fmt.Errorf("%w: get the file again from whoever packed it", err)
 	}
 	return orInterrupted(err)
@@ -123,7 +138,7 @@ func unpacked(ctx context.Context, path string, p *progress) (dir string, clean 
 	p.end()
 	if err != nil {
 		clean()
-		return "", nil, unpackHint(err)
+		return "", nil, lookHint(err, path)
 	}
 	return rec.Dir, clean, nil
 }
