@@ -51,8 +51,10 @@ func (t *textWriter) others(r *Report, ds []Divergence) {
 	}
 	if len(folded) > 0 && len(folded) < len(ds)+r.Omitted {
 		t.line(2, plain, fmt.Sprintf("%d that follow from the refused request:", len(folded)))
+		t.folded(4, folded)
+	} else {
+		t.folded(2, folded)
 	}
-	t.folded(folded)
 	if len(drifts) > 0 {
 		t.left = true
 		t.line(2, plain, "times that drifted: "+driftsOf(drifts))
@@ -161,7 +163,7 @@ func (t *textWriter) changes(d *Divergence) {
 }
 
 // folded writes what follows from a refused request: a line for each kind of it.
-func (t *textWriter) folded(ds []*Divergence) {
+func (t *textWriter) folded(indent int, ds []*Divergence) {
 	if len(ds) == 0 {
 		return
 	}
@@ -185,7 +187,7 @@ func (t *textWriter) folded(ds []*Divergence) {
 		} else if count[what] > 1 {
 			s = fmt.Sprintf("%s (%d)", what, count[what])
 		}
-		t.line(4, plain, s)
+		t.line(indent, plain, s)
 	}
 }
 
