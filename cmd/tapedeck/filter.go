@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"regexp"
@@ -173,6 +174,15 @@ func (f *filter) nothing(found int) error {
 		return err
 	}
 	return errors.New("no record fits; `tapedeck show REC` lists their numbers, kinds and lanes")
+}
+
+// nothingFailed says that --errors has found nothing, so that no output is not taken for none made.
+func (f *filterFlags) nothingFailed(found int, out io.Writer) error {
+	if found > 0 || !f.errors {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, "nothing was refused and nothing failed")
+	return err
 }
 
 // all reports whether nothing was asked for: then what is no record is shown too.

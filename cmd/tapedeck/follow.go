@@ -24,6 +24,7 @@ type tail struct {
 	shown shown // its tape has the store alone: Follow reads the records
 	last  *ring // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
+	found int // records shown
 
 	told map[uint64]toldPart
 }
@@ -79,8 +80,11 @@ func (t *tail) record(rec *tape.Record) error {
 	return t.show(rec)
 }
 
-// caughtUp shows the last of what was there before.
+// caughtUp shows the last of what was there before. Who mistyped a kind need not wait for the recorder's end.
 func (t *tail) caughtUp() error {
+	if err := t.o.filter.unknown(); err != nil {
+		return err
+	}
 	if t.last == nil {
 		return nil
 	}
@@ -97,6 +101,7 @@ func (t *tail) caughtUp() error {
 // show prints one record at once; its columns cannot wait for those below.
 func (t *tail) show(rec *tape.Record) error {
 	t.o.bill.add(rec)
+	t.found++
 	if t.o.json {
 		line, err := t.shown.recordJSON(rec, t.o)
 		if err != nil {
@@ -174,10 +179,7 @@ func (t *tail) end(finished bool) error {
 		if err := t.object("end", map[string]any{"state": state, "exit": exit, "usage": t.o.bill.json()}); err != nil {
 			return err
 		}
-	} else if err := t.o.bill.write(t.std.out); err != nil {
-		return err
-	}
-	if err := t.o.filter.unknown(); err != nil {
+	} else if err := errors.Join(t.o.nothingFailed(t.found, t.std.out), t.o.bill.write(t.std.out)); err != nil {
 		return err
 	}
 	if !finished {

@@ -187,11 +187,10 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			}
 		}
 	}
-	if err := errors.Join(w.Flush(), o.filter.nothing(found)); err != nil || found > 0 || !o.errors {
+	if err := errors.Join(w.Flush(), o.filter.nothing(found)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, "nothing was refused and nothing failed")
-	return err
+	return o.nothingFailed(found, out)
 }
 
 // showEnd says what stands behind the last record of a timeline: what was still streaming, and what the tape lost.
