@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Reads the tapes of this corpus by README.md alone, and reproduces what a reader must make of them.
+"""Reads the tapes and stores of this corpus by README.md alone, and reproduces what a reader must make of them.
 
-Only the standard library is needed. It has no BLAKE3, so that blobs and inline texts are not verified; everything else is.
+Only the standard library is needed. It has no BLAKE3, so that blobs and inline texts are not verified, which blob is whole
+and which is damaged is not told, and nothing is put into a store; everything else is.
 """
-import base64, binascii, glob, hashlib, json, os, sys
+import base64, binascii, glob, hashlib, json, os, re, shutil, socket, stat, sys, tempfile
 
 # What a value is, and whether its key must be there: BASE must, OWN may be absent or null and is kept as it is, EITHER may
 # be absent or null and is written.
@@ -207,17 +208,89 @@ def forms(tape, out):
     return {hashlib.sha256(saved.encode()).hexdigest()} | ({hashlib.sha256(tape).hexdigest()} if given == saved else set())
 
 
+def make(path, what, value):
+    """Makes an entry of a store; False where this system or user cannot."""
+    try:
+        if what == "file":
+            with open(path, "wb") as f:
+                f.write(base64.b64decode(value, validate=True))
+        elif what == "symlink":
+            os.symlink(value, path)
+        elif what == "dir":
+            os.mkdir(path)
+        elif what == "fifo":
+            os.mkfifo(path)
+        elif what == "socket":  # by way of a short name: that of a blob is longer than a socket's may be
+            with socket.socket(socket.AF_UNIX) as s:
+                s.bind("s")
+            os.rename("s", path)
+        else:
+            os.mknod(path, 0o600 | stat.S_IFCHR, os.makedev(1, 5))
+        return True
+    except (OSError, AttributeError):
+        return False
+
+
+def digest(name):
+    return re.fullmatch("[0-9a-f]{64}", name) is not None
+
+
+def look(path):
+    """What reading the blob gives, as far as it can be told without its hash. No link is followed, nothing opened."""
+    try:
+        return {"whole", "damaged"} if stat.S_ISREG(os.lstat(path).st_mode) else {"not-regular"}
+    except FileNotFoundError:
+        return {"missing"}
+
+
+def store(fields, d):
+    """Returns what does not hold of a store that is made at d, or None where it cannot be made here."""
+    made = all([make(os.path.join(d, name), *(rest + " ").split(" ")[:2])
+                for k, v in fields if k == "entry" for name, rest in [v.split(" ", 1)]])
+    if not made:
+        return None
+    listed, wrong = sorted(filter(digest, os.listdir(d))) if os.path.isdir(d) else [], []
+    want = [v for k, v in fields if k == "list"]
+    if listed != want:
+        wrong.append(f"list: {listed}, want {want}")
+    for k, v in fields:
+        name, _, word = v.rpartition(" ")
+        if k == "unlisted" and v in listed:
+            wrong.append(f"unlisted: {v} is listed")
+        if k == "get" and word not in look(os.path.join(d, name)):
+            wrong.append(f"get: {name} is {look(os.path.join(d, name))}, want {word}")
+        if k == "parse" and (word == "refused") == digest(name):
+            wrong.append(f"parse: {name} {'is' if digest(name) else 'is no'} digest, want {word}")
+    return wrong
+
+
+def verdict_store(case):
+    fields = [line.split(": ", 1) for line in case.partition(b"\n\n")[0].decode().split("\n")]
+    here, d = os.getcwd(), tempfile.mkdtemp()
+    try:
+        os.chdir(d)
+        if ["absent", "yes"] not in fields:
+            os.mkdir("store")
+        return store(fields, "store")
+    finally:
+        os.chdir(here)
+        shutil.rmtree(d)
+
+
 def main():
-    here = os.path.dirname(os.path.abspath(__file__))
-    paths = sorted(glob.glob(os.path.join(here, "tape", "*.case")))
-    wrong = 0
-    for path in paths:
+    here, wrong, skipped = os.path.dirname(os.path.abspath(__file__)), 0, 0
+    paths = {kind: sorted(glob.glob(os.path.join(here, kind, "*.case"))) for kind in ("tape", "store")}
+    for path, read in [(p, verdict) for p in paths["tape"]] + [(p, verdict_store) for p in paths["store"]]:
         with open(path, "rb") as f:
-            for line in verdict(f.read()):
-                wrong += 1
-                print(f"{os.path.basename(path)}: {line}")
-    print(f"{len(paths)} tapes, {wrong} differences")
-    return 1 if wrong or not paths else 0
+            lines = read(f.read())
+        if lines is None:
+            skipped += 1
+            print(f"{os.path.basename(path)}: skipped: cannot be made here")
+        for line in lines or ():
+            wrong += 1
+            print(f"{os.path.basename(path)}: {line}")
+    print(f"{len(paths['tape'])} tapes, {len(paths['store'])} stores, {skipped} skipped, {wrong} differences")
+    return 1 if wrong or not paths["tape"] else 0
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed tape/*.case store/*.case
+//go:embed tape/*.case store/*.case recording
 var files embed.FS
 
 // A Case is one file of the corpus.
@@ -37,6 +37,12 @@ func Tapes() ([]Case, error) { return read("tape") }
 
 // Stores returns the cases of directories of blobs, by name.
 func Stores() ([]Case, error) { return read("store") }
+
+// Recordings returns the cases of recordings, by name.
+func Recordings() ([]Case, error) { return read("recording") }
+
+// RecordingFiles returns the recordings themselves, in the directories and packed files that their cases name.
+func RecordingFiles() (fs.FS, error) { return fs.Sub(files, "recording") }
 
 func read(dir string) ([]Case, error) {
 	paths, err := fs.Glob(files, dir+"/*.case")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,12 +20,8 @@ var add = flag.Bool("add", false, "add the cases that are not frozen yet to froz
 // TestFrozen sees every case as it was when it was added.
 func TestFrozen(t *testing.T) {
 	frozen := readFrozen(t)
-	paths, err := filepath.Glob("*/*.case")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var fresh strings.Builder
-	for _, path := range paths {
+	for _, path := range frozenPaths(t) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +41,25 @@ func TestFrozen(t *testing.T) {
 		t.Errorf("%s is gone: a case stays for ever", name)
 	}
 	appendFrozen(t, fresh.String())
+}
+
+// frozenPaths returns the cases, and every file of a recording.
+func frozenPaths(t *testing.T) []string {
+	t.Helper()
+	paths, err := filepath.Glob("*/*.case")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir("recording", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && filepath.Ext(path) != ".case" {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
 }
 
 // readFrozen returns the digests of frozen.sum by path, as sha256sum writes them.
@@ -93,7 +109,7 @@ func TestAnotherReader(t *testing.T) {
 	}
 }
 
-// TestAnotherReaderDiffers sees that check.py reads the tapes, and does not take a case at its word.
+// TestAnotherReaderDiffers sees that check.py reads tapes and stores, and does not take a case at its word.
 func TestAnotherReaderDiffers(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -108,15 +124,20 @@ func TestAnotherReaderDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	digest := strings.Repeat("a", 64)
 	files := map[string][]byte{
 		"check.py":              script,
+		"store/bad-list.case":   []byte("shows: \nentry: " + digest + " file \n\n"),
+		"store/bad-get.case":    []byte("shows: \nget: " + digest + " whole\n\n"),
+		"store/bad-dir.case":    []byte("shows: \nentry: " + digest + " dir\nget: " + digest + " missing\nlist: " + digest + "\n\n"),
+		"store/bad-parse.case":  []byte("shows: \nparse: " + digest + " refused\n\n"),
 		"tape/bad-version.case": bytes.Replace(whole, []byte(`"version":1`), []byte(`"version":3`), 1),
 		"tape/bad-saved.case":   bytes.Replace(whole, []byte(`"agent"`), []byte(`"other"`), 1),
 	}
-	if err := os.Mkdir(filepath.Join(dir, "tape"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for name, b := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, filepath.FromSlash(name))), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(name)), b, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -24,8 +24,10 @@
 // Compatibility: names, nesting and key order are fixed. The keys of the format itself are always written; those that
 // recordings add only where they are set, and an older reader still loads the tape. Keys and kinds that this package does
 // not know are kept as they stood through load and save, and so is an explicit null or zero of an optional key; they are
-// the Extra of what they stood in. A higher version is refused. A tape in canonical form saves to the bytes that were
-// loaded; other white space, another order of keys and other escapes load to the same records.
+// the Extra of what they stood in (of a chunk, in its exchange's StreamExtra). A phase other than runtime_finalize is
+// read, and saved, as user_script, which the format tells a reader to do. A higher version is refused. A tape in canonical
+// form saves to the bytes that were loaded; other white space, another order of keys and other escapes load to the same
+// records.
 //
 // Errors: a line that does not hold what it must ends the reading with a *LoadError, which says where and why. Nothing is
 // guessed, and order is not judged.

@@ -7,14 +7,15 @@ import (
 )
 
 // AppendRecord appends the line of r, without a newline. What cannot be written (JSON in a field that is none) stands as
-// null; Writer.Append refuses such a record.
+// null; Writer.Append refuses such a record. Behind the line, as far as dst's memory reaches, bytes are overwritten: strings
+// and numbers are written in steps of eight bytes or more.
 func AppendRecord(dst []byte, r *Record) []byte {
 	c := codec{buf: dst}
 	c.writeLine(&line{typ: "record", record: r}, r.Extra)
 	return c.buf
 }
 
-// AppendKind appends the object of k, as it stands under the key "kind".
+// AppendKind appends the object of k, as it stands under the key "kind". It uses dst's memory as AppendRecord does.
 func AppendKind(dst []byte, k Kind) []byte {
 	c := codec{buf: dst}
 	c.writeKind(k)

@@ -65,7 +65,7 @@ func (p *Payload) Open(s cas.Store) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
-// AppendJSON appends the payload as the format writes it. A nil payload is null.
+// AppendJSON appends the payload as the format writes it. A nil payload is null. It uses dst's memory as AppendRecord does.
 func (p *Payload) AppendJSON(dst []byte) []byte {
 	if p == nil {
 		return append(dst, "null"...)

@@ -24,7 +24,7 @@ type Field struct {
 // A Phase says whose doing a record is.
 type Phase uint8
 
-// The phases. A reader takes an unknown one for PhaseUserScript.
+// The phases. A reader takes an unknown one for PhaseUserScript, and what is saved from it says so.
 const (
 	PhaseUserScript      Phase = iota // the program's own body
 	PhaseRuntimeFinalize              // the runtime, while it drained after the program
