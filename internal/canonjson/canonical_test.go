@@ -3,6 +3,7 @@ package canonjson_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"runtime/metrics"
@@ -181,6 +182,57 @@ func TestAppendDoesNotSortTheTree(t *testing.T) {
 	}
 	if got := string(v.Append(nil)); got != `{"a":2,"b":1}` || v.Members[0].Key != "b" {
 		t.Errorf("got %s, first member %q", got, v.Members[0].Key)
+	}
+}
+
+// TestErrorsLeaveNothing parses what breaks off inside objects and arrays, and then what is whole, which has its own members
+// alone.
+func TestErrorsLeaveNothing(t *testing.T) {
+	for range 3 {
+		if _, err := canonjson.Parse([]byte(`{"a":[1,2,{"b":3,"c":[4,`)); err == nil {
+			t.Fatal("half a text was taken")
+		}
+		got, err := canonjson.Canonical([]byte(`{"d":[{"e":5}],"c":6}`))
+		if err != nil || string(got) != `{"c":6,"d":[{"e":5}]}` {
+			t.Fatalf("got %s, %v", got, err)
+		}
+	}
+}
+
+// TestEndsOfText puts each byte that ends a text, and one that does not, at every place of a word of eight bytes.
+func TestEndsOfText(t *testing.T) {
+	for _, special := range []string{"\"", "\\", "\x00", "\x1f", "!", "\x7f", "é", "\u0080", "😀"} {
+		for i := range 20 {
+			in := strings.Repeat("~", i) + special + "z" + strings.Repeat(" ", i%9) + special
+			text := canonjson.AppendString(nil, in)
+			if got := decode(t, text); got != in {
+				t.Errorf("%q became %s", in, text)
+			}
+			if v, err := canonjson.Parse(text); err != nil || v.Str != in {
+				t.Errorf("%s was read as %q, %v", text, v.Str, err)
+			}
+			if _, err := canonjson.Parse([]byte(`"` + in + `"`)); (err != nil) != strings.ContainsAny(in, "\"\\\x00\x1f") {
+				t.Errorf("%q: %v", in, err)
+			}
+		}
+	}
+}
+
+// TestManyKeysSorted sorts objects of few and of many members alike.
+func TestManyKeysSorted(t *testing.T) {
+	for _, n := range []int{2, 15, 16, 17, 40} {
+		var in, want []string
+		for i := range n {
+			want = append(want, fmt.Sprintf(`"k%02d":%d`, i, i))
+			in = append(in, fmt.Sprintf(`"k%02d":%d`, i*7%n, i*7%n))
+		}
+		if n%7 == 0 {
+			t.Fatal("7 does not reach all keys")
+		}
+		got, err := canonjson.Canonical([]byte("{" + strings.Join(in, ",") + "}"))
+		if err != nil || string(got) != "{"+strings.Join(want, ",")+"}" {
+			t.Errorf("%d members: %s, %v", n, got, err)
+		}
 	}
 }
 

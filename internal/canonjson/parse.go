@@ -2,6 +2,7 @@ package canonjson
 
 import (
 	"strconv"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -10,7 +11,8 @@ const MaxDepth = 1000
 
 // Parse reads the one JSON value in src. The error is an *Error.
 func Parse(src []byte) (Value, error) {
-	p := parser{src: string(src)}
+	p := parser{src: string(src), scratch: scratches.Get().(*scratch)}
+	defer p.release()
 	if i := invalidUTF8(p.src); i >= 0 {
 		return Value{}, &Error{i, "not UTF-8"}
 	}
@@ -40,9 +42,49 @@ func invalidUTF8(s string) int {
 }
 
 type parser struct {
-	text []byte // see escaped
-	src  string
-	at   int
+	*scratch
+	src string
+	at  int
+}
+
+// A scratch is what a parse needs for its own while: the members and elements of the objects and arrays that are open, one
+// above another, so that each is allocated once and no larger than it is, and the text of a string with escapes.
+type scratch struct {
+	members []Member
+	elems   []Value
+	text    []byte // see escaped
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// release gives the scratch back, but for one that a large text has made large.
+func (p *parser) release() {
+	const most, mostText = 1 << 10, 1 << 16
+	s := p.scratch
+	if p.scratch = nil; cap(s.members) > most || cap(s.elems) > most || cap(s.text) > mostText {
+		return
+	}
+	s.closeMembers(0) // of what an error left open
+	s.closeElems(0)
+	scratches.Put(s)
+}
+
+// closeMembers returns the members from the offset on and takes them, and the strings of the text in them, off the scratch.
+func (s *scratch) closeMembers(from int) []Member {
+	open := s.members[from:]
+	closed := append(make([]Member, 0, len(open)), open...)
+	clear(open)
+	s.members = s.members[:from]
+	return closed
+}
+
+// closeElems does the same with elements.
+func (s *scratch) closeElems(from int) []Value {
+	open := s.elems[from:]
+	closed := append(make([]Value, 0, len(open)), open...)
+	clear(open)
+	s.elems = s.elems[:from]
+	return closed
 }
 
 func (p *parser) fail(reason string) error { return &Error{p.at, reason} }
@@ -118,13 +160,15 @@ func (p *parser) array(depth int) (Value, error) {
 	if p.accept(']') {
 		return v, nil
 	}
+	from := len(p.elems)
 	for {
 		e, err := p.value(depth)
 		if err != nil {
 			return Value{}, err
 		}
-		v.Elems = append(v.Elems, e)
+		p.elems = append(p.elems, e)
 		if p.accept(']') {
+			v.Elems = p.closeElems(from)
 			return v, nil
 		}
 		if !p.accept(',') {
@@ -139,13 +183,15 @@ func (p *parser) object(depth int) (Value, error) {
 		return v, nil
 	}
 	var seen keySet
+	from := len(p.members)
 	for {
-		m, err := p.member(depth, &seen, v.Members)
+		m, err := p.member(depth, &seen, p.members[from:])
 		if err != nil {
 			return Value{}, err
 		}
-		v.Members = append(v.Members, m)
+		p.members = append(p.members, m)
 		if p.accept('}') {
+			v.Members = p.closeMembers(from)
 			return v, nil
 		}
 		if !p.accept(',') {

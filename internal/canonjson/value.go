@@ -73,7 +73,9 @@ func (v Value) Text() string { return v.Str }
 
 // Append appends the canonical form of v to dst. In a tree that was built by hand, a number that JSON cannot hold (NaN,
 // an infinity) becomes null and a byte that is not UTF-8 becomes U+FFFD, as in ECMAScript.
-func (v Value) Append(dst []byte) []byte {
+func (v Value) Append(dst []byte) []byte { return v.append(dst) }
+
+func (v *Value) append(dst []byte) []byte {
 	switch v.Kind {
 	case Bool:
 		if v.Bool {
@@ -92,39 +94,48 @@ func (v Value) Append(dst []byte) []byte {
 	return append(dst, "null"...)
 }
 
-func (v Value) appendArray(dst []byte) []byte {
+func (v *Value) appendArray(dst []byte) []byte {
 	dst = append(dst, '[')
 	for i := range v.Elems {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = v.Elems[i].Append(dst)
+		dst = v.Elems[i].append(dst)
 	}
 	return append(dst, ']')
 }
 
-func (v Value) appendObject(dst []byte) []byte {
+func (v *Value) appendObject(dst []byte) []byte {
 	dst = append(dst, '{')
-	for i, m := range sortedMembers(v.Members) {
-		if i > 0 {
+	var few [smallObject]int32
+	for n, i := range order(v.Members, few[:0]) {
+		if n > 0 {
 			dst = append(dst, ',')
 		}
+		m := &v.Members[i]
 		dst = AppendString(dst, m.Key)
 		dst = append(dst, ':')
-		dst = m.Value.Append(dst)
+		dst = m.Value.append(dst)
 	}
 	return append(dst, '}')
 }
 
-// sortedMembers returns ms itself where it is sorted already: a tree that others read is never changed.
-func sortedMembers(ms []Member) []Member {
-	byKey := func(a, b Member) int { return compareUTF16(a.Key, b.Key) }
-	if slices.IsSortedFunc(ms, byKey) {
-		return ms
+// order appends the indices of members to an empty list, sorted by key: a tree that others read is never changed, and
+// indices are smaller than members. Of a small object each is inserted where it belongs.
+func order(ms []Member, list []int32) []int32 {
+	for i := range ms {
+		list = append(list, int32(i))
+		if len(ms) > smallObject {
+			continue
+		}
+		for j := i; j > 0 && compareUTF16(ms[list[j]].Key, ms[list[j-1]].Key) < 0; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
 	}
-	ms = slices.Clone(ms)
-	slices.SortStableFunc(ms, byKey)
-	return ms
+	if len(ms) > smallObject {
+		slices.SortStableFunc(list, func(a, b int32) int { return compareUTF16(ms[a].Key, ms[b].Key) })
+	}
+	return list
 }
 
 // compareUTF16 orders two UTF-8 strings by their UTF-16 code units. That is the order of the bytes, but for runes beyond

@@ -31,28 +31,19 @@ const hexDigits = "0123456789abcdef"
 
 // AppendString appends s as a canonical JSON string, quotation marks included. A byte that is not UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c < utf8.RuneSelf {
-			dst = appendEscape(append(dst, s[from:i]...), c)
-			i++
-			from = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 {
-			dst = append(append(dst, s[from:i]...), "\uFFFD"...)
-			from = i + 1
-		}
-		i += n
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
 	}
-	return append(append(dst, s[from:]...), '"')
+	dst = append(dst, '"')
+	for from := 0; ; {
+		i := textEnd(s, from)
+		dst = append(dst, s[from:i]...)
+		if i == len(s) {
+			return append(dst, '"')
+		}
+		dst = appendEscape(dst, s[i])
+		from = i + 1
+	}
 }
 
 func appendEscape(dst []byte, c byte) []byte {
