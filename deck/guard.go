@@ -41,6 +41,9 @@ func newGuard(config string, args, env []string, roots *Roots, masking *Masking)
 
 // newReplayGuard returns the guard of a replay: its secrets read as those of the recording, whatever their values.
 func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*guard, error) {
+	if err := p.checkRules(); err != nil {
+		return nil, err
+	}
 	key, err := loadKey(config)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -128,6 +129,14 @@ func (p *played) fill(v EnvVar, recorded string) string {
 		value, ok := p.values[digits]
 		return value, ok
 	}))
+}
+
+// checkRules returns the error of a recording whose secrets were found by shapes that are not known here.
+func (p *played) checkRules() error {
+	if err := scrub.CheckRules(p.rules); err != nil {
+		return fmt.Errorf("the recording cannot be replayed: %w", err)
+	}
+	return nil
 }
 
 // alias gives a placeholder its value, unless it has one.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -61,7 +60,7 @@ func (t *Transport) refined() ([]*tape.Record, error) {
 	first = slices.DeleteFunc(first, func(r *tape.Record) bool { return t.replayed[arrivalOf(r)] })
 	slices.SortFunc(first, func(a, b *tape.Record) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
 	var buf bytes.Buffer
-	w, err := tape.NewWriter(&buf, header())
+	w, err := tape.NewWriter(&buf, header(t.secrets.Rules()))
 	if err != nil {
 		return nil, err
 	}
@@ -108,8 +107,7 @@ func (t *Transport) passAgain(tap *exchange.Tap, r *tape.Record) error {
 			return fmt.Errorf("%s %s: %s: %s", ex.Method, ex.URL, lost, why)
 		}
 	}
-	restore(r.Raw, "request_headers.", ex.RequestHeaders)
-	restore(r.Raw, "response_headers.", ex.ResponseHeaders)
+	exchange.RestoreFields(r)
 	var body []byte
 	var err error
 	if ex.RequestPayload != nil {
@@ -117,7 +115,7 @@ func (t *Transport) passAgain(tap *exchange.Tap, r *tape.Record) error {
 			return err
 		}
 	}
-	o, err := tap.Begin(&exchange.Request{Method: ex.Method, URL: ex.URL, Header: headerOf(ex.RequestHeaders), Body: body})
+	o, err := tap.Begin(&exchange.Request{Method: ex.Method, URL: ex.URL, Header: exchange.HeaderOf(ex.RequestHeaders), Body: body})
 	if err != nil {
 		return err
 	}
@@ -131,7 +129,7 @@ func (t *Transport) passAgain(tap *exchange.Tap, r *tape.Record) error {
 
 // answerAgain gives o the recorded answer, chunk by chunk.
 func (t *Transport) answerAgain(o *exchange.Open, ex *tape.Exchange) error {
-	if err := o.Response(ex.Status, headerOf(ex.ResponseHeaders)); err != nil || ex.Response == nil {
+	if err := o.Response(ex.Status, exchange.HeaderOf(ex.ResponseHeaders)); err != nil || ex.Response == nil {
 		return err
 	}
 	r, err := ex.Response.Open(t.work.store)
@@ -149,16 +147,6 @@ func (t *Transport) answerAgain(o *exchange.Open, ex *tape.Exchange) error {
 		}
 	}
 	return nil
-}
-
-// restore puts the true bytes of header values back that are not UTF-8.
-func restore(raw []tape.RawBytes, prefix string, fields []tape.HeaderField) {
-	for _, r := range raw {
-		index, ok := strings.CutPrefix(r.Key, prefix)
-		if i, err := strconv.Atoi(index); ok && err == nil && i >= 0 && i < len(fields) {
-			fields[i].Value = string(r.Bytes)
-		}
-	}
 }
 
 // settle gives the exchanges of the second pass the facts of the first that the pass cannot know, takes out what differs
@@ -220,7 +208,7 @@ func (t *Transport) replace(records []*tape.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTape(t.real, records); err != nil {
+	if err := writeTape(t.real, t.secrets.Rules(), records); err != nil {
 		return err
 	}
 	return sweep(t.real+tape.StoreSuffix, named)
@@ -259,9 +247,9 @@ func move(d cas.Digest, from, to *cas.Dir) error {
 }
 
 // writeTape puts the records in the place of the tape, unless they are what stands there.
-func writeTape(path string, records []*tape.Record) error {
+func writeTape(path string, rules int, records []*tape.Record) error {
 	var buf bytes.Buffer
-	w, err := tape.NewWriter(&buf, header())
+	w, err := tape.NewWriter(&buf, header(rules))
 	if err != nil {
 		return err
 	}

@@ -19,12 +19,13 @@ import (
 // new ones. Of a new one that says what an old one says, the old one stands, so that a recording that found nothing new
 // changes nothing, whoever made it.
 func (t *Transport) merged(records []*tape.Record, store *cas.Dir) ([]*tape.Record, error) {
-	old, err := readTape(t.real)
+	old, _, err := readTape(t.real)
 	var broken *tape.LoadError
+	var unknown *scrub.UnknownRulesError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return records, nil
-	case errors.As(err, &broken) && t.mode == ModeRecordOnly: // it is replaced
+	case t.mode == ModeRecordOnly && (errors.As(err, &broken) || errors.As(err, &unknown)): // it is replaced
 		return records, nil
 	case err != nil:
 		return nil, err
@@ -34,12 +35,12 @@ func (t *Transport) merged(records []*tape.Record, store *cas.Dir) ([]*tape.Reco
 	queues := make(map[exchange.Key][]*tape.Record)
 	for _, r := range old {
 		if tape.ExchangeOf(r.Kind) != nil {
-			key := t.classifier.keyOf(r.Kind)
+			key := exchange.KeyOf(r.Kind, t.classifier)
 			queues[key] = append(queues[key], r)
 		}
 	}
 	for i, r := range records {
-		key := t.classifier.keyOf(r.Kind)
+		key := exchange.KeyOf(r.Kind, t.classifier)
 		if q := queues[key]; len(q) > 0 {
 			queues[key] = q[1:]
 			if t.same(q[0], r) && whole(q[0], store) {

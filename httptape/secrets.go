@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // bodyNames are the members of JSON objects and forms whose values are secrets. A name as general as "key" or "token" is
@@ -36,14 +38,16 @@ type secrets struct {
 
 // newSecrets makes a key for this Transport alone: placeholders are numbered before they reach the tape (see numbers), so
 // nobody needs it again.
-func newSecrets(o *Options) *secrets {
+//
+// Rules are those of the tape that answers, 0 for the newest: see scrub.Options.
+func newSecrets(o *Options, rules int) *secrets {
 	var key scrub.Key
 	rand.Read(key[:]) // never fails (crypto/rand)
 	env := o.Env
 	if env == nil {
 		env = os.Environ()
 	}
-	s := &secrets{Scrubber: scrub.New(key, &scrub.Options{Env: env}), names: make(map[string]bool), body: make(map[string]bool)}
+	s := &secrets{Scrubber: scrub.New(key, &scrub.Options{Env: env, Rules: rules}), names: make(map[string]bool), body: make(map[string]bool)}
 	for name, value := range o.Secrets {
 		s.AddSecret(name, value)
 	}
@@ -54,6 +58,20 @@ func newSecrets(o *Options) *secrets {
 		s.body[normal(name)] = true
 	}
 	return s
+}
+
+// keyRules is the key of a tape's header that says by which version of the shapes its secrets were found; none is 1.
+const keyRules = "scrub_rules"
+
+// rulesOf returns the version that a header says. The error is of a version that is not known here.
+func rulesOf(h *tape.Header) (int, error) {
+	rules := 1
+	if raw := valueOf(h.Extra, keyRules); raw != nil {
+		if err := json.Unmarshal(raw, &rules); err != nil {
+			return 0, fmt.Errorf("%s of the header: %w", keyRules, err)
+		}
+	}
+	return rules, scrub.CheckRules(rules)
 }
 
 // normal is the form in which names are equal: API-Key, api_key and apiKey are.

@@ -94,18 +94,19 @@ func (t *Transport) start() error {
 	if t.classifier, err = newClassifier(&t.opts); err != nil {
 		return fmt.Errorf("httptape: masks: %w", err)
 	}
-	t.secrets = newSecrets(&t.opts)
 	for _, name := range t.opts.DropHeaders {
 		t.drop = append(t.drop, http.CanonicalHeaderKey(name))
 	}
+	rules := 0
 	if t.mode != ModeRecordOnly {
-		if err := t.load(); err != nil {
+		if rules, err = t.load(); err != nil {
 			return err
 		}
 	}
+	t.secrets = newSecrets(&t.opts, rules)
 	var rec *tape.Recorder
 	if t.mode != ModeReplayOnly {
-		if t.work, err = newWorkshop(); err != nil {
+		if t.work, err = newWorkshop(t.secrets.Rules()); err != nil {
 			return fmt.Errorf("httptape: %w", err)
 		}
 		rec = t.work.rec
@@ -115,22 +116,23 @@ func (t *Transport) start() error {
 	return nil
 }
 
-// load reads the tape that answers. Where there is none and the mode allows it, the mode becomes ModeRecordOnly.
-func (t *Transport) load() error {
-	records, err := readTape(t.real)
+// load reads the tape that answers. Where there is none and the mode allows it, the mode becomes ModeRecordOnly. Rules are
+// those by which the secrets of the tape were found, 0 where there is none.
+func (t *Transport) load() (rules int, err error) {
+	records, rules, err := readTape(t.real)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && t.mode == ModeReplayOnly:
-		return &MissingTapeError{Tape: t.path, Mode: t.opts.Mode, again: t.again}
+		return 0, &MissingTapeError{Tape: t.path, Mode: t.opts.Mode, again: t.again}
 	case errors.Is(err, fs.ErrNotExist):
 		t.mode = ModeRecordOnly
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("httptape: %w; mend it, or record it again: %s", err, t.again)
+		return 0, fmt.Errorf("httptape: %w; mend it, or record it again: %s", err, t.again)
 	case t.mode == ModeRecordOnce:
 		t.mode = ModeReplayOnly
 	}
 	if t.blobs, err = cas.OpenDir(t.real+tape.StoreSuffix, nil); err != nil {
-		return fmt.Errorf("httptape: %w", err)
+		return 0, fmt.Errorf("httptape: %w", err)
 	}
 	t.extras = make(map[uint64][]tape.Field)
 	for i, r := range records {
@@ -138,7 +140,7 @@ func (t *Transport) load() error {
 		t.extras[r.Seq] = extraOf(r.Kind)
 	}
 	t.book, err = exchange.NewBook(each(records), t.classifier, t.blobs)
-	return err
+	return rules, err
 }
 
 // Mode says what t does: ModeRecordOnly, ModeReplayOnly, ModeReplayWithNewEpisodes or ModePassthrough. ModeRecordOnce has
@@ -232,7 +234,7 @@ func (t *Transport) refuse(o *exchange.Open) error {
 	if err := o.End(""); err != nil {
 		return err
 	}
-	e := &UnmatchedError{Tape: t.path, Method: r.Method, URL: r.URL, Nearest: rec, Why: why, again: t.again, body: id.ErrorBody}
+	e := &UnmatchedError{Tape: t.path, Method: r.Method, URL: r.URL, Nearest: rec, Why: why, again: t.again, asked: id}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.asked[id.Key] { // a client that tries again is told again
@@ -272,7 +274,7 @@ func (t *Transport) Discard() {
 }
 
 // Close ends the exchanges that are under way, and puts what was recorded in the place of the tape, whole or not at all.
-// Errors: what kept the recording from being kept; a *FaithError where requests were not on the tape, or recorded exchanges
+// Errors: what kept the recording from being kept; a *DivergenceError where requests were not on the tape, or recorded exchanges
 // were not asked for, unless the options allow it. A second Close returns the same.
 func (t *Transport) Close() error {
 	t.ending.Do(func() { t.endErr = t.end() })
@@ -297,7 +299,7 @@ func (t *Transport) end() error {
 		r.Unmatched = nil
 	}
 	if len(r.Unasked)+len(r.Unmatched)+len(r.Damaged) > 0 {
-		err = errors.Join(err, &FaithError{Report: r})
+		err = errors.Join(err, &DivergenceError{Report: r})
 	}
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -47,7 +48,7 @@ type workshop struct {
 	rec   *tape.Recorder
 }
 
-func newWorkshop() (*workshop, error) {
+func newWorkshop(rules int) (*workshop, error) {
 	dir, err := os.MkdirTemp("", "httptape-")
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func newWorkshop() (*workshop, error) {
 	if w.store, err = cas.OpenDir(filepath.Join(dir, "cas"), nil); err != nil {
 		return nil, errors.Join(err, w.remove())
 	}
-	tw, err := tape.NewWriter(&w.tape, header())
+	tw, err := tape.NewWriter(&w.tape, header(rules))
 	if err != nil {
 		return nil, errors.Join(err, w.remove())
 	}
@@ -69,16 +70,25 @@ func (w *workshop) remove() error { return os.RemoveAll(w.dir) }
 // producer is what tapes name as theirs. It holds no version: a tape that is recorded anew by a later one would change.
 const producer = "tapedeck httptape"
 
-func header() *tape.Header { return &tape.Header{Producer: producer, Argv: []string{}} }
+// header is that of a tape whose secrets were found by these rules.
+func header(rules int) *tape.Header {
+	version := tape.Field{Name: keyRules, Value: []byte(strconv.Itoa(rules))}
+	return &tape.Header{Producer: producer, Argv: []string{}, Extra: []tape.Field{version}}
+}
 
-// readTape reads a whole tape. A torn one is an error: it is a file that people keep.
-func readTape(path string) ([]*tape.Record, error) {
+// readTape reads a whole tape, and by which rules its secrets were found. A torn one is an error: it is a file that people
+// keep.
+func readTape(path string) (records []*tape.Record, rules int, err error) {
 	f, err := tape.Open(path, nil)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer f.Close()
-	return collect(f.Records())
+	if rules, err = rulesOf(f.Header()); err != nil {
+		return nil, 0, err
+	}
+	records, err = collect(f.Records())
+	return records, rules, err
 }
 
 func collect(seq iter.Seq2[*tape.Record, error]) ([]*tape.Record, error) {

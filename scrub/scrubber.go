@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -22,12 +23,29 @@ type Options struct {
 	// secrets, whose rules are the names in lowercase.
 	Env []string
 	// Rules says which shapes are looked for: those of a version up to Rules, the newest where it is 0. A request compares
-	// with a recorded one only where both were scrubbed by the same rules, so a replay uses those of its recording.
+	// with a recorded one only where both were scrubbed by the same rules, so a replay uses those of its recording. A version
+	// that is newer than Rules is not known here: CheckRules says so, before New.
 	Rules int
 }
 
 // Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too.
 const Rules = 2
+
+// An UnknownRulesError says that a recording was made with newer shapes than this package has. A replay with others would not
+// match it, or would write what the recording hid.
+type UnknownRulesError struct{ Version int }
+
+func (e *UnknownRulesError) Error() string {
+	return fmt.Sprintf("scrub: made with shapes version %d, this one knows versions up to %d: update tapedeck", e.Version, Rules)
+}
+
+// CheckRules returns an *UnknownRulesError where version is one that New does not know.
+func CheckRules(version int) error {
+	if version < 0 || version > Rules {
+		return &UnknownRulesError{version}
+	}
+	return nil
+}
 
 // A Scrubber finds the secrets of one run and replaces them by placeholders. Its methods may be called by several
 // goroutines at once; a value that is added is found by every call that begins after AddSecret returned.
