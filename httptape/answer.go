@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -31,22 +30,25 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 		return nil, err
 	}
 	ex := rec.Exchange
-	b := &tapeBody{
-		ctx: req.Context(), chunks: ex.Stream, cut: ex.Error, speed: t.opts.Speed, start: time.Now(),
-		damage: func(err error) error { return t.damaged(rec, err) },
+	opts := &exchange.AnswerOptions{
+		Speed: t.opts.Speed, Patience: patience,
+		Damage: func(err error) error { return t.damaged(rec, err) },
 	}
 	if ex.Status < http.StatusOK {
-		return nil, b.again()
+		return nil, asRecorded(exchange.CutAgain(req.Context(), ex.Error, opts))
 	}
+	from, err := exchange.OpenAnswer(t.blobs, ex, opts)
+	if err != nil {
+		return nil, t.damaged(rec, err)
+	}
+	b := &tapeBody{from: from}
+	b.ctx, b.cancel = context.WithCancelCause(req.Context())
 	res := &http.Response{
-		Status: statusOf(ex.Status), StatusCode: ex.Status,
-		Header: headerOf(ex.ResponseHeaders), Request: req,
+		Status: statusOf(ex.Status), StatusCode: ex.Status, Body: b,
+		Header: exchange.HeaderOf(ex.ResponseHeaders), Request: req,
 	}
 	t.setProto(res, rec.Seq)
-	if err := b.open(t, ex); err != nil {
-		return nil, b.damage(err)
-	}
-	res.ContentLength = lengthOf(res.Header, ex, b.rest)
+	res.ContentLength = exchange.FittingLength(res.Header, ex, from.Size())
 	if trailer := t.trailerOf(rec.Seq); trailer != nil {
 		res.Trailer = make(http.Header)
 		for name := range trailer {
@@ -58,11 +60,11 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 			}
 		}
 	}
-	res.Body = b
-	if b.rest == 0 && b.cut == "" && b.atEnd == nil {
-		res.Body = http.NoBody
+	if from.Size() > 0 || ex.Error != "" || b.atEnd != nil {
+		return res, nil
 	}
-	return res, nil
+	res.Body = http.NoBody
+	return res, b.Close()
 }
 
 // statusOf is the status line's end, as net/http writes it: reasons of a server's own are not kept.
@@ -111,193 +113,68 @@ func valueOf(fields []tape.Field, name string) json.RawMessage {
 	return nil
 }
 
-func headerOf(fields []tape.HeaderField) http.Header {
-	h := make(http.Header, len(fields))
-	for _, f := range fields {
-		h.Add(f.Name, f.Value)
-	}
-	return h
-}
-
-// lengthOf is the length that the recorded answer says it has, -1 for none. Where it does not fit the bytes, which scrubbing
-// may have changed, the header goes.
-func lengthOf(h http.Header, ex *tape.Exchange, total int64) int64 {
-	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
-	switch {
-	case err == nil && n >= 0 && (!hasBody(ex.Method, ex.Status) || n == total || n > total && ex.Error != ""):
-		return n
-	case !hasBody(ex.Method, ex.Status) && ex.Method != http.MethodHead:
-		return 0
-	}
-	h.Del("Content-Length")
-	return -1
-}
-
-// A tapeBody gives recorded chunks, each at its time: a Read gives bytes of one chunk at most.
+// A tapeBody gives a recorded answer, chunk by chunk: a Read gives bytes of one chunk at most.
 type tapeBody struct {
-	ctx    context.Context
-	cut    string // the recorded error; "" where the answer came to its end
-	speed  float64
-	start  time.Time
-	damage func(error) error
+	ctx    context.Context // of the request; Close ends it
+	cancel context.CancelCauseFunc
 	atEnd  func() // before the end is given; nil for nothing
 
-	mu     sync.Mutex // guards what follows: one goroutine may close what another reads
-	r      io.ReadCloser
-	chunks []tape.Chunk  // those that have not begun
-	left   int64         // bytes of the chunk that has
-	rest   int64         // bytes of the whole answer that are left
-	err    error         // that every further Read gives
-	closed chan struct{} // nil until open
-	once   sync.Once
-}
-
-// open opens the body of ex. The error is that of one that was not kept, is missing, or does not fit its chunks.
-func (b *tapeBody) open(t *Transport, ex *tape.Exchange) error {
-	b.closed = make(chan struct{})
-	if ex.Response == nil && hasBody(ex.Method, ex.Status) {
-		return fmt.Errorf("its body was not kept: %s", ex.Error)
-	}
-	if ex.Response == nil {
-		b.r, b.chunks = http.NoBody, nil
-		return nil
-	}
-	b.rest = ex.Response.Len
-	if ex.Response.Inline {
-		b.rest = int64(len(ex.Response.Text))
-	} else if size, err := t.blobs.Size(ex.Response.Hash); err != nil {
-		return err
-	} else if size != b.rest {
-		return fmt.Errorf("blob %s has %d bytes where %d are named", ex.Response.Hash, size, b.rest)
-	}
-	if len(b.chunks) == 0 && b.rest > 0 {
-		b.chunks = []tape.Chunk{{Length: b.rest}}
-	}
-	var sum int64
-	for _, c := range b.chunks {
-		if c.Length < 0 || c.Length > b.rest-sum {
-			return fmt.Errorf("its chunks are not those of %d bytes", b.rest)
-		}
-		sum += c.Length
-	}
-	if sum != b.rest {
-		return fmt.Errorf("its chunks have %d bytes, its body has %d", sum, b.rest)
-	}
-	var err error
-	b.r, err = ex.Response.Open(t.blobs)
-	return err
+	mu    sync.Mutex // guards what follows: one goroutine may close what another reads
+	from  *exchange.AnswerBody
+	ahead []byte // of the chunk that has begun
+	err   error  // that every further Read gives
+	once  sync.Once
 }
 
 // Read implements io.Reader.
 func (b *tapeBody) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.err == nil {
-		b.err = b.ctx.Err()
+	if b.err == nil && b.ctx.Err() != nil {
+		b.err = b.ended()
 	}
-	if b.err == nil && b.left == 0 {
+	if b.err == nil && len(b.ahead) == 0 {
 		b.err = b.next()
 	}
 	if b.err != nil {
 		return 0, b.err
 	}
-	if len(p) == 0 {
-		return 0, nil
-	}
-	p = p[:min(int64(len(p)), b.left)]
-	if b.err = b.read(p); b.err != nil {
-		return 0, b.err
-	}
-	return len(p), nil
+	n := copy(p, b.ahead)
+	b.ahead = b.ahead[n:]
+	return n, nil
 }
 
-// next goes on to a chunk that has bytes, or to the end.
-func (b *tapeBody) next() error {
-	for b.left == 0 {
-		if len(b.chunks) == 0 {
-			return b.again()
-		}
-		c := b.chunks[0]
-		b.chunks, b.left = b.chunks[1:], c.Length
-		if err := b.wait(c.TMS); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// read fills p. A blob tells at its end only whether it is sound, so the last bytes count when the end is there.
-func (b *tapeBody) read(p []byte) error {
-	_, err := io.ReadFull(b.r, p)
-	if err == nil {
-		b.left -= int64(len(p))
-		b.rest -= int64(len(p))
-	}
-	if err == nil && b.rest == 0 {
-		var more [1]byte
-		if _, err = io.ReadFull(b.r, more[:]); errors.Is(err, io.EOF) {
-			return nil
-		}
-		err = fmt.Errorf("after its last byte: %w", err)
-	}
-	if err != nil {
-		return b.damage(err)
-	}
-	return nil
-}
-
-// wait sleeps until what came tms ms after the request is due.
-func (b *tapeBody) wait(tms int64) error {
-	if b.speed <= 0 {
+// next goes on to bytes, or to the end.
+func (b *tapeBody) next() (err error) {
+	if b.ahead, err = b.from.Next(b.ctx); err == nil {
 		return nil
 	}
-	due := time.Duration(float64(tms) / b.speed * float64(time.Millisecond))
-	return b.sleep(due - time.Since(b.start))
+	if b.ctx.Err() != nil {
+		return b.ended()
+	}
+	if b.atEnd != nil && errors.Is(err, io.EOF) {
+		b.atEnd()
+	}
+	return asRecorded(err)
 }
 
-// again is how the answer ended then. One that its caller cancelled waits for it to do so again; one whose deadline passed
-// waits where answers take their time.
-func (b *tapeBody) again() error {
-	if b.cut == "" {
-		if b.atEnd != nil {
-			b.atEnd()
-		}
-		return io.EOF
-	}
-	if b.cut == textCancelled || b.cut == textDeadline && b.speed > 0 {
-		if err := b.sleep(patience); err != nil {
-			return err
-		}
-	}
-	return recordedError(b.cut)
-}
-
-// sleep waits for d; the error is that of a context that ends before, or of a body that is closed.
-func (b *tapeBody) sleep(d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-b.ctx.Done():
-		return b.ctx.Err()
-	case <-b.closed:
+// ended is the error of a context that has ended, or of a body that is closed.
+func (b *tapeBody) ended() error {
+	if errors.Is(context.Cause(b.ctx), errClosedBody) {
 		return errClosedBody
 	}
+	return b.ctx.Err()
 }
 
 // Close implements io.Closer.
 func (b *tapeBody) Close() error {
 	var err error
 	b.once.Do(func() {
-		close(b.closed) // wakes a Read that waits
+		b.cancel(errClosedBody) // wakes a Read that waits
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.err = errClosedBody
-		err = b.r.Close()
+		err = b.from.Close()
 	})
 	return err
 }

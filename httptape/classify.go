@@ -10,7 +10,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // classifier is package llm's, with the headers that matter as a part of what a request is.
@@ -72,20 +71,6 @@ func (c *classifier) surface(body []byte, h http.Header) []byte {
 // comparable returns a text without what differs from run to run.
 func (c *classifier) comparable(text string) string {
 	return string(c.masker.Mask(scrub.Renumber([]byte(text))))
-}
-
-// keyOf is the key of a record that holds an exchange.
-func (c *classifier) keyOf(k tape.Kind) exchange.Key {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return exchange.Key{
-			Kind: exchange.LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
-			Params: k.ParamsDigest, Request: k.RequestDigest,
-		}
-	case *tape.HTTPExchange:
-		return exchange.Key{Kind: exchange.HTTP, Method: k.Method, URL: c.MaskURL(k.URL), Request: k.RequestDigest}
-	}
-	return exchange.Key{}
 }
 
 // fillRoots names the directories whose paths differ from one developer to the next.

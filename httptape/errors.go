@@ -3,7 +3,6 @@ package httptape
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -31,7 +30,7 @@ type UnmatchedError struct {
 	Why     string
 
 	again string // how to record anew
-	body  func(status int, message string) []byte
+	asked *exchange.Identity
 }
 
 func (e *UnmatchedError) Error() string {
@@ -68,11 +67,11 @@ func (e *DamagedError) Error() string {
 // Unwrap returns what is wrong: a *cas.MissingError, a *cas.CorruptError, or another.
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// A FaithError is what Close returns where the tape and what was asked do not fit: requests that are not on the tape, or
+// A DivergenceError is what Close returns where the tape and what was asked do not fit: requests that are not on the tape, or
 // recorded exchanges that nobody asked for.
-type FaithError struct{ Report *Report }
+type DivergenceError struct{ Report *Report }
 
-func (e *FaithError) Error() string { return "httptape: " + e.Report.String() }
+func (e *DivergenceError) Error() string { return "httptape: " + e.Report.String() }
 
 // runCommand is the command that records the tape of a test; of a program that is no test where name is "".
 func runCommand(test string) string {
@@ -96,8 +95,3 @@ func tapePath(path string) string {
 
 // tapeSuffix ends the name of a tape.
 const tapeSuffix = ".tape"
-
-// hasBody reports whether an answer with that status to that method has a body (RFC 9110, 6.4.1).
-func hasBody(method string, status int) bool {
-	return method != http.MethodHead && status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
-}

@@ -8,26 +8,16 @@ import (
 	"os"
 	"strings"
 	"syscall"
-)
 
-// The texts by which the error of an exchange stands on the tape, so that it is known again. Those that package network has
-// too read the same.
-const (
-	textCancelled = "the program ended the request"
-	textDeadline  = "the program's deadline passed"
-	textRefused   = "connection refused"
-	textReset     = "connection reset"
-	textTimeout   = "timeout"
-	textNoAnswer  = "the connection ended before the answer"
-	textCut       = "the connection ended in the middle of the answer"
-	textNoHost    = "no such host: "
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A RecordedError is an error that an upstream gave while recording, given again. Of the kinds that are known, errors.Is and
 // errors.As find what they found then: syscall.ECONNREFUSED, syscall.ECONNRESET, io.EOF, io.ErrUnexpectedEOF,
 // os.ErrDeadlineExceeded, *net.DNSError, *net.OpError, net.Error. Of any other only the text is left.
 type RecordedError struct {
-	Text string // as it stands on the tape
+	Text string // as it stands on the tape; tape.HeldOn where the caller did not cancel what it had cancelled then
 	Err  error  // the same kind of error; nil where the kind is not known
 }
 
@@ -37,55 +27,49 @@ func (e *RecordedError) Error() string { return "httptape: recorded error: " + e
 func (e *RecordedError) Unwrap() error { return e.Err }
 
 // Timeout implements net.Error.
-func (e *RecordedError) Timeout() bool { return e.Text == textTimeout || e.Text == textDeadline }
+func (e *RecordedError) Timeout() bool {
+	return e.Text == exchange.Timeout || e.Text == exchange.DeadlinePassed
+}
 
 // Temporary implements net.Error.
 func (e *RecordedError) Temporary() bool { return e.Timeout() }
 
-// errorText says why an upstream gave no answer, or why it ended, in words that do not differ from run to run.
+// errorText says why an upstream gave no answer, or why it ended, in the words of a tape. What ctx says goes first.
 func errorText(ctx context.Context, err error) string {
-	var dns *net.DNSError
-	var ne net.Error
-	var op *net.OpError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return textDeadline
-	case ctx.Err() != nil, errors.Is(err, context.Canceled):
-		return textCancelled
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return textNoHost + dns.Name
-	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, refusedHere):
-		return textRefused
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, resetHere), errors.Is(err, syscall.EPIPE):
-		return textReset
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return textCut
-	case errors.Is(err, io.EOF):
-		return textNoAnswer
-	case errors.As(err, &ne) && ne.Timeout():
-		return textTimeout
-	case errors.As(err, &op): // without the ports of sockets
-		return op.Op + ": " + op.Err.Error()
+		return exchange.DeadlinePassed
+	case ctx.Err() != nil:
+		return tape.Cancelled
 	}
-	return err.Error()
+	return exchange.ErrorText(err)
+}
+
+// asRecorded makes a *RecordedError of an answer's cut; any other error stays.
+func asRecorded(err error) error {
+	var cut *exchange.CutError
+	if errors.As(err, &cut) {
+		return recordedError(cut.Text)
+	}
+	return err
 }
 
 // recordedError is the error that a text on the tape stands for.
 func recordedError(text string) error {
 	e := &RecordedError{Text: text}
-	name, noHost := strings.CutPrefix(text, textNoHost)
+	name, noHost := strings.CutPrefix(text, exchange.NoSuchHost)
 	switch {
-	case text == textRefused:
+	case text == exchange.Refused:
 		e.Err = &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
-	case text == textReset:
+	case text == exchange.Reset:
 		e.Err = &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	case text == textTimeout:
+	case text == exchange.Timeout:
 		e.Err = &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
-	case text == textDeadline:
+	case text == exchange.DeadlinePassed:
 		e.Err = context.DeadlineExceeded
-	case text == textCut:
+	case text == exchange.CutShort:
 		e.Err = io.ErrUnexpectedEOF
-	case text == textNoAnswer:
+	case text == exchange.NoAnswer:
 		e.Err = io.EOF
 	case noHost:
 		e.Err = &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}

@@ -1,13 +1,10 @@
 package httptape
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/textproto"
 	"net/url"
 	"strings"
 
@@ -69,7 +66,7 @@ func (h *handler) onward(r *http.Request) *http.Request {
 	u.RawQuery = r.URL.RawQuery
 	out.URL, out.Host, out.RequestURI = &u, u.Host, ""
 	if upgrade := r.Header.Get("Upgrade"); upgrade == "" {
-		out.Header = endToEnd(r.Header)
+		out.Header = exchange.EndToEnd(r.Header)
 	}
 	out.Header.Del("Accept-Encoding")
 	if _, ok := out.Header["User-Agent"]; !ok {
@@ -80,7 +77,7 @@ func (h *handler) onward(r *http.Request) *http.Request {
 
 // pass writes an answer to w, each read at once.
 func pass(w http.ResponseWriter, res *http.Response) error {
-	setHeader(w.Header(), endToEnd(res.Header))
+	exchange.SetHeader(w.Header(), exchange.EndToEnd(res.Header))
 	w.WriteHeader(res.StatusCode)
 	rc := http.NewResponseController(w)
 	if err := rc.Flush(); err != nil {
@@ -112,58 +109,10 @@ func pass(w http.ResponseWriter, res *http.Response) error {
 	return nil
 }
 
-// setHeader makes dst exactly src: net/http adds nothing of its own.
-func setHeader(dst, src http.Header) {
-	for _, name := range []string{"Date", "Content-Type"} {
-		if _, ok := src[name]; !ok {
-			dst[name] = nil
-		}
-	}
-	for name, values := range src {
-		dst[name] = values
-	}
-}
-
-// hopByHop are the headers that concern one connection (RFC 9110, 7.6.1).
-var hopByHop = []string{
-	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
-	"Transfer-Encoding", "Upgrade", "Alt-Svc",
-}
-
-func endToEnd(h http.Header) http.Header {
-	out := h.Clone()
-	for _, list := range h["Connection"] {
-		for name := range strings.SplitSeq(list, ",") {
-			out.Del(textproto.TrimString(name))
-		}
-	}
-	for _, name := range hopByHop {
-		out.Del(name)
-	}
-	return out
-}
-
 // refuse tells a client that its request is not on the tape.
 func refuse(w http.ResponseWriter, e *UnmatchedError) {
-	body := e.body
-	if body == nil {
-		body = plainError
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Should-Retry", "false")
 	w.WriteHeader(exchange.RefusedStatus)
-	_, _ = w.Write(body(exchange.RefusedStatus, e.Error())) // who asked and went away needs no answer
-}
-
-// plainError is the error object for a request to no known provider.
-func plainError(_ int, message string) []byte {
-	type detail struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)                                                            // people read the message
-	_ = enc.Encode(map[string]detail{"error": {Type: "not_on_tape", Message: message}}) // strings always have a JSON form
-	return b.Bytes()
+	_, _ = w.Write(exchange.ErrorBody(e.asked, exchange.RefusedStatus, exchange.NotOnTape, e.Error())) // who asked and went away needs no answer
 }

@@ -89,8 +89,8 @@ func TestHandlerRefuses(t *testing.T) {
 	if body := text(t, res); !strings.Contains(body, `"not_on_tape"`) {
 		t.Errorf("%s", body)
 	}
-	var faith *httptape.FaithError
-	if err := tr.Close(); !errors.As(err, &faith) || len(faith.Report.Unmatched) != 2 {
+	var diverged *httptape.DivergenceError
+	if err := tr.Close(); !errors.As(err, &diverged) || len(diverged.Report.Unmatched) != 2 {
 		t.Errorf("Close gives %v", err)
 	}
 }

@@ -198,8 +198,8 @@ func TestDamage(t *testing.T) {
 		if !errors.As(err, &corrupt) && !errors.As(err, &missing) {
 			t.Errorf("%s: %v", name, err)
 		}
-		var faith *httptape.FaithError
-		if err := tr.Close(); !errors.As(err, &faith) || len(faith.Report.Damaged) != 1 {
+		var diverged *httptape.DivergenceError
+		if err := tr.Close(); !errors.As(err, &diverged) || len(diverged.Report.Damaged) != 1 {
 			t.Errorf("%s: Close gives %v", name, err)
 		}
 	}

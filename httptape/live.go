@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // side is what the tape keeps of an answer beside the record that package exchange makes.
@@ -24,7 +25,7 @@ func (t *Transport) live(req *http.Request, body []byte, o *exchange.Open) (*htt
 	ctx, cancel := context.WithCancel(req.Context())
 	if err := t.calling(&cancel); err != nil {
 		cancel()
-		return nil, errors.Join(err, o.End(textCancelled))
+		return nil, errors.Join(err, o.End(tape.Cancelled))
 	}
 	defer t.called(&cancel)
 	res, err := t.opts.Base.RoundTrip(outgoing(ctx, req, body))
@@ -38,7 +39,7 @@ func (t *Transport) live(req *http.Request, body []byte, o *exchange.Open) (*htt
 	}
 	res.Request = req
 	t.keepHead(o, res)
-	if res.Body == nil || res.Body == http.NoBody || res.ContentLength == 0 || !hasBody(methodOf(req), res.StatusCode) {
+	if res.Body == nil || res.Body == http.NoBody || res.ContentLength == 0 || !exchange.HasBody(methodOf(req), res.StatusCode) {
 		t.aside(o.Arrival(), res)
 		t.fail(o.End(""))
 		if res.Body == nil {
@@ -234,9 +235,9 @@ func (b *liveBody) abandon() {
 }
 
 func (b *liveBody) finish() error {
-	text := textCancelled
+	text := tape.Cancelled
 	if errors.Is(b.ctx.Err(), context.DeadlineExceeded) {
-		text = textDeadline
+		text = exchange.DeadlinePassed
 	}
 	b.cancel()
 	err := b.from.Close()

@@ -150,7 +150,9 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 
 // read fills p. A blob tells at its end only whether it is sound, so the last bytes count when the end is there.
 func (b *AnswerBody) read(p []byte) error {
-	if _, err := io.ReadFull(b.r, p); err != nil {
+	if _, err := io.ReadFull(b.r, p); errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF // the end of a blob that was cut is not the answer's
+	} else if err != nil {
 		return err
 	}
 	b.left -= int64(len(p))
@@ -159,10 +161,14 @@ func (b *AnswerBody) read(p []byte) error {
 		return nil
 	}
 	var more [1]byte
-	if _, err := io.ReadFull(b.r, more[:]); !errors.Is(err, io.EOF) {
+	switch _, err := io.ReadFull(b.r, more[:]); {
+	case err == nil:
+		return errors.New("it has more bytes than are named")
+	case errors.Is(err, io.EOF):
+		return nil
+	default:
 		return fmt.Errorf("after its last byte: %w", err)
 	}
-	return nil
 }
 
 // wait sleeps until a chunk that came tms ms after its request is due.
