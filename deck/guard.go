@@ -74,8 +74,10 @@ func guardID(s *scrub.Scrubber, args, env []string) string {
 			fmt.Fprintf(&known, "%s=%s\n", v.Name, v.Value)
 		}
 	}
-	for _, a := range args {
-		fmt.Fprintf(&known, "%q\n", s.String(a))
+	for _, a := range args { // one without a secret says nothing of what is looked for: every prompt is another
+		if hidden := s.String(a); hidden != a {
+			fmt.Fprintf(&known, "%q\n", hidden)
+		}
 	}
 	return fmt.Sprintf("%s rules %d %s", Producer, s.Rules(), s.KeyedDigest([]byte(known.String())))
 }

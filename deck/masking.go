@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"regexp"
@@ -15,7 +16,7 @@ import (
 // ConfigName is the file at the top of a work tree that says how its runs are recorded:
 //
 //	masks:
-//	  off: [clock-time]             # masks that are not used here
+//	  off: [time]                   # masks that are not used here
 //	  add:
 //	    - name: build-id            # stands as <build-id> in what is compared
 //	      pattern: 'build ([0-9]+)' # the first group, or the whole match
@@ -57,7 +58,7 @@ func readMasking(root string) (*Masking, error) {
 		Masks *Masking `yaml:"masks"`
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.DisallowUnknownField())
-	if err := dec.Decode(&c); err != nil {
+	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) { // which a file of comments gives
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := c.Masks.masker(&Roots{}); err != nil {
