@@ -25,6 +25,9 @@ type CompareOptions struct {
 	Aligned bool // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
 }
 
+// sidesOfCompare are what a report of Compare calls the two: neither need be a replay of the other.
+var sidesOfCompare = [2]string{"A", "B"}
+
 // Compare compares two recordings lane by lane, or two tapes by position: a recording beside a bare tape counts as its
 // tape.
 func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
@@ -43,7 +46,7 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	defer sb.tape.Close()
 	if sa.rec == nil || sb.rec == nil {
 		return fidelity.CompareTapes(o.Mode, sa.tape.Records(), sb.tape.Records(), &fidelity.TapeOptions{
-			Aligned: o.Aligned, Payload: payloads(sa.tape.Store, sb.tape.Store),
+			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
 	}
 	return compareRecordings(sa, sb, o)
@@ -55,6 +58,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		return nil, err
 	}
 	lanes := laneOptions(a.tape.Store, b.tape.Store, mask)
+	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err

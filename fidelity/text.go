@@ -61,7 +61,7 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.list("notes:", r.Notes, shownNotes)
 	}
 	if t.left && t.o.More != "" {
-		t.line(0, plain, "("+t.o.More+" shows all of it)")
+		t.line(0, plain, "("+t.o.More+" shows the rest)")
 	}
 	return t.w.Flush()
 }

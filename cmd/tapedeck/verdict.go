@@ -16,11 +16,13 @@ const besideWidth = 110
 type verdictFlags struct {
 	sideBySide string
 	noColor    bool
+	all        bool
 }
 
 func (o *verdictFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&o.sideBySide, "side-by-side", "auto", "recorded beside replay: auto, always or never")
 	f.Lookup("side-by-side").NoOptDefVal = "always"
+	f.BoolVar(&o.all, "all", false, "every divergence, whole")
 	f.BoolVar(&o.noColor, "no-color", false, "no colours")
 }
 
@@ -28,6 +30,7 @@ func (o *verdictFlags) define(f *pflag.FlagSet) {
 func (o *verdictFlags) text(w io.Writer) (*fidelity.TextOptions, error) {
 	t := verdictText(w)
 	t.Color = t.Color && !o.noColor
+	t.All, t.More = o.all, "--all"
 	switch o.sideBySide {
 	case "auto":
 		t.SideBySide = isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
