@@ -1,0 +1,59 @@
+package exchange_test
+
+import (
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// equal is how many equal requests the benchmarks of them ask.
+const equal = 8000
+
+// BenchmarkTakeEqual answers equal requests, every second of which is a second attempt, and reports what one costs.
+func BenchmarkTakeEqual(b *testing.B) {
+	var kinds []tape.Kind
+	for i := range equal {
+		p := post(uint64(i+1), url, "x")
+		if i%2 == 1 {
+			p.RequestHeaders = []tape.HeaderField{{Name: "X-Attempt", Value: "1"}}
+		}
+		kinds = append(kinds, p)
+	}
+	for b.Loop() {
+		b.StopTimer()
+		book := newBook(b, kinds...)
+		tap := exchange.NewTap(nil, classifier{}, newScrubber(), &exchange.TapOptions{Replay: true})
+		var asked []*exchange.Open
+		for i := range equal {
+			h := headers()
+			if i < equal/2 {
+				h = headers("X-Attempt", "1")
+			}
+			o, err := tap.Begin(&exchange.Request{Method: "POST", URL: url, Header: h, Body: []byte("x")})
+			if err != nil {
+				b.Fatal(err)
+			}
+			asked = append(asked, o)
+		}
+		b.StartTimer()
+		for _, o := range asked {
+			if _, ok := o.Take(book); !ok {
+				b.Fatal("not on the tape")
+			}
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/equal, "ns/request")
+}
+
+// BenchmarkLanesEqual begins the same conversation over and over, and reports what one beginning costs.
+func BenchmarkLanesEqual(b *testing.B) {
+	id := talk("u1")
+	for b.Loop() {
+		var lanes exchange.Lanes
+		for range equal {
+			lanes.Done(lanes.Begin(id, url), false)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/equal, "ns/request")
+}
