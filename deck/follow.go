@@ -1,8 +1,6 @@
 package deck
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -10,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -43,7 +41,7 @@ type Streaming struct {
 // told within milliseconds of its reaching the kernel; a line that is not whole yet is waited for. Of a finished recording
 // it tells what is there and returns. It ends with ctx's error when ctx does.
 func (r *Recording) Follow(ctx context.Context, o *FollowOptions) (finished bool, err error) {
-	f := &follower{ctx: ctx, rec: r, heads: make(map[string]*partHead)}
+	f := &follower{ctx: ctx, rec: r, heads: make(map[string]*exchange.PartHead)}
 	if o != nil {
 		f.o = *o
 	}
@@ -81,7 +79,7 @@ type follower struct {
 	ended    bool        // nothing is written any more
 	finished bool
 	failed   error // what ended it, but for the tape
-	heads    map[string]*partHead
+	heads    map[string]*exchange.PartHead
 	last     []Streaming
 }
 
@@ -165,16 +163,6 @@ func (f *follower) ask() {
 	}
 }
 
-// A partHead is what the first line of a part says.
-type partHead struct {
-	exchange *tape.Exchange
-	kind     string
-	length   int64 // of the line, in bytes
-}
-
-// maxPartHead bounds the first line of a part, in bytes.
-const maxPartHead = 4 << 20
-
 // parts tells the answers that are still streaming, where they have changed.
 func (f *follower) parts() error {
 	if f.o.Parts == nil {
@@ -185,9 +173,9 @@ func (f *follower) parts() error {
 		return err
 	}
 	var now []Streaming
-	seen := make(map[string]*partHead)
+	seen := make(map[string]*exchange.PartHead)
 	for _, e := range entries {
-		if _, err := strconv.ParseUint(e.Name(), 10, 64); err != nil || !e.Type().IsRegular() {
+		if !exchange.IsPart(e) {
 			continue
 		}
 		h := f.head(e.Name())
@@ -196,7 +184,7 @@ func (f *follower) parts() error {
 			continue // its exchange has just begun, or has just ended
 		}
 		seen[e.Name()] = h
-		now = append(now, Streaming{h.exchange, h.kind, max(0, info.Size()-h.length)})
+		now = append(now, Streaming{h.Exchange, h.Kind.Name(), max(0, info.Size()-h.Len)})
 	}
 	f.heads = seen
 	slices.SortFunc(now, func(a, b Streaming) int { return cmp.Compare(a.Arrival, b.Arrival) })
@@ -207,23 +195,14 @@ func (f *follower) parts() error {
 	return f.o.Parts(now)
 }
 
-// head reads the first line of a part, once; nil where it is not whole.
-func (f *follower) head(name string) *partHead {
+// head reads the first line of a part, once; nil where it is not whole, or cannot be read.
+func (f *follower) head(name string) *exchange.PartHead {
 	if h := f.heads[name]; h != nil {
 		return h
 	}
-	file, err := os.Open(filepath.Join(f.rec.PartDir(), name))
+	h, err := exchange.ReadPartHead(filepath.Join(f.rec.PartDir(), name))
 	if err != nil {
-		return nil
+		return nil // of an exchange that has ended, or that Parts reports once its recorder has
 	}
-	defer file.Close()
-	line, err := bufio.NewReader(io.LimitReader(file, maxPartHead)).ReadBytes('\n')
-	if err != nil {
-		return nil
-	}
-	rec, err := tape.ParseRecord(bytes.TrimSuffix(line, []byte("\n")))
-	if err != nil || tape.ExchangeOf(rec.Kind) == nil {
-		return nil
-	}
-	return &partHead{tape.ExchangeOf(rec.Kind), rec.Kind.Name(), int64(len(line))}
+	return h
 }
