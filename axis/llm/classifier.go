@@ -90,7 +90,6 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 		model = call.model
 	}
 	m := c.maskCall(call, len(r.Body))
-	surface := m.surface()
 	all := object(append(call.params, queryParams(u)...)...)
 	params := c.comparable(all.Append(nil))
 	return &exchange.Identity{
@@ -100,11 +99,11 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 			Endpoint: e.name,
 			Model:    model,
 			Params:   cas.Sum(params),
-			Request:  cas.Sum(surface),
+			Request:  cas.Sum(m.surface),
 		},
-		Opening:   m.opening(surface),
-		Turns:     m.turns(surface),
-		Surface:   surface,
+		Opening:   m.opening(),
+		Turns:     m.turns(),
+		Surface:   m.surface,
 		Params:    params,
 		Usage:     func(_ string, answer []byte) []byte { return e.usage(answer) },
 		ErrorBody: e.fail,

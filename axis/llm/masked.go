@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
@@ -11,12 +12,13 @@ import (
 )
 
 // masked is the surface of a call in pieces that compare: renumbered over the whole, and masked one by one, so that each
-// text is masked, and its masks are counted, once.
+// text is masked, and its masks are counted, once. The pieces are parts of the surface.
 type masked struct {
 	call     call
 	members  []piece // of call.surface, sorted by key
 	messages [][]byte
-	size     int // of all pieces, in bytes
+	size     int    // of all pieces, in bytes
+	surface  []byte // the matchable surface as one object
 }
 
 // A piece is one member of a surface.
@@ -28,14 +30,19 @@ type piece struct {
 // maskCall takes a call apart. Placeholders are numbered through the members and then through the messages, so that the
 // numbers of a conversation's beginning stay as it grows. size is about that of the body, in bytes.
 func (c *Classifier) maskCall(call call, size int) masked {
-	whole := make([]byte, 0, size+size/8) // a piece a line: canonical JSON holds no newline
+	b := getBuffer(size + size/8)
+	defer b.release() // join copies what is kept
+	whole := b.bytes  // a piece a line: canonical JSON holds no newline
 	for i := range call.surface {
 		whole = append(call.surface[i].Value.Append(whole), '\n')
 	}
 	for i := range call.messages.Value.Elems {
 		whole = append(call.messages.Value.Elems[i].Append(whole), '\n')
 	}
-	m := masked{call: call, messages: make([][]byte, 0, len(call.messages.Value.Elems))}
+	b.bytes = whole
+	m := masked{
+		call: call, members: make([]piece, 0, len(call.surface)), messages: make([][]byte, 0, len(call.messages.Value.Elems)),
+	}
 	for rest, i := scrub.Renumber(whole), 0; len(rest) > 0; i++ {
 		line, after, _ := bytes.Cut(rest, []byte{'\n'})
 		line = c.mask(line)
@@ -48,29 +55,46 @@ func (c *Classifier) maskCall(call call, size int) masked {
 		rest = after
 	}
 	slices.SortStableFunc(m.members, func(a, b piece) int { return strings.Compare(a.key, b.key) })
+	m.join()
 	return m
 }
 
-// surface returns the matchable surface as one object.
-func (m *masked) surface() []byte {
+// join makes the surface, and the pieces parts of it.
+func (m *masked) join() {
 	out := make([]byte, 0, m.size+len(m.messages)+64*(len(m.members)+1))
 	out = append(out, '{')
 	pending := m.call.messages.Key // not written yet; "" for none
-	for _, p := range m.members {
+	for i := range m.members {
+		p := &m.members[i]
 		if pending != "" && pending < p.key {
 			out = m.appendMessages(out)
 			pending = ""
 		}
-		out = append(appendKey(out, p.key), p.text...)
+		out = appendPiece(appendKey(out, p.key), &p.text)
 	}
 	if pending != "" {
 		out = m.appendMessages(out)
 	}
-	return append(out, '}')
+	m.surface = append(out, '}')
 }
 
 func (m *masked) appendMessages(out []byte) []byte {
-	return appendList(appendKey(out, m.call.messages.Key), m.messages)
+	out = append(appendKey(out, m.call.messages.Key), '[')
+	for i := range m.messages {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = appendPiece(out, &m.messages[i])
+	}
+	return append(out, ']')
+}
+
+// appendPiece appends a piece, which becomes a part of out.
+func appendPiece(out []byte, piece *[]byte) []byte {
+	from := len(out)
+	out = append(out, *piece...)
+	*piece = out[from:len(out):len(out)]
+	return out
 }
 
 // appendKey appends a key of an object, with the comma before it where it is not the first.
@@ -83,29 +107,31 @@ func appendKey(out []byte, key string) []byte {
 
 // opening returns the digest of the system text and the first message of the user; of all of the surface where there are
 // no messages.
-func (m *masked) opening(surface []byte) cas.Digest {
+func (m *masked) opening() cas.Digest {
 	if m.call.messages.Key == "" {
-		return cas.Sum(surface)
+		return cas.Sum(m.surface)
 	}
-	opening := [][]byte{nil}
+	b := getBuffer(0)
+	defer b.release()
+	b.bytes = append(b.bytes, '[')
 	for _, p := range m.members {
 		if p.key == m.call.systemKey {
-			opening[0] = p.text
+			b.bytes = append(b.bytes, p.text...)
 		}
 	}
 	for _, i := range m.call.systemMessages {
-		opening = append(opening, m.messages[i])
+		b.bytes = append(append(b.bytes, ','), m.messages[i]...)
 	}
 	if m.call.user >= 0 {
-		opening = append(opening, m.messages[m.call.user])
+		b.bytes = append(append(b.bytes, ','), m.messages[m.call.user]...)
 	}
-	return cas.Sum(appendList(nil, opening))
+	return cas.Sum(append(b.bytes, ']'))
 }
 
 // turns returns one digest a message; without messages the surface is the one turn.
-func (m *masked) turns(surface []byte) []cas.Digest {
+func (m *masked) turns() []cas.Digest {
 	if m.call.messages.Key == "" {
-		return []cas.Digest{cas.Sum(surface)}
+		return []cas.Digest{cas.Sum(m.surface)}
 	}
 	digests := make([]cas.Digest, len(m.messages))
 	for i, message := range m.messages {
@@ -114,14 +140,24 @@ func (m *masked) turns(surface []byte) []cas.Digest {
 	return digests
 }
 
-// appendList appends a JSON array of texts.
-func appendList(dst []byte, elems [][]byte) []byte {
-	dst = append(dst, '[')
-	for i, e := range elems {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, e...)
+// A buffer is memory that is used for a moment at every request.
+type buffer struct {
+	bytes []byte
+}
+
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// getBuffer returns an empty buffer with room for so many bytes.
+func getBuffer(size int) *buffer {
+	b := buffers.Get().(*buffer)
+	b.bytes = slices.Grow(b.bytes[:0], size)
+	return b
+}
+
+// release gives the buffer back, whose bytes nobody may read any more; one that a large request made is let go.
+func (b *buffer) release() {
+	const most = 1 << 20 // bytes
+	if cap(b.bytes) <= most {
+		buffers.Put(b)
 	}
-	return append(dst, ']')
 }
