@@ -133,7 +133,7 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOpti
 		MaskArg: func(s string) string { return string(m.Mask(scrub.Renumber([]byte(s)))) },
 		Payload: payloads(recorded, replay),
 		Request: func(ex *tape.Exchange, body []byte) (surface, params []byte) {
-			header := headersOf(ex.RequestHeaders)
+			header := exchange.HeaderOf(ex.RequestHeaders)
 			id, err := class.Classify(&exchange.Request{
 				Method: ex.Method, URL: ex.URL, Header: header, Body: decoded(header, body),
 			})
@@ -142,9 +142,11 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOpti
 			}
 			return id.Surface, id.Params
 		},
-		Answer: func(ex *tape.Exchange, body []byte) []byte { return decoded(headersOf(ex.ResponseHeaders), body) },
+		Answer: func(ex *tape.Exchange, body []byte) []byte {
+			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
+		},
 		AnswerSurface: func(ex *tape.Exchange, body []byte) []byte {
-			return answerSurface(m, decoded(headersOf(ex.ResponseHeaders), body))
+			return answerSurface(m, decoded(exchange.HeaderOf(ex.ResponseHeaders), body))
 		},
 	}
 }
@@ -246,14 +248,6 @@ func (n answerNumbers) value(v *canonjson.Value) {
 			n.value(&m.Value)
 		}
 	}
-}
-
-func headersOf(fields []tape.HeaderField) http.Header {
-	h := make(http.Header, len(fields))
-	for _, f := range fields {
-		h.Add(f.Name, f.Value)
-	}
-	return h
 }
 
 // maxInputs is how many differing inputs of two runs a divergence is traced to.

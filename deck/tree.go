@@ -72,24 +72,11 @@ func (t *trees) adopt(from cas.Store) error {
 		if e.Digest.IsZero() {
 			continue
 		}
-		if err := copyBlob(t.s.store, from, e.Digest); err != nil {
+		if err := cas.Copy(t.s.store, from, e.Digest); err != nil {
 			return fmt.Errorf("%s: %w", e.Path, err)
 		}
 	}
 	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, false)
-}
-
-func copyBlob(to *cas.Dir, from cas.Store, d cas.Digest) error {
-	if dir, ok := from.(*cas.Dir); ok {
-		return to.Link(d, dir.Path(d))
-	}
-	r, err := from.Open(d)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	_, _, err = to.PutReader(r)
-	return err
 }
 
 // record puts what the run changed in the work tree on the tape, and writes it as workspace.diff.

@@ -6,7 +6,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// The errors of an exchange that the program itself ended, or on replay did not: those of package exchange.
+// The errors of an exchange that the program itself ended, or on replay did not: tape.Cancelled and tape.HeldOn.
 const (
 	errorWithdrawn = "the program ended the request"
 	errorHeldOn    = "the program did not end the request, as it had while recording"

@@ -71,6 +71,7 @@ func TestReplay(t *testing.T) {
 					t.Error("the request's body is not there")
 				}
 				if left == len(chunks) {
+					sameFile(t, recording.store, replay.store, got.Response)
 					wantCall, gotCall := recording.kinds()[0], replay.kinds()[0]
 					if a, b := usageOf(wantCall), usageOf(gotCall); a != b || name == "short" && a != `{"n":1}` {
 						t.Errorf("usage %s, want %s", b, a)
@@ -89,6 +90,21 @@ func usageOf(k tape.Kind) string {
 		return string(c.Usage)
 	}
 	return ""
+}
+
+// sameFile wants the payload, where it is a blob, to be one file in both stores.
+func sameFile(t *testing.T, a, b cas.Store, p *tape.Payload) {
+	t.Helper()
+	if p.Inline {
+		return
+	}
+	was, err := os.Stat(a.(*cas.Dir).Path(p.Hash))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := os.Stat(b.(*cas.Dir).Path(p.Hash)); err != nil || !os.SameFile(was, now) {
+		t.Errorf("the payload was copied: %v", err)
+	}
 }
 
 func openDir(t *testing.T) cas.Store {

@@ -319,6 +319,17 @@ func TestKilled(t *testing.T) {
 	if got := readAll(t, r, err); got != strings.Repeat(text, 1000) {
 		t.Error(len(got))
 	}
+	head, err := exchange.ReadPartHead(parts[0].Path)
+	info, serr := os.Stat(parts[0].Path)
+	if err != nil || serr != nil || head.Arrival != 1 || head.Len != info.Size()-22 {
+		t.Errorf("%+v, %v, %v", head, err, serr)
+	}
+	if head, err := exchange.ReadPartHead(filepath.Join(g.parts, "7")); head != nil || err != nil {
+		t.Errorf("a torn head: %+v, %v", head, err)
+	}
+	if _, err := exchange.ReadPartHead(filepath.Join(g.parts, "8")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a head that is not there: %v", err)
+	}
 	if parts, err := exchange.Parts(filepath.Join(g.parts, "none")); err != nil || parts != nil {
 		t.Error(parts, err)
 	}
