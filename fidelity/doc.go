@@ -26,8 +26,10 @@
 // replay never did stands where its lane had come to, and not before the first refused request.
 //
 // Explaining: bodies that differ are compared by structure (DiffJSON). A divergence follows from an earlier one, or from an
-// input of the runs, where its new text stands there on the replay and did not as recorded; where the tapes do not show that,
-// nothing is claimed. The first divergence before which nothing differs is taken for the cause, and the text says so.
+// input of the runs, where its new text stands there on the replay and did not as recorded; a common word by itself shows
+// nothing. What comes after a refused request, and what was not done after it, follows from that request. Where the tapes
+// show neither, nothing is claimed, but that the program had another command line where it had. The first divergence before
+// which nothing differs is taken for the cause, and the text says so; a mere drift of times is never called one.
 //
 // Memory and time: comparing by position holds a bounded number of records of each side; lanes and alignment hold the records
 // of both tapes, never their payloads. Two tapes are read at once, by a goroutine each that has ended when the comparison has.
