@@ -5,7 +5,7 @@ type Leak struct {
 	ID, Re         string
 	Name           string // the first of its names
 	Names          []string
-	Assigned       bool
+	Assigned, Says bool
 	Behind         string
 	Rule           string
 	Closed, Filter bool
@@ -15,10 +15,13 @@ type Leak struct {
 func Leaks() (out []Leak) {
 	for i := range leaks {
 		l := &leaks[i]
-		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.behind, ruleName(l.id), l.closed, l.entropy > 0})
+		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.says, l.behind, ruleName(l.id), l.closed, l.entropy > 0})
 	}
 	return out
 }
+
+// SaysSecret reports whether a part of a name says that it is of a secret.
+func SaysSecret(part string) bool { return saysSecret([]byte(part)) }
 
 // MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
 func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {

@@ -160,6 +160,34 @@ var lockLines = []func(r *rand.Rand, name string) string{
 	},
 }
 
+// idLines name a service and an id of something of it, as JSON, CSV and YAML.
+var idLines = []func(name, id string) string{
+	func(name, id string) string {
+		return `{"` + name + `_account_id":"` + id + `","` + name + `": "` + id + `"}`
+	},
+	func(name, id string) string {
+		return `{"` + name + `":{"id":"` + id + `"},"` + name + `UserId":"` + id + `"}`
+	},
+	func(name, id string) string {
+		return name + "," + id + "," + name + "_author," + id + "\n" + name + "\t" + id
+	},
+	func(name, id string) string {
+		return name + ": " + id + "\n" + name + "_key_id: " + id + "\n" + name + "_site: '" + id + "'"
+	},
+	func(name, id string) string {
+		return name + " = " + id + "\n" + strings.ToUpper(name) + "_PROJECT=" + id
+	},
+}
+
+// ids are what services give to what they keep: of every length for which there is a shape.
+func ids(r *rand.Rand) []string {
+	list := []string{uuid(r), strings.ToUpper(uuid(r)), "00" + hexOf(r, 20), "su" + hexOf(r, 6)}
+	for n := 7; n <= 32; n++ {
+		list = append(list, hexOf(r, n), hexOf(r, n)[1:])
+	}
+	return list
+}
+
 // textLines are lines of code, prose and logs that name a project.
 var textLines = []func(r *rand.Rand, name string) string{
 	func(_ *rand.Rand, name string) string {
@@ -229,6 +257,23 @@ func TestHarmlessLines(t *testing.T) {
 		for _, name := range names() {
 			for _, line := range append(slices.Clone(lockLines), textLines...) {
 				text := line(rng, name) + "\n"
+				lines += strings.Count(text, "\n")
+				quoted, _ := json.Marshal(text)
+				for _, b := range [][]byte{[]byte(text), quoted} {
+					for _, hit := range hits(s, b) {
+						t.Errorf("%s\nis found in %s", hit, b)
+					}
+				}
+			}
+		}
+	}
+	for _, name := range names() {
+		if scrub.SaysSecret(name) || strings.Contains(name, "sonar") {
+			continue // what stands behind it is a secret by the name
+		}
+		for _, id := range ids(rng) {
+			for _, line := range idLines {
+				text := line(name, id) + "\n"
 				lines += strings.Count(text, "\n")
 				quoted, _ := json.Marshal(text)
 				for _, b := range [][]byte{[]byte(text), quoted} {

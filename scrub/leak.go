@@ -19,6 +19,7 @@ type leak struct {
 	fold  bool     // the case of the names does not matter
 	// assigned says that an assignment stands between the name and the secret: service_token = "…". See assignment.
 	assigned bool
+	says     bool   // the name, or what follows it before the sign, must say that it is a secret: see saysSecret
 	word     bool   // the name must begin a word
 	alone    bool   // nor may a digit of base64 stand before it
 	closed   bool   // nothing that could be more of a key may follow; else what follows is hidden too
@@ -57,6 +58,7 @@ type leakRule struct {
 	name              string
 	fold              bool
 	literal, assigned []*compiledLeak
+	says              bool // the name says that it is a secret
 	// trigger is where in the name the three bytes stand by which it is looked for. The secret that is assigned to a name
 	// comes after it, so these may be its rarest; a key that begins with its name is looked for by the first ones.
 	trigger int
@@ -75,7 +77,7 @@ var leakRules = sync.OnceValue(func() []rule {
 		for _, name := range l.names {
 			r := byName[key{name, l.fold}]
 			if r == nil {
-				r = &leakRule{name: name, fold: l.fold}
+				r = &leakRule{name: name, fold: l.fold, says: saysSecret([]byte(name))}
 				byName[key{name, l.fold}] = r
 				rules = append(rules, r)
 			}

@@ -20,11 +20,12 @@ func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
 	if o != hit {
 		return span{}, o
 	}
+	says := r.says || saysSecret(t.filler(i))
 	for range maxOpening + 1 {
 		if at >= len(t.b) {
 			return span{}, t.ended()
 		}
-		if s, o := r.valueAt(t, at); o != miss {
+		if s, o := r.valueAt(t, at, says); o != miss {
 			return s, o
 		}
 		n, o := t.quote(at)
@@ -39,12 +40,15 @@ func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
 	return span{}, miss
 }
 
-// valueAt looks for a secret at i that something was assigned to.
-func (r *leakRule) valueAt(t text, i int) (span, outcome) {
+// valueAt looks for a secret at i that something was assigned to. says tells whether the name says that it is one.
+func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
 	if c := t.b[i]; !bearerChars[c] {
 		return span{}, miss
 	}
 	for _, l := range r.assigned {
+		if l.says && !says {
+			continue
+		}
 		l.compile()
 		end, o := l.prog.match(t, i, maxLeak)
 		if o == hit {
@@ -74,13 +78,11 @@ func (t text) valueEnds(i int) outcome {
 // assignment returns the end of the sign by which something is assigned to a name that ends at i. That may be a digest: it
 // is none where the last word before the sign says so.
 func (t text) assignment(i int) (end int, o outcome) {
-	begin := i
-	for i < len(t.b) && i-begin < maxFiller && fillerChars[t.b[i]] {
-		i++
-	}
-	if saysDigest(t.b[begin:i]) {
+	filler := t.filler(i)
+	if saysDigest(filler) {
 		return 0, miss
 	}
+	i += len(filler)
 	for range maxQuotes {
 		n, o := t.quote(i)
 		if o == more {
@@ -92,6 +94,15 @@ func (t text) assignment(i int) (end int, o outcome) {
 		i += n
 	}
 	return t.sign(i)
+}
+
+// filler returns the words that follow a name that ends at i.
+func (t text) filler(i int) []byte {
+	end := i
+	for end < len(t.b) && end-i < maxFiller && fillerChars[t.b[end]] {
+		end++
+	}
+	return t.b[i:end]
 }
 
 // sign returns the end of the sign of an assignment at i: one of = > : := ::= :::= || => ?= and the comma.
@@ -172,4 +183,43 @@ func saysDigest(filler []byte) bool {
 		}
 	}
 	return false
+}
+
+var (
+	// secretWords say that a secret follows, wherever they stand in a name: a token, an apikey, an authToken.
+	secretWords = []string{"key", "token", "secret", "passw", "pwd", "credential", "bearer"}
+	// idWords are what a name ends in that holds no secret, whatever else it says.
+	idWords = []string{"id", "ids", "uuid", "name", "url", "uri", "type"}
+)
+
+// saysSecret tells whether a part of a name says that it is of a secret.
+func saysSecret(part []byte) bool {
+	part = bytes.TrimRight(part, " \t")
+	lower := bytes.ToLower(part)
+	for _, w := range idWords {
+		if endsInWord(part, lower, w) {
+			return false
+		}
+	}
+	for _, w := range secretWords {
+		if bytes.Contains(lower, []byte(w)) {
+			return true
+		}
+	}
+	_, after, auth := bytes.Cut(lower, []byte("auth"))
+	author := bytes.HasPrefix(after, []byte("or")) && !bytes.HasPrefix(after, []byte("ori"))
+	return auth && !author || endsInWord(part, lower, "pat") // a personal access token
+}
+
+// endsInWord tells whether the last word of part is w: after a separator, or in camel case.
+func endsInWord(part, lower []byte, w string) bool {
+	at := len(part) - len(w)
+	if at < 0 || string(lower[at:]) != w {
+		return false
+	}
+	if at == 0 || !isAlnum(part[at-1]) {
+		return true
+	}
+	isUpper := func(c byte) bool { return c >= 'A' && c <= 'Z' }
+	return isUpper(part[at]) && !isUpper(part[at-1])
 }

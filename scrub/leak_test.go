@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,10 +80,13 @@ func drawRune(rng *rand.Rand, class []rune) rune {
 }
 
 // contexts are what stands around a secret. Of an assigned one the name comes first.
-var contexts = struct{ literal, assigned []string }{
+var contexts = struct{ literal, assigned, bare []string }{
 	literal: []string{"KEY", "use KEY, please", `{"k":"KEY"}`, `export A='KEY'`, `{\"k\":\"KEY\"}`, `a\nKEY\nb`, "?k=KEY&x=1", "<KEY>", "at the end KEY.\n"},
-	assigned: []string{`NAME_token = "KEY"`, "NAME=KEY\n", `{"NAMEToken": "KEY"}`, `{\"NAME-key\":\"KEY\"}`, `{"a":"{\\\"NAME\\\": \\\"KEY\\\"}"}`,
-		`const NAME = 'KEY';`, `NAME_key => "KEY"`, "NAME:\tKEY\r\n", `curl -d NAME_key=KEY&x=y`, `"text":"export NAME_KEY=KEY\nls"`, `f(NAME, "KEY")`},
+	// The name says that it is of a secret.
+	assigned: []string{`NAME_token = "KEY"`, "NAME_API_KEY=KEY\n", `{"NAMEToken": "KEY"}`, `{\"NAME-key\":\"KEY\"}`,
+		`{"a":"{\\\"NAMESecret\\\": \\\"KEY\\\"}"}`, `const NAMEPassword = 'KEY';`, `NAME_key => "KEY"`, "NAME_auth:\tKEY\r\n",
+		`curl -d NAME_key=KEY&x=y`, `"text":"export NAME_KEY=KEY\nls"`, `f(NAME_KEY, "KEY")`},
+	bare: []string{"NAME=KEY\n", `{"a":"{\\\"NAME\\\": \\\"KEY\\\"}"}`, `const NAME = 'KEY';`, "NAME:\tKEY\r\n", `f(NAME, "KEY")`},
 }
 
 // TestLeaksAreFound: an example of each shape is hidden in every context, and nothing of it is left; as a stream too.
@@ -94,16 +98,16 @@ func TestLeaksAreFound(t *testing.T) {
 		if l.Assigned {
 			texts = contexts.assigned
 		}
+		if l.Assigned && !l.Says {
+			texts = append(slices.Clone(texts), contexts.bare...)
+		}
 		for _, context := range texts {
 			secret := secretOf(rng, l)
 			before := ""
 			if l.Behind != "" {
 				before = example(rng, strings.TrimSuffix(l.Behind, "$"))
 			}
-			text := strings.ReplaceAll(strings.ReplaceAll(context, "NAME", l.Name), "KEY", before+secret)
-			if strings.Contains(context, "NAME_KEY") {
-				text = `"text":"export ` + l.Name + `_KEY=` + secret + `\nls"`
-			}
+			text := strings.NewReplacer("NAME_KEY", l.Name+"_KEY", "NAME_API_KEY", l.Name+"_API_KEY", "NAME", l.Name, "KEY", before+secret).Replace(context)
 			out, found := s.Bytes([]byte(text))
 			if !found || strings.Contains(string(out), secret[len(secret)/2:]) {
 				t.Errorf("%s: %q became %q", l.ID, text, out)
@@ -166,7 +170,7 @@ func TestLeaksAnySplit(t *testing.T) {
 			l := rapid.SampledFrom(leaks).Draw(t, "leak")
 			secret := secretOf(rng, l)
 			if l.Assigned {
-				b.WriteString(l.Name + rapid.SampledFrom(glue).Draw(t, "glue") + rapid.SampledFrom([]string{"=", ":", "=>", ","}).Draw(t, "sign"))
+				b.WriteString(l.Name + rapid.SampledFrom([]string{"", "_key", "Token"}).Draw(t, "word") + rapid.SampledFrom(glue).Draw(t, "glue") + rapid.SampledFrom([]string{"=", ":", "=>", ","}).Draw(t, "sign"))
 			}
 			b.WriteString(secret[:len(secret)-rapid.IntRange(0, 1).Draw(t, "short")])
 			b.WriteString(rapid.SampledFrom(glue).Draw(t, "glue"))
@@ -231,4 +235,30 @@ func FuzzLeaks(f *testing.F) {
 			t.Fatalf("%q\n  whole %q\nin parts %q", b, whole, got)
 		}
 	})
+}
+
+func TestSaysSecret(t *testing.T) {
+	for part, want := range map[string]bool{
+		"": false, "_api_key": true, "ApiKey": true, "_ACCESS_TOKEN": true, " auth": true, "OAuth": true, "_authorization": true, "_pat": true,
+		"_author": false, "_account_id": false, "AccountId": false, "_key_id": false, "KeyID": false, "_token_type": false, "_path": false,
+		"Secret ": true, ".password": true, "-credentials": true, "_user": false, "_secret_name": false,
+	} {
+		if got := scrub.SaysSecret(part); got != want {
+			t.Errorf("%q: %v", part, got)
+		}
+	}
+}
+
+// TestLeaksThatWereAllowed: what gitleaks takes for no secret because of a part of it.
+func TestLeaksThatWereAllowed(t *testing.T) {
+	s := scrub.New(testKey, nil)
+	for _, key := range []string{
+		"hvs.CAESIJlmQwErTyUiOpAsDfGhJkLz" + strings.Repeat("x9QvT2mKw7", 7), // 24 letters behind "s."
+		"glpat-Zx9false7Lp4Rn2mKw7a",
+		"glpat-Zx9QvT2mLp4Rn2mKnull",
+	} {
+		if got := s.String("k=" + key); strings.Contains(got, key[len(key)-8:]) {
+			t.Errorf("%s became %s", key, got)
+		}
+	}
 }

@@ -14,13 +14,15 @@ type shape struct {
 	Names    []string
 	Fold     bool
 	Assigned bool
+	Says     bool // assigned to a name that says that it is a secret; else an ordinary id would do
 	Word     bool
 	Alone    bool
 	Closed   bool
 	Re       string
 	Behind   string
 	Entropy  float64
-	Allow    []string
+	Allow    []string // nil for those of the rule
+	NoAllow  bool     // not those of the rule either
 }
 
 // What gitleaks puts around names and secrets in all rules of a service: its frame.
@@ -147,6 +149,16 @@ func shortest(names []string) (out []string) {
 		}
 	}
 	return out
+}
+
+// beginsLikeNoID reports whether whatever expr matches begins with a literal.
+func beginsLikeNoID(expr string) (bool, error) {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		return false, err
+	}
+	texts, _, _ := heads(re, fewHeads)
+	return longEnough(texts), nil
 }
 
 // check says what keeps scrub from looking for s.

@@ -59,6 +59,13 @@ func run(out string) error {
 	if err := toml.Unmarshal([]byte(config.DefaultConfig), &src); err != nil {
 		return err
 	}
+	for re, with := range anchored {
+		i := slices.Index(src.Allowlist.Regexes, re)
+		if i < 0 {
+			return fmt.Errorf("%s is said here and not in gitleaks %s", re, version)
+		}
+		src.Allowlist.Regexes[i] = with
+	}
 	shapes, err := shapesOf(&src)
 	if err != nil {
 		return err
@@ -97,14 +104,24 @@ func shapesOf(src *source) ([]*shape, error) {
 		}
 		for _, p := range parts {
 			s := *p
-			s.ID, s.Entropy, s.Allow = r.ID, r.Entropy, allow
+			s.ID, s.Entropy = r.ID, r.Entropy
+			if s.Allow == nil && !s.NoAllow {
+				s.Allow = allow
+			}
+			if s.Assigned && ownForm[r.ID] == "" {
+				own, err := beginsLikeNoID(s.Re)
+				if err != nil {
+					return nil, err
+				}
+				s.Says = !own
+			}
 			if err := s.check(); err != nil {
 				return nil, fmt.Errorf("rule %s: %w", r.ID, err)
 			}
 			shapes = append(shapes, &s)
 		}
 	}
-	for _, id := range append(keys(leftOut), keys(said)...) {
+	for _, id := range slices.Concat(keys(leftOut), keys(said), keys(ownForm)) {
 		if !ids[id] {
 			return nil, fmt.Errorf("rule %s is said here and not in gitleaks %s", id, version)
 		}
@@ -131,7 +148,7 @@ func write(b *bytes.Buffer, src *source, shapes []*shape) {
 		for _, f := range []struct {
 			on   bool
 			name string
-		}{{s.Fold, "fold"}, {s.Assigned, "assigned"}, {s.Word, "word"}, {s.Alone, "alone"}, {s.Closed, "closed"}} {
+		}{{s.Fold, "fold"}, {s.Assigned, "assigned"}, {s.Says, "says"}, {s.Word, "word"}, {s.Alone, "alone"}, {s.Closed, "closed"}} {
 			if f.on {
 				fmt.Fprintf(b, ", %s: true", f.name)
 			}
