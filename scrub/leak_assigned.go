@@ -58,7 +58,7 @@ func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
 			return span{}, more
 		}
 		if o == hit && l.secret(t.b[i:end]) {
-			return span{start: i, end: end, rank: shaped, rule: l.rule}, hit
+			return span{start: i, end: end, rank: shaped, rule: l.rule, context: true}, hit
 		}
 	}
 	return span{}, miss

@@ -30,7 +30,7 @@ func (s *Scrubber) unpacked(b []byte) (out []byte, found bool) {
 		return nil, false
 	}
 	var kept bytes.Buffer
-	w := s.Writer(&limited{&kept, maxStored})
+	w := &Writer{s: s, w: &limited{&kept, maxStored}} // which learns nothing, as Bytes does
 	err := unpack(&limited{w, maxUnpacked})
 	errClose := w.Close()
 	if !w.Found() && !errors.Is(err, errUnpacked) {

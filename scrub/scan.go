@@ -23,6 +23,7 @@ type span struct {
 	known      *known // of an exact value that the span holds and nothing else
 	form       string // in which it stands; see formOf
 	blank      bool   // a later part of a value whose first part is replaced by the placeholder
+	context    bool   // only what stands before it tells that it is a secret
 	protected  bool   // a placeholder: nothing that overlaps it is a secret
 }
 
@@ -197,7 +198,7 @@ func join(a, b span) span {
 	}
 	end := max(a.end, b.end)
 	if u.start != a.start || u.end != end {
-		u.known = nil
+		u.known, u.context = nil, false
 	}
 	u.start, u.end, u.blank = a.start, end, a.blank && b.blank
 	return u

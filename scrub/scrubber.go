@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +16,8 @@ const (
 	// maxLearnt is how many values are learnt from headers and URLs, so that a program that makes up a new one for every request
 	// does not slow the scan down. Later ones are hidden in their own place only.
 	maxLearnt = 512
+	// maxLeaks is the same for values that a name and a sign before them told.
+	maxLeaks = 256
 )
 
 // Options are what New takes. A nil *Options is the zero Options.
@@ -58,6 +61,7 @@ type Scrubber struct {
 	known      map[string]*known // by value
 	byHex      map[string]*known // by the digits of the placeholder
 	learnt     int
+	leaks      int // values of learnLeak
 	notCovered map[string]bool
 	counts     map[string]int
 }
@@ -190,16 +194,58 @@ func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
 	if out, found := s.unpacked(b); found {
 		return out, true
 	}
-	spans := s.index.Load().scanAll(b)
-	if len(spans) == 0 {
-		return b, false
-	}
+	return s.without(b, s.index.Load().scanAll(b))
+}
+
+// without returns b without the secrets that spans are, and whether there was one.
+func (s *Scrubber) without(b []byte, spans []span) (out []byte, found bool) {
 	sortSpans(spans)
 	spans = resolve(spans)
 	if len(spans) == 0 {
 		return b, false
 	}
 	return s.replace(make([]byte, 0, len(b)+len(spans)*longest), b, 0, spans, nil), true
+}
+
+// LearnBytes is Bytes for what a program sends or gets. What a name before it told to be a secret (twitter_api_key = "…") is
+// known from there on, in b and in all that is scrubbed later: without its name it would stand there in clear, and a replay
+// whose answers have the placeholder would ask for something else than was recorded. A compressed b teaches nothing, nor do
+// the files of a work tree, which are scrubbed in no order.
+func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
+	if unpacker(b) != nil {
+		return s.Bytes(b)
+	}
+	spans := s.index.Load().scanAll(b)
+	if !s.teach(b, spans) {
+		return s.without(b, spans)
+	}
+	var kept bytes.Buffer
+	w := s.Writer(&kept)
+	_, _ = w.Write(b) // a buffer takes all
+	_ = w.Close()
+	return kept.Bytes(), true
+}
+
+// teach tells whether the spans of b hold a secret that would be learnt.
+func (s *Scrubber) teach(b []byte, spans []span) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaks < maxLeaks && slices.ContainsFunc(spans, func(f span) bool {
+		return f.context && s.known[string(b[f.start:f.end])] == nil
+	})
+}
+
+// learnLeak makes a value known that its context told, and returns it; nil where it is known, or cannot be searched for.
+func (s *Scrubber) learnLeak(rule, value string) *known {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leaks >= maxLeaks || s.known[value] != nil || !searchable(value) {
+		return nil
+	}
+	s.leaks++
+	k := &known{rule: rule, value: value, placeholder: s.key.placeholder(rule, []byte(value))}
+	s.add(k)
+	return k
 }
 
 // replace appends b from from to dst, with placeholders for the spans, which do not overlap.

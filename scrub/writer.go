@@ -3,6 +3,7 @@ package scrub
 import (
 	"errors"
 	"io"
+	"slices"
 )
 
 // A Writer scrubs a stream. What it passes on is what Scrubber.Bytes makes of the whole stream, wherever the stream is
@@ -22,14 +23,19 @@ type Writer struct {
 	found bool
 	err   error
 
+	// learnt says from where in the stream the values are looked for that it taught itself; nil where it teaches none.
+	learnt map[*known]int64
+
 	replaced func(start, end int64, length int) // nil for nobody
 }
 
 // ErrClosed is what a Writer returns that is written to after Close.
 var ErrClosed = errors.New("scrub: write after close")
 
-// Writer returns a Writer that scrubs what is written to it and passes it on to w.
-func (s *Scrubber) Writer(w io.Writer) *Writer { return &Writer{s: s, w: w} }
+// Writer returns a Writer that scrubs what is written to it and passes it on to w. It learns: see LearnBytes.
+func (s *Scrubber) Writer(w io.Writer) *Writer {
+	return &Writer{s: s, w: w, learnt: make(map[*known]int64)}
+}
 
 // Found reports whether a secret has been replaced so far.
 func (w *Writer) Found() bool { return w.found }
@@ -81,12 +87,9 @@ func (w *Writer) Close() error {
 
 // flush passes on what is decided.
 func (w *Writer) flush(final bool) {
-	spans, hold := w.s.index.Load().scan(text{w.buf, final, isEvents(w.head)}, w.past)
-	safe := hold
-	if len(spans) > 0 {
-		sortSpans(spans)
-		safe = settled(spans, hold)
-		spans = resolve(before(spans, safe))
+	spans, safe := w.decided(final)
+	for w.learn(spans) {
+		spans, safe = w.decided(final) // a value that was just learnt may stand in what follows
 	}
 	w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
 	w.found = w.found || len(spans) > 0
@@ -94,6 +97,40 @@ func (w *Writer) flush(final bool) {
 	w.past = min(safe, lookBehind)
 	w.at += int64(safe - w.past)
 	w.buf = append(w.buf[:0], w.buf[safe-w.past:]...)
+}
+
+// decided returns the secrets up to safe, behind which something is undecided.
+func (w *Writer) decided(final bool) (spans []span, safe int) {
+	spans, safe = w.s.index.Load().scan(text{w.buf, final, isEvents(w.head)}, w.past)
+	if len(w.learnt) > 0 {
+		spans = slices.DeleteFunc(spans, func(s span) bool {
+			return s.known != nil && w.at+int64(s.start) < w.learnt[s.known]
+		})
+	}
+	if len(spans) > 0 {
+		sortSpans(spans)
+		safe = settled(spans, safe)
+		spans = resolve(before(spans, safe))
+	}
+	return spans, safe
+}
+
+// learn makes the first secret known that only its context told, and reports whether there was one. It is looked for from
+// its end on, wherever the stream is cut: what came before it has been passed on.
+func (w *Writer) learn(spans []span) bool {
+	if w.learnt == nil {
+		return false
+	}
+	for _, s := range spans {
+		if !s.context {
+			continue
+		}
+		if k := w.s.learnLeak(s.rule, string(w.buf[s.start:s.end])); k != nil {
+			w.learnt[k] = w.at + int64(s.end)
+			return true
+		}
+	}
+	return false
 }
 
 func (w *Writer) pass() {

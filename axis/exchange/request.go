@@ -38,18 +38,18 @@ func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
 func (c *cleaned) body(s *scrub.Scrubber, r *Request, limit int64) (without []string) {
 	encoding := r.Header.Get("Content-Encoding")
 	if len(r.Body) == 0 || !encoded(encoding) {
-		c.request.Body, _ = s.Bytes(r.Body)
+		c.request.Body, _ = s.LearnBytes(r.Body)
 		c.stored = c.request.Body
 		return nil
 	}
 	plain, err := Decode(encoding, r.Body, limit)
 	if err != nil {
-		c.request.Body, _ = s.Bytes(r.Body)
+		c.request.Body, _ = s.LearnBytes(r.Body)
 		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
 		return nil
 	}
 	var found bool
-	c.request.Body, found = s.Bytes(plain)
+	c.request.Body, found = s.LearnBytes(plain)
 	if !found {
 		c.stored = r.Body
 		return nil
