@@ -22,8 +22,8 @@
 // A recorded answer whose payload is missing, damaged or was never kept cannot be given. The Book remembers it (Damage,
 // Damaged): such a replay cannot be compared, which is no divergence of the program.
 //
-// The identity of a request comes from a Classifier: package llm knows the calls of models, everything else is plain
-// HTTP. So this package, which network and llm share, knows no provider.
+// The identity of a request, and its attempt, come from a Classifier: package llm knows the calls of models, everything else
+// is plain HTTP. So this package, which network, llm and httptape share, knows no provider.
 //
 // # Lanes
 //
@@ -59,6 +59,12 @@
 //
 // An answer that passes from one tape to the other as it stands (Open.Replay) is neither scrubbed nor looked into again, its
 // payload is shared by the two stores, and its record waits in the tape's buffer: what it says stands on a tape already.
+//
+// # Both sides of an exchange
+//
+// What whoever speaks HTTP on either side of a Tap or a Book needs stands here once: the fields that are passed on (EndToEnd,
+// SetHeader), the body of a recorded answer at its times (OpenAnswer), the words for what cut an exchange (ErrorText), and the
+// answer to a request that is refused (Refusal, ErrorBody).
 //
 // Not goals: speaking HTTP (package network), knowing providers (package llm), comparing tapes (package fidelity).
 //
