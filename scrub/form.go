@@ -277,8 +277,11 @@ func disguise(value, s string) string {
 	return value
 }
 
-// base64 returns the digits that hold bits of value.
+// base64 returns the digits that hold bits of value; of an empty one there are none.
 func (f *form) base64(value string) string {
+	if value == "" {
+		return ""
+	}
 	enc := base64.RawStdEncoding
 	if f.kind == kindBase64URL {
 		enc = base64.RawURLEncoding
