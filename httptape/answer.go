@@ -64,7 +64,8 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 		return res, nil
 	}
 	res.Body = http.NoBody
-	return res, b.Close()
+	_ = b.Close() // of nothing
+	return res, nil
 }
 
 // statusOf is the status line's end, as net/http writes it: reasons of a server's own are not kept.
@@ -152,6 +153,7 @@ func (b *tapeBody) next() (err error) {
 	if b.ctx.Err() != nil {
 		return b.ended()
 	}
+	b.cancel(nil) // nothing waits any more, closed or not
 	if b.atEnd != nil && errors.Is(err, io.EOF) {
 		b.atEnd()
 	}
