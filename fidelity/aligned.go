@@ -20,7 +20,7 @@ func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Repor
 	var runtime alignment
 	for _, al := range []*alignment{&user, &runtime} {
 		al.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
-		al.differ.sides = o.Sides
+		al.sides = o.Sides
 	}
 	err := together(recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)

@@ -115,7 +115,8 @@ func cutLine(l []segment, skip, room int) []segment {
 		out = append([]segment{{text: "…" + strings.Join(head, "")}}, l[1:]...)
 	}
 	if segmentsWidth(out) > room {
-		out = append(wrap(out, room-1)[0], segment{text: "…"})
+		out = wrap(out, room-1)[0]
+		out = append(out, segment{text: "…"})
 	}
 	return out
 }

@@ -93,7 +93,7 @@ type positions struct {
 func newPositions(mode Mode, o *TapeOptions) *positions {
 	p := &positions{byPhase: mode == PhaseAware}
 	for _, q := range []*position{&p.user, &p.runtime} {
-		q.explainer.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
+		q.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
 		q.sides, q.found.sides = o.Sides, o.Sides
 	}
 	p.user.exact = mode == ByteIdentical || mode == PhaseAware

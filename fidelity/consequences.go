@@ -47,7 +47,7 @@ func (c *laneCompare) commandLine() {
 		if drift(p.Category) {
 			continue
 		}
-		if p.Follows == "" && p.rank == 0 && !(p.Lane == laneProgram && (p.Category == ProcessArgs || p.Category == ProcessProgram)) {
+		if p.Follows == "" && p.rank == 0 && !commandLine(p) {
 			p.Follows = "the program was run with another command line (" + shortened(b) + "; " + c.report.sides.of(Recorded) + ": " +
 				shortened(a) + ")"
 		}
@@ -67,4 +67,9 @@ func late(source, of *tape.Record) bool {
 		return ok && p.ParentSpawnID == 0
 	}
 	return false
+}
+
+// commandLine reports whether a divergence is of the program's own command line.
+func commandLine(p *placed) bool {
+	return p.Lane == laneProgram && (p.Category == ProcessArgs || p.Category == ProcessProgram)
 }

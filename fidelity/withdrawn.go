@@ -8,8 +8,8 @@ import (
 
 // The errors of an exchange that the program itself ended, or on replay did not: tape.Cancelled and tape.HeldOn.
 const (
-	errorWithdrawn = "the program ended the request"
-	errorHeldOn    = "the program did not end the request, as it had while recording"
+	errorWithdrawn = tape.Cancelled
+	errorHeldOn    = tape.HeldOn
 )
 
 // withdrawals counts what does not gate because the program itself ended it.

@@ -38,7 +38,7 @@ func (p *Prices) CostOf(call *tape.LLMCall) (usd float64, known bool) {
 		}
 	}
 	u, ok := UsageOf(call)
-	if !ok || err == nil && !(standard(&usage) && onlyText(&usage)) {
+	if !ok || err == nil && (!standard(&usage) || !onlyText(&usage)) {
 		return 0, false
 	}
 	return p.Cost(seller, model, u)

@@ -75,7 +75,8 @@ func (m *masked) join() {
 	if pending != "" {
 		out = m.appendMessages(out)
 	}
-	m.surface = append(out, '}')
+	out = append(out, '}')
+	m.surface = out
 }
 
 func (m *masked) appendMessages(out []byte) []byte {
