@@ -36,12 +36,13 @@ type replayer struct {
 	moved   moved // of a replay outside the jail
 	roots   Roots // as the program finds them now
 
-	s     *session
-	store cas.Store // the recording's blobs
-	book  *exchange.Book
-	trees *trees
-	notes []string
-	gaps  []string // what could not be compared
+	s       *session
+	store   cas.Store // the recording's blobs
+	book    *exchange.Book
+	trees   *trees
+	notes   []string
+	gaps    []string        // what could not be compared
+	changed map[string]bool // paths of the work tree that the recorded run changed
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -162,8 +163,29 @@ func (r *replayer) loadBook() error {
 		return err
 	}
 	defer f.Close()
-	r.book, err = exchange.NewBook(f.Records(), r.s.class, r.store)
+	r.changed = make(map[string]bool)
+	records := func(yield func(*tape.Record, error) bool) {
+		for rec, err := range f.Records() {
+			if err == nil {
+				r.noteChanged(rec.Kind)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+	r.book, err = exchange.NewBook(records, r.s.class, r.store)
 	return err
+}
+
+// noteChanged remembers what the recorded run changed.
+func (r *replayer) noteChanged(k tape.Kind) {
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		r.changed[k.Path] = true
+	case *tape.FileDelete:
+		r.changed[k.Path] = true
+	}
 }
 
 // checkBlobs lists the blobs that the recording names and does not hold: what compares by digest alone would be green
@@ -297,6 +319,7 @@ func (r *replayer) layer(dir string) ([]string, error) {
 	real, layer := r.rec.Manifest.Roots.Tree, filepath.Join(dir, "recorded")
 	stats, err := files.BuildLayer(r.trees.before, r.trees.store, real, layer, &files.LayerOptions{
 		Scrubber: r.s.scrub, ScrubID: r.s.id, CachePath: r.trees.cache, Exclude: r.trees.exclude,
+		Changed: r.changed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("restoring the work tree: %w", err)
@@ -319,7 +342,7 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 			scrubbed = append(scrubbed, n.Path)
 		}
 	}
-	if n := stats.Written + stats.Hidden; n > 0 && isDir(r.rec.Manifest.Roots.Tree) {
+	if n := stats.Differing; n > 0 && isDir(r.rec.Manifest.Roots.Tree) {
 		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s (%s), which --tree now would show",
 			differNow(n), strings.Join(stats.Differ, ", ")))
 	}

@@ -18,6 +18,8 @@ type LayerOptions struct {
 	CachePath string
 	// Exclude lists absolute paths that are left as they are, beside the directory .tapedeck at the root.
 	Exclude []string
+	// Changed holds the paths that the recorded run changed itself: that they differ now is no news.
+	Changed map[string]bool
 }
 
 // LayerStats says what a layer holds.
@@ -26,18 +28,13 @@ type LayerStats struct {
 	Written   int      // files and links that the layer holds
 	Hidden    int      // paths that exist now, were not recorded, and are hidden with what lies below
 	Bytes     int64    // length of the files that the layer holds
-	Differ    []string // the first of what is written or hidden, at most maxDiffer paths
+	Differing int      // of what is written or hidden: not in LayerOptions.Changed
+	Differ    []string // the first of these, at most maxDiffer paths
 	Notes     []LayerNote
 }
 
 // maxDiffer is how many paths a LayerStats names.
 const maxDiffer = 3
-
-func (st *LayerStats) differs(path string) {
-	if len(st.Differ) < maxDiffer {
-		st.Differ = append(st.Differ, path)
-	}
-}
 
 // A LayerNote is a path that the layer does not show as it was recorded.
 type LayerNote struct {
@@ -190,7 +187,7 @@ func (l *layerer) hide(path string) error {
 		return err
 	}
 	l.stats.Hidden++
-	l.stats.differs(path)
+	l.differs(path)
 	return whiteout(l.layer, path)
 }
 
@@ -252,10 +249,21 @@ func (l *layerer) write(e *Entry) error {
 		l.note(e, NoteScrubbed)
 	}
 	l.stats.Written++
-	l.stats.differs(e.Path)
+	l.differs(e.Path)
 	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 	l.stats.Bytes += n
 	return err
+}
+
+// differs counts a path that is not now as it was recorded.
+func (l *layerer) differs(path string) {
+	if l.opts.Changed[path] {
+		return
+	}
+	l.stats.Differing++
+	if len(l.stats.Differ) < maxDiffer {
+		l.stats.Differ = append(l.stats.Differ, path)
+	}
 }
 
 func (l *layerer) note(e *Entry, why NoteReason) {

@@ -127,9 +127,11 @@ func TestLayer(t *testing.T) {
 		".tapedeck/r": "x", "out/rec": "x"}
 	l := newLayered(t, before, now, &LayerOptions{Scrubber: fakeScrubber{}})
 	must(t, os.RemoveAll(l.layer))
-	stats, err := BuildLayer(l.want, l.store, l.real, l.layer, &LayerOptions{Scrubber: fakeScrubber{}, Exclude: []string{filepath.Join(l.real, "out")}})
+	stats, err := BuildLayer(l.want, l.store, l.real, l.layer, &LayerOptions{
+		Scrubber: fakeScrubber{}, Exclude: []string{filepath.Join(l.real, "out")}, Changed: map[string]bool{"d/x": true},
+	})
 	must(t, err)
-	want := &LayerStats{Unchanged: 3, Written: 3, Hidden: 2, Differ: []string{"d/x", "d/y", "s"}, Bytes: int64(1 + len("p="+placeholder) + len("td_file_0123456789ab\n")),
+	want := &LayerStats{Unchanged: 3, Written: 3, Hidden: 2, Differing: 4, Differ: []string{"d/y", "s", "t/.env"}, Bytes: int64(1 + len("p="+placeholder) + len("td_file_0123456789ab\n")),
 		Notes: []LayerNote{{"s", NoteScrubbed}, {"t/.env", NoteScrubbed}}}
 	if diff := cmp.Diff(want, stats); diff != "" {
 		t.Error(diff)
