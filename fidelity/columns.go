@@ -48,7 +48,7 @@ func segmentsOf(ws []string, hunks []span) []segment {
 	return out
 }
 
-// tokens cuts a text as it is shown into words, an escape of JSON or of printable in one piece.
+// tokens cuts a text as it is shown into words, an escape of JSON or of package visible in one piece.
 func tokens(s string) []string {
 	var out []string
 	for s != "" {

@@ -8,7 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // TextOptions say how WriteText writes. nil and the zero value work.
@@ -55,7 +56,7 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.line(0, plain, "masked: "+masks(r.Masked))
 	}
 	if len(r.NotCovered) > 0 {
-		t.write(0, plain, printable("not covered: "+strings.Join(r.NotCovered, ", ")))
+		t.write(0, plain, visible.Line("not covered: "+strings.Join(r.NotCovered, ", ")))
 	}
 	if len(r.Notes) > 0 {
 		t.list("notes:", r.Notes, shownNotes)
@@ -85,7 +86,7 @@ const (
 
 // line writes one line, cut to the width.
 func (t *textWriter) line(indent int, style, s string) {
-	t.write(indent, style, t.cut(indent, printable(s)))
+	t.write(indent, style, t.cut(indent, visible.Line(s)))
 }
 
 // cut shortens a printable line to what the width leaves.
@@ -141,7 +142,7 @@ func (t *textWriter) list(title string, items []string, limit int) {
 			t.line(2, plain, fmt.Sprintf("and %d more", len(items)-i))
 			return
 		}
-		t.write(2, plain, printable(item))
+		t.write(2, plain, visible.Line(item))
 	}
 }
 
@@ -152,28 +153,4 @@ func masks(m map[string]int) string {
 		out = append(out, fmt.Sprintf("%s %d", name, m[name]))
 	}
 	return strings.Join(out, ", ")
-}
-
-// printable escapes control characters, and those that turn the direction of writing, so that nothing on a tape moves the
-// reader's cursor or rearranges what stands beside it.
-func printable(s string) string {
-	if !strings.ContainsFunc(s, unprintable) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case !unprintable(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
-}
-
-func unprintable(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // lead is the place of the divergence that comes first for a person: the first one that is no drift of times, which says
@@ -31,9 +33,9 @@ func (t *textWriter) first(r *Report, lead int) {
 	d := &r.Divergences[lead]
 	head := "first divergence: "
 	if t.apart(d, head+d.Message, 0) {
-		t.write(0, bold, head+printable(d.title))
+		t.write(0, bold, head+visible.Line(d.title))
 	} else {
-		t.write(0, bold, head+printable(d.Message))
+		t.write(0, bold, head+visible.Line(d.Message))
 	}
 	t.line(2, plain, where(d)+string(d.Category))
 	t.columns(r.sides, d)
@@ -53,7 +55,7 @@ func (t *textWriter) first(r *Report, lead int) {
 
 // apart reports whether the values of a divergence stand below its line, which is too wide to hold them.
 func (t *textWriter) apart(d *Divergence, line string, indent int) bool {
-	return d.title != "" && d.oldValue+d.newValue != "" && t.tooWide(indent, printable(line))
+	return d.title != "" && d.oldValue+d.newValue != "" && t.tooWide(indent, visible.Line(line))
 }
 
 // columns writes the two records side by side, where that is asked for.
@@ -66,7 +68,7 @@ func (t *textWriter) columns(names sides, d *Divergence) {
 	if d.Recorded == "" && d.Replay == "" {
 		return
 	}
-	was, now := cmp.Or(printable(d.Recorded), none), cmp.Or(printable(d.Replay), none)
+	was, now := cmp.Or(visible.Line(d.Recorded), none), cmp.Or(visible.Line(d.Replay), none)
 	a, b := segments(was, now)
 	t.sideBySide(4, a, b, plain, plain)
 }
@@ -94,7 +96,7 @@ func (t *textWriter) lines(s string) {
 		return
 	}
 	for line := range strings.SplitSeq(s, "\n") {
-		t.write(4, plain, printable(line))
+		t.write(4, plain, visible.Line(line))
 	}
 }
 
@@ -109,7 +111,7 @@ func (t *textWriter) change(indent int, c *Change, short bool) {
 
 // values writes what was and what is now; short ones are cut to the width, around where they first differ.
 func (t *textWriter) values(indent int, c *Change, short bool) {
-	was, now := segments(printable(c.Was), printable(c.Now))
+	was, now := segments(visible.Line(c.Was), visible.Line(c.Now))
 	if c.Op == Moved {
 		return
 	}

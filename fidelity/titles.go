@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -65,7 +66,7 @@ func subjectOf(k tape.Kind) string {
 		return strings.TrimSpace(ex.Method + " " + ex.URL)
 	}
 	if f := fileOf(k); f != nil {
-		return printable(f.Path)
+		return visible.Line(f.Path)
 	}
 	switch k := k.(type) {
 	case *tape.ProcessSpawn:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type applyOptions struct {
@@ -49,12 +50,12 @@ func runApply(o *applyOptions, name string, std streams) error {
 		return printJSON(std.out, map[string]any{"changed": nonNil(changed), "reverse": o.reverse, "left_in_git": inGit})
 	}
 	for _, path := range changed {
-		fmt.Fprintln(std.out, path)
+		visible.Fprintln(std.out, path)
 	}
 	if inGit > 0 {
-		fmt.Fprintf(std.err, "tapedeck: %s in .git left as they are: commits are not undone\n", plural(inGit, "file", "files"))
+		visible.Fprintf(std.err, "tapedeck: %s in .git left as they are: commits are not undone\n", plural(inGit, "file", "files"))
 	}
-	_, err = fmt.Fprintf(std.err, "tapedeck: %s changed in %s\n", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
+	_, err = visible.Fprintf(std.err, "tapedeck: %s changed in %s\n", plural(len(changed), "path", "paths"), rec.Manifest.Roots.Tree)
 	return err
 }
 

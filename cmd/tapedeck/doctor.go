@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func newDoctorCommand(std streams) *cobra.Command {
@@ -48,21 +48,21 @@ func printDiagnosis(d *deck.Diagnosis, std streams) error {
 		if !c.OK {
 			state = "MISSING"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", state, c.Name, c.Detail)
+		visible.Fprintf(w, "%s\t%s\t%s\n", state, c.Name, c.Detail)
 		if !c.OK && c.Cost != "" {
-			fmt.Fprintf(w, "\t\t%s\n", c.Cost)
+			visible.Fprintf(w, "\t\t%s\n", c.Cost)
 		}
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, n := range d.Notes {
-		fmt.Fprintf(std.out, "note: %s\n", n)
+		visible.Fprintf(std.out, "note: %s\n", n)
 	}
 	verdict := "record and replay work here"
 	if !d.Works {
 		verdict = "record and replay do not work here: see what is MISSING above"
 	}
-	_, err := fmt.Fprintln(std.out, verdict)
+	_, err := visible.Fprintln(std.out, verdict)
 	return err
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -181,7 +182,7 @@ func (f *filterFlags) nothingFailed(found int, out io.Writer) error {
 	if found > 0 || !f.errors {
 		return nil
 	}
-	_, err := fmt.Fprintln(out, "nothing was refused and nothing failed")
+	_, err := visible.Fprintln(out, "nothing was refused and nothing failed")
 	return err
 }
 

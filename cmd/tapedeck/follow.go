@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -110,7 +111,7 @@ func (t *tail) show(rec *tape.Record) error {
 		return t.object("record", json.RawMessage(line))
 	}
 	t.line.clear()
-	_, err := fmt.Fprintf(t.std.out, "%-5d  %9s  %-13s  %-30s  %s\n",
+	_, err := visible.Fprintf(t.std.out, "%-5d  %9s  %-13s  %-30s  %s\n",
 		rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
 	if err == nil && t.o.payloads {
 		err = t.shown.showPayloads(rec.Kind, t.std.out)
@@ -124,8 +125,7 @@ func (t *tail) object(key string, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(t.std.out, "{\"version\":%d,%q:%s}\n", jsonVersion, key, b)
-	return err
+	return raw(t.std.out, "{\"version\":%d,%q:%s}\n", jsonVersion, key, b)
 }
 
 // A part is an answer that still streams, in --json.
@@ -161,7 +161,7 @@ func (t *tail) part(s deck.Streaming) error {
 	if t.o.json {
 		return t.object("part", part{s.Arrival, s.Kind, s.Method, s.URL, s.Lane, s.Len})
 	}
-	_, err := fmt.Fprintf(t.std.out, "part  %s %s: %s of the answer so far\n", s.Method, s.URL, size(s.Len))
+	_, err := visible.Fprintf(t.std.out, "part  %s %s: %s of the answer so far\n", s.Method, s.URL, size(s.Len))
 	return err
 }
 
@@ -186,7 +186,7 @@ func (t *tail) end(finished bool) error {
 		return fmt.Errorf("the recorder of %s was killed; what it had recorded is all there: tapedeck verify %[1]s", shortPath(t.shown.rec.Dir))
 	}
 	if exit != nil && !t.o.json {
-		fmt.Fprintf(t.std.err, "tapedeck: finished: exit %d\n", exit.Code)
+		visible.Fprintf(t.std.err, "tapedeck: finished: exit %d\n", exit.Code)
 	}
 	return nil
 }
@@ -219,17 +219,16 @@ func (l *liveLine) set(all []deck.Streaming) bool {
 	if len(all) > 1 {
 		text += fmt.Sprintf(" and %d more", len(all)-1)
 	}
-	if r := []rune(text); len(r) >= l.cols {
-		text = string(r[:max(0, l.cols-1)])
-	}
-	fmt.Fprint(l.w, text)
+	r := []rune(visible.Line(text))
+	text = string(r[:min(len(r), max(0, l.cols-1))])
+	raw(l.w, "%s", text)
 	l.shown = true
 	return true
 }
 
 func (l *liveLine) clear() {
 	if l.shown {
-		fmt.Fprint(l.w, "\r\x1b[K")
+		raw(l.w, "\r\x1b[K")
 		l.shown = false
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type gcOptions struct {
@@ -82,19 +83,19 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 func printGC(r *deck.GCReport, std streams) error {
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, g := range r.Removed {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", g.What, plural(g.Count, "file", "files"), size(g.Bytes), shortPath(g.Path))
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", g.What, plural(g.Count, "file", "files"), size(g.Bytes), shortPath(g.Path))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	for _, k := range r.Kept {
-		fmt.Fprintf(std.err, "tapedeck: left alone: %s (%s)\n", shortPath(k.Path), k.Why)
+		visible.Fprintf(std.err, "tapedeck: left alone: %s (%s)\n", shortPath(k.Path), k.Why)
 	}
 	verb := "removed"
 	if r.DryRun {
 		verb = "would remove"
 	}
-	_, err := fmt.Fprintf(std.err, "tapedeck: %s %s; %s: %s before, %s after\n", verb,
+	_, err := visible.Fprintf(std.err, "tapedeck: %s %s; %s: %s before, %s after\n", verb,
 		plural(len(r.Removed), "thing", "things"), shortPath(r.Library), size(r.Before), size(r.After))
 	return err
 }

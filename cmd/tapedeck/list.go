@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func newListCommand(std streams) *cobra.Command {
@@ -58,12 +59,12 @@ func runList(json bool, std streams) error {
 		return printJSON(std.out, map[string]any{"library": lib.Dir, "recordings": out})
 	}
 	if len(entries) == 0 {
-		_, err := fmt.Fprintf(std.err, "tapedeck: no recordings in %s; make one with: tapedeck record -- CMD\n", lib.Dir)
+		_, err := visible.Fprintf(std.err, "tapedeck: no recordings in %s; make one with: tapedeck record -- CMD\n", lib.Dir)
 		return err
 	}
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for i := range entries {
-		fmt.Fprintln(w, listRow(&entries[i]))
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", listRow(&entries[i])...)
 	}
 	return w.Flush()
 }
@@ -80,9 +81,10 @@ func listed(e *deck.Entry) listedRecording {
 	return l
 }
 
-func listRow(e *deck.Entry) string {
+// listRow is what stands in the columns of one entry.
+func listRow(e *deck.Entry) []any {
 	if e.Err != nil {
-		return fmt.Sprintf("%s\t\t\t%v", e.Name, e.Err)
+		return []any{e.Name, "", "", e.Err.Error()}
 	}
 	m := e.Recording.Manifest
 	end := "unfinished"
@@ -91,5 +93,5 @@ func listRow(e *deck.Entry) string {
 	} else if e.Recording.Live() == deck.LiveYes {
 		end = "recording"
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s", m.ID, m.StartedAt.Local().Format("2006-01-02 15:04:05"), end, strings.Join(m.Argv, " "))
+	return []any{m.ID, m.StartedAt.Local().Format("2006-01-02 15:04:05"), end, strings.Join(m.Argv, " ")}
 }

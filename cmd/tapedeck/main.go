@@ -6,11 +6,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"runtime/debug"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func main() {
@@ -23,7 +23,8 @@ func main() {
 func guarded() (status int) {
 	defer func() {
 		if p := recover(); p != nil {
-			fmt.Fprintf(os.Stderr, "tapedeck: this is a bug, please report it: %v\n%s", p, debug.Stack())
+			visible.Fprintf(os.Stderr, "tapedeck: this is a bug, please report it: %v\n", p)
+			os.Stderr.Write(debug.Stack())
 			status = statusFailed
 		}
 	}()

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func newManCommand(std streams) *cobra.Command {
@@ -29,7 +29,7 @@ Exit status: 0 done, 1 failed.`,
 			if json {
 				return printJSON(std.out, map[string]any{"directory": args[0]})
 			}
-			_, err := fmt.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
+			_, err := visible.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
 			return err
 		},
 	}

@@ -67,6 +67,13 @@ func width(w io.Writer) int {
 	return 100
 }
 
+// raw writes what is no text for people, such as JSON and control sequences of our own, as it stands. All else is written by
+// package visible, so that nothing in a recording steers the terminal of who looks at it.
+func raw(w io.Writer, format string, args ...any) error {
+	_, err := fmt.Fprintf(w, format, args...)
+	return err
+}
+
 // plural is "1 file", "2 files".
 func plural(n int, one, many string) string {
 	if n == 1 {

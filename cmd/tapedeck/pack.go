@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func newPackCommand(std streams) *cobra.Command {
@@ -56,12 +56,12 @@ func runPack(ctx context.Context, name, file string, json bool, std streams) err
 		return printJSON(std.out, packing)
 	}
 	if !rec.Finished() {
-		fmt.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+		visible.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
 	}
 	for _, l := range packing.LeftOut {
-		fmt.Fprintf(std.err, "tapedeck: left out: %s (%s)\n", l.Path, l.Why)
+		visible.Fprintf(std.err, "tapedeck: left out: %s (%s)\n", l.Path, l.Why)
 	}
-	_, err = fmt.Fprintf(std.err, "tapedeck: packed %s into %s: %s, %s in %s\n", packing.ID, shortPath(packing.File),
+	_, err = visible.Fprintf(std.err, "tapedeck: packed %s into %s: %s, %s in %s\n", packing.ID, shortPath(packing.File),
 		size(packing.Size), size(packing.Bytes), plural(int(packing.Files), "file", "files"))
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 const (
@@ -48,7 +50,7 @@ func (p *progress) show(text func() string) {
 	defer p.mu.Unlock()
 	if now := time.Now(); now.Sub(p.begun) > progressAfter && now.Sub(p.last) > progressEvery {
 		p.last, p.shown = now, true
-		fmt.Fprintf(p.w, "\rtapedeck: %s\x1b[K", text())
+		raw(p.w, "\rtapedeck: %s\x1b[K", visible.Line(text()))
 	}
 }
 
@@ -60,7 +62,7 @@ func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
-		fmt.Fprint(p.w, "\r\x1b[K")
+		raw(p.w, "\r\x1b[K")
 		p.shown = false
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type recordOptions struct {
@@ -103,7 +104,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	if o.json {
 		err = printJSON(std.out, newRecordResult(res))
 	} else {
-		_, err = fmt.Fprintln(std.err, lastLine(res))
+		_, err = visible.Fprintln(std.err, lastLine(res))
 	}
 	if err != nil {
 		return &statusError{statusRecorder, err}

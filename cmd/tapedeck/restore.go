@@ -1,9 +1,8 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func newRestoreCommand(std streams) *cobra.Command {
@@ -39,8 +38,8 @@ func runRestore(name, dir string, json bool, std streams) error {
 		return printJSON(std.out, map[string]any{"directory": dir, "left_out": nonNil(left)})
 	}
 	for _, path := range left {
-		fmt.Fprintf(std.err, "tapedeck: left out, it holds a secret: %s\n", path)
+		visible.Fprintf(std.err, "tapedeck: left out, it holds a secret: %s\n", path)
 	}
-	_, err = fmt.Fprintf(std.err, "tapedeck: restored into %s\n", dir)
+	_, err = visible.Fprintf(std.err, "tapedeck: restored into %s\n", dir)
 	return err
 }

@@ -2,11 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 func newRmCommand(std streams) *cobra.Command {
@@ -57,7 +57,7 @@ func runRm(names []string, json bool, std streams) error {
 		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed)}))
 	} else {
 		for _, id := range removed {
-			fmt.Fprintf(std.err, "tapedeck: removed %s\n", id)
+			visible.Fprintf(std.err, "tapedeck: removed %s\n", id)
 		}
 	}
 	return errors.Join(errs...)

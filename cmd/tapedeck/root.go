@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // The exit statuses of every command but record, which ends as its program did.
@@ -65,9 +66,9 @@ func report(err error, w io.Writer) int {
 			return status
 		}
 	}
-	fmt.Fprintf(w, "tapedeck: %v\n", err)
+	visible.Fprintf(w, "tapedeck: %v\n", err)
 	if hint := hintFor(err); hint != "" {
-		fmt.Fprintf(w, "tapedeck: %s\n", hint)
+		visible.Fprintf(w, "tapedeck: %s\n", hint)
 	}
 	return status
 }
@@ -169,7 +170,9 @@ func recordingNames(*cobra.Command, []string, string) ([]string, cobra.ShellComp
 	}
 	out := []string{"last"}
 	for _, e := range entries {
-		out = append(out, e.Name)
+		if e.Name == visible.Line(e.Name) { // a shell gets no other
+			out = append(out, e.Name)
+		}
 	}
 	return out, cobra.ShellCompDirectiveDefault
 }

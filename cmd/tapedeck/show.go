@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -34,8 +35,9 @@ func newShowCommand(std streams) *cobra.Command {
 		Use:   "show REC",
 		Short: "Show the timeline of a recording or a tape, one record, or payloads",
 		Long: `Without flags: one line a record. --seq N shows one record with everything in it; the other flags choose records, and
-only those show of which all is true that they ask for. --payloads adds the bytes; --coverage says what was recorded and
-what was not; --masks lists the volatile facts that are masked before two runs are compared, and how often each was seen.
+only those show of which all is true that they ask for. --payloads adds the bytes, as they are in a file or a pipe, with
+control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
+facts that are masked before two runs are compared, and how often each was seen.
 
 --follow shows the records of a recording that is being made as they come, and how much of each answer has come that is
 still streaming, until the recorder ends. With --json that is one object a line, each with "record", "part" or "end".
@@ -175,7 +177,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		if o.filter.single {
 			return s.showRecord(rec, o, out)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
+		visible.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
 		if o.payloads || found%flushEvery == 0 {
 			if err := w.Flush(); err != nil {
 				return err
@@ -207,7 +209,7 @@ func (s *shown) showEnd(o *showOptions, std streams) error {
 		}
 	}
 	if s.tape.Torn() {
-		fmt.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
+		visible.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
 	}
 	return nil
 }
@@ -223,7 +225,7 @@ func (s *shown) showParts(out io.Writer) error {
 	}
 	parts, err := s.rec.Parts()
 	for _, p := range parts {
-		fmt.Fprintf(out, "part  %s %s: %s %s\n", p.Method, p.URL, size(p.Len), end)
+		visible.Fprintf(out, "part  %s %s: %s %s\n", p.Method, p.URL, size(p.Len), end)
 	}
 	return err
 }
@@ -245,14 +247,17 @@ func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "--- %s (%s)\n%s", p.name, plural(len(b), "byte", "bytes"), printable(b))
+		visible.Fprintf(out, "--- %s (%s)\n", p.name, plural(len(b), "byte", "bytes"))
+		if err := raw(out, "%s", wholeLines(b, isTerminal(out))); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // showJSON prints {"version":1,"records":[…],"usage":{…}}, a record at a time.
 func (s *shown) showJSON(o *showOptions, out io.Writer) error {
-	if _, err := fmt.Fprintf(out, `{"version":%d,"records":[`, jsonVersion); err != nil {
+	if err := raw(out, `{"version":%d,"records":[`, jsonVersion); err != nil {
 		return err
 	}
 	sep, found := "\n", 0
@@ -265,7 +270,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(out, "%s%s", sep, line); err != nil {
+		if err := raw(out, "%s%s", sep, line); err != nil {
 			return err
 		}
 		sep = ",\n"
@@ -275,7 +280,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\n],\"usage\":%s}\n", usage)
+	err = raw(out, "\n],\"usage\":%s}\n", usage)
 	return errors.Join(err, o.filter.nothing(found))
 }
 
@@ -290,7 +295,7 @@ func (s *shown) showMasks(json bool, out io.Writer) error {
 		if r.Off {
 			used = "off"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, used, r.What, r.Example)
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, used, r.What, r.Example)
 	}
 	return w.Flush()
 }
@@ -308,9 +313,9 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 		if m.Axes[name].On {
 			state = "on"
 		}
-		fmt.Fprintf(out, "%s: %s\n", name, state)
+		visible.Fprintf(out, "%s: %s\n", name, state)
 		for _, n := range m.Axes[name].NotCovered {
-			fmt.Fprintf(out, "  not covered: %s\n", n)
+			visible.Fprintf(out, "  not covered: %s\n", n)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -131,15 +132,20 @@ func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
 	}{line, payloads})
 }
 
-// printable is b for a terminal: as it stands when it is text, else its length alone; always whole lines.
-func printable(b []byte) string {
+// wholeLines is b as whole lines when it is text. For a terminal what would steer it is escaped; who reads a file or a pipe
+// gets the bytes.
+func wholeLines(b []byte, terminal bool) string {
 	if !utf8.Valid(b) || bytes.IndexByte(b, 0) >= 0 {
 		return "(binary)\n"
 	}
-	if len(b) > 0 && b[len(b)-1] != '\n' {
-		return string(b) + "\n"
+	text := string(b)
+	if terminal {
+		text = visible.Text(text)
 	}
-	return string(b)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text
 }
 
 func indentJSON(w io.Writer, line []byte) error {
@@ -148,8 +154,7 @@ func indentJSON(w io.Writer, line []byte) error {
 		return err
 	}
 	buf.WriteByte('\n')
-	_, err := w.Write(buf.Bytes())
-	return err
+	return raw(w, "%s", visible.JSON(buf.String()))
 }
 
 // size is a length for people.

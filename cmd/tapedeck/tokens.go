@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -88,7 +89,7 @@ func (b *bill) write(w io.Writer) error {
 	if cost := b.cost(); cost != "" {
 		line += "; " + cost
 	}
-	_, err := fmt.Fprintln(w, line)
+	_, err := visible.Fprintln(w, line)
 	return err
 }
 

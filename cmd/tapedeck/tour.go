@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // The two prompts of the tour, which differ in what its verdict must show.
@@ -136,7 +137,7 @@ func (t *tour) record(ctx context.Context) error {
 		return err
 	}
 	t.rec = res.Recording
-	fmt.Fprintf(t.std.out, "  %s\n\n", lastLine(res))
+	visible.Fprintf(t.std.out, "  %s\n\n", lastLine(res))
 	if res.Exit.Code != 0 {
 		return fmt.Errorf("the agent ended with status %d", res.Exit.Code)
 	}
@@ -183,7 +184,7 @@ func (t *tour) replay(ctx context.Context, argv []string) (*deck.Verdict, error)
 	if err := v.WriteText(text, &fidelity.TextOptions{Color: colour(t.std.out), Width: width(t.std.out) - 2}); err != nil {
 		return nil, err
 	}
-	fmt.Fprintln(t.std.out)
+	visible.Fprintln(t.std.out)
 	return v, nil
 }
 
@@ -213,8 +214,8 @@ func (t *tour) command(name string) string {
 	return name
 }
 
-func (t *tour) say(format string, args ...any) { fmt.Fprintf(t.std.out, format+"\n", args...) }
+func (t *tour) say(format string, args ...any) { visible.Fprintf(t.std.out, format+"\n", args...) }
 
 func (t *tour) sayCommand(args string) {
-	fmt.Fprintf(t.std.out, "  $ tapedeck %s\n", strings.TrimSpace(args))
+	visible.Fprintf(t.std.out, "  $ tapedeck %s\n", strings.TrimSpace(args))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type unpackOptions struct {
@@ -71,9 +72,9 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) 
 		return printJSON(std.out, map[string]any{"recording": rec.Dir, "id": m.ID, "state": m.State})
 	}
 	if !rec.Finished() {
-		fmt.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+		visible.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
 	}
-	_, err = fmt.Fprintf(std.err, "tapedeck: unpacked %s\n", shortPath(rec.Dir))
+	_, err = visible.Fprintf(std.err, "tapedeck: unpacked %s\n", shortPath(rec.Dir))
 	return err
 }
 

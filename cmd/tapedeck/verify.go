@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 type verifyOptions struct {
@@ -73,19 +73,19 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 
 func printVerification(v *deck.Verification, std streams) error {
 	for _, n := range v.Notes {
-		fmt.Fprintf(std.err, "tapedeck: %s\n", n)
+		visible.Fprintf(std.err, "tapedeck: %s\n", n)
 	}
 	if v.State == deck.StateUnsealed {
-		fmt.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole")
+		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole")
 	}
 	for _, p := range v.Problems {
-		fmt.Fprintln(std.out, p)
+		visible.Fprintln(std.out, p)
 	}
 	verdict := "holds"
 	if n := len(v.Problems); n > 0 {
 		verdict = "does not hold: " + plural(n, "problem", "problems")
 	}
-	_, err := fmt.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), v.State, verdict,
+	_, err := visible.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), v.State, verdict,
 		plural(v.Records, "record", "records"), plural(v.Blobs, "blob", "blobs"))
 	return err
 }

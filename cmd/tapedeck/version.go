@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -24,7 +24,7 @@ func newVersionCommand(std streams) *cobra.Command {
 					"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				})
 			}
-			_, err := fmt.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
+			_, err := visible.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
 				deck.Producer, tape.Version, deck.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},

@@ -1,0 +1,115 @@
+// Package visible writes text that others made, such as what a recording holds, for people to read: what would steer their
+// terminal stands there as an escape in place of being obeyed.
+//
+// Escaped are control characters (C0, DEL, C1), what turns the direction of writing, the separators of lines and paragraphs
+// (U+2028, U+2029) and bytes that are no UTF-8: as \n, \x1b, \u202e. A backslash stays as it is, so that paths and JSON read
+// as they were written: what is shown cannot be read back to the byte.
+package visible
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line returns s as one line: line ends and tabs are escaped too.
+func Line(s string) string { return escape(s, hidden) }
+
+// Text returns s as lines: the ends of lines and tabs stay. A carriage return does not.
+func Text(s string) string { return escape(s, hiddenInText) }
+
+// JSON returns a JSON text that means the same, and keeps its layout.
+func JSON(s string) string {
+	if !strings.ContainsFunc(s, hiddenInText) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hiddenInText(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Error returns the text of err. Where that has several lines, as joined errors have, those behind the first are indented: no
+// line of it can pass for one of ours.
+func Error(err error) string {
+	first, rest, more := strings.Cut(Text(err.Error()), "\n")
+	if !more {
+		return first
+	}
+	lines := strings.Split(rest, "\n")
+	for i, l := range lines {
+		if l != "" && l[0] != ' ' {
+			lines[i] = "  " + l
+		}
+	}
+	return first + "\n" + strings.Join(lines, "\n")
+}
+
+// Fprintf is fmt.Fprintf whose layout is that of format alone: each argument that is text passes through Line, an error
+// through Error.
+func Fprintf(w io.Writer, format string, args ...any) (int, error) {
+	return fmt.Fprintf(w, format, shown(args)...)
+}
+
+// Fprintln is fmt.Fprintln, with its arguments as in Fprintf.
+func Fprintln(w io.Writer, args ...any) (int, error) { return fmt.Fprintln(w, shown(args)...) }
+
+func shown(args []any) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		switch a := a.(type) {
+		case string:
+			out[i] = Line(a)
+		case error:
+			out[i] = Error(a)
+		case fmt.Stringer:
+			out[i] = Line(a.String())
+		case []byte:
+			out[i] = Line(string(a))
+		case bool, int, int32, int64, uint16, uint32, uint64, float64:
+			out[i] = a
+		default:
+			out[i] = Line(fmt.Sprint(a))
+		}
+	}
+	return out
+}
+
+func escape(s string, hide func(rune) bool) string {
+	if utf8.ValidString(s) && !strings.ContainsFunc(s, hide) {
+		return s
+	}
+	var b strings.Builder
+	for i, r := range s {
+		switch invalid := r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"); {
+		case invalid:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case !hide(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+func hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
+}
+
+func hiddenInText(r rune) bool { return r != '\n' && r != '\t' && hidden(r) }
