@@ -1,15 +1,12 @@
 package deck
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path/filepath"
 	"regexp"
 
-	"github.com/goccy/go-yaml"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -22,9 +19,6 @@ import (
 //	      pattern: 'build ([0-9]+)' # the first group, or the whole match
 //	      drop: false               # true: it goes without a trace, as a line that only some runs print
 const ConfigName = "tapedeck.yaml"
-
-// maxConfig bounds tapedeck.yaml, in bytes.
-const maxConfig = 1 << 20
 
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
 // for a replay must mask as its recording did.
@@ -57,8 +51,7 @@ func readMasking(root string) (*Masking, error) {
 	var c struct {
 		Masks *Masking `yaml:"masks"`
 	}
-	dec := yaml.NewDecoder(bytes.NewReader(b), yaml.DisallowUnknownField())
-	if err := dec.Decode(&c); err != nil && !errors.Is(err, io.EOF) { // which a file of comments gives
+	if err := decodeConfig(b, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if _, err := c.Masks.masker(&Roots{}); err != nil {
