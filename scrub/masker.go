@@ -186,6 +186,7 @@ type masking struct {
 	out  []byte
 	done int // what is before it was masked or copied to out
 	used map[string]int
+	only func(fact, mask string) // instead of replacing; nil replaces
 }
 
 // at tries the masks that may begin at i and returns where to go on.
@@ -203,6 +204,11 @@ func (p *masking) at(i int) int {
 
 // put replaces the bytes from start to end by the mask's name.
 func (p *masking) put(start, end int, name string) {
+	if p.only != nil {
+		p.only(string(p.b[start:end]), name)
+		p.done = end
+		return
+	}
 	if p.used == nil {
 		p.used = make(map[string]int)
 		p.out = make([]byte, 0, len(p.b))

@@ -18,53 +18,13 @@ type Book struct {
 	recorded   []*Recorded     // by arrival; not changed after NewBook
 	keys       map[uint64]Key  // by seq, for Audit; not changed after NewBook
 	dead       map[string]bool // by host: true while nothing but silence was recorded; not changed after NewBook
-	mu         sync.Mutex      // guards what follows
-	queues     map[Key]*queue  // of recorded keys alone: what else is asked for leaves nothing behind
+	queues     map[Key]*queue  // of recorded keys alone; the map is not changed after NewBook
+	mixed      bool            // a queue holds requests that may have unlike traits; not changed after NewBook
+	mu         sync.Mutex      // guards what follows, and the queues but for their study
+	names      names
 	served     map[*Recorded]bool
 	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
-}
-
-// queue is the recorded exchanges of one key, by arrival. What was handed out may still stand in waiting, or among its
-// attempt, until it comes to the front there.
-type queue struct {
-	all      []*Recorded
-	waiting  []*Recorded            // the end of all
-	attempts map[string][]*Recorded // the same by attempt; nil where all are of one
-	asked    int
-}
-
-func (q *queue) add(rec *Recorded) {
-	if q.attempts == nil && len(q.all) > 0 && q.all[0].attempt != rec.attempt {
-		q.attempts = map[string][]*Recorded{q.all[0].attempt: slices.Clone(q.all)}
-	}
-	if q.attempts != nil {
-		q.attempts[rec.attempt] = append(q.attempts[rec.attempt], rec)
-	}
-	q.all = append(q.all, rec)
-	q.waiting = q.all
-}
-
-// take returns the next exchange that is not in served, first of those of the attempt; nil where there is none.
-func (q *queue) take(attempt string, served map[*Recorded]bool) *Recorded {
-	if left := unserved(q.attempts[attempt], served); len(left) > 0 {
-		q.attempts[attempt] = left[1:]
-		return left[0]
-	}
-	if q.waiting = unserved(q.waiting, served); len(q.waiting) > 0 {
-		rec := q.waiting[0]
-		q.waiting = q.waiting[1:]
-		return rec
-	}
-	return nil
-}
-
-// unserved cuts what is in served off the front of a queue.
-func unserved(queue []*Recorded, served map[*Recorded]bool) []*Recorded {
-	for len(queue) > 0 && served[queue[0]] {
-		queue = queue[1:]
-	}
-	return queue
 }
 
 // service says which record was handed out for which key.
@@ -96,6 +56,9 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	for _, rec := range b.recorded {
 		b.add(rec)
 	}
+	for _, q := range b.queues {
+		b.mixed = b.mixed || q.mixed()
+	}
 	return b, nil
 }
 
@@ -110,7 +73,6 @@ func (b *Book) read(r *tape.Record) *Recorded {
 	}
 	RestoreFields(r)
 	rec.Key = KeyOf(r.Kind, b.classifier)
-	rec.attempt = b.classifier.Attempt(HeaderOf(rec.Exchange.RequestHeaders))
 	rec.Lane, rec.Arrival = rec.Exchange.Lane, rec.Exchange.Arrival
 	return rec
 }
@@ -132,10 +94,28 @@ func (b *Book) add(rec *Recorded) {
 // silent reports whether an exchange is one of plain HTTP that no upstream answered. Such a one is a note, never a gate.
 func silent(rec *Recorded) bool { return rec.Key.Kind == HTTP && rec.Exchange.Status == 0 }
 
-// take hands out the next recorded exchange of a key, in the order in which the requests arrived while recording; false
-// where there is none left. For a request that names its attempt the next one of the same attempt comes first. So of several
-// equal callers none gets the failures of another on top of its own, and gives up for it.
-func (b *Book) take(k Key, attempt string) (*Recorded, bool) {
+// traits returns what a request is asked by beside its key; nil where no queue of the book needs it. It must stand before
+// take, and not under a lock: it reads the bodies of recorded requests.
+func (b *Book) traits(k Key, r *Request) *Traits {
+	q := b.queues[k]
+	if q == nil || !b.mixed {
+		return nil
+	}
+	q.study(func(rec *Recorded) *Traits { return b.classifier.Traits(b.request(rec)) })
+	return b.classifier.Traits(r)
+}
+
+// request returns a recorded request in the form that a Classifier is given. A body that cannot be had is none.
+func (b *Book) request(rec *Recorded) *Request {
+	x := rec.Exchange
+	h := HeaderOf(x.RequestHeaders)
+	h.Del("Content-Encoding")
+	return &Request{Method: x.Method, URL: x.URL, Header: h, Body: b.body(rec)}
+}
+
+// take hands out a recorded exchange of a key: the one most like the request by its traits, of equally like ones the next in
+// the order in which the requests arrived while recording; false where there is none left.
+func (b *Book) take(k Key, asked *Traits) (*Recorded, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queues[k]
@@ -143,9 +123,12 @@ func (b *Book) take(k Key, attempt string) (*Recorded, bool) {
 		return nil, false
 	}
 	q.asked++
-	rec := q.take(attempt, b.served)
+	rec := q.take(asked, &b.names, b.served)
 	if rec == nil {
 		return nil, false
+	}
+	if asked != nil {
+		b.names.learn(asked, rec.traits)
 	}
 	b.served[rec] = true
 	b.log = append(b.log, service{k, rec.Seq})

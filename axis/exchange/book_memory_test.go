@@ -14,7 +14,7 @@ func TestTakeRemembersNoUnknownKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range byte(100) {
-		if _, ok := b.take(Key{Request: cas.Sum([]byte{i})}, ""); ok {
+		if _, ok := b.Take(Key{Request: cas.Sum([]byte{i})}); ok {
 			t.Fatal("an empty tape answers")
 		}
 	}

@@ -8,10 +8,14 @@
 // on the tape, or whose queue is empty, gets nothing: the Book names the nearest recorded request instead and the fields
 // that differ. Nothing is guessed.
 //
-// Callers with equal histories are interchangeable: which of them gets which of several answers to one key follows from the
-// order of arrival alone, but that a request which names its attempt, as SDKs do when they try again, gets the next answer
-// to that attempt while there is one. Else one of several equal callers could get the failures of all and give up. A request
-// gets its place in the order of arrival and its answer in one step (Open.Take).
+// Masks take out of a key what differs in every run, and headers are in none. So two callers may ask by one key for different
+// things: two items whose UUIDs stand in the URL, two tenants of one service. Where a tape holds unlike requests of one key,
+// their Traits decide which answer is whose: first the ids (as they stand, or as an earlier match showed which id of the
+// replay stands for which of the recording), then the headers, and how often the sender has tried before. Times are no
+// traits: they are equal by chance. Traits never refuse an answer; of equally like ones the first by arrival goes.
+//
+// Callers that are equal in this too are interchangeable: which of them gets which of several answers follows from the order
+// of arrival alone. A request gets its place in that order and its answer in one step (Open.Take).
 //
 // A program may end a request before its answer ends: one of two that it sent to take what comes first, one that took too
 // long, a stream that has said enough. The tape holds what had come by then, on either side, which is a matter of moments:
@@ -22,7 +26,7 @@
 // A recorded answer whose payload is missing, damaged or was never kept cannot be given. The Book remembers it (Damage,
 // Damaged): such a replay cannot be compared, which is no divergence of the program.
 //
-// The identity of a request, and its attempt, come from a Classifier: package llm knows the calls of models, everything else
+// The identity of a request, and its traits, come from a Classifier: package llm knows the calls of models, everything else
 // is plain HTTP. So this package, which network, llm and httptape share, knows no provider.
 //
 // # Lanes

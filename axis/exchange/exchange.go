@@ -54,9 +54,8 @@ type Classifier interface {
 	Classify(r *Request) (*Identity, error)
 	// MaskURL returns a scrubbed URL in the form that Key.URL holds.
 	MaskURL(scrubbed string) string
-	// Attempt returns what the header of a request says of how often its sender has tried before, in any form that is equal
-	// for equal attempts; "" where it says nothing.
-	Attempt(h http.Header) string
+	// Traits returns what tells a request from others of its Key. It is asked only where a tape holds several.
+	Traits(r *Request) *Traits
 }
 
 // KeyOf is the key of a record of the kind k; the zero Key where it holds no exchange.
@@ -81,6 +80,7 @@ type Recorded struct {
 	Arrival  uint64
 	Exchange *tape.Exchange
 
-	attempt string // of the request, see Classifier
-	usage   []byte // of a model, as JSON; nil for none
+	usage  []byte         // of a model, as JSON; nil for none
+	traits *Traits        // of the request; nil before its queue was studied
+	has    map[trait]bool // the same
 }

@@ -28,10 +28,7 @@ func (b *Book) changes(rec *Recorded, id *Identity, r *Request) []fidelity.Chang
 	if rec.Key.Kind != id.Key.Kind {
 		return append(changes, fidelity.DiffJSON(b.body(rec), r.Body)...)
 	}
-	was, err := b.classifier.Classify(&Request{
-		Method: rec.Exchange.Method, URL: rec.Exchange.URL,
-		Header: HeaderOf(rec.Exchange.RequestHeaders), Body: b.body(rec),
-	})
+	was, err := b.classifier.Classify(b.request(rec))
 	if err != nil {
 		return append(changes, change("body", "cannot be read", "is there"))
 	}

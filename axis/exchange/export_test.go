@@ -1,4 +1,4 @@
 package exchange
 
-// Take is what a request that names no attempt gets.
-func (b *Book) Take(k Key) (*Recorded, bool) { return b.take(k, "") }
+// Take is what a request of which nothing is known but its key gets.
+func (b *Book) Take(k Key) (*Recorded, bool) { return b.take(k, nil) }

@@ -64,11 +64,11 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 // arriveAt is the one step in which a request arrives and is answered. All requests of a replay wait for it, so it is all that
 // is done under the lock.
 func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
-	attempt := o.tap.classifier.Attempt(o.request.Header)
+	traits := b.traits(o.identity.Key, o.request)
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
-	return b.take(o.identity.Key, attempt)
+	return b.take(o.identity.Key, traits)
 }
 
 // arrive gives the request its place in the order of arrival, unless it has one.

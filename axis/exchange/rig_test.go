@@ -58,8 +58,10 @@ func (classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 
 func (classifier) MaskURL(url string) string { return url }
 
-// Attempt is the value of a header.
-func (classifier) Attempt(h http.Header) string { return h.Get("X-Attempt") }
+// Traits are the values of two headers.
+func (classifier) Traits(r *exchange.Request) *exchange.Traits {
+	return &exchange.Traits{IDs: r.Header["X-Id"], Texts: r.Header["X-Attempt"]}
+}
 
 // rig is one run: a tape in memory and what writes to it.
 type rig struct {

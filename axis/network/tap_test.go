@@ -3,7 +3,6 @@ package network
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -122,4 +121,4 @@ func (plainHTTP) Classify(r *exchange.Request) (*exchange.Identity, error) {
 
 func (plainHTTP) MaskURL(u string) string { return u }
 
-func (plainHTTP) Attempt(http.Header) string { return "" }
+func (plainHTTP) Traits(*exchange.Request) *exchange.Traits { return new(exchange.Traits) }
