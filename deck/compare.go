@@ -1,20 +1,14 @@
 package deck
 
 import (
-	"bytes"
-	"errors"
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -146,7 +140,7 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOpti
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
 		},
 		AnswerSurface: func(ex *tape.Exchange, body []byte) []byte {
-			return answerSurface(m, decoded(exchange.HeaderOf(ex.ResponseHeaders), body))
+			return class.AnswerSurface(decoded(exchange.HeaderOf(ex.ResponseHeaders), body))
 		},
 	}
 }
@@ -171,169 +165,4 @@ func decoded(h http.Header, body []byte) []byte {
 		return body
 	}
 	return plain
-}
-
-// What a provider makes up for every answer: names of the answer, of its items and calls, and when it was given; and what
-// says nothing that another answer could be held against: seals, echoes, padding, how long it took.
-var (
-	madeUpIDs = []string{
-		"id", "call_id", "generation_id", "item_id", "message_id", "request_id", "response_id", "responseId", "tool_call_id",
-		"tool_use_id", "toolUseId",
-	}
-	madeUpTimes = []string{"completed_at", "created", "created_at", "createTime"}
-	meaningless = []string{
-		"encrypted_content", "obfuscation", "signature", "system_fingerprint", "thoughtSignature", "thought_signature",
-		"total_duration", "load_duration", "prompt_eval_duration", "eval_duration",
-	}
-	modelsOwnWords = []string{"input", "args", "arguments", "parameters", "schema"} // objects in which any name may stand
-)
-
-// answerSurface returns the answer of a model as two live ones compare: masked, the ids that a provider makes up numbered by
-// their first appearance, as those of requests are, its times and seals taken out. Of an event stream that is the data of
-// its events, without pings and comments. An answer that is no text has none.
-func answerSurface(m *scrub.Masker, body []byte) []byte {
-	if !utf8.Valid(body) {
-		return nil
-	}
-	numbers := make(answerNumbers)
-	whole, err := canonjson.Parse(body)
-	if err == nil {
-		numbers.value(&whole)
-		return m.Mask(scrub.Renumber(whole.Append(nil)))
-	}
-	out := make([]byte, 0, len(body))
-	for line := range bytes.Lines(body) {
-		text := bytes.TrimRight(line, "\r\n")
-		data, field := bytes.CutPrefix(text, []byte("data:"))
-		v, err := canonjson.Parse(data)
-		switch {
-		case bytes.HasPrefix(text, []byte(":")), string(text) == "event: ping",
-			len(text) == 0 && (len(out) == 0 || bytes.HasSuffix(out, []byte("\n\n"))): // behind a ping
-			continue
-		case err != nil:
-			out = append(append(out, text...), '\n')
-			continue
-		}
-		if kind, _ := v.Get("type"); kind.Str == "ping" {
-			continue
-		}
-		numbers.value(&v)
-		if field {
-			out = append(out, "data: "...)
-		}
-		out = append(v.Append(out), '\n')
-	}
-	return m.Mask(scrub.Renumber(out))
-}
-
-// answerNumbers holds the number of every id of an answer.
-type answerNumbers map[string]int
-
-// value edits a tree in place: its parser's caller alone holds it.
-func (n answerNumbers) value(v *canonjson.Value) {
-	for i := range v.Elems {
-		n.value(&v.Elems[i])
-	}
-	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return slices.Contains(meaningless, m.Key) })
-	for i := range v.Members {
-		switch m := &v.Members[i]; {
-		case slices.Contains(madeUpIDs, m.Key) && m.Value.Kind == canonjson.String && m.Value.Str != "":
-			if n[m.Value.Str] == 0 {
-				n[m.Value.Str] = len(n) + 1
-			}
-			m.Value.Str = "#" + strconv.Itoa(n[m.Value.Str])
-		case slices.Contains(madeUpTimes, m.Key) && (m.Value.Kind == canonjson.Number || m.Value.Kind == canonjson.String):
-			m.Value = canonjson.Value{Kind: canonjson.String, Str: "#time"}
-		case !slices.Contains(modelsOwnWords, m.Key) || m.Value.Kind != canonjson.Object:
-			n.value(&m.Value)
-		}
-	}
-}
-
-// maxInputs is how many differing inputs of two runs a divergence is traced to.
-const maxInputs = 200
-
-// inputs lists what two runs were given and what differs: stdin, variables, files of the work tree.
-func inputs(a, b *side) ([]fidelity.Input, error) {
-	out := append(stdinInput(a, b), envInputs(a.rec.Manifest, b.rec.Manifest)...)
-	before, errA := a.rec.Tree()
-	after, errB := b.rec.Tree()
-	if err := errors.Join(errA, errB); err != nil || before == nil || after == nil {
-		return out, err
-	}
-	for _, path := range differing(before, after) {
-		if len(out) == maxInputs {
-			break
-		}
-		out = append(out, fidelity.Input{Name: "the file " + path + ", in which the work trees differ", Bytes: func(s fidelity.Side) ([]byte, error) {
-			if s == fidelity.Recorded {
-				return fileIn(before, path, a.tape.Store)
-			}
-			return fileIn(after, path, b.tape.Store)
-		}})
-	}
-	return out, nil
-}
-
-// differing lists the regular files of either tree that the other has in another form, or not at all.
-func differing(a, b *files.Tree) []string {
-	var out []string
-	for _, e := range a.Entries {
-		other, ok := b.Lookup(e.Path)
-		if !e.Digest.IsZero() && (!ok || other.Digest != e.Digest) {
-			out = append(out, e.Path)
-		}
-	}
-	for _, e := range b.Entries {
-		if _, ok := a.Lookup(e.Path); !ok && !e.Digest.IsZero() {
-			out = append(out, e.Path)
-		}
-	}
-	return out
-}
-
-// fileIn returns what a tree holds at path; nothing where it is no regular file, or too long to explain anything.
-func fileIn(t *files.Tree, path string, store cas.Store) ([]byte, error) {
-	e, ok := t.Lookup(path)
-	if !ok || e.Digest.IsZero() || e.Size > maxDecoded/16 {
-		return nil, nil
-	}
-	return store.Get(e.Digest)
-}
-
-func stdinInput(a, b *side) []fidelity.Input {
-	if bytes.Equal(a.rec.Manifest.Stdin, b.rec.Manifest.Stdin) {
-		return nil
-	}
-	return []fidelity.Input{{Name: "stdin", Bytes: func(s fidelity.Side) ([]byte, error) {
-		from := a
-		if s == fidelity.Replay {
-			from = b
-		}
-		p, err := tape.ParsePayload(from.rec.Manifest.Stdin)
-		if err != nil || p == nil {
-			return nil, err
-		}
-		return p.Bytes(from.tape.Store)
-	}}}
-}
-
-// envInputs lists the variables that are no secrets and differ.
-func envInputs(a, b *Manifest) []fidelity.Input {
-	was := make(map[string]string)
-	for _, v := range a.Env {
-		was[v.Name] = v.Value
-	}
-	var out []fidelity.Input
-	for _, v := range b.Env {
-		if before, ok := was[v.Name]; !v.Secret && (!ok || before != v.Value) && len(out) < maxInputs {
-			out = append(out, fidelity.Input{Name: "the variable " + v.Name, Bytes: func(s fidelity.Side) ([]byte, error) {
-				if s == fidelity.Recorded {
-					return []byte(before), nil
-				}
-				return []byte(v.Value), nil
-			}})
-		}
-	}
-	return out
 }

@@ -1,4 +1,4 @@
-package deck
+package llm
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 
 // Answers of two live runs compare by what the model said, and which call an id belongs to still counts.
 func TestAnswerSurface(t *testing.T) {
-	mask := scrub.NewMasker(nil)
+	c := NewClassifier(scrub.NewMasker(nil))
 	tests := []struct {
 		name, a, b string
 		same       bool
@@ -33,13 +33,13 @@ func TestAnswerSurface(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d := cmp.Diff(string(answerSurface(mask, []byte(tt.a))), string(answerSurface(mask, []byte(tt.b))))
+			d := cmp.Diff(string(c.AnswerSurface([]byte(tt.a))), string(c.AnswerSurface([]byte(tt.b))))
 			if (d == "") != tt.same {
 				t.Errorf("want the same: %v\n%s", tt.same, d)
 			}
 		})
 	}
-	if got := answerSurface(mask, []byte("\x00\xff")); got != nil {
+	if got := c.AnswerSurface([]byte("\x00\xff")); got != nil {
 		t.Errorf("bytes that are no text have the surface %q", got)
 	}
 }

@@ -1,0 +1,87 @@
+package llm
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+)
+
+// What a provider makes up for every answer: names of the answer, of its items and calls, and when it was given; and what
+// says nothing that another answer could be held against: seals, echoes, padding, how long it took.
+var (
+	madeUpIDs = []string{
+		"id", "call_id", "generation_id", "item_id", "message_id", "request_id", "response_id", "responseId", "tool_call_id",
+		"tool_use_id", "toolUseId",
+	}
+	madeUpTimes = []string{"completed_at", "created", "created_at", "createTime"}
+	meaningless = []string{
+		"encrypted_content", "obfuscation", "signature", "system_fingerprint", "thoughtSignature", "thought_signature",
+		"total_duration", "load_duration", "prompt_eval_duration", "eval_duration",
+	}
+	modelsOwnWords = []string{"input", "args", "arguments", "parameters", "schema"} // objects in which any name may stand
+)
+
+// AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a provider makes up numbered by
+// their first appearance, as those of requests are, its times and seals taken out. Of an event stream that is the data of
+// its events, without pings and comments. An answer that is no text has none.
+func (c *Classifier) AnswerSurface(body []byte) []byte {
+	if !utf8.Valid(body) {
+		return nil
+	}
+	numbers := make(answerNumbers)
+	whole, err := canonjson.Parse(body)
+	if err == nil {
+		numbers.value(&whole)
+		return c.comparable(whole.Append(nil))
+	}
+	out := make([]byte, 0, len(body))
+	for line := range bytes.Lines(body) {
+		text := bytes.TrimRight(line, "\r\n")
+		data, field := bytes.CutPrefix(text, []byte("data:"))
+		v, err := canonjson.Parse(data)
+		switch {
+		case bytes.HasPrefix(text, []byte(":")), string(text) == "event: ping",
+			len(text) == 0 && (len(out) == 0 || bytes.HasSuffix(out, []byte("\n\n"))): // behind a ping
+			continue
+		case err != nil:
+			out = append(append(out, text...), '\n')
+			continue
+		}
+		if kind, _ := v.Get("type"); kind.Str == "ping" {
+			continue
+		}
+		numbers.value(&v)
+		if field {
+			out = append(out, "data: "...)
+		}
+		out = append(v.Append(out), '\n')
+	}
+	return c.comparable(out)
+}
+
+// answerNumbers holds the number of every id of an answer.
+type answerNumbers map[string]int
+
+// value edits a tree in place: its parser's caller alone holds it.
+func (n answerNumbers) value(v *canonjson.Value) {
+	for i := range v.Elems {
+		n.value(&v.Elems[i])
+	}
+	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return slices.Contains(meaningless, m.Key) })
+	for i := range v.Members {
+		switch m := &v.Members[i]; {
+		case slices.Contains(madeUpIDs, m.Key) && m.Value.Kind == canonjson.String && m.Value.Str != "":
+			if n[m.Value.Str] == 0 {
+				n[m.Value.Str] = len(n) + 1
+			}
+			m.Value.Str = "#" + strconv.Itoa(n[m.Value.Str])
+		case slices.Contains(madeUpTimes, m.Key) && (m.Value.Kind == canonjson.Number || m.Value.Kind == canonjson.String):
+			m.Value = canonjson.Value{Kind: canonjson.String, Str: "#time"}
+		case !slices.Contains(modelsOwnWords, m.Key) || m.Value.Kind != canonjson.Object:
+			n.value(&m.Value)
+		}
+	}
+}
