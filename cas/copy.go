@@ -10,7 +10,8 @@ func Copy(to, from Store, d Digest) error {
 	dir, ok := to.(*Dir)
 	source, also := from.(*Dir)
 	if ok && also {
-		return dir.Link(d, source.Path(d))
+		_, err := dir.Link(d, source.Path(d))
+		return err
 	}
 	r, err := from.Open(d)
 	if err != nil {

@@ -57,28 +57,35 @@ func (s *Dir) settle(f *durable.File, d Digest, n int64) error {
 }
 
 // Link makes the file at from the blob d, by a hard link where the file system gives one, else by a copy that is
-// verified while it is copied and refused with a *CorruptError.
+// verified while it is copied and refused with a *CorruptError. It returns the length of the blob in bytes.
 //
 // A hard link is not read, and shares its bytes with from: the caller vouches that they hash to d and that nobody will
 // write to from again.
-func (s *Dir) Link(d Digest, from string) error {
+func (s *Dir) Link(d Digest, from string) (int64, error) {
 	info, err := os.Lstat(from)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("cas: %s is %s: %w", from, info.Mode().Type(), ErrNotRegular)
+		return 0, fmt.Errorf("cas: %s is %s: %w", from, info.Mode().Type(), ErrNotRegular)
+	}
+	if s.hardLink(d, from) {
+		return info.Size(), s.sync(d)
 	}
 	if there, err := s.has(d, info.Size()); there || err != nil {
-		return err
+		return info.Size(), err
 	}
-	if err := s.ensure(); err != nil {
-		return err
+	return info.Size(), s.copyFrom(d, from)
+}
+
+// hardLink gives the file at from the name of d as well, and reports whether it could. It does not look first at what
+// stands there: a snapshot of a tree that did not change is one call of it a file.
+func (s *Dir) hardLink(d Digest, from string) bool {
+	err := os.Link(from, s.Path(d))
+	if errors.Is(err, fs.ErrNotExist) && s.ensure() == nil {
+		err = os.Link(from, s.Path(d))
 	}
-	if err := os.Link(from, s.Path(d)); err == nil {
-		return s.sync(d)
-	}
-	return s.copyFrom(d, from)
+	return err == nil
 }
 
 // copyFrom is Link where no hard link can be had.

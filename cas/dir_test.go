@@ -118,7 +118,8 @@ func checkNotRegular(t *testing.T, s *cas.Dir, text string) {
 	_, sizeErr := s.Size(d)
 	_, putErr := s.Put([]byte(text))
 	_, _, streamErr := s.PutReader(strings.NewReader(text))
-	for i, err := range []error{getErr, openErr, sizeErr, putErr, streamErr, s.Link(d, from)} {
+	_, linkErr := s.Link(d, from)
+	for i, err := range []error{getErr, openErr, sizeErr, putErr, streamErr, linkErr} {
 		if !errors.Is(err, cas.ErrNotRegular) {
 			t.Errorf("method %d: %v", i, err)
 		}
@@ -135,8 +136,8 @@ func TestLink(t *testing.T) {
 			}
 			d := cas.Sum([]byte("a blob"))
 			for range 2 {
-				if err := s.Link(d, from); err != nil {
-					t.Fatal(err)
+				if n, err := s.Link(d, from); err != nil || n != 6 {
+					t.Fatalf("%d bytes, %v", n, err)
 				}
 			}
 			if b, err := s.Get(d); err != nil || string(b) != "a blob" {
@@ -162,7 +163,7 @@ func TestLinkFallsBackToAVerifiedCopy(t *testing.T) {
 			t.Fatal(err)
 		}
 		var corrupt *cas.CorruptError
-		if err := s.Link(d, from); errors.As(err, &corrupt) == tt.ok || (err == nil) != tt.ok {
+		if _, err := s.Link(d, from); errors.As(err, &corrupt) == tt.ok || (err == nil) != tt.ok {
 			t.Errorf("%q: %v", tt.text, err)
 		}
 	}
@@ -176,7 +177,7 @@ func TestLinkFallsBackToAVerifiedCopy(t *testing.T) {
 
 func TestLinkRefusesWhatIsNoFile(t *testing.T) {
 	s := openDir(t, nil)
-	if err := s.Link(cas.Digest{}, t.TempDir()); !errors.Is(err, cas.ErrNotRegular) {
+	if _, err := s.Link(cas.Digest{}, t.TempDir()); !errors.Is(err, cas.ErrNotRegular) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -41,7 +41,7 @@ func TestLinkSharesTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := cas.Sum([]byte("a blob"))
-	if err := s.Link(d, from); err != nil {
+	if _, err := s.Link(d, from); err != nil {
 		t.Fatal(err)
 	}
 	a, errA := os.Stat(from)

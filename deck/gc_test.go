@@ -128,7 +128,7 @@ func TestGCOfSharedBlobs(t *testing.T) {
 	a := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 4)
 	b := craft(t, filepath.Join(lib.Dir, "b.rec"), "b", "finished", 0)
 	for _, d := range a.blobs { // b does not name them
-		if err := b.store.Link(d, a.store.Path(d)); err != nil {
+		if _, err := b.store.Link(d, a.store.Path(d)); err != nil {
 			t.Fatal(err)
 		}
 		age(t, a.store.Path(d))

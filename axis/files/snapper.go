@@ -156,8 +156,12 @@ func (s *snapper) link(c cached) bool {
 		return true
 	}
 	if s.dir != nil && s.cache.store != "" {
-		// An error means that the earlier recording is gone or lies elsewhere: the file is read instead.
-		_ = s.dir.Link(c.digest, filepath.Join(s.cache.store, c.digest.String()))
+		// An error means that the earlier recording is gone or lies elsewhere: unless the blob is there already, the file
+		// is read instead.
+		n, err := s.dir.Link(c.digest, filepath.Join(s.cache.store, c.digest.String()))
+		if err == nil {
+			return n == c.size
+		}
 	}
 	n, err := s.opts.Store.Size(c.digest)
 	return err == nil && n == c.size
