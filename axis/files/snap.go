@@ -65,12 +65,9 @@ func Snap(root string, opts *SnapOptions) (*Tree, error) {
 	}
 	defer dir.Close()
 	w := newWalker(dir, o.RootName, o.Exclude)
-	began := time.Now()
-	if err := w.walk(); err != nil {
-		return nil, fmt.Errorf("files: snapshot of %s: %w", o.RootName, err)
-	}
 	s := newSnapper(dir, &o, loadCache(o.CachePath, o.ScrubID))
-	if err := s.readAll(w.found); err != nil {
+	began := time.Now()
+	if err := s.readAll(w.walk); err != nil {
 		return nil, fmt.Errorf("files: snapshot of %s: %w", o.RootName, err)
 	}
 	tree := &Tree{Root: o.RootName, Entries: s.taken(), NotCovered: append(w.notCovered, s.left()...)}

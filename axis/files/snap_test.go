@@ -98,6 +98,9 @@ func TestSnapCache(t *testing.T) {
 		t.Errorf("%d bytes read of an unchanged tree\n%s", n, diff)
 	}
 	sameBlobs(t, second, openStore(t, filepath.Join(dir, "s1")), openStore(t, filepath.Join(dir, "s2")))
+	if _, n := reads(t, root, into("s2")); n != 0 {
+		t.Errorf("%d bytes read of an unchanged tree whose contents are in the store", n)
+	}
 
 	must(t, os.WriteFile(filepath.Join(root, "a"), []byte("ONE"), 0o644))
 	if _, n := reads(t, root, into("s3")); n != 3 {
@@ -187,6 +190,21 @@ func TestSnapErrors(t *testing.T) {
 	must(t, os.MkdirAll(bad.Path(cas.Sum([]byte("x"))), 0o755))
 	if _, err := Snap(root, &SnapOptions{Store: bad, Exclude: []string{filepath.Join(root, "s")}}); err == nil {
 		t.Error("a store that cannot take a blob does not end the snapshot")
+	}
+}
+
+// The workers that have failed must not leave the walk waiting for them.
+func TestSnapOfManyFilesEndsWithTheStoresError(t *testing.T) {
+	root, m := t.TempDir(), model{}
+	for i := range 3 * foundAhead {
+		m[fmt.Sprint("d/f", i)] = "x"
+	}
+	m.build(t, root)
+	at := filepath.Join(t.TempDir(), "s")
+	store := openStore(t, at)
+	must(t, os.WriteFile(at, nil, 0o600)) // a file where the directory of the store should be made
+	if tree, err := Snap(root, &SnapOptions{Store: store}); err == nil {
+		t.Errorf("%d entries in a store that takes none", len(tree.Entries))
 	}
 }
 

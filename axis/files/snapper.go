@@ -1,26 +1,27 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
-// A snapper reads what a walk found. Its workers share the list by an atomic index, and each writes only to the slots of
-// the files that it took, so that the slots need no lock.
+// A snapper reads what a walk finds, while it is still walking.
 type snapper struct {
 	root  *os.Root
 	opts  *SnapOptions
 	cache *statCache
 	dir   *cas.Dir // opts.Store where it is a directory
+	from  string   // the store of the snapshot that cache is of; "" where it is opts.Store itself, or not known
 
-	slots []slot
-	next  atomic.Int64
+	slots []slot // of every worker, once all have ended; in no order
 	bytes atomic.Int64
 	big   sync.Mutex // held while a long file is in memory: one at a time
 
@@ -57,35 +58,50 @@ func numCPU() int { return runtime.GOMAXPROCS(0) }
 func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
 	s := &snapper{root: root, opts: opts, cache: cache}
 	s.dir, _ = opts.Store.(*cas.Dir)
+	if s.dir != nil && cache.store != storeDir(s.dir) {
+		s.from = cache.store
+	}
 	return s
 }
 
-// readAll fills a slot for each of list. It owns its workers and returns when all have ended.
-func (s *snapper) readAll(list []found) error {
-	s.slots = make([]slot, len(list))
+// foundAhead is how many paths the walk may be ahead of the workers.
+const foundAhead = 256
+
+// readAll fills a slot for each path that walk hands to its argument. It owns its workers, and returns when the walk and
+// all of them have ended.
+func (s *snapper) readAll(walk func(take func(found)) error) error {
+	todo := make(chan found, foundAhead)
+	taken := make([][]slot, s.opts.Workers)
 	var wg sync.WaitGroup
-	for range s.opts.Workers {
-		wg.Go(func() { s.work(list) })
+	for i := range taken {
+		wg.Go(func() { taken[i] = s.work(todo) })
 	}
+	err := walk(func(f found) { todo <- f })
+	close(todo)
 	wg.Wait()
-	if s.err == nil && s.opts.Progress != nil {
+	if err = cmp.Or(err, s.err); err != nil {
+		return err
+	}
+	s.slots = slices.Concat(taken...)
+	if s.opts.Progress != nil {
 		s.opts.Progress(s.done, s.bytes.Load())
 	}
-	return s.err
+	return nil
 }
 
-// work takes files until none is left or one of the workers has failed.
-func (s *snapper) work(list []found) {
-	for {
-		i := int(s.next.Add(1)) - 1
-		if i >= len(list) {
-			return
-		}
-		err := s.one(&list[i], &s.slots[i])
-		if !s.finish(err) {
-			return
+// work returns the slots of the files that it took. When one of the workers has failed it only lets the walk come to its end.
+func (s *snapper) work(todo <-chan found) []slot {
+	var out []slot
+	for f := range todo {
+		out = append(out, slot{})
+		if err := s.one(&f, &out[len(out)-1]); !s.finish(err) {
+			break
 		}
 	}
+	for range todo {
+		continue
+	}
+	return out
 }
 
 // finish counts one file and reports whether to go on.
@@ -109,7 +125,7 @@ func (s *snapper) one(f *found, out *slot) error {
 	switch {
 	case err == nil:
 		out.state = slotTaken
-	case isGone(err):
+	case errors.Is(err, errGone):
 		out.state = slotGone
 	case skipped:
 		out.state, out.why = slotLeft, why
@@ -155,10 +171,10 @@ func (s *snapper) link(c cached) bool {
 	if s.opts.Store == nil {
 		return true
 	}
-	if s.dir != nil && s.cache.store != "" {
+	if s.from != "" {
 		// An error means that the earlier recording is gone or lies elsewhere: unless the blob is there already, the file
 		// is read instead.
-		n, err := s.dir.Link(c.digest, filepath.Join(s.cache.store, c.digest.String()))
+		n, err := s.dir.Link(c.digest, filepath.Join(s.from, c.digest.String()))
 		if err == nil {
 			return n == c.size
 		}
@@ -220,11 +236,16 @@ func (o *slot) fill(c cached) {
 	o.entry.Digest, o.entry.Size, o.entry.Secret = c.digest, c.size, c.secret
 }
 
-// unreadable turns the failure to read a file into the reason why it is not covered.
+// errGone says that a file vanished before it was read. It is not the file system's own error, which a store may give too.
+var errGone = errors.New("file vanished")
+
+// unreadable turns the failure to read a file into errGone, or into the reason why it is not covered.
 func unreadable(err error) error {
 	switch {
-	case err == nil || isGone(err):
-		return err
+	case err == nil:
+		return nil
+	case isGone(err):
+		return errGone
 	case errors.Is(err, errTooLarge):
 		return &errSkipped{TooLarge}
 	case errors.Is(err, errNotRegular):
@@ -233,7 +254,7 @@ func unreadable(err error) error {
 	return &errSkipped{Unreadable}
 }
 
-// taken returns the entries, in the order of the walk.
+// taken returns the entries, in no order.
 func (s *snapper) taken() []Entry {
 	out := make([]Entry, 0, len(s.slots))
 	for i := range s.slots {

@@ -66,7 +66,9 @@ func (t *Tree) Covers(path string) bool {
 // sort puts the lists of t into their order.
 func (t *Tree) sort() {
 	slices.SortFunc(t.Entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
-	slices.SortFunc(t.NotCovered, func(a, b NotCovered) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(t.NotCovered, func(a, b NotCovered) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+	})
 }
 
 // sameContent reports whether a and b are the same file but for permissions. Two secret files are the same when the

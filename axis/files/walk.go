@@ -18,7 +18,7 @@ type found struct {
 type walker struct {
 	root       *os.Root
 	exclude    map[string]bool // paths relative to the root
-	found      []found
+	take       func(found)     // called with each path that the snapshot will hold
 	notCovered []NotCovered
 }
 
@@ -61,8 +61,10 @@ func resolved(p string) string {
 	return filepath.Join(resolved(up), filepath.Base(p))
 }
 
-// walk lists everything below the root. The error is that of the root itself; what cannot be read further down is noted.
-func (w *walker) walk() error {
+// walk hands everything below the root to take. The error is that of the root itself; what cannot be read further down is
+// noted.
+func (w *walker) walk(take func(found)) error {
+	w.take = take
 	names, err := listDir(w.root, "")
 	if err != nil {
 		return err
@@ -108,7 +110,7 @@ func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
 		return
 	}
 	if !mode.IsDir() {
-		w.found = append(w.found, found{path, info})
+		w.take(found{path, info})
 		return
 	}
 	names, err := listDir(w.root, path)
@@ -116,7 +118,7 @@ func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
 		w.fail(path, err)
 		return
 	}
-	w.found = append(w.found, found{path, info})
+	w.take(found{path, info})
 	w.dir(path, names, sets)
 }
 
