@@ -180,6 +180,11 @@ func (c *collector) old(entries []Entry) error {
 		if c.stopped() {
 			break
 		}
+		if others, err := foreign(e.Path); len(others) > 0 || err != nil {
+			c.keep(e.Path, "it is old, and holds what is no recording's: "+strings.Join(others, ", "))
+			errs = append(errs, err)
+			continue
+		}
 		err := c.drop(GarbageRecording, e.Path, func() error { _, err := c.lib.Remove(&e); return err })
 		c.removed[e.Path] = err == nil
 		errs = append(errs, err)

@@ -235,6 +235,7 @@ func TestGCKeepsWhatItDidNotRead(t *testing.T) {
 		"the recording is a link": func(t testing.TB, c *crafted) { movedTo(t, c.dir) },
 		"the tape is a link":      func(t testing.TB, c *crafted) { movedTo(t, filepath.Join(c.dir, "run.tape")) },
 		"a part is a link":        func(t testing.TB, c *crafted) { movedTo(t, c.write(t, "run.tape.part/1", "x")); stray(t, c, "x") },
+		"the blobs are a link":    func(t testing.TB, c *crafted) { movedTo(t, filepath.Join(c.dir, "run.tape.cas")) },
 		"no tape": func(t testing.TB, c *crafted) {
 			if err := os.Remove(filepath.Join(c.dir, "run.tape")); err != nil {
 				t.Fatal(err)
@@ -265,6 +266,50 @@ func TestGCLeavesLinkedRecordingsAlone(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	sound(t, c.dir, 3, 3)
+}
+
+// Nothing outside of the library goes, whatever leads there: a recording's blobs or parts, a temporary file, a pointer.
+func TestGCDeletesNothingElsewhere(t *testing.T) {
+	lib := deck.LibraryOf(t.TempDir())
+	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 1)
+	outside := t.TempDir()
+	kept := []string{filepath.Join(outside, cas.Sum([]byte("mine")).String()), filepath.Join(outside, ".tmp-mine")}
+	for _, f := range kept {
+		if err := os.WriteFile(f, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	age(t, kept...)
+	blobs := filepath.Join(c.dir, "run.tape.cas")
+	for link, to := range map[string]string{
+		blobs: outside, filepath.Join(c.dir, "run.tape.part"): outside, filepath.Join(lib.Dir, ".tmp-rm-b.rec"): outside,
+		filepath.Join(lib.Dir, "c.rec"): outside, filepath.Join(lib.Dir, "statcache"): kept[0],
+	} {
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(to, link)); err != nil {
+			t.Skip("no symbolic links here: ", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(lib.Dir, "d.elsewhere"), []byte(outside+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	collect(t, lib, &deck.GCOptions{OlderThan: time.Hour, Grace: -1})
+	for _, f := range kept {
+		if missing(f) {
+			t.Errorf("%s is gone", f)
+		}
+	}
+}
+
+// An old recording that somebody has put something into stays.
+func TestGCKeepsForeignFiles(t *testing.T) {
+	lib := deck.LibraryOf(t.TempDir())
+	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 1)
+	notes := c.write(t, "notes.md", "mine")
+	r := collect(t, lib, &deck.GCOptions{OlderThan: time.Hour})
+	if whats(r) != "" || len(r.Kept) != 1 || !strings.Contains(r.Kept[0].Why, "notes.md") || missing(notes) {
+		t.Errorf("%+v", r)
+	}
+	sound(t, c.dir, 1, 1)
 }
 
 // A library may be a link itself; what is in it is counted and cleaned up as ever.

@@ -35,6 +35,8 @@ type Entry struct {
 	Path      string
 	Recording *Recording
 	Err       error
+
+	pointer string // path of the pointer that led to Path; "" for what lies in the library, or was named by its path
 }
 
 // An AmbiguousError says that a prefix fits several recordings.
@@ -204,7 +206,7 @@ func (l *Library) entry(name string) (Entry, bool) {
 		if !ok {
 			return Entry{}, false
 		}
-		e = Entry{Name: strings.TrimSuffix(name, pointerExt), Path: path}
+		e = Entry{Name: strings.TrimSuffix(name, pointerExt), Path: path, pointer: filepath.Join(l.Dir, name)}
 	default:
 		return Entry{}, false
 	}
@@ -276,56 +278,4 @@ func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
 		amb.Found = append(amb.Found, e.Name)
 	}
 	return nil, amb
-}
-
-// Remove deletes a recording and the pointers to it, and returns its id. Of one that is gone the pointer is left, and goes;
-// a directory without a recording.json is never deleted, nor is a recording that is being made: the error then wraps
-// ErrNotRecording or ErrLive.
-//
-// The recording is renamed before anything of it is deleted, so that who is killed meanwhile leaves no half of one; GC
-// takes away what is left.
-func (l *Library) Remove(e *Entry) (id string, err error) {
-	id = e.Name
-	if e.Recording != nil {
-		id = e.Recording.Manifest.ID
-		if e.Recording.Live() == LiveYes {
-			return "", fmt.Errorf("%s %w: end its program first", e.Path, ErrLive)
-		}
-	}
-	switch _, err := os.Lstat(filepath.Join(e.Path, manifestName)); {
-	case err == nil:
-		if err := removeRecording(e.Path); err != nil {
-			return "", err
-		}
-	case isDir(e.Path):
-		return "", fmt.Errorf("%s: %w", e.Path, ErrNotRecording)
-	}
-	return id, gone(os.Remove(filepath.Join(l.Dir, id+pointerExt)))
-}
-
-// trash is the name that a recording has while it is deleted.
-func trash(dir string) string {
-	return filepath.Join(filepath.Dir(dir), durable.TempPrefix+"rm-"+filepath.Base(dir))
-}
-
-// removeRecording deletes the directory of a recording. Where it cannot be renamed recording.json goes last: what is left
-// of a recording is then one still, and can be deleted again.
-func removeRecording(dir string) error {
-	dir = filepath.Clean(dir)
-	if err := os.Rename(dir, trash(dir)); err == nil {
-		return os.RemoveAll(trash(dir))
-	}
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return gone(err)
-	}
-	for _, n := range names {
-		if n.Name() != manifestName {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, n.Name())))
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
 }

@@ -17,6 +17,10 @@ func newRmCommand(std streams) *cobra.Command {
 		Long: `Deletes each recording with everything in it. All are looked up before the first is deleted. One that is being
 made is refused.
 
+Of a recording that record -o put elsewhere the pointer in .tapedeck/ is not believed: where it leads to anything but a
+recording of that id, the pointer alone is removed, and that is said. Files in a recording's directory that are not its own
+stay, and so does what a link leads to.
+
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck rm last
   tapedeck rm 20261121-0900 20261121-1015`,
@@ -44,21 +48,29 @@ func runRm(names []string, json bool, std streams) error {
 		}
 	}
 	var removed []string
+	left := make(map[string]string) // by id
 	var errs []error
 	for _, e := range entries {
-		id, err := lib.Remove(e)
+		r, err := lib.Remove(e)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		removed = append(removed, id)
+		removed = append(removed, r.ID)
+		if r.Left != "" {
+			left[r.ID] = r.Left
+		}
 	}
 	if json {
-		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed)}))
-	} else {
-		for _, id := range removed {
-			visible.Fprintf(std.err, "tapedeck: removed %s\n", id)
+		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left}))
+		return errors.Join(errs...)
+	}
+	for _, id := range removed {
+		line := "tapedeck: removed " + id
+		if left[id] != "" {
+			line += ": " + left[id]
 		}
+		visible.Fprintln(std.err, line)
 	}
 	return errors.Join(errs...)
 }
