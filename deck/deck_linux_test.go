@@ -53,6 +53,30 @@ func TestReplayIsAClosedWorld(t *testing.T) {
 	}
 }
 
+// TestDigitsOfNumbersCount: a request that differs in the last of 19 digits of an id is another one, and the verdict shows
+// both.
+func TestDigitsOfNumbersCount(t *testing.T) {
+	const url = "https://api.example.com/orders"
+	b := newBench(t)
+	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+	res, _ := b.record("post", url, `{"order":1234567890123456788}`)
+	v, _ := b.replay(res.Recording, nil)
+	b.green(v)
+
+	argv, _ := b.self("post", url, `{"order":1234567890123456789}`)
+	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Argv: argv})
+	var text bytes.Buffer
+	if err := v.WriteText(&text, nil); err != nil {
+		t.Fatal(err)
+	}
+	if v.Faithful() || len(v.Refused) != 1 || len(v.Unasked) != 1 {
+		t.Errorf("refused %+v, unasked %+v", v.Refused, v.Unasked)
+	}
+	if want := "      - 1234567890123456788\n      + 1234567890123456789\n"; !strings.Contains(text.String(), want) {
+		t.Errorf("the verdict does not say %q:\n%s", want, &text)
+	}
+}
+
 func TestNothingGetsOut(t *testing.T) {
 	b := newBench(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,6 +20,7 @@ import (
 // programs are what the test binary plays inside the jail. None of them knows of the recorder.
 var programs = map[string]func(args []string) int{
 	"get":      playGet,
+	"post":     playPost,
 	"errand":   playErrand,
 	"chunks":   playChunks,
 	"ways-out": playWaysOut,
@@ -41,6 +43,17 @@ func playGet(urls []string) int {
 		}
 		fmt.Printf("%s: %s\n", u, b)
 	}
+	return 0
+}
+
+// playPost sends its second argument to the first as JSON, and says no more than that it did.
+func playPost(args []string) int {
+	res, err := http.Post(args[0], "application/json", strings.NewReader(args[1]))
+	if err != nil {
+		return fail(err)
+	}
+	res.Body.Close()
+	fmt.Println("sent")
 	return 0
 }
 

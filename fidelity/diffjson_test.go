@@ -32,6 +32,15 @@ func TestDiffJSON(t *testing.T) {
 		{"equal bytes", `{"a":1}`, `{"a":1}`, nil},
 		{"equal meaning", `{"a":1.0,"b":[]}`, "{\"b\":[ ],\n\"a\":1}", nil},
 		{"number", `{"a":1}`, `{"a":2}`, []Change{ch("a", Changed, "1", "2")}},
+		{
+			"digits that no double holds", `{"id":1234567890123456788,"n":[18446744073709551615]}`,
+			`{"n":[18446744073709551616],"id":1234567890123456789}`,
+			[]Change{
+				ch("id", Changed, "1234567890123456788", "1234567890123456789"),
+				ch("n[0]", Changed, "18446744073709551615", "18446744073709551616"),
+			},
+		},
+		{"zeros that are written out", `[1000000000000000000000,0.50000000000000000000]`, `[1e21,0.5]`, nil},
 		{"type", `{"a":1}`, `{"a":"1"}`, []Change{ch("a", Changed, "1", `"1"`)}},
 		{"null", `{"a":null}`, `{}`, []Change{ch("a", Removed, "null", "")}},
 		{"key added", `{}`, `{"x y":{"z":true}}`, []Change{ch(`["x y"]`, Added, "", `{"z":true}`)}},

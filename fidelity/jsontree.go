@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
 // Bounds of a body that is compared by its structure. Beyond them it is compared as text.
@@ -153,10 +155,11 @@ func hashText(kind byte, s string) uint64 {
 	return h.Sum64()
 }
 
-// hashScalar is the hash of a number, true, false or null. 1 and 1.0 have one.
+// hashScalar is the hash of a number, true, false or null. 1 and 1.0 have one. Numbers that no double holds have that of
+// their text, as in a digest (package canonjson).
 func hashScalar(raw string) uint64 {
 	f, err := strconv.ParseFloat(raw, 64)
-	if err != nil || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+	if err != nil || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') || !canonjson.Holds(f, raw) {
 		return hashText('l', raw)
 	}
 	return maphash.Comparable(seed, math.Float64bits(f+0)) // -0 is 0

@@ -85,3 +85,19 @@ func TestSecretOfAHeaderElsewhere(t *testing.T) {
 		})
 	}
 }
+
+// TestDigitsOfNumbersCount: an id of 19 digits gets the answer to itself alone, and the error shows both.
+func TestDigitsOfNumbersCount(t *testing.T) {
+	const body = `{"order":1234567890123456788}`
+	path, url := record(t, nil, say("x"), func(c *http.Client, url string) { post(t, c, url, "application/json", body) })
+	o := &httptape.Options{Mode: httptape.ModeReplayOnly}
+	tr := open(t, path, o)
+	_, err := tr.Client().Post(url, "application/json", strings.NewReader(`{"order":1234567890123456789}`))
+	if why := unmatched(t, err).Why; !strings.Contains(why, "order: 1234567890123456788 -> 1234567890123456789") {
+		t.Errorf("the error says %q", why)
+	}
+	post(t, tr.Client(), url, "application/json", body)
+	if err := tr.Close(); err == nil {
+		t.Error("the other request went unnoticed")
+	}
+}

@@ -50,7 +50,7 @@ func (c *Classifier) AnswerSurface(body []byte) []byte {
 			out = append(append(out, text...), '\n')
 			continue
 		}
-		if kind, _ := v.Get("type"); kind.Str == "ping" {
+		if kind, _ := v.Get("type"); kind.Text() == "ping" {
 			continue
 		}
 		numbers.value(&v)

@@ -84,7 +84,7 @@ func textBlock(kind string, s canonjson.Value) canonjson.Value {
 
 // member returns the string under key, "" where there is none.
 func member(v *canonjson.Value, key string) string {
-	if s := get(v, key); s != nil {
+	if s := get(v, key); s != nil && s.Kind == canonjson.String {
 		return s.Str
 	}
 	return ""

@@ -258,11 +258,12 @@ func TestOtherWriters(t *testing.T) {
 	})
 }
 
-// Whatever the text is: what is taken is JSON of the same value in a form that is its own, and memory is a small multiple
-// of the text.
+// Whatever the text is: what is taken is JSON of the same value, to the last digit of an integer, in a form that is its own,
+// and memory is a small multiple of the text.
 func FuzzCanonical(f *testing.F) {
 	for _, s := range []string{
 		`{"a":[1,-0.5e-9,"\ud83d\ude00"],"":null}`, `"\u0041`, "[[[", "1e999", "{\"a\":1,\"a\":1}", "-0", "1e21", "123456789012345678",
+		"[1234567890123456789,9007199254740993,1000000000000000000001,-0.12345678901234567891e-3]",
 		`{"\ufb33":1,"\ud83d\ude00":2,"b":{"d":true,"c":false}}`, "\"\xff\"", `"\ud800"`, strings.Repeat("[", 2000),
 	} {
 		f.Add([]byte(s))
@@ -289,6 +290,9 @@ func FuzzCanonical(f *testing.F) {
 		}
 		if want, got := decode(t, src), decode(t, once); !reflect.DeepEqual(want, got) {
 			t.Fatalf("%q became %q, of another value", src, once)
+		}
+		if !sameDigits(t, src, once) {
+			t.Fatalf("%q became %q, of other digits", src, once)
 		}
 	})
 }
@@ -327,6 +331,16 @@ func FuzzAppendString(f *testing.F) {
 func BenchmarkCanonical(b *testing.B) {
 	message := `{"role":"user","content":[{"type":"text","text":"` + strings.Repeat("a line of a prompt\\n", 50) + `"}]},`
 	src := []byte(`{"model":"m","messages":[` + strings.Repeat(message, 200) + `{}]}`)
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		if _, err := canonjson.Canonical(src); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNumbers(b *testing.B) {
+	src := []byte(`{"embedding":[` + strings.Repeat("-0.012345678901234567,12,1700000000000,", 500) + `0]}`)
 	b.SetBytes(int64(len(src)))
 	for b.Loop() {
 		if _, err := canonjson.Canonical(src); err != nil {

@@ -36,11 +36,15 @@ func (p *parser) number() (Value, error) {
 			return Value{}, p.unexpected("a digit")
 		}
 	}
-	f, err := strconv.ParseFloat(p.src[start:p.at], 64)
+	text := p.src[start:p.at]
+	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return Value{}, &Error{start, "a number beyond the range of a double"}
 	}
-	return Value{Kind: Number, Num: f}, nil
+	if Holds(f, text) {
+		text = ""
+	}
+	return Value{Kind: Number, Num: f, Str: text}, nil
 }
 
 // digits skips decimal digits and returns how many there were.

@@ -29,13 +29,13 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// A Value is one JSON value. Only the field that its Kind names is set. The strings of a parsed tree share the memory of
-// one copy of the source. Values may be read by several goroutines at once.
+// A Value is one JSON value. Only the field that its Kind names is set, but for the text of a Number. The strings of a
+// parsed tree share the memory of one copy of the source. Values may be read by several goroutines at once.
 type Value struct {
 	Kind    Kind
 	Bool    bool
 	Num     float64
-	Str     string   // UTF-8
+	Str     string   // UTF-8; of a Number as it is written where Num does not hold it (Holds), else ""
 	Elems   []Value  // of an Array
 	Members []Member // of an Object, in the order of the source
 }
@@ -69,7 +69,12 @@ func (v Value) Path(keys ...string) (Value, bool) {
 }
 
 // Text returns the string that v is, and "" where v is of another kind.
-func (v Value) Text() string { return v.Str }
+func (v Value) Text() string {
+	if v.Kind != String {
+		return ""
+	}
+	return v.Str
+}
 
 // Append appends the canonical form of v to dst. In a tree that was built by hand, a number that JSON cannot hold (NaN,
 // an infinity) becomes null and a byte that is not UTF-8 becomes U+FFFD, as in ECMAScript.
@@ -83,6 +88,9 @@ func (v *Value) append(dst []byte) []byte {
 		}
 		return append(dst, "false"...)
 	case Number:
+		if v.Str != "" {
+			return append(dst, v.Str...)
+		}
 		return appendNumber(dst, v.Num)
 	case String:
 		return AppendString(dst, v.Str)
