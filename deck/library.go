@@ -99,27 +99,19 @@ func (l *Library) ensure(sync bool) error {
 	return syncDir(filepath.Dir(l.Dir), sync)
 }
 
-// place makes the directory of a new recording, in the library or at output, and claims it.
-func (l *Library) place(id, output string, sync bool) (string, error) {
-	if err := l.ensure(sync); err != nil {
+// place makes the directory of a new recording, in the library or at output, and claims it. One at output needs no library:
+// who looks for it by its id needs point.
+func (l *Library) place(id, output string, sync bool) (dir string, err error) {
+	if output == "" {
+		dir, err = filepath.Join(l.Dir, id+recordingExt), l.ensure(sync)
+	} else {
+		dir, err = filepath.Abs(output)
+	}
+	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(l.Dir, id+recordingExt)
-	if output != "" {
-		abs, err := filepath.Abs(output)
-		if err != nil {
-			return "", err
-		}
-		dir = abs
-	}
-	var err error
 	if l.claimed, err = claim(dir); err != nil {
 		return "", err
-	}
-	if output != "" {
-		if err := l.point(id, dir, sync); err != nil {
-			return "", err
-		}
 	}
 	return dir, syncDir(filepath.Dir(dir), sync)
 }

@@ -171,16 +171,6 @@ func (r *recorder) begin() (err error) {
 	if r.dir, err = r.lib.place(m.ID, r.o.Output, r.o.Sync); err != nil {
 		return err
 	}
-	if r.o.Tree != "" || r.o.Output != "" {
-		// The library of the working directory must know it too, for that is where people look for it.
-		roots, _, err := findRoots(m.Cwd, "", r.env)
-		if err != nil {
-			return err
-		}
-		if err := LibraryOf(roots.libraryRoot(m.Cwd)).point(m.ID, r.dir, r.o.Sync); err != nil {
-			return err
-		}
-	}
 	if err := m.write(r.dir, r.o.Sync); err != nil {
 		return err
 	}
@@ -193,11 +183,29 @@ func (r *recorder) begin() (err error) {
 	if err != nil {
 		return err
 	}
-	r.trees = &trees{
-		s: r.s, root: m.Roots.Tree, store: r.s.store,
-		cache: filepath.Join(r.lib.Dir, statCacheName), exclude: append(r.lib.hidden(r.dir), r.ownOutput()...),
+	if err := r.introduce(); err != nil {
+		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
+	}
+	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: append(r.lib.hidden(r.dir), r.ownOutput()...)}
+	if isDir(r.lib.Dir) {
+		r.trees.cache = filepath.Join(r.lib.Dir, statCacheName)
 	}
 	return nil
+}
+
+// introduce makes the libraries know a recording that lies elsewhere: that of the work tree, and that of the working directory,
+// for that is where people look for it. In a work tree that cannot be written to there is none.
+func (r *recorder) introduce() error {
+	m := r.manifest
+	roots, _, err := findRoots(m.Cwd, "", r.env)
+	if err != nil {
+		return err
+	}
+	err = r.lib.point(m.ID, r.dir, r.o.Sync)
+	if here := LibraryOf(roots.libraryRoot(m.Cwd)); here.Dir != r.lib.Dir {
+		err = errors.Join(err, here.point(m.ID, r.dir, r.o.Sync))
+	}
+	return err
 }
 
 // hold keeps the recording's directory open. The program may rename the directories above it and put a link where it was:

@@ -19,7 +19,7 @@ const statCacheName = "statcache"
 type trees struct {
 	s       *session
 	root    string    // of the work tree, as the program knows it
-	cache   string    // path of the stat cache
+	cache   string    // path of the stat cache; "" for none
 	exclude []string  // recordings
 	store   cas.Store // of both snapshots
 
@@ -32,7 +32,14 @@ func (t *trees) snap(root string, keepCache bool, progress func(int, int64)) (*f
 	return files.Snap(root, &files.SnapOptions{
 		Store: t.store, Scrubber: t.s.scrub, ScrubID: t.s.id, RootName: t.root,
 		Known: t.before, Exclude: t.exclude, CachePath: t.cache, KeepCache: keepCache, Progress: progress,
+		CacheFailed: t.withoutCache,
 	})
+}
+
+// withoutCache goes on without the stat cache, which saves time and decides nothing.
+func (t *trees) withoutCache(err error) {
+	t.cache = ""
+	t.s.log.Warn("no stat cache: every file of the work tree is read again", "err", err)
 }
 
 // takeBefore keeps the work tree as the run finds it, and writes tree.json.

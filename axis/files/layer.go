@@ -97,7 +97,7 @@ type layerer struct {
 }
 
 func (l *layerer) open(realRoot, layerDir string) error {
-	l.cache = loadCache(l.opts.CachePath, l.opts.ScrubID)
+	l.cache, _ = loadCache(l.opts.CachePath, l.opts.ScrubID) // without one more is read
 	l.children = make(map[string][]*Entry)
 	for i := range l.tree.Entries {
 		e := &l.tree.Entries[i]

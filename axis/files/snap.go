@@ -41,6 +41,8 @@ type SnapOptions struct {
 	RootName string
 	// CachePath is the file of the stat cache; "" is none.
 	CachePath string
+	// CacheFailed, when not nil, is told why the stat cache cannot be used; the snapshot is taken without it.
+	CacheFailed func(error)
 	// KeepCache leaves the stat cache as it is: it is read only.
 	KeepCache bool
 	// MaxFileSize is the length in bytes of the longest file taken; 0 is DefaultMaxFileSize.
@@ -53,8 +55,7 @@ type SnapOptions struct {
 }
 
 // Snap takes a snapshot of the directory root. A file that vanishes meanwhile was never there; one that cannot be read is
-// listed in NotCovered. The error is that of the root, of the store (nothing is reported as taken that is not in it), or
-// of the cache's writing.
+// listed in NotCovered. The error is that of the root or of the store: nothing is reported as taken that is not in it.
 //
 // Memory grows with the number of files, not with their contents; one long file per worker is held at a time.
 func Snap(root string, opts *SnapOptions) (*Tree, error) {
@@ -65,7 +66,8 @@ func Snap(root string, opts *SnapOptions) (*Tree, error) {
 	}
 	defer dir.Close()
 	w := newWalker(dir, o.RootName, o.Exclude)
-	s := newSnapper(dir, &o, loadCache(o.CachePath, o.ScrubID))
+	cache, errCache := loadCache(o.CachePath, o.ScrubID)
+	s := newSnapper(dir, &o, cache)
 	began := time.Now()
 	if err := s.readAll(w.walk); err != nil {
 		return nil, fmt.Errorf("files: snapshot of %s: %w", o.RootName, err)
@@ -73,10 +75,13 @@ func Snap(root string, opts *SnapOptions) (*Tree, error) {
 	tree := &Tree{Root: o.RootName, Entries: s.taken(), NotCovered: append(w.notCovered, s.left()...)}
 	hideNames(tree, o.Scrubber)
 	tree.settle()
-	if o.CachePath == "" || o.KeepCache {
-		return tree, nil
+	if o.CachePath != "" && !o.KeepCache && errCache == nil {
+		errCache = s.newCache(began.UnixNano()).save(o.CachePath)
 	}
-	return tree, s.newCache(began.UnixNano()).save(o.CachePath)
+	if errCache != nil && o.CacheFailed != nil {
+		o.CacheFailed(errCache)
+	}
+	return tree, nil
 }
 
 // withDefaults returns a copy of o in which every field has its value.

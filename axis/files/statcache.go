@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -49,22 +52,56 @@ func (c *statCache) get(path string, s stamp) (cached, bool) {
 }
 
 // loadCache reads the cache at path. One that is missing, damaged or made for another scrubber gives an empty one: a
-// cache saves time and decides nothing.
-func loadCache(path, scrubID string) *statCache {
+// cache saves time and decides nothing. The error says that what stands at path is no file that a cache could be read from,
+// and should not be written to either; the cache is empty then, too.
+func loadCache(path, scrubID string) (*statCache, error) {
 	empty := &statCache{}
-	info, err := os.Stat(path)
-	if path == "" || err != nil || info.Size() > maxCacheLen {
-		return empty
+	if path == "" {
+		return empty, nil
 	}
-	b, err := os.ReadFile(path)
+	b, err := readCache(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return empty, nil
+	}
 	if err != nil {
-		return empty
+		return empty, fmt.Errorf("files: stat cache: %w", err)
 	}
 	c, err := decodeCache(b)
 	if err != nil || c.scrubID != scrubID {
-		return empty
+		return empty, nil //nolint:nilerr // the next snapshot replaces it
 	}
-	return c
+	return c, nil
+}
+
+// readCache reads the file at path, and waits for nobody: whatever holds the library may have put a FIFO there, or a link.
+func readCache(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		if info, errStat := os.Lstat(path); errStat == nil && !info.Mode().IsRegular() {
+			return nil, notRegular(path, info.Mode())
+		}
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, notRegular(path, info.Mode())
+	case info.Size() > maxCacheLen:
+		return nil, nil // as damaged
+	}
+	b := make([]byte, info.Size())
+	n, err := io.ReadFull(f, b)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return b[:n], err
+}
+
+func notRegular(path string, mode fs.FileMode) error {
+	return fmt.Errorf("%s is no regular file (%s): remove it", path, mode.Type())
 }
 
 // save replaces the cache at path.
