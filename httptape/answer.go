@@ -21,7 +21,8 @@ const (
 	keyTrailers = "response_trailers" // [[name,value]]
 )
 
-// patience is how long an answer that its caller cancelled while recording waits for it to do so again.
+// patience is how long at least an answer that its caller cancelled while recording waits for it to do so again
+// (exchange.Recorded.Patience).
 const patience = 10 * time.Second
 
 // answer gives the recorded answer.
@@ -31,7 +32,7 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 	}
 	ex := rec.Exchange
 	opts := &exchange.AnswerOptions{
-		Speed: t.opts.Speed, Patience: patience,
+		Speed: t.opts.Speed, Patience: rec.Patience(patience),
 		Damage: func(err error) error { return t.damaged(rec, err) },
 	}
 	if ex.Status < http.StatusOK {

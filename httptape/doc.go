@@ -61,7 +61,8 @@
 // closed before the end was seen is recorded as cut (where the end does not come within 200 ms of Close), and so is one
 // that was still open when the Transport was closed; who reads on beyond the cut on a replay gets a *RecordedError. Errors
 // of an upstream come again as far as their kind is known: see RecordedError. An explicit cancel waits for the caller to
-// cancel again, for ten seconds; a deadline that passed is given at once unless Speed says otherwise.
+// cancel again, for as long as the recording had gone on by then and ten seconds; a deadline that passed is given at
+// once unless Speed says otherwise.
 //
 // What http.Transport decodes for its caller is kept decoded. A body that the caller decodes itself is kept as it came, unless
 // a secret lies inside: then it is kept decoded, and Content-Encoding goes. Kept are trailers and the protocol's version; not

@@ -315,3 +315,43 @@ func TestUpgrade(t *testing.T) {
 	}
 	closed(t, tr)
 }
+
+// never is an upstream that does not answer.
+type never struct{}
+
+func (never) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// TestCancelAfterLong: a caller that cancelled after minutes may take as long on a replay; one that does not cancel gets an
+// error in the end.
+func TestCancelAfterLong(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "long")
+	ask := func(t *testing.T, o *httptape.Options, after time.Duration) (time.Duration, error) {
+		begun := time.Now()
+		tr := open(t, path, o)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		time.AfterFunc(after, cancel)
+		_, err := tr.RoundTrip(request(t, ctx, "GET", "http://long.example/", nil))
+		closed(t, tr)
+		return time.Since(begun), err
+	}
+	for _, tt := range []struct {
+		o           *httptape.Options
+		after, took time.Duration
+		cancelled   bool
+	}{
+		{&httptape.Options{Mode: httptape.ModeRecordOnly, Base: never{}}, 5 * time.Minute, 5 * time.Minute, true},
+		{nil, 5 * time.Minute, 5 * time.Minute, true},
+		{nil, time.Hour, 5*time.Minute + 10*time.Second, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			took, err := ask(t, tt.o, tt.after)
+			if took != tt.took || errors.Is(err, context.Canceled) != tt.cancelled {
+				t.Errorf("cancelled after %v: took %v, %v", tt.after, took, err)
+			}
+		})
+	}
+}

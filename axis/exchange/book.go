@@ -64,7 +64,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
-	rec := &Recorded{Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind)}
+	rec := &Recorded{Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), endedMS: r.MonotonicMS}
 	if rec.Exchange == nil {
 		return nil
 	}

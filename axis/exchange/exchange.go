@@ -80,6 +80,8 @@ type Recorded struct {
 	Arrival  uint64
 	Exchange *tape.Exchange
 
+	endedMS int64 // when it ended, in ms since the recording began
+
 	usage  []byte         // of a model, as JSON; nil for none
 	traits *Traits        // of the request; nil before its queue was studied
 	has    map[trait]bool // the same

@@ -20,9 +20,9 @@
 //
 // Answering. A Server with a Book never resolves and never dials. A request whose key is on the tape gets the recorded
 // status, headers and chunks, and is cut where the recorded answer was cut. Where the program had ended it, the answer
-// stops and waits for the program to do so again, for a minute; then it is cut, and the record says tape.HeldOn. Any other
-// gets status 400 at once, with "x-should-retry: false", the nearest recorded request and the fields that differ, in the
-// provider's own error shape.
+// stops and waits for the program to do so again, for as long as the recorded run had gone on by then and a minute; then it
+// is cut, and the record says tape.HeldOn. Any other gets status 400 at once, with "x-should-retry: false", the nearest
+// recorded request and the fields that differ, in the provider's own error shape.
 //
 // What a program does not see: trailers, informational answers other than 100, Alt-Svc (there is no HTTP/3), the order
 // and letter case of headers. Request bodies are read whole before the upstream is asked, so a call that wants an answer

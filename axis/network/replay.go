@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// cancelPatience is how long the replay of an answer that the program had cancelled waits for it to do so again.
+// cancelPatience is how long at least the replay of an answer that the program had cancelled waits for it to do so again
+// (Recorded.Patience).
 const cancelPatience = time.Minute
 
 // replayed decides what a request gets from the tape. It never resolves and never dials.
@@ -36,7 +37,7 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		s.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
 		s.cfg.Book.Damage(rec, err)
 	}
-	o := exchange.AnswerOptions{Speed: s.cfg.Speed, Patience: cancelPatience, Reveal: s.cfg.Reveal}
+	o := exchange.AnswerOptions{Speed: s.cfg.Speed, Patience: rec.Patience(cancelPatience), Reveal: s.cfg.Reveal}
 	o.Damage = func(err error) error {
 		damage(err)
 		return fmt.Errorf("recorded answer is damaged: %w", err)
