@@ -87,7 +87,7 @@ func newID(now time.Time) string {
 // ensure makes the library, with a .gitignore that keeps it out of commits.
 func (l *Library) ensure(sync bool) error {
 	if err := os.MkdirAll(l.Dir, 0o700); err != nil {
-		return fmt.Errorf("the library of recordings: %w", err)
+		return fmt.Errorf("the library of recordings: %w: name a place elsewhere with -o", err)
 	}
 	ignore := filepath.Join(l.Dir, ".gitignore")
 	if _, err := os.Lstat(ignore); err == nil {

@@ -26,6 +26,9 @@ const (
 // ErrNotRecording is returned for a directory that holds no recording.
 var ErrNotRecording = errors.New("not a recording")
 
+// errManifest is wrapped by the refusal of a recording.json that no recorder wrote.
+var errManifest = errors.New("not what a recorder writes")
+
 // A Manifest is recording.json.
 type Manifest struct {
 	ID        string          `json:"id"`
@@ -145,13 +148,13 @@ func readManifest(dir string) (*Manifest, error) {
 	}
 	m := new(Manifest)
 	if err := json.Unmarshal(b, m); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w: %w", file, errManifest, err)
 	}
 	if m.Format > ManifestFormat {
 		return nil, fmt.Errorf("%s: format %d is newer than %d, the newest that this tapedeck reads", file, m.Format, ManifestFormat)
 	}
 	if err := m.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w: %w", file, errManifest, err)
 	}
 	return m, nil
 }

@@ -7,15 +7,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// StateUnsealed is the state of a finished recording that carries no seal; StateTape that of a bare tape.
+// StateUnsealed is the state of a finished recording that carries no seal; StateTape that of a bare tape; StateDamaged that of
+// what cannot be read as the recording that it was.
 const (
 	StateUnsealed = "unsealed"
 	StateTape     = "tape"
+	StateDamaged  = "damaged"
 )
 
 // A Problem is one thing that does not hold.
@@ -35,7 +39,7 @@ func (p Problem) String() string {
 // A Verification is what Verify found. A recording whose Problems are empty holds, finished or not.
 type Verification struct {
 	Path     string    `json:"path"`
-	State    string    `json:"state"` // "recording" (unfinished), "unsealed", "tape"
+	State    string    `json:"state"` // "recording" (unfinished), "unsealed", "tape", "damaged"
 	Records  int       `json:"records"`
 	Blobs    int       `json:"blobs"` // distinct blobs that were read and hash to their names
 	Problems []Problem `json:"problems"`
@@ -46,6 +50,8 @@ type Verification struct {
 type VerifyOptions struct {
 	// Progress is told how many records and how many bytes of blobs have been read.
 	Progress func(records int, bytes int64)
+	// Unpacking is told how much of a packed recording has been unpacked, before that.
+	Unpacking func(done, total int64)
 }
 
 // verifier checks one recording or tape.
@@ -59,12 +65,12 @@ type verifier struct {
 	finished bool // a recording whose recorder came to its end
 }
 
-// Verify reads every line and every blob of the recording or bare tape at path. An error means that nothing could be
-// looked at; what does not hold is in the result.
-func Verify(path string) (*Verification, error) { return VerifyWith(path, nil) }
+// Verify reads every line and every blob of the recording, packed recording or bare tape at path. An error means that nothing
+// could be looked at; what does not hold is in the result.
+func Verify(path string) (*Verification, error) { return VerifyWith(context.Background(), path, nil) }
 
-// VerifyWith is Verify with options.
-func VerifyWith(path string, o *VerifyOptions) (*Verification, error) {
+// VerifyWith is Verify with options. The end of ctx ends the unpacking of a packed recording.
+func VerifyWith(ctx context.Context, path string, o *VerifyOptions) (*Verification, error) {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -73,14 +79,57 @@ func VerifyWith(path string, o *VerifyOptions) (*Verification, error) {
 	if o != nil {
 		c.o = *o
 	}
-	if !st.IsDir() {
-		return c.v, c.tape(path)
+	switch {
+	case st.IsDir():
+		err = c.directory(path)
+	case LooksPacked(path):
+		err = c.packed(ctx, path)
+	case !st.Mode().IsRegular():
+		err = fmt.Errorf("%s is no regular file", path)
+	default:
+		err = c.tape(path)
 	}
-	rec, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return c.v, c.recording(rec)
+	return c.v, nil
+}
+
+// directory checks the recording in dir.
+func (c *verifier) directory(dir string) error {
+	rec, err := Open(dir)
+	if errors.Is(err, errManifest) {
+		c.v.State = StateDamaged
+		c.v.Problems = append(c.v.Problems, Problem{Path: filepath.Join(dir, manifestName), Message: err.Error()})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.recording(rec)
+}
+
+// packed checks what is packed in file. What a problem is in is named as if it lay in file.
+func (c *verifier) packed(ctx context.Context, file string) error {
+	rec, clean, err := UnpackTemp(ctx, file, c.o.Unpacking)
+	if errors.Is(err, packed.ErrDamaged) || errors.Is(err, packed.ErrNotPacked) || errors.Is(err, ErrNotRecording) {
+		c.v.State = StateDamaged
+		c.v.Problems = append(c.v.Problems, Problem{Path: file, Message: strings.TrimPrefix(err.Error(), file+": ")})
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer clean()
+	c.v.Path = rec.Dir
+	if err := c.recording(rec); err != nil {
+		return err
+	}
+	c.v.Path = file
+	for i, p := range c.v.Problems {
+		c.v.Problems[i].Path = file + strings.TrimPrefix(p.Path, rec.Dir)
+	}
+	return nil
 }
 
 func (c *verifier) recording(rec *Recording) (err error) {

@@ -149,7 +149,7 @@ func openRecording(name string) (*deck.Recording, error) {
 		return nil, err
 	}
 	rec, err := lib.Find(name)
-	if err != nil && looksPacked(name) {
+	if err != nil && deck.LooksPacked(name) {
 		return nil, fmt.Errorf("%s is a packed recording: tapedeck unpack %[1]s first", name)
 	}
 	if st, errStat := os.Stat(name); err != nil && errStat == nil && !st.IsDir() {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -123,38 +121,15 @@ func parseSize(s string) (int64, error) {
 // unpacked returns the recording that is packed in the file at path, unpacked for as long as clean is not called; path
 // itself where it is anything else.
 func unpacked(ctx context.Context, path string, p *progress) (dir string, clean func(), err error) {
-	if !looksPacked(path) {
+	if !deck.LooksPacked(path) {
 		return path, func() {}, nil
 	}
-	temp, err := os.MkdirTemp("", "tapedeck-unpacked-")
-	if err != nil {
-		return "", nil, err
-	}
-	clean = func() { os.RemoveAll(temp) }
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	rec, err := deck.LibraryOf(temp).Unpack(ctx, path, &deck.UnpackOptions{
-		Output: filepath.Join(temp, "recording"), Progress: p.bytes("unpacking"),
-	})
+	rec, clean, err := deck.UnpackTemp(ctx, path, p.bytes("unpacking"))
 	p.end()
 	if err != nil {
-		clean()
 		return "", nil, lookHint(err, path)
 	}
 	return rec.Dir, clean, nil
-}
-
-// looksPacked reports whether path is a file that begins as a packed recording does; a tape begins with a brace.
-func looksPacked(path string) bool {
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	head := make([]byte, len(packed.Magic))
-	_, err = io.ReadFull(f, head)
-	return err == nil && string(head) == packed.Magic
 }

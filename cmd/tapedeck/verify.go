@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -22,7 +21,8 @@ func newVerifyCommand(std streams) *cobra.Command {
 		Long: `Reads every line, blob and digest. An unfinished or unsealed recording whose lines, blobs and digests hold is
 sound: that is said on stderr and as state in the JSON. PATH may be a packed recording (tapedeck pack).
 
-Exit status: 0 it holds, 2 something does not (with --strict also: unfinished or unsealed), 1 it could not be looked at.`,
+Exit status: 0 it holds, 2 something does not: what and where is said (with --strict also: unfinished or unsealed), 1 it
+could not be opened, or is of a newer format.`,
 		Example: `  tapedeck verify last
   tapedeck verify run.tape --json
   tapedeck verify bug-1234.rec.tar.zst`,
@@ -40,22 +40,13 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	if err != nil {
 		return err
 	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
 	p := progressFor(std, o.json)
-	dir, clean, err := unpacked(ctx, path, p)
-	if err != nil {
-		return err
-	}
-	defer clean()
-	v, err := deck.VerifyWith(dir, &deck.VerifyOptions{Progress: p.records("verifying")})
+	v, err := deck.VerifyWith(ctx, path, &deck.VerifyOptions{Progress: p.records("verifying"), Unpacking: p.bytes("unpacking")})
 	p.end()
 	if err != nil {
-		return err
-	}
-	if dir != path {
-		v.Path = path
-		for i := range v.Problems { // the place that they name goes with this command
-			v.Problems[i].Path = path + strings.TrimPrefix(v.Problems[i].Path, dir)
-		}
+		return lookHint(err, path)
 	}
 	if o.json {
 		err = printJSON(std.out, v)

@@ -17,6 +17,9 @@ const (
 // Magic is what every packed recording begins with, as every zstd frame does.
 const Magic = "\x28\xb5\x2f\xfd"
 
+// unusedBit is the bit of a frame's header that a decoder ignores (RFC 8878, 3.1.1.1.1.3).
+const unusedBit = 1 << 4
+
 // checkFrame walks the blocks of the size bytes of r, without decoding them, and refuses what is not exactly one frame: a
 // decoder skips over frames that hold nothing and reads on behind the end of one, so that more could hide there.
 func checkFrame(r io.ReaderAt, size int64) error {
@@ -32,7 +35,7 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	if err := h.Decode(head); err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	if h.DictionaryID != 0 || h.WindowSize > window || !h.HasCheckSum {
+	if head[len(Magic)]&unusedBit != 0 || h.DictionaryID != 0 || h.WindowSize > window || !h.HasCheckSum {
 		return fmt.Errorf("%w: it is compressed otherwise than pack does", ErrNotPacked)
 	}
 	at, err := endOfBlocks(r, int64(h.HeaderSize))
@@ -41,7 +44,7 @@ func checkFrame(r io.ReaderAt, size int64) error {
 	}
 	const checksum = 4
 	if end := at + checksum; end > size {
-		return fmt.Errorf("%w: it is cut short", ErrDamaged)
+		return fmt.Errorf("%w: it is cut short at byte %d of %d", ErrDamaged, size, end)
 	} else if end < size {
 		return fmt.Errorf("%w: %d bytes follow its end", ErrDamaged, size-end)
 	}
@@ -54,7 +57,7 @@ func endOfBlocks(r io.ReaderAt, at int64) (int64, error) {
 	for {
 		if n, err := r.ReadAt(b[:3], at); n < 3 {
 			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("%w: it is cut short", ErrDamaged)
+				err = fmt.Errorf("%w: it is cut short: nothing is at byte %d, where a block is due", ErrDamaged, at)
 			}
 			return 0, err
 		}
@@ -65,7 +68,7 @@ func endOfBlocks(r io.ReaderAt, at int64) (int64, error) {
 		case blockRLE:
 			length = 1
 		default:
-			return 0, fmt.Errorf("%w: a block of no type", ErrDamaged)
+			return 0, fmt.Errorf("%w: no block is at byte %d, where one is due", ErrDamaged, at)
 		}
 		at += 3 + length
 		if head&1 != 0 {

@@ -67,8 +67,10 @@ func (p *Reader) Index() Index { return *p.index }
 
 func (p *Reader) readIndex(limits *Limits) error {
 	var h [block]byte
-	if _, err := io.ReadFull(p.z, h[:]); err != nil {
+	if _, err := io.ReadFull(p.z, h[:]); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return ErrNotPacked
+	} else if err != nil {
+		return p.cut(err)
 	}
 	name, size, err := parseHeader(&h)
 	if err != nil || name != indexName || size > maxIndex {
@@ -81,7 +83,9 @@ func (p *Reader) readIndex(limits *Limits) error {
 	if !zero(b[size:]) {
 		return fmt.Errorf("%w: bytes in a padding", ErrDamaged)
 	}
-	if p.index, err = decodeIndex(b[:size]); err != nil {
+	if p.index, err = decodeIndex(b[:size]); errors.Is(err, ErrFormat) {
+		return p.refused(err)
+	} else if err != nil {
 		return err
 	}
 	p.left = *p.index
@@ -89,7 +93,11 @@ func (p *Reader) readIndex(limits *Limits) error {
 	if limits != nil {
 		l = *limits
 	}
-	return errors.Join(over("bytes", p.left.Bytes, l.Bytes, DefaultMaxBytes), over("files", p.left.Files, l.Files, DefaultMaxFiles))
+	err = errors.Join(over("bytes", p.left.Bytes, l.Bytes, DefaultMaxBytes), over("files", p.left.Files, l.Files, DefaultMaxFiles))
+	if err != nil {
+		return p.refused(err)
+	}
+	return nil
 }
 
 func over(what string, have, limit, byDefault int64) error {
@@ -169,7 +177,7 @@ func (p *Reader) Read(b []byte) (int, error) {
 		p.hash.Write(b[:n])
 	}
 	if err != nil && p.rest > 0 {
-		p.err = cut(err)
+		p.err = p.cut(err)
 		return n, p.err
 	}
 	return n, nil
@@ -184,13 +192,13 @@ func (p *Reader) endOfEntry() error {
 		return err
 	}
 	if !zero(b) {
-		return fmt.Errorf("%w: bytes in a padding", ErrDamaged)
+		return fmt.Errorf("%w: bytes in the padding of %s", ErrDamaged, f.Name)
 	}
 	if p.hash == nil {
 		return nil
 	}
 	if got := p.hash.Sum(); got != f.Blob {
-		return fmt.Errorf("%w: %w", ErrDamaged, &cas.CorruptError{Digest: f.Blob, Got: got})
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, f.Name, &cas.CorruptError{Digest: f.Blob, Got: got})
 	}
 	return nil
 }
@@ -213,17 +221,41 @@ func (p *Reader) end() error {
 // full fills b.
 func (p *Reader) full(b []byte) error {
 	if _, err := io.ReadFull(p.z, b); err != nil {
-		return cut(err)
+		return p.cut(err)
 	}
 	return nil
 }
 
 // cut is the error of a stream that ends, or does not decode, where more is due.
-func cut(err error) error {
+func (p *Reader) cut(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: it is cut short", ErrDamaged)
+		return fmt.Errorf("%w: it is cut short %s", ErrDamaged, p.where())
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
+	return fmt.Errorf("%w: %s: %w", ErrDamaged, p.where(), err)
+}
+
+// where says how far the reading has come.
+func (p *Reader) where() string {
+	switch {
+	case p.index == nil:
+		return "in its index"
+	case p.cur != nil:
+		return "in " + p.cur.Name
+	case p.last != "":
+		return "behind " + p.last
+	}
+	return "behind its index"
+}
+
+// maxChecked bounds how much, in bytes, is decoded of a file that is refused for what it declares, to tell a damaged one.
+const maxChecked = 1 << 30
+
+// refused returns why, what the index declares, unless the file is damaged: then nobody declared that.
+func (p *Reader) refused(why error) error {
+	if _, err := io.CopyN(io.Discard, p.z, maxChecked); err != nil && !errors.Is(err, io.EOF) {
+		return p.cut(err)
+	}
+	return why
 }
 
 func zero(b []byte) bool {
