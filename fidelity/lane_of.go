@@ -23,7 +23,8 @@ const maxLaneName = 100
 
 // LaneOf names the lane of a record as CompareLanes does, as far as the record alone tells:
 //
-//	exchange, ws_open            its own lane; where it names none "http:" or "ws:" and its host
+//	exchange, ws_open            its own lane; where it names none "llm:", "http:" or "ws:" and its host; a call without a
+//	                             host is "llm"
 //	ws_message, ws_close         "ws:" and the number of its connection
 //	process_spawn                "program" where it has no parent, else "process:", the name of its program and its arguments
 //	file_*                       "files"
@@ -35,10 +36,11 @@ const maxLaneName = 100
 // CompareLanes, which sees all records, takes the last process alone for the program, names a child process by its
 // parents too, arguments masked and equal ones numbered, and gives WebSocket messages the lane of their opening.
 func LaneOf(k tape.Kind) string {
-	if ex := tape.ExchangeOf(k); ex != nil {
-		return cmp.Or(ex.Lane, "http:"+tape.HostOf(ex.URL))
-	}
 	switch k := k.(type) {
+	case *tape.HTTPExchange:
+		return cmp.Or(k.Lane, "http:"+tape.HostOf(k.URL))
+	case *tape.LLMCall:
+		return cmp.Or(k.Lane, strings.TrimSuffix("llm:"+tape.HostOf(k.URL), ":"))
 	case *tape.ProcessSpawn:
 		if k.ParentSpawnID == 0 {
 			return laneProgram

@@ -14,6 +14,8 @@ func TestLaneOf(t *testing.T) {
 	}{
 		{call("llm:a", 1, "1", "x"), "llm:a"},
 		{&tape.HTTPExchange{Exchange: tape.Exchange{URL: "http://H.test:8080/a"}}, "http:h.test:8080"},
+		{new(tape.LLMCall), "llm"},
+		{&tape.LLMCall{Exchange: tape.Exchange{URL: "https://h.test/v1/messages"}}, "llm:h.test"},
 		{program("", 0, "-c", "x"), "program"},
 		{&tape.ProcessSpawn{Program: "/usr/bin/git", Args: []string{"status", "-s"}, ParentSpawnID: 1}, "process:git status -s"},
 		{wrote("a", "1"), "files"},
