@@ -19,6 +19,7 @@ var (
 func learnArgs(s *scrub.Scrubber, args []string) {
 	for i, a := range args {
 		learnFlag(s, a, args[i+1:])
+		s.LearnURLs(a)
 		if m := headerArg.FindStringSubmatch(a); m != nil {
 			s.Header(m[1], m[2])
 		}

@@ -54,6 +54,14 @@ func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*
 			s.AddSecret(a.name, a.value)
 		}
 	}
+	for _, d := range p.dummies {
+		s.AddDummy(d.placeholder, d.value)
+	}
+	for _, kv := range p.env {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			s.LearnVar(name, value)
+		}
+	}
 	learnArgs(s, p.argv[1:])
 	return guardOf(s, p.argv[1:], p.env, roots, masking)
 }
@@ -85,6 +93,18 @@ func guardID(s *scrub.Scrubber, args, env []string) string {
 // learnFiles makes known what the secret files of the recorded tree t hold, as far as they stand at root as they were: the
 // program gets those bytes, whatever the secrets of the replay are. A file that cannot be read is not given either.
 func (g *guard) learnFiles(t *files.Tree, store cas.Store, root string) {
+	g.eachSecretFile(t, store, root, func([]byte) bool { return true }, g.scrub.LearnFrom)
+}
+
+// noteFiles looks into the secret files of the tree t whose stored form came from an earlier recording: what their secrets
+// look like is noted for a replay that lacks them.
+func (g *guard) noteFiles(t *files.Tree, store cas.Store, root string) {
+	g.eachSecretFile(t, store, root, g.scrub.Unshaped, func(_, real []byte) { g.scrub.Bytes(real) })
+}
+
+// eachSecretFile calls do for the files of t that hold a secret and stand at root as they were: with their stored form,
+// which wanted must want, and their bytes.
+func (g *guard) eachSecretFile(t *files.Tree, store cas.Store, root string, wanted func(stored []byte) bool, do func(stored, real []byte)) {
 	if t == nil {
 		return
 	}
@@ -93,16 +113,16 @@ func (g *guard) learnFiles(t *files.Tree, store cas.Store, root string) {
 		if e.Secret == "" {
 			continue
 		}
+		stored, err := store.Get(e.Digest)
+		if err != nil || !wanted(stored) {
+			continue
+		}
 		path := filepath.Join(root, filepath.FromSlash(e.Path))
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		real, err := readBounded(path, files.DefaultMaxFileSize)
-		if err != nil || g.scrub.KeyedDigest(real) != e.Secret {
-			continue
-		}
-		if stored, err := store.Get(e.Digest); err == nil {
-			g.scrub.LearnFrom(stored, real)
+		if real, err := readBounded(path, files.DefaultMaxFileSize); err == nil && g.scrub.KeyedDigest(real) == e.Secret {
+			do(stored, real)
 		}
 	}
 }
@@ -110,7 +130,7 @@ func (g *guard) learnFiles(t *files.Tree, store cas.Store, root string) {
 // reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
 // secret.
 func (r *replayer) reveal() func([]byte) []byte {
-	if len(r.played.aliases) == 0 {
+	if !r.played.reveals() {
 		return nil
 	}
 	return r.s.scrub.Reveal
@@ -119,7 +139,7 @@ func (r *replayer) reveal() func([]byte) []byte {
 // revealed returns the recorded stdin as the program got it. What was typed into a terminal stays as it is recorded, for
 // its keys are counted.
 func (r *replayer) revealed(stdin io.Reader) io.Reader {
-	if tty := r.rec.Manifest.TTY; len(r.played.aliases) == 0 || tty != nil && tty.Typed != nil {
+	if tty := r.rec.Manifest.TTY; !r.played.reveals() || tty != nil && tty.Typed != nil {
 		return stdin
 	}
 	return r.s.scrub.Revealing(stdin)

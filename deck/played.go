@@ -63,6 +63,7 @@ type alias struct {
 type played struct {
 	argv, env []string
 	aliases   []alias
+	dummies   []alias           // of what the traffic and the files brought while recording
 	values    map[string]string // of secrets, by the digits of their placeholders
 	rules     int               // of scrub, that the recording was made with
 }
@@ -95,8 +96,37 @@ func (m *Manifest) play(env []string) *played {
 		}
 		p.argv = append(p.argv, value)
 	}
+	p.makeUp(m.Secrets)
 	return p
 }
+
+// maxMadeUp bounds in bytes the dummies of one replay: a recorder finds fewer and shorter secrets.
+const maxMadeUp = 16 << 20
+
+// makeUp makes a dummy of each secret that no variable and no argument holds. One for which there is none stays a
+// placeholder.
+func (p *played) makeUp(secrets []scrub.Secret) {
+	taken := make(map[string]bool, len(p.values))
+	for _, v := range p.values {
+		taken[v] = true
+	}
+	size := 0
+	for _, s := range secrets {
+		digits := scrub.Digits(s.Placeholder)
+		if _, ok := p.values[digits]; ok {
+			continue
+		}
+		value, ok := scrub.DummyOf(s, func(v string) bool { return taken[v] })
+		if size += len(value); !ok || size > maxMadeUp {
+			continue
+		}
+		taken[value], p.values[digits] = true, value
+		p.dummies = append(p.dummies, alias{value: value, placeholder: s.Placeholder})
+	}
+}
+
+// reveals reports whether a placeholder of the recording has a value now.
+func (p *played) reveals() bool { return len(p.aliases)+len(p.dummies) > 0 }
 
 // secret returns the value of a secret variable.
 func (p *played) secret(v EnvVar, recorded string, env []string) string {

@@ -227,7 +227,11 @@ func (r *recorder) takeBefore() error {
 	}
 	r.trees.store = store
 	defer func() { r.trees.store = r.s.store }()
-	return r.trees.takeBefore(r.o.Progress, r.o.Sync)
+	if err := r.trees.takeBefore(r.o.Progress, r.o.Sync); err != nil {
+		return err
+	}
+	r.guard.noteFiles(r.trees.before, store, r.manifest.Roots.Tree)
+	return nil
 }
 
 // ownOutput lists the files of the work tree that our own stdout and stderr go to (tapedeck record … > log.txt): what is
@@ -320,7 +324,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, slices.Concat(e.lost, e.gaps, e.unmasked))
-	m.Masks = r.s.mask.Used()
+	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()
 	}

@@ -319,7 +319,7 @@ func (r *replayer) layer(dir string) ([]string, error) {
 	real, layer := r.rec.Manifest.Roots.Tree, filepath.Join(dir, "recorded")
 	stats, err := files.BuildLayer(r.trees.before, r.trees.store, real, layer, &files.LayerOptions{
 		Scrubber: r.s.scrub, ScrubID: r.s.id, CachePath: r.trees.cache, Exclude: r.trees.exclude,
-		Changed: r.changed,
+		Changed: r.changed, Reveal: r.reveal(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("restoring the work tree: %w", err)
@@ -347,7 +347,7 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 			differNow(n), strings.Join(stats.Differ, ", ")))
 	}
 	var err error
-	r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub)
+	r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal())
 	return err
 }
 

@@ -82,7 +82,7 @@ func (r *replayer) restoreMoved() error {
 			scrubbed = append(scrubbed, path)
 		}
 	}
-	if r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub); err != nil {
+	if r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal()); err != nil {
 		return err
 	}
 	left := copyBudget{files: maxCopiedFiles, bytes: maxCopiedBytes}
@@ -125,6 +125,9 @@ func (r *replayer) restoreSecret(root *os.Root, path string) (own bool, err erro
 		r.notes = append(r.notes, path+" was not shown as recorded (it holds a secret, and is not on the disk as it was)")
 		if b, err = r.store.Get(e.Digest); err != nil {
 			return false, err
+		}
+		if reveal := r.reveal(); reveal != nil {
+			b = reveal(b)
 		}
 	}
 	return own, root.WriteFile(local, b, e.Mode.FileMode().Perm())

@@ -32,7 +32,7 @@ func shapeOf(value string) string {
 		return "uuid"
 	}
 	if label, ok := pemLabelOf(value); ok {
-		return "pem:" + strings.ReplaceAll(label, " ", "_")
+		return fmt.Sprintf("pem:%s:%s:%d", strings.ReplaceAll(label, " ", "_"), pemLineEnd(value), len(value))
 	}
 	if parts := strings.Split(value, "."); len(parts) == 3 && strings.HasPrefix(value, "eyJ") {
 		return fmt.Sprintf("jwt:%d.%d.%d", len(parts[0]), len(parts[1]), len(parts[2]))
@@ -177,7 +177,7 @@ func dummy(seed, shape string) string {
 	case "uuid":
 		return dummyUUID(rng)
 	case "pem":
-		return dummyPEM(rng, strings.ReplaceAll(rest, "_", " "))
+		return dummyPEM(rng, rest)
 	case "jwt":
 		return dummyJWT(rng, rest)
 	}
@@ -217,19 +217,54 @@ func dummyUUID(rng *rand.Rand) string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-func dummyPEM(rng *rand.Rand, label string) string {
-	var b strings.Builder
-	b.WriteString(pemBegin + label + "-----\n")
-	for range 4 {
-		b.WriteString(randomOf(rng, pemLineLen, "aA0") + "\n")
+// pemLineEnds are the ends of the lines of a block, as the shapes name them: those of bytes, and those of JSON, once and
+// twice quoted.
+var pemLineEnds = []struct{ name, text string }{{"rn", "\r\n"}, {"n", "\n"}, {"jjn", `\\n`}, {"jrn", `\r\n`}, {"jn", `\n`}}
+
+// pemLineEnd names the end of the first line of a block; "" for none that is known.
+func pemLineEnd(value string) string {
+	_, rest, _ := strings.Cut(value[len(pemBegin):], "-----")
+	for _, e := range pemLineEnds {
+		if strings.HasPrefix(rest, e.text) {
+			return e.name
+		}
 	}
-	b.WriteString(pemEnd + label + "-----")
-	return b.String()
+	return ""
+}
+
+// dummyPEM makes a block of "label:end of lines:bytes", with four lines where the shape has a label alone, as those of older
+// recordings have. A block that is too short for its lines has none of 64 digits.
+func dummyPEM(rng *rand.Rand, shape string) string {
+	label, rest, sized := strings.Cut(shape, ":")
+	name, length, _ := strings.Cut(rest, ":")
+	label = strings.ReplaceAll(label, "_", " ")
+	end := "\n"
+	for _, e := range pemLineEnds {
+		if sized && e.name == name {
+			end = e.text
+		}
+	}
+	head, tail := pemBegin+label+"-----"+end, pemEnd+label+"-----"
+	n, err := strconv.Atoi(length)
+	if left := n - len(head) - len(tail); err != nil || left < 0 || n > maxDummy {
+		n = len(head) + len(tail) + 4*(pemLineLen+len(end))
+	}
+	var b strings.Builder
+	b.WriteString(head)
+	for left := n - len(head) - len(tail); left > 0; {
+		line := min(left, pemLineLen+len(end))
+		if line <= len(end) { // too little for a line of its own
+			b.WriteString(randomOf(rng, line, "aA0"))
+		} else {
+			b.WriteString(randomOf(rng, line-len(end), "aA0") + end)
+		}
+		left -= line
+	}
+	return b.String() + tail
 }
 
 func dummyJWT(rng *rand.Rand, lengths string) string {
 	parts := strings.SplitN(lengths, ".", 3)
-	head := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`))
 	for i := range parts {
 		n, err := strconv.Atoi(parts[i])
 		if err != nil || n < 0 || n > maxDummy {
@@ -237,14 +272,25 @@ func dummyJWT(rng *rand.Rand, lengths string) string {
 		}
 		switch i {
 		case 0:
-			parts[i] = head
+			parts[i] = jwtPart(rng, n, `{"alg":"none","typ":"JWT"`)
 		case 1:
-			parts[i] = "eyJ" + randomOf(rng, max(n-3, 10), "aA0")
+			parts[i] = jwtPart(rng, n, `{"sub":"nobody"`)
 		default:
 			parts[i] = randomOf(rng, n, "aA0")
 		}
 	}
 	return strings.Join(parts, ".")
+}
+
+// jwtPart returns n digits of base64url that decode to an object which begins with begin, or begin like one where there is
+// no room for it.
+func jwtPart(rng *rand.Rand, n int, begin string) string {
+	size := base64.RawURLEncoding.DecodedLen(n)
+	if size <= len(begin) || base64.RawURLEncoding.EncodedLen(size) != n {
+		return "eyJ" + randomOf(rng, n-len("eyJ"), "aA0")
+	}
+	object := begin + strings.Repeat(" ", size-len(begin)-1) + "}"
+	return base64.RawURLEncoding.EncodeToString([]byte(object))
 }
 
 // randomOf returns n characters of the classes, each class in turn at first, so that all of them occur. Where there are

@@ -11,6 +11,7 @@ import (
 // A known is a secret whose exact value is known.
 type known struct {
 	rule, value, placeholder string
+	dummy                    bool // made up for a replay that lacks the value
 }
 
 // A pattern is one form in which a known value may stand in a text: the value itself, hex, or the part of its base64

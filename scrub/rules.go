@@ -8,9 +8,22 @@ import (
 	"unicode/utf8"
 )
 
+// rulesOf lists the rules of a version.
+func rulesOf(version int) []rule {
+	rules := shapeRules(version >= rulesGenuine)
+	if version >= rulesGitleaks {
+		rules = append(rules, leakRules()...)
+	}
+	if version >= rulesGenuine {
+		rules = genuine(rules)
+	}
+	return rules
+}
+
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
-// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
-func shapeRules() []rule {
+// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values. users says that a
+// token may stand in the place of the user of a URL.
+func shapeRules(users bool) []rule {
 	return []rule{
 		placeholderRule{},
 		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: tokenChars},
@@ -39,8 +52,8 @@ func shapeRules() []rule {
 		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: alnum, word: true},
 		jwtRule{},
 		pemRule{},
-		urlRule{slashes: "://"},
-		urlRule{slashes: `:\/\/`},
+		urlRule{slashes: "://", users: users},
+		urlRule{slashes: `:\/\/`, users: users},
 		&schemeRule{rule: "bearer", scheme: "bearer ", set: bearerChars, accept: bearerToken},
 		&schemeRule{rule: "basic", scheme: "basic ", set: base64Chars, accept: basicCredentials},
 	}

@@ -171,9 +171,10 @@ func (t text) pemHeader(i int) (end int, o outcome) {
 	return 0, miss
 }
 
-// A urlRule finds the password of scheme://user:password@host.
+// A urlRule finds the password of scheme://user:password@host and, with users, a token in the place of the user.
 type urlRule struct {
 	slashes string
+	users   bool
 }
 
 var userinfoChars = newSet("-._~!$&*+=:%@")
@@ -194,6 +195,13 @@ func (r urlRule) match(t text, i int) (span, outcome) {
 		return span{}, o
 	}
 	userinfo := t.b[start:end]
+	if r.users {
+		from, to, ok := secretOfUserinfo(userinfo)
+		if !ok {
+			return span{}, miss
+		}
+		return span{start: start + from, end: start + to, rule: "url_password"}, hit
+	}
 	colon, at := bytes.IndexByte(userinfo, ':'), bytes.LastIndexByte(userinfo, '@')
 	if colon < 0 || at <= colon+1 || bytes.IndexByte(userinfo, '@') < colon {
 		return span{}, miss

@@ -31,8 +31,15 @@ type Options struct {
 	Rules int
 }
 
-// Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too.
-const Rules = 2
+// Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too. 3 takes the examples of documents
+// for none, and finds tokens in the place of the user of a URL, credentials of proxy variables without a scheme, what is
+// compressed in a part of a form, and more files of credentials.
+const Rules = rulesGenuine
+
+const (
+	rulesGitleaks = 2
+	rulesGenuine  = 3
+)
 
 // An UnknownRulesError says that a recording was made with newer shapes than this package has. A replay with others would not
 // match it, or would write what the recording hid.
@@ -60,6 +67,9 @@ type Scrubber struct {
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
 	byHex      map[string]*known // by the digits of the placeholder
+	aliases    map[string]*known // by value: dummies that are not searched for
+	found      map[string]Secret // by the digits of the placeholder
+	dummies    int               // that are searched for
 	learnt     int
 	leaks      int // values of learnLeak
 	notCovered map[string]bool
@@ -72,6 +82,8 @@ func New(key Key, opts *Options) *Scrubber {
 		key:        key,
 		known:      make(map[string]*known),
 		byHex:      make(map[string]*known),
+		aliases:    make(map[string]*known),
+		found:      make(map[string]Secret),
 		notCovered: make(map[string]bool),
 		counts:     make(map[string]int),
 	}
@@ -79,26 +91,31 @@ func New(key Key, opts *Options) *Scrubber {
 		opts = new(Options)
 	}
 	s.rules = Rules
-	if opts.Rules == 1 {
-		s.rules = 1
-		s.index.Store(ownIndex())
-	} else {
-		s.index.Store(fullIndex())
+	if opts.Rules > 0 && opts.Rules < Rules {
+		s.rules = opts.Rules
 	}
+	s.index.Store(indexOf[s.rules]())
 	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
 	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
 		if name, value, ok := strings.Cut(v, "="); ok && value != "" && NameSaysSecret(name) {
 			s.addNamed(name, value)
 		}
 	}
+	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
+		if name, value, ok := strings.Cut(v, "="); ok {
+			s.LearnVar(name, value)
+		}
+	}
 	return s
 }
 
-// The indexes of the shapes are made once: they are never changed.
-var (
-	ownIndex  = sync.OnceValue(func() *index { return newIndex(shapeRules()) })
-	fullIndex = sync.OnceValue(func() *index { return newIndex(append(shapeRules(), leakRules()...)) })
-)
+// indexOf has the index of the shapes of each version. They are made once, and never changed.
+var indexOf = func() (out [Rules + 1]func() *index) {
+	for version := range out {
+		out[version] = sync.OnceValue(func() *index { return newIndex(rulesOf(version)) })
+	}
+	return out
+}()
 
 // AddSecret makes value known: from now on it is replaced wherever it stands, plain or percent-encoded, JSON-escaped, as
 // base64 or hex. The rule names it in placeholders; what is not a letter, a digit or an underscore becomes one. White
@@ -126,7 +143,7 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 	value = strings.TrimSpace(value)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if k := s.known[value]; k != nil {
+	if k := s.standing(value); k != nil {
 		return k.placeholder
 	}
 	rule := ruleName(name)
@@ -145,7 +162,7 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 
 // add is called with mu held.
 func (s *Scrubber) add(k *known) {
-	if digits := Digits(k.placeholder); s.byHex[digits] == nil {
+	if digits := Digits(k.placeholder); s.byHex[digits] == nil || s.byHex[digits].dummy && !k.dummy {
 		s.byHex[digits] = k
 	}
 	if s.known[k.value] == nil {
@@ -169,14 +186,14 @@ func (s *Scrubber) learn(name, value string) (placeholder string) {
 	if full {
 		return s.conceal(name, value)
 	}
-	return s.addNamed(name, value)
+	return s.noteFound(s.addNamed(name, value), value)
 }
 
 // conceal returns the placeholder of value without making it known.
 func (s *Scrubber) conceal(name, value string) string {
 	value = strings.TrimSpace(value)
 	s.mu.Lock()
-	k := s.known[value]
+	k := s.standing(value)
 	s.mu.Unlock()
 	switch {
 	case k != nil:
@@ -184,7 +201,18 @@ func (s *Scrubber) conceal(name, value string) string {
 	case isPlaceholder(value):
 		return value
 	}
-	return s.key.placeholder(ruleName(name), []byte(value))
+	return s.noteFound(s.key.placeholder(ruleName(name), []byte(value)), value)
+}
+
+// mark returns the placeholder of a value that its shape told.
+func (s *Scrubber) mark(rule, value string) string {
+	s.mu.Lock()
+	k := s.aliases[value]
+	s.mu.Unlock()
+	if k != nil {
+		return k.placeholder
+	}
+	return s.noteFound(s.key.placeholder(rule, []byte(value)), value)
 }
 
 // Bytes returns b with each secret replaced by its placeholder, and whether there was one. Where nothing was found it
@@ -258,7 +286,7 @@ func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(star
 		case f.known != nil:
 			dst = append(dst, withForm(f.known.placeholder, f.form)...)
 		default:
-			dst = append(dst, s.key.placeholder(f.rule, b[f.start:f.end])...)
+			dst = append(dst, s.mark(f.rule, string(b[f.start:f.end]))...)
 		}
 		if note != nil {
 			note(f.start, f.end, len(dst)-at)

@@ -195,7 +195,7 @@ var shapes = []struct{ rule, text, secret string }{
 	{"google", "?key=AIzaSyA-1234567890abcdefghijklmnopqrstu&x", "AIzaSyA-1234567890abcdefghijklmnopqrstu"},
 	{"github", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"},
 	{"github", "x github_pat_11ABCDEFG0123456789_abcdef x", "github_pat_11ABCDEFG0123456789_abcdef"},
-	{"aws", "AKIAIOSFODNN7EXAMPLE,", "AKIAIOSFODNN7EXAMPLE"},
+	{"aws", "AKIAIOSFODNN7QZX23YV,", "AKIAIOSFODNN7QZX23YV"},
 	{"slack", "xoxb-123456789012-abcdef", "xoxb-123456789012-abcdef"},
 	{"stripe", "sk_live_abcdef0123456789", "sk_live_abcdef0123456789"},
 	{"npm", "//r/:_authToken=npm_abcdefghijklmnopqrstuvwxyz0123456789", "npm_abcdefghijklmnopqrstuvwxyz0123456789"},

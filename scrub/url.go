@@ -37,6 +37,11 @@ func (h hider) userinfo(head string) string {
 	user, password, ok := strings.Cut(authority[:at], ":")
 	const minToken = 16 // bytes from which a name of a user without a password is taken for a token
 	switch {
+	case ok && h.s.rules >= rulesGenuine && isFiller(password):
+		if looksLikeToken([]byte(user)) || len(user) >= minToken {
+			user = h.part("url_password", user)
+		}
+		user += ":" + password
 	case ok && password != "":
 		user += ":" + h.part("url_password", password)
 	case len(user) >= minToken:

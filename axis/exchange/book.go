@@ -64,7 +64,9 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
-	rec := &Recorded{Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), endedMS: r.MonotonicMS}
+	rec := &Recorded{
+		Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), Length: lengthOf(extraOf(r.Kind)), endedMS: r.MonotonicMS,
+	}
 	if rec.Exchange == nil {
 		return nil
 	}
@@ -168,3 +170,14 @@ func (b *Book) Audit() (crossed int) {
 // URL: with its port where that is not the scheme's own. A request to such a host fails as it did then, by a reset before
 // any byte, whatever it holds.
 func (b *Book) DeadHost(host string) bool { return b.dead[strings.ToLower(host)] }
+
+// extraOf returns the keys of an exchange that no version of the format names.
+func extraOf(k tape.Kind) []tape.Field {
+	switch k := k.(type) {
+	case *tape.HTTPExchange:
+		return k.Extra
+	case *tape.LLMCall:
+		return k.Extra
+	}
+	return nil
+}

@@ -52,6 +52,7 @@
 // scanned is not stored. A record of such an exchange has one more key, a string:
 //
 //	request_decoded, response_decoded   the Content-Encoding that was taken off
+//	response_length                     the Content-Length that was taken off, of an answer that was not decoded
 //	request_lost, response_lost         why the body is not kept; response_lost stands in "error" too
 //
 // # Durability

@@ -79,6 +79,9 @@ type Recorded struct {
 	Lane     string
 	Arrival  uint64
 	Exchange *tape.Exchange
+	// Length is the Content-Length of the answer where the stored bytes are not as many; -1 where it had none, or where that
+	// stands in the header.
+	Length int64
 
 	endedMS int64 // when it ended, in ms since the recording began
 

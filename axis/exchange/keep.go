@@ -2,14 +2,33 @@ package exchange
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"slices"
+	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // maxUsageBody bounds, in bytes, the decoded answer in which the usage of a model is looked for.
 const maxUsageBody = 64 << 20
+
+// trueLength is the key of a record that holds the Content-Length of an answer whose bytes the scrubber made other ones of.
+const trueLength = "response_length"
+
+// lengthOf returns the Content-Length that extra says an answer had; -1 for none.
+func lengthOf(extra []tape.Field) int64 {
+	for _, f := range extra {
+		var text string
+		if f.Name != trueLength || json.Unmarshal(f.Value, &text) != nil {
+			continue
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+			return n
+		}
+	}
+	return -1
+}
 
 // keep puts what is kept of the answer into the exchange, or why nothing is. cut says that the upstream did not end the
 // answer itself.
@@ -48,6 +67,9 @@ func (o *Open) store(a answer, cut bool) error {
 		o.dropHeader("Content-Encoding")
 	}
 	if a.resized {
+		if n := HeaderOf(x.ResponseHeaders).Get("Content-Length"); n != "" && !a.decoded && o.tap.opts.TrueLength {
+			o.extra = append(o.extra, field(trueLength, n))
+		}
 		o.dropHeader("Content-Length")
 	}
 	switch {

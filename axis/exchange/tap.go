@@ -26,6 +26,9 @@ type TapOptions struct {
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be
 	// scanned for secrets: it is not kept, and its record says so.
 	MaxBody int64
+	// TrueLength keeps the Content-Length of an answer whose stored bytes are not as many, for a replay that puts a value
+	// into it for each placeholder. Without it a tape is the same whatever the secrets are.
+	TrueLength bool
 }
 
 // A Tap puts the exchanges of one run on its tape. It may be used by several goroutines at once.

@@ -18,6 +18,9 @@ type LayerOptions struct {
 	CachePath string
 	// Exclude lists absolute paths that are left as they are, beside the directory .tapedeck at the root.
 	Exclude []string
+	// Reveal makes of the stored bytes of a secret file what is shown where the true ones are not to be had: values that work
+	// in the place of its placeholders. Nil shows the placeholders.
+	Reveal func(stored []byte) []byte
 	// Changed holds the paths that the recorded run changed itself: that they differ now is no news.
 	Changed map[string]bool
 }
@@ -245,14 +248,33 @@ func (l *layerer) write(e *Entry) error {
 	if err := l.mkdirs(parentOf(e.Path)); err != nil {
 		return err
 	}
-	if e.Secret != "" {
-		l.note(e, NoteScrubbed)
-	}
 	l.stats.Written++
 	l.differs(e.Path)
+	if e.Secret != "" {
+		l.note(e, NoteScrubbed)
+		return l.standIn(e)
+	}
 	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 	l.stats.Bytes += n
 	return err
+}
+
+// standIn puts what is shown of a secret file into the layer.
+func (l *layerer) standIn(e *Entry) error {
+	b, err := l.store.Get(e.Digest)
+	if err != nil {
+		return err
+	}
+	if l.opts.Reveal != nil {
+		b = l.opts.Reveal(b)
+	}
+	l.stats.Bytes += int64(len(b))
+	f, err := l.layer.OpenFile(localName(e.Path), os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	return errors.Join(err, f.Chmod(e.Mode.FileMode()), f.Close())
 }
 
 // differs counts a path that is not now as it was recorded.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -52,27 +53,55 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
 	}
 	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: b, prompt: b.Prompt()}
-	a.length = exchange.FittingLength(a.header, ex, b.Size())
-	if s.reveals(ex) {
-		a.header.Del("Content-Length") // a value is rarely as long as its placeholder
+	sameHeader := s.revealHeader(a.header)
+	size, same := s.given(ex, b.Size())
+	if size < 0 {
+		a.header.Del("Content-Length")
 		a.length = -1
 		return a
 	}
-	a.passes = true
+	if rec.Length >= 0 && rec.Length == size {
+		a.header.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	a.length, a.passes = exchange.FittingLength(a.header, ex, size), same && sameHeader
 	return a
 }
 
 // maxRevealed bounds, in bytes, the answer that is looked through before it is given.
 const maxRevealed = 1 << 20
 
-// reveals reports whether Reveal may change the body of ex: what is too long to look through may.
-func (s *Server) reveals(ex *tape.Exchange) bool {
+// revealHeader puts the program's own values into h, and reports whether there were none to put: a cookie must be one that
+// the program can send.
+func (s *Server) revealHeader(h http.Header) (same bool) {
+	same = true
+	if s.cfg.Reveal == nil {
+		return same
+	}
+	for _, values := range h {
+		for i, v := range values {
+			if out := string(s.cfg.Reveal([]byte(v))); out != v {
+				values[i], same = out, false
+			}
+		}
+	}
+	return same
+}
+
+// given returns the length in bytes of what the program gets of the body of ex, which is stored with size bytes, and whether
+// that is what is stored. The length is -1 where the body is too long to be looked through.
+func (s *Server) given(ex *tape.Exchange, size int64) (n int64, same bool) {
 	if s.cfg.Reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
-		return false
+		return size, true
 	}
 	if ex.Response.Len > maxRevealed {
-		return true
+		return -1, false
 	}
 	b, err := ex.Response.Bytes(s.cfg.Blobs)
-	return err == nil && !bytes.Equal(s.cfg.Reveal(b), b)
+	if err != nil {
+		return size, true
+	}
+	if out := s.cfg.Reveal(b); !bytes.Equal(out, b) {
+		return int64(len(out)), false
+	}
+	return size, true
 }

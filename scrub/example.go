@@ -1,0 +1,147 @@
+package scrub
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A genuineRule finds what its rule finds, but for what is no secret: the examples of documents. A README that is full of
+// them holds none, and a replay needs no value for what was never hidden.
+type genuineRule struct{ rule }
+
+func (r genuineRule) match(t text, i int) (span, outcome) {
+	s, o := r.rule.match(t, i)
+	if o != hit || s.protected {
+		return s, o
+	}
+	switch t.pemDots(s) {
+	case more:
+		return span{}, more
+	case hit:
+		return span{}, miss
+	}
+	if isExampleKey(t.b[s.start:s.end], s) {
+		return span{}, miss
+	}
+	return s, hit
+}
+
+// genuine wraps each of rules.
+func genuine(rules []rule) []rule {
+	for i, r := range rules {
+		rules[i] = genuineRule{r}
+	}
+	return rules
+}
+
+// isExampleKey tells whether b, which s is the span of, is an example and no key: one that a provider's documents show, one
+// that is filled up with one character, one that says so. What only its place told to be a secret (a password, a Bearer
+// token) may be anything: there a word in it says nothing.
+func isExampleKey(b []byte, s span) bool {
+	if filledUp(b) || isDocumented(b) {
+		return true
+	}
+	switch {
+	case s.rule == "basic":
+		password, _ := decodeBasic(string(b))
+		return isExample(password)
+	case s.rule == "pem":
+		return isPEMExample(b)
+	case s.rank == general:
+		return false
+	}
+	return saysExample(b)
+}
+
+// filledUp tells whether half of b or more is runs of one character: ghp_xxxxxxxx…, AKIA0000….
+func filledUp(b []byte) bool {
+	const shortestRun = 5 // bytes
+	in, run := 0, 0
+	for i, c := range b {
+		if i > 0 && c == b[i-1] {
+			run++
+		} else {
+			run = 1
+		}
+		switch {
+		case run == shortestRun:
+			in += shortestRun
+		case run > shortestRun:
+			in++
+		}
+	}
+	return 2*in >= len(b) && in > 0
+}
+
+// exampleWords are in no key that was drawn from letters and digits, but for one of thousands of millions.
+var exampleWords = []string{"example", "placeholder", "redacted", "changeme", "your_", "your-", "yourkey", "yourtoken", "yourapi"}
+
+// saysExample tells whether b says that it is an example, or is one that gitleaks allows.
+func saysExample(b []byte) bool {
+	lower := strings.ToLower(string(b))
+	if slices.ContainsFunc(exampleWords, func(w string) bool { return strings.Contains(lower, w) }) {
+		return true
+	}
+	return slices.ContainsFunc(allowedKeys(), func(re *regexp.Regexp) bool { return re.Match(b) })
+}
+
+// allowedKeys are what gitleaks allows of keys that scrub has a rule of its own for.
+var allowedKeys = sync.OnceValue(func() (out []*regexp.Regexp) {
+	for i := range leaks {
+		if id := leaks[i].id; id == "aws-access-token" || id == "gcp-api-key" {
+			for _, expr := range leaks[i].allow {
+				out = append(out, regexp.MustCompile(expr))
+			}
+		}
+	}
+	return out
+})
+
+// isDocumented tells whether b is a key that the documents of its provider show.
+func isDocumented(b []byte) bool {
+	if slices.Contains(documentedKeys, string(b)) {
+		return true
+	}
+	_, payload, ok := bytes.Cut(b, []byte("."))
+	return ok && slices.ContainsFunc(documentedClaims, func(c string) bool { return bytes.HasPrefix(payload, []byte(c)) })
+}
+
+var (
+	documentedKeys = []string{
+		"sk_test_4eC39HqLyjWDarjtT1zdp7dc", "sk_test_BQokikJOvBiI2HlWgH4olfQ2", "sk_test_26PHem9AhJZvU623DfE1x4sd", // Stripe
+		"ghp_16C7e42F292c6912E7710c838347Ae178B4a", "gho_16C7e42F292c6912E7710c838347Ae178B4a", // GitHub
+		"ghu_16C7e42F292c6912E7710c838347Ae178B4a", "ghs_16C7e42F292c6912E7710c838347Ae178B4a",
+		"ghr_1B4a2e77838347a7E420ce178F2E7c6912E169246c34E1ccbF66C46812d16D5B1A9Dc86A1498",
+		"AIzaSyDaGmWKa4JsXZ-HjGw7ISLn_3namBGewQe", // Firebase
+	}
+	// documentedClaims begin the second part of tokens whose signature is nobody's: {"sub":"1234567890","name":"John Doe" of
+	// jwt.io, by whatever algorithm, and that of RFC 7519, which Joe issued.
+	documentedClaims = []string{"eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lI", "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQog"}
+)
+
+// isPEMExample tells whether a block is one of a key that is filled up, or says that it is an example.
+func isPEMExample(b []byte) bool {
+	_, body, _ := bytes.Cut(b[len(pemBegin):], []byte("-----"))
+	body, _, _ = bytes.Cut(body, []byte(pemEnd))
+	return filledUp(body) || saysExample(body)
+}
+
+// pemDots tells whether a block of a key ends in dots, as one does of which a document shows no more than the beginning:
+// it is about how the key was made.
+func (t text) pemDots(s span) outcome {
+	const mostShown = 100 // bytes of it
+	begin, _ := t.pemLine(s.start, pemBegin)
+	if s.rule != "pem" || s.end-begin > mostShown {
+		return miss
+	}
+	at := t.pemSpace(s.end)
+	for _, dots := range []string{"...", "…"} {
+		if o := t.literal(at, dots); o != miss {
+			return o
+		}
+	}
+	return miss
+}

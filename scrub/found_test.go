@@ -1,0 +1,140 @@
+package scrub_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// madeUp returns a scrubber of a replay that lacks what s found, and what it gives for each placeholder.
+func madeUp(t *testing.T, s *scrub.Scrubber) (*scrub.Scrubber, map[string]string) {
+	t.Helper()
+	replay := scrub.New(scrub.Key{8}, nil)
+	values := make(map[string]string)
+	taken := make(map[string]bool)
+	for _, f := range s.Found() {
+		value, ok := scrub.DummyOf(f, func(v string) bool { return taken[v] })
+		if !ok {
+			t.Fatalf("no dummy for %+v", f)
+		}
+		taken[value], values[f.Placeholder] = true, value
+		replay.AddDummy(f.Placeholder, value)
+	}
+	return replay, values
+}
+
+// TestFoundHaveDummies: a secret that a text brought has a dummy as long as it is, which what found it finds.
+func TestFoundHaveDummies(t *testing.T) {
+	texts := []string{
+		"https://h/?a=b https://7f3a9b2c4d5e6f708192a3b4@h/x", strings.ReplaceAll("k="+pem+"\n", "\n", "\r\n"),
+		`{"k":"` + strings.ReplaceAll(pem, "\n", `\n`) + `"}`, `{"k":"` + strings.ReplaceAll(pem, "\n", `\r\n`) + `"}`,
+		"-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIIGVxWk1Q9Lm\n-----END EC PRIVATE KEY-----\n",
+		"eyJhbGciOiJIUzI1NiIsImtpZCI6IjEifQ.eyJzdWIiOiJhbm4iLCJleHAiOjE3MDAwMDAwMDB9.dozjgNryP4J3jVmNHl0w5N",
+	}
+	for _, tt := range shapes {
+		texts = append(texts, tt.text)
+	}
+	for _, text := range texts {
+		s := scrub.New(testKey, nil)
+		recorded := s.String(text)
+		if recorded == text {
+			t.Fatalf("%q holds no secret", text)
+		}
+		replay, _ := madeUp(t, s)
+		given := string(replay.Reveal([]byte(recorded)))
+		if len(given) != len(text) || given == text || strings.Contains(given, "td_") {
+			t.Errorf("%q is given as %q", text, given)
+		}
+		if again := replay.String(given); again != recorded {
+			t.Errorf("recorded %q, replayed %q", recorded, again)
+		}
+	}
+}
+
+// TestCookiesHaveDummies: the cookies of an answer, whatever their length, come back as other ones of the same length, as
+// many as there were, and what is sent of them reads as recorded.
+func TestCookiesHaveDummies(t *testing.T) {
+	s := scrub.New(testKey, nil)
+	var set, recorded []string
+	for i := range 10 {
+		set = append(set, fmt.Sprintf("n%d=%d; Path=/", i, i))
+	}
+	for n := 1; n <= 40; n++ {
+		set = append(set, fmt.Sprintf("c%d=%s; HttpOnly", n, strings.Repeat("aB3-", n)[:n]))
+	}
+	for _, c := range set {
+		recorded = append(recorded, s.Header("Set-Cookie", c))
+	}
+	replay, _ := madeUp(t, s)
+	seen := make(map[string]bool)
+	for i, c := range set {
+		given := string(replay.Reveal([]byte(recorded[i])))
+		name, value, _ := strings.Cut(strings.Split(given, ";")[0], "=")
+		if len(given) != len(c) || strings.HasPrefix(value, "td_") || seen[value] {
+			t.Errorf("%q is given as %q", c, given)
+		}
+		seen[value] = true
+		if again := replay.Header("Set-Cookie", given); again != recorded[i] {
+			t.Errorf("recorded %q, replayed %q", recorded[i], again)
+		}
+		sent := s.Header("Cookie", strings.Split(c, ";")[0])
+		if again := replay.Header("Cookie", name+"="+value); again != sent {
+			t.Errorf("sent %q, replayed %q", sent, again)
+		}
+		if len(value) < 8 {
+			continue
+		}
+		in := func(v string) string { return base64.StdEncoding.EncodeToString([]byte("sid="+v)) + " " + v }
+		original := strings.TrimPrefix(strings.Split(c, ";")[0], name+"=")
+		if got, want := replay.String(in(value)), s.String(in(original)); got != want {
+			t.Errorf("%q elsewhere: recorded %q, replayed %q", original, want, got)
+		}
+	}
+}
+
+// TestTrueValueGoesBefore: once the replay meets the secret itself, answers give that, and both read the same.
+func TestTrueValueGoesBefore(t *testing.T) {
+	const value = "Zx9QvT2mKw7Lp4Rn"
+	s := scrub.New(testKey, nil)
+	recorded := s.Header("Authorization", "Bearer "+value)
+	replay := scrub.New(testKey, nil)
+	for _, f := range s.Found() {
+		dummy, _ := scrub.DummyOf(f, func(string) bool { return false })
+		replay.AddDummy(f.Placeholder, dummy)
+		if got := string(replay.Reveal([]byte(recorded))); got != "Bearer "+dummy {
+			t.Errorf("without the secret %q is given", got)
+		}
+	}
+	if again := replay.Header("Authorization", "Bearer "+value); again != recorded {
+		t.Errorf("recorded %q, replayed %q", recorded, again)
+	}
+	if got := string(replay.Reveal([]byte(recorded))); got != "Bearer "+value {
+		t.Errorf("with the secret %q is given", got)
+	}
+}
+
+// TestDummyOfDamage: what no scrubber wrote makes no dummy, and no panic.
+func TestDummyOfDamage(t *testing.T) {
+	free := func(string) bool { return false }
+	for _, f := range []scrub.Secret{
+		{}, {Placeholder: "x", Shape: ":8:a"}, {Placeholder: "td_a_0123456789ab", Shape: ":99999999:a"},
+		{Placeholder: "td_a_0123456789ab", Shape: "pem:A:n:99999999"}, {Placeholder: "td_a_0123456789ab", Shape: "jwt:600000.600000.1"},
+		{Placeholder: "td_a_0123456789ab", Shape: ":0:"},
+	} {
+		if value, ok := scrub.DummyOf(f, free); ok {
+			t.Errorf("%+v: %d bytes", f, len(value))
+		}
+	}
+	if v, ok := scrub.DummyOf(scrub.Secret{Placeholder: "td_a_0123456789ab", Shape: ":1:0"}, func(v string) bool { return v != "7" }); !ok || v != "7" {
+		t.Errorf("the last digit that is free: %q", v)
+	}
+	s := scrub.New(testKey, nil)
+	s.AddDummy("no placeholder", "Zx9QvT2mKw7Lp4Rn")
+	s.AddDummy("td_a_0123456789ab", "")
+	if got := s.String("Zx9QvT2mKw7Lp4Rn"); got != "Zx9QvT2mKw7Lp4Rn" {
+		t.Errorf("%q", got)
+	}
+}
