@@ -96,9 +96,10 @@ var (
 func (c *codec) writeKind(k Kind) {
 	switch k := k.(type) {
 	case known:
-		c.open("kind", k.Name())
-		c.kept = *k.extra()
-		c.claim("kind")
+		c.openKnown(k.Name())
+		if c.kept = *k.extra(); len(c.kept) > 0 {
+			c.claim("kind")
+		}
 		k.fields(c)
 		c.rest()
 		c.buf = append(c.buf, '}')
@@ -112,6 +113,14 @@ func (c *codec) writeKind(k Kind) {
 		c.open("kind", k.Name())
 		c.buf = append(c.buf, '}')
 	}
+}
+
+// openKnown begins the object of a known kind, whose name needs no escape.
+func (c *codec) openKnown(name string) {
+	c.object = object{mode: writing}
+	c.buf = append(c.buf, `{"kind":"`...)
+	c.buf = append(c.buf, name...)
+	c.buf = append(c.buf, '"')
 }
 
 // open begins an object whose first key names what it is.
@@ -200,7 +209,9 @@ func (c *codec) writeRecord(r *Record) {
 		c.buf = append(c.buf, `,"g":`...)
 		c.buf = appendNumber(c.buf, r.G)
 	}
-	c.object = object{mode: writing}
-	c.rawBytes(&r.Raw)
+	if len(r.Raw) > 0 {
+		c.object = object{mode: writing}
+		c.rawBytes(&r.Raw)
+	}
 	c.buf = append(c.buf, '}')
 }

@@ -11,7 +11,7 @@ import (
 const numberRoom = 24
 
 // appendNumber appends n in decimal. Every record has four numbers and every chunk of an answer three, so that they are
-// written eight digits at a time.
+// written eight digits at a time, and the small ones, which most are, looked up.
 func appendNumber[T int | int64 | uint64](dst []byte, n T) []byte {
 	const half, whole = 1e8, 1e16
 	if n < 0 || uint64(n) >= whole {
@@ -23,9 +23,10 @@ func appendNumber[T int | int64 | uint64](dst []byte, n T) []byte {
 	dst = slices.Grow(dst, numberRoom)
 	at := len(dst)
 	out := dst[at : at+numberRoom]
-	if n < 10 {
-		out[0] = '0' + byte(n)
-		return dst[:at+1]
+	if n < 100 {
+		pair := tens[n]
+		out[0], out[1] = pair[0], pair[1]
+		return dst[:at+int(pair[2])]
 	}
 	front, back := uint64(n), uint64(0)
 	if long := front >= half; long {
@@ -52,3 +53,14 @@ func eightDigits(n uint64) uint64 {
 	tens := n * 103 >> 10 & 0x000f000f_000f000f
 	return tens | (n-10*tens)<<8
 }
+
+// tens holds the digits of the numbers below 100, and behind them how many.
+var tens = func() (t [100][4]byte) {
+	for n := range t {
+		t[n] = [4]byte{'0' + byte(n), 0, 1}
+		if n >= 10 {
+			t[n] = [4]byte{'0' + byte(n/10), '0' + byte(n%10), 2}
+		}
+	}
+	return t
+}()

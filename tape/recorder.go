@@ -3,7 +3,6 @@ package tape
 import (
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -53,18 +52,9 @@ func NewRecorder(w *Writer, o *RecorderOptions) *Recorder {
 		r.store = cas.NewMemory()
 	}
 	if r.now == nil {
-		r.now = clock()
+		r.now = newClock().now
 	}
 	return r
-}
-
-// clock returns the clock of this machine, whose monotonic part begins now.
-func clock() func() (wallMS, monotonicMS int64) {
-	begun := time.Now()
-	return func() (int64, int64) {
-		t := time.Now()
-		return t.UnixMilli(), t.Sub(begun).Milliseconds()
-	}
 }
 
 // Enabled reports whether anything is recorded.

@@ -41,6 +41,8 @@ const step = 16*len(`\u0000`) + 8
 // room for a byte more, where s ends in it, and all words of s or-ed, which tell whether it is ASCII.
 func escape(buf []byte, n int, s string) ([]byte, int, uint64) {
 	var seen uint64
+	whole := s
+	dense := false // the sixteen bytes before had an escape: those that follow are not asked first
 	for len(s) >= 16 {
 		x, y := load8(s), load8(s[8:])
 		seen |= x | y
@@ -49,12 +51,14 @@ func escape(buf []byte, n int, s string) ([]byte, int, uint64) {
 			buf = grown[:cap(grown)]
 		}
 		room := (*[step]byte)(buf[n:])
-		if escapable(x)|escapable(y) == 0 {
+		if !dense && escapable(x)|escapable(y) == 0 {
 			binary.LittleEndian.PutUint64(room[:], x)
 			binary.LittleEndian.PutUint64(room[8:], y)
 			n += 16
 		} else {
-			n += putEscaped(room, s[:16])
+			put := putEscaped(room, s[:16])
+			dense = put > 16
+			n += put
 		}
 		s = s[16:]
 	}
@@ -68,6 +72,14 @@ func escape(buf []byte, n int, s string) ([]byte, int, uint64) {
 			seen |= x
 			n += 8
 			s = s[8:]
+		}
+	}
+	if len(s) > 0 && len(s) < 8 && len(whole) >= 8 {
+		// The last eight bytes: where none needs an escape, those of them that are written stand as they are.
+		if x := load8(whole[len(whole)-8:]); escapable(x) == 0 {
+			n += len(s)
+			binary.LittleEndian.PutUint64(buf[n-8:], x)
+			return buf, n, seen | x
 		}
 	}
 	for _, c := range []byte(s) {
