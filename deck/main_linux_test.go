@@ -95,7 +95,16 @@ func (b *bench) record(name string, args ...string) (*deck.Result, string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	b.holds(res.Recording.Dir)
 	return res, out.String()
+}
+
+// holds fails the test unless the recording in dir verifies.
+func (b *bench) holds(dir string) {
+	b.t.Helper()
+	if v, err := deck.Verify(dir); err != nil || len(v.Problems) > 0 || len(v.Notes) > 0 {
+		b.t.Errorf("%+v, %v", v, err)
+	}
 }
 
 // replay replays rec and returns the verdict and what the program printed.
@@ -112,6 +121,9 @@ func (b *bench) replay(rec *deck.Recording, o *deck.ReplayOptions) (*deck.Verdic
 	v, err := deck.Replay(context.Background(), rec, o)
 	if err != nil {
 		b.t.Fatal(err)
+	}
+	if o.Out != "" {
+		b.holds(o.Out)
 	}
 	return v, out.String()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,7 @@ type replayer struct {
 	store   cas.Store // the recording's blobs
 	book    *exchange.Book
 	trees   *trees
+	ran     string // path of the program
 	notes   []string
 	gaps    []string        // what could not be compared
 	changed map[string]bool // paths of the work tree that the recorded run changed
@@ -267,6 +269,7 @@ func (r *replayer) program() (*run, error) {
 	} else if d := fileDigest(p.path).String(); d != m.Program.Digest {
 		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}
+	r.ran = p.path
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -403,6 +406,13 @@ func (r *replayer) describe(e *ended) error {
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
+	if len(r.o.Argv) > 0 {
+		m.Raw = maps.Clone(m.Raw)
+		maps.DeleteFunc(m.Raw, func(key string, _ []byte) bool { return strings.HasPrefix(key, "argv.") })
+		m.ArgSecrets = nil
+		m.noteArgs(r.s.scrub, r.o.Argv)
+		m.Program = Program{r.moved.recorded(r.ran), fileDigest(r.ran).String()}
+	}
 	if err := r.trees.adopt(r.store); err != nil {
 		return err
 	}

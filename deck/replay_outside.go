@@ -23,6 +23,14 @@ func (m moved) path(p string) string {
 	return m.to + strings.TrimPrefix(p, m.from)
 }
 
+// recorded is where a path of now was recorded.
+func (m moved) recorded(p string) string {
+	if m.to == "" || !within(p, m.to) {
+		return p
+	}
+	return m.from + strings.TrimPrefix(p, m.to)
+}
+
 // env is env with the working directory where it is now.
 func (m moved) env(env []string) []string {
 	out := make([]string, len(env))

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -63,6 +64,8 @@ type verifier struct {
 	seen  map[cas.Digest]bool
 
 	finished bool // a recording whose recorder came to its end
+	head     *tape.Header
+	last     tape.Kind // of the tape
 }
 
 // Verify reads every line and every blob of the recording, packed recording or bare tape at path. An error means that nothing
@@ -157,9 +160,10 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	if n := rec.Manifest.Records; c.finished && n != c.v.Records {
 		c.problem(rec.TapePath(), fmt.Errorf("it has %d whole records of %d", c.v.Records, n))
 	}
-	c.tree(rec)
+	before := c.tree(rec)
 	c.stdin(rec)
-	c.patch(rec)
+	c.program(rec, c.head, c.last)
+	c.patch(rec, before)
 	c.unnamed()
 	return c.parts(rec)
 }
@@ -172,16 +176,6 @@ func (c *verifier) stdin(rec *Recording) {
 	}
 	if err != nil {
 		c.problem(filepath.Join(rec.Dir, manifestName), fmt.Errorf("stdin: %w", err))
-	}
-}
-
-// patch checks that a finished recording of a work tree has its workspace.diff.
-func (c *verifier) patch(rec *Recording) {
-	if !rec.Finished() || rec.Manifest.Roots.Tree == "" {
-		return
-	}
-	if _, err := os.Stat(rec.DiffPath()); err != nil {
-		c.problem(rec.DiffPath(), err)
 	}
 }
 
@@ -207,7 +201,7 @@ func (c *verifier) tape(path string) error {
 		return c.load(path, err)
 	}
 	defer f.Close()
-	c.store = f.Store // of a recording the same
+	c.store, c.head = f.Store, f.Header() // the store is that of a recording
 	var want uint64
 	disordered := false
 	for rec, err := range f.Records() {
@@ -218,7 +212,7 @@ func (c *verifier) tape(path string) error {
 			disordered = true
 			c.v.Problems = append(c.v.Problems, Problem{path, f.Line(), fmt.Sprintf("seq %d where %d was due", rec.Seq, want)})
 		}
-		want = rec.Seq + 1
+		want, c.last = rec.Seq+1, rec.Kind
 		c.v.Records++
 		c.step(0)
 		for _, p := range tape.Payloads(rec.Kind) {
@@ -296,18 +290,19 @@ func (c *verifier) step(n int) {
 	}
 }
 
-func (c *verifier) tree(rec *Recording) {
+// tree checks tree.json and the blobs that it names, and returns it; nil where there is none.
+func (c *verifier) tree(rec *Recording) *files.Tree {
 	t, err := rec.Tree()
 	path := filepath.Join(rec.Dir, treeName)
 	if err != nil {
 		c.problem(path, err)
-		return
+		return nil
 	}
 	if t == nil {
 		if rec.Manifest.Roots.Tree != "" && rec.Finished() {
 			c.problem(path, errors.New("is missing"))
 		}
-		return
+		return nil
 	}
 	for _, e := range t.Entries {
 		if e.Digest.IsZero() {
@@ -317,6 +312,7 @@ func (c *verifier) tree(rec *Recording) {
 			c.problem(path, fmt.Errorf("%s: %w", e.Path, err))
 		}
 	}
+	return t
 }
 
 // parts mentions answers that were still streaming when the recorder ended.

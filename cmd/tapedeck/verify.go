@@ -18,8 +18,9 @@ func newVerifyCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify PATH",
 		Short: "Check every line and every blob of a recording or a tape",
-		Long: `Reads every line, blob and digest. An unfinished or unsealed recording whose lines, blobs and digests hold is
-sound: that is said on stderr and as state in the JSON. PATH may be a packed recording (tapedeck pack).
+		Long: `Reads every line, blob and digest, and holds workspace.diff, arguments and exit code against the tape. An unfinished
+or unsealed recording whose lines, blobs and digests hold is sound: that is said on stderr and as state
+in the JSON; docs/limits.md has what it cannot see. PATH may be a packed recording (tapedeck pack).
 
 Exit status: 0 it holds, 2 something does not: what and where is said (with --strict also: unfinished or unsealed), 1 it
 could not be opened, or is of a newer format.`,
