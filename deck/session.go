@@ -42,10 +42,7 @@ type sessionOptions struct {
 
 // newSession starts a tape in o.dir. The session must be closed.
 func newSession(o *sessionOptions) (*session, error) {
-	s := &session{guard: o.guard, dir: o.dir, roots: o.roots, log: o.log}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
+	s := &session{guard: o.guard, dir: o.dir, roots: o.roots, log: scrubbedLog(o.log, o.guard.scrub)}
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ type Config struct {
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
 	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody
-	Log     *slog.Logger         // nil is silent
+	Log     *slog.Logger         // gets URLs and errors as they are: it must hide what is secret in them. nil is silent
 }
 
 // A Server answers the connections of a program. It must be closed.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"strings"
 
@@ -48,6 +49,8 @@ func (e *statusError) Unwrap() error { return e.err }
 
 // run runs one command line and returns its exit status.
 func run(ctx context.Context, args []string, std streams) int {
+	// net/http's clients have no other log than this one, and quote there what an upstream sent unasked.
+	log.SetOutput(io.Discard)
 	cmd := newRootCommand(std)
 	cmd.SetArgs(args)
 	return report(cmd.ExecuteContext(ctx), std.err)
