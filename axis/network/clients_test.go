@@ -28,10 +28,10 @@ func caFile(t *testing.T, g *rig) string {
 	return path
 }
 
-// TestCurl records and replays curl, over HTTP/1.1 and HTTP/2.
+// TestCurl records and replays curl, over HTTP/1.0, which it names in the TLS handshake, HTTP/1.1 and HTTP/2.
 func TestCurl(t *testing.T) {
 	curl := program(t, "curl")
-	for _, version := range []string{"--http1.1", "--http2"} {
+	for _, version := range []string{"--http1.0", "--http1.1", "--http2"} {
 		t.Run(version, func(t *testing.T) {
 			run := func(g *rig) []byte {
 				var stderr bytes.Buffer

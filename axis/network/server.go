@@ -95,7 +95,7 @@ func New(cfg *Config) (*Server, error) {
 		s.up = up
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: s.certificate}
+	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1", "http/1.0"}, GetCertificate: s.certificate}
 	s.http = s.newHTTPServer()
 	go func() { // stopped by Close, which waits for served
 		defer close(s.served)
