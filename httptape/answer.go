@@ -42,6 +42,10 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 	if err != nil {
 		return nil, t.damaged(rec, err)
 	}
+	if err := from.Begin(req.Context()); err != nil {
+		_ = from.Close() // nothing of it was read
+		return nil, err
+	}
 	b := &tapeBody{from: from}
 	b.ctx, b.cancel = context.WithCancelCause(req.Context())
 	res := &http.Response{

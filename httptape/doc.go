@@ -57,7 +57,8 @@
 // # Answers
 //
 // While recording, one read of the upstream is one chunk, passed on as it came; the end is recorded before it is passed on.
-// On a replay a Read gives bytes of one recorded chunk at most, at once or as Options.Speed says. An answer that its caller
+// On a replay a Read gives bytes of one recorded chunk at most, at once or as Options.Speed says; the head comes with the
+// first chunk, for a tape does not say when it came. An answer that its caller
 // closed before the end was seen is recorded as cut (where the end does not come within 200 ms of Close), and so is one
 // that was still open when the Transport was closed; who reads on beyond the cut on a replay gets a *RecordedError. Errors
 // of an upstream come again as far as their kind is known: see RecordedError. An explicit cancel waits for the caller to

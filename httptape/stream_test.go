@@ -127,18 +127,41 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
+// TestHeadComesWithTheFirstChunk: a tape does not say when the head came.
+func TestHeadComesWithTheFirstChunk(t *testing.T) {
+	path := timed(t)
+	synctest.Test(t, func(t *testing.T) {
+		tr := open(t, path, &httptape.Options{Speed: 1})
+		begun := time.Now()
+		res, err := tr.RoundTrip(request(t, t.Context(), "GET", "http://timed.example/", nil))
+		if err != nil || time.Since(begun) != 100*time.Millisecond {
+			t.Fatalf("%v after %v", err, time.Since(begun))
+		}
+		res.Body.Close()
+		closed(t, tr)
+
+		tr = open(t, path, &httptape.Options{Speed: 0.001})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := tr.RoundTrip(request(t, ctx, "GET", "http://timed.example/", nil)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		closed(t, tr)
+	})
+}
+
 // TestCancelWhileWaiting: a context that ends wakes a read that waits for its chunk, and so does Close.
 func TestCancelWhileWaiting(t *testing.T) {
 	path := timed(t)
 	synctest.Test(t, func(t *testing.T) {
 		tr := open(t, path, &httptape.Options{Speed: 0.001})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Second)
 		defer cancel()
 		res, err := tr.RoundTrip(request(t, ctx, "GET", "http://timed.example/", nil))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := res.Body.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := io.ReadFull(res.Body, make([]byte, 3)); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
 		res.Body.Close()
@@ -149,7 +172,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 		ended := make(chan error)
-		go func() { _, err := res.Body.Read(make([]byte, 1)); ended <- err }()
+		go func() { _, err := io.ReadFull(res.Body, make([]byte, 3)); ended <- err }()
 		synctest.Wait()
 		res.Body.Close()
 		if err := <-ended; err == nil {

@@ -123,9 +123,16 @@ func checkedChunks(chunks []tape.Chunk, total int64) ([]tape.Chunk, error) {
 // Size is the length of the whole body in bytes, before Reveal.
 func (b *AnswerBody) Size() int64 { return b.size }
 
-// Prompt reports whether the next chunk is there at once, and has bytes.
-func (b *AnswerBody) Prompt() bool {
-	return b.opts.Speed <= 0 && len(b.chunks) > 0 && b.chunks[0].Length > 0
+// Prompt reports whether the head belongs with the first chunk, which has bytes. A tape does not say when the head came; that
+// it came with the first chunk is what a program that waits for its first byte must not see come earlier.
+func (b *AnswerBody) Prompt() bool { return len(b.chunks) > 0 && b.chunks[0].Length > 0 }
+
+// Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
+func (b *AnswerBody) Begin(ctx context.Context) error {
+	if len(b.chunks) == 0 {
+		return nil
+	}
+	return b.wait(ctx, b.chunks[0].TMS)
 }
 
 // Next returns the bytes of one chunk, or of a part of one that is longer than 1 MiB, valid until the next call. Errors:

@@ -130,8 +130,8 @@ func TestSpeed(t *testing.T) {
 			begun := time.Now()
 			body := openChunks(t, &exchange.AnswerOptions{Speed: speed}, "",
 				tape.Chunk{Length: 1}, tape.Chunk{Length: 1, TMS: 200}, tape.Chunk{Length: 1, TMS: 200}, tape.Chunk{Length: 1, TMS: 1000})
-			if body.Prompt() != (speed == 0) {
-				t.Errorf("speed %v: prompt is %t", speed, body.Prompt())
+			if !body.Prompt() {
+				t.Errorf("speed %v: the head goes before the first chunk", speed)
 			}
 			for i, due := range want {
 				chunk, err := body.Next(context.Background())
@@ -140,6 +140,24 @@ func TestSpeed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestHeadIsDueWithTheFirstChunk waits for it, and no longer than the program does.
+func TestHeadIsDueWithTheFirstChunk(t *testing.T) {
+	for speed, due := range map[float64]time.Duration{0: 0, 1: 300 * time.Millisecond, 3: 100 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			begun := time.Now()
+			body := openChunks(t, &exchange.AnswerOptions{Speed: speed}, "", tape.Chunk{Length: 4, TMS: 300})
+			if err := body.Begin(t.Context()); err != nil || time.Since(begun) != due {
+				t.Errorf("speed %v: the head after %v, %v, want %v", speed, time.Since(begun), err, due)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := openChunks(t, &exchange.AnswerOptions{Speed: 1}, "", tape.Chunk{Length: 4, TMS: 1e9}).Begin(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("a wait that was cancelled gave %v", err)
 	}
 }
 

@@ -17,7 +17,7 @@ type answer struct {
 	body   body  // nil for none
 	err    error // why status is 0
 
-	prompt bool // the first chunk is there at once: the header need not be sent before it
+	prompt bool // the header goes with the first chunk, not before it
 
 	passes bool // the body is that of the recorded answer, byte by byte
 }

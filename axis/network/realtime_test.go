@@ -11,6 +11,32 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// In real time the head of an answer comes when its first chunk does: a tape does not say when it came, and who looks at the
+// time to the first byte must not see the wait for a model vanish.
+func TestRealtimeHead(t *testing.T) {
+	g := newRig(t, upstreamOf(t, func(w http.ResponseWriter, _ *http.Request) {
+		http.NewResponseController(w).Flush() // the head by itself
+		io.WriteString(w, "first")
+		http.NewResponseController(w).Flush()
+		io.WriteString(w, "second")
+	}))
+	if first := ask(g.client("h1"), "GET", "http://api.example.com/", nil); first.err != nil {
+		t.Fatal(first.err)
+	}
+	g.tap.exchanges()                       // all is written
+	g.tap.file.edit(`"t_ms":`, `"t_ms":10`) // 0 is 100 then
+	const due = 100 * time.Millisecond
+	begun := time.Now()
+	res, err := replayRig(g, func(cfg *Config) { cfg.Speed = 1 }).client("h1").Get("http://api.example.com/")
+	if took := time.Since(begun); err != nil || took < due {
+		t.Fatalf("the head came after %v, %v; its first chunk is due after %v", took, err, due)
+	}
+	if b, err := io.ReadAll(res.Body); err != nil || string(b) != "firstsecond" {
+		t.Errorf("%q, %v", b, err)
+	}
+	res.Body.Close()
+}
+
 // BenchmarkRealtime replays a recorded stream in real time and reports by how much the chunks come late at the program: the
 // middle, the 99th of 100 and the worst, in µs. What the loopback takes is in it.
 func BenchmarkRealtime(b *testing.B) {

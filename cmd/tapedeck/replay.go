@@ -55,7 +55,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
-	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime, or N times as fast")
+	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
 	o.define(f)
