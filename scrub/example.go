@@ -8,33 +8,22 @@ import (
 	"sync"
 )
 
-// A genuineRule finds what its rule finds, but for what is no secret: the examples of documents. A README that is full of
-// them holds none, and a replay needs no value for what was never hidden.
-type genuineRule struct{ rule }
-
-func (r genuineRule) match(t text, i int) (span, outcome) {
-	s, o := r.rule.match(t, i)
-	if o != hit || s.protected {
-		return s, o
+// genuine tells whether s, which a rule found in t, is a secret, and none of the examples of documents. A README that is full
+// of them holds none, and a replay needs no value for what was never hidden.
+func (t text) genuine(s span) outcome {
+	if s.protected {
+		return hit
 	}
 	switch t.pemDots(s) {
 	case more:
-		return span{}, more
+		return more
 	case hit:
-		return span{}, miss
+		return miss
 	}
 	if isExampleKey(t.b[s.start:s.end], s) {
-		return span{}, miss
+		return miss
 	}
-	return s, hit
-}
-
-// genuine wraps each of rules.
-func genuine(rules []rule) []rule {
-	for i, r := range rules {
-		rules[i] = genuineRule{r}
-	}
-	return rules
+	return hit
 }
 
 // isExampleKey tells whether b, which s is the span of, is an example and no key: one that a provider's documents show, one

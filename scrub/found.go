@@ -43,6 +43,9 @@ func (s *Scrubber) noteFound(placeholder, value string) string {
 	if _, ok := s.found[digits]; ok || len(s.found) >= maxFound || len(value) > maxMadeUp || isPlaceholder(value) {
 		return placeholder
 	}
+	if s.found == nil {
+		s.found = make(map[string]Secret)
+	}
 	s.found[digits] = Secret{placeholder, shapeOf(value)}
 	return placeholder
 }
@@ -84,6 +87,9 @@ func (s *Scrubber) AddDummy(placeholder, value string) {
 		s.dummies++
 		s.add(k)
 		return
+	}
+	if s.aliases == nil {
+		s.aliases = make(map[string]*known)
 	}
 	if s.aliases[value] == nil {
 		s.aliases[value] = k

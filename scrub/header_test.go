@@ -139,8 +139,43 @@ func TestIsCredentialFile(t *testing.T) {
 		".env.example": false, "src/environment.go": false, "config.json": false, "ssh/config": false, "auth.go": false,
 		"docs/.env.sample": false, "a/id_rsa.pub": false, "": false, "/": false,
 	} {
+		for rules := 1; rules <= scrub.Rules; rules++ {
+			if got := scrub.New(testKey, &scrub.Options{Rules: rules}).CredentialFile(name); got != want {
+				t.Errorf("version %d: CredentialFile(%q) = %v", rules, name, got)
+			}
+		}
+	}
+}
+
+// TestLaterCredentialFiles: what version 3 takes for credentials, and what is ordinary in every version.
+func TestLaterCredentialFiles(t *testing.T) {
+	old := scrub.New(testKey, &scrub.Options{Rules: 2})
+	for name, want := range map[string]bool{
+		"~/.config/gcloud/legacy_credentials/ann/adc.json": true, "~/.azure/msal_token_cache.bin": true, "deploy/kubeconfig": true,
+		"~/.yarnrc.yml": true, "/home/ann/.yarnrc.yml": true, "~/.gem/credentials": true, "~/.cargo/credentials.toml": true,
+		"~/.m2/settings.xml": true, "~/.gradle/gradle.properties": true, "~/.terraform.d/credentials.tfrc.json": true,
+		"~/.terraformrc": true, "~/.boto": true, "~/.s3cfg": true, "~/.config/rclone/rclone.conf": true, "~/.config/op/config": true,
+		"~/.config/git/credentials": true, "infra/prod.tfvars": true, "infra/terraform.tfstate": true, "tls/server.key": true,
+		"tls/server-key.pem": true, "privkey.pem": true, "id_ed25519_work": true, "backup/id_rsa.bak": true, "ssh_host_rsa_key": true,
+		"service-account-prod.json": true, "client_secret_12.apps.googleusercontent.com.json": true, "config/prod.env": true,
+		"app-firebase-adminsdk-x1.json": true, ".env.production": true, "A/Secrets.toml": true, ".dev.vars": true,
+		"config/credentials.yml": true,
+
+		"package.json": false, "credentials.md": false, "credentials.go": false, "auth.json.md": false, "settings.xml": false,
+		".yarnrc.yml": false, "web/.yarnrc.yml": false, "gradle.properties": false, "cert.pem": false, "ca.pem": false,
+		"public_key.pem": false, "server.pub.key": false, "id_rsa.go": false, "id_rsa_work.pub": false, "keys.go": false,
+		".env.local.example": false, "prod.env.sample": false, "example.env": false, "terraform.tfvars.example": false,
+		"service-account-schema.json": false, "service_account.py": false, "ssh_host_rsa_key.pub": false, "main.tf": false,
+		"tokens.json": false, "config/op/x": false, "environment.env.ts": false, "monkey.pem.md": false, "credentials/readme.md": false,
+	} {
 		if got := scrub.IsCredentialFile(name); got != want {
 			t.Errorf("IsCredentialFile(%q) = %v", name, got)
 		}
+		if !want && old.CredentialFile(name) && !strings.HasPrefix(name, ".env.") {
+			t.Errorf("%q was one", name)
+		}
+	}
+	if old.CredentialFile("prod.tfvars") {
+		t.Error("version 2 takes more for credentials than it did")
 	}
 }

@@ -126,7 +126,9 @@ type index struct {
 	shapes [][]starting    // by the row of the filter
 	known  [256][]*pattern // by the first byte, escapes undone
 	any    bool            // a value is known
-	seen   *seen
+	// genuine says that examples are no secrets: see text.genuine
+	genuine bool
+	seen    *seen
 }
 
 // starting are the rules whose evidence may begin with three bytes, of which the row of the filter knows the first two.
@@ -189,6 +191,7 @@ func (x *index) with(k *known) *index {
 	}
 	next.allowAny('\\', 'u')
 	next.allowAny('\\', '\\')
+	next.allowAny('\\', '%')                               // the letter of an escape that is percent-encoded itself
 	for _, escape := range []string{"%5C", "%5c", "%25"} { // a backslash, or a percent sign, that is escaped itself
 		next.allowText(escape)
 	}
@@ -242,6 +245,7 @@ func (x *index) allowEscaped(first, second byte) {
 	x.allow(first, '%', '2')
 	x.allow(first, '\\', 'u')
 	x.allow(first, '\\', '\\')
+	x.allow(first, '\\', '%')
 	for letter := range 256 {
 		if unescape(byte(letter)) == second {
 			x.allow(first, '\\', byte(letter))

@@ -1,7 +1,6 @@
 package scrub
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -38,37 +37,3 @@ var commonWords = []string{
 	"secret_key", "secretkey", "something", "test-key", "test_key", "test-api-key", "testing1", "undefined", "unlimited",
 	"username", "username:password", "user:password", "xxxxxxxx", "your-api-key", "your_api_key",
 }
-
-// IsCredentialFile reports whether the file at a path with slashes holds credentials by its place or name, whatever it
-// contains: ~/.ssh, ~/.aws, auth.json, .netrc, .env and their like. The path may be absolute, relative or begin with ~.
-func IsCredentialFile(name string) bool {
-	name = path.Clean(name)
-	dir, base := path.Split(strings.ToLower(name))
-	for part := range strings.SplitSeq(dir, "/") {
-		if slices.Contains(credentialDirs, part) {
-			return true
-		}
-	}
-	if slices.Contains(credentialFiles, base) || slices.Contains(credentialSuffixes, path.Ext(base)) {
-		return true
-	}
-	for _, tail := range credentialPaths {
-		if strings.HasSuffix("/"+strings.ToLower(name), tail) {
-			return true
-		}
-	}
-	variant, isEnv := strings.CutPrefix(base, ".env.")
-	return isEnv && !slices.Contains([]string{"example", "sample", "template", "dist", "defaults"}, variant)
-}
-
-var (
-	credentialDirs  = []string{".ssh", ".aws", ".gnupg", ".azure", ".password-store"}
-	credentialFiles = []string{
-		".credentials.json", ".env", ".envrc", ".git-credentials", ".htpasswd", ".my.cnf", ".netrc", ".npmrc", ".pgpass",
-		".pypirc", ".vault-token", "_netrc", "access_tokens.db", "application_default_credentials.json", "auth.json",
-		"credentials", "credentials.db", "credentials.json", "credentials.toml", "id_dsa", "id_ecdsa", "id_ed25519", "id_rsa",
-		"oauth_creds.json", "secrets.json", "secrets.yaml", "secrets.yml", "service-account.json", "service_account.json",
-	}
-	credentialSuffixes = []string{".jks", ".kdbx", ".keystore", ".p12", ".pfx", ".ppk"}
-	credentialPaths    = []string{"/.docker/config.json", "/.kube/config", "/gh/hosts.yml", "/.config/hub"}
-)

@@ -23,15 +23,17 @@ var errUnpacked = errors.New("scrub: it decompresses to too much")
 
 // unpacked returns what b decompresses to, scrubbed, behind a line with a placeholder of b. found is false where b is not
 // compressed, does not decompress, or holds no secret. What is too long to be looked through counts as one that does:
-// nothing of it is written but the placeholder.
-func (s *Scrubber) unpacked(b []byte) (out []byte, found bool) {
+// nothing of it is written but the placeholder. left is how many bytes may be looked through, and then how many are left.
+func (s *Scrubber) unpacked(b []byte, left *int64) (out []byte, found bool) {
 	unpack := unpacker(b)
 	if unpack == nil {
 		return nil, false
 	}
 	var kept bytes.Buffer
 	w := &Writer{s: s, w: &limited{&kept, maxStored}} // which learns nothing, as Bytes does
-	err := unpack(&limited{w, maxUnpacked})
+	limit := &limited{w, *left}
+	err := unpack(limit)
+	*left = max(limit.n, 0)
 	errClose := w.Close()
 	if !w.Found() && !errors.Is(err, errUnpacked) {
 		return nil, false

@@ -14,9 +14,6 @@ func rulesOf(version int) []rule {
 	if version >= rulesGitleaks {
 		rules = append(rules, leakRules()...)
 	}
-	if version >= rulesGenuine {
-		rules = genuine(rules)
-	}
 	return rules
 }
 

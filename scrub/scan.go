@@ -85,7 +85,7 @@ func (x *index) scanTo(t text, from, to int, f *finds) {
 // at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
 func (x *index) at(t text, i int, f *finds) (wait bool) {
 	for _, s := range x.shapesAt(t.b[i], t.b[i+1]) {
-		if (s.any || s.third == t.b[i+2]) && shapesAt(s.rules, t, i, f) {
+		if (s.any || s.third == t.b[i+2]) && x.ruleAt(s.rules, t, i, f) {
 			return true
 		}
 	}
@@ -103,10 +103,14 @@ func (x *index) at(t text, i int, f *finds) (wait bool) {
 	return o == more || o == hit && first != c && x.knownAt(t, i, first, f)
 }
 
-// shapesAt adds what the rules find at i.
-func shapesAt(rules []rule, t text, i int, f *finds) (wait bool) {
+// ruleAt adds what the rules find at i.
+func (x *index) ruleAt(rules []rule, t text, i int, f *finds) (wait bool) {
 	for _, r := range rules {
-		switch s, o := r.match(t, i); o {
+		s, o := r.match(t, i)
+		if o == hit && x.genuine {
+			o = t.genuine(s)
+		}
+		switch o {
 		case more:
 			return true
 		case hit:

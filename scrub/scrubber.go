@@ -67,8 +67,8 @@ type Scrubber struct {
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
 	byHex      map[string]*known // by the digits of the placeholder
-	aliases    map[string]*known // by value: dummies that are not searched for
-	found      map[string]Secret // by the digits of the placeholder
+	aliases    map[string]*known // by value: dummies that are not searched for; nil for none
+	found      map[string]Secret // by the digits of the placeholder; nil for none
 	dummies    int               // that are searched for
 	learnt     int
 	leaks      int // values of learnLeak
@@ -82,8 +82,6 @@ func New(key Key, opts *Options) *Scrubber {
 		key:        key,
 		known:      make(map[string]*known),
 		byHex:      make(map[string]*known),
-		aliases:    make(map[string]*known),
-		found:      make(map[string]Secret),
 		notCovered: make(map[string]bool),
 		counts:     make(map[string]int),
 	}
@@ -101,7 +99,7 @@ func New(key Key, opts *Options) *Scrubber {
 			s.addNamed(name, value)
 		}
 	}
-	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
+	for _, v := range opts.Env {
 		if name, value, ok := strings.Cut(v, "="); ok {
 			s.LearnVar(name, value)
 		}
@@ -112,7 +110,11 @@ func New(key Key, opts *Options) *Scrubber {
 // indexOf has the index of the shapes of each version. They are made once, and never changed.
 var indexOf = func() (out [Rules + 1]func() *index) {
 	for version := range out {
-		out[version] = sync.OnceValue(func() *index { return newIndex(rulesOf(version)) })
+		out[version] = sync.OnceValue(func() *index {
+			x := newIndex(rulesOf(version))
+			x.genuine = version >= rulesGenuine
+			return x
+		})
 	}
 	return out
 }()
@@ -217,12 +219,16 @@ func (s *Scrubber) mark(rule, value string) string {
 
 // Bytes returns b with each secret replaced by its placeholder, and whether there was one. Where nothing was found it
 // returns b itself. It never writes to b. Where b is compressed, with gzip, as zlib or as a pack of Git, and a secret lies
-// inside, it returns what b decompresses to, scrubbed, behind a line with a placeholder of b.
+// inside, it returns what b decompresses to, scrubbed, behind a line with a placeholder of b; so it does with a compressed part
+// of a form (multipart).
 func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
-	if out, found := s.unpacked(b); found {
+	left := int64(maxUnpacked)
+	if out, found := s.unpacked(b, &left); found {
 		return out, true
 	}
-	return s.without(b, s.index.Load().scanAll(b))
+	b, packed := s.inParts(b)
+	out, found = s.without(b, s.index.Load().scanAll(b))
+	return out, found || packed
 }
 
 // without returns b without the secrets that spans are, and whether there was one.
@@ -243,9 +249,11 @@ func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
 	if unpacker(b) != nil {
 		return s.Bytes(b)
 	}
+	b, packed := s.inParts(b)
 	spans := s.index.Load().scanAll(b)
 	if !s.teach(b, spans) {
-		return s.without(b, spans)
+		out, found = s.without(b, spans)
+		return out, found || packed
 	}
 	var kept bytes.Buffer
 	w := s.Writer(&kept)

@@ -11,7 +11,7 @@ import (
 // by its name, the keyed digest of these. Without a scrubber a file that holds credentials is not covered: it cannot be
 // told what in it is secret.
 func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret string, err error) {
-	credential := scrub.IsCredentialFile(path)
+	credential := isCredential(s, path)
 	if s == nil {
 		if credential {
 			return nil, "", &errSkipped{SecretName}
@@ -26,6 +26,14 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 		return out, s.KeyedDigest(b), nil
 	}
 	return b, "", nil
+}
+
+// isCredential tells whether a file holds credentials by its name: by the rules of s, where it has some of its own.
+func isCredential(s Scrubber, path string) bool {
+	if own, ok := s.(interface{ CredentialFile(path string) bool }); ok {
+		return own.CredentialFile(path)
+	}
+	return scrub.IsCredentialFile(path)
 }
 
 // concealed returns the scrubbed form of a file that holds credentials: one placeholder. What in it is secret follows no
