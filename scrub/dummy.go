@@ -125,8 +125,14 @@ var extras = func() (out []extra) {
 	return append(out, extra{'s', " "}, extra{'t', "\t"}, extra{'n', "\n"}, extra{'r', "\r"})
 }()
 
-// extrasOf returns the extras of a shape's classes, each once.
+// extrasOf returns the extras of a shape's classes, each once, and of the other characters those that a URL escapes; of
+// these = stands where base64 has it, at the end.
 func extrasOf(classes string) (out []string) {
+	for _, c := range []string{"+", "/"} {
+		if strings.Contains(classes, c) {
+			out = append(out, c)
+		}
+	}
 	for _, e := range extras {
 		if strings.IndexByte(classes, e.class) >= 0 {
 			out = append(out, e.text)
@@ -189,7 +195,11 @@ func dummy(seed, shape string) string {
 	if kind != "" {
 		return kind + randomOf(rng, n-len(kind), classes)
 	}
-	return mixIn(extrasOf(classes), n, func(n int) string { return randomOf(rng, n, classes) })
+	end := ""
+	if strings.Contains(classes, "=") {
+		end = "="
+	}
+	return mixIn(extrasOf(classes), max(0, n-len(end)), func(n int) string { return randomOf(rng, n, classes) }) + end
 }
 
 // mixIn returns a text of n bytes in which the extras stand apart from each other, as far as they fit.

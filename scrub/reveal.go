@@ -141,15 +141,17 @@ func (s *Scrubber) learnAt(placeholder string, real, next []byte) int {
 				return len(in)
 			}
 		}
-		return -1
 	}
 	first, last := 1, min(len(real), maxLeak)
 	if len(next) == 0 { // nothing follows
 		first, last = len(real), min(len(real), maxShape)
 	}
 	for n := first; n <= last; n++ {
-		if bytes.HasPrefix(real[n:], next) && s.key.mac(real[:n])[:hexLen] == Digits(plain) {
-			s.AddAlias(plain, string(real[:n]))
+		if !bytes.HasPrefix(real[n:], next) {
+			continue
+		}
+		if value, ok := undisguised(string(real[:n]), form); ok && s.key.mac([]byte(value))[:hexLen] == Digits(plain) {
+			s.AddAlias(plain, value)
 			return n
 		}
 	}
@@ -172,8 +174,8 @@ func (s *Scrubber) knownAs(digits string) (out []*known) {
 type Given struct{ Placeholder, Value string }
 
 // Align returns what stands in real where stored has placeholders, for a real that is stored but for these: a variable
-// with another secret in it than was recorded. Placeholders with a form are left out. ok is false where the texts differ
-// elsewhere.
+// with another secret in it than was recorded. Of a placeholder with a form the value is what stands there without its
+// disguise; where it is in none of that form it is left out. ok is false where the texts differ elsewhere.
 func Align(stored, real string) (given []Given, ok bool) {
 	type place struct{ start, end int }
 	var places []place
@@ -191,8 +193,9 @@ func Align(stored, real string) (given []Given, ok bool) {
 		if n <= 0 {
 			return nil, false
 		}
-		if plain, form := formOf(stored[p.start:p.end]); form == "" {
-			given = append(given, Given{plain, rest[:n]})
+		plain, form := formOf(stored[p.start:p.end])
+		if value, ok := undisguised(rest[:n], form); ok {
+			given = append(given, Given{plain, value})
 		}
 		real, from = rest[n:], p.end
 	}

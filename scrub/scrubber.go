@@ -66,6 +66,8 @@ type Scrubber struct {
 
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
+	order      []*known          // the same, as they became known
+	met        map[*known]bool   // of those of Since: what was replaced; nil for any other Scrubber
 	byHex      map[string]*known // by the digits of the placeholder
 	aliases    map[string]*known // by value: dummies that are not searched for; nil for none
 	found      map[string]Secret // by the digits of the placeholder; nil for none
@@ -169,6 +171,7 @@ func (s *Scrubber) add(k *known) {
 	}
 	if s.known[k.value] == nil {
 		s.known[k.value] = k
+		s.order = append(s.order, k)
 		s.index.Store(s.index.Load().with(k))
 	}
 }
@@ -176,7 +179,7 @@ func (s *Scrubber) add(k *known) {
 // learn is addNamed for a value that came with the traffic.
 func (s *Scrubber) learn(name, value string) (placeholder string) {
 	s.mu.Lock()
-	fresh := s.known[value] == nil && searchable(value) // what is not searched for costs nothing
+	fresh := s.known[value] == nil && searchable(value) && !isPlaceholder(value) // what is not searched for costs nothing
 	full := fresh && s.learnt >= maxLearnt
 	switch {
 	case full:
@@ -313,6 +316,9 @@ func (s *Scrubber) count(spans []span) {
 	for _, f := range spans {
 		if !f.blank {
 			s.counts[f.rule]++
+		}
+		if s.met != nil && f.known != nil {
+			s.met[f.known] = true
 		}
 	}
 }
