@@ -1,0 +1,236 @@
+package exchange
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Again records the exchange of r once more, as it would stand on the tape if its recorder had known from the beginning what
+// s knows: what r says is changed in place, but for its place in time. The payloads are read from store, and what takes
+// their place is put there. So a request gets the digest that a replay takes of it which knows the secrets early, its lane
+// the name of the opening that the replay sees, and each chunk of an answer keeps its time.
+//
+// A request whose body was not kept keeps its digest, for nobody can take another. Errors: the store's, and the classifier's.
+func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber) error {
+	RestoreFields(r)
+	was := tape.ExchangeOf(r.Kind)
+	rep, err := newRepeat(was, store, c, s)
+	if err != nil {
+		return err
+	}
+	x := &rep.exchange
+	x.Arrival, x.Lane, x.Stream = was.Arrival, rep.lane(), rep.stream()
+	if was.Response == nil {
+		x.Response = nil
+	}
+	extra := *tape.Extras(r.Kind)
+	rep.extra = joinedFields(extra, rep.extra)
+	kind, raw := rep.kind()
+	if hasField(extra, "request_lost") {
+		x = tape.ExchangeOf(kind)
+		x.RequestDigest = was.RequestDigest
+		*was, *tape.Extras(r.Kind) = *x, rep.extra
+	} else {
+		r.Kind = kind
+	}
+	r.Raw = raw
+	clearStrings(r, s)
+	return nil
+}
+
+// clearStrings takes what s knows out of the strings of r that no Tap looks at.
+func clearStrings(r *tape.Record, s *scrub.Scrubber) {
+	for _, p := range tape.Strings(r.Kind) {
+		*p = s.String(*p)
+	}
+	extra := *tape.Extras(r.Kind)
+	for i := range extra {
+		extra[i].Value, _ = s.Bytes(extra[i].Value)
+	}
+}
+
+// A repeat is a recorded exchange that goes through a Tap of its own.
+type repeat struct {
+	*Open
+	was   *tape.Exchange
+	piece []int // of each piece of the answer that was given: the recorded chunk that it is of
+}
+
+func newRepeat(was *tape.Exchange, store cas.Store, c Classifier, s *scrub.Scrubber) (*repeat, error) {
+	w, err := tape.NewWriter(io.Discard, &tape.Header{Argv: []string{}})
+	if err != nil {
+		return nil, err
+	}
+	var body []byte
+	if was.RequestPayload != nil {
+		if body, err = was.RequestPayload.Bytes(store); err != nil {
+			return nil, err
+		}
+	}
+	tap := NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, nil)
+	o, err := tap.Begin(&Request{Method: was.Method, URL: was.URL, Header: HeaderOf(was.RequestHeaders), Body: body})
+	if err != nil {
+		return nil, err
+	}
+	r := &repeat{Open: o, was: was}
+	if was.Status != 0 {
+		if err := r.answer(store); err != nil {
+			return nil, errors.Join(err, o.End(""))
+		}
+	}
+	return r, errors.Join(o.End(was.Error), o.lost)
+}
+
+// answer gives the recorded answer chunk by chunk, what no chunk names as a further one.
+func (r *repeat) answer(store cas.Store) error {
+	if err := r.Response(r.was.Status, HeaderOf(r.was.ResponseHeaders)); err != nil || r.was.Response == nil {
+		return err
+	}
+	body, err := r.was.Response.Open(store)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	buf := make([]byte, min(maxPiece, r.was.Response.Len))
+	for i, c := range r.was.Stream {
+		if err := r.chunk(i, io.LimitReader(body, c.Length), buf); err != nil {
+			return err
+		}
+	}
+	return r.chunk(len(r.was.Stream), body, buf)
+}
+
+// chunk gives the recorded chunk i in pieces.
+func (r *repeat) chunk(i int, from io.Reader, buf []byte) error {
+	for {
+		n, err := io.ReadFull(from, buf)
+		if n > 0 {
+			r.piece = append(r.piece, i)
+			if err := r.Chunk(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case len(buf) == 0, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// stream returns the chunks of the stored answer with the times of the recorded ones: the ordinal of each is the number of
+// the piece that it was, from 1. Where none were recorded there are none.
+func (r *repeat) stream() []tape.Chunk {
+	if len(r.was.Stream) == 0 {
+		return nil
+	}
+	var out []tape.Chunk
+	last := -1
+	for _, c := range r.exchange.Stream {
+		i := min(r.piece[c.G-1], len(r.was.Stream)-1)
+		if i == last {
+			out[len(out)-1].Length += c.Length
+			continue
+		}
+		last = i
+		c.TMS, c.G = r.was.Stream[i].TMS, r.was.Stream[i].G
+		out = append(out, c)
+	}
+	return out
+}
+
+// lane is the recorded lane, with the opening that its conversation has now.
+func (r *repeat) lane() string {
+	opening, number, ok := strings.Cut(r.was.Lane, "#")
+	if r.identity.Key.Kind != LLM || !strings.HasPrefix(opening, "llm:") {
+		return r.was.Lane
+	}
+	if opening = lanePrefix(r.identity.Opening); ok {
+		opening += "#" + number
+	}
+	return opening
+}
+
+// joinedFields are the further keys of both, the first where both have one.
+func joinedFields(first, second []tape.Field) []tape.Field {
+	out := slices.Clone(first)
+	for _, f := range second {
+		if !hasField(out, f.Name) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func hasField(fields []tape.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f tape.Field) bool { return f.Name == name })
+}
+
+// Holds reports whether the exchange of r holds something that s knows: in a string, in a body, or in what a body decodes to.
+func Holds(r *tape.Record, store cas.Store, s *scrub.Scrubber) (bool, error) {
+	RestoreFields(r)
+	x := tape.ExchangeOf(r.Kind)
+	for _, p := range tape.Strings(r.Kind) {
+		if s.String(*p) != *p {
+			return true, nil
+		}
+	}
+	for _, f := range *tape.Extras(r.Kind) {
+		if _, found := s.Bytes(f.Value); found {
+			return true, nil
+		}
+	}
+	if found, err := requestHolds(x, store, s); found || err != nil {
+		return found, err
+	}
+	return responseHolds(x, store, s)
+}
+
+func requestHolds(x *tape.Exchange, store cas.Store, s *scrub.Scrubber) (bool, error) {
+	if x.RequestPayload == nil {
+		return false, nil
+	}
+	b, err := x.RequestPayload.Bytes(store)
+	if err != nil {
+		return false, err
+	}
+	// One that does not decode was not kept.
+	if plain, err := Decode(HeaderOf(x.RequestHeaders).Get("Content-Encoding"), b, DefaultMaxBody); err == nil {
+		b = plain
+	}
+	_, found := s.Bytes(b)
+	return found, nil
+}
+
+func responseHolds(x *tape.Exchange, store cas.Store, s *scrub.Scrubber) (bool, error) {
+	if x.Response == nil {
+		return false, nil
+	}
+	if encoding := HeaderOf(x.ResponseHeaders).Get("Content-Encoding"); encoded(encoding) {
+		b, err := x.Response.Bytes(store)
+		if err != nil || len(b) == 0 {
+			return false, err
+		}
+		body := &packedBody{scrubber: s, encoding: encoding, limit: DefaultMaxBody, raw: b}
+		body.at.add(tape.Chunk{}, len(b))
+		return body.scan(x.Error != "")
+	}
+	r, err := x.Response.Open(store)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	w := s.Writer(io.Discard)
+	if _, err := io.Copy(w, r); err != nil {
+		return false, err
+	}
+	err = w.Close()
+	return w.Found(), err
+}
