@@ -13,7 +13,7 @@ import (
 
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
-func (r *recorder) axes(lost, gaps []string) map[string]Axis {
+func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	net := []string{"WebSocket"}
 	net = append(net, lost...)
 	for _, h := range r.o.Passthrough {
@@ -27,6 +27,7 @@ func (r *recorder) axes(lost, gaps []string) map[string]Axis {
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (too short to be searched for outside its variable)")
 	}
+	secrets = append(secrets, l.inPaths(r.manifest)...)
 	axes := map[string]Axis{
 		"clock":    {NotCovered: []string{"clock and random numbers"}},
 		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"files outside the work tree (a replay reads them as they are then)"}, r.notInTree()...)},

@@ -26,6 +26,10 @@ type guard struct {
 	mask  *scrub.Masker
 	class exchange.Classifier
 	id    string // names what scrub looks for: a stat cache made for other secrets says nothing about these
+
+	masking *Masking
+	roots   *Roots
+	begun   scrub.Mark // what was known when the first byte was written
 }
 
 // newGuard returns the guard of a program with these arguments and this environment.
@@ -71,7 +75,9 @@ func guardOf(s *scrub.Scrubber, args, env []string, roots *Roots, masking *Maski
 	if err != nil {
 		return nil, err
 	}
-	return &guard{scrub: s, mask: m, class: llm.NewClassifier(m), id: guardID(s, args, env)}, nil
+	return &guard{
+		scrub: s, mask: m, class: llm.NewClassifier(m), id: guardID(s, args, env), masking: masking, roots: roots, begun: s.Mark(),
+	}, nil
 }
 
 // guardID names the secrets of s without telling them.

@@ -51,6 +51,7 @@ type Manifest struct {
 	ArgSecrets []EnvVar          `json:"arg_secrets,omitempty"` // shapes of the secrets in argv, named argv.N
 	ScrubRules int               `json:"scrub_rules,omitempty"` // version of the shapes of secrets (scrub.Rules); none is 1
 	Secrets    []scrub.Secret    `json:"secrets,omitempty"`     // shapes of what the traffic and the files brought
+	ScrubLate  bool              `json:"scrub_late,omitempty"`  // what became known late was taken out of what stood there before
 	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
 	Records    int               `json:"records"`               // on the tape, once finished
 	Roots      Roots             `json:"roots"`

@@ -48,6 +48,9 @@ type RecordOptions struct {
 	Log       *slog.Logger // nil is silent
 	// Progress is told how far the snapshot of the work tree has come, and that it is done before the program starts.
 	Progress func(files int, bytes int64, done bool)
+	// Hiding is told how much has been looked through, after the program has ended, for secrets that became known late: files
+	// and records together. It is not called where there are none.
+	Hiding func(items int, bytes int64, done bool)
 }
 
 // ReplayOptions say how Replay runs a recording again. The zero value works.

@@ -314,17 +314,21 @@ func (r *recorder) mountPlan(p *run) (err error) {
 
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
-	if err := errors.Join(p.recordEnd(e, r.trees, r.o.Sync), r.s.close()); err != nil {
-		return err
+	l, err := p.recordEnd(e, r.trees, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
+	if err == nil {
+		err = r.hideLate(l)
 	}
-	var err error
+	if err != nil {
+		return r.exposed(err)
+	}
 	if r.seen, err = survey(filepath.Join(r.safe(), tapeName)); err != nil {
 		return err
 	}
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(r.seen.lost, slices.Concat(e.lost, e.gaps, e.unmasked))
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.lost, e.gaps, e.unmasked))
 	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
+	m.ScrubLate = true
 	if m.TTY != nil {
 		m.TTY.Typed = e.streams.keys()
 	}

@@ -37,14 +37,15 @@ type replayer struct {
 	moved   moved // of a replay outside the jail
 	roots   Roots // as the program finds them now
 
-	s       *session
-	store   cas.Store // the recording's blobs
-	book    *exchange.Book
-	trees   *trees
-	ran     string // path of the program
-	notes   []string
-	gaps    []string        // what could not be compared
-	changed map[string]bool // paths of the work tree that the recorded run changed
+	s        *session
+	recorded *files.Tree // as the run found it; nil for none
+	store    cas.Store   // the recording's blobs
+	book     *exchange.Book
+	trees    *trees
+	ran      string // path of the program
+	notes    []string
+	gaps     []string        // what could not be compared
+	changed  map[string]bool // paths of the work tree that the recorded run changed
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -119,6 +120,11 @@ func (r *replayer) openSession() error {
 	if err != nil {
 		return err
 	}
+	if r.recorded, err = r.rec.Tree(); err != nil {
+		return err
+	}
+	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
+	g.begun = g.scrub.Mark()
 	r.s, err = newSession(&sessionOptions{
 		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
 	})
@@ -136,13 +142,10 @@ func (r *replayer) loadTree() (err error) {
 	if r.o.TreeNow {
 		return r.treeNow()
 	}
-	if r.trees.before, err = r.rec.Tree(); err != nil {
-		return err
-	}
+	r.trees.before = r.recorded
 	if r.trees.before == nil && m.Roots.Tree != "" {
 		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
 	}
-	r.s.learnFiles(r.trees.before, r.store, m.Roots.Tree)
 	return nil
 }
 
@@ -233,14 +236,15 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.recordEnd(e, r.trees, false), r.s.close()); err != nil {
+	l, err := p.recordEnd(e, r.trees, lateOptions{off: !r.rec.Manifest.ScrubLate})
+	if err != nil {
 		return nil, err
 	}
 	r.gaps, r.notes = append(r.gaps, e.lost...), slices.Concat(r.notes, e.gaps, e.unmasked)
 	if e.signals > 0 {
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}
-	if err := errors.Join(r.keep(), r.describe(e)); err != nil {
+	if err := errors.Join(r.keep(), r.describe(e, l)); err != nil {
 		return nil, err
 	}
 	report, err := r.compare()
@@ -396,7 +400,7 @@ func (r *replayer) keep() error {
 }
 
 // describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
-func (r *replayer) describe(e *ended) error {
+func (r *replayer) describe(e *ended, l *late) error {
 	if r.o.Out == "" {
 		return nil
 	}
@@ -413,8 +417,14 @@ func (r *replayer) describe(e *ended) error {
 		m.noteArgs(r.s.scrub, r.o.Argv)
 		m.Program = Program{r.moved.recorded(r.ran), fileDigest(r.ran).String()}
 	}
-	if err := r.trees.adopt(r.store); err != nil {
+	if err := r.trees.adopt(r.trees.store); err != nil {
 		return err
+	}
+	if l != nil {
+		m.clearLate(l.find)
+		if err := l.sweep(); err != nil {
+			return err
+		}
 	}
 	return m.write(r.dir, false)
 }

@@ -229,8 +229,31 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	return sp, raw, nil
 }
 
-// recordEnd puts on the tape what the run changed in the work tree, then the program's own spawn.
-func (r *run) recordEnd(e *ended, t *trees, sync bool) error {
+// recordEnd puts on the tape what the run changed in the work tree, then the program's own spawn, and closes it. What
+// became known late is then in none of it; the caller ends the late, which may be nil, when it has written the rest.
+func (r *run) recordEnd(e *ended, t *trees, o lateOptions) (*late, error) {
+	if err := e.streams.finish(); err != nil { // the last that teaches secrets
+		return nil, err
+	}
+	l, err := newLate(r.s, t, o)
+	if err != nil {
+		return nil, err
+	}
+	defer l.end()
+	if err := l.beforeEnd(); err != nil {
+		return l, err
+	}
+	if err := errors.Join(r.recordRest(e, t, o.sync), r.s.close()); err != nil {
+		return l, err
+	}
+	err = l.afterEnd()
+	if l != nil && l.stdin != nil {
+		e.stdin = l.stdin
+	}
+	return l, err
+}
+
+func (r *run) recordRest(e *ended, t *trees, sync bool) error {
 	if err := t.record(sync); err != nil {
 		return err
 	}
@@ -239,7 +262,7 @@ func (r *run) recordEnd(e *ended, t *trees, sync bool) error {
 		return err
 	}
 	e.stdin = sp.Stdin
-	return errors.Join(r.s.rec.RecordRaw(sp, raw), r.s.rec.Flush())
+	return r.s.rec.RecordRaw(sp, raw)
 }
 
 func exitOf(e jail.Exit) Exit {

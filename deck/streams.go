@@ -217,6 +217,16 @@ func (st *streams) close() {
 	}
 }
 
+// finish ends what is kept of the streams. The error is that of the first that could not be kept.
+func (st *streams) finish() error {
+	for _, s := range st.out {
+		if _, err := s.Finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func ignoreClosed(err error) error {
 	if errors.Is(err, os.ErrClosed) || isEIO(err) {
 		return nil

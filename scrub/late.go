@@ -1,9 +1,6 @@
 package scrub
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // A Mark is how much a Scrubber knew at one time.
 type Mark struct{ known int }
@@ -26,29 +23,9 @@ func (s *Scrubber) Since(m Mark) *Scrubber {
 		return nil
 	}
 	l := New(s.key, &Options{Rules: s.rules})
-	l.met = make(map[*known]bool)
 	l.index.Store(newIndex([]rule{placeholderRule{}}))
 	for _, k := range late {
 		l.add(k)
 	}
 	return l
-}
-
-// Met lists the values that s, which Since returned, has replaced so far: the placeholder of each, and the shape that a
-// dummy is made from. They are sorted by the placeholder.
-func (s *Scrubber) Met() []Var {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]Var, 0, len(s.met))
-	for k := range s.met {
-		out = append(out, Var{Name: k.rule, Value: k.placeholder, Secret: true, Shape: shapeOf(k.value)})
-	}
-	slices.SortFunc(out, func(a, b Var) int { return strings.Compare(a.Value, b.Value) })
-	return out
-}
-
-// Knows reports whether s has a value for a placeholder, in whatever form.
-func (s *Scrubber) Knows(placeholder string) bool {
-	_, ok := s.valueOf(Digits(placeholder))
-	return ok
 }

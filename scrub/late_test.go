@@ -39,40 +39,6 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestMet: only what was replaced is listed, with what a dummy needs.
-func TestMet(t *testing.T) {
-	s := scrub.New(testKey, nil)
-	mark := s.Mark()
-	s.AddSecret("x_api_key", lateValue)
-	s.AddSecret("cookie", "another7Q2x9ZpLm4Vt8KrW3")
-	late := s.Since(mark)
-	if met := late.Met(); len(met) != 0 {
-		t.Errorf("met %v before anything was scrubbed", met)
-	}
-	var out bytes.Buffer
-	w := late.Writer(&out)
-	_, _ = w.Write([]byte("in base64: bGF0ZTdRMng5WnBMbTRWdDhLclczbkhk."))
-	_ = w.Close()
-	met := late.Met()
-	if len(met) != 1 || met[0].Value != s.String(lateValue) || met[0].Shape != ":24:aA0" || met[0].Name != "x_api_key" {
-		t.Fatalf("met %+v; scrubbed is %s", met, &out)
-	}
-	replay := scrub.New(testKey, nil)
-	if replay.Knows(met[0].Value) {
-		t.Error("a value is known that nobody told")
-	}
-	_, made := scrub.Dummies(met[0])
-	for placeholder, dummy := range made {
-		replay.AddAlias(placeholder, dummy)
-		if got := replay.String(dummy); got != s.String(lateValue) {
-			t.Errorf("the dummy reads as %q", got)
-		}
-	}
-	if !replay.Knows(met[0].Value) {
-		t.Error("an alias is not known")
-	}
-}
-
 // TestPlaceholdersTeachNothing: a replay's headers hold placeholders; they are no values, and use up no room for some.
 func TestPlaceholdersTeachNothing(t *testing.T) {
 	s := scrub.New(testKey, nil)

@@ -67,7 +67,6 @@ type Scrubber struct {
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
 	order      []*known          // the same, as they became known
-	met        map[*known]bool   // of those of Since: what was replaced; nil for any other Scrubber
 	byHex      map[string]*known // by the digits of the placeholder
 	aliases    map[string]*known // by value: dummies that are not searched for; nil for none
 	found      map[string]Secret // by the digits of the placeholder; nil for none
@@ -316,9 +315,6 @@ func (s *Scrubber) count(spans []span) {
 	for _, f := range spans {
 		if !f.blank {
 			s.counts[f.rule]++
-		}
-		if s.met != nil && f.known != nil {
-			s.met[f.known] = true
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // Again records the exchange of r once more, as it would stand on the tape if its recorder had known from the beginning what
 // s knows: what r says is changed in place, but for its place in time. The payloads are read from store, and what takes
 // their place is put there. So a request gets the digest that a replay takes of it which knows the secrets early, its lane
-// the name of the opening that the replay sees, and each chunk of an answer keeps its time.
+// the name of the opening that the replay sees, each chunk of an answer its time, and an answer its length (TapOptions.TrueLength).
 //
 // A request whose body was not kept keeps its digest, for nobody can take another. Errors: the store's, and the classifier's.
 func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber) error {
@@ -73,7 +73,7 @@ func newRepeat(was *tape.Exchange, store cas.Store, c Classifier, s *scrub.Scrub
 			return nil, err
 		}
 	}
-	tap := NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, nil)
+	tap := NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, &TapOptions{TrueLength: true})
 	o, err := tap.Begin(&Request{Method: was.Method, URL: was.URL, Header: HeaderOf(was.RequestHeaders), Body: body})
 	if err != nil {
 		return nil, err

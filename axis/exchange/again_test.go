@@ -83,7 +83,7 @@ func (x *traffic) record(t *testing.T, s *scrub.Scrubber, store cas.Store) *tape
 	if err != nil {
 		t.Fatal(err)
 	}
-	tap := exchange.NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), classifier{}, s, nil)
+	tap := exchange.NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), classifier{}, s, &exchange.TapOptions{TrueLength: true})
 	o, err := tap.Begin(&x.request)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,8 @@ func lost(err error) bool {
 // sameBytes compares the content of a regular file, by its stamp where the cache knows it.
 func (l *layerer) sameBytes(e *Entry, info fs.FileInfo) (bool, error) {
 	if st, ok := stampOf(info); ok {
-		if c, hit := l.cache.get(e.Path, st); hit {
+		// A cache that was made before a secret was known has the file as one without.
+		if c, hit := l.cache.get(e.Path, st); hit && (e.Secret == "" || c.secret != "") {
 			return sameContent(e, &Entry{Mode: e.Mode, Digest: c.digest, Size: c.size, Secret: c.secret}), nil
 		}
 	}

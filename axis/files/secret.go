@@ -47,10 +47,10 @@ func concealed(s Scrubber, b []byte) []byte {
 }
 
 // hideNames drops the entries whose path, or the target of whose link, holds a secret, and lists them by their scrubbed
-// path. All names are scanned at once, because hardly any tree has such a name.
-func hideNames(t *Tree, s Scrubber) {
+// path; it reports whether there was one. All names are scanned at once, because hardly any tree has such a name.
+func hideNames(t *Tree, s Scrubber) bool {
 	if s == nil {
-		return
+		return false
 	}
 	var all strings.Builder
 	for i := range t.Entries {
@@ -60,7 +60,7 @@ func hideNames(t *Tree, s Scrubber) {
 		all.WriteString(n.Path + "\n")
 	}
 	if _, found := s.Bytes([]byte(all.String())); !found {
-		return
+		return false
 	}
 	for i := range t.NotCovered {
 		out, _ := s.Bytes([]byte(t.NotCovered[i].Path))
@@ -74,4 +74,5 @@ func hideNames(t *Tree, s Scrubber) {
 		}
 		return inPath || inTarget
 	})
+	return true
 }

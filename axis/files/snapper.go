@@ -157,7 +157,7 @@ func (s *snapper) file(f *found, out *slot) error {
 	}
 	st, ok := stampOf(f.info)
 	if ok {
-		if c, hit := s.cache.get(f.path, st); hit && s.link(c) {
+		if c, hit := s.cache.get(f.path, st); hit && !s.marked(f.path, c) && s.link(c) {
 			out.fill(c)
 			out.keep = true
 			return nil
@@ -222,6 +222,16 @@ func (s *snapper) known(path string, b []byte) (*Entry, bool) {
 	}
 	e, ok := s.opts.Known.Lookup(path)
 	return e, ok && e.Secret != "" && s.opts.Scrubber.KeyedDigest(b) == e.Secret
+}
+
+// marked reports whether SnapOptions.Known has a secret file at path of which the cache does not know that it is one: it was
+// made before the secret was known.
+func (s *snapper) marked(path string, c cached) bool {
+	if s.opts.Known == nil {
+		return false
+	}
+	e, ok := s.opts.Known.Lookup(path)
+	return ok && e.Secret != "" && e.Secret != c.secret
 }
 
 func (s *snapper) put(b []byte) (cas.Digest, error) {

@@ -78,6 +78,23 @@ func (p *progress) step(files int, bytes int64, done bool) {
 	})
 }
 
+// hiding tells, once the program has ended, how far what it wrote has been looked through for secrets that became known late.
+func hiding(w io.Writer) func(items int, bytes int64, done bool) {
+	var p *progress
+	return func(items int, bytes int64, done bool) {
+		if p == nil {
+			p = newProgress(w)
+		}
+		if done {
+			p.end()
+			return
+		}
+		p.show(func() string {
+			return fmt.Sprintf("hiding secrets that became known late: %d files and records, %s", items, size(bytes))
+		})
+	}
+}
+
 // bytes tells of work that is so many bytes long.
 func (p *progress) bytes(what string) func(done, total int64) {
 	return func(done, total int64) {

@@ -96,7 +96,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
 		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy,
-		Log: logger(std.err), Progress: progress.step,
+		Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err),
 	})
 	if err != nil {
 		return &statusError{statusRecorder, err}

@@ -1,0 +1,130 @@
+package files
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// blind is a scrubber that does not know the secret yet.
+type blind struct{ fakeScrubber }
+
+func (blind) Bytes(b []byte) ([]byte, bool) { return b, false }
+
+// TestHideLate: trees that were taken before a secret was known become those that are taken afterwards.
+func TestHideLate(t *testing.T) {
+	root := t.TempDir()
+	model{
+		"conf": "key=" + secretWord, "sub/again": "key=" + secretWord, "plain": "x", "l": "->plain", "to": "->" + secretWord,
+		"named-" + secretWord: "y", secretWord + "/in": "z", ".gitignore": "*.log\n", secretWord + ".log": "", ".env": "A=b\n",
+	}.build(t, root)
+	store := cas.NewMemory()
+	before := snap(t, root, &SnapOptions{Store: store, Scrubber: blind{}})
+	must(t, os.WriteFile(filepath.Join(root, "new"), []byte("also "+secretWord), 0o644))
+	must(t, os.WriteFile(filepath.Join(root, "plain"), []byte("changed"), 0o644))
+	// The snapshot after a run knows the secret where it reads, and does not where it believes a cache.
+	after := snap(t, root, &SnapOptions{Store: store, Scrubber: fakeScrubber{}})
+	half := *snap(t, root, &SnapOptions{Store: store, Scrubber: blind{}})
+	want := snap(t, root, &SnapOptions{Store: store, Scrubber: fakeScrubber{}})
+	changed, err := HideLate(&LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}, before, after, &half)
+	if err != nil || changed == 0 {
+		t.Fatalf("%d changed, %v", changed, err)
+	}
+	for name, got := range map[string]*Tree{"after": after, "half": &half} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"new", "plain"}, changedPaths(Changes(before, &half))); diff != "" {
+		t.Errorf("changes:\n%s", diff)
+	}
+	if again, err := HideLate(&LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}, before, after); err != nil || again != 0 {
+		t.Errorf("a second time changes %d, %v", again, err)
+	}
+}
+
+func changedPaths(changes []Change) (out []string) {
+	for _, c := range changes {
+		out = append(out, c.Path)
+	}
+	return out
+}
+
+// failing is a store that cannot take what is put.
+type failing struct{ cas.Store }
+
+var errFull = errors.New("no space left on device")
+
+func (failing) Put([]byte) (cas.Digest, error) { return cas.Digest{}, errFull }
+
+func TestHideLateFails(t *testing.T) {
+	root := t.TempDir()
+	model{"conf": "key=" + secretWord, "plain": "x"}.build(t, root)
+	store := cas.NewMemory()
+	tree := snap(t, root, &SnapOptions{Store: store, Scrubber: blind{}})
+	_, err := HideLate(&LateOptions{Store: failing{store}, Late: fakeScrubber{}, All: fakeScrubber{}}, tree)
+	if !errors.Is(err, errFull) {
+		t.Errorf("got %v", err)
+	}
+	if e, _ := tree.Lookup("conf"); e.Secret != "" {
+		t.Error("a file is marked whose scrubbed form is nowhere")
+	}
+}
+
+// TestCacheOfAnotherKnowledge: a stat cache that was made before a secret was known does not make a marked file another one,
+// neither for a snapshot nor for a layer.
+func TestCacheOfAnotherKnowledge(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	model{"conf": "key=" + secretWord, "plain": "x"}.build(t, root)
+	old := time.Now().Add(-time.Hour)
+	for _, name := range []string{"conf", "plain"} {
+		must(t, os.Chtimes(filepath.Join(root, name), old, old))
+	}
+	store, err := cas.OpenDir(filepath.Join(dir, "cas"), nil)
+	must(t, err)
+	opts := SnapOptions{Store: store, Scrubber: blind{}, ScrubID: "one", CachePath: filepath.Join(dir, "cache")}
+	tree := snap(t, root, &opts)
+	_, err = HideLate(&LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}, tree)
+	must(t, err)
+	opts.Known, opts.KeepCache, opts.Scrubber = tree, true, fakeScrubber{}
+	if changes := Changes(tree, snap(t, root, &opts)); len(changes) > 0 {
+		t.Errorf("changed: %v", changedPaths(changes))
+	}
+	stats, err := BuildLayer(tree, store, root, filepath.Join(dir, "layer"), &LayerOptions{
+		Scrubber: fakeScrubber{}, ScrubID: "one", CachePath: opts.CachePath,
+	})
+	must(t, err)
+	if stats.Written > 0 || len(stats.Notes) > 0 {
+		t.Errorf("the layer holds %+v", stats)
+	}
+}
+
+// TestLayerReveals: a secret file that is not there as recorded is shown with the values of the replay, and a snapshot of that
+// is what WithStandIns says.
+func TestLayerReveals(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	model{"conf": "key=" + secretWord}.build(t, root)
+	store := cas.NewMemory()
+	tree := snap(t, root, &SnapOptions{Store: store, Scrubber: fakeScrubber{}})
+	must(t, os.Remove(filepath.Join(root, "conf")))
+	reveal := func(b []byte) []byte { return []byte(strings.ReplaceAll(string(b), placeholder, secretWord)) }
+	layer := filepath.Join(dir, "layer")
+	_, err := BuildLayer(tree, store, root, layer, &LayerOptions{Scrubber: fakeScrubber{}, Reveal: reveal})
+	must(t, err)
+	b, err := os.ReadFile(filepath.Join(layer, "conf"))
+	if err != nil || string(b) != "key="+secretWord {
+		t.Errorf("shown is %q, %v", b, err)
+	}
+	shown, err := tree.WithStandIns([]string{"conf"}, store, fakeScrubber{}, reveal)
+	must(t, err)
+	if changes := Changes(shown, snap(t, layer, &SnapOptions{Store: store, Scrubber: fakeScrubber{}})); len(changes) > 0 {
+		t.Errorf("changed: %v", changedPaths(changes))
+	}
+}

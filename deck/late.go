@@ -1,0 +1,185 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A secret becomes known when a header, a parameter or the text around it gives it away. What was written before that still
+// holds it: the work tree's contents, requests and answers, stdin, arguments. So the end of a run looks through all of that
+// once more, for those values alone, and brings what holds one into the form that it would have if the value had been known
+// from the beginning. In this order, so that a recorder that is killed in between leaves a recording that loads:
+//
+//	tree.json          replaced whole, its new contents put into the store before
+//	the rest of the tape, workspace.diff
+//	run.tape           replaced whole, its new blobs put into the store before
+//	run.tape.part/     each part replaced whole
+//	blobs              those that nothing names any more are removed
+//	recording.json     replaced whole, "finished"
+//
+// Until the last step the recording says that it is unfinished; what is left over by then goes with the next gc.
+
+// A LateError says that secrets which became known late could not be taken out of what was written before.
+type LateError struct {
+	Dir   string   // of the recording or of the replay's tape
+	Holds []string // what was not looked through, or not replaced
+	Err   error
+}
+
+func (e *LateError) Error() string {
+	return fmt.Sprintf("%s may hold secrets that became known after they were written, in %s: %v (delete it, or do not share it)",
+		e.Dir, strings.Join(e.Holds, ", "), e.Err)
+}
+
+func (e *LateError) Unwrap() error { return e.Err }
+
+// A late takes out of what one run has written what became known since it began. A nil one has nothing to do: every method
+// returns at once.
+type late struct {
+	s     *session
+	trees *trees
+	o     lateOptions
+	find  *scrub.Scrubber // what became known late, and nothing else
+	mask  *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
+	class exchange.Classifier
+
+	clean    map[cas.Digest]bool // blobs in which nothing was found
+	stdin    *tape.Payload       // of the last spawn, where it was replaced
+	replaced bool                // a blob may be named no longer
+	holds    []string            // what may hold a secret still
+	files    int                 // looked through: contents of files and records
+	bytes    int64
+}
+
+// lateOptions say how a late works. Zero works.
+type lateOptions struct {
+	off      bool // of a replay whose recording was made by a tapedeck that did not do so: it would compare otherwise
+	sync     bool
+	progress func(items int, bytes int64, done bool) // nil for nobody
+}
+
+// The parts of a recording that a late goes through, as an error names them.
+const (
+	lateTree     = "the work tree's files (" + treeName + " and the blobs)"
+	lateTape     = "the tape (" + tapeName + " and the blobs)"
+	lateParts    = "answers that were not kept (" + partName + ")"
+	lateBlobs    = "blobs that nothing names"
+	lateManifest = "arguments and variables (" + manifestName + ")"
+)
+
+// newLate returns what takes out of s what became known since it began; nil where nothing did.
+func newLate(s *session, t *trees, o lateOptions) (*late, error) {
+	find := s.scrub.Since(s.begun)
+	if find == nil || o.off {
+		return nil, nil
+	}
+	mask, err := s.masking.masker(s.guard.roots)
+	if err != nil {
+		return nil, err
+	}
+	l := &late{
+		s: s, trees: t, o: o, find: find, mask: mask, class: llm.NewClassifier(mask), clean: make(map[cas.Digest]bool),
+		holds: []string{lateTree, lateTape, lateParts, lateBlobs, lateManifest},
+	}
+	l.tell(0, 0)
+	return l, nil
+}
+
+// step does what takes the secrets out of one part. After a failure the others are not begun.
+func (l *late) step(part string, do func() error) error {
+	if l == nil {
+		return nil
+	}
+	if err := do(); err != nil {
+		return &LateError{Dir: l.s.dir, Holds: l.holds, Err: err}
+	}
+	var left []string
+	for _, p := range l.holds {
+		if p != part {
+			left = append(left, p)
+		}
+	}
+	l.holds = left
+	return nil
+}
+
+// beforeEnd hides them in the snapshots, from which the tape gets its last records.
+func (l *late) beforeEnd() error {
+	return l.step(lateTree, func() error {
+		if l.trees.before == nil {
+			return nil
+		}
+		trees := []*files.Tree{l.trees.before}
+		if l.trees.after != nil {
+			trees = append(trees, l.trees.after)
+		}
+		changed, err := files.HideLate(&files.LateOptions{
+			Store: l.trees.store, Late: l.find, All: l.s.scrub, Progress: l.tell,
+		}, trees...)
+		if err != nil || changed == 0 {
+			return err
+		}
+		l.replaced = true
+		path := filepath.Join(l.s.dir, treeName)
+		if !exists(path) { // a replay's is written at its end, where one is asked for
+			return nil
+		}
+		return writeWith(path, l.trees.before.Encode, l.o.sync)
+	})
+}
+
+// afterEnd hides them in the tape, which has its end, and in the parts.
+func (l *late) afterEnd() error {
+	if err := l.step(lateTape, l.tape); err != nil {
+		return err
+	}
+	return l.step(lateParts, l.parts)
+}
+
+// sweep removes the blobs that nothing names any more.
+func (l *late) sweep() error {
+	return l.step(lateBlobs, func() error {
+		if !l.replaced {
+			return nil
+		}
+		left, err := unnamed(l.s.dir+"/.", l.s.store) // with the dot, for it may be the link of a descriptor
+		if err != nil {
+			return err
+		}
+		var errs []error
+		for d := range left {
+			errs = append(errs, gone(os.Remove(l.s.store.Path(d))))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// tell tells how much has been looked through of what is counted by itself.
+func (l *late) tell(items int, bytes int64) {
+	if l.o.progress != nil {
+		l.o.progress(l.files+items, l.bytes+bytes, false)
+	}
+}
+
+// told is tell for one more thing.
+func (l *late) told(bytes int64) {
+	l.files, l.bytes = l.files+1, l.bytes+bytes
+	l.tell(0, 0)
+}
+
+// end takes the progress away.
+func (l *late) end() {
+	if l != nil && l.o.progress != nil {
+		l.o.progress(l.files, l.bytes, true)
+	}
+}
