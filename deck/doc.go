@@ -15,6 +15,7 @@
 //	tree.json, blobs                          the work tree, before the program starts
 //	run.tape, run.tape.cas/, run.tape.part/   as the run goes
 //	workspace.diff                            after the program has ended
+//	tree.json, run.tape, again                where a secret became known after it was written (late.go)
 //	recording.json {"state":"finished"}       replaces the first one atomically, last
 //
 // A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
