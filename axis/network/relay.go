@@ -33,6 +33,7 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 	}
 	x.head()
 	exchange.SetHeader(w.Header(), a.header)
+	x.chunked()
 	if a.length == 0 || a.body == nil || !exchange.HasBody(r.Method, a.status) {
 		if err := o.End(""); err != nil {
 			return err
@@ -49,6 +50,14 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 	return x.chunks()
 }
 
+// chunked keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
+// net/http writes the field itself, once, and leaves it out for HTTP/1.0. HTTP/2 has no such field: see last.
+func (x *relay) chunked() {
+	if x.a.length < 0 && x.a.body != nil && x.r.ProtoMajor == 1 && exchange.HasBody(x.r.Method, x.a.status) {
+		x.w.Header().Set("Transfer-Encoding", "chunked")
+	}
+}
+
 // head records the head of the answer.
 func (x *relay) head() {
 	if x.a.passes {
@@ -62,7 +71,7 @@ func (x *relay) head() {
 func (x *relay) chunks() error {
 	for {
 		chunk, err := x.a.body.Next(x.r.Context())
-		done, werr := x.chunk(chunk)
+		done, werr := x.chunk(chunk, errors.Is(err, io.EOF))
 		switch {
 		case done || werr != nil:
 			return werr
@@ -77,19 +86,16 @@ func (x *relay) chunks() error {
 	}
 }
 
-// chunk passes one chunk on. done says that it was the last one, which was held until the exchange had been recorded.
-func (x *relay) chunk(b []byte) (done bool, err error) {
+// chunk passes one chunk on; ended says that the body gave its end with it. done says that it was the last one of a whole
+// answer, which was held until the exchange had been recorded.
+func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
 	}
 	x.kept(x.o.Chunk(b))
 	x.sent += int64(len(b))
-	if x.a.length >= 0 && x.sent >= x.a.length {
-		if err := x.o.End(""); err != nil {
-			return true, err
-		}
-		_, err := x.w.Write(b)
-		return true, err
+	if whole := x.sent >= x.a.length; whole && (ended || x.a.length >= 0) {
+		return true, x.last(b)
 	}
 	if _, err := x.w.Write(b); err != nil {
 		return false, x.cut(errCancelled)
@@ -98,6 +104,18 @@ func (x *relay) chunk(b []byte) (done bool, err error) {
 		return false, x.cut(errCancelled)
 	}
 	return false, nil
+}
+
+// last records the exchange and passes its last chunk on, which leaves together with the end of the answer.
+func (x *relay) last(b []byte) error {
+	if err := x.o.End(""); err != nil {
+		return err
+	}
+	_, err := x.w.Write(b)
+	if err != nil || x.a.length >= 0 || x.r.ProtoMajor == 1 {
+		return err
+	}
+	return x.rc.Flush() // without it net/http would tell the length of a short answer
 }
 
 // kept notes, once, what keeps the answer from being kept; End gives the same error again.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -46,15 +47,18 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 	if ex.Status < 200 {
 		return dead(exchange.CutAgain(ctx, ex.Error, &o))
 	}
+	size, same := s.look(ex, &o)
 	b, err := exchange.OpenAnswer(s.cfg.Blobs, ex, &o)
 	if err != nil {
 		damage(err)
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
 		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
 	}
-	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: b, prompt: b.Prompt()}
+	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: b.Prompt()}
 	sameHeader := s.revealHeader(a.header)
-	size, same := s.given(ex, b.Size())
+	if same {
+		size = b.Size()
+	}
 	if size < 0 {
 		a.header.Del("Content-Length")
 		a.length = -1
@@ -65,6 +69,18 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 	}
 	a.length, a.passes = exchange.FittingLength(a.header, ex, size), same && sameHeader
 	return a
+}
+
+// A playedBody gives the last chunk of a recorded answer with its end, so that both leave at once.
+type playedBody struct{ *exchange.AnswerBody }
+
+// Next implements body.
+func (b playedBody) Next(ctx context.Context) ([]byte, error) {
+	p, err := b.AnswerBody.Next(ctx)
+	if err == nil && b.Ended() {
+		err = io.EOF
+	}
+	return p, err
 }
 
 // maxRevealed bounds, in bytes, the answer that is looked through before it is given.
@@ -87,21 +103,23 @@ func (s *Server) revealHeader(h http.Header) (same bool) {
 	return same
 }
 
-// given returns the length in bytes of what the program gets of the body of ex, which is stored with size bytes, and whether
-// that is what is stored. The length is -1 where the body is too long to be looked through.
-func (s *Server) given(ex *tape.Exchange, size int64) (n int64, same bool) {
+// look looks through the body of ex for what has to be revealed. Where there is nothing, the program gets what is stored: o
+// then holds the bytes, which need not be read and looked through again, and same is true. Else size is the length in bytes
+// of what the program gets, -1 where the body is too long to be looked through.
+func (s *Server) look(ex *tape.Exchange, o *exchange.AnswerOptions) (size int64, same bool) {
 	if s.cfg.Reveal == nil || ex.Response == nil || !exchange.HasBody(ex.Method, ex.Status) {
-		return size, true
+		return 0, true
 	}
 	if ex.Response.Len > maxRevealed {
 		return -1, false
 	}
 	b, err := ex.Response.Bytes(s.cfg.Blobs)
 	if err != nil {
-		return size, true
+		return 0, true // whoever opens the body finds the same
 	}
 	if out := s.cfg.Reveal(b); !bytes.Equal(out, b) {
 		return int64(len(out)), false
 	}
-	return size, true
+	o.Reveal, o.Stored = nil, b
+	return 0, true
 }
