@@ -60,14 +60,14 @@ func (o *Open) store(a answer, cut bool) error {
 	}
 	x := &o.exchange
 	x.Response, x.Stream = payload, a.chunks
-	encoding := HeaderOf(x.ResponseHeaders).Get("Content-Encoding")
+	encoding := fieldValue(x.ResponseHeaders, "Content-Encoding")
 	if a.decoded {
 		o.extra = append(o.extra, field("response_decoded", encoding))
 		encoding = ""
 		o.dropHeader("Content-Encoding")
 	}
 	if a.resized {
-		if n := HeaderOf(x.ResponseHeaders).Get("Content-Length"); n != "" && !a.decoded && o.tap.opts.TrueLength {
+		if n := fieldValue(x.ResponseHeaders, "Content-Length"); n != "" && !a.decoded && o.tap.opts.TrueLength {
 			o.extra = append(o.extra, field(trueLength, n))
 		}
 		o.dropHeader("Content-Length")
@@ -92,7 +92,7 @@ func (o *Open) readUsage(p *tape.Payload, encoding string, cut bool) []byte {
 	if err != nil {
 		return nil
 	}
-	return o.identity.Usage(HeaderOf(o.exchange.ResponseHeaders).Get("Content-Type"), decoded)
+	return o.identity.Usage(fieldValue(o.exchange.ResponseHeaders, "Content-Type"), decoded)
 }
 
 // dropHeader takes a field out of the answer's header that no longer holds for the stored bytes.

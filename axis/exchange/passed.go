@@ -9,8 +9,9 @@ import (
 )
 
 // Replay is Response for the recorded answer that Take found, where the program gets it as it stands on the tape: what Chunk is
-// given are the payload's bytes, which are in the Book's store; without both it is Response. They were scrubbed when they were
-// recorded. An answer that is given in any other form, with the program's secrets put into it, is Response's.
+// given are the payload's bytes, which are in the Book's store; without both it is Response. They, and a header that is the
+// recorded one, were scrubbed when they were recorded. An answer that is given in any other form, with the program's secrets
+// put into it, is Response's.
 func (o *Open) Replay(status int, h http.Header) {
 	if o.taken == nil || o.from == nil {
 		_ = o.Response(status, h) // Chunk says what it says
@@ -18,7 +19,10 @@ func (o *Open) Replay(status int, h http.Header) {
 	}
 	o.live()
 	o.exchange.Status = status
-	o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
+	o.exchange.ResponseHeaders = o.taken.Exchange.ResponseHeaders
+	if !areFields(h, o.exchange.ResponseHeaders) {
+		o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
+	}
 	if o.tap.rec != nil {
 		o.body = &passedBody{recorded: o.taken, from: o.from}
 	}

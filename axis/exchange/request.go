@@ -25,7 +25,7 @@ func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
 	s.LearnHeader(r.Header) // what a header holds may stand in the URL and the body too
 	c := cleaned{request: &Request{Method: r.Method, URL: s.URL(r.URL)}}
 	without := c.body(s, r, limit)
-	all := headerFields(s, r.Header)
+	all := learnedFields(s, r.Header)
 	c.request.Header = HeaderOf(all)
 	c.request.Header.Del("Content-Encoding")
 	c.headers = slices.DeleteFunc(all, func(f tape.HeaderField) bool {
