@@ -181,6 +181,10 @@ func testLate(t *testing.T, where, form string, proxy bool) {
 			b.green(v)
 			lookFor(t, kept, lateSecret)
 			b.sound(kept)
+			if where == "file" && what == "the same" && !proxy {
+				v, _ := b.replay(res.Recording, &deck.ReplayOptions{TreeNow: true, Env: b.env})
+				b.green(v)
+			}
 		})
 	}
 }
