@@ -42,7 +42,9 @@ func runApply(o *applyOptions, name string, std streams) error {
 	if err := inTree(rec); err != nil {
 		return err
 	}
+	done := progressFor(std, o.json).busy("applying")
 	changed, inGit, err := rec.Apply(o.reverse)
+	done()
 	if err != nil {
 		return err
 	}

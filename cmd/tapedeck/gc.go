@@ -66,11 +66,9 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	p := progressFor(std, o.json)
-	r, err := lib.GC(ctx, &deck.GCOptions{
-		DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: p.counted("looking at recordings"),
-	})
-	p.end()
+	step, done := progressFor(std, o.json).counted("looking at recordings")
+	r, err := lib.GC(ctx, &deck.GCOptions{DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: step})
+	done()
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: what was removed is listed: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -102,11 +103,16 @@ func (p *progress) bytes(what string) func(done, total int64) {
 	}
 }
 
-// counted tells of work of which so many are to be done.
-func (p *progress) counted(what string) func(done, total int64) {
-	return func(done, total int64) {
-		p.show(func() string { return fmt.Sprintf("%s: %d of %d", what, done, total) })
-	}
+// counted tells of work of which so many are to be done, one of which may take long, until stop is called.
+func (p *progress) counted(what string) (step func(done, total int64), stop func()) {
+	var done, total atomic.Int64
+	stop = p.ticking(func() string {
+		if total.Load() == 0 {
+			return what
+		}
+		return fmt.Sprintf("%s: %d of %d", what, done.Load(), total.Load())
+	})
+	return func(d, t int64) { done.Store(d); total.Store(t) }, stop
 }
 
 // records tells of work whose end is not known.
@@ -118,8 +124,13 @@ func (p *progress) records(what string) func(records int, bytes int64) {
 	}
 }
 
-// busy tells of work that does not tell by itself, until stop is called, which waits for its goroutine.
+// busy tells of work that does not tell by itself, until stop is called.
 func (p *progress) busy(what string) (stop func()) {
+	return p.ticking(func() string { return fmt.Sprintf("%s: %d s", what, int(time.Since(p.begun).Seconds())) })
+}
+
+// ticking shows text again and again, until stop is called, which waits for its goroutine.
+func (p *progress) ticking(text func() string) (stop func()) {
 	if p == nil || p.w == nil {
 		return func() {}
 	}
@@ -133,7 +144,7 @@ func (p *progress) busy(what string) (stop func()) {
 			case <-done:
 				return
 			case <-tick.C:
-				p.show(func() string { return fmt.Sprintf("%s: %d s", what, int(time.Since(p.begun).Seconds())) })
+				p.show(text)
 			}
 		}
 	})

@@ -16,7 +16,6 @@ func late() (*progress, *bytes.Buffer) {
 func TestProgress(t *testing.T) {
 	for want, tell := range map[string]func(*progress){
 		"packing: 50% of 3000 bytes":              func(p *progress) { p.bytes("packing")(1500, 3000) },
-		"looking: 3 of 4":                         func(p *progress) { p.counted("looking")(3, 4) },
 		"verifying: 1 record, 20 kB":              func(p *progress) { p.records("verifying")(1, 20_000) },
 		"reading the work tree: 2 files, 5 bytes": func(p *progress) { p.step(2, 5, false) },
 		"packing: 100% of 0 bytes":                func(p *progress) { p.bytes("packing")(0, 0) },
@@ -56,6 +55,24 @@ func TestBusyTicks(t *testing.T) {
 	stop := p.busy("comparing")
 	if got := <-told; !strings.HasPrefix(got, "\rtapedeck: comparing: 60 s") {
 		t.Errorf("got %q", got)
+	}
+	stop()
+}
+
+// TestCountedTicks: what has begun is told, not only what has ended.
+func TestCountedTicks(t *testing.T) {
+	p, _ := late()
+	told := make(chan string, 100)
+	p.w = writerFunc(func(b []byte) (int, error) { told <- string(b); return len(b), nil })
+	step, stop := p.counted("looking")
+	if got := <-told; got != "\rtapedeck: looking\x1b[K" {
+		t.Errorf("got %q", got)
+	}
+	step(3, 4)
+	for got := range told {
+		if got == "\rtapedeck: looking: 3 of 4\x1b[K" {
+			break
+		}
 	}
 	stop()
 }

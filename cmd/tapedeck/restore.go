@@ -30,7 +30,9 @@ func runRestore(name, dir string, json bool, std streams) error {
 	if err != nil {
 		return err
 	}
+	done := progressFor(std, json).busy("restoring")
 	left, err := rec.Restore(dir)
+	done()
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,9 @@ func runRm(names []string, json bool, std streams) error {
 	var removed []string
 	left := make(map[string]string) // by id
 	var errs []error
-	for _, e := range entries {
+	step, done := progressFor(std, json).counted("removing recordings")
+	for i, e := range entries {
+		step(int64(i+1), int64(len(entries)))
 		r, err := lib.Remove(e)
 		if err != nil {
 			errs = append(errs, err)
@@ -61,6 +63,7 @@ func runRm(names []string, json bool, std streams) error {
 			left[r.ID] = r.Left
 		}
 	}
+	done()
 	if json {
 		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left}))
 		return errors.Join(errs...)
