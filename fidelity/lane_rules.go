@@ -50,10 +50,11 @@ type hosts struct {
 	alive    map[string]bool // hosts that answered once
 	dead     map[string]bool // hosts of plain requests that none answered
 	answered map[uint64]bool // identities
+	silent   map[uint64]int  // plain requests that none answered, by identity, less those that the replay has
 }
 
 func (c *laneCompare) deadHosts() *hosts {
-	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool)}
+	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool), make(map[uint64]int)}
 	for _, e := range c.sides[Recorded].entries {
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil {
@@ -61,6 +62,7 @@ func (c *laneCompare) deadHosts() *hosts {
 		}
 		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {
 			h.dead[tape.HostOf(ex.URL)] = true
+			h.silent[c.differ.identity(e.rec.Kind)]++
 			continue
 		}
 		h.alive[tape.HostOf(ex.URL)] = true
@@ -70,7 +72,8 @@ func (c *laneCompare) deadHosts() *hosts {
 }
 
 // unanswered reports whether a record is a request that got no answer and so does not gate, and its host. On replay a
-// request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates.
+// request to a host that never answered fails the same way, whatever it asks; one that nothing on the tape answers gates. One
+// that the program ended before it had an answer which is on the tape is the counterpart of that answer.
 func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 	ex := tape.ExchangeOf(e.rec.Kind)
 	if ex == nil || ex.Status != 0 || s == Replay && ex.Lane == laneUnmatched {
@@ -81,7 +84,12 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 	if s == Recorded {
 		return host, plain
 	}
-	return host, h.dead[host] && !h.alive[host] || plain && withdrawn(ex) || plain && !h.answered[d.identity(e.rec.Kind)]
+	if !plain || h.dead[host] && !h.alive[host] {
+		return host, h.dead[host] && !h.alive[host]
+	}
+	id := d.identity(e.rec.Kind)
+	h.silent[id]--
+	return host, !h.answered[id] || withdrawn(ex) && h.silent[id] >= 0
 }
 
 // files compares the files of the work tree, path by path.

@@ -43,6 +43,11 @@ func TestWithdrawnExchanges(t *testing.T) {
 		{"never asked for, nothing came", []tape.Kind{second("")}, nil, nil, 1},
 		{"never asked for, some came", []tape.Kind{second("a")}, nil, missed, 0},
 		{"never asked for, whole", []tape.Kind{whole(), call("llm:a#2", 2, "q", "answer")}, []tape.Kind{whole()}, missed, 0},
+		{"plain, ended on replay before it began", []tape.Kind{get("http://h/x", 1, 200), get("http://h/x", 2, 200)},
+			[]tape.Kind{get("http://h/x", 1, 200), dead}, nil, 1},
+		{"plain, ended twice where it was ended once", []tape.Kind{dead, get("http://h/x", 2, 200)}, []tape.Kind{dead, dead}, nil, 2},
+		{"plain, never asked for", []tape.Kind{get("http://h/x", 1, 200), get("http://h/x", 2, 200)},
+			[]tape.Kind{get("http://h/x", 1, 200)}, []code{{"http:h", MissingInReplay}}, 0},
 		{"plain, once ended and once answered", []tape.Kind{dead, get("http://h/x", 2, 200)}, []tape.Kind{dead, get("http://h/x", 2, 200)}, nil, 1},
 	}
 	for _, tt := range tests {

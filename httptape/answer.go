@@ -32,7 +32,7 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 	}
 	ex := rec.Exchange
 	opts := &exchange.AnswerOptions{
-		Speed: t.opts.Speed, Patience: rec.Patience(patience),
+		Speed: t.opts.Speed, Patience: rec.Patience(patience), Of: rec,
 		Damage: func(err error) error { return t.damaged(rec, err) },
 	}
 	if ex.Status < http.StatusOK {
@@ -159,6 +159,7 @@ func (b *tapeBody) next() (err error) {
 		return b.ended()
 	}
 	b.cancel(nil) // nothing waits any more, closed or not
+	b.from.Given()
 	if b.atEnd != nil && errors.Is(err, io.EOF) {
 		b.atEnd()
 	}

@@ -24,6 +24,9 @@ type AnswerOptions struct {
 	// Patience is how long the end of an answer that the program had cancelled waits for it to do so again. Without it the
 	// program would see its connection cut before it comes to its own decision.
 	Patience time.Duration
+	// Of is the record that holds the answer, as a Book gave it. With it an answer keeps its place among those to equal
+	// requests that were under way at the same time; nil gives it by itself.
+	Of *Recorded
 	// Reveal changes the bytes of each chunk, of which 1 MiB at most are given at once; nil leaves them as they are.
 	Reveal func([]byte) []byte
 	// Stored holds the bytes of the answer's payload where they have been read, and verified, before; nil has them read.
@@ -61,6 +64,7 @@ type AnswerBody struct {
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
+	beside *company     // nil for none
 	buf    []byte
 }
 
@@ -70,6 +74,9 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 	b := &AnswerBody{start: time.Now(), r: http.NoBody, cut: ex.Error}
 	if o != nil {
 		b.opts = *o
+	}
+	if b.opts.Of != nil {
+		b.beside = b.opts.Of.company
 	}
 	if ex.Response == nil && HasBody(ex.Method, ex.Status) {
 		return nil, fmt.Errorf("its body was not kept: %s", ex.Error)
@@ -140,14 +147,22 @@ func (b *AnswerBody) Prompt() bool { return len(b.chunks) > 0 && b.chunks[0].Len
 // Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
 func (b *AnswerBody) Begin(ctx context.Context) error {
 	if len(b.chunks) == 0 {
-		return nil
+		return b.together(ctx, 0, true)
 	}
-	return b.wait(ctx, b.chunks[0].TMS)
+	return b.wait(ctx, b.chunks[0].TMS, len(b.chunks) == 1)
 }
 
 // Ended reports whether Next gave the last bytes of an answer that came to its end.
 func (b *AnswerBody) Ended() bool {
 	return b.left == 0 && b.rest == 0 && len(b.chunks) == 0 && b.cut == ""
+}
+
+// together waits for equal requests.
+func (b *AnswerBody) together(ctx context.Context, tms int64, end bool) error {
+	if b.beside == nil {
+		return nil
+	}
+	return b.beside.await(ctx, b.opts.Of, tms, end, b.opts.Speed > 0)
 }
 
 // Next returns the bytes of one chunk, or of a part of one that is longer than 1 MiB, valid until the next call. Errors:
@@ -160,7 +175,7 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 		}
 		c := b.chunks[0]
 		b.chunks, b.left = b.chunks[1:], c.Length
-		if err := b.wait(ctx, c.TMS); err != nil {
+		if err := b.wait(ctx, c.TMS, len(b.chunks) == 0); err != nil {
 			return nil, err
 		}
 	}
@@ -205,12 +220,14 @@ func (b *AnswerBody) read(p []byte) error {
 }
 
 // wait sleeps until a chunk that came tms ms after its request is due.
-func (b *AnswerBody) wait(ctx context.Context, tms int64) error {
-	if b.opts.Speed <= 0 {
-		return nil
+func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
+	if b.opts.Speed > 0 {
+		due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
+		if err := sleep(ctx, due-time.Since(b.start)); err != nil {
+			return err
+		}
 	}
-	due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
-	return sleep(ctx, due-time.Since(b.start))
+	return b.together(ctx, tms, end)
 }
 
 // end is how the answer ended then.
@@ -239,8 +256,14 @@ func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 	return &CutError{Text: recorded}
 }
 
-// Close frees what the body holds.
-func (b *AnswerBody) Close() error { return b.r.Close() }
+// Given says that the end of the answer has been passed on, or will not be: equal requests may go on (AnswerOptions.Of).
+func (b *AnswerBody) Given() { b.beside.leave(b.opts.Of) }
+
+// Close frees what the body holds. The answer has been given then.
+func (b *AnswerBody) Close() error {
+	b.Given()
+	return b.r.Close()
+}
 
 // sleep waits for d; the error is ctx's where that is done before.
 func sleep(ctx context.Context, d time.Duration) error {

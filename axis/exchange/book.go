@@ -58,6 +58,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	}
 	for _, q := range b.queues {
 		b.mixed = b.mixed || q.mixed()
+		keepCompany(q.all)
 	}
 	return b, nil
 }
@@ -65,7 +66,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
 	rec := &Recorded{
-		Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), Length: lengthOf(extraOf(r.Kind)), endedMS: r.MonotonicMS,
+		Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), Length: lengthOf(extraOf(r.Kind)), endedMS: r.MonotonicMS, g: r.G,
 	}
 	if rec.Exchange == nil {
 		return nil
@@ -133,6 +134,7 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, bool) {
 		b.names.learn(asked, rec.traits)
 	}
 	b.served[rec] = true
+	rec.company.join()
 	b.log = append(b.log, service{k, rec.Seq})
 	return rec, true
 }

@@ -20,8 +20,14 @@
 // A program may end a request before its answer ends: one of two that it sent to take what comes first, one that took too
 // long, a stream that has said enough. The tape holds what had come by then, on either side, which is a matter of moments:
 // a replay gives no more than that, and then waits for the program to end the request again. How much the program got until
-// then does not gate (package fidelity). Two equal requests whose answers both came whole are two requests, whichever
-// the program used; a replay at full speed may answer the first before the second is sent. Replayed in real time it is not.
+// then does not gate (package fidelity).
+//
+// Two equal requests whose answers both came whole are two requests, whichever the program used. Where they were under way
+// together, a replay keeps them so: what comes of an answer waits until the equal requests that were there by then are there
+// again, else a program would take the first answer before it sent the second request; and of two or three the one that had
+// ended first ends first, with a moment for the program to act on it before the next one ends. A request that does not come
+// holds the others up once, for as long as it took then and two seconds, and is a divergence. Which of two answers that ended
+// within microseconds a program had seen first no tape tells.
 //
 // A recorded answer whose payload is missing, damaged or was never kept cannot be given. The Book remembers it (Damage,
 // Damaged): such a replay cannot be compared, which is no divergence of the program.

@@ -83,7 +83,10 @@ type Recorded struct {
 	// stands in the header.
 	Length int64
 
-	endedMS int64 // when it ended, in ms since the recording began
+	endedMS int64    // when it ended, in ms since the recording began
+	begunMS int64    // when its request came, or later; see keepCompany
+	g       uint64   // of its record
+	company *company // nil for none
 
 	usage  []byte         // of a model, as JSON; nil for none
 	traits *Traits        // of the request; nil before its queue was studied

@@ -39,7 +39,7 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		s.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
 		s.cfg.Book.Damage(rec, err)
 	}
-	o := exchange.AnswerOptions{Speed: s.cfg.Speed, Patience: rec.Patience(cancelPatience), Reveal: s.cfg.Reveal}
+	o := exchange.AnswerOptions{Speed: s.cfg.Speed, Patience: rec.Patience(cancelPatience), Of: rec, Reveal: s.cfg.Reveal}
 	o.Damage = func(err error) error {
 		damage(err)
 		return fmt.Errorf("recorded answer is damaged: %w", err)
@@ -53,6 +53,11 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		damage(err)
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
 		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
+	}
+	if !b.Prompt() { // else the head waits with the first chunk
+		if err := b.Begin(ctx); err != nil {
+			return dead(errors.Join(err, b.Close()))
+		}
 	}
 	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: b.Prompt()}
 	sameHeader := s.revealHeader(a.header)

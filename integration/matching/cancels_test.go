@@ -103,7 +103,7 @@ func TestTimeouts(t *testing.T) {
 						return
 					}
 					if next != "go on" {
-						p.giveUp(c)
+						p.giveUp(c, way)
 					}
 					if p.turn(c, "thanks") {
 						p.close(c)
@@ -115,16 +115,27 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// giveUp asks, and ends the request after a time in which nothing came or, once something did, soon.
-func (p *program) giveUp(t *talk) {
+// giveUp asks, and ends the request once it has arrived where it hangs, or when all has come that comes of an answer that
+// stalls.
+func (p *program) giveUp(t *talk, way fault) {
 	c := t.call()
 	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
 	c.ctx = ctx
-	timer := time.AfterFunc(500*time.Millisecond, cancel) // enough for the request to arrive
-	defer timer.Stop()
-	c.stop = func(int) bool {
-		timer.Reset(10 * time.Millisecond)
+	c.stop = func(events int) bool {
+		if events == stalled {
+			cancel()
+		}
 		return false
+	}
+	if way == hang {
+		go func() { // ends with giveUp
+			select {
+			case <-p.run.came.wait(body(t.messages)):
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
 	}
 	if text, err := p.ask(c); !errors.Is(err, context.Canceled) {
 		p.run.t.Errorf("got %q, %v for what never ends", text, err)

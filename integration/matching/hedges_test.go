@@ -8,9 +8,15 @@ import (
 	"time"
 )
 
-// hedged asks the same twice, the second time after a wait unless there is an answer by then. The first whole answer wins, and
+// A hedge asks the same twice, the second time after a wait unless there is an answer by then. The first whole answer wins, and
 // the other request is cancelled.
-func hedged(wait time.Duration, ask func(context.Context) (string, error)) (string, error) {
+type hedge struct {
+	wait time.Duration
+	// lets has the recording wait for the end of the other answer too, which a replay cancels as it comes.
+	lets bool
+}
+
+func (h hedge) ask(p *program, ask func(context.Context) (string, error)) (string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	type result struct {
@@ -18,7 +24,7 @@ func hedged(wait time.Duration, ask func(context.Context) (string, error)) (stri
 		err  error
 	}
 	results := make(chan result, 2)
-	for _, after := range []time.Duration{0, wait} {
+	for _, after := range []time.Duration{0, h.wait} {
 		go func() { // ends with its answer, or once cancelled
 			timer := time.NewTimer(after)
 			defer timer.Stop()
@@ -32,7 +38,9 @@ func hedged(wait time.Duration, ask func(context.Context) (string, error)) (stri
 		}()
 	}
 	first := <-results
-	cancel()
+	if !h.lets || p.seed != recording {
+		cancel()
+	}
 	second := <-results
 	if first.err != nil {
 		return "", first.err
@@ -44,12 +52,14 @@ func hedged(wait time.Duration, ask func(context.Context) (string, error)) (stri
 }
 
 // hedging runs conversations whose every question is hedged.
-func hedging(wait time.Duration) func(p *program) {
+func hedging(h hedge) func(p *program) { return hedgingTalks(talks, h) }
+
+func hedgingTalks(n int, h hedge) func(p *program) {
 	return func(p *program) {
-		p.each(talks, func(i int) {
+		p.each(n, func(i int) {
 			c := p.talk(i, fmt.Sprintf("task %d", i))
 			for turn := range turns() {
-				text, err := hedged(wait, func(ctx context.Context) (string, error) {
+				text, err := h.ask(p, func(ctx context.Context) (string, error) {
 					ask := c.call()
 					ask.ctx = ctx
 					return p.ask(ask)
@@ -80,7 +90,7 @@ func TestHedges(t *testing.T) {
 	for _, way := range []fault{slow, stall, hang} {
 		t.Run(string(way), func(t *testing.T) {
 			s := &scenario{upstream: &upstream{fault: times(none, way), twice: true}}
-			s.program = hedging(0)
+			s.program = hedging(hedge{})
 			s.prove(t)
 		})
 	}
@@ -92,7 +102,7 @@ func TestHedgesOfAHungRequest(t *testing.T) {
 	for _, way := range []fault{hang, stall} {
 		t.Run(string(way), func(t *testing.T) {
 			s := &scenario{upstream: &upstream{fault: times(way, none)}}
-			s.program = hedging(5 * time.Millisecond)
+			s.program = hedging(hedge{wait: 5 * time.Millisecond})
 			s.prove(t)
 		})
 	}
@@ -102,7 +112,32 @@ func TestHedgesOfAHungRequest(t *testing.T) {
 // sooner, so that it rarely comes to that.
 func TestHedgesThatCameLate(t *testing.T) {
 	s := &scenario{upstream: &upstream{fault: times(none, stall), twice: true}}
-	s.program = hedging(time.Millisecond)
+	s.program = hedging(hedge{wait: time.Millisecond})
+	s.prove(t)
+}
+
+// timed is how many conversations there are where the program goes by times, which a busy machine does not keep.
+const timed = 3
+
+// TestHedgesWhoseLoserCameWhole has an upstream that answers both of two equal requests, the one later than the other. A replay
+// at full speed has the first answer before the program would ask again, and could give either first; in real time the times
+// are the recording's.
+func TestHedgesWhoseLoserCameWhole(t *testing.T) {
+	for _, speed := range []float64{0, 1} {
+		for _, wait := range []time.Duration{0, 3 * time.Millisecond} {
+			t.Run(fmt.Sprintf("speed %v, after %v", speed, wait), func(t *testing.T) {
+				s := &scenario{upstream: &upstream{fault: times(none, late), twice: true}, speed: speed}
+				s.program = hedgingTalks(timed, hedge{wait: wait, lets: true})
+				s.prove(t)
+			})
+		}
+	}
+}
+
+// TestHedgesInRealTime has an upstream whose first answer takes long, and a program that goes by the times.
+func TestHedgesInRealTime(t *testing.T) {
+	s := &scenario{upstream: &upstream{fault: times(late, none)}, speed: 1}
+	s.program = hedgingTalks(timed, hedge{wait: 10 * time.Millisecond})
 	s.prove(t)
 }
 
@@ -112,7 +147,7 @@ func TestHedgedTools(t *testing.T) {
 	s.program = func(p *program) {
 		p.each(talks, func(i int) {
 			for turn := range turns() {
-				text, err := hedged(5*time.Millisecond, func(ctx context.Context) (string, error) {
+				text, err := hedge{wait: 5 * time.Millisecond}.ask(p, func(ctx context.Context) (string, error) {
 					return p.tool(ctx, fmt.Sprintf("/tool/%d/%d", i, turn))
 				})
 				if err != nil {

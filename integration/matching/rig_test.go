@@ -40,6 +40,7 @@ type run struct {
 	srv   *network.Server
 	names *network.Names
 	roots *x509.CertPool
+	came  *arrivals // bodies of requests that nobody answers before their sender gives up
 
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*jailListener
@@ -65,7 +66,8 @@ func begin(t testing.TB, recorded *run, cfg *network.Config) *run {
 		listeners: make(map[netip.AddrPort]*jailListener),
 	}
 	r.openTape()
-	class := llm.NewClassifier(r.mask)
+	class := &watching{llm.NewClassifier(r.mask), new(arrivals)}
+	r.came = class.came
 	if recorded != nil {
 		f := recorded.tape()
 		defer f.Close()

@@ -26,7 +26,8 @@ type scenario struct {
 	upstream *upstream
 	// program runs to its end, and adds what it found out to the account.
 	program func(p *program)
-	speed   float64 // of the replays
+	// speed is that of the replays: 0 answers at once, 1 as recorded.
+	speed float64
 }
 
 // prove records the scenario once and replays it again and again, beside other tests: most of the time is spent waiting.
@@ -34,6 +35,7 @@ func (s *scenario) prove(t *testing.T) {
 	t.Helper()
 	t.Parallel()
 	recorded := record(t, s.upstream.serve(t))
+	recorded.came = &s.upstream.held // there, and not on the way there
 	want := s.play(recorded, recording)
 	if t.Failed() {
 		t.Fatal("the recording failed")

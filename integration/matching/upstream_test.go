@@ -25,6 +25,7 @@ const (
 	broken    fault = "500"
 	overload  fault = "529"
 	slow      fault = "a stream that takes too long to wait for"
+	late      fault = "a whole answer that begins a while after the one to the same request has ended"
 	hang      fault = "no answer until the client goes"
 	stall     fault = "a part of the stream, then nothing until the client goes"
 	noHeader  fault = "the connection ends before a byte"
@@ -34,6 +35,9 @@ const (
 	resetBody fault = "the connection is reset inside a chunked body"
 	inLength  fault = "the connection ends before the length"
 )
+
+// lateness is how long after the other one a late answer begins: enough to tell the two apart on a busy machine too.
+const lateness = 100 * time.Millisecond
 
 // An upstream answers model calls with event streams, and all else with one line. Each answer names the request that it is
 // for and has a number of its own.
@@ -47,6 +51,8 @@ type upstream struct {
 	twice bool
 	// pace is the longest wait before a chunk, half of it the shortest.
 	pace time.Duration
+	held arrivals // bodies that were left without an answer
+	sent arrivals // bodies that were answered whole
 
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -84,6 +90,21 @@ func (u *upstream) double(r *http.Request, body string) {
 	select {
 	case <-pair:
 	case <-r.Context().Done():
+	}
+}
+
+// late waits until a request has been answered, and for a while; false where its sender has gone.
+func (u *upstream) late(r *http.Request, body string) bool {
+	select {
+	case <-u.sent.wait(body):
+	case <-r.Context().Done():
+		return false
+	}
+	select {
+	case <-time.After(lateness):
+		return true
+	case <-r.Context().Done():
+		return false
 	}
 }
 
@@ -155,8 +176,13 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"type":"error","error":{"type":"try_again","message":"number %d"}}`, t.number)
 	case hang:
+		u.held.note(string(b))
 		<-r.Context().Done()
-	case none, slow, stall:
+	case none, slow, late, stall:
+		if t.fault == late && !u.late(r, string(b)) {
+			return
+		}
+		defer u.sent.note(string(b))
 		if strings.HasPrefix(r.URL.Path, "/tool") {
 			io.WriteString(w, strings.Join(t.pieces, ""))
 			return
@@ -166,6 +192,9 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.cut(w)
 	}
 }
+
+// stalled is how many events come of an answer that stalls.
+const stalled = 2
 
 // stream sends the answer of a model, event by event.
 func (t *turn) stream(w http.ResponseWriter, r *http.Request) {

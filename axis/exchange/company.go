@@ -1,0 +1,190 @@
+package exchange
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// How a replay keeps company.
+const (
+	// companyGrain is by how much, in ms, a chunk must have come later than something else to have come after it: when it came
+	// is known from when its answer ended, which may have been later than its last chunk. An end is exact, see findBegun.
+	companyGrain = 3
+	// companySlack is how much longer than while recording a replay waits for an equal request.
+	companySlack = 2 * time.Second
+	// smallCompany is how many requests one sends to take the first answer. More are work that is done side by side.
+	smallCompany = 3
+	// reaction is the time that a program has to act on the first of such answers before it gets the end of the next. Where
+	// answers take their time it is no longer than it was.
+	reaction = 100 * time.Millisecond
+)
+
+// A company is exchanges of one key that came to their end and were under way together while recording. A replay that
+// answers at once would be done with the first before the second is sent, and the program would not send it; or it would give
+// the second first, and the program would take the other answer. So a chunk waits for the equal requests that were
+// there when it came then, and, in a small company, the head and the end of an answer wait for those that had ended by then,
+// and for a moment in which the program may cancel. A wait is never longer than it was then and a little: one that is in vain
+// ends all others, and what was not asked for is a divergence as ever.
+type company struct {
+	members []*Recorded // by when they began; not changed once it is made
+
+	mu      sync.Mutex // guards what follows
+	given   int        // members that were handed out
+	over    map[*Recorded]bool
+	last    time.Time // when the last of these ended
+	inVain  bool
+	changed chan struct{} // closed at the next change; nil while nobody waits
+}
+
+// findBegun finds out when the requests of exchanges came, in ms since the recording began, or later: as long before its end
+// as its last chunk came after it, and before whatever the tape says to have ended after its first chunk. So one that is
+// less than the endedMS of another came before that one's end, for all are cut to whole milliseconds.
+func findBegun(whole []*Recorded) {
+	slices.SortStableFunc(whole, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
+	for _, rec := range whole {
+		rec.begunMS = rec.endedMS
+		stream := rec.Exchange.Stream
+		if len(stream) == 0 {
+			continue
+		}
+		rec.begunMS -= stream[len(stream)-1].TMS
+		first := stream[0]
+		i, _ := slices.BinarySearchFunc(whole, first.G, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
+		if first.G > 0 && i < len(whole) {
+			rec.begunMS = min(rec.begunMS, whole[i].endedMS-max(first.TMS, 1))
+		}
+	}
+}
+
+// endedBefore reports whether r had ended when x did.
+func (r *Recorded) endedBefore(x *Recorded) bool {
+	return cmp.Or(cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
+}
+
+// keepCompany finds the companies among the exchanges of one key.
+func keepCompany(all []*Recorded) {
+	if len(all) < 2 {
+		return
+	}
+	var whole []*Recorded
+	for _, rec := range all {
+		if rec.Exchange.Error == "" && rec.Exchange.Status > 0 {
+			whole = append(whole, rec)
+		}
+	}
+	findBegun(whole)
+	whole = slices.DeleteFunc(whole, func(rec *Recorded) bool { return rec.begunMS <= 0 }) // the tape has no times
+	slices.SortStableFunc(whole, func(x, y *Recorded) int { return cmp.Compare(x.begunMS, y.begunMS) })
+	for len(whole) > 1 {
+		n, end := 1, whole[0].endedMS
+		for n < len(whole) && whole[n].begunMS < end {
+			end = max(end, whole[n].endedMS)
+			n++
+		}
+		if n > 1 {
+			c := &company{members: whole[:n:n], over: make(map[*Recorded]bool)}
+			for _, rec := range c.members {
+				rec.company = c
+			}
+		}
+		whole = whole[n:]
+	}
+}
+
+// change makes a change, and tells those who wait. Nobody is no company.
+func (c *company) change(f func()) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+	if c.changed != nil {
+		close(c.changed)
+		c.changed = nil
+	}
+}
+
+// join notes that a member was handed out.
+func (c *company) join() { c.change(func() { c.given++ }) }
+
+// leave notes that the answer of a member has been given.
+func (c *company) leave(rec *Recorded) {
+	c.change(func() {
+		if !c.over[rec] {
+			c.over[rec], c.last = true, time.Now()
+		}
+	})
+}
+
+// await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
+// last, paced that answers take their time. The error is ctx's where that is done before.
+func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
+	at := rec.begunMS + tms
+	if !end {
+		at -= companyGrain
+	}
+	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
+	limit := time.Duration(max(tms, 0))*time.Millisecond + companySlack
+	if err := c.until(ctx, limit, func() bool { return c.given >= there }); err != nil || len(c.members) > smallCompany {
+		return err
+	}
+	var before []*Recorded
+	pause := reaction
+	for _, m := range c.members {
+		if end && m.endedBefore(rec) || m.endedMS < at {
+			before = append(before, m)
+			if gap := time.Duration(rec.endedMS-m.endedMS) * time.Millisecond; paced {
+				pause = min(pause, gap)
+			}
+		}
+	}
+	if len(before) == 0 {
+		return nil
+	}
+	err := c.until(ctx, companySlack, func() bool {
+		return !slices.ContainsFunc(before, func(m *Recorded) bool { return !c.over[m] })
+	})
+	if err != nil {
+		return err
+	}
+	return sleep(ctx, c.left(pause))
+}
+
+// left is what is left of a pause after the last end.
+func (c *company) left(pause time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inVain {
+		return 0
+	}
+	return pause - time.Since(c.last)
+}
+
+// until waits until done, which holds the lock, for limit at most. Once that has been in vain it waits no more.
+func (c *company) until(ctx context.Context, limit time.Duration, done func() bool) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		c.mu.Lock()
+		if c.inVain || done() {
+			c.mu.Unlock()
+			return nil
+		}
+		if c.changed == nil {
+			c.changed = make(chan struct{})
+		}
+		changed := c.changed
+		c.mu.Unlock()
+		select {
+		case <-changed:
+		case <-timer.C:
+			c.change(func() { c.inVain = true })
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package exchange_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// span is a recorded exchange: when it ended, and when each of its chunks came after its request, all in ms.
+type span struct {
+	ended int64
+	tms   []int64
+	err   string
+}
+
+// together is a book of exchanges of one key, whose records stand as they ended.
+func together(t *testing.T, spans ...span) (*exchange.Book, exchange.Key) {
+	t.Helper()
+	b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
+		for i, s := range spans {
+			k := post(uint64(i+1), "https://h/a", "x")
+			k.Error, k.Response = s.err, inline("0123456789"[:len(s.tms)])
+			for j, ms := range s.tms {
+				k.Stream = append(k.Stream, tape.Chunk{TMS: ms, Offset: int64(j), Length: 1})
+			}
+			seq := uint64(0)
+			for _, other := range spans {
+				if other.ended < s.ended {
+					seq++
+				}
+			}
+			yield(&tape.Record{Seq: seq, MonotonicMS: s.ended, Kind: k}, nil)
+		}
+	}, classifier{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := identify(t, "https://h/a", "x")
+	return b, id.Key
+}
+
+// give asks for the next answer, gives it to its end, and returns when its head and its end were given, from now on.
+func give(ctx context.Context, t *testing.T, b *exchange.Book, k exchange.Key) (head, end time.Duration, err error) {
+	t.Helper()
+	begun := time.Now()
+	rec, ok := b.Take(k)
+	if !ok {
+		t.Fatal("nothing is left")
+	}
+	body, err := exchange.OpenAnswer(nil, rec.Exchange, &exchange.AnswerOptions{Of: rec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if err := body.Begin(ctx); err != nil {
+		return 0, 0, err
+	}
+	head = time.Since(begun)
+	for err == nil {
+		_, err = body.Next(ctx)
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return head, time.Since(begun), err
+}
+
+const ms = time.Millisecond
+
+// TestCompany replays two equal requests, the second of which comes 700 ms after the first.
+func TestCompany(t *testing.T) {
+	type times struct{ head, end time.Duration } // since the first request
+	for _, tt := range []struct {
+		name          string
+		first, second span
+		want          [2]times
+	}{
+		{"the first waits for the second, which was there when it came", span{900, []int64{800}, ""}, span{950, []int64{300}, ""},
+			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}},
+		{"of a stream that had begun the end waits", span{900, []int64{100, 800}, ""}, span{950, []int64{100, 300}, ""},
+			[2]times{{0, 700 * ms}, {700 * ms, 800 * ms}}},
+		{"the second came first", span{950, []int64{900}, ""}, span{900, []int64{100}, ""},
+			[2]times{{800 * ms, 800 * ms}, {700 * ms, 700 * ms}}},
+		{"the second was sent when the first had ended", span{900, []int64{800}, ""}, span{1000, []int64{100}, ""},
+			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
+		{"one was cut", span{900, []int64{800}, ""}, span{950, []int64{300}, exchange.Reset},
+			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
+		{"a tape without times", span{0, []int64{800}, ""}, span{0, []int64{300}, ""},
+			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, key := together(t, tt.first, tt.second)
+				var got [2]times
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					got[0].head, got[0].end, _ = give(t.Context(), t, b, key)
+				}()
+				time.Sleep(700 * ms)
+				got[1].head, got[1].end, _ = give(t.Context(), t, b, key)
+				got[1].head, got[1].end = got[1].head+700*ms, got[1].end+700*ms
+				<-done
+				if got != tt.want {
+					t.Errorf("got %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestCompanyThatStaysAway: an equal request that does not come this time holds the others up once, for as long as it took
+// while recording and two seconds.
+func TestCompanyThatStaysAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, key := together(t, span{1000, []int64{800}, ""}, span{1800, []int64{1000}, ""}, span{2600, []int64{1000}, ""}, span{2700, []int64{1000}, ""})
+		if _, end, err := give(t.Context(), t, b, key); end != 2800*ms || err != nil {
+			t.Errorf("ended after %v, %v", end, err)
+		}
+		if _, end, err := give(t.Context(), t, b, key); end != 0 || err != nil {
+			t.Errorf("the next ended after %v, %v", end, err)
+		}
+	})
+}
+
+// TestCompanyOfMany: of many equal requests each waits for those that were there, and none for another's end.
+func TestCompanyOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans []span
+		for i := range int64(20) {
+			spans = append(spans, span{1000 + i, []int64{900}, ""})
+		}
+		b, key := together(t, spans...)
+		ends := make(chan time.Duration)
+		for range spans {
+			go func() {
+				_, end, _ := give(t.Context(), t, b, key)
+				ends <- end
+			}()
+		}
+		for range spans {
+			if end := <-ends; end != 0 {
+				t.Errorf("one ended after %v", end)
+			}
+		}
+	})
+}
+
+// TestCompanyIsLeft: a program that goes away while its answer waits for others is no longer waited for.
+func TestCompanyIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, key := together(t, span{900, []int64{800}, ""}, span{950, []int64{300}, ""})
+		ctx, cancel := context.WithTimeout(t.Context(), 100*ms)
+		defer cancel()
+		if _, _, err := give(ctx, t, b, key); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if _, end, err := give(t.Context(), t, b, key); end != 100*ms || err != nil {
+			t.Errorf("the other ended after %v, %v", end, err)
+		}
+	})
+}
