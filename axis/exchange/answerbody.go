@@ -219,7 +219,7 @@ func (b *AnswerBody) read(p []byte) error {
 	}
 }
 
-// wait sleeps until a chunk that came tms ms after its request is due.
+// wait waits until a chunk that came tms ms after its request is due, and equal requests let it go; end says that it is the last.
 func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 	if b.opts.Speed > 0 {
 		due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
