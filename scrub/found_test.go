@@ -138,3 +138,37 @@ func TestDummyOfDamage(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestAdopt: a value that a replay names in the place of the recording's reads as that one, and is what Reveal gives; a dummy
+// gives way, a value that is known does not.
+func TestAdopt(t *testing.T) {
+	const own, dummy, other = "the-replay's-own-token", "a-dummy-of-that-token-", "another-secret-of-all"
+	recorded := named("as-it-was-recorded+once").String("as-it-was-recorded+once")
+	escaped := named("as-it-was-recorded+once").String("as-it-was-recorded%2Bonce")
+	s := named(own)
+	s.AddDummy(recorded, dummy)
+	if s.LearnNamed("token", own) || s.LearnNamed("token", recorded) || !s.LearnNamed("token", other) {
+		t.Error("fresh is what was not known")
+	}
+	before := s.String(own)
+	s.Adopt(recorded, "nobody knows this one")
+	s.Adopt(escaped, own)
+	if got := s.String(own + " " + dummy); before == recorded || got != recorded+" "+recorded {
+		t.Errorf("%s reads as %s, want %s twice", before, got, recorded)
+	}
+	if got := string(s.Reveal([]byte(recorded + " " + before))); got != own+" "+own {
+		t.Errorf("revealed: %s", got)
+	}
+	s.Adopt(recorded, other)
+	s.Adopt(named("one more of them").String("one more of them"), own)
+	if got := s.String(own + other); !strings.HasPrefix(got, recorded+"td_token_") || strings.Count(got, recorded) != 1 {
+		t.Errorf("taken over: %s", got)
+	}
+}
+
+// named returns a scrubber that a name told a value.
+func named(value string) *scrub.Scrubber {
+	s := scrub.New(scrub.Key{1}, nil)
+	s.LearnNamed("token", value)
+	return s
+}

@@ -6,12 +6,23 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // A known is a secret whose exact value is known.
 type known struct {
 	rule, value, placeholder string
 	dummy                    bool // made up for a replay that lacks the value
+
+	adopted atomic.Pointer[string] // a recording's placeholder, which is written in place of it; nil for none
+}
+
+// written is the placeholder that is written.
+func (k *known) written() string {
+	if p := k.adopted.Load(); p != nil {
+		return *p
+	}
+	return k.placeholder
 }
 
 // A pattern is one form in which a known value may stand in a text: the value itself, hex, or the part of its base64

@@ -163,7 +163,7 @@ func (s *Scrubber) knownAs(digits string) (out []*known) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.known {
-		if Digits(k.placeholder) == digits {
+		if Digits(k.written()) == digits {
 			out = append(out, k)
 		}
 	}

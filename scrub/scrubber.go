@@ -33,12 +33,14 @@ type Options struct {
 
 // Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too. 3 takes the examples of documents
 // for none, and finds tokens in the place of the user of a URL, credentials of proxy variables without a scheme, what is
-// compressed in a part of a form, and more files of credentials.
-const Rules = rulesGenuine
+// compressed in a part of a form, and more files of credentials. With RulesOfNames names in bodies count beside the shapes
+// (package exchange).
+const Rules = RulesOfNames
 
 const (
 	rulesGitleaks = 2
 	rulesGenuine  = 3
+	RulesOfNames  = 4
 )
 
 // An UnknownRulesError says that a recording was made with newer shapes than this package has. A replay with others would not
@@ -137,8 +139,28 @@ func (s *Scrubber) AddAlias(placeholder, value string) bool {
 	placeholder, _ = formOf(placeholder)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(&known{rule: placeholderName(placeholder), value: value, placeholder: placeholder})
+	k := &known{rule: placeholderName(placeholder), value: value, placeholder: placeholder}
+	k.adopted.Store(&placeholder)
+	s.add(k)
 	return true
+}
+
+// Adopt makes a value that is known read as a placeholder of the recording from now on, and Reveal put it there: the program
+// of a replay names another secret in the place of that one. It does nothing where the value, or the placeholder, is another's
+// already; a dummy that was made up for the placeholder gives way.
+func (s *Scrubber) Adopt(placeholder, value string) {
+	if !isPlaceholder(placeholder) {
+		return
+	}
+	placeholder, _ = formOf(placeholder)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, digits := s.known[strings.TrimSpace(value)], Digits(placeholder)
+	if other := s.byHex[digits]; k == nil || k.dummy || k.adopted.Load() != nil || other != nil && !other.dummy {
+		return
+	}
+	k.adopted.Store(&placeholder)
+	s.byHex[digits] = k
 }
 
 // addNamed makes value known and returns its placeholder.
@@ -147,7 +169,7 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if k := s.standing(value); k != nil {
-		return k.placeholder
+		return k.written()
 	}
 	rule := ruleName(name)
 	k := &known{rule: rule, value: value, placeholder: s.key.placeholder(rule, []byte(value))}
@@ -193,6 +215,23 @@ func (s *Scrubber) learn(name, value string) (placeholder string) {
 	return s.noteFound(s.addNamed(name, value), value)
 }
 
+// LearnNamed is AddSecret for a value that a name in the traffic told. It reports whether the value was not known before and is
+// now. After 512 values that the traffic told, further ones are not searched for: NotCovered lists their names.
+func (s *Scrubber) LearnNamed(name, value string) (fresh bool) {
+	value = strings.TrimSpace(value)
+	if value == "" || isPlaceholder(value) || s.isKnown(value) {
+		return false
+	}
+	s.learn(name, value)
+	return s.isKnown(value)
+}
+
+func (s *Scrubber) isKnown(value string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[value] != nil
+}
+
 // conceal returns the placeholder of value without making it known.
 func (s *Scrubber) conceal(name, value string) string {
 	value = strings.TrimSpace(value)
@@ -201,7 +240,7 @@ func (s *Scrubber) conceal(name, value string) string {
 	s.mu.Unlock()
 	switch {
 	case k != nil:
-		return k.placeholder
+		return k.written()
 	case isPlaceholder(value):
 		return value
 	}
@@ -214,7 +253,7 @@ func (s *Scrubber) mark(rule, value string) string {
 	k := s.aliases[value]
 	s.mu.Unlock()
 	if k != nil {
-		return k.placeholder
+		return k.written()
 	}
 	return s.noteFound(s.key.placeholder(rule, []byte(value)), value)
 }
@@ -294,7 +333,7 @@ func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(star
 		switch {
 		case f.blank:
 		case f.known != nil:
-			dst = append(dst, withForm(f.known.placeholder, f.form)...)
+			dst = append(dst, withForm(f.known.written(), f.form)...)
 		default:
 			dst = append(dst, s.mark(f.rule, string(b[f.start:f.end]))...)
 		}

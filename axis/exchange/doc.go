@@ -61,12 +61,22 @@
 //	response_length                     the Content-Length that was taken off, of an answer that was not decoded
 //	request_lost, response_lost         why the body is not kept; response_lost stands in "error" too
 //
+// # Names
+//
+// What names in the query, the body or the answer give away (password, refresh_token, client_secret; secretname.go has the
+// rule) is made known to the scrubber before any of that message is written or matched. Bodies are not parsed for it: one pass
+// looks at what stands before each colon. An answer that is JSON or a form waits for it in memory, up to 1 MiB; of a longer one,
+// and of events and lines, each chunk is looked at for itself. A request that names another secret than the recorded one which
+// it matches puts that in its place: it reads as the recorded one from then on, and Scrubber.Reveal gives it. Recordings of
+// rules before scrub.RulesOfNames are compared without all of this, but for TapOptions.SecretNames.
+//
 // # Durability
 //
 // An answer without Content-Encoding is appended to its part, a file of its own, as far as the scrubber has released it,
 // before Chunk returns, and put into the store in bounded memory at the end. Before End returns the record and its blobs
 // are with the kernel. A recorder that is killed leaves parts, which Parts reads as exchanges with the error "recorder
-// ended"; of an encoded answer a part holds the head alone. An answer that cannot be written stands as response_lost.
+// ended"; of an encoded answer, and of JSON of up to 1 MiB, a part holds the head alone. An answer that cannot be written
+// stands as response_lost.
 //
 // An answer that passes from one tape to the other as it stands (Open.Replay) is neither scrubbed nor looked into again, its
 // payload is shared by the two stores, and its record waits in the tape's buffer: what it says stands on a tape already.

@@ -22,6 +22,7 @@ type Open struct {
 	exchange tape.Exchange
 	extra    []tape.Field
 	unkept   []byte    // the body of the request that is not in the store yet; nil for none
+	named    []named   // what names in the body gave away
 	taken    *Recorded // that answers the request; nil for none
 	from     cas.Store // of its payloads; nil for those alone that are inline
 
@@ -55,6 +56,7 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 		return nil, false
 	}
 	o.taken, o.from = rec, b.store
+	o.recall()
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
 	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
@@ -100,10 +102,13 @@ func (o *Open) Response(status int, h http.Header) error {
 		return o.lost
 	}
 	o.spool = sp
+	learn := o.tap.learner(h.Get("Content-Type"))
 	if encoding := h.Get("Content-Encoding"); encoded(encoding) {
-		o.body = &packedBody{scrubber: o.tap.scrubber, spool: sp, encoding: encoding, limit: o.tap.opts.MaxBody}
+		o.body = &packedBody{scrubber: o.tap.scrubber, spool: sp, encoding: encoding, limit: o.tap.opts.MaxBody, learn: learn}
+	} else if plain := newPlainBody(o.tap.scrubber, sp); learn != nil {
+		o.body = &namedBody{plainBody: plain, learn: learn}
 	} else {
-		o.body = newPlainBody(o.tap.scrubber, sp)
+		o.body = plain
 	}
 	return nil
 }

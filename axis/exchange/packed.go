@@ -19,7 +19,8 @@ type packedBody struct {
 	scrubber *scrub.Scrubber
 	spool    answerSpool
 	encoding string
-	limit    int64 // of raw, in bytes
+	limit    int64    // of raw, in bytes
+	learn    *learner // nil where names say nothing
 	raw      []byte
 	at       chunkMap
 	lost     string
@@ -83,12 +84,19 @@ func (b *packedBody) unpack(cut bool) (answer, error) {
 func (b *packedBody) scan(cut bool) (found bool, err error) {
 	w := b.scrubber.Writer(io.Discard)
 	w.OnReplace(func(int64, int64, int) { found = true })
+	var head []byte // in which names are looked for
 	err = b.decode(cut, func(_ int, p []byte) error {
+		if b.learn != nil {
+			head = append(head, p[:min(len(p), maxHeld-len(head))]...)
+		}
 		_, err := w.Write(p)
 		return err
 	})
 	if err := errors.Join(err, w.Close()); err != nil {
 		return false, err
+	}
+	if b.learn.reads(head) && b.learn.whole(head) {
+		found = true
 	}
 	if cut && !found {
 		_, found = b.scrubber.Bytes(b.raw)

@@ -17,14 +17,28 @@ type cleaned struct {
 	headers []tape.HeaderField // as they stand on the tape
 	stored  []byte             // the body as it stands on the tape; nil for none
 	extra   []tape.Field
+	named   []named // what names in the body gave away
 }
 
-// clean scrubs a request. A body with a Content-Encoding is kept as it came unless a secret lies inside; one that does not
-// decode cannot be scanned and is not kept. limit bounds a decoded body, in bytes.
-func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
-	s.LearnHeader(r.Header) // what a header holds may stand in the URL and the body too
-	c := cleaned{request: &Request{Method: r.Method, URL: s.URL(r.URL)}}
-	without := c.body(s, r, limit)
+// clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
+// another one names. A body with a Content-Encoding is kept as it came unless a secret lies inside; one that does not decode
+// cannot be scanned and is not kept.
+func (t *Tap) clean(r *Request) cleaned {
+	t.naming.RLock()
+	defer t.naming.RUnlock()
+	s, plain := t.scrubber, r.Body
+	var err error
+	if encoding := r.Header.Get("Content-Encoding"); len(plain) > 0 && encoded(encoding) {
+		plain, err = Decode(encoding, r.Body, t.opts.MaxBody)
+	}
+	s.LearnHeader(r.Header)
+	t.names.learnQuery(s, r.URL)
+	var c cleaned
+	if err == nil {
+		c.named, _ = t.names.learn(s, r.Header.Get("Content-Type"), plain)
+	}
+	c.request = &Request{Method: r.Method, URL: s.URL(r.URL)}
+	without := c.body(s, r, plain, err)
 	all := learnedFields(s, r.Header)
 	c.request.Header = HeaderOf(all)
 	c.request.Header.Del("Content-Encoding")
@@ -34,15 +48,15 @@ func clean(s *scrub.Scrubber, r *Request, limit int64) cleaned {
 	return c
 }
 
-// body fills in both forms of the body and returns the headers that no longer hold for the stored one.
-func (c *cleaned) body(s *scrub.Scrubber, r *Request, limit int64) (without []string) {
+// body fills in both forms of the body, whose decoded form is plain or could not be had, and returns the headers that no longer
+// hold for the stored one.
+func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, err error) (without []string) {
 	encoding := r.Header.Get("Content-Encoding")
 	if len(r.Body) == 0 || !encoded(encoding) {
 		c.request.Body, _ = s.LearnBytes(r.Body)
 		c.stored = c.request.Body
 		return nil
 	}
-	plain, err := Decode(encoding, r.Body, limit)
 	if err != nil {
 		c.request.Body, _ = s.LearnBytes(r.Body)
 		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))

@@ -29,6 +29,9 @@ type TapOptions struct {
 	// TrueLength keeps the Content-Length of an answer whose stored bytes are not as many, for a replay that puts a value
 	// into it for each placeholder. Without it a tape is the same whatever the secrets are.
 	TrueLength bool
+	// SecretNames are names of members of JSON, of fields of forms and of query values whose values are secrets, beside those
+	// that are known (package comment). Separators and case do not count.
+	SecretNames []string
 }
 
 // A Tap puts the exchanges of one run on its tape. It may be used by several goroutines at once.
@@ -37,8 +40,10 @@ type Tap struct {
 	classifier Classifier
 	scrubber   *scrub.Scrubber
 	opts       TapOptions
+	names      *secretNames
 	arrivals   atomic.Uint64
-	taking     sync.Mutex // held over the arrival of a replayed request and its asking a Book
+	naming     sync.RWMutex // held over the scrubbing of a request, and to change how a secret reads
+	taking     sync.Mutex   // held over the arrival of a replayed request and its asking a Book
 }
 
 // NewTap returns a Tap that writes to rec. A nil rec writes nothing: requests are still scrubbed and classified, which is
@@ -54,6 +59,7 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	if t.opts.MaxBody == 0 {
 		t.opts.MaxBody = DefaultMaxBody
 	}
+	t.names = newSecretNames(s, t.opts.SecretNames)
 	return t
 }
 
@@ -65,12 +71,12 @@ func (t *Tap) Begin(r *Request) (*Open, error) {
 	if !t.opts.Replay {
 		o.arrive()
 	}
-	c := clean(t.scrubber, r, t.opts.MaxBody)
+	c := t.clean(r)
 	id, err := t.classifier.Classify(c.request)
 	if err != nil {
 		return nil, err
 	}
-	o.identity, o.request, o.extra = id, c.request, c.extra
+	o.identity, o.request, o.extra, o.named = id, c.request, c.extra, c.named
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers
 	o.exchange.RequestDigest = id.Key.Request

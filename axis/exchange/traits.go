@@ -103,11 +103,12 @@ func (s *sought) likeness(rec *Recorded) int {
 	return n - countID*s.foreign(rec)
 }
 
-// foreign counts the ids of a record that are known to name what the request does not speak of.
+// foreign counts the ids of a record that are known to name what the request does not speak of, by that name or by the
+// recorded one, which a secret takes on (Open.recall).
 func (s *sought) foreign(rec *Recorded) int {
 	n := 0
 	for _, was := range rec.traits.IDs {
-		if now, known := s.names.replayed[was]; known && !s.own[now] {
+		if now, known := s.names.replayed[was]; known && !s.own[now] && !s.own[was] {
 			n++
 		}
 	}

@@ -1,0 +1,283 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+const (
+	// maxLooked bounds, in bytes, how much of a JSON or multipart body is looked through for names.
+	maxLooked = 16 << 20
+	// maxForm is the same for a form.
+	maxForm = 1 << 20
+)
+
+// A named is a value of which its name says that it is a secret.
+type named struct{ name, value string }
+
+// learn makes the secrets known that names in a body give away, and reports whether one was not known before.
+func (n *secretNames) learn(s *scrub.Scrubber, contentType string, body []byte) (found []named, fresh bool) {
+	if n.none() || len(body) == 0 {
+		return nil, false
+	}
+	found = n.find(contentType, body)
+	return found, learnAll(s, found)
+}
+
+// learnQuery is learn for the query of a URL.
+func (n *secretNames) learnQuery(s *scrub.Scrubber, u string) {
+	if _, query, ok := strings.Cut(u, "?"); ok && !n.none() {
+		l := &look{names: n}
+		query, _, _ = strings.Cut(query, "#")
+		l.form([]byte(query))
+		learnAll(s, l.found)
+	}
+}
+
+func learnAll(s *scrub.Scrubber, found []named) (fresh bool) {
+	for _, v := range found {
+		if s.LearnNamed(v.name, v.value) {
+			fresh = true
+		}
+	}
+	return fresh
+}
+
+// find returns the secrets that names in a body give away, in order. What the body is its beginning says, then its
+// Content-Type: programs send JSON as text, and forms too.
+func (n *secretNames) find(contentType string, body []byte) []named {
+	l := &look{names: n}
+	body = body[:min(len(body), maxLooked)]
+	mediaType, _, _ := strings.Cut(contentType, ";")
+	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
+	switch {
+	case beginsJSON(body):
+		l.json(body)
+	case strings.HasPrefix(mediaType, "multipart/"), bytes.HasPrefix(body, []byte("--")):
+		l.multipart(boundary(contentType, body), body)
+	case mediaType == formType, mediaType == "" || mediaType == "text/plain":
+		if mediaType == formType || isForm(body) {
+			l.form(body)
+		}
+	}
+	return l.found
+}
+
+const formType = "application/x-www-form-urlencoded"
+
+// beginsJSON tells whether a text begins as an object or an array of JSON does.
+func beginsJSON(b []byte) bool {
+	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
+	if i := blanks(b, 0); i < len(b) {
+		return b[i] == '{' || b[i] == '['
+	}
+	return false
+}
+
+// isForm tells whether a text of no said type is a form: names and values, and nothing that a form escapes.
+func isForm(b []byte) bool {
+	name, _, ok := bytes.Cut(b[:min(len(b), 4*maxName)], []byte("="))
+	return ok && len(name) > 0 && len(b) <= maxForm && !bytes.ContainsAny(b, " \t\r\n\"'<>{}\\`\x00")
+}
+
+// A look goes through one body.
+type look struct {
+	names *secretNames
+	found []named
+	piece bool // what follows has not come: a string that does not end is none
+}
+
+func (l *look) member(name []byte, says saying, value string) {
+	if says.isSecret(value) {
+		l.found = append(l.found, named{string(name), value})
+	}
+}
+
+// json looks at each member of a text of JSON, or of several. It does not parse: a quotation mark that is not escaped ends a
+// string, and one before a colon ends a name. JSON that is quoted within a string, as the arguments of a tool are, is text.
+func (l *look) json(b []byte) {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], ':')
+		if i < 0 {
+			return
+		}
+		colon := at + i
+		at = colon + 1
+		name, ok := nameBefore(b, colon)
+		if !ok {
+			continue
+		}
+		value := blanks(b, at)
+		if value == len(b) || b[value] != '"' && b[value] != '[' {
+			continue
+		}
+		if says := l.names.of(name); says != saysNothing {
+			at = l.values(name, says, b, value)
+		}
+	}
+}
+
+// nameBefore returns the name that ends before the colon at i.
+func nameBefore(b []byte, i int) (name []byte, ok bool) {
+	end := i - 1
+	for end > 0 && isBlank(b[end]) {
+		end--
+	}
+	if end < 1 || b[end] != '"' {
+		return nil, false
+	}
+	for start := end - 1; start >= 0 && end-start <= maxName+1; start-- {
+		switch b[start] {
+		case '\\':
+			return nil, false
+		case '"':
+			return b[start+1 : end], start == 0 || b[start-1] != '\\'
+		}
+	}
+	return nil, false
+}
+
+// values takes the string at i, or the strings of the list there, and returns where they end.
+func (l *look) values(name []byte, says saying, b []byte, i int) (end int) {
+	if b[i] == '"' {
+		return l.value(name, says, b, i)
+	}
+	for i = blanks(b, i+1); i < len(b) && b[i] == '"'; i = blanks(b, i+1) {
+		if i = blanks(b, l.value(name, says, b, i)); i == len(b) || b[i] != ',' {
+			break
+		}
+	}
+	return i
+}
+
+// value takes the string at i and returns where it ends; one that is too long says nothing. One that ends with the body was cut.
+func (l *look) value(name []byte, says saying, b []byte, i int) (end int) {
+	escaped := false
+	for end = i + 1; end < len(b) && end-i < maxNamed; end++ {
+		switch b[end] {
+		case '\\':
+			escaped = true
+			end++
+		case '"':
+			l.member(name, says, unquoted(b[i:end+1], escaped))
+			return end + 1
+		}
+	}
+	if end >= len(b) && !l.piece {
+		l.member(name, says, unquoted(slices.Concat(bytes.TrimRight(b[i:], `\`), []byte{'"'}), escaped))
+	}
+	return min(end, len(b))
+}
+
+// unquoted is what a string of JSON says; "" where it is none.
+func unquoted(b []byte, escaped bool) (s string) {
+	if !escaped {
+		return string(b[1 : len(b)-1])
+	}
+	_ = json.Unmarshal(b, &s) // "" says nothing
+	return s
+}
+
+// form looks at each field of a form or a query, and into JSON in one.
+func (l *look) form(b []byte) {
+	b = b[:min(len(b), maxForm)]
+	for part := range bytes.SplitSeq(b, []byte("&")) {
+		rawName, rawValue, ok := bytes.Cut(part, []byte("="))
+		if !ok || len(rawName) > 3*maxName || len(rawValue) == 0 {
+			continue
+		}
+		l.field(unescaped(rawName), func() string { return unescaped(rawValue) }, rawValue)
+	}
+}
+
+// field looks at one field, whose value may be JSON.
+func (l *look) field(name string, value func() string, raw []byte) {
+	if says := l.names.of([]byte(name)); says != saysNothing && len(raw) <= 3*maxNamed {
+		l.member([]byte(name), says, value())
+		return
+	}
+	if beginsJSON(raw) || bytes.HasPrefix(raw, []byte("%7B")) || bytes.HasPrefix(raw, []byte("%5B")) {
+		l.json([]byte(value()))
+	}
+}
+
+func unescaped(b []byte) string {
+	if plain, err := url.QueryUnescape(string(b)); err == nil {
+		return plain
+	}
+	return string(b)
+}
+
+// boundary is what stands between the parts of a body, by its Content-Type or by its first line.
+func boundary(contentType string, body []byte) []byte {
+	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
+		return []byte("--" + params["boundary"])
+	}
+	line, _, ok := bytes.Cut(body[:min(len(body), 100)], []byte("\n"))
+	if line = bytes.TrimSpace(line); !ok || len(line) < 3 || !bytes.HasPrefix(line, []byte("--")) || bytes.ContainsAny(line, " \t") {
+		return nil
+	}
+	return line
+}
+
+// multipart looks at each part of a body: at fields by their names, into JSON. Other files are passed by.
+func (l *look) multipart(between, body []byte) {
+	if len(between) == 0 {
+		return
+	}
+	for {
+		i := bytes.Index(body, between)
+		if i < 0 {
+			return
+		}
+		body = body[i+len(between):]
+		part := body
+		if end := bytes.Index(body, between); end >= 0 {
+			part = body[:end]
+		}
+		l.part(part)
+	}
+}
+
+// part looks at what stands between two boundaries.
+func (l *look) part(b []byte) {
+	head, value, ok := bytes.Cut(b, []byte("\r\n\r\n"))
+	if !ok {
+		if head, value, ok = bytes.Cut(b, []byte("\n\n")); !ok {
+			return
+		}
+	}
+	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+	l.field(partName(head), func() string { return string(value) }, value)
+}
+
+// partName is the name of a field by the head of its part; "" for a file or none.
+func partName(head []byte) string {
+	for line := range bytes.Lines(head[:min(len(head), 4096)]) {
+		key, rest, _ := bytes.Cut(line, []byte(":"))
+		if !strings.EqualFold(string(bytes.TrimSpace(key)), "Content-Disposition") {
+			continue
+		}
+		_, params, err := mime.ParseMediaType(strings.TrimSpace(string(rest)))
+		if _, file := params["filename"]; err == nil && !file {
+			return params["name"]
+		}
+	}
+	return ""
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// blanks returns where the blanks at i end.
+func blanks(b []byte, i int) int {
+	for i < len(b) && isBlank(b[i]) {
+		i++
+	}
+	return i
+}

@@ -1,0 +1,32 @@
+package exchange
+
+// recall learns from the recorded request that a replayed one matched what its placeholders stand for now: where the program
+// names another secret than was recorded, the recorded answer means that one. It learns nothing where the two name not the same.
+func (o *Open) recall() {
+	if len(o.named) == 0 || !o.tap.opts.Replay {
+		return
+	}
+	ex := o.taken.Exchange
+	if ex.RequestPayload == nil || ex.RequestPayload.Len > maxLooked {
+		return
+	}
+	body, err := ex.RequestPayload.Bytes(o.from)
+	if err != nil {
+		return // the Book finds out when the answer is given
+	}
+	h := HeaderOf(ex.RequestHeaders)
+	if body, err = Decode(h.Get("Content-Encoding"), body, maxLooked); err != nil {
+		return
+	}
+	o.tap.naming.Lock() // no request is half scrubbed
+	defer o.tap.naming.Unlock()
+	was := o.tap.names.find(h.Get("Content-Type"), body)
+	if len(was) != len(o.named) {
+		return
+	}
+	for i, now := range o.named {
+		if was[i].name == now.name {
+			o.tap.scrubber.Adopt(was[i].value, now.value) // nothing where it was no placeholder
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package exchange
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+const (
+	// maxNamed bounds, in bytes, the value of a name.
+	maxNamed = 16 << 10
+	// minMade is the length in bytes from which a value may look made by a machine.
+	minMade = 16
+)
+
+// placeholderStart is how a placeholder of package scrub begins.
+const placeholderStart = "td_"
+
+// isSecret tells whether a value is one of which the name says so. Numbers, in JSON, are none. A value that is too short or too
+// common to be looked for elsewhere is for the scrubber to leave alone.
+func (s saying) isSecret(value string) bool {
+	switch {
+	case s == saysNothing || value == "":
+		return false
+	case s == saysAsOrdered || strings.HasPrefix(value, placeholderStart):
+		return true
+	case reference.MatchString(value):
+		return false
+	case s == saysPassword || strings.Contains(value, "-----BEGIN "):
+		return true
+	case strings.ContainsFunc(value, unicode.IsSpace): // a text about a secret
+		return false
+	}
+	return s == saysSecret || made(value)
+}
+
+// reference is what says where a secret is to be taken from: ${API_KEY}, {{token}}, <your key>.
+var reference = regexp.MustCompile(`^(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*\}\}|\$\{\{.*\}\}|<.*>|%[A-Za-z_]+%)$`)
+
+// made tells whether a value looks made by a machine and opens something: letters and digits, no address, no path, no UUID, no
+// time.
+func made(value string) bool {
+	var letters, digits int
+	for i := range len(value) {
+		switch c := value[i]; {
+		case isLetter(c):
+			letters++
+		case isDigit(c):
+			digits++
+		case strings.IndexByte("_-.~+/=:|!", c) < 0:
+			return false
+		}
+	}
+	return len(value) >= minMade && letters >= 2 && digits >= 2 && !plainlyOther.MatchString(value)
+}
+
+var plainlyOther = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://.*|[./~].*|(?i:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12})|` +
+	`[0-9]{4}-[0-9]{2}-[0-9]{2}.*)$`)
