@@ -45,7 +45,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		h.t.opts.Log.Debug("no answer", "url", r.URL.String(), "error", err)
+		h.t.opts.Log.Debug("no answer", "url", h.t.shownURL(r), "error", err)
 		panic(http.ErrAbortHandler) // net/http's way to cut the connection
 	}
 	defer res.Body.Close()

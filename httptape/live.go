@@ -48,7 +48,7 @@ func (t *Transport) live(req *http.Request, body []byte, o *exchange.Open) (*htt
 		cancel()
 		return res, nil
 	}
-	b := &liveBody{t: t, o: o, res: res, from: res.Body, ctx: ctx, cancel: cancel, learn: t.secrets.learner(res.Header)}
+	b := &liveBody{t: t, o: o, res: res, from: res.Body, ctx: ctx, cancel: cancel}
 	t.mu.Lock()
 	t.open[b] = struct{}{}
 	t.mu.Unlock()
@@ -88,6 +88,7 @@ func outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request
 
 // keepHead records the head of an answer. That the answer cannot be kept is no reason to keep it from its caller.
 func (t *Transport) keepHead(o *exchange.Open, res *http.Response) {
+	t.secrets.learnHeader(res.Header)
 	h := t.secrets.hidden(withoutNames(res.Header, t.drop))
 	t.fail(o.Response(res.StatusCode, h))
 }
@@ -131,7 +132,6 @@ type liveBody struct {
 	from   io.ReadCloser
 	ctx    context.Context
 	cancel context.CancelFunc
-	learn  *learner // nil where nothing is to be learnt
 
 	// Of the one Read at a time.
 	buf   []byte
@@ -187,7 +187,6 @@ func (b *liveBody) took(p []byte, err error) {
 		return
 	}
 	if len(p) > 0 {
-		b.learn.add(p)
 		b.t.fail(b.o.Chunk(p))
 	}
 	switch {
@@ -204,7 +203,6 @@ func (b *liveBody) end(text string) {
 		return
 	}
 	b.ended = true
-	b.learn.end()
 	b.t.aside(b.o.Arrival(), b.res)
 	b.t.fail(b.o.End(text))
 	b.t.mu.Lock()
@@ -230,7 +228,7 @@ func (b *liveBody) abandon() {
 	b.mu.Lock()
 	b.closed = true
 	b.mu.Unlock()
-	b.t.opts.Log.Debug("answer was still open at the end of the recording", "url", absoluteURL(b.res.Request))
+	b.t.opts.Log.Debug("answer was still open at the end of the recording", "url", b.o.Request().URL)
 	_ = b.finish() // the error is one of closing what nobody reads
 }
 

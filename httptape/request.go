@@ -30,6 +30,7 @@ func (t *Transport) readBody(req *http.Request) ([]byte, error) {
 
 // asks is a request as it is matched and kept.
 func (t *Transport) asks(req *http.Request, body []byte) *exchange.Request {
+	t.secrets.learnHeader(req.Header)
 	header := withoutNames(req.Header, t.drop)
 	if t.opts.Rewrite != nil {
 		header, body = header.Clone(), bytes.Clone(body)
@@ -41,8 +42,17 @@ func (t *Transport) asks(req *http.Request, body []byte) *exchange.Request {
 	if t.opts.Rewrite != nil {
 		t.opts.Rewrite(r)
 	}
-	t.secrets.learn(r)
+	t.secrets.hide(r)
 	return r
+}
+
+// shownURL is the URL of a request as errors and logs tell it.
+func (t *Transport) shownURL(req *http.Request) string {
+	if t.secrets == nil {
+		return req.URL.Redacted()
+	}
+	t.secrets.learnHeader(req.Header)
+	return t.secrets.URL(absoluteURL(req))
 }
 
 func methodOf(req *http.Request) string { return cmp.Or(req.Method, http.MethodGet) }

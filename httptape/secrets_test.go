@@ -7,13 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/httptape"
 )
 
@@ -234,4 +237,89 @@ func TestNothingIsComputedFromASecret(t *testing.T) {
 	if said[0] != said[1] || !strings.Contains(said[0], "len_bytes") {
 		t.Errorf("%s\n%s", said[0], said[1])
 	}
+}
+
+// TestSecretOfADroppedHeader: what a header gives away that is itself kept off the tape is hidden in the URL and in bodies all
+// the same.
+func TestSecretOfADroppedHeader(t *testing.T) {
+	const token, tenant, session = "opaque-0123456789-token", "tenant-0123456789-abc", "session-0123456789-xyz"
+	o := &httptape.Options{
+		DropHeaders: []string{"Authorization", "X-Tenant", "X-Session-Key"}, SecretNames: []string{"X-Tenant"},
+		Rewrite: func(r *exchange.Request) { r.Header.Del("X-Other-Key") },
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Session-Key", session)
+		fmt.Fprintf(w, "%s, your session is %s", r.URL.Path, session)
+	}
+	path := both(t, o, serve, func(c *http.Client, base string) {
+		req := request(t, t.Context(), "POST", base+"/"+token+"/"+tenant+"?other=other-"+token, strings.NewReader("for "+tenant))
+		req.Header.Set("Authorization", "Own "+token)
+		req.Header.Set("X-Tenant", tenant)
+		req.Header.Set("X-Other-Key", "other-"+token)
+		res, err := c.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text(t, res)
+	})
+	gone(t, filepath.Dir(path), token, tenant, session)
+}
+
+// TestSecretsOutOfLogs: what is logged and what errors say of a request holds none of its secrets.
+func TestSecretsOutOfLogs(t *testing.T) {
+	const key = "opaque-0123456789-key"
+	var said bytes.Buffer
+	o := &httptape.Options{Mode: httptape.ModeRecordOnly, Log: slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	tr := open(t, filepath.Join(t.TempDir(), "test"), o)
+	for _, header := range []string{"Upgrade", "X-Note"} {
+		req := request(t, t.Context(), "GET", "http://127.0.0.1:1/bot"+key+"/x", nil)
+		req.Header.Set("X-Api-Key", key)
+		req.Header.Set(header, "websocket")
+		_, err := tr.RoundTrip(req)
+		fmt.Fprintln(&said, err)
+	}
+	srv := httptest.NewServer(tr.Handler("http://127.0.0.1:1/"))
+	req := request(t, t.Context(), "GET", srv.URL+"/bot"+key+"/x", nil)
+	req.Header.Set("X-Api-Key", key)
+	if res, err := http.DefaultClient.Do(req); err == nil {
+		res.Body.Close()
+	}
+	srv.Close()
+	if !strings.Contains(said.String(), "/bottd_x_api_key_") || strings.Contains(said.String(), key) {
+		t.Error(said.String())
+	}
+}
+
+// TestNamedInABody: what names in bodies give away is hidden, whatever the Content-Type says; a test with other secrets gets its
+// answers.
+func TestNamedInABody(t *testing.T) {
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/token" {
+			fmt.Fprintf(w, `{"access_token":"answered-%s","token_type":"bearer"}`, body[len(body)-16:])
+			return
+		}
+		fmt.Fprintf(w, "you are %s", r.Header.Get("Authorization"))
+	}
+	use := func(v string) func(c *http.Client, base string) {
+		return func(c *http.Client, base string) {
+			var got struct {
+				Token string `json:"access_token"`
+			}
+			answer := post(t, c, base+"/token", "text/plain", "grant_type=refresh_token&refreshToken="+v)
+			if err := json.Unmarshal([]byte(answer), &got); err != nil {
+				t.Fatal(err)
+			}
+			req := request(t, t.Context(), "GET", base+"/me?t="+got.Token, nil)
+			req.Header.Set("Authorization", "Bearer "+got.Token)
+			res, err := c.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text(t, res)
+		}
+	}
+	path, base := record(t, nil, serve, use("refresh-0123456789abcdef"))
+	gone(t, filepath.Dir(path), "0123456789abcdef")
+	replayed(t, path, base, nil, use("another-fedcba98-of-other-length"))
 }

@@ -111,7 +111,7 @@ func (t *Transport) start() error {
 		}
 		rec = t.work.rec
 	}
-	tap := &exchange.TapOptions{Replay: t.book != nil, MaxBody: t.opts.MaxBody}
+	tap := &exchange.TapOptions{Replay: t.book != nil, MaxBody: t.opts.MaxBody, SecretNames: t.secrets.bodies}
 	t.tap = exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, tap)
 	return nil
 }
@@ -181,7 +181,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if req.Header.Get("Upgrade") != "" {
-		return nil, fmt.Errorf("%w: %s %s asks for %s; Options.Passthrough sends it on", ErrUpgrade, req.Method, req.URL.Redacted(), req.Header.Get("Upgrade"))
+		return nil, fmt.Errorf("%w: %s %s asks for %s; Options.Passthrough sends it on", ErrUpgrade, req.Method, t.shownURL(req), req.Header.Get("Upgrade"))
 	}
 	return t.exchange(req, body)
 }
