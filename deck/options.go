@@ -7,11 +7,12 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
 )
 
 // Version is the version of tapedeck, and Producer what tapes and recordings name as their producer.
 const (
-	Version  = "0.1.0"
+	Version  = version.Version
 	Producer = "tapedeck " + Version
 )
 

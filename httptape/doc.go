@@ -26,7 +26,8 @@
 // tapedeck show, diff and verify read it, and a Transport reads the run.tape of a recording of tapedeck. Into Git go both. A
 // recording changes as few lines as it can: an exchange that says what the old tape says keeps its line, times and chunk
 // boundaries of the old one and all; Date and what is masked in headers do not count. To have everything new, remove the
-// tape first. Records have no ordinal, no arrival and no version of the producer. Beside the keys of the format a record may
+// tape first. Records have no ordinal and no arrival; the header names the version that wrote it, of which another one that
+// records the same leaves the tape as it is. Beside the keys of the format a record may
 // have
 //
 //	proto               the protocol of the answer where it is not HTTP/1.1
@@ -34,19 +35,17 @@
 //
 // # Durability
 //
-// Records of a recording wait in memory, bodies of more than 1 MiB or that are not short text in a temporary directory. Close
-// puts new blobs beside the tape, then the tape in its place by a rename, then removes blobs that nothing names. A process
-// that is killed leaves the old tape whole, or the new one; so does a recording that failed, of which an answer could not be
-// kept, or whose test failed.
+// Records of a recording wait in memory, bodies of more than 1 MiB or that are not short text in a file of the temporary
+// directory that has no name. Close puts new blobs beside the tape, then the tape in its place by a rename, then removes blobs
+// that nothing names. A process that is killed leaves the old tape whole, or the new one; so does a recording that failed, of
+// which an answer could not be kept, or whose test failed.
 //
 // # Secrets
 //
 // What is written goes through package scrub: values of headers, query values and environment variables whose names say so,
-// known shapes, Options.Secrets, Options.SecretNames. So do members of JSON and form bodies of up to 1 MiB called
-// access_token, api_key, apikey, client_assertion, client_secret, id_token, passwd, password, private_key, refresh_token,
-// secret_access_key or session_token, also written without underscores or in camel case. A value that turns out to be a
-// secret late is taken out of what was recorded before: only the temporary directory, which is the user's own, held it until
-// Close.
+// known shapes, Options.Secrets, Options.SecretNames. So do members of JSON and fields of forms whose names say so, which
+// docs/secrets.md lists. A value that turns out to be a secret late is taken out of what was recorded before: only memory and the
+// file without a name held it until Close, and a process that is killed leaves neither.
 //
 // Placeholders are numbered by first appearance (td_authorization_000000000001). So the tape holds nothing that was computed
 // from a secret, and who records again with another secret writes the same bytes. No key is needed and none is kept.

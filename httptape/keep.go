@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -65,7 +66,8 @@ func (t *Transport) refined() ([]*tape.Record, error) {
 		return nil, err
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: t.work.store})
-	tap := exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, &exchange.TapOptions{MaxBody: t.opts.MaxBody})
+	opts := &exchange.TapOptions{MaxBody: t.opts.MaxBody, SecretNames: t.secrets.bodies}
+	tap := exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, opts)
 	for _, r := range first {
 		if err := t.passAgain(tap, r); err != nil {
 			return nil, err
@@ -232,7 +234,7 @@ func (t *Transport) putBlobs(records []*tape.Record, store *cas.Dir) (map[cas.Di
 }
 
 // move copies a blob, unless it is there.
-func move(d cas.Digest, from, to *cas.Dir) error {
+func move(d cas.Digest, from, to cas.Store) error {
 	r, err := from.Open(d)
 	var missing *cas.MissingError
 	if errors.As(err, &missing) { // of a record that stays
@@ -246,7 +248,8 @@ func move(d cas.Digest, from, to *cas.Dir) error {
 	return err
 }
 
-// writeTape puts the records in the place of the tape, unless they are what stands there.
+// writeTape puts the records in the place of the tape, unless they are what stands there: that another version wrote the same is
+// no news to who keeps the tape.
 func writeTape(path string, rules int, records []*tape.Record) error {
 	var buf bytes.Buffer
 	w, err := tape.NewWriter(&buf, header(rules))
@@ -261,11 +264,22 @@ func writeTape(path string, rules int, records []*tape.Record) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, buf.Bytes()) {
+	if old, err := os.ReadFile(path); err == nil && sameTape(old, buf.Bytes()) {
 		return nil
 	}
 	return durable.WriteFile(path, buf.Bytes(), &durable.Options{Mode: tapeMode})
 }
+
+// sameTape reports whether two tapes are the same but for the version that wrote them.
+func sameTape(a, b []byte) bool {
+	headA, recordsA, _ := bytes.Cut(a, []byte("\n"))
+	headB, recordsB, _ := bytes.Cut(b, []byte("\n"))
+	return bytes.Equal(recordsA, recordsB) && bytes.Equal(withoutProducer(headA), withoutProducer(headB))
+}
+
+var producerField = regexp.MustCompile(`"harn_version":"tapedeck httptape[^"]*"`)
+
+func withoutProducer(header []byte) []byte { return producerField.ReplaceAll(header, nil) }
 
 // sweep removes what the tape does not name: the blobs of the one before, and what a killed recording left.
 func sweep(dir string, named map[cas.Digest]bool) error {

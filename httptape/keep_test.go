@@ -1,6 +1,7 @@
 package httptape_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/httptape"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -223,5 +225,34 @@ func TestTapeThatDoesNotHold(t *testing.T) {
 	recordAt(t, path, anew, say("good"), three(t))
 	if got := lines(t, path); len(got) != 3 {
 		t.Errorf("%d records", len(got))
+	}
+}
+
+// TestProducer: a tape names the version that wrote it, and is no other one because a later version records the same.
+func TestProducer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test")
+	once := func(answer string) []byte {
+		o := &httptape.Options{Mode: httptape.ModeRecordOnly}
+		recordAt(t, path, o, say(answer), func(c *http.Client, base string) { get(t, c, base+"/x") })
+		b, err := os.ReadFile(path + ".tape")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const now = `"harn_version":"tapedeck httptape ` + version.Version + `"`
+	first := once("an answer")
+	old := bytes.Replace(first, []byte(now), []byte(`"harn_version":"tapedeck httptape 0.0.1"`), 1)
+	if bytes.Equal(first, old) {
+		t.Fatalf("no version: %.200s", first)
+	}
+	if err := os.WriteFile(path+".tape", old, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := once("an answer"); !bytes.Equal(got, old) {
+		t.Errorf("the tape changed to %.200s", got)
+	}
+	if got := once("another answer"); !bytes.Contains(got, []byte(now)) {
+		t.Errorf("a new tape of an old version: %.200s", got)
 	}
 }

@@ -74,6 +74,9 @@ func TestKilled(t *testing.T) {
 		}
 		_ = cmd.Wait() // it was killed
 		ofOneGeneration(t, path)
+		if left := onDisk(t, scratch); len(left) > 0 {
+			t.Fatalf("the killed recorder left %d bytes in the temporary directory", len(left))
+		}
 	}
 	// The next recording clears up.
 	recordAt(t, path, &httptape.Options{Mode: httptape.ModeRecordOnly}, say("last"), func(c *http.Client, url string) { get(t, c, url) })

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"strconv"
 	"sync"
 
-	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -40,23 +38,20 @@ func release(real string) {
 	delete(inUse.paths, real)
 }
 
-// A workshop is where a recording is made: its records in memory, its blobs in a temporary directory.
+// A workshop is where a recording is made: its records in memory, its blobs in a file that has no name. Neither is there any
+// more when the process is not.
 type workshop struct {
-	dir   string
 	tape  bytes.Buffer
-	store *cas.Dir
+	store *draft
 	rec   *tape.Recorder
 }
 
 func newWorkshop(rules int) (*workshop, error) {
-	dir, err := os.MkdirTemp("", "httptape-")
+	store, err := newDraft()
 	if err != nil {
 		return nil, err
 	}
-	w := &workshop{dir: dir}
-	if w.store, err = cas.OpenDir(filepath.Join(dir, "cas"), nil); err != nil {
-		return nil, errors.Join(err, w.remove())
-	}
+	w := &workshop{store: store}
 	tw, err := tape.NewWriter(&w.tape, header(rules))
 	if err != nil {
 		return nil, errors.Join(err, w.remove())
@@ -65,10 +60,10 @@ func newWorkshop(rules int) (*workshop, error) {
 	return w, nil
 }
 
-func (w *workshop) remove() error { return os.RemoveAll(w.dir) }
+func (w *workshop) remove() error { return w.store.close() }
 
-// producer is what tapes name as theirs. It holds no version: a tape that is recorded anew by a later one would change.
-const producer = "tapedeck httptape"
+// producer is what tapes name as theirs. A tape of another version keeps its name while its records stay: see writeTape.
+const producer = "tapedeck httptape " + version.Version
 
 // header is that of a tape whose secrets were found by these rules.
 func header(rules int) *tape.Header {
