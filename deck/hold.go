@@ -50,13 +50,13 @@ func (r *Recording) Live() Liveness {
 // claimWait is how long a recorder waits for somebody who cleans up in the directory that it was given.
 const claimWait = 2 * time.Second
 
-// claim makes dir, which must be empty where it is there, and locks it. It returns nil where there are no locks.
+// claim makes dir, which must be empty where it is there, opens it and, where there are locks, locks it.
 func claim(dir string) (*os.File, error) {
 	for deadline := time.Now().Add(claimWait); ; time.Sleep(10 * time.Millisecond) {
 		f, err := tryClaim(dir)
 		switch waited := time.Now().After(deadline); {
 		case errors.Is(err, errNoLocks):
-			return nil, nil
+			return os.Open(dir)
 		case errors.Is(err, errHeld) && waited:
 			return nil, fmt.Errorf("%s %w: name another directory", dir, ErrLive)
 		case err == nil, waited, !errors.Is(err, errHeld) && !errors.Is(err, os.ErrNotExist):

@@ -25,8 +25,6 @@ const (
 // elsewhere. The zero of it does not exist on disk until the first recording.
 type Library struct {
 	Dir string // absolute path of .tapedeck
-
-	claimed *os.File // the recording that place made, locked until release; see claim. nil for none
 }
 
 // An Entry is one recording of a library. Err says why it cannot be opened; then Recording is nil.
@@ -99,29 +97,25 @@ func (l *Library) ensure(sync bool) error {
 	return syncDir(filepath.Dir(l.Dir), sync)
 }
 
-// place makes the directory of a new recording, in the library or at output, and claims it. One at output needs no library:
-// who looks for it by its id needs point.
-func (l *Library) place(id, output string, sync bool) (dir string, err error) {
+// place makes the directory of a new recording, in the library or at output, and claims it: it is the recorder's until the file
+// is closed. One at output needs no library: who looks for it by its id needs point.
+func (l *Library) place(id, output string, sync bool) (dir string, claimed *os.File, err error) {
 	if output == "" {
 		dir, err = filepath.Join(l.Dir, id+recordingExt), l.ensure(sync)
 	} else {
 		dir, err = filepath.Abs(output)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if l.claimed, err = claim(dir); err != nil {
-		return "", err
+	if claimed, err = claim(dir); err != nil {
+		return "", nil, err
 	}
-	return dir, syncDir(filepath.Dir(dir), sync)
-}
-
-// release lets go of the recording that place made: nobody writes to it any more.
-func (l *Library) release() {
-	if l.claimed != nil {
-		l.claimed.Close()
-		l.claimed = nil
+	if err := syncDir(filepath.Dir(dir), sync); err != nil {
+		claimed.Close()
+		return "", nil, err
 	}
+	return dir, claimed, nil
 }
 
 func syncDir(dir string, sync bool) error {

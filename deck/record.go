@@ -34,7 +34,7 @@ type recorder struct {
 	manifest *Manifest
 	guard    *guard
 	dir      string   // of the recording
-	held     *os.File // dir, open: see hold
+	held     *os.File // dir, open and locked: see safe
 
 	s       *session
 	trees   *trees
@@ -51,11 +51,10 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer r.lib.release()
+	defer func() { r.held.Close() }() // nobody writes to the recording any more
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
-	defer r.held.Close()
 	defer r.s.close() // on the way out of a failure; finish closes it, and looks at the error
 	return r.run(ctx)
 }
@@ -168,13 +167,10 @@ func workingDir(dir string) (string, error) {
 // begin makes the recording's directory, its manifest and its tape.
 func (r *recorder) begin() (err error) {
 	m := r.manifest
-	if r.dir, err = r.lib.place(m.ID, r.o.Output, r.o.Sync); err != nil {
+	if r.dir, r.held, err = r.lib.place(m.ID, r.o.Output, r.o.Sync); err != nil {
 		return err
 	}
 	if err := m.write(r.dir, r.o.Sync); err != nil {
-		return err
-	}
-	if err := r.hold(); err != nil {
 		return err
 	}
 	r.s, err = newSession(&sessionOptions{
@@ -208,14 +204,8 @@ func (r *recorder) introduce() error {
 	return err
 }
 
-// hold keeps the recording's directory open. The program may rename the directories above it and put a link where it was:
-// from its start on, nothing is written by that path any more.
-func (r *recorder) hold() (err error) {
-	r.held, err = os.Open(r.dir)
-	return err
-}
-
-// safe is a path of the recording's directory that leads nowhere else, whatever the program does.
+// safe is a path of the recording's directory that leads nowhere else, whatever the program does: it may rename the directories
+// above it and put a link where it was, and so, from its start on, nothing is written by the path that the recording has.
 func (r *recorder) safe() string { return descriptorPath(r.held, r.dir) }
 
 // takeBefore keeps the work tree as the run finds it. The program has not started, so the blobs may be put by the path

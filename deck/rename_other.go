@@ -2,5 +2,5 @@
 
 package deck
 
-// renameNew renames a directory, and fails with an error that wraps fs.ErrExist where the new name is taken.
+// renameNew renames a file or a directory, and fails with an error that wraps fs.ErrExist where the new name is taken.
 func renameNew(from, to string) error { return renameChecked(from, to) }

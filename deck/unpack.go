@@ -216,8 +216,18 @@ func (u *unpacker) check() error {
 	return nil
 }
 
-// renameChecked is renameNew where the kernel does not check.
+// renameChecked is renameNew where the kernel does not check. A file is linked to its new name, which fails where that is
+// taken. For a directory, and on file systems without hard links, there is a moment between the look and the rename: a
+// directory that is made there meanwhile is replaced only while it is empty, a file by such a file system alone.
 func renameChecked(from, to string) error {
+	if info, err := os.Lstat(from); err == nil && info.Mode().IsRegular() {
+		switch err := os.Link(from, to); {
+		case err == nil:
+			return os.Remove(from)
+		case errors.Is(err, fs.ErrExist):
+			return err
+		}
+	}
 	if exists(to) {
 		return fs.ErrExist
 	}
