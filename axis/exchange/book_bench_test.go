@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -56,4 +57,32 @@ func BenchmarkLanesEqual(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/equal, "ns/request")
+}
+
+// BenchmarkLanesGrow lets conversations of one opening grow to 20 turns each, in turn, and reports what one request costs.
+func BenchmarkLanesGrow(b *testing.B) {
+	const turns = 20
+	for _, n := range []int{20, 2000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			talks := make([]*exchange.Identity, n)
+			for i := range talks {
+				texts := []string{"u1"}
+				for len(texts) < 2*turns {
+					texts = append(texts, fmt.Sprintf("%d of %d", len(texts), i))
+				}
+				talks[i] = talk(texts...)
+			}
+			for b.Loop() {
+				var lanes exchange.Lanes
+				for turn := range turns {
+					for _, whole := range talks {
+						id := *whole
+						id.Turns = id.Turns[:2*turn+1]
+						lanes.Done(lanes.Begin(&id, url), false)
+					}
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n*turns), "ns/request")
+		})
+	}
 }
