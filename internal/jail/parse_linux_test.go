@@ -24,6 +24,8 @@ func TestRefusalOf(t *testing.T) {
 			Refusal{Proto: "tcp", Addr: addr("9.9.9.9"), Port: 22}, true},
 		{"IPv4 port unreachable", "45c0003900000000400100000808080808080808 0303000000000000" +
 			"4500001d0000400040110000080808080808080a c35001bb0009000078", Refusal{Proto: "udp", Addr: addr("8.8.8.10"), Port: 443}, true},
+		{"answer of the DNS to nobody", "45c0003900000000400100007f0000017f000001 0303000000000000" +
+			"4500001d00004000401100007f0000017f000001 0035c3500009000078", Refusal{}, false},
 		{"IPv4 multicast", "4500001d00004000011100007f000001e00000fb 14e914e9000900006d", Refusal{Proto: "udp", Addr: addr("224.0.0.251"), Port: 5353}, true},
 		{"options cut off", "4f000028000040004006000009090909 09090909", Refusal{}, false},
 		{"no header", "45", Refusal{}, false},

@@ -148,6 +148,9 @@ func refusalOf(p []byte) (r Refusal, ok bool) {
 		if !ok || in.proto != unix.IPPROTO_UDP || len(in.rest) < 4 {
 			return r, false
 		}
+		if binary.BigEndian.Uint16(in.rest) == dnsPort { // our answer to a query whose sender has gone: a request that was cancelled
+			return r, false
+		}
 		port := binary.BigEndian.Uint16(in.rest[2:])
 		return Refusal{Proto: "udp", Addr: in.dst, Port: port, Reason: "udp: nothing listens on this port inside"}, true
 	}

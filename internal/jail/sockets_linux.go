@@ -29,6 +29,9 @@ func openSockets(ports []uint16) (*sockets, error) {
 	return s, nil
 }
 
+// dnsPort is where the recorder's DNS listens, on every address: nobody else inside can have it.
+const dnsPort = 53
+
 func (s *sockets) open(ports []uint16) error {
 	if err := s.route(); err != nil {
 		return err
@@ -39,7 +42,7 @@ func (s *sockets) open(ports []uint16) error {
 		}
 	}
 	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
-		if err := s.bound(kind, 53); err != nil {
+		if err := s.bound(kind, dnsPort); err != nil {
 			return err
 		}
 	}
