@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"mime/multipart"
 	"net/http"
 	neturl "net/url"
@@ -115,7 +116,7 @@ func TestNamedInAnAnswer(t *testing.T) {
 			"an event":         {"text/event-stream", "data: {\"a\":1}\n\ndata: " + js + "\n\n"},
 			"long, and before": {"application/json", `{"pad":"` + strings.Repeat("x", 70_000) + `",` + js[1:]},
 		} {
-			for coding := range encoders {
+			for _, coding := range append(slices.Collect(maps.Keys(encoders)), "") {
 				for _, size := range []int{1 << 20, 7} {
 					if what == "lines of JSON" || what == "an event" {
 						size = 1 << 20 // each piece is looked at for itself
