@@ -40,7 +40,8 @@ const Rules = RulesOfNames
 const (
 	rulesGitleaks = 2
 	rulesGenuine  = 3
-	RulesOfNames  = 4
+	// RulesOfNames is the version from which names in bodies count.
+	RulesOfNames = 4
 )
 
 // An UnknownRulesError says that a recording was made with newer shapes than this package has. A replay with others would not
