@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http/httpproxy"
@@ -144,17 +145,26 @@ func (u *upstream) close() {
 // upstreamBody makes one chunk of each read.
 type upstreamBody struct {
 	r   io.ReadCloser
-	buf []byte
+	buf *[]byte // from readBuffers; nil before the first read
 }
+
+// readBuffers holds what answers are read into, readSize bytes each.
+var readBuffers = sync.Pool{New: func() any { b := make([]byte, readSize); return &b }}
 
 // Next implements body.
 func (b *upstreamBody) Next(context.Context) ([]byte, error) {
 	if b.buf == nil {
-		b.buf = make([]byte, readSize)
+		b.buf = readBuffers.Get().(*[]byte)
 	}
-	n, err := b.r.Read(b.buf)
-	return b.buf[:n], err
+	n, err := b.r.Read(*b.buf)
+	return (*b.buf)[:n], err
 }
 
 // Close implements body.
-func (b *upstreamBody) Close() error { return b.r.Close() }
+func (b *upstreamBody) Close() error {
+	if b.buf != nil {
+		readBuffers.Put(b.buf)
+		b.buf = nil
+	}
+	return b.r.Close()
+}
