@@ -101,7 +101,7 @@ func (t *tail) caughtUp() error {
 
 // show prints one record at once; its columns cannot wait for those below.
 func (t *tail) show(rec *tape.Record) error {
-	t.o.bill.add(rec)
+	t.o.bill.Add(rec.Kind)
 	t.found++
 	if t.o.json {
 		line, err := t.shown.recordJSON(rec, t.o)
@@ -176,10 +176,10 @@ func (t *tail) end(finished bool) error {
 		if !finished {
 			state = "killed"
 		}
-		if err := t.object("end", map[string]any{"state": state, "exit": exit, "usage": t.o.bill.json()}); err != nil {
+		if err := t.object("end", map[string]any{"state": state, "exit": exit, "usage": newBillJSON(t.o.bill)}); err != nil {
 			return err
 		}
-	} else if err := errors.Join(t.o.nothingFailed(t.found, t.std.out), t.o.bill.write(t.std.out)); err != nil {
+	} else if err := errors.Join(t.o.nothingFailed(t.found, t.std.out), writeBill(t.std.out, t.o.bill)); err != nil {
 		return err
 	}
 	if !finished {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -26,7 +27,7 @@ type showOptions struct {
 	prices   string
 
 	filter *filter
-	bill   *bill // of the records that were shown
+	bill   *llm.Bill // of the records that were shown
 }
 
 func newShowCommand(std streams) *cobra.Command {
@@ -173,7 +174,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			return errors.Join(w.Flush(), err)
 		}
 		found++
-		o.bill.add(rec)
+		o.bill.Add(rec.Kind)
 		if o.filter.single {
 			return s.showRecord(rec, o, out)
 		}
@@ -200,7 +201,7 @@ func (s *shown) showEnd(o *showOptions, std streams) error {
 	if o.filter.single {
 		return nil
 	}
-	if err := o.bill.write(std.out); err != nil {
+	if err := writeBill(std.out, o.bill); err != nil {
 		return err
 	}
 	if o.filter.all() {
@@ -265,7 +266,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		o.bill.add(rec)
+		o.bill.Add(rec.Kind)
 		line, err := s.recordJSON(rec, o)
 		if err != nil {
 			return err
@@ -276,7 +277,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		sep = ",\n"
 		found++
 	}
-	usage, err := marshal(o.bill.json())
+	usage, err := marshal(newBillJSON(o.bill))
 	if err != nil {
 		return err
 	}

@@ -4,33 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// maxUnpriced is how many models without a price are named.
-const maxUnpriced = 10
-
-// A bill adds up what the model calls among some records used and cost.
-type bill struct {
-	prices *llm.Prices
-
-	calls, counted, priced int // of them: with a usage, with a price
-	usage                  llm.Usage
-	usd                    float64
-	unpriced               []string // models, each once
-	nameless               int      // calls without a price whose record names no model
-}
-
 // newBill reads the prices of a file; "" is the table that is built in.
-func newBill(file string) (*bill, error) {
+func newBill(file string) (*llm.Bill, error) {
 	if file == "" {
-		return &bill{prices: llm.DefaultPrices()}, nil
+		return llm.NewBill(nil), nil
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -41,73 +25,47 @@ func newBill(file string) (*bill, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--prices %s: %w", file, err)
 	}
-	return &bill{prices: p}, nil
+	return llm.NewBill(p), nil
 }
 
-// add counts a record that is a model call.
-func (b *bill) add(rec *tape.Record) {
-	call, ok := rec.Kind.(*tape.LLMCall)
-	if !ok {
-		return
-	}
-	b.calls++
-	u, ok := llm.UsageOf(call)
-	if !ok {
-		return
-	}
-	b.counted++
-	b.usage = b.usage.Add(u)
-	if usd, ok := b.prices.CostOf(call); ok {
-		b.priced++
-		b.usd += usd
-		return
-	}
-	switch _, model := llm.ModelOf(call); {
-	case model == "":
-		b.nameless++
-	case len(b.unpriced) < maxUnpriced && !slices.Contains(b.unpriced, model):
-		b.unpriced = append(b.unpriced, model)
-	}
-}
-
-// write is the line at the end of a timeline; nothing where no call has said what it used.
-func (b *bill) write(w io.Writer) error {
-	if b.counted == 0 {
+// writeBill is the line at the end of a timeline; nothing where no call has said what it used.
+func writeBill(w io.Writer, b *llm.Bill) error {
+	if b.Counted == 0 {
 		return nil
 	}
-	line := fmt.Sprintf("%s: %d tokens in", plural(b.calls, "LLM call", "LLM calls"), b.usage.InputTokens)
-	if b.usage.CacheReadTokens > 0 {
-		line += fmt.Sprintf(" (%d from a cache)", b.usage.CacheReadTokens)
+	line := fmt.Sprintf("%s: %d tokens in", plural(b.Calls, "LLM call", "LLM calls"), b.Usage.InputTokens)
+	if b.Usage.CacheReadTokens > 0 {
+		line += fmt.Sprintf(" (%d from a cache)", b.Usage.CacheReadTokens)
 	}
-	line += fmt.Sprintf(", %d out", b.usage.OutputTokens)
-	if b.usage.ReasoningTokens > 0 {
-		line += fmt.Sprintf(" (%d reasoning)", b.usage.ReasoningTokens)
+	line += fmt.Sprintf(", %d out", b.Usage.OutputTokens)
+	if b.Usage.ReasoningTokens > 0 {
+		line += fmt.Sprintf(" (%d reasoning)", b.Usage.ReasoningTokens)
 	}
-	if n := b.calls - b.counted; n > 0 {
+	if n := b.Calls - b.Counted; n > 0 {
 		line += fmt.Sprintf("; %d did not say", n)
 	}
-	if cost := b.cost(); cost != "" {
+	if cost := costOf(b); cost != "" {
 		line += "; " + cost
 	}
 	_, err := visible.Fprintln(w, line)
 	return err
 }
 
-// cost says what the calls cost, and whose price is not known; "" where no call has a price or a model's name.
-func (b *bill) cost() string {
-	unpriced := strings.Join(b.unpriced, ", ")
-	if b.priced == 0 {
+// costOf says what the calls cost, and whose price is not known; "" where no call has a price or a model's name.
+func costOf(b *llm.Bill) string {
+	unpriced := strings.Join(b.Unpriced, ", ")
+	if b.Priced == 0 {
 		if unpriced == "" {
 			return ""
 		}
 		return "no price known for " + unpriced
 	}
-	line := fmt.Sprintf("$%s at list prices of %s", dollars(b.usd), b.prices.AsOf)
+	line := fmt.Sprintf("$%s at list prices of %s", dollars(b.USD), b.AsOf())
 	switch {
 	case unpriced != "":
 		line += ", but for " + unpriced
-	case b.nameless > 0:
-		line += ", but for " + plural(b.nameless, "call that names no model", "calls that name no model")
+	case b.Nameless > 0:
+		line += ", but for " + plural(b.Nameless, "call that names no model", "calls that name no model")
 	}
 	return line
 }
@@ -134,14 +92,14 @@ type billJSON struct {
 	Unpriced         []string `json:"unpriced"`
 }
 
-func (b *bill) json() *billJSON {
+func newBillJSON(b *llm.Bill) *billJSON {
 	out := &billJSON{
-		Calls: b.calls, Counted: b.counted, InputTokens: b.usage.InputTokens, OutputTokens: b.usage.OutputTokens,
-		CacheReadTokens: b.usage.CacheReadTokens, CacheWriteTokens: b.usage.CacheWriteTokens,
-		ReasoningTokens: b.usage.ReasoningTokens, PricesAsOf: b.prices.AsOf, Unpriced: append([]string{}, b.unpriced...),
+		Calls: b.Calls, Counted: b.Counted, InputTokens: b.Usage.InputTokens, OutputTokens: b.Usage.OutputTokens,
+		CacheReadTokens: b.Usage.CacheReadTokens, CacheWriteTokens: b.Usage.CacheWriteTokens,
+		ReasoningTokens: b.Usage.ReasoningTokens, PricesAsOf: b.AsOf(), Unpriced: append([]string{}, b.Unpriced...),
 	}
-	if b.priced == b.calls {
-		out.CostUSD = &b.usd
+	if usd, ok := b.Whole(); ok {
+		out.CostUSD = &usd
 	}
 	return out
 }
