@@ -225,8 +225,8 @@ func TestOAuth(t *testing.T) {
 		}
 		io.WriteString(w, "three letters")
 	})
-	clean := slices.Clip(b.env)
-	b.env = append(clean, "MAIL_LOGIN="+refresh)
+	clean := b.env
+	b.env = slices.Concat(clean, []string{"MAIL_LOGIN=" + refresh})
 	res, out := b.record("oauth", "https://login.example.com")
 	if res.Exit.Code != 0 || !strings.Contains(out, "token: true\nthree letters") {
 		t.Fatalf("exit %d: %s", res.Exit.Code, out)
@@ -235,7 +235,7 @@ func TestOAuth(t *testing.T) {
 	lookFor(t, res.Recording.Dir, access)
 	lookFor(t, res.Recording.Dir, refresh)
 	for what, env := range map[string][]string{
-		"the same": b.env, "another": append(clean, "MAIL_LOGIN=1//0another-of+another/length"), "no": clean,
+		"the same": b.env, "another": slices.Concat(clean, []string{"MAIL_LOGIN=1//0another-of+another/length"}), "no": clean,
 	} {
 		v, again := b.replay(res.Recording, &deck.ReplayOptions{Env: env})
 		if again != out || !v.Faithful() {
