@@ -15,7 +15,8 @@
 // Recording. Each request is read whole, begun on the Tap, and sent to its real host (or to the URL that an Upstreams
 // entry gives) with no redirect followed and nothing decompressed. One read of the upstream's body is one chunk: it is
 // recorded, then written and flushed to the program. The end of an answer reaches the program only after Exchange.End
-// has returned; where the length is known, the last bytes wait for it. A failed, cut or reset upstream is recorded as
+// has returned; where the length is known, or the end comes with them as it does from a tape, the last bytes wait for it and
+// leave with it. A failed, cut or reset upstream is recorded as
 // what the program saw.
 //
 // Answering. A Server with a Book never resolves and never dials. A request whose key is on the tape gets the recorded
