@@ -29,7 +29,8 @@ const (
 // and for a moment in which the program may cancel. A wait is never longer than it was then and a little: one that is in vain
 // ends all others, and what was not asked for is a divergence as ever.
 type company struct {
-	members []*Recorded // by when they began; not changed once it is made
+	members []*Recorded   // by when they began; not changed once it is made
+	span    time.Duration // from the first begin to the last end; the same
 
 	mu      sync.Mutex // guards what follows
 	given   int        // members that were handed out
@@ -53,7 +54,7 @@ func findBegun(whole []*Recorded) {
 		rec.begunMS -= stream[len(stream)-1].TMS
 		first := stream[0]
 		i, _ := slices.BinarySearchFunc(whole, first.G, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
-		if first.G > 0 && i < len(whole) {
+		if first.G > 0 && i < len(whole) && whole[i] != rec {
 			rec.begunMS = min(rec.begunMS, whole[i].endedMS-max(first.TMS, 1))
 		}
 	}
@@ -85,7 +86,8 @@ func keepCompany(all []*Recorded) {
 			n++
 		}
 		if n > 1 {
-			c := &company{members: whole[:n:n], over: make(map[*Recorded]bool)}
+			span := time.Duration(end-whole[0].begunMS) * time.Millisecond
+			c := &company{members: whole[:n:n], span: span, over: make(map[*Recorded]bool)}
 			for _, rec := range c.members {
 				rec.company = c
 			}
@@ -145,7 +147,7 @@ func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, pace
 	if len(before) == 0 {
 		return nil
 	}
-	err := c.until(ctx, companySlack, func() bool {
+	err := c.until(ctx, c.span+companySlack, func() bool {
 		return !slices.ContainsFunc(before, func(m *Recorded) bool { return !c.over[m] })
 	})
 	if err != nil {

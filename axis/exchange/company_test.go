@@ -30,12 +30,15 @@ func together(t *testing.T, spans ...span) (*exchange.Book, exchange.Key) {
 				k.Stream = append(k.Stream, tape.Chunk{TMS: ms, Offset: int64(j), Length: 1})
 			}
 			seq := uint64(0)
-			for _, other := range spans {
-				if other.ended < s.ended {
+			for j, other := range spans {
+				if other.ended < s.ended || other.ended == s.ended && j < i {
 					seq++
 				}
 			}
-			yield(&tape.Record{Seq: seq, MonotonicMS: s.ended, Kind: k}, nil)
+			for j := range k.Stream {
+				k.Stream[j].G = 2*seq + 1 // just before its end
+			}
+			yield(&tape.Record{Seq: seq, G: 2*seq + 2, MonotonicMS: s.ended, Kind: k}, nil)
 		}
 	}, classifier{}, nil)
 	if err != nil {
@@ -163,6 +166,42 @@ func TestCompanyIsLeft(t *testing.T) {
 		}
 		if _, end, err := give(t.Context(), t, b, key); end != 100*ms || err != nil {
 			t.Errorf("the other ended after %v, %v", end, err)
+		}
+	})
+}
+
+// TestPolls: requests that came one after the other in the same millisecond, or right behind each other, keep no company.
+func TestPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans []span
+		for i := range int64(50) {
+			spans = append(spans, span{100 + i/3, []int64{0}, ""})
+		}
+		b, key := together(t, spans...)
+		for range spans {
+			if head, end, err := give(t.Context(), t, b, key); end != 0 || head != 0 || err != nil {
+				t.Fatalf("one was given after %v, %v, %v", head, end, err)
+			}
+		}
+	})
+}
+
+// TestCompanyOfThree: the second waits for the end of the first for as long as that waits for the third.
+func TestCompanyOfThree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, key := together(t, span{6000, []int64{5900}, ""}, span{6100, []int64{5900}, ""}, span{6200, []int64{300}, ""})
+		ends := make(chan time.Duration, 2)
+		for range 2 {
+			go func() {
+				_, end, _ := give(t.Context(), t, b, key)
+				ends <- end
+			}()
+			synctest.Wait()
+		}
+		time.Sleep(5 * time.Second)
+		_, third, err := give(t.Context(), t, b, key)
+		if first, second := <-ends, <-ends; first != 5000*ms || second != 5100*ms || third != 200*ms || err != nil {
+			t.Errorf("ended after %v, %v, %v, %v", first, second, third, err)
 		}
 	})
 }
