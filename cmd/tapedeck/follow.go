@@ -22,8 +22,8 @@ const partEvery = time.Second
 type tail struct {
 	o     *showOptions
 	std   streams
-	shown shown // its tape has the store alone: Follow reads the records
-	last  *ring // of --tail, until everything that was there has been read; nil then
+	shown shown      // its tape has the store alone: Follow reads the records
+	last  *deck.Last // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
 	found int // records shown
 
@@ -54,11 +54,11 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 	t := &tail{
 		o: o, std: std, shown: shown{rec, &tape.Tape{Store: store}}, line: newLiveLine(std), told: make(map[uint64]toldPart),
 	}
-	if o.filter.tail > 0 {
-		t.last = &ring{size: o.filter.tail}
+	if o.filter.Tail > 0 {
+		t.last = &deck.Last{Size: o.filter.Tail}
 	}
 	fo := &deck.FollowOptions{Record: t.record, CaughtUp: t.caughtUp}
-	if o.filter.all() {
+	if o.filter.All() {
 		fo.Parts = t.parts
 	}
 	finished, err := rec.Follow(ctx, fo)
@@ -70,12 +70,12 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 }
 
 func (t *tail) record(rec *tape.Record) error {
-	want, err := t.o.filter.wants(rec, t.shown.tape.Store)
+	want, err := t.o.filter.Wants(rec, t.shown.tape.Store)
 	if err != nil || !want {
 		return err
 	}
 	if t.last != nil {
-		t.last.add(rec)
+		t.last.Add(rec)
 		return nil
 	}
 	return t.show(rec)
@@ -83,13 +83,13 @@ func (t *tail) record(rec *tape.Record) error {
 
 // caughtUp shows the last of what was there before. Who mistyped a kind need not wait for the recorder's end.
 func (t *tail) caughtUp() error {
-	if err := t.o.filter.unknown(); err != nil {
+	if err := t.o.unknown(t.o.filter); err != nil {
 		return err
 	}
 	if t.last == nil {
 		return nil
 	}
-	recs := t.last.all()
+	recs := t.last.All()
 	t.last = nil
 	for _, rec := range recs {
 		if err := t.show(rec); err != nil {

@@ -26,7 +26,7 @@ type showOptions struct {
 	json     bool
 	prices   string
 
-	filter *filter
+	filter *deck.Filter
 	bill   *llm.Bill // of the records that were shown
 }
 
@@ -67,15 +67,8 @@ for, a kind is not known, or with --follow the recorder was killed.`,
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
 	f.BoolVar(&o.json, "json", false, "as JSON")
 	f.StringVar(&o.prices, "prices", "", "`file` of prices, as JSON")
-	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(kindNames, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(deck.KindNames, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
-}
-
-// kindNames are the kinds of records that recordings hold, for completion.
-var kindNames = []string{
-	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused",
-	"mcp_json_rpc", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "random_read",
-	"policy_verdict",
 }
 
 func runShow(ctx context.Context, o *showOptions, name string, std streams) (err error) {
@@ -134,33 +127,9 @@ func openShown(path string) (*shown, error) {
 	return &shown{rec, f}, err
 }
 
-// chosen yields the records that the flags choose. With --tail it holds so many of them, else one.
+// chosen yields the records that the flags choose.
 func (s *shown) chosen(o *showOptions) iter.Seq2[*tape.Record, error] {
-	return func(yield func(*tape.Record, error) bool) {
-		last := ring{size: o.filter.tail}
-		for rec, err := range s.tape.Records() {
-			var want bool
-			if err == nil {
-				want, err = o.filter.wants(rec, s.tape.Store)
-			}
-			switch {
-			case err != nil:
-				yield(nil, err)
-				return
-			case want && last.size > 0:
-				last.add(rec)
-			case want && !yield(rec, nil):
-				return
-			case o.filter.single && rec.Seq == o.filter.last:
-				return // what stands behind it need not be read
-			}
-		}
-		for _, rec := range last.all() {
-			if !yield(rec, nil) {
-				return
-			}
-		}
-	}
+	return o.filter.Of(s.tape.Records(), s.tape.Store)
 }
 
 // flushEvery is how many rows of the timeline are held to align their columns.
@@ -175,7 +144,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		}
 		found++
 		o.bill.Add(rec.Kind)
-		if o.filter.single {
+		if o.single {
 			return s.showRecord(rec, o, out)
 		}
 		visible.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
@@ -190,7 +159,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 			}
 		}
 	}
-	if err := errors.Join(w.Flush(), o.filter.nothing(found)); err != nil {
+	if err := errors.Join(w.Flush(), o.nothing(o.filter, found)); err != nil {
 		return err
 	}
 	return o.nothingFailed(found, out)
@@ -198,13 +167,13 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 
 // showEnd says what stands behind the last record of a timeline: what was still streaming, and what the tape lost.
 func (s *shown) showEnd(o *showOptions, std streams) error {
-	if o.filter.single {
+	if o.single {
 		return nil
 	}
 	if err := writeBill(std.out, o.bill); err != nil {
 		return err
 	}
-	if o.filter.all() {
+	if o.filter.All() {
 		if err := s.showParts(std.out); err != nil {
 			return err
 		}
@@ -243,12 +212,12 @@ func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) erro
 }
 
 func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
-	for _, p := range namedPayloads(k) {
-		b, err := p.payload.Bytes(s.tape.Store)
+	for _, p := range deck.PayloadsOf(k) {
+		b, err := p.Bytes(s.tape.Store)
 		if err != nil {
 			return err
 		}
-		visible.Fprintf(out, "--- %s (%s)\n", p.name, plural(len(b), "byte", "bytes"))
+		visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
 		if err := raw(out, "%s", wholeLines(b, isTerminal(out))); err != nil {
 			return err
 		}
@@ -282,7 +251,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		return err
 	}
 	err = raw(out, "\n],\"usage\":%s}\n", usage)
-	return errors.Join(err, o.filter.nothing(found))
+	return errors.Join(err, o.nothing(o.filter, found))
 }
 
 func (s *shown) showMasks(json bool, out io.Writer) error {

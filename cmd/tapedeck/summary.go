@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -81,33 +82,6 @@ func spawnSummary(k *tape.ProcessSpawn) string {
 	return fmt.Sprintf("%s: %s after %s", strings.Join(append([]string{k.Program}, k.Args...), " "), end, seconds(k.DurationMS))
 }
 
-// A namedPayload is a payload and what it is of.
-type namedPayload struct {
-	name    string
-	payload *tape.Payload
-}
-
-func namedPayloads(k tape.Kind) []namedPayload {
-	var all []namedPayload
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		all = []namedPayload{{"request", k.RequestPayload}, {"response", k.Response}}
-	case *tape.HTTPExchange:
-		all = []namedPayload{{"request", k.RequestPayload}, {"response", k.Response}}
-	case *tape.ProcessSpawn:
-		all = []namedPayload{{"stdin", k.Stdin}, {"stdout", k.Stdout}, {"stderr", k.Stderr}}
-	case *tape.FileWrite:
-		all = []namedPayload{{"before", k.Before}, {"content", k.Content}}
-	case *tape.FileDelete:
-		all = []namedPayload{{"before", k.Before}}
-	default:
-		for i, p := range tape.Payloads(k) {
-			all = append(all, namedPayload{fmt.Sprintf("payload %d", i+1), p})
-		}
-	}
-	return slices.DeleteFunc(all, func(p namedPayload) bool { return p.payload == nil })
-}
-
 // recordJSON is the record's line, with --payloads the bytes of its payloads beside it.
 func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
 	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
@@ -115,15 +89,15 @@ func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
 		return line, nil
 	}
 	payloads := make(map[string]any)
-	for _, p := range namedPayloads(rec.Kind) {
-		b, err := p.payload.Bytes(s.tape.Store)
+	for _, p := range deck.PayloadsOf(rec.Kind) {
+		b, err := p.Bytes(s.tape.Store)
 		if err != nil {
 			return nil, err
 		}
 		if utf8.Valid(b) {
-			payloads[p.name] = string(b)
+			payloads[p.Name] = string(b)
 		} else {
-			payloads[p.name] = map[string][]byte{"base64": b}
+			payloads[p.Name] = map[string][]byte{"base64": b}
 		}
 	}
 	return marshal(struct {
