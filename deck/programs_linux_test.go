@@ -52,7 +52,10 @@ func playPost(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	res.Body.Close()
+	_, err = io.Copy(io.Discard, res.Body) // an answer that it leaves early would be a withdrawn one
+	if res.Body.Close(); err != nil {
+		return fail(err)
+	}
 	fmt.Println("sent")
 	return 0
 }
