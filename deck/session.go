@@ -47,7 +47,7 @@ func newSession(o *sessionOptions) (*session, error) {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
-	tap := &exchange.TapOptions{Replay: o.replay, TrueLength: true}
+	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true}
 	if !o.replay {
 		tap.PartDir = filepath.Join(o.dir, partName)
 	}

@@ -152,7 +152,7 @@ func (r *repeat) lane() string {
 	if r.identity.Key.Kind != LLM || !strings.HasPrefix(opening, "llm:") {
 		return r.was.Lane
 	}
-	if opening = lanePrefix(r.identity.Opening); ok {
+	if opening = lanePrefix(r.identity.Talk().Opening); ok {
 		opening += "#" + number
 	}
 	return opening

@@ -123,7 +123,7 @@ func TestDeadHost(t *testing.T) {
 func TestNearest(t *testing.T) {
 	const u1, u2 = `{"model":"m","messages":["write hello.txt"]}`, `{"model":"m","messages":["write hello.txt","ok","thanks"]}`
 	opening, _ := identify(t, "https://h/call", u1)
-	lane := "llm:" + opening.Opening.Short()
+	lane := "llm:" + opening.Talk().Opening.Short()
 	book := func() *exchange.Book {
 		return newBook(t, said(1, lane, u1), said(2, lane, u2), said(3, "llm:other", `{"model":"m","messages":["lunch?"]}`),
 			post(4, "https://h/a?n=1", `{"n":1}`), post(5, "https://h/a?n=1", `{"n":2,"m":3}`), post(6, "https://g/b", "one\ntwo\n"))

@@ -35,9 +35,10 @@ type Key struct {
 
 // An Identity is what a Classifier found out about a request.
 type Identity struct {
-	Key     Key
-	Opening cas.Digest   // LLM: digest of the system text and the first user message, masked; zero for HTTP
-	Turns   []cas.Digest // LLM: one digest a message, masked, in order: what tells a conversation from its double
+	Key Key
+	// Talk says which conversation with a model the request belongs to; nil for HTTP. It hashes every message, and is asked
+	// where a lane is to be found alone.
+	Talk func() Talk
 	// Surface is what Key.Request is the digest of, renumbered and masked: the canonical JSON of the matchable surface, or
 	// the body of plain HTTP. Params is the same to Key.Params, nil for HTTP. A divergence is explained with them.
 	Surface, Params []byte
@@ -46,6 +47,12 @@ type Identity struct {
 	// ErrorBody is the provider's own error object around a message; nil where no provider is known, which gets
 	// {"error":{…}}.
 	ErrorBody func(status int, message string) []byte
+}
+
+// A Talk is what a call of a model shows of its conversation.
+type Talk struct {
+	Opening cas.Digest   // of the system text and the first user message, masked
+	Turns   []cas.Digest // one a message, masked, in order: what tells a conversation from its double
 }
 
 // A Classifier identifies requests. What it is given has been scrubbed and decoded (no Content-Encoding); it masks

@@ -44,14 +44,15 @@ func (l *Lanes) Begin(id *Identity, rawURL string) string {
 	if id.Key.Kind != LLM {
 		return "http:" + tape.HostOf(rawURL)
 	}
+	talk := id.Talk()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.conversations[id.Opening]
-	c := pick(known, id.Turns)
+	known := l.conversations[talk.Opening]
+	c := pick(known, talk.Turns)
 	if c == nil {
-		c = l.add(id.Opening, l.freeName(id.Opening))
+		c = l.add(talk.Opening, l.freeName(talk.Opening))
 	}
-	c.turns = id.Turns
+	c.turns = talk.Turns
 	c.open++
 	return c.name
 }
@@ -62,13 +63,14 @@ func (l *Lanes) Adopt(name string, id *Identity, failed bool) {
 	if id.Key.Kind != LLM {
 		return
 	}
+	talk := id.Talk()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.byName[name]
 	if c == nil {
-		c = l.add(id.Opening, name)
+		c = l.add(talk.Opening, name)
 	}
-	c.turns, c.failed = id.Turns, failed
+	c.turns, c.failed = talk.Turns, failed
 }
 
 // Done says that the answer to a request of the lane has ended. A lane that Begin did not give is ignored.

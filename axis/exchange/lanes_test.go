@@ -9,15 +9,15 @@ import (
 
 // talk is the identity of a call with these turns, in the conversation that the first opens.
 func talk(turns ...string) *exchange.Identity {
-	id := &exchange.Identity{Key: exchange.Key{Kind: exchange.LLM}, Opening: cas.Sum([]byte("opening " + turns[0]))}
+	said := exchange.Talk{Opening: cas.Sum([]byte("opening " + turns[0]))}
 	for _, turn := range turns {
-		id.Turns = append(id.Turns, cas.Sum([]byte(turn)))
+		said.Turns = append(said.Turns, cas.Sum([]byte(turn)))
 	}
-	return id
+	return &exchange.Identity{Key: exchange.Key{Kind: exchange.LLM}, Talk: func() exchange.Talk { return said }}
 }
 
 func TestLanes(t *testing.T) {
-	first := "llm:" + talk("u1").Opening.Short()
+	first := "llm:" + talk("u1").Talk().Opening.Short()
 	type step struct {
 		id     *exchange.Identity
 		lane   string
@@ -26,7 +26,7 @@ func TestLanes(t *testing.T) {
 	}
 	for name, steps := range map[string][]step{
 		"grows":               {{id: talk("u1"), lane: first}, {id: talk("u1", "a1", "u2"), lane: first}},
-		"another opening":     {{id: talk("u1"), lane: first}, {id: talk("v1"), lane: "llm:" + talk("v1").Opening.Short()}},
+		"another opening":     {{id: talk("u1"), lane: first}, {id: talk("v1"), lane: "llm:" + talk("v1").Talk().Opening.Short()}},
 		"retry of a failure":  {{id: talk("u1"), lane: first, failed: true}, {id: talk("u1"), lane: first}},
 		"equal and no retry":  {{id: talk("u1"), lane: first}, {id: talk("u1"), lane: first + "#2"}},
 		"equal side by side":  {{id: talk("u1"), lane: first, open: true}, {id: talk("u1"), lane: first + "#2", open: true}},
@@ -77,7 +77,7 @@ func TestLanesOfHTTP(t *testing.T) {
 // TestLanesFork sees a live request continue the lane of the recorded ones before it.
 func TestLanesFork(t *testing.T) {
 	var lanes exchange.Lanes
-	first := "llm:" + talk("u1").Opening.Short()
+	first := "llm:" + talk("u1").Talk().Opening.Short()
 	lanes.Adopt(first+"#2", talk("u1", "b", "u2"), false)
 	lanes.Adopt(first, talk("u1"), false)
 	if got := lanes.Begin(talk("u1", "b", "u2", "c", "u3"), ""); got != first+"#2" {

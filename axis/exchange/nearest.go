@@ -80,8 +80,12 @@ func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
 	defer b.mu.Unlock()
 	var group []*Recorded
 	best := unlike
+	lane := ""
+	if id.Talk != nil {
+		lane = lanePrefix(id.Talk().Opening)
+	}
 	for _, rec := range b.recorded {
-		likeness := alike(rec, id, asked)
+		likeness := alike(rec, id, lane, asked)
 		if likeness > best || likeness == unlike {
 			continue
 		}
@@ -115,9 +119,10 @@ const (
 	unlike
 )
 
-func alike(rec *Recorded, id *Identity, asked *url.URL) likeness {
+// alike compares a record with a request to a URL; lane is that of its conversation, without a number, "" for HTTP.
+func alike(rec *Recorded, id *Identity, lane string, asked *url.URL) likeness {
 	if k := id.Key; k.Kind == LLM && rec.Key.Kind == LLM && rec.Key.Provider == k.Provider && rec.Key.Endpoint == k.Endpoint {
-		if prefix := lanePrefix(id.Opening); rec.Lane == prefix || strings.HasPrefix(rec.Lane, prefix+"#") {
+		if rec.Lane == lane || strings.HasPrefix(rec.Lane, lane+"#") {
 			return sameConversation
 		}
 		return sameEndpoint

@@ -59,7 +59,9 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 	o.recall()
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
-	o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+	if !o.tap.opts.Closed {
+		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
+	}
 	return rec, true
 }
 

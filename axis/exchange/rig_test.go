@@ -47,12 +47,14 @@ func (classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 			return answer.Usage
 		},
 	}
+	var talk exchange.Talk
 	for _, m := range call.Messages {
-		id.Turns = append(id.Turns, cas.Sum(m))
+		talk.Turns = append(talk.Turns, cas.Sum(m))
 	}
-	if len(id.Turns) > 0 {
-		id.Opening = id.Turns[0]
+	if len(talk.Turns) > 0 {
+		talk.Opening = talk.Turns[0]
 	}
+	id.Talk = func() exchange.Talk { return talk }
 	return id, nil
 }
 

@@ -21,6 +21,8 @@ type TapOptions struct {
 	// Replay says that answers come from a tape: a request gets the lane of the recorded one that answers it, and one of
 	// its own only when it is sent on after all.
 	Replay bool
+	// Closed says of a replay that no request is sent on: conversations are then not followed.
+	Closed bool
 	// Lanes names the lanes; nil is a new one.
 	Lanes *Lanes
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be

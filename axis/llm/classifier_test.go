@@ -107,8 +107,8 @@ func TestClassifyCalls(t *testing.T) {
 			if k := id.Key; k.Kind != exchange.LLM || k.Provider != tc.provider || k.Endpoint != tc.endpoint || k.Model != tc.model {
 				t.Fatalf("key %+v", k)
 			}
-			if len(id.Turns) != tc.turns || id.Opening.IsZero() {
-				t.Errorf("%d turns, opening %s", len(id.Turns), id.Opening)
+			if len(talkOf(id).Turns) != tc.turns || talkOf(id).Opening.IsZero() {
+				t.Errorf("%d turns, opening %s", len(talkOf(id).Turns), talkOf(id).Opening)
 			}
 			if string(id.Surface) != tc.surface {
 				t.Errorf("surface\n got %s\nwant %s", id.Surface, tc.surface)
@@ -178,7 +178,7 @@ func TestSameCall(t *testing.T) {
 		{"snake case", geminiURL, geminiCLI, strings.NewReplacer("systemInstruction", "system_instruction",
 			"generationConfig", "generation_config", "thinkingConfig", "thinking_config").Replace(geminiCLI)},
 	} {
-		if a, b := classify(t, tc.url, tc.a), classify(t, tc.url, tc.b); a.Key != b.Key || a.Opening != b.Opening {
+		if a, b := classify(t, tc.url, tc.a), classify(t, tc.url, tc.b); a.Key != b.Key || talkOf(a).Opening != talkOf(b).Opening {
 			t.Errorf("%s:\n%s\n%s", tc.name, a.Surface, b.Surface)
 		}
 		if tc.a == tc.b {
@@ -245,11 +245,11 @@ func TestTurns(t *testing.T) {
 	long := `{"model":"m","system":"s","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},` +
 		`{"role":"user","content":"c"}]}`
 	a, b := classify(t, anthropicURL, short), classify(t, anthropicURL, long)
-	if a.Opening != b.Opening || len(a.Turns) != 1 || len(b.Turns) != 3 || a.Turns[0] != b.Turns[0] {
-		t.Errorf("%v %v", a.Turns, b.Turns)
+	if talkOf(a).Opening != talkOf(b).Opening || len(talkOf(a).Turns) != 1 || len(talkOf(b).Turns) != 3 || talkOf(a).Turns[0] != talkOf(b).Turns[0] {
+		t.Errorf("%v %v", talkOf(a).Turns, talkOf(b).Turns)
 	}
 	other := classify(t, anthropicURL, strings.Replace(short, `"s"`, `"S"`, 1))
-	if other.Opening == a.Opening {
+	if talkOf(other).Opening == talkOf(a).Opening {
 		t.Error("another system text opens the same conversation")
 	}
 }
@@ -299,4 +299,12 @@ func TestErrorBody(t *testing.T) {
 			t.Errorf("%s: %s", url, got)
 		}
 	}
+}
+
+// talkOf is what a request shows of its conversation, nothing where it is no call of a model.
+func talkOf(id *exchange.Identity) exchange.Talk {
+	if id.Talk == nil {
+		return exchange.Talk{}
+	}
+	return id.Talk()
 }

@@ -177,7 +177,7 @@ func TestEndpoints(t *testing.T) {
 		if string(id.Params) != tc.params {
 			t.Errorf("%s: params\n got %s\nwant %s", name, id.Params, tc.params)
 		}
-		if id.Key.Kind == exchange.LLM && (id.Usage == nil || id.ErrorBody == nil || id.Opening.IsZero() || len(id.Turns) == 0 && tc.endpoint != "responses.compact") {
+		if id.Key.Kind == exchange.LLM && (id.Usage == nil || id.ErrorBody == nil || talkOf(id).Opening.IsZero() || len(talkOf(id).Turns) == 0 && tc.endpoint != "responses.compact") {
 			t.Errorf("%s: %+v", name, id)
 		}
 	}
@@ -221,7 +221,7 @@ func TestSameElsewhere(t *testing.T) {
 			url = strings.ReplaceAll(url, "%3A", ":")
 		}
 		x, y := classify(t, tc.url, tc.body), classify(t, url, b)
-		if x.Key != y.Key || x.Opening != y.Opening {
+		if x.Key != y.Key || talkOf(x).Opening != talkOf(y).Opening {
 			t.Errorf("%s:\n%s\n%s", tc.name, x.Surface, y.Surface)
 		}
 	}
@@ -268,8 +268,8 @@ func TestOtherElsewhere(t *testing.T) {
 func TestLanesWithoutMessages(t *testing.T) {
 	const url = "https://api.openai.com/v1/embeddings"
 	a, b := classify(t, url, `{"model":"m","input":["a","x"]}`), classify(t, url, `{"model":"m","input":["a","y"]}`)
-	if a.Opening == b.Opening || len(a.Turns) != 1 {
-		t.Errorf("%s %s, %d turns", a.Opening, b.Opening, len(a.Turns))
+	if talkOf(a).Opening == talkOf(b).Opening || len(talkOf(a).Turns) != 1 {
+		t.Errorf("%s %s, %d turns", talkOf(a).Opening, talkOf(b).Opening, len(talkOf(a).Turns))
 	}
 	var lanes exchange.Lanes
 	first, other, again := lanes.Begin(a, url), lanes.Begin(b, url), lanes.Begin(a, url)

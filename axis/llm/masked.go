@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -105,6 +106,9 @@ func appendKey(out []byte, key string) []byte {
 	}
 	return append(canonjson.AppendString(out, key), ':')
 }
+
+// talk is exchange.Identity.Talk.
+func (m *masked) talk() exchange.Talk { return exchange.Talk{Opening: m.opening(), Turns: m.turns()} }
 
 // opening returns the digest of the system text and the first message of the user; of all of the surface where there are
 // no messages.

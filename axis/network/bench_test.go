@@ -77,7 +77,7 @@ func newBenchTap(b testing.TB, replay bool) *benchTap {
 	if err != nil {
 		b.Fatal(err)
 	}
-	opts := &exchange.TapOptions{Replay: replay}
+	opts := &exchange.TapOptions{Replay: replay, Closed: replay}
 	if !replay {
 		opts.PartDir = filepath.Join(dir, "parts")
 	}
