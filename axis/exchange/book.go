@@ -21,8 +21,7 @@ type Book struct {
 	queues     map[Key]*queue  // of recorded keys alone; the map is not changed after NewBook
 	mixed      bool            // a queue holds requests that may have unlike traits; not changed after NewBook
 	mu         sync.Mutex      // guards what follows, and the queues but for their study
-	names      names
-	served     map[*Recorded]bool
+	ids        knownIDs
 	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
 }
@@ -40,7 +39,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b := &Book{
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), served: make(map[*Recorded]bool), damaged: make(map[*Recorded]error),
+		queues: make(map[Key]*queue), damaged: make(map[*Recorded]error),
 	}
 	for r, err := range records {
 		if err != nil {
@@ -104,8 +103,8 @@ func (b *Book) traits(k Key, r *Request) *Traits {
 	if q == nil || !b.mixed {
 		return nil
 	}
-	q.study(func(rec *Recorded) *Traits { return b.classifier.Traits(b.request(rec)) })
-	return b.classifier.Traits(r)
+	q.study(func(rec *Recorded) *Traits { return b.classifier.Traits(b.request(rec)).bounded() })
+	return b.classifier.Traits(r).bounded()
 }
 
 // request returns a recorded request in the form that a Classifier is given. A body that cannot be had is none.
@@ -126,14 +125,14 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, bool) {
 		return nil, false
 	}
 	q.asked++
-	rec := q.take(asked, &b.names, b.served)
+	rec := q.take(asked, &b.ids)
 	if rec == nil {
 		return nil, false
 	}
 	if asked != nil {
-		b.names.learn(asked, rec.traits)
+		b.ids.learn(asked, rec.traits)
 	}
-	b.served[rec] = true
+	rec.served = true
 	rec.company.join()
 	b.log = append(b.log, service{k, rec.Seq})
 	return rec, true
@@ -146,7 +145,7 @@ func (b *Book) Unasked() []*Recorded {
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !b.served[rec] && !silent(rec) {
+		if !rec.served && !silent(rec) {
 			left = append(left, rec)
 		}
 	}

@@ -97,5 +97,6 @@ type Recorded struct {
 
 	usage  []byte         // of a model, as JSON; nil for none
 	traits *Traits        // of the request; nil before its queue was studied
-	has    map[trait]bool // the same
+	own    map[trait]bool // of traits, what others of the queue have not; nil where it has none, and before
+	served bool           // guarded by the Book
 }

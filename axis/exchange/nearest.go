@@ -95,7 +95,7 @@ func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
 		group = append(group, rec)
 	}
 	slices.SortStableFunc(group, func(x, y *Recorded) int {
-		switch sx, sy := b.served[x], b.served[y]; {
+		switch sx, sy := x.served, y.served; {
 		case sx && sy:
 			return cmp.Compare(y.Arrival, x.Arrival)
 		case sx:

@@ -1,17 +1,21 @@
 package exchange
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// maxTried is how many records at most are tried for one request that none fits in all that sets some apart.
+const maxTried = 256
+
 // queue is the recorded exchanges of one key, by arrival. What was handed out may still stand in waiting, or in apart, until
-// it comes to the front there.
+// it is come upon there.
 type queue struct {
 	all     []*Recorded
-	waiting []*Recorded // the end of all
+	waiting []*Recorded
 	asked   int
 	studied sync.Once
 	apart   map[trait][]*Recorded // by what some of all have and some have not; nil before study, and where all are alike
@@ -19,7 +23,7 @@ type queue struct {
 
 func (q *queue) add(rec *Recorded) {
 	q.all = append(q.all, rec)
-	q.waiting = q.all
+	q.waiting = append(q.waiting, rec)
 }
 
 // mixed reports whether the requests of the queue may have unlike traits. It reads no payload.
@@ -48,14 +52,7 @@ func (q *queue) study(traits func(*Recorded) *Traits) {
 		index := make(map[trait][]*Recorded)
 		for _, rec := range q.all {
 			rec.traits = traits(rec)
-			rec.has = make(map[trait]bool)
-			for _, id := range rec.traits.IDs {
-				rec.has[trait{id: true, text: id}] = true
-			}
-			for _, text := range rec.traits.Texts {
-				rec.has[trait{text: text}] = true
-			}
-			for t := range rec.has {
+			for t := range rec.traits.set() {
 				index[t] = append(index[t], rec)
 			}
 		}
@@ -64,51 +61,58 @@ func (q *queue) study(traits func(*Recorded) *Traits) {
 				delete(index, t)
 			}
 		}
-		if len(index) > 0 {
-			q.apart = index
+		if len(index) == 0 {
+			return
+		}
+		q.apart = index
+		for _, rec := range q.all {
+			rec.own = rec.traits.set()
+			maps.DeleteFunc(rec.own, func(t trait, _ bool) bool { return index[t] == nil })
 		}
 	})
 }
 
-// take returns the exchange that is most like what is asked of those that are not in served, of equally like ones the
+// take returns the exchange that is most like what is asked of those that were not handed out, of equally like ones the
 // first; nil where there is none. asked is nil for a request of which nothing is known but its key.
-func (q *queue) take(asked *Traits, n *names, served map[*Recorded]bool) *Recorded {
-	q.waiting = unserved(q.waiting, served)
+func (q *queue) take(asked *Traits, ids *knownIDs) *Recorded {
+	q.waiting = unserved(q.waiting)
 	switch {
 	case len(q.waiting) == 0:
 		return nil
 	case asked == nil || q.apart == nil:
 		return q.waiting[0]
 	}
-	s := q.seek(asked, n)
-	if rec := q.likest(s, served); rec != nil {
+	s := q.seek(asked, ids)
+	if rec := q.likest(s); rec != nil {
 		return rec
 	}
-	for _, rec := range q.waiting {
-		if !served[rec] && s.foreign(rec) == 0 {
-			return rec
+	first, tried := q.waiting[0], 0
+	q.waiting = pass(q.waiting, func(rec *Recorded) bool {
+		tried++
+		own := s.foreign(rec) == 0
+		if own {
+			first = rec
 		}
-	}
-	return q.waiting[0]
+		return !own && tried < maxTried
+	})
+	return first
 }
 
 // likest returns the first of those that have most of what is sought; nil where none has more of it than of another's.
-func (q *queue) likest(s *sought, served map[*Recorded]bool) *Recorded {
+func (q *queue) likest(s *sought) *Recorded {
 	var best *Recorded
-	most := 0
+	most, tried := 0, 0
 	for _, t := range s.wanted {
-		q.apart[t] = unserved(q.apart[t], served)
-		for _, rec := range q.apart[t] {
-			if served[rec] {
-				continue
-			}
+		q.apart[t] = pass(q.apart[t], func(rec *Recorded) bool {
 			n := s.likeness(rec)
-			if n == s.full {
-				return rec // it stands in the lists of all that is wanted, and first in this one
-			}
 			if n > most || n == most && best != nil && before(rec, best) {
 				best, most = rec, n
 			}
+			tried++
+			return n < s.full && tried < maxTried
+		})
+		if most == s.full || tried >= maxTried {
+			break // who has all that is wanted stands in each of the lists, the first such one first
 		}
 	}
 	return best
@@ -119,10 +123,27 @@ func before(x, y *Recorded) bool {
 	return x.Arrival < y.Arrival || x.Arrival == y.Arrival && x.Seq < y.Seq
 }
 
-// unserved cuts what is in served off the front of a queue.
-func unserved(queue []*Recorded, served map[*Recorded]bool) []*Recorded {
-	for len(queue) > 0 && served[queue[0]] {
-		queue = queue[1:]
+// unserved cuts what was handed out off the front of a list.
+func unserved(list []*Recorded) []*Recorded {
+	for len(list) > 0 && list[0].served {
+		list = list[1:]
 	}
-	return queue
+	return list
+}
+
+// pass shows the records of a list that were not handed out, until more says that it has seen enough. What was handed out it
+// takes out of the part that it passes, so that nothing is passed twice.
+func pass(list []*Recorded, more func(*Recorded) bool) []*Recorded {
+	kept, passed := 0, 0
+	for goOn := true; goOn && passed < len(list); passed++ {
+		rec := list[passed]
+		if rec.served {
+			continue
+		}
+		list[kept] = rec
+		kept++
+		goOn = more(rec)
+	}
+	copy(list[passed-kept:passed], list[:kept])
+	return list[passed-kept:]
 }

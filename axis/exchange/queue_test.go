@@ -34,27 +34,26 @@ func TestQueue(t *testing.T) {
 			left, traits[rec] = append(left, rec), some()
 		}
 		q.study(func(rec *Recorded) *Traits { return traits[rec] })
-		served := make(map[*Recorded]bool)
-		var n names
+		var n knownIDs
 		for len(left) > 0 {
 			asked := some()
 			i := search(&q, left, asked, &n)
-			got := q.take(asked, &n, served)
+			got := q.take(asked, &n)
 			if got != left[i] {
 				t.Fatalf("seed %d: %+v got %+v, want record %d", seed, asked, got, left[i].Seq)
 			}
 			n.learn(asked, got.traits)
-			served[got] = true
+			got.served = true
 			left = slices.Delete(left, i, i+1)
 		}
-		if got := q.take(some(), &n, served); got != nil {
+		if got := q.take(some(), &n); got != nil {
 			t.Fatalf("seed %d: an empty queue gave %+v", seed, got)
 		}
 	}
 }
 
 // search returns the index in left of what asked gets.
-func search(q *queue, left []*Recorded, asked *Traits, n *names) int {
+func search(q *queue, left []*Recorded, asked *Traits, n *knownIDs) int {
 	var s *sought
 	if q.apart == nil {
 		return 0
@@ -69,9 +68,9 @@ func search(q *queue, left []*Recorded, asked *Traits, n *names) int {
 	return max(0, best)
 }
 
-// TestNames sees what a match teaches, and that a later one unteaches nothing.
-func TestNames(t *testing.T) {
-	var n names
+// TestKnownIDs sees what a match teaches, and that a later one unteaches nothing.
+func TestKnownIDs(t *testing.T) {
+	var n knownIDs
 	n.learn(&Traits{IDs: []string{"w1", "c"}}, &Traits{IDs: []string{"u1", "c"}})
 	n.learn(&Traits{IDs: []string{"w2"}}, &Traits{IDs: []string{"u1"}})       // u1 is taken
 	n.learn(&Traits{IDs: []string{"w1"}}, &Traits{IDs: []string{"u3"}})       // w1 is known
@@ -80,5 +79,70 @@ func TestNames(t *testing.T) {
 		if got := n.of(now); got != want {
 			t.Errorf("%s stands for %s, want %s", now, got, want)
 		}
+	}
+}
+
+// TestPassCompacts sees lists keep what was not handed out, in order, however they are passed.
+func TestPassCompacts(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		var list, want []*Recorded
+		for range r.IntN(30) {
+			rec := &Recorded{served: r.IntN(2) == 0}
+			list = append(list, rec)
+			if !rec.served {
+				want = append(want, rec)
+			}
+		}
+		enough := r.IntN(10)
+		var got []*Recorded
+		list = pass(list, func(rec *Recorded) bool {
+			got = append(got, rec)
+			return len(got) < enough
+		})
+		if n := min(len(want), max(enough, 1)); !slices.Equal(got, want[:n]) {
+			t.Fatalf("seed %d: was shown %d of %d", seed, len(got), n)
+		}
+		if left := slices.DeleteFunc(list, func(rec *Recorded) bool { return rec.served }); !slices.Equal(left, want) {
+			t.Fatalf("seed %d: %d are left, want %d", seed, len(left), len(want))
+		}
+	}
+}
+
+// TestTraitsAreBounded: a request of very many ids is told apart by its first and its last.
+func TestTraitsAreBounded(t *testing.T) {
+	var ids []string
+	for i := range 5000 {
+		ids = append(ids, strconv.Itoa(i))
+	}
+	got := (&Traits{IDs: ids}).bounded().IDs
+	if len(got) != maxIDs || got[0] != "0" || got[maxIDs-1] != "4999" {
+		t.Errorf("%d ids, from %s to %s", len(got), got[0], got[len(got)-1])
+	}
+}
+
+// BenchmarkTakePartly answers requests of one key that share something with very many records each, and everything with
+// none, and reports what one costs.
+func BenchmarkTakePartly(b *testing.B) {
+	for _, n := range []int{2000, 16000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				var q queue
+				for i := range n {
+					q.add(&Recorded{Seq: uint64(i), Exchange: new(tape.Exchange)})
+				}
+				q.study(func(rec *Recorded) *Traits {
+					return &Traits{IDs: []string{strconv.FormatUint(rec.Seq%50, 10)}, Texts: []string{"x", strconv.FormatUint(rec.Seq%2, 10)}}
+				})
+				var ids knownIDs
+				b.StartTimer()
+				for i := range n {
+					rec := q.take(&Traits{IDs: []string{strconv.Itoa(i % 50)}, Texts: []string{strconv.Itoa(1 - i%2)}}, &ids)
+					rec.served = true
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/request")
+		})
 	}
 }

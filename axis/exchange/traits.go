@@ -1,5 +1,10 @@
 package exchange
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Traits are what tells requests of one Key apart, in which nothing of it shows: a mask took it out, or it stands in a
 // header. They decide which of several recorded answers to a key a request gets, never whether it gets one.
 type Traits struct {
@@ -18,21 +23,47 @@ const (
 	countText = 1
 )
 
+// Bounds of what is looked at, for whoever makes a tape or a request decides how much there is.
+const (
+	maxIDs    = 1024 // of a request: half of them its first, half its last
+	maxWanted = 64   // traits of a request that set records apart
+)
+
 // trait is one entry of Traits as the index of a queue has it.
 type trait struct {
 	id   bool
 	text string
 }
 
-// names says which id of the replay stands for which of the recording: a match of two requests shows it.
-type names struct {
+// set is what t holds, each once.
+func (t *Traits) set() map[trait]bool {
+	set := make(map[trait]bool)
+	for _, id := range t.IDs {
+		set[trait{id: true, text: id}] = true
+	}
+	for _, text := range t.Texts {
+		set[trait{text: text}] = true
+	}
+	return set
+}
+
+// bounded cuts the middle out of more ids than are looked at. Requests of one key have as many in the same places.
+func (t *Traits) bounded() *Traits {
+	if len(t.IDs) > maxIDs {
+		t.IDs = slices.Concat(t.IDs[:maxIDs/2], t.IDs[len(t.IDs)-maxIDs/2:])
+	}
+	return t
+}
+
+// knownIDs says which id of the replay stands for which of the recording: a match of two requests shows it.
+type knownIDs struct {
 	recorded map[string]string // by the replay's
 	replayed map[string]string // by the recording's
 }
 
 // of returns the recorded id that one of a request stands for: itself, while no match has shown another.
-func (n *names) of(id string) string {
-	if was, ok := n.recorded[id]; ok {
+func (k *knownIDs) of(id string) string {
+	if was, ok := k.recorded[id]; ok {
 		return was
 	}
 	return id
@@ -40,52 +71,59 @@ func (n *names) of(id string) string {
 
 // learn notes what a match shows: ids that stand in the same place name the same. Requests with unlike numbers of ids
 // show nothing, and what was learnt stays.
-func (n *names) learn(asked, recorded *Traits) {
+func (k *knownIDs) learn(asked, recorded *Traits) {
 	if len(asked.IDs) != len(recorded.IDs) {
 		return
 	}
 	for i, was := range recorded.IDs {
 		now := asked.IDs[i]
-		_, known := n.recorded[now]
-		_, taken := n.replayed[was]
+		_, known := k.recorded[now]
+		_, taken := k.replayed[was]
 		if known || taken {
 			continue
 		}
-		if n.recorded == nil {
-			n.recorded, n.replayed = make(map[string]string), make(map[string]string)
+		if k.recorded == nil {
+			k.recorded, k.replayed = make(map[string]string), make(map[string]string)
 		}
-		n.recorded[now], n.replayed[was] = was, now
+		k.recorded[now], k.replayed[was] = was, now
 	}
 }
 
 // sought is what a request asks of a queue.
 type sought struct {
-	wanted []trait         // what sets some of the queue's records apart, ids first
+	wanted []trait         // what sets some of the queue's records apart, what the fewest have first
 	full   int             // what all of these count
 	own    map[string]bool // the ids of the request, as it has them
-	names  *names
+	ids    *knownIDs
 }
 
 // seek prepares a request for the queue.
-func (q *queue) seek(asked *Traits, n *names) *sought {
-	s := &sought{own: make(map[string]bool, len(asked.IDs)), names: n}
+func (q *queue) seek(asked *Traits, ids *knownIDs) *sought {
+	s := &sought{own: make(map[string]bool, len(asked.IDs)), ids: ids}
 	for _, id := range asked.IDs {
 		if !s.own[id] {
 			s.own[id] = true
-			s.want(q, trait{id: true, text: n.of(id)}, countID)
+			s.want(q, trait{id: true, text: ids.of(id)}, countID)
 		}
 	}
 	for _, text := range asked.Texts {
 		s.want(q, trait{text: text}, countText)
 	}
+	slices.SortStableFunc(s.wanted, func(x, y trait) int { return cmp.Compare(len(q.apart[x]), len(q.apart[y])) })
 	return s
 }
 
+// want adds what waiting records have, unless it is there already: two ids may stand for one.
 func (s *sought) want(q *queue, t trait, count int) {
-	if len(q.apart[t]) > 0 {
+	list := q.apart[t]
+	if len(list) == 0 || len(s.wanted) == maxWanted || slices.Contains(s.wanted, t) {
+		return
+	}
+	if list = unserved(list); len(list) > 0 {
 		s.wanted = append(s.wanted, t)
 		s.full += count
 	}
+	q.apart[t] = list
 }
 
 // likeness says how like a record is to what is sought; above 0 it has more of it than it has of another's.
@@ -93,7 +131,7 @@ func (s *sought) likeness(rec *Recorded) int {
 	n := 0
 	for _, t := range s.wanted {
 		switch {
-		case !rec.has[t]:
+		case !rec.own[t]:
 		case t.id:
 			n += countID
 		default:
@@ -103,12 +141,12 @@ func (s *sought) likeness(rec *Recorded) int {
 	return n - countID*s.foreign(rec)
 }
 
-// foreign counts the ids of a record that are known to name what the request does not speak of, by that name or by the
-// recorded one, which a secret takes on (Open.recall).
+// foreign counts the ids of a record, of those that set it apart, that are known to name what the request does not speak of,
+// by that name or by the recorded one, which a secret takes on (Open.recall).
 func (s *sought) foreign(rec *Recorded) int {
 	n := 0
-	for _, was := range rec.traits.IDs {
-		if now, known := s.names.replayed[was]; known && !s.own[now] && !s.own[was] {
+	for t := range rec.own {
+		if now, known := s.ids.replayed[t.text]; t.id && known && !s.own[now] && !s.own[t.text] {
 			n++
 		}
 	}
