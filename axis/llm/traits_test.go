@@ -106,6 +106,14 @@ func TestTraits(t *testing.T) {
 			asked:    []asks{{path: "/open/" + third}, {path: "/poll/" + fourth}, {path: "/poll/" + third}},
 			want:     []uint64{0, 2, 1},
 		},
+		"an id that is another's counts more than a header": {
+			recorded: []asks{
+				{path: "/open/" + first}, {path: "/poll/" + first, header: http.Header{"X-Mode": {"a"}}},
+				{path: "/poll/" + second, header: http.Header{"X-Mode": {"b"}}},
+			},
+			asked: []asks{{path: "/open/" + third}, {path: "/poll/" + fourth, header: http.Header{"X-Mode": {"a"}}}},
+			want:  []uint64{0, 2},
+		},
 		"times tell nothing": {
 			recorded: []asks{
 				{body: `{"id":"` + first + `","took":"3 ms"}`}, {body: `{"id":"` + first + `","took":"5 ms"}`},
