@@ -184,7 +184,7 @@ func (l *late) hide(rec *tape.Record) error {
 	}
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall, *tape.HTTPExchange:
-		err = exchange.Again(rec, l.s.store, l.class, l.find)
+		err = exchange.Again(rec, l.s.store, l.class, l.find, &exchange.TapOptions{TrueLength: true})
 	case *tape.ProcessSpawn:
 		err = l.spawn(k)
 	}

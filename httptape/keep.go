@@ -51,36 +51,34 @@ func (t *Transport) untouched() string {
 	return t.path + " is as it was"
 }
 
-// refined returns what was recorded as it may be kept, in order of arrival. Each exchange goes through a second Tap, whose
-// scrubber has seen the whole recording: a secret that was learnt late stood in clear until then.
+// refined returns what was recorded as it may be kept, in order of arrival. Each exchange is recorded once more by a scrubber
+// that has seen the whole recording: a secret that was learnt late stood in clear until then.
 func (t *Transport) refined() ([]*tape.Record, error) {
-	first, err := t.work.records()
+	records, err := t.work.records()
 	if err != nil {
 		return nil, err
 	}
-	first = slices.DeleteFunc(first, func(r *tape.Record) bool { return t.replayed[arrivalOf(r)] })
-	slices.SortFunc(first, func(a, b *tape.Record) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
-	var buf bytes.Buffer
-	w, err := tape.NewWriter(&buf, header(t.secrets.Rules()))
-	if err != nil {
-		return nil, err
-	}
-	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: t.work.store})
+	records = slices.DeleteFunc(records, func(r *tape.Record) bool { return t.replayed[arrivalOf(r)] })
+	slices.SortFunc(records, func(a, b *tape.Record) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
 	opts := &exchange.TapOptions{MaxBody: t.opts.MaxBody, SecretNames: t.secrets.bodies}
-	tap := exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, opts)
-	for _, r := range first {
-		if err := t.passAgain(tap, r); err != nil {
-			return nil, err
+	for _, r := range records {
+		err := exchange.Again(r, t.work.store, t.classifier, t.secrets.Scrubber, opts)
+		if err = cmp.Or(err, lost(r)); err != nil {
+			ex := tape.ExchangeOf(r.Kind)
+			return nil, fmt.Errorf("%s %s: %w", ex.Method, t.secrets.String(ex.URL), err)
 		}
 	}
-	second, err := parse(&buf)
-	if err != nil {
-		return nil, err
+	return records, t.settle(records)
+}
+
+// lost says why a record does not hold all of its exchange; nil where it does.
+func lost(r *tape.Record) error {
+	for _, name := range []string{"request_lost", "response_lost"} {
+		if why := valueOf(*tape.Extras(r.Kind), name); why != nil {
+			return fmt.Errorf("%s: %s", name, why)
+		}
 	}
-	if len(second) != len(first) {
-		return nil, fmt.Errorf("%d exchanges were recorded, %d came through the second pass", len(first), len(second))
-	}
-	return second, t.settle(first, second)
+	return nil
 }
 
 func arrivalOf(r *tape.Record) uint64 { return tape.ExchangeOf(r.Kind).Arrival }
@@ -101,69 +99,17 @@ func parse(r io.Reader) ([]*tape.Record, error) {
 	return collect(f.Records())
 }
 
-// passAgain sends a recorded exchange through tap.
-func (t *Transport) passAgain(tap *exchange.Tap, r *tape.Record) error {
-	ex := tape.ExchangeOf(r.Kind)
-	for _, lost := range []string{"request_lost", "response_lost"} {
-		if why := valueOf(extraOf(r.Kind), lost); why != nil {
-			return fmt.Errorf("%s %s: %s: %s", ex.Method, ex.URL, lost, why)
-		}
-	}
-	exchange.RestoreFields(r)
-	var body []byte
-	var err error
-	if ex.RequestPayload != nil {
-		if body, err = ex.RequestPayload.Bytes(t.work.store); err != nil {
-			return err
-		}
-	}
-	o, err := tap.Begin(&exchange.Request{Method: ex.Method, URL: ex.URL, Header: exchange.HeaderOf(ex.RequestHeaders), Body: body})
-	if err != nil {
-		return err
-	}
-	if ex.Status != 0 {
-		if err := t.answerAgain(o, ex); err != nil {
-			return errors.Join(err, o.End(""))
-		}
-	}
-	return o.End(ex.Error)
-}
-
-// answerAgain gives o the recorded answer, chunk by chunk.
-func (t *Transport) answerAgain(o *exchange.Open, ex *tape.Exchange) error {
-	if err := o.Response(ex.Status, exchange.HeaderOf(ex.ResponseHeaders)); err != nil || ex.Response == nil {
-		return err
-	}
-	r, err := ex.Response.Open(t.work.store)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for _, c := range ex.Stream {
-		b := make([]byte, c.Length)
-		if _, err := io.ReadFull(r, b); err != nil {
-			return err
-		}
-		if err := o.Chunk(b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// settle gives the exchanges of the second pass the facts of the first that the pass cannot know, takes out what differs
-// from run to run and says nothing, and numbers the placeholders.
-func (t *Transport) settle(first, second []*tape.Record) error {
+// settle adds what the tape keeps beside an exchange, takes out what differs from run to run and says nothing, and numbers the
+// placeholders.
+func (t *Transport) settle(records []*tape.Record) error {
 	n := newNumbers(t.secrets.Counts())
-	for i, r := range second {
-		was, ex := tape.ExchangeOf(first[i].Kind), tape.ExchangeOf(r.Kind)
-		r.G, r.VirtualTimeMS, r.MonotonicMS = 0, first[i].VirtualTimeMS, first[i].MonotonicMS
-		for j := range ex.Stream {
-			ex.Stream[j].G = 0
-			ex.Stream[j].TMS = was.Stream[min(j, len(was.Stream)-1)].TMS
+	for _, r := range records {
+		ex, extra := tape.ExchangeOf(r.Kind), tape.Extras(r.Kind)
+		*extra = append(*extra, t.beside(ex.Arrival)...)
+		r.G, ex.Arrival = 0, 0 // records stand in the order of arrival
+		for i := range ex.Stream {
+			ex.Stream[i].G = 0
 		}
-		setExtra(r.Kind, t.allExtra(first[i].Kind, r.Kind, was.Arrival))
-		ex.Arrival = 0 // records stand in the order of arrival
 		if err := n.record(r, t.work.store); err != nil {
 			return err
 		}
@@ -171,14 +117,8 @@ func (t *Transport) settle(first, second []*tape.Record) error {
 	return nil
 }
 
-// allExtra joins the keys that both passes added, and what the tape keeps beside.
-func (t *Transport) allExtra(first, second tape.Kind, arrival uint64) []tape.Field {
-	extra := slices.Clone(extraOf(first))
-	for _, f := range extraOf(second) {
-		if valueOf(extra, f.Name) == nil {
-			extra = append(extra, f)
-		}
-	}
+// beside is what the tape keeps beside the exchange of an arrival.
+func (t *Transport) beside(arrival uint64) (extra []tape.Field) {
 	s := t.sides[arrival]
 	if s.proto != "" {
 		extra = append(extra, tape.Field{Name: keyProto, Value: quoted(s.proto)})

@@ -16,11 +16,16 @@ import (
 // their place is put there. So a request gets the digest that a replay takes of it which knows the secrets early, its lane
 // the name of the opening that the replay sees, each chunk of an answer its time, and an answer its length (TapOptions.TrueLength).
 //
-// A request whose body was not kept keeps its digest, for nobody can take another. Errors: the store's, and the classifier's.
-func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber) error {
+// A request whose body was not kept keeps its digest, for nobody can take another. Of o count MaxBody, SecretNames and
+// TrueLength, which are those of the recorder; nil works. Errors: the store's, and the classifier's.
+func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *TapOptions) error {
 	RestoreFields(r)
 	was := tape.ExchangeOf(r.Kind)
-	rep, err := newRepeat(was, store, c, s)
+	tap, err := newAgainTap(store, c, s, o)
+	if err != nil {
+		return err
+	}
+	rep, err := newRepeat(was, store, tap)
 	if err != nil {
 		return err
 	}
@@ -62,18 +67,27 @@ type repeat struct {
 	piece []int // of each piece of the answer that was given: the recorded chunk that it is of
 }
 
-func newRepeat(was *tape.Exchange, store cas.Store, c Classifier, s *scrub.Scrubber) (*repeat, error) {
+// newAgainTap returns a Tap whose tape nobody reads. Its recorder counts ordinals from 1.
+func newAgainTap(store cas.Store, c Classifier, s *scrub.Scrubber, o *TapOptions) (*Tap, error) {
 	w, err := tape.NewWriter(io.Discard, &tape.Header{Argv: []string{}})
 	if err != nil {
 		return nil, err
 	}
+	var opts TapOptions
+	if o != nil {
+		opts = TapOptions{MaxBody: o.MaxBody, SecretNames: o.SecretNames, TrueLength: o.TrueLength}
+	}
+	return NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, &opts), nil
+}
+
+func newRepeat(was *tape.Exchange, store cas.Store, tap *Tap) (*repeat, error) {
 	var body []byte
+	var err error
 	if was.RequestPayload != nil {
 		if body, err = was.RequestPayload.Bytes(store); err != nil {
 			return nil, err
 		}
 	}
-	tap := NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, &TapOptions{TrueLength: true})
 	o, err := tap.Begin(&Request{Method: was.Method, URL: was.URL, Header: HeaderOf(was.RequestHeaders), Body: body})
 	if err != nil {
 		return nil, err

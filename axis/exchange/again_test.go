@@ -137,7 +137,7 @@ func TestAgain(t *testing.T) {
 			if found, err := exchange.Holds(got, store, late); !found || err != nil {
 				t.Fatalf("found: %t, %v", found, err)
 			}
-			if err := exchange.Again(got, store, classifier{}, late); err != nil {
+			if err := exchange.Again(got, store, classifier{}, late, &exchange.TapOptions{TrueLength: true}); err != nil {
 				t.Fatal(err)
 			}
 			if found, err := exchange.Holds(got, store, late); found || err != nil {
@@ -194,7 +194,7 @@ func TestAgainKeepsWhatItCannotTake(t *testing.T) {
 	was := *tape.ExchangeOf(r.Kind)
 	r.Seq, r.G, r.VirtualTimeMS = 7, 99, 1234
 	s.AddSecret("x_api_key", lateValue)
-	if err := exchange.Again(r, store, classifier{}, s.Since(mark)); err != nil {
+	if err := exchange.Again(r, store, classifier{}, s.Since(mark), nil); err != nil {
 		t.Fatal(err)
 	}
 	is := tape.ExchangeOf(r.Kind)
