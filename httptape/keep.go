@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -191,35 +190,45 @@ func move(d cas.Digest, from, to cas.Store) error {
 // writeTape puts the records in the place of the tape, unless they are what stands there: that another version wrote the same is
 // no news to who keeps the tape.
 func writeTape(path string, rules int, records []*tape.Record) error {
-	var buf bytes.Buffer
-	w, err := tape.NewWriter(&buf, header(rules))
-	if err != nil {
-		return err
-	}
-	for _, r := range records {
-		if err := w.Append(r); err != nil {
+	h := header(rules)
+	if old, err := os.ReadFile(path); err == nil {
+		same := *h
+		same.Producer = producerOf(old)
+		b, err := encoded(&same, records)
+		if err != nil || bytes.Equal(b, old) {
 			return err
 		}
 	}
-	if err := w.Flush(); err != nil {
+	b, err := encoded(h, records)
+	if err != nil {
 		return err
 	}
-	if old, err := os.ReadFile(path); err == nil && sameTape(old, buf.Bytes()) {
-		return nil
+	return durable.WriteFile(path, b, &durable.Options{Mode: tapeMode})
+}
+
+// encoded returns the bytes of a tape.
+func encoded(h *tape.Header, records []*tape.Record) ([]byte, error) {
+	var buf bytes.Buffer
+	w, err := tape.NewWriter(&buf, h)
+	if err != nil {
+		return nil, err
 	}
-	return durable.WriteFile(path, buf.Bytes(), &durable.Options{Mode: tapeMode})
+	for _, r := range records {
+		if err := w.Append(r); err != nil {
+			return nil, err
+		}
+	}
+	err = w.Flush()
+	return buf.Bytes(), err
 }
 
-// sameTape reports whether two tapes are the same but for the version that wrote them.
-func sameTape(a, b []byte) bool {
-	headA, recordsA, _ := bytes.Cut(a, []byte("\n"))
-	headB, recordsB, _ := bytes.Cut(b, []byte("\n"))
-	return bytes.Equal(recordsA, recordsB) && bytes.Equal(withoutProducer(headA), withoutProducer(headB))
+// producerOf returns which version of this package says that it wrote a tape; the one that runs where none does.
+func producerOf(b []byte) string {
+	if f, err := tape.NewReader(bytes.NewReader(b), "tape"); err == nil && strings.HasPrefix(f.Header().Producer, producerName) {
+		return f.Header().Producer
+	}
+	return producer
 }
-
-var producerField = regexp.MustCompile(`"harn_version":"tapedeck httptape[^"]*"`)
-
-func withoutProducer(header []byte) []byte { return producerField.ReplaceAll(header, nil) }
 
 // sweep removes what the tape does not name: the blobs of the one before, and what a killed recording left.
 func sweep(dir string, named map[cas.Digest]bool) error {

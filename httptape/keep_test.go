@@ -230,29 +230,40 @@ func TestTapeThatDoesNotHold(t *testing.T) {
 
 // TestProducer: a tape names the version that wrote it, and is no other one because a later version records the same.
 func TestProducer(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "test")
-	once := func(answer string) []byte {
-		o := &httptape.Options{Mode: httptape.ModeRecordOnly}
-		recordAt(t, path, o, say(answer), func(c *http.Client, base string) { get(t, c, base+"/x") })
-		b, err := os.ReadFile(path + ".tape")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	const now = `"harn_version":"tapedeck httptape ` + version.Version + `"`
-	first := once("an answer")
-	old := bytes.Replace(first, []byte(now), []byte(`"harn_version":"tapedeck httptape 0.0.1"`), 1)
-	if bytes.Equal(first, old) {
-		t.Fatalf("no version: %.200s", first)
-	}
-	if err := os.WriteFile(path+".tape", old, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if got := once("an answer"); !bytes.Equal(got, old) {
-		t.Errorf("the tape changed to %.200s", got)
-	}
-	if got := once("another answer"); !bytes.Contains(got, []byte(now)) {
-		t.Errorf("a new tape of an old version: %.200s", got)
+	const now = `"tapedeck httptape ` + version.Version + `"`
+	for _, tt := range []struct {
+		name, wrote string
+		stays       bool
+	}{
+		{"an old version", `"tapedeck httptape 0.0.1"`, true},
+		{"a version with a quote", `"tapedeck httptape 0.0.1 \"beta\""`, true},
+		{"another program", `"tapedeck 0.0.1"`, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "test")
+			once := func(answer string) []byte {
+				o := &httptape.Options{Mode: httptape.ModeRecordOnly}
+				recordAt(t, path, o, say(answer), func(c *http.Client, base string) { get(t, c, base+"/x") })
+				b, err := os.ReadFile(path + ".tape")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b
+			}
+			first := once("an answer")
+			old := bytes.Replace(first, []byte(`"harn_version":`+now), []byte(`"harn_version":`+tt.wrote), 1)
+			if bytes.Equal(first, old) {
+				t.Fatalf("no version: %.200s", first)
+			}
+			if err := os.WriteFile(path+".tape", old, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if got := once("an answer"); bytes.Equal(got, old) != tt.stays || bytes.Equal(got, first) == tt.stays {
+				t.Errorf("the tape became %.200s", got)
+			}
+			if got := once("another answer"); !bytes.Contains(got, []byte(now)) {
+				t.Errorf("a new tape of an old version: %.200s", got)
+			}
+		})
 	}
 }

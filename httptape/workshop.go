@@ -63,7 +63,9 @@ func newWorkshop(rules int) (*workshop, error) {
 func (w *workshop) remove() error { return w.store.close() }
 
 // producer is what tapes name as theirs. A tape of another version keeps its name while its records stay: see writeTape.
-const producer = "tapedeck httptape " + version.Version
+const producer = producerName + version.Version
+
+const producerName = "tapedeck httptape "
 
 // header is that of a tape whose secrets were found by these rules.
 func header(rules int) *tape.Header {
