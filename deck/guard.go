@@ -58,9 +58,7 @@ func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*
 			s.AddSecret(a.name, a.value)
 		}
 	}
-	for _, d := range p.dummies {
-		s.AddDummy(d.placeholder, d.value)
-	}
+	s.AddDummies(p.dummies)
 	for _, kv := range p.env {
 		if name, value, ok := strings.Cut(kv, "="); ok {
 			s.LearnVar(name, value)

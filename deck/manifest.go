@@ -172,6 +172,10 @@ func (m *Manifest) check() error {
 		return errors.New("argv is empty")
 	case m.TTY != nil && !m.TTY.valid():
 		return fmt.Errorf("tty %+v", *m.TTY)
+	case len(m.Secrets) > scrub.MaxFound:
+		return fmt.Errorf("%d secrets, want %d at most", len(m.Secrets), scrub.MaxFound)
+	case shapeLen(m.Env)+shapeLen(m.ArgSecrets) > maxShapes:
+		return fmt.Errorf("secrets of more than %d bytes in the environment and the arguments", maxShapes)
 	}
 	for name, p := range map[string]string{"program": m.Program.Path, "cwd": m.Cwd} {
 		if !path.IsAbs(p) { // of the system that recorded, which had slashes
@@ -184,6 +188,17 @@ func (m *Manifest) check() error {
 		}
 	}
 	return nil
+}
+
+// maxShapes bounds in bytes the secrets of an environment and an argument list: no system gives a program as much.
+const maxShapes = 16 << 20
+
+// shapeLen returns how many bytes the secrets of vars have.
+func shapeLen(vars []EnvVar) (sum int) {
+	for _, v := range vars {
+		sum += scrub.ShapeLen(v.Shape)
+	}
+	return sum
 }
 
 // valid reports whether a terminal can be made of t.

@@ -63,7 +63,7 @@ type alias struct {
 type played struct {
 	argv, env []string
 	aliases   []alias
-	dummies   []alias           // of what the traffic and the files brought while recording
+	dummies   []scrub.Given     // of what the traffic and the files brought while recording
 	values    map[string]string // of secrets, by the digits of their placeholders
 	rules     int               // of scrub, that the recording was made with
 }
@@ -100,9 +100,6 @@ func (m *Manifest) play(env []string) *played {
 	return p
 }
 
-// maxMadeUp bounds in bytes the dummies of one replay: a recorder finds fewer and shorter secrets.
-const maxMadeUp = 16 << 20
-
 // makeUp makes a dummy of each secret that no variable and no argument holds. One for which there is none stays a
 // placeholder.
 func (p *played) makeUp(secrets []scrub.Secret) {
@@ -110,18 +107,15 @@ func (p *played) makeUp(secrets []scrub.Secret) {
 	for _, v := range p.values {
 		taken[v] = true
 	}
-	size := 0
+	lacking := make([]scrub.Secret, 0, len(secrets))
 	for _, s := range secrets {
-		digits := scrub.Digits(s.Placeholder)
-		if _, ok := p.values[digits]; ok {
-			continue
+		if _, ok := p.values[scrub.Digits(s.Placeholder)]; !ok {
+			lacking = append(lacking, s)
 		}
-		value, ok := scrub.DummyOf(s, func(v string) bool { return taken[v] })
-		if size += len(value); !ok || size > maxMadeUp {
-			continue
-		}
-		taken[value], p.values[digits] = true, value
-		p.dummies = append(p.dummies, alias{value: value, placeholder: s.Placeholder})
+	}
+	p.dummies = scrub.DummiesOf(lacking, func(v string) bool { return taken[v] })
+	for _, d := range p.dummies {
+		p.values[scrub.Digits(d.Placeholder)] = d.Value
 	}
 }
 

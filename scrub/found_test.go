@@ -9,20 +9,22 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
+// none is of a replay that has no other secrets.
+func none(string) bool { return false }
+
 // madeUp returns a scrubber of a replay that lacks what s found, and what it gives for each placeholder.
 func madeUp(t *testing.T, s *scrub.Scrubber) (*scrub.Scrubber, map[string]string) {
 	t.Helper()
 	replay := scrub.New(scrub.Key{8}, nil)
 	values := make(map[string]string)
-	taken := make(map[string]bool)
-	for _, f := range s.Found() {
-		value, ok := scrub.DummyOf(f, func(v string) bool { return taken[v] })
-		if !ok {
-			t.Fatalf("no dummy for %+v", f)
-		}
-		taken[value], values[f.Placeholder] = true, value
-		replay.AddDummy(f.Placeholder, value)
+	dummies := scrub.DummiesOf(s.Found(), none)
+	if len(dummies) != len(s.Found()) {
+		t.Fatalf("%d dummies for %+v", len(dummies), s.Found())
 	}
+	for _, d := range dummies {
+		values[d.Placeholder] = d.Value
+	}
+	replay.AddDummies(dummies)
 	return replay, values
 }
 
@@ -101,12 +103,10 @@ func TestTrueValueGoesBefore(t *testing.T) {
 	s := scrub.New(testKey, nil)
 	recorded := s.Header("Authorization", "Bearer "+value)
 	replay := scrub.New(testKey, nil)
-	for _, f := range s.Found() {
-		dummy, _ := scrub.DummyOf(f, func(string) bool { return false })
-		replay.AddDummy(f.Placeholder, dummy)
-		if got := string(replay.Reveal([]byte(recorded))); got != "Bearer "+dummy {
-			t.Errorf("without the secret %q is given", got)
-		}
+	dummies := scrub.DummiesOf(s.Found(), none)
+	replay.AddDummies(dummies)
+	if got := string(replay.Reveal([]byte(recorded))); len(dummies) != 1 || got != "Bearer "+dummies[0].Value {
+		t.Errorf("without the secret %q is given", got)
 	}
 	if again := replay.Header("Authorization", "Bearer "+value); again != recorded {
 		t.Errorf("recorded %q, replayed %q", recorded, again)
@@ -118,22 +118,22 @@ func TestTrueValueGoesBefore(t *testing.T) {
 
 // TestDummyOfDamage: what no scrubber wrote makes no dummy, and no panic.
 func TestDummyOfDamage(t *testing.T) {
-	free := func(string) bool { return false }
+	const placeholder = "td_a_0123456789ab"
 	for _, f := range []scrub.Secret{
 		{}, {Placeholder: "x", Shape: ":8:a"}, {Placeholder: "td_a_0123456789ab", Shape: ":99999999:a"},
 		{Placeholder: "td_a_0123456789ab", Shape: "pem:A:n:99999999"}, {Placeholder: "td_a_0123456789ab", Shape: "jwt:600000.600000.1"},
 		{Placeholder: "td_a_0123456789ab", Shape: ":0:"},
 	} {
-		if value, ok := scrub.DummyOf(f, free); ok {
-			t.Errorf("%+v: %d bytes", f, len(value))
+		if made := scrub.DummiesOf([]scrub.Secret{f}, none); len(made) > 0 {
+			t.Errorf("%+v: %d bytes", f, len(made[0].Value))
 		}
 	}
-	if v, ok := scrub.DummyOf(scrub.Secret{Placeholder: "td_a_0123456789ab", Shape: ":1:0"}, func(v string) bool { return v != "7" }); !ok || v != "7" {
-		t.Errorf("the last digit that is free: %q", v)
+	left := scrub.DummiesOf([]scrub.Secret{{Placeholder: placeholder, Shape: ":1:0"}}, func(v string) bool { return v != "7" })
+	if len(left) != 1 || left[0].Value != "7" {
+		t.Errorf("the last digit that is free: %q", left)
 	}
 	s := scrub.New(testKey, nil)
-	s.AddDummy("no placeholder", "Zx9QvT2mKw7Lp4Rn")
-	s.AddDummy("td_a_0123456789ab", "")
+	s.AddDummies([]scrub.Given{{Placeholder: "no placeholder", Value: "Zx9QvT2mKw7Lp4Rn"}, {Placeholder: placeholder}})
 	if got := s.String("Zx9QvT2mKw7Lp4Rn"); got != "Zx9QvT2mKw7Lp4Rn" {
 		t.Errorf("%q", got)
 	}
@@ -146,7 +146,7 @@ func TestAdopt(t *testing.T) {
 	recorded := named("as-it-was-recorded+once").String("as-it-was-recorded+once")
 	escaped := named("as-it-was-recorded+once").String("as-it-was-recorded%2Bonce")
 	s := named(own)
-	s.AddDummy(recorded, dummy)
+	s.AddDummies([]scrub.Given{{Placeholder: recorded, Value: dummy}})
 	if s.LearnNamed("token", own) || s.LearnNamed("token", recorded) || !s.LearnNamed("token", other) {
 		t.Error("fresh is what was not known")
 	}

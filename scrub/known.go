@@ -188,16 +188,21 @@ func (x *index) shapesAt(a, b byte) []starting {
 	return nil
 }
 
-// with returns an index that knows k too.
-func (x *index) with(k *known) *index {
+// with returns an index that knows fresh too. It copies x once.
+func (x *index) with(fresh []*known) *index {
 	next := *x
 	next.seen = newSeen()
 	next.third = slices.Clone(x.third)
 	next.any = true
-	for _, p := range patterns(k) {
-		for _, c := range p.firsts() {
-			next.known[c] = append(slices.Clip(next.known[c]), p)
-			next.allowForms(c, p)
+	for c := range next.known {
+		next.known[c] = slices.Clip(next.known[c]) // what is appended is next's own
+	}
+	for _, k := range fresh {
+		for _, p := range patterns(k) {
+			for _, c := range p.firsts() {
+				next.known[c] = append(next.known[c], p)
+				next.allowForms(c, p)
+			}
 		}
 	}
 	next.allowAny('\\', 'u')

@@ -24,8 +24,6 @@ func (s *Scrubber) Since(m Mark) *Scrubber {
 	}
 	l := New(s.key, &Options{Rules: s.rules})
 	l.index.Store(newIndex([]rule{placeholderRule{}}))
-	for _, k := range late {
-		l.add(k)
-	}
+	l.add(late...)
 	return l
 }

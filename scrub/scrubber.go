@@ -186,15 +186,21 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 	return k.placeholder
 }
 
-// add is called with mu held.
-func (s *Scrubber) add(k *known) {
-	if digits := Digits(k.placeholder); s.byHex[digits] == nil || s.byHex[digits].dummy && !k.dummy {
-		s.byHex[digits] = k
+// add makes values known, and is called with mu held.
+func (s *Scrubber) add(all ...*known) {
+	var fresh []*known
+	for _, k := range all {
+		if digits := Digits(k.placeholder); s.byHex[digits] == nil || s.byHex[digits].dummy && !k.dummy {
+			s.byHex[digits] = k
+		}
+		if s.known[k.value] == nil {
+			s.known[k.value] = k
+			fresh = append(fresh, k)
+		}
 	}
-	if s.known[k.value] == nil {
-		s.known[k.value] = k
-		s.order = append(s.order, k)
-		s.index.Store(s.index.Load().with(k))
+	if len(fresh) > 0 {
+		s.order = append(s.order, fresh...)
+		s.index.Store(s.index.Load().with(fresh))
 	}
 }
 

@@ -1,0 +1,63 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// manySecrets returns n secrets of a shape.
+func manySecrets(n int, shape string) (out []scrub.Secret) {
+	for i := range n {
+		out = append(out, scrub.Secret{Placeholder: fmt.Sprintf("td_a_%012x", i), Shape: shape})
+	}
+	return out
+}
+
+// TestHostileSecrets: secrets that no recorder lists are refused where recording.json is read, and those that it may list
+// cost a replay a moment.
+func TestHostileSecrets(t *testing.T) {
+	variable := func(shape string) []EnvVar {
+		return []EnvVar{{Name: "A_KEY", Value: "td_a_000000000000", Secret: true, Shape: shape}}
+	}
+	many := make([]EnvVar, 0, 40)
+	for range 40 {
+		many = append(many, variable(":1000000:a :20:a")...)
+	}
+	for name, tt := range map[string]struct {
+		spoil   func(m *Manifest)
+		refused bool
+	}{
+		"as many as a recorder lists": {func(m *Manifest) { m.Secrets = manySecrets(scrub.MaxFound, ":20:aA0") }, false},
+		"one more":                    {func(m *Manifest) { m.Secrets = manySecrets(scrub.MaxFound+1, ":20:aA0") }, true},
+		"long ones":                   {func(m *Manifest) { m.Secrets = manySecrets(400, ":1048576:aA0") }, false},
+		"a variable":                  {func(m *Manifest) { m.Env = variable(":1000000:a") }, false},
+		"variables":                   {func(m *Manifest) { m.Env = many }, true},
+		"arguments":                   {func(m *Manifest) { m.ArgSecrets = many }, true},
+	} {
+		m := newManifest(time.Now())
+		m.Argv, m.Program.Path, m.Cwd = []string{"p"}, "/p", "/"
+		tt.spoil(m)
+		dir := t.TempDir()
+		if err := m.write(dir, false); err != nil {
+			t.Fatal(err)
+		}
+		m, err := readManifest(dir)
+		if errors.Is(err, errManifest) != tt.refused || !tt.refused && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil {
+			continue
+		}
+		begun, made := time.Now(), 0
+		for _, d := range m.play(nil).dummies {
+			made += len(d.Value)
+		}
+		if took := time.Since(begun); made > 16<<20 || took > 2*time.Second {
+			t.Errorf("%s: %d bytes of dummies in %v", name, made, took)
+		}
+	}
+}
