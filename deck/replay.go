@@ -381,6 +381,11 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.NotCovered = r.rec.Manifest.NotCovered()
+	if r.o.TreeNow {
+		o.Held = func(rec *tape.Record) bool {
+			return r.trees.before.Holds(rec) && r.trees.after != nil && r.trees.after.Holds(rec)
+		}
+	}
 	return fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 }
 

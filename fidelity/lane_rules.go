@@ -20,11 +20,15 @@ const notedPaths = 5
 func (c *laneCompare) setAside() {
 	dead := c.deadHosts()
 	c.alive = dead.alive
+	c.setHeldAside()
 	asked := make(map[string]*[2]int) // requests without an answer, by host and side
 	var aside [outside + 1][2]outcome // files that do not gate, by place and side
 	for s := range c.sides {
 		for i := range c.sides[s].entries {
 			e := &c.sides[s].entries[i]
+			if e.rec == nil {
+				continue
+			}
 			if host, ok := dead.unanswered(Side(s), e, &c.differ); ok {
 				if asked[host] == nil {
 					asked[host] = new([2]int)
@@ -43,6 +47,30 @@ func (c *laneCompare) setAside() {
 	}
 	c.noteFiles("Git's own files", &aside[gitOwn])
 	c.noteFiles("files outside the work tree", &aside[outside])
+}
+
+// setHeldAside takes out the recorded writes that could change nothing on the replay, and notes them.
+func (c *laneCompare) setHeldAside() {
+	if c.o.Held == nil {
+		return
+	}
+	changed := make(map[string]bool) // on the replay, by path
+	for _, e := range c.sides[Replay].entries {
+		if f := fileOf(e.rec.Kind); f != nil {
+			changed[f.Path] = true
+		}
+	}
+	var held []string
+	for i := range c.sides[Recorded].entries {
+		e := &c.sides[Recorded].entries[i]
+		if f := fileOf(e.rec.Kind); f != nil && !changed[f.Path] && c.o.Held(e.rec) {
+			held = append(held, f.Path)
+			e.rec = nil
+		}
+	}
+	if len(held) > 0 {
+		c.note("%s held these very bytes before the replay: writing them again changes nothing, and does not gate", list(held, notedPaths))
+	}
 }
 
 // hosts says which hosts and which requests got no answer while recording.

@@ -36,6 +36,10 @@ type LaneOptions struct {
 	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
 	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
 	AnswerSurface func(ex *tape.Exchange, body []byte) []byte
+	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
+	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
+	// nil stands for no.
+	Held func(*tape.Record) bool
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
 }

@@ -51,16 +51,10 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 	default:
 		return nil
 	}
-	path := f.Path
-	for _, raw := range rec.Raw {
-		if raw.Key == "path" {
-			path = string(raw.Bytes)
-		}
-	}
-	if elsewhere(path) {
+	path, ok := pathIn(rec, f)
+	if !ok {
 		return nil
 	}
-	path = strings.TrimPrefix(path, "./")
 	if err := checkPath(path); err != nil {
 		return err
 	}
@@ -69,6 +63,38 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 		return nil
 	}
 	return b.write(path, f)
+}
+
+// pathIn returns the path in the work tree that a record is about; ok is false for one outside of it.
+func pathIn(rec *tape.Record, f *tape.File) (path string, ok bool) {
+	path = f.Path
+	for _, raw := range rec.Raw {
+		if raw.Key == "path" {
+			path = string(raw.Bytes)
+		}
+	}
+	return strings.TrimPrefix(path, "./"), !elsewhere(path)
+}
+
+// Holds reports whether a file_write left of its path what t holds there: the same bytes, and the same mode as far as Git
+// sees it. A record of another kind, or of a path outside the work tree, leaves nothing.
+func (t *Tree) Holds(rec *tape.Record) bool {
+	w, ok := rec.Kind.(*tape.FileWrite)
+	if !ok {
+		return false
+	}
+	path, ok := pathIn(rec, &w.File)
+	if !ok {
+		return false
+	}
+	e, ok := t.Lookup(path)
+	switch {
+	case !ok || e.Mode.IsDir() || e.Mode.Git() != w.Mode || e.Secret != secretOf(&w.File):
+		return false
+	case e.Mode.IsLink():
+		return cas.Sum([]byte(e.Target)) == w.ContentHash
+	}
+	return e.Secret != "" || e.Digest == w.ContentHash
 }
 
 // remove forgets path and, where it is a directory that something else replaces, what lies in it.

@@ -103,6 +103,9 @@ func TestAfter(t *testing.T) {
 		for rec, err := range Records(Changes(before, after), store, nil) {
 			must(t, err)
 			recs = append(recs, &rec)
+			if _, wrote := rec.Kind.(*tape.FileWrite); before.Holds(&rec) || after.Holds(&rec) != wrote {
+				rt.Errorf("%+v: held before %v, after %v", rec.Kind, before.Holds(&rec), after.Holds(&rec))
+			}
 		}
 		got, err := After(before, pairs(recs), store)
 		must(t, err)

@@ -1,0 +1,30 @@
+package fidelity
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// TestHeld: a recorded write of what stood there before the replay and stands there after it does not gate. One that the
+// replay changed does.
+func TestHeld(t *testing.T) {
+	recorded := []tape.Kind{wrote("a.txt", "x"), wrote("b.txt", "y"), program("done", 0)}
+	held := func(paths string) *LaneOptions {
+		return &LaneOptions{Held: func(r *tape.Record) bool { return strings.Contains(paths, fileOf(r.Kind).Path) }}
+	}
+	for _, mode := range []Mode{Semantic, Outcome} {
+		r := compareLanes(t, mode, recorded, []tape.Kind{program("done", 0)}, held("a.txt b.txt"))
+		if !r.Faithful() || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "a.txt, b.txt held these very bytes") {
+			t.Errorf("%v: %v, notes %q", mode, r, r.Notes)
+		}
+		if r := compareLanes(t, mode, recorded, []tape.Kind{program("done", 0)}, held("a.txt")); r.Total() != 1 {
+			t.Errorf("%v, not held: %+v", mode, r.Divergences)
+		}
+		changed := []tape.Kind{wrote("b.txt", "z"), program("done", 0)}
+		if r := compareLanes(t, mode, recorded, changed, held("a.txt b.txt")); r.Total() != 1 {
+			t.Errorf("%v, changed: %+v", mode, r.Divergences)
+		}
+	}
+}
