@@ -21,6 +21,25 @@
 // A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
 // to its last record.
 //
+// recording.json is a Manifest. Of its keys these may be absent:
+//
+//	scrub_rules  version of the shapes that secrets were found by (scrub.Rules), which a replay uses; absent: 1
+//	secrets      placeholder and shape of each secret that the traffic or a file brought, 4,096 at most: a replay that lacks
+//	             it makes up another; absent: none was found, or the recorder was killed or older, and the program of a
+//	             replay gets placeholders
+//	scrub_late   true: what became known as a secret late was taken out of what was written before, so a replay does the
+//	             same; absent: it was not (an older or a killed recorder), and a replay does not either
+//	arg_secrets  the same as env has, for argv: "argv.N", its text, the shapes of the secrets in it; absent: argv holds none
+//	raw          base64 of the bytes, scrubbed, of each "argv.N" and "env.NAME" that is no UTF-8; absent: all of them are
+//	writable     directories that the run could change beside the roots; absent: none
+//	ports        TCP ports that a replay serves beside 80 and 443; absent: none
+//	loopback     true: an upstream answered for an address of the loopback; absent: none did
+//	proxy        true: recorded outside the jail, through a proxy; absent: in the jail
+//	masks        how often each mask was used; absent: none was, or the recorder was killed
+//	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
+//
+// A key that is not known here is passed by.
+//
 // Goals: nothing of the program is changed, nothing gets out of the jail on replay, what was not covered is said. Not goals: several
 // programs in one recording, remote hosts.
 //
