@@ -63,10 +63,12 @@ func (r *recorder) notInTree() []string {
 
 // A surveyed tape is one that was read once for its ledger.
 type surveyed struct {
-	counts map[string]int // records by kind
-	lost   []string       // bodies that were not kept, and why
-	silent []string       // requests that no upstream answered: "host: why", each once
-	ports  []uint16       // that requests were for, beside 80 and 443
+	counts     map[string]int // records by kind
+	lost       []string       // bodies that were not kept, and why
+	silent     []string       // requests that no upstream answered: "host: why", each once
+	unanswered map[string]int // records by kind: exchanges without an answer
+	unreached  []Unreached    // ports of this host
+	ports      []uint16       // that requests were for, beside 80 and 443
 }
 
 // survey reads a tape for its ledger.
@@ -76,14 +78,21 @@ func survey(path string) (*surveyed, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s := &surveyed{counts: make(map[string]int)}
+	s := &surveyed{counts: make(map[string]int), unanswered: make(map[string]int)}
 	for rec, err := range f.Records() {
 		if err != nil {
 			return nil, err
 		}
 		s.counts[rec.Kind.Name()]++
+		u := UnreachedBy(rec.Kind)
+		if u != nil {
+			s.unreached = addUnreached(s.unreached, u)
+		}
 		if x := tape.ExchangeOf(rec.Kind); x != nil {
-			s.addExchange(x)
+			s.addExchange(x, u != nil)
+			if x.Status == 0 {
+				s.unanswered[rec.Kind.Name()]++
+			}
 		}
 		for _, key := range lostKeys(rec.Kind) {
 			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
@@ -92,8 +101,8 @@ func survey(path string) (*surveyed, error) {
 	return s, nil
 }
 
-// addExchange notes the port of x, and that no upstream answered it.
-func (s *surveyed) addExchange(x *tape.Exchange) {
+// addExchange notes the port of x, and that no upstream answered it. One that is unreached is listed as that.
+func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 	host := x.URL
 	if u, err := url.Parse(x.URL); err == nil {
 		host = u.Host
@@ -101,7 +110,7 @@ func (s *surveyed) addExchange(x *tape.Exchange) {
 			s.ports = append(s.ports, p)
 		}
 	}
-	if x.Status != 0 {
+	if x.Status != 0 || unreached {
 		return
 	}
 	text := host + ": " + x.Error

@@ -19,10 +19,12 @@ import (
 
 // A Result is what Record leaves behind.
 type Result struct {
-	Recording *Recording
-	Exit      Exit
-	Counts    map[string]int // records by kind
-	Silent    []string       // requests that no upstream answered: "host: why", each once
+	Recording  *Recording
+	Exit       Exit
+	Counts     map[string]int // records by kind
+	Silent     []string       // requests that no upstream answered: "host: why", each once
+	Unanswered map[string]int // exchanges that got no answer, by kind; Counts has them too
+	Unreached  []Unreached    // ports of this host that were asked for and that no upstream names
 }
 
 // recorder is one Record under way.
@@ -263,7 +265,10 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.finish(p, e); err != nil {
 		return nil, err
 	}
-	return &Result{Recording: &Recording{Dir: r.dir, Manifest: r.manifest}, Exit: e.exit, Counts: r.seen.counts, Silent: r.seen.silent}, nil
+	return &Result{
+		Recording: &Recording{Dir: r.dir, Manifest: r.manifest}, Exit: e.exit,
+		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
+	}, nil
 }
 
 func (r *recorder) program() *run {

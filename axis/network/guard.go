@@ -17,8 +17,11 @@ type ForbiddenError struct {
 	Addr netip.AddrPort
 }
 
+// OnlyNamed ends the text of a ForbiddenError, and with it that of an exchange on a tape.
+const OnlyNamed = "which is dialled only where an upstream names it"
+
 func (e *ForbiddenError) Error() string {
-	return fmt.Sprintf("%s is a loopback, link-local, multicast or unspecified address or one of this host, which is dialled only where an upstream names it", e.Addr)
+	return fmt.Sprintf("%s is a loopback, link-local, multicast or unspecified address or one of this host, %s", e.Addr, OnlyNamed)
 }
 
 // forbidden holds for what reaches the recorder's own host, or everybody on its link.

@@ -40,11 +40,15 @@ terminal pass through. Without --isolated its writes are on the disk when it end
 Where no jail can be made (macOS, containers without user namespaces), --proxy runs CMD as it is, with a proxy and the
 recorder's certificates in its environment. The recording lists what that does not cover.
 
+A program in the jail has a localhost of its own. A server on this host (LM Studio, vLLM, llama.cpp, Ollama, a gateway) is
+reached, and recorded, where --upstream names it: --upstream 127.0.0.1:1234=http://127.0.0.1:1234, with --proxy too.
+
 The last line on stderr says where the recording lies, what was seen and what was not covered.
 
 Exit status: the program's own, 128+n when signal n ended it, 125 when the recorder failed.`,
 		Example: `  tapedeck record -- gemini -p "write hello.txt"
   tapedeck record --upstream api.anthropic.com=http://127.0.0.1:8080 -- pi -p "write hello.txt"
+  tapedeck record --upstream 127.0.0.1:1234=http://127.0.0.1:1234 -- python3 agent.py   # LM Studio on this host
   ls | tapedeck record -- sort
   tapedeck record --proxy -- python3 agent.py`,
 		Args: usageArgs(cobra.MinimumNArgs(1), statusRecorder),
@@ -53,7 +57,7 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program is the program's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
-	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL`: answer for that host from URL (repeatable)")
+	f.StringArrayVar(&o.upstreams, "upstream", nil, "`NAME[:PORT]=URL`: requests for that host go to URL; the way to a server on this host (repeatable)")
 	f.StringVar(&o.tree, "tree", "", "the work tree `directory` (default: the Git checkout, else the working directory)")
 	f.BoolVar(&o.isolated, "isolated", false, "keep the program's writes off the disk")
 	f.StringArrayVar(&o.writable, "writable", nil, "`directory` that the program may write to, beside work tree, HOME and TMP (repeatable)")
@@ -148,12 +152,16 @@ func newRecordResult(res *deck.Result) *recordResult {
 // lastLine says where the recording lies, what was seen and what was not covered: first what is news of this run.
 func lastLine(res *deck.Result) string {
 	rec := res.Recording
-	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res.Counts), res.Exit.Code)
+	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res), res.Exit.Code)
 	if rec.Manifest.Proxy && res.Counts["llm_call"]+res.Counts["http_exchange"] == 0 {
-		line += "; NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded"
+		line += "; NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded (a server on " +
+			"this host is recorded where it is named, as in --upstream 127.0.0.1:1234=http://127.0.0.1:1234)"
 	}
 	if len(res.Silent) > 0 {
 		line += "; no answer from " + strings.Join(shortList(res.Silent, 2, rec.Manifest.ID), ", ")
+	}
+	if len(res.Unreached) > 0 {
+		line += "; " + unreached(res.Unreached)
 	}
 	var gaps []string
 	for _, name := range sortedKeys(rec.Manifest.Axes) {
@@ -162,14 +170,24 @@ func lastLine(res *deck.Result) string {
 	return line + "; not covered: " + strings.Join(gaps, ", ")
 }
 
+// unreached says how what the program did not reach is recorded.
+func unreached(list []deck.Unreached) string {
+	var flags []string
+	for i := range list[:min(len(list), 3)] {
+		flags = append(flags, "--upstream "+list[i].Upstream())
+	}
+	return "to let it reach a server on this host: record " + strings.Join(flags, " ") + " -- CMD"
+}
+
 // seen counts what people ask for first.
-func seen(counts map[string]int) string {
+func seen(res *deck.Result) string {
 	var parts []string
+	counts := res.Counts
 	if n := counts["llm_call"]; n > 0 || counts["http_exchange"] == 0 {
-		parts = append(parts, plural(n, "LLM call", "LLM calls"))
+		parts = append(parts, plural(n, "LLM call", "LLM calls")+unanswered(n, res.Unanswered["llm_call"]))
 	}
 	if n := counts["http_exchange"]; n > 0 {
-		parts = append(parts, plural(n, "HTTP exchange", "HTTP exchanges"))
+		parts = append(parts, plural(n, "HTTP exchange", "HTTP exchanges")+unanswered(n, res.Unanswered["http_exchange"]))
 	}
 	if n := counts["file_write"] + counts["file_delete"]; n > 0 {
 		parts = append(parts, plural(n, "file changed", "files changed"))
@@ -178,6 +196,17 @@ func seen(counts map[string]int) string {
 		parts = append(parts, plural(n, "connection refused", "connections refused"))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// unanswered says how many of n exchanges got no answer; "" for none.
+func unanswered(n, silent int) string {
+	switch {
+	case silent == 0:
+		return ""
+	case silent == n:
+		return " without an answer"
+	}
+	return fmt.Sprintf(" (%d without an answer)", silent)
 }
 
 // shortList is list, of which only the first most entries are told and the rest counted. id is the recording's.

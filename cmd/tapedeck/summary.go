@@ -16,8 +16,16 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// summary says in one line what a record holds.
+// summary says in one line what a record holds, with the way on where there is one.
 func summary(k tape.Kind) string {
+	s := content(k)
+	if u := deck.UnreachedBy(k); u != nil {
+		s += "; a server on this host is reached with record --upstream " + u.Upstream()
+	}
+	return s
+}
+
+func content(k tape.Kind) string {
 	switch k := k.(type) {
 	case *tape.ClockRead:
 		return fmt.Sprintf("%s clock: %d ms", k.Source, k.ValueMS)

@@ -69,6 +69,9 @@ type Refusal struct {
 	Reason string
 }
 
+// NoListener is the Reason of a connection to a port on which no program of the jail listens.
+const NoListener = "tcp: nothing listens on this port inside"
+
 // A Check is one thing that the jail needs, tried for real by Probe. Cost says what is lost without it.
 type Check struct {
 	Name   string

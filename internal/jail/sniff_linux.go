@@ -139,7 +139,7 @@ func refusalOf(p []byte) (r Refusal, ok bool) {
 	switch {
 	case h.proto == unix.IPPROTO_TCP && len(h.rest) >= 4: // the port that answered is the one that was tried
 		port := binary.BigEndian.Uint16(h.rest)
-		return Refusal{Proto: "tcp", Addr: h.src, Port: port, Reason: "tcp: nothing listens on this port inside"}, true
+		return Refusal{Proto: "tcp", Addr: h.src, Port: port, Reason: NoListener}, true
 	case h.proto == unix.IPPROTO_UDP && len(h.rest) >= 4:
 		port := binary.BigEndian.Uint16(h.rest[2:])
 		return Refusal{Proto: "udp", Addr: h.dst, Port: port, Reason: "udp: there is nobody else to hear it"}, true
