@@ -147,8 +147,10 @@ func TestAdopt(t *testing.T) {
 	escaped := named("as-it-was-recorded+once").String("as-it-was-recorded%2Bonce")
 	s := named(own)
 	s.AddDummies([]scrub.Given{{Placeholder: recorded, Value: dummy}})
-	if s.LearnNamed("token", own) || s.LearnNamed("token", recorded) || !s.LearnNamed("token", other) {
-		t.Error("fresh is what was not known")
+	for value, want := range map[string]bool{own: false, recorded: false, other: true} {
+		if fresh, full := s.LearnNamed("token", value); fresh != want || full {
+			t.Errorf("%s: fresh is %t, full %t", value, fresh, full)
+		}
 	}
 	before := s.String(own)
 	s.Adopt(recorded, "nobody knows this one")

@@ -7,7 +7,7 @@ import (
 
 const (
 	// maxDummies is how many dummies are searched for; later ones are known by where they stand.
-	maxDummies = maxLearnt + maxLeaks
+	maxDummies = maxLearnt + maxNamedLearnt + maxLeaks
 	// maxMadeUp bounds in bytes all dummies of one replay, those that are taken too: a recorder finds fewer and shorter secrets.
 	maxMadeUp = 16 << 20
 	// leastMade is for how many bytes a dummy counts at least: as long takes the seed of the shortest.

@@ -38,7 +38,7 @@ func TestDummiesAreBounded(t *testing.T) {
 
 // TestDummiesAreSearchedFor: as many as are learnt from the traffic are found anywhere, further ones where they stand alone.
 func TestDummiesAreSearchedFor(t *testing.T) {
-	const searched = 512 + 256
+	const searched = 512 + 512 + 256
 	made := scrub.DummiesOf(secretsOf(searched+1, ":20:aA0"), none)
 	s := scrub.New(testKey, nil)
 	s.AddDummies(made)

@@ -16,6 +16,9 @@ const (
 	// maxLearnt is how many values are learnt from headers and URLs, so that a program that makes up a new one for every request
 	// does not slow the scan down. Later ones are hidden in their own place only.
 	maxLearnt = 512
+	// maxNamedLearnt is the same for values that names in bodies told: a site that sets a cookie with each answer takes no
+	// password's place.
+	maxNamedLearnt = 512
 	// maxLeaks is the same for values that a name and a sign before them told.
 	maxLeaks = 256
 )
@@ -74,8 +77,9 @@ type Scrubber struct {
 	aliases    map[string]*known // by value: dummies that are not searched for; nil for none
 	found      map[string]Secret // by the digits of the placeholder; nil for none
 	dummies    int               // that are searched for
-	learnt     int
-	leaks      int // values of learnLeak
+	learnt     int               // values of learn
+	named      int               // values of LearnNamed
+	leaks      int               // values of learnLeak
 	notCovered map[string]bool
 	counts     map[string]int
 }
@@ -206,31 +210,47 @@ func (s *Scrubber) add(all ...*known) {
 
 // learn is addNamed for a value that came with the traffic.
 func (s *Scrubber) learn(name, value string) (placeholder string) {
-	s.mu.Lock()
-	fresh := s.known[value] == nil && searchable(value) && !isPlaceholder(value) // what is not searched for costs nothing
-	full := fresh && s.learnt >= maxLearnt
-	switch {
-	case full:
-		s.notCovered[name] = true
-	case fresh:
-		s.learnt++
-	}
-	s.mu.Unlock()
-	if full {
+	if !s.admits(name, value, &s.learnt, maxLearnt) {
 		return s.conceal(name, value)
 	}
 	return s.noteFound(s.addNamed(name, value), value)
 }
 
-// LearnNamed is AddSecret for a value that a name in the traffic told. It reports whether the value was not known before and is
-// now. After 512 values that the traffic told, further ones are not searched for: NotCovered lists their names.
-func (s *Scrubber) LearnNamed(name, value string) (fresh bool) {
-	value = strings.TrimSpace(value)
-	if value == "" || isPlaceholder(value) || s.isKnown(value) {
+// admits reports whether value may be learnt, and counts one that is searched for from now on to n, of which there may be most.
+func (s *Scrubber) admits(name, value string, n *int, most int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[value] != nil || !searchable(value) {
+		return true // what is not searched for costs nothing
+	}
+	if *n >= most {
+		s.notCovered[name] = true
 		return false
 	}
-	s.learn(name, value)
-	return s.isKnown(value)
+	*n++
+	return true
+}
+
+// LearnNamed is AddSecret for a value that a name in a body told. fresh reports whether the value was not known before and is
+// now. After 512 such values further ones are not searched for: full is true, NotCovered lists the name, and HideAt hides the
+// value where it stands.
+func (s *Scrubber) LearnNamed(name, value string) (fresh, full bool) {
+	value = strings.TrimSpace(value)
+	if value == "" || isPlaceholder(value) || s.isKnown(value) {
+		return false, false
+	}
+	if s.isAlias(value) || !s.admits(name, value, &s.named, maxNamedLearnt) {
+		return false, true
+	}
+	s.noteFound(s.addNamed(name, value), value)
+	return s.isKnown(value), false
+}
+
+// isAlias reports whether a value is a dummy that is not searched for.
+func (s *Scrubber) isAlias(value string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.aliases[value] != nil
 }
 
 func (s *Scrubber) isKnown(value string) bool {

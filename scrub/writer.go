@@ -26,6 +26,8 @@ type Writer struct {
 	// learnt says from where in the stream the values are looked for that it taught itself; nil where it teaches none.
 	learnt map[*known]int64
 
+	places []Place // that are hidden whatever stands there; see HideAt
+
 	replaced func(start, end int64, length int) // nil for nobody
 }
 
@@ -96,6 +98,7 @@ func (w *Writer) flush(final bool) {
 	w.pass()
 	w.past = min(safe, lookBehind)
 	w.at += int64(safe - w.past)
+	w.forget()
 	w.buf = append(w.buf[:0], w.buf[safe-w.past:]...)
 }
 
@@ -107,6 +110,7 @@ func (w *Writer) decided(final bool) (spans []span, safe int) {
 			return s.known != nil && w.at+int64(s.start) < w.learnt[s.known]
 		})
 	}
+	spans, safe = w.placed(spans, safe, final)
 	if len(spans) > 0 {
 		sortSpans(spans)
 		safe = settled(spans, safe)

@@ -19,34 +19,49 @@ const (
 )
 
 // A named is a value of which its name says that it is a secret.
-type named struct{ name, value string }
+type named struct {
+	name, value string
+	at          scrub.Place // in what was looked at
+}
 
-// learn makes the secrets known that names in a body give away, and reports whether one was not known before.
-func (n *secretNames) learn(s *scrub.Scrubber, contentType string, body []byte) (found []named, fresh bool) {
+// learn makes the secrets known that names in a body give away. clean is the body without those that are too many to be known,
+// and hidden reports whether there was one.
+func (n *secretNames) learn(s *scrub.Scrubber, contentType string, body []byte) (found []named, clean []byte, hidden bool) {
 	if n.none() || len(body) == 0 {
-		return nil, false
+		return nil, body, false
 	}
 	found = n.find(contentType, body)
-	return found, learnAll(s, found)
+	_, over := learnAll(s, found)
+	return found, s.HideAt(body, over), len(over) > 0
 }
 
 // learnQuery is learn for the query of a URL.
-func (n *secretNames) learnQuery(s *scrub.Scrubber, u string) {
-	if _, query, ok := strings.Cut(u, "?"); ok && !n.none() {
-		l := &look{names: n}
-		query, _, _ = strings.Cut(query, "#")
-		l.form([]byte(query))
-		learnAll(s, l.found)
+func (n *secretNames) learnQuery(s *scrub.Scrubber, u string) (clean string) {
+	head, query, ok := strings.Cut(u, "?")
+	if !ok || n.none() {
+		return u
 	}
+	l := &look{names: n}
+	query, fragment, _ := strings.Cut(query, "#")
+	l.form([]byte(query))
+	_, over := learnAll(s, l.found)
+	if len(over) == 0 {
+		return u
+	}
+	return head + "?" + string(s.HideAt([]byte(query), over)) + u[len(u)-len(fragment)-min(1, len(u)-len(head)-1-len(query)):]
 }
 
-func learnAll(s *scrub.Scrubber, found []named) (fresh bool) {
+// learnAll makes what was found known. fresh reports whether something was not known before; over is where those stand that
+// are too many to be known.
+func learnAll(s *scrub.Scrubber, found []named) (fresh bool, over []scrub.Place) {
 	for _, v := range found {
-		if s.LearnNamed(v.name, v.value) {
-			fresh = true
+		isFresh, full := s.LearnNamed(v.name, v.value)
+		fresh = fresh || isFresh
+		if full {
+			over = append(over, v.at)
 		}
 	}
-	return fresh
+	return fresh, over
 }
 
 // find returns the secrets that names in a body give away, in order. What the body is its beginning says, then its
@@ -88,15 +103,24 @@ func isForm(b []byte) bool {
 
 // A look goes through one body.
 type look struct {
-	names *secretNames
-	found []named
-	piece bool // what follows has not come: a string that does not end is none
+	names  *secretNames
+	found  []named
+	piece  bool         // what follows has not come: a string that does not end is none
+	from   int          // where in the body stands what is looked at
+	within *scrub.Place // that is looked at without its escapes; nil for none
 }
 
-func (l *look) member(name []byte, says saying, value string) {
-	if says.isSecret(value) {
-		l.found = append(l.found, named{string(name), value})
+// member takes the value of a name, which stands from start to end of what is looked at.
+func (l *look) member(name []byte, says saying, value string, start, end int) {
+	if !says.isSecret(value) {
+		return
 	}
+	at := scrub.Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}
+	if l.within != nil {
+		at = *l.within
+	}
+	at.Name = string(name)
+	l.found = append(l.found, named{at.Name, value, at})
 }
 
 // json looks at each member of a text of JSON, or of several. It does not parse: a quotation mark that is not escaped ends a
@@ -165,12 +189,12 @@ func (l *look) value(name []byte, says saying, b []byte, i int) (end int) {
 			escaped = true
 			end++
 		case '"':
-			l.member(name, says, unquoted(b[i:end+1], escaped))
+			l.member(name, says, unquoted(b[i:end+1], escaped), i+1, end)
 			return end + 1
 		}
 	}
 	if end >= len(b) && !l.piece {
-		l.member(name, says, unquoted(slices.Concat(bytes.TrimRight(b[i:], `\`), []byte{'"'}), escaped))
+		l.member(name, says, unquoted(slices.Concat(bytes.TrimRight(b[i:], `\`), []byte{'"'}), escaped), i+1, len(b))
 	}
 	return min(end, len(b))
 }
@@ -187,24 +211,35 @@ func unquoted(b []byte, escaped bool) (s string) {
 // form looks at each field of a form or a query, and into JSON in one.
 func (l *look) form(b []byte) {
 	b = b[:min(len(b), maxForm)]
-	for part := range bytes.SplitSeq(b, []byte("&")) {
-		rawName, rawValue, ok := bytes.Cut(part, []byte("="))
-		if !ok || len(rawName) > 3*maxName || len(rawValue) == 0 {
-			continue
+	for at := 0; at < len(b); {
+		part := b[at:]
+		if end := bytes.IndexByte(part, '&'); end >= 0 {
+			part = part[:end]
 		}
-		l.field(unescaped(rawName), func() string { return unescaped(rawValue) }, rawValue)
+		rawName, rawValue, ok := bytes.Cut(part, []byte("="))
+		if ok && len(rawName) <= 3*maxName && len(rawValue) > 0 {
+			l.from = at + len(rawName) + 1
+			l.field(unescaped(rawName), rawValue, unescaped)
+		}
+		at += len(part) + 1
 	}
 }
 
-// field looks at one field, whose value may be JSON.
-func (l *look) field(name string, value func() string, raw []byte) {
+// field looks at one field, which begins at l.from and whose value may be JSON.
+func (l *look) field(name string, raw []byte, plain func([]byte) string) {
 	if says := l.names.of([]byte(name)); says != saysNothing && len(raw) <= 3*maxNamed {
-		l.member([]byte(name), says, value())
+		l.member([]byte(name), says, plain(raw), 0, len(raw))
 		return
 	}
-	if beginsJSON(raw) || bytes.HasPrefix(raw, []byte("%7B")) || bytes.HasPrefix(raw, []byte("%5B")) {
-		l.json([]byte(value()))
+	if !beginsJSON(raw) && !bytes.HasPrefix(raw, []byte("%7B")) && !bytes.HasPrefix(raw, []byte("%5B")) {
+		return
 	}
+	value := plain(raw)
+	if value != string(raw) { // offsets in it are none of the body's
+		l.within = &scrub.Place{Start: int64(l.from), End: int64(l.from + len(raw)), Value: value}
+	}
+	l.json([]byte(value))
+	l.within = nil
 }
 
 func unescaped(b []byte) string {
@@ -231,30 +266,31 @@ func (l *look) multipart(between, body []byte) {
 	if len(between) == 0 {
 		return
 	}
-	for {
-		i := bytes.Index(body, between)
+	for at := 0; ; {
+		i := bytes.Index(body[at:], between)
 		if i < 0 {
 			return
 		}
-		body = body[i+len(between):]
-		part := body
-		if end := bytes.Index(body, between); end >= 0 {
-			part = body[:end]
+		at += i + len(between)
+		part := body[at:]
+		if end := bytes.Index(part, between); end >= 0 {
+			part = part[:end]
 		}
-		l.part(part)
+		l.part(at, part)
 	}
 }
 
-// part looks at what stands between two boundaries.
-func (l *look) part(b []byte) {
+// part looks at what stands between two boundaries, at a place of the body.
+func (l *look) part(at int, b []byte) {
 	head, value, ok := bytes.Cut(b, []byte("\r\n\r\n"))
 	if !ok {
 		if head, value, ok = bytes.Cut(b, []byte("\n\n")); !ok {
 			return
 		}
 	}
+	l.from = at + len(b) - len(value)
 	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
-	l.field(partName(head), func() string { return string(value) }, value)
+	l.field(partName(head), value, func(b []byte) string { return string(b) })
 }
 
 // partName is the name of a field by the head of its part; "" for a file or none.

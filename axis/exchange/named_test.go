@@ -318,18 +318,88 @@ func TestNamedReplays(t *testing.T) {
 	}
 }
 
-// TestManyNamed: what is learnt has its bound, and names beyond it are listed.
+// TestManyCookies: a site that sets a cookie with each answer takes no password's place.
+func TestManyCookies(t *testing.T) {
+	g := newRig(t, exchange.TapOptions{})
+	for i := range 520 {
+		g.answer(g.begin(url, "", "Cookie", fmt.Sprintf("sid=cookie-of-no-shape-%d", i)), "", nil)
+	}
+	g.answer(g.begin(url+"/"+canary, `{"password":"`+canary+`"}`), "", nil, []byte("it is "+canary))
+	g.noValue("after 520 cookies", canary)
+}
+
+// TestManyNamed: beyond what is learnt, a value is hidden where its name stands, in every kind of message, and the name is listed.
 func TestManyNamed(t *testing.T) {
-	s := newScrubber()
-	tap := exchange.NewTap(nil, classifier{}, s, nil)
-	for i := range 600 {
-		body := fmt.Sprintf(`{"api_token":"value-of-no-shape-%d"}`, i)
-		if _, err := tap.Begin(&exchange.Request{Method: "POST", URL: url, Body: []byte(body)}); err != nil {
-			t.Fatal(err)
+	const form = "application/x-www-form-urlencoded"
+	g := newRig(t, exchange.TapOptions{})
+	for i := range 513 {
+		g.answer(g.begin(url, fmt.Sprintf(`{"api_token":"value-of-no-shape-%d"}`, i)), "", nil)
+	}
+	n := 0
+	value := func() (v, quoted string) { // never the same
+		n++
+		v = fmt.Sprintf(`%d"%s`, n, phrase)
+		return v, fmt.Sprintf("%q", v)
+	}
+	hidden := func(what, v, escaped string) {
+		t.Helper()
+		g.noValue(what, v)
+		if written := g.tape.String(); strings.Contains(written, strings.Trim(fmt.Sprintf("%q", escaped), `"`)) {
+			t.Errorf("%s: %s is written", what, escaped)
 		}
 	}
-	if !slices.Contains(s.NotCovered(), "api_token") {
-		t.Errorf("%v", s.NotCovered())
+	for what, body := range map[string]func(v, quoted string) (contentType, body string){
+		"JSON": func(_, q string) (string, string) { return "application/json", `{"a":1,"password": ` + q + `,"b":2}` },
+		"list": func(_, q string) (string, string) { return "", `[{"passwords":1,"password":["x",` + q + `]}]` },
+		"form": func(v, _ string) (string, string) { return form, "a=b&password=" + neturl.QueryEscape(v) + "&c=d" },
+		"JSON in a form": func(_, q string) (string, string) {
+			return form, "a=b&p=" + neturl.QueryEscape(`{"password":`+q+`}`) + "&c=d"
+		},
+		"parts":         func(v, _ string) (string, string) { return multipartOf(t, "password", v) },
+		"JSON in parts": func(_, q string) (string, string) { return multipartOf(t, "p", `{"a":1,"password":`+q+`}`) },
+	} {
+		v, quoted := value()
+		contentType, sent := body(v, quoted)
+		g.answer(g.begin(url, sent, "Content-Type", contentType), "", nil)
+		hidden(what, v, quoted[1:len(quoted)-1])
+		x, _ := g.last()
+		if got := g.payload(x.RequestPayload); !strings.Contains(got, "td_password_") || !strings.HasPrefix(got, sent[:4]) || !strings.HasSuffix(got, sent[len(sent)-2:]) {
+			t.Errorf("%s: %s became %s", what, sent, got)
+		}
+	}
+	v, _ := value()
+	g.answer(g.begin(url+"?a=b&userPassword="+neturl.QueryEscape(v)+"&c=d#e", ""), "", nil)
+	if x, _ := g.last(); !strings.HasPrefix(x.URL, url+"?a=b&userPassword=td_") || !strings.HasSuffix(x.URL, "&c=d#e") {
+		t.Error(x.URL)
+	}
+	hidden("query", v, neturl.QueryEscape(v))
+	for what, contentType := range map[string]string{"document": "application/json", "events": "text/event-stream", "lines": "application/x-ndjson"} {
+		for _, coding := range append(slices.Collect(maps.Keys(encoders)), "") {
+			v, quoted := value()
+			w, quotedToo := value()
+			sent := "{\"password\":" + quoted + ",\"n\":1}\n"
+			more := "{\"pad\":\"" + strings.Repeat("x", 70_000) + "\",\"password\":" + quotedToo + "}\n"
+			chunks := [][]byte{[]byte(sent), []byte(more)}
+			h := headers("Content-Type", contentType)
+			if coding != "" {
+				h.Set("Content-Encoding", coding)
+				chunks = encode(t, coding, sent, more)
+			}
+			g.answer(g.begin(url, ""), "", h, chunks...)
+			hidden(what+" "+coding, v, quoted[1:len(quoted)-1])
+			hidden(what+" "+coding, w, quotedToo[1:len(quotedToo)-1])
+			x, _ := g.last()
+			got := g.payload(x.Response)
+			if !strings.HasPrefix(got, `{"password":"td_password_`) || strings.Count(got, "td_password_") != 2 || len(x.Stream) != 2 {
+				t.Errorf("%s %s: %.100s in %d chunks", what, coding, got, len(x.Stream))
+			}
+			g.chunksOf(x)
+		}
+	}
+	for _, name := range []string{"password", "userPassword"} {
+		if !slices.Contains(g.scrub.NotCovered(), name) {
+			t.Errorf("%s is not listed: %v", name, g.scrub.NotCovered())
+		}
 	}
 }
 

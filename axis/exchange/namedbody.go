@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -82,17 +83,17 @@ func (l *learner) decide(head []byte) bool {
 	return true
 }
 
-// whole takes a whole answer, or what was held of one. It reports whether something became known that was not.
-func (l *learner) whole(b []byte) (fresh bool) {
+// whole takes a whole answer, or what was held of one. It reports whether something became known that was not, and where those
+// values stand that are too many to be known.
+func (l *learner) whole(b []byte) (fresh bool, over []scrub.Place) {
 	if l.kind == stream {
 		return l.lines(b, false)
 	}
-	_, fresh = l.tap.names.learn(l.tap.scrubber, l.contentType, b)
-	return fresh
+	return learnAll(l.tap.scrubber, l.tap.names.find(l.contentType, b))
 }
 
 // lines is whole for events or lines of JSON, or for a piece of them.
-func (l *learner) lines(b []byte, piece bool) (fresh bool) {
+func (l *learner) lines(b []byte, piece bool) (fresh bool, over []scrub.Place) {
 	look := &look{names: l.tap.names, piece: piece}
 	look.json(b)
 	return learnAll(l.tap.scrubber, look.found)
@@ -111,7 +112,8 @@ type namedBody struct {
 func (b *namedBody) chunk(c tape.Chunk, p []byte) error {
 	switch b.learn.kind {
 	case stream:
-		b.learn.lines(p, true)
+		_, over := b.learn.lines(p, true)
+		b.hide(over)
 		return b.plainBody.chunk(c, p)
 	case other:
 		return b.plainBody.chunk(c, p)
@@ -137,7 +139,8 @@ func endsLine(b []byte) bool {
 // release passes on what waits; what comes after it is of a kind.
 func (b *namedBody) release(kind answerKind) error {
 	if b.learn.kind == document {
-		b.learn.whole(b.held)
+		_, over := b.learn.whole(b.held)
+		b.hide(over)
 	}
 	b.learn.kind = kind
 	held, chunks := b.held, b.heldAt.chunks
@@ -148,6 +151,15 @@ func (b *namedBody) release(kind answerKind) error {
 		}
 	}
 	return nil
+}
+
+// hide hides places of what is passed on next.
+func (b *namedBody) hide(places []scrub.Place) {
+	for i := range places {
+		places[i].Start += b.at.total
+		places[i].End += b.at.total
+	}
+	b.clean.HideAt(places)
 }
 
 func (b *namedBody) finish(cut bool) (answer, error) {

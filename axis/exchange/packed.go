@@ -24,6 +24,7 @@ type packedBody struct {
 	raw      []byte
 	at       chunkMap
 	lost     string
+	over     []scrub.Place // values of names, in the decoded bytes, that are too many to be known
 }
 
 func (b *packedBody) chunk(c tape.Chunk, p []byte) error {
@@ -64,6 +65,7 @@ func (b *packedBody) finish(cut bool) (answer, error) {
 // unpack stores the body decoded and scrubbed. Chunks in which nothing ended leave none.
 func (b *packedBody) unpack(cut bool) (answer, error) {
 	plain, last := newPlainBody(b.scrubber, b.spool), -1
+	plain.clean.HideAt(b.over)
 	err := b.decode(cut, func(i int, p []byte) error {
 		if i == last {
 			return plain.more(p)
@@ -95,8 +97,10 @@ func (b *packedBody) scan(cut bool) (found bool, err error) {
 	if err := errors.Join(err, w.Close()); err != nil {
 		return false, err
 	}
-	if b.learn.reads(head) && b.learn.whole(head) {
-		found = true
+	if b.learn.reads(head) {
+		var fresh bool
+		fresh, b.over = b.learn.whole(head)
+		found = found || fresh || len(b.over) > 0
 	}
 	if cut && !found {
 		_, found = b.scrubber.Bytes(b.raw)

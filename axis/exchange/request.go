@@ -32,13 +32,14 @@ func (t *Tap) clean(r *Request) cleaned {
 		plain, err = Decode(encoding, r.Body, t.opts.MaxBody)
 	}
 	s.LearnHeader(r.Header)
-	t.names.learnQuery(s, r.URL)
+	u := t.names.learnQuery(s, r.URL)
 	var c cleaned
+	hidden := false
 	if err == nil {
-		c.named, _ = t.names.learn(s, r.Header.Get("Content-Type"), plain)
+		c.named, plain, hidden = t.names.learn(s, r.Header.Get("Content-Type"), plain)
 	}
-	c.request = &Request{Method: r.Method, URL: s.URL(r.URL)}
-	without := c.body(s, r, plain, err)
+	c.request = &Request{Method: r.Method, URL: s.URL(u)}
+	without := c.body(s, r, plain, hidden, err)
 	all := learnedFields(s, r.Header)
 	c.request.Header = HeaderOf(all)
 	c.request.Header.Del("Content-Encoding")
@@ -48,12 +49,12 @@ func (t *Tap) clean(r *Request) cleaned {
 	return c
 }
 
-// body fills in both forms of the body, whose decoded form is plain or could not be had, and returns the headers that no longer
-// hold for the stored one.
-func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, err error) (without []string) {
+// body fills in both forms of the body, whose decoded form is plain, in which something may be hidden already, or could not be
+// had. It returns the headers that no longer hold for the stored one.
+func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, hidden bool, err error) (without []string) {
 	encoding := r.Header.Get("Content-Encoding")
 	if len(r.Body) == 0 || !encoded(encoding) {
-		c.request.Body, _ = s.LearnBytes(r.Body)
+		c.request.Body, _ = s.LearnBytes(plain)
 		c.stored = c.request.Body
 		return nil
 	}
@@ -64,7 +65,7 @@ func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, err error) (
 	}
 	var found bool
 	c.request.Body, found = s.LearnBytes(plain)
-	if !found {
+	if !found && !hidden {
 		c.stored = r.Body
 		return nil
 	}

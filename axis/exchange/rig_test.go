@@ -71,6 +71,7 @@ type rig struct {
 	tape  *bytes.Buffer
 	store cas.Store
 	tap   *exchange.Tap
+	scrub *scrub.Scrubber
 	flush func() // of the tape, for what does not end with that
 	parts string
 }
@@ -97,7 +98,7 @@ func newRigWithoutParts(t testing.TB, store cas.Store) *rig {
 
 func newRigOf(t testing.TB, opts exchange.TapOptions, store cas.Store, parts string) *rig {
 	t.Helper()
-	g := &rig{t: t, tape: new(bytes.Buffer), store: store, parts: parts}
+	g := &rig{t: t, tape: new(bytes.Buffer), store: store, parts: parts, scrub: newScrubber()}
 	w, err := tape.NewWriter(g.tape, &tape.Header{Producer: "test"})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,7 @@ func newRigOf(t testing.TB, opts exchange.TapOptions, store cas.Store, parts str
 			t.Error(err)
 		}
 	}
-	g.tap = exchange.NewTap(rec, classifier{}, newScrubber(), &opts)
+	g.tap = exchange.NewTap(rec, classifier{}, g.scrub, &opts)
 	t.Cleanup(g.noSecret)
 	return g
 }
