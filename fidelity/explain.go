@@ -115,7 +115,8 @@ func (x *explainer) explain(d *Divergence, f *finding) {
 // show puts changes into d, as many as people read.
 func (d *Divergence) show(changes []Change) {
 	d.Changes = changes[:min(len(changes), causeChanges)]
-	d.MoreChanges = len(changes) - len(d.Changes)
+	d.rest = changes[len(d.Changes):]
+	d.MoreChanges = len(d.rest)
 	d.tell()
 }
 

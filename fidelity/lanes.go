@@ -210,7 +210,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		div = div.complete(&f, c.o.Sides, about)
 		ev := evidenceOf(&div, &f)
 		if len(last) > 0 && slices.Equal(div.Changes, last) {
-			div.Cause, div.Changes, div.MoreChanges = "", nil, 0 // two digests of one body
+			div.Cause, div.Changes, div.MoreChanges, div.rest = "", nil, 0, nil // two digests of one body
 		} else {
 			last = div.Changes
 		}

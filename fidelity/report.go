@@ -27,7 +27,8 @@ type Divergence struct {
 	Changes     []Change `json:"changes,omitempty"`      // the first of those that Cause tells
 	MoreChanges int      `json:"more_changes,omitempty"` // how many are not in Changes
 	// Nearest is the recorded request, never asked for, that Changes holds a refused one against.
-	Nearest *uint64 `json:"nearest,omitempty"`
+	Nearest *uint64  `json:"nearest,omitempty"`
+	rest    []Change // those that are not in Changes, for WriteText with All
 	// In words, as WriteText shows them where Message is too wide: what differs, and the two values of a field that no change
 	// tells of.
 	title              string

@@ -85,10 +85,22 @@ func (t *textWriter) cause(d *Divergence) {
 	for i := range d.Changes {
 		t.change(4, &d.Changes[i], false)
 	}
-	if d.MoreChanges > 0 {
-		t.write(4, plain, fmt.Sprintf("and %d more", d.MoreChanges))
-	}
+	t.more(4, d, d.MoreChanges, false)
 	t.lines(d.Follows)
+}
+
+// more writes the changes of d that are not among its first, or how many are left out.
+func (t *textWriter) more(indent int, d *Divergence, left int, short bool) {
+	if t.o.All {
+		for i := range d.rest {
+			t.change(indent, &d.rest[i], short)
+		}
+		left -= len(d.rest)
+	}
+	if left > 0 {
+		t.left = t.left || !t.o.All
+		t.line(indent, plain, fmt.Sprintf("and %d more", left))
+	}
 }
 
 func (t *textWriter) lines(s string) {

@@ -156,10 +156,7 @@ func (t *textWriter) changes(d *Divergence) {
 	for i := range d.Changes[:shown] {
 		t.change(6, &d.Changes[i], true)
 	}
-	if more := len(d.Changes) - shown + d.MoreChanges; more > 0 {
-		t.left = true
-		t.line(6, plain, fmt.Sprintf("and %d more", more))
-	}
+	t.more(6, d, len(d.Changes)-shown+d.MoreChanges, true)
 }
 
 // folded writes what follows from a refused request: a line for each kind of it.
