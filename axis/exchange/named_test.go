@@ -250,6 +250,25 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// TestReferences: what says where a secret is to be taken from is none; a password that looks a little like it is one.
+func TestReferences(t *testing.T) {
+	for value, want := range map[string]bool{
+		"${OPENAI_API_KEY}": false, "$CLIENT_SECRET": false, "{{ vault.password }}": false, "{{.Values.password}}": false, "{{API_TOKEN}}": false,
+		"${env:API_TOKEN}": false, "${{ secrets.TOKEN }}": false, "${db.password}": false,
+		"$uperSecret99": true, "<hunter2hunter2>": true, "%hunterhunter%": true, "{{abcabcabc}}": true, "${hunter2}": true, "$HUNTER2-2": true,
+		"{{a b c d e}}": true, "${A}${{b}}": true, "x$CLIENT_SECRET": true,
+	} {
+		for _, name := range []string{"password", "client_secret"} {
+			g := newRig(t, exchange.TapOptions{})
+			g.begin(url, fmt.Sprintf(`{%q:%q}`, name, value)).End("")
+			x, _ := g.last()
+			if hidden := !strings.Contains(g.payload(x.RequestPayload), value); hidden != want {
+				t.Errorf("%s: %s: hidden is %t", name, value, hidden)
+			}
+		}
+	}
+}
+
 // TestSecretNames: names of the caller's own say so of anything.
 func TestSecretNames(t *testing.T) {
 	g := newRig(t, exchange.TapOptions{SecretNames: []string{"pin_code", "X-Note"}})

@@ -34,8 +34,14 @@ func (s saying) isSecret(value string) bool {
 	return s == saysSecret || made(value)
 }
 
-// reference is what says where a secret is to be taken from: ${API_KEY}, {{token}}, <your key>.
-var reference = regexp.MustCompile(`^(\$\{?[A-Za-z_][A-Za-z0-9_]*\}?|\{\{.*\}\}|\$\{\{.*\}\}|<.*>|%[A-Za-z_]+%)$`)
+// reference is what says where a secret is to be taken from: ${API_KEY}, $API_KEY, {{ API_KEY }}, {{ vault.token }}, ${db.password},
+// ${{ secrets.TOKEN }}. It is no more than what nobody's password looks like: one that is taken for a reference leaks, a reference
+// that is taken for a password costs a dummy.
+var reference = func() *regexp.Regexp {
+	const capitals, path = `[A-Z_][A-Z0-9_]*`, `\.?[A-Za-z_][A-Za-z0-9_]*([.:][A-Za-z_][A-Za-z0-9_]*)+`
+	const name = `(` + capitals + `|` + path + `)`
+	return regexp.MustCompile(`^(\$` + capitals + `|\$\{` + name + `\}|\{\{ *` + name + ` *\}\}|\$\{\{[^{}]*\}\})$`)
+}()
 
 // made tells whether a value looks made by a machine and opens something: letters and digits, no address, no path, no UUID, no
 // time.
