@@ -47,7 +47,7 @@ func learnFlag(s *scrub.Scrubber, a string, rest []string) {
 }
 
 func learnNamed(s *scrub.Scrubber, name, value string) {
-	if scrub.NameSaysSecret(name) {
+	if s.NamesSecret(name, value) {
 		s.AddSecret(strings.ToLower(strings.ReplaceAll(name, "-", "_")), value)
 	}
 }

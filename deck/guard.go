@@ -32,19 +32,19 @@ type guard struct {
 	begun   scrub.Mark // what was known when the first byte was written
 }
 
-// newGuard returns the guard of a program with these arguments and this environment.
-func newGuard(config string, args, env []string, roots *Roots, masking *Masking) (*guard, error) {
+// newGuard returns the guard of a program with these arguments and this environment, in the working directory cwd.
+func newGuard(config, cwd string, args, env []string, roots *Roots, masking *Masking) (*guard, error) {
 	key, err := loadKey(config)
 	if err != nil {
 		return nil, err
 	}
-	s := scrub.New(key, &scrub.Options{Env: env})
+	s := scrub.New(key, &scrub.Options{Env: env, Harmless: pathsFrom(cwd)})
 	learnArgs(s, args)
 	return guardOf(s, args, env, roots, masking)
 }
 
 // newReplayGuard returns the guard of a replay: its secrets read as those of the recording, whatever their values.
-func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*guard, error) {
+func newReplayGuard(config, cwd string, p *played, roots *Roots, masking *Masking) (*guard, error) {
 	if err := p.checkRules(); err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*
 	if err != nil {
 		return nil, err
 	}
-	s := scrub.New(key, &scrub.Options{Rules: p.rules})
+	s := scrub.New(key, &scrub.Options{Rules: p.rules, Harmless: p.harmless(cwd)})
 	for _, a := range p.aliases {
 		if !s.AddAlias(a.placeholder, a.value) {
 			s.AddSecret(a.name, a.value)
@@ -66,6 +66,11 @@ func newReplayGuard(config string, p *played, roots *Roots, masking *Masking) (*
 	}
 	learnArgs(s, p.argv[1:])
 	return guardOf(s, p.argv[1:], p.env, roots, masking)
+}
+
+// pathsFrom tells what is a path, seen from the directory cwd.
+func pathsFrom(cwd string) func(value string) bool {
+	return scrub.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
 }
 
 func guardOf(s *scrub.Scrubber, args, env []string, roots *Roots, masking *Masking) (*guard, error) {

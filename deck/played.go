@@ -2,7 +2,9 @@ package deck
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -66,12 +68,14 @@ type played struct {
 	dummies   []scrub.Given     // of what the traffic and the files brought while recording
 	values    map[string]string // of secrets, by the digits of their placeholders
 	rules     int               // of scrub, that the recording was made with
+	plainVars map[string]bool   // names of the variables in which the recording saw no secret
+	plainArgs []string          // the same of arguments
 }
 
 // play returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
 // where env lacks them, made up in the recorded shape; what held the same secret then holds the same value now.
 func (m *Manifest) play(env []string) *played {
-	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1)}
+	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1), plainVars: make(map[string]bool)}
 	for _, v := range m.Env { // first: a secret that is here, and stands in another variable too, is no dummy there
 		if value := getenv(env, v.Name); v.Secret && value != "" {
 			p.given(v.Name, value, m.bytes("env."+v.Name, v.Value))
@@ -81,6 +85,8 @@ func (m *Manifest) play(env []string) *played {
 		value := m.bytes("env."+v.Name, v.Value)
 		if v.Secret {
 			value = p.secret(v, value, env)
+		} else {
+			p.plainVars[v.Name] = true
 		}
 		p.env = append(p.env, v.Name+"="+value)
 	}
@@ -93,11 +99,28 @@ func (m *Manifest) play(env []string) *played {
 		value := m.bytes(key, a)
 		if v, ok := secret[key]; ok {
 			value = p.fill(v, value)
+		} else {
+			p.plainArgs = append(p.plainArgs, value)
 		}
 		p.argv = append(p.argv, value)
 	}
 	p.makeUp(m.Secrets)
 	return p
+}
+
+// harmless tells what is no secret in spite of its name: what stands plain in the recording, where a path may have been that is
+// not on this machine; and, for another program than the recorded one, what is a path here.
+func (p *played) harmless(cwd string) func(value string) bool {
+	plain := make(map[string]bool)
+	for _, kv := range p.env {
+		if name, value, ok := strings.Cut(kv, "="); ok && p.plainVars[name] {
+			plain[value] = true
+		}
+	}
+	isPath := pathsFrom(cwd)
+	return func(value string) bool {
+		return plain[value] || slices.ContainsFunc(p.plainArgs, func(a string) bool { return strings.Contains(a, value) }) || isPath(value)
+	}
 }
 
 // makeUp makes a dummy of each secret that no variable and no argument holds. One for which there is none stays a

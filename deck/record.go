@@ -112,7 +112,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 // describe fills in the manifest through the guard.
 func (r *recorder) describe() (err error) {
 	m := r.manifest
-	if r.guard, err = newGuard(r.o.ConfigDir, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
+	if r.guard, err = newGuard(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
 		return err
 	}
 	if r.guard.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {

@@ -116,7 +116,7 @@ func (r *replayer) openSession() error {
 	if len(r.o.Argv) > 0 {
 		r.played.argv = r.o.Argv
 	}
-	g, err := newReplayGuard(r.o.ConfigDir, r.played, &r.roots, m.Masking)
+	g, err := newReplayGuard(r.o.ConfigDir, m.Cwd, r.played, &r.roots, m.Masking)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ type Var struct {
 }
 
 // Env returns the variables of env (each NAME=VALUE, in its order) as they may be written. The whole value of a name for
-// which NameSaysSecret holds becomes one placeholder; in other values known secrets and shapes are replaced. What is not
+// which NamesSecret holds becomes one placeholder; in other values known secrets and shapes are replaced. What is not
 // NAME=VALUE is left out.
 func (s *Scrubber) Env(env []string) []Var {
 	vars := make([]Var, 0, len(env))
@@ -37,7 +37,7 @@ func (s *Scrubber) Env(env []string) []Var {
 func (s *Scrubber) Arg(value string) Var { return s.variable("", value) }
 
 func (s *Scrubber) variable(name, value string) Var {
-	if value != "" && NameSaysSecret(name) {
+	if s.NamesSecret(name, value) {
 		s.count([]span{{rule: ruleName(name)}})
 		return Var{Name: name, Value: s.addNamed(name, value), Secret: true, Shape: shapeOf(value)}
 	}

@@ -25,9 +25,12 @@ const (
 
 // Options are what New takes. A nil *Options is the zero Options.
 type Options struct {
-	// Env is the environment of the program, as NAME=VALUE. Values of names that say so (see NameSaysSecret) become known
+	// Env is the environment of the program, as NAME=VALUE. Values of names that say so (see NamesSecret) become known
 	// secrets, whose rules are the names in lowercase.
 	Env []string
+	// Harmless reports that a value is no secret, although the name of a variable or of an argument says that it is one: the
+	// path of a file. It must tell the same in a replay. nil is false for all.
+	Harmless func(value string) bool
 	// Rules says which shapes are looked for: those of a version up to Rules, the newest where it is 0. A request compares
 	// with a recorded one only where both were scrubbed by the same rules, so a replay uses those of its recording. A version
 	// that is newer than Rules is not known here: CheckRules says so, before New.
@@ -43,7 +46,7 @@ const Rules = RulesOfNames
 const (
 	rulesGitleaks = 2
 	rulesGenuine  = 3
-	// RulesOfNames is the version from which names in bodies count.
+	// RulesOfNames is the version from which names in bodies count, and what NamesSecret takes for none is none.
 	RulesOfNames = 4
 )
 
@@ -66,9 +69,10 @@ func CheckRules(version int) error {
 // A Scrubber finds the secrets of one run and replaces them by placeholders. Its methods may be called by several
 // goroutines at once; a value that is added is found by every call that begins after AddSecret returned.
 type Scrubber struct {
-	key   Key
-	rules int
-	index atomic.Pointer[index]
+	key      Key
+	rules    int
+	harmless func(value string) bool // nil for none
+	index    atomic.Pointer[index]
 
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
@@ -100,10 +104,11 @@ func New(key Key, opts *Options) *Scrubber {
 	if opts.Rules > 0 && opts.Rules < Rules {
 		s.rules = opts.Rules
 	}
+	s.harmless = opts.Harmless
 	s.index.Store(indexOf[s.rules]())
 	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
 	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
-		if name, value, ok := strings.Cut(v, "="); ok && value != "" && NameSaysSecret(name) {
+		if name, value, ok := strings.Cut(v, "="); ok && s.NamesSecret(name, value) {
 			s.addNamed(name, value)
 		}
 	}
