@@ -43,9 +43,7 @@ func (s *Scrubber) variable(name, value string) Var {
 	}
 	b := []byte(value)
 	spans, _ := s.index.Load().scan(text{b: b, final: true}, 0)
-	if s.rules >= rulesGenuine {
-		spans = append(spans, proxySpans(name, value)...)
-	}
+	spans = append(spans, s.placeSpans(name, value)...)
 	sortSpans(spans)
 	spans = resolve(spans)
 	if len(spans) == 0 {

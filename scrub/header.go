@@ -33,7 +33,7 @@ func (h hider) header(name, value string) string {
 	switch {
 	case strings.TrimSpace(value) == "":
 		return value
-	case lower == "authorization" || lower == "proxy-authorization":
+	case lower == "authorization" || lower == "proxy-authorization" || h.s.rules >= RulesOfNames && slices.Contains(authHeaders, lower):
 		return h.authorization(lower, value)
 	case lower == "cookie":
 		return h.cookies(value)
@@ -43,7 +43,8 @@ func (h hider) header(name, value string) string {
 		return h.url(value)
 	case slices.Contains(harmlessHeaders, lower):
 		return h.text(value)
-	case slices.Contains(secretHeaders, lower) || NameSaysSecret(lower):
+	case slices.Contains(secretHeaders, lower) || h.s.says(name, value) ||
+		h.s.rules >= RulesOfNames && slices.Contains(laterHeaders, lower):
 		return h.whole(lower, value)
 	}
 	return h.text(value)
@@ -65,7 +66,11 @@ func (h hider) count(rule string) {
 
 var (
 	secretHeaders = []string{"apikey", "x-apikey", "x-amz-signature", "x-csrftoken", "x-xsrftoken"}
-	urlHeaders    = []string{"location", "content-location", "referer"}
+	laterHeaders  = []string{"cookie2", "x-sid", "x-session-id", "x-goog-iap-jwt-assertion"} // of RulesOfNames
+	// authHeaders are others that proxies and programs put credentials into as into Authorization.
+	authHeaders = []string{"auth", "x-auth", "x-api-auth", "authentication", "x-authentication", "x-authorization",
+		"x-forwarded-authorization", "x-original-authorization"}
+	urlHeaders = []string{"location", "content-location", "referer"}
 	// harmlessHeaders hold a KEY that opens nothing and differs with each request: learning it would only cost.
 	harmlessHeaders = []string{"idempotency-key", "x-idempotency-key", "sec-websocket-key", "surrogate-key", "cache-key",
 		"x-cache-key", "access-control-request-key"}

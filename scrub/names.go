@@ -5,19 +5,6 @@ import (
 	"strings"
 )
 
-// NameSaysSecret reports whether the name of a variable, a header or a query value says that it holds a secret: KEY,
-// TOKEN, SECRET, PASSWORD, PASSWD, CREDENTIAL or CREDENTIALS is one of its words, in any case. Words are separated by
-// underscores or hyphens.
-func NameSaysSecret(name string) bool {
-	for word := range strings.FieldsFuncSeq(name, func(r rune) bool { return r == '_' || r == '-' }) {
-		switch strings.ToUpper(word) {
-		case "KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS":
-			return true
-		}
-	}
-	return false
-}
-
 // searchable reports whether a known value can be searched for anywhere without replacing what is no secret.
 func searchable(value string) bool {
 	if len(value) < minKnown || isPlaceholder(value) {

@@ -13,7 +13,7 @@ import (
 // their own names.
 func (s *Scrubber) NamesSecret(name, value string) bool {
 	switch {
-	case value == "" || !NameSaysSecret(name):
+	case !s.says(name, value):
 		return false
 	case s.rules < RulesOfNames:
 		return true
@@ -64,7 +64,7 @@ var (
 
 // namesColumn tells whether a value is the name of a column or of its like: words, under a name that ends in KEY.
 func namesColumn(name, value string) bool {
-	words := strings.FieldsFunc(strings.ToUpper(name), func(r rune) bool { return r == '_' || r == '-' })
+	words := wordsOf(name)
 	last := len(words) - 1
 	switch {
 	case last < 0 || words[last] != "KEY":

@@ -70,7 +70,7 @@ func (h hider) query(q string) string {
 		case slices.Contains(signatures, plain): // made for one request: learning it would only cost
 			h.count(ruleName(name))
 			parts[i] = name + "=" + h.s.conceal(name, unescaped(value))
-		case NameSaysSecret(plain) || slices.Contains(secretQueries, plain):
+		case h.s.says(plain, unescaped(value)) || slices.Contains(secretQueries, plain):
 			parts[i] = name + "=" + h.part(name, value)
 		}
 	}

@@ -51,9 +51,18 @@ func looksLikeToken(user []byte) bool {
 }
 
 // LearnVar makes known what a variable holds in a URL or, where its name says that it is that of a proxy, without a
-// scheme: the password may stand in no header that would teach it. New does this for Options.Env.
+// scheme, and the password in a list of settings (Server=db;Password=V): it may stand in no header that would teach it. New
+// does this for Options.Env.
 func (s *Scrubber) LearnVar(name, value string) {
-	if s.rules < rulesGenuine || !strings.Contains(value, "@") {
+	if s.rules < rulesGenuine {
+		return
+	}
+	for _, f := range s.settingSpans(value) {
+		if secret := value[f.start:f.end]; len(secret) >= minKnown {
+			s.addNamed(f.rule, secret)
+		}
+	}
+	if !strings.Contains(value, "@") {
 		return
 	}
 	for _, f := range append(s.index.Load().urls(value), proxySpans(name, value)...) {
