@@ -46,6 +46,7 @@ type replayer struct {
 	notes    []string
 	gaps     []string        // what could not be compared
 	changed  map[string]bool // paths of the work tree that the recorded run changed
+	asked    int             // exchanges on the recording's tape
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -172,7 +173,7 @@ func (r *replayer) loadBook() error {
 	records := func(yield func(*tape.Record, error) bool) {
 		for rec, err := range f.Records() {
 			if err == nil {
-				r.noteChanged(rec.Kind)
+				r.survey(rec.Kind)
 			}
 			if !yield(rec, err) {
 				return
@@ -180,11 +181,17 @@ func (r *replayer) loadBook() error {
 		}
 	}
 	r.book, err = exchange.NewBook(records, r.s.class, r.store)
+	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
+		r.gaps = append(r.gaps, NothingCame)
+	}
 	return err
 }
 
-// noteChanged remembers what the recorded run changed.
-func (r *replayer) noteChanged(k tape.Kind) {
+// survey remembers what the recorded run changed, and counts what it asked for.
+func (r *replayer) survey(k tape.Kind) {
+	if tape.ExchangeOf(k) != nil {
+		r.asked++
+	}
 	switch k := k.(type) {
 	case *tape.FileWrite:
 		r.changed[k.Path] = true

@@ -154,8 +154,7 @@ func lastLine(res *deck.Result) string {
 	rec := res.Recording
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res), res.Exit.Code)
 	if rec.Manifest.Proxy && res.Counts["llm_call"]+res.Counts["http_exchange"] == 0 {
-		line += "; NOTHING CAME THROUGH THE PROXY: what the program asked the network for went there unrecorded (a server on " +
-			"this host is recorded where it is named, as in --upstream 127.0.0.1:1234=http://127.0.0.1:1234)"
+		line += "; " + deck.NothingCame
 	}
 	if len(res.Silent) > 0 {
 		line += "; no answer from " + strings.Join(shortList(res.Silent, 2, rec.Manifest.ID), ", ")

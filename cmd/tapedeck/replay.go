@@ -36,7 +36,8 @@ as it was recorded; --tree now runs it as it is on the disk now. Its environment
 it another.
 
 With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
-tape, and nothing keeps the rest from the real network and disk. The verdict notes it.
+tape, and nothing keeps the rest from the real network and disk. The verdict notes it. A recording in which nothing came
+through the proxy cannot be compared so (status 1).
 
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
