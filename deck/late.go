@@ -10,7 +10,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -53,11 +52,11 @@ type late struct {
 	mask  *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
 	class exchange.Classifier
 
-	clean    map[cas.Digest]bool // blobs in which nothing was found
-	stdin    *tape.Payload       // of the last spawn, where it was replaced
-	replaced bool                // a blob may be named no longer
-	holds    []string            // what may hold a secret still
-	files    int                 // looked through: contents of files and records
+	search   *exchange.Search // of find
+	stdin    *tape.Payload    // of the last spawn, where it was replaced
+	replaced bool             // a blob may be named no longer
+	holds    []string         // what may hold a secret still
+	files    int              // looked through: contents of files and records
 	bytes    int64
 }
 
@@ -83,14 +82,15 @@ func newLate(s *session, t *trees, o lateOptions) (*late, error) {
 	if find == nil || o.off {
 		return nil, nil
 	}
-	mask, err := s.masking.masker(s.guard.roots)
-	if err != nil {
-		return nil, err
-	}
 	l := &late{
-		s: s, trees: t, o: o, find: find, mask: mask, class: llm.NewClassifier(mask), clean: make(map[cas.Digest]bool),
+		s: s, trees: t, o: o, find: find, search: exchange.NewSearch(s.store, find),
 		holds: []string{lateTree, lateTape, lateParts, lateBlobs, lateManifest},
 	}
+	var err error
+	if l.mask, err = s.masking.masker(s.guard.roots); err != nil {
+		return nil, l.failed(err)
+	}
+	l.class = llm.NewClassifier(l.mask)
 	l.tell(0, 0)
 	return l, nil
 }
@@ -101,7 +101,7 @@ func (l *late) step(part string, do func() error) error {
 		return nil
 	}
 	if err := do(); err != nil {
-		return &LateError{Dir: l.s.dir, Holds: l.holds, Err: err}
+		return l.failed(err)
 	}
 	var left []string
 	for _, p := range l.holds {
@@ -113,6 +113,8 @@ func (l *late) step(part string, do func() error) error {
 	return nil
 }
 
+func (l *late) failed(err error) error { return &LateError{Dir: l.s.dir, Holds: l.holds, Err: err} }
+
 // beforeEnd hides them in the snapshots, from which the tape gets its last records.
 func (l *late) beforeEnd() error {
 	return l.step(lateTree, func() error {
@@ -123,9 +125,15 @@ func (l *late) beforeEnd() error {
 		if l.trees.after != nil {
 			trees = append(trees, l.trees.after)
 		}
+		var items int
+		var bytes int64
 		changed, err := files.HideLate(&files.LateOptions{
-			Store: l.trees.store, Late: l.find, All: l.s.scrub, Progress: l.tell,
+			Store: l.trees.store, Late: l.find, All: l.s.scrub, Progress: func(n int, size int64) {
+				items, bytes = n, size
+				l.tell(items, bytes)
+			},
 		}, trees...)
+		l.files, l.bytes = l.files+items, l.bytes+bytes
 		if err != nil || changed == 0 {
 			return err
 		}
@@ -171,9 +179,12 @@ func (l *late) tell(items int, bytes int64) {
 	}
 }
 
-// told is tell for one more thing.
-func (l *late) told(bytes int64) {
-	l.files, l.bytes = l.files+1, l.bytes+bytes
+// told is tell for one more record.
+func (l *late) told(rec *tape.Record) {
+	l.files++
+	for _, p := range tape.Payloads(rec.Kind) {
+		l.bytes += p.Len
+	}
 	l.tell(0, 0)
 }
 

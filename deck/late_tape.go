@@ -40,6 +40,7 @@ func (l *late) firstHolding(path string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
+		l.told(rec)
 		if found, err := l.record(rec); found || err != nil {
 			return i, err
 		}
@@ -102,6 +103,9 @@ func (l *late) copyRecords(w *tape.Writer, t *tape.Tape, first int) error {
 		if err != nil {
 			return err
 		}
+		if i > first {
+			l.told(rec)
+		}
 		if i >= first {
 			err = l.hide(rec)
 		}
@@ -115,13 +119,8 @@ func (l *late) copyRecords(w *tape.Writer, t *tape.Tape, first int) error {
 
 // record reports whether a record holds one.
 func (l *late) record(rec *tape.Record) (bool, error) {
-	var size int64
-	for _, p := range tape.Payloads(rec.Kind) {
-		size += p.Len
-	}
-	l.told(size)
 	if tape.ExchangeOf(rec.Kind) != nil {
-		return exchange.Holds(rec, l.s.store, l.find)
+		return l.search.Holds(rec)
 	}
 	for _, p := range tape.Strings(rec.Kind) {
 		if _, found := l.find.Bytes([]byte(*p)); found {
@@ -154,26 +153,13 @@ func otherBytes(rec *tape.Record) (out []*[]byte) {
 	return out
 }
 
-// payload reports whether a payload holds one. A blob is looked through once.
+// payload reports whether a payload holds one.
 func (l *late) payload(p *tape.Payload) (bool, error) {
-	if l.clean[p.Hash] {
-		return false, nil
-	}
-	r, err := p.Open(l.s.store)
+	found, err := l.search.Payload(p)
 	if isMissing(err) {
 		return false, nil // of a file that a replay found in the recording as it is: it is not on this tape
 	}
-	if err != nil {
-		return false, err
-	}
-	defer r.Close()
-	w := l.find.Writer(io.Discard)
-	_, err = io.Copy(w, r)
-	if err = errors.Join(err, w.Close()); err != nil || w.Found() {
-		return true, err
-	}
-	l.clean[p.Hash] = true
-	return false, nil
+	return found, err
 }
 
 // hide takes them out of a record, and makes sure that none is left.

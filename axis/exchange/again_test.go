@@ -134,13 +134,13 @@ func TestAgain(t *testing.T) {
 			stream := slices.Clone(tape.ExchangeOf(got.Kind).Stream)
 			s.AddSecret("x_api_key", lateValue)
 			late := s.Since(mark)
-			if found, err := exchange.Holds(got, store, late); !found || err != nil {
+			if found, err := exchange.NewSearch(store, late).Holds(got); !found || err != nil {
 				t.Fatalf("found: %t, %v", found, err)
 			}
 			if err := exchange.Again(got, store, classifier{}, late, &exchange.TapOptions{TrueLength: true}); err != nil {
 				t.Fatal(err)
 			}
-			if found, err := exchange.Holds(got, store, late); found || err != nil {
+			if found, err := exchange.NewSearch(store, late).Holds(got); found || err != nil {
 				t.Errorf("it still holds the value: %v", err)
 			}
 			checkTimes(t, stream, tape.ExchangeOf(got.Kind).Stream)
@@ -148,7 +148,7 @@ func TestAgain(t *testing.T) {
 				t.Error(diff)
 			}
 			clean := lineOf(want)
-			if found, err := exchange.Holds(want, store, late); found || err != nil || lineOf(want) != clean {
+			if found, err := exchange.NewSearch(store, late).Holds(want); found || err != nil || lineOf(want) != clean {
 				t.Errorf("what was recorded with it holds it: %t, %v", found, err)
 			}
 		})

@@ -14,8 +14,8 @@ type LateOptions struct {
 	Store cas.Store // of both trees
 	Late  Scrubber  // finds what became known after the trees were taken, and nothing else
 	All   Scrubber  // finds everything: a file in which Late finds something gets the form that this one gives it
-	// Progress, when not nil, is called now and then with the number of contents looked through and their bytes, never by two
-	// goroutines at once.
+	// Progress, when not nil, is called now and then, and at the end, with the number of contents looked through and their
+	// bytes, never by two goroutines at once.
 	Progress func(files int, bytes int64)
 }
 
@@ -37,6 +37,9 @@ func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
 	}
 	if err := h.all(); err != nil {
 		return 0, fmt.Errorf("files: %w", err)
+	}
+	if o.Progress != nil {
+		o.Progress(h.done, h.bytes)
 	}
 	changed = len(h.hidden)
 	for _, t := range trees {
