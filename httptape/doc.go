@@ -26,7 +26,8 @@
 // tapedeck show, diff and verify read it, and a Transport reads the run.tape of a recording of tapedeck. Into Git go both. A
 // recording changes as few lines as it can: an exchange that says what the old tape says keeps its line, times and chunk
 // boundaries of the old one and all; Date and what is masked in headers do not count. To have everything new, remove the
-// tape first. Records have no ordinal and no arrival; the header names the version that wrote it, of which another one that
+// tape first. The monotonic_ms of a record counts from the beginning of the recording that made it, so on a tape of several
+// recordings it goes back. Records have no ordinal and no arrival; the header names the version that wrote it, of which another one that
 // records the same leaves the tape as it is. Beside the keys of the format a record may
 // have
 //

@@ -65,7 +65,8 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
 	rec := &Recorded{
-		Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), Length: lengthOf(extraOf(r.Kind)), endedMS: r.MonotonicMS, g: r.G,
+		Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), Length: lengthOf(extraOf(r.Kind)),
+		endedMS: r.MonotonicMS, wallMS: r.VirtualTimeMS, g: r.G,
 	}
 	if rec.Exchange == nil {
 		return nil

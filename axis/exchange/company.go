@@ -22,7 +22,7 @@ const (
 	reaction = 100 * time.Millisecond
 )
 
-// A company is exchanges of one key that came to their end and were under way together while recording. A replay that
+// A company is exchanges of one key and one run that came to their end and were under way together while recording. A replay that
 // answers at once would be done with the first before the second is sent, and the program would not send it; or it would give
 // the second first, and the program would take the other answer. So a chunk waits for the equal requests that were
 // there when it came then, and, in a small company, the head and the end of an answer wait for those that had ended by then,
@@ -78,21 +78,60 @@ func keepCompany(all []*Recorded) {
 	}
 	findBegun(whole)
 	whole = slices.DeleteFunc(whole, func(rec *Recorded) bool { return rec.begunMS <= 0 }) // the tape has no times
-	slices.SortStableFunc(whole, func(x, y *Recorded) int { return cmp.Compare(x.begunMS, y.begunMS) })
-	for len(whole) > 1 {
-		n, end := 1, whole[0].endedMS
-		for n < len(whole) && whole[n].begunMS < end {
-			end = max(end, whole[n].endedMS)
-			n++
+	for _, run := range runs(whole) {
+		for _, members := range chains(run, (*Recorded).span) {
+			newCompany(members)
 		}
-		if n > 1 {
-			span := time.Duration(end-whole[0].begunMS) * time.Millisecond
-			c := &company{members: whole[:n:n], span: span, over: make(map[*Recorded]bool)}
-			for _, rec := range c.members {
-				rec.company = c
-			}
+	}
+}
+
+// runs parts exchanges that stand by their ordinals into those that may be of one run. Those with ordinals are, for only a
+// recorder of a run gives them. A tape without may hold what several runs recorded, each of which counted its times from its
+// own begin: of those only such are taken together as were under way at the same time of day.
+func runs(whole []*Recorded) [][]*Recorded {
+	n, _ := slices.BinarySearchFunc(whole, 1, func(rec *Recorded, g uint64) int { return cmp.Compare(rec.g, g) })
+	return append(chains(whole[:n], (*Recorded).wallSpan), whole[n:])
+}
+
+// span is when the request came and when the exchange ended, in ms since the recording began.
+func (r *Recorded) span() (begun, ended int64) { return r.begunMS, r.endedMS }
+
+// wallSpan is span in Unix epoch ms.
+func (r *Recorded) wallSpan() (begun, ended int64) {
+	return r.wallMS - (r.endedMS - r.begunMS), r.wallMS
+}
+
+// chains sorts exchanges by when they began, and parts them where all had ended before the next one began.
+func chains(all []*Recorded, span func(*Recorded) (begun, ended int64)) (parts [][]*Recorded) {
+	begun := func(rec *Recorded) int64 { b, _ := span(rec); return b }
+	slices.SortStableFunc(all, func(x, y *Recorded) int { return cmp.Compare(begun(x), begun(y)) })
+	for len(all) > 0 {
+		n := 1
+		for _, end := span(all[0]); n < len(all) && begun(all[n]) < end; n++ {
+			_, ended := span(all[n])
+			end = max(end, ended)
 		}
-		whole = whole[n:]
+		parts = append(parts, all[:n:n])
+		all = all[n:]
+	}
+	return parts
+}
+
+// newCompany makes a company of members, which stand as they began. One alone is none.
+func newCompany(members []*Recorded) {
+	if len(members) < 2 {
+		return
+	}
+	var end int64
+	for _, rec := range members {
+		end = max(end, rec.endedMS)
+	}
+	c := &company{
+		members: members, over: make(map[*Recorded]bool),
+		span: time.Duration(end-members[0].begunMS) * time.Millisecond,
+	}
+	for _, rec := range members {
+		rec.company = c
 	}
 }
 

@@ -22,6 +22,12 @@ type span struct {
 // together is a book of exchanges of one key, whose records stand as they ended.
 func together(t *testing.T, spans ...span) (*exchange.Book, exchange.Key) {
 	t.Helper()
+	return bookOf(t, func(*tape.Record) {}, spans...)
+}
+
+// bookOf is together with each record changed.
+func bookOf(t *testing.T, change func(*tape.Record), spans ...span) (*exchange.Book, exchange.Key) {
+	t.Helper()
 	b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
 		for i, s := range spans {
 			k := post(uint64(i+1), "https://h/a", "x")
@@ -38,7 +44,9 @@ func together(t *testing.T, spans ...span) (*exchange.Book, exchange.Key) {
 			for j := range k.Stream {
 				k.Stream[j].G = 2*seq + 1 // just before its end
 			}
-			yield(&tape.Record{Seq: seq, G: 2*seq + 2, MonotonicMS: s.ended, Kind: k}, nil)
+			r := &tape.Record{Seq: seq, G: 2*seq + 2, MonotonicMS: s.ended, VirtualTimeMS: morning + s.ended, Kind: k}
+			change(r)
+			yield(r, nil)
 		}
 	}, classifier{}, nil)
 	if err != nil {
@@ -76,6 +84,9 @@ func give(ctx context.Context, t *testing.T, b *exchange.Book, k exchange.Key) (
 
 const ms = time.Millisecond
 
+// morning is when runs began, in Unix epoch ms.
+const morning = 1_800_000_000_000
+
 // TestCompany replays two equal requests, the second of which comes 700 ms after the first.
 func TestCompany(t *testing.T) {
 	type times struct{ head, end time.Duration } // since the first request
@@ -92,6 +103,10 @@ func TestCompany(t *testing.T) {
 			[2]times{{800 * ms, 800 * ms}, {700 * ms, 700 * ms}}},
 		{"the second was sent when the first had ended", span{900, []int64{800}, ""}, span{1000, []int64{100}, ""},
 			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
+		{"3 ms before a chunk is not known to be before it", span{900, []int64{100, 800}, ""}, span{950, []int64{753}, ""},
+			[2]times{{0, 700 * ms}, {800 * ms, 800 * ms}}},
+		{"4 ms before a chunk is", span{900, []int64{100, 800}, ""}, span{950, []int64{754}, ""},
+			[2]times{{700 * ms, 700 * ms}, {800 * ms, 800 * ms}}},
 		{"one was cut", span{900, []int64{800}, ""}, span{950, []int64{300}, exchange.Reset},
 			[2]times{{0, 0}, {700 * ms, 700 * ms}}},
 		{"a tape without times", span{0, []int64{800}, ""}, span{0, []int64{300}, ""},
@@ -112,6 +127,44 @@ func TestCompany(t *testing.T) {
 				<-done
 				if got != tt.want {
 					t.Errorf("got %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestCompanyOfOneRun: requests keep company where one run sent them, and a tape of several runs tells by the time of day.
+func TestCompanyOfOneRun(t *testing.T) {
+	second := func(r *tape.Record, f func()) {
+		if tape.ExchangeOf(r.Kind).Arrival == 2 {
+			f()
+		}
+	}
+	without := func(r *tape.Record) { // ordinals
+		r.G = 0
+		for i := range tape.ExchangeOf(r.Kind).Stream {
+			tape.ExchangeOf(r.Kind).Stream[i].G = 0
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*tape.Record)
+		waits  time.Duration // the first answer, for the second request, which comes after it
+	}{
+		{"ordinals", func(*tape.Record) {}, 2800 * ms},
+		{"ordinals, and the clock was set", func(r *tape.Record) { second(r, func() { r.VirtualTimeMS += 3_600_000 }) }, 2800 * ms},
+		{"no ordinals", without, 2800 * ms},
+		{"no ordinals, and another run", func(r *tape.Record) { without(r); second(r, func() { r.VirtualTimeMS += 900 }) }, 0},
+		{"no ordinals behind a run", func(r *tape.Record) { second(r, func() { without(r); r.VirtualTimeMS += 900 }) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, key := bookOf(t, tt.change, span{900, []int64{800}, ""}, span{950, []int64{300}, ""})
+				if _, end, err := give(t.Context(), t, b, key); end != tt.waits || err != nil {
+					t.Errorf("the first ended after %v, %v", end, err)
+				}
+				if _, end, err := give(t.Context(), t, b, key); end != 0 || err != nil {
+					t.Errorf("the second ended after %v, %v", end, err)
 				}
 			})
 		})

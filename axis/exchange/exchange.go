@@ -90,7 +90,8 @@ type Recorded struct {
 	// stands in the header.
 	Length int64
 
-	endedMS int64    // when it ended, in ms since the recording began
+	endedMS int64    // when it ended, in ms since the run began that recorded it
+	wallMS  int64    // the same, in Unix epoch ms
 	begunMS int64    // when its request came, or later; see keepCompany
 	g       uint64   // of its record
 	company *company // nil for none
