@@ -14,7 +14,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck"
 )
 
-func init() { programs["cookies"] = playCookies }
+func init() {
+	programs["cookies"] = playCookies
+	programs["prints keys.txt"] = playKeys
+}
 
 // cookieValues are session cookies of every length, two of which differ in a digit alone.
 var cookieValues = []string{"7", "4", "ab", "f3Q", "ab12", "4821", "x9-Qz", "a1b2c3", "Zx9QvT2", "Zx9QvT2m", "eyJ1IjoxfQ.ZkQ-9aT2mKw7Lp4Rn"}
@@ -130,5 +133,39 @@ func TestSecretsOfTheTraffic(t *testing.T) {
 		}
 		put("keys.txt", genuine)
 		put(".git/config", gitConfig)
+	}
+}
+
+// playKeys prints keys.txt.
+func playKeys([]string) int {
+	b, err := os.ReadFile("keys.txt")
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Printf("%s", b)
+	return 0
+}
+
+// TestSecretsOfTheTreeOfNow: a kept replay over the work tree as it is now lists what its secrets look like, so that its own
+// replay, which lacks them, makes them up.
+func TestSecretsOfTheTreeOfNow(t *testing.T) {
+	b := newBench(t)
+	b.put("keys.txt", "nothing\n")
+	res, _ := b.record("prints keys.txt")
+	b.put("keys.txt", genuine)
+	kept := filepath.Join(t.TempDir(), "kept.rec")
+	if v, _ := b.replay(res.Recording, &deck.ReplayOptions{TreeNow: true, Out: kept}); v.Faithful() {
+		t.Error("another file was printed, and the replay is faithful")
+	}
+	lookFor(t, kept, strings.Fields(genuine)[1])
+	b.put("keys.txt", "gone\n")
+	rec, err := deck.Open(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, out := b.replay(rec, nil)
+	b.green(v)
+	if len(out) != len(genuine) || strings.Contains(out, "td_") || strings.Contains(out, strings.Fields(genuine)[1]) {
+		t.Errorf("the program saw %q", out)
 	}
 }

@@ -421,6 +421,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
+	m.Secrets = joinedSecrets(m.Secrets, r.s.scrub.Found())
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
 	if len(r.o.Argv) > 0 {
 		m.Raw = maps.Clone(m.Raw)
