@@ -64,41 +64,29 @@ func learnAll(s *scrub.Scrubber, found []named) (fresh bool, over []scrub.Place)
 	return fresh, over
 }
 
-// find returns the secrets that names in a body give away, in order. What the body is its beginning says, then its
-// Content-Type: programs send JSON as text, and forms too.
+// find returns the secrets that names in a body give away, in order.
 func (n *secretNames) find(contentType string, body []byte) []named {
 	l := &look{names: n}
 	body = body[:min(len(body), maxLooked)]
-	mediaType, _, _ := strings.Cut(contentType, ";")
-	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
-	switch {
-	case beginsJSON(body):
-		l.json(body)
-	case strings.HasPrefix(mediaType, "multipart/"), bytes.HasPrefix(body, []byte("--")):
-		l.multipart(boundary(contentType, body), body)
-	case mediaType == formType, mediaType == "" || mediaType == "text/plain":
-		if mediaType == formType || isForm(body) {
-			l.form(body)
+	switch kind, _ := kindOf(contentType).of(body); kind {
+	case parts:
+		if between := boundary(contentType, body); len(between) > 0 {
+			l.multipart(between, body)
+			break
 		}
+		l.json(body)
+	case form:
+		l.form(body)
+	case document, stream, unsaid:
+		l.json(body)
 	}
 	return l.found
 }
 
-const formType = "application/x-www-form-urlencoded"
-
 // beginsJSON tells whether a text begins as an object or an array of JSON does.
 func beginsJSON(b []byte) bool {
-	b = bytes.TrimPrefix(b, []byte("\xef\xbb\xbf"))
-	if i := blanks(b, 0); i < len(b) {
-		return b[i] == '{' || b[i] == '['
-	}
-	return false
-}
-
-// isForm tells whether a text of no said type is a form: names and values, and nothing that a form escapes.
-func isForm(b []byte) bool {
-	name, _, ok := bytes.Cut(b[:min(len(b), 4*maxName)], []byte("="))
-	return ok && len(name) > 0 && len(b) <= maxForm && !bytes.ContainsAny(b, " \t\r\n\"'<>{}\\`\x00")
+	b = unguarded(b)
+	return len(b) > 0 && isBracket(b[0])
 }
 
 // A look goes through one body.
@@ -263,9 +251,6 @@ func boundary(contentType string, body []byte) []byte {
 
 // multipart looks at each part of a body: at fields by their names, into JSON. Other files are passed by.
 func (l *look) multipart(between, body []byte) {
-	if len(between) == 0 {
-		return
-	}
 	for at := 0; ; {
 		i := bytes.Index(body[at:], between)
 		if i < 0 {

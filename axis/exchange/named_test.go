@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"mime/multipart"
@@ -137,6 +138,62 @@ func TestNamedInAnAnswer(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestGuardedJSON: JSON behind what keeps a page from running it, in a call, in a sequence or in another text is looked at, sent and
+// answered, whatever its type says.
+func TestGuardedJSON(t *testing.T) {
+	js := `{"said":"first ` + canary + `","auth":{"password":"` + canary + `"}}`
+	for what, m := range map[string]struct{ contentType, body string }{
+		"guarded":        {"application/json", ")]}'\n" + js},
+		"guarded, comma": {"application/json; charset=utf-8", ")]}',\n" + js},
+		"a loop":         {"text/javascript", "for(;;);" + js},
+		"a sequence":     {"application/json", "\x1e" + js + "\n\x1e{}\n"},
+		"a callback":     {"application/javascript", "/**/ my.cb_1({\"a\":1,\n" + js[1:] + ");"},
+		"as JSON":        {"application/json", "cb([" + js + "]);"},
+		"of no type":     {"", ")]}'\n" + js},
+		"own type":       {"application/x-own", js},
+		"a page":         {"text/html", "<script>x = {\"password\" : \"" + canary + "\"}</script>"},
+		"a comment":      {"text/plain", "-- as it is\n" + js},
+		"a form as text": {"text/plain", "a=b&password=" + canary},
+	} {
+		for _, coding := range []string{"", "gzip"} {
+			g, body, h := newRig(t, exchange.TapOptions{}), []byte(m.body), headers("Content-Type", m.contentType)
+			if coding != "" {
+				body = encode(t, coding, m.body)[0]
+				h.Set("Content-Encoding", coding)
+			}
+			g.answer(g.begin(url, string(body), "Content-Type", m.contentType, "Content-Encoding", coding), "", nil)
+			g.noValue("sent "+what+" "+coding, canary)
+			g = newRig(t, exchange.TapOptions{})
+			g.answer(g.begin(url, ""), "", h, body)
+			g.noValue("answered "+what+" "+coding, canary)
+		}
+	}
+}
+
+// TestOtherBodies: what is clearly no text is not looked at, nor does text wait.
+func TestOtherBodies(t *testing.T) {
+	js := `{"password":"` + canary + `"}`
+	for contentType, body := range map[string]string{"image/png": "x" + js, "application/octet-stream": "\x00\x01" + js, "application/pdf": "%PDF" + js} {
+		g := newRig(t, exchange.TapOptions{})
+		g.answer(g.begin(url, body, "Content-Type", contentType), "", headers("Content-Type", contentType), []byte(body))
+		x, _ := g.last()
+		if g.payload(x.RequestPayload) != body || g.payload(x.Response) != body {
+			t.Errorf("%s is changed", contentType)
+		}
+	}
+	g := newRig(t, exchange.TapOptions{})
+	o := g.begin(url, "")
+	if err := errors.Join(o.Response(http.StatusOK, headers("Content-Type", "text/html")), o.Chunk([]byte("<p>some words of a page</p>\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(g.partText(), "some words") {
+		t.Error("a page waits")
+	}
+	if err := o.End(""); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -15,79 +14,48 @@ const maxHeld = 1 << 20
 type learner struct {
 	tap         *Tap
 	contentType string
-	kind        answerKind
+	kind        bodyKind
 }
 
-// answerKind says how the secrets that names in an answer give away are found.
-type answerKind uint8
-
-const (
-	unsaid   answerKind = iota // its first bytes tell whether it is JSON
-	document                   // JSON or a form, that is looked at as a whole
-	stream                     // lines or events, each of which is looked at as it comes
-	other                      // not at all
-)
-
-// learner returns what looks at an answer of a type; nil where nothing is to be looked for.
+// learner returns what looks at an answer of a type; nil where nothing is to be looked for. An answer in parts is looked at as it
+// comes: its fields are no form's.
 func (t *Tap) learner(contentType string) *learner {
-	if kind := kindOf(contentType); kind != other && !t.names.none() {
-		return &learner{tap: t, contentType: contentType, kind: kind}
-	}
-	return nil
-}
-
-// kindOf is the kind of an answer by its Content-Type.
-func kindOf(contentType string) answerKind {
-	t, _, _ := strings.Cut(strings.ToLower(contentType), ";")
-	switch t = strings.TrimSpace(t); {
-	case t == "text/event-stream", strings.Contains(t, "ndjson"), strings.Contains(t, "jsonl"), strings.Contains(t, "json-seq"),
-		strings.Contains(t, "json-stream"), strings.Contains(t, "stream+json"):
-		return stream
-	case t == formType, strings.HasSuffix(t, "/json"), strings.HasSuffix(t, "+json"), strings.HasSuffix(t, "-json"):
-		return document
-	case t == "", t == "text/plain", t == "text/html", strings.HasSuffix(t, "/octet-stream"), strings.HasSuffix(t, "javascript"):
-		return unsaid
-	}
-	return other
-}
-
-// reads reports whether an answer that begins with head is looked at. One of whose type nothing is said is JSON where it begins
-// as an object or as a list of strings, objects or lists does.
-func (l *learner) reads(head []byte) bool {
-	if l == nil || l.kind != unsaid {
-		return l != nil && l.kind != other
-	}
-	return l.decide(head) && l.kind != other
-}
-
-// decide settles the kind by the first bytes of an answer; false where they are too few.
-func (l *learner) decide(head []byte) bool {
-	if l.kind != unsaid {
-		return true
-	}
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
-	if len(head) == 0 {
-		return false
-	}
-	second := blanks(head, 1)
+	kind := kindOf(contentType)
 	switch {
-	case head[0] != '{' && head[0] != '[':
-		l.kind = other
-	case second == len(head):
-		return false
-	case head[second] == '"', head[second] == head[0]+2, head[0] == '[' && strings.IndexByte(`{[`, head[second]) >= 0:
-		l.kind = document
-	default:
-		l.kind = other
+	case kind == other || t.names.none():
+		return nil
+	case kind == parts:
+		kind = stream
 	}
-	return true
+	return &learner{tap: t, contentType: contentType, kind: kind}
 }
 
-// whole takes a whole answer, or what was held of one. It reports whether something became known that was not, and where those
-// values stand that are too many to be known.
-func (l *learner) whole(b []byte) (fresh bool, over []scrub.Place) {
+// reads reports whether an answer that begins with head is looked at.
+func (l *learner) reads(head []byte) bool {
+	if l == nil {
+		return false
+	}
+	l.decide(head)
+	return l.kind != other
+}
+
+// decide settles the kind by the first bytes of an answer, where they are enough.
+func (l *learner) decide(head []byte) {
+	if l.kind != unsaid {
+		return
+	}
+	if kind, ok := l.kind.of(head); ok && kind == parts {
+		l.kind = stream
+	} else if ok {
+		l.kind = kind
+	}
+}
+
+// whole takes a whole answer, or what was held of one: a piece where it is of a stream that goes on. It reports whether something
+// became known that was not, and where those values stand that are too many to be known.
+func (l *learner) whole(b []byte, piece bool) (fresh bool, over []scrub.Place) {
 	if l.kind == stream {
-		return l.lines(b, false)
+		return l.lines(b, piece)
 	}
 	return learnAll(l.tap.scrubber, l.tap.names.find(l.contentType, b))
 }
@@ -123,7 +91,7 @@ func (b *namedBody) chunk(c tape.Chunk, p []byte) error {
 	b.held = append(b.held, p...)
 	b.learn.decide(b.held)
 	switch {
-	case next, len(b.held) > maxHeld:
+	case next, len(b.held) > maxHeld, b.learn.kind == stream:
 		return b.release(stream)
 	case b.learn.kind == other:
 		return b.release(other)
@@ -137,9 +105,9 @@ func endsLine(b []byte) bool {
 }
 
 // release passes on what waits; what comes after it is of a kind.
-func (b *namedBody) release(kind answerKind) error {
-	if b.learn.kind == document {
-		_, over := b.learn.whole(b.held)
+func (b *namedBody) release(kind bodyKind) error {
+	if b.learn.kind != other && len(b.held) > 0 {
+		_, over := b.learn.whole(b.held, kind == stream)
 		b.hide(over)
 	}
 	b.learn.kind = kind

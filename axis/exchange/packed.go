@@ -99,7 +99,7 @@ func (b *packedBody) scan(cut bool) (found bool, err error) {
 	}
 	if b.learn.reads(head) {
 		var fresh bool
-		fresh, b.over = b.learn.whole(head)
+		fresh, b.over = b.learn.whole(head, false)
 		found = found || fresh || len(b.over) > 0
 	}
 	if cut && !found {
