@@ -41,6 +41,7 @@ func (p Problem) String() string {
 type Verification struct {
 	Path     string    `json:"path"`
 	State    string    `json:"state"` // "recording" (unfinished), "unsealed", "tape", "damaged"
+	Live     bool      `json:"live,omitempty"` // it is being recorded
 	Records  int       `json:"records"`
 	Blobs    int       `json:"blobs"` // distinct blobs that were read and hash to their names
 	Problems []Problem `json:"problems"`
@@ -143,6 +144,7 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	if !c.finished {
 		c.v.State = StateRecording
 		if rec.Live() == LiveYes {
+			c.v.Live = true
 			c.note("unfinished: it is being recorded")
 		} else {
 			c.note("unfinished: the recorder did not come to its end")

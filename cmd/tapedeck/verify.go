@@ -22,6 +22,9 @@ func newVerifyCommand(std streams) *cobra.Command {
 or unsealed recording whose lines, blobs and digests hold is sound: that is said on stderr and as state
 in the JSON; docs/limits.md has what it cannot see. PATH may be a packed recording (tapedeck pack).
 
+A seal is a signature over all of a recording. This version makes none, so every recording is unsealed, and --strict, which
+asks for a finished and sealed one, ends with 2 for each. It passes a bare tape that holds.
+
 Exit status: 0 it holds, 2 something does not: what and where is said (with --strict also: unfinished or unsealed), 1 it
 could not be opened, or is of a newer format.`,
 		Example: `  tapedeck verify last
@@ -31,7 +34,7 @@ could not be opened, or is of a newer format.`,
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
 	}
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording does not hold")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording ends with 2 (this version seals none)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
 	return cmd
 }
@@ -52,7 +55,7 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	if o.json {
 		err = printJSON(std.out, v)
 	} else {
-		err = printVerification(v, std)
+		err = printVerification(v, o.strict, std)
 	}
 	if err != nil {
 		return err
@@ -63,12 +66,15 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	return nil
 }
 
-func printVerification(v *deck.Verification, std streams) error {
+func printVerification(v *deck.Verification, strict bool, std streams) error {
 	for _, n := range v.Notes {
 		visible.Fprintf(std.err, "tapedeck: %s\n", n)
 	}
 	if v.State == deck.StateUnsealed {
-		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole")
+		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (seals come later; this version makes none)")
+	}
+	if next := strictly(v); strict && next != "" {
+		visible.Fprintf(std.err, "tapedeck: --strict: %s\n", next)
 	}
 	for _, p := range v.Problems {
 		visible.Fprintln(std.out, p)
@@ -77,7 +83,28 @@ func printVerification(v *deck.Verification, std streams) error {
 	if n := len(v.Problems); n > 0 {
 		verdict = "does not hold: " + plural(n, "problem", "problems")
 	}
-	_, err := visible.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), v.State, verdict,
+	_, err := visible.Fprintf(std.out, "%s (%s) %s: %s, %s\n", shortPath(v.Path), stateOf(v), verdict,
 		plural(v.Records, "record", "records"), plural(v.Blobs, "blob", "blobs"))
 	return err
+}
+
+// strictly says why --strict ends with 2 where all of v holds, and what to do; "" where it does not.
+func strictly(v *deck.Verification) string {
+	switch {
+	case v.Live:
+		return "status 2, for it is being recorded: verify it when it is finished"
+	case v.State == deck.StateRecording:
+		return "status 2, for its recorder came to no end: record it again, or verify it without --strict"
+	case v.State == deck.StateUnsealed:
+		return "status 2, for it is unsealed, as every recording of this version is: verify it without --strict"
+	}
+	return ""
+}
+
+// stateOf is the state of v in the words of list.
+func stateOf(v *deck.Verification) string {
+	if v.State == deck.StateRecording && !v.Live {
+		return "unfinished"
+	}
+	return v.State
 }
