@@ -39,9 +39,13 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	}
 	defer sb.tape.Close()
 	if sa.rec == nil || sb.rec == nil {
-		return fidelity.CompareTapes(o.Mode, sa.tape.Records(), sb.tape.Records(), &fidelity.TapeOptions{
+		r, err := fidelity.CompareTapes(o.Mode, sa.tape.Records(), sb.tape.Records(), &fidelity.TapeOptions{
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
+		if err == nil {
+			r.Notes = append(r.Notes, headerNotes(o.Mode, sa.tape.Header(), sb.tape.Header())...)
+		}
+		return r, err
 	}
 	return compareRecordings(sa, sb, o)
 }

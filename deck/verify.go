@@ -40,7 +40,7 @@ func (p Problem) String() string {
 // A Verification is what Verify found. A recording whose Problems are empty holds, finished or not.
 type Verification struct {
 	Path     string    `json:"path"`
-	State    string    `json:"state"` // "recording" (unfinished), "unsealed", "tape", "damaged"
+	State    string    `json:"state"`          // "recording" (unfinished), "unsealed", "tape", "damaged"
 	Live     bool      `json:"live,omitempty"` // it is being recorded
 	Records  int       `json:"records"`
 	Blobs    int       `json:"blobs"` // distinct blobs that were read and hash to their names
