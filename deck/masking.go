@@ -91,10 +91,23 @@ type MaskUse struct {
 // MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording
 // used none.
 func (r *Recording) MaskUses() []MaskUse {
-	var m Manifest
-	if r != nil {
-		m = *r.Manifest
+	if r == nil {
+		return new(Manifest).maskUses()
 	}
+	return r.Manifest.maskUses()
+}
+
+// MasksOf lists the masks that a recording of the work tree at tree would use; none is used yet. tree may be "", which has no
+// tapedeck.yaml.
+func MasksOf(tree string) ([]MaskUse, error) {
+	own, err := readMasking(tree)
+	if err != nil {
+		return nil, err
+	}
+	return (&Manifest{Masking: own}).maskUses(), nil
+}
+
+func (m *Manifest) maskUses() []MaskUse {
 	off := make(map[string]bool)
 	var own []OwnMask
 	if m.Masking != nil {

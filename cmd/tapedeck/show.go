@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"path/filepath"
 	"strconv"
 	"text/tabwriter"
 
@@ -38,7 +39,7 @@ func newShowCommand(std streams) *cobra.Command {
 		Long: `Without flags: one line a record. --seq N shows one record with everything in it; the other flags choose records, and
 only those show of which all is true that they ask for. --payloads adds the bytes, as they are in a file or a pipe, with
 control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
-facts that are masked before two runs are compared, and how often each was seen.
+facts that are masked before two runs are compared, and how often each was seen; without REC it lists those of this work tree.
 
 --follow shows the records of a recording that is being made as they come, and how much of each answer has come that is
 still streaming, until the recorder ends. With --json that is one object a line, each with "record", "part" or "end".
@@ -55,9 +56,19 @@ for, a kind is not known, or with --follow the recorder was killed.`,
   tapedeck show last --kind llm_call,http_exchange --grep 'rate.?limit' --json
   tapedeck show last --errors --since 1m
   tapedeck show last --follow --lane 'llm*'`,
-		Args:              cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.masks && len(args) == 0 {
+				return nil
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		ValidArgsFunction: recordingNames,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runShow(cmd.Context(), &o, args[0], std) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return showMasksHere(o.json, std.out)
+			}
+			return runShow(cmd.Context(), &o, args[0], std)
+		},
 	}
 	f := cmd.Flags()
 	o.define(f)
@@ -254,8 +265,24 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 	return errors.Join(err, o.nothing(o.filter, found))
 }
 
+// showMasksHere lists the masks of the work tree that holds the working directory.
+func showMasksHere(json bool, out io.Writer) error {
+	lib, err := library()
+	if err != nil {
+		return err
+	}
+	rows, err := deck.MasksOf(filepath.Dir(lib.Dir))
+	if err != nil {
+		return err
+	}
+	return printMasks(rows, json, out)
+}
+
 func (s *shown) showMasks(json bool, out io.Writer) error {
-	rows := s.rec.MaskUses()
+	return printMasks(s.rec.MaskUses(), json, out)
+}
+
+func printMasks(rows []deck.MaskUse, json bool, out io.Writer) error {
 	if json {
 		return printJSON(out, map[string]any{"masks": rows})
 	}
