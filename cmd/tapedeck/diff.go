@@ -24,7 +24,7 @@ func newDiffCommand(std streams) *cobra.Command {
 		Short: "Compare two recordings or two bare tapes",
 		Long: `Two recordings compare lane by lane, two bare tapes (files) by position. A is what was recorded, B what is
 held against it.
-
+` + modesHelp + `
 On a terminal of 110 columns or more what was recorded stands beside the replay, with the words that differ in colour;
 elsewhere, and with --side-by-side=never, below each other. NO_COLOR and --no-color take the colours away.
 
@@ -40,7 +40,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
+	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
 	o.define(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")

@@ -38,7 +38,7 @@ it another.
 With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
 tape, and nothing keeps the rest from the real network and disk. The verdict notes it. A recording in which nothing came
 through the proxy cannot be compared so (status 1).
-
+` + modesHelp + `
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
   tapedeck replay last --json
@@ -55,7 +55,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.mode, "mode", "semantic", "what must match: byte-identical, semantic, outcome or phase-aware")
+	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")

@@ -12,6 +12,15 @@ import (
 // besideWidth is how wide a terminal is where a verdict puts what was recorded beside the replay without being asked to.
 const besideWidth = 110
 
+// modesHelp says what each mode compares.
+const modesHelp = `
+--mode says what must match:
+  semantic        every field of every record, but for times and durations
+  outcome         the files in the end, the exit code and the number of model calls
+  byte-identical  every field, times too: they differ between any two real runs, so this is for tapes of a virtual clock
+  phase-aware     as byte-identical what the program did, times too; as semantic what the runtime did after it
+`
+
 // verdictFlags say how a verdict is written as text.
 type verdictFlags struct {
 	sideBySide string
