@@ -30,7 +30,7 @@ Exit status: 0 all of that happened as it should, 1 it did not.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runQuickstart(cmd.Context(), &o, std) },
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "", "work in this `directory` and leave it (default: a temporary one)")
-	cmd.Flags().BoolVar(&o.json, "json", false, "what came of it as JSON on stdout; the tour itself on stderr")
+	cmd.Flags().BoolVar(&o.json, "json", false, "what came of it as JSON on stdout, its recording null without --dir; the tour itself on stderr")
 	cmd.AddCommand(newQuickstartAgentCommand(std))
 	return cmd
 }
@@ -74,7 +74,7 @@ func runQuickstart(ctx context.Context, o *quickstartOptions, std streams) error
 		return fmt.Errorf("quickstart: %w", err)
 	}
 	if o.json {
-		return printJSON(std.out, map[string]any{"recording": tour.rec.Dir, "unchanged": tour.green, "changed": tour.red})
+		return printJSON(std.out, map[string]any{"recording": tour.left(), "unchanged": tour.green, "changed": tour.red})
 	}
 	return nil
 }

@@ -98,6 +98,14 @@ func (t *tour) close() {
 	}
 }
 
+// left is the path of the recording that the tour leaves behind; nil where it is removed with the rest.
+func (t *tour) left() *string {
+	if t.remove {
+		return nil
+	}
+	return &t.rec.Dir
+}
+
 func (t *tour) run(ctx context.Context) error {
 	begun := time.Now()
 	if t.proxy {
