@@ -3,6 +3,7 @@ package deck
 import (
 	"bytes"
 	"errors"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -21,18 +22,43 @@ func inputs(a, b *side) ([]fidelity.Input, error) {
 	if err := errors.Join(errA, errB); err != nil || before == nil || after == nil {
 		return out, err
 	}
-	for _, path := range differing(before, after) {
-		if len(out) == maxInputs {
-			break
-		}
-		out = append(out, fidelity.Input{Name: "the file " + path + ", in which the work trees differ", Bytes: func(s fidelity.Side) ([]byte, error) {
-			if s == fidelity.Recorded {
-				return fileIn(before, path, a.tape.Store)
-			}
-			return fileIn(after, path, b.tape.Store)
-		}})
+	out = append(out, treeInputs(differing(before, after), before, after, a.tape.Store, b.tape.Store)...)
+	return out[:min(len(out), maxInputs)], nil
+}
+
+// treeInputs are the files at paths, in which the work trees that two runs found differ.
+func treeInputs(paths []string, before, after *files.Tree, was, now cas.Store) []fidelity.Input {
+	var out []fidelity.Input
+	for _, path := range paths[:min(len(paths), maxInputs)] {
+		out = append(out, fidelity.Input{
+			Name: "the file " + path + ", in which the work trees differ", Short: "the file " + path,
+			Bytes: func(s fidelity.Side) ([]byte, error) {
+				if s == fidelity.Recorded {
+					return fileIn(before, path, was)
+				}
+				return fileIn(after, path, now)
+			},
+		})
 	}
-	return out, nil
+	return out
+}
+
+// inputsNow lists what the program of a replay over the work tree of now found in another form than was recorded: first the
+// files that the recorded run did not write itself.
+func (r *replayer) inputsNow() []fidelity.Input {
+	if !r.o.TreeNow || r.recorded == nil || r.trees.before == nil {
+		return nil
+	}
+	paths := differing(r.recorded, r.trees.before)
+	slices.SortStableFunc(paths, func(a, b string) int { return written(r.changed[a]) - written(r.changed[b]) })
+	return treeInputs(paths, r.recorded, r.trees.before, r.store, r.trees.store)
+}
+
+func written(changed bool) int {
+	if changed {
+		return 1
+	}
+	return 0
 }
 
 // differing lists the regular files of either tree that the other has in another form, or not at all.

@@ -389,6 +389,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.NotCovered = r.rec.Manifest.NotCovered()
 	if r.o.TreeNow {
+		o.Inputs = r.inputsNow()
 		o.Held = func(rec *tape.Record) bool {
 			return r.trees.before.Holds(rec) && r.trees.after != nil && r.trees.after.Holds(rec)
 		}

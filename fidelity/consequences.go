@@ -1,7 +1,9 @@
 package fidelity
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -53,6 +55,23 @@ func (c *laneCompare) commandLine() {
 		}
 		return
 	}
+}
+
+// shownInputs is how many differing inputs the first divergence names.
+const shownInputs = 3
+
+// otherInputs says of the first divergence which inputs the two runs were given in different forms, where nothing shows a
+// nearer cause: it is not true then that nothing before it differs.
+func (c *laneCompare) otherInputs() {
+	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
+	if i < 0 || len(c.o.Inputs) == 0 || c.found[i].Follows != "" {
+		return
+	}
+	var names []string
+	for _, in := range c.o.Inputs {
+		names = append(names, cmp.Or(in.Short, in.Name))
+	}
+	c.found[i].Follows = "nothing before it differs but what the runs were given: " + list(names, shownInputs)
 }
 
 // late reports whether what a record says of when it happened is no more than that it had by the program's end: files are

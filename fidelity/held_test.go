@@ -28,3 +28,23 @@ func TestHeld(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherInputs: what the runs were given in different forms is named where nothing nearer shows.
+func TestOtherInputs(t *testing.T) {
+	file := func(name, was, now string) Input {
+		return Input{Name: "the file " + name + ", in which they differ", Short: "the file " + name, Bytes: func(s Side) ([]byte, error) {
+			return []byte([]string{was, now}[s]), nil
+		}}
+	}
+	a, b := []tape.Kind{program("river", 0)}, []tape.Kind{program("mountain", 0)}
+	o := &LaneOptions{Inputs: []Input{file("a", "1", "2"), file("b", "1", "2"), file("c", "1", "2"), file("d", "1", "2")}}
+	want := "nothing before it differs but what the runs were given: the file a, the file b, the file c and 1 more"
+	if r := compareLanes(t, Semantic, a, b, o); r.Divergences[0].Follows != want {
+		t.Errorf("%q", r.Divergences[0].Follows)
+	}
+	o.Inputs[3] = file("d", "a river", "a mountain")
+	want = `follows from the file d, in which they differ, where "mountain" first appears`
+	if r := compareLanes(t, Semantic, a, b, o); r.Divergences[0].Follows != want {
+		t.Errorf("%q", r.Divergences[0].Follows)
+	}
+}

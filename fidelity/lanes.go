@@ -47,6 +47,8 @@ type LaneOptions struct {
 // An Input is something that two runs were given in different forms: a file of the work tree, stdin, a variable.
 type Input struct {
 	Name string // for people: "the file notes.txt, which the runs found different"
+	// Short is the name in a list of several: "the file notes.txt". Empty is Name.
+	Short string
 	// Bytes returns what it was on a side; nothing where it was not there. It is only called to explain.
 	Bytes func(s Side) ([]byte, error)
 }
@@ -275,6 +277,7 @@ func (c *laneCompare) finish() *Report {
 	})
 	c.trace()
 	c.commandLine()
+	c.otherInputs()
 	for i := range c.found {
 		p := &c.found[i]
 		p.tell()
