@@ -28,12 +28,15 @@ func (t text) genuine(s span) outcome {
 
 // isExampleKey tells whether b, which s is the span of, is an example and no key: one that a provider's documents show, one
 // that is filled up with one character, one that says so. What only its place told to be a secret (a password, a Bearer
-// token) may be anything: there a word in it says nothing.
+// token) may be anything: there a word in it says nothing, and people repeat a character in a password.
 func isExampleKey(b []byte, s span) bool {
-	if filledUp(b) || isDocumented(b) {
-		return true
-	}
 	switch {
+	case isDocumented(b):
+		return true
+	case s.rule == "url_password":
+		return false
+	case filledUp(b):
+		return true
 	case s.rule == "basic":
 		password, _ := decodeBasic(string(b))
 		return isExample(password)

@@ -61,6 +61,7 @@ func TestNoExamples(t *testing.T) {
 		"sk-ant-api03-AAAAAAAAf8Jk2Lm9Qw4Rt7Yp3Bn6Vc1Xd8Sf5Gh0J",
 		"Bearer example-7f3a9b2c4d5e6f70",
 		"https://ann:MyExample99@db/x",
+		"https://ann:55555abc@h/", "postgres://ann:aaaaaaaa1@db/x", `https:\/\/ann:55555abc@h\/`,
 		"-----BEGIN PRIVATE KEY-----\n" + key + "...\n-----END PRIVATE KEY-----",
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
 	} {
