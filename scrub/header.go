@@ -131,9 +131,19 @@ func (h hider) cookie(pair string) string {
 	if value == "" {
 		return pair
 	}
-	hidden := h.whole("cookie", value)
+	hidden := h.cookieValue(strings.TrimSpace(value))
 	if !ok {
 		return hidden
 	}
 	return h.text(name) + "=" + hidden
+}
+
+// cookieValue hides the value of a cookie. It is known elsewhere where it was made to be one: consent=accepted says nothing
+// of the word accepted, which answers have and programs wait for.
+func (h hider) cookieValue(value string) string {
+	if h.s.rules < RulesOfNames || !Ordinary(value) {
+		return h.whole("cookie", value)
+	}
+	h.count("cookie")
+	return h.s.concealOnly("cookie", value)
 }

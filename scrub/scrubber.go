@@ -264,6 +264,16 @@ func (s *Scrubber) isKnown(value string) bool {
 	return s.known[value] != nil
 }
 
+// concealOnly is conceal for a value that stands elsewhere in its own right: NotCovered lists its name.
+func (s *Scrubber) concealOnly(name, value string) string {
+	s.mu.Lock()
+	if s.known[value] == nil {
+		s.notCovered[name] = true
+	}
+	s.mu.Unlock()
+	return s.conceal(name, value)
+}
+
 // conceal returns the placeholder of value without making it known.
 func (s *Scrubber) conceal(name, value string) string {
 	value = strings.TrimSpace(value)
