@@ -79,3 +79,25 @@ func TestCauseInTheTreeOfNow(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatTheProgramMakesUp: where all that the program was given is as recorded, the verdict says that what differs is its
+// own doing, and what makes it compare; where something else may be the reason, it does not.
+func TestWhatTheProgramMakesUp(t *testing.T) {
+	b := newBench(t)
+	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "answer") })
+	res, _ := b.record("nonce", "https://api.example.com/ask")
+	argv, _ := b.self("nonce", "https://api.example.com/ask")
+	for name, o := range map[string]*deck.ReplayOptions{
+		"as recorded": {}, "tree now": {TreeNow: true}, "another command": {Argv: argv},
+	} {
+		v, _ := b.replay(res.Recording, o)
+		text := verdictText(t, v)
+		if said := strings.Contains(text, "a mask in tapedeck.yaml"); v.Faithful() || said != (name == "as recorded") {
+			t.Errorf("%s: a mask is advised: %v\n%s", name, said, text)
+		}
+	}
+	o := deck.ReplayOptions{Proxy: true}
+	if v, _ := b.replay(res.Recording, &o); strings.Contains(verdictText(t, v), "a mask in tapedeck.yaml") {
+		t.Error("outside the jail the environment is another")
+	}
+}

@@ -47,6 +47,7 @@ type replayer struct {
 	gaps     []string        // what could not be compared
 	changed  map[string]bool // paths of the work tree that the recorded run changed
 	asked    int             // exchanges on the recording's tape
+	altered  bool            // the program, or what it is given, is not as recorded
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -277,7 +278,9 @@ func (r *replayer) program() (*run, error) {
 		if p.path, err = lookPath(r.o.Argv[0], p.dir, r.played.env); err != nil {
 			return nil, err
 		}
+		r.altered = true
 	} else if d := fileDigest(p.path).String(); d != m.Program.Digest {
+		r.altered = true
 		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}
 	r.ran = p.path
@@ -350,6 +353,7 @@ func (r *replayer) layer(dir string) ([]string, error) {
 // noteLayer notes what of the work tree is not shown as recorded, and what of it differs on the disk.
 func (r *replayer) noteLayer(stats *files.LayerStats) error {
 	var scrubbed []string
+	r.altered = r.altered || len(stats.Notes) > 0
 	for _, n := range stats.Notes {
 		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
 		if n.Why == files.NoteScrubbed {
@@ -388,6 +392,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.NotCovered = r.rec.Manifest.NotCovered()
+	o.SameStart = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy
 	if r.o.TreeNow {
 		o.Inputs = r.inputsNow()
 		o.Held = func(rec *tape.Record) bool {

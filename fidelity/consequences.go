@@ -74,6 +74,23 @@ func (c *laneCompare) otherInputs() {
 	c.found[i].Follows = "nothing before it differs but what the runs were given: " + list(names, shownInputs)
 }
 
+// hintMadeUp is for a request that differs though the program was started as it was recorded.
+const hintMadeUp = "program, arguments, stdin, work tree and environment (but for secrets) are as recorded: what differs is made up " +
+	"by the program at each run (a time, a random number), or read from what is not covered; a mask in tapedeck.yaml makes what " +
+	"is made up compare, in recordings from then on (docs/masking.md)"
+
+// madeUp says of the first divergence that it is the program's own doing, where it is a request that differs and both runs
+// were started alike.
+func (c *laneCompare) madeUp() {
+	i := slices.IndexFunc(c.found, func(p placed) bool { return !drift(p.Category) })
+	if i < 0 || !c.o.SameStart || c.o.Crossed > 0 {
+		return
+	}
+	if p := &c.found[i]; p.refused != nil && p.Nearest != nil && p.Follows == "" {
+		p.Hint = hintMadeUp
+	}
+}
+
 // late reports whether what a record says of when it happened is no more than that it had by the program's end: files are
 // looked at then, so that none is the cause of what the program said or of how it ended.
 func late(source, of *tape.Record) bool {

@@ -40,6 +40,9 @@ type LaneOptions struct {
 	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
 	// nil stands for no.
 	Held func(*tape.Record) bool
+	// SameStart says that the replay ran the recorded program with the recorded arguments, environment (but for secrets),
+	// stdin and work tree: a request that differs before all else holds something that was new in that run.
+	SameStart bool
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
 }
@@ -278,6 +281,7 @@ func (c *laneCompare) finish() *Report {
 	c.trace()
 	c.commandLine()
 	c.otherInputs()
+	c.madeUp()
 	for i := range c.found {
 		p := &c.found[i]
 		p.tell()

@@ -39,6 +39,8 @@ type Divergence struct {
 	// Follows says where what is new here first appears on the replay, or after which refused request it comes: facts that the
 	// two tapes show, never a guess. Empty where they show none.
 	Follows string `json:"follows,omitempty"`
+	// Hint is the next step where one is known: what kind of difference this is, and what makes it compare.
+	Hint string `json:"hint,omitempty"`
 }
 
 // A RequestRef names a request in a report.

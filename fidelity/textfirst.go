@@ -43,6 +43,12 @@ func (t *textWriter) first(r *Report, lead int) {
 		t.values(4, &Change{Op: Changed, Was: d.oldValue, Now: d.newValue}, false)
 	}
 	t.cause(d)
+	t.claim(r, d, lead)
+	t.lines(d.Hint)
+}
+
+// claim says that the first divergence is taken for the cause of the others, where nothing nearer is known.
+func (t *textWriter) claim(r *Report, d *Divergence, lead int) {
 	if r.Total() == 1 || drift(d.Category) || d.Follows != "" || r.Crossed == nil || *r.Crossed != 0 || d.Seq == nil {
 		return
 	}
