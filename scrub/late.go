@@ -14,7 +14,8 @@ func (s *Scrubber) Mark() Mark {
 
 // Since returns a Scrubber that looks for the values that became known after m, in all their disguises, and for nothing
 // else: what was scrubbed before m was looked through for everything else, and is to be looked through for these. Its
-// placeholders are those of s. What becomes known later it does not look for. It is nil where nothing became known.
+// placeholders are those of s. It learns nothing more: neither what becomes known to s later, nor by AddSecret, nor from what it
+// scrubs, whose secrets are hidden in their own place alone. It is nil where nothing became known.
 func (s *Scrubber) Since(m Mark) *Scrubber {
 	s.mu.Lock()
 	late := slices.Clone(s.order[m.known:])
@@ -25,5 +26,6 @@ func (s *Scrubber) Since(m Mark) *Scrubber {
 	l := New(s.key, &Options{Rules: s.rules})
 	l.index.Store(newIndex([]rule{placeholderRule{}}))
 	l.add(late...)
+	l.fixed = true
 	return l
 }

@@ -39,6 +39,36 @@ func TestSince(t *testing.T) {
 	}
 }
 
+// TestSinceLearnsNothing: what is scrubbed once more does not make known what the first time did not.
+func TestSinceLearnsNothing(t *testing.T) {
+	s := scrub.New(testKey, nil)
+	mark := s.Mark()
+	s.AddSecret("token", lateValue)
+	late := s.Since(mark)
+	for i, teach := range []func(value string){
+		func(v string) { late.LearnHeader(map[string][]string{"X-Api-Key": {v}}) },
+		func(v string) { late.LearnNamed("token", v) },
+		func(v string) { late.LearnBytes([]byte("twitter_api_key = \"" + v + "\"\n")) },
+		func(v string) { late.LearnVar("MY_API_KEY", v) },
+		func(v string) { late.Env([]string{"MY_API_KEY=" + v}) },
+		func(v string) { late.AddSecret("token", v) },
+		func(v string) { late.Header("Cookie", "sid="+v) },
+		func(v string) { late.URL("https://h/?token=" + v) },
+	} {
+		value := fmt.Sprintf("nk4Xw2Lk9Vb4Nm6Tr8Y%d", i)
+		teach(value)
+		if out, found := late.Bytes([]byte("a " + value)); found {
+			t.Errorf("%d: %q", i, out)
+		}
+	}
+	if got := late.Header("X-Api-Key", "hd4Xw2Lk9Vb4Nm6Tr8Yp"); !strings.HasPrefix(got, "td_x_api_key_") {
+		t.Errorf("in its own place: %q", got)
+	}
+	if got := late.String(lateValue); got != s.String(lateValue) {
+		t.Errorf("what it looks for: %q", got)
+	}
+}
+
 // TestPlaceholdersTeachNothing: a replay's headers hold placeholders; they are no values, and use up no room for some.
 func TestPlaceholdersTeachNothing(t *testing.T) {
 	s := scrub.New(testKey, nil)

@@ -68,7 +68,7 @@ func TestFoundIsBounded(t *testing.T) {
 
 // BenchmarkAddDummies adds as many dummies as are searched for.
 func BenchmarkAddDummies(b *testing.B) {
-	made := scrub.DummiesOf(secretsOf(768, ":20:aA0"), none)
+	made := scrub.DummiesOf(secretsOf(1280, ":20:aA0"), none)
 	for b.Loop() {
 		scrub.New(testKey, nil).AddDummies(made)
 	}
