@@ -1,5 +1,7 @@
 package exchange
 
+import "slices"
+
 // recall learns from the recorded request that a replayed one matched what its placeholders stand for now: where the program
 // names another secret than was recorded, the recorded answer means that one. It learns nothing where the two name not the same.
 func (o *Open) recall() {
@@ -18,15 +20,18 @@ func (o *Open) recall() {
 	if body, err = Decode(h.Get("Content-Encoding"), body, maxLooked); err != nil {
 		return
 	}
-	o.tap.naming.Lock() // no request is half scrubbed
-	defer o.tap.naming.Unlock()
 	was := o.tap.names.find(h.Get("Content-Type"), body)
-	if len(was) != len(o.named) {
+	if !sameNames(was, o.named) {
 		return
 	}
+	o.tap.naming.Lock() // no request is half scrubbed; all others wait
+	defer o.tap.naming.Unlock()
 	for i, now := range o.named {
-		if was[i].name == now.name {
-			o.tap.scrubber.Adopt(was[i].value, now.value) // nothing where it was no placeholder
-		}
+		o.tap.scrubber.Adopt(was[i].value, now.value) // nothing where it was no placeholder
 	}
+}
+
+// sameNames reports whether two bodies name the same, in the same order: only then is it told what stands for what.
+func sameNames(a, b []named) bool {
+	return slices.EqualFunc(a, b, func(a, b named) bool { return a.name == b.name })
 }

@@ -72,6 +72,7 @@ type rig struct {
 	store cas.Store
 	tap   *exchange.Tap
 	scrub *scrub.Scrubber
+	rec   *tape.Recorder
 	flush func() // of the tape, for what does not end with that
 	parts string
 }
@@ -109,6 +110,7 @@ func newRigOf(t testing.TB, opts exchange.TapOptions, store cas.Store, parts str
 			t.Error(err)
 		}
 	}
+	g.rec = rec
 	g.tap = exchange.NewTap(rec, classifier{}, g.scrub, &opts)
 	t.Cleanup(g.noSecret)
 	return g
