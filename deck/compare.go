@@ -128,6 +128,7 @@ func openSide(path string) (*side, error) {
 func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOptions {
 	class := llm.NewClassifier(m)
 	return &fidelity.LaneOptions{
+		Usual:   UsualGaps(),
 		MaskArg: func(s string) string { return string(m.Mask(scrub.Renumber([]byte(s)))) },
 		Payload: payloads(recorded, replay),
 		Request: func(ex *tape.Exchange, body []byte) (surface, params []byte) {

@@ -11,17 +11,48 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
+// What no recording covers, or none with a terminal.
+const (
+	gapClock   = "clock and random numbers"
+	gapFiles   = "files outside the work tree (a replay reads them as they are then)"
+	gapMCP     = "MCP over stdio"
+	gapScreen  = "the screen"
+	gapSockets = "WebSocket"
+	gapSpawns  = "spawns"
+)
+
+// UsualGaps are the gaps that all recordings have in common, or all that were made outside the jail, each with the short
+// form in which a line of text names it.
+func UsualGaps() map[string]string {
+	short := make(map[string]string)
+	for _, g := range []string{gapClock, gapFiles, gapMCP, gapScreen, gapSockets, gapSpawns} {
+		short[g] = withoutRemark(g)
+	}
+	for _, gaps := range gapsOutside() {
+		for _, g := range gaps {
+			short[g] = withoutRemark(g)
+		}
+	}
+	return short
+}
+
+// withoutRemark is a gap without what stands in brackets behind it.
+func withoutRemark(gap string) string {
+	short, _, _ := strings.Cut(gap, " (")
+	return short
+}
+
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
 func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
-	net := []string{"WebSocket"}
+	net := []string{gapSockets}
 	net = append(net, lost...)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
 	}
 	screen := []string{}
 	if r.manifest.TTY != nil {
-		screen = append(screen, "the screen")
+		screen = append(screen, gapScreen)
 	}
 	secrets := []string{}
 	for _, name := range r.s.scrub.NotCovered() {
@@ -29,16 +60,21 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	}
 	secrets = append(secrets, l.inPaths(r.manifest)...)
 	axes := map[string]Axis{
-		"clock":    {NotCovered: []string{"clock and random numbers"}},
-		"files":    {On: r.trees.before != nil, NotCovered: append([]string{"files outside the work tree (a replay reads them as they are then)"}, r.notInTree()...)},
+		"clock":    {NotCovered: []string{gapClock}},
+		"files":    {On: r.trees.before != nil, NotCovered: append([]string{gapFiles}, r.notInTree()...)},
 		"llm":      {On: true, NotCovered: []string{}},
-		"mcp":      {NotCovered: []string{"MCP over stdio"}},
+		"mcp":      {NotCovered: []string{gapMCP}},
 		"network":  {On: true, NotCovered: net},
-		"process":  {On: true, NotCovered: append([]string{"spawns"}, gaps...)},
+		"process":  {On: true, NotCovered: append([]string{gapSpawns}, gaps...)},
 		"secrets":  {On: true, NotCovered: secrets},
 		"terminal": {On: r.manifest.TTY != nil, NotCovered: screen},
 	}
-	return ledgerFor(axes, r.o.Proxy)
+	axes = ledgerFor(axes, r.o.Proxy)
+	if net := axes["network"]; r.o.Proxy && r.seen.counts["llm_call"]+r.seen.counts["http_exchange"] == 0 {
+		net.NotCovered = append([]string{NothingCame}, net.NotCovered...)
+		axes["network"] = net
+	}
+	return axes
 }
 
 // notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.

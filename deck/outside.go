@@ -163,7 +163,7 @@ func ledgerFor(axes map[string]Axis, outside bool) map[string]Axis {
 	axes = maps.Clone(axes)
 	for name, gaps := range gapsOutside() {
 		a := axes[name]
-		a.NotCovered = slices.DeleteFunc(slices.Clone(a.NotCovered), func(g string) bool { return slices.Contains(gaps, g) })
+		a.NotCovered = slices.DeleteFunc(slices.Clone(a.NotCovered), func(g string) bool { return g == NothingCame || slices.Contains(gaps, g) })
 		if outside {
 			a.NotCovered = slices.Concat(gaps, a.NotCovered)
 		}

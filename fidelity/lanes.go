@@ -11,13 +11,14 @@ import (
 
 // LaneOptions are what CompareLanes needs beside two tapes. The zero value works.
 type LaneOptions struct {
-	Watch           []string       // paths outside the work tree that gate too, as the tape writes them: ~/x, $TMP/x, /x
-	Crossed         int            // answers that replay served to a request of another key, or twice
-	Masked          map[string]int // masks that were used, by name
-	Notes           []string       // notes of the caller, put before those found here
-	NotCompared     []string       // what was asked for and could not be looked at
-	NotCovered      []string       // what the recordings never looked at: a verdict says nothing of it
-	ProgramReplaced bool           // replay ran another program: its path and arguments are a note
+	Watch           []string          // paths outside the work tree that gate too, as the tape writes them: ~/x, $TMP/x, /x
+	Crossed         int               // answers that replay served to a request of another key, or twice
+	Masked          map[string]int    // masks that were used, by name
+	Notes           []string          // notes of the caller, put before those found here
+	NotCompared     []string          // what was asked for and could not be looked at
+	NotCovered      []string          // what the recordings never looked at: a verdict says nothing of it
+	Usual           map[string]string // short forms of what in NotCovered all recordings leave out, for the text
+	ProgramReplaced bool              // replay ran another program: its path and arguments are a note
 
 	// Sides are what messages call the two recordings, such as A and B. Empty stands for what was recorded and its replay.
 	Sides [2]string
@@ -121,7 +122,7 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
-	c.report.NotCompared, c.report.NotCovered = c.o.NotCompared, c.o.NotCovered
+	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
 	return c
 }
 

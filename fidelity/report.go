@@ -70,7 +70,8 @@ type Report struct {
 	NotCompared []string       `json:"not_compared,omitempty"` // what was asked for and could not be looked at: status 1
 	NotCovered  []string       `json:"not_covered,omitempty"`  // what the recordings never looked at
 
-	sides sides // what the tapes are called
+	usual map[string]string // of NotCovered: the short forms that WriteText uses
+	sides sides             // what the tapes are called
 }
 
 func newReport(mode Mode) *Report {

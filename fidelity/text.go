@@ -55,8 +55,9 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 	if len(r.Masked) > 0 {
 		t.line(0, plain, "masked: "+masks(r.Masked))
 	}
-	if len(r.NotCovered) > 0 {
-		t.write(0, plain, visible.Line("not covered: "+strings.Join(r.NotCovered, ", ")))
+	said := func(gap string) bool { return slices.Contains(r.NotCompared, gap) }
+	if gaps := slices.DeleteFunc(slices.Clone(r.NotCovered), said); len(gaps) > 0 {
+		t.write(0, plain, visible.Line("not covered: "+Uncovered(gaps, r.usual)))
 	}
 	if len(r.Notes) > 0 {
 		t.list("notes:", r.Notes, shownNotes)

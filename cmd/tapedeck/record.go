@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -162,11 +163,26 @@ func lastLine(res *deck.Result) string {
 	if len(res.Unreached) > 0 {
 		line += "; " + unreached(res.Unreached)
 	}
+	return line + "; not covered: " + uncovered(rec.Manifest)
+}
+
+// uncovered says what a recording does not cover: of what is its own a few items of each axis, and what is usual in short.
+func uncovered(m *deck.Manifest) string {
+	usual := deck.UsualGaps()
 	var gaps []string
-	for _, name := range sortedKeys(rec.Manifest.Axes) {
-		gaps = append(gaps, shortList(rec.Manifest.Axes[name].NotCovered, 2, rec.Manifest.ID)...)
+	for _, name := range sortedKeys(m.Axes) {
+		var own []string
+		for _, g := range m.Axes[name].NotCovered {
+			switch _, always := usual[g]; {
+			case always:
+				gaps = append(gaps, g)
+			case g != deck.NothingCame: // said before all else
+				own = append(own, g)
+			}
+		}
+		gaps = append(gaps, shortList(own, 2, m.ID)...)
 	}
-	return line + "; not covered: " + strings.Join(gaps, ", ")
+	return fidelity.Uncovered(gaps, usual)
 }
 
 // unreached says how what the program did not reach is recorded.
