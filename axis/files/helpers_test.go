@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // fakeScrubber hides the word hunter2.
@@ -36,6 +37,8 @@ func (fakeScrubber) KeyedDigest(b []byte) string {
 	h.Write(b)
 	return fmt.Sprintf("%016x", h.Sum64())
 }
+
+func (fakeScrubber) CredentialFile(path string) bool { return scrub.IsCredentialFile(path) }
 
 // A model is a tree as a test wants it: path to text, "->target" for a link, "/" for a directory, "*text" for an
 // executable.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -27,7 +26,9 @@ type LateOptions struct {
 // Each content is read once, however many files have it. The errors are those of the store; one that is not there has
 // nothing to hide.
 func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
-	h := &hider{o: o, hidden: make(map[cas.Digest]hiddenFile)}
+	h := &hider{
+		o: o, pool: pool{workers: numWorkers(), progress: o.Progress}, known: make(map[cas.Digest]bool), hidden: make(map[cas.Digest]hiddenFile),
+	}
 	for _, t := range trees {
 		for i := range t.Entries {
 			if d := t.Entries[i].Digest; !d.IsZero() && !h.seen(d) {
@@ -37,9 +38,6 @@ func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
 	}
 	if err := h.all(); err != nil {
 		return 0, fmt.Errorf("files: %w", err)
-	}
-	if o.Progress != nil {
-		o.Progress(h.done, h.bytes)
 	}
 	changed = len(h.hidden)
 	for _, t := range trees {
@@ -52,19 +50,15 @@ func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
 	return changed, nil
 }
 
-// A hider looks through contents. Its workers share the list by an atomic index.
+// A hider looks through contents.
 type hider struct {
 	o        *LateOptions
 	contents []content
 	known    map[cas.Digest]bool
-	next     atomic.Int64
-	big      sync.Mutex // held while a long file is in memory: one at a time
+	pool     pool
 
-	mu     sync.Mutex // guards what follows, and is held while Progress is called
-	hidden map[cas.Digest]hiddenFile
-	done   int
-	bytes  int64
-	err    error
+	mu     sync.Mutex
+	hidden map[cas.Digest]hiddenFile // guarded by mu
 }
 
 type content struct {
@@ -81,50 +75,28 @@ type hiddenFile struct {
 
 // seen reports whether d was met before.
 func (h *hider) seen(d cas.Digest) bool {
-	if h.known == nil {
-		h.known = make(map[cas.Digest]bool)
-	}
 	was := h.known[d]
 	h.known[d] = true
 	return was
 }
 
-// all looks through every content. It owns its workers and returns when all have ended.
+// all looks through every content.
 func (h *hider) all() error {
-	var wg sync.WaitGroup
-	for range min(max(numCPU(), 2), 4) {
-		wg.Go(func() {
-			for {
-				i := int(h.next.Add(1)) - 1
-				if i >= len(h.contents) || !h.finish(&h.contents[i], h.one(&h.contents[i])) {
-					return
-				}
-			}
-		})
+	give := func(take func(content)) error {
+		for _, c := range h.contents {
+			take(c)
+		}
+		return nil
 	}
-	wg.Wait()
-	return h.err
+	return each(&h.pool, give, func(_ int, c content) error { return h.one(c) })
 }
 
-// finish counts one content and reports whether to go on.
-func (h *hider) finish(c *content, err error) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.err == nil {
-		h.err = err
-	}
-	h.done, h.bytes = h.done+1, h.bytes+c.size
-	if h.o.Progress != nil && h.done%progressEvery == 0 {
-		h.o.Progress(h.done, h.bytes)
-	}
-	return h.err == nil
-}
-
-func (h *hider) one(c *content) error {
+func (h *hider) one(c content) error {
 	if c.size >= bigFile {
-		h.big.Lock()
-		defer h.big.Unlock()
+		h.pool.big.Lock()
+		defer h.pool.big.Unlock()
 	}
+	h.pool.bytes.Add(c.size)
 	b, err := h.o.Store.Get(c.digest)
 	var missing *cas.MissingError
 	switch {

@@ -2,9 +2,11 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,6 +77,65 @@ func TestHideLateFails(t *testing.T) {
 	}
 	if e, _ := tree.Lookup("conf"); e.Secret != "" {
 		t.Error("a file is marked whose scrubbed form is nowhere")
+	}
+}
+
+// TestHideLateTells: the progress counts each content once and comes to the end; after a failure little more is looked into.
+func TestHideLateTells(t *testing.T) {
+	root, m := t.TempDir(), model{"same": "x0"}
+	const n = 3 * progressEvery
+	for i := range n {
+		m[fmt.Sprintf("d/%d", i)] = fmt.Sprintf("x%d", i)
+	}
+	m.build(t, root)
+	store := cas.NewMemory()
+	tree := snap(t, root, &SnapOptions{Store: store, Scrubber: blind{}})
+	var told []int
+	var size, want int64
+	_, err := HideLate(&LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}, Progress: func(files int, bytes int64) {
+		told, size = append(told, files), bytes
+	}}, tree)
+	must(t, err)
+	for i := range n {
+		want += int64(len(fmt.Sprintf("x%d", i)))
+	}
+	if diff := cmp.Diff([]int{progressEvery, 2 * progressEvery, n, n}, told); diff != "" || size != want {
+		t.Errorf("%d bytes, want %d:\n%s", size, want, diff)
+	}
+	broken := &unreadableStore{Store: store}
+	if _, err := HideLate(&LateOptions{Store: broken, Late: fakeScrubber{}, All: fakeScrubber{}}, tree); !errors.Is(err, errFull) {
+		t.Errorf("got %v", err)
+	}
+	if reads := broken.reads.Load(); reads > int64(numWorkers()) {
+		t.Errorf("%d reads of a store that fails", reads)
+	}
+}
+
+// unreadableStore fails to read, and counts how often.
+type unreadableStore struct {
+	cas.Store
+	reads atomic.Int64
+}
+
+func (s *unreadableStore) Get(cas.Digest) ([]byte, error) {
+	s.reads.Add(1)
+	return nil, errFull
+}
+
+// ownNames is a scrubber with names of its own for files that hold credentials.
+type ownNames struct{ fakeScrubber }
+
+func (ownNames) CredentialFile(path string) bool { return path == "odd.txt" }
+
+// TestCredentialNamesAreTheScrubbers: a snapshot takes whole what the scrubber says that it takes whole.
+func TestCredentialNamesAreTheScrubbers(t *testing.T) {
+	root := t.TempDir()
+	model{"odd.txt": "x", ".netrc": "x"}.build(t, root)
+	tree := snap(t, root, &SnapOptions{Store: cas.NewMemory(), Scrubber: ownNames{}})
+	odd, _ := tree.Lookup("odd.txt")
+	usual, _ := tree.Lookup(".netrc")
+	if odd.Secret == "" || usual.Secret != "" {
+		t.Errorf("odd.txt %+v, .netrc %+v", odd, usual)
 	}
 }
 

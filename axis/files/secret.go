@@ -28,12 +28,12 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 	return b, "", nil
 }
 
-// isCredential tells whether a file holds credentials by its name: by the rules of s, where it has some of its own.
+// isCredential tells whether a file holds credentials by its name: by the rules of s, where there is one.
 func isCredential(s Scrubber, path string) bool {
-	if own, ok := s.(interface{ CredentialFile(path string) bool }); ok {
-		return own.CredentialFile(path)
+	if s == nil {
+		return scrub.IsCredentialFile(path)
 	}
-	return scrub.IsCredentialFile(path)
+	return s.CredentialFile(path)
 }
 
 // concealed returns the scrubbed form of a file that holds credentials: one placeholder. What in it is secret follows no

@@ -20,6 +20,8 @@ type Scrubber interface {
 	Bytes(b []byte) (out []byte, found bool)
 	// KeyedDigest identifies b to whoever holds the project's key, and says nothing to anyone else.
 	KeyedDigest(b []byte) string
+	// CredentialFile reports whether the file at a path with slashes holds credentials by its place or name.
+	CredentialFile(path string) bool
 }
 
 // SnapOptions says how a snapshot is taken. Nil and zero work.
@@ -100,7 +102,7 @@ func (o *SnapOptions) withDefaults(root string) SnapOptions {
 		out.MaxFileSize = DefaultMaxFileSize
 	}
 	if out.Workers <= 0 {
-		out.Workers = min(max(numCPU(), 2), 4)
+		out.Workers = numWorkers()
 	}
 	return out
 }

@@ -1,14 +1,10 @@
 package files
 
 import (
-	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -22,12 +18,7 @@ type snapper struct {
 	from  string   // the store of the snapshot that cache is of; "" where it is opts.Store itself, or not known
 
 	slots []slot // of every worker, once all have ended; in no order
-	bytes atomic.Int64
-	big   sync.Mutex // held while a long file is in memory: one at a time
-
-	mu   sync.Mutex
-	done int   // files that are finished; guarded by mu, under which Progress is called
-	err  error // the first failure, which ends the snapshot; guarded by mu
+	pool  pool
 }
 
 // A slot is what became of one found path.
@@ -47,16 +38,8 @@ const (
 	slotLeft                   // not covered
 )
 
-// bigFile is the length in bytes from which a file is read alone.
-const bigFile = 8 << 20
-
-// progressEvery is how many files lie between two calls of Progress.
-const progressEvery = 256
-
-func numCPU() int { return runtime.GOMAXPROCS(0) }
-
 func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
-	s := &snapper{root: root, opts: opts, cache: cache}
+	s := &snapper{root: root, opts: opts, cache: cache, pool: pool{workers: opts.Workers, progress: opts.Progress}}
 	s.dir, _ = opts.Store.(*cas.Dir)
 	if s.dir != nil && cache.store != storeDir(s.dir) {
 		s.from = cache.store
@@ -64,58 +47,16 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
 	return s
 }
 
-// foundAhead is how many paths the walk may be ahead of the workers.
-const foundAhead = 256
-
-// readAll fills a slot for each path that walk hands to its argument. It owns its workers, and returns when the walk and
-// all of them have ended.
+// readAll fills a slot for each path that walk hands to its argument.
 func (s *snapper) readAll(walk func(take func(found)) error) error {
-	todo := make(chan found, foundAhead)
 	taken := make([][]slot, s.opts.Workers)
-	var wg sync.WaitGroup
-	for i := range taken {
-		wg.Go(func() { taken[i] = s.work(todo) })
-	}
-	err := walk(func(f found) { todo <- f })
-	close(todo)
-	wg.Wait()
-	if err = cmp.Or(err, s.err); err != nil {
-		return err
-	}
+	err := each(&s.pool, walk, func(worker int, f found) error {
+		mine := append(taken[worker], slot{})
+		taken[worker] = mine
+		return s.one(&f, &mine[len(mine)-1])
+	})
 	s.slots = slices.Concat(taken...)
-	if s.opts.Progress != nil {
-		s.opts.Progress(s.done, s.bytes.Load())
-	}
-	return nil
-}
-
-// work returns the slots of the files that it took. When one of the workers has failed it only lets the walk come to its end.
-func (s *snapper) work(todo <-chan found) []slot {
-	var out []slot
-	for f := range todo {
-		out = append(out, slot{})
-		if err := s.one(&f, &out[len(out)-1]); !s.finish(err) {
-			break
-		}
-	}
-	for range todo {
-		continue
-	}
-	return out
-}
-
-// finish counts one file and reports whether to go on.
-func (s *snapper) finish(err error) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil && s.err == nil {
-		s.err = err
-	}
-	s.done++
-	if s.err == nil && s.opts.Progress != nil && s.done%progressEvery == 0 {
-		s.opts.Progress(s.done, s.bytes.Load())
-	}
-	return s.err == nil
+	return err
 }
 
 // one fills the slot of f. An error ends the snapshot.
@@ -186,14 +127,14 @@ func (s *snapper) link(c cached) bool {
 // read reads, scrubs and stores a regular file.
 func (s *snapper) read(f *found, out *slot) error {
 	if f.info.Size() >= bigFile {
-		s.big.Lock()
-		defer s.big.Unlock()
+		s.pool.big.Lock()
+		defer s.pool.big.Unlock()
 	}
 	b, info, settled, err := readRegular(s.root, f.path, s.opts.MaxFileSize)
 	if err != nil {
 		return unreadable(err)
 	}
-	s.bytes.Add(int64(len(b)))
+	s.pool.bytes.Add(int64(len(b)))
 	if e, ok := s.known(f.path, b); ok {
 		out.entry.Digest, out.entry.Size, out.entry.Secret = e.Digest, e.Size, e.Secret
 		out.entry.Mode, _ = ModeOf(info.Mode())
