@@ -66,7 +66,11 @@ func learnAll(s *scrub.Scrubber, found []named) (fresh bool, over []scrub.Place)
 
 // find returns the secrets that names in a body give away, in order.
 func (n *secretNames) find(contentType string, body []byte) []named {
-	l := &look{names: n}
+	return (&look{names: n}).body(contentType, body)
+}
+
+// body is find for a look that knows more of the body.
+func (l *look) body(contentType string, body []byte) []named {
 	body = body[:min(len(body), maxLooked)]
 	switch kind, _ := kindOf(contentType).of(body); kind {
 	case parts:
@@ -93,6 +97,7 @@ func beginsJSON(b []byte) bool {
 type look struct {
 	names  *secretNames
 	found  []named
+	answer bool         // what is looked at was answered
 	piece  bool         // what follows has not come: a string that does not end is none
 	from   int          // where in the body stands what is looked at
 	within *scrub.Place // that is looked at without its escapes; nil for none
@@ -100,7 +105,7 @@ type look struct {
 
 // member takes the value of a name, which stands from start to end of what is looked at.
 func (l *look) member(name []byte, says saying, value string, start, end int) {
-	if !says.isSecret(value) {
+	if !says.isSecret(value) || l.answer && says.speaks(name, value) {
 		return
 	}
 	at := scrub.Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}

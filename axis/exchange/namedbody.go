@@ -57,12 +57,12 @@ func (l *learner) whole(b []byte, piece bool) (fresh bool, over []scrub.Place) {
 	if l.kind == stream {
 		return l.lines(b, piece)
 	}
-	return learnAll(l.tap.scrubber, l.tap.names.find(l.contentType, b))
+	return learnAll(l.tap.scrubber, (&look{names: l.tap.names, answer: true}).body(l.contentType, b))
 }
 
 // lines is whole for events or lines of JSON, or for a piece of them.
 func (l *learner) lines(b []byte, piece bool) (fresh bool, over []scrub.Place) {
-	look := &look{names: l.tap.names, piece: piece}
+	look := &look{names: l.tap.names, answer: true, piece: piece}
 	look.json(b)
 	return learnAll(l.tap.scrubber, look.found)
 }
