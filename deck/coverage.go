@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -99,6 +101,7 @@ func (r *recorder) notInTree() []string {
 
 // A surveyed tape is one that was read once for its ledger.
 type surveyed struct {
+	upstreams  map[string]string
 	counts     map[string]int // records by kind
 	lost       []string       // bodies that were not kept, and why
 	silent     []string       // requests that no upstream answered: "host: why", each once
@@ -107,14 +110,14 @@ type surveyed struct {
 	ports      []uint16       // that requests were for, beside 80 and 443
 }
 
-// survey reads a tape for its ledger.
-func survey(path string) (*surveyed, error) {
+// survey reads a tape for its ledger. upstreams are those of the run.
+func survey(path string, upstreams map[string]string) (*surveyed, error) {
 	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	s := &surveyed{counts: make(map[string]int), unanswered: make(map[string]int)}
+	s := &surveyed{upstreams: upstreams, counts: make(map[string]int), unanswered: make(map[string]int)}
 	for rec, err := range f.Records() {
 		if err != nil {
 			return nil, err
@@ -140,7 +143,8 @@ func survey(path string) (*surveyed, error) {
 // addExchange notes the port of x, and that no upstream answered it. One that is unreached is listed as that.
 func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 	host := x.URL
-	if u, err := url.Parse(x.URL); err == nil {
+	u, err := url.Parse(x.URL)
+	if err == nil {
 		host = u.Host
 		if p := portIn(u); p != 0 && !slices.Contains(s.ports, p) {
 			s.ports = append(s.ports, p)
@@ -148,6 +152,11 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 	}
 	if x.Status != 0 || unreached {
 		return
+	}
+	if err == nil && !strings.HasPrefix(x.Error, exchange.NoSuchHost) {
+		if to := network.UpstreamOf(s.upstreams, u); to != "" {
+			host += " (its upstream is " + to + ")"
+		}
 	}
 	text := host + ": " + x.Error
 	if !slices.Contains(s.silent, text) {

@@ -316,7 +316,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err != nil {
 		return r.exposed(err)
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), tapeName)); err != nil {
+	if r.seen, err = survey(filepath.Join(r.safe(), tapeName), r.o.Upstreams); err != nil {
 		return err
 	}
 	m := r.manifest

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,8 +23,8 @@ func findRoots(dir, tree string, env []string) (r Roots, why string, err error) 
 		if start, err = filepath.Abs(tree); err != nil {
 			return r, "", err
 		}
-		if _, err := os.Stat(start); err != nil {
-			return r, "", err
+		if !isDir(start) {
+			return r, "", fmt.Errorf("--tree %s: no such directory", tree)
 		}
 		r.Tree = resolved(start)
 		if within(r.Home, r.Tree) {

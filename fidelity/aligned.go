@@ -22,7 +22,7 @@ func compareAligned(mode Mode, recorded, replay Records, o *TapeOptions) (*Repor
 		al.o = LaneOptions{Payload: o.Payload, Sides: o.Sides}
 		al.sides = o.Sides
 	}
-	err := together(recorded, replay, func(s Side, rec *tape.Record) {
+	err := together(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		if mode != PhaseAware || rec.Phase != tape.PhaseRuntimeFinalize {
 			user.add(s, rec)

@@ -46,7 +46,7 @@ func CompareTapes(mode Mode, recorded, replay Records, o *TapeOptions) (*Report,
 	r := newReport(mode)
 	r.sides = o.Sides
 	p := newPositions(mode, o)
-	err := together(recorded, replay, func(s Side, rec *tape.Record) {
+	err := together(o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		p.put(s, rec)
 	})

@@ -66,7 +66,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 		return nil, fmt.Errorf("unknown mode %d", mode)
 	}
 	c := newLaneCompare(mode, o)
-	err := together(recorded, replay, func(s Side, rec *tape.Record) {
+	err := together(c.o.Sides, recorded, replay, func(s Side, rec *tape.Record) {
 		c.report.count(s)
 		c.sides[s].add(rec)
 	})

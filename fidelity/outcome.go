@@ -30,7 +30,7 @@ func compareOutcome(recorded, replay Records, names sides) (*Report, error) {
 	r := newReport(Outcome)
 	r.sides = names
 	var seen [2]outcome
-	err := together(recorded, replay, func(s Side, rec *tape.Record) {
+	err := together(names, recorded, replay, func(s Side, rec *tape.Record) {
 		r.count(s)
 		seen[s].add(rec.Kind)
 	})

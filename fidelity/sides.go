@@ -15,6 +15,14 @@ func (n sides) of(s Side) string {
 	return s.String()
 }
 
+// tape is what the tape of a side is called.
+func (n sides) tape(s Side) string {
+	if n.named() {
+		return n[s]
+	}
+	return s.String() + " tape"
+}
+
 // versus is what a message says of two values.
 func (n sides) versus(was, now string) string {
 	return ": " + n.of(Recorded) + " " + was + ", " + n.of(Replay) + " " + now

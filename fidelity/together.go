@@ -14,8 +14,8 @@ const (
 )
 
 // together reads two tapes side by side, each in a goroutine of its own, and calls fn for every record, in turns, in its
-// own goroutine. Both have ended when it returns.
-func together(recorded, replay Records, fn func(Side, *tape.Record)) error {
+// own goroutine. Both have ended when it returns. names are what an error calls them.
+func together(names sides, recorded, replay Records, fn func(Side, *tape.Record)) error {
 	var wg sync.WaitGroup
 	stop := make(chan struct{})
 	defer wg.Wait() // after stop was closed
@@ -23,7 +23,7 @@ func together(recorded, replay Records, fn func(Side, *tape.Record)) error {
 	var sides [2]cursor
 	for s, records := range [2]Records{recorded, replay} {
 		ch := make(chan batch, aheadBatches)
-		sides[s] = cursor{side: Side(s), in: ch}
+		sides[s] = cursor{name: names.tape(Side(s)), in: ch}
 		wg.Go(func() { readAhead(records, ch, stop) })
 	}
 	for !sides[Recorded].ended || !sides[Replay].ended {
@@ -72,7 +72,7 @@ func readAhead(records Records, out chan<- batch, stop <-chan struct{}) {
 
 // A cursor is one side that is being read.
 type cursor struct {
-	side  Side
+	name  string
 	in    <-chan batch
 	b     batch
 	at    int
@@ -83,7 +83,7 @@ type cursor struct {
 func (c *cursor) next() (*tape.Record, error) {
 	for !c.ended && c.at == len(c.b.records) {
 		if c.b.err != nil {
-			return nil, fmt.Errorf("%s tape: %w", c.side, c.b.err)
+			return nil, fmt.Errorf("%s: %w", c.name, c.b.err)
 		}
 		var more bool
 		c.b, more = <-c.in

@@ -116,6 +116,7 @@ func (c *codec) take(name string, need need) bool {
 		c.found = true
 	default:
 		if need == required && c.seen&bit == 0 {
+			c.last = "" // it is not the one that was read last
 			c.scan.fail("key %q is missing", name)
 		}
 		return false

@@ -18,7 +18,7 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 	}
 	root, err := openEmpty(dir)
 	if err != nil {
-		return nil, fmt.Errorf("files: restore: %w", err)
+		return nil, fmt.Errorf("restore: %w", err)
 	}
 	defer root.Close()
 	var dirs []*Entry

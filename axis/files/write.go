@@ -32,7 +32,7 @@ func openEmpty(dir string) (*os.Root, error) {
 	}
 	switch {
 	case err == nil:
-		err = fmt.Errorf("files: %s: %w", dir, ErrNotEmpty)
+		err = fmt.Errorf("%s: %w", dir, ErrNotEmpty)
 	case errors.Is(err, io.EOF):
 		return root, nil
 	}

@@ -17,11 +17,8 @@ func parseUpstreams(given map[string]string) (upstreams, error) {
 	out := make(upstreams, len(given))
 	for name, raw := range given {
 		u, err := url.Parse(raw)
-		if err != nil {
-			return nil, fmt.Errorf("upstream %s: %w", name, err)
-		}
-		if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://…, have %q", name, raw)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://… as its URL, have %q", name, raw)
 		}
 		key, err := upstreamKey(name)
 		if err != nil {
@@ -67,6 +64,22 @@ func (us upstreams) addrs() map[netip.AddrPort]bool {
 		}
 	}
 	return out
+}
+
+// UpstreamOf is the URL that an entry of Config.Upstreams gives for the host of u; "" where none does, or one is no URL. Its
+// user and password are left out.
+func UpstreamOf(given map[string]string, u *url.URL) string {
+	us, err := parseUpstreams(given)
+	if err != nil {
+		return ""
+	}
+	to := us.find(cleanName(u.Hostname()), portOf(u))
+	if to == nil {
+		return ""
+	}
+	shown := *to
+	shown.User = nil
+	return shown.String()
 }
 
 // under returns u with its scheme and host taken from base, and its path put below base's.

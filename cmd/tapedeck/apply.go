@@ -25,7 +25,7 @@ Where a file does not stand as the run found it (reversed: left it), nothing is 
 Exit status: 0 done, 1 refused or failed.`,
 		Example: `  tapedeck apply last --reverse
   tapedeck apply last`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes("REC"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runApply(&o, args[0], std) },
 	}

@@ -33,7 +33,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
   tapedeck diff a.tape b.tape --aligned
   tapedeck diff 20261121-0900 last --side-by-side
   tapedeck diff a.tape b.tape --mode byte-identical --json`,
-		Args:              cobra.ExactArgs(2),
+		Args:              takes("A", "B"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDiff(cmd.Context(), &o, args[0], args[1], std)

@@ -17,7 +17,7 @@ func newManCommand(std streams) *cobra.Command {
 
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck man ~/.local/share/man/man1 && man tapedeck-record`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

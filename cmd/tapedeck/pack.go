@@ -24,7 +24,7 @@ still being made is refused. ` + "`tar --zstd -tf FILE`" + ` lists what is insid
 Exit status: 0 done, 1 failed; then there is no FILE.`,
 		Example: `  tapedeck pack last bug-1234.rec.tar.zst
   tapedeck unpack bug-1234.rec.tar.zst`,
-		Args: cobra.ExactArgs(2),
+		Args: takes("REC", "FILE"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveDefault

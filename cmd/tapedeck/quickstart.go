@@ -46,7 +46,7 @@ ANTHROPIC_BASE_URL where that is set.
 
 Exit status: 0 it came to an answer, 1 it did not.`,
 		Example: `  tapedeck record -- tapedeck quickstart agent "write hello.txt"`,
-		Args:    cobra.ExactArgs(1),
+		Args:    takes("PROMPT"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			status := demoagent.Run(cmd.Context(), &demoagent.Options{
 				Prompt: args[0], APIKey: os.Getenv("ANTHROPIC_API_KEY"), BaseURL: os.Getenv("ANTHROPIC_BASE_URL"),

@@ -52,7 +52,7 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
   tapedeck record --upstream 127.0.0.1:1234=http://127.0.0.1:1234 -- python3 agent.py   # LM Studio on this host
   ls | tapedeck record -- sort
   tapedeck record --proxy -- python3 agent.py`,
-		Args: usageArgs(cobra.MinimumNArgs(1), statusRecorder),
+		Args: withStatus(takes("CMD…"), statusRecorder),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd.Context(), &o, args, std) },
 	}
 	f := cmd.Flags()
@@ -67,18 +67,8 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
-	cmd.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{statusRecorder, err} })
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
 	return cmd
-}
-
-// usageArgs makes a wrong number of arguments end with status.
-func usageArgs(check cobra.PositionalArgs, status int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return &statusError{status, fmt.Errorf("%w (see tapedeck %s --help)", err, cmd.Name())}
-		}
-		return nil
-	}
 }
 
 func runRecord(ctx context.Context, o *recordOptions, args []string, std streams) error {

@@ -45,7 +45,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
   tapedeck replay last --tree now                      # after a change to the agent's own source
   tapedeck replay last -- env MODEL=small python3 agent.py
   tapedeck replay 20261121 -- gemini -p "another prompt"`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              takes("REC…"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if dash := cmd.ArgsLenAtDash(); len(args) > 1 && dash != 1 {

@@ -15,7 +15,7 @@ to give back.
 
 Exit status: 0 done, 1 failed.`,
 		Example:           `  tapedeck restore last /tmp/as-it-was`,
-		Args:              cobra.ExactArgs(2),
+		Args:              takes("REC", "DIR"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runRestore(args[0], args[1], json, std)

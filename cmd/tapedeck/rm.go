@@ -24,7 +24,7 @@ stay, and so does what a link leads to.
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck rm last
   tapedeck rm 20261121-0900 20261121-1015`,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              takes("REC…"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runRm(args, json, std) },
 	}

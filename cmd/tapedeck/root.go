@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // The exit statuses of every command but record, which ends as its program did.
@@ -79,6 +80,7 @@ func report(err error, w io.Writer) int {
 // hintFor is the next step after err.
 func hintFor(err error) string {
 	var conflict *files.ConflictError
+	var ambiguous *deck.AmbiguousError
 	switch {
 	case errors.Is(err, deck.ErrUnavailable) && deck.AvailableOutside() != nil:
 		return "record and replay inside WSL 2; everything else works here"
@@ -90,6 +92,12 @@ func hintFor(err error) string {
 		return "a recording is a directory with a recording.json; a bare tape is given as the file itself"
 	case errors.As(err, &conflict):
 		return "nothing was changed; `tapedeck restore REC DIR` gives the recorded tree in a directory of its own"
+	case errors.As(err, &ambiguous):
+		return "name it by its whole id"
+	case errors.Is(err, files.ErrNotEmpty):
+		return "name a directory that is empty, or that is not there yet"
+	case errors.Is(err, tape.ErrTorn):
+		return "its whole lines can be looked at with `tapedeck show`; without the last one (sed '$d') it compares"
 	case errors.Is(err, fs.ErrPermission):
 		return "check who owns the path, or name another one"
 	}
@@ -117,6 +125,7 @@ record ends as its program did, 125 when it failed itself.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SuggestionsMinimumDistance = 2
+	cmd.SetFlagErrorFunc(flagError)
 	cmd.SetVersionTemplate("tapedeck {{.Version}}\n")
 	cmd.SetIn(std.in)
 	cmd.SetOut(std.out)

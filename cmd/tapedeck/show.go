@@ -60,7 +60,7 @@ for, a kind is not known, or with --follow the recorder was killed.`,
 			if o.masks && len(args) == 0 {
 				return nil
 			}
-			return cobra.ExactArgs(1)(cmd, args)
+			return takes("REC")(cmd, args)
 		},
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -33,7 +33,7 @@ Exit status: 0 done, 1 refused or failed; then there is no recording.`,
 		Example: `  tapedeck unpack bug-1234.rec.tar.zst
   tapedeck unpack bug-1234.rec.tar.zst -o /tmp/bug.rec
   tapedeck unpack huge.rec.tar.zst --max-size 200G`,
-		Args: cobra.ExactArgs(1),
+		Args: takes("FILE"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		},

@@ -30,7 +30,7 @@ could not be opened, or is of a newer format.`,
 		Example: `  tapedeck verify last
   tapedeck verify run.tape --json
   tapedeck verify bug-1234.rec.tar.zst`,
-		Args:              cobra.ExactArgs(1),
+		Args:              takes("PATH"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
 	}
