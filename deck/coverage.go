@@ -132,9 +132,9 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 			if x.Status == 0 {
 				s.unanswered[rec.Kind.Name()]++
 			}
-		}
-		for _, key := range lostKeys(rec.Kind) {
-			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
+			for _, key := range lostKeys(rec.Kind) {
+				s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
+			}
 		}
 	}
 	return s, nil
@@ -166,15 +166,8 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 
 // lostKeys returns the keys by which an exchange says that a body was not kept: request_lost, response_lost.
 func lostKeys(k tape.Kind) []string {
-	var extra []tape.Field
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		extra = k.Extra
-	case *tape.HTTPExchange:
-		extra = k.Extra
-	}
 	var out []string
-	for _, f := range extra {
+	for _, f := range *tape.Extras(k) {
 		if strings.HasSuffix(f.Name, "_lost") {
 			out = append(out, f.Name)
 		}

@@ -88,7 +88,7 @@ func (t *Transport) damaged(rec *exchange.Recorded, err error) error {
 // setProto sets the protocol that the answer came in.
 func (t *Transport) setProto(res *http.Response, seq uint64) {
 	res.Proto = "HTTP/1.1"
-	if raw := valueOf(t.extras[seq], keyProto); raw != nil {
+	if raw := tape.FieldValue(t.extras[seq], keyProto); raw != nil {
 		_ = json.Unmarshal(raw, &res.Proto) // what is none stays HTTP/1.1
 	}
 	var ok bool
@@ -100,7 +100,7 @@ func (t *Transport) setProto(res *http.Response, seq uint64) {
 // trailerOf returns the trailers of an answer; nil for none.
 func (t *Transport) trailerOf(seq uint64) http.Header {
 	var fields [][2]string
-	if raw := valueOf(t.extras[seq], keyTrailers); raw == nil || json.Unmarshal(raw, &fields) != nil {
+	if raw := tape.FieldValue(t.extras[seq], keyTrailers); raw == nil || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
 	h := make(http.Header)
@@ -108,15 +108,6 @@ func (t *Transport) trailerOf(seq uint64) http.Header {
 		h.Add(f[0], f[1])
 	}
 	return h
-}
-
-func valueOf(fields []tape.Field, name string) json.RawMessage {
-	for _, f := range fields {
-		if f.Name == name {
-			return f.Value
-		}
-	}
-	return nil
 }
 
 // A tapeBody gives a recorded answer, chunk by chunk: a Read gives bytes of one chunk at most.

@@ -73,7 +73,7 @@ func (t *Transport) refined() ([]*tape.Record, error) {
 // lost says why a record does not hold all of its exchange; nil where it does.
 func lost(r *tape.Record) error {
 	for _, name := range []string{"request_lost", "response_lost"} {
-		if why := valueOf(*tape.Extras(r.Kind), name); why != nil {
+		if why := tape.FieldValue(*tape.Extras(r.Kind), name); why != nil {
 			return fmt.Errorf("%s: %s", name, why)
 		}
 	}

@@ -68,15 +68,15 @@ func whole(r *tape.Record, store *cas.Dir) bool {
 // headers that differ in Date and in what is masked alone. Times, and where the answer was cut into chunks, do not count.
 func (t *Transport) same(a, b *tape.Record) bool {
 	x, y := tape.ExchangeOf(a.Kind), tape.ExchangeOf(b.Kind)
-	return x.Status == y.Status && x.Error == y.Error && samePayload(x.Response, y.Response) &&
+	return x.Status == y.Status && x.Error == y.Error && sameAnswer(x.Response, y.Response) &&
 		slices.Equal(t.headerText(x.RequestHeaders), t.headerText(y.RequestHeaders)) &&
 		slices.Equal(t.headerText(x.ResponseHeaders), t.headerText(y.ResponseHeaders)) &&
-		slices.EqualFunc(extraOf(a.Kind), extraOf(b.Kind), sameField)
+		slices.EqualFunc(*tape.Extras(a.Kind), *tape.Extras(b.Kind), sameField)
 }
 
-func samePayload(a, b *tape.Payload) bool {
+func sameAnswer(a, b *tape.Payload) bool {
 	if a == nil || b == nil || !a.Inline || !b.Inline {
-		return a == nil && b == nil || a != nil && b != nil && a.Hash == b.Hash
+		return a.Same(b)
 	}
 	return bytes.Equal(scrub.Renumber([]byte(a.Text)), scrub.Renumber([]byte(b.Text)))
 }

@@ -46,7 +46,7 @@ func (n *numbers) record(r *tape.Record, store cas.Store) error {
 		return err
 	}
 	ex.Error = n.text(ex.Error)
-	extra := extraOf(r.Kind)
+	extra := *tape.Extras(r.Kind)
 	for i := range extra {
 		extra[i].Value = []byte(n.text(string(extra[i].Value)))
 	}

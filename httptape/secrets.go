@@ -61,7 +61,7 @@ const keyRules = "scrub_rules"
 // rulesOf returns the version that a header says. The error is of a version that is not known here.
 func rulesOf(h *tape.Header) (int, error) {
 	rules := 1
-	if raw := valueOf(h.Extra, keyRules); raw != nil {
+	if raw := tape.FieldValue(h.Extra, keyRules); raw != nil {
 		if err := json.Unmarshal(raw, &rules); err != nil {
 			return 0, fmt.Errorf("%s of the header: %w", keyRules, err)
 		}

@@ -137,7 +137,9 @@ func (t *Transport) load() (rules int, err error) {
 	t.extras = make(map[uint64][]tape.Field)
 	for i, r := range records {
 		r.Seq = uint64(i)
-		t.extras[r.Seq] = extraOf(r.Kind)
+		if extra := tape.Extras(r.Kind); extra != nil {
+			t.extras[r.Seq] = *extra
+		}
 	}
 	t.book, err = exchange.NewBook(each(records), t.classifier, t.blobs)
 	return rules, err

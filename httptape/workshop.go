@@ -108,23 +108,3 @@ func each(records []*tape.Record) iter.Seq2[*tape.Record, error] {
 		}
 	}
 }
-
-// extraOf returns the keys that a record of an exchange has beside those of its kind.
-func extraOf(k tape.Kind) []tape.Field {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		return k.Extra
-	case *tape.HTTPExchange:
-		return k.Extra
-	}
-	return nil
-}
-
-func setExtra(k tape.Kind, extra []tape.Field) {
-	switch k := k.(type) {
-	case *tape.LLMCall:
-		k.Extra = extra
-	case *tape.HTTPExchange:
-		k.Extra = extra
-	}
-}

@@ -65,6 +65,14 @@ func (p *Payload) Open(s cas.Store) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(b)), nil
 }
 
+// Same reports whether p and q hold the same bytes by what their digests say; nil is the same as nil alone.
+func (p *Payload) Same(q *Payload) bool {
+	if p == nil || q == nil {
+		return p == q
+	}
+	return p.Hash == q.Hash
+}
+
 // AppendJSON appends the payload as the format writes it. A nil payload is null. It uses dst's memory as AppendRecord does.
 func (p *Payload) AppendJSON(dst []byte) []byte {
 	if p == nil {

@@ -1,5 +1,7 @@
 package tape
 
+import "encoding/json"
+
 // Strings lists the strings that a record of the kind k holds, in the order of its keys: pointers, through which they may be
 // changed in place. Left out are what Payloads lists, the digests, the phase of the record, its Raw and its Extra, and all of
 // an unknown kind.
@@ -77,6 +79,16 @@ func headerStrings(out []*string, fields []HeaderField) []*string {
 func Extras(k Kind) *[]Field {
 	if k, ok := k.(known); ok {
 		return k.extra()
+	}
+	return nil
+}
+
+// FieldValue returns the value of the first field called name; nil for none.
+func FieldValue(fields []Field, name string) json.RawMessage {
+	for _, f := range fields {
+		if f.Name == name {
+			return f.Value
+		}
 	}
 	return nil
 }

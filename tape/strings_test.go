@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -75,5 +76,34 @@ func TestExtras(t *testing.T) {
 	}
 	if tape.Extras(&tape.Unknown{}) != nil {
 		t.Error("an unknown kind has further keys beside its own")
+	}
+}
+
+// TestFieldValue: the first field of that name counts, and none is nil.
+func TestFieldValue(t *testing.T) {
+	fields := []tape.Field{{Name: "a", Value: []byte("1")}, {Name: "b", Value: []byte("2")}, {Name: "b", Value: []byte("3")}}
+	for name, want := range map[string]string{"a": "1", "b": "2", "c": ""} {
+		if got := tape.FieldValue(fields, name); string(got) != want || (got == nil) != (want == "") {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestSamePayloads: the digest counts, whether the bytes are inline or not, and nil is the same as nil alone.
+func TestSamePayloads(t *testing.T) {
+	a, b := cas.Sum([]byte("a")), cas.Sum([]byte("b"))
+	for _, tt := range []struct {
+		p, q *tape.Payload
+		want bool
+	}{
+		{nil, nil, true},
+		{nil, &tape.Payload{}, false},
+		{&tape.Payload{}, nil, false},
+		{tape.PayloadOf(a, 1), &tape.Payload{Hash: a, Text: "a", Inline: true, Len: 1}, true},
+		{tape.PayloadOf(a, 1), tape.PayloadOf(b, 1), false},
+	} {
+		if got := tt.p.Same(tt.q); got != tt.want {
+			t.Errorf("%+v and %+v: %t", tt.p, tt.q, got)
+		}
 	}
 }

@@ -37,7 +37,7 @@ func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *
 	extra := *tape.Extras(r.Kind)
 	rep.extra = joinedFields(extra, rep.extra)
 	kind, raw := rep.kind()
-	if hasField(extra, "request_lost") {
+	if tape.FieldValue(extra, "request_lost") != nil {
 		x = tape.ExchangeOf(kind)
 		x.RequestDigest = was.RequestDigest
 		*was, *tape.Extras(r.Kind) = *x, rep.extra
@@ -176,13 +176,9 @@ func (r *repeat) lane() string {
 func joinedFields(first, second []tape.Field) []tape.Field {
 	out := slices.Clone(first)
 	for _, f := range second {
-		if !hasField(out, f.Name) {
+		if tape.FieldValue(out, f.Name) == nil {
 			out = append(out, f)
 		}
 	}
 	return out
-}
-
-func hasField(fields []tape.Field, name string) bool {
-	return slices.ContainsFunc(fields, func(f tape.Field) bool { return f.Name == name })
 }

@@ -64,12 +64,13 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
-	rec := &Recorded{
-		Seq: r.Seq, Exchange: tape.ExchangeOf(r.Kind), Length: lengthOf(extraOf(r.Kind)),
-		endedMS: r.MonotonicMS, wallMS: r.VirtualTimeMS, g: r.G,
-	}
-	if rec.Exchange == nil {
+	x := tape.ExchangeOf(r.Kind)
+	if x == nil {
 		return nil
+	}
+	rec := &Recorded{
+		Seq: r.Seq, Exchange: x, Length: lengthOf(*tape.Extras(r.Kind)),
+		endedMS: r.MonotonicMS, wallMS: r.VirtualTimeMS, g: r.G,
 	}
 	if call, ok := r.Kind.(*tape.LLMCall); ok {
 		rec.usage = call.Usage
@@ -172,14 +173,3 @@ func (b *Book) Audit() (crossed int) {
 // URL: with its port where that is not the scheme's own. A request to such a host fails as it did then, by a reset before
 // any byte, whatever it holds.
 func (b *Book) DeadHost(host string) bool { return b.dead[strings.ToLower(host)] }
-
-// extraOf returns the keys of an exchange that no version of the format names.
-func extraOf(k tape.Kind) []tape.Field {
-	switch k := k.(type) {
-	case *tape.HTTPExchange:
-		return k.Extra
-	case *tape.LLMCall:
-		return k.Extra
-	}
-	return nil
-}

@@ -18,14 +18,12 @@ const trueLength = "response_length"
 
 // lengthOf returns the Content-Length that extra says an answer had; -1 for none.
 func lengthOf(extra []tape.Field) int64 {
-	for _, f := range extra {
-		var text string
-		if f.Name != trueLength || json.Unmarshal(f.Value, &text) != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
-			return n
-		}
+	var text string
+	if raw := tape.FieldValue(extra, trueLength); raw == nil || json.Unmarshal(raw, &text) != nil {
+		return -1
+	}
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return n
 	}
 	return -1
 }

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // maxTried is how many records at most are tried for one request that none fits in all that sets some apart.
@@ -31,19 +29,12 @@ func (q *queue) mixed() bool {
 	first := q.all[0].Exchange
 	for _, rec := range q.all[1:] {
 		x := rec.Exchange
-		if x.URL != first.URL || !samePayload(x.RequestPayload, first.RequestPayload) ||
+		if x.URL != first.URL || !x.RequestPayload.Same(first.RequestPayload) ||
 			!slices.Equal(x.RequestHeaders, first.RequestHeaders) {
 			return true
 		}
 	}
 	return false
-}
-
-func samePayload(p, q *tape.Payload) bool {
-	if p == nil || q == nil {
-		return p == q
-	}
-	return p.Hash == q.Hash
 }
 
 // study finds out what tells the records of the queue apart. traits reads those of one.

@@ -145,15 +145,13 @@ func (b *treeBuilder) target(f *tape.File) (string, error) {
 
 // secretOf returns the keyed digest that marks f as secret, "" for none. A mark that cannot be read still marks.
 func secretOf(f *tape.File) string {
-	for _, field := range f.Extra {
-		if field.Name != secretKey {
-			continue
-		}
-		var s string
-		if err := json.Unmarshal(field.Value, &s); err != nil || s == "" {
-			return "unreadable"
-		}
-		return s
+	raw := tape.FieldValue(f.Extra, secretKey)
+	if raw == nil {
+		return ""
 	}
-	return ""
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil || s == "" {
+		return "unreadable"
+	}
+	return s
 }
