@@ -20,8 +20,8 @@ var (
 	spoken = regexp.MustCompile(`^["'“‘«(¿¡]*(\p{L}[\p{L}\p{M}]*(['’/-]\p{L}[\p{L}\p{M}]*)*|[0-9]{1,4}|[–—-])["'”’»).,;:!?…]*$`)
 	// fewJoined are two or three words with hyphens between them: not-set-yet. Four may be a password that was made so.
 	fewJoined = regexp.MustCompile(`^` + joinedWord + `([_-]` + joinedWord + `){1,2}$`)
-	// keyless are words that are no key and no token, of which none is made, with the number of a version behind them.
-	keyless = regexp.MustCompile(`^([A-Z]?[a-z]{1,14}|[A-Z]{1,5})([_-]` + joinedWord + `)*(-[0-9]\.[0-9])?$`)
+	// keyless are up to four words that are no key and no token, of which none is made, with the number of a version behind them.
+	keyless = regexp.MustCompile(`^([A-Z]?[a-z]{1,14}|[A-Z]{1,5})([_-]` + joinedWord + `){0,3}(-[0-9]\.[0-9])?$`)
 	ofWords = []byte("phrase")
 )
 

@@ -39,7 +39,7 @@ func TestTextsOfAnswers(t *testing.T) {
 func TestSecretsOfAnswers(t *testing.T) {
 	for _, body := range []string{
 		`{"password":"correct-horse-battery-staple"}`, `{"password":"hunterhunter"}`, `{"password":"a7-not-set"}`, `{"passphrase":"correct horse battery staple"}`,
-		`{"password":"tr0ub4dor and 3"}`, `{"api_key":"kXqTbWzRmNvLpYsD"}`, `{"api_key":"qwkjhzxmnbvpoqwuz"}`, `{"access_token":"not-set-yet-2"}`,
+		`{"password":"tr0ub4dor and 3"}`, `{"api_key":"kXqTbWzRmNvLpYsD"}`, `{"api_key":"qwkjhzxmnbvpoqwuz"}`, `{"access_token":"not-set-yet-2"}`, `{"access_token":"an-access-token-without-a-shape"}`,
 	} {
 		g := newRig(t, exchange.TapOptions{})
 		g.answer(g.begin(url, ""), "", headers("Content-Type", "application/json"), []byte(body))
