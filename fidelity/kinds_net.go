@@ -24,11 +24,13 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 		d.hashed(f, a.ParamsDigest, b.ParamsDigest)
 	}
 	if !d.lanes {
-		d.json(LLMUsage, a.Usage, b.Usage)
 		d.text(LLMMethod, a.Method, b.Method)
 		d.text(LLMURL, a.URL, b.URL)
 	}
 	d.exchange(&llmExchange, &a.Exchange, &b.Exchange)
+	if !d.lanes {
+		d.json(LLMUsage, a.Usage, b.Usage) // a part of the answer
+	}
 	d.extra(a.Extra, b.Extra)
 }
 
@@ -43,27 +45,39 @@ func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 // and the cut of chunks, which every run gives anew, only count byte by byte, and so does what came of an exchange that the
 // program itself ended.
 func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
-	d.requestDigest(c.requestDigest, a, b)
+	d.asked(c, a, b)
 	if d.lanes && !d.exact && racy(a, b) {
 		return
 	}
+	d.came(c, a, b)
+	if !d.lanes {
+		same(d, c.lane, a.Lane, b.Lane)
+		sameExact(d, c.arrival, a.Arrival, b.Arrival)
+	}
+}
+
+// asked compares what was asked for: it comes before what came of it, which may follow from it.
+func (d *differ) asked(c *exchangeCategories, a, b *tape.Exchange) {
+	d.requestDigest(c.requestDigest, a, b)
+	if w, n := hashOf(a.RequestPayload), hashOf(b.RequestPayload); !d.lanes && w != n {
+		d.hashed(finding{category: c.requestHash, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}, w, n)
+	}
+	if !d.lanes || d.exact {
+		d.headers(c.requestHeaders, a.RequestHeaders, b.RequestHeaders)
+	}
+}
+
+// came compares what came of an exchange.
+func (d *differ) came(c *exchangeCategories, a, b *tape.Exchange) {
 	same(d, c.status, a.Status, b.Status)
 	if w, n := hashOf(a.Response), hashOf(b.Response); w != n && !d.sameWords(c, a, b) {
 		d.hashed(finding{category: c.responseHash, a: a, b: b, part: answer, was: a.Response, now: b.Response}, w, n)
 	}
 	d.text(c.failure, a.Error, b.Error)
 	if !d.lanes || d.exact {
-		d.headers(c.requestHeaders, a.RequestHeaders, b.RequestHeaders)
 		d.headers(c.responseHeaders, a.ResponseHeaders, b.ResponseHeaders)
 		d.chunks(c.stream, a.Stream, b.Stream)
 		d.chunkFields(a.StreamExtra, b.StreamExtra)
-	}
-	if !d.lanes {
-		if w, n := hashOf(a.RequestPayload), hashOf(b.RequestPayload); w != n {
-			d.hashed(finding{category: c.requestHash, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}, w, n)
-		}
-		same(d, c.lane, a.Lane, b.Lane)
-		sameExact(d, c.arrival, a.Arrival, b.Arrival)
 	}
 }
 

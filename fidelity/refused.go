@@ -39,7 +39,10 @@ func (c *laneCompare) refusals() {
 			continue
 		}
 		before[key] = *p.Seq
-		near, changes := c.nearest(p.rec, unasked)
+		near, changes := c.nearest(p.rec, unasked, sameKind)
+		if near == nil { // another path of an API may be no model call any more
+			near, changes = c.nearest(p.rec, unasked, anyKind)
+		}
 		if near == nil {
 			continue
 		}
@@ -76,15 +79,20 @@ func (c *laneCompare) refusedRef(p *placed) *RequestRef {
 	return new(RequestRef)
 }
 
-// nearest returns the one of the recorded requests that rec differs least from, and how; nil where none is comparable.
-func (c *laneCompare) nearest(rec *tape.Record, among []*tape.Record) (*tape.Record, []Change) {
+func sameKind(a, b tape.Kind) bool { return a.Name() == b.Name() }
+
+func anyKind(_, _ tape.Kind) bool { return true }
+
+// nearest returns the one of the recorded requests of a comparable kind to the same host that rec differs least from, and
+// how; nil where there is none.
+func (c *laneCompare) nearest(rec *tape.Record, among []*tape.Record, comparable func(a, b tape.Kind) bool) (*tape.Record, []Change) {
 	var best *tape.Record
 	var least []Change
 	asked := tape.ExchangeOf(rec.Kind)
 	tried := 0
 	for _, r := range among {
 		ex := tape.ExchangeOf(r.Kind)
-		if r.Kind.Name() != rec.Kind.Name() || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
+		if !comparable(r.Kind, rec.Kind) || tape.HostOf(ex.URL) != tape.HostOf(asked.URL) || tried == maxNearest || c.spent() {
 			continue
 		}
 		tried++
@@ -106,7 +114,7 @@ func (c *laneCompare) requestChanges(a, b *tape.Record) []Change {
 	}
 	c.done++
 	changes := c.nameChanges(a.Kind, b.Kind)
-	if c.o.Request == nil {
+	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
 		return append(changes, diffBodies(was, now, c.o.MaskArg)...)
 	}
 	surfaceA, paramsA := c.o.Request(ea, was)
