@@ -78,7 +78,7 @@ func TestNearMisses(t *testing.T) {
 		"api.example.com:8443", "10.0.0.1:8080", "my-localhost:80", "host.localhost:80", "127.0.0.1:80a",
 		"#aabbcc", "#12ab34", "color: 112233", "3f2504e0", "da39a3ee5e6b4b0d3255bfef95601890afd80709",
 		"0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11a", "0b5e0c52-7d3c-4f7e-9d55", "x0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11",
-		"gpt-4o-2024-08-06", "claude-sonnet-4-5-20250929", "2026-13-21", "2026-11-41", "1234-56-78", "backup-2026-11-21",
+		"?api-version=2024-10-21&x=1", `"version": "2025-06-18"`, `{\"apiVersion\":\"2024-10-21\"}`, "gpt-4o-2024-08-06", "claude-sonnet-4-5-20250929", "2026-13-21", "2026-11-41", "1234-56-78", "backup-2026-11-21",
 		"November 21", "Sat", "May 5 people", "21 November", "1/2/3", "11/21",
 		"timeout 30s", "sleep 5", "5 minutes", "5m", "1.5x", "12msg", "a12ms", "1.2.3s", "give 5 us", "retry 3 seconds",
 		"25:61:61", "12:34:56:78", "fe80::12:34:56", "fe80:12:34:56:1",

@@ -28,6 +28,7 @@ type mask struct {
 	// where that of another mask finds this one too.
 	find   func(p *masking, i int) int
 	always bool // find looks itself which masks are disabled
+	says   saying
 }
 
 const (
@@ -37,9 +38,9 @@ const (
 
 // builtin lists the masks, of those that can begin at one place the longer first.
 var builtin = []mask{
-	{MaskInfo: MaskInfo{"uuid", "a UUID: 8-4-4-4-12 hex digits", "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11"},
+	{says: ofNames, MaskInfo: MaskInfo{"uuid", "a UUID: 8-4-4-4-12 hex digits", "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11"},
 		firsts: digits + hexLetter, seconds: digits + hexLetter, find: findUUID},
-	{MaskInfo: MaskInfo{"id", "what a provider made up to name a call, a message or an item, after its prefix",
+	{says: ofNames, MaskInfo: MaskInfo{"id", "what a provider made up to name a call, a message or an item, after its prefix",
 		"toolu_01A09q90qw90lq917835lq9"}, starts: idPrefixes, find: findID},
 	{MaskInfo: MaskInfo{"timestamp", "a date and a time of ISO 8601 or RFC 3339", "2026-11-21T07:08:09.123Z"},
 		firsts: "12", seconds: digits, find: findTimestamp},
@@ -51,19 +52,19 @@ var builtin = []mask{
 		"3 passed in 0.02 seconds"}, firsts: digits, starts: durationNames, find: findDuration},
 	{MaskInfo: MaskInfo{"unix-time", "a Unix time of 10 digits or more behind a name such as created or timestamp",
 		`"create_time":1795244930123`}, starts: unixNames, find: findUnixTime},
-	{MaskInfo: MaskInfo{"cache-key", "the value of prompt_cache_key", `"prompt_cache_key":"019abc"`},
+	{says: ofNames, MaskInfo: MaskInfo{"cache-key", "the value of prompt_cache_key", `"prompt_cache_key":"019abc"`},
 		starts: []string{cacheKey}, find: findCacheKey},
-	{MaskInfo: MaskInfo{"chunk-id", "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
+	{says: ofNames, MaskInfo: MaskInfo{"chunk-id", "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
 		starts: []string{chunkID}, find: findChunkID},
-	{MaskInfo: MaskInfo{"pid", "the number after the word pid", "pid 12345"},
+	{says: ofNames, MaskInfo: MaskInfo{"pid", "the number after the word pid", "pid 12345"},
 		starts: []string{"pid", "PID", "Pid", "ppid"}, find: findPID},
-	{MaskInfo: MaskInfo{"port", "the port of a loopback address", "http://127.0.0.1:43117/"},
+	{says: ofNames, MaskInfo: MaskInfo{"port", "the port of a loopback address", "http://127.0.0.1:43117/"},
 		starts: loopbacks, find: findPort},
-	{MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},
+	{says: ofNames, MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},
 		find: findPath, always: true}, // where the known paths begin
-	{MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
-	{MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
-	{MaskInfo: MaskInfo{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},
+	{says: ofPlace, MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
+	{says: ofPlace, MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
+	{says: ofPlace, MaskInfo: MaskInfo{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},
 }
 
 // Masks lists the built-in masks.

@@ -172,6 +172,9 @@ func basicTimestamp(c *cursor) {
 }
 
 func findDate(p *masking, i int) int {
+	if p.ofVersion(i) {
+		return i
+	}
 	if !isDigit(p.b[i]) {
 		if prefixAt(p.b, i, dateStarts) == "" {
 			return i
@@ -187,6 +190,14 @@ func findDate(p *masking, i int) int {
 		}
 	}
 	return i
+}
+
+// ofVersion tells whether what begins at i is the value of a version, as api-version=2024-10-21: that is a date that stands.
+func (p *masking) ofVersion(i int) bool {
+	const name = "version"
+	before := p.before(i)
+	at := len(bytes.TrimRight(before, "=:\" \\"))
+	return bytes.ContainsAny(before[at:], "=:") && at >= len(name) && strings.EqualFold(string(before[at-len(name):at]), name)
 }
 
 // slashDate reads 11/21/2026 and 21/11/2026.

@@ -175,6 +175,9 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 			return nil, b.end(ctx)
 		}
 		c := b.chunks[0]
+		if err := b.beforeLast(ctx); err != nil {
+			return nil, err
+		}
 		b.chunks, b.left = b.chunks[1:], c.Length
 		if err := b.wait(ctx, c.TMS, len(b.chunks) == 0); err != nil {
 			return nil, err
@@ -229,6 +232,15 @@ func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 		}
 	}
 	return b.together(ctx, tms, end)
+}
+
+// beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
+// the program ended may have been that chunk alone, as a pipeline does whose end has gone by then.
+func (b *AnswerBody) beforeLast(ctx context.Context) error {
+	if b.cut != tape.Cancelled || b.opts.Speed > 0 || len(b.chunks) != 1 || b.rest == b.size {
+		return nil
+	}
+	return sleep(ctx, reaction)
 }
 
 // end is how the answer ended then.

@@ -57,6 +57,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	}
 	for _, q := range b.queues {
 		b.mixed = b.mixed || q.mixed()
+		q.sideBySide = q.overlap()
 		keepCompany(q.all)
 	}
 	return b, nil

@@ -10,9 +10,11 @@
 //
 // Masks take out of a key what differs in every run, and headers are in none. So two callers may ask by one key for different
 // things: two items whose UUIDs stand in the URL, two tenants of one service. Where a tape holds unlike requests of one key,
-// their Traits decide which answer is whose: first the ids (as they stand, or as an earlier match showed which id of the
-// replay stands for which of the recording), then the headers, and how often the sender has tried before. Times are no
-// traits: they are equal by chance. Traits never refuse an answer; of equally like ones the first by arrival goes.
+// their Traits decide which answer is whose: first the ids and their places (as they stand, or as an earlier match showed which
+// id of the replay stands for which of the recording), then how often the sender has tried before. Where some of these were
+// under way together while recording, headers and times tell too: the order of arrival is no program's own there. Elsewhere
+// it is, and a header may be drawn at random from a few, and a time equal by chance. Traits never refuse an answer; of
+// equally like ones the first by arrival goes.
 //
 // Callers that are equal in this too are interchangeable: which of them gets which of several answers follows from the order
 // of arrival alone. A request gets its place in that order and its answer in one step (Open.Take).

@@ -16,7 +16,9 @@ type queue struct {
 	waiting []*Recorded
 	asked   int
 	studied sync.Once
-	apart   map[trait][]*Recorded // by what some of all have and some have not; nil before study, and where all are alike
+	// sideBySide says that some of all were under way together while recording; not changed after NewBook.
+	sideBySide bool
+	apart      map[trait][]*Recorded // by what some of all have and some have not; nil before study, and where all are alike
 }
 
 func (q *queue) add(rec *Recorded) {
@@ -37,6 +39,25 @@ func (q *queue) mixed() bool {
 	return false
 }
 
+// overlap reports whether some of the requests were under way together: one arrived later than another and ended before it, or
+// before it ended, as far as the tape tells.
+func (q *queue) overlap() bool {
+	var lastG uint64
+	var lastEnd int64
+	for _, rec := range q.all { // by arrival
+		begun, first := rec.endedMS, rec.g
+		if chunks := rec.Exchange.Stream; len(chunks) > 0 {
+			begun -= chunks[len(chunks)-1].TMS
+			first = chunks[0].G
+		}
+		if first < lastG || begun < lastEnd {
+			return true
+		}
+		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)
+	}
+	return false
+}
+
 // study finds out what tells the records of the queue apart. traits reads those of one.
 func (q *queue) study(traits func(*Recorded) *Traits) {
 	q.studied.Do(func() {
@@ -44,7 +65,9 @@ func (q *queue) study(traits func(*Recorded) *Traits) {
 		for _, rec := range q.all {
 			rec.traits = traits(rec)
 			for t := range rec.traits.set() {
-				index[t] = append(index[t], rec)
+				if t.kind != saidText || q.sideBySide {
+					index[t] = append(index[t], rec)
+				}
 			}
 		}
 		for t, having := range index {

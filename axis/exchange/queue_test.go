@@ -18,14 +18,14 @@ func TestQueue(t *testing.T) {
 		some := func() *Traits {
 			t := new(Traits)
 			for range r.IntN(3) {
-				t.IDs = append(t.IDs, strconv.Itoa(r.IntN(kinds+1)))
+				t.IDs = append(t.IDs, ID{Place: strconv.Itoa(len(t.IDs)), Text: strconv.Itoa(r.IntN(kinds + 1))})
 			}
 			for range r.IntN(2) {
 				t.Texts = append(t.Texts, strconv.Itoa(r.IntN(kinds)))
 			}
 			return t
 		}
-		var q queue
+		q := queue{sideBySide: r.IntN(2) == 0}
 		var left []*Recorded
 		traits := make(map[*Recorded]*Traits)
 		for i := range 1 + r.IntN(20) {
@@ -71,10 +71,10 @@ func search(q *queue, left []*Recorded, asked *Traits, n *knownIDs) int {
 // TestKnownIDs sees what a match teaches, and that a later one unteaches nothing.
 func TestKnownIDs(t *testing.T) {
 	var n knownIDs
-	n.learn(&Traits{IDs: []string{"w1", "c"}}, &Traits{IDs: []string{"u1", "c"}})
-	n.learn(&Traits{IDs: []string{"w2"}}, &Traits{IDs: []string{"u1"}})       // u1 is taken
-	n.learn(&Traits{IDs: []string{"w1"}}, &Traits{IDs: []string{"u3"}})       // w1 is known
-	n.learn(&Traits{IDs: []string{"w4", "w5"}}, &Traits{IDs: []string{"u4"}}) // nothing stands in the same place
+	n.learn(traitsOf("w1", "c"), traitsOf("u1", "c"))
+	n.learn(traitsOf("w2"), traitsOf("u1"))       // u1 is taken
+	n.learn(traitsOf("w1"), traitsOf("u3"))       // w1 is known
+	n.learn(traitsOf("w4", "w5"), traitsOf("u4")) // nothing stands in the same place
 	for now, want := range map[string]string{"w1": "u1", "c": "c", "w2": "w2", "w4": "w4"} {
 		if got := n.of(now); got != want {
 			t.Errorf("%s stands for %s, want %s", now, got, want)
@@ -115,10 +115,19 @@ func TestTraitsAreBounded(t *testing.T) {
 	for i := range 5000 {
 		ids = append(ids, strconv.Itoa(i))
 	}
-	got := (&Traits{IDs: ids}).bounded().IDs
-	if len(got) != maxIDs || got[0] != "0" || got[maxIDs-1] != "4999" {
-		t.Errorf("%d ids, from %s to %s", len(got), got[0], got[len(got)-1])
+	got := traitsOf(ids...).bounded().IDs
+	if len(got) != maxIDs || got[0].Text != "0" || got[maxIDs-1].Text != "4999" {
+		t.Errorf("%d ids, from %v to %v", len(got), got[0], got[len(got)-1])
 	}
+}
+
+// traitsOf are the traits of a request that holds ids.
+func traitsOf(ids ...string) *Traits {
+	t := new(Traits)
+	for i, id := range ids {
+		t.IDs = append(t.IDs, ID{strconv.Itoa(i), id})
+	}
+	return t
 }
 
 // BenchmarkTakePartly answers requests of one key that share something with very many records each, and everything with
@@ -133,16 +142,41 @@ func BenchmarkTakePartly(b *testing.B) {
 					q.add(&Recorded{Seq: uint64(i), Exchange: new(tape.Exchange)})
 				}
 				q.study(func(rec *Recorded) *Traits {
-					return &Traits{IDs: []string{strconv.FormatUint(rec.Seq%50, 10)}, Texts: []string{"x", strconv.FormatUint(rec.Seq%2, 10)}}
+					t := traitsOf(strconv.FormatUint(rec.Seq%50, 10))
+					t.Attempt = strconv.FormatUint(rec.Seq%2, 10)
+					return t
 				})
 				var ids knownIDs
 				b.StartTimer()
 				for i := range n {
-					rec := q.take(&Traits{IDs: []string{strconv.Itoa(i % 50)}, Texts: []string{strconv.Itoa(1 - i%2)}}, &ids)
-					rec.served = true
+					asked := traitsOf(strconv.Itoa(i % 50))
+					asked.Attempt = strconv.Itoa(1 - i%2)
+					q.take(asked, &ids).served = true
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/request")
 		})
+	}
+}
+
+// TestOverlap sees which requests of a queue were under way together.
+func TestOverlap(t *testing.T) {
+	rec := func(g uint64, endedMS int64, chunks ...tape.Chunk) *Recorded {
+		return &Recorded{g: g, endedMS: endedMS, Exchange: &tape.Exchange{Stream: chunks}}
+	}
+	for name, tt := range map[string]struct {
+		by   []*Recorded // arrival
+		want bool
+	}{
+		"one after another":               {[]*Recorded{rec(2, 5, tape.Chunk{G: 1, TMS: 3}), rec(4, 9, tape.Chunk{G: 3, TMS: 4})}, false},
+		"the second ended first":          {[]*Recorded{rec(4, 9), rec(2, 5)}, true},
+		"the second began to come before": {[]*Recorded{rec(3, 5, tape.Chunk{G: 1}), rec(4, 5, tape.Chunk{G: 2})}, true},
+		"the second was asked before":     {[]*Recorded{rec(2, 50, tape.Chunk{G: 1}), rec(4, 90, tape.Chunk{G: 3, TMS: 60})}, true},
+		"a tape without times":            {[]*Recorded{rec(0, 0), rec(0, 0)}, false},
+	} {
+		q := queue{all: tt.by}
+		if got := q.overlap(); got != tt.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

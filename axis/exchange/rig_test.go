@@ -62,7 +62,11 @@ func (classifier) MaskURL(url string) string { return url }
 
 // Traits are the values of two headers.
 func (classifier) Traits(r *exchange.Request) *exchange.Traits {
-	return &exchange.Traits{IDs: r.Header["X-Id"], Texts: r.Header["X-Attempt"]}
+	t := &exchange.Traits{Attempt: r.Header.Get("X-Attempt")}
+	for _, id := range r.Header["X-Id"] {
+		t.IDs = append(t.IDs, exchange.ID{Text: id})
+	}
+	return t
 }
 
 // rig is one run: a tape in memory and what writes to it.

@@ -11,13 +11,23 @@ type Traits struct {
 	// IDs are, in order, the ids that stand in the URL, the body and the headers, each a value that names something: a
 	// UUID, what a provider made up, the placeholder of a secret. Never a time. A program that makes ids up makes others on
 	// a replay.
-	IDs []string
-	// Texts are the headers as they compare, masked and renumbered, and how often the sender has tried before.
+	IDs []ID
+	// Texts are what else may tell callers apart that ask side by side: each header as it compares, masked and renumbered, and
+	// the times that masks took out, with their place. Of callers that ask one after another they tell nothing: a header may
+	// hold what is drawn at random from a few, a date that of another day.
 	Texts []string
+	// Attempt is how often the sender has tried before, in any form that is equal for equal attempts; "" where it says nothing.
+	Attempt string
 }
 
-// What one trait counts. All texts together, of which there are fewer than an id counts, count less than an id: who asks
-// goes before how.
+// An ID is one of Traits.
+type ID struct {
+	Place string // where it stands, in any form that is equal for equal places
+	Text  string
+}
+
+// What one trait counts: an id, in its place or in any, more than all texts together, of which there are fewer than it counts.
+// Who asks goes before how.
 const (
 	countID   = 1 << 10
 	countText = 1
@@ -26,24 +36,35 @@ const (
 // Bounds of what is looked at, for whoever makes a tape or a request decides how much there is.
 const (
 	maxIDs    = 1024 // of a request: half of them its first, half its last
-	maxWanted = 64   // traits of a request that set records apart
+	maxWanted = 128  // traits of a request that set records apart
 )
 
 // trait is one entry of Traits as the index of a queue has it.
 type trait struct {
-	id   bool
-	text string
+	kind        traitKind
+	place, text string
 }
+
+type traitKind uint8
+
+const (
+	anywhere traitKind = iota // an id
+	inPlace                   // an id, and where it stands
+	saidText
+	saidAttempt
+)
 
 // set is what t holds, each once.
 func (t *Traits) set() map[trait]bool {
 	set := make(map[trait]bool)
 	for _, id := range t.IDs {
-		set[trait{id: true, text: id}] = true
+		set[trait{kind: anywhere, text: id.Text}] = true
+		set[trait{inPlace, id.Place, id.Text}] = true
 	}
 	for _, text := range t.Texts {
-		set[trait{text: text}] = true
+		set[trait{kind: saidText, text: text}] = true
 	}
+	set[trait{kind: saidAttempt, text: t.Attempt}] = true
 	return set
 }
 
@@ -75,8 +96,8 @@ func (k *knownIDs) learn(asked, recorded *Traits) {
 	if len(asked.IDs) != len(recorded.IDs) {
 		return
 	}
-	for i, was := range recorded.IDs {
-		now := asked.IDs[i]
+	for i := range recorded.IDs {
+		was, now := recorded.IDs[i].Text, asked.IDs[i].Text
 		_, known := k.recorded[now]
 		_, taken := k.replayed[was]
 		if known || taken {
@@ -101,19 +122,20 @@ type sought struct {
 func (q *queue) seek(asked *Traits, ids *knownIDs) *sought {
 	s := &sought{own: make(map[string]bool, len(asked.IDs)), ids: ids}
 	for _, id := range asked.IDs {
-		if !s.own[id] {
-			s.own[id] = true
-			s.want(q, trait{id: true, text: ids.of(id)}, countID)
-		}
+		s.own[id.Text] = true
+		was := ids.of(id.Text)
+		s.want(q, trait{inPlace, id.Place, was}, countID)
+		s.want(q, trait{kind: anywhere, text: was}, countID)
 	}
+	s.want(q, trait{kind: saidAttempt, text: asked.Attempt}, countText)
 	for _, text := range asked.Texts {
-		s.want(q, trait{text: text}, countText)
+		s.want(q, trait{kind: saidText, text: text}, countText)
 	}
 	slices.SortStableFunc(s.wanted, func(x, y trait) int { return cmp.Compare(len(q.apart[x]), len(q.apart[y])) })
 	return s
 }
 
-// want adds what waiting records have, unless it is there already: two ids may stand for one.
+// want adds what waiting records have, unless it is there already: an id may stand twice, and two may stand for one.
 func (s *sought) want(q *queue, t trait, count int) {
 	list := q.apart[t]
 	if len(list) == 0 || len(s.wanted) == maxWanted || slices.Contains(s.wanted, t) {
@@ -132,7 +154,7 @@ func (s *sought) likeness(rec *Recorded) int {
 	for _, t := range s.wanted {
 		switch {
 		case !rec.own[t]:
-		case t.id:
+		case t.kind <= inPlace:
 			n += countID
 		default:
 			n += countText
@@ -146,7 +168,7 @@ func (s *sought) likeness(rec *Recorded) int {
 func (s *sought) foreign(rec *Recorded) int {
 	n := 0
 	for t := range rec.own {
-		if now, known := s.ids.replayed[t.text]; t.id && known && !s.own[now] && !s.own[t.text] {
+		if now, known := s.ids.replayed[t.text]; t.kind == anywhere && known && !s.own[now] && !s.own[t.text] {
 			n++
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -32,11 +31,11 @@ func TestAttempt(t *testing.T) {
 		header http.Header
 		want   string
 	}{
-		"stainless": {http.Header{"X-Stainless-Retry-Count": {"2"}}, "attempt 2"},
-		"aws":       {http.Header{"Amz-Sdk-Request": {"attempt=1; max=3"}}, "attempt attempt=1"},
+		"stainless": {http.Header{"X-Stainless-Retry-Count": {"2"}}, "2"},
+		"aws":       {http.Header{"Amz-Sdk-Request": {"attempt=1; max=3"}}, "attempt=1"},
 	} {
-		if got := c.Traits(&exchange.Request{Header: tt.header}).Texts; !slices.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q among them", name, got, tt.want)
+		if got := c.Traits(&exchange.Request{Header: tt.header}).Attempt; got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
 		}
 	}
 }
@@ -63,6 +62,7 @@ func TestTraits(t *testing.T) {
 	for name, tt := range map[string]struct {
 		recorded, asked []asks
 		want            []uint64 // by request asked, the seq of the record that answers it
+		sideBySide      bool     // while recording
 	}{
 		"ids in the path": {
 			recorded: []asks{{path: "/item/" + first}, {path: "/item/" + second}},
@@ -77,7 +77,27 @@ func TestTraits(t *testing.T) {
 		"a tenant in a header": {
 			recorded: []asks{{header: http.Header{"X-Tenant": {"acme"}}}, {header: http.Header{"X-Tenant": {"other"}}}},
 			asked:    []asks{{header: http.Header{"X-Tenant": {"other"}}}, {header: http.Header{"X-Tenant": {"acme"}}}},
+			want:     []uint64{1, 0}, sideBySide: true,
+		},
+		"a flag drawn for each of one caller's requests": {
+			recorded: []asks{{header: http.Header{"X-Sampled": {"0"}}}, {header: http.Header{"X-Sampled": {"1"}}}},
+			asked:    []asks{{header: http.Header{"X-Sampled": {"1"}}}, {header: http.Header{"X-Sampled": {"0"}}}},
+			want:     []uint64{0, 1},
+		},
+		"two ids in other places": {
+			recorded: []asks{{body: `{"from":"` + first + `","to":"` + second + `"}`}, {body: `{"from":"` + second + `","to":"` + first + `"}`}},
+			asked:    []asks{{body: `{"from":"` + second + `","to":"` + first + `"}`}, {body: `{"from":"` + first + `","to":"` + second + `"}`}},
 			want:     []uint64{1, 0},
+		},
+		"days that are asked for side by side": {
+			recorded: []asks{{path: "/day/2026-11-21"}, {path: "/day/2026-11-22"}},
+			asked:    []asks{{path: "/day/2026-11-22"}, {path: "/day/2026-11-21"}},
+			want:     []uint64{1, 0}, sideBySide: true,
+		},
+		"days that one caller counts from today": { // the replay is of the next day
+			recorded: []asks{{path: "/day/2026-11-21"}, {path: "/day/2026-11-22"}},
+			asked:    []asks{{path: "/day/2026-11-22"}, {path: "/day/2026-11-23"}},
+			want:     []uint64{0, 1},
 		},
 		"whose key it is": {
 			recorded: []asks{
@@ -131,7 +151,7 @@ func TestTraits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := llm.NewClassifier(scrub.NewMasker(nil))
-			book := recordAll(t, c, tt.recorded)
+			book := recordAll(t, c, tt.recorded, tt.sideBySide)
 			for i, a := range tt.asked {
 				rec, ok := take(t, c, book, a.request())
 				if !ok || rec.Seq != tt.want[i] {
@@ -148,8 +168,8 @@ func toolTurn(tool string) asks {
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"` + tool + `","content":"done"}]}]}`}
 }
 
-// recordAll is the book of a tape with these requests in this order.
-func recordAll(t *testing.T, c *llm.Classifier, all []asks) *exchange.Book {
+// recordAll is the book of a tape with these requests in this order, each answered before the next or all at once.
+func recordAll(t *testing.T, c *llm.Classifier, all []asks, sideBySide bool) *exchange.Book {
 	t.Helper()
 	var lines bytes.Buffer
 	w, err := tape.NewWriter(&lines, &tape.Header{Producer: "test"})
@@ -158,15 +178,18 @@ func recordAll(t *testing.T, c *llm.Classifier, all []asks) *exchange.Book {
 	}
 	store := cas.NewMemory()
 	tap := exchange.NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, scrub.New(scrub.Key{1}, nil), nil)
+	var open []*exchange.Open
 	for _, a := range all {
 		o, err := tap.Begin(a.request())
-		if err != nil {
+		if err := cmp.Or(err, o.Response(http.StatusOK, nil), o.Chunk([]byte("ok"))); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmp.Or(o.Response(http.StatusOK, nil), o.Chunk([]byte("ok")), o.End("")); err != nil {
-			t.Fatal(err)
+		if open = append(open, o); !sideBySide {
+			endAll(t, open)
+			open = nil
 		}
 	}
+	endAll(t, open)
 	r, err := tape.NewReader(&lines, "tape")
 	if err != nil {
 		t.Fatal(err)
@@ -176,4 +199,13 @@ func recordAll(t *testing.T, c *llm.Classifier, all []asks) *exchange.Book {
 		t.Fatal(err)
 	}
 	return book
+}
+
+func endAll(t *testing.T, all []*exchange.Open) {
+	t.Helper()
+	for _, o := range all {
+		if err := o.End(""); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -21,7 +21,7 @@
 //
 // Answering. A Server with a Book never resolves and never dials. A request whose key is on the tape gets the recorded
 // status, headers and chunks, and is cut where the recorded answer was cut. Where the program had ended it, the answer
-// stops and waits for the program to do so again, for as long as the recorded run had gone on by then and a minute; then it
+// stops and waits for the program to do so again, for as long as the recorded run had gone on by then and ten seconds; then it
 // is cut, and the record says tape.HeldOn. Any other gets status 400 at once, with "x-should-retry: false", the nearest
 // recorded request and the fields that differ, in the provider's own error shape.
 //

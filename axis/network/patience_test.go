@@ -25,10 +25,10 @@ func TestPatience(t *testing.T) {
 		{"a timeout over a minute, nothing came", 0, 90_000, 90 * time.Second, 90 * time.Second, 0},
 		{"a timeout over a minute, some came", 200, 90_000, 90 * time.Second, 90 * time.Second, 0},
 		{"the time limit of a run of an hour", 200, 3_600_000, time.Hour, time.Hour, 0},
-		{"a program that does not leave", 200, 90_000, 0, 0, 150 * time.Second},
-		{"the same, nothing came", 0, 90_000, 0, 0, 150 * time.Second},
-		{"a tape without times", 200, 0, 0, 0, time.Minute},
-		{"times before the beginning", 200, -1, 0, 0, time.Minute},
+		{"a program that does not leave", 200, 90_000, 0, 0, 100 * time.Second},
+		{"the same, nothing came", 0, 90_000, 0, 0, 100 * time.Second},
+		{"a tape without times", 200, 0, 0, 0, 10 * time.Second},
+		{"times before the beginning", 200, -1, 0, 0, 10 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

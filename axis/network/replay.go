@@ -16,7 +16,7 @@ import (
 
 // cancelPatience is how long at least the replay of an answer that the program had cancelled waits for it to do so again
 // (Recorded.Patience).
-const cancelPatience = time.Minute
+const cancelPatience = 10 * time.Second
 
 // replayed decides what a request gets from the tape. It never resolves and never dials.
 func (s *Server) replayed(ctx context.Context, req *exchange.Request, host string, o *exchange.Open) *answer {

@@ -100,3 +100,46 @@ func numbers(answers []string) string {
 func uuid(r *rand.Rand) string {
 	return fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", r.Uint32(), r.Uint32()>>16, r.Uint32()>>20, r.Uint32()>>20, r.Uint64()>>16)
 }
+
+// TestPolls has one caller that asks the same again and again until it is done, with headers that are drawn for each
+// request, as tracing does: the answers come in their order.
+func TestPolls(t *testing.T) {
+	s := &scenario{upstream: new(upstream)}
+	s.program = func(p *program) {
+		var got []string
+		for range sized(30, 300) {
+			got = append(got, p.post("/tool/job", "done?", "X-Sampled", fmt.Sprint(p.free.IntN(2)), "X-Trace", fmt.Sprint(p.free.Uint64())))
+		}
+		p.note("%s", numbers(got))
+	}
+	s.prove(t)
+}
+
+// TestSwappedIDs has two callers that say the same two ids in other places.
+func TestSwappedIDs(t *testing.T) {
+	s := &scenario{upstream: new(upstream)}
+	ids := []string{uuid(rand.New(rand.NewPCG(1, 7))), uuid(rand.New(rand.NewPCG(2, 7)))}
+	s.program = func(p *program) {
+		p.each(2, func(i int) {
+			var got []string
+			for range sized(5, 50) {
+				got = append(got, p.post("/tool/move", "from "+ids[i]+" to "+ids[1-i]))
+			}
+			p.note("caller %d: %s", i, numbers(got))
+		})
+	}
+	s.prove(t)
+}
+
+// TestDays has callers that ask for a day each, in another order in each run.
+func TestDays(t *testing.T) {
+	s := &scenario{upstream: new(upstream)}
+	s.program = func(p *program) {
+		order := p.free.Perm(10)
+		p.each(len(order), func(i int) {
+			got := p.post(fmt.Sprintf("/tool/day?date=2026-11-%d", 10+order[i]), "")
+			p.note("day %d: %s", order[i], numbers([]string{got}))
+		})
+	}
+	s.prove(t)
+}
