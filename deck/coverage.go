@@ -58,7 +58,7 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	}
 	secrets := []string{}
 	for _, name := range r.s.scrub.NotCovered() {
-		secrets = append(secrets, name+" (too short to be searched for outside its variable)")
+		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
 	secrets = append(secrets, l.inPaths(r.manifest)...)
 	axes := map[string]Axis{

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -120,6 +121,8 @@ func (m *Manifest) maskUses() []MaskUse {
 	for _, k := range scrub.Masks() {
 		out = append(out, MaskUse{k.Name, k.What, k.Example, off[k.Name], m.Masks[k.Name]})
 	}
+	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +
+		"differ in nothing else: a verdict counts them; always on", Example: `"id":"chatcmpl-9xKf2"`})
 	for _, k := range own {
 		out = append(out, MaskUse{k.Name, "of " + ConfigName, k.Pattern, off[k.Name], m.Masks[k.Name]})
 	}

@@ -12,8 +12,8 @@ const (
 	maxAnswers = 256 << 20 // bytes of all answers of one comparison
 )
 
-// answerIDs is the mask under which answers that differ in nothing but what a provider makes up anew are counted.
-const answerIDs = "answer-id"
+// AnswerIDs is the mask under which answers that differ in nothing but what a provider makes up anew are counted.
+const AnswerIDs = "answer-id"
 
 // answersAlike reports whether two answers of a model say the same: what is left once the ids are numbered that a provider
 // makes up for every answer. Two live runs of a program that did the same differ in those alone.
@@ -28,7 +28,7 @@ func (c *laneCompare) answersAlike(a, b *tape.Exchange) bool {
 	if c.report.Masked == nil {
 		c.report.Masked = make(map[string]int)
 	}
-	c.report.Masked[answerIDs]++
+	c.report.Masked[AnswerIDs]++
 	return true
 }
 

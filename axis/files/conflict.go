@@ -40,7 +40,11 @@ const (
 
 func (e *ConflictError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "files: %d paths do not stand as expected", len(e.Conflicts))
+	if n := len(e.Conflicts); n == 1 {
+		b.WriteString("1 path does not stand as expected")
+	} else {
+		fmt.Fprintf(&b, "%d paths do not stand as expected", n)
+	}
 	for _, c := range e.Conflicts {
 		fmt.Fprintf(&b, "\n%s: %s: expected %s, found %s", c.Path, c.Why, c.Want, c.Got)
 	}

@@ -44,6 +44,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
 	o.define(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
+	completeVerdict(cmd)
 	return cmd
 }
 

@@ -67,6 +67,7 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
+	completeFlag(cmd, "tty", "auto", "on", "off")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
 	return cmd
 }

@@ -63,6 +63,9 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
+	completeVerdict(cmd)
+	completeFlag(cmd, "tree", "recorded", "now")
+	completeFlag(cmd, "speed", "collapsed", "realtime")
 	return cmd
 }
 

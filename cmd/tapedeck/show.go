@@ -36,7 +36,9 @@ func newShowCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show REC",
 		Short: "Show the timeline of a recording or a tape, one record, or payloads",
-		Long: `Without flags: one line a record. --seq N shows one record with everything in it; the other flags choose records, and
+		Long: `Without flags: one line a record: its number, when it came, its kind, its lane and what it holds. Programs do things side
+by side, so two runs compare lane by lane: a lane is one conversation with a model (llm:…), the HTTP of one host (http:…), the
+work tree (files), the refusals of the network, or the program itself. --seq N shows one record with everything in it; the other flags choose records, and
 only those show of which all is true that they ask for. --payloads adds the bytes, as they are in a file or a pipe, with
 control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
 facts that are masked before two runs are compared, and how often each was seen; without REC it lists those of this work tree.
@@ -78,7 +80,7 @@ for, a kind is not known, or with --follow the recorder was killed.`,
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
 	f.BoolVar(&o.json, "json", false, "as JSON")
 	f.StringVar(&o.prices, "prices", "", "`file` of prices, as JSON")
-	cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(deck.KindNames, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	completeFlag(cmd, "kind", deck.KindNames...)
 	return cmd
 }
 

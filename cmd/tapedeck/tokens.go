@@ -60,7 +60,7 @@ func costOf(b *llm.Bill) string {
 		}
 		return "no price known for " + unpriced
 	}
-	line := fmt.Sprintf("$%s at list prices of %s", dollars(b.USD), b.AsOf())
+	line := fmt.Sprintf("%s at list prices of %s", dollars(b.USD), b.AsOf())
 	switch {
 	case unpriced != "":
 		line += ", but for " + unpriced
@@ -70,12 +70,15 @@ func costOf(b *llm.Bill) string {
 	return line
 }
 
-// dollars has four decimals, and of less than a cent two digits that say something.
+// dollars has four decimals; less than the last of them is said to be less.
 func dollars(usd float64) string {
-	if usd < 0.01 {
-		return strconv.FormatFloat(usd, 'g', 2, 64)
+	switch {
+	case usd == 0:
+		return "$0"
+	case usd < 0.0001:
+		return "<$0.0001"
 	}
-	return strconv.FormatFloat(usd, 'f', 4, 64)
+	return "$" + strconv.FormatFloat(usd, 'f', 4, 64)
 }
 
 // A billJSON is a bill in --json. Cost is null unless every call that used something has a price.

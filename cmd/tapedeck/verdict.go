@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
@@ -29,10 +30,29 @@ type verdictFlags struct {
 }
 
 func (o *verdictFlags) define(f *pflag.FlagSet) {
-	f.StringVar(&o.sideBySide, "side-by-side", "auto", "recorded beside replay: auto, always or never")
+	o.sideBySide = "auto"
+	f.Var((*whenValue)(&o.sideBySide), "side-by-side", "recorded beside replay: auto, always or never")
 	f.Lookup("side-by-side").NoOptDefVal = "always"
 	f.BoolVar(&o.all, "all", false, "every divergence, whole")
 	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+}
+
+// whenValue is auto, always or never; text refuses anything else.
+type whenValue string
+
+func (v *whenValue) String() string     { return string(*v) }
+func (v *whenValue) Set(s string) error { *v = whenValue(s); return nil }
+func (v *whenValue) Type() string       { return "WHEN" }
+
+// completeFlag makes a shell offer the values that a flag takes. The flag is there.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
+	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeVerdict is completeFlag for --mode and the flags of a verdict.
+func completeVerdict(cmd *cobra.Command) {
+	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
+	completeFlag(cmd, "side-by-side", "auto", "always", "never")
 }
 
 // text says how the verdict is written to w.
