@@ -101,6 +101,6 @@ func learnNamed(s *scrub.Scrubber, name, value string) bool {
 	if !s.NamesSecret(name, value) {
 		return false
 	}
-	s.AddSecret(strings.ToLower(strings.ReplaceAll(name, "-", "_")), value)
+	s.AddPieces(strings.ToLower(strings.ReplaceAll(name, "-", "_")), value)
 	return true
 }

@@ -33,6 +33,7 @@ func TestArgumentsTeachNames(t *testing.T) {
 		{secret, []string{"-c", `ssh h "curl -H \"Authorization: token ` + secret + `\" https://x"`}},
 		{secret, []string{"-c", "tool --api-key " + secret + " run"}}, {odd[:11], []string{"-c", `TOKEN="` + odd[:11] + `" tool`}},
 		{"a b c d e f", []string{"-c", "export DB_PASSWORD='a b c d e f'; tool"}}, {secret, []string{"-c", "curl -u ann:" + secret + " https://x"}},
+		{secret, []string{"--token", "Bearer " + secret}}, {secret, []string{"--credentials", `{"user":"u","password":"` + secret + `"}`}},
 		{secret, []string{"-d", `{"api_key": "` + secret + `"}`}}, {secret, []string{"-d", "a=1&token=" + secret + "&b=2"}},
 	} {
 		s := scrub.New(scrub.Key{1}, nil)

@@ -170,13 +170,20 @@ func (p *played) secret(v EnvVar, recorded string, env []string) string {
 }
 
 // given says what the secrets of a recorded variable are now that it has a value. Where that is not the recorded text but
-// for its secrets, all of it is taken for one.
+// for its secrets, nor put together from as many, all of it is taken for one.
 func (p *played) given(name, value, recorded string) {
 	given, ok := scrub.Align(recorded, value)
+	if !ok && p.rules >= scrub.RulesOfNames {
+		given, ok = scrub.Paired(name, recorded, value)
+	}
 	if !ok {
 		given = []scrub.Given{{Placeholder: recorded, Value: value}}
 	}
 	for _, g := range given {
+		if g.Placeholder == "" { // it has one more
+			p.aliases = append(p.aliases, alias{name: name, value: g.Value})
+			continue
+		}
 		p.alias(name, g.Value, g.Placeholder)
 	}
 }

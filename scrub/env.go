@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -17,8 +18,9 @@ type Var struct {
 	Shape string
 }
 
-// Env returns the variables of env (each NAME=VALUE, in its order) as they may be written. The whole value of a name for
-// which NamesSecret holds becomes one placeholder; in other values known secrets and shapes are replaced. What is not
+// Env returns the variables of env (each NAME=VALUE, in its order) as they may be written. Of a name for which
+// NamesSecret holds the whole value becomes one placeholder, or each secret that it is put together from (see piece); in other
+// values known secrets and shapes are replaced. What is not
 // NAME=VALUE is left out.
 func (s *Scrubber) Env(env []string) []Var {
 	vars := make([]Var, 0, len(env))
@@ -37,15 +39,16 @@ func (s *Scrubber) Env(env []string) []Var {
 func (s *Scrubber) Arg(value string) Var { return s.variable("", value) }
 
 func (s *Scrubber) variable(name, value string) Var {
-	if s.NamesSecret(name, value) {
-		s.count([]span{{rule: ruleName(name)}})
-		return Var{Name: name, Value: s.addNamed(name, value), Secret: true, Shape: shapeOf(value)}
-	}
 	b := []byte(value)
 	spans, _ := s.index.Load().scan(text{b: b, final: true}, 0)
 	spans = append(spans, s.placeSpans(name, value)...)
 	sortSpans(spans)
 	spans = resolve(spans)
+	if s.NamesSecret(name, value) {
+		own := s.pieceSpans(name, value)
+		spans = append(slices.DeleteFunc(spans, func(f span) bool { return covered(own, f) }), own...)
+		sortSpans(spans)
+	}
 	if len(spans) == 0 {
 		return Var{Name: name, Value: value}
 	}

@@ -110,7 +110,7 @@ func New(key Key, opts *Options) *Scrubber {
 	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
 	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
 		if name, value, ok := strings.Cut(v, "="); ok && s.NamesSecret(name, value) {
-			s.addNamed(name, value)
+			s.learnPieces(name, value)
 		}
 	}
 	for _, v := range opts.Env {

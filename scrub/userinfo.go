@@ -57,6 +57,9 @@ func (s *Scrubber) LearnVar(name, value string) {
 	if s.rules < rulesGenuine {
 		return
 	}
+	if s.rules >= RulesOfNames && strings.Contains(value, pemBegin) {
+		s.learnLines(name, value)
+	}
 	for _, f := range s.settingSpans(value) {
 		if secret := value[f.start:f.end]; len(secret) >= minKnown {
 			s.addNamed(f.rule, secret)
