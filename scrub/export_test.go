@@ -37,3 +37,6 @@ func Forget(s *Scrubber) {
 	clear(x.now)
 	clear(x.before)
 }
+
+// InParts is what Bytes does to the compressed parts of a form, which may have left bytes decompressed.
+func InParts(s *Scrubber, b []byte, left int64) (out []byte, found bool) { return s.inParts(b, &left) }

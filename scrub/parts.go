@@ -8,8 +8,9 @@ const (
 )
 
 // inParts returns b with what holds a secret in a compressed part of it decompressed and scrubbed, where b is the body of a
-// form: a file that is uploaded. found is false where there is none, and then out is b.
-func (s *Scrubber) inParts(b []byte) (out []byte, found bool) {
+// form: a file that is uploaded. found is false where there is none, and then out is b. All parts together may have left bytes
+// decompressed, from which what was looked through is taken away.
+func (s *Scrubber) inParts(b []byte, left *int64) (out []byte, found bool) {
 	if s.rules < rulesGenuine {
 		return b, false
 	}
@@ -18,14 +19,13 @@ func (s *Scrubber) inParts(b []byte) (out []byte, found bool) {
 		return b, false
 	}
 	from, done := 0, 0 // done is how much of b out stands for
-	left := int64(maxUnpacked)
 	for range maxParts {
 		start, end := nextPart(b[from:], delimiter)
 		if start < 0 {
 			break
 		}
 		start, end = from+start, from+end
-		if kept, packed := s.unpacked(b[start:end], &left); packed {
+		if kept, packed := s.unpacked(b[start:end], left); packed {
 			out = append(append(out, b[done:start]...), kept...)
 			done = end
 		}

@@ -81,6 +81,21 @@ func TestCompressedPart(t *testing.T) {
 	}
 }
 
+// TestPartsShareOneBound: what is looked through of all parts of a form is bounded together; a part beyond is not written.
+func TestPartsShareOneBound(t *testing.T) {
+	s := scrub.New(testKey, nil)
+	first, second := gzipped(strings.Repeat("one ", 250)), gzipped(strings.Repeat("two ", 250))
+	b := form(t, first, second)
+	for left, gone := range map[int64]int{2000: 0, 1999: 1, 1000: 1, 999: 2} {
+		out, found := scrub.InParts(s, b, left)
+		hidden := bytes.Count(out, []byte("td_packed_"))
+		kept := bytes.Count(out, first) + bytes.Count(out, second)
+		if found != (gone > 0) || hidden != gone || kept != 2-gone {
+			t.Errorf("%d bytes: %d parts hidden, %d kept, want %d hidden", left, hidden, kept, gone)
+		}
+	}
+}
+
 func FuzzParts(f *testing.F) {
 	f.Add(form(f, gzipped("the key is Zx9QvT2mKw7Lp4Rn"), deflated("x")))
 	f.Add([]byte("--x\r\n\r\n\x1f\x8b\x08\r\n--x--"))

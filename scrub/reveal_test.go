@@ -2,6 +2,8 @@ package scrub_test
 
 import (
 	"bytes"
+	"encoding/base64"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -72,4 +74,23 @@ func FuzzReveal(f *testing.F) {
 			t.Fatalf("%d bytes from %d and a value of %d", len(out), len(b), len(value))
 		}
 	})
+}
+
+// TestAlignWithoutHead: of base64 whose first digit was left to what stands before it, the value is not whole: it is not given.
+func TestAlignWithoutHead(t *testing.T) {
+	const value = "Zx9QvT2mKw7Lp4Rn"
+	for shift, before := range []string{"", "u", "me"} {
+		digits := base64.StdEncoding.EncodeToString([]byte(before + value))
+		whole := strings.TrimRight(digits[(shift*8+5)/6:], "=")
+		for _, cut := range []int{0, 1, 2, 3} { // so that some of them decode
+			stored := fmt.Sprintf("k td_token_zb%dxx_0123456789ab.", shift)
+			given, ok := scrub.Align(stored, "k "+whole[:len(whole)-cut]+".")
+			if shift > 0 && (len(given) > 0 || !ok) {
+				t.Errorf("at %d, %d less: %+v, %v", shift, cut, given, ok)
+			}
+			if shift == 0 && cut == 2 && (len(given) != 1 || given[0].Value != value[:15]) {
+				t.Errorf("at 0: %+v, %v", given, ok)
+			}
+		}
+	}
 }

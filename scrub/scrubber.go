@@ -310,7 +310,7 @@ func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
 	if out, found := s.unpacked(b, &left); found {
 		return out, true
 	}
-	b, packed := s.inParts(b)
+	b, packed := s.inParts(b, &left)
 	out, found = s.without(b, s.index.Load().scanAll(b))
 	return out, found || packed
 }
@@ -333,7 +333,8 @@ func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
 	if unpacker(b) != nil {
 		return s.Bytes(b)
 	}
-	b, packed := s.inParts(b)
+	left := int64(maxUnpacked)
+	b, packed := s.inParts(b, &left)
 	spans := s.index.Load().scanAll(b)
 	if !s.teach(b, spans) {
 		out, found = s.without(b, spans)
