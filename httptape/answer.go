@@ -48,29 +48,44 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 	}
 	b := &tapeBody{from: from}
 	b.ctx, b.cancel = context.WithCancelCause(req.Context())
-	res := &http.Response{
-		Status: statusOf(ex.Status), StatusCode: ex.Status, Body: b,
-		Header: exchange.HeaderOf(ex.ResponseHeaders), Request: req,
-	}
-	t.setProto(res, rec.Seq)
-	res.ContentLength = exchange.FittingLength(res.Header, ex, from.Size())
-	if trailer := t.trailerOf(rec.Seq); trailer != nil {
-		res.Trailer = make(http.Header)
-		for name := range trailer {
-			res.Trailer[name] = nil // as net/http: the values come with the end
-		}
-		b.atEnd = func() {
-			for name, values := range trailer {
-				res.Trailer[name] = values
-			}
-		}
-	}
+	res := t.head(req, rec, from.Size())
+	res.Body, b.atEnd = b, t.trailing(res, rec.Seq)
 	if from.Size() > 0 || ex.Error != "" || b.atEnd != nil {
 		return res, nil
 	}
 	res.Body = http.NoBody
 	_ = b.Close() // of nothing
 	return res, nil
+}
+
+// head is the recorded answer without its body, which has size bytes.
+func (t *Transport) head(req *http.Request, rec *exchange.Recorded, size int64) *http.Response {
+	ex := rec.Exchange
+	res := &http.Response{
+		Status: statusOf(ex.Status), StatusCode: ex.Status,
+		Header: exchange.HeaderOf(ex.ResponseHeaders), Request: req,
+	}
+	t.setProto(res, rec.Seq)
+	res.ContentLength = exchange.FittingLength(res.Header, ex, size)
+	return res
+}
+
+// trailing gives res the names of its trailers, and returns what gives it the values, which come with the end, as net/http
+// does; nil where it has none.
+func (t *Transport) trailing(res *http.Response, seq uint64) (atEnd func()) {
+	trailer := t.trailerOf(seq)
+	if trailer == nil {
+		return nil
+	}
+	res.Trailer = make(http.Header)
+	for name := range trailer {
+		res.Trailer[name] = nil
+	}
+	return func() {
+		for name, values := range trailer {
+			res.Trailer[name] = values
+		}
+	}
 }
 
 // statusOf is the status line's end, as net/http writes it: reasons of a server's own are not kept.

@@ -2,7 +2,6 @@ package exchange
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -32,12 +31,13 @@ type company struct {
 	members []*Recorded   // by when they began; not changed once it is made
 	span    time.Duration // from the first begin to the last end; the same
 
-	mu      sync.Mutex // guards what follows
-	given   int        // members that were handed out
-	over    map[*Recorded]bool
-	last    time.Time // when the last of these ended
-	inVain  bool
-	changed chan struct{} // closed at the next change; nil while nobody waits
+	mu     sync.Mutex            // guards what follows
+	given  int                   // members that were handed out
+	joined map[int]chan struct{} // closed when so many were; of those numbers alone that somebody waits for
+	over   map[*Recorded]bool
+	last   time.Time     // when the last of these ended
+	left   chan struct{} // closed when the next one ends; nil while nobody waits
+	inVain bool
 }
 
 // findBegun finds out when the requests of exchanges came, in ms since the recording began, or later: as long before its end
@@ -127,7 +127,7 @@ func newCompany(members []*Recorded) {
 		end = max(end, rec.endedMS)
 	}
 	c := &company{
-		members: members, over: make(map[*Recorded]bool),
+		members: members, over: make(map[*Recorded]bool), joined: make(map[int]chan struct{}),
 		span: time.Duration(end-members[0].begunMS) * time.Millisecond,
 	}
 	for _, rec := range members {
@@ -135,97 +135,50 @@ func newCompany(members []*Recorded) {
 	}
 }
 
-// change makes a change, and tells those who wait. Nobody is no company.
-func (c *company) change(f func()) {
+// join notes that a member was handed out. It wakes those that it is enough for: of a thousand that wait, waking all for each one
+// that comes would be half a million times. Nobody is no company.
+func (c *company) join() {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f()
-	if c.changed != nil {
-		close(c.changed)
-		c.changed = nil
+	c.given++
+	if enough := c.joined[c.given]; enough != nil {
+		close(enough)
+		delete(c.joined, c.given)
 	}
 }
-
-// join notes that a member was handed out.
-func (c *company) join() { c.change(func() { c.given++ }) }
 
 // leave notes that the answer of a member has been given.
 func (c *company) leave(rec *Recorded) {
-	c.change(func() {
-		if !c.over[rec] {
-			c.over[rec], c.last = true, time.Now()
-		}
-	})
-}
-
-// await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
-// last, paced that answers take their time. The error is ctx's where that is done before.
-func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
-	at := rec.begunMS + tms
-	if !end {
-		at -= companyGrain
+	if c == nil {
+		return
 	}
-	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
-	limit := time.Duration(max(tms, 0))*time.Millisecond + companySlack
-	if err := c.until(ctx, limit, func() bool { return c.given >= there }); err != nil || len(c.members) > smallCompany {
-		return err
-	}
-	var before []*Recorded
-	pause := reaction
-	for _, m := range c.members {
-		if end && m.endedBefore(rec) || m.endedMS < at {
-			before = append(before, m)
-			if gap := time.Duration(rec.endedMS-m.endedMS) * time.Millisecond; paced {
-				pause = min(pause, gap)
-			}
-		}
-	}
-	if len(before) == 0 {
-		return nil
-	}
-	err := c.until(ctx, c.span+companySlack, func() bool {
-		return !slices.ContainsFunc(before, func(m *Recorded) bool { return !c.over[m] })
-	})
-	if err != nil {
-		return err
-	}
-	return sleep(ctx, c.left(pause))
-}
-
-// left is what is left of a pause after the last end.
-func (c *company) left(pause time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inVain {
-		return 0
+	if c.over[rec] {
+		return
 	}
-	return pause - time.Since(c.last)
+	c.over[rec], c.last = true, time.Now()
+	c.wakeLeft()
 }
 
-// until waits until done, which holds the lock, for limit at most. Once that has been in vain it waits no more.
-func (c *company) until(ctx context.Context, limit time.Duration, done func() bool) error {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	for {
-		c.mu.Lock()
-		if c.inVain || done() {
-			c.mu.Unlock()
-			return nil
-		}
-		if c.changed == nil {
-			c.changed = make(chan struct{})
-		}
-		changed := c.changed
-		c.mu.Unlock()
-		select {
-		case <-changed:
-		case <-timer.C:
-			c.change(func() { c.inVain = true })
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+func (c *company) wakeLeft() {
+	if c.left != nil {
+		close(c.left)
+		c.left = nil
 	}
+}
+
+// giveUp ends all waiting.
+func (c *company) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inVain = true
+	for n, enough := range c.joined {
+		close(enough)
+		delete(c.joined, n)
+	}
+	c.wakeLeft()
 }

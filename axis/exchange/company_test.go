@@ -20,13 +20,13 @@ type span struct {
 }
 
 // together is a book of exchanges of one key, whose records stand as they ended.
-func together(t *testing.T, spans ...span) (*exchange.Book, exchange.Key) {
+func together(t testing.TB, spans ...span) (*exchange.Book, exchange.Key) {
 	t.Helper()
 	return bookOf(t, func(*tape.Record) {}, spans...)
 }
 
 // bookOf is together with each record changed.
-func bookOf(t *testing.T, change func(*tape.Record), spans ...span) (*exchange.Book, exchange.Key) {
+func bookOf(t testing.TB, change func(*tape.Record), spans ...span) (*exchange.Book, exchange.Key) {
 	t.Helper()
 	b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
 		for i, s := range spans {
@@ -57,7 +57,7 @@ func bookOf(t *testing.T, change func(*tape.Record), spans ...span) (*exchange.B
 }
 
 // give asks for the next answer, gives it to its end, and returns when its head and its end were given, from now on.
-func give(ctx context.Context, t *testing.T, b *exchange.Book, k exchange.Key) (head, end time.Duration, err error) {
+func give(ctx context.Context, t testing.TB, b *exchange.Book, k exchange.Key) (head, end time.Duration, err error) {
 	t.Helper()
 	begun := time.Now()
 	rec, ok := b.Take(k)

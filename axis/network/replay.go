@@ -60,20 +60,25 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		}
 	}
 	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: b.Prompt()}
-	sameHeader := s.revealHeader(a.header)
+	a.passes = s.revealHeader(a.header) && same
 	if same {
 		size = b.Size()
 	}
-	if size < 0 {
-		a.header.Del("Content-Length")
-		a.length = -1
-		return a
-	}
-	if rec.Length >= 0 && rec.Length == size {
-		a.header.Set("Content-Length", strconv.FormatInt(size, 10))
-	}
-	a.length, a.passes = exchange.FittingLength(a.header, ex, size), same && sameHeader
+	a.length = lengthOf(a.header, rec, size)
 	return a
+}
+
+// lengthOf is the length in bytes that the program is told of an answer of size bytes with the header h, where it then stands; -1
+// for none, as where the size is not known and negative.
+func lengthOf(h http.Header, rec *exchange.Recorded, size int64) int64 {
+	if size < 0 {
+		h.Del("Content-Length")
+		return -1
+	}
+	if rec.Length == size {
+		h.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	return exchange.FittingLength(h, rec.Exchange, size)
 }
 
 // A playedBody gives the last chunk of a recorded answer with its end, so that both leave at once.
