@@ -27,11 +27,15 @@ func (s *Scrubber) Found() []Secret {
 	return out
 }
 
-// noteFound notes the shape of a value that a placeholder stands for, and returns the placeholder.
+// noteFound notes the shape of a value that a placeholder stands for, and returns the placeholder: that under which the value
+// was found first.
 func (s *Scrubber) noteFound(placeholder, value string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	digits := Digits(placeholder)
+	if first, ok := s.first(digits); ok {
+		return first
+	}
 	if _, ok := s.found[digits]; ok || len(s.found) >= MaxFound || len(value) > maxDummy || isPlaceholder(value) {
 		return placeholder
 	}
@@ -40,6 +44,23 @@ func (s *Scrubber) noteFound(placeholder, value string) string {
 	}
 	s.found[digits] = Secret{placeholder, shapeOf(value)}
 	return placeholder
+}
+
+// first returns the placeholder that stood first for a value. A token that an answer brings has the name of its shape, and keeps
+// that where a header says later what it is for: a replay knows it from its beginning, and what it writes must read the same.
+// Older versions of the rules renamed it. It is called with mu held.
+func (s *Scrubber) first(digits string) (placeholder string, ok bool) {
+	found, ok := s.found[digits]
+	return found.Placeholder, ok && s.rules >= RulesOfNames
+}
+
+// newKnown returns a value that is to be known, under a rule or that by which it was found first. It is called with mu held.
+func (s *Scrubber) newKnown(rule, value string) *known {
+	placeholder := s.key.placeholder(rule, []byte(value))
+	if first, ok := s.first(Digits(placeholder)); ok {
+		rule, placeholder = placeholderName(first), first
+	}
+	return &known{rule: rule, value: value, placeholder: placeholder}
 }
 
 // Unshaped reports whether a placeholder of stored stands for a secret that s has not met: neither does it know the value,

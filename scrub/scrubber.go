@@ -182,8 +182,7 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 	if k := s.standing(value); k != nil {
 		return k.written()
 	}
-	rule := ruleName(name)
-	k := &known{rule: rule, value: value, placeholder: s.key.placeholder(rule, []byte(value))}
+	k := s.newKnown(ruleName(name), value)
 	switch {
 	case isPlaceholder(value):
 		return value
@@ -364,7 +363,7 @@ func (s *Scrubber) learnLeak(rule, value string) *known {
 		return nil
 	}
 	s.leaks++
-	k := &known{rule: rule, value: value, placeholder: s.key.placeholder(rule, []byte(value))}
+	k := s.newKnown(rule, value)
 	s.add(k)
 	return k
 }
