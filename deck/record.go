@@ -22,6 +22,7 @@ type Result struct {
 	Recording  *Recording
 	Exit       Exit
 	Counts     map[string]int // records by kind
+	OpenLine   bool           // what the program wrote to a terminal ended within a line
 	Silent     []string       // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int // exchanges that got no answer, by kind; Counts has them too
 	Unreached  []Unreached    // ports of this host that were asked for and that no upstream names
@@ -266,7 +267,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	return &Result{
-		Recording: &Recording{Dir: r.dir, Manifest: r.manifest}, Exit: e.exit,
+		Recording: &Recording{Dir: r.dir, Manifest: r.manifest}, Exit: e.exit, OpenLine: e.streams.shown.open(),
 		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }

@@ -24,7 +24,8 @@ import (
 // A Verdict is what Replay found.
 type Verdict struct {
 	*fidelity.Report
-	Exit Exit `json:"-"` // of the replayed program
+	Exit     Exit `json:"-"` // of the replayed program
+	OpenLine bool `json:"-"` // what it wrote to a terminal ended within a line
 }
 
 // replayer is one Replay under way.
@@ -259,7 +260,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Verdict{Report: report, Exit: e.exit}, nil
+	return &Verdict{Report: report, Exit: e.exit, OpenLine: e.streams.shown.open()}, nil
 }
 
 // program describes the run: the recorded program, or the caller's, over the restored work tree.

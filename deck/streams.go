@@ -23,7 +23,8 @@ type streams struct {
 	ours    [3]*os.File    // our end of each pipe; nil where the stream is the terminal
 	pty     *terminal.PTY
 	out     [3]*process.Stream
-	undo    []func()
+	undo    []func() // what was done to the caller's terminal, in order
+	shown   lineEnd  // of what the program wrote there
 
 	mu    sync.Mutex
 	typed []terminal.Input // into the terminal, so far
@@ -93,7 +94,7 @@ func (st *streams) relay() {
 	st.relayTerminal()
 	for i, to := range map[int]io.Writer{1: st.caller.Stdout, 2: st.caller.Stderr} {
 		if from := st.ours[i]; from != nil {
-			st.outputs.Go(func() { st.check(process.RelayOutput(to, from, st.out[i])) })
+			st.outputs.Go(func() { st.check(process.RelayOutput(st.shown.watch(to), from, st.out[i])) })
 		}
 	}
 	if to := st.ours[0]; to != nil {
@@ -115,8 +116,9 @@ func (st *streams) relayTerminal() {
 	if !st.isTTY(1) && st.isTTY(2) {
 		to, kept = st.caller.Stderr, st.out[2]
 	}
+	st.passOutput(to)
 	typist := terminal.NewTypist()
-	st.outputs.Go(func() { st.check(process.RelayOutput(io.MultiWriter(to, typist), st.pty.Master, kept)) })
+	st.outputs.Go(func() { st.check(process.RelayOutput(io.MultiWriter(st.shown.watch(to), typist), st.pty.Master, kept)) })
 	if !st.isTTY(0) || st.stdin == nil {
 		return
 	}
@@ -148,6 +150,17 @@ func (st *streams) keys() []terminal.Input {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return append([]terminal.Input{}, st.typed...)
+}
+
+// passOutput has the caller's terminal show the output of the program's as it comes.
+func (st *streams) passOutput(to io.Writer) {
+	host, _ := to.(*os.File)
+	restore, err := terminal.PassOutput(host)
+	if err != nil {
+		st.s.log.Warn("the terminal changes the ends of lines", "err", err)
+		return
+	}
+	st.undo = append(st.undo, restore)
 }
 
 // followHost puts the caller's terminal into raw mode and follows its size.
@@ -197,7 +210,7 @@ func (st *streams) drain() {
 // caller's next byte ends with it.
 func (st *streams) close() {
 	st.stopInput()
-	for _, f := range st.undo {
+	for _, f := range slices.Backward(st.undo) {
 		f()
 	}
 	st.undo = nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"golang.org/x/term"
 )
 
@@ -65,6 +66,13 @@ func width(w io.Writer) int {
 		}
 	}
 	return 100
+}
+
+// endLine ends the line that a program left without an end on the terminal that our own lines go to.
+func endLine(w io.Writer, open bool) {
+	if open && isTerminal(w) {
+		visible.Fprintln(w)
+	}
 }
 
 // raw writes what is no text for people, such as JSON and control sequences of our own, as it stands. All else is written by

@@ -97,6 +97,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	if err != nil {
 		return &statusError{statusRecorder, err}
 	}
+	endLine(std.err, res.OpenLine)
 	if o.json {
 		err = printJSON(std.out, newRecordResult(res))
 	} else {

@@ -104,6 +104,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
+	endLine(std.err, v.OpenLine)
 	return printReport(v.Report, o.json, std.out, std.err, text)
 }
 

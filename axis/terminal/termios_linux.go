@@ -1,0 +1,9 @@
+package terminal
+
+import "golang.org/x/sys/unix"
+
+// The requests that get and set the modes of a terminal; the latter waits until what was written has been shown.
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETSW
+)
