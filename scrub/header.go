@@ -82,7 +82,8 @@ func (h hider) whole(name, value string) string {
 	return h.s.learn(name, strings.TrimSpace(value))
 }
 
-// authorization keeps the scheme. The parameters of a scheme that signs each request anew are hidden and not learnt.
+// authorization keeps the scheme. What a scheme signs for one request is hidden and not learnt; of another list of parameters
+// each is looked at by itself.
 func (h hider) authorization(name, value string) string {
 	scheme, rest, ok := strings.Cut(strings.TrimSpace(value), " ")
 	if !ok {
@@ -94,16 +95,23 @@ func (h hider) authorization(name, value string) string {
 			h.s.learn(name, password)
 		}
 	}
-	if signs(scheme, rest) {
+	if h.s.signs(scheme, rest) {
 		h.count(ruleName(name))
 		return scheme + " " + h.s.conceal(name, rest)
+	}
+	if list, ok := h.parameters(name, rest); ok {
+		return scheme + " " + list
 	}
 	return scheme + " " + h.whole(name, rest)
 }
 
-// signs tells whether credentials are made for one request: those of all such schemes are a list, but for the first of AWS.
-func signs(scheme, credentials string) bool {
-	return strings.Contains(credentials, ",") || strings.EqualFold(scheme, "aws")
+// signs tells whether credentials are made for one request: they are learnt by no one, for the next has others.
+func (s *Scrubber) signs(scheme, credentials string) bool {
+	if s.rules < RulesOfNames { // a list was taken for such
+		return strings.Contains(credentials, ",") || strings.EqualFold(scheme, "aws")
+	}
+	scheme = strings.ToLower(scheme)
+	return scheme == "digest" || scheme == "aws" || strings.HasPrefix(scheme, "aws4-") || strings.HasPrefix(scheme, "hmac") || scheme == "signature"
 }
 
 func (h hider) cookies(value string) string {

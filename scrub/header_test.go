@@ -179,3 +179,38 @@ func TestLaterCredentialFiles(t *testing.T) {
 		t.Error("version 2 takes more for credentials than it did")
 	}
 }
+
+// TestParametersOfCredentials: only what signs one request is not learnt.
+func TestParametersOfCredentials(t *testing.T) {
+	for value, want := range map[string]string{
+		`Token token="` + keyOne + `", email="a@b.c"`:                                     `Token token="td_authorization_#1", email="a@b.c"`,
+		`Token token="` + keyOne + `"`:                                                    `Token token="td_authorization_#1"`,
+		`OAuth realm="x", oauth_token="` + keyOne + `", oauth_signature="` + keyTwo + `"`: `OAuth realm="x", oauth_token="td_authorization_#1", oauth_signature="td_authorization_#2"`,
+		`Custom ` + keyOne + `,id`:                                                        `Custom td_authorization_#1`,
+		`Custom ` + keyOne + `==`:                                                         `Custom td_authorization_#1`,
+		`Bearer ` + keyOne + `=`:                                                          `Bearer td_authorization_#1`,
+	} {
+		s := scrub.New(testKey, nil)
+		s.LearnHeader(map[string][]string{"Authorization": {value}})
+		if got := renumbered(s.Header("Authorization", value)); got != want {
+			t.Errorf("%q gave %q, want %q", value, got, want)
+		}
+		if got := s.String("it is " + keyOne); strings.Contains(value, "=\"") && strings.Contains(got, keyOne) {
+			t.Errorf("%q: %q is left", value, got)
+		}
+		if got := s.String("it is " + keyTwo); got != "it is "+keyTwo {
+			t.Errorf("%q: a signature is learnt: %q", value, got)
+		}
+	}
+	for _, value := range []string{`Digest username="ann", response="` + keyOne + `"`, "AWS4-HMAC-SHA256 Credential=" + keyOne + "/x, Signature=" + keyOne} {
+		s := scrub.New(testKey, nil)
+		s.LearnHeader(map[string][]string{"Authorization": {value}})
+		if got := s.Header("Authorization", value); strings.Contains(got, keyOne) || s.String("it is "+keyOne) != "it is "+keyOne {
+			t.Errorf("%q gave %q", value, got)
+		}
+	}
+	s := scrub.New(testKey, &scrub.Options{Rules: 3})
+	if got := renumbered(s.Header("Authorization", `Token token="`+keyOne+`", email="a@b.c"`)); got != "Token td_authorization_#1" {
+		t.Errorf("version 3 has %q", got)
+	}
+}
