@@ -141,6 +141,17 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOpti
 			}
 			return id.Surface, id.Params
 		},
+		Facts: func(ex *tape.Exchange, body []byte) []fidelity.MaskedFact {
+			var facts []fidelity.MaskedFact
+			for _, part := range [][]byte{[]byte(ex.URL), decoded(exchange.HeaderOf(ex.RequestHeaders), body)} {
+				for _, f := range m.Facts(part) {
+					if f.Mask != "" { // a secret may be another
+						facts = append(facts, fidelity.MaskedFact{Mask: f.Mask, Text: f.Text})
+					}
+				}
+			}
+			return facts
+		},
 		Answer: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
 		},

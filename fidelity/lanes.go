@@ -37,6 +37,8 @@ type LaneOptions struct {
 	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
 	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
 	AnswerSurface func(ex *tape.Exchange, body []byte) []byte
+	// Facts returns, in order, what masks take out of a request, so that a green verdict can say what they hid. nil says nothing.
+	Facts func(ex *tape.Exchange, body []byte) []MaskedFact
 	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
 	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
 	// nil stands for no.
@@ -91,6 +93,8 @@ type laneCompare struct {
 	alive       map[string]bool // hosts that answered while recording
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
+	unlikes     unlikes
+	unlikeRead  int64 // bytes of requests that were read to find them
 }
 
 // placed is a divergence and where the replay had come to when it showed.
@@ -204,6 +208,7 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	if !d.exact {
 		c.ended(p)
 	}
+	c.unlikeFacts(p)
 	var last []Change
 	for _, f := range d.record(p.a.rec, p.b.rec) {
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
@@ -260,6 +265,7 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 // finish orders what was found by where the replay had come to, and makes the report of it.
 func (c *laneCompare) finish() *Report {
 	c.withdrawals.note(c)
+	c.unlikes.note(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
 	slices.SortStableFunc(c.report.Refused, bySeq)

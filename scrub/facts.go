@@ -12,6 +12,7 @@ const (
 // A Fact is what Mask or Renumber takes out of a text. Two texts that compare as equal, but speak of different things, differ
 // in their facts.
 type Fact struct {
+	Mask string // its name; "" of a placeholder
 	Text string // as it stands; the digits of a placeholder
 	// Names says that it names something: a UUID, an id that a provider made up, a process, a port, a temporary name, a secret.
 	// A time does not.
@@ -33,7 +34,7 @@ func (m *Masker) Facts(b []byte) []Fact {
 	if m != nil {
 		p := masking{m: m, b: b, only: func(text, name string) {
 			if says := sayings[name]; says != ofPlace {
-				facts = append(facts, Fact{Text: text, Names: says == ofNames})
+				facts = append(facts, Fact{Mask: name, Text: text, Names: says == ofNames})
 			}
 		}}
 		for i := m.seek(b, 0); i < len(b); {

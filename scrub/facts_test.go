@@ -9,18 +9,18 @@ import (
 
 func TestFacts(t *testing.T) {
 	const uuid = "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11"
-	name := func(text string) scrub.Fact { return scrub.Fact{Text: text, Names: true} }
+	name := func(text, mask string) scrub.Fact { return scrub.Fact{Mask: mask, Text: text, Names: true} }
 	m := scrub.NewMasker(&scrub.MaskOptions{Home: "/home/u"})
 	for title, tt := range map[string]struct {
 		text string
 		want []scrub.Fact
 	}{
 		"nothing":       {"hello", nil},
-		"in order":      {"call_a1b2c3d4e5 of " + uuid + " and pid 4711", []scrub.Fact{name("a1b2c3d4e5"), name(uuid), name("4711")}},
-		"twice":         {uuid + " " + uuid, []scrub.Fact{name(uuid), name(uuid)}},
-		"times":         {"on 2026-11-21 it took 3 ms", []scrub.Fact{{Text: "2026-11-21"}, {Text: "3 ms"}}},
+		"in order":      {"call_a1b2c3d4e5 of " + uuid + " and pid 4711", []scrub.Fact{name("a1b2c3d4e5", "id"), name(uuid, "uuid"), name("4711", "pid")}},
+		"twice":         {uuid + " " + uuid, []scrub.Fact{name(uuid, "uuid"), name(uuid, "uuid")}},
+		"times":         {"on 2026-11-21 it took 3 ms", []scrub.Fact{{Mask: "date", Text: "2026-11-21"}, {Mask: "duration", Text: "3 ms"}}},
 		"a path":        {"/home/u/x", nil},
-		"a placeholder": {"key td_api_key_0123456789ab of " + uuid, []scrub.Fact{name(uuid), name("0123456789ab")}},
+		"a placeholder": {"key td_api_key_0123456789ab of " + uuid, []scrub.Fact{name(uuid, "uuid"), name("0123456789ab", "")}},
 	} {
 		if d := cmp.Diff(tt.want, m.Facts([]byte(tt.text))); d != "" {
 			t.Errorf("%s: %s", title, d)
@@ -30,7 +30,7 @@ func TestFacts(t *testing.T) {
 		t.Errorf("counted %v", got)
 	}
 	var none *scrub.Masker
-	if d := cmp.Diff([]scrub.Fact{name("0123456789ab")}, none.Facts([]byte("td_key_0123456789ab "+uuid))); d != "" {
+	if d := cmp.Diff([]scrub.Fact{name("0123456789ab", "")}, none.Facts([]byte("td_key_0123456789ab "+uuid))); d != "" {
 		t.Error(d)
 	}
 	off := scrub.NewMasker(&scrub.MaskOptions{Disabled: []string{"uuid"}})
