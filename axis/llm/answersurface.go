@@ -24,9 +24,9 @@ var (
 	modelsOwnWords = []string{"input", "args", "arguments", "parameters", "schema"} // objects in which any name may stand
 )
 
-// AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a provider makes up numbered by
-// their first appearance, as those of requests are, its times and seals taken out. Of an event stream that is the data of
-// its events, without pings and comments. An answer that is no text has none.
+// AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a
+// provider makes up numbered by their first appearance, as those of requests are, its times and seals taken out. Of an event
+// stream that is the data of its events, without pings and comments. An answer that is no text has none.
 func (c *Classifier) AnswerSurface(body []byte) []byte {
 	if !utf8.Valid(body) {
 		return nil

@@ -37,15 +37,9 @@ func runRm(names []string, json bool, std streams) error {
 	if err != nil {
 		return err
 	}
-	var entries []*deck.Entry
-	for _, name := range names {
-		e, err := lib.Entry(name)
-		if err != nil {
-			return err
-		}
-		if !slices.ContainsFunc(entries, func(have *deck.Entry) bool { return have.Path == e.Path }) {
-			entries = append(entries, e)
-		}
+	entries, err := entriesOf(lib, names)
+	if err != nil {
+		return err
 	}
 	var removed []string
 	left := make(map[string]string) // by id
@@ -68,6 +62,26 @@ func runRm(names []string, json bool, std streams) error {
 		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left}))
 		return errors.Join(errs...)
 	}
+	sayRemoved(std, removed, left)
+	return errors.Join(errs...)
+}
+
+// entriesOf returns the recordings of these names, each once.
+func entriesOf(lib *deck.Library, names []string) (entries []*deck.Entry, err error) {
+	for _, name := range names {
+		e, err := lib.Entry(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(entries, func(have *deck.Entry) bool { return have.Path == e.Path }) {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// sayRemoved says what was removed, and what of each was left, by its id.
+func sayRemoved(std streams, removed []string, left map[string]string) {
 	for _, id := range removed {
 		line := "tapedeck: removed " + id
 		if left[id] != "" {
@@ -75,5 +89,4 @@ func runRm(names []string, json bool, std streams) error {
 		}
 		visible.Fprintln(std.err, line)
 	}
-	return errors.Join(errs...)
 }
