@@ -27,7 +27,17 @@ func isCredentialFile(name string, rules int) bool {
 	if variant, isEnv := strings.CutPrefix(base, ".env."); isEnv && !slices.Contains(exampleVariants, variant) {
 		return rules < rulesGenuine || !isExampleFile(base)
 	}
-	return rules >= rulesGenuine && !isExampleFile(base) && isLaterCredentialFile(dir, base)
+	if rules < rulesGenuine || isExampleFile(base) {
+		return false
+	}
+	return isLaterCredentialFile(dir, base) || rules >= RulesOfNames && isLatestCredentialFile(dir, base)
+}
+
+// isLatestCredentialFile knows what version 4 added.
+func isLatestCredentialFile(dir, base string) bool {
+	vault, isVault := strings.CutPrefix(base, "vault_pass")
+	return slices.Contains(latestFiles, base) || hasTail(dir+base, latestPaths) ||
+		isVault && slices.Contains([]string{"", ".txt", "word", "word.txt"}, vault) || isVault && strings.HasPrefix(vault, "_") && path.Ext(base) == ".txt"
 }
 
 // isLaterCredentialFile knows what version 3 added.
@@ -144,4 +154,13 @@ var (
 	}
 	laterPathDirs = []string{"/.config/op/"}
 	homeFiles     = []string{".yarnrc.yml"} // in a project it says how yarn works there
+)
+
+// What version 4 added.
+var (
+	latestFiles = []string{
+		".cookies", ".env~", ".envrc.local", ".vault_pass", ".vault_pass.txt", ".vault_password", "accesskeys.csv", "cookies.txt",
+		"credentials.csv", "google-credentials.json", "rootkey.csv", "storage_state.json", "token.json", "tokens.json",
+	}
+	latestPaths = []string{"/.pip/pip.conf", "/.config/pip/pip.conf"}
 )

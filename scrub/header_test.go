@@ -166,7 +166,7 @@ func TestLaterCredentialFiles(t *testing.T) {
 		"public_key.pem": false, "server.pub.key": false, "id_rsa.go": false, "id_rsa_work.pub": false, "keys.go": false,
 		".env.local.example": false, "prod.env.sample": false, "example.env": false, "terraform.tfvars.example": false,
 		"service-account-schema.json": false, "service_account.py": false, "ssh_host_rsa_key.pub": false, "main.tf": false,
-		"tokens.json": false, "config/op/x": false, "environment.env.ts": false, "monkey.pem.md": false, "credentials/readme.md": false,
+		"config/op/x": false, "environment.env.ts": false, "monkey.pem.md": false, "credentials/readme.md": false,
 	} {
 		if got := scrub.IsCredentialFile(name); got != want {
 			t.Errorf("IsCredentialFile(%q) = %v", name, got)
@@ -212,5 +212,26 @@ func TestParametersOfCredentials(t *testing.T) {
 	s := scrub.New(testKey, &scrub.Options{Rules: 3})
 	if got := renumbered(s.Header("Authorization", `Token token="`+keyOne+`", email="a@b.c"`)); got != "Token td_authorization_#1" {
 		t.Errorf("version 3 has %q", got)
+	}
+}
+
+// TestLatestCredentialFiles: what version 4 takes for credentials, and what is ordinary in every version.
+func TestLatestCredentialFiles(t *testing.T) {
+	old := scrub.New(testKey, &scrub.Options{Rules: 3})
+	for name, want := range map[string]bool{
+		"token.json": true, "auth/tokens.json": true, "~/.pip/pip.conf": true, "~/.config/pip/pip.conf": true, "cookies.txt": true, "~/.cookies": true,
+		"storage_state.json": true, "google-credentials.json": true, "credentials.csv": true, "rootkey.csv": true, "accessKeys.csv": true,
+		".env~": true, "vault_pass.txt": true, "vault_password": true, "vault_pass_prod.txt": true, ".vault_pass": true, ".envrc.local": true,
+
+		"application.properties": false, "config/database.yml": false, "docker-compose.yml": false, "settings.py": false, "wp-config.php": false,
+		"tokens.go": false, "tokenizer.json": false, "cookies.md": false, "pip.conf": false, "vault_pass.py": false, "design-tokens.json": false,
+		"token.json.example": false, "vault_passing.txt": false, "storage_state.sample.json": false,
+	} {
+		if got := scrub.IsCredentialFile(name); got != want {
+			t.Errorf("IsCredentialFile(%q) = %v", name, got)
+		}
+		if old.CredentialFile(name) {
+			t.Errorf("version 3 takes %q for credentials", name)
+		}
 	}
 }
