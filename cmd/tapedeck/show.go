@@ -38,7 +38,8 @@ func newShowCommand(std streams) *cobra.Command {
 		Short: "Show the timeline of a recording or a tape, one record, or payloads",
 		Long: `Without flags: one line a record: its number, when it came, its kind, its lane and what it holds. Programs do things side
 by side, so two runs compare lane by lane: a lane is one conversation with a model (llm:…), the HTTP of one host (http:…), the
-work tree (files), the refusals of the network, or the program itself. --seq N shows one record with everything in it; the other flags choose records, and
+work tree (files), the refusals of the network, or the program itself. --seq N shows one record with everything in it, as JSON,
+and with --payloads a field and a header a line, then each body; the other flags choose records, and
 only those show of which all is true that they ask for. --payloads adds the bytes, as they are in a file or a pipe, with
 control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
 facts that are masked before two runs are compared, and how often each was seen; without REC it lists those of this work tree.
@@ -213,13 +214,13 @@ func (s *shown) showParts(out io.Writer) error {
 	return err
 }
 
-// showRecord prints every field of one record, indented as JSON.
+// showRecord prints every field of one record, indented as JSON, or with --payloads for a person, each body once.
 func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) error {
-	if err := indentJSON(out, tape.AppendRecord(nil, rec)); err != nil {
-		return err
-	}
 	if !o.payloads {
-		return nil
+		return indentJSON(out, tape.AppendRecord(nil, rec))
+	}
+	if err := writeRecord(out, rec); err != nil {
+		return err
 	}
 	return s.showPayloads(rec.Kind, out)
 }

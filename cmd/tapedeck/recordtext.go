@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A member is a key of a JSON object and its value, in the order in which they stand.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members takes an object apart; nil where b is none.
+func members(b []byte) []member {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	var out []member
+	for dec.More() {
+		key, err := dec.Token()
+		name, ok := key.(string)
+		m := member{name: name}
+		if err != nil || !ok || dec.Decode(&m.value) != nil {
+			return nil
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// writeRecord writes the fields of a record for a person, one a line, headers as they stand in HTTP. Of chunks and payloads it
+// says how much there is: the bytes follow, each once.
+func writeRecord(out io.Writer, rec *tape.Record) error {
+	var b strings.Builder
+	for _, m := range members(tape.AppendRecord(nil, rec)) {
+		switch m.name {
+		case "type":
+		case "kind":
+			for _, f := range members(m.value) {
+				writeField(&b, f, rec.Kind)
+			}
+		default:
+			writeField(&b, m, nil)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// writeField writes one field of a record, or of its kind k.
+func writeField(b *strings.Builder, m member, k tape.Kind) {
+	x := tape.ExchangeOf(k)
+	switch {
+	case x != nil && m.name == "request_headers":
+		writeHeaders(b, m.name, x.RequestHeaders)
+	case x != nil && m.name == "response_headers":
+		writeHeaders(b, m.name, x.ResponseHeaders)
+	case x != nil && m.name == "stream":
+		fmt.Fprintf(b, "stream: %s\n", chunksOf(x.Stream))
+	default:
+		fmt.Fprintf(b, "%s: %s\n", visible.Line(m.name), visible.Line(valueOf(m.value)))
+	}
+}
+
+func writeHeaders(b *strings.Builder, name string, list []tape.HeaderField) {
+	fmt.Fprintf(b, "%s:\n", name)
+	for _, h := range list {
+		fmt.Fprintf(b, "  %s: %s\n", visible.Line(h.Name), visible.Line(h.Value))
+	}
+}
+
+// chunksOf says how many chunks there are, and when they came.
+func chunksOf(list []tape.Chunk) string {
+	s := plural(len(list), "chunk", "chunks")
+	if len(list) > 0 {
+		s += fmt.Sprintf(", from %s to %s after the request", seconds(list[0].TMS), seconds(list[len(list)-1].TMS))
+	}
+	return s
+}
+
+// valueOf is a JSON value for a person: a string without its quotes, a payload by its hash and without its text.
+func valueOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	parts := members(raw)
+	for _, m := range parts {
+		if m.name != "content_hash" {
+			continue
+		}
+		var said []string
+		for _, p := range parts {
+			if p.name != "text" {
+				said = append(said, p.name+" "+valueOf(p.value))
+			}
+		}
+		return strings.Join(said, ", ")
+	}
+	return string(raw)
+}
