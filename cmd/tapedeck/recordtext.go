@@ -64,16 +64,16 @@ func writeField(b *strings.Builder, m member, k tape.Kind) {
 	case x != nil && m.name == "response_headers":
 		writeHeaders(b, m.name, x.ResponseHeaders)
 	case x != nil && m.name == "stream":
-		fmt.Fprintf(b, "stream: %s\n", chunksOf(x.Stream))
+		visible.Fprintf(b, "stream: %s\n", chunksOf(x.Stream))
 	default:
-		fmt.Fprintf(b, "%s: %s\n", visible.Line(m.name), visible.Line(valueOf(m.value)))
+		visible.Fprintf(b, "%s: %s\n", m.name, valueOf(m.value))
 	}
 }
 
 func writeHeaders(b *strings.Builder, name string, list []tape.HeaderField) {
-	fmt.Fprintf(b, "%s:\n", name)
+	visible.Fprintf(b, "%s:\n", name)
 	for _, h := range list {
-		fmt.Fprintf(b, "  %s: %s\n", visible.Line(h.Name), visible.Line(h.Value))
+		visible.Fprintf(b, "  %s: %s\n", h.Name, h.Value)
 	}
 }
 
