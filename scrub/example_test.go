@@ -30,6 +30,9 @@ var documented = []string{
 	`"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n…\n-----END PRIVATE KEY-----"`,
 	"-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("x", 64) + "\n-----END PRIVATE KEY-----",
 	"Authorization: Basic dXNlcjpwYXNzd29yZA==",
+	"postgres://postgres:postgres@localhost/db", "mysql://root:root@db:3306/app", `"amqp:\/\/guest:guest@localhost"`,
+	"mongodb://ann:example@localhost", "postgres://app_user:app_user@db/app", "https://user:changeme@example.com/x",
+	"Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Authorization: Basic YWRtaW46YWRtaW4=",
 }
 
 // TestExamples: what documents show is no secret, whole or in parts; a recording of older rules has it hidden as it was.
@@ -61,6 +64,7 @@ func TestNoExamples(t *testing.T) {
 		"sk-ant-api03-AAAAAAAAf8Jk2Lm9Qw4Rt7Yp3Bn6Vc1Xd8Sf5Gh0J",
 		"Bearer example-7f3a9b2c4d5e6f70",
 		"https://ann:MyExample99@db/x",
+		"https://ann:ann-bob@db/x", "https://k7f2m9:k7f2m9@db/x", "Authorization: Basic QWxhZGRpbjpodW50ZXIy",
 		"https://ann:55555abc@h/", "postgres://ann:aaaaaaaa1@db/x", `https:\/\/ann:55555abc@h\/`,
 		"-----BEGIN PRIVATE KEY-----\n" + key + "...\n-----END PRIVATE KEY-----",
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",

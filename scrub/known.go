@@ -139,7 +139,9 @@ type index struct {
 	any    bool            // a value is known
 	// genuine says that examples are no secrets: see text.genuine
 	genuine bool
-	seen    *seen
+	// wellKnown says that the passwords of examples are none: see text.wellKnown
+	wellKnown bool
+	seen      *seen
 }
 
 // starting are the rules whose evidence may begin with three bytes, of which the row of the filter knows the first two.

@@ -110,6 +110,9 @@ func (x *index) ruleAt(rules []rule, t text, i int, f *finds) (wait bool) {
 		if o == hit && x.genuine {
 			o = t.genuine(s)
 		}
+		if o == hit && x.wellKnown && t.wellKnown(s) {
+			o = miss
+		}
 		switch o {
 		case more:
 			return true

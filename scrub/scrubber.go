@@ -126,7 +126,7 @@ var indexOf = func() (out [Rules + 1]func() *index) {
 	for version := range out {
 		out[version] = sync.OnceValue(func() *index {
 			x := newIndex(rulesOf(version))
-			x.genuine = version >= rulesGenuine
+			x.genuine, x.wellKnown = version >= rulesGenuine, version >= RulesOfNames
 			return x
 		})
 	}
