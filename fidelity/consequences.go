@@ -40,10 +40,10 @@ func (c *laneCompare) commandLine() {
 	if was == nil || now == nil {
 		return
 	}
-	a, b := commandOf(was), commandOf(now)
-	if c.o.MaskArg(a) == c.o.MaskArg(b) {
+	if c.o.MaskArg(commandOf(was)) == c.o.MaskArg(commandOf(now)) {
 		return
 	}
+	a, b := shownCommand(was), shownCommand(now)
 	for i := range c.found {
 		p := &c.found[i]
 		if drift(p.Category) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -27,7 +28,7 @@ func describe(k tape.Kind) string {
 	case *tape.HTTPExchange:
 		return fmt.Sprintf("%s %s %s", name, k.Method, k.URL)
 	case *tape.ProcessSpawn:
-		return name + " " + strings.Join(append([]string{k.Program}, k.Args...), " ")
+		return name + " " + visible.Command(append([]string{k.Program}, k.Args...))
 	case *tape.MCPJSONRPC:
 		return name + " " + k.Server + " " + k.Method
 	case *tape.WSOpen:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -64,7 +65,12 @@ func LaneOf(k tape.Kind) string {
 	return k.Name()
 }
 
-// commandOf is what a process ran: the name of its program and its arguments.
+// shownCommand is commandOf as people read it: arguments that need it are quoted.
+func shownCommand(p *tape.ProcessSpawn) string {
+	return visible.Command(append([]string{path.Base(p.Program)}, p.Args...))
+}
+
+// commandOf is what a process ran: the name of its program and its arguments, for the name of its lane.
 func commandOf(p *tape.ProcessSpawn) string {
 	return strings.Join(append([]string{path.Base(p.Program)}, p.Args...), " ")
 }

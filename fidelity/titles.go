@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"path"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -70,7 +69,7 @@ func subjectOf(k tape.Kind) string {
 	}
 	switch k := k.(type) {
 	case *tape.ProcessSpawn:
-		return shortened(strings.Join(append([]string{path.Base(k.Program)}, k.Args...), " "))
+		return shortened(shownCommand(k))
 	case *tape.MCPJSONRPC:
 		return k.Server + " " + k.Method
 	case *tape.EnvRead:

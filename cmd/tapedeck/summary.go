@@ -87,7 +87,7 @@ func spawnSummary(k *tape.ProcessSpawn) string {
 	if k.Signal != "" {
 		end = k.Signal
 	}
-	return fmt.Sprintf("%s: %s after %s", strings.Join(append([]string{k.Program}, k.Args...), " "), end, seconds(k.DurationMS))
+	return fmt.Sprintf("%s: %s after %s", visible.Command(append([]string{k.Program}, k.Args...)), end, seconds(k.DurationMS))
 }
 
 // recordJSON is the record's line, with --payloads the bytes of its payloads beside it.
