@@ -24,6 +24,19 @@ func (l line) text() string {
 	return b.String()
 }
 
+// merged is l with neighbours of one kind in one piece, as they are coloured: wrap cuts them at words.
+func (l line) merged() line {
+	var out line
+	for _, s := range l {
+		if n := len(out) - 1; n >= 0 && out[n].changed == s.changed {
+			out[n].text += s.text
+		} else {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // segments cuts two short texts at the words that differ.
 func segments(was, now string) (a, b []segment) {
 	wa, wb := tokens(was), tokens(now)

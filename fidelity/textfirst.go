@@ -156,7 +156,7 @@ func (t *textWriter) marked(indent int, mark string, segs []segment, style strin
 	}
 	var b strings.Builder
 	b.WriteString(style + mark)
-	for _, s := range segs {
+	for _, s := range line(segs).merged() {
 		if s.changed {
 			b.WriteString(reverse + s.text + reset + style)
 		} else {
@@ -186,7 +186,7 @@ func (t *textWriter) sideBySide(indent int, was, now []segment, styleA, styleB s
 // cell is one line of a column: its changed words in the style, and in bold.
 func (t *textWriter) cell(l line, style string) string {
 	var b strings.Builder
-	for _, s := range l {
+	for _, s := range l.merged() {
 		switch {
 		case s.changed && style != plain:
 			b.WriteString(t.styled(bold+style, s.text))

@@ -228,3 +228,14 @@ func windowed(was, now string, room int) (a, b string) {
 	la, lb := window(sa, sb, room)
 	return line(la).text(), line(lb).text()
 }
+
+// TestNeighboursShareTheirColour: an added text of many words is one run of colour in each line, not one a word.
+func TestNeighboursShareTheirColour(t *testing.T) {
+	a, b := []tape.Kind{program("done", 0)}, []tape.Kind{program("done", 0), wrote("a.txt", "some words, and a few more of them")}
+	r := compareLanes(t, Semantic, a, b, nil)
+	got := textOf(t, r, &TextOptions{Color: true, SideBySide: true, Width: 120})
+	want := bold + green + `"some words, and a few more of them"` + reset
+	if !strings.Contains(got, want) {
+		t.Errorf("want %q in\n%q", want, got)
+	}
+}
