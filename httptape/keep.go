@@ -59,7 +59,7 @@ func (t *Transport) refined() ([]*tape.Record, error) {
 	}
 	records = slices.DeleteFunc(records, func(r *tape.Record) bool { return t.replayed[arrivalOf(r)] })
 	slices.SortFunc(records, func(a, b *tape.Record) int { return cmp.Compare(arrivalOf(a), arrivalOf(b)) })
-	opts := &exchange.TapOptions{MaxBody: t.opts.MaxBody, SecretNames: t.secrets.bodies}
+	opts := &exchange.TapOptions{MaxBody: t.opts.MaxBody}
 	for _, r := range records {
 		err := exchange.Again(r, t.work.store, t.classifier, t.secrets.Scrubber, opts)
 		if err = cmp.Or(err, lost(r)); err != nil {

@@ -88,9 +88,8 @@ func outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request
 
 // keepHead records the head of an answer. That the answer cannot be kept is no reason to keep it from its caller.
 func (t *Transport) keepHead(o *exchange.Open, res *http.Response) {
-	t.secrets.learnHeader(res.Header)
-	h := t.secrets.hidden(withoutNames(res.Header, t.drop))
-	t.fail(o.Response(res.StatusCode, h))
+	t.secrets.LearnHeader(res.Header)
+	t.fail(o.Response(res.StatusCode, withoutNames(res.Header, t.drop)))
 }
 
 // aside notes what the tape keeps beside the exchange.
@@ -100,7 +99,7 @@ func (t *Transport) aside(arrival uint64, res *http.Response) {
 		s.proto = res.Proto
 	}
 	if len(res.Trailer) > 0 {
-		s.trailer = t.secrets.hidden(withoutNames(res.Trailer, t.drop))
+		s.trailer = withoutNames(res.Trailer, t.drop)
 	}
 	if s.proto == "" && s.trailer == nil {
 		return

@@ -30,7 +30,7 @@ func (t *Transport) readBody(req *http.Request) ([]byte, error) {
 
 // asks is a request as it is matched and kept.
 func (t *Transport) asks(req *http.Request, body []byte) *exchange.Request {
-	t.secrets.learnHeader(req.Header)
+	t.secrets.LearnHeader(req.Header)
 	header := withoutNames(req.Header, t.drop)
 	if t.opts.Rewrite != nil {
 		header, body = header.Clone(), bytes.Clone(body)
@@ -42,7 +42,6 @@ func (t *Transport) asks(req *http.Request, body []byte) *exchange.Request {
 	if t.opts.Rewrite != nil {
 		t.opts.Rewrite(r)
 	}
-	t.secrets.hide(r)
 	return r
 }
 
@@ -51,7 +50,7 @@ func (t *Transport) shownURL(req *http.Request) string {
 	if t.secrets == nil {
 		return req.URL.Redacted()
 	}
-	t.secrets.learnHeader(req.Header)
+	t.secrets.LearnHeader(req.Header)
 	return t.secrets.URL(absoluteURL(req))
 }
 

@@ -7,12 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
-	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -23,12 +20,11 @@ var oldNames = []string{
 	"refresh_token", "secret_access_key", "session_token",
 }
 
+// namesKnown is the version of the rules from which package scrub knows oldNames itself.
+const namesKnown = 4
+
 // secrets finds the secrets of one Transport, by value, shape and name.
-type secrets struct {
-	*scrub.Scrubber
-	names  map[string]bool // of SecretNames, normal
-	bodies []string        // what exchange.TapOptions take of names
-}
+type secrets struct{ *scrub.Scrubber }
 
 // newSecrets makes a key for this Transport alone: placeholders are numbered before they reach the tape (see numbers), so
 // nobody needs it again.
@@ -41,16 +37,13 @@ func newSecrets(o *Options, rules int) *secrets {
 	if env == nil {
 		env = os.Environ()
 	}
-	s := &secrets{Scrubber: scrub.New(key, &scrub.Options{Env: env, Rules: rules}), names: make(map[string]bool)}
+	names := o.SecretNames
+	if rules > 0 && rules < namesKnown {
+		names = slices.Concat(names, oldNames)
+	}
+	s := &secrets{scrub.New(key, &scrub.Options{Env: env, Rules: rules, SecretNames: names})}
 	for name, value := range o.Secrets {
 		s.AddSecret(name, value)
-	}
-	for _, name := range o.SecretNames {
-		s.names[normal(name)] = true
-	}
-	s.bodies = o.SecretNames
-	if s.Rules() < scrub.RulesOfNames { // else package exchange knows them
-		s.bodies = slices.Concat(s.bodies, oldNames)
 	}
 	return s
 }
@@ -67,64 +60,6 @@ func rulesOf(h *tape.Header) (int, error) {
 		}
 	}
 	return rules, scrub.CheckRules(rules)
-}
-
-// normal is the form in which names are equal: API-Key, api_key and apiKey are.
-func normal(name string) string { return strings.ToLower(separators.Replace(name)) }
-
-var separators = strings.NewReplacer("-", "", "_", "")
-
-// learnHeader makes known what a header holds, before any of it is dropped: it may stand in the URL and in bodies too.
-func (s *secrets) learnHeader(h http.Header) {
-	s.LearnHeader(h)
-	s.hidden(h)
-}
-
-// hide hides what stands in headers and queries of SecretNames.
-func (s *secrets) hide(r *exchange.Request) {
-	r.Header = s.hidden(r.Header)
-	if u, err := url.Parse(r.URL); err == nil && u.RawQuery != "" {
-		if q := s.query(u.RawQuery); q != u.RawQuery {
-			u.RawQuery = q
-			r.URL = u.String()
-		}
-	}
-}
-
-// hidden returns h with the values of SecretNames replaced, whatever their length.
-func (s *secrets) hidden(h http.Header) http.Header {
-	if len(s.names) == 0 {
-		return h
-	}
-	out := h.Clone()
-	for name, values := range h {
-		if !s.names[normal(name)] {
-			continue
-		}
-		for i, value := range values {
-			out[name][i] = s.placeholder(name, value)
-		}
-	}
-	return out
-}
-
-// placeholder hides a value of any length, and makes it known.
-func (s *secrets) placeholder(name, value string) string {
-	return s.Header(name+"-secret", value) // a header whose name says so is hidden whole
-}
-
-// query hides the values of SecretNames, whatever their length.
-func (s *secrets) query(q string) string {
-	parts := strings.Split(q, "&")
-	for i, part := range parts {
-		rawName, rawValue, _ := strings.Cut(part, "=")
-		value, err := url.QueryUnescape(rawValue)
-		name, errName := url.QueryUnescape(rawName)
-		if err == nil && errName == nil && value != "" && s.names[normal(name)] {
-			parts[i] = rawName + "=" + s.placeholder(name, value)
-		}
-	}
-	return strings.Join(parts, "&")
 }
 
 // Secret returns the value of an environment variable, and makes it a secret that never reaches the tape. Where the

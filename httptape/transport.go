@@ -111,7 +111,7 @@ func (t *Transport) start() error {
 		}
 		rec = t.work.rec
 	}
-	tap := &exchange.TapOptions{Replay: t.book != nil, MaxBody: t.opts.MaxBody, SecretNames: t.secrets.bodies}
+	tap := &exchange.TapOptions{Replay: t.book != nil, MaxBody: t.opts.MaxBody}
 	t.tap = exchange.NewTap(rec, t.classifier, t.secrets.Scrubber, tap)
 	return nil
 }

@@ -28,5 +28,8 @@
 // Cost. Both look at a text once, and a filter of three bytes lets most places pass by: a new rule costs where it may
 // begin, not everywhere. Bytes passes by what it has seen before. Expressions are compiled when their literal is first met.
 //
-// Not goals: knowing JSON or HTTP, deciding what is compared.
+// Names. What the names in the body of a message give away (members of JSON, fields of forms) Named tells, without parsing it,
+// and LearnAll makes known, before any of that message is scrubbed; HideAt hides what is too many for that.
+//
+// Not goals: parsing JSON, speaking HTTP, deciding what is compared.
 package scrub

@@ -7,9 +7,9 @@ import (
 )
 
 // Header returns the value of an HTTP header as it may be written. Where the name says that it holds a secret
-// (Authorization, Cookie, API keys, every name for which NameSaysSecret holds), its secret part becomes a placeholder and
-// is known from then on, and what tells how it is used stays: "Bearer", the names of cookies. Where the name says that it
-// holds a URL, it is scrubbed as one. Other headers are scrubbed as any text.
+// (Authorization, Cookie, API keys, Options.SecretNames, every name for which NameSaysSecret holds), its secret part becomes a
+// placeholder and is known from then on, and what tells how it is used stays: "Bearer", the names of cookies. Where the name
+// says that it holds a URL, it is scrubbed as one. Other headers are scrubbed as any text.
 func (s *Scrubber) Header(name, value string) string { return hider{s: s}.header(name, value) }
 
 // LearnHeader makes the secrets of a whole header known. It comes before anything of the message that the header belongs to
@@ -33,6 +33,8 @@ func (h hider) header(name, value string) string {
 	switch {
 	case strings.TrimSpace(value) == "":
 		return value
+	case h.s.names.ordered(name):
+		return h.whole(lower, value)
 	case lower == "authorization" || lower == "proxy-authorization" || h.s.rules >= RulesOfNames && slices.Contains(authHeaders, lower):
 		return h.authorization(lower, value)
 	case lower == "cookie":

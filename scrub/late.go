@@ -24,6 +24,7 @@ func (s *Scrubber) Since(m Mark) *Scrubber {
 		return nil
 	}
 	l := New(s.key, &Options{Rules: s.rules})
+	l.names = s.names
 	l.index.Store(newIndex([]rule{placeholderRule{}}))
 	l.add(late...)
 	l.fixed = true

@@ -35,12 +35,14 @@ type Options struct {
 	// with a recorded one only where both were scrubbed by the same rules, so a replay uses those of its recording. A version
 	// that is newer than Rules is not known here: CheckRules says so, before New.
 	Rules int
+	// SecretNames are names of headers, query values, members of JSON and fields of forms whose values are secrets, beside those
+	// that are known (docs/secrets.md), whatever the values look like. Separators and case do not count.
+	SecretNames []string
 }
 
 // Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too. 3 takes the examples of documents
 // for none, and finds tokens in the place of the user of a URL, credentials of proxy variables without a scheme, what is
-// compressed in a part of a form, and more files of credentials. With RulesOfNames names in bodies count beside the shapes
-// (package exchange).
+// compressed in a part of a form, and more files of credentials. With RulesOfNames names in bodies count beside the shapes.
 const Rules = RulesOfNames
 
 const (
@@ -72,6 +74,7 @@ type Scrubber struct {
 	key      Key
 	rules    int
 	harmless func(value string) bool // nil for none
+	names    *secretNames
 	index    atomic.Pointer[index]
 	fixed    bool // knows what it knows: see Since
 
@@ -83,7 +86,7 @@ type Scrubber struct {
 	found      map[string]Secret // by the digits of the placeholder; nil for none
 	dummies    int               // that are searched for
 	learnt     int               // values of learn
-	named      int               // values of LearnNamed
+	bodyNamed  int               // values of LearnNamed
 	leaks      int               // values of learnLeak
 	notCovered map[string]bool
 	counts     map[string]int
@@ -106,6 +109,7 @@ func New(key Key, opts *Options) *Scrubber {
 		s.rules = opts.Rules
 	}
 	s.harmless = opts.Harmless
+	s.names = newSecretNames(s.rules, opts.SecretNames)
 	s.index.Store(indexOf[s.rules]())
 	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
 	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
@@ -244,7 +248,7 @@ func (s *Scrubber) LearnNamed(name, value string) (fresh, full bool) {
 	if value == "" || isPlaceholder(value) || s.isKnown(value) {
 		return false, false
 	}
-	if s.isAlias(value) || !s.admits(name, value, &s.named, maxNamedLearnt) {
+	if s.isAlias(value) || !s.admits(name, value, &s.bodyNamed, maxNamedLearnt) {
 		return false, true
 	}
 	s.noteFound(s.addNamed(name, value), value)

@@ -39,23 +39,27 @@ func (h hider) userinfo(head string) string {
 	switch {
 	case ok && h.s.rules >= rulesGenuine && isFiller(password):
 		if looksLikeToken([]byte(user)) || len(user) >= minToken {
-			user = h.part("url_password", user)
+			user = h.part("url_password", unescaped(user))
 		}
 		user += ":" + password
 	case ok && password != "":
-		user += ":" + h.part("url_password", password)
+		user += ":" + h.part("url_password", unescaped(password))
 	case len(user) >= minToken:
-		user = h.part("url_password", user)
+		user = h.part("url_password", unescaped(user))
 	default:
 		return head
 	}
 	return scheme + "://" + user + authority[at:] + rest[len(rest)-len(path)-min(1, len(rest)-len(authority)):]
 }
 
-// part hides a part of a URL, and makes it known where it is long enough to be searched for.
+// LearnURL makes the secrets of a URL known. It comes before anything of the message that the URL belongs to is scrubbed, as
+// LearnHeader does.
+func (s *Scrubber) LearnURL(u string) { hider{s: s, learns: true}.url(u) }
+
+// part hides a part of a URL, whose escapes are undone, and makes it known where it is long enough to be searched for.
 func (h hider) part(name, value string) string {
 	h.count(ruleName(name))
-	if value = unescaped(value); len(value) < minKnown {
+	if len(value) < minKnown {
 		return h.s.conceal(name, value)
 	}
 	return h.s.learn(name, strings.TrimSpace(value))
@@ -64,17 +68,27 @@ func (h hider) part(name, value string) string {
 func (h hider) query(q string) string {
 	parts := strings.Split(q, "&")
 	for i, part := range parts {
-		name, value, ok := strings.Cut(part, "=")
-		switch plain := strings.ToLower(unescaped(name)); {
-		case !ok || value == "":
-		case slices.Contains(signatures, plain): // made for one request: learning it would only cost
-			h.count(ruleName(name))
-			parts[i] = name + "=" + h.s.conceal(name, unescaped(value))
-		case h.s.says(plain, unescaped(value)) || slices.Contains(secretQueries, plain):
-			parts[i] = name + "=" + h.part(name, value)
+		if name, value, ok := strings.Cut(part, "="); ok && value != "" {
+			parts[i] = name + "=" + h.queryValue(name, value)
 		}
 	}
 	return strings.Join(parts, "&")
+}
+
+func (h hider) queryValue(rawName, raw string) string {
+	name, value := formValue(rawName), formValue(raw)
+	switch lower := strings.ToLower(name); {
+	case slices.Contains(signatures, lower): // made for one request: learning it would only cost
+		h.count(ruleName(name))
+		return h.s.conceal(name, value)
+	case h.s.says(lower, value), slices.Contains(secretQueries, lower), h.s.names.of([]byte(name)).isSecret(value):
+		return h.part(name, value)
+	}
+	if _, over := h.s.LearnAll(h.s.namedInField(value)); len(over) > 0 {
+		h.count(ruleName(name))
+		return h.s.conceal(over[0].Name, value)
+	}
+	return raw
 }
 
 var (
@@ -82,7 +96,7 @@ var (
 	secretQueries = []string{"apikey", "accesstoken", "idtoken", "sig", "signature"}
 )
 
-// unescaped undoes percent-encoding, so that a value has one placeholder however it is written.
+// unescaped undoes percent-encoding in a path or a name of a user, so that a value has one placeholder however it is written.
 func unescaped(v string) string {
 	if plain, err := url.PathUnescape(v); err == nil {
 		return plain

@@ -75,7 +75,7 @@ func newAgainTap(store cas.Store, c Classifier, s *scrub.Scrubber, o *TapOptions
 	}
 	var opts TapOptions
 	if o != nil {
-		opts = TapOptions{MaxBody: o.MaxBody, SecretNames: o.SecretNames, TrueLength: o.TrueLength}
+		opts = TapOptions{MaxBody: o.MaxBody, TrueLength: o.TrueLength}
 	}
 	return NewTap(tape.NewRecorder(w, &tape.RecorderOptions{Store: store}), c, s, &opts), nil
 }

@@ -66,12 +66,12 @@
 //
 // # Names
 //
-// What names in the query, the body or the answer give away (password, refresh_token, client_secret; secretname.go has the
+// What names in the query, the body or the answer give away (password, refresh_token, client_secret; package scrub has the
 // rule) is made known to the scrubber before any of that message is written or matched. Bodies are not parsed for it: one pass
 // looks at what stands before each colon. An answer that is JSON or a form waits for it in memory, up to 1 MiB; of a longer one,
 // and of events and lines, each chunk is looked at for itself. A request that names another secret than the recorded one which
 // it matches puts that in its place: it reads as the recorded one from then on, and Scrubber.Reveal gives it. Recordings of
-// rules before scrub.RulesOfNames are compared without all of this, but for TapOptions.SecretNames.
+// rules before scrub.RulesOfNames are compared without all of this, but for scrub.Options.SecretNames.
 //
 // # Durability
 //

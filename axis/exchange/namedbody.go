@@ -14,18 +14,18 @@ const maxHeld = 1 << 20
 type learner struct {
 	tap         *Tap
 	contentType string
-	kind        bodyKind
+	kind        scrub.BodyKind
 }
 
 // learner returns what looks at an answer of a type; nil where nothing is to be looked for. An answer in parts is looked at as it
 // comes: its fields are no form's.
 func (t *Tap) learner(contentType string) *learner {
-	kind := kindOf(contentType)
+	kind := scrub.BodyKindOf(contentType)
 	switch {
-	case kind == other || t.names.none():
+	case kind == scrub.BodyOther || !t.scrubber.NamesSay():
 		return nil
-	case kind == parts:
-		kind = stream
+	case kind == scrub.BodyParts:
+		kind = scrub.BodyStream
 	}
 	return &learner{tap: t, contentType: contentType, kind: kind}
 }
@@ -36,16 +36,16 @@ func (l *learner) reads(head []byte) bool {
 		return false
 	}
 	l.decide(head)
-	return l.kind != other
+	return l.kind != scrub.BodyOther
 }
 
 // decide settles the kind by the first bytes of an answer, where they are enough.
 func (l *learner) decide(head []byte) {
-	if l.kind != unsaid {
+	if l.kind != scrub.BodyUnsaid {
 		return
 	}
-	if kind, ok := l.kind.of(head); ok && kind == parts {
-		l.kind = stream
+	if kind, ok := l.kind.Of(head); ok && kind == scrub.BodyParts {
+		l.kind = scrub.BodyStream
 	} else if ok {
 		l.kind = kind
 	}
@@ -54,17 +54,15 @@ func (l *learner) decide(head []byte) {
 // whole takes a whole answer, or what was held of one: a piece where it is of a stream that goes on. It reports whether something
 // became known that was not, and where those values stand that are too many to be known.
 func (l *learner) whole(b []byte, piece bool) (fresh bool, over []scrub.Place) {
-	if l.kind == stream {
+	if l.kind == scrub.BodyStream {
 		return l.lines(b, piece)
 	}
-	return learnAll(l.tap.scrubber, (&look{names: l.tap.names, answer: true}).body(l.contentType, b))
+	return l.tap.scrubber.LearnAll(l.tap.scrubber.NamedInAnswer(l.contentType, b))
 }
 
 // lines is whole for events or lines of JSON, or for a piece of them.
 func (l *learner) lines(b []byte, piece bool) (fresh bool, over []scrub.Place) {
-	look := &look{names: l.tap.names, answer: true, piece: piece}
-	look.json(b)
-	return learnAll(l.tap.scrubber, look.found)
+	return l.tap.scrubber.LearnAll(l.tap.scrubber.NamedInLines(b, piece))
 }
 
 // namedBody is a plainBody whose names are looked at before it is scrubbed: a document waits in memory, up to maxHeld, so that a
@@ -79,22 +77,22 @@ type namedBody struct {
 
 func (b *namedBody) chunk(c tape.Chunk, p []byte) error {
 	switch b.learn.kind {
-	case stream:
+	case scrub.BodyStream:
 		_, over := b.learn.lines(p, true)
 		b.hide(over)
 		return b.plainBody.chunk(c, p)
-	case other:
+	case scrub.BodyOther:
 		return b.plainBody.chunk(c, p)
 	}
-	next := b.learn.kind == document && endsLine(b.held) && beginsJSON(p) // lines of JSON that are not said to be
+	next := b.learn.kind == scrub.BodyJSON && endsLine(b.held) && scrub.BeginsJSON(p) // lines of JSON that are not said to be
 	b.heldAt.add(c, len(p))
 	b.held = append(b.held, p...)
 	b.learn.decide(b.held)
 	switch {
-	case next, len(b.held) > maxHeld, b.learn.kind == stream:
-		return b.release(stream)
-	case b.learn.kind == other:
-		return b.release(other)
+	case next, len(b.held) > maxHeld, b.learn.kind == scrub.BodyStream:
+		return b.release(scrub.BodyStream)
+	case b.learn.kind == scrub.BodyOther:
+		return b.release(scrub.BodyOther)
 	}
 	return nil
 }
@@ -105,9 +103,9 @@ func endsLine(b []byte) bool {
 }
 
 // release passes on what waits; what comes after it is of a kind.
-func (b *namedBody) release(kind bodyKind) error {
-	if b.learn.kind != other && len(b.held) > 0 {
-		_, over := b.learn.whole(b.held, kind == stream)
+func (b *namedBody) release(kind scrub.BodyKind) error {
+	if b.learn.kind != scrub.BodyOther && len(b.held) > 0 {
+		_, over := b.learn.whole(b.held, kind == scrub.BodyStream)
 		b.hide(over)
 	}
 	b.learn.kind = kind
@@ -131,7 +129,7 @@ func (b *namedBody) hide(places []scrub.Place) {
 }
 
 func (b *namedBody) finish(cut bool) (answer, error) {
-	if err := b.release(other); err != nil {
+	if err := b.release(scrub.BodyOther); err != nil {
 		return answer{lost: err.Error()}, err
 	}
 	return b.plainBody.finish(cut)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -21,10 +22,10 @@ type Open struct {
 	request  *Request
 	exchange tape.Exchange
 	extra    []tape.Field
-	unkept   []byte    // the body of the request that is not in the store yet; nil for none
-	named    []named   // what names in the body gave away
-	taken    *Recorded // that answers the request; nil for none
-	from     cas.Store // of its payloads; nil for those alone that are inline
+	unkept   []byte        // the body of the request that is not in the store yet; nil for none
+	named    []scrub.Named // what names in the body gave away
+	taken    *Recorded     // that answers the request; nil for none
+	from     cas.Store     // of its payloads; nil for those alone that are inline
 
 	given string      // the lane that Lanes gave; "" for none
 	body  body        // nil before Response or Replay, and for a nil recorder

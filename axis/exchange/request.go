@@ -17,7 +17,7 @@ type cleaned struct {
 	headers []tape.HeaderField // as they stand on the tape
 	stored  []byte             // the body as it stands on the tape; nil for none
 	extra   []tape.Field
-	named   []named // what names in the body gave away
+	named   []scrub.Named // what names in the body gave away
 }
 
 // clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
@@ -32,13 +32,15 @@ func (t *Tap) clean(r *Request) cleaned {
 		plain, err = Decode(encoding, r.Body, t.opts.MaxBody)
 	}
 	s.LearnHeader(r.Header)
-	u := t.names.learnQuery(s, r.URL)
+	s.LearnURL(r.URL)
 	var c cleaned
 	hidden := false
 	if err == nil {
-		c.named, plain, hidden = t.names.learn(s, r.Header.Get("Content-Type"), plain)
+		c.named = s.Named(r.Header.Get("Content-Type"), plain)
+		_, over := s.LearnAll(c.named)
+		plain, hidden = s.HideAt(plain, over), len(over) > 0
 	}
-	c.request = &Request{Method: r.Method, URL: s.URL(u)}
+	c.request = &Request{Method: r.Method, URL: s.URL(r.URL)}
 	without := c.body(s, r, plain, hidden, err)
 	all := learnedFields(s, r.Header)
 	c.request.Header = HeaderOf(all)

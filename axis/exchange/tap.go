@@ -31,9 +31,6 @@ type TapOptions struct {
 	// TrueLength keeps the Content-Length of an answer whose stored bytes are not as many, for a replay that puts a value
 	// into it for each placeholder. Without it a tape is the same whatever the secrets are.
 	TrueLength bool
-	// SecretNames are names of members of JSON, of fields of forms and of query values whose values are secrets, beside those
-	// that are known (package comment). Separators and case do not count.
-	SecretNames []string
 }
 
 // A Tap puts the exchanges of one run on its tape. It may be used by several goroutines at once.
@@ -42,7 +39,6 @@ type Tap struct {
 	classifier Classifier
 	scrubber   *scrub.Scrubber
 	opts       TapOptions
-	names      *secretNames
 	arrivals   atomic.Uint64
 	naming     sync.RWMutex // held over the scrubbing of a request, and to change how a secret reads
 	taking     sync.Mutex   // held over the arrival of a replayed request and its asking a Book
@@ -61,7 +57,6 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	if t.opts.MaxBody == 0 {
 		t.opts.MaxBody = DefaultMaxBody
 	}
-	t.names = newSecretNames(s, t.opts.SecretNames)
 	return t
 }
 

@@ -1,4 +1,4 @@
-package exchange
+package scrub
 
 import (
 	"regexp"
@@ -13,16 +13,13 @@ const (
 	minMade = 16
 )
 
-// placeholderStart is how a placeholder of package scrub begins.
-const placeholderStart = "td_"
-
 // isSecret tells whether a value is one of which the name says so. Numbers, in JSON, are none. A value that is too short or too
 // common to be looked for elsewhere is for the scrubber to leave alone.
-func (s saying) isSecret(value string) bool {
+func (s nameSaying) isSecret(value string) bool {
 	switch {
 	case s == saysNothing || value == "":
 		return false
-	case s == saysAsOrdered || strings.HasPrefix(value, placeholderStart):
+	case s == saysAsOrdered || strings.HasPrefix(value, prefix):
 		return true
 	case reference.MatchString(value):
 		return false
@@ -31,7 +28,7 @@ func (s saying) isSecret(value string) bool {
 	case strings.ContainsFunc(value, unicode.IsSpace): // a text about a secret
 		return false
 	}
-	return s == saysSecret || made(value)
+	return s == saysUnbroken || made(value)
 }
 
 // reference is what says where a secret is to be taken from: ${API_KEY}, $API_KEY, {{ API_KEY }}, {{ vault.token }}, ${db.password},

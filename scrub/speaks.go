@@ -1,4 +1,4 @@
-package exchange
+package scrub
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ var (
 )
 
 // speaks tells whether the value that an answer has under a name is a text about a secret, and none.
-func (s saying) speaks(name []byte, value string) bool {
+func (s nameSaying) speaks(name []byte, value string) bool {
 	switch {
 	case s == saysAsOrdered || len(value) > maxSpoken:
 		return false

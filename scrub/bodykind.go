@@ -1,4 +1,4 @@
-package exchange
+package scrub
 
 import (
 	"bytes"
@@ -7,41 +7,41 @@ import (
 	"strings"
 )
 
-// bodyKind says how the secrets that names in a body give away are found: by its Content-Type, and where that says little, by
+// A BodyKind says how the secrets that names in a body give away are found: by its Content-Type, and where that says little, by
 // its first bytes.
-type bodyKind uint8
+type BodyKind uint8
 
 const (
-	unsaid   bodyKind = iota // its first bytes tell
-	document                 // JSON
-	stream                   // lines or events, or a text in which there may be JSON: of an answer, each is looked at as it comes
-	form                     // names and values
-	parts                    // multipart
-	other                    // not at all
+	BodyUnsaid BodyKind = iota // its first bytes tell
+	BodyJSON
+	BodyStream // lines or events, or a text in which there may be JSON: of an answer, each is looked at as it comes
+	BodyForm   // names and values
+	BodyParts  // multipart
+	BodyOther  // not looked at
 )
 
 const formType = "application/x-www-form-urlencoded"
 
-// kindOf is the kind of a request or an answer by its Content-Type. Other is what is clearly something else than text.
-func kindOf(contentType string) bodyKind {
+// BodyKindOf is the kind of a request or an answer by its Content-Type. BodyOther is what is clearly something else than text.
+func BodyKindOf(contentType string) BodyKind {
 	t, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	t = strings.TrimSpace(t)
 	family, name, _ := strings.Cut(t, "/")
 	switch {
 	case t == "text/event-stream", strings.Contains(t, "ndjson"), strings.Contains(t, "jsonl"), strings.Contains(t, "json-seq"),
 		strings.Contains(t, "json-stream"), strings.Contains(t, "stream+json"):
-		return stream
+		return BodyStream
 	case t == formType:
-		return form
+		return BodyForm
 	case strings.HasSuffix(t, "/json"), strings.HasSuffix(t, "+json"), strings.HasSuffix(t, "-json"):
-		return document
+		return BodyJSON
 	case family == "multipart":
-		return parts
+		return BodyParts
 	case slices.Contains(otherFamilies, family), slices.Contains(otherTypes, name), strings.HasPrefix(name, "vnd.openxmlformats"),
 		strings.HasPrefix(name, "grpc"):
-		return other
+		return BodyOther
 	}
-	return unsaid
+	return BodyUnsaid
 }
 
 var (
@@ -50,40 +50,40 @@ var (
 		"x-msgpack", "cbor", "java-archive", "css"}
 )
 
-// of is the kind of a body of a kind by its first bytes; ok is false where they are too few to tell. Programs send JSON as text
+// Of is the kind of a body of a kind by its first bytes; ok is false where they are too few to tell. Programs send JSON as text
 // and as forms, and forms as text.
-func (k bodyKind) of(head []byte) (kind bodyKind, ok bool) {
+func (k BodyKind) Of(head []byte) (kind BodyKind, ok bool) {
 	text := unguarded(head)
 	switch {
-	case k == other || k == parts:
+	case k == BodyOther || k == BodyParts:
 		return k, true
 	case len(text) == 0:
-		return k, k != unsaid
-	case k == form && !isBracket(text[0]), k == document, k == stream:
+		return k, k != BodyUnsaid
+	case k == BodyForm && !isBracket(text[0]), k == BodyJSON, k == BodyStream:
 		return k, true
 	case isBracket(text[0]):
 		return bracketed(text)
 	case bytes.HasPrefix(head, []byte("--")):
-		return parts, true
+		return BodyParts, true
 	case isForm(head):
-		return form, true
+		return BodyForm, true
 	case isBinary(head):
-		return other, true
+		return BodyOther, true
 	}
-	return stream, true
+	return BodyStream, true
 }
 
 // bracketed is the kind of a text that begins with a bracket: JSON begins as an object or as a list of strings, objects or lists
 // does.
-func bracketed(text []byte) (kind bodyKind, ok bool) {
+func bracketed(text []byte) (kind BodyKind, ok bool) {
 	second := blanks(text, 1)
 	switch {
 	case second == len(text):
-		return unsaid, false
+		return BodyUnsaid, false
 	case text[second] == '"', text[second] == text[0]+2, text[0] == '[' && isBracket(text[second]):
-		return document, true
+		return BodyJSON, true
 	}
-	return stream, true
+	return BodyStream, true
 }
 
 // guards stand before JSON that a page of another site must not be able to run, and before each text of a sequence; callback is

@@ -1,4 +1,4 @@
-package exchange
+package scrub
 
 import (
 	"bytes"
@@ -7,88 +7,90 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 const (
-	// maxLooked bounds, in bytes, how much of a JSON or multipart body is looked through for names.
-	maxLooked = 16 << 20
+	// MaxLooked bounds, in bytes, how much of a JSON or multipart body is looked through for names.
+	MaxLooked = 16 << 20
 	// maxForm is the same for a form.
 	maxForm = 1 << 20
 )
 
-// A named is a value of which its name says that it is a secret.
-type named struct {
-	name, value string
-	at          scrub.Place // in what was looked at
+// A Named is a value of which its name says that it is a secret.
+type Named struct {
+	Name, Value string
+	At          Place // in what was looked at
 }
 
-// learn makes the secrets known that names in a body give away. clean is the body without those that are too many to be known,
-// and hidden reports whether there was one.
-func (n *secretNames) learn(s *scrub.Scrubber, contentType string, body []byte) (found []named, clean []byte, hidden bool) {
-	if n.none() || len(body) == 0 {
-		return nil, body, false
+// NamesSay reports whether any name says of a value that it is a secret.
+func (s *Scrubber) NamesSay() bool { return s.names.general || len(s.names.exact) > 0 }
+
+// Named returns the secrets that names in the body of a request give away, in order, of its first MaxLooked bytes.
+func (s *Scrubber) Named(contentType string, body []byte) []Named {
+	return s.named(&look{names: s.names}, contentType, body)
+}
+
+// NamedInAnswer is Named for the body of an answer, which says more of passwords that is none.
+func (s *Scrubber) NamedInAnswer(contentType string, body []byte) []Named {
+	return s.named(&look{names: s.names, answer: true}, contentType, body)
+}
+
+func (s *Scrubber) named(l *look, contentType string, body []byte) []Named {
+	if !s.NamesSay() || len(body) == 0 {
+		return nil
 	}
-	found = n.find(contentType, body)
-	_, over := learnAll(s, found)
-	return found, s.HideAt(body, over), len(over) > 0
-}
-
-// learnQuery is learn for the query of a URL.
-func (n *secretNames) learnQuery(s *scrub.Scrubber, u string) (clean string) {
-	head, query, ok := strings.Cut(u, "?")
-	if !ok || n.none() {
-		return u
-	}
-	l := &look{names: n}
-	query, fragment, _ := strings.Cut(query, "#")
-	l.form([]byte(query))
-	_, over := learnAll(s, l.found)
-	if len(over) == 0 {
-		return u
-	}
-	return head + "?" + string(s.HideAt([]byte(query), over)) + u[len(u)-len(fragment)-min(1, len(u)-len(head)-1-len(query)):]
-}
-
-// learnAll makes what was found known. fresh reports whether something was not known before; over is where those stand that
-// are too many to be known.
-func learnAll(s *scrub.Scrubber, found []named) (fresh bool, over []scrub.Place) {
-	for _, v := range found {
-		isFresh, full := s.LearnNamed(v.name, v.value)
-		fresh = fresh || isFresh
-		if full {
-			over = append(over, v.at)
-		}
-	}
-	return fresh, over
-}
-
-// find returns the secrets that names in a body give away, in order.
-func (n *secretNames) find(contentType string, body []byte) []named {
-	return (&look{names: n}).body(contentType, body)
-}
-
-// body is find for a look that knows more of the body.
-func (l *look) body(contentType string, body []byte) []named {
-	body = body[:min(len(body), maxLooked)]
-	switch kind, _ := kindOf(contentType).of(body); kind {
-	case parts:
-		if between := boundary(contentType, body); len(between) > 0 {
+	body = body[:min(len(body), MaxLooked)]
+	switch kind, _ := BodyKindOf(contentType).Of(body); kind {
+	case BodyParts:
+		if between := between(contentType, body); len(between) > 0 {
 			l.multipart(between, body)
 			break
 		}
 		l.json(body)
-	case form:
+	case BodyForm:
 		l.form(body)
-	case document, stream, unsaid:
+	case BodyJSON, BodyStream, BodyUnsaid:
 		l.json(body)
 	}
 	return l.found
 }
 
-// beginsJSON tells whether a text begins as an object or an array of JSON does.
-func beginsJSON(b []byte) bool {
+// NamedInLines is NamedInAnswer for events, lines of JSON or text with JSON in it. Piece says that more follows: a string that does not
+// end is then none.
+func (s *Scrubber) NamedInLines(b []byte, piece bool) []Named {
+	if !s.NamesSay() {
+		return nil
+	}
+	l := &look{names: s.names, answer: true, piece: piece}
+	l.json(b)
+	return l.found
+}
+
+// namedInField returns the secrets of JSON that is the value of a field.
+func (s *Scrubber) namedInField(value string) []Named {
+	if !s.NamesSay() || !BeginsJSON([]byte(value)) {
+		return nil
+	}
+	l := &look{names: s.names}
+	l.json([]byte(value))
+	return l.found
+}
+
+// LearnAll is LearnNamed for what was found. Fresh reports whether something was not known before; over is where those stand that
+// are too many to be known.
+func (s *Scrubber) LearnAll(found []Named) (fresh bool, over []Place) {
+	for _, v := range found {
+		isFresh, full := s.LearnNamed(v.Name, v.Value)
+		fresh = fresh || isFresh
+		if full {
+			over = append(over, v.At)
+		}
+	}
+	return fresh, over
+}
+
+// BeginsJSON tells whether a text begins as an object or an array of JSON does.
+func BeginsJSON(b []byte) bool {
 	b = unguarded(b)
 	return len(b) > 0 && isBracket(b[0])
 }
@@ -96,24 +98,24 @@ func beginsJSON(b []byte) bool {
 // A look goes through one body.
 type look struct {
 	names  *secretNames
-	found  []named
-	answer bool         // what is looked at was answered
-	piece  bool         // what follows has not come: a string that does not end is none
-	from   int          // where in the body stands what is looked at
-	within *scrub.Place // that is looked at without its escapes; nil for none
+	found  []Named
+	answer bool   // what is looked at was answered
+	piece  bool   // what follows has not come: a string that does not end is none
+	from   int    // where in the body stands what is looked at
+	within *Place // that is looked at without its escapes; nil for none
 }
 
 // member takes the value of a name, which stands from start to end of what is looked at.
-func (l *look) member(name []byte, says saying, value string, start, end int) {
+func (l *look) member(name []byte, says nameSaying, value string, start, end int) {
 	if !says.isSecret(value) || l.answer && says.speaks(name, value) {
 		return
 	}
-	at := scrub.Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}
+	at := Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}
 	if l.within != nil {
 		at = *l.within
 	}
 	at.Name = string(name)
-	l.found = append(l.found, named{at.Name, value, at})
+	l.found = append(l.found, Named{at.Name, value, at})
 }
 
 // json looks at each member of a text of JSON, or of several. It does not parse: a quotation mark that is not escaped ends a
@@ -161,7 +163,7 @@ func nameBefore(b []byte, i int) (name []byte, ok bool) {
 }
 
 // values takes the string at i, or the strings of the list there, and returns where they end.
-func (l *look) values(name []byte, says saying, b []byte, i int) (end int) {
+func (l *look) values(name []byte, says nameSaying, b []byte, i int) (end int) {
 	if b[i] == '"' {
 		return l.value(name, says, b, i)
 	}
@@ -174,7 +176,7 @@ func (l *look) values(name []byte, says saying, b []byte, i int) (end int) {
 }
 
 // value takes the string at i and returns where it ends; one that is too long says nothing. One that ends with the body was cut.
-func (l *look) value(name []byte, says saying, b []byte, i int) (end int) {
+func (l *look) value(name []byte, says nameSaying, b []byte, i int) (end int) {
 	escaped := false
 	for end = i + 1; end < len(b) && end-i < maxNamed; end++ {
 		switch b[end] {
@@ -212,7 +214,7 @@ func (l *look) form(b []byte) {
 		rawName, rawValue, ok := bytes.Cut(part, []byte("="))
 		if ok && len(rawName) <= 3*maxName && len(rawValue) > 0 {
 			l.from = at + len(rawName) + 1
-			l.field(unescaped(rawName), rawValue, unescaped)
+			l.field(formValue(rawName), rawValue, formValue[[]byte])
 		}
 		at += len(part) + 1
 	}
@@ -224,26 +226,27 @@ func (l *look) field(name string, raw []byte, plain func([]byte) string) {
 		l.member([]byte(name), says, plain(raw), 0, len(raw))
 		return
 	}
-	if !beginsJSON(raw) && !bytes.HasPrefix(raw, []byte("%7B")) && !bytes.HasPrefix(raw, []byte("%5B")) {
+	if !BeginsJSON(raw) && !bytes.HasPrefix(raw, []byte("%7B")) && !bytes.HasPrefix(raw, []byte("%5B")) {
 		return
 	}
 	value := plain(raw)
 	if value != string(raw) { // offsets in it are none of the body's
-		l.within = &scrub.Place{Start: int64(l.from), End: int64(l.from + len(raw)), Value: value}
+		l.within = &Place{Start: int64(l.from), End: int64(l.from + len(raw)), Value: value}
 	}
 	l.json([]byte(value))
 	l.within = nil
 }
 
-func unescaped(b []byte) string {
+// formValue undoes the escapes of a form or a query, in which a blank may stand as +.
+func formValue[T string | []byte](b T) string {
 	if plain, err := url.QueryUnescape(string(b)); err == nil {
 		return plain
 	}
 	return string(b)
 }
 
-// boundary is what stands between the parts of a body, by its Content-Type or by its first line.
-func boundary(contentType string, body []byte) []byte {
+// between is what stands between the parts of a body, by its Content-Type or by its first line.
+func between(contentType string, body []byte) []byte {
 	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
 		return []byte("--" + params["boundary"])
 	}

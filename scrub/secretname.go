@@ -1,12 +1,10 @@
-package exchange
+package scrub
 
 import (
 	"bytes"
 	"slices"
 	"strings"
 	"unicode"
-
-	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // maxName bounds, in bytes, a name that says something.
@@ -15,39 +13,48 @@ const maxName = 64
 // secretNames tell by the name of a member of JSON, a form or a query whether its value is a secret. A name counts without its
 // separators and in any case: access_token, accessToken and Access-Token are one.
 //
-// A name that is one of the list, of TapOptions, or that ends in password says so whatever the value. Another whose last word
-// is token, secret, key or credential says so of a value that looks made by a machine, for such a name has other uses too: the
-// token of a page, the key of a cache, the secret's own name. What ends in anything else (token_type, max_tokens, key_id,
-// password_policy) says nothing. A name in capitals is that of a variable, of which any word counts (scrub.NameSaysSecret).
+// A name that is one of the list, of Options.SecretNames, or that ends in password says so whatever the value. Another whose
+// last word is token, secret, key or credential says so of a value that looks made by a machine, for such a name has other uses
+// too: the token of a page, the key of a cache, the secret's own name. What ends in anything else (token_type, max_tokens, key_id,
+// password_policy) says nothing. A name in capitals is that of a variable, of which any word counts (NameSaysSecret).
 type secretNames struct {
-	exact   map[string]bool // flat
+	exact   map[string]bool // flat; nil for none
 	general bool            // the list and the rule count too: what was recorded before them compares without
 }
 
-func newSecretNames(s *scrub.Scrubber, more []string) *secretNames {
-	n := &secretNames{exact: make(map[string]bool), general: s.Rules() >= scrub.RulesOfNames}
+func newSecretNames(rules int, more []string) *secretNames {
+	n := &secretNames{general: rules >= RulesOfNames}
+	if len(more) > 0 {
+		n.exact = make(map[string]bool)
+	}
 	for _, name := range more {
 		n.exact[string(flat(nil, []byte(name)))] = true
 	}
 	return n
 }
 
-// none reports whether no name says anything.
-func (n *secretNames) none() bool { return !n.general && len(n.exact) == 0 }
+// ordered reports whether a name is one of Options.SecretNames.
+func (n *secretNames) ordered(name string) bool {
+	if n.exact == nil || len(name) > maxName {
+		return false
+	}
+	var buf [maxName]byte
+	return n.exact[string(flat(buf[:0], []byte(name)))]
+}
 
-// A saying is what a name says of its value.
-type saying uint8
+// A nameSaying is what a name says of its value.
+type nameSaying uint8
 
 const (
-	saysNothing   saying = iota
-	saysPerhaps          // a secret where it looks like one
-	saysSecret           // a secret, in which nothing is blank
-	saysPassword         // a secret
-	saysAsOrdered        // a secret, for who runs this says so
+	saysNothing   nameSaying = iota
+	saysPerhaps              // a secret where it looks like one
+	saysUnbroken             // a secret, in which nothing is blank
+	saysPassword             // a secret
+	saysAsOrdered            // a secret, for who runs this says so
 )
 
 // of returns what a name says.
-func (n *secretNames) of(name []byte) saying {
+func (n *secretNames) of(name []byte) nameSaying {
 	if len(name) == 0 || len(name) > maxName {
 		return saysNothing
 	}
@@ -72,7 +79,7 @@ func (n *secretNames) of(name []byte) saying {
 	}
 	for _, plain := range plainNames {
 		if string(lower) == plain {
-			return saysSecret
+			return saysUnbroken
 		}
 	}
 	if bytes.ContainsFunc(name, unicode.IsLower) {
@@ -86,7 +93,7 @@ var lastWords = [256][]string{'d': {"password", "passwd"}, 'e': {"passphrase"}, 
 	's': {"credentials"}, 'l': {"credential"}}
 
 // sayingOf returns what a name says that ends in word.
-func sayingOf(name, lower, word string) saying {
+func sayingOf(name, lower, word string) nameSaying {
 	before, ok := wordBefore(name, word)
 	switch {
 	case strings.HasPrefix(word, "pass"):
@@ -104,8 +111,8 @@ func sayingOf(name, lower, word string) saying {
 }
 
 // ofVariable is what the name of an environment variable says.
-func ofVariable(name string) saying {
-	if name == strings.ToUpper(name) && scrub.NameSaysSecret(name) && strings.ContainsAny(name, "_-") {
+func ofVariable(name string) nameSaying {
+	if name == strings.ToUpper(name) && NameSaysSecret(name) && strings.ContainsAny(name, "_-") {
 		return saysPerhaps
 	}
 	return saysNothing
@@ -121,7 +128,7 @@ var (
 			"subscription", "apisecret", "auth", "storageaccount"},
 	}
 	// surelySays is what such a name says. People make up secrets, of several words too; keys and tokens they do not.
-	surelySays = map[string]saying{"token": saysSecret, "key": saysSecret, "secret": saysPassword}
+	surelySays = map[string]nameSaying{"token": saysUnbroken, "key": saysUnbroken, "secret": saysPassword}
 	// plainNames are names of secrets that end in no such word.
 	plainNames = []string{"clientassertion", "codeverifier", "devicecode"}
 	// keysOf are words after which a key may open something.
@@ -166,8 +173,6 @@ func wordBefore(name, word string) (before string, ok bool) {
 }
 
 func isLetter(c byte) bool { return isLower(c | 0x20) }
-
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
