@@ -35,7 +35,11 @@ func shapeOf(value string) string {
 		return fmt.Sprintf("pem:%s:%s:%d", strings.ReplaceAll(label, " ", "_"), pemLineEnd(value), len(value))
 	}
 	if parts := strings.Split(value, "."); len(parts) == 3 && strings.HasPrefix(value, "eyJ") {
-		return fmt.Sprintf("jwt:%d.%d.%d", len(parts[0]), len(parts[1]), len(parts[2]))
+		shape := fmt.Sprintf("jwt:%d.%d.%d", len(parts[0]), len(parts[1]), len(parts[2]))
+		if claims := claimsOf(parts[1]); claims != "" {
+			shape += ":" + claims
+		}
+		return shape
 	}
 	for _, p := range append(keyPrefixes[:len(keyPrefixes):len(keyPrefixes)], leakPrefix(value)) {
 		if p != "" && strings.HasPrefix(value, p) {
@@ -273,7 +277,12 @@ func dummyPEM(rng *rand.Rand, shape string) string {
 	return b.String() + tail
 }
 
-func dummyJWT(rng *rand.Rand, lengths string) string {
+func dummyJWT(rng *rand.Rand, shape string) string {
+	lengths, told, _ := strings.Cut(shape, ":")
+	claims := `{"sub":"nobody"`
+	if told != "" {
+		claims = dummyClaims(rng, told)
+	}
 	parts := strings.SplitN(lengths, ".", 3)
 	for i := range parts {
 		n, err := strconv.Atoi(parts[i])
@@ -284,7 +293,7 @@ func dummyJWT(rng *rand.Rand, lengths string) string {
 		case 0:
 			parts[i] = jwtPart(rng, n, `{"alg":"none","typ":"JWT"`)
 		case 1:
-			parts[i] = jwtPart(rng, n, `{"sub":"nobody"`)
+			parts[i] = jwtPart(rng, n, claims)
 		default:
 			parts[i] = randomOf(rng, n, "aA0")
 		}

@@ -11,7 +11,8 @@ type Var struct {
 	Value  string // with placeholders in place of secrets
 	Secret bool   // Value has placeholders
 	// Shape tells of each secret, in order and separated by blanks, what a dummy needs to look like it: "uuid"; "pem:" and
-	// the block's label, spaces as underscores; "jwt:" and the lengths of its three parts; else the prefix that all such
+	// the block's label, spaces as underscores; "jwt:" and the lengths of its three parts, and behind a colon the claims that most tokens have (times in seconds, the lengths of
+	// texts: "exp=1999999999,sub=3"); else the prefix that all such
 	// keys have (often empty), the whole length in bytes and the classes of its characters (a, A, 0 for letters and digits,
 	// x for lowercase hex, s, t, n, r for white space, u for what is not ASCII, others as themselves), separated by colons.
 	// Of a known value that stands in a form, the shape is that of the value.
