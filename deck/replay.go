@@ -127,6 +127,7 @@ func (r *replayer) openSession() error {
 		return err
 	}
 	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
+	g.learnSettings(m.Roots.Tree, r.recorded)
 	g.begun = g.scrub.Mark()
 	r.s, err = newSession(&sessionOptions{
 		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
