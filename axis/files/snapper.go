@@ -51,9 +51,8 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
 func (s *snapper) readAll(walk func(take func(found)) error) error {
 	taken := make([][]slot, s.opts.Workers)
 	err := each(&s.pool, walk, func(worker int, f found) error {
-		mine := append(taken[worker], slot{})
-		taken[worker] = mine
-		return s.one(&f, &mine[len(mine)-1])
+		taken[worker] = append(taken[worker], slot{})
+		return s.one(&f, &taken[worker][len(taken[worker])-1])
 	})
 	s.slots = slices.Concat(taken...)
 	return err

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -12,14 +13,17 @@ import (
 // through raw where it holds none.
 func TestEverythingShownPassesVisible(t *testing.T) {
 	fset := token.NewFileSet()
-	//nolint:staticcheck // one directory, without types
-	pkgs, err := parser.ParseDir(fset, ".", nil, 0)
+	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, f := range pkgs["main"].Files {
+	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") || name == "output.go" {
 			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
 			sel, ok := n.(*ast.SelectorExpr)

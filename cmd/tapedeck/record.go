@@ -207,10 +207,10 @@ func seen(res *deck.Result) string {
 
 // unanswered says how many of n exchanges got no answer; "" for none.
 func unanswered(n, silent int) string {
-	switch {
-	case silent == 0:
+	switch silent {
+	case 0:
 		return ""
-	case silent == n:
+	case n:
 		return " without an answer"
 	}
 	return fmt.Sprintf(" (%d without an answer)", silent)
