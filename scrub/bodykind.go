@@ -11,6 +11,7 @@ import (
 // its first bytes.
 type BodyKind uint8
 
+// The kinds of body.
 const (
 	BodyUnsaid BodyKind = iota // its first bytes tell
 	BodyJSON

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
@@ -17,17 +16,18 @@ func secretsOf(n int, shape string) (out []scrub.Secret) {
 	return out
 }
 
-// TestDummiesAreBounded: what a hostile recording asks for is 16 MiB and a moment, also where every try gives the same value.
+// TestDummiesAreBounded: what a hostile recording asks for is 16 MiB, also where every try gives the same value: without a
+// bound on what is tried this test does not end.
 func TestDummiesAreBounded(t *testing.T) {
 	for _, shape := range []string{
 		":1000000:aA0", "jwt:1000000.0.0", "jwt:4096.0.0", "pem:A:n:1000000", ":8:", "prefix:0:a", strings.Repeat("p", 1<<20) + ":0:a",
 	} {
-		begun, sum := time.Now(), 0
+		sum := 0
 		for _, d := range scrub.DummiesOf(secretsOf(scrub.MaxFound, shape), none) {
 			sum += len(d.Value)
 		}
-		if took := time.Since(begun); sum > 16<<20 || took > 2*time.Second {
-			t.Errorf("%.40s: %d bytes in %v", shape, sum, took)
+		if sum > 16<<20 {
+			t.Errorf("%.40s: %d bytes", shape, sum)
 		}
 	}
 	made := scrub.DummiesOf(append(secretsOf(40, ":1000000:aA0"), scrub.Secret{Placeholder: "td_b_0123456789ab", Shape: ":8:a"}), none)
