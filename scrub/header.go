@@ -141,7 +141,7 @@ func (h hider) cookie(pair string) string {
 	if value == "" {
 		return pair
 	}
-	hidden := h.cookieValue(strings.TrimSpace(value))
+	hidden := h.cookieValue(name, strings.TrimSpace(value))
 	if !ok {
 		return hidden
 	}
@@ -149,10 +149,14 @@ func (h hider) cookie(pair string) string {
 }
 
 // cookieValue hides the value of a cookie. It is known elsewhere where it was made to be one: consent=accepted says nothing
-// of the word accepted, which answers have and programs wait for.
-func (h hider) cookieValue(value string) string {
-	if h.s.rules < RulesOfNames || !Ordinary(value) {
+// of the word accepted, which answers have and programs wait for. A setting stays as it is: a program that keeps its cookies
+// in a file writes it there.
+func (h hider) cookieValue(name, value string) string {
+	switch {
+	case h.s.rules < RulesOfNames || !Ordinary(value):
 		return h.whole("cookie", value)
+	case isSetting(name, value):
+		return h.text(value)
 	}
 	h.count("cookie")
 	return h.s.concealOnly("cookie", value)

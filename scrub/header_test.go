@@ -31,7 +31,7 @@ func TestHeader(t *testing.T) {
 		{"Authorization", "Basic YW5uOmh1bnRlcjI=", "Basic td_authorization_#1"},
 		{"Authorization", "rawtoken1234", "td_authorization_#1"},
 		{"Proxy-Authorization", "Digest a=b, c=d", "Digest td_proxy_authorization_#1"},
-		{"Cookie", "a=12345678; b=x", "a=td_cookie_#1; b=td_cookie_#2"},
+		{"Cookie", "a=12345678; sid=x", "a=td_cookie_#1; sid=td_cookie_#2"},
 		{"Set-Cookie", "sid=abcdefgh1; Path=/; HttpOnly", "sid=td_cookie_#1; Path=/; HttpOnly"},
 		{"X-Api-Key", "abcdefgh", "td_x_api_key_#1"},
 		{"x-goog-api-key", "abcdefgh", "td_x_goog_api_key_#1"},

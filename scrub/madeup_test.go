@@ -57,7 +57,7 @@ func TestFoundIsBounded(t *testing.T) {
 	s := scrub.New(testKey, nil)
 	for i := range scrub.MaxFound + 5 {
 		value := fmt.Sprintf("c%d", i)
-		if got := s.Header("Cookie", "n="+value); !strings.HasPrefix(got, "n=td_") {
+		if got := s.Header("Cookie", "sid="+value); !strings.HasPrefix(got, "sid=td_") {
 			t.Fatalf("cookie %d: %q", i, got)
 		}
 	}

@@ -2,6 +2,7 @@ package scrub
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -36,6 +37,21 @@ func Ordinary(value string) bool {
 		}
 	}
 	return numbered <= 1
+}
+
+// sessionNames are what the names of cookies hold that say who somebody is.
+var sessionNames = []string{"sess", "sid", "auth", "token", "csrf", "xsrf", "jwt", "login", "user", "account", "key", "secret", "pass", "pin"}
+
+// longNumber is one that may be somebody's: an id, a code, a time.
+var longNumber = regexp.MustCompile(`[0-9]{4}`)
+
+// isSetting tells whether a cookie of an ordinary value says how a page is to be shown, and not who looks at it.
+func isSetting(name, value string) bool {
+	name = strings.ToLower(strings.TrimSpace(name))
+	if name == "" || strings.HasSuffix(name, "id") || longNumber.MatchString(value) {
+		return false
+	}
+	return !slices.ContainsFunc(sessionNames, func(s string) bool { return strings.Contains(name, s) })
 }
 
 func isSeparator(r rune) bool { return strings.ContainsRune(" -_./,;:|+=?&~()", r) }

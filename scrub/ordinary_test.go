@@ -24,15 +24,19 @@ func TestOrdinary(t *testing.T) {
 	}
 }
 
-// TestOrdinaryCookies: their values are hidden in their headers and are no secrets elsewhere; that of a session is.
+// TestOrdinaryCookies: a setting stays; what may say who somebody is is hidden in its header and no secret elsewhere; that of a
+// session is.
 func TestOrdinaryCookies(t *testing.T) {
 	s := scrub.New(testKey, nil)
-	h := map[string][]string{"Set-Cookie": {"consent=accepted; Path=/", "sid=Zx9QvT2mKw7Lp4; HttpOnly"}, "Cookie": {"last=/dashboard/home"}}
+	h := map[string][]string{"Set-Cookie": {"consent=accepted; Path=/", "sid=Zx9QvT2mKw7Lp4; HttpOnly"}, "Cookie": {"user=anna-maria"}}
 	s.LearnHeader(h)
 	for _, c := range []struct{ name, value, want string }{
-		{"Set-Cookie", h["Set-Cookie"][0], "consent=td_cookie_#1; Path=/"},
-		{"Cookie", "consent=accepted; x=accepted", "consent=td_cookie_#1; x=td_cookie_#1"},
-		{"X-Note", "accepted /dashboard/home Zx9QvT2mKw7Lp4", "accepted /dashboard/home td_cookie_#1"},
+		{"Set-Cookie", h["Set-Cookie"][0], "consent=accepted; Path=/"},
+		{"Cookie", "consent=accepted; x=accepted", "consent=accepted; x=accepted"},
+		{"Cookie", "theme=dark; lang=en-US; visits=7", "theme=dark; lang=en-US; visits=7"},
+		{"Cookie", "user=anna-maria; token=open; uid=ab12", "user=td_cookie_#1; token=td_cookie_#2; uid=td_cookie_#3"},
+		{"Cookie", "pin_hint=4711; n=12345", "pin_hint=td_cookie_#1; n=td_cookie_#2"},
+		{"X-Note", "accepted anna-maria Zx9QvT2mKw7Lp4", "accepted anna-maria td_cookie_#1"},
 	} {
 		if got := renumbered(s.Header(c.name, c.value)); got != c.want {
 			t.Errorf("%s, wanted %s", got, c.want)
