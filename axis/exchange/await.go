@@ -31,9 +31,7 @@ func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, p
 	for _, m := range c.members {
 		if end && m.endedBefore(rec) || m.endedMS < at {
 			before = append(before, m)
-			if gap := time.Duration(rec.endedMS-m.endedMS) * time.Millisecond; paced {
-				pause = min(pause, gap)
-			}
+			pause = min(pause, reactionTo(rec.endedMS-m.endedMS, paced))
 		}
 	}
 	if len(before) == 0 {
@@ -43,6 +41,16 @@ func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, p
 		return err
 	}
 	return sleep(ctx, c.remaining(pause))
+}
+
+// reactionTo is how long the program has to act on an answer that ended so many ms before the next: as long as it had where
+// answers take their time, else some times that, for the rest of the machine does not go faster.
+func reactionTo(gapMS int64, paced bool) time.Duration {
+	gap := time.Duration(gapMS) * time.Millisecond
+	if paced {
+		return gap
+	}
+	return 5*time.Millisecond + 4*gap
 }
 
 // remaining is what is left of a pause after the last end.

@@ -16,8 +16,8 @@ const (
 	companySlack = 2 * time.Second
 	// smallCompany is how many requests one sends to take the first answer. More are work that is done side by side.
 	smallCompany = 3
-	// reaction is the time that a program has to act on the first of such answers before it gets the end of the next. Where
-	// answers take their time it is no longer than it was.
+	// reaction is the most time that a program has to act on the first of such answers before it gets the end of the next, see
+	// reactionTo.
 	reaction = 100 * time.Millisecond
 )
 
