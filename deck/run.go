@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -161,7 +162,7 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 		refused: func(ref *jail.Refusal) { refused.record(refusal(ref, names)) },
 		start: func(what string, serve func() error) {
 			serving.Go(func() {
-				if err := serve(); err != nil {
+				if err := serve(); err != nil && !errors.Is(err, net.ErrClosed) {
 					r.s.log.Error("a listener of the program's world ended", "what", what, "err", err)
 				}
 			})
