@@ -14,6 +14,7 @@ type place uint8
 const (
 	workTree place = iota // gates
 	gitOwn                // Git's bookkeeping inside the work tree
+	ignored               // by Git, inside the work tree
 	outside               // of the work tree
 )
 
@@ -65,6 +66,8 @@ func watched(p string, watch []string) bool {
 
 // noteFiles notes what differs between the files of both sides that do not gate.
 func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
+	sides[Recorded].settle()
+	sides[Replay].settle()
 	if paths := sides[Recorded].differingPaths(&sides[Replay], c.o.Sides); len(paths) > 0 {
 		c.note("%s differ (%d), which does not gate: %s", which, len(paths), list(paths, notedPaths))
 	}
@@ -76,5 +79,9 @@ func (c *laneCompare) placeOfKind(k tape.Kind) place {
 	if f == nil {
 		return workTree
 	}
-	return placeOf(f.Path, c.o.Watch)
+	p := placeOf(f.Path, c.o.Watch)
+	if p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, c.o.Watch) {
+		return ignored
+	}
+	return p
 }

@@ -46,6 +46,7 @@ func (c *laneCompare) setAside() {
 		c.note("%s: requests that no upstream answered do not gate (%d recorded, %d on replay)", host, n[0], n[1])
 	}
 	c.noteFiles("Git's own files", &aside[gitOwn])
+	c.noteFiles("files that Git ignores", &aside[ignored])
 	c.noteFiles("files outside the work tree", &aside[outside])
 }
 
@@ -127,6 +128,7 @@ func (c *laneCompare) files(p lanePair) {
 			es[i].id = withState(es[i].id, stateOf(fileOf(es[i].rec.Kind)))
 		}
 	}
+	all := p
 	same := func(a, b *entry) { c.filePair(pair{a: a, b: b}) }
 	for len(p.a) > 0 && len(p.b) > 0 && p.a[0].id == p.b[0].id { // what changed alike need not be sorted
 		same(&p.a[0], &p.b[0])
@@ -139,7 +141,7 @@ func (c *laneCompare) files(p lanePair) {
 	sortByPath(p.a)
 	sortByPath(p.b)
 	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: likelyFile})
-	for _, pr := range pairs {
+	for _, pr := range c.setPassingAside(pairs, &all) {
 		c.filePair(pr)
 	}
 }
@@ -204,13 +206,27 @@ func stateOf(f *tape.File) cas.Digest {
 	return f.ContentDigest
 }
 
-// addMasked is add with the digest after masking, where a file has one.
+// addMasked is add with the digest after masking, where a file has one. What a run made and deleted again is untouched.
 func (o *outcome) addMasked(k tape.Kind) {
-	if w, ok := k.(*tape.FileWrite); ok {
-		o.file(w.Path, fileState{hash: stateOf(&w.File)})
-		return
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		_, known := o.files[k.Path]
+		o.file(k.Path, fileState{hash: stateOf(&k.File)})
+		if !known && k.Before == nil {
+			o.fresh = append(o.fresh, k.Path)
+		}
+	default:
+		o.add(k)
 	}
-	o.add(k)
+}
+
+// settle forgets what was made and deleted again. It ends the adding.
+func (o *outcome) settle() {
+	for _, path := range o.fresh {
+		if o.files[path].deleted {
+			delete(o.files, path)
+		}
+	}
 }
 
 // outcome folds what gates on one side.
@@ -221,6 +237,7 @@ func (c *laneCompare) outcome(s Side) *outcome {
 			o.addMasked(e.rec.Kind)
 		}
 	}
+	o.settle()
 	return o
 }
 

@@ -16,6 +16,7 @@ const maxPaths = 50
 // outcome is what can be seen of a run from outside.
 type outcome struct {
 	files map[string]fileState // by path
+	fresh []string             // paths at which nothing was found
 	exit  *int                 // of the last process; nil without one
 	calls int
 }

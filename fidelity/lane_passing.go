@@ -1,0 +1,98 @@
+package fidelity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Files are looked at when a model is asked and at the end. A program that writes on its own while a model answers may have
+// come to another of its steps by then: what one run shows between two looks the other may not. So a state of a file that
+// only one side shows, and that in the end made no difference, is a note. Two sides that show different states are not alike.
+
+// A filePath is what both sides say of one path.
+type filePath struct {
+	sides [2]fileTrace
+	alone [2]int // records without a counterpart
+}
+
+// A fileTrace is what the records of one side make of a path.
+type fileTrace struct {
+	found, left fileEnd
+	seen        bool
+}
+
+// A fileEnd is what stands at a path, before or after records.
+type fileEnd struct {
+	state cas.Digest // zero for nothing
+	mode  string     // of what was written
+}
+
+func (t *fileTrace) add(k tape.Kind) {
+	f := fileOf(k)
+	if !t.seen {
+		t.seen = true
+		if f.Before != nil {
+			t.found.state = f.Before.Hash
+		}
+	}
+	t.left = fileEnd{}
+	if _, gone := k.(*tape.FileDelete); !gone {
+		t.left = fileEnd{stateOf(f), f.Mode}
+	}
+}
+
+// nothing reports whether a path that was not there is not there in the end either.
+func (t *fileTrace) nothing() bool { return t.found == fileEnd{} && t.left == fileEnd{} }
+
+// passing reports whether the records that stand alone are steps on the way that one side alone shows.
+func (p *filePath) passing() bool {
+	return (p.alone[Recorded] == 0) != (p.alone[Replay] == 0) && p.sides[Recorded].left == p.sides[Replay].left &&
+		(p.bothSeen() || p.sides[Recorded].nothing() && p.sides[Replay].nothing())
+}
+
+func (p *filePath) bothSeen() bool { return p.sides[Recorded].seen && p.sides[Replay].seen }
+
+// setPassingAside takes out of pairs the steps that one side alone shows, and notes their paths. all are the records of the
+// lane.
+func (c *laneCompare) setPassingAside(pairs []pair, all *lanePair) []pair {
+	paths := make(map[string]*filePath)
+	for _, p := range pairs {
+		for s, e := range []*entry{p.a, p.b} {
+			if other := []*entry{p.b, p.a}[s]; e != nil && other == nil {
+				path := fileOf(e.rec.Kind).Path
+				paths[path] = cmp.Or(paths[path], new(filePath))
+				paths[path].alone[s]++
+			}
+		}
+	}
+	if len(paths) == 0 {
+		return pairs
+	}
+	for s, es := range [][]entry{all.a, all.b} {
+		for i := range es {
+			if p := paths[fileOf(es[i].rec.Kind).Path]; p != nil {
+				p.sides[s].add(es[i].rec.Kind)
+			}
+		}
+	}
+	maps.DeleteFunc(paths, func(_ string, p *filePath) bool { return !p.passing() })
+	for _, s := range []Side{Recorded, Replay} {
+		var on []string
+		for path, p := range paths {
+			if p.alone[s] > 0 {
+				on = append(on, path)
+			}
+		}
+		if slices.Sort(on); len(on) > 0 {
+			c.note("on the way, between two model calls, files stood otherwise in the %s alone, with the same end in both: %s",
+				c.differ.sides.of(s), list(on, notedPaths))
+		}
+	}
+	return slices.DeleteFunc(pairs, func(p pair) bool {
+		return (p.a == nil || p.b == nil) && paths[fileOf(cmp.Or(p.a, p.b).rec.Kind).Path] != nil
+	})
+}
