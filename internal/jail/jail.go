@@ -29,6 +29,9 @@ type Config struct {
 	Masks    []string  // files and directories that look empty inside; those that do not exist are skipped
 	Files    []File    // files that exist inside only
 
+	// Watch is told of calls that change files below Writable and Overlays; nil for nobody.
+	Watch Watcher
+
 	Log *slog.Logger // nil is silent
 }
 
