@@ -18,6 +18,9 @@ type RecorderOptions struct {
 	// Sync is called by Flush once the tape has been handed to the kernel: the fsync of its file, where every barrier must
 	// outlive a loss of power. It may be called by several goroutines at once. Nil is none.
 	Sync func() error
+	// Failed is told of the first failure, once, by the goroutine that met it, before that has its error. It may ask the
+	// recorder. Nil is nobody: whoever records alone is to look at the errors.
+	Failed func(error)
 }
 
 // A Recorder appends to a tape for any number of goroutines.
@@ -31,6 +34,7 @@ type Recorder struct {
 	store cas.Store
 	now   func() (wallMS, monotonicMS int64)
 	sync  func() error
+	told  func(error)   // Failed
 	g     atomic.Uint64 // the ordinal given last
 
 	mu    sync.Mutex
@@ -46,7 +50,7 @@ type Recorder struct {
 func NewRecorder(w *Writer, o *RecorderOptions) *Recorder {
 	r := &Recorder{w: w}
 	if o != nil {
-		r.store, r.now, r.sync = o.Store, o.Now, o.Sync
+		r.store, r.now, r.sync, r.told = o.Store, o.Now, o.Sync, o.Failed
 	}
 	if r.store == nil {
 		r.store = cas.NewMemory()
@@ -87,11 +91,12 @@ func (r *Recorder) record(k Kind, raw []RawBytes) error {
 	}
 	wall, mono := r.now()
 	r.rec = Record{Seq: r.seq, Phase: r.phase, VirtualTimeMS: wall, MonotonicMS: mono, Kind: k, G: r.g.Add(1), Raw: raw}
-	if r.err = r.w.Append(&r.rec); r.err == nil {
+	err := r.w.Append(&r.rec)
+	if err == nil {
 		r.seq++
 	}
 	r.rec.Kind, r.rec.Raw = nil, nil // they are the caller's
-	return r.err
+	return r.first(err)
 }
 
 // Payload returns the payload of b, which is in the store when it returns. A nil recorder's is nil.
@@ -158,9 +163,16 @@ func (r *Recorder) handOn() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := r.w.Flush(); r.err == nil {
-		r.err = err
+		return r.first(err)
 	}
 	return r.err
+}
+
+// Fail ends the recording with err, unless it has ended: something that the tape would name could not be kept.
+func (r *Recorder) Fail(err error) {
+	if r != nil {
+		_ = r.keep(err) // the caller has it
+	}
 }
 
 // keep makes err the recorder's where it is the first, and returns it.
@@ -171,7 +183,18 @@ func (r *Recorder) keep(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil {
-		r.err = err
+		return r.first(err)
+	}
+	return err
+}
+
+// first is called under mu while nothing has failed. It makes err, which may be nil, the recorder's, tells of it, and returns it.
+func (r *Recorder) first(err error) error {
+	r.err = err
+	if err != nil && r.told != nil {
+		r.mu.Unlock() // who is told may ask
+		defer r.mu.Lock()
+		r.told(err)
 	}
 	return err
 }

@@ -141,11 +141,21 @@ func TestTheFirstFailureSticks(t *testing.T) {
 			return r.Record(&tape.PolicyVerdict{State: []byte(`{"cut`)})
 		},
 		"no kind": func(r *tape.Recorder, _ *castest.Fake) error { return r.Record(nil) },
+		"beside the tape": func(r *tape.Recorder, _ *castest.Fake) error {
+			r.Fail(nil)
+			r.Fail(errFull)
+			r.Fail(errors.New("a later one"))
+			return errFull
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var buf bytes.Buffer
 			store := castest.NewFake()
-			rec := newRecorder(t, &buf, &tape.RecorderOptions{Store: store})
+			var told []error
+			var rec *tape.Recorder
+			rec = newRecorder(t, &buf, &tape.RecorderOptions{Store: store, Failed: func(err error) {
+				told = append(told, err, rec.Err())
+			}})
 			if err := fail(rec, store); err == nil || !errors.Is(rec.Err(), err) {
 				t.Errorf("failed with %v and keeps %v", err, rec.Err())
 			}
@@ -157,6 +167,9 @@ func TestTheFirstFailureSticks(t *testing.T) {
 			}
 			if n := len(loadAll(t, buf.Bytes())); n != 0 || rec.Count() != 0 {
 				t.Errorf("%d records on the tape, %d counted", n, rec.Count())
+			}
+			if len(told) != 2 || !errors.Is(told[0], rec.Err()) || !errors.Is(told[1], rec.Err()) {
+				t.Errorf("told of %v", told)
 			}
 		})
 	}

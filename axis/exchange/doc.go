@@ -78,8 +78,8 @@
 // An answer without Content-Encoding is appended to its part, a file of its own, as far as the scrubber has released it,
 // before Chunk returns, and put into the store in bounded memory at the end. Before End returns the record and its blobs
 // are with the kernel. A recorder that is killed leaves parts, which Parts reads as exchanges with the error "recorder
-// ended"; of an encoded answer, and of JSON of up to 1 MiB, a part holds the head alone. An answer that cannot be written
-// stands as response_lost.
+// ended"; of an encoded answer, and of JSON of up to 1 MiB, a part holds the head alone. What cannot be
+// written ends the recorder, and with it every exchange: none goes on that would be on no tape.
 //
 // An answer that passes from one tape to the other as it stands (Open.Replay) is neither scrubbed nor looked into again, its
 // payload is shared by the two stores, and its record waits in the tape's buffer: what it says stands on a tape already.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"time"
 
@@ -31,7 +32,7 @@ type Open struct {
 	body  body        // nil before Response or Replay, and for a nil recorder
 	spool answerSpool // the same, and after Replay
 	usage []byte      // of a model, as JSON; nil for none
-	lost  error       // why the answer cannot be kept
+	lost  error       // why the answer could not be kept
 	err   error       // why the request's body could not be kept on a replay
 	ended bool
 }
@@ -91,7 +92,7 @@ func (o *Open) Refuse(reason string) {
 	o.exchange.Error = o.tap.scrubber.String(reason)
 }
 
-// Response takes the head of the answer. An error says that the answer cannot be kept, as Chunk's does.
+// Response takes the head of the answer. The error is that of Chunk.
 func (o *Open) Response(status int, h http.Header) error {
 	o.live()
 	o.exchange.Status = status
@@ -117,8 +118,8 @@ func (o *Open) Response(status int, h http.Header) error {
 }
 
 // Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that
-// the scrubber has released is in the part. An error says that the answer cannot be kept, for the part or the store fails;
-// the record will say so too. The program may have the rest all the same.
+// the scrubber has released is in the part. An error says that the part or the store cannot be written: the recorder has ended
+// with it, and the program should not get the chunk.
 func (o *Open) Chunk(b []byte) error {
 	if o.lost == nil && o.body != nil {
 		c := tape.Chunk{TMS: time.Since(o.start).Milliseconds(), G: o.tap.rec.Ordinal()}
@@ -134,8 +135,8 @@ func (o *Open) Chunk(b []byte) error {
 // tape's buffer: what it says stands on a tape already, and a replay that is killed is begun again. errText is what cut the
 // exchange, "" for a whole answer. A second End does nothing.
 //
-// The error is the recorder's, which has then ended, also for a request's body that it could not keep; or that of removing
-// the part. An answer that could not be kept is none: its record says so, and its part stays.
+// The error is the recorder's, which has then ended, also for a request's body or an answer that it could not keep: the part
+// stays; or that of removing the part. An answer that could not be scanned for secrets is none: its record says so.
 func (o *Open) End(errText string) error {
 	if o.ended {
 		return nil
@@ -175,11 +176,23 @@ func (o *Open) live() {
 	}
 }
 
-// lose notes why the answer cannot be kept.
+// lose notes why the answer could not be kept. One that could not be written ends the recording; one that could not be read,
+// of a replay, has a record that says so.
 func (o *Open) lose(err error) {
-	if o.lost == nil && err != nil {
-		o.lost = fmt.Errorf("answer not kept: %w", err)
+	if o.lost != nil || err == nil {
+		return
 	}
+	o.lost = fmt.Errorf("answer not kept: %w", err)
+	if _, passed := o.body.(*passedBody); !passed || !unread(err) {
+		o.tap.rec.Fail(o.lost)
+	}
+}
+
+// unread reports whether err is that of a blob that is missing or damaged where it should be copied from.
+func unread(err error) bool {
+	var missing *cas.MissingError
+	var corrupt *cas.CorruptError
+	return errors.As(err, &missing) || errors.As(err, &corrupt) || errors.Is(err, cas.ErrNotRegular) || errors.Is(err, fs.ErrNotExist)
 }
 
 // newSpool begins the part.

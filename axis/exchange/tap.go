@@ -60,10 +60,16 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	return t
 }
 
-// Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, or that of a recorder that could
-// not keep the request's body, which has then ended; the request should be refused. On a replay the body is kept once it is
-// known what answers it: End then gives the recorder's error.
+// Err is what the recorder failed with; nil while it works. What is asked from then on is on no tape.
+func (t *Tap) Err() error { return t.rec.Err() }
+
+// Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, by which the request should be
+// refused; or that of a recorder that has ended, by now or for it could not keep the request's body (Err), and then it should
+// get no answer. On a replay the body is kept once it is known what answers it: End then gives the recorder's error.
 func (t *Tap) Begin(r *Request) (*Open, error) {
+	if err := t.rec.Err(); err != nil {
+		return nil, err
+	}
 	o := &Open{tap: t, start: time.Now()}
 	if !t.opts.Replay {
 		o.arrive()

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -345,7 +346,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestPartFails sees an answer whose part cannot be written stand on the tape with the reason.
+// TestPartFails sees an answer whose part cannot be written end the recording.
 func TestPartFails(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -356,15 +357,24 @@ func TestPartFails(t *testing.T) {
 	if o.Response(http.StatusOK, nil) == nil || o.Chunk([]byte("x")) == nil {
 		t.Error("the answer seems to be kept")
 	}
-	if err := o.End(""); err != nil {
-		t.Error(err)
+	g.failed(o, syscall.ENOTDIR)
+}
+
+// failed fails the test unless o ends with the recorder, which failed with cause: o is on no tape, nor is what comes next.
+func (g *rig) failed(o *exchange.Open, cause error) {
+	g.t.Helper()
+	if err := o.End(""); !errors.Is(err, cause) {
+		g.t.Errorf("End: %v", err)
 	}
-	if x, extra := g.last(); x.Error == "" || extra["response_lost"] == "" || x.Response != nil || x.Status != 200 {
-		t.Errorf("%+v", x)
+	if _, err := g.tap.Begin(&exchange.Request{Method: "GET", URL: url}); !errors.Is(err, cause) || !errors.Is(g.tap.Err(), cause) {
+		g.t.Errorf("Begin: %v, Err: %v", err, g.tap.Err())
+	}
+	if kinds := g.kinds(); len(kinds) > 0 {
+		g.t.Errorf("on the tape: %v", kinds)
 	}
 }
 
-// TestStoreFails sees an answer that its store would not take stand on the tape with the reason, and its part stay.
+// TestStoreFails sees an answer that its store would not take end the recording, and its part stay.
 func TestStoreFails(t *testing.T) {
 	store := &brokenStore{Memory: cas.NewMemory()}
 	g := newRigWith(t, exchange.TapOptions{}, store)
@@ -376,18 +386,19 @@ func TestStoreFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	store.broken = errors.New("disk full")
-	if err := o.End(""); err != nil {
-		t.Error(err)
-	}
-	if x, extra := g.last(); x.Response != nil || x.Error == "" || extra["response_lost"] == "" {
-		t.Errorf("%+v", x)
-	}
+	g.failed(o, store.broken)
 	if parts, err := exchange.Parts(g.parts); err != nil || len(parts) != 1 || parts[0].Len != 5000 {
 		t.Error(parts, err)
 	}
+}
+
+// TestRequestFails sees a request whose body the store would not take end the recording.
+func TestRequestFails(t *testing.T) {
+	store := &brokenStore{Memory: cas.NewMemory(), broken: errors.New("disk full")}
+	g := newRigWith(t, exchange.TapOptions{}, store)
 	r := &exchange.Request{Method: "POST", URL: url, Body: bytes.Repeat([]byte("."), 5000)}
-	if _, err := g.tap.Begin(r); !errors.Is(err, store.broken) {
-		t.Error(err)
+	if _, err := g.tap.Begin(r); !errors.Is(err, store.broken) || !errors.Is(g.tap.Err(), store.broken) {
+		t.Errorf("Begin: %v, Err: %v", err, g.tap.Err())
 	}
 }
 

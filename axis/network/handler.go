@@ -45,6 +45,9 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 // must be cut.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
 	o, err := s.cfg.Tap.Begin(req)
+	if s.cfg.Tap.Err() != nil {
+		return err
+	}
 	if err != nil {
 		s.log.Error("request cannot be recorded", "url", req.URL, "error", err)
 		a := localAnswer(nil, http.StatusBadRequest, "not_recordable", "tapedeck: the request cannot be recorded: "+err.Error())

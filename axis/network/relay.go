@@ -19,13 +19,12 @@ type relay struct {
 	a    *answer
 	log  *slog.Logger
 	sent int64 // bytes of the body
-	lost bool  // kept has been told
 }
 
 // relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the
 // program after it has been recorded. The error, if any, has been recorded; the caller cuts the program's connection.
 //
-// An answer that cannot be kept, or whose record cannot be written, does not end for the program: End says so.
+// An answer that cannot be written does not come to its end for the program: what the tape does not hold it does not get.
 func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, log *slog.Logger) error {
 	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log}
 	if a.status == 0 {
@@ -92,7 +91,10 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
 	}
-	x.kept(x.o.Chunk(b))
+	if err := x.o.Chunk(b); err != nil {
+		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
+		return false, x.cut(err)
+	}
 	x.sent += int64(len(b))
 	if whole := x.sent >= x.a.length; whole && (ended || x.a.length >= 0) {
 		return true, x.last(b)
@@ -116,14 +118,6 @@ func (x *relay) last(b []byte) error {
 		return err
 	}
 	return x.rc.Flush() // without it net/http would tell the length of a short answer
-}
-
-// kept notes, once, what keeps the answer from being kept; End gives the same error again.
-func (x *relay) kept(err error) {
-	if err != nil && !x.lost {
-		x.lost = true
-		x.log.Error("answer is not kept", "url", x.r.URL.String(), "error", err)
-	}
 }
 
 // cut records why the answer ended early. Whatever the program itself has ended is its doing.

@@ -20,6 +20,7 @@ type testTap struct {
 	rec   *tape.Recorder
 	file  lockedBuffer
 	store *cas.Memory
+	parts string // directory of a recording's; "" for none
 }
 
 // newTestTap makes the Tap of a recording, or of a replay.
@@ -34,7 +35,8 @@ func newTestTap(t testing.TB, replay bool) *testTap {
 	tt.rec = rec
 	opts := &exchange.TapOptions{Replay: replay}
 	if !replay {
-		opts.PartDir = t.TempDir()
+		tt.parts = t.TempDir()
+		opts.PartDir = tt.parts
 	}
 	tt.Tap = exchange.NewTap(rec, plainHTTP{}, scrub.New(scrub.Key{}, nil), opts)
 	return tt
