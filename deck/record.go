@@ -47,8 +47,8 @@ type recorder struct {
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
 // result, whatever it is. Errors: a *NotFoundError where the program is not there, one that wraps ErrUnavailable where the
-// jail cannot be, ErrInterrupted, else what kept the recording from being written; the recording then stays as far as it
-// came.
+// jail cannot be, ErrInterrupted, a *WriteError where the recording could not be written, which ends the program, else what
+// kept it from being made; the recording then stays as far as it came.
 func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	r, err := newRecorder(o)
 	if err != nil {
@@ -174,14 +174,14 @@ func (r *recorder) begin() (err error) {
 	if r.dir, r.held, err = r.lib.place(m.ID, r.o.Output, r.o.Sync); err != nil {
 		return err
 	}
-	if err := m.write(r.dir, r.o.Sync); err != nil {
-		return err
+	if err := m.write(r.safe(), r.o.Sync); err != nil {
+		return r.unwritten(programNotStarted, err)
 	}
 	r.s, err = newSession(&sessionOptions{
 		guard: r.guard, dir: r.safe(), script: m.Program.Path, args: r.o.Argv[1:], roots: m.Roots, sync: r.o.Sync, log: r.o.Log,
 	})
 	if err != nil {
-		return err
+		return r.unwritten(programNotStarted, err)
 	}
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
@@ -250,7 +250,7 @@ func (r *recorder) ownOutput() []string {
 // run records the program and finishes the recording.
 func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.takeBefore(); err != nil {
-		return nil, err
+		return nil, r.unwritten(programNotStarted, err)
 	}
 	if err := interrupted(r.o.Signals); err != nil {
 		return nil, err
@@ -261,14 +261,17 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	defer func() { r.scratch.remove() }()
 	e, err := p.do(ctx)
+	if cause := r.s.failure(); cause != nil {
+		return nil, r.unwritten(programOf(e), cause)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if err := r.finish(p, e); err != nil {
-		return nil, err
+		return nil, r.unwritten(programHadEnded, err)
 	}
 	return &Result{
-		Recording: &Recording{Dir: r.dir, Manifest: r.manifest}, Exit: e.exit, OpenLine: e.streams.shown.open(),
+		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, OpenLine: e.streams.shown.open(),
 		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }

@@ -243,10 +243,16 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 		r.o.Starting()
 	}
 	e, err := p.do(ctx)
+	if cause := r.s.failure(); cause != nil {
+		return nil, r.unwritten(programOf(e), cause)
+	}
 	if err != nil {
 		return nil, err
 	}
 	l, err := p.recordEnd(e, r.trees, lateOptions{off: !r.rec.Manifest.ScrubLate})
+	if cause := r.s.failure(); cause != nil {
+		return nil, r.unwritten(programHadEnded, cause)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -75,6 +75,9 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(r.s.failed, end)()
 	w, err := r.world(ctx, st, ca)
 	if err != nil {
 		return nil, err
@@ -125,6 +128,9 @@ func (r *run) wait(w world, e *ended) error {
 	signals := passSignals(w, r.signals)
 	exit, err := w.Wait()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
+	if cause := r.s.failure(); cause != nil {
+		return cause // it was ended for that
+	}
 	if err != nil {
 		return fmt.Errorf("the program's world ended before the program: %w", err)
 	}

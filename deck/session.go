@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -24,6 +25,9 @@ type session struct {
 	rec   *tape.Recorder
 	tap   *exchange.Tap
 
+	failed context.Context // done once something could not be written; see fail
+	cancel context.CancelCauseFunc
+
 	closing  sync.Once
 	closeErr error
 }
@@ -43,6 +47,7 @@ type sessionOptions struct {
 // newSession starts a tape in o.dir. The session must be closed.
 func newSession(o *sessionOptions) (*session, error) {
 	s := &session{guard: o.guard, dir: o.dir, roots: o.roots, log: scrubbedLog(o.log, o.guard.scrub)}
+	s.failed, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}
@@ -75,7 +80,7 @@ func (s *session) openTape(o *sessionOptions) error {
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	ro := &tape.RecorderOptions{Store: s.store}
+	ro := &tape.RecorderOptions{Store: s.store, Failed: s.fail}
 	if o.sync {
 		ro.Sync = f.Sync
 	}
@@ -89,9 +94,18 @@ func (s *session) close() error {
 	return s.closeErr
 }
 
-// record appends k. A tape that cannot be written ends no run: the recorder keeps the error, and close returns it.
+// record appends k. A tape that cannot be written ends the run.
 func (s *session) record(k tape.Kind) {
-	if err := s.rec.Record(k); err != nil {
-		s.log.Error("record not written", "kind", k.Name(), "err", err)
-	}
+	_ = s.rec.Record(k) // the recorder tells fail
 }
+
+// fail ends the run, for err kept something from being written that a replay would need: a run that cannot be recorded does not
+// go on as if it were. Whoever writes to the recording calls it, and the first error counts: nothing more gets on the tape,
+// every exchange is cut, and the program is killed with its world. It may be called at any time, by several goroutines.
+func (s *session) fail(err error) {
+	s.cancel(err)
+	s.rec.Fail(err)
+}
+
+// failure is the error that fail was first called with; nil for none.
+func (s *session) failure() error { return context.Cause(s.failed) }

@@ -3,6 +3,7 @@ package deck
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -94,7 +95,7 @@ func (st *streams) relay() {
 	st.relayTerminal()
 	for i, to := range map[int]io.Writer{1: st.caller.Stdout, 2: st.caller.Stderr} {
 		if from := st.ours[i]; from != nil {
-			st.outputs.Go(func() { st.check(process.RelayOutput(st.shown.watch(to), from, st.out[i])) })
+			st.outputs.Go(func() { st.kept(process.RelayOutput(st.shown.watch(to), from, st.out[i])) })
 		}
 	}
 	if to := st.ours[0]; to != nil {
@@ -103,7 +104,7 @@ func (st *streams) relay() {
 			return
 		}
 		// Not waited for: a stdin that is no file cannot be stopped.
-		go func() { st.check(process.RelayInput(to, st.stdin, st.out[0])) }()
+		go func() { st.kept(process.RelayInput(to, st.stdin, st.out[0])) }()
 	}
 }
 
@@ -118,7 +119,7 @@ func (st *streams) relayTerminal() {
 	}
 	st.passOutput(to)
 	typist := terminal.NewTypist()
-	st.outputs.Go(func() { st.check(process.RelayOutput(io.MultiWriter(st.shown.watch(to), typist), st.pty.Master, kept)) })
+	st.outputs.Go(func() { st.kept(process.RelayOutput(io.MultiWriter(st.shown.watch(to), typist), st.pty.Master, kept)) })
 	if !st.isTTY(0) || st.stdin == nil {
 		return
 	}
@@ -175,9 +176,17 @@ func (st *streams) followHost() {
 	st.undo = append(st.undo, restore, st.pty.Follow(host))
 }
 
+// kept ends the run where what passed could not be kept.
+func (st *streams) kept(err error) {
+	if err != nil {
+		st.s.fail(fmt.Errorf("a standard stream: %w", err))
+	}
+}
+
+// check says why keys do not pass. What of them could not be kept is said at the end.
 func (st *streams) check(err error) {
 	if err != nil {
-		st.s.log.Error("a stream was not kept", "err", err)
+		st.s.log.Error("keys do not pass", "err", err)
 	}
 }
 

@@ -64,7 +64,9 @@ func (t *trees) takeAfter(root string) (err error) {
 		return nil
 	}
 	if t.after, err = t.snap(root, true, nil); err != nil {
-		return fmt.Errorf("work tree after the run: %w", err)
+		err = fmt.Errorf("work tree after the run: %w", err)
+		t.s.fail(err)
+		return err
 	}
 	return nil
 }

@@ -1,0 +1,130 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A WriteError says that a recording, or the tape of a replay, could not be written: its program was not started, or was ended
+// for it. What was written until then stays and loads.
+type WriteError struct {
+	What    string // "recording" or "replay's tape"
+	Dir     string // of it
+	Program string // what became of the program: "was not started", "was ended", "had ended"
+	Records int    // whole ones that Dir keeps; -1 where it keeps none, or nobody can tell
+	Err     error  // the first that could not be written
+}
+
+func (e *WriteError) Error() string {
+	text := fmt.Sprintf("the %s cannot be written: %v; the program %s", e.What, e.Err, e.Program)
+	if e.Records >= 0 {
+		text += fmt.Sprintf("; %s is unfinished and keeps %s", e.Dir, countRecords(e.Records))
+	}
+	return text + ": " + nextAfter(e.Err)
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// What became of the program of a WriteError.
+const (
+	programNotStarted = "was not started"
+	programWasEnded   = "was ended"
+	programHadEnded   = "had ended"
+)
+
+// programOf is what became of the program of a run that failed: e is nil where it did not come to its own end.
+func programOf(e *ended) string {
+	if e == nil {
+		return programWasEnded
+	}
+	return programHadEnded
+}
+
+func countRecords(n int) string {
+	if n == 1 {
+		return "1 record"
+	}
+	return fmt.Sprintf("%d records", n)
+}
+
+// nextSteps say what to do about what kept a recording from being written, the first that fits.
+var nextSteps = []struct {
+	cause []error
+	next  string
+}{
+	{[]error{syscall.ENOSPC, syscall.EDQUOT}, "make room there, or name another place with -o"},
+	{[]error{syscall.EMFILE, syscall.ENFILE}, "raise the limit of open files (ulimit -n)"},
+	{[]error{syscall.EFBIG}, "raise the limit of a file's size (ulimit -f)"},
+	{[]error{syscall.EROFS, syscall.EACCES, syscall.EPERM}, "name a place that can be written to with -o"},
+	{[]error{syscall.ENOENT, syscall.ENOTDIR, syscall.ESTALE}, "leave the directory as it is until the recording is finished"},
+	{[]error{syscall.EIO}, "look at the disk, or name another place with -o"},
+}
+
+func nextAfter(err error) string {
+	for _, s := range nextSteps {
+		for _, c := range s.cause {
+			if errors.Is(err, c) {
+				return s.next
+			}
+		}
+	}
+	return "name another place with -o"
+}
+
+// placed is an error in whose text a path that only this process knows reads as the one that people know.
+type placed struct {
+	error
+	safe, dir string
+}
+
+func (e *placed) Error() string { return strings.ReplaceAll(e.error.Error(), e.safe, e.dir) }
+
+func (e *placed) Unwrap() error { return e.error }
+
+// unwritten is the end of a recording for err. One that says something else than that it cannot be written stays as it is.
+func (r *recorder) unwritten(program string, err error) error {
+	var late *LateError
+	if err == nil || errors.As(err, &late) {
+		return err
+	}
+	out := &WriteError{What: "recording", Dir: r.where(), Program: program, Err: err}
+	if r.s != nil {
+		_ = r.s.close() // it says what err says
+	}
+	out.Err, out.Records = &placed{err, r.safe(), out.Dir}, wholeRecords(filepath.Join(r.safe(), tapeName))
+	return out
+}
+
+// where is the path that the recording's directory has now: it may have been renamed, or removed.
+func (r *recorder) where() string {
+	if path, ok := pathOf(r.held); ok && still(r.held, path) {
+		return path
+	}
+	return r.dir
+}
+
+// wholeRecords counts the whole records of the tape at path; -1 where there is none, or it cannot be read.
+func wholeRecords(path string) (n int) {
+	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return -1
+	}
+	defer f.Close()
+	for _, err := range f.Records() {
+		if err != nil {
+			return n
+		}
+		n++
+	}
+	return n
+}
+
+// unwritten is the end of a replay for err, which kept its tape from being written.
+func (r *replayer) unwritten(program string, err error) error {
+	return &WriteError{What: "replay's tape", Dir: r.dir, Program: program, Records: -1, Err: err}
+}
