@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -21,7 +20,7 @@ type session struct {
 	log   *slog.Logger
 
 	store *cas.Dir
-	file  *os.File
+	file  *tapeFile
 	rec   *tape.Recorder
 	tap   *exchange.Tap
 
@@ -60,15 +59,10 @@ func newSession(o *sessionOptions) (*session, error) {
 	return s, nil
 }
 
-func (s *session) openTape(o *sessionOptions) error {
+func (s *session) openTape(o *sessionOptions) (err error) {
 	path := filepath.Join(o.dir, tapeName)
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	s.file = f
 	if s.store, err = cas.OpenDir(path+tape.StoreSuffix, &cas.DirOptions{Sync: o.sync}); err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
 	script, _ := tape.SafeString(s.scrub.String(o.script))
 	h := &tape.Header{Producer: Producer, ScriptPath: &script, Argv: []string{}}
@@ -76,18 +70,18 @@ func (s *session) openTape(o *sessionOptions) error {
 		text, _ := tape.SafeString(s.scrub.String(a))
 		h.Argv = append(h.Argv, text)
 	}
-	w, err := tape.NewWriter(f, h)
+	file, w, err := createTape(path, h)
 	if err != nil {
-		return errors.Join(err, f.Close())
+		return err
 	}
+	s.file = file
 	ro := &tape.RecorderOptions{Store: s.store, Failed: s.fail}
 	if o.sync {
-		ro.Sync = f.Sync
+		ro.Sync = s.file.Sync
 	}
 	s.rec = tape.NewRecorder(w, ro)
-	return s.rec.Flush()
+	return nil
 }
-
 // close ends the tape, once. The error is the first that the recorder met.
 func (s *session) close() error {
 	s.closing.Do(func() { s.closeErr = errors.Join(s.rec.Flush(), s.file.Close()) })

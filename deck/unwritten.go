@@ -3,6 +3,7 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -110,12 +111,16 @@ func (r *recorder) where() string {
 
 // wholeRecords counts the whole records of the tape at path; -1 where there is none, or it cannot be read.
 func wholeRecords(path string) (n int) {
-	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	f, err := os.Open(path)
 	if err != nil {
 		return -1
 	}
 	defer f.Close()
-	for _, err := range f.Records() {
+	t, err := tape.NewReaderOptions(f, path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return -1
+	}
+	for _, err := range t.Records() {
 		if err != nil {
 			return n
 		}
