@@ -63,32 +63,11 @@ func (a agentRun) measure(ctx context.Context, e *env) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	return reading{times[1] / times[0], fmt.Sprintf("%s against %s; %s", duration(times[1]), duration(times[0]), world)}, nil
+	return reading{value: times[1].median() / times[0].median(), beside: fmt.Sprintf("%s against %s; %s", times[1], times[0], world)}, nil
 }
 
-// alternate runs each of some programs n times, in turn, after once that does not count, and returns the medians in ns.
-func alternate(n int, programs ...func() (time.Duration, error)) ([]float64, error) {
-	all := make([][]float64, len(programs))
-	for round := range n + 1 {
-		for i, run := range programs {
-			took, err := run()
-			if err != nil {
-				return nil, err
-			}
-			if round > 0 {
-				all[i] = append(all[i], float64(took))
-			}
-		}
-	}
-	var out []float64
-	for _, times := range all {
-		out = append(out, median(times))
-	}
-	return out, nil
-}
-
-// shell runs `sh -c :` plain, recorded and replayed, once for both rows of it, and returns the medians in ns.
-func (e *env) shell(ctx context.Context) ([]float64, string, error) {
+// shell runs `sh -c :` plain, recorded and replayed, once for both rows of it, and returns how long each took.
+func (e *env) shell(ctx context.Context) ([]timings, string, error) {
 	flags, world, err := e.world(ctx)
 	if err != nil || e.shellTimes != nil {
 		return e.shellTimes, world, err
@@ -117,6 +96,6 @@ func shellRow(which int) func(context.Context, *env) (reading, error) {
 		if err != nil {
 			return reading{}, err
 		}
-		return reading{times[which] / 1e6, fmt.Sprintf("%s plain; %s", duration(times[0]), world)}, nil
+		return reading{value: times[which].median() / 1e6, beside: fmt.Sprintf("%s plain; %s", duration(times[0].median()), world)}, nil
 	}
 }

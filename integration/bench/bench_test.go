@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // TestMain lets the test binary do the jobs that rows start this program for.
 func TestMain(m *testing.M) {
+	jail.Enter()
 	if len(os.Args) > 1 && os.Args[1] == jobWord {
 		os.Exit(doJob(os.Args[2:]))
 	}
@@ -55,8 +57,8 @@ func TestParseBenches(t *testing.T) {
 		}
 	}
 	got, err := ratio("BenchmarkOne", "BenchmarkTwo")(bs)
-	if want := (reading{0.4, "400 ns against 1.00 µs"}); got != want || err != nil {
-		t.Errorf("ratio: %+v, %v, want %+v", got, err, want)
+	if want := "400 ns against 1.00 µs"; got.value != 0.4 || got.beside != want || err != nil {
+		t.Errorf("ratio: %+v, %v, want 0.4, %s", got, err, want)
 	}
 	if _, err := metric("BenchmarkAppend/big", "x-other")(bs); err == nil || !strings.Contains(err.Error(), "BenchmarkAppend/big x-raw") {
 		t.Errorf("a metric that is missing: %v, want an error that names those there are", err)
@@ -102,7 +104,7 @@ var errBroken = errors.New("it broke |\nin two")
 func inventions() []group {
 	lacking := func(context.Context, *env) string { return "a tool (install with apt-get install tool)" }
 	return []group{{title: "Inventions", rows: []row{
-		{name: "x/met", what: "a", unit: "x", target: atMost(3), from: fixed{reading: reading{2.5, "so | so"}}},
+		{name: "x/met", what: "a", unit: "x", target: atMost(3), from: fixed{reading: reading{value: 2.5, beside: "so | so"}}},
 		{name: "x/missed", what: "b", unit: "ms", target: below(5), from: fixed{reading: reading{value: 7}}},
 		{name: "x/told", what: "c", unit: "ms", from: fixed{reading: reading{value: 123.4}}},
 		{name: "x/failed", what: "d", unit: "x", from: fixed{err: errBroken}},

@@ -1,6 +1,6 @@
 // Command bench measures what this project promises and writes it down:
 //
-//	go run ./integration/bench -o docs/performance.md         everything; ten minutes or so, on a machine that does nothing else
+//	go run ./integration/bench -o docs/performance.md         everything; an hour or so, on a machine that does nothing else
 //	go run ./integration/bench -short -run '^tape/'           a few rows, quickly
 //
 // A row is a promise: what is measured, against what, which target it has, and how. Its figure is a ratio to a peer that
@@ -12,6 +12,11 @@
 //
 //	mitmdump   of mitmproxy, on the PATH
 //	aimock     an npm package, below $TAPEDECK_AIMOCK/node_modules; -peers installs it into a temporary directory instead
+//	strace     on the PATH, as is fuse-overlayfs, which needs a /dev/fuse that can be opened, and unshare (util-linux)
+//
+// Rows of work on files (files/) run what people run, in a work tree, a HOME and a temporary directory of their own, plain
+// and recorded in turn, beside it under each of these: columns of their own. What is installed there comes from the npm
+// registry once, before anything is measured.
 //
 // A target that was missed is marked and ends nothing, since machines are noisy; a row that failed makes the exit status 1.
 //

@@ -25,10 +25,11 @@ type env struct {
 	outputs map[string]output // of go test, by command: several rows read one
 	built   output            // the path of tapedeck; "" until one is asked for
 	aimock  output            // the path of its command line; "" until one is asked for
+	npm     output            // the path of npm's cache with the packages of a workload; "" until one is asked for
 	decks   map[string]deck   // recordings of a load, by what makes them
 	jail    *bool             // whether it works here; nil until asked for
 
-	shellTimes []float64 // see shell; nil until they are asked for
+	shellTimes []timings // see shell; nil until they are asked for
 }
 
 // An output is what a command gave, kept.

@@ -130,7 +130,7 @@ func metric(name, unit string, beside ...string) func(benches) (reading, error) 
 			}
 			more = append(more, figure(w)+" "+u)
 		}
-		return reading{v, strings.Join(more, ", ")}, nil
+		return reading{value: v, beside: strings.Join(more, ", ")}, nil
 	}
 }
 
@@ -145,7 +145,7 @@ func ratio(name, peer string) func(benches) (reading, error) {
 		if err != nil {
 			return reading{}, err
 		}
-		return reading{ours / theirs, fmt.Sprintf("%s against %s", duration(ours), duration(theirs))}, nil
+		return reading{value: ours / theirs, beside: fmt.Sprintf("%s against %s", duration(ours), duration(theirs))}, nil
 	}
 }
 

@@ -5,6 +5,8 @@ package main
 import (
 	"os/exec"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // asGroup makes a command a process group of its own, all of which ends when its context does: go test runs a program of
@@ -13,3 +15,6 @@ func asGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
+
+// settle brings to the disk what has been written: what a run then writes is its own.
+func settle() { unix.Sync() }

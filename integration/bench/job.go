@@ -16,6 +16,9 @@ var jobs = map[string]func(arg []byte) error{
 	"load":   doLoad,
 	"stream": doStream,
 	"serve":  func([]byte) error { return serveUntilEOF() },
+	"opens":  doOpens,
+	"write":  doWrite,
+	"jailed": doJailed,
 }
 
 // doJob does the job that args name, and returns the exit status.

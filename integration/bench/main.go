@@ -12,9 +12,12 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
 func main() {
+	jail.Enter() // rows start jails of their own
 	if len(os.Args) > 1 && os.Args[1] == jobWord {
 		os.Exit(doJob(os.Args[2:]))
 	}

@@ -21,6 +21,7 @@ type report struct {
 type results struct {
 	Title string    `json:"title"`
 	Note  string    `json:"note,omitempty"`
+	Peers []string  `json:"peers,omitempty"` // columns
 	Rows  []*result `json:"rows"`
 }
 
@@ -35,7 +36,7 @@ func (rep *report) measure(ctx context.Context, e *env, groups []group, chosen f
 		}
 	}
 	for _, g := range groups {
-		rs := results{Title: g.title, Note: g.note}
+		rs := results{Title: g.title, Note: g.note, Peers: g.peers}
 		for _, r := range g.rows {
 			res := r.begin(e.short)
 			if chosen(r.name) {
@@ -81,7 +82,7 @@ func (r *row) measure(ctx context.Context, e *env, res *result) {
 		res.State, res.Why = stateFailed, err.Error()
 		return
 	}
-	res.Value, res.Beside, res.State = &got.value, got.beside, r.state(got.value)
+	res.Value, res.Beside, res.Peers, res.State = &got.value, got.beside, got.peers, r.state(got.value)
 }
 
 // state is that of a row with this figure.

@@ -10,7 +10,8 @@ import (
 // A group is the rows of one part of the project.
 type group struct {
 	title string
-	note  string // what holds for several of its rows; "" for nothing
+	note  string   // what holds for several of its rows; "" for nothing
+	peers []string // columns beside the measured one; nil for none
 	rows  []row
 }
 
@@ -71,6 +72,22 @@ func spaced(unit string) string {
 type reading struct {
 	value  float64
 	beside string // further figures, for people
+	peers  []peerReading
+}
+
+// A peerReading is what a peer makes of the same work, in a column of its own; Why says why it was not measured.
+type peerReading struct {
+	Name  string   `json:"name"`
+	Value *float64 `json:"value,omitempty"` // a ratio
+	Why   string   `json:"why,omitempty"`
+}
+
+// cell is the reading as it stands in a table.
+func (p *peerReading) cell() string {
+	if p.Value == nil {
+		return "needs " + p.Why
+	}
+	return figure(*p.Value) + "x"
 }
 
 // A source gives the figure of a row.
@@ -104,16 +121,17 @@ const (
 
 // A result is what came of a row, as -json prints it.
 type result struct {
-	Name    string   `json:"name"`
-	What    string   `json:"what"`
-	Target  string   `json:"target,omitempty"`
-	State   string   `json:"state"`
-	Value   *float64 `json:"value,omitempty"`
-	Unit    string   `json:"unit"`
-	Beside  string   `json:"beside,omitempty"`
-	Why     string   `json:"why,omitempty"` // it failed or was not measured
-	How     string   `json:"how"`
-	Seconds float64  `json:"seconds"` // that measuring took
+	Name    string        `json:"name"`
+	What    string        `json:"what"`
+	Target  string        `json:"target,omitempty"`
+	State   string        `json:"state"`
+	Value   *float64      `json:"value,omitempty"`
+	Unit    string        `json:"unit"`
+	Beside  string        `json:"beside,omitempty"`
+	Peers   []peerReading `json:"peers,omitempty"`
+	Why     string        `json:"why,omitempty"` // it failed or was not measured
+	How     string        `json:"how"`
+	Seconds float64       `json:"seconds"` // that measuring took
 }
 
 // measured is the figure with its unit, as people read it.

@@ -13,6 +13,7 @@ var groups = []group{
 	{title: "Text", rows: textRows},
 	{title: "Answering", note: versusNote, rows: answerRows},
 	{title: "Whole runs", rows: runRows},
+	{title: "Work on files", note: filePeersNote, peers: filePeerNames(), rows: fileRows},
 }
 
 func appendBench(sub string) goBench {
@@ -101,7 +102,7 @@ var compareRows = []row{
 		from: goTest{"./fidelity", "TestMemoryOfPositionalComparisonIsBounded",
 			regexp.MustCompile(`different false: (\d+) kB held for \d+ records, (\d+) kB for \d+`), func(found [][]float64) reading {
 				few, many := found[0][0]/1024, found[0][1]/1024
-				return reading{max(0, many-few), fmt.Sprintf("%s MiB against %s MiB", figure(many), figure(few))}
+				return reading{value: max(0, many-few), beside: fmt.Sprintf("%s MiB against %s MiB", figure(many), figure(few))}
 			}},
 	},
 }

@@ -129,7 +129,7 @@ func realtime(ctx context.Context, e *env) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	return reading{quantile(replayed, 1), fmt.Sprintf("the latest of %d; %s; while recording %s, latest %s ms",
+	return reading{value: quantile(replayed, 1), beside: fmt.Sprintf("the latest of %d; %s; while recording %s, latest %s ms",
 		len(replayed), quantiles(replayed), quantiles(recorded), figure(quantile(recorded, 1)))}, nil
 }
 

@@ -20,9 +20,9 @@ func (rep *report) markdown() string {
 	fmt.Fprintf(&b, "- rows: %s\n", rep.summary())
 	for _, g := range rep.Groups {
 		fmt.Fprintf(&b, "\n## %s\n\n", g.Title)
-		b.WriteString("| row | what is measured | target | measured | |\n|---|---|---|---|---|\n")
+		b.WriteString(g.head())
 		for _, r := range g.Rows {
-			b.WriteString(r.line())
+			b.WriteString(r.line(g.Peers))
 		}
 		b.WriteString("\nHow:\n\n")
 		if g.Note != "" {
@@ -35,8 +35,14 @@ func (rep *report) markdown() string {
 	return b.String()
 }
 
-// line is a result as a line of a table.
-func (r *result) line() string {
+// head is the head of a group's table.
+func (rs *results) head() string {
+	columns := append(append([]string{"row", "what is measured", "target", "measured"}, rs.Peers...), "")
+	return "| " + strings.TrimRight(strings.Join(columns, " | "), " ") + " |\n" + strings.Repeat("|---", len(columns)) + "|\n"
+}
+
+// line is a result as a line of a table that has these peers' columns.
+func (r *result) line(peers []string) string {
 	mark := map[string]string{stateMet: "met", stateMissed: "**missed**", stateFailed: "**failed**"}[r.State]
 	measured := cell(r.measured())
 	if r.Value != nil {
@@ -45,7 +51,20 @@ func (r *result) line() string {
 	if r.Beside != "" {
 		measured += " (" + cell(r.Beside) + ")"
 	}
+	for _, name := range peers {
+		measured += " | " + r.peer(name)
+	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", r.Name, cell(r.What), r.Target, measured, mark)
+}
+
+// peer is what a peer made of the row; "" where it does not have it.
+func (r *result) peer(name string) string {
+	for i := range r.Peers {
+		if r.Peers[i].Name == name {
+			return cell(r.Peers[i].cell())
+		}
+	}
+	return ""
 }
 
 // hows lists how the rows of a group were measured, those of one way together.

@@ -55,7 +55,7 @@ func (v versus) measure(ctx context.Context, e *env) (reading, error) {
 		}
 		ratios, ours, theirs = append(ratios, a.Rate/b.Rate), append(ours, a), append(theirs, b)
 	}
-	return reading{median(ratios), fmt.Sprintf("%s against %s", ours, theirs)}, nil
+	return reading{value: median(ratios), beside: fmt.Sprintf("%s against %s", ours, theirs)}, nil
 }
 
 // paces are those of the rounds.

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tinyEnv is one for short runs, removed at the end of the test.
+func tinyEnv(t *testing.T) *env {
+	t.Helper()
+	e, err := newEnv(t.Context(), &options{short: true}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.close)
+	return e
+}
+
+// needs skips a test where something is missing.
+func needs(t *testing.T, e *env, list ...need) {
+	t.Helper()
+	for _, missing := range list {
+		if why := missing(t.Context(), e); why != "" {
+			t.Skip("needs " + why)
+		}
+	}
+}
+
+// TestTinyWorkloads measures workloads in miniature, with all peers that are here.
+func TestTinyWorkloads(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("its recorder needs a Unix system")
+	}
+	e := tinyEnv(t)
+	needs(t, e, needGit, installed("tar", "a package manager"))
+	for _, load := range []workload{&untar{few: 20, suffix: ".tar.gz"}, &clone{few: 20}} {
+		r, err := workRun{load: load, runs: 1, peers: 1}.measure(t.Context(), e)
+		if err != nil {
+			t.Fatalf("%s: %v", load.tell(true), err)
+		}
+		if r.value <= 0 || len(r.peers) != len(filePeers) {
+			t.Errorf("%s: %+v, want a ratio and %d peers", load.tell(true), r, len(filePeers))
+		}
+		for _, p := range r.peers {
+			if p.Why == "" && *p.Value <= 0 {
+				t.Errorf("%s: the ratio of %s is %v", load.tell(true), p.Name, *p.Value)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(e.tmp, "*.rec")); len(left) > 0 {
+		t.Errorf("recordings are left: %v", left)
+	}
+}
+
+// TestWorkloadThatFails wants the error of the program, from each that runs it.
+func TestWorkloadThatFails(t *testing.T) {
+	e := tinyEnv(t)
+	p, err := e.newPlace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &trial{e: e, place: p, load: command{"sh", "-c", "echo no such luck >&2; exit 3"}}
+	needs(t, e, installed("sh", "a Unix system"))
+	for _, peer := range filePeers {
+		if peer.missing(t.Context(), e) != "" {
+			continue
+		}
+		if _, err := peer.run(t.Context(), tr); err == nil || !strings.Contains(err.Error(), "no such luck") {
+			t.Errorf("%s: %v, want what the program said", peer.name, err)
+		}
+	}
+	if _, err := tr.plain(t.Context())(); err == nil || !strings.Contains(err.Error(), "no such luck") {
+		t.Errorf("%v, want what the program said", err)
+	}
+}
+
+func TestTinyOpens(t *testing.T) {
+	e := tinyEnv(t)
+	needs(t, e, needJail)
+	r, err := openRun{few: 100, runs: 1}.measure(t.Context(), e)
+	if err != nil || r.value <= 0 {
+		t.Errorf("%+v, %v, want a ratio", r, err)
+	}
+}
+
+func TestTinyPeak(t *testing.T) {
+	e := tinyEnv(t)
+	needs(t, e, needProc)
+	r, err := peakRun{few: 3, small: 1 << 20, over: true}.measure(t.Context(), e)
+	if err != nil || r.value < 4 || r.value > 1000 {
+		t.Errorf("%+v, %v, want MiB of a Go process", r, err)
+	}
+}
+
+// TestPeakOf has a process hold memory, let it go, and say so.
+func TestPeakOf(t *testing.T) {
+	e := tinyEnv(t)
+	needs(t, e, needProc, installed("python3", "apt-get install python3"))
+	cmd := exec.CommandContext(t.Context(), "python3", "-c", "import time; b = bytearray(100 << 20); del b; time.sleep(1)")
+	peak, took, err := doWatched(cmd)
+	if err != nil || peak < 100<<20 || peak > 200<<20 || took < time.Second {
+		t.Errorf("%d MiB in %v, %v, want a little more than 100 in a second", peak>>20, took, err)
+	}
+}
+
+func TestSourceTreeIsTheSameAgain(t *testing.T) {
+	var first, second bytes.Buffer
+	total := 0
+	if err := (sourceTree{50}).tar(&first); err != nil {
+		t.Fatal(err)
+	}
+	if err := (sourceTree{50}).tar(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("the same tree twice differs: %v", err)
+	}
+	seen := make(map[string]bool)
+	if err := (sourceTree{50}).files(func(_ string, b []byte) error {
+		if len(b) < 1<<10 || len(b) > 16<<10 || seen[string(b)] {
+			t.Errorf("a file of %d bytes, or one that stands there twice", len(b))
+		}
+		seen[string(b)] = true
+		total += len(b)
+		return nil
+	}); err != nil || total < 50*2<<10 || total > 50*8<<10 {
+		t.Errorf("%d bytes in 50 files, %v, want some KB each", total, err)
+	}
+}
+
+func TestPeersHaveColumns(t *testing.T) {
+	ratio := 12.345
+	rep := &report{Machine: new(machine), Groups: []results{{Title: "Work", Peers: []string{"one", "two", "three"}, Rows: []*result{
+		{Name: "x/y", What: "a", Target: "≤ 1.5x", State: stateMet, Value: &ratio, Unit: "x", How: "so",
+			Peers: []peerReading{{Name: "one", Value: &ratio}, {Name: "two", Why: "a thing | or two"}}},
+	}}}}
+	want := `| row | what is measured | target | measured | one | two | three | |
+|---|---|---|---|---|---|---|---|
+| x/y | a | ≤ 1.5x | **12.3x** | 12.3x | needs a thing \| or two |  | met |
+`
+	if page := rep.markdown(); !strings.Contains(page, want) {
+		t.Errorf("the page lacks\n%s\nit is\n%s", want, page)
+	}
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// A place is where a workload runs: a work tree, a HOME and a temporary directory of its own below one directory, so that
+// a mount over that shows all three.
+type place struct{ root string }
+
+func (p *place) work() string { return filepath.Join(p.root, "work") }
+func (p *place) home() string { return filepath.Join(p.root, "home") }
+func (p *place) temp() string { return filepath.Join(p.root, "tmp") }
+
+// env is what a program's environment says of the place.
+func (p *place) env() []string { return []string{"HOME=" + p.home(), "TMPDIR=" + p.temp()} }
+
+// writable are the directories that a program in the place may change.
+func (p *place) writable() []string { return []string{p.work(), p.home(), p.temp()} }
+
+// newPlace makes an empty one.
+func (e *env) newPlace() (*place, error) {
+	root, err := e.dir("place")
+	if err != nil {
+		return nil, err
+	}
+	p := &place{root}
+	for _, dir := range p.writable() {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// remove takes the place away.
+func (p *place) remove() error { return os.RemoveAll(p.root) }
+
+// empty removes what lies in a directory.
+func empty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
