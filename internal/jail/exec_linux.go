@@ -29,14 +29,15 @@ func becomeProgram(ctl *control) error {
 	if err := readSpec(specFD, &spec); err != nil {
 		return &SetupError{Op: "read the program's spec", Err: err}
 	}
-	if _, _, err := ctl.expect(msgPrepare); err != nil {
+	prepare, _, err := ctl.expect(msgPrepare)
+	if err != nil {
 		return err
 	}
 	if err := os.Chdir(spec.Dir); err != nil {
 		return &ExecError{Op: "chdir", Path: spec.Dir, Err: errnoOf(err)}
 	}
 	setLastPID(lastPIDFD, childPID-1)
-	if err := confine(ctl); err != nil {
+	if err := confine(ctl, prepare.Watch); err != nil {
 		return err
 	}
 	if err := ctl.send(&message{Kind: msgReady}); err != nil {
@@ -52,19 +53,19 @@ func becomeProgram(ctl *control) error {
 	if err := closeOnExec(); err != nil {
 		return &SetupError{Op: "close descriptors", Err: err}
 	}
-	err := syscall.Exec(spec.Path, spec.Argv, spec.Env)
+	err = syscall.Exec(spec.Path, spec.Argv, spec.Env)
 	return &ExecError{Op: "execve", Path: spec.Path, Err: errnoOf(err)}
 }
 
 // confine takes from this thread what the program must not have, hands out the filter's listener and tries it.
-func confine(ctl *control) error {
+func confine(ctl *control, watch bool) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return &SetupError{Op: "set no_new_privs", Err: err}
 	}
-	fd, err := installFilter()
+	fd, err := installFilter(watch)
 	if err != nil {
 		return &SetupError{Op: opFilter, Err: err}
 	}
@@ -72,6 +73,9 @@ func confine(ctl *control) error {
 	unix.Close(fd)
 	if err != nil {
 		return err
+	}
+	if watch {
+		_ = unix.Mkdirat(unix.AT_FDCWD, trialPath, 0) // what came of it the recorder knows
 	}
 	return tryNotification()
 }

@@ -1,6 +1,9 @@
 package jail
 
 import (
+	"errors"
+	"maps"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/net/bpf"
@@ -15,7 +18,11 @@ const (
 	dataArg0 = 16
 	dataArg1 = 24
 	dataArg2 = 32
+
+	dataHigh = 4 // from the low half of an argument to its high one
 )
+
+func dataArg(n int) uint32 { return uint32(dataArg0 + 8*n) }
 
 const (
 	retAllow  = unix.SECCOMP_RET_ALLOW
@@ -40,9 +47,17 @@ var forbidden = []uint32{
 // it fails, and a queued signal that looks like a fault ends a Go program. Ordinary signals do not reach it.
 var initOnly = []uint32{unix.SYS_PRLIMIT64, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO}
 
+// uffdUserModeOnly is UFFD_USER_MODE_ONLY of linux/userfaultfd.h. A userfaultfd without it holds up whoever reads the
+// program's memory for as long as the program likes: us. Most kernels refuse it to users without capabilities anyway.
+const uffdUserModeOnly = 1
+
 // filterProgram is the one filter of a jail. What it lets through is what ordinary programs do; socket calls of other
-// families, of raw types or of other protocols go to the recorder, which only ever refuses them.
-func filterProgram() ([]bpf.RawInstruction, error) {
+// families, of raw types or of other protocols go to the recorder, which only ever refuses them. With watch, calls that
+// change files go there too, and on from there.
+//
+// The kernel runs no filter for a call whose number alone lets it pass (since Linux 5.11 it knows those), so only calls
+// whose arguments count pay for it: opens come first.
+func filterProgram(watch bool) ([]bpf.RawInstruction, error) {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
@@ -51,6 +66,9 @@ func filterProgram() ([]bpf.RawInstruction, error) {
 	}
 	if x32Bit != 0 {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: x32Bit, SkipTrue: 1}, bpf.RetConstant{Val: retENOSYS})
+	}
+	if watch {
+		p = append(p, watchRules()...)
 	}
 	for _, nr := range absent {
 		p = append(p, whenEqual(nr, retENOSYS)...)
@@ -61,6 +79,7 @@ func filterProgram() ([]bpf.RawInstruction, error) {
 	for _, nr := range initOnly {
 		p = append(p, notInit(nr)...)
 	}
+	p = append(p, whenBits(unix.SYS_USERFAULTFD, dataArg0, uffdUserModeOnly, retAllow, retEPERM)...)
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},
 		bpf.RetConstant{Val: retAllow})
@@ -71,6 +90,66 @@ func whenEqual(val, ret uint32) []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: val, SkipTrue: 1},
 		bpf.RetConstant{Val: ret},
+	}
+}
+
+// whenBits decides a call by whether an argument has one of bits.
+func whenBits(nr, arg, bits, set, clear uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: arg, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: bits, SkipTrue: 1},
+		bpf.RetConstant{Val: clear},
+		bpf.RetConstant{Val: set},
+	}
+}
+
+// watchRules notify the calls that change files.
+func watchRules() []bpf.Instruction {
+	var opens, rest []bpf.Instruction
+	for _, nr := range slices.Sorted(maps.Keys(watchedCalls)) {
+		c := watchedCalls[nr]
+		switch c.when {
+		case ifWriting:
+			opens = append(opens, whenWriting(nr, dataArg(c.at))...)
+		case ifPointer:
+			rest = append(rest, whenPointer(nr, dataArg(c.paths[0].path))...)
+		default:
+			rest = append(rest, whenEqual(nr, retNotify)...)
+		}
+	}
+	return append(opens, rest...)
+}
+
+// whenWriting notifies an open that may change a file. With O_PATH nothing else counts, and what O_TMPFILE makes has no
+// name until linkat gives it one.
+func whenWriting(nr, flags uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 5},
+		bpf.LoadAbsolute{Off: flags, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: writeFlags, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: noNameFlags, SkipTrue: 1},
+		bpf.RetConstant{Val: retNotify},
+		bpf.RetConstant{Val: retAllow},
+	}
+}
+
+// Flags of an open: those that may change a file, and those with which no file that has a name is changed.
+const (
+	writeFlags  = unix.O_ACCMODE | unix.O_CREAT | unix.O_TRUNC
+	noNameFlags = unix.O_PATH | unix.O_TMPFILE&^unix.O_DIRECTORY
+)
+
+// whenPointer notifies a call whose argument, of 64 bits, is not null.
+func whenPointer(nr, arg uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 6},
+		bpf.LoadAbsolute{Off: arg, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
+		bpf.LoadAbsolute{Off: arg + dataHigh, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1},
+		bpf.RetConstant{Val: retAllow},
+		bpf.RetConstant{Val: retNotify},
 	}
 }
 
@@ -116,15 +195,25 @@ func socketRules() []bpf.Instruction {
 
 // installFilter puts the filter on this thread and returns the descriptor of its notifications. no_new_privs must be
 // set.
-func installFilter() (int, error) {
-	raw, err := filterProgram()
+func installFilter(watch bool) (int, error) {
+	raw, err := filterProgram(watch)
 	if err != nil {
 		return -1, err
 	}
 	prog := sockFilters(raw)
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
-		uintptr(unsafe.Pointer(&fprog)))
+	var flags uintptr = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	if watch { // a signal must not restart a call whose files are being kept; Linux 5.19 and newer can hold it off
+		fd, err := setFilter(flags|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &fprog)
+		if !errors.Is(err, unix.EINVAL) {
+			return fd, err
+		}
+	}
+	return setFilter(flags, &fprog)
+}
+
+func setFilter(flags uintptr, prog *unix.SockFprog) (int, error) {
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(prog)))
 	if errno != 0 {
 		return -1, errno
 	}

@@ -22,6 +22,7 @@ var helpers = map[string]func(args []string) int{
 	"query":    helperQuery,
 	"socket":   helperSocket,
 	"syscall":  helperSyscall,
+	"calls":    helperCalls,
 	"state":    helperState,
 	"rename":   helperRename,
 	"daemon":   helperDaemon,

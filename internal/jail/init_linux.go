@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -70,7 +71,8 @@ func (in *initProcess) setUp() error {
 		return err
 	}
 	defer closeFDs(socks.fds)
-	ready := &message{Kind: msgReady, NotCovered: append(w.notCovered, socks.notCovered...), Listeners: len(spec.Ports)}
+	ready := &message{Kind: msgReady, NotCovered: append(w.notCovered, socks.notCovered...), Listeners: len(spec.Ports),
+		Word: uint64(uintptr(unsafe.Pointer(&trialWord)))}
 	return in.ctl.send(ready, socks.fds...)
 }
 

@@ -28,6 +28,11 @@ type Jail struct {
 	notCovered []string
 	refusals   *refusals
 	stopOnce   sync.Once
+	notify     *notifier
+	watcher    Watcher
+	places     []place // of the watcher
+	watch      *watch  // nil: nobody watches, or nobody can
+	watchOnce  sync.Once
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
 	exit    Exit
@@ -65,21 +70,50 @@ func (j *Jail) await() error {
 		return err
 	}
 	j.tasks.Go(j.read)
-	if err := j.exec.send(&message{Kind: msgPrepare}); err != nil {
+	j.startWatch(m.Word)
+	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil}); err != nil {
 		return err
 	}
 	_, fds, err = j.exec.expect(msgListener)
 	if err != nil {
 		return err
 	}
-	if err := j.refusals.serveNotifications(fds); err != nil {
+	if err := j.serveNotifications(fds); err != nil {
 		return err
 	}
 	if _, _, err = j.exec.expect(msgReady); err != nil {
 		return err
 	}
 	j.refusals.arm()
+	if j.watch != nil {
+		j.watch.arm()
+		j.notCovered = append(j.notCovered, j.watch.notCovered()...)
+	}
 	return nil
+}
+
+// startWatch prepares the watch, if one is wanted; word is where the init has trialWord.
+func (j *Jail) startWatch(word uint64) {
+	if j.watcher == nil {
+		return
+	}
+	w, err := newWatch(j.watcher, j.cmd.Process.Pid, word, j.places)
+	if err != nil {
+		j.notCovered = append(j.notCovered, notWatched(err))
+		return
+	}
+	j.watch = w
+}
+
+// serveNotifications takes over the one descriptor in fds.
+func (j *Jail) serveNotifications(fds []int) error {
+	if len(fds) != 1 {
+		closeFDs(fds)
+		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
+	}
+	var err error
+	j.notify, err = newNotifier(fds[0], j.refusals.add, j.watch)
+	return err
 }
 
 // read receives what the init says until it is gone. It ends with the control socket, at the latest in Close.
@@ -130,6 +164,15 @@ func (j *Jail) RefusalsLost() int64 { return j.refusals.lost.Load() }
 // NotCovered lists what this system could not give to the jail, in words for a person: evidence that is not seen, never
 // a gap in what confines.
 func (j *Jail) NotCovered() []string { return j.notCovered }
+
+// Unnamed returns how many calls went on although they may have changed files that could not be named: the Watcher was
+// not told. Their programs hide their memory, or made mount namespaces in which it cannot be said what a path means.
+func (j *Jail) Unnamed() int64 {
+	if j.watch == nil {
+		return 0
+	}
+	return j.watch.unnamed.Load()
+}
 
 // StopNetwork closes the listeners and the DNS sockets, reads the refusals that are left and closes their channel.
 func (j *Jail) StopNetwork() {
@@ -203,7 +246,7 @@ func (j *Jail) OpenRoot(path string) (*os.File, error) {
 	return os.NewFile(uintptr(a.fds[0]), path), nil
 }
 
-// Close ends everything inside and returns when it is gone, its mounts with it. Directories from OpenRoot stay readable
+// Close ends everything inside and returns when it is gone, its mounts with it, and so are the functions of the Watcher. Directories from OpenRoot stay readable
 // until they are closed.
 func (j *Jail) Close() error {
 	if j.stopContext != nil {
@@ -212,8 +255,21 @@ func (j *Jail) Close() error {
 	j.kill()
 	j.tasks.Wait()
 	j.StopNetwork()
+	j.stopWatch()
 	j.closeSockets()
 	return nil
+}
+
+// stopWatch ends the notifier, and the watch with it, once; a start that failed may have made the one without the other.
+func (j *Jail) stopWatch() {
+	j.watchOnce.Do(func() {
+		switch {
+		case j.notify != nil:
+			j.notify.close()
+		case j.watch != nil:
+			j.watch.close()
+		}
+	})
 }
 
 func (j *Jail) closeSockets() {

@@ -13,6 +13,7 @@ const (
 	opPrivate = "make the mounts private"
 	opProc    = "mount a fresh /proc"
 	opFilter  = "install the system call filter"
+	opWatch   = "watch files"
 )
 
 // A tree is a mount, or a tree of mounts, that stands nowhere yet, or one that stands somewhere and was opened.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
+	"sync"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,73 +30,89 @@ type (
 	}
 )
 
-// A notifier answers the notified calls of a jail, each with a refusal.
+// A notifier answers the notified calls of a jail: refused ones with an error, and those that change files by letting
+// them go on once the watch, if there is one, has told of them.
 type notifier struct {
-	file   *os.File // in the runtime's poller, so that Close ends a read
-	done   chan struct{}
-	report func(Refusal)
+	fd      int // the listener
+	stop    int // an eventfd: written to, it ends serve
+	done    chan struct{}
+	report  func(Refusal)
+	watch   *watch // nil: no such calls are notified
+	copies  sync.WaitGroup
+	copying chan struct{} // a token each
 }
 
-// newNotifier takes over fd and starts the goroutine that answers; close ends it and waits for it. It also ends when no
-// process with the filter is left.
-func newNotifier(fd int, report func(Refusal)) (*notifier, error) {
-	if err := unix.SetNonblock(fd, true); err != nil {
+// maxCopies is how many functions that a Watcher returned run at once. Beyond that all calls wait.
+const maxCopies = 64
+
+// newNotifier takes over fd and w and starts the goroutine that answers; close ends it and waits for it. It also ends
+// when no process with the filter is left.
+func newNotifier(fd int, report func(Refusal), w *watch) (*notifier, error) {
+	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
 		unix.Close(fd)
-		return nil, os.NewSyscallError("fcntl", err)
+		return nil, os.NewSyscallError("eventfd", err)
 	}
-	n := &notifier{file: os.NewFile(uintptr(fd), "seccomp"), done: make(chan struct{}), report: report}
+	// Caller and answerer take turns, so that one processor serves both best. Before Linux 6.6 they find out themselves.
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
+	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, watch: w, copying: make(chan struct{}, maxCopies)}
 	go n.serve()
 	return n, nil
 }
 
+// close waits for what a Watcher's functions still copy. It is called once.
 func (n *notifier) close() {
-	n.file.Close()
+	one := [8]byte{1}
+	unix.Write(n.stop, one[:])
 	<-n.done
+	n.copies.Wait()
+	unix.Close(n.stop)
+	unix.Close(n.fd)
+	if n.watch != nil {
+		n.watch.close()
+	}
 }
 
+// serve has a thread of its own: woken by the kernel, it needs no scheduler to go on.
 func (n *notifier) serve() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	defer close(n.done)
-	conn, err := n.file.SyscallConn()
-	if err != nil {
-		return
-	}
+	fds := []unix.PollFd{{Fd: int32(n.fd), Events: unix.POLLIN}, {Fd: int32(n.stop), Events: unix.POLLIN}}
 	for {
-		over := false
-		// The descriptor is ready for every call that waits; a false answer waits for the next.
-		err := conn.Read(func(fd uintptr) bool {
-			for {
-				ready, hup := pollIn(int(fd))
-				if !ready {
-					over = hup
-					return hup
-				}
-				n.answer(fd)
-			}
-		})
-		if err != nil || over {
+		_, err := unix.Poll(fds, -1)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err != nil || fds[1].Revents != 0:
+			return
+		case fds[0].Revents&unix.POLLIN != 0:
+			n.receive()
+		case fds[0].Revents != 0: // POLLHUP: nobody is left
 			return
 		}
 	}
 }
 
-// pollIn asks without waiting, for receiving a notification blocks whatever the descriptor's flags say.
-func pollIn(fd int) (ready, hup bool) {
-	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-	for {
-		_, err := unix.Poll(fds, 0)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	return fds[0].Revents&unix.POLLIN != 0, fds[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
-}
-
-// answer receives one notification and refuses its call. Errors mean that the caller is gone.
-func (n *notifier) answer(fd uintptr) {
+// receive takes one notification, which does not block once the descriptor was ready. Errors mean that the caller is
+// gone.
+func (n *notifier) receive() {
 	var req seccompNotif
-	if ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&req)) != nil {
+	if n.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&req)) != nil {
 		return
 	}
+	switch {
+	case req.Nr == unix.SYS_SOCKET:
+		n.refuse(&req)
+	case n.watch == nil:
+		n.goOn(req.ID)
+	case !n.watch.armed.Load():
+		n.answer(req.ID, n.watch.try(&req))
+	default:
+		n.look(&req)
+	}
+}
+
+func (n *notifier) refuse(req *seccompNotif) {
 	family, kind := int(int32(req.Args[0])), int(int32(req.Args[1]))&0xf
 	errno := unix.EAFNOSUPPORT
 	if family == unix.AF_INET || family == unix.AF_INET6 || family == unix.AF_PACKET {
@@ -103,9 +121,68 @@ func (n *notifier) answer(fd uintptr) {
 	// Reported before it is answered: the trial before the program's start must not be counted as the program's.
 	proto := socketName(family, kind, int(int32(req.Args[2])))
 	n.report(Refusal{Proto: proto, Reason: proto + " socket: only TCP, UDP and Unix sockets exist inside"})
-	resp := seccompResp{ID: req.ID, Error: -int32(errno)}
-	// An error means that the caller died while it waited.
-	_ = ioctl(fd, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&resp))
+	n.answer(req.ID, errno)
+}
+
+// look tells the watcher what the call is about to change. That holds only if the caller still waits: its PID may be
+// another's otherwise.
+func (n *notifier) look(req *seccompNotif) {
+	call, err := n.watch.look(req)
+	switch {
+	case err != nil:
+		n.answer(req.ID, unix.EIO)
+		return
+	case call == nil:
+		n.goOn(req.ID)
+		return
+	case !n.waits(req.ID):
+		call.close()
+		return
+	}
+	then, err := n.watch.watcher.Changing(call)
+	if then == nil || err != nil {
+		n.finish(req.ID, call, err)
+		return
+	}
+	n.copying <- struct{}{}
+	id := req.ID
+	n.copies.Go(func() {
+		defer func() { <-n.copying }()
+		n.finish(id, call, then())
+	})
+}
+
+func (n *notifier) finish(id uint64, call *FileCall, err error) {
+	call.close()
+	if err != nil {
+		n.answer(id, unix.EIO)
+		return
+	}
+	n.goOn(id)
+}
+
+// waits reports whether the call still waits for its answer.
+func (n *notifier) waits(id uint64) bool {
+	return n.ioctl(unix.SECCOMP_IOCTL_NOTIF_ID_VALID, unsafe.Pointer(&id)) == nil
+}
+
+// goOn lets the kernel carry the call out.
+func (n *notifier) goOn(id uint64) {
+	n.send(&seccompResp{ID: id, Flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE})
+}
+
+// answer makes the call return errno, or 0.
+func (n *notifier) answer(id uint64, errno unix.Errno) {
+	n.send(&seccompResp{ID: id, Error: -int32(errno)})
+}
+
+// send ignores errors: they mean that the caller died or that a signal took it out of the call.
+func (n *notifier) send(resp *seccompResp) {
+	_ = n.ioctl(unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(resp))
+}
+
+func (n *notifier) ioctl(req uint, arg unsafe.Pointer) error {
+	return ioctl(uintptr(n.fd), req, arg)
 }
 
 func ioctl(fd uintptr, req uint, arg unsafe.Pointer) error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -167,21 +168,43 @@ func (p *mountPlan) coverLowers(point string) (found bool) {
 	return found
 }
 
-// mountPoints reads a mountinfo file (proc_pid_mountinfo(5)) and returns its mount points, outer ones first.
+// mountPoints reads a mountinfo file and returns its mount points, outer ones first.
 func mountPoints(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 	var out []string
-	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) > 4 {
-			out = append(out, unescape.Replace(f[4]))
-		}
+	for _, m := range parseMounts(string(data)) {
+		out = append(out, m.point)
 	}
 	slices.Sort(out)
 	return slices.Compact(out), nil
+}
+
+// A mountLine is one line of a mountinfo file (proc_pid_mountinfo(5)).
+type mountLine struct {
+	id     uint64
+	device string
+	root   string // the directory of the file system that is shown
+	point  string // where
+}
+
+var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
+
+func parseMounts(data string) []mountLine {
+	var out []mountLine
+	for line := range strings.Lines(data) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		id, err := strconv.ParseUint(f[0], 10, 64)
+		if err == nil {
+			out = append(out, mountLine{id, f[2], unescapeMount.Replace(f[3]), unescapeMount.Replace(f[4])})
+		}
+	}
+	return out
 }
 
 // hostSockets returns the paths of the Unix sockets in a /proc/net/unix that a program could reach by path. Those of a

@@ -1,7 +1,7 @@
 package jail
 
 import (
-	"fmt"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,8 +13,10 @@ type refusals struct {
 	lost  atomic.Int64
 	armed atomic.Bool // the exec stage's own trial is over
 
-	notify *notifier
-	sniff  *sniffer
+	sniff *sniffer
+
+	mu     sync.Mutex
+	closed bool
 }
 
 func newRefusals() *refusals {
@@ -29,6 +31,11 @@ func (r *refusals) add(x Refusal) {
 	if !r.armed.Load() {
 		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
 	select {
 	case r.out <- x:
 	default:
@@ -36,24 +43,13 @@ func (r *refusals) add(x Refusal) {
 	}
 }
 
-// serveNotifications takes over the one descriptor in fds.
-func (r *refusals) serveNotifications(fds []int) error {
-	if len(fds) != 1 {
-		closeFDs(fds)
-		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
-	}
-	n, err := newNotifier(fds[0], r.add)
-	r.notify = n
-	return err
-}
-
 // stop reads what is left and closes the channel. It is called once.
 func (r *refusals) stop() {
 	if r.sniff != nil {
 		r.sniff.close()
 	}
-	if r.notify != nil {
-		r.notify.close()
-	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
 	close(r.out)
 }

@@ -90,6 +90,7 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	var files inherited
 	defer files.close()
 	j := newJail(c.Log)
+	j.watcher, j.places = c.Watch, plan.places()
 	j.ctl = files.control()
 	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Mounts: *plan})
 	j.exec = files.control()

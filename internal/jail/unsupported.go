@@ -53,6 +53,9 @@ func (*Jail) Refusals() <-chan Refusal {
 // RefusalsLost returns 0.
 func (*Jail) RefusalsLost() int64 { return 0 }
 
+// Unnamed returns 0.
+func (*Jail) Unnamed() int64 { return 0 }
+
 // NotCovered returns none.
 func (*Jail) NotCovered() []string { return nil }
 

@@ -1,0 +1,67 @@
+package jail
+
+import "golang.org/x/sys/unix"
+
+// A watchedCall is a system call that changes files: which of these calls the filter notifies, and where their paths
+// stand.
+type watchedCall struct {
+	op    FileOp
+	paths []pathArg
+	flags flagKind
+	at    int // the argument that flags stand in
+	when  condition
+}
+
+// A pathArg says which arguments make a path.
+type pathArg struct {
+	dir  int // descriptor of the directory that a relative path starts from, or inCwd
+	path int // pointer to the path, or ofFD: the descriptor itself is the file
+	end  ending
+}
+
+const (
+	inCwd = -1
+	ofFD  = -1
+)
+
+// A condition is what a filter can see in the arguments.
+type condition int
+
+const (
+	always    condition = iota
+	ifWriting           // flags ask for writing, making or cutting
+	ifPointer           // the first path is not null: without one the descriptor is the file, as in futimens
+)
+
+// A flagKind says how a call's flags change what it does.
+type flagKind int
+
+const (
+	noFlags     flagKind = iota
+	openFlags            // O_NOFOLLOW, O_CREAT|O_EXCL
+	openHow              // a pointer to them
+	atFlags              // AT_SYMLINK_NOFOLLOW, AT_EMPTY_PATH
+	unlinkFlags          // AT_REMOVEDIR
+	renameFlags          // RENAME_EXCHANGE
+	linkFlags            // AT_SYMLINK_FOLLOW, AT_EMPTY_PATH
+	sockAddr             // no flags: the path is in a struct sockaddr_un, its length in the argument
+)
+
+// watchedCalls are the calls of every processor; init adds those that this one alone has.
+var watchedCalls = map[uint32]*watchedCall{
+	unix.SYS_OPENAT:    {OpOpen, []pathArg{{0, 1, theFile}}, openFlags, 2, ifWriting},
+	unix.SYS_OPENAT2:   {OpOpen, []pathArg{{0, 1, theFile}}, openHow, 2, always},
+	unix.SYS_TRUNCATE:  {OpTruncate, []pathArg{{inCwd, 0, theFile}}, noFlags, 0, always},
+	unix.SYS_RENAMEAT2: {OpRename, []pathArg{{0, 1, theName}, {2, 3, theName}}, renameFlags, 4, always},
+	unix.SYS_UNLINKAT:  {OpUnlink, []pathArg{{0, 1, theName}}, unlinkFlags, 2, always},
+	unix.SYS_LINKAT:    {OpLink, []pathArg{{0, 1, theName}, {2, 3, theName}}, linkFlags, 4, always},
+	unix.SYS_SYMLINKAT: {OpSymlink, []pathArg{{1, 2, theName}}, noFlags, 0, always},
+	unix.SYS_MKDIRAT:   {OpMkdir, []pathArg{{0, 1, theName}}, noFlags, 0, always},
+	unix.SYS_MKNODAT:   {OpMknod, []pathArg{{0, 1, theName}}, noFlags, 0, always},
+	unix.SYS_FCHMOD:    {OpMode, []pathArg{{0, ofFD, theFile}}, noFlags, 0, always},
+	unix.SYS_FCHMODAT:  {OpMode, []pathArg{{0, 1, theFile}}, noFlags, 0, always},
+	unix.SYS_FCHMODAT2: {OpMode, []pathArg{{0, 1, theFile}}, atFlags, 3, always},
+	unix.SYS_FCHOWNAT:  {OpOwner, []pathArg{{0, 1, theFile}}, atFlags, 4, always},
+	unix.SYS_UTIMENSAT: {OpTimes, []pathArg{{0, 1, theFile}}, atFlags, 3, ifPointer},
+	unix.SYS_BIND:      {OpBind, []pathArg{{inCwd, 1, theName}}, sockAddr, 2, always},
+}

@@ -1,0 +1,204 @@
+package jail
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLinks is how many symbolic links the kernel follows for one path.
+const maxLinks = 40
+
+// A lookup finds what the paths of one call name. It reads /proc/PID, so what it found holds only if the notification
+// is still valid afterwards.
+type lookup struct {
+	view
+	pid int
+}
+
+// An ending is what a call does with a link at the end of a path.
+type ending int
+
+const (
+	theName ending = iota // the call is about the name, whatever it stands for
+	theLink               // a link is followed only where a slash comes after it
+	theFile               // a link is followed
+)
+
+// base says where a relative path of a call starts.
+func (l *lookup) base(dirfd int32) (string, error) {
+	name := "/cwd"
+	if dirfd != unix.AT_FDCWD {
+		name = "/fd/" + strconv.Itoa(int(dirfd))
+	}
+	text, err := readLink(l.proc, strconv.Itoa(l.pid)+name)
+	if err != nil {
+		return "", err
+	}
+	return l.strip(text)
+}
+
+// find names the file at p, an absolute path. The descriptor of the result is the caller's. Errors other than errNoName are those that the call itself would meet, or want of resources.
+func (l *lookup) find(p string, end ending) (FilePath, error) {
+	var want *fileID // what a link of /proc led to: a path can only be guessed from it
+	for range maxLinks + 1 {
+		if strings.HasPrefix(p, "/proc/") && !l.noProc {
+			next, id, err := l.throughProc(p, end)
+			if err != nil {
+				return FilePath{}, err
+			}
+			p, want = next, id
+			continue
+		}
+		dir, name, slash := splitLast(p)
+		if slash && end == theLink {
+			end = theFile
+		}
+		fd, at, next, err := l.step(p, dir, name)
+		if err != nil {
+			return FilePath{}, err
+		}
+		if next == "" {
+			next = l.behind(fd, at, name, end)
+		}
+		switch {
+		case next != "":
+			l.leave(fd)
+			p = next
+		case want != nil && !want.isAt(fd, name):
+			l.leave(fd)
+			return FilePath{}, errNoName
+		default:
+			return FilePath{Path: strings.TrimSuffix(at, "/") + "/" + name, Dir: fd, Name: name}, nil
+		}
+	}
+	return FilePath{}, unix.ELOOP
+}
+
+// step opens the directory of p, or says by which path to go on.
+func (l *lookup) step(p, dir, name string) (fd int, at, next string, err error) {
+	if name == "" || name == "." || name == ".." { // a directory: which name does it have itself?
+		if fd, at, err = l.openDir(p); err == nil {
+			unix.Close(fd)
+			if at == "/" {
+				err = errNoName
+			}
+			return -1, "", at, err
+		}
+	} else {
+		fd, at, err = l.openDir(dir)
+	}
+	if errors.Is(err, errByHand) {
+		next, err = l.expand(p)
+		return -1, "", next, err
+	}
+	return fd, at, "", err
+}
+
+// behind returns where the lookup goes on from name in the directory fd: what a link points to, if it is followed, or a
+// path of /proc; "" at its end.
+func (l *lookup) behind(fd int, at, name string, end ending) string {
+	if within(at, "/proc") && !l.noProc {
+		return at + "/" + name
+	}
+	if end != theFile {
+		return ""
+	}
+	to, err := readLink(fd, name)
+	if err != nil { // not a link, or nothing at all
+		return ""
+	}
+	return joinLink(at, to)
+}
+
+// isAt reports whether name in the directory dir is this file.
+func (a *fileID) isAt(dir int, name string) bool {
+	b, err := identify(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH)
+	return err == nil && a.sameFile(b)
+}
+
+// splitLast takes the last component off; slash says that something followed it: it is meant as a directory.
+func splitLast(p string) (dir, name string, slash bool) {
+	trimmed := strings.TrimRight(p, "/")
+	i := strings.LastIndexByte(trimmed, '/')
+	if i < 0 {
+		return "/", "", true
+	}
+	return p[:max(i, 1)], trimmed[i+1:], len(trimmed) < len(p)
+}
+
+// throughProc follows a link of /proc to an open file, a working directory or a root. id is that of the file where the
+// link is all of p.
+func (l *lookup) throughProc(p string, end ending) (next string, id *fileID, err error) {
+	dir, name, rest, ok := splitProc(p)
+	switch {
+	case !ok || rest == "" && end != theFile:
+		return "", nil, errNoName
+	case name == "..":
+		return "/" + rest, nil, nil
+	}
+	who, tail, _ := strings.Cut(dir, "/")
+	proc, at := l.proc, strconv.Itoa(l.pid)
+	if who == "self" || who == "thread-self" {
+		if strings.HasSuffix(tail, "fd") { // task/N/fd is the same table
+			at += "/fd"
+		}
+	} else {
+		how := unix.OpenHow{Flags: dirFlags, Resolve: unix.RESOLVE_NO_SYMLINKS}
+		if proc, err = unix.Openat2(l.root, "proc/"+dir, &how); err != nil {
+			return "", nil, err
+		}
+		defer unix.Close(proc)
+		at = "."
+	}
+	text, err := readLink(proc, at+"/"+name)
+	if err == nil {
+		text, err = l.strip(text)
+	}
+	if err != nil || rest != "" {
+		return text + "/" + rest, nil, err
+	}
+	found, err := identify(proc, at+"/"+name, 0)
+	return text, &found, err
+}
+
+// splitProc takes a path below /proc apart at its first link of the kernel's own making: the directory below /proc, the
+// link's name, and what follows it. The name is ".." where the path leaves /proc.
+func splitProc(p string) (dir, name, rest string, ok bool) {
+	var at []string
+	comps := strings.Split(strings.TrimPrefix(p, "/proc/"), "/")
+	for i, c := range comps {
+		switch c {
+		case "", ".":
+			continue
+		case "..":
+			if len(at) > 0 {
+				at = at[:len(at)-1]
+				continue
+			}
+			return "", c, strings.Join(comps[i+1:], "/"), true
+		}
+		if isProcLink(at, c) {
+			return strings.Join(at, "/"), c, strings.TrimLeft(strings.Join(comps[i+1:], "/"), "/"), true
+		}
+		at = append(at, c)
+	}
+	return "", "", "", false
+}
+
+// isProcLink reports whether name, in the directory at below /proc, is such a link: PID/fd/N, PID/cwd, PID/root, PID/exe,
+// and the same of PID/task/TID.
+func isProcLink(at []string, name string) bool {
+	if len(at) >= 3 && at[1] == "task" {
+		at = append([]string{at[0]}, at[3:]...)
+	}
+	switch len(at) {
+	case 1:
+		return name == "cwd" || name == "root" || name == "exe"
+	case 2:
+		return at[1] == "fd"
+	}
+	return false
+}

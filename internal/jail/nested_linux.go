@@ -1,0 +1,88 @@
+package jail
+
+import (
+	"io"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A program that made a mount namespace or a root of its own, as a sandbox inside does, calls files by other names. What
+// it names is looked up from its own root, and then told by the jail's name: the place where one of the jail's mounts
+// shows the same directory of the same file system.
+
+// openView chooses the tree in which the caller's paths are looked up.
+func (r *request) openView() error {
+	r.lookup = lookup{view: r.w.view, pid: int(r.PID)}
+	id, err := identify(r.w.view.proc, strconv.Itoa(r.lookup.pid)+"/root", 0)
+	if err != nil || id == r.w.rootID {
+		return err
+	}
+	r.nested = true
+	r.root, r.view.text, err = rootOf(r.proc, r.lookup.pid)
+	return err
+}
+
+func (r *request) closeView() {
+	if r.nested && r.root >= 0 {
+		unix.Close(r.root)
+	}
+}
+
+// translate gives f, of the program's own view, the name that it has in the jail. It takes over the descriptor.
+func (r *request) translate(f FilePath) (FilePath, error) {
+	defer unix.Close(f.Dir)
+	dir, err := identify(f.Dir, "", unix.AT_EMPTY_PATH)
+	if err != nil {
+		return FilePath{}, err
+	}
+	own, err := r.mounts(r.lookup.pid)
+	if err != nil {
+		return FilePath{}, err
+	}
+	var device, inside string
+	for _, m := range own {
+		if at := path.Dir(f.Path); m.id == dir.mount && within(at, m.point) {
+			device, inside = m.device, path.Join(m.root, at[len(strings.TrimSuffix(m.point, "/")):])
+		}
+	}
+	jails, err := r.mounts(r.w.init)
+	if err != nil {
+		return FilePath{}, err
+	}
+	for _, m := range jails {
+		if m.device != device || !within(inside, m.root) {
+			continue
+		}
+		at := path.Join(m.point, inside[len(strings.TrimSuffix(m.root, "/")):])
+		if !r.w.watches(path.Join(at, f.Name)) {
+			continue
+		}
+		fd, err := r.w.view.openPlain(at)
+		if err != nil {
+			continue
+		}
+		if dir.isAt(fd, "") {
+			return FilePath{Path: path.Join(at, f.Name), Dir: fd, Name: f.Name}, nil
+		}
+		unix.Close(fd)
+	}
+	return FilePath{}, errPass // of its own, /tmp in memory say
+}
+
+// mounts lists the mounts that a process sees.
+func (r *request) mounts(pid int) ([]mountLine, error) {
+	fd, err := unix.Openat(r.proc, strconv.Itoa(pid)+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "mountinfo")
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxMountInfo))
+	return parseMounts(string(data)), err
+}
+
+const maxMountInfo = 16 << 20 // bytes

@@ -1,0 +1,243 @@
+package jail
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A request is one notified call while its paths are looked for.
+type request struct {
+	*seccompNotif
+	w      *watch
+	call   *watchedCall
+	op     FileOp
+	ends   [2]ending
+	empty  bool // an empty first path stands for the descriptor
+	inRoot bool // the directory is the root that paths start from
+	nested bool // the program has another root than the jail's
+	lookup
+}
+
+// errStarved is want of descriptors or memory: the call must not go on as if nothing had been missed.
+var errStarved = errors.New("no resources to find out what a call changes")
+
+// look says what the call of n will change. It is nil for a call that can go on at once. An error that is errStarved
+// means that the call must fail.
+func (w *watch) look(n *seccompNotif) (*FileCall, error) {
+	r := &request{seccompNotif: n, w: w, call: watchedCalls[uint32(n.Nr)]}
+	if r.call == nil || w.off != nil {
+		return nil, nil
+	}
+	c, err := r.find()
+	var errno unix.Errno
+	switch {
+	case err == nil:
+		return c, nil
+	case errors.As(err, &errno) && slices.Contains(starved, errno):
+		return nil, fmt.Errorf("%w: %w", errStarved, errno)
+	case errors.Is(err, unix.EPERM), errors.Is(err, errUnnamed), r.nested && errors.Is(err, unix.EACCES):
+		w.unnamed.Add(1)
+	}
+	return nil, nil // the call fails by itself, or changes nothing that has a name
+}
+
+var (
+	starved    = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS}
+	errUnnamed = errors.New("a path that cannot be told")
+	errPass    = errors.New("nothing that is watched")
+)
+
+// find names the paths of the call. The error is errPass where none is watched.
+func (r *request) find() (*FileCall, error) {
+	r.op = r.call.op
+	if err := r.readFlags(); err != nil {
+		return nil, err
+	}
+	var texts [2]string
+	for i, p := range r.call.paths {
+		var err error
+		if texts[i], err = r.text(p); err != nil {
+			return nil, err
+		}
+	}
+	if isDevice[texts[0]] {
+		return nil, errPass
+	}
+	if err := r.openView(); err != nil {
+		return nil, err
+	}
+	defer r.closeView()
+	c := &FileCall{Op: r.op, PID: int(r.PID), Paths: make([]FilePath, 0, 2)}
+	for i := range r.call.paths {
+		f, err := r.path(i, texts[i])
+		if err == nil && f.Dir >= 0 && !r.w.watches(f.Path) {
+			unix.Close(f.Dir)
+			err = errPass // and not the other path either: no rename and no link leads from a mount to another
+		}
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c.Paths = append(c.Paths, f)
+	}
+	return c, nil
+}
+
+func (c *FileCall) close() {
+	for _, p := range c.Paths {
+		if p.Dir >= 0 {
+			unix.Close(p.Dir)
+		}
+	}
+}
+
+// path names the ith path of the call, which the program spelled so.
+func (r *request) path(i int, text string) (f FilePath, err error) {
+	dirfd := int32(unix.AT_FDCWD)
+	if arg := r.call.paths[i]; arg.dir >= 0 {
+		dirfd = int32(r.Args[arg.dir])
+	}
+	switch {
+	case r.inRoot && text != "":
+		f, err = r.findBelow(dirfd, text)
+	case text != "":
+		if text[0] != '/' {
+			base, err := r.base(dirfd)
+			if err != nil {
+				return f, err
+			}
+			text = base + "/" + text
+		}
+		f, err = r.lookup.find(text, r.ends[i])
+	case i == 0 && (r.empty || r.call.paths[0].path == ofFD):
+		f, err = r.lookup.find(opened(dirfd), theFile)
+	default:
+		return f, unix.ENOENT
+	}
+	if errors.Is(err, errNoName) && r.op == OpLink && i == 0 {
+		return FilePath{Dir: -1}, nil // from O_TMPFILE, say
+	}
+	if err == nil && r.nested {
+		return r.translate(f)
+	}
+	return f, err
+}
+
+// opened spells what a descriptor stands for.
+func opened(dirfd int32) string {
+	if dirfd == unix.AT_FDCWD {
+		return "/proc/self/cwd"
+	}
+	return "/proc/self/fd/" + strconv.Itoa(int(dirfd))
+}
+
+// text reads a path from the program.
+func (r *request) text(arg pathArg) (string, error) {
+	switch {
+	case arg.path == ofFD:
+		return "", nil
+	case r.call.flags == sockAddr:
+		return r.socketPath(r.Args[arg.path], r.Args[r.call.at])
+	}
+	return readString(int(r.PID), r.Args[arg.path], &r.w.buf)
+}
+
+// socketPath reads the path of a struct sockaddr_un; an address of another family, or an abstract one, makes no file.
+func (r *request) socketPath(addr, size uint64) (string, error) {
+	const family = 2 // bytes
+	if size <= family || size > unix.SizeofSockaddrUnix {
+		return "", errPass
+	}
+	b := r.w.buf[:size]
+	if err := readMemory(int(r.PID), addr, b); err != nil {
+		return "", err
+	}
+	if b[0] != unix.AF_UNIX || b[1] != 0 || b[family] == 0 {
+		return "", errPass
+	}
+	return unix.ByteSliceToString(b[family:]), nil
+}
+
+// readFlags finds out what the call's flags make of it.
+func (r *request) readFlags() error {
+	for i, p := range r.call.paths {
+		r.ends[i] = p.end
+	}
+	flags := r.Args[r.call.at]
+	switch r.call.flags {
+	case openHow:
+		return r.readHow(flags)
+	case openFlags:
+		r.openFlags(flags)
+	case atFlags:
+		if flags&unix.AT_SYMLINK_NOFOLLOW != 0 {
+			r.ends[0] = theLink
+		}
+		r.empty = flags&unix.AT_EMPTY_PATH != 0
+	case unlinkFlags:
+		if flags&unix.AT_REMOVEDIR != 0 {
+			r.op = OpRmdir
+		}
+	case renameFlags:
+		if flags&unix.RENAME_EXCHANGE != 0 {
+			r.op = OpExchange
+		}
+	case linkFlags:
+		if flags&unix.AT_SYMLINK_FOLLOW != 0 {
+			r.ends[0] = theFile
+		}
+		r.empty = flags&unix.AT_EMPTY_PATH != 0
+	}
+	return nil
+}
+
+func (r *request) openFlags(flags uint64) {
+	const exclusive = unix.O_CREAT | unix.O_EXCL
+	if flags&unix.O_NOFOLLOW != 0 || flags&exclusive == exclusive {
+		r.ends[0] = theLink
+	}
+}
+
+// readHow does the same for the struct open_how of openat2.
+func (r *request) readHow(addr uint64) error {
+	const size = 24 // bytes: flags, mode, resolve
+	b := r.w.buf[:size]
+	if err := readMemory(int(r.PID), addr, b); err != nil {
+		return err
+	}
+	flags, resolve := binary.NativeEndian.Uint64(b), binary.NativeEndian.Uint64(b[16:])
+	if flags&writeFlags == 0 || flags&noNameFlags != 0 {
+		return errPass
+	}
+	r.openFlags(flags)
+	r.inRoot = resolve&unix.RESOLVE_IN_ROOT != 0
+	return nil
+}
+
+// findBelow looks a path up as RESOLVE_IN_ROOT does.
+func (r *request) findBelow(dirfd int32, text string) (FilePath, error) {
+	base, err := r.base(dirfd)
+	if err != nil {
+		return FilePath{}, err
+	}
+	root, err := r.openPlain(base)
+	if err != nil {
+		return FilePath{}, err
+	}
+	defer unix.Close(root)
+	below := r.lookup
+	below.root, below.noProc = root, true
+	below.text = strings.TrimSuffix(r.view.text, "/") + base
+	f, err := below.find("/"+text, r.ends[0])
+	f.Path = strings.TrimSuffix(base, "/") + f.Path
+	return f, err
+}
+
+// isDevice are the devices that programs open for writing most often; our /dev cannot be changed.
+var isDevice = map[string]bool{"/dev/null": true, "/dev/tty": true, "/dev/zero": true}

@@ -1,0 +1,162 @@
+package jail
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// A watch makes FileCalls of notified calls. Only the notifier's goroutine uses it.
+type watch struct {
+	watcher Watcher
+	places  []place // the deepest first
+	init    int     // PID of the init
+	view    view    // the jail's, as the init sees it
+	rootID  fileID  // of the view's root
+	buf     [maxPath]byte
+
+	// Written before armed is set.
+	tried bool  // the exec stage's trial came
+	off   error // why nothing is watched; calls pass at once then
+
+	armed   atomic.Bool
+	unnamed atomic.Int64 // calls that went on although their paths could not be found out
+}
+
+// A place is a directory, and what lies below it. What is not watched is read-only or not the program's to change.
+type place struct {
+	path    string
+	watched bool
+}
+
+// placesOf lists what c's program may change, and what is covered in it.
+func (p *mountPlan) places() []place {
+	var out []place
+	for _, t := range p.Targets {
+		out = append(out, place{t.Path, true})
+		for _, m := range t.Submounts {
+			out = append(out, place{m, false})
+		}
+	}
+	for _, m := range p.Masks {
+		out = append(out, place{m, false})
+	}
+	slices.SortFunc(out, func(a, b place) int {
+		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(a.path, b.path))
+	})
+	return out
+}
+
+// watches reports whether path is the program's to change. A target itself lies in the one above it.
+func (w *watch) watches(path string) bool {
+	for _, p := range w.places {
+		if within(path, p.path) && !(p.watched && path == p.path) {
+			return p.watched
+		}
+	}
+	return false
+}
+
+// newWatch opens what lookups need, and tries to read the init's memory at addr. An error means that nothing can be
+// watched on this machine.
+func newWatch(w Watcher, init int, addr uint64, places []place) (*watch, error) {
+	var word [len(trialWord)]byte
+	if err := readMemory(init, addr, word[:]); err != nil || word != trialWord {
+		return nil, unreadable(err)
+	}
+	proc, err := unix.Open("/proc", dirFlags, 0)
+	if err != nil {
+		return nil, &SetupError{Op: opWatch, Path: "/proc", Err: err}
+	}
+	out := &watch{watcher: w, init: init, places: places, view: view{root: -1, proc: proc}}
+	out.view.root, out.view.text, err = rootOf(proc, init)
+	if err == nil {
+		out.rootID, err = identify(out.view.root, "", unix.AT_EMPTY_PATH)
+	}
+	if err != nil {
+		out.close()
+		return nil, &SetupError{Op: opWatch, Path: "the root inside", Err: err}
+	}
+	return out, nil
+}
+
+// rootOf opens the root of a process and says how the kernel spells it.
+func rootOf(proc, pid int) (fd int, text string, err error) {
+	name := strconv.Itoa(pid) + "/root"
+	if text, err = readLink(proc, name); err != nil {
+		return -1, "", err
+	}
+	fd, err = unix.Openat(proc, name, dirFlags, 0)
+	return fd, text, err
+}
+
+func (w *watch) close() {
+	unix.Close(w.view.proc)
+	if w.view.root >= 0 {
+		unix.Close(w.view.root)
+	}
+}
+
+// unreadable says why a program's memory cannot be read, and what would change that.
+func unreadable(err error) error {
+	if err == nil {
+		err = errors.New("other bytes came than stand there")
+	}
+	remedy := "a security module or a container's seccomp profile forbids process_vm_readv: allow it"
+	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); strings.TrimSpace(string(scope)) == "3" {
+		remedy = "kernel.yama.ptrace_scope is 3: boot with a lower one"
+	}
+	return fmt.Errorf("a program's memory cannot be read: %w (%s)", err, remedy)
+}
+
+// trialPath can be made by nobody.
+const trialPath = "/proc/tapedeck trial"
+
+// try answers the exec stage's trial: a mkdir of trialPath, which shows whether the memory and the directories of what has
+// the program's credentials can be read.
+func (w *watch) try(n *seccompNotif) unix.Errno {
+	w.tried = true
+	r := &request{seccompNotif: n, w: w}
+	err := r.openView()
+	defer r.closeView()
+	var text string
+	if err == nil {
+		_, err = r.base(unix.AT_FDCWD)
+	}
+	if err == nil {
+		text, err = readString(int(n.PID), n.Args[1], &w.buf)
+	}
+	if err != nil || text != trialPath || r.nested {
+		w.off = unreadable(err)
+		return unix.ENOTSUP
+	}
+	return 0
+}
+
+// arm makes everything from now on the program's. Without a trial nothing is watched.
+func (w *watch) arm() {
+	if !w.tried {
+		w.off = errors.New("the trial notification of a changed file did not come")
+	}
+	w.armed.Store(true)
+}
+
+// notCovered says why nothing is watched, if so.
+func (w *watch) notCovered() []string {
+	if w.off == nil {
+		return nil
+	}
+	return []string{notWatched(w.off)}
+}
+
+// notWatched is err as a line of Jail.NotCovered.
+func notWatched(err error) string {
+	return "order and former contents of changed files: " + err.Error()
+}
