@@ -1,10 +1,116 @@
 package jail
 
-import "testing"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
 
 // BenchmarkStart measures what a jail adds to a program that does nothing.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		run(b, shellConfig(b, ""), nil)
 	}
+}
+
+// BenchmarkCalls measures single calls of a program inside, with a Watcher that does nothing and without one.
+func BenchmarkCalls(b *testing.B) {
+	for _, name := range []string{"getpid", "read", "openrel", "create", "createrel", "chmod", "untar"} {
+		for _, watch := range []string{"plain", "watched"} {
+			b.Run(name+"/"+watch, func(b *testing.B) { benchCall(b, name, watch == "watched") })
+		}
+	}
+}
+
+func benchCall(b *testing.B, name string, watched bool) {
+	dir := testDir(b)
+	mustWrite(b, filepath.Join(dir, "file"), "content")
+	c := helperConfig(b, "bench", name, strconv.Itoa(max(b.N, 1)), dir)
+	c.Dir, c.Writable = dir, []string{dir}
+	if watched {
+		c.Watch = nothing{}
+	}
+	r := run(b, c, nil)
+	ns, err := strconv.Atoi(strings.TrimSpace(r.stdout))
+	if err != nil {
+		b.Fatal(r.stdout, r.stderr)
+	}
+	b.ReportMetric(float64(ns)/float64(b.N), "ns/op")
+}
+
+// nothing is a Watcher that does nothing.
+type nothing struct{}
+
+func (nothing) Changing(*FileCall) (func() error, error) { return nil, nil }
+
+// helperBench makes a call so many times in a directory and prints how many nanoseconds that took.
+func helperBench(args []string) int {
+	n, _ := strconv.Atoi(args[1])
+	dir := args[2]
+	file := filepath.Join(dir, "file")
+	start := time.Now()
+	for i := range n {
+		var err error
+		switch args[0] {
+		case "getpid":
+			unix.Getpid()
+		case "read":
+			err = openClose(file, unix.O_RDONLY)
+		case "openrel":
+			err = openClose("file", unix.O_RDONLY)
+		case "create":
+			err = openClose(file, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+		case "createrel":
+			err = openClose("file", unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC)
+		case "chmod":
+			err = unix.Chmod(file, 0o644)
+		case "untar":
+			err = untarOne(dir, i)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	fmt.Println(time.Since(start).Nanoseconds())
+	return 0
+}
+
+func openClose(path string, flags int) error {
+	fd, err := unix.Open(path, flags, 0o644)
+	if err == nil {
+		err = unix.Close(fd)
+	}
+	return err
+}
+
+// untarOne does what tar does for one file of 2 KiB in directories of a hundred.
+func untarOne(dir string, i int) error {
+	parent := filepath.Join(dir, strconv.Itoa(i/100))
+	if i%100 == 0 {
+		if err := unix.Mkdir(parent, 0o755); err != nil {
+			return err
+		}
+	}
+	fd, err := unix.Open(filepath.Join(parent, strconv.Itoa(i)), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, make([]byte, 2048)); err != nil {
+		return err
+	}
+	now := unix.NsecToTimespec(time.Now().UnixNano())
+	times := []unix.Timespec{now, now}
+	if _, _, errno := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times[0])), 0, 0, 0); errno != 0 {
+		return errno
+	}
+	return unix.Fchmod(fd, 0o644)
 }

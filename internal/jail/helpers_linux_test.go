@@ -23,6 +23,7 @@ var helpers = map[string]func(args []string) int{
 	"socket":   helperSocket,
 	"syscall":  helperSyscall,
 	"calls":    helperCalls,
+	"bench":    helperBench,
 	"state":    helperState,
 	"rename":   helperRename,
 	"daemon":   helperDaemon,
