@@ -13,13 +13,15 @@ import (
 )
 
 // After returns the tree that the file_write and file_delete records of a run make of the tree that it found, in the
-// order of the records; other kinds, and paths outside the work tree ("~/…", "$TMP/…", absolute), are passed over. New
-// directories get mode 0755; no directory goes. Changes of both trees are what the run did as a whole.
+// order of the records; other kinds, and paths outside the work tree ("~/…", "$TMP/…", absolute), are passed over. A record
+// that is marked as of an ignored path makes the path again what before has there, nothing as a rule: what earlier records
+// said of it counts no more. New directories get mode 0755; no directory goes. Changes of both trees are what the run did as
+// a whole.
 //
 // Errors: a path that is not clean (ErrPath), a mode that is none, a link whose target is not in store, and those of the
 // sequence.
 func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store) (*Tree, error) {
-	b := &treeBuilder{entries: make(map[string]Entry, len(before.Entries)), store: store}
+	b := &treeBuilder{before: before, entries: make(map[string]Entry, len(before.Entries)), store: store}
 	for _, e := range before.Entries {
 		b.entries[e.Path] = e
 	}
@@ -37,6 +39,7 @@ func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store
 }
 
 type treeBuilder struct {
+	before  *Tree
 	entries map[string]Entry
 	store   cas.Store
 }
@@ -59,11 +62,20 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 		return err
 	}
 	b.remove(path)
-	if rec.Kind.Name() == "file_delete" {
+	switch {
+	case isIgnoredRecord(f):
+		if e, ok := b.before.Lookup(path); ok {
+			b.put(*e)
+		}
+		return nil
+	case rec.Kind.Name() == "file_delete":
 		return nil
 	}
 	return b.write(path, f)
 }
+
+// isIgnoredRecord reports whether f is of a path that the snapshots do not cover.
+func isIgnoredRecord(f *tape.File) bool { return string(tape.FieldValue(f.Extra, ignoredKey)) == "true" }
 
 // pathIn returns the path in the work tree that a record is about; ok is false for one outside of it.
 func pathIn(rec *tape.Record, f *tape.File) (path string, ok bool) {
@@ -77,14 +89,14 @@ func pathIn(rec *tape.Record, f *tape.File) (path string, ok bool) {
 }
 
 // Holds reports whether a file_write left of its path what t holds there: the same bytes, and the same mode as far as Git
-// sees it. A record of another kind, or of a path outside the work tree, leaves nothing.
+// sees it. A record of another kind, of a path outside the work tree, or of an ignored one, leaves nothing.
 func (t *Tree) Holds(rec *tape.Record) bool {
 	w, ok := rec.Kind.(*tape.FileWrite)
 	if !ok {
 		return false
 	}
 	path, ok := pathIn(rec, &w.File)
-	if !ok {
+	if !ok || isIgnoredRecord(&w.File) {
 		return false
 	}
 	e, ok := t.Lookup(path)
@@ -122,13 +134,18 @@ func (b *treeBuilder) write(path string, f *tape.File) error {
 		}
 		e = Entry{Path: path, Mode: Link | 0o777, Target: target}
 	}
-	b.entries[path] = e
-	for p := parentOf(path); p != ""; p = parentOf(p) {
+	b.put(e)
+	return nil
+}
+
+// put puts e where nothing stands, in directories.
+func (b *treeBuilder) put(e Entry) {
+	b.entries[e.Path] = e
+	for p := parentOf(e.Path); p != ""; p = parentOf(p) {
 		if old, ok := b.entries[p]; !ok || !old.Mode.IsDir() {
 			b.entries[p] = Entry{Path: p, Mode: Dir | 0o755}
 		}
 	}
-	return nil
 }
 
 // target returns what a link points to.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -52,6 +53,8 @@ type NoteReason string
 const (
 	// NoteScrubbed is a secret file that is no longer the recorded one, or is gone: its scrubbed form is shown.
 	NoteScrubbed NoteReason = "scrubbed"
+	// NoteUnreadable is a path of a partial tree that cannot be looked at now: it is shown as it is.
+	NoteUnreadable NoteReason = "unreadable"
 	// NoteMode is a secret file whose bytes are those recorded but whose permissions are not: it is shown as it is.
 	NoteMode NoteReason = "mode"
 )
@@ -60,6 +63,9 @@ const (
 // tree: it holds what is missing or differs now, and hides by whiteouts what was not there. What the tree lists as not
 // covered shows through as it is now. A secret file is left as it is while its bytes are those recorded. Where realRoot
 // does not exist the layer is the whole tree.
+//
+// The layer of a partial tree shows its entries as they were recorded, hides its absent paths, and leaves everything else as it
+// is now. Directories of it that are absent now are made. A path that cannot be looked at is noted.
 //
 // A file that stands unchanged costs a stat where the cache knows it, else a reading. The overlay must be mounted with
 // userxattr, as one in a user namespace is. Whiteouts need Linux: elsewhere hiding a path is errors.ErrUnsupported.
@@ -93,6 +99,7 @@ type layerer struct {
 	layer    *os.Root
 	exclude  map[string]bool
 	children map[string][]*Entry // of each directory of the tree, by its path
+	absent   map[string][]string // names, by the directory that holds none such
 	rootPerm fs.FileMode
 	made     map[string]bool // directories that the layer has
 	dirs     []*Entry        // the same, to get their permissions at the end; each behind the one that holds it
@@ -105,6 +112,10 @@ func (l *layerer) open(realRoot, layerDir string) error {
 	for i := range l.tree.Entries {
 		e := &l.tree.Entries[i]
 		l.children[parentOf(e.Path)] = append(l.children[parentOf(e.Path)], e)
+	}
+	l.absent = make(map[string][]string)
+	for _, p := range l.tree.Absent {
+		l.absent[parentOf(p)] = append(l.absent[parentOf(p)], baseOf(p))
 	}
 	l.rootPerm = 0o755
 	real, err := os.OpenRoot(realRoot)
@@ -144,19 +155,28 @@ func (l *layerer) finish() error {
 // dir brings one directory of the tree into the layer. onDisk says that a directory stands there now.
 func (l *layerer) dir(path string, onDisk bool) error {
 	now := make(map[string]fs.FileInfo)
-	if onDisk {
+	switch {
+	case onDisk && l.tree.Partial:
+		l.look(path, now)
+	case onDisk:
 		if err := l.list(path, now); err != nil {
 			return err
 		}
 	}
 	for _, e := range l.children[path] {
 		name := baseOf(e.Path)
+		if info, ok := now[name]; ok && info == nil {
+			continue // it is noted
+		}
 		if err := l.entry(e, now[name]); err != nil {
 			return fmt.Errorf("%s: %w", e.Path, err)
 		}
 		delete(now, name)
 	}
-	for name := range now {
+	for name, info := range now {
+		if info == nil {
+			continue // as above, or there is nothing
+		}
 		if err := l.hide(join(path, name)); err != nil {
 			return fmt.Errorf("%s: %w", join(path, name), err)
 		}
@@ -181,9 +201,32 @@ func (l *layerer) list(path string, now map[string]fs.FileInfo) error {
 	return nil
 }
 
+// look notes what stands in a directory now at the paths that a partial tree names; nil where that is not to be told. Directories
+// may hold much else.
+func (l *layerer) look(path string, now map[string]fs.FileInfo) {
+	see := func(name string) {
+		p := join(path, name)
+		info, err := l.real.Lstat(localName(p))
+		switch {
+		case err == nil:
+			now[name] = info
+		case !isGone(err):
+			now[name] = nil
+			l.stats.Notes = append(l.stats.Notes, LayerNote{Path: p, Why: NoteUnreadable})
+		}
+	}
+	for _, e := range l.children[path] {
+		see(baseOf(e.Path))
+	}
+	for _, name := range l.absent[path] {
+		see(name)
+	}
+}
+
 // hide covers a path that was not recorded, unless the recording says nothing about it.
 func (l *layerer) hide(path string) error {
-	if l.exclude[path] || !l.tree.Covers(path) {
+	wasAbsent := slices.Contains(l.absent[parentOf(path)], baseOf(path))
+	if l.exclude[path] || !wasAbsent && !l.tree.Covers(path) {
 		return nil
 	}
 	if err := l.mkdirs(parentOf(path)); err != nil {

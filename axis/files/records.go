@@ -65,6 +65,14 @@ func Records(changes []Change, store cas.Store, opts *RecordOptions) iter.Seq2[t
 type recorder struct {
 	store cas.Store
 	opts  RecordOptions
+	hand  inHand
+}
+
+// inHand is what is known of one content without asking the store.
+type inHand struct {
+	digest cas.Digest
+	text   []byte     // nil where it is not at hand
+	masked cas.Digest // what the Masker gives; zero where it was not asked
 }
 
 // record returns the record of one change; ok is false where Git sees none.
@@ -73,27 +81,33 @@ func (r *recorder) record(c *Change) (rec tape.Record, ok bool, err error) {
 	if !ok {
 		return rec, false, nil
 	}
+	rec, err = r.between(c.Path, before, after)
+	return rec, err == nil, err
+}
+
+// between returns the record of a path at which stood before and stands after, each nil for nothing, not both.
+func (r *recorder) between(path string, before, after *Entry) (rec tape.Record, err error) {
 	var f tape.File
 	var raw []byte
-	f.Path, raw = tape.SafeString(r.opts.place(c.Path))
+	f.Path, raw = tape.SafeString(r.opts.place(path))
 	if raw != nil {
 		rec.Raw = []tape.RawBytes{{Key: "path", Bytes: raw}}
 	}
 	if before != nil {
 		if f.Before, err = r.payload(before); err != nil {
-			return rec, false, err
+			return rec, err
 		}
 	}
 	if after == nil {
 		f.Extra = secretField(before)
 		rec.Kind = &tape.FileDelete{File: f}
-		return rec, true, nil
+		return rec, nil
 	}
 	if err := r.content(&f, after); err != nil {
-		return rec, false, err
+		return rec, err
 	}
 	rec.Kind = &tape.FileWrite{File: f}
-	return rec, true, nil
+	return rec, nil
 }
 
 // content fills in what a file_write says about the new state.
@@ -108,11 +122,33 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 	if r.opts.Masker == nil {
 		return nil
 	}
-	b, err := contentOf(e, r.store)
-	if err == nil {
-		f.ContentDigest = r.opts.Masker.Digest(b)
+	if e.Mode.IsRegular() && r.hand.digest == e.Digest && !r.hand.masked.IsZero() {
+		f.ContentDigest = r.hand.masked
+		return nil
 	}
+	if e.Mode.IsLink() {
+		f.ContentDigest = r.opts.Masker.Digest([]byte(e.Target))
+		return nil
+	}
+	f.ContentDigest, err = maskedDigest(r.opts.Masker, r.store, e.Digest)
 	return err
+}
+
+// bytesOf returns the content of a file or link.
+func (r *recorder) bytesOf(e *Entry) ([]byte, error) {
+	if e.Mode.IsRegular() && r.hand.text != nil && r.hand.digest == e.Digest {
+		return r.hand.text, nil
+	}
+	return contentOf(e, r.store)
+}
+
+// maskedDigest returns what m gives for a content.
+func maskedDigest(m Masker, store cas.Store, d cas.Digest) (cas.Digest, error) {
+	b, err := store.Get(d)
+	if err != nil {
+		return cas.Digest{}, err
+	}
+	return m.Digest(b), nil
 }
 
 // payload returns the payload of a file or link. Only what may stand in the record itself is read.
@@ -120,7 +156,7 @@ func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
 	if e.Mode.IsRegular() && e.Size > tape.InlineLimit {
 		return &tape.Payload{Hash: e.Digest, Len: e.Size}, nil
 	}
-	b, err := contentOf(e, r.store)
+	b, err := r.bytesOf(e)
 	if err != nil {
 		return nil, err
 	}
@@ -136,11 +172,16 @@ func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
 	return p, nil
 }
 
-// secretKey is the key of a file record that marks a secret file.
-const secretKey = "secret"
+const (
+	// secretKey is the key of a file record that marks a secret file.
+	secretKey = "secret"
+	// ignoredKey is that of a path which lies in the work tree but is none of its snapshot's: After, Holds and a patch pass it
+	// over, and what records said before of it counts no more.
+	ignoredKey = "ignored"
+)
 
 func secretField(e *Entry) []tape.Field {
-	if e.Secret == "" {
+	if e == nil || e.Secret == "" {
 		return nil
 	}
 	v, err := json.Marshal(e.Secret)

@@ -46,8 +46,8 @@ func concealed(s Scrubber, b []byte) []byte {
 	return []byte("td_file_" + digest[:min(len(digest), 12)] + "\n")
 }
 
-// hideNames drops the entries whose path, or the target of whose link, holds a secret, and lists them by their scrubbed
-// path; it reports whether there was one. All names are scanned at once, because hardly any tree has such a name.
+// hideNames drops the entries and absent paths whose path, or the target of whose link, holds a secret, and lists them by their
+// scrubbed path; it reports whether there was one. All names are scanned at once, because hardly any tree has such a name.
 func hideNames(t *Tree, s Scrubber) bool {
 	if s == nil {
 		return false
@@ -58,6 +58,9 @@ func hideNames(t *Tree, s Scrubber) bool {
 	}
 	for _, n := range t.NotCovered {
 		all.WriteString(n.Path + "\n")
+	}
+	for _, p := range t.Absent {
+		all.WriteString(p + "\n")
 	}
 	if _, found := s.Bytes([]byte(all.String())); !found {
 		return false
@@ -73,6 +76,13 @@ func hideNames(t *Tree, s Scrubber) bool {
 			t.NotCovered = append(t.NotCovered, NotCovered{Path: string(path), Reason: SecretName})
 		}
 		return inPath || inTarget
+	})
+	t.Absent = slices.DeleteFunc(t.Absent, func(p string) bool {
+		path, found := s.Bytes([]byte(p))
+		if found {
+			t.NotCovered = append(t.NotCovered, NotCovered{Path: string(path), Reason: SecretName})
+		}
+		return found
 	})
 	return true
 }

@@ -126,6 +126,7 @@ func (t *Tree) settle() {
 		kept = append(kept, e)
 	}
 	t.Entries = kept
+	t.Absent = slices.DeleteFunc(t.Absent, func(p string) bool { return parentOf(p) != "" && !dirs[parentOf(p)] })
 }
 
 // errSkipped says that a file is not to be taken, for the reason given.

@@ -7,11 +7,17 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
-// A Tree is a snapshot of a directory.
+// A Tree is a snapshot of a directory, or, where it is partial, of the paths in it that a run touched.
 type Tree struct {
 	Root       string       // the absolute path that it was taken from
 	Entries    []Entry      // in ascending order of Path, byte by byte; the root itself is not listed
 	NotCovered []NotCovered // in ascending order of Path
+
+	// Partial says that the tree speaks of its entries, of Absent and of nothing else: what it does not name is as it is.
+	Partial bool
+	// Absent holds paths at which nothing stood, and so nothing below: the topmost only, in ascending order. The directory
+	// that holds one is an entry, or the root. It is of partial trees, and of whole ones that were joined with one (With).
+	Absent []string
 }
 
 // An Entry is one directory, regular file or symbolic link.
@@ -41,6 +47,8 @@ const (
 	Unreadable Reason = "unreadable" // no permission, or an error of the file system
 	Excluded   Reason = "excluded"   // recordings, and SnapOptions.Exclude
 	SecretName Reason = "secret"     // a secret stands in the name, or in the target of a link; Path is scrubbed
+	TooMany    Reason = "too_many"   // below a directory that was renamed: more than a Journal keeps at once
+	Linked     Reason = "linked"     // written through one of several hard links, which the run did not make: the others are not seen
 )
 
 // Lookup returns the entry of a path.
@@ -63,9 +71,31 @@ func (t *Tree) Covers(path string) bool {
 	return true
 }
 
+// With returns t together with a partial tree of the same root: what t does not cover, as the run found it. Where both name a
+// path, t counts. Neither is changed.
+func (t *Tree) With(found *Tree) *Tree {
+	out := &Tree{Root: t.Root, Partial: t.Partial, NotCovered: t.NotCovered, Entries: slices.Clone(t.Entries)}
+	for _, e := range found.Entries {
+		if _, ok := t.Lookup(e.Path); !ok {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	out.sort()
+	for _, p := range append(slices.Clone(t.Absent), found.Absent...) {
+		up, isThere := out.Lookup(parentOf(p))
+		if _, ok := out.Lookup(p); !ok && (parentOf(p) == "" || isThere && up.Mode.IsDir()) {
+			out.Absent = append(out.Absent, p)
+		}
+	}
+	slices.Sort(out.Absent)
+	out.Absent = slices.Compact(out.Absent)
+	return out
+}
+
 // sort puts the lists of t into their order.
 func (t *Tree) sort() {
 	slices.SortFunc(t.Entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	slices.Sort(t.Absent)
 	slices.SortFunc(t.NotCovered, func(a, b NotCovered) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 	})

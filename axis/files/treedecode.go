@@ -44,17 +44,19 @@ type treeDecoder struct {
 	tree   *Tree
 }
 
-// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order.
+// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order; "partial":true may stand before
+// the entries, "absent":[…] at the end.
 func (d *treeDecoder) document() error {
 	var raw map[string][]byte
 	steps := []func() error{
 		func() error { return d.delim('{') },
 		d.version,
 		func() error { return d.keyed("root", &d.tree.Root) },
-		func() error { return d.optional("raw", &raw, "entries") },
+		func() error { return d.options("entries", map[string]any{"raw": &raw, "partial": &d.tree.Partial}) },
 		func() error { return d.list(d.entry) },
 		func() error { return d.key("not_covered") },
 		func() error { return d.list(d.notCovered) },
+		d.absent,
 		func() error { return d.delim('}') },
 	}
 	for _, step := range steps {
@@ -128,20 +130,46 @@ func (d *treeDecoder) keyed(key string, v any) error {
 	return d.json.Decode(v)
 }
 
-// optional reads the key name into v where it stands, then the key that must follow.
-func (d *treeDecoder) optional(name string, v any, next string) error {
-	got, err := d.anyKey()
-	if err != nil || got == next {
-		return err
+// options reads those of the keys that stand there, each at most once, then the key that must follow.
+func (d *treeDecoder) options(next string, keys map[string]any) error {
+	for {
+		got, err := d.anyKey()
+		if err != nil || got == next {
+			return err
+		}
+		v, ok := keys[got]
+		if !ok {
+			return fmt.Errorf("wants the key %q at byte %d", next, d.json.InputOffset())
+		}
+		delete(keys, got)
+		d.budget.left = maxValueLen
+		if err := d.json.Decode(v); err != nil {
+			return err
+		}
 	}
-	if got != name {
-		return fmt.Errorf("wants the key %q at byte %d", next, d.json.InputOffset())
-	}
+}
+
+// absent reads the last list, where it stands.
+func (d *treeDecoder) absent() error {
 	d.budget.left = maxValueLen
-	if err := d.json.Decode(v); err != nil {
+	if !d.json.More() {
+		return nil
+	}
+	if err := d.key("absent"); err != nil {
 		return err
 	}
-	return d.key(next)
+	return d.list(func() error {
+		var l lineAbsent
+		if err := d.json.Decode(&l); err != nil {
+			return err
+		}
+		p, err := trueBytes(l.Raw, "path", l.Path)
+		if err != nil {
+			return fmt.Errorf("absent %.80q: %w", l.Path, err)
+		}
+		d.tree.Absent = append(d.tree.Absent, p)
+		return nil
+	})
 }
 
 func (d *treeDecoder) list(item func() error) error {
@@ -194,7 +222,7 @@ func (d *treeDecoder) notCovered() error {
 
 func (r Reason) known() bool {
 	switch r {
-	case Ignored, TooLarge, Special, Unreadable, Excluded, SecretName:
+	case Ignored, TooLarge, Special, Unreadable, Excluded, SecretName, TooMany, Linked:
 		return true
 	}
 	return false

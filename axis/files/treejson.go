@@ -31,6 +31,12 @@ type lineNotCovered struct {
 	Raw    map[string][]byte `json:"raw,omitempty"`
 }
 
+// lineAbsent is the JSON form of a path at which nothing stood.
+type lineAbsent struct {
+	Path string            `json:"path"`
+	Raw  map[string][]byte `json:"raw,omitempty"`
+}
+
 // Encode writes t as tree.json. The same tree gives the same bytes. Errors are those of w.
 func (t *Tree) Encode(w io.Writer) error {
 	e := newTreeEncoder(w)
@@ -41,6 +47,9 @@ func (t *Tree) Encode(w io.Writer) error {
 		e.str(`,"raw":`)
 		e.value(map[string][]byte{"root": rawRoot})
 	}
+	if t.Partial {
+		e.str(`,"partial":true`)
+	}
 	e.str(`,"entries":[`)
 	for i := range t.Entries {
 		e.item(i, t.Entries[i].line())
@@ -49,6 +58,14 @@ func (t *Tree) Encode(w io.Writer) error {
 	for i, n := range t.NotCovered {
 		l := lineNotCovered{Reason: n.Reason}
 		l.Path = l.keep("path", n.Path)
+		e.item(i, l)
+	}
+	if len(t.Absent) > 0 {
+		e.str("\n" + `],"absent":[`)
+	}
+	for i, p := range t.Absent {
+		var l lineAbsent
+		l.Path = keepRaw(&l.Raw, "path", p)
 		e.item(i, l)
 	}
 	e.str("\n]}\n")

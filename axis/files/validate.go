@@ -9,6 +9,7 @@ import (
 var (
 	errOrder  = errors.New("out of order, or given twice")
 	errParent = errors.New("its directory is not an entry before it")
+	errAbsent = errors.New("it is an entry, too")
 )
 
 // Validate checks what every tree of this package holds: clean relative paths in ascending order, each one's directory an
@@ -35,7 +36,33 @@ func (t *Tree) Validate() error {
 			dirs[e.Path] = true
 		}
 	}
+	if err := t.validateAbsent(dirs); err != nil {
+		return err
+	}
 	return t.validateNotCovered()
+}
+
+// validateAbsent checks the paths at which nothing stood against the directories that are entries.
+func (t *Tree) validateAbsent(dirs map[string]bool) error {
+	last := ""
+	for _, p := range t.Absent {
+		err := checkPath(p)
+		_, there := t.Lookup(p)
+		switch {
+		case err != nil:
+		case p <= last:
+			err = errOrder
+		case there:
+			err = errAbsent
+		case !dirs[parentOf(p)]:
+			err = errParent
+		}
+		if err != nil {
+			return fmt.Errorf("files: absent %.80q: %w: %w", p, ErrTree, err)
+		}
+		last = p
+	}
+	return nil
 }
 
 func (t *Tree) validateNotCovered() error {

@@ -1,0 +1,183 @@
+package files
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// A JournalRoot is a directory whose paths a Journal keeps.
+type JournalRoot struct {
+	// Dir is the absolute path by which the program knows it, without symbolic links.
+	Dir string
+	// Prefix stands before the paths of its records: "" for the work tree, "~/" for HOME, "$TMP/" for the temporary
+	// directory, Dir+"/" for others.
+	Prefix string
+	// Root is what the program sees at Dir. The caller keeps it open as long as the journal is used.
+	Root *os.Root
+	// Tree is the snapshot of a work tree from before the run; nil where none was taken. What it does not cover is kept as in
+	// other roots, and its records are marked as ignored.
+	Tree *Tree
+	// TreeAt is when that snapshot began. A file that was last changed well before it is not read to know that it is still as
+	// the snapshot says; with the zero time each is.
+	TreeAt time.Time
+}
+
+// JournalOptions says how a journal keeps what it is told of. Nil and zero work.
+type JournalOptions struct {
+	Store    cas.Store // takes the contents; nil takes digests only
+	Scrubber Scrubber  // as in SnapOptions
+	Masker   Masker    // as in RecordOptions
+	// MaxFileSize is the length in bytes of the longest file that is kept; 0 is DefaultMaxFileSize.
+	MaxFileSize int64
+	// Exclude lists absolute paths that are never kept, with what lies below.
+	Exclude []string
+	// Workers is how many files are read at once at a barrier; 0 as in SnapOptions.
+	Workers int
+}
+
+// A Touch is a call that may change files, about to be carried out.
+type Touch struct {
+	Rename   bool // Paths are the old and the new name
+	Exchange bool // Paths change places
+	Link     bool // Paths are the old and the new name
+	Paths    []TouchedPath
+}
+
+// A TouchedPath is a path of a call.
+type TouchedPath struct {
+	Path string // absolute and clean, no symbolic link in it but perhaps the last name
+	Dir  int    // open descriptor of the directory that holds it; negative where there is none
+	Name string // in Dir
+}
+
+// A Journal keeps what a run changes in files, from before the first change: the pre-image of each path that a call names,
+// and at each barrier what became of it. See the package comment for what it sees.
+//
+// Touch is for one goroutine at a time. All other methods, and what Touch returns, may run beside it; of Barrier and End
+// one at a time. It holds no descriptor but one of each root, and ends with its last reference.
+type Journal struct {
+	o       JournalOptions
+	recs    recorder
+	roots   []*journalRoot // as given
+	lookup  []*journalRoot // the most specific first
+	exclude []string
+	began   time.Time
+
+	mu     sync.Mutex
+	lost   map[*node]Reason // whose pre-image is not kept; guarded by mu
+	left   map[*node]Reason // of which what stands there is not kept; guarded by mu
+	linked map[*node]bool   // that were changed while they had names that are not known; guarded by mu
+}
+
+// A journalRoot is a root and what is known of the paths below.
+type journalRoot struct {
+	JournalRoot
+	top   folder
+	err   error // the root cannot be looked into: nothing below is covered
+	node  *node // guarded by Journal.mu, with all below
+	rules *rulesAbove
+	opts  RecordOptions
+	after *Tree // of End
+}
+
+// NewJournal begins a journal of roots, before the program runs. A path belongs to the most specific root that holds it;
+// paths outside of all are passed over.
+func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
+	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), began: time.Now()}
+	if o != nil {
+		j.o = *o
+	}
+	if j.o.MaxFileSize <= 0 {
+		j.o.MaxFileSize = DefaultMaxFileSize
+	}
+	if j.o.Workers <= 0 {
+		j.o.Workers = numWorkers()
+	}
+	for _, e := range j.o.Exclude {
+		j.exclude = append(j.exclude, e, resolved(e))
+	}
+	slices.Sort(j.exclude)
+	j.exclude = slices.Compact(j.exclude)
+	for _, r := range roots {
+		j.addRoot(r)
+	}
+	j.lookup = slices.Clone(j.roots)
+	slices.SortStableFunc(j.lookup, func(a, b *journalRoot) int { return cmp.Compare(len(b.Dir), len(a.Dir)) })
+	j.recs = recorder{store: j.o.Store}
+	return j
+}
+
+func (j *Journal) addRoot(r JournalRoot) {
+	root := &journalRoot{JournalRoot: r, opts: RecordOptions{Masker: j.o.Masker, Prefix: r.Prefix}}
+	root.node = &node{state: isKnown, start: &kept{mode: Dir | 0o755}, last: &kept{mode: Dir | 0o755}}
+	root.node.root = root
+	root.top, root.err = topFolder(r.Root)
+	if r.Tree != nil {
+		j.exclude = append(j.exclude, r.Dir+"/"+recordingsDir)
+	}
+	root.rules = &rulesAbove{root: r.Root}
+	j.roots = append(j.roots, root)
+}
+
+// find returns the node of an absolute path, which it makes; nil where the path is none of the journal's.
+func (j *Journal) find(path string) *node {
+	for _, r := range j.lookup {
+		if !under(path, r.Dir) {
+			continue
+		}
+		if len(path) <= len(r.Dir)+1 || j.isExcluded(path) {
+			return nil
+		}
+		return r.node.reach(path[len(r.Dir)+1:])
+	}
+	return nil
+}
+
+func (j *Journal) isExcluded(path string) bool {
+	return slices.ContainsFunc(j.exclude, func(e string) bool { return under(path, e) })
+}
+
+// abs returns the absolute path of a node.
+func (n *node) abs() string { return n.root.Dir + "/" + n.path() }
+
+// NotCovered returns what the journal could not keep, by the paths of records, sorted: what stood there before the run, or
+// stands there now.
+func (j *Journal) NotCovered() []NotCovered {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var out []NotCovered
+	add := func(n *node, why Reason) {
+		path := n.root.opts.place(n.path())
+		if j.o.Scrubber != nil {
+			b, _ := j.o.Scrubber.Bytes([]byte(path))
+			path = string(b)
+		}
+		out = append(out, NotCovered{Path: path, Reason: why})
+	}
+	for n, why := range j.lost {
+		add(n, why)
+	}
+	for n, why := range j.left {
+		if j.lost[n] != why {
+			add(n, why)
+		}
+	}
+	for n := range j.linked {
+		add(n, Linked)
+	}
+	for _, r := range j.roots {
+		if r.err != nil {
+			out = append(out, NotCovered{Path: strings.TrimSuffix(r.opts.place(""), "/"), Reason: Unreadable})
+		}
+	}
+	slices.SortFunc(out, func(a, b NotCovered) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+	})
+	return slices.Compact(out)
+}

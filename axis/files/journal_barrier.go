@@ -1,0 +1,226 @@
+package files
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+const (
+	// youngTime is how long after a touch a path stays in the set that is looked at: the call itself comes after it.
+	youngTime = time.Second
+	// batch is how many paths are looked at before their records are given on.
+	batch = 64
+)
+
+// An item is a path that is looked at in a barrier.
+type item struct {
+	root *journalRoot
+	n    *node  // nil where no call named it
+	rel  string // below the root
+	path string // of the record
+	look
+	err error
+	// told says that now is known already: from the snapshot at the end, which decides.
+	told bool
+}
+
+// Barrier returns what became of the touched paths since the last barrier, as records of the kinds file_write and file_delete,
+// sorted by path; only Kind and Raw are set. What stands at a path as it did then gives none. Paths of the work tree that its
+// snapshot would not cover have the further key "ignored":true.
+//
+// A path leaves the set that is looked at once nobody has its file open for writing and it was not touched for a second. The
+// first error is the store's; it ends the sequence, as does a consumer that stops: what was not given is looked at again.
+func (j *Journal) Barrier() iter.Seq2[tape.Record, error] {
+	return func(yield func(tape.Record, error) bool) {
+		j.play(j.collect(false), yield)
+	}
+}
+
+// collect takes the items out of the set, sorted by path.
+func (j *Journal) collect(final bool) []*item {
+	j.spread()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var items []*item
+	now := j.ms(time.Now())
+	for _, r := range j.roots {
+		r.node.dirty(func(n *node) {
+			if n.taken != nil || n.up == nil {
+				n.mark()
+				return
+			}
+			rel := n.path()
+			it := &item{root: r, n: n, rel: rel, path: r.opts.place(rel)}
+			n.state &^= isDirty
+			if young := now-n.at < uint32(youngTime.Milliseconds()); young && !final {
+				n.mark()
+			}
+			r.rules.forget(rel)
+			items = append(items, it)
+		})
+	}
+	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.path, b.path) })
+	return j.shown(items)
+}
+
+// dirty calls do with each dirty node at or below n, and clears what leads to them.
+func (n *node) dirty(do func(*node)) {
+	if !n.is(hasDirty) {
+		return
+	}
+	n.state &^= hasDirty
+	if n.is(isDirty) {
+		do(n)
+	}
+	for _, c := range n.below {
+		c.dirty(do)
+	}
+	for _, c := range n.below {
+		if c.is(hasDirty) {
+			n.state |= hasDirty
+		}
+	}
+	if n.is(isDirty) {
+		n.state |= hasDirty
+	}
+}
+
+// shown drops the items whose path holds a secret, and lists them. All paths are scanned at once, because hardly any does.
+func (j *Journal) shown(items []*item) []*item {
+	if j.o.Scrubber == nil || len(items) == 0 {
+		return items
+	}
+	var all strings.Builder
+	for _, it := range items {
+		all.WriteString(it.path + "\n")
+	}
+	if _, found := j.o.Scrubber.Bytes([]byte(all.String())); !found {
+		return items
+	}
+	return slices.DeleteFunc(items, func(it *item) bool {
+		_, found := j.o.Scrubber.Bytes([]byte(it.path))
+		if found {
+			j.left[it.n] = SecretName
+		}
+		return found
+	})
+}
+
+// spread finds what lies below directories that came from elsewhere with what they hold.
+func (j *Journal) spread() {
+	j.mu.Lock()
+	var deep []*node
+	for _, r := range j.roots {
+		r.node.deep(&deep, j.ms(time.Now()))
+	}
+	paths := make([]string, len(deep))
+	for i, n := range deep {
+		paths[i] = n.path()
+	}
+	j.mu.Unlock()
+	for i, n := range deep {
+		if f, err := n.root.top.open(paths[i]); err == nil {
+			j.list(n, f)
+			f.close()
+		}
+	}
+}
+
+// deep collects the directories in which everything is to be looked at.
+func (n *node) deep(all *[]*node, now uint32) {
+	if !n.is(hasDirty) {
+		return
+	}
+	if n.is(isDeep) {
+		*all = append(*all, n)
+		if now-n.at >= uint32(youngTime.Milliseconds()) {
+			n.state &^= isDeep
+		}
+	}
+	for _, c := range n.below {
+		c.deep(all, now)
+	}
+}
+
+// list marks everything below n, which is f.
+func (j *Journal) list(n *node, f folder) {
+	names, err := f.names()
+	if err != nil {
+		return
+	}
+	var dirs []*node
+	j.mu.Lock()
+	abs := n.abs()
+	for _, name := range names {
+		if j.isExcluded(abs + "/" + name) {
+			continue
+		}
+		c := n.child(name)
+		if !c.is(isKnown) {
+			_, _ = j.keep(c, f, name, nil) // a path that has no node below such a directory is fresh, or lost
+		}
+		c.mark()
+		dirs = append(dirs, c)
+	}
+	j.mu.Unlock()
+	for _, c := range dirs {
+		sub, err := f.open(c.name)
+		if err != nil {
+			continue
+		}
+		j.list(c, sub)
+		sub.close()
+	}
+}
+
+// play looks at items and gives their records on.
+func (j *Journal) play(items []*item, yield func(tape.Record, error) bool) {
+	for i := 0; i < len(items); i += batch {
+		some := items[i:min(i+batch, len(items))]
+		j.lookAll(some)
+		for k, it := range some {
+			rec, ok, err := j.settle(it)
+			if err != nil {
+				j.again(items[i+k:])
+				yield(tape.Record{}, err)
+				return
+			}
+			if ok && !yield(rec, nil) {
+				j.again(items[i+k+1:])
+				return
+			}
+		}
+	}
+}
+
+// again puts items back into the set.
+func (j *Journal) again(items []*item) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, it := range items {
+		if it.n != nil {
+			it.n.mark()
+		}
+	}
+}
+
+// lookAll looks at some items side by side.
+func (j *Journal) lookAll(some []*item) {
+	var wg sync.WaitGroup
+	part := (len(some) + j.o.Workers - 1) / j.o.Workers
+	for mine := range slices.Chunk(some, max(part, 1)) {
+		wg.Go(func() {
+			l := looker{j: j}
+			defer l.close()
+			for _, it := range mine {
+				l.one(it)
+			}
+		})
+	}
+	wg.Wait()
+}

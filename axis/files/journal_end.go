@@ -1,0 +1,72 @@
+package files
+
+import (
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// End is the last Barrier, once the program has ended. In the work tree after, a snapshot, says what stands there, of paths that
+// no call named too: played on the tree that the run found (After), all records together give what Git sees of it. after is nil
+// where none was taken.
+func (j *Journal) End(after *Tree) iter.Seq2[tape.Record, error] {
+	return func(yield func(tape.Record, error) bool) {
+		items := j.collect(true)
+		for _, r := range j.roots {
+			if r.Tree != nil && after != nil {
+				r.after = after
+				items = j.decide(r, items)
+			}
+		}
+		slices.SortStableFunc(items, func(a, b *item) int { return strings.Compare(a.path, b.path) })
+		j.play(j.shown(items), yield)
+	}
+}
+
+// decide replaces the items of a work tree by those that its snapshots give, but for those that the snapshots do not cover.
+func (j *Journal) decide(r *journalRoot, items []*item) []*item {
+	covers := func(path string) bool { return r.Tree.Covers(path) && r.after.Covers(path) }
+	items = slices.DeleteFunc(items, func(it *item) bool { return it.root == r && covers(it.rel) })
+	looked := make(map[*node]bool)
+	for _, it := range items {
+		looked[it.n] = true
+	}
+	said := &Tree{Entries: slices.Clone(r.Tree.Entries), NotCovered: r.Tree.NotCovered}
+	nodes := make(map[string]*node)
+	j.mu.Lock()
+	r.node.each(func(n *node) {
+		if n.up == nil || n.is(isIgnored) || n.last == n.start {
+			return
+		}
+		path := n.path()
+		if !covers(path) {
+			// What the records said so far counts no more.
+			if r.Tree.Covers(path) && !looked[n] && !sameKept(n.last, keptOf(r.inSnapshot(path))) {
+				items = append(items, &item{root: r, n: n, rel: path, path: r.opts.place(path)})
+			}
+			return
+		}
+		nodes[path] = n
+	})
+	j.mu.Unlock()
+	said.overlay(nodes)
+	for _, c := range Changes(said, r.after) {
+		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.opts.place(c.Path), told: true}
+		it.before, it.now = keptOf(c.Before), keptOf(c.After)
+		items = append(items, it)
+	}
+	return items
+}
+
+// overlay makes the entries of t what the records so far say.
+func (t *Tree) overlay(nodes map[string]*node) {
+	t.Entries = slices.DeleteFunc(t.Entries, func(e Entry) bool { return nodes[e.Path] != nil })
+	for path, n := range nodes {
+		if n.last != nil {
+			t.Entries = append(t.Entries, *n.last.entry(path))
+		}
+	}
+	t.sort()
+}

@@ -1,0 +1,156 @@
+package files
+
+import (
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A look is what was seen at a path.
+type look struct {
+	now    *kept // nil for nothing
+	before *kept // what stood there at the last barrier
+	stamp  stamp // of a file
+	held   bool  // somebody may still write to it
+	fileContent
+	masked cas.Digest // of a file that changed
+}
+
+// A looker looks at items one after the other.
+type looker struct {
+	j    *Journal
+	root *journalRoot
+	dir  string
+	f    folder
+	err  error
+}
+
+func (l *looker) close() {
+	if l.root != nil && l.err == nil {
+		l.f.close()
+	}
+}
+
+// enter opens the directory of an item, unless it is open.
+func (l *looker) enter(r *journalRoot, dir string) error {
+	if l.root == r && l.dir == dir {
+		return l.err
+	}
+	l.close()
+	l.root, l.dir = r, dir
+	l.f, l.err = r.top.open(dir)
+	return l.err
+}
+
+// one looks at an item.
+func (l *looker) one(it *item) {
+	if it.told {
+		it.err = l.told(it)
+		return
+	}
+	j, n := l.j, it.n
+	j.mu.Lock()
+	it.before = n.last
+	was := n.stamp
+	if !n.is(isSure) && !n.is(isHeld) {
+		was = nil
+	}
+	sure := n.is(isSure)
+	j.mu.Unlock()
+	it.err = l.look(it, was, sure)
+}
+
+// look fills it. was is the stamp that the file had when it was read last, nil where it is to be read whatever it is; with
+// sure it is believed, without only of a long file.
+func (l *looker) look(it *item, was *stamp, sure bool) error {
+	if err := l.enter(it.root, parentOf(it.rel)); err != nil {
+		return unreadable(err)
+	}
+	name := baseOf(it.rel)
+	s, err := l.f.stat(name)
+	if err != nil {
+		return unreadable(err)
+	}
+	switch {
+	case s.special():
+		return &errSkipped{Special}
+	case s.mode.IsDir():
+		it.now = &kept{mode: s.mode}
+	case s.mode.IsLink():
+		it.now, err = l.j.link(l.f, name)
+	default:
+		return l.file(it, was, sure)
+	}
+	return err
+}
+
+// file looks at a regular file.
+func (l *looker) file(it *item, was *stamp, sure bool) error {
+	f, now, err := l.f.read(baseOf(it.rel))
+	if err != nil {
+		return unreadable(err)
+	}
+	defer f.Close()
+	it.stamp = now.stamp
+	if now.size > l.j.o.MaxFileSize {
+		it.held = f.held()
+		return &errSkipped{TooLarge}
+	}
+	if was != nil && *was == now.stamp && it.before != nil && it.before.mode.IsRegular() && (sure || now.size > bigFile) {
+		it.now, it.held, it.sure = it.before, f.held(), sure
+		return nil
+	}
+	it.held = f.held()
+	it.fileContent, err = l.j.content(f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel))
+	it.now = it.fileContent.kept
+	if err == nil && l.j.o.Masker != nil && !sameKept(it.before, it.now) {
+		err = l.mask(it)
+	}
+	return err
+}
+
+// told reads the content of a file of which the snapshot at the end says what stands there.
+func (l *looker) told(it *item) (err error) {
+	if it.now == nil || !it.now.mode.IsRegular() || l.j.o.Store == nil || sameKept(it.before, it.now) {
+		return nil
+	}
+	if it.now.size <= tape.InlineLimit {
+		if it.text, err = l.j.o.Store.Get(it.now.digest); err != nil {
+			return err
+		}
+	}
+	if l.j.o.Masker == nil {
+		return nil
+	}
+	return l.mask(it)
+}
+
+// inSnapshot returns what the snapshot from before the run has at path, nil for nothing.
+func (r *journalRoot) inSnapshot(path string) *Entry {
+	if r.Tree == nil {
+		return nil
+	}
+	e, _ := r.Tree.Lookup(path)
+	return e
+}
+
+// mask takes the digest by which the content of a file is compared.
+func (l *looker) mask(it *item) error {
+	if it.text != nil {
+		it.masked = l.j.o.Masker.Digest(it.text)
+		return nil
+	}
+	if l.j.o.Store == nil {
+		return nil
+	}
+	var err error
+	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Store, it.now.digest)
+	return err
+}
+
+// sameKept reports whether Git sees no difference.
+func sameKept(a, b *kept) bool {
+	c := Change{Before: a.entry(""), After: b.entry("")}
+	_, _, differs := c.sides()
+	return !differs
+}
+

@@ -1,0 +1,151 @@
+package files
+
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// A node is a path below a root, and what is known of it. All of it is guarded by Journal.mu. A run may touch many
+// thousands: it is kept small.
+type node struct {
+	root  *journalRoot
+	up    *node // nil of the root
+	name  string
+	below map[string]*node
+
+	start *kept // what the run found there; nil for nothing. Of a node that isKnown and not isLost
+	last  *kept // what stood there at the last barrier
+	stamp *stamp
+	links *linkGroup // nil where the run made no hard link of it
+	taken *capture   // while the pre-image is being read
+
+	state nodeState
+	ino   uint64 // of the file that the run found, where it had other names
+	at    uint32 // when it was last touched, ms since the journal began
+}
+
+// kept is what stands at a path.
+type kept struct {
+	digest cas.Digest // of the stored bytes of a file
+	size   int64      // of them
+	text   string     // a link's target; the mark of a secret file
+	mode   Mode
+}
+
+type nodeState uint16
+
+const (
+	isKnown nodeState = 1 << iota // start is set
+	isLost                        // what the run found is not kept
+	// isFresh says that nothing stood at the paths below that have no node.
+	isFresh
+	// losesBelow says that what the run found at the paths below that have no node is not kept.
+	losesBelow
+	isDirty   // to be looked at at the next barrier
+	hasDirty  // it, or one below, is dirty
+	isDeep    // a directory came here with what it holds: all of it is to be looked at
+	isHeld    // somebody could still write to it when it was last looked at, or that cannot be told
+	isSure    // as long as its stamp is stamp, last is what stands there
+	isIgnored // its last record was of an ignored path
+	isShared  // the file that the run found had other names
+)
+
+func (n *node) is(s nodeState) bool { return n.state&s != 0 }
+
+// A linkGroup is a set of names of one file.
+type linkGroup struct{ names []*node }
+
+// A capture is the reading of a pre-image that goes on; done is closed at its end.
+type capture struct {
+	done chan struct{}
+	err  error
+}
+
+// reach returns the node at path below n, and makes it.
+func (n *node) reach(path string) *node {
+	for path != "" {
+		name, rest, _ := strings.Cut(path, "/")
+		n, path = n.child(name), rest
+	}
+	return n
+}
+
+func (n *node) child(name string) *node {
+	if c := n.below[name]; c != nil {
+		return c
+	}
+	if n.below == nil {
+		n.below = make(map[string]*node, 1)
+	}
+	// The name is cut from a path, which is the caller's: it would stay as a whole.
+	c := &node{root: n.root, up: n, name: strings.Clone(name), state: n.state & (isFresh | losesBelow)}
+	n.below[c.name] = c
+	return c
+}
+
+// path returns the path below the root.
+func (n *node) path() string {
+	if n.up == nil {
+		return ""
+	}
+	size := -1
+	for a := n; a.up != nil; a = a.up {
+		size += len(a.name) + 1
+	}
+	b := make([]byte, size)
+	for a := n; a.up != nil; a = a.up {
+		size -= len(a.name)
+		copy(b[size:], a.name)
+		if size--; size >= 0 {
+			b[size] = '/'
+		}
+	}
+	return string(b)
+}
+
+// mark makes n one to be looked at.
+func (n *node) mark() {
+	n.state |= isDirty
+	for a := n; a != nil && !a.is(hasDirty); a = a.up {
+		a.state |= hasDirty
+	}
+}
+
+// inherit sets s at n and everything below that has a node.
+func (n *node) inherit(s nodeState) {
+	n.state |= s
+	for _, c := range n.below {
+		c.inherit(s)
+	}
+}
+
+// each calls do with n and every node below.
+func (n *node) each(do func(*node)) {
+	do(n)
+	for _, c := range n.below {
+		c.each(do)
+	}
+}
+
+// entry returns k as an entry of a tree; nil for nothing.
+func (k *kept) entry(path string) *Entry {
+	if k == nil {
+		return nil
+	}
+	e := &Entry{Path: path, Mode: k.mode, Size: k.size, Digest: k.digest}
+	if k.mode.IsLink() {
+		e.Target = k.text
+	} else {
+		e.Secret = k.text
+	}
+	return e
+}
+
+// keptOf is entry the other way round.
+func keptOf(e *Entry) *kept {
+	if e == nil {
+		return nil
+	}
+	return &kept{digest: e.Digest, size: e.Size, mode: e.Mode, text: e.Target + e.Secret} // one of them is empty
+}

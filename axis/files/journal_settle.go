@@ -1,0 +1,134 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// settle takes in what was seen of an item, and returns its record; ok is false where there is none.
+func (j *Journal) settle(it *item) (rec tape.Record, ok bool, err error) {
+	why, skipped := reasonOf(it.err)
+	switch {
+	case it.err == nil, errors.Is(it.err, errGone):
+	case skipped && (why == Special && it.root.Tree == nil || it.isForgotten()):
+		it.now = nil // a file that stood there does no more, or no more counts
+	case skipped:
+		j.leave(it, why)
+		return rec, false, nil
+	default:
+		return rec, false, fmt.Errorf("files: %s: %w", it.path, it.err)
+	}
+	ignored := it.isIgnored()
+	wasIgnored := j.take(it, ignored)
+	if skipped {
+		j.leave(it, why)
+	}
+	if !it.isNews(wasIgnored, ignored) {
+		return rec, false, nil
+	}
+	rec, err = j.record(it, ignored)
+	if err != nil {
+		return rec, false, fmt.Errorf("files: record of %s: %w", it.path, err)
+	}
+	return rec, true, nil
+}
+
+// leave notes that what stands at a path is not kept. The path counts as it was.
+func (j *Journal) leave(it *item, why Reason) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.left[it.n] = why
+	if it.held {
+		it.n.mark()
+	}
+}
+
+// take takes in what stands at the path of an item, and reports whether it was an ignored one.
+func (j *Journal) take(it *item, ignored bool) (was bool) {
+	n := it.n
+	if n == nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.left, n)
+	was = n.is(isIgnored)
+	n.state &^= isIgnored
+	if ignored {
+		n.state |= isIgnored
+	}
+	if n.is(isShared) && n.ino == it.stamp.ino && !sameKept(it.before, it.now) {
+		j.linked[n] = true
+	}
+	n.last = it.now
+	n.state &^= isHeld | isSure
+	n.stamp = nil
+	if it.now == nil || !it.now.mode.IsRegular() || it.told {
+		return was
+	}
+	st := it.stamp
+	n.stamp = &st
+	if it.sure {
+		n.state |= isSure
+	}
+	if it.held {
+		n.state |= isHeld
+		n.mark()
+	}
+	return was
+}
+
+// isIgnored reports whether an item lies in the work tree without being covered by its snapshot.
+func (it *item) isIgnored() bool {
+	r := it.root
+	switch {
+	case r.Tree == nil:
+		return false
+	case !r.Tree.Covers(it.rel):
+		return true
+	case r.after != nil:
+		return !r.after.Covers(it.rel)
+	}
+	isDir := it.now != nil && it.now.mode.IsDir() || it.now == nil && it.before != nil && it.before.mode.IsDir()
+	return r.rules.ignores(it.rel, isDir)
+}
+
+// isForgotten reports whether the records say something of a path that the snapshots do not cover: it counts no more.
+func (it *item) isForgotten() bool {
+	r := it.root
+	return r.after != nil && it.n != nil && !it.n.is(isIgnored) && r.Tree.Covers(it.rel) &&
+		!sameKept(it.before, keptOf(r.inSnapshot(it.rel)))
+}
+
+// isNews reports whether an item needs a record: what stands there is not what the records so far say. Those of an ignored
+// path say that the work tree is there as it was found.
+func (it *item) isNews(wasIgnored, ignored bool) bool {
+	changed := !sameKept(it.before, it.now)
+	if it.root.Tree == nil || wasIgnored && ignored {
+		return changed
+	}
+	found := keptOf(it.root.inSnapshot(it.rel))
+	switch {
+	case ignored:
+		return changed || !sameKept(it.before, found)
+	case wasIgnored:
+		return !sameKept(found, it.now)
+	}
+	return changed
+}
+
+// record returns the record of an item.
+func (j *Journal) record(it *item, ignored bool) (tape.Record, error) {
+	r := recorder{store: j.o.Store, opts: it.root.opts}
+	if it.now != nil {
+		r.hand = inHand{digest: it.now.digest, text: it.text, masked: it.masked}
+	}
+	rec, err := r.between(it.rel, gitSide(it.before.entry(it.rel)), gitSide(it.now.entry(it.rel)))
+	if err == nil && ignored {
+		extra := tape.Extras(rec.Kind)
+		*extra = append(*extra, tape.Field{Name: ignoredKey, Value: []byte("true")})
+	}
+	return rec, err
+}
