@@ -219,6 +219,9 @@ func (p *masking) put(start, end int, name string) {
 	p.done = end
 }
 
+// unname takes out the name that put has just put in: the fact goes without a trace.
+func (p *masking) unname(name string) { p.out = p.out[:len(p.out)-len("<>")-len(name)] }
+
 func (p *masking) finish() []byte {
 	if p.used == nil {
 		return p.b
@@ -237,7 +240,7 @@ func (p *masking) apply(e ExtraMask, b []byte) []byte {
 		if start >= 0 && start < end && start >= next.done {
 			next.put(start, end, e.Name)
 			if e.Drop {
-				next.out = next.out[:len(next.out)-len("<>")-len(e.Name)]
+				next.unname(e.Name)
 			}
 		}
 	}

@@ -154,7 +154,9 @@ func TestMasksAreListed(t *testing.T) {
 		if info.Name == "" || info.What == "" {
 			t.Errorf("%+v says too little", info)
 		}
-		if got := string(m.Mask([]byte(info.Example))); !strings.Contains(got, "<"+info.Name+">") {
+		before := m.Used()[info.Name]
+		got := string(m.Mask([]byte(info.Example)))
+		if dropped := got == "" && m.Used()[info.Name] == before+1; !dropped && !strings.Contains(got, "<"+info.Name+">") {
 			t.Errorf("%s: its example %q becomes %q", info.Name, info.Example, got)
 		}
 	}
