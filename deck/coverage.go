@@ -48,6 +48,9 @@ func withoutRemark(gap string) string {
 // be kept, gaps is what the jail did not cover.
 func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	net := []string{gapSockets}
+	for _, host := range r.seen.upgrades {
+		net = append(net, gapSockets+" to "+host+" (answered 426)")
+	}
 	net = append(net, lost...)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
@@ -107,6 +110,7 @@ type surveyed struct {
 	silent     []string       // requests that no upstream answered: "host: why", each once
 	unanswered map[string]int // records by kind: exchanges without an answer
 	unreached  []Unreached    // ports of this host
+	upgrades   []string       // hosts that were asked for a WebSocket, each once
 	ports      []uint16       // that requests were for, beside 80 and 443
 }
 
@@ -149,6 +153,9 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 		if p := portIn(u); p != 0 && !slices.Contains(s.ports, p) {
 			s.ports = append(s.ports, p)
 		}
+	}
+	if x.UpgradeRefused() && !slices.Contains(s.upgrades, host) {
+		s.upgrades = append(s.upgrades, host)
 	}
 	if x.Status != 0 || unreached {
 		return

@@ -12,8 +12,8 @@
 // Two answers of a model whose bytes differ are the same where LaneOptions.AnswerSurface makes them so, unless bytes count.
 //
 // What gates between lanes: exchanges, processes, the program's exit and output, files of the work tree and those
-// watched. Requests that no upstream answered, other files, order within a lane and refused connections that the replay no
-// longer tries are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
+// watched. Requests that no upstream answered, other files, order within a lane, refused connections that the replay no
+// longer tries and how often a recorded upgrade was refused (tape.Exchange.UpgradeRefused) are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
 // and logs. Hooks, config and info there gate.
 //
 // An exchange that the program itself ended early gates as a request only: how much of the answer had come by then is a

@@ -16,11 +16,12 @@ import (
 const notedPaths = 5
 
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
-// Git's own files, and files outside the work tree.
+// upgrades that were refused, Git's own files, and files outside the work tree.
 func (c *laneCompare) setAside() {
 	dead := c.deadHosts()
 	c.alive = dead.alive
 	c.setHeldAside()
+	c.setUpgradesAside()
 	asked := make(map[string]*[2]int) // requests without an answer, by host and side
 	var aside [outside + 1][2]outcome // files that do not gate, by place and side
 	for s := range c.sides {
@@ -86,7 +87,7 @@ func (c *laneCompare) deadHosts() *hosts {
 	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool), make(map[uint64]int)}
 	for _, e := range c.sides[Recorded].entries {
 		ex := tape.ExchangeOf(e.rec.Kind)
-		if ex == nil {
+		if ex == nil || ex.UpgradeRefused() {
 			continue
 		}
 		if _, plain := e.rec.Kind.(*tape.HTTPExchange); plain && ex.Status == 0 {

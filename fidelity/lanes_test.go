@@ -33,6 +33,13 @@ func get(url string, arrival uint64, status int) *tape.HTTPExchange {
 	return x
 }
 
+// upgrade426 is a request for a WebSocket that the recorder refused.
+func upgrade426(url string, arrival uint64) *tape.HTTPExchange {
+	x := get(url, arrival, 426)
+	x.RequestHeaders = []tape.HeaderField{{Name: "Upgrade", Value: "websocket"}}
+	return x
+}
+
 // refused is a call that nothing on the tape answers.
 func refused(arrival uint64, body, why string) *tape.LLMCall {
 	c := call(laneUnmatched, arrival, body, "no")
@@ -152,6 +159,27 @@ func TestLanes(t *testing.T) {
 		{
 			name: "nor when the replay no longer sends them",
 			a:    kinds{get("http://telemetry.test/a", 1, 0)}, notes: 1,
+		},
+		{
+			name: "a refused upgrade may be asked for again", notes: 1,
+			a: kinds{upgrade426("http://h.test/a", 1)}, b: kinds{upgrade426("http://h.test/a", 1), upgrade426("http://h.test/a", 2)},
+		},
+		{
+			name: "or not at all", notes: 1,
+			a: kinds{upgrade426("http://h.test/a", 1), get("http://h.test/b", 2, 200)}, b: kinds{get("http://h.test/b", 1, 200)},
+		},
+		{
+			name: "one that was not recorded gates",
+			b:    kinds{upgrade426("http://h.test/a", 1)}, want: []code{{"http:h.test", MissingInRecorded}},
+		},
+		{
+			name: "and so does one to another place", notes: 1,
+			a: kinds{upgrade426("http://h.test/a", 1)}, b: kinds{upgrade426("http://h.test/b", 1)},
+			want: []code{{"http:h.test", MissingInRecorded}},
+		},
+		{
+			name: "a 426 to a request for nothing else gates",
+			a:    kinds{get("http://h.test/a", 1, 426)}, want: []code{{"http:h.test", MissingInReplay}},
 		},
 		{
 			name: "an answer that the replay no longer gives does gate",

@@ -19,6 +19,7 @@ type Book struct {
 	keys       map[uint64]Key  // by seq, for Audit; not changed after NewBook
 	dead       map[string]bool // by host: true while nothing but silence was recorded; not changed after NewBook
 	queues     map[Key]*queue  // of recorded keys alone; the map is not changed after NewBook
+	upgrades   map[Key]string  // lanes of requests for another protocol that were refused; not changed after NewBook
 	mixed      bool            // a queue holds requests that may have unlike traits; not changed after NewBook
 	mu         sync.Mutex      // guards what follows, and the queues but for their study
 	ids        knownIDs
@@ -39,13 +40,17 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 	b := &Book{
 		classifier: c, store: store,
 		keys: make(map[uint64]Key), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), damaged: make(map[*Recorded]error),
+		queues: make(map[Key]*queue), upgrades: make(map[Key]string), damaged: make(map[*Recorded]error),
 	}
 	for r, err := range records {
 		if err != nil {
 			return nil, err
 		}
-		if rec := b.read(r); rec != nil && rec.Lane != Unmatched {
+		switch rec := b.read(r); {
+		case rec == nil || rec.Lane == Unmatched:
+		case rec.Exchange.UpgradeRefused(): // which answers no request for anything else, though headers are in no key
+			b.upgrades[rec.Key] = rec.Lane
+		default:
 			b.recorded = append(b.recorded, rec)
 		}
 	}
@@ -142,7 +147,7 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, bool) {
 }
 
 // Unasked lists, by arrival, what was recorded and not handed out so far. Plain HTTP that no upstream answered while
-// recording is left out: it is a note.
+// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused): they are notes.
 func (b *Book) Unasked() []*Recorded {
 	b.mu.Lock()
 	defer b.mu.Unlock()

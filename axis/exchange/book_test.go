@@ -118,6 +118,11 @@ func TestDeadHost(t *testing.T) {
 	if left := b.Unasked(); len(left) != 3 {
 		t.Errorf("%d unasked, want the two answered and the call of a model", len(left))
 	}
+	upgrade := post(1, "https://h/ws", "")
+	upgrade.Status, upgrade.RequestHeaders = 426, []tape.HeaderField{{Name: "Upgrade", Value: "websocket"}}
+	if left := newBook(t, upgrade).Unasked(); len(left) != 0 {
+		t.Errorf("a refused upgrade is unasked")
+	}
 }
 
 func TestNearest(t *testing.T) {

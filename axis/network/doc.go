@@ -27,7 +27,8 @@
 //
 // What a program does not see: trailers, informational answers other than 100, Alt-Svc (there is no HTTP/3), the order
 // and letter case of headers. Request bodies are read whole before the upstream is asked, so a call that wants an answer
-// while it still sends (a bidirectional stream) does not work. WebSocket upgrades are answered 426.
+// while it still sends (a bidirectional stream) does not work. WebSocket upgrades are answered 426, on a replay too, recorded
+// or not, so that clients go on by plain HTTP.
 //
 // Closed towards the inside of the host: no dial reaches a loopback, link-local, multicast or unspecified address, which
 // is checked after resolution on the address that is really dialled, unless an Upstreams entry names it.

@@ -56,7 +56,7 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 	var a *answer
 	switch {
 	case s.cfg.Book != nil:
-		a = s.replayed(r.Context(), req, to.Host, o)
+		a = s.replayed(r.Context(), req, to.Host, o, denied)
 	case denied != nil:
 		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
 	default:
@@ -102,11 +102,17 @@ func deny(r *http.Request, to *url.URL) *denial {
 		}
 	case r.Method == http.MethodConnect:
 		return &denial{http.StatusMethodNotAllowed, "method_not_allowed", "tapedeck: the recorder is no proxy"}
-	case hasToken(r.Header, "Upgrade", "websocket"):
-		return &denial{http.StatusUpgradeRequired, "upgrade_required", "tapedeck: WebSockets are not recorded; use HTTP"}
+	case upgrades(r):
+		return &denial{http.StatusUpgradeRequired, upgradeRequired, "tapedeck: WebSockets are not recorded; use HTTP"}
 	}
 	return nil
 }
+
+// upgradeRequired is the type of the error that a request for another protocol gets.
+const upgradeRequired = "upgrade_required"
+
+// upgrades reports whether a request is for a WebSocket. Other protocols are not asked for so that nothing else would do.
+func upgrades(r *http.Request) bool { return hasToken(r.Header, "Upgrade", "websocket") }
 
 // requestURL is the absolute URL that a request is for: the host is the one that the request names, the port the one
 // that the program dialled, or named to the proxy.

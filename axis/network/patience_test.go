@@ -74,7 +74,7 @@ func endOf(ctx context.Context, t *testing.T, status int, endedMS int64) error {
 		t.Fatal(err)
 	}
 	s := &Server{cfg: Config{Book: book}}
-	a := s.replayed(ctx, o.Request(), "a.example", o)
+	a := s.replayed(ctx, o.Request(), "a.example", o, nil)
 	if a.body == nil {
 		return a.err
 	}

@@ -18,18 +18,30 @@ import (
 // (Recorded.Patience).
 const cancelPatience = 10 * time.Second
 
-// replayed decides what a request gets from the tape. It never resolves and never dials.
-func (s *Server) replayed(ctx context.Context, req *exchange.Request, host string, o *exchange.Open) *answer {
+// replayed decides what a request gets from the tape. It never resolves and never dials. Of what denied says, only that an
+// upgrade is refused holds here too: a client that is told anything else about it may not go on without.
+func (s *Server) replayed(ctx context.Context, req *exchange.Request, host string, o *exchange.Open, denied *denial) *answer {
 	id := o.Identity()
+	if denied != nil && denied.kind == upgradeRequired {
+		if !o.Upgrade(s.cfg.Book) {
+			s.unmatched(o)
+		}
+		return localAnswer(id, denied.status, denied.kind, denied.message)
+	}
 	if rec, ok := o.Take(s.cfg.Book); ok {
 		return s.recorded(ctx, id, rec)
 	}
 	if s.cfg.Book.DeadHost(host) {
 		return dead(errors.New("no upstream answered for this host while recording"))
 	}
-	_, why := s.cfg.Book.Nearest(id, o.Request())
+	return localAnswer(id, exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, s.unmatched(o)))
+}
+
+// unmatched says on the tape that nothing recorded answers a request, and returns why.
+func (s *Server) unmatched(o *exchange.Open) (why string) {
+	_, why = s.cfg.Book.Nearest(o.Identity(), o.Request())
 	o.Refuse(why)
-	return localAnswer(id, exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, why))
+	return why
 }
 
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.

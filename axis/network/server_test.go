@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -204,6 +205,32 @@ func TestDenied(t *testing.T) {
 			rp := replayRig(g, func(cfg *Config) { cfg.MaxBody = 1000 })
 			compareReplies(t, first, do(rp.client("h1"), request()))
 		})
+	}
+}
+
+// TestUpgrades sees an upgrade refused with 426 on a replay too, however often it is asked for, and whether it was recorded or
+// not: the program goes on by HTTP then as it did. One that was not recorded is a refusal.
+func TestUpgrades(t *testing.T) {
+	upgrade := func(g *rig, path string) reply {
+		r, _ := http.NewRequest("GET", "https://api.example.com"+path, nil)
+		r.Header.Set("Upgrade", "websocket")
+		r.Header.Set("Connection", "Upgrade")
+		return do(g.client("h1"), r)
+	}
+	g := newRig(t, sendTo(noDial(t)))
+	first := upgrade(g, "/ws")
+	rp := replayRig(g, nil)
+	for range 3 {
+		compareReplies(t, first, upgrade(rp, "/ws"))
+	}
+	compareReplies(t, first, upgrade(rp, "/other"))
+	if got := ask(rp.client("h1"), "GET", "https://api.example.com/ws", nil); got.status != exchange.RefusedStatus {
+		t.Errorf("a request for no upgrade got %d", got.status)
+	}
+	for i, ex := range rp.tap.exchanges() {
+		if matched := i < 3; (ex.Lane != exchange.Unmatched) != matched || (ex.Error == "") != matched {
+			t.Errorf("%d on the replay's tape: %+v", i, ex)
+		}
 	}
 }
 

@@ -1,0 +1,52 @@
+package fidelity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// setUpgradesAside takes out the requests for another protocol that were refused (tape.Exchange.UpgradeRefused), and notes where
+// one side has more of them: their answer says nothing, and a client that wants a WebSocket asks again as it likes. One that
+// nothing recorded is like gates.
+func (c *laneCompare) setUpgradesAside() {
+	refused := make(map[uint64]*upgrades)
+	for s := range c.sides {
+		for i := range c.sides[s].entries {
+			e := &c.sides[s].entries[i]
+			if e.rec == nil {
+				continue
+			}
+			ex := tape.ExchangeOf(e.rec.Kind)
+			if ex == nil || !ex.UpgradeRefused() || ex.Lane == laneUnmatched {
+				continue
+			}
+			id := c.differ.identity(e.rec.Kind)
+			u := refused[id]
+			if u == nil && Side(s) == Replay {
+				continue
+			}
+			if u == nil {
+				u = &upgrades{what: describe(e.rec.Kind)}
+				refused[id] = u
+			}
+			u.times[s]++
+			e.rec = nil
+		}
+	}
+	for _, u := range slices.SortedFunc(maps.Values(refused), (*upgrades).compare) {
+		if u.times[Recorded] != u.times[Replay] {
+			c.note("%s: refused upgrades do not gate (%d recorded, %d on replay)", u.what, u.times[Recorded], u.times[Replay])
+		}
+	}
+}
+
+// upgrades are equal requests for another protocol.
+type upgrades struct {
+	what  string
+	times [2]int // that it was refused, by side
+}
+
+func (u *upgrades) compare(v *upgrades) int { return cmp.Compare(u.what, v.what) }
