@@ -30,30 +30,24 @@ func TestAgents(t *testing.T) {
 	run.Tool(t, "node")
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
-			bin, err := filepath.Abs(filepath.Join(modules, ".bin", r.bin))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := os.Stat(bin); err != nil {
-				t.Skipf("the agent is not installed: %v", err)
-			}
+			program := r.program(t, modules)
 			run.Each(t, func(t *testing.T, b *run.Box) {
 				r.prepare(b)
-				record(t, b, r, bin)
+				record(t, b, r, program)
 				replayGreen(t, b)
-				replayRed(t, b, r.command(bin, changed))
+				replayRed(t, b, r.command(program, changed))
 			})
 		})
 	}
 }
 
 // record runs the agent against an endpoint that is gone when record returns.
-func record(t *testing.T, b *run.Box, r recipe, bin string) {
+func record(t *testing.T, b *run.Box, r recipe, program []string) {
 	t.Helper()
 	endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.value, Gzip: true})
 	server := httptest.NewServer(endpoint)
 	defer server.Close()
-	res := b.Record(map[string]string{r.host: server.URL}, r.command(bin, prompt)...)
+	res := b.Record(map[string]string{r.host: server.URL}, r.command(program, prompt)...)
 	if res.Status != 0 {
 		t.Fatalf("record: %v", res)
 	}
