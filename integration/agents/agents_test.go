@@ -18,6 +18,7 @@ import (
 const (
 	prompt  = "write hello.txt with the text marigold"
 	changed = "write hello.txt with the text chrysanthemum"
+	rules   = "Answer in the manner of a gardener.\n" // what the agent puts before every conversation
 )
 
 func TestMain(m *testing.M) { run.Main(m) }
@@ -30,19 +31,23 @@ func TestAgents(t *testing.T) {
 	run.Tool(t, "node")
 	for _, r := range recipes {
 		t.Run(r.name, func(t *testing.T) {
+			t.Parallel() // they wait more than they work
 			program := r.program(t, modules)
 			run.Each(t, func(t *testing.T, b *run.Box) {
 				r.prepare(b)
-				record(t, b, r, program)
+				requests := record(t, b, r, program)
 				replayGreen(t, b)
-				replayRed(t, b, r.command(program, changed))
+				replayRed(t, b, "marigold", "chrysanthemum", r.command(program, changed)...)
+				everyWordCounts(t, b, r, requests)
+				b.WriteFile(filepath.Join(b.Home, r.rules), strings.Replace(rules, "gardener", "carpenter", 1))
+				replayRed(t, b, "gardener", "carpenter")
 			})
 		})
 	}
 }
 
-// record runs the agent against an endpoint that is gone when record returns.
-func record(t *testing.T, b *run.Box, r recipe, program []string) {
+// record runs the agent against an endpoint that is gone when record returns, and returns what the endpoint was asked.
+func record(t *testing.T, b *run.Box, r recipe, program []string) []scriptedllm.Request {
 	t.Helper()
 	endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.value, Gzip: true})
 	server := httptest.NewServer(endpoint)
@@ -54,8 +59,9 @@ func record(t *testing.T, b *run.Box, r recipe, program []string) {
 	if content, err := os.ReadFile(filepath.Join(b.Work, "hello.txt")); err != nil || string(content) != "marigold\n" {
 		t.Fatalf("the agent's file: %q, %v\n%v", content, err, res)
 	}
-	if n := len(endpoint.Requests()); n < 2 {
-		t.Errorf("%d requests reached the endpoint, want a turn and the one after the tool", n)
+	requests := endpoint.Requests()
+	if n := len(requests); n < 2 || endpoint.Unknown() > 0 {
+		t.Errorf("%d requests reached the endpoint, %d of them unknown; want a turn and the one after the tool", n, endpoint.Unknown())
 	}
 	if res := b.Verify(); res.Status != 0 {
 		t.Errorf("verify: %v", res)
@@ -66,6 +72,7 @@ func record(t *testing.T, b *run.Box, r recipe, program []string) {
 	if err := os.Remove(filepath.Join(b.Work, "hello.txt")); err != nil {
 		t.Fatal(err)
 	}
+	return requests
 }
 
 // replayGreen replays the recording as it is.
@@ -83,15 +90,15 @@ func replayGreen(t *testing.T, b *run.Box) {
 	}
 }
 
-// replayRed replays the agent with another prompt, and wants the words that differ named.
-func replayRed(t *testing.T, b *run.Box, argv []string) {
+// replayRed replays what differs in one word, of the command line argv or of what the agent reads, and wants both words named.
+func replayRed(t *testing.T, b *run.Box, was, now string, argv ...string) {
 	t.Helper()
 	report, res := b.Replay(argv...)
 	if res.Status != 2 || report == nil {
-		t.Fatalf("replay with another prompt: %v", res)
+		t.Fatalf("replay with %s for %s: %v", now, was, res)
 	}
-	if said := causes(report); !strings.Contains(said, "marigold") || !strings.Contains(said, "chrysanthemum") {
-		t.Errorf("the report does not show the changed words:\n%v", res)
+	if said := causes(report); !strings.Contains(said, was) || !strings.Contains(said, now) {
+		t.Errorf("the report does not show %s and %s:\n%v", was, now, res)
 	}
 }
 

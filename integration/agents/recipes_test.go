@@ -101,7 +101,7 @@ func (r recipe) prepare(b *run.Box) {
 	for path, content := range r.files {
 		b.WriteFile(filepath.Join(b.Home, path), content)
 	}
-	b.WriteFile(filepath.Join(b.Home, r.rules), "Answer in the manner of a gardener.\n")
+	b.WriteFile(filepath.Join(b.Home, r.rules), rules)
 	// The recorder dials through a proxy that is not there, but for the host of the model: what the agent asks of others is
 	// answered by nobody, wherever this runs. The agent does not see these.
 	b.Setenv("HTTPS_PROXY", nowhere)
