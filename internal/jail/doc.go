@@ -24,8 +24,9 @@
 //
 // Inside, the user and group ids are the caller's. A root caller's program is uid 0 with no capability: it cannot open
 // what another user's file mode forbids. setuid programs gain nothing, 32-bit programs are killed with SIGSYS, io_uring
-// is absent. User namespaces may be nested, as browsers and sandboxes do: they give capabilities over new namespaces
-// only, the mounts and the network that they start from stay locked. (A uid 0 without capabilities cannot nest them.)
+// is absent, the kernel's log cannot be read. User namespaces may be nested, as browsers and sandboxes do: they give
+// capabilities over new namespaces only, the mounts and the network that they start from stay locked; namespaces of control
+// groups cannot be made. (A uid 0 without capabilities cannot map an id in a nested one.)
 //
 // Each writable directory and each overlay is a mount of its own: a rename or a link from one to another fails with
 // EXDEV, where programs copy. What is masked cannot be renamed or removed: EBUSY.

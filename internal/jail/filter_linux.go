@@ -36,15 +36,15 @@ const (
 var absent = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
 
 // forbidden are calls that reach outside of every namespace with no capability at all: the kernel's keys (whose requests
-// start programs of the host), its programs and counters, and files by handle instead of by a path through our mounts.
-// Whatever needs a capability is refused by the kernel. ptrace and nested user namespaces stay inside.
+// start programs of the host), its programs and counters, its log, and files by handle instead of by a path through our
+// mounts. Whatever needs a capability is refused by the kernel. ptrace and nested user namespaces stay inside.
 var forbidden = []uint32{
 	unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN,
-	unix.SYS_OPEN_BY_HANDLE_AT,
+	unix.SYS_SYSLOG, unix.SYS_OPEN_BY_HANDLE_AT,
 }
 
-// initOnly are calls whose first argument is a process, and which must not name our init: its limits could be lowered until
-// it fails, and a queued signal that looks like a fault ends a Go program. Ordinary signals do not reach it.
+// initOnly are calls whose first argument is a process or a thread of it, and which must not name our init: its limits could
+// be lowered until it fails. Signals do not reach it: see defaultSignals.
 var initOnly = []uint32{unix.SYS_PRLIMIT64, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_RT_TGSIGQUEUEINFO}
 
 // uffdUserModeOnly is UFFD_USER_MODE_ONLY of linux/userfaultfd.h. A userfaultfd without it holds up whoever reads the
@@ -153,12 +153,15 @@ func whenPointer(nr, arg uint32) []bpf.Instruction {
 	}
 }
 
-// notInit refuses a call whose first argument is process 1.
+// notInit refuses a call whose first argument is process 1 or one of its threads, whose numbers lie below childPID; 0 is the
+// caller.
 func notInit(nr uint32) []bpf.Instruction {
 	return []bpf.Instruction{
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: nr, SkipTrue: 6},
 		bpf.LoadAbsolute{Off: dataArg0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 1, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 3},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: programPID, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: childPID, SkipTrue: 1},
 		bpf.RetConstant{Val: retEPERM},
 		bpf.LoadAbsolute{Off: dataNr, Size: 4},
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,6 +30,10 @@ var helpers = map[string]func(args []string) int{
 	"daemon":   helperDaemon,
 	"recorder": helperRecorder,
 	"relay":    helperRelay,
+	"cripple":  helperCripple,
+	"unshare":  helperUnshare,
+	"klog":     helperKernelLog,
+	"nothing":  func([]string) int { return 0 },
 
 	"available": helperAvailable,
 }
@@ -215,5 +220,50 @@ func helperAvailable([]string) int {
 		fmt.Println("other error:", err)
 		return 1
 	}
+	return 0
+}
+
+// helperCripple sends process 1, by the number of each of its threads, a queued signal that looks like a fault, and gives
+// it the limit that it has. It prints each limit that could be set.
+func helperCripple([]string) int {
+	threads, err := os.ReadDir("/proc/1/task")
+	if err != nil || len(threads) < 2 {
+		fmt.Println(len(threads), err)
+		return 1
+	}
+	var info [128]byte
+	*(*int32)(unsafe.Pointer(&info[0])) = int32(unix.SIGSEGV)
+	*(*int32)(unsafe.Pointer(&info[8])) = -1 // SI_QUEUE
+	for _, e := range threads {
+		tid, _ := strconv.Atoi(e.Name())
+		unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, uintptr(tid), uintptr(unix.SIGSEGV), uintptr(unsafe.Pointer(&info)))
+		unix.Tgkill(1, tid, unix.SIGSEGV)
+		var lim unix.Rlimit
+		if err := unix.Prlimit(tid, unix.RLIMIT_NOFILE, nil, &lim); err == nil && unix.Prlimit(tid, unix.RLIMIT_NOFILE, &lim, nil) == nil {
+			fmt.Println("limited", tid)
+		}
+	}
+	time.Sleep(50 * time.Millisecond)
+	fmt.Println("alive")
+	return 0
+}
+
+// helperKernelLog asks how large the kernel's log is.
+func helperKernelLog([]string) int {
+	_, err := unix.Klogctl(unix.SYSLOG_ACTION_SIZE_BUFFER, nil)
+	fmt.Println(errorName(err))
+	return 0
+}
+
+// helperUnshare starts a process in a user namespace, and the one that its argument gives, and prints how that went.
+func helperUnshare(args []string) int {
+	flags, _ := strconv.Atoi(args[0])
+	p, err := os.StartProcess("/proc/self/exe", []string{"helper"}, &os.ProcAttr{
+		Env: []string{helperVar + "=nothing"}, Sys: &syscall.SysProcAttr{Cloneflags: uintptr(flags) | unix.CLONE_NEWUSER},
+	})
+	if err == nil {
+		p.Wait()
+	}
+	fmt.Println(errorName(err))
 	return 0
 }

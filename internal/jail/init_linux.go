@@ -2,9 +2,9 @@ package jail
 
 import (
 	"errors"
-	"os"
-	"os/signal"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -13,8 +13,8 @@ import (
 
 // runInit is PID 1 of the jail. It ends when the recorder does, and everything inside with it.
 func runInit() {
-	// The program may signal us: what has a handler does not end a PID 1. Ignoring instead would be inherited.
-	signal.Notify(make(chan os.Signal, 1))
+	defaultSignals()
+	warmThreads()
 	ctl, err := newControl(controlFD)
 	if err != nil {
 		return
@@ -27,6 +27,34 @@ func runInit() {
 	go in.serve()
 	in.reap()
 	select {} // OpenRoot is still answered, until the recorder's end closes
+}
+
+// defaultSignals takes away every handler, the Go runtime's too. The program may signal us, and what has no handler does not
+// end a PID 1: the kernel drops it. Go's handlers would take a queued signal, by the number of one of our threads, for a
+// fault of our own. A real fault still ends us. (Ignoring instead would be inherited.)
+func defaultSignals() {
+	var none [4]uintptr // struct sigaction: SIG_DFL, no flags, no mask
+	for sig := uintptr(1); sig <= 64; sig++ {
+		// An error means SIGKILL or SIGSTOP, which have no handlers.
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&none)), 0, 8, 0, 0)
+	}
+}
+
+// warmThreads makes the runtime's threads now, more than it needs: it keeps them, and so all have numbers below
+// childPID, where the filter guards them.
+func warmThreads() {
+	const count = 12
+	var all, done sync.WaitGroup
+	all.Add(count)
+	for range count {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			all.Done()
+			all.Wait()
+		})
+	}
+	done.Wait()
 }
 
 type initProcess struct {

@@ -180,6 +180,11 @@ func TestProgramCannotCrippleInit(t *testing.T) {
 	run(t, shellConfig(t, "prlimit --pid 1 --nofile=1:1 2>/dev/null && echo crippled; prlimit --pid $$ --nofile=64:64 && echo own"), nil).want(t, "own\n")
 }
 
+// TestThreadsOfInit: neither do the numbers of its threads lead to it. Signals that reach one of them are dropped.
+func TestThreadsOfInit(t *testing.T) {
+	run(t, helperConfig(t, "cripple"), nil).want(t, "alive\n")
+}
+
 func TestBornState(t *testing.T) {
 	c := helperConfig(t, "state")
 	c.Hostname = "elsewhere"

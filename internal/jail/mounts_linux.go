@@ -62,19 +62,51 @@ func (w *world) restrictAll() error {
 	return nil
 }
 
-// procReadOnly are the parts of /proc that a uid 0 could change the host with, capabilities or not.
-var procReadOnly = []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "asound", "driver", "mtrr", "timer_list"}
-
+// mountProc makes read-only what belongs to no process: a uid 0 could change the host with it, capabilities or not. So is
+// process 1, whose files are the caller's like the program's own.
 func (w *world) mountProc() error {
 	if err := freshProc(); err != nil {
 		return err
 	}
 	w.limitPIDs()
-	for _, name := range procReadOnly {
-		path := "/proc/" + name
+	if err := forbidCgroups(); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return &SetupError{Op: "list", Path: "/proc", Err: errnoOf(err)}
+	}
+	for _, e := range entries {
+		path := filepath.Join("/proc", e.Name())
+		if !procWritable(e) {
+			continue
+		}
 		if err := bindReadOnly(path, path); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
+	}
+	return nil
+}
+
+// procWritable tells what of /proc could be written to but for the program's own processes, which are numbers and links.
+func procWritable(e os.DirEntry) bool {
+	if e.Name() == "1" {
+		return true
+	}
+	if c := e.Name()[0]; c >= '0' && c <= '9' || e.Type()&os.ModeSymlink != 0 {
+		return false
+	}
+	info, err := e.Info()
+	return err == nil && (info.IsDir() || info.Mode().Perm()&0o222 != 0)
+}
+
+// forbidCgroups keeps the program from namespaces of control groups. In one of its own, which a nested user namespace
+// may make, it could mount the groups writable, the recorder's among them, and freeze or kill what is in there.
+func forbidCgroups() error {
+	const path = "/proc/sys/user/max_cgroup_namespaces"
+	err := os.WriteFile(path, []byte("0"), 0)
+	if err != nil && !errors.Is(err, os.ErrNotExist) { // a kernel without them
+		return &SetupError{Op: "forbid namespaces of control groups", Path: path, Err: errnoOf(err)}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -234,4 +235,20 @@ func TestWritableWithin(t *testing.T) {
 	if mustRead(t, dir+"/w/tree/g") != "g" {
 		t.Error("not renamed")
 	}
+}
+
+// TestProcReadOnly: what belongs to no process of the program's own cannot be written to, by root's name either.
+func TestProcReadOnly(t *testing.T) {
+	run(t, shellConfig(t, `for f in /proc/1/oom_score_adj /proc/sys/kernel/core_pattern /proc/[a-z]*; do
+	[ -f $f ] && [ ! -L $f ] && (: >>$f) 2>/dev/null && echo $f; done; echo 0 >/proc/self/oom_score_adj && echo own`), nil).want(t, "own\n")
+}
+
+// TestNoCgroupNamespaces: in one, root of a nested user namespace could mount the recorder's own control group.
+func TestNoCgroupNamespaces(t *testing.T) {
+	if _, err := os.Stat("/proc/sys/user/max_cgroup_namespaces"); err != nil {
+		t.Skip("no control groups here")
+	}
+	c := helperConfig(t, "unshare", strconv.Itoa(unix.CLONE_NEWCGROUP))
+	run(t, c, nil).want(t, "ENOSPC\n")
+	run(t, helperConfig(t, "unshare", strconv.Itoa(unix.CLONE_NEWNS)), nil).want(t, "<nil>\n")
 }

@@ -137,6 +137,11 @@ func TestForbiddenCalls(t *testing.T) {
 	run(t, helperConfig(t, "syscall", args...), nil).want(t, want)
 }
 
+// TestKernelLog: where dmesg_restrict is 0 everybody else may read it.
+func TestKernelLog(t *testing.T) {
+	run(t, helperConfig(t, "klog"), nil).want(t, "EPERM\n")
+}
+
 func TestDNS(t *testing.T) {
 	c := helperConfig(t, "query", "127.0.0.1:53", "8.8.8.8:53", "[2001:db8::53]:53")
 	r := run(t, c, func(j *Jail) {
