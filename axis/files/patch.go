@@ -5,9 +5,12 @@ import (
 	"bytes"
 	"crypto/sha1" // Git's name of a blob, not a protection
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -16,15 +19,74 @@ import (
 // contents of any bytes. Files in .git and secret files are left out, and so is what Git does not see: directories, and
 // permissions but for the owner's x. A rename is a delete and an add; a change of type is both at one path.
 //
-// Errors are those of w and of the store. Two contents are held at a time.
+// Errors are those of w and of the store. Contents are held of a few short files at a time, or of the two sides of a long one.
 func WritePatch(w io.Writer, changes []Change, store cas.Store) error {
-	p := &patchWriter{w: bufio.NewWriterSize(w, 1<<16), store: store}
-	for i := range changes {
-		if err := p.change(&changes[i]); err != nil {
-			return fmt.Errorf("files: patch of %s: %w", changes[i].Path, err)
+	out := bufio.NewWriterSize(w, 1<<16)
+	for len(changes) > 0 {
+		n := patchBatch(changes)
+		if err := writeSections(out, changes[:n], store); err != nil {
+			return err
+		}
+		changes = changes[n:]
+	}
+	return out.Flush()
+}
+
+// Bounds of what is written side by side: changes, and bytes of both sides together.
+const (
+	maxPatchBatch = 64
+	maxPatchBytes = 1 << 20
+)
+
+// patchBatch returns how many of the first changes are written side by side: at least one.
+func patchBatch(changes []Change) (n int) {
+	size := int64(0)
+	for n < min(len(changes), maxPatchBatch) {
+		for _, e := range []*Entry{changes[n].Before, changes[n].After} {
+			if e != nil {
+				size += e.Size
+			}
+		}
+		if n > 0 && size > maxPatchBytes {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// writeSections writes the sections of some changes, in their order.
+func writeSections(out *bufio.Writer, changes []Change, store cas.Store) error {
+	section := func(w *bufio.Writer, c *Change) error {
+		if err := (&patchWriter{w: w, store: store}).change(c); err != nil {
+			return fmt.Errorf("files: patch of %s: %w", c.Path, err)
+		}
+		return nil
+	}
+	if len(changes) == 1 {
+		return section(out, &changes[0])
+	}
+	texts, errs := make([]bytes.Buffer, len(changes)), make([]error, len(changes))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range numWorkers() {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(changes); i = int(next.Add(1)) - 1 {
+				w := bufio.NewWriter(&texts[i])
+				errs[i] = errors.Join(section(w, &changes[i]), w.Flush())
+			}
+		})
+	}
+	workers.Wait()
+	for i := range texts {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if _, err := texts[i].WriteTo(out); err != nil {
+			return err
 		}
 	}
-	return p.w.Flush()
+	return nil
 }
 
 type patchWriter struct {

@@ -3,6 +3,7 @@ package files
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"pgregory.net/rapid"
 )
 
@@ -131,5 +133,24 @@ func TestPatchOfLongTextIsQuick(t *testing.T) {
 		t.Errorf("the hunks of two texts of 5 MiB that share nothing took %v", took)
 	} else {
 		t.Log(took)
+	}
+}
+
+// BenchmarkPatchOfNewFiles writes the patch of a work tree that a run filled.
+func BenchmarkPatchOfNewFiles(b *testing.B) {
+	store, err := cas.OpenDir(b.TempDir(), nil)
+	must(b, err)
+	var changes []Change
+	total := int64(0)
+	for i := range 2000 {
+		text := strings.Repeat(fmt.Sprintf("line %d of a file\n", i), 200)
+		d, err := store.Put([]byte(text))
+		must(b, err)
+		changes = append(changes, Change{Path: fmt.Sprintf("d/f%04d", i), After: &Entry{Mode: Regular | 0o644, Digest: d, Size: int64(len(text))}})
+		total += int64(len(text))
+	}
+	b.SetBytes(total)
+	for b.Loop() {
+		must(b, WritePatch(io.Discard, changes, store))
 	}
 }

@@ -14,6 +14,10 @@ const contextLines = 3
 // writeHunks writes the hunks that turn old into now. The search for common lines is bounded: where two texts share
 // little, a run of lines is replaced as a whole.
 func writeHunks(w *bufio.Writer, old, now string) {
+	if old == "" || now == "" { // most of what a run changes: a file that is new, or gone
+		writeWhole(w, old, now)
+		return
+	}
 	a, b := splitLines(old), splitLines(now)
 	diffs := lcs.DiffLines(a, b)
 	for len(diffs) > 0 {
@@ -24,6 +28,26 @@ func writeHunks(w *bufio.Writer, old, now string) {
 		writeHunk(w, a, b, diffs[:n])
 		diffs = diffs[n:]
 	}
+}
+
+// writeWhole writes the one hunk of two texts of which one is empty.
+func writeWhole(w *bufio.Writer, old, now string) {
+	fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(0, countLines(old)), hunkRange(0, countLines(now)))
+	for l := range strings.Lines(old) {
+		writeLine(w, '-', l)
+	}
+	for l := range strings.Lines(now) {
+		writeLine(w, '+', l)
+	}
+}
+
+// countLines counts the lines of s, of which the last may lack its newline.
+func countLines(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
 }
 
 // writeHunk writes one hunk: neighbouring differences and the lines around and between them.
@@ -58,11 +82,15 @@ func hunkRange(from, to int) string {
 
 func writeLines(w *bufio.Writer, mark byte, lines []string) {
 	for _, l := range lines {
-		w.WriteByte(mark)
-		w.WriteString(l)
-		if !strings.HasSuffix(l, "\n") {
-			w.WriteString("\n\\ No newline at end of file\n")
-		}
+		writeLine(w, mark, l)
+	}
+}
+
+func writeLine(w *bufio.Writer, mark byte, line string) {
+	w.WriteByte(mark)
+	w.WriteString(line)
+	if !strings.HasSuffix(line, "\n") {
+		w.WriteString("\n\\ No newline at end of file\n")
 	}
 }
 
