@@ -15,8 +15,8 @@ import (
 
 // The helper "calls" makes system calls exactly as it is told, one an argument, and prints the name of each one's error.
 // A call is its fields, separated by callSep: the number, a name for the result or nothing, then the arguments, each led
-// by a letter: s a string, n a number, f the result of that name, h the flags and the resolve bits of an open_how, u the
-// path of a sockaddr_un.
+// by a letter: s a string, in which {f} stands for the result of that name, n a number, f a result, h the flags and the
+// resolve bits of an open_how, u the path of a sockaddr_un, with a leading @ an abstract one.
 const callSep = "\x1f"
 
 func call(nr uintptr, args ...any) string { return callAs("", nr, args...) }
@@ -84,6 +84,9 @@ func rawArg(field string, results map[string]uintptr) (uintptr, any) {
 	case 'f':
 		return results[text], nil
 	case 's':
+		for name, r := range results {
+			text = strings.ReplaceAll(text, "{"+name+"}", strconv.Itoa(int(r)))
+		}
 		b := append([]byte(text), 0)
 		return uintptr(unsafe.Pointer(&b[0])), b
 	case 'h':
@@ -101,6 +104,9 @@ func rawArg(field string, results map[string]uintptr) (uintptr, any) {
 	b := make([]byte, unix.SizeofSockaddrUnix)
 	binary.NativeEndian.PutUint16(b, unix.AF_UNIX)
 	copy(b[2:], text)
+	if text[0] == '@' {
+		b[2] = 0
+	}
 	return uintptr(unsafe.Pointer(&b[0])), b
 }
 

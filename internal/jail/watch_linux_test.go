@@ -1,6 +1,8 @@
 package jail
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,6 +34,9 @@ func (w *witness) Changing(c *FileCall) (func() error, error) {
 			continue
 		}
 		text += " " + strings.TrimPrefix(p.Path, w.base+"/")
+		if len(p.Path) > maxPath {
+			continue // the link cannot be read
+		}
 		if dir, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", p.Dir)); err != nil || filepath.Join(dir, p.Name) != p.Path {
 			w.wrong = append(w.wrong, fmt.Sprintf("%s: its directory is %q %v, its name %q", p.Path, dir, err, p.Name))
 		}
@@ -72,26 +77,146 @@ func watchCalls(t *testing.T, dir string, calls ...string) (*witness, result) {
 
 const cwd = unix.AT_FDCWD
 
-func TestWatchCalls(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		calls []string
-		says  string // what the calls print; "ok" each if empty
-		want  []string
-	}{
-		{"openat for writing", []string{call(unix.SYS_OPENAT, cwd, "new", unix.O_CREAT|unix.O_WRONLY, 0o644)}, "", []string{"open new"}},
-		{"openat for reading", []string{call(unix.SYS_OPENAT, cwd, "file", unix.O_RDONLY, 0), call(unix.SYS_OPENAT, cwd, ".", unix.O_DIRECTORY, 0)}, "", nil},
-	} {
+// ok is what n calls print that succeed.
+func ok(n int) string { return strings.Repeat("ok\n", n) }
+
+// A watchTest is one row of the tables below: its calls run in a directory with the files of watchDir.
+type watchTest struct {
+	name  string
+	calls []string
+	says  string // what the calls print; all "ok" if empty
+	want  []string
+}
+
+// watchDir has file, sub/inner, sub/deep/, and the links tosub, tofile, dangling (to sub/none) and loop.
+func watchDir(t *testing.T) string {
+	dir := testDir(t)
+	mustWrite(t, filepath.Join(dir, "file"), "content")
+	mustWrite(t, filepath.Join(dir, "sub/inner"), "content")
+	err := os.Mkdir(filepath.Join(dir, "sub/deep"), 0o755)
+	for name, to := range map[string]string{"tosub": "sub", "tofile": dir + "/file", "dangling": "sub/none", "loop": "loop"} {
+		err = errors.Join(err, os.Symlink(to, filepath.Join(dir, name)))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func runWatchTests(t *testing.T, tests []watchTest) {
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := testDir(t)
-			mustWrite(t, filepath.Join(dir, "file"), "content")
-			w, r := watchCalls(t, dir, tt.calls...)
-			says := tt.says
-			if says == "" {
-				says = strings.Repeat("ok\n", len(tt.calls))
-			}
-			r.want(t, says)
+			w, r := watchCalls(t, watchDir(t), tt.calls...)
+			r.want(t, cmp.Or(tt.says, ok(len(tt.calls))))
 			w.want(t, tt.want...)
 		})
 	}
+}
+
+func TestWatchCalls(t *testing.T) {
+	runWatchTests(t, []watchTest{
+		{"openat", []string{call(unix.SYS_OPENAT, cwd, "new", unix.O_CREAT|unix.O_WRONLY, 0o644),
+			call(unix.SYS_OPENAT, cwd, "file", unix.O_RDWR, 0), call(unix.SYS_OPENAT, cwd, "file", unix.O_TRUNC, 0)},
+			"", []string{"open new", "open file", "open file"}},
+		{"openat for reading", []string{call(unix.SYS_OPENAT, cwd, "file", unix.O_RDONLY, 0),
+			call(unix.SYS_OPENAT, cwd, ".", unix.O_DIRECTORY, 0), call(unix.SYS_OPENAT, cwd, "file", unix.O_PATH|unix.O_RDWR, 0)},
+			"", nil},
+		{"openat2", []string{call(unix.SYS_OPENAT2, cwd, "new", how{unix.O_CREAT | unix.O_WRONLY, 0}, 24),
+			call(unix.SYS_OPENAT2, cwd, "file", how{unix.O_RDONLY, 0}, 24)}, "", []string{"open new"}},
+		{"truncate", []string{call(unix.SYS_TRUNCATE, "tofile", 3)}, "", []string{"truncate file"}},
+		{"renameat2", []string{call(unix.SYS_RENAMEAT2, cwd, "file", cwd, "sub/new", 0),
+			call(unix.SYS_RENAMEAT2, cwd, "sub/new", cwd, "file", unix.RENAME_NOREPLACE)},
+			"", []string{"rename file sub/new", "rename sub/new file"}},
+		{"rename of a directory", []string{call(unix.SYS_RENAMEAT2, cwd, "sub", cwd, "other/", 0)}, "", []string{"rename sub other"}},
+		{"exchange", []string{call(unix.SYS_RENAMEAT2, cwd, "file", cwd, "sub", unix.RENAME_EXCHANGE)}, "", []string{"exchange file sub"}},
+		{"unlinkat", []string{call(unix.SYS_UNLINKAT, cwd, "tofile", 0), call(unix.SYS_UNLINKAT, cwd, "sub/deep", unix.AT_REMOVEDIR)},
+			"", []string{"unlink tofile", "rmdir sub/deep"}},
+		{"linkat", []string{call(unix.SYS_LINKAT, cwd, "tofile", cwd, "a", 0), call(unix.SYS_LINKAT, cwd, "tofile", cwd, "b", unix.AT_SYMLINK_FOLLOW)},
+			"", []string{"link tofile a", "link file b"}},
+		{"symlinkat", []string{call(unix.SYS_SYMLINKAT, "anywhere", cwd, "sub/s")}, "", []string{"symlink sub/s"}},
+		{"mkdirat", []string{call(unix.SYS_MKDIRAT, cwd, "d/", 0o755)}, "", []string{"mkdir d"}},
+		{"mknodat", []string{call(unix.SYS_MKNODAT, cwd, "pipe", unix.S_IFIFO|0o644, 0)}, "", []string{"mknod pipe"}},
+		{"fchmodat", []string{call(unix.SYS_FCHMODAT, cwd, "tofile", 0o600)}, "", []string{"mode file"}},
+		{"fchmodat2", []string{call(unix.SYS_FCHMODAT2, cwd, "file", 0o600, unix.AT_SYMLINK_NOFOLLOW)}, "", []string{"mode file"}},
+		{"fchmod", []string{callAs("f", unix.SYS_OPENAT, cwd, "tofile", unix.O_RDONLY, 0), call(unix.SYS_FCHMOD, fdOf("f"), 0o600)},
+			"", []string{"mode file"}},
+		{"fchmodat2 of a descriptor", []string{callAs("f", unix.SYS_OPENAT, cwd, "file", unix.O_PATH, 0),
+			call(unix.SYS_FCHMODAT2, fdOf("f"), "", 0o600, unix.AT_EMPTY_PATH)}, "", []string{"mode file"}},
+		{"fchownat", []string{call(unix.SYS_FCHOWNAT, cwd, "tofile", -1, -1, 0), call(unix.SYS_FCHOWNAT, cwd, "tofile", -1, -1, unix.AT_SYMLINK_NOFOLLOW),
+			call(unix.SYS_FCHOWNAT, cwd, "tosub/", -1, -1, unix.AT_SYMLINK_NOFOLLOW)}, "", []string{"owner file", "owner tofile", "owner sub"}},
+		{"utimensat", []string{call(unix.SYS_UTIMENSAT, cwd, "file", 0, 0), callAs("f", unix.SYS_OPENAT, cwd, "file", unix.O_RDONLY, 0),
+			call(unix.SYS_UTIMENSAT, fdOf("f"), 0, 0, 0)}, "", []string{"times file"}},
+		{"bind", []string{callAs("u", unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM, 0), call(unix.SYS_BIND, fdOf("u"), sockAt("sub/sock"), unix.SizeofSockaddrUnix),
+			callAs("v", unix.SYS_SOCKET, unix.AF_UNIX, unix.SOCK_STREAM, 0), call(unix.SYS_BIND, fdOf("v"), sockAt("@abstract"), 11)},
+			"", []string{"bind sub/sock"}},
+	})
+}
+
+// TestWatchPaths: however a program spells a path, it is told by its own name.
+func TestWatchPaths(t *testing.T) {
+	const create = unix.O_CREAT | unix.O_WRONLY
+	create1 := func(path string) string { return call(unix.SYS_OPENAT, cwd, path, create, 0o644) }
+	open := func(name, path string, flags int) string {
+		return callAs(name, unix.SYS_OPENAT, cwd, path, flags, 0o644)
+	}
+	runWatchTests(t, []watchTest{
+		{"dots", []string{create1("sub/../sub/./deep//../new"), create1("./x"), create1("sub/deep/../../y")}, "", []string{"open sub/new", "open x", "open y"}},
+		{"dots over a link", []string{create1("tosub/../z"), create1("tosub/deep/../z")}, "", []string{"open z", "open sub/z"}},
+		{"links of directories", []string{create1("tosub/new"), create1("tosub/deep/new")}, "", []string{"open sub/new", "open sub/deep/new"}},
+		{"dangling link", []string{create1("dangling")}, "", []string{"open sub/none"}},
+		{"dangling link, exclusively", []string{call(unix.SYS_OPENAT, cwd, "dangling", create|unix.O_EXCL, 0o644)}, "EEXIST\n", []string{"open dangling"}},
+		{"link, not followed", []string{call(unix.SYS_OPENAT, cwd, "tofile", unix.O_WRONLY|unix.O_NOFOLLOW, 0)}, "ELOOP\n", []string{"open tofile"}},
+		{"loop", []string{create1("loop"), create1("loop/x")}, "ELOOP\nELOOP\n", nil},
+		{"nothing there", []string{create1("none/x"), create1("file/x"), create1("")}, "ENOENT\nENOTDIR\nENOENT\n", nil},
+		{"elsewhere", []string{create1("/dev/null"), create1("/dev/shm/x"), create1("/proc/self/oom_score_adj"), create1("/etc/new")},
+			"ok\nok\nok\nEROFS\n", nil},
+		{"dirfd", []string{open("d", "sub", unix.O_RDONLY), open("p", "tosub", unix.O_PATH), call(unix.SYS_OPENAT, fdOf("d"), "a", create, 0o644),
+			call(unix.SYS_OPENAT, fdOf("p"), "../b", create, 0o644), call(unix.SYS_OPENAT, 99, "c", create, 0o644)},
+			"ok\nok\nok\nok\nEBADF\n", []string{"open sub/a", "open b"}},
+		{"chdir", []string{call(unix.SYS_CHDIR, "sub"), create1("a"), create1("../b")}, "", []string{"open sub/a", "open b"}},
+		{"the directory itself", []string{call(unix.SYS_CHDIR, "sub"), call(unix.SYS_FCHMODAT, cwd, ".", 0o700), call(unix.SYS_FCHMODAT, cwd, "deep/..", 0o755)},
+			"", []string{"mode sub", "mode sub"}},
+		{"proc", []string{open("f", "file", unix.O_PATH), create1("/proc/self/fd/{f}"), create1("/proc/thread-self/fd/{f}"), create1("/dev/fd/{f}"),
+			create1("/proc/self/cwd/x"), create1("/proc/self/../self/cwd/tosub/x"), create1("/proc/../proc/self/task/../cwd/y")},
+			"", []string{"open file", "open file", "open file", "open x", "open sub/x", "open y"}},
+		{"proc by number", []string{callAs("p", unix.SYS_GETPID), open("f", "file", unix.O_PATH), create1("/proc/{p}/fd/{f}"), create1("/proc/{p}/cwd/x"), create1("/proc/{p}/root/dev/null")},
+			"", []string{"open file", "open x"}},
+		{"deleted", []string{open("f", "file", unix.O_RDONLY), call(unix.SYS_UNLINKAT, cwd, "file", 0), create1("/proc/self/fd/{f}")},
+			"", []string{"unlink file"}},
+		{"named as if deleted", []string{open("f", "a (deleted)", create), create1("/proc/self/fd/{f}")},
+			"", []string{"open a (deleted)", "open a (deleted)"}},
+		{"not UTF-8", []string{create1("\xff\n\x80 \\040")}, "", []string{"open \xff\n\x80 \\040"}},
+		{"no path", []string{call(unix.SYS_MKDIRAT, cwd, 8, 0o755), call(unix.SYS_OPENAT2, cwd, "x", 8, 24), call(unix.SYS_MKDIRAT, cwd, "x"+strings.Repeat("/x", maxPath), 0o755)},
+			"EFAULT\nEFAULT\nENAMETOOLONG\n", nil},
+		{"in root", []string{open("d", "sub", unix.O_PATH), call(unix.SYS_OPENAT2, fdOf("d"), "/../../new", how{create, unix.RESOLVE_IN_ROOT}, 24),
+			call(unix.SYS_OPENAT2, fdOf("d"), "deep/new", how{create, unix.RESOLVE_BENEATH}, 24)}, "", []string{"open sub/new", "open sub/deep/new"}},
+	})
+}
+
+// TestWatchUnnamed: a file of O_TMPFILE is told of when it gets its name.
+func TestWatchUnnamed(t *testing.T) {
+	tmpfile := callAs("f", unix.SYS_OPENAT, cwd, "sub", unix.O_TMPFILE|unix.O_RDWR, 0o644)
+	runWatchTests(t, []watchTest{
+		{"by its descriptor's name", []string{tmpfile, call(unix.SYS_LINKAT, cwd, "/proc/self/fd/{f}", cwd, "new", unix.AT_SYMLINK_FOLLOW)}, "", []string{"link - new"}},
+		{"by its descriptor", []string{tmpfile, call(unix.SYS_LINKAT, fdOf("f"), "", cwd, "new", unix.AT_EMPTY_PATH)}, "", []string{"link - new"}},
+	})
+}
+
+// TestWatchLongPath: a path of 4,095 bytes, the longest there is, and one that is longer than that when it is whole.
+func TestWatchLongPath(t *testing.T) {
+	dir := watchDir(t)
+	const name = "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	deep := dir + "/deep"
+	for len(deep)+2*len(name) < maxPath {
+		deep += name
+	}
+	longest := deep + "/" + strings.Repeat("b", maxPath-2-len(deep))
+	if err := os.MkdirAll(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w, r := watchCalls(t, dir, call(unix.SYS_MKDIRAT, cwd, longest, 0o755), call(unix.SYS_CHDIR, longest),
+		call(unix.SYS_MKDIRAT, cwd, name[1:], 0o755), call(unix.SYS_OPENAT, cwd, name[1:]+"/c", unix.O_CREAT|unix.O_WRONLY, 0o644))
+	r.want(t, ok(4))
+	longest = longest[len(dir)+1:]
+	w.want(t, "mkdir "+longest, "mkdir "+longest+name, "open "+longest+name+"/c")
 }

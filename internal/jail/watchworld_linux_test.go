@@ -1,0 +1,175 @@
+package jail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+const createFlags = unix.O_CREAT | unix.O_WRONLY
+
+// created is a call that makes a file.
+func created(path string) string { return call(unix.SYS_OPENAT, cwd, path, createFlags, 0o644) }
+
+// TestWatchOverlays: what a program changes through overlays, over a root that had to be replaced too.
+func TestWatchOverlays(t *testing.T) {
+	dir := testDir(t)
+	o := overlay(t, dir)
+	mustWrite(t, filepath.Join(o.Lowers[0], "a/file"), "content")
+	for _, target := range []string{o.Target, "/nowhere on the host/target"} {
+		o.Target = target
+		c := callsConfig(t, dir, created("a/file"), created("b"), call(unix.SYS_RENAMEAT2, cwd, "b", cwd, "a/b", 0), created("../other"))
+		c.Dir, c.Writable, c.Overlays = target, nil, []Overlay{o}
+		w := &witness{base: target}
+		c.Watch = w
+		run(t, c, nil).want(t, ok(3)+"EROFS\n")
+		w.want(t, "open a/file", "open b", "rename b a/b")
+		for _, d := range []string{o.Upper, o.Work} {
+			if err := errors.Join(os.RemoveAll(d), os.Mkdir(d, 0o755)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestWatchPlaces: only what the program may change is told of, and each place by the name that it has inside.
+func TestWatchPlaces(t *testing.T) {
+	dir := testDir(t)
+	home, masked := filepath.Join(dir, "home"), filepath.Join(dir, "home/secret")
+	work, beside := filepath.Join(home, "work"), filepath.Join(dir, "beside")
+	for _, d := range []string{work, masked, beside} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := callsConfig(t, home, created(work+"/a"), created("b"), created(masked+"/c"), created(beside+"/d"),
+		call(unix.SYS_FCHMODAT, cwd, work, 0o700), call(unix.SYS_FCHMODAT, cwd, home, 0o700),
+		call(unix.SYS_RENAMEAT2, cwd, "b", cwd, beside+"/b", 0), call(unix.SYS_UNLINKAT, cwd, masked, unix.AT_REMOVEDIR))
+	c.Writable, c.Masks = []string{home, work}, []string{masked}
+	w := &witness{base: dir}
+	c.Watch = w
+	run(t, c, nil).want(t, "ok\nok\nEROFS\nEROFS\nok\nok\nEXDEV\nEBUSY\n")
+	w.want(t, "open home/work/a", "open home/b", "mode home/work")
+}
+
+// TestWatchNested: a sandbox inside, with mounts and a root of its own, is told of by the jail's names.
+func TestWatchNested(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("a uid 0 without capabilities cannot make namespaces")
+	}
+	dir := watchDir(t)
+	mnt := filepath.Join(dir, "mnt")
+	if err := os.Mkdir(mnt, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := callsConfig(t, dir,
+		call(unix.SYS_MOUNT, dir+"/sub", "/mnt", "", unix.MS_BIND|unix.MS_REC, 0), created("/mnt/bound"), created("/mnt/deep/bound"),
+		call(unix.SYS_MOUNT, "tmpfs", mnt, "tmpfs", 0, 0), created(mnt+"/own"), created("mnt/own"),
+		call(unix.SYS_CHDIR, "/mnt"), created("relative"), created("../mnt/deep/relative"),
+		call(unix.SYS_CHROOT, "."), created("/rooted"), call(unix.SYS_MKDIRAT, cwd, "../../../deep/rooted", 0o755))
+	c.Argv, c.Env[0] = append([]string{"helper", "calls"}, c.Argv[1:]...), helperVar+"=nest"
+	w := &witness{base: dir}
+	c.Watch = w
+	run(t, c, func(j *Jail) { t.Cleanup(func() { checkUnnamed(t, j, 0) }) }).want(t, ok(12))
+	w.want(t, "open sub/bound", "open sub/deep/bound", "open sub/relative", "open sub/deep/relative", "open sub/rooted", "mkdir sub/deep/rooted")
+}
+
+func checkUnnamed(t *testing.T, j *Jail, want int64) {
+	t.Helper()
+	if n := j.Unnamed(); n != want {
+		t.Errorf("%d calls without names, want %d", n, want)
+	}
+}
+
+// helperNest runs the helper of its first argument in user and mount namespaces of their own.
+func helperNest(args []string) int {
+	cmd := exec.Command("/proc/self/exe", args[1:]...)
+	cmd.Env = append(os.Environ(), helperVar+"="+args[0])
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+	}
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// TestWatchBlind: where a program's memory cannot be read, nothing is watched, the jail says so, and the program runs.
+func TestWatchBlind(t *testing.T) {
+	c := helperConfig(t, "blind")
+	cmd := exec.Command(c.Path)
+	cmd.Env = c.Env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatal(err, string(out))
+	}
+	if s := string(out); !strings.Contains(s, "a program's memory cannot be read: operation not permitted") || !strings.HasSuffix(s, "ok\ntold of []\n") {
+		t.Errorf("%s", s)
+	}
+}
+
+// helperBlind starts a jail after it took from itself the call that reads another's memory.
+func helperBlind([]string) int {
+	dir, err := os.MkdirTemp("", "blind")
+	if err == nil {
+		defer os.RemoveAll(dir)
+		err = forbid(unix.SYS_PROCESS_VM_READV)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	exe, _ := os.Executable()
+	w := new(witness)
+	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper", created("new")}, Dir: dir, TTY: -1, Writable: []string{dir},
+		Env: []string{helperVar + "=calls"}, Stdout: os.Stdout, Stderr: os.Stderr, Watch: w})
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	defer j.Close()
+	fmt.Println(j.NotCovered())
+	if err := j.Release(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	j.Wait()
+	fmt.Println("told of", w.calls)
+	return 0
+}
+
+// forbid makes a call of every thread of this process, and of its children, fail with EPERM.
+func forbid(nr uint32) error {
+	raw, err := bpf.Assemble(append([]bpf.Instruction{bpf.LoadAbsolute{Off: dataNr, Size: 4}},
+		append(whenEqual(nr, retEPERM), bpf.RetConstant{Val: retAllow})...))
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog := sockFilters(raw)
+	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&fprog)))
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
