@@ -2,7 +2,6 @@ package deck
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -182,48 +181,5 @@ func (c *collector) scratch(dir string) error {
 		}
 	}
 	c.out.Removed = append(c.out.Removed, Garbage{GarbageScratch, dir, use.files, use.total})
-	return nil
-}
-
-// staleScratches lists the scratches under root that nobody holds: by their lock, and where a run was killed before it had
-// one by their age.
-func staleScratches(root string, ancient func(string) bool) []string {
-	base := filepath.Join(root, fmt.Sprintf("tapedeck-%d", os.Getuid()))
-	if st, err := os.Lstat(base); err != nil || !st.IsDir() || !ownedByUs(st) {
-		return nil
-	}
-	names, err := os.ReadDir(base)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, n := range names {
-		dir := filepath.Join(base, n.Name())
-		lock := filepath.Join(dir, lockName)
-		if !n.IsDir() || !exists(lock) && !ancient(dir) {
-			continue
-		}
-		if exists(lock) {
-			f, err := lockFile(lock)
-			if err != nil {
-				continue
-			}
-			f.Close()
-		}
-		out = append(out, dir)
-	}
-	return out
-}
-
-// removeScratch deletes a scratch. The error is errHeld where somebody has taken it since.
-func removeScratch(dir string) error {
-	f, err := lockFile(filepath.Join(dir, lockName))
-	if err != nil {
-		return errHeld
-	}
-	(&scratch{dir: dir, lock: f}).remove()
-	if exists(dir) {
-		return errors.New(dir + " could not be deleted: check who owns what lies in it")
-	}
 	return nil
 }

@@ -387,7 +387,7 @@ func TestGCOfScratches(t *testing.T) {
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })
 		dirs = append(dirs, dir)
-		f, err := os.Create(filepath.Join(dir, "lock"))
+		f, err := os.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

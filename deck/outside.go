@@ -40,7 +40,8 @@ var outsideNotes = []string{
 type outside struct {
 	cmd   *exec.Cmd
 	proxy net.Listener
-	temp  string // holds the certificates
+	temp  string   // holds the certificates
+	lock  *os.File // of temp; nil where there are none
 	tty   bool
 }
 
@@ -52,7 +53,7 @@ func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ wor
 			o.remove()
 		}
 	}()
-	if o.temp, err = os.MkdirTemp("", "tapedeck-"); err != nil {
+	if o.lock, o.temp, err = lockedTemp(os.TempDir(), proxyPrefix); err != nil {
 		return nil, err
 	}
 	bundle := filepath.Join(o.temp, "ca.pem")
@@ -118,7 +119,11 @@ func (o *outside) remove() error {
 	if o.temp == "" {
 		return nil
 	}
-	return os.RemoveAll(o.temp)
+	err := os.RemoveAll(o.temp)
+	if o.lock != nil {
+		o.lock.Close()
+	}
+	return err
 }
 
 // NothingCame is what a recording outside the jail says of itself in which no exchange is, and why a replay of it outside the

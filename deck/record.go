@@ -264,6 +264,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programOf(e), cause)
 	}
+	if errors.Is(err, errWorldEnded) {
+		return nil, fmt.Errorf("%w; %s", err, r.leaves())
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,9 @@ func (r *run) serveUntilEnd(w world, ca *network.CA, st *streams) (*ended, error
 	return e, nil
 }
 
+// errWorldEnded is wrapped where the jail was ended from outside: how the program would have ended nobody knows.
+var errWorldEnded = errors.New("the program's world ended before the program")
+
 // wait lets the program go and waits for its end.
 func (r *run) wait(w world, e *ended) error {
 	begun := time.Now()
@@ -132,7 +135,7 @@ func (r *run) wait(w world, e *ended) error {
 		return cause // it was ended for that
 	}
 	if err != nil {
-		return fmt.Errorf("the program's world ended before the program: %w", err)
+		return fmt.Errorf("%w: %w", errWorldEnded, err)
 	}
 	return nil
 }

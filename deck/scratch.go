@@ -46,11 +46,8 @@ func containing(dirs []string, path string) string {
 // killed run left is known by it.
 type scratch struct {
 	dir  string
-	lock *os.File
+	lock *os.File // nil where there are none
 }
-
-// lockName is the locked file of a scratch.
-const lockName = "lock"
 
 // newScratch makes a scratch outside dirs, and removes those that killed runs left. It must be removed.
 func newScratch(id string, dirs []string) (*scratch, error) {
@@ -58,26 +55,12 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	sweepScratch(base)
-	s := new(scratch)
-	if s.dir, err = os.MkdirTemp(base, id+"-"); err != nil {
+	Sweep()
+	lock, dir, err := lockedTemp(base, id+"-")
+	if err != nil {
 		return nil, err
 	}
-	if s.lock, err = lockFile(filepath.Join(s.dir, lockName)); err != nil {
-		s.remove()
-		return nil, err
-	}
-	return s, nil
-}
-
-// sweepScratch removes the scratches that nobody holds.
-func sweepScratch(base string) {
-	locks, _ := filepath.Glob(filepath.Join(base, "*", lockName)) // the pattern is sound
-	for _, l := range locks {
-		if f, err := lockFile(l); err == nil {
-			(&scratch{dir: filepath.Dir(l), lock: f}).remove()
-		}
-	}
+	return &scratch{dir, lock}, nil
 }
 
 // remove deletes the scratch; a nil one is none. The kernel leaves directories there that their owner may not enter.

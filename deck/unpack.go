@@ -104,7 +104,7 @@ type unpacker struct {
 func (u *unpacker) unpack() error {
 	parent := filepath.Dir(u.final)
 	removeStale(staleUnpacked(parent))
-	lock, dir, err := lockedTemp(parent)
+	lock, dir, err := lockedTemp(parent, unpackPrefix)
 	if err != nil {
 		return err
 	}
@@ -124,10 +124,11 @@ func (u *unpacker) unpack() error {
 	return nil
 }
 
-// lockedTemp makes a directory that nobody takes for a leftover. The lock is nil where there are none.
-func lockedTemp(parent string) (lock *os.File, dir string, err error) {
+// lockedTemp makes a directory whose name begins so, and which nobody takes for a leftover while its lock is held. The lock is
+// nil where there are none.
+func lockedTemp(parent, prefix string) (lock *os.File, dir string, err error) {
 	for {
-		if dir, err = os.MkdirTemp(parent, unpackPrefix+"*"); err != nil {
+		if dir, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
 			return nil, "", err
 		}
 		lock, err = lockExclusive(dir)
@@ -234,15 +235,18 @@ func renameChecked(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// staleUnpacked lists what killed unpackers left in dir. Where there are no locks nothing is known to be left.
-func staleUnpacked(dir string) []string {
+// staleUnpacked lists what killed unpackers left in dir.
+func staleUnpacked(dir string) []string { return staleTemps(dir, unpackPrefix) }
+
+// staleTemps lists the directories of lockedTemp that nobody holds. Where there are no locks nothing is known to be left.
+func staleTemps(dir, prefix string) []string {
 	names, err := os.ReadDir(dir)
 	if err != nil {
 		return nil // nothing to clean up is no reason to fail
 	}
 	var out []string
 	for _, n := range names {
-		if path := filepath.Join(dir, n.Name()); strings.HasPrefix(n.Name(), unpackPrefix) && n.IsDir() {
+		if path := filepath.Join(dir, n.Name()); strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
 			if f, err := lockExclusive(path); err == nil {
 				f.Close()
 				out = append(out, path)

@@ -24,11 +24,16 @@ func LooksPacked(path string) bool {
 // UnpackTemp unpacks the packed file into a temporary directory, for who only looks at it; clean, which is not nil where err
 // is, removes it. The errors are those of Unpack.
 func UnpackTemp(ctx context.Context, file string, progress func(done, total int64)) (rec *Recording, clean func(), err error) {
-	temp, err := os.MkdirTemp("", "tapedeck-unpacked-")
+	lock, temp, err := lockedTemp(os.TempDir(), openPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
-	clean = func() { os.RemoveAll(temp) }
+	clean = func() {
+		os.RemoveAll(temp)
+		if lock != nil {
+			lock.Close()
+		}
+	}
 	rec, err = LibraryOf(temp).Unpack(ctx, file, &UnpackOptions{Output: filepath.Join(temp, "recording"), Progress: progress})
 	if err != nil {
 		clean()

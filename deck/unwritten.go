@@ -24,7 +24,7 @@ type WriteError struct {
 func (e *WriteError) Error() string {
 	text := fmt.Sprintf("the %s cannot be written: %v; the program %s", e.What, e.Err, e.Program)
 	if e.Records >= 0 {
-		text += fmt.Sprintf("; %s is unfinished and keeps %s", e.Dir, countRecords(e.Records))
+		text += "; " + stays(e.Dir, e.Records)
 	}
 	return text + ": " + nextAfter(e.Err)
 }
@@ -44,13 +44,6 @@ func programOf(e *ended) string {
 		return programWasEnded
 	}
 	return programHadEnded
-}
-
-func countRecords(n int) string {
-	if n == 1 {
-		return "1 record"
-	}
-	return fmt.Sprintf("%d records", n)
 }
 
 // nextSteps say what to do about what kept a recording from being written, the first that fits.
@@ -93,12 +86,30 @@ func (r *recorder) unwritten(program string, err error) error {
 	if err == nil || errors.As(err, &late) {
 		return err
 	}
-	out := &WriteError{What: "recording", Dir: r.where(), Program: program, Err: err}
+	dir, records := r.left()
+	return &WriteError{What: "recording", Dir: dir, Program: program, Err: &placed{err, r.safe(), dir}, Records: records}
+}
+
+// left ends the tape of a recording that is not finished, and returns where it is and how many whole records it keeps.
+func (r *recorder) left() (dir string, records int) {
 	if r.s != nil {
-		_ = r.s.close() // it says what err says
+		_ = r.s.close() // it says what is known
 	}
-	out.Err, out.Records = &placed{err, r.safe(), out.Dir}, wholeRecords(filepath.Join(r.safe(), tapeName))
-	return out
+	return r.where(), wholeRecords(filepath.Join(r.safe(), tapeName))
+}
+
+// leaves is left for people.
+func (r *recorder) leaves() string {
+	dir, records := r.left()
+	return stays(dir, records)
+}
+
+// stays says what an unfinished recording keeps.
+func stays(dir string, records int) string {
+	if records == 1 {
+		return dir + " is unfinished and keeps 1 record"
+	}
+	return fmt.Sprintf("%s is unfinished and keeps %d records", dir, max(records, 0))
 }
 
 // where is the path that the recording's directory has now: it may have been renamed, or removed.

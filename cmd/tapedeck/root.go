@@ -137,7 +137,18 @@ record ends as its program did, 125 when it failed itself.`,
 		newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()
+	for _, c := range cmd.Commands() {
+		if sweeps[c.Name()] {
+			c.PreRun = func(*cobra.Command, []string) { deck.Sweep() }
+		}
+	}
 	return cmd
+}
+
+// sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
+var sweeps = map[string]bool{
+	"record": true, "replay": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
+	"rm": true, "pack": true, "unpack": true,
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"path/filepath"
 	"strconv"
@@ -108,12 +109,14 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 	if err != nil {
 		return err
 	}
-	defer s.tape.Close()
+	defer s.close()
 	switch {
 	case o.masks:
 		return s.showMasks(o.json, std.out)
 	case o.coverage:
 		return s.showCoverage(o.json, std.out)
+	case s.tape == nil:
+		return s.showUnbegun(o, std)
 	case o.json:
 		return s.showJSON(o, std.out)
 	}
@@ -126,7 +129,7 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 // shown is what is being shown: a recording's tape, or a bare one.
 type shown struct {
 	rec  *deck.Recording // nil for a bare tape
-	tape *tape.Tape
+	tape *tape.Tape      // nil where the recorder ended, or is, before it
 }
 
 func openShown(path string) (*shown, error) {
@@ -138,7 +141,42 @@ func openShown(path string) (*shown, error) {
 		path = rec.TapePath()
 	}
 	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	if errors.Is(err, fs.ErrNotExist) && rec != nil && !rec.Finished() {
+		return &shown{rec: rec}, nil
+	}
 	return &shown{rec, f}, err
+}
+
+func (s *shown) close() {
+	if s.tape != nil {
+		s.tape.Close()
+	}
+}
+
+// showUnbegun shows a recording that has no tape yet, or never got one.
+func (s *shown) showUnbegun(o *showOptions, std streams) error {
+	if err := o.nothing(o.filter, 0); err != nil {
+		return err
+	}
+	if o.json {
+		if err := raw(std.out, `{"version":%d,"records":[]}`+"\n", jsonVersion); err != nil {
+			return err
+		}
+	}
+	return s.showState(std)
+}
+
+// showState says on stderr that a recording has no end, and why.
+func (s *shown) showState(std streams) error {
+	if s.rec == nil || s.rec.Finished() {
+		return nil
+	}
+	why := "the recorder did not come to its end"
+	if s.rec.Live() == deck.LiveYes {
+		why = "it is being recorded"
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: unfinished: %s\n", why)
+	return err
 }
 
 // chosen yields the records that the flags choose.
@@ -195,7 +233,7 @@ func (s *shown) showEnd(o *showOptions, std streams) error {
 	if s.tape.Torn() {
 		visible.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
 	}
-	return nil
+	return s.showState(std)
 }
 
 // showParts lists what was still streaming when the recorder was killed, or is.

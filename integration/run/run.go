@@ -156,6 +156,29 @@ func (b *Box) Holds(text string) []string {
 	return found
 }
 
+// Command is tapedeck as the box's user in the work directory, to be started by the caller.
+func (b *Box) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(b.tapedeck, args...)
+	cmd.Dir, cmd.Env = b.Work, b.env
+	b.as.take(cmd)
+	return cmd
+}
+
+// Tapedeck runs tapedeck as the box's user and waits for its end.
+func (b *Box) Tapedeck(args ...string) Result {
+	b.t.Helper()
+	return b.command(b.tapedeck, args...)
+}
+
+// Run runs another program as the box's user and waits for its end.
+func (b *Box) Run(name string, args ...string) Result {
+	b.t.Helper()
+	return b.command(name, args...)
+}
+
+// Binary is the path of tapedeck.
+func (b *Box) Binary() string { return b.tapedeck }
+
 // command runs a program as the box's user and waits for its end.
 func (b *Box) command(name string, args ...string) Result {
 	b.t.Helper()

@@ -1,0 +1,88 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Sweep removes the temporary directories that killed commands of this user left outside any library: layers of runs,
+// certificates, what was unpacked to be looked at. Those of commands that run stay. Every command begins with it.
+func Sweep() {
+	young := func(string) bool { return false }
+	for _, root := range scratchRoots {
+		for _, dir := range staleScratches(root, young) {
+			_ = removeScratch(dir) // what cannot go is tried again by the next one
+		}
+	}
+	for _, prefix := range tempPrefixes {
+		removeStale(staleTemps(os.TempDir(), prefix))
+	}
+}
+
+// tempPrefixes begin the names of what is locked in the temporary directory: the certificates of a run outside the jail, and
+// packed recordings that are being looked at.
+var tempPrefixes = []string{proxyPrefix, openPrefix}
+
+const (
+	proxyPrefix = "tapedeck-proxy-"
+	openPrefix  = "tapedeck-open-"
+)
+
+// staleScratches lists the scratches under root that nobody holds; where there are no locks, those that are ancient.
+func staleScratches(root string, ancient func(string) bool) []string {
+	base := filepath.Join(root, fmt.Sprintf("tapedeck-%d", os.Getuid()))
+	if st, err := os.Lstat(base); err != nil || !st.IsDir() || !ownedByUs(st) {
+		return nil
+	}
+	names, err := os.ReadDir(base)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range names {
+		dir := filepath.Join(base, n.Name())
+		if !n.IsDir() {
+			continue
+		}
+		f, err := lockScratch(dir)
+		if err == nil {
+			f.Close()
+		}
+		if err == nil || errors.Is(err, errNoLocks) && ancient(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// lockScratch takes the lock of a scratch. A tapedeck of before locked a file in it.
+func lockScratch(dir string) (*os.File, error) {
+	f, err := lockExclusive(dir)
+	if err != nil {
+		return nil, err
+	}
+	old, err := lockExclusive(filepath.Join(dir, "lock"))
+	if errors.Is(err, errHeld) {
+		f.Close()
+		return nil, err
+	}
+	if old != nil {
+		old.Close()
+	}
+	return f, nil
+}
+
+// removeScratch deletes a scratch. The error is errHeld where somebody has taken it since.
+func removeScratch(dir string) error {
+	f, err := lockScratch(dir)
+	if err != nil && !errors.Is(err, errNoLocks) {
+		return gone(err)
+	}
+	(&scratch{dir: dir, lock: f}).remove()
+	if exists(dir) {
+		return errors.New(dir + " could not be deleted: check who owns what lies in it")
+	}
+	return nil
+}
