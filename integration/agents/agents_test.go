@@ -35,10 +35,11 @@ func TestAgents(t *testing.T) {
 			program := r.program(t, modules)
 			run.Each(t, func(t *testing.T, b *run.Box) {
 				r.prepare(b)
-				requests := record(t, b, r, program)
+				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.value, Gzip: true})
+				record(t, b, r, program, endpoint)
 				replayGreen(t, b)
 				replayRed(t, b, "marigold", "chrysanthemum", r.command(program, changed)...)
-				everyWordCounts(t, b, r, requests)
+				everyWordCounts(t, b, r, endpoint.Requests())
 				b.WriteFile(filepath.Join(b.Home, r.rules), strings.Replace(rules, "gardener", "carpenter", 1))
 				replayRed(t, b, "gardener", "carpenter")
 			})
@@ -46,10 +47,9 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// record runs the agent against an endpoint that is gone when record returns, and returns what the endpoint was asked.
-func record(t *testing.T, b *run.Box, r recipe, program []string) []scriptedllm.Request {
+// record runs the agent against an endpoint, which is gone when record returns, and takes away what the agent wrote.
+func record(t *testing.T, b *run.Box, r recipe, program []string, endpoint *scriptedllm.Endpoint) {
 	t.Helper()
-	endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.value, Gzip: true})
 	server := httptest.NewServer(endpoint)
 	defer server.Close()
 	res := b.Record(map[string]string{r.host: server.URL}, r.command(program, prompt)...)
@@ -59,10 +59,10 @@ func record(t *testing.T, b *run.Box, r recipe, program []string) []scriptedllm.
 	if content, err := os.ReadFile(filepath.Join(b.Work, "hello.txt")); err != nil || string(content) != "marigold\n" {
 		t.Fatalf("the agent's file: %q, %v\n%v", content, err, res)
 	}
-	requests := endpoint.Requests()
-	if n := len(requests); n < 2 || endpoint.Unknown() > 0 {
+	if n := len(endpoint.Requests()); n < 2 || endpoint.Unknown() > 0 {
 		t.Errorf("%d requests reached the endpoint, %d of them unknown; want a turn and the one after the tool", n, endpoint.Unknown())
 	}
+	nothingLeft(t, b)
 	if res := b.Verify(); res.Status != 0 {
 		t.Errorf("verify: %v", res)
 	}
@@ -72,7 +72,14 @@ func record(t *testing.T, b *run.Box, r recipe, program []string) []scriptedllm.
 	if err := os.Remove(filepath.Join(b.Work, "hello.txt")); err != nil {
 		t.Fatal(err)
 	}
-	return requests
+}
+
+// nothingLeft fails the test where a process runs whose HOME is that of the box: one that an agent left behind.
+func nothingLeft(t *testing.T, b *run.Box) {
+	t.Helper()
+	if left := b.Running(); len(left) > 0 {
+		t.Errorf("still running: %q", left)
+	}
 }
 
 // replayGreen replays the recording as it is.
@@ -82,6 +89,7 @@ func replayGreen(t *testing.T, b *run.Box) {
 	if res.Status != 0 || report == nil || len(report.Divergences) > 0 {
 		t.Fatalf("replay: %v", res)
 	}
+	nothingLeft(t, b)
 	if report.Crossed == nil || *report.Crossed != 0 {
 		t.Errorf("crossed: %v, want 0", report.Crossed)
 	}

@@ -47,13 +47,25 @@ func Each(t *testing.T, body func(t *testing.T, b *Box)) {
 	tapedeck := build(t)
 	for _, as := range accounts() {
 		t.Run(as.name, func(t *testing.T) {
-			b := newBox(t, tapedeck, as)
-			if res := b.command(tapedeck, "doctor"); res.Status != 0 {
-				t.Skipf("the jail does not work here:\n%s%s", res.Stdout, res.Stderr)
-			}
-			body(t, b)
+			inBox(t, tapedeck, as, body)
 		})
 	}
+}
+
+// Once runs body in a fresh box as the caller alone.
+func Once(t *testing.T, body func(t *testing.T, b *Box)) {
+	t.Helper()
+	inBox(t, build(t), accounts()[0], body)
+}
+
+// inBox runs body in a fresh box.
+func inBox(t *testing.T, tapedeck string, as account, body func(t *testing.T, b *Box)) {
+	t.Helper()
+	b := newBox(t, tapedeck, as)
+	if res := b.command(tapedeck, "doctor"); res.Status != 0 {
+		t.Skipf("the jail does not work here:\n%s%s", res.Stdout, res.Stderr)
+	}
+	body(t, b)
 }
 
 func newBox(t *testing.T, tapedeck string, as account) *Box {

@@ -24,6 +24,9 @@ type Options struct {
 	Seed uint64
 	// Delay is waited before every streamed event but the first.
 	Delay time.Duration
+	// Before, when set, says how long an answer waits before it begins, given whether its turn declares tools: what agents ask
+	// on the side, as for a title, declares none. The request stands in Requests by then.
+	Before func(tools bool) time.Duration
 	// Chunk is the number of runes in one streamed delta; 0 is 8.
 	Chunk int
 	// Gzip compresses the answers to clients that accept it; a stream is flushed after every event.
@@ -175,6 +178,9 @@ func (e *Endpoint) reply(d dialect, s *sink, r *http.Request, body []byte, t *tu
 		q.Tool = re.answer.calls[0].name
 	}
 	e.log(q)
+	if e.opts.Before != nil {
+		s.wait(e.opts.Before(len(t.tools) > 0))
+	}
 	if t.stream {
 		d.stream(re, s)
 		return

@@ -1,6 +1,7 @@
 package scriptedllm
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -217,5 +218,39 @@ func TestModels(t *testing.T) {
 		if got := at(decode(t, string(body)), tt.where...); err != nil || got != tt.want {
 			t.Errorf("%s: %v, %v; want %v", tt.path, got, err, tt.want)
 		}
+	}
+}
+
+// TestBefore holds a turn without tools back while one with tools is answered, until its client is gone.
+func TestBefore(t *testing.T) {
+	held := make(chan struct{})
+	srv := httptest.NewServer(New(&Options{Before: func(tools bool) time.Duration {
+		if tools {
+			return 0
+		}
+		close(held)
+		return time.Hour
+	}}))
+	defer srv.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	title, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+"/v1/chat/completions",
+		strings.NewReader(`{"model":"gpt-4o","messages":[{"role":"user","content":"A title, please."}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := http.DefaultClient.Do(title)
+		ended <- err
+	}()
+	<-held
+	resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(fillIn(chatTurn, "false", "")))
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("the turn beside it: %+v, %v", resp, err)
+	}
+	resp.Body.Close()
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the held answer ended with %v", err)
 	}
 }

@@ -63,12 +63,8 @@ func (s *sink) data(v any) { s.send("data: " + string(encode(v)) + "\n\n") }
 
 // send writes one piece of a stream, after the delay, and flushes it.
 func (s *sink) send(text string) {
-	if s.sent > 0 && s.delay > 0 && s.err == nil {
-		select {
-		case <-time.After(s.delay):
-		case <-s.r.Context().Done():
-			s.err = s.r.Context().Err()
-		}
+	if s.sent > 0 {
+		s.wait(s.delay)
 	}
 	s.sent++
 	s.write([]byte(text))
@@ -77,6 +73,18 @@ func (s *sink) send(text string) {
 	}
 	if s.err == nil {
 		s.err = s.rc.Flush()
+	}
+}
+
+// wait waits, for as long as the client is there.
+func (s *sink) wait(d time.Duration) {
+	if d <= 0 || s.err != nil {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-s.r.Context().Done():
+		s.err = s.r.Context().Err()
 	}
 }
 
