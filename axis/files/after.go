@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -21,10 +19,7 @@ import (
 // Errors: a path that is not clean (ErrPath), a mode that is none, a link whose target is not in store, and those of the
 // sequence.
 func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store) (*Tree, error) {
-	b := &treeBuilder{before: before, entries: make(map[string]Entry, len(before.Entries)), store: store}
-	for _, e := range before.Entries {
-		b.entries[e.Path] = e
-	}
+	b := newTreeBuilder(before, store)
 	for rec, err := range records {
 		if err != nil {
 			return nil, err
@@ -33,15 +28,7 @@ func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store
 			return nil, fmt.Errorf("files: record %d: %w", rec.Seq, err)
 		}
 	}
-	t := &Tree{Root: before.Root, Entries: slices.Collect(maps.Values(b.entries)), NotCovered: before.NotCovered}
-	t.sort()
-	return t, nil
-}
-
-type treeBuilder struct {
-	before  *Tree
-	entries map[string]Entry
-	store   cas.Store
+	return b.tree(), nil
 }
 
 func (b *treeBuilder) play(rec *tape.Record) error {
@@ -64,9 +51,7 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 	b.remove(path)
 	switch {
 	case isIgnoredRecord(f):
-		if e, ok := b.before.Lookup(path); ok {
-			b.put(*e)
-		}
+		b.restore(path)
 		return nil
 	case rec.Kind.Name() == "file_delete":
 		return nil
@@ -75,7 +60,9 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 }
 
 // isIgnoredRecord reports whether f is of a path that the snapshots do not cover.
-func isIgnoredRecord(f *tape.File) bool { return string(tape.FieldValue(f.Extra, ignoredKey)) == "true" }
+func isIgnoredRecord(f *tape.File) bool {
+	return string(tape.FieldValue(f.Extra, ignoredKey)) == "true"
+}
 
 // pathIn returns the path in the work tree that a record is about; ok is false for one outside of it.
 func pathIn(rec *tape.Record, f *tape.File) (path string, ok bool) {
@@ -109,15 +96,6 @@ func (t *Tree) Holds(rec *tape.Record) bool {
 	return e.Secret != "" || e.Digest == w.ContentHash
 }
 
-// remove forgets path and, where it is a directory that something else replaces, what lies in it.
-func (b *treeBuilder) remove(path string) {
-	e, ok := b.entries[path]
-	if ok && e.Mode.IsDir() {
-		maps.DeleteFunc(b.entries, func(p string, _ Entry) bool { return under(p, path) })
-	}
-	delete(b.entries, path)
-}
-
 func (b *treeBuilder) write(path string, f *tape.File) error {
 	e := Entry{Path: path, Mode: Regular | 0o644, Digest: f.ContentHash, Size: f.LenBytes, Secret: secretOf(f)}
 	if f.Mode != "" {
@@ -134,18 +112,8 @@ func (b *treeBuilder) write(path string, f *tape.File) error {
 		}
 		e = Entry{Path: path, Mode: Link | 0o777, Target: target}
 	}
-	b.put(e)
+	b.put(&e)
 	return nil
-}
-
-// put puts e where nothing stands, in directories.
-func (b *treeBuilder) put(e Entry) {
-	b.entries[e.Path] = e
-	for p := parentOf(e.Path); p != ""; p = parentOf(p) {
-		if old, ok := b.entries[p]; !ok || !old.Mode.IsDir() {
-			b.entries[p] = Entry{Path: p, Mode: Dir | 0o755}
-		}
-	}
 }
 
 // target returns what a link points to.

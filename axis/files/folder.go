@@ -27,4 +27,6 @@ type reading interface {
 }
 
 // isAbsent reports whether err says that nothing stands at a path: its directory is none, or a link now, too.
-func isAbsent(err error) bool { return isGone(err) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrInvalid) }
+func isAbsent(err error) bool {
+	return isGone(err) || errors.Is(err, syscall.ELOOP) || errors.Is(err, fs.ErrInvalid)
+}

@@ -83,7 +83,8 @@ type journalRoot struct {
 	node  *node // guarded by Journal.mu, with all below
 	rules *rulesAbove
 	opts  RecordOptions
-	after *Tree // of End
+	said  *treeBuilder // what the records so far make of Tree; nil without one. Of the one goroutine that is in Barrier or End
+	after *Tree        // of End
 }
 
 // NewJournal begins a journal of roots, before the program runs. A path belongs to the most specific root that holds it;
@@ -120,6 +121,9 @@ func (j *Journal) addRoot(r JournalRoot) {
 	root.top, root.err = topFolder(r.Root)
 	if r.Tree != nil {
 		j.exclude = append(j.exclude, r.Dir+"/"+recordingsDir)
+	}
+	if r.Tree != nil {
+		root.said = newTreeBuilder(r.Tree, j.o.Store)
 	}
 	root.rules = &rulesAbove{root: r.Root}
 	j.roots = append(j.roots, root)

@@ -33,40 +33,28 @@ func (j *Journal) decide(r *journalRoot, items []*item) []*item {
 	for _, it := range items {
 		looked[it.n] = true
 	}
-	said := &Tree{Entries: slices.Clone(r.Tree.Entries), NotCovered: r.Tree.NotCovered}
 	nodes := make(map[string]*node)
 	j.mu.Lock()
 	r.node.each(func(n *node) {
-		if n.up == nil || n.is(isIgnored) || n.last == n.start {
+		if n.up == nil || n.last == n.start && !n.is(isIgnored) {
 			return
 		}
 		path := n.path()
-		if !covers(path) {
-			// What the records said so far counts no more.
-			if r.Tree.Covers(path) && !looked[n] && !sameKept(n.last, keptOf(r.inSnapshot(path))) {
-				items = append(items, &item{root: r, n: n, rel: path, path: r.opts.place(path)})
-			}
-			return
+		if covers(path) {
+			nodes[path] = n
+		} else if !looked[n] && r.Tree.Covers(path) {
+			// What the records so far say of it counts no more.
+			items = append(items, &item{root: r, n: n, rel: path, path: r.opts.place(path)})
 		}
-		nodes[path] = n
 	})
 	j.mu.Unlock()
-	said.overlay(nodes)
-	for _, c := range Changes(said, r.after) {
+	for _, c := range Changes(r.said.tree(), r.after) {
 		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.opts.place(c.Path), told: true}
 		it.before, it.now = keptOf(c.Before), keptOf(c.After)
+		if it.n != nil {
+			it.before = it.n.last
+		}
 		items = append(items, it)
 	}
 	return items
-}
-
-// overlay makes the entries of t what the records so far say.
-func (t *Tree) overlay(nodes map[string]*node) {
-	t.Entries = slices.DeleteFunc(t.Entries, func(e Entry) bool { return nodes[e.Path] != nil })
-	for path, n := range nodes {
-		if n.last != nil {
-			t.Entries = append(t.Entries, *n.last.entry(path))
-		}
-	}
-	t.sort()
 }

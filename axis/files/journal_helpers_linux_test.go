@@ -114,7 +114,7 @@ func (p *program) link(old, path string) error {
 
 func (p *program) rename(old, path string) error {
 	p.touch(Touch{Rename: true}, old, path)
-	return os.Rename(old, path)
+	return unix.Rename(old, path) // that of package os replaces no directory
 }
 
 func (p *program) exchange(a, b string) error {

@@ -153,4 +153,3 @@ func sameKept(a, b *kept) bool {
 	_, _, differs := c.sides()
 	return !differs
 }
-

@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // What a Journal keeps of a directory that the run did not make, when it is renamed: more is listed as not covered.
@@ -17,8 +18,8 @@ var errMoved = errors.New("more than is kept of a directory that is renamed")
 // moves notes that what stands at two paths moves: from the first to the second, or both ways. What lies below a
 // directory goes with it.
 func (j *Journal) moves(nodes [2]*node, t *Touch) func() error {
-	if len(t.Paths) != 2 {
-		return nil
+	if len(t.Paths) != 2 || nodes[0] != nil && nodes[1] != nil && (nodes[0].holds(nodes[1]) || nodes[1].holds(nodes[0])) {
+		return nil // nothing moves into itself
 	}
 	var at [2]sight
 	var there [2]bool
@@ -73,9 +74,10 @@ func (j *Journal) leaves(n *node, s sight, to *node) func() error {
 		return nil
 	}
 	if to != nil {
+		from := len(n.path())
 		n.each(func(c *node) {
 			if c.links != nil {
-				join2(c, to.reach(c.path()[len(n.path()):]))
+				join2(c, to.reach(strings.TrimPrefix(c.path()[from:], "/")))
 			}
 		})
 	}

@@ -104,6 +104,16 @@ func (n *node) path() string {
 	return string(b)
 }
 
+// holds reports whether c is n or lies below it.
+func (n *node) holds(c *node) bool {
+	for ; c != nil; c = c.up {
+		if c == n {
+			return true
+		}
+	}
+	return false
+}
+
 // mark makes n one to be looked at.
 func (n *node) mark() {
 	n.state |= isDirty

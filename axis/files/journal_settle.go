@@ -21,14 +21,17 @@ func (j *Journal) settle(it *item) (rec tape.Record, ok bool, err error) {
 		return rec, false, fmt.Errorf("files: %s: %w", it.path, it.err)
 	}
 	ignored := it.isIgnored()
-	wasIgnored := j.take(it, ignored)
+	j.take(it, ignored)
 	if skipped {
 		j.leave(it, why)
 	}
-	if !it.isNews(wasIgnored, ignored) {
+	if !it.isNews(ignored) {
 		return rec, false, nil
 	}
 	rec, err = j.record(it, ignored)
+	if err == nil && it.root.said != nil {
+		err = it.root.said.play(&rec)
+	}
 	if err != nil {
 		return rec, false, fmt.Errorf("files: record of %s: %w", it.path, err)
 	}
@@ -45,16 +48,15 @@ func (j *Journal) leave(it *item, why Reason) {
 	}
 }
 
-// take takes in what stands at the path of an item, and reports whether it was an ignored one.
-func (j *Journal) take(it *item, ignored bool) (was bool) {
+// take takes in what stands at the path of an item.
+func (j *Journal) take(it *item, ignored bool) {
 	n := it.n
 	if n == nil {
-		return false
+		return
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.left, n)
-	was = n.is(isIgnored)
 	n.state &^= isIgnored
 	if ignored {
 		n.state |= isIgnored
@@ -66,7 +68,7 @@ func (j *Journal) take(it *item, ignored bool) (was bool) {
 	n.state &^= isHeld | isSure
 	n.stamp = nil
 	if it.now == nil || !it.now.mode.IsRegular() || it.told {
-		return was
+		return
 	}
 	st := it.stamp
 	n.stamp = &st
@@ -77,7 +79,6 @@ func (j *Journal) take(it *item, ignored bool) (was bool) {
 		n.state |= isHeld
 		n.mark()
 	}
-	return was
 }
 
 // isIgnored reports whether an item lies in the work tree without being covered by its snapshot.
@@ -98,25 +99,24 @@ func (it *item) isIgnored() bool {
 // isForgotten reports whether the records say something of a path that the snapshots do not cover: it counts no more.
 func (it *item) isForgotten() bool {
 	r := it.root
-	return r.after != nil && it.n != nil && !it.n.is(isIgnored) && r.Tree.Covers(it.rel) &&
-		!sameKept(it.before, keptOf(r.inSnapshot(it.rel)))
+	return r.after != nil && r.Tree.Covers(it.rel) && !it.root.saysAsFound(it.rel)
+}
+
+// saysAsFound reports whether the records so far leave of a path what the snapshot from before the run has there.
+func (r *journalRoot) saysAsFound(path string) bool {
+	return sameKept(keptOf(r.said.get(path)), keptOf(r.inSnapshot(path)))
 }
 
 // isNews reports whether an item needs a record: what stands there is not what the records so far say. Those of an ignored
 // path say that the work tree is there as it was found.
-func (it *item) isNews(wasIgnored, ignored bool) bool {
-	changed := !sameKept(it.before, it.now)
-	if it.root.Tree == nil || wasIgnored && ignored {
-		return changed
-	}
-	found := keptOf(it.root.inSnapshot(it.rel))
+func (it *item) isNews(ignored bool) bool {
 	switch {
+	case it.root.Tree == nil:
+		return !sameKept(it.before, it.now)
 	case ignored:
-		return changed || !sameKept(it.before, found)
-	case wasIgnored:
-		return !sameKept(found, it.now)
+		return !sameKept(it.before, it.now) || !it.root.saysAsFound(it.rel)
 	}
-	return changed
+	return !sameKept(keptOf(it.root.said.get(it.rel)), it.now)
 }
 
 // record returns the record of an item.
