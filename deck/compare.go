@@ -16,7 +16,8 @@ import (
 // CompareOptions say how Compare compares. Nil and zero work.
 type CompareOptions struct {
 	Mode    fidelity.Mode
-	Aligned bool // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
+	Watch   []string // as in ReplayOptions; of two recordings
+	Aligned bool     // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
 }
 
 // sidesOfCompare are what a report of Compare calls the two: neither need be a replay of the other.
@@ -62,6 +63,10 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
+	if !a.rec.Manifest.seesOutside() || !b.rec.Manifest.seesOutside() {
+		lanes.NotCompared = append(lanes.NotCompared, unwatchable(lanes.Watch)...)
+	}
+	lanes.Watch = a.rec.Manifest.Roots.watched(a.rec.Manifest.Cwd, o.Watch)
 	for _, s := range []*side{a, b} {
 		missing, err := s.rec.missingBlobs(s.tape.Store)
 		if err != nil {

@@ -16,7 +16,8 @@ import (
 // What no recording covers, or none with a terminal.
 const (
 	gapClock   = "clock and random numbers"
-	gapFiles   = "files outside the work tree (a replay reads them as they are then)"
+	gapFiles   = "files outside the work tree (a replay reads them as they are then)" // of recordings without a jail, and older ones
+	gapReads   = "reads outside the work tree (what the run did not change there a replay shows as it is then)"
 	gapMCP     = "MCP over stdio"
 	gapScreen  = "the screen"
 	gapSockets = "WebSocket"
@@ -27,7 +28,7 @@ const (
 // form in which a line of text names it.
 func UsualGaps() map[string]string {
 	short := make(map[string]string)
-	for _, g := range []string{gapClock, gapFiles, gapMCP, gapScreen, gapSockets, gapSpawns} {
+	for _, g := range []string{gapClock, gapFiles, gapReads, gapMCP, gapScreen, gapSockets, gapSpawns} {
 		short[g] = withoutRemark(g)
 	}
 	for _, gaps := range gapsOutside() {
@@ -66,7 +67,7 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	secrets = append(secrets, l.inPaths(r.manifest)...)
 	axes := map[string]Axis{
 		"clock":    {NotCovered: []string{gapClock}},
-		"files":    {On: r.trees.before != nil, NotCovered: append([]string{gapFiles}, r.notInTree()...)},
+		"files":    {On: r.trees.before != nil, NotCovered: slices.Concat(r.fileGaps(), r.notInTree())},
 		"llm":      {On: true, NotCovered: []string{}},
 		"mcp":      {NotCovered: []string{gapMCP}},
 		"network":  {On: true, NotCovered: net},
@@ -80,6 +81,18 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 		axes["network"] = net
 	}
 	return axes
+}
+
+// fileGaps lists what is not seen of files, and what of those that the program changed could not be kept.
+func (r *recorder) fileGaps() []string {
+	if r.o.Proxy {
+		return []string{gapFiles}
+	}
+	out := []string{gapReads}
+	for _, n := range r.changing.journal.Load().NotCovered() {
+		out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
+	}
+	return out
 }
 
 // notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.
@@ -105,13 +118,14 @@ func (r *recorder) notInTree() []string {
 // A surveyed tape is one that was read once for its ledger.
 type surveyed struct {
 	upstreams  map[string]string
-	counts     map[string]int // records by kind
-	lost       []string       // bodies that were not kept, and why
-	silent     []string       // requests that no upstream answered: "host: why", each once
-	unanswered map[string]int // records by kind: exchanges without an answer
-	unreached  []Unreached    // ports of this host
-	upgrades   []string       // hosts that were asked for a WebSocket, each once
-	ports      []uint16       // that requests were for, beside 80 and 443
+	counts     map[string]int  // records by kind
+	lost       []string        // bodies that were not kept, and why
+	silent     []string        // requests that no upstream answered: "host: why", each once
+	unanswered map[string]int  // records by kind: exchanges without an answer
+	unreached  []Unreached     // ports of this host
+	upgrades   []string        // hosts that were asked for a WebSocket, each once
+	ports      []uint16        // that requests were for, beside 80 and 443
+	changed    map[string]bool // paths; true for those in the work tree that Git does not ignore
 }
 
 // survey reads a tape for its ledger. upstreams are those of the run.
@@ -121,12 +135,17 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 		return nil, err
 	}
 	defer f.Close()
-	s := &surveyed{upstreams: upstreams, counts: make(map[string]int), unanswered: make(map[string]int)}
+	s := &surveyed{
+		upstreams: upstreams, counts: make(map[string]int), unanswered: make(map[string]int), changed: make(map[string]bool),
+	}
 	for rec, err := range f.Records() {
 		if err != nil {
 			return nil, err
 		}
 		s.counts[rec.Kind.Name()]++
+		if f := fileOf(rec.Kind); f != nil {
+			s.changed[f.Path] = files.InTree(f)
+		}
 		u := UnreachedBy(rec.Kind)
 		if u != nil {
 			s.unreached = addUnreached(s.unreached, u)
@@ -142,6 +161,27 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 		}
 	}
 	return s, nil
+}
+
+// fileOf returns what a record says of the file that it changed; nil for any other.
+func fileOf(k tape.Kind) *tape.File {
+	switch k := k.(type) {
+	case *tape.FileWrite:
+		return &k.File
+	case *tape.FileDelete:
+		return &k.File
+	}
+	return nil
+}
+
+// inTree counts the changed files in the work tree, and the others.
+func (s *surveyed) inTree() (inside, beside int) {
+	for _, tree := range s.changed {
+		if tree {
+			inside++
+		}
+	}
+	return inside, len(s.changed) - inside
 }
 
 // addExchange notes the port of x, and that no upstream answered it. One that is unreached is listed as that.

@@ -14,9 +14,13 @@
 //	recording.json {"state":"recording"}      written first
 //	tree.json, blobs                          the work tree, before the program starts
 //	run.tape, run.tape.cas/, run.tape.part/   as the run goes
-//	workspace.diff                            after the program has ended
+//	workspace.diff, found-*.json              after the program has ended
 //	tree.json, run.tape, again                where a secret became known after it was written (late.go)
 //	recording.json {"state":"finished"}       replaces the first one atomically, last
+//
+// found-*.json have the form of tree.json (package files): what the run found at the paths that it changed in HOME, the temporary
+// directory and other places that it may write to, and at those of the work tree that Git ignores. They are partial: what they do
+// not name was not changed, and a replay shows it as it is then.
 //
 // A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
 // to its last record.

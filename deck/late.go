@@ -20,9 +20,10 @@ import (
 // from the beginning. In this order, so that a recorder that is killed in between leaves a recording that loads:
 //
 //	tree.json          replaced whole, its new contents put into the store before
-//	the rest of the tape, workspace.diff
+//	the rest of the tape
 //	run.tape           replaced whole, its new blobs put into the store before
 //	run.tape.part/     each part replaced whole
+//	workspace.diff, found-*.json, which are written now
 //	blobs              those that nothing names any more are removed
 //	recording.json     replaced whole, "finished"
 //
@@ -45,12 +46,12 @@ func (e *LateError) Unwrap() error { return e.Err }
 // A late takes out of what one run has written what became known since it began. A nil one has nothing to do: every method
 // returns at once.
 type late struct {
-	s     *session
-	trees *trees
-	o     lateOptions
-	find  *scrub.Scrubber // what became known late, and nothing else
-	mask  *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
-	class exchange.Classifier
+	s        *session
+	changing *changing
+	o        lateOptions
+	find     *scrub.Scrubber // what became known late, and nothing else
+	mask     *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
+	class    exchange.Classifier
 
 	search   *exchange.Search // of find
 	stdin    *tape.Payload    // of the last spawn, where it was replaced
@@ -77,13 +78,13 @@ const (
 )
 
 // newLate returns what takes out of s what became known since it began; nil where nothing did.
-func newLate(s *session, t *trees, o lateOptions) (*late, error) {
+func newLate(s *session, c *changing, o lateOptions) (*late, error) {
 	find := s.scrub.Since(s.begun)
 	if find == nil || o.off {
 		return nil, nil
 	}
 	l := &late{
-		s: s, trees: t, o: o, find: find, search: exchange.NewSearch(s.store, find),
+		s: s, changing: c, o: o, find: find, search: exchange.NewSearch(s.store, find),
 		holds: []string{lateTree, lateTape, lateParts, lateBlobs, lateManifest},
 	}
 	var err error
@@ -115,34 +116,27 @@ func (l *late) step(part string, do func() error) error {
 
 func (l *late) failed(err error) error { return &LateError{Dir: l.s.dir, Holds: l.holds, Err: err} }
 
-// beforeEnd hides them in the snapshots, from which the tape gets its last records.
+// beforeEnd hides them in what is known of files, from which the tape gets its last records.
 func (l *late) beforeEnd() error {
 	return l.step(lateTree, func() error {
-		if l.trees.before == nil {
-			return nil
-		}
-		trees := []*files.Tree{l.trees.before}
-		if l.trees.after != nil {
-			trees = append(trees, l.trees.after)
-		}
 		var items int
 		var bytes int64
-		changed, err := files.HideLate(&files.LateOptions{
-			Store: l.trees.store, Late: l.find, All: l.s.scrub, Progress: func(n int, size int64) {
+		changed, err := l.changing.hideLate(&files.LateOptions{
+			Store: l.changing.trees.store, Late: l.find, All: l.s.scrub, Progress: func(n int, size int64) {
 				items, bytes = n, size
 				l.tell(items, bytes)
 			},
-		}, trees...)
+		})
 		l.files, l.bytes = l.files+items, l.bytes+bytes
 		if err != nil || changed == 0 {
 			return err
 		}
 		l.replaced = true
 		path := filepath.Join(l.s.dir, treeName)
-		if !exists(path) { // a replay's is written at its end, where one is asked for
+		if l.changing.trees.before == nil || !exists(path) { // a replay's is written at its end, where one is asked for
 			return nil
 		}
-		return writeWith(path, l.trees.before.Encode, l.o.sync)
+		return writeWith(path, l.changing.trees.before.Encode, l.o.sync)
 	})
 }
 

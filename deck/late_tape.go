@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -107,7 +108,7 @@ func (l *late) copyRecords(w *tape.Writer, t *tape.Tape, first int) error {
 			l.told(rec)
 		}
 		if i >= first {
-			err = l.hide(rec)
+			err = l.hideIn(rec)
 		}
 		if err := errors.Join(err, w.Append(rec)); err != nil {
 			return err
@@ -162,8 +163,8 @@ func (l *late) payload(p *tape.Payload) (bool, error) {
 	return found, err
 }
 
-// hide takes them out of a record, and makes sure that none is left.
-func (l *late) hide(rec *tape.Record) error {
+// hideIn takes them out of a record, and makes sure that none is left.
+func (l *late) hideIn(rec *tape.Record) error {
 	found, err := l.record(rec)
 	if err != nil || !found {
 		return err
@@ -173,6 +174,8 @@ func (l *late) hide(rec *tape.Record) error {
 		err = exchange.Again(rec, l.s.store, l.class, l.find, &exchange.TapOptions{TrueLength: true})
 	case *tape.ProcessSpawn:
 		err = l.spawn(k)
+	case *tape.FileWrite, *tape.FileDelete:
+		err = files.HideLateRecord(rec, &files.LateOptions{Store: l.changing.trees.store, Late: l.find, All: l.s.scrub}, l.mask)
 	}
 	if err != nil {
 		return fmt.Errorf("record %d: %w", rec.Seq, err)

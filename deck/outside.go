@@ -42,12 +42,13 @@ type outside struct {
 	proxy net.Listener
 	temp  string   // holds the certificates
 	lock  *os.File // of temp; nil where there are none
+	tree  string   // the work tree, the one directory that is looked at before and after
 	tty   bool
 }
 
 // newOutside makes the proxy's listener, on the loopback. The program starts with Release.
 func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ world, err error) {
-	o := &outside{tty: st.ttyIndex() >= 0}
+	o := &outside{tty: st.ttyIndex() >= 0, tree: r.s.roots.Tree}
 	defer func() {
 		if err != nil {
 			o.remove()
@@ -99,6 +100,13 @@ func (o *outside) Signal(sig syscall.Signal) error { return signalGroup(o.cmd.Pr
 func (o *outside) killAll() error { return killGroup(o.cmd.Process.Pid) }
 
 func (o *outside) look(path string, f func(root string) error) error { return f(path) }
+
+func (o *outside) openRoot(path string) (*os.Root, error) {
+	if path != o.tree {
+		return nil, errNotSeen
+	}
+	return os.OpenRoot(path)
+}
 
 func (o *outside) gaps() []string { return nil } // the ledger has them: outsideGaps
 

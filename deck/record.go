@@ -22,6 +22,8 @@ type Result struct {
 	Recording  *Recording
 	Exit       Exit
 	Counts     map[string]int // records by kind
+	Changed    int            // files of the work tree that the program changed, but for those that Git ignores
+	Beside     int            // other files that it changed: in HOME, the temporary directory, ignored ones
 	OpenLine   bool           // what the program wrote to a terminal ended within a line
 	Silent     []string       // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int // exchanges that got no answer, by kind; Counts has them too
@@ -39,10 +41,11 @@ type recorder struct {
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
 
-	s       *session
-	trees   *trees
-	scratch *scratch  // of an isolated run; to be removed
-	seen    *surveyed // the tape, once it has its end
+	s        *session
+	trees    *trees
+	changing *changing
+	scratch  *scratch  // of an isolated run; to be removed
+	seen     *surveyed // the tape, once it has its end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -260,6 +263,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	defer func() { r.scratch.remove() }()
+	defer p.changing.close()
 	e, err := p.do(ctx)
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programOf(e), cause)
@@ -273,8 +277,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.finish(p, e); err != nil {
 		return nil, r.unwritten(programHadEnded, err)
 	}
+	changed, beside := r.seen.inTree()
 	return &Result{
-		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, OpenLine: e.streams.shown.open(),
+		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.open(),
 		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }
@@ -288,6 +293,8 @@ func (r *recorder) program() *run {
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),
 	}
+	r.changing = newChanging(r.s, r.trees, m.Roots.followed(m.Writable))
+	p.changing = r.changing
 	if r.manifest.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -317,7 +324,7 @@ func (r *recorder) mountPlan(p *run) (err error) {
 
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
-	l, err := p.recordEnd(e, r.trees, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
+	l, err := p.recordEnd(e, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err == nil {
 		err = r.hideLate(l)
 	}

@@ -73,8 +73,11 @@ func (r *Recording) Parts() ([]*exchange.Part, error) { return exchange.Parts(r.
 func (r *Recording) Store() (*cas.Dir, error) { return cas.OpenDir(r.TapePath()+".cas", nil) }
 
 // Tree reads the work tree as the run found it: nil, without an error, where no snapshot was taken.
-func (r *Recording) Tree() (*files.Tree, error) {
-	f, err := openRegular(filepath.Join(r.Dir, treeName))
+func (r *Recording) Tree() (*files.Tree, error) { return readTree(filepath.Join(r.Dir, treeName)) }
+
+// readTree reads a tree of a recording, nil where there is none.
+func readTree(path string) (*files.Tree, error) {
+	f, err := openRegular(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

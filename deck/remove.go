@@ -107,11 +107,16 @@ func foreign(dir string) ([]string, error) {
 	}
 	var out []string
 	for _, n := range names {
-		if !slices.Contains(ownNames, n.Name()) && !strings.HasPrefix(n.Name(), durable.TempPrefix) {
+		if !slices.Contains(ownNames, n.Name()) && !strings.HasPrefix(n.Name(), durable.TempPrefix) && !isFoundName(n.Name()) {
 			out = append(out, n.Name())
 		}
 	}
 	return out, nil
+}
+
+// isFoundName reports whether a file keeps what a run found beside its work tree.
+func isFoundName(name string) bool {
+	return strings.HasPrefix(name, foundPrefix) && strings.HasSuffix(name, ".json")
 }
 
 // trash is the name that a recording has while it is deleted.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,8 +38,9 @@ type replayer struct {
 	roots   Roots // as the program finds them now
 
 	s        *session
-	recorded *files.Tree // as the run found it; nil for none
-	store    cas.Store   // the recording's blobs
+	recorded *files.Tree            // as the run found it; nil for none
+	found    map[string]*files.Tree // by directory: what else the run found at the paths that it changed
+	store    cas.Store              // the recording's blobs
 	book     *exchange.Book
 	trees    *trees
 	ran      string // path of the program
@@ -79,6 +79,9 @@ func (r *replayer) prepare() (err error) {
 		if err := makeEmpty(r.o.Keep); err != nil {
 			return fmt.Errorf("--keep: %w", err)
 		}
+	}
+	if r.found, err = r.rec.Found(); err != nil {
+		return err
 	}
 	if r.scratch, err = newScratch(m.ID, r.overlaid()); err != nil {
 		return err
@@ -127,6 +130,9 @@ func (r *replayer) openSession() error {
 		return err
 	}
 	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
+	for dir, t := range r.found {
+		g.learnFiles(t, r.store, dir)
+	}
 	g.learnSettings(m.Roots.Tree, r.recorded)
 	g.begun = g.scrub.Mark()
 	r.s, err = newSession(&sessionOptions{
@@ -211,17 +217,6 @@ func (r *replayer) checkBlobs() error {
 	return err
 }
 
-// overlaid lists the directories that the program may change: they get layers, so that nothing outlives the replay. The
-// work tree is among them even where its path is absent here.
-func (r *replayer) overlaid() []string {
-	m := r.rec.Manifest
-	dirs := m.Roots.writable(m.Writable)
-	if m.Roots.Tree != "" && !slices.Contains(dirs, m.Roots.Tree) {
-		dirs = append(dirs, m.Roots.Tree)
-	}
-	return dirs
-}
-
 // run runs the program, compares and reports.
 func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err := interrupted(r.o.Signals); err != nil {
@@ -242,6 +237,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if r.o.Starting != nil {
 		r.o.Starting()
 	}
+	defer p.changing.close()
 	e, err := p.do(ctx)
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programOf(e), cause)
@@ -249,7 +245,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := p.recordEnd(e, r.trees, lateOptions{off: !r.rec.Manifest.ScrubLate})
+	l, err := p.recordEnd(e, lateOptions{off: !r.rec.Manifest.ScrubLate})
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programHadEnded, cause)
 	}
@@ -292,6 +288,7 @@ func (r *replayer) program() (*run, error) {
 		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}
 	r.ran = p.path
+	p.changing = newChanging(r.s, r.trees, r.roots.followed(m.Writable))
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -318,72 +315,6 @@ func (r *replayer) stdin() (io.ReadCloser, error) {
 	return in, nil
 }
 
-// mountPlan lays a layer over every directory that the program may change, and the recorded tree over the work tree.
-func (r *replayer) mountPlan(p *run) error {
-	for i, d := range r.overlaid() {
-		dir := filepath.Join(r.scratch.dir, strconv.Itoa(i))
-		lowers := []string{d}
-		if d == r.rec.Manifest.Roots.Tree && r.trees.before != nil {
-			layer, err := r.layer(dir)
-			if err != nil {
-				return err
-			}
-			lowers = layer
-		}
-		o, err := overlayOver(d, dir, lowers...)
-		if err != nil {
-			return err
-		}
-		p.overlays = append(p.overlays, o)
-	}
-	return nil
-}
-
-// layer makes the recorded tree: what differs from the disk as it is now, on top of the disk.
-func (r *replayer) layer(dir string) ([]string, error) {
-	real, layer := r.rec.Manifest.Roots.Tree, filepath.Join(dir, "recorded")
-	stats, err := files.BuildLayer(r.trees.before, r.trees.store, real, layer, &files.LayerOptions{
-		Scrubber: r.s.scrub, ScrubID: r.s.id, CachePath: r.trees.cache, Exclude: r.trees.exclude,
-		Changed: r.changed, Reveal: r.reveal(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("restoring the work tree: %w", err)
-	}
-	if err := r.noteLayer(stats); err != nil {
-		return nil, err
-	}
-	if !isDir(real) {
-		return []string{layer}, nil
-	}
-	return []string{layer, real}, nil
-}
-
-// noteLayer notes what of the work tree is not shown as recorded, and what of it differs on the disk.
-func (r *replayer) noteLayer(stats *files.LayerStats) error {
-	var scrubbed []string
-	r.altered = r.altered || len(stats.Notes) > 0
-	for _, n := range stats.Notes {
-		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
-		if n.Why == files.NoteScrubbed {
-			scrubbed = append(scrubbed, n.Path)
-		}
-	}
-	if n := stats.Differing; n > 0 && isDir(r.rec.Manifest.Roots.Tree) {
-		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s (%s), which --tree now would show",
-			differNow(n), strings.Join(stats.Differ, ", ")))
-	}
-	var err error
-	r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal())
-	return err
-}
-
-func differNow(n int) string {
-	if n == 1 {
-		return "one file differs now"
-	}
-	return fmt.Sprintf("%d files differ now", n)
-}
-
 // compare reads both tapes again and says where they differ.
 func (r *replayer) compare() (*fidelity.Report, error) {
 	recorded, err := r.rec.OpenTape()
@@ -399,6 +330,10 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o := laneOptions(r.store, replay.Store, r.s.mask)
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
+	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)
+	if r.o.Proxy || !r.rec.Manifest.seesOutside() {
+		o.NotCompared = append(o.NotCompared, unwatchable(o.Watch)...)
+	}
 	o.NotCovered = r.rec.Manifest.NotCovered()
 	o.SameStart = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy
 	if r.o.TreeNow {

@@ -39,6 +39,7 @@ type run struct {
 	masks    []string
 	ports    []uint16
 
+	changing *changing // what follows the files that the program changes
 	// after looks at the work tree once the program has ended. nil for not at all.
 	after func(root string) error
 }
@@ -104,6 +105,10 @@ func (r *run) serveUntilEnd(w world, ca *network.CA, st *streams) (*ended, error
 	if err != nil {
 		return nil, err
 	}
+	if err := r.changing.begin(w); err != nil {
+		stopNet()
+		return nil, err
+	}
 	st.relay()
 	e := &ended{streams: st}
 	err = r.wait(w, e)
@@ -150,6 +155,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Overlays: r.overlays,
 		Masks:    r.masks,
 		Files:    []jail.File{{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}},
+		Watch:    r.changing,
 		Log:      r.s.log,
 	}
 }
@@ -239,13 +245,14 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	return sp, raw, nil
 }
 
-// recordEnd puts on the tape what the run changed in the work tree, then the program's own spawn, and closes it. What
-// became known late is then in none of it; the caller ends the late, which may be nil, when it has written the rest.
-func (r *run) recordEnd(e *ended, t *trees, o lateOptions) (*late, error) {
+// recordEnd puts on the tape what the program changed last, then its own spawn, and closes the tape; then it writes what the
+// changes come to. What became known late is in none of it; the caller ends the late, which may be nil, when it has written
+// the rest.
+func (r *run) recordEnd(e *ended, o lateOptions) (*late, error) {
 	if err := e.streams.finish(); err != nil { // the last that teaches secrets
 		return nil, err
 	}
-	l, err := newLate(r.s, t, o)
+	l, err := newLate(r.s, r.changing, o)
 	if err != nil {
 		return nil, err
 	}
@@ -253,18 +260,20 @@ func (r *run) recordEnd(e *ended, t *trees, o lateOptions) (*late, error) {
 	if err := l.beforeEnd(); err != nil {
 		return l, err
 	}
-	if err := errors.Join(r.recordRest(e, t, o.sync), r.s.close()); err != nil {
+	if err := errors.Join(r.recordRest(e), r.s.close()); err != nil {
 		return l, err
 	}
-	err = l.afterEnd()
+	if err := l.afterEnd(); err != nil {
+		return l, err
+	}
 	if l != nil && l.stdin != nil {
 		e.stdin = l.stdin
 	}
-	return l, err
+	return l, r.changing.write(o.sync)
 }
 
-func (r *run) recordRest(e *ended, t *trees, sync bool) error {
-	if err := t.record(sync); err != nil {
+func (r *run) recordRest(e *ended) error {
+	if err := r.changing.end(); err != nil {
 		return err
 	}
 	sp, raw, err := r.spawnRecord(e)

@@ -26,6 +26,9 @@ type session struct {
 
 	failed context.Context // done once something could not be written; see fail
 	cancel context.CancelCauseFunc
+	// asked is told of each request before it is sent on or answered; an error refuses it. nil is not. Set before the program
+	// starts.
+	asked func(*exchange.Identity) error
 
 	closing  sync.Once
 	closeErr error
@@ -51,12 +54,19 @@ func newSession(o *sessionOptions) (*session, error) {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
-	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true}
+	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true, Asked: s.toldOf}
 	if !o.replay {
 		tap.PartDir = filepath.Join(o.dir, partName)
 	}
 	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, tap)
 	return s, nil
+}
+
+func (s *session) toldOf(id *exchange.Identity) error {
+	if s.asked == nil {
+		return nil
+	}
+	return s.asked(id)
 }
 
 func (s *session) openTape(o *sessionOptions) (err error) {
@@ -82,6 +92,7 @@ func (s *session) openTape(o *sessionOptions) (err error) {
 	s.rec = tape.NewRecorder(w, ro)
 	return nil
 }
+
 // close ends the tape, once. The error is the first that the recorder met.
 func (s *session) close() error {
 	s.closing.Do(func() { s.closeErr = errors.Join(s.rec.Flush(), s.file.Close()) })

@@ -3,7 +3,10 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -32,19 +35,35 @@ func (r *Recording) missingBlobs(store cas.Store) ([]string, error) {
 	if f.Torn() && r.Finished() {
 		m.found = append(m.found, "the tape of a finished recording ends in a torn line")
 	}
-	t, err := r.Tree()
-	if err != nil || t == nil {
+	trees, err := r.allTrees()
+	if err != nil {
 		return m.found, err
 	}
-	for _, e := range t.Entries {
-		if !e.Digest.IsZero() {
-			m.check(e.Digest, e.Path)
+	for _, t := range trees {
+		for _, e := range t.Entries {
+			if !e.Digest.IsZero() {
+				m.check(e.Digest, e.Path)
+			}
 		}
 	}
 	if m.more > 0 {
 		m.found = append(m.found, fmt.Sprintf("and %d more blobs are missing", m.more))
 	}
 	return m.found, nil
+}
+
+// allTrees reads everything that the run found.
+func (r *Recording) allTrees() ([]*files.Tree, error) {
+	var out []*files.Tree
+	t, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		out = append(out, t)
+	}
+	found, err := r.Found()
+	return slices.AppendSeq(out, maps.Values(found)), err
 }
 
 // missing gathers blobs that are not there.

@@ -77,33 +77,32 @@ func (t *trees) adopt(from cas.Store) error {
 	if t.before == nil {
 		return nil
 	}
-	for _, e := range t.before.Entries {
-		if e.Digest.IsZero() {
-			continue
-		}
-		if err := cas.Copy(t.s.store, from, e.Digest); err != nil {
-			return fmt.Errorf("%s: %w", e.Path, err)
-		}
+	if err := adoptBlobs(t.s.store, from, t.before); err != nil {
+		return err
 	}
 	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, false)
 }
 
-// record puts what the run changed in the work tree on the tape, and writes it as workspace.diff.
-func (t *trees) record(sync bool) error {
+// adoptBlobs puts the contents of t from one store into another.
+func adoptBlobs(to, from cas.Store, t *files.Tree) error {
+	for _, e := range t.Entries {
+		if e.Digest.IsZero() {
+			continue
+		}
+		if err := cas.Copy(to, from, e.Digest); err != nil {
+			return fmt.Errorf("%s: %w", e.Path, err)
+		}
+	}
+	return nil
+}
+
+// write writes what the run changed in the work tree as workspace.diff.
+func (t *trees) write(sync bool) error {
 	if t.before == nil || t.after == nil {
 		return nil
 	}
-	changes := files.Changes(t.before, t.after)
-	for rec, err := range files.Records(changes, t.store, &files.RecordOptions{Masker: t.s.mask}) {
-		if err != nil {
-			return err
-		}
-		if err := t.s.rec.RecordRaw(rec.Kind, rec.Raw); err != nil {
-			return err
-		}
-	}
 	return writeWith(filepath.Join(t.s.dir, diffName), func(w io.Writer) error {
-		return files.WritePatch(w, changes, t.store)
+		return files.WritePatch(w, files.Changes(t.before, t.after), t.store)
 	}, sync)
 }
 

@@ -163,6 +163,7 @@ func (c *verifier) recording(rec *Recording) (err error) {
 		c.problem(rec.TapePath(), fmt.Errorf("it has %d whole records of %d", c.v.Records, n))
 	}
 	before := c.tree(rec)
+	c.found(rec)
 	c.stdin(rec)
 	c.program(rec, c.head, c.last)
 	c.patch(rec, before)
@@ -306,6 +307,12 @@ func (c *verifier) tree(rec *Recording) *files.Tree {
 		}
 		return nil
 	}
+	c.entries(path, t)
+	return t
+}
+
+// entries checks the blobs that a tree names.
+func (c *verifier) entries(path string, t *files.Tree) {
 	for _, e := range t.Entries {
 		if e.Digest.IsZero() {
 			continue
@@ -314,7 +321,19 @@ func (c *verifier) tree(rec *Recording) *files.Tree {
 			c.problem(path, fmt.Errorf("%s: %w", e.Path, err))
 		}
 	}
-	return t
+}
+
+// found checks what the recording keeps of files that the run found beside its work tree.
+func (c *verifier) found(rec *Recording) {
+	for _, f := range rec.Manifest.Roots.followed(rec.Manifest.Writable) {
+		path := filepath.Join(rec.Dir, f.name)
+		switch t, err := readTree(path); {
+		case err != nil:
+			c.problem(path, err)
+		case t != nil:
+			c.entries(path, t)
+		}
+	}
 }
 
 // parts mentions answers that were still streaming when the recorder ended.

@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"fmt"
+	"os"
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
@@ -21,6 +22,8 @@ type world interface {
 	Signal(sig syscall.Signal) error
 	// look calls f with a path under which the directory at path is as the program sees it.
 	look(path string, f func(root string) error) error
+	// openRoot opens the directory at path as the program sees it. errNotSeen says that what changes there cannot be told.
+	openRoot(path string) (*os.Root, error)
 	// gaps lists what this world could not cover here, or lost.
 	gaps() []string
 	// Close ends everything that the program left behind and removes what it ran in.

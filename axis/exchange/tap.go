@@ -25,6 +25,9 @@ type TapOptions struct {
 	Closed bool
 	// Lanes names the lanes; nil is a new one.
 	Lanes *Lanes
+	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
+	// the request.
+	Asked func(*Identity) error
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be
 	// scanned for secrets: it is not kept, and its record says so.
 	MaxBody int64
@@ -76,6 +79,9 @@ func (t *Tap) Begin(r *Request) (*Open, error) {
 	}
 	c := t.clean(r)
 	id, err := t.classifier.Classify(c.request)
+	if err == nil && t.opts.Asked != nil {
+		err = t.opts.Asked(id)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -131,6 +131,8 @@ type recordResult struct {
 	ID         string               `json:"id"`
 	Exit       deck.Exit            `json:"exit"`
 	Records    map[string]int       `json:"records"`
+	Changed    int                  `json:"changed"`
+	Beside     int                  `json:"changed_beside"`
 	NotCovered []string             `json:"not_covered"`
 	Axes       map[string]deck.Axis `json:"axes"`
 }
@@ -138,7 +140,8 @@ type recordResult struct {
 func newRecordResult(res *deck.Result) *recordResult {
 	m := res.Recording.Manifest
 	return &recordResult{
-		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, NotCovered: m.NotCovered(), Axes: m.Axes,
+		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, Changed: res.Changed, Beside: res.Beside,
+		NotCovered: m.NotCovered(), Axes: m.Axes,
 	}
 }
 
@@ -196,8 +199,11 @@ func seen(res *deck.Result) string {
 	if n := counts["http_exchange"]; n > 0 {
 		parts = append(parts, plural(n, "HTTP exchange", "HTTP exchanges")+unanswered(n, res.Unanswered["http_exchange"]))
 	}
-	if n := counts["file_write"] + counts["file_delete"]; n > 0 {
-		parts = append(parts, plural(n, "file changed", "files changed"))
+	if res.Changed > 0 {
+		parts = append(parts, plural(res.Changed, "file changed", "files changed"))
+	}
+	if res.Beside > 0 {
+		parts = append(parts, plural(res.Beside, "file", "files")+" beside the work tree")
 	}
 	if n := counts["net_refused"] + counts["tls_refused"]; n > 0 {
 		parts = append(parts, plural(n, "connection refused", "connections refused"))

@@ -19,6 +19,7 @@ type replayOptions struct {
 	output string
 	proxy  bool
 	tree   string
+	watch  []string
 	json   bool
 }
 
@@ -61,6 +62,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
 	o.define(f)
 	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
+	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
 	completeVerdict(cmd)
@@ -99,7 +101,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer restored()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, TreeNow: o.tree == "now", Starting: restored, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, TreeNow: o.tree == "now", Watch: o.watch, Starting: restored, Log: logger(std.err),
 	})
 	if err != nil {
 		return err

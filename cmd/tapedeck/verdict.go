@@ -37,6 +37,9 @@ func (o *verdictFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&o.noColor, "no-color", false, "no colours")
 }
 
+// watchHelp is the help of --watch.
+const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it (again for more)"
+
 // whenValue is auto, always or never; text refuses anything else.
 type whenValue string
 

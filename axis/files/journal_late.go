@@ -1,0 +1,31 @@
+package files
+
+// HideLate brings what the journal keeps into the form that it would have if what became known since had been known before, as
+// the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
+func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
+	var all []*kept
+	seen := make(map[*kept]bool)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.roots {
+		r.node.each(func(n *node) {
+			for _, k := range []*kept{n.start, n.last} {
+				if k != nil && k.mode.IsRegular() && !seen[k] {
+					seen[k] = true
+					all = append(all, k)
+				}
+			}
+		})
+	}
+	t := &Tree{Entries: make([]Entry, len(all))}
+	for i, k := range all {
+		t.Entries[i] = *k.entry("")
+	}
+	if changed, err = HideLate(o, t); err != nil {
+		return changed, err
+	}
+	for i, k := range all {
+		*k = *keptOf(&t.Entries[i])
+	}
+	return changed, nil
+}

@@ -1,0 +1,234 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A changing follows the files that one run changes. The jail tells it of each call before it happens, and what stands there
+// then is kept; before a model is asked, and when the program has ended, what has changed since the last time goes on the
+// tape. Outside the jail nothing is told: what the two snapshots of the work tree say is all there is.
+type changing struct {
+	s       *session
+	trees   *trees
+	roots   []followed
+	journal atomic.Pointer[files.Journal] // nil before the program's world stands
+	open    []*os.Root
+	at      map[string]int // the journal's root of each directory of roots
+
+	barriers sync.Mutex // one at a time
+}
+
+// A followed is a directory whose changes are recorded.
+type followed struct {
+	dir    string
+	prefix string // of its paths on the tape
+	name   string // of the file that keeps what the run found there
+}
+
+// foundPrefix begins the names of the files that keep what a run found at the paths that it changed.
+const foundPrefix = "found-"
+
+// followed lists the directories whose changes are recorded, none twice. They need not exist. extra are those that the run
+// could change beside the roots.
+func (r *Roots) followed(extra []string) []followed {
+	all := []followed{
+		{r.Tree, "", "tree"}, {r.Home, "~/", "home"}, {r.Temp, "$TMP/", "tmp"}, {resolved("/tmp"), "/tmp/", "slash-tmp"},
+	}
+	for i, dir := range extra {
+		all = append(all, followed{dir, dir + "/", fmt.Sprintf("%d", i)})
+	}
+	var out []followed
+	seen := map[string]bool{"": true, "/": true}
+	for _, f := range all {
+		if !seen[f.dir] {
+			seen[f.dir] = true
+			f.name = foundPrefix + f.name + ".json"
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func newChanging(s *session, t *trees, roots []followed) *changing {
+	c := &changing{s: s, trees: t, roots: roots, at: make(map[string]int)}
+	s.asked = c.asked
+	return c
+}
+
+// begin opens the directories as the program of w will see them. end must follow.
+func (c *changing) begin(w world) error {
+	var roots []files.JournalRoot
+	for _, f := range c.roots {
+		root, err := w.openRoot(f.dir)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotSeen) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s, whose changes are to be recorded: %w", f.dir, err)
+		}
+		c.open = append(c.open, root)
+		c.at[f.dir] = len(roots)
+		j := files.JournalRoot{Dir: f.dir, Prefix: f.prefix, Root: root}
+		if f.dir == c.trees.root {
+			j.Tree = c.trees.before
+		}
+		roots = append(roots, j)
+	}
+	c.journal.Store(files.NewJournal(roots, &files.JournalOptions{
+		Store: c.trees.store, Scrubber: c.s.scrub, Masker: c.s.mask, Exclude: c.trees.exclude,
+	}))
+	return nil
+}
+
+// Changing implements jail.Watcher. What cannot be kept ends the run.
+func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) {
+	t := &files.Touch{
+		Rename: call.Op == jail.OpRename || call.Op == jail.OpExchange, Exchange: call.Op == jail.OpExchange,
+		Link: call.Op == jail.OpLink, Paths: make([]files.TouchedPath, len(call.Paths)),
+	}
+	for i, p := range call.Paths {
+		t.Paths[i] = files.TouchedPath(p)
+	}
+	then, err = c.journal.Load().Touch(t)
+	if err != nil {
+		c.s.fail(err)
+	}
+	if then == nil {
+		return nil, err
+	}
+	return func() error {
+		err := then()
+		if err != nil {
+			c.s.fail(err)
+		}
+		return err
+	}, err
+}
+
+// asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape.
+func (c *changing) asked(id *exchange.Identity) error {
+	j := c.journal.Load()
+	if j == nil || id.Key.Kind != exchange.LLM {
+		return nil
+	}
+	err := c.record(j.Barrier())
+	if err != nil {
+		c.s.fail(err)
+	}
+	return err
+}
+
+// end puts the last changes on the tape. The work tree's are those of the snapshot after the run.
+func (c *changing) end() error {
+	j := c.journal.Load()
+	if j == nil {
+		return nil
+	}
+	return c.record(j.End(c.trees.after))
+}
+
+func (c *changing) record(changes func(func(tape.Record, error) bool)) error {
+	c.barriers.Lock()
+	defer c.barriers.Unlock()
+	for rec, err := range changes {
+		if err == nil {
+			err = c.s.rec.RecordRaw(rec.Kind, rec.Raw)
+		}
+		if err != nil {
+			return fmt.Errorf("what the program changed: %w", err)
+		}
+	}
+	return nil
+}
+
+// hideLate hides what became known late in all that is known of files, and returns how much changed.
+func (c *changing) hideLate(o *files.LateOptions) (changed int, err error) {
+	var trees []*files.Tree
+	for _, t := range []*files.Tree{c.trees.before, c.trees.after} {
+		if t != nil {
+			trees = append(trees, t)
+		}
+	}
+	if changed, err = files.HideLate(o, trees...); err != nil {
+		return changed, err
+	}
+	n, err := c.journal.Load().HideLate(o)
+	return changed + n, err
+}
+
+// write writes what the changes come to: workspace.diff, and what the run found at the paths that it changed and that the
+// snapshot of the work tree does not have.
+func (c *changing) write(sync bool) error {
+	for _, f := range c.roots {
+		t := c.found(f)
+		if t == nil {
+			continue
+		}
+		if err := adoptBlobs(c.s.store, c.trees.store, t); err != nil {
+			return err
+		}
+		if err := writeWith(filepath.Join(c.s.dir, f.name), t.Encode, sync); err != nil {
+			return err
+		}
+	}
+	return c.trees.write(sync)
+}
+
+// found returns what the run found in f; nil for nothing.
+func (c *changing) found(f followed) *files.Tree {
+	i, ok := c.at[f.dir]
+	if !ok {
+		return nil
+	}
+	t := c.journal.Load().Found(i)
+	if t == nil || len(t.Entries)+len(t.Absent)+len(t.NotCovered) == 0 {
+		return nil
+	}
+	return t
+}
+
+// close closes the directories.
+func (c *changing) close() {
+	for _, root := range c.open {
+		root.Close()
+	}
+}
+
+// errNotSeen says that a world tells nothing of what happens in a directory.
+var errNotSeen = errors.New("changes there are not seen")
+
+// openRoot opens a directory as the program inside sees it.
+func (j jailed) openRoot(path string) (*os.Root, error) {
+	dir, err := j.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
+}
+
+// Found reads what the run found at the paths that it changed and that tree.json does not have, by directory.
+func (r *Recording) Found() (map[string]*files.Tree, error) {
+	out := make(map[string]*files.Tree)
+	for _, f := range r.Manifest.Roots.followed(r.Manifest.Writable) {
+		t, err := readTree(filepath.Join(r.Dir, f.name))
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			out[f.dir] = t
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,231 @@
+package deck_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+func init() { programs["housekeeper"] = playHousekeeper }
+
+// playHousekeeper says what it finds in the work tree, HOME and TMPDIR, and changes all three, before and between two
+// questions to a model.
+func playHousekeeper(args []string) int {
+	home, tmp := os.Getenv("HOME"), os.Getenv("TMPDIR")
+	for _, dir := range []string{".", home, tmp} {
+		filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil {
+				fmt.Println("?", err)
+				return nil
+			}
+			info, err := e.Info()
+			if err != nil {
+				return err
+			}
+			b, _ := os.ReadFile(path)
+			rel, _ := filepath.Rel(dir, path)
+			fmt.Println(filepath.Base(dir), rel, info.Mode(), string(b))
+			return nil
+		})
+	}
+	ask := func(text string) {
+		body := fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":%q}]}`, text)
+		res, err := http.Post(args[0]+"/v1/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer res.Body.Close()
+		b, _ := io.ReadAll(res.Body)
+		fmt.Println(string(b))
+	}
+	do := func(steps ...error) {
+		for i, err := range steps {
+			if err != nil {
+				fmt.Println("step", i, err)
+			}
+		}
+	}
+	write := func(path, text string) error { return os.WriteFile(path, []byte(text), 0o644) }
+	do(
+		write("notes.txt", "one\n"), write("build/log", "built\n"),
+		os.MkdirAll(filepath.Join(home, ".agent/deep"), 0o700), write(filepath.Join(home, ".agent/state.json"), `{"runs":2}`),
+		os.Remove(filepath.Join(home, ".agent/old")), write(filepath.Join(tmp, "scratch.txt"), "s1\n"),
+	)
+	ask("first")
+	do(
+		write("notes.txt", "two\n"), os.Remove("gone.txt"),
+		os.Rename(filepath.Join(tmp, "dir"), filepath.Join(tmp, "moved")),
+		write(filepath.Join(tmp, "moved/in"), "changed\n"), os.Chmod(filepath.Join(home, "tool"), 0o755),
+		os.Symlink("state.json", filepath.Join(home, ".agent/link")), os.Remove(filepath.Join(tmp, "scratch.txt")),
+	)
+	ask("second")
+	do(write("notes.txt", "three\n"), write(filepath.Join(home, ".agent/deep/last"), "x"))
+	return 0
+}
+
+// housekeeping is a bench with what playHousekeeper finds.
+func housekeeping(t *testing.T) (b *bench, tmp string) {
+	b = newBench(t)
+	tmp = filepath.Join(filepath.Dir(b.dir), "tmp")
+	b.env = append(b.env, "TMPDIR="+tmp)
+	b.upstream("api.openai.com", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"choices":[{"message":{"role":"assistant","content":"yes"}}]}`)
+	})
+	for path, text := range map[string]string{
+		filepath.Join(b.dir, "notes.txt"): "zero\n", filepath.Join(b.dir, "gone.txt"): "here\n",
+		filepath.Join(b.dir, ".gitignore"): "build/\n", filepath.Join(b.dir, "build/log"): "old build\n",
+		filepath.Join(b.home, ".agent/state.json"): `{"runs":1}`, filepath.Join(b.home, ".agent/old"): "o\n",
+		filepath.Join(b.home, "tool"): "#!/bin/sh\n", filepath.Join(b.home, "only-read"): "r\n",
+		filepath.Join(tmp, "dir/in"): "in\n", filepath.Join(tmp, "dir/beside"): "beside\n",
+	} {
+		put(t, path, text)
+	}
+	return b, tmp
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestChangesInOrder: what a program changes in the work tree, HOME and TMPDIR stands on the tape before the question that it
+// asked after that, sorted by path, with what stood there before.
+func TestChangesInOrder(t *testing.T) {
+	b, _ := housekeeping(t)
+	res, out := b.record("housekeeper", "https://api.openai.com")
+	if strings.Contains(out, "step ") {
+		t.Fatal(out)
+	}
+	var got []string
+	for _, k := range kinds(t, res.Recording) {
+		switch k := k.(type) {
+		case *tape.LLMCall:
+			got = append(got, "ask")
+		case *tape.FileWrite:
+			got = append(got, fmt.Sprintf("%s: %s -> %s", k.Path, shown(k.Before), shown(k.Content)))
+		case *tape.FileDelete:
+			got = append(got, fmt.Sprintf("%s: %s -> gone", k.Path, shown(k.Before)))
+		}
+	}
+	want := []string{
+		"$TMP/scratch.txt: nothing -> s1",
+		"build/log: old build -> built",
+		"notes.txt: zero -> one",
+		"~/.agent/old: o -> gone",
+		`~/.agent/state.json: {"runs":1} -> {"runs":2}`,
+		"ask",
+		"$TMP/dir/beside: beside -> gone",
+		"$TMP/dir/in: in -> gone",
+		"$TMP/moved/beside: nothing -> beside",
+		"$TMP/moved/in: nothing -> changed",
+		"$TMP/scratch.txt: s1 -> gone",
+		"gone.txt: here -> gone",
+		"notes.txt: one -> two",
+		"~/.agent/link: nothing -> state.json",
+		"~/tool: #!/bin/sh -> #!/bin/sh",
+		"ask",
+		"notes.txt: two -> three",
+		"~/.agent/deep/last: nothing -> x",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("on the tape:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func shown(p *tape.Payload) string {
+	if p == nil {
+		return "nothing"
+	}
+	return strings.TrimSpace(p.Text)
+}
+
+// TestExactStart: a replay starts from what the run found, in the work tree, HOME and TMPDIR, however the disk has changed
+// since; and it leaves the disk alone.
+func TestExactStart(t *testing.T) {
+	b, tmp := housekeeping(t)
+	res, out := b.record("housekeeper", "https://api.openai.com")
+	v, again := b.replay(res.Recording, nil)
+	b.green(v)
+	if again != out {
+		t.Errorf("the replay saw\n%s\nthe run\n%s", again, out)
+	}
+
+	put(t, filepath.Join(b.dir, "notes.txt"), "edited\n")
+	put(t, filepath.Join(b.dir, "build/log"), "edited\n")
+	put(t, filepath.Join(b.dir, "new.txt"), "new\n")
+	put(t, filepath.Join(b.home, ".agent/state.json"), "edited")
+	put(t, filepath.Join(b.home, ".agent/deep/more"), "not by the run")
+	if err := os.RemoveAll(filepath.Join(tmp, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	before := listing(t, filepath.Dir(b.dir))
+	v, again = b.replay(res.Recording, &deck.ReplayOptions{Watch: []string{"~/.agent", "$TMP/moved/*", "build"}})
+	b.green(v)
+	if again != out {
+		t.Errorf("after the disk has changed the replay saw\n%s\nthe run\n%s", again, out)
+	}
+	if after := listing(t, filepath.Dir(b.dir)); after != before {
+		t.Errorf("the replay changed the disk:\n%s\nwas\n%s", after, before)
+	}
+	if notes := strings.Join(v.Notes, "\n"); !strings.Contains(notes, "shown as it found it") {
+		t.Errorf("no note says that HOME differs now:\n%s", notes)
+	}
+
+	put(t, filepath.Join(b.home, "only-read"), "edited")
+	v, again = b.replay(res.Recording, nil)
+	if again == out || v.Faithful() {
+		t.Error("a file in HOME that was only read is not the one of now")
+	}
+}
+
+// TestWatch: files outside the work tree gate where they are asked for.
+func TestWatch(t *testing.T) {
+	b, _ := housekeeping(t)
+	res, _ := b.record("housekeeper", "https://api.openai.com")
+	argv, _ := b.self("housekeeper", "https://api.openai.com")
+	shell := []string{"/bin/sh", "-c", `"$0" "$@"; echo more >> ~/.agent/state.json`}
+	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: append(shell, argv...)})
+	b.green(v)
+	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Argv: append(shell, argv...), Watch: []string{filepath.Join(b.home, ".agent")}})
+	if v.Total() != 1 || v.Divergences[0].Category != fidelity.FileWriteHash {
+		t.Errorf("%+v", v.Divergences)
+	}
+}
+
+// listing lists a directory with everything in it but recordings.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	var out strings.Builder
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.Name() == ".tapedeck" || e.Name() == "config" {
+			return fs.SkipDir
+		}
+		b, _ := os.ReadFile(path)
+		fmt.Fprintln(&out, path, e.Type(), string(b))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
