@@ -81,7 +81,7 @@ func (c *changing) begin(w world) error {
 		c.at[f.dir] = len(roots)
 		j := files.JournalRoot{Dir: f.dir, Prefix: f.prefix, Root: root}
 		if f.dir == c.trees.root {
-			j.Tree = c.trees.before
+			j.Tree, j.TreeAt = c.trees.before, c.trees.at
 		}
 		roots = append(roots, j)
 	}

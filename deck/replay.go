@@ -166,6 +166,7 @@ func (r *replayer) treeNow() (err error) {
 		return fmt.Errorf("there is no work tree at %q now: replay over the recorded one", tree)
 	}
 	r.notes = append(r.notes, "replayed over the work tree as it is now, not as recorded")
+	r.trees.at = time.Now()
 	if r.trees.before, err = r.trees.snap(tree, true, nil); err != nil {
 		return fmt.Errorf("work tree as it is now: %w", err)
 	}

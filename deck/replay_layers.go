@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 )
@@ -66,6 +67,9 @@ func (r *replayer) lowers(d, dir string) (out []string, err error) {
 
 // layer makes the recorded work tree: what differs from the disk as it is now.
 func (r *replayer) layer(layer string) error {
+	if !r.o.TreeNow {
+		r.trees.at = time.Now()
+	}
 	stats, err := files.BuildLayer(r.trees.before, r.trees.store, r.rec.Manifest.Roots.Tree, layer, &files.LayerOptions{
 		Scrubber: r.s.scrub, ScrubID: r.s.id, CachePath: r.trees.cache, Exclude: r.trees.exclude,
 		Changed: r.changed, Reveal: r.reveal(),

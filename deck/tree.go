@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -23,6 +24,7 @@ type trees struct {
 	exclude []string  // recordings
 	store   cas.Store // of both snapshots
 
+	at     time.Time   // before is what stood there then
 	before *files.Tree // nil where no snapshot was taken
 	after  *files.Tree
 }
@@ -52,6 +54,7 @@ func (t *trees) takeBefore(progress func(files int, bytes int64, done bool), syn
 		step = func(files int, bytes int64) { progress(files, bytes, false) }
 		defer progress(0, 0, true)
 	}
+	t.at = time.Now()
 	if t.before, err = t.snap(t.root, false, step); err != nil {
 		return err
 	}
