@@ -100,15 +100,15 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
 	}
-	then, err = c.journal.Load().Touch(t)
+	later, err := c.journal.Load().Touch(t)
 	if err != nil {
 		c.s.fail(err)
 	}
-	if then == nil {
+	if later == nil {
 		return nil, err
 	}
 	return func() error {
-		err := then()
+		err := later()
 		if err != nil {
 			c.s.fail(err)
 		}
@@ -160,10 +160,18 @@ func (c *changing) hideLate(o *files.LateOptions) (changed int, err error) {
 			trees = append(trees, t)
 		}
 	}
-	if changed, err = files.HideLate(o, trees...); err != nil {
+	var items int
+	var bytes int64
+	first, second := *o, *o
+	first.Progress = func(n int, size int64) {
+		items, bytes = n, size
+		o.Progress(items, bytes)
+	}
+	second.Progress = func(n int, size int64) { o.Progress(items+n, bytes+size) }
+	if changed, err = files.HideLate(&first, trees...); err != nil {
 		return changed, err
 	}
-	n, err := c.journal.Load().HideLate(o)
+	n, err := c.journal.Load().HideLate(&second)
 	return changed + n, err
 }
 
