@@ -148,12 +148,6 @@ func (b *Box) Verify() Result {
 	return b.command(b.tapedeck, "verify", b.recording)
 }
 
-// Tapedeck runs any command of tapedeck.
-func (b *Box) Tapedeck(args ...string) Result {
-	b.t.Helper()
-	return b.command(b.tapedeck, args...)
-}
-
 // Recording is the path of what Record left.
 func (b *Box) Recording() string { return b.recording }
 
