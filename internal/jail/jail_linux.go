@@ -32,6 +32,7 @@ type Jail struct {
 	watcher    Watcher
 	places     []place // of the watcher
 	watch      *watch  // nil: nobody watches, or nobody can
+	blind      error   // why nothing is watched although a Watcher is there
 	watchOnce  sync.Once
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
@@ -87,7 +88,10 @@ func (j *Jail) await() error {
 	j.refusals.arm()
 	if j.watch != nil {
 		j.watch.arm()
-		j.notCovered = append(j.notCovered, j.watch.notCovered()...)
+		j.blind = j.watch.off
+	}
+	if j.blind != nil {
+		j.notCovered = append(j.notCovered, notWatched(j.blind))
 	}
 	return nil
 }
@@ -97,12 +101,7 @@ func (j *Jail) startWatch(word uint64) {
 	if j.watcher == nil {
 		return
 	}
-	w, err := newWatch(j.watcher, j.cmd.Process.Pid, word, j.places)
-	if err != nil {
-		j.notCovered = append(j.notCovered, notWatched(err))
-		return
-	}
-	j.watch = w
+	j.watch, j.blind = newWatch(j.watcher, j.cmd.Process.Pid, word, j.places)
 }
 
 // serveNotifications takes over the one descriptor in fds.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/creack/pty"
@@ -17,17 +18,25 @@ func Probe() []Check {
 		return []Check{{Name: "namespaces", Detail: err.Error(), Cost: "nothing can be recorded or replayed in a jail"}}
 	}
 	checks := []Check{{Name: "namespaces", OK: true, Detail: "user, network, mount, PID, UTS and IPC, with a fresh /proc"}}
-	notCovered, err := tryJail(nil)
+	j, err := tryJail(nil)
 	checks = append(checks, Check{Name: "confinement", OK: err == nil,
 		Detail: detailOf(err, "mounts, network, capabilities and system call filter stand, notifications are answered"),
 		Cost:   costOf(err, "nothing can be recorded or replayed in a jail")})
 	if err != nil {
 		return checks
 	}
+	checks = append(checks, probeWatch(j))
+	notCovered := slices.DeleteFunc(slices.Clone(j.NotCovered()), func(s string) bool { return j.blind != nil && s == notWatched(j.blind) })
 	checks = append(checks, Check{Name: "evidence", OK: len(notCovered) == 0,
 		Detail: detailOf(notCoveredError(notCovered), "refused ports are seen, the number of processes is limited"),
 		Cost:   costOf(notCoveredError(notCovered), "recordings list it as not covered")})
 	return append(checks, probeOverlay(), probePTY())
+}
+
+func probeWatch(j *Jail) Check {
+	return Check{Name: "files", OK: j.blind == nil,
+		Detail: detailOf(j.blind, "calls that change files are seen before they do"),
+		Cost:   costOf(j.blind, "recordings have the work tree before and after, but neither the order of changes nor what stood in other files")}
 }
 
 func notCoveredError(list []string) error {
@@ -51,9 +60,9 @@ func costOf(err error, cost string) string {
 	return ""
 }
 
-// tryJail makes a whole jail but for its program, over o where it is given.
-func tryJail(o *Overlay) (notCovered []string, err error) {
-	c := &Config{Path: "/", Argv: []string{"probe"}, Dir: "/", TTY: -1}
+// tryJail makes a whole jail but for its program, over o where it is given. It is closed already.
+func tryJail(o *Overlay) (*Jail, error) {
+	c := &Config{Path: "/", Argv: []string{"probe"}, Dir: "/", TTY: -1, Watch: unwatched{}}
 	if o != nil {
 		c.Overlays = []Overlay{*o}
 	}
@@ -61,8 +70,13 @@ func tryJail(o *Overlay) (notCovered []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return j.NotCovered(), j.Close()
+	return j, j.Close()
 }
+
+// unwatched is a Watcher of a program that never starts.
+type unwatched struct{}
+
+func (unwatched) Changing(*FileCall) (func() error, error) { return nil, nil }
 
 func probeOverlay() Check {
 	err := tryOverlay("/var/tmp")

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -22,8 +23,8 @@ func TestUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	exe := filepath.Join(dir, "jail.test")
-	if err := copyFile("/proc/self/exe", exe); err != nil {
+	exe, unreadable := filepath.Join(dir, "jail.test"), filepath.Join(dir, "unreadable")
+	if err := errors.Join(copyFile("/proc/self/exe", exe), copyFile("/proc/self/exe", unreadable)); err != nil {
 		t.Fatal(err)
 	}
 	tmp := filepath.Join(dir, "tmp")
@@ -31,7 +32,7 @@ func TestUnprivileged(t *testing.T) {
 		t.Fatal(err)
 	}
 	const user = 65534
-	for path, mode := range map[string]os.FileMode{dir: 0o755, exe: 0o755} {
+	for path, mode := range map[string]os.FileMode{dir: 0o755, exe: 0o755, unreadable: 0o711} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +48,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	cmd := exec.Command(setpriv, args...)
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, coveredVar + "=" + covered}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, coveredVar + "=" + covered, unreadableVar + "=" + unreadable}
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Errorf("as uid %d: %v\n%s", user, err, out)

@@ -148,14 +148,6 @@ func (w *watch) arm() {
 	w.armed.Store(true)
 }
 
-// notCovered says why nothing is watched, if so.
-func (w *watch) notCovered() []string {
-	if w.off == nil {
-		return nil
-	}
-	return []string{notWatched(w.off)}
-}
-
 // notWatched is err as a line of Jail.NotCovered.
 func notWatched(err error) string {
 	return "order and former contents of changed files: " + err.Error()

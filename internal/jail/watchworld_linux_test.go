@@ -81,7 +81,9 @@ func TestWatchNested(t *testing.T) {
 	c.Argv, c.Env[0] = append([]string{"helper", "calls"}, c.Argv[1:]...), helperVar+"=nest"
 	w := &witness{base: dir}
 	c.Watch = w
-	run(t, c, func(j *Jail) { t.Cleanup(func() { checkUnnamed(t, j, 0) }) }).want(t, ok(12))
+	var j *Jail
+	run(t, c, func(started *Jail) { j = started }).want(t, ok(12))
+	checkUnnamed(t, j, 0)
 	w.want(t, "open sub/bound", "open sub/deep/bound", "open sub/relative", "open sub/deep/relative", "open sub/rooted", "mkdir sub/deep/rooted")
 }
 
@@ -107,6 +109,37 @@ func helperNest(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+// unreadableVar names, for a user who is not root, a copy of this binary that belongs to root and cannot be read.
+const unreadableVar = "JAIL_TEST_UNREADABLE"
+
+// TestWatchUnreadable: a program whose file may be executed but not read, and is another's, hides its memory. Its calls go
+// on and are counted.
+func TestWatchUnreadable(t *testing.T) {
+	exe := os.Getenv(unreadableVar)
+	if exe == "" {
+		t.Skip("needs a program of root's: runs in TestUnprivileged")
+	}
+	dir := watchDir(t)
+	w := &witness{base: dir}
+	c := callsConfig(t, dir, created("new"), created("other"))
+	c.Path, c.Watch = exe, w
+	var j *Jail
+	run(t, c, func(started *Jail) { j = started }).want(t, ok(2))
+	checkUnnamed(t, j, 2)
+	w.want(t)
+}
+
+// TestSplitWatched: the same through the several overlays of a split one.
+func TestSplitWatched(t *testing.T) {
+	dir := coveredTree(t)
+	w := &witness{base: dir}
+	c := callsConfig(t, dir, created("new"), created("f"), created("plain/new"), created("a/new"), created("a/c/new"),
+		call(unix.SYS_RENAMEAT2, cwd, "a/c/new", cwd, "a/c/newer", 0), created("mnt/new"), call(unix.SYS_RENAMEAT2, cwd, "new", cwd, "a/c/n", 0))
+	c.Overlays, c.Writable, c.Watch = []Overlay{overlay(t, dir)}, nil, w
+	run(t, c, nil).want(t, ok(6)+"EROFS\nEXDEV\n")
+	w.want(t, "open new", "open f", "open plain/new", "open a/new", "open a/c/new", "rename a/c/new a/c/newer", "rename new a/c/n")
 }
 
 // TestWatchBlind: where a program's memory cannot be read, nothing is watched, the jail says so, and the program runs.
