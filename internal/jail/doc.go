@@ -18,6 +18,35 @@
 // What confines is the kernel: namespaces, read-only mounts, no capability, no_new_privs, and a filter whose refusals
 // need nobody to answer. Notifications (Refusals) are evidence of what was tried, never confinement.
 //
+// # Watched files
+//
+// With Config.Watch each call that may change a file below a writable directory or an overlay waits until the Watcher was
+// told of it: opens that ask for writing, making or cutting, openat2, creat, truncate, renames, links, removals, mkdir,
+// mknod, symlink, bind of a Unix socket, and changes of mode, owner or times by path, fchmod by its descriptor too. An open
+// for reading is not notified and costs nothing.
+//
+// Paths are told as the program sees them but without links: what it spells by "..", a link, a descriptor, /proc/self/fd
+// or from within a sandbox of its own (another root, other mounts) is told by its name in the jail. A file of O_TMPFILE is
+// told of when it gets its name. A call may be told of twice, where a signal made it start again.
+//
+// Not told of: what happens to a file after its open (write, mmap, ftruncate, fallocate), owners, times and attributes that
+// are set by descriptor (fchown, futimens) and extended attributes; what processes outside change; a core dump, which the
+// kernel writes; a write to a file of which another hard link was removed while it was open; what lies in memory only
+// (/dev/shm, mounts that a nested sandbox makes). Calls of programs whose memory or names cannot be read go on and are
+// counted: see Jail.Unnamed.
+//
+// This is evidence. The kernel reads the path again after us, so a program that changes it in its memory, or swaps links
+// and directories meanwhile, can have its own change go unseen, or another file told of that it could have named as well.
+// It cannot make the recorder open anything but O_PATH descriptors, nor these anywhere but in the program's own tree, nor
+// wait for a FIFO, a device, or a page of its memory that it withholds (userfaultfd, where a kernel lets users hold up more
+// than themselves, is refused), nor walk on for ever. A file system inside that does not answer, of a network say,
+// holds up every call that changes files, not only those to itself.
+//
+// Where a program's memory cannot be read (kernel.yama.ptrace_scope is 3, a security module) nothing is watched, and
+// NotCovered says so from the start.
+//
+// # Lifetime and what else holds inside
+//
 // Lifetime: the init ends when the recorder's end of the control socket closes, and the kernel ends everything in the
 // PID namespace with it. So Close, a killed recorder and a program that leaves daemons behind all end the same way. When
 // the program ends by itself, what is left of its processes is killed before Wait returns.
