@@ -21,7 +21,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == jobWord {
 		os.Exit(doJob(os.Args[2:]))
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if tiny.env != nil {
+		tiny.env.close()
+	}
+	os.Exit(status)
 }
 
 const benchOutput = `goos: linux

@@ -2,23 +2,31 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
-// tinyEnv is one for short runs, removed at the end of the test.
+// tiny is the env of all short runs here: it builds tapedeck once. TestMain closes it.
+var tiny struct {
+	once sync.Once
+	env  *env
+	err  error
+}
+
 func tinyEnv(t *testing.T) *env {
 	t.Helper()
-	e, err := newEnv(t.Context(), &options{short: true}, t.Output())
-	if err != nil {
-		t.Fatal(err)
+	tiny.once.Do(func() { tiny.env, tiny.err = newEnv(context.Background(), &options{short: true}, io.Discard) })
+	if tiny.err != nil {
+		t.Fatal(tiny.err)
 	}
-	t.Cleanup(e.close)
-	return e
+	return tiny.env
 }
 
 // needs skips a test where something is missing.
@@ -52,8 +60,8 @@ func TestTinyWorkloads(t *testing.T) {
 			}
 		}
 	}
-	if left, _ := filepath.Glob(filepath.Join(e.tmp, "*.rec")); len(left) > 0 {
-		t.Errorf("recordings are left: %v", left)
+	if made, _ := filepath.Glob(filepath.Join(e.tmp, "*.rec", "workspace.diff")); len(made) != 4 {
+		t.Errorf("recordings of work trees: %v, want two of each workload", made)
 	}
 }
 

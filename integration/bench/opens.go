@@ -57,7 +57,6 @@ func (o openRun) measure(ctx context.Context, e *env) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	defer t.place.remove()
 	job := opens{filepath.Join(t.place.work(), "file.txt"), pick(e, o.times, o.few), filepath.Join(t.place.work(), "opens.json")}
 	if err := os.WriteFile(job.Path, []byte(words(2000)), 0o644); err != nil {
 		return reading{}, err
@@ -89,6 +88,6 @@ func (c command) tell(bool) string { return fmt.Sprint([]string(c)) }
 
 func (command) prepare(context.Context, *env, *place) error { return nil }
 
-func (command) clean(*place) error { return nil }
+func (command) clean(*env, *place) error { return nil }
 
 func (c command) command(*place) (argv, env []string) { return c, nil }

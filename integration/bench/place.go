@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -34,18 +36,33 @@ func (e *env) newPlace() (*place, error) {
 	return p, nil
 }
 
-// remove takes the place away.
-func (p *place) remove() error { return os.RemoveAll(p.root) }
-
-// empty removes what lies in a directory.
-func empty(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, entry := range entries {
-		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+// putAway takes paths out of a place. They are renamed and stay on the disk until the program ends: where many files were
+// removed a moment ago, file systems are slow to make new ones (ext4 without a journal scans past their inodes for minutes),
+// and the next run would pay for the one before. A path that is not there is none.
+func (e *env) putAway(paths ...string) error {
+	for _, path := range paths {
+		to, err := e.dir("away")
+		if err == nil {
+			err = os.Rename(path, filepath.Join(to, "it"))
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
+		}
+	}
+	return nil
+}
+
+// clear puts away what lies in directories.
+func (e *env) clear(dirs ...string) error {
+	for _, dir := range dirs {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if err := e.putAway(filepath.Join(dir, entry.Name())); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -14,8 +13,8 @@ type workload interface {
 	tell(short bool) string
 	// prepare makes what every run starts from, once: in p, and whatever else is only read in e's temporary directory.
 	prepare(ctx context.Context, e *env, p *place) error
-	// clean takes away what a run left in p.
-	clean(p *place) error
+	// clean takes away what a run left in p; see putAway.
+	clean(e *env, p *place) error
 	// command is what runs in p's work tree, with what it needs in its environment beside the place's own.
 	command(p *place) (argv, env []string)
 }
@@ -46,7 +45,6 @@ func (w workRun) measure(ctx context.Context, e *env) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	defer t.place.remove()
 	runs, peers := w.counts(e.short)
 	ours, err := alternate(runs, t.plain(ctx), t.recorded(ctx))
 	if err != nil {
@@ -86,7 +84,7 @@ func newTrial(ctx context.Context, e *env, load workload) (*trial, error) {
 // begin makes the place as every run finds it, and brings to the disk what earlier ones wrote, so that none of them pays
 // for another.
 func (t *trial) begin() error {
-	if err := t.load.clean(t.place); err != nil {
+	if err := t.load.clean(t.e, t.place); err != nil {
 		return err
 	}
 	settle()
@@ -115,7 +113,7 @@ func (t *trial) plain(ctx context.Context) func() (time.Duration, error) {
 	}
 }
 
-// recorded runs it under `tapedeck record`, and removes the recording.
+// recorded runs it under `tapedeck record`.
 func (t *trial) recorded(ctx context.Context) func() (time.Duration, error) {
 	return func() (time.Duration, error) {
 		if err := t.begin(); err != nil {
@@ -123,7 +121,6 @@ func (t *trial) recorded(ctx context.Context) func() (time.Duration, error) {
 		}
 		t.made++
 		rec := filepath.Join(t.e.tmp, fmt.Sprintf("%s-%d.rec", filepath.Base(t.place.root), t.made))
-		defer os.RemoveAll(rec)
 		return t.run(ctx, t.place, func(argv []string) []string { return t.e.recording(rec, t.flags, argv) })
 	}
 }

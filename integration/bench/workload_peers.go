@@ -40,23 +40,20 @@ const filePeersNote = "the columns: the same work by its plain runs in between, 
 // runStrace lists what the workload does to files.
 func runStrace(ctx context.Context, t *trial) (time.Duration, error) {
 	out := filepath.Join(t.e.tmp, "strace.out")
-	defer os.Remove(out)
 	return t.run(ctx, t.place, func(argv []string) []string {
 		return append([]string{"strace", "-f", "-e", "trace=file", "-o", out}, argv...)
 	})
 }
 
 // layers are what an overlay over a place needs.
-type layers struct {
-	top, upper, work, merged string
-}
+type layers struct{ upper, work, merged string }
 
 func (t *trial) newLayers() (*layers, error) {
 	top, err := t.e.dir("layers")
 	if err != nil {
 		return nil, err
 	}
-	l := &layers{top, filepath.Join(top, "upper"), filepath.Join(top, "work"), filepath.Join(top, "merged")}
+	l := &layers{filepath.Join(top, "upper"), filepath.Join(top, "work"), filepath.Join(top, "merged")}
 	for _, dir := range []string{l.upper, l.work, l.merged} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return nil, err
@@ -78,7 +75,6 @@ func runFUSE(ctx context.Context, t *trial) (took time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(l.top)
 	mount := t.e.command(ctx, t.e.tmp, "fuse-overlayfs", "-o", l.options(t.place), l.merged)
 	if _, err := do(mount); err != nil {
 		return 0, err
@@ -118,7 +114,6 @@ func runOverlay(ctx context.Context, t *trial) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(l.top)
 	p := &place{l.merged}
 	return t.run(ctx, p, func(argv []string) []string {
 		return append([]string{"unshare", "-Urm", "sh", "-c", overlaid, "sh", l.options(t.place) + ",userxattr", l.merged, p.work()}, argv...)
@@ -131,7 +126,6 @@ func needOverlay(ctx context.Context, e *env) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer p.remove()
 	t := &trial{e: e, place: p, load: command{"true"}}
 	if _, err := runOverlay(ctx, t); err != nil {
 		return fmt.Sprintf("unshare (util-linux) and overlays in user namespaces: %v", err)

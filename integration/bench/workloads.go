@@ -31,7 +31,7 @@ func (u *untar) prepare(_ context.Context, e *env, _ *place) error {
 	return sourceTree{pick(e, u.files, u.few)}.archive(u.archive)
 }
 
-func (*untar) clean(p *place) error { return errors.Join(empty(p.work()), empty(p.temp())) }
+func (*untar) clean(e *env, p *place) error { return e.clear(p.work(), p.temp()) }
 
 func (u *untar) command(*place) (argv, env []string) {
 	return []string{"tar", "-xf", u.archive}, nil
@@ -83,7 +83,7 @@ func (e *env) git(ctx context.Context, dir string, args ...string) error {
 	return err
 }
 
-func (*clone) clean(p *place) error { return errors.Join(empty(p.work()), empty(p.temp())) }
+func (*clone) clean(e *env, p *place) error { return e.clear(p.work(), p.temp()) }
 
 func (c *clone) command(*place) (argv, env []string) {
 	return []string{"git", "clone", "-q", "file://" + c.repository, "clone"}, nil
@@ -134,9 +134,9 @@ func (n npmInstall) prepare(ctx context.Context, e *env, p *place) error {
 	return os.CopyFS(filepath.Join(p.home(), ".npm"), os.DirFS(cached))
 }
 
-func (npmInstall) clean(p *place) error {
-	return errors.Join(os.RemoveAll(filepath.Join(p.work(), "node_modules")), os.RemoveAll(filepath.Join(p.work(), ".tapedeck")),
-		os.RemoveAll(filepath.Join(p.home(), ".npm", "_logs")), empty(p.temp()))
+func (npmInstall) clean(e *env, p *place) error {
+	return errors.Join(e.clear(p.temp()), e.putAway(filepath.Join(p.work(), "node_modules"), filepath.Join(p.work(), ".tapedeck"),
+		filepath.Join(p.home(), ".npm", "_logs")))
 }
 
 func (npmInstall) command(p *place) (argv, env []string) {
@@ -211,8 +211,8 @@ func (b *goBuild) prepare(ctx context.Context, e *env, p *place) error {
 	return e.git(ctx, p.work(), "clone", "-q", "--shared", e.root, ".")
 }
 
-func (*goBuild) clean(p *place) error {
-	return errors.Join(os.RemoveAll(filepath.Join(p.work(), ".tapedeck")), empty(p.home()), empty(p.temp()))
+func (*goBuild) clean(e *env, p *place) error {
+	return errors.Join(e.clear(p.home(), p.temp()), e.putAway(filepath.Join(p.work(), ".tapedeck")))
 }
 
 func (b *goBuild) command(p *place) (argv, env []string) {
