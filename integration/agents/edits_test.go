@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -69,11 +70,8 @@ func TestEdits(t *testing.T) {
 		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-agents.sh fills one")
 	}
 	run.Tool(t, "node")
-	pi := recipes[1]
-	bin, err := filepath.Abs(filepath.Join(modules, ".bin", pi.bin))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pi := recipes[slices.IndexFunc(recipes, func(r recipe) bool { return r.name == "pi" })]
+	program := pi.program(t, modules)
 	server := httptest.NewServer(&editing{[]toolCall{
 		{"edit", map[string]any{"path": "a.txt", "oldText": "alpha", "newText": "alef"}},
 		{"edit", map[string]any{"path": "b.txt", "oldText": "beta", "newText": "bet"}},
@@ -89,7 +87,7 @@ func TestEdits(t *testing.T) {
 			b.WriteFile(filepath.Join(b.Work, name), text)
 		}
 		b.WriteFile(filepath.Join(b.Home, "memory.txt"), "old\n")
-		if res := b.Record(map[string]string{pi.host: server.URL}, pi.command(bin, "tidy up")...); res.Status != 0 {
+		if res := b.Record(map[string]string{pi.host: server.URL}, pi.command(program, "tidy up")...); res.Status != 0 {
 			t.Fatal(res)
 		}
 		wantTree(t, b.Work, left)
