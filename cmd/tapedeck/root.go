@@ -9,6 +9,7 @@ import (
 	"log"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -81,7 +82,10 @@ func report(err error, w io.Writer) int {
 func hintFor(err error) string {
 	var conflict *files.ConflictError
 	var ambiguous *deck.AmbiguousError
+	var unwritten *deck.WriteError
 	switch {
+	case errors.As(err, &unwritten):
+		return "" // it names its own
 	case errors.Is(err, deck.ErrUnavailable) && deck.AvailableOutside() != nil:
 		return "record and replay inside WSL 2; everything else works here"
 	case errors.Is(err, deck.ErrUnavailable):
@@ -98,6 +102,12 @@ func hintFor(err error) string {
 		return "name a directory that is empty, or that is not there yet"
 	case errors.Is(err, tape.ErrTorn):
 		return "its whole lines can be looked at with `tapedeck show`; without the last one (sed '$d') it compares"
+	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+		return "raise the limit of open files (ulimit -n)"
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
+		return "make room there"
+	case errors.Is(err, syscall.EROFS):
+		return "name a place that can be written to"
 	case errors.Is(err, fs.ErrPermission):
 		return "check who owns the path, or name another one"
 	}
