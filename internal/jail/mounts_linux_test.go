@@ -252,3 +252,43 @@ func TestNoCgroupNamespaces(t *testing.T) {
 	run(t, c, nil).want(t, "ENOSPC\n")
 	run(t, helperConfig(t, "unshare", strconv.Itoa(unix.CLONE_NEWNS)), nil).want(t, "<nil>\n")
 }
+
+// TestMountedMeanwhile: what others mount below an overlay, or unmount, while a jail starts makes it plan anew.
+func TestMountedMeanwhile(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	mustWrite(t, filepath.Join(dir, "file"), "content")
+	point := filepath.Join(dir, "point")
+	if err := os.Mkdir(point, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := func(change func()) {
+		t.Helper()
+		c := shellConfig(t, "cat file; echo new >file; ls point")
+		c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+		plan, err := planMounts(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change()
+		j, err := startPlanned(t.Context(), c, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer j.Close()
+		if err := j.Release(); err != nil {
+			t.Fatal(err)
+		}
+		if x, err := j.Wait(); err != nil || x != (Exit{}) {
+			t.Errorf("%+v %v", x, err)
+		}
+	}
+	start(func() { mount(t, "tmpfs", point, "tmpfs", 0) })
+	start(func() {
+		if err := unix.Unmount(point, 0); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -148,6 +148,13 @@ func (p *mountPlan) findSubmounts() error {
 	return nil
 }
 
+// sameMounts reports whether the host's mounts below the targets are those of q. Both are plans of one Config.
+func (p *mountPlan) sameMounts(q *mountPlan) bool {
+	return slices.Equal(p.covering, q.covering) && slices.EqualFunc(p.Targets, q.Targets, func(a, b mountTarget) bool {
+		return slices.Equal(a.Covered, b.Covered) && slices.Equal(a.Submounts, b.Submounts)
+	})
+}
+
 // addOutermost adds path unless it lies in one of list.
 func addOutermost(list []string, path string) []string {
 	if slices.ContainsFunc(list, func(s string) bool { return within(path, s) }) {

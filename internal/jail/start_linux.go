@@ -41,7 +41,54 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	j, err := launch(c)
+	plan, err := planMounts(c)
+	if err != nil {
+		return nil, err
+	}
+	return startPlanned(ctx, c, plan)
+}
+
+// maxPlans is how often a start begins anew because something was mounted, or unmounted, below an overlay meanwhile.
+const maxPlans = 5
+
+// startPlanned starts a jail by a plan, and by newer ones as long as it fails and the host's mounts are others than those
+// of the plan.
+func startPlanned(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
+	for range maxPlans - 1 {
+		j, err := startOnce(ctx, c, plan)
+		var setup *SetupError
+		if !errors.As(err, &setup) {
+			return j, err
+		}
+		newer, errPlan := planMounts(c)
+		if errPlan != nil || newer.sameMounts(plan) || emptyLayers(c) != nil {
+			return nil, err
+		}
+		plan = newer
+	}
+	return startOnce(ctx, c, plan)
+}
+
+// emptyLayers takes away what a start that failed left in the upper layers.
+func emptyLayers(c *Config) error {
+	for _, o := range c.Overlays {
+		for _, dir := range []string{o.Upper, o.Work} {
+			entries, err := os.ReadDir(dir)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func startOnce(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
+	j, err := launch(c, plan)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +119,7 @@ func (c *Config) check() error {
 }
 
 // launch starts the init and hands everything to a Jail.
-func launch(c *Config) (*Jail, error) {
-	plan, err := planMounts(c)
-	if err != nil {
-		return nil, err
-	}
+func launch(c *Config, plan *mountPlan) (*Jail, error) {
 	plan.Uncovered = os.Geteuid() == 0 && len(plan.covering) > 0
 	j, err := launchPlan(c, plan)
 	if plan.Uncovered && errors.Is(err, ErrOverlay) { // root of a user namespace whose mounts are locked too
