@@ -5,8 +5,6 @@ package main
 import (
 	"os/exec"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // asGroup makes a command a process group of its own, all of which ends when its context does: go test runs a program of
@@ -15,6 +13,3 @@ func asGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
-
-// settle brings to the disk what has been written: what a run then writes is its own.
-func settle() { unix.Sync() }
