@@ -100,15 +100,20 @@ func eachPlaceholder(b []byte, f func(start, end int)) {
 // from 1. So neither the project's key, nor the secret, nor the rule that found it first matters to a digest of what it
 // returns, while which places held the same secret still does. It returns b itself where nothing is to be replaced, and
 // never writes to b.
-func Renumber(b []byte) []byte {
+func Renumber(b []byte) []byte { return renumber(b, nil) }
+
+// renumber is Renumber of a part of a text; seen are the numbers of the parts before, to which it adds. With nil it is the only
+// part.
+func renumber(b []byte, seen map[string]int) []byte {
 	var (
 		out  []byte
 		from int
-		seen map[string]int
 	)
 	eachPlaceholder(b, func(start, end int) {
 		if seen == nil {
 			seen = make(map[string]int)
+		}
+		if out == nil {
 			out = make([]byte, 0, len(b))
 		}
 		secret := string(b[end-hexLen : end])
@@ -121,7 +126,7 @@ func Renumber(b []byte) []byte {
 		out = strconv.AppendInt(append(out, '#'), int64(n), 10)
 		from = end
 	})
-	if seen == nil {
+	if out == nil {
 		return b
 	}
 	return append(out, b[from:]...)

@@ -73,6 +73,9 @@ func (m model) place(path, what string) error {
 	return os.Chmod(path, 0o644)
 }
 
+// second returns the error of a call that gives something else, too.
+func second[T any](_ T, err error) error { return err }
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

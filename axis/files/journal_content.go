@@ -1,12 +1,6 @@
 package files
 
-import (
-	"time"
-	"unicode/utf8"
-
-	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/tape"
-)
+import "time"
 
 // A fileContent is what was read of a file.
 type fileContent struct {
@@ -20,41 +14,22 @@ type fileContent struct {
 const settleTime = 50 * time.Millisecond
 
 // content reads, scrubs and stores a file, of which before is the stamp. was is what a snapshot has there; nil for nothing.
-func (j *Journal) content(file reading, before *sight, path string, was *Entry) (fileContent, error) {
+func (j *Journal) content(file reading, before *sight, path string, was *Entry) (out fileContent, err error) {
 	if before.size > j.o.MaxFileSize {
-		return fileContent{}, &errSkipped{TooLarge}
+		return out, &errSkipped{TooLarge}
 	}
 	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
-	b, err := readUpTo(file, before.size, j.o.MaxFileSize)
+	t := taker{store: j.o.Store, scrubber: j.o.Scrubber, limit: j.o.MaxFileSize}
+	got, err := t.take(file, before.size, path, was)
 	if err != nil {
-		return fileContent{}, unreadable(err)
+		return out, err
 	}
 	after, err := file.now()
 	if err != nil {
-		return fileContent{}, unreadable(err)
+		return out, unreadable(err)
 	}
-	out := fileContent{sure: quiet && after.stamp == before.stamp}
-	if was != nil && was.Secret != "" && j.o.Scrubber != nil && j.o.Scrubber.KeyedDigest(b) == was.Secret {
-		// It may be that this run does not know the secret that makes it one.
-		out.kept = keptOf(was)
-		out.kept.mode = before.mode
-		return out, nil
-	}
-	stored, secret, err := hideContent(j.o.Scrubber, path, b)
-	if err != nil {
-		return fileContent{}, err
-	}
-	out.kept = &kept{size: int64(len(stored)), text: secret, mode: before.mode}
-	if len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
-		out.text = stored
-	}
-	out.kept.digest, err = j.put(stored)
-	return out, err
-}
-
-func (j *Journal) put(b []byte) (cas.Digest, error) {
-	if j.o.Store == nil {
-		return cas.Sum(b), nil
-	}
-	return j.o.Store.Put(b)
+	out.kept = &kept{digest: got.digest, size: got.size, text: got.secret, mode: before.mode}
+	out.text = got.text
+	out.sure = quiet && after.stamp == before.stamp
+	return out, nil
 }

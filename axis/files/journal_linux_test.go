@@ -280,8 +280,6 @@ func TestJournalOfNamelessFiles(t *testing.T) {
 	wants(t, p.take(p.j.End(nil)))
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // TestJournalOfMappedFiles: what is written through a mapping is told, also when the descriptor is long closed, at the end too.
 func TestJournalOfMappedFiles(t *testing.T) {
 	p, dir := home(t, model{"m": "1234"}, nil)

@@ -143,7 +143,7 @@ func (l *looker) mask(it *item) error {
 		return nil
 	}
 	var err error
-	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Store, it.now.digest)
+	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Store, it.now.digest, it.now.size)
 	return err
 }
 

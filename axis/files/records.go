@@ -3,6 +3,7 @@ package files
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"strings"
 	"unicode/utf8"
@@ -130,7 +131,7 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 		f.ContentDigest = r.opts.Masker.Digest([]byte(e.Target))
 		return nil
 	}
-	f.ContentDigest, err = maskedDigest(r.opts.Masker, r.store, e.Digest)
+	f.ContentDigest, err = maskedDigest(r.opts.Masker, r.store, e.Digest, e.Size)
 	return err
 }
 
@@ -143,7 +144,17 @@ func (r *recorder) bytesOf(e *Entry) ([]byte, error) {
 }
 
 // maskedDigest returns what m gives for a content.
-func maskedDigest(m Masker, store cas.Store, d cas.Digest) (cas.Digest, error) {
+func maskedDigest(m Masker, store cas.Store, d cas.Digest, size int64) (cas.Digest, error) {
+	if long, ok := m.(interface {
+		DigestReader(r io.Reader) (cas.Digest, error)
+	}); ok && size > longFile {
+		r, err := store.Open(d)
+		if err != nil {
+			return cas.Digest{}, err
+		}
+		defer r.Close()
+		return long.DigestReader(r)
+	}
 	b, err := store.Get(d)
 	if err != nil {
 		return cas.Digest{}, err

@@ -125,43 +125,40 @@ func (s *snapper) link(c cached) bool {
 
 // read reads, scrubs and stores a regular file.
 func (s *snapper) read(f *found, out *slot) error {
-	if f.info.Size() >= bigFile {
-		s.pool.big.Lock()
-		defer s.pool.big.Unlock()
-	}
-	b, info, settled, err := readRegular(s.root, f.path, s.opts.MaxFileSize)
+	file, info, err := openRegular(s.root, f.path)
 	if err != nil {
 		return unreadable(err)
 	}
-	s.pool.bytes.Add(int64(len(b)))
-	if e, ok := s.known(f.path, b); ok {
-		out.entry.Digest, out.entry.Size, out.entry.Secret = e.Digest, e.Size, e.Secret
-		out.entry.Mode, _ = ModeOf(info.Mode())
-		return nil
+	defer file.Close()
+	if info.Size() > s.opts.MaxFileSize {
+		return &errSkipped{TooLarge}
 	}
-	stored, secret, err := hideContent(s.opts.Scrubber, f.path, b)
+	t := taker{store: s.opts.Store, scrubber: s.opts.Scrubber, limit: s.opts.MaxFileSize}
+	got, err := t.take(file, info.Size(), f.path, s.opts.known(f.path))
 	if err != nil {
 		return err
 	}
-	c := cached{size: int64(len(stored)), secret: secret}
-	if c.digest, err = s.put(stored); err != nil {
-		return err
+	s.pool.bytes.Add(got.length)
+	after, err := file.Stat()
+	if err != nil {
+		return unreadable(err)
 	}
 	st, ok := stampOf(info)
-	c.stamp = st
-	out.fill(c)
+	out.fill(cached{stamp: st, digest: got.digest, size: got.size, secret: got.secret})
 	out.entry.Mode = st.mode
-	out.keep = ok && settled
+	settled := got.length == info.Size() && after.Size() == info.Size() && after.ModTime().Equal(info.ModTime())
+	was := s.opts.known(f.path)
+	out.keep = ok && settled && (was == nil || was.Secret == "")
 	return nil
 }
 
-// known returns the entry of a secret file that is the one of SnapOptions.Known.
-func (s *snapper) known(path string, b []byte) (*Entry, bool) {
-	if s.opts.Known == nil || s.opts.Scrubber == nil {
-		return nil, false
+// known returns what the tree Known has at path, nil for nothing.
+func (o *SnapOptions) known(path string) *Entry {
+	if o.Known == nil {
+		return nil
 	}
-	e, ok := s.opts.Known.Lookup(path)
-	return e, ok && e.Secret != "" && s.opts.Scrubber.KeyedDigest(b) == e.Secret
+	e, _ := o.Known.Lookup(path)
+	return e
 }
 
 // marked reports whether SnapOptions.Known has a secret file at path of which the cache does not know that it is one: it was
@@ -172,13 +169,6 @@ func (s *snapper) marked(path string, c cached) bool {
 	}
 	e, ok := s.opts.Known.Lookup(path)
 	return ok && e.Secret != "" && e.Secret != c.secret
-}
-
-func (s *snapper) put(b []byte) (cas.Digest, error) {
-	if s.opts.Store == nil {
-		return cas.Sum(b), nil
-	}
-	return s.opts.Store.Put(b)
 }
 
 func (o *slot) fill(c cached) {

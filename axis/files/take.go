@@ -1,0 +1,176 @@
+package files
+
+import (
+	"bytes"
+	"io"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// longFile is the length in bytes from which a content is read, scrubbed and stored piece by piece.
+const longFile = 1 << 20
+
+// wholes is held while a long content is in memory as a whole, because it must be: it is compressed, or held a secret before.
+var wholes sync.Mutex
+
+// A taker reads contents, takes what is secret out of them, and stores them.
+type taker struct {
+	store    cas.Store // nil for none
+	scrubber Scrubber
+	limit    int64 // bytes
+}
+
+// A taken is what is known of a content.
+type taken struct {
+	digest cas.Digest // of the stored bytes
+	size   int64      // of them
+	secret string
+	text   []byte // the stored bytes where they may stand in a record; nil else
+	length int64  // of what was read
+}
+
+// streamer is a Scrubber that scrubs long files piece by piece.
+type streamer interface {
+	Streams(head []byte) bool
+	FileWriter(w io.Writer) *scrub.Writer
+	KeyedHash() *scrub.KeyedHash
+}
+
+// take takes what r gives, of the file at path, which should be size bytes. was is what a snapshot has there, nil for nothing:
+// a secret file of it that is still the same is taken as it stands there, for this run may not know what makes it one. The error
+// says why nothing is taken (see reasonOf), or is the store's.
+func (t *taker) take(r io.Reader, size int64, path string, was *Entry) (taken, error) {
+	hidden := was != nil && was.Secret != "" && t.scrubber != nil
+	if size <= longFile {
+		return t.whole(r, size, path, was, hidden)
+	}
+	s, ok := t.scrubber.(streamer)
+	if !ok && t.scrubber != nil || hidden {
+		return t.alone(r, size, path, was, hidden)
+	}
+	head := make([]byte, 4096)
+	n, err := io.ReadFull(r, head)
+	head = head[:n]
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // of io.ReadFull
+		return taken{}, unreadable(err)
+	}
+	r = io.MultiReader(bytes.NewReader(head), r)
+	credential := isCredential(t.scrubber, path)
+	if credential || ok && !s.Streams(head) {
+		return t.alone(r, size, path, was, hidden)
+	}
+	return t.stream(r, s)
+}
+
+// alone is whole for a long content: one at a time.
+func (t *taker) alone(r io.Reader, size int64, path string, was *Entry, hidden bool) (taken, error) {
+	wholes.Lock()
+	defer wholes.Unlock()
+	return t.whole(r, size, path, was, hidden)
+}
+
+// whole takes a content that is held in memory.
+func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden bool) (taken, error) {
+	b, err := readUpTo(r, size, t.limit)
+	if err != nil {
+		return taken{}, unreadable(err)
+	}
+	out := taken{length: int64(len(b))}
+	if hidden && t.scrubber.KeyedDigest(b) == was.Secret {
+		out.digest, out.size, out.secret = was.Digest, was.Size, was.Secret
+		return out, nil
+	}
+	stored, secret, err := hideContent(t.scrubber, path, b)
+	if err != nil {
+		return out, err
+	}
+	out.size, out.secret = int64(len(stored)), secret
+	if len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
+		out.text = stored
+	}
+	if t.store == nil {
+		out.digest = cas.Sum(stored)
+		return out, nil
+	}
+	out.digest, err = t.store.Put(stored)
+	return out, err
+}
+
+// stream takes a content piece by piece; s is nil without a scrubber.
+func (t *taker) stream(r io.Reader, s streamer) (out taken, err error) {
+	p := &pieces{r: r, left: t.limit}
+	if s != nil {
+		p.scrub, p.hash = s.FileWriter(&p.out), s.KeyedHash()
+	}
+	if t.store == nil {
+		h := cas.NewHasher()
+		out.size, err = io.Copy(h, p)
+		out.digest = h.Sum()
+	} else {
+		out.digest, out.size, err = t.store.PutReader(p)
+	}
+	if p.err != nil {
+		return out, unreadable(p.err) // it is that of the file
+	}
+	if err == nil && p.scrub != nil && p.scrub.Found() {
+		out.secret = p.hash.Sum()
+	}
+	out.length = t.limit - p.left
+	return out, err
+}
+
+// A pieces reads the scrubbed form of a content.
+type pieces struct {
+	r     io.Reader
+	left  int64         // bytes that may come
+	scrub *scrub.Writer // nil for none
+	hash  *scrub.KeyedHash
+	out   bytes.Buffer // what was scrubbed and not read
+	buf   []byte
+	ended bool
+	err   error // of r, or that it is too long
+}
+
+// Read implements io.Reader.
+func (p *pieces) Read(b []byte) (int, error) {
+	for p.out.Len() == 0 && p.err == nil && !p.ended {
+		p.more()
+	}
+	switch {
+	case p.err != nil:
+		return 0, p.err
+	case p.out.Len() == 0:
+		return 0, io.EOF
+	}
+	return p.out.Read(b)
+}
+
+// more reads on.
+func (p *pieces) more() {
+	if p.buf == nil {
+		p.buf = make([]byte, 64<<10)
+	}
+	n, err := p.r.Read(p.buf)
+	p.left -= int64(n)
+	switch {
+	case p.left < 0:
+		p.err = errTooLarge
+		return
+	case p.scrub == nil:
+		p.out.Write(p.buf[:n])
+	default:
+		_, _ = p.scrub.Write(p.buf[:n]) // out takes all
+		_, _ = p.hash.Write(p.buf[:n])
+	}
+	if err == io.EOF { //nolint:errorlint // a file gives it bare
+		p.ended, err = true, nil
+		if p.scrub != nil {
+			_ = p.scrub.Close()
+		}
+	}
+	p.err = err
+}
