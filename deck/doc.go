@@ -23,7 +23,15 @@
 // not name was not changed, and a replay shows it as it is then.
 //
 // A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
-// to its last record.
+// to its last record. A tape is never found without its header.
+//
+// A run that cannot be recorded does not go on as if it were: the first write to the recording that fails ends it (session.fail).
+// Nothing more gets on the tape, every exchange is cut, the program is killed with its world, and Record returns a *WriteError;
+// the recording stays unfinished. So does that of a jail that is ended from outside. docs/limits.md lists what may fail and what
+// may be killed, package integration/kill tries it.
+//
+// What lies in temporary directories (layers, certificates, what is unpacked to be looked at) is locked by the process that made
+// it, and goes with the next command where that was killed (Sweep).
 //
 // recording.json is a Manifest. Of its keys these may be absent:
 //
