@@ -16,7 +16,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-func init() { programs["housekeeper"] = playHousekeeper }
+func init() {
+	programs["housekeeper"] = playHousekeeper
+	programs["mover"] = playMover
+}
 
 // playHousekeeper says what it finds in the work tree, HOME and TMPDIR, and changes all three, before and between two
 // questions to a model.
@@ -226,4 +229,66 @@ func listing(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// playMover renames directories of the work tree and TMPDIR, and changes what lies in them before and after.
+func playMover([]string) int {
+	for _, dir := range []string{".", os.Getenv("TMPDIR")} {
+		in := func(name string) string { return filepath.Join(dir, name) }
+		for i, err := range []error{
+			os.WriteFile(in("d/early"), []byte("early"), 0o644),
+			os.Rename(in("d"), in("e")),
+			os.Rename(in("empty"), in("still-empty")),
+			os.WriteFile(in("e/sub/late"), []byte("late"), 0o644),
+			os.Remove(in("e/gone")),
+			os.Rename(in("e/sub"), in("sub")),
+		} {
+			if err != nil {
+				fmt.Println(dir, i, err)
+			}
+		}
+	}
+	return 0
+}
+
+// TestRenamedDirectories: an overlay renames no directory of a lower layer, and a replay renames what the run renamed.
+func TestRenamedDirectories(t *testing.T) {
+	b := newBench(t)
+	tmp := filepath.Join(filepath.Dir(b.dir), "tmp")
+	b.env = append(b.env, "TMPDIR="+tmp)
+	for _, dir := range []string{b.dir, tmp} {
+		for name, text := range map[string]string{
+			"d/keep": "keep", "d/gone": "gone", "d/sub/late": "was", "d/sub/other": "other", "d/build/out": "ignored", ".gitignore": "build/\n",
+			"d/.env": "SECRET_TOKEN=abcd1234efgh5678\n",
+		} {
+			put(t, filepath.Join(dir, name), text)
+		}
+		if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	res, out := b.record("mover")
+	if out != "" {
+		t.Fatal(out)
+	}
+	v, out := b.replay(res.Recording, nil)
+	b.green(v)
+	if out != "" {
+		t.Errorf("the replay could not do what the run did:\n%s", out)
+	}
+	for _, dir := range []string{b.dir, tmp} { // and however the disk looks now
+		if err := os.RemoveAll(filepath.Join(dir, "sub")); err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(dir, "d/sub/new"), "new")
+	}
+	kept := filepath.Join(t.TempDir(), "kept")
+	v, out = b.replay(res.Recording, &deck.ReplayOptions{Keep: kept})
+	if out != "" {
+		t.Errorf("after the disk has changed:\n%s", out)
+	}
+	b.green(v)
+	if got := listing(t, kept); strings.Contains(got, "new") || !strings.Contains(got, "e/keep") {
+		t.Errorf("the replay left\n%s", got)
+	}
 }

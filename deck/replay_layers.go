@@ -2,6 +2,7 @@ package deck
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
 // overlaid lists the directories that the program may change: they get layers, so that nothing outlives the replay. Those of
@@ -42,62 +44,86 @@ func (r *replayer) mountPlan(p *run) error {
 	return nil
 }
 
-// lowers lists the layers that a directory is shown with, topmost first: what the run found at paths that it changed, of the
-// work tree all that was recorded, and the directory as it is now.
+// lowers lists the layers that a directory is shown with, topmost first: what the run found there, and the directory as it is
+// now. Where the run renamed directories what it found is in the upper layer: an overlay renames none of a lower one.
 func (r *replayer) lowers(d, dir string) (out []string, err error) {
-	if t := r.found[d]; t != nil {
-		layer := filepath.Join(dir, "found")
-		if err := r.foundLayer(t, d, layer); err != nil {
-			return nil, err
-		}
-		out = append(out, layer)
-	}
+	t := r.found[d]
 	if d == r.rec.Manifest.Roots.Tree && r.trees.before != nil {
+		if t = r.trees.before; r.found[d] != nil {
+			t = t.With(r.found[d])
+		}
+	}
+	if t != nil {
+		o := files.LayerOptions{Upper: r.inUpper(t, d)}
 		layer := filepath.Join(dir, "recorded")
-		if err := r.layer(layer); err != nil {
+		if o.Upper {
+			layer = upperOf(dir)
+		} else {
+			out = append(out, layer)
+		}
+		if err := r.layer(t, d, layer, &o); err != nil {
 			return nil, err
 		}
-		out = append(out, layer)
 	}
-	if isDir(d) {
+	switch {
+	case isDir(d):
 		out = append(out, d)
+	case len(out) == 0: // an overlay has a lower layer
+		empty := filepath.Join(dir, "empty")
+		if err := os.MkdirAll(empty, 0o700); err != nil {
+			return nil, err
+		}
+		out = append(out, empty)
 	}
 	return out, nil
 }
 
-// layer makes the recorded work tree: what differs from the disk as it is now.
-func (r *replayer) layer(layer string) error {
-	if !r.o.TreeNow {
-		r.trees.at = time.Now()
+// inUpper reports whether the upper layer of d can hold what the run found, and need do so.
+func (r *replayer) inUpper(t *files.Tree, d string) bool {
+	if len(t.Moved) == 0 {
+		return false
 	}
-	stats, err := files.BuildLayer(r.trees.before, r.trees.store, r.rec.Manifest.Roots.Tree, layer, &files.LayerOptions{
-		Scrubber: r.s.scrub, ScrubID: r.s.id, CachePath: r.trees.cache, Exclude: r.trees.exclude,
-		Changed: r.changed, Reveal: r.reveal(),
-	})
-	if err != nil {
-		return fmt.Errorf("restoring the work tree: %w", err)
+	split, err := jail.MountsBelow(d)
+	if split || err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("something is mounted below %s: renaming a directory there (%s) fails on a replay", d,
+			strings.Join(t.Moved[:min(len(t.Moved), 3)], ", ")))
+		return false
 	}
-	return r.noteLayer(stats)
+	return true
 }
 
-// foundLayer makes what the run found at the paths that it changed in a directory. What it only read there is as it is now.
-func (r *replayer) foundLayer(t *files.Tree, real, layer string) error {
-	f := r.followed(real)
-	stats, err := files.BuildLayer(t, r.trees.store, real, layer, &files.LayerOptions{
-		Scrubber: r.s.scrub, Exclude: r.trees.exclude, Changed: r.changedIn(f), Reveal: r.reveal(),
-	})
-	if err != nil {
-		return fmt.Errorf("restoring what the run found in %s: %w", real, err)
+// layer makes what the run found in a directory, as far as it is not there now.
+func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOptions) error {
+	isTree := real == r.rec.Manifest.Roots.Tree
+	if isTree && !r.o.TreeNow {
+		r.trees.at = time.Now()
 	}
+	o.Scrubber, o.Exclude, o.Reveal = r.s.scrub, r.trees.exclude, r.reveal()
+	o.Changed = r.changedIn(r.followed(real))
+	if isTree {
+		o.ScrubID, o.CachePath = r.s.id, r.trees.cache
+	}
+	stats, err := files.BuildLayer(t, r.trees.store, real, layer, o)
+	switch {
+	case err != nil:
+		return fmt.Errorf("restoring what the run found in %s: %w", real, err)
+	case isTree:
+		return r.noteLayer(stats)
+	}
+	r.noteFound(real, stats)
+	return nil
+}
+
+// noteFound notes what of a directory outside the work tree differs on the disk.
+func (r *replayer) noteFound(dir string, stats *files.LayerStats) {
 	for _, n := range stats.Notes {
 		r.altered = true
-		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", f.prefix+n.Path, n.Why))
+		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", r.followed(dir).prefix+n.Path, n.Why))
 	}
 	if n := stats.Differing; n > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("what the run changed in %s was shown as it found it; on the disk %s (%s); what it only "+
-			"read there is as it is now", real, differNow(n), strings.Join(stats.Differ, ", ")))
+			"read there is as it is now", dir, differNow(n), strings.Join(stats.Differ, ", ")))
 	}
-	return nil
 }
 
 func (r *replayer) followed(dir string) followed {
@@ -123,7 +149,7 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 	r.altered = r.altered || len(stats.Notes) > 0
 	for _, n := range stats.Notes {
 		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
-		if n.Why == files.NoteScrubbed {
+		if _, covered := r.trees.before.Lookup(n.Path); n.Why == files.NoteScrubbed && covered {
 			scrubbed = append(scrubbed, n.Path)
 		}
 	}

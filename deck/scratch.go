@@ -80,9 +80,12 @@ func (s *scratch) remove() {
 	}
 }
 
+// upperOf is the upper layer of the overlay whose layers lie in dir.
+func upperOf(dir string) string { return filepath.Join(dir, "upper") }
+
 // overlayOver returns the overlay that shows lowers at target and keeps what is written in scratch, which it makes.
 func overlayOver(target, scratch string, lowers ...string) (jail.Overlay, error) {
-	o := jail.Overlay{Target: target, Lowers: lowers, Upper: filepath.Join(scratch, "upper"), Work: filepath.Join(scratch, "work")}
+	o := jail.Overlay{Target: target, Lowers: lowers, Upper: upperOf(scratch), Work: filepath.Join(scratch, "work")}
 	err := errors.Join(os.MkdirAll(o.Upper, 0o700), os.MkdirAll(o.Work, 0o700))
 	// The merged directory has the upper one's mode: it must be the target's own, or the program sees another.
 	if st, errStat := os.Stat(target); err == nil && errStat == nil {

@@ -52,6 +52,9 @@ func (f *finder) one(n *node, path string) bool {
 	if n.start.mode.IsDir() && f.below(n, path) {
 		wanted = true
 	}
+	if n.start.mode.IsDir() && n.is(isMoved) && !n.is(losesBelow) {
+		f.t.Moved = append(f.t.Moved, path)
+	}
 	if wanted {
 		f.t.Entries = append(f.t.Entries, *n.start.entry(path))
 	}

@@ -88,6 +88,7 @@ func (j *Journal) leaves(n *node, s sight, to *node) func() error {
 	if n.state&(isFresh|losesBelow) != 0 {
 		return nil
 	}
+	n.state |= isMoved
 	return func() error {
 		err := j.keepBelow(n)
 		j.mu.Lock()

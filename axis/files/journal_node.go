@@ -49,6 +49,7 @@ const (
 	isSure    // as long as its stamp is stamp, last is what stands there
 	isIgnored // its last record was of an ignored path
 	isShared  // the file that the run found had other names
+	isMoved   // a directory that the run found here was renamed
 )
 
 func (n *node) is(s nodeState) bool { return n.state&s != 0 }

@@ -22,6 +22,9 @@ type LayerOptions struct {
 	// Reveal makes of the stored bytes of a secret file what is shown where the true ones are not to be had: values that work
 	// in the place of its placeholders. Nil shows the placeholders.
 	Reveal func(stored []byte) []byte
+	// Upper says that the layer is the overlay's upper one: it then holds whole what the tree says was moved, for an overlay
+	// renames no directory that lies in a lower layer.
+	Upper bool
 	// Changed holds the paths that the recorded run changed itself: that they differ now is no news.
 	Changed map[string]bool
 }
@@ -103,6 +106,7 @@ type layerer struct {
 	rootPerm fs.FileMode
 	made     map[string]bool // directories that the layer has
 	dirs     []*Entry        // the same, to get their permissions at the end; each behind the one that holds it
+	whole    bool            // within a directory that the layer holds whole
 	stats    *LayerStats
 }
 
@@ -229,6 +233,11 @@ func (l *layerer) hide(path string) error {
 	if l.exclude[path] || !wasAbsent && !l.tree.Covers(path) {
 		return nil
 	}
+	if l.whole { // nothing shows through
+		l.stats.Hidden++
+		l.differs(path)
+		return nil
+	}
 	if err := l.mkdirs(parentOf(path)); err != nil {
 		return err
 	}
@@ -268,7 +277,10 @@ func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
 		mode, _ = ModeOf(info.Mode())
 	}
 	if e.Mode.IsDir() {
-		if mode != e.Mode {
+		if !l.whole && l.isMoved(e.Path) {
+			return l.holdWhole(e.Path, mode.IsDir())
+		}
+		if mode != e.Mode || l.whole {
 			if err := l.mkdirs(e.Path); err != nil {
 				return err
 			}
@@ -281,6 +293,9 @@ func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
 	}
 	if same {
 		l.stats.Unchanged++
+		if l.whole {
+			return l.copy(e, info)
+		}
 		return nil
 	}
 	return l.write(e)

@@ -59,7 +59,7 @@ func hideNames(t *Tree, s Scrubber) bool {
 	for _, n := range t.NotCovered {
 		all.WriteString(n.Path + "\n")
 	}
-	for _, p := range t.Absent {
+	for _, p := range slices.Concat(t.Absent, t.Moved) {
 		all.WriteString(p + "\n")
 	}
 	if _, found := s.Bytes([]byte(all.String())); !found {
@@ -76,6 +76,10 @@ func hideNames(t *Tree, s Scrubber) bool {
 			t.NotCovered = append(t.NotCovered, NotCovered{Path: string(path), Reason: SecretName})
 		}
 		return inPath || inTarget
+	})
+	t.Moved = slices.DeleteFunc(t.Moved, func(p string) bool {
+		_, found := s.Bytes([]byte(p))
+		return found
 	})
 	t.Absent = slices.DeleteFunc(t.Absent, func(p string) bool {
 		path, found := s.Bytes([]byte(p))

@@ -18,6 +18,9 @@ type Tree struct {
 	// Absent holds paths at which nothing stood, and so nothing below: the topmost only, in ascending order. The directory
 	// that holds one is an entry, or the root. It is of partial trees, and of whole ones that were joined with one (With).
 	Absent []string
+	// Moved holds directories that the run renamed, in ascending order: an overlay renames none that lie in a lower layer, so
+	// that BuildLayer must hold them whole. All that the run found below is among the entries.
+	Moved []string
 }
 
 // An Entry is one directory, regular file or symbolic link.
@@ -89,6 +92,9 @@ func (t *Tree) With(found *Tree) *Tree {
 	}
 	slices.Sort(out.Absent)
 	out.Absent = slices.Compact(out.Absent)
+	out.Moved = slices.Concat(t.Moved, found.Moved)
+	slices.Sort(out.Moved)
+	out.Moved = slices.Compact(out.Moved)
 	return out
 }
 
@@ -96,6 +102,7 @@ func (t *Tree) With(found *Tree) *Tree {
 func (t *Tree) sort() {
 	slices.SortFunc(t.Entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
 	slices.Sort(t.Absent)
+	slices.Sort(t.Moved)
 	slices.SortFunc(t.NotCovered, func(a, b NotCovered) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 	})

@@ -45,7 +45,7 @@ type treeDecoder struct {
 }
 
 // document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order; "partial":true may stand before
-// the entries, "absent":[…] at the end.
+// the entries, "absent":[…] and "moved":[…] at the end.
 func (d *treeDecoder) document() error {
 	var raw map[string][]byte
 	steps := []func() error{
@@ -56,7 +56,7 @@ func (d *treeDecoder) document() error {
 		func() error { return d.list(d.entry) },
 		func() error { return d.key("not_covered") },
 		func() error { return d.list(d.notCovered) },
-		d.absent,
+		d.paths,
 		func() error { return d.delim('}') },
 	}
 	for _, step := range steps {
@@ -149,27 +149,41 @@ func (d *treeDecoder) options(next string, keys map[string]any) error {
 	}
 }
 
-// absent reads the last list, where it stands.
-func (d *treeDecoder) absent() error {
-	d.budget.left = maxValueLen
-	if !d.json.More() {
-		return nil
-	}
-	if err := d.key("absent"); err != nil {
-		return err
-	}
-	return d.list(func() error {
-		var l lineAbsent
-		if err := d.json.Decode(&l); err != nil {
+// paths reads the last lists, those that stand there, each at most once.
+func (d *treeDecoder) paths() error {
+	lists := map[string]*[]string{"absent": &d.tree.Absent, "moved": &d.tree.Moved}
+	for {
+		d.budget.left = maxValueLen
+		if !d.json.More() {
+			return nil
+		}
+		key, err := d.anyKey()
+		if err != nil {
 			return err
 		}
-		p, err := trueBytes(l.Raw, "path", l.Path)
-		if err != nil {
-			return fmt.Errorf("absent %.80q: %w", l.Path, err)
+		to, ok := lists[key]
+		if !ok {
+			return fmt.Errorf("the key %q at byte %d is not one of those that may stand there", key, d.json.InputOffset())
 		}
-		d.tree.Absent = append(d.tree.Absent, p)
-		return nil
-	})
+		delete(lists, key)
+		if err := d.list(func() error { return d.path(key, to) }); err != nil {
+			return err
+		}
+	}
+}
+
+// path reads an item of a list of paths.
+func (d *treeDecoder) path(key string, to *[]string) error {
+	var l linePath
+	if err := d.json.Decode(&l); err != nil {
+		return err
+	}
+	p, err := trueBytes(l.Raw, "path", l.Path)
+	if err != nil {
+		return fmt.Errorf("%s %.80q: %w", key, l.Path, err)
+	}
+	*to = append(*to, p)
+	return nil
 }
 
 func (d *treeDecoder) list(item func() error) error {

@@ -31,8 +31,8 @@ type lineNotCovered struct {
 	Raw    map[string][]byte `json:"raw,omitempty"`
 }
 
-// lineAbsent is the JSON form of a path at which nothing stood.
-type lineAbsent struct {
+// linePath is the JSON form of a path in a list of them.
+type linePath struct {
 	Path string            `json:"path"`
 	Raw  map[string][]byte `json:"raw,omitempty"`
 }
@@ -60,16 +60,22 @@ func (t *Tree) Encode(w io.Writer) error {
 		l.Path = l.keep("path", n.Path)
 		e.item(i, l)
 	}
-	if len(t.Absent) > 0 {
-		e.str("\n" + `],"absent":[`)
+	e.paths("absent", t.Absent)
+	e.paths("moved", t.Moved)
+	e.str("\n]}\n")
+	return e.flush()
+}
+
+// paths begins another list behind the last one, unless it is empty.
+func (e *treeEncoder) paths(key string, list []string) {
+	if len(list) > 0 {
+		e.str("\n" + `],"` + key + `":[`)
 	}
-	for i, p := range t.Absent {
-		var l lineAbsent
+	for i, p := range list {
+		var l linePath
 		l.Path = keepRaw(&l.Raw, "path", p)
 		e.item(i, l)
 	}
-	e.str("\n]}\n")
-	return e.flush()
 }
 
 // line returns the JSON form of e.

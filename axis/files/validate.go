@@ -36,10 +36,7 @@ func (t *Tree) Validate() error {
 			dirs[e.Path] = true
 		}
 	}
-	if err := t.validateAbsent(dirs); err != nil {
-		return err
-	}
-	return t.validateNotCovered()
+	return errors.Join(t.validateAbsent(dirs), t.validateMoved(), t.validateNotCovered())
 }
 
 // validateAbsent checks the paths at which nothing stood against the directories that are entries.
@@ -59,6 +56,22 @@ func (t *Tree) validateAbsent(dirs map[string]bool) error {
 		}
 		if err != nil {
 			return fmt.Errorf("files: absent %.80q: %w: %w", p, ErrTree, err)
+		}
+		last = p
+	}
+	return nil
+}
+
+// validateMoved checks the paths of directories that were renamed.
+func (t *Tree) validateMoved() error {
+	last := ""
+	for _, p := range t.Moved {
+		err := checkPath(p)
+		if err == nil && p <= last {
+			err = errOrder
+		}
+		if err != nil {
+			return fmt.Errorf("files: moved %.80q: %w: %w", p, ErrTree, err)
 		}
 		last = p
 	}

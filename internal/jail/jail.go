@@ -36,7 +36,8 @@ type Config struct {
 }
 
 // An Overlay shows Lowers merged at Target; what the program writes there goes to Upper. Target need not exist. Upper
-// and Work are empty directories of one parent, on a file system that can hold an upper layer, outside every lower.
+// and Work are directories of one parent, on a file system that can hold an upper layer, outside every lower; Work is empty.
+// Upper may hold the topmost layer, unless something is mounted below Target or a lower (MountsBelow); it is empty then.
 // What is mounted below Target on the host shows through read-only.
 //
 // Where mounts below Lowers cannot be taken away, which takes root, the overlay is split into several: Upper then holds

@@ -71,6 +71,9 @@ func (*Jail) Signal(syscall.Signal) error { return unavailable() }
 // Wait fails with an *UnavailableError.
 func (*Jail) Wait() (Exit, error) { return Exit{}, unavailable() }
 
+// MountsBelow fails with an *UnavailableError.
+func MountsBelow(string) (bool, error) { return false, unavailable() }
+
 // OpenRoot fails with an *UnavailableError.
 func (*Jail) OpenRoot(string) (*os.File, error) { return nil, unavailable() }
 
