@@ -231,6 +231,36 @@ func listing(t *testing.T, dir string) string {
 	return out.String()
 }
 
+// TestIsolatedLeavesTheDisk: an isolated run is recorded like any other, touches nothing, and can be applied afterwards.
+func TestIsolatedLeavesTheDisk(t *testing.T) {
+	b, _ := housekeeping(t)
+	before := listing(t, filepath.Dir(b.dir))
+	argv, env := b.self("housekeeper", "https://api.openai.com")
+	var out strings.Builder
+	res, err := deck.Record(t.Context(), &deck.RecordOptions{
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Isolated: true,
+		Streams: deck.Streams{Stdout: &out, Stderr: &out},
+	})
+	if err != nil || strings.Contains(out.String(), "step ") {
+		t.Fatal(err, out.String())
+	}
+	b.holds(res.Recording.Dir)
+	if after := listing(t, filepath.Dir(b.dir)); after != before {
+		t.Errorf("the disk is now\n%s\nit was\n%s", after, before)
+	}
+	v, again := b.replay(res.Recording, nil)
+	b.green(v)
+	if again != out.String() {
+		t.Errorf("the replay saw\n%s\nthe run\n%s", again, out.String())
+	}
+	if _, _, err := res.Recording.Apply(false); err != nil {
+		t.Fatal(err)
+	}
+	if got := listing(t, b.dir); !strings.Contains(got, "three") || strings.Contains(got, "gone.txt") || !strings.Contains(got, "old build") {
+		t.Errorf("applied:\n%s", got)
+	}
+}
+
 // playMover renames directories of the work tree and TMPDIR, and changes what lies in them before and after.
 func playMover([]string) int {
 	for _, dir := range []string{".", os.Getenv("TMPDIR")} {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/integration/run"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // An editing is a session of pi in which the model calls its tools one after the other.
@@ -91,6 +92,12 @@ func TestEdits(t *testing.T) {
 			t.Fatal(res)
 		}
 		wantTree(t, b.Work, left)
+		want := []string{
+			"ask", "wrote a.txt", "ask", "wrote b.txt", "ask", "wrote sub/c.txt", "ask", "deleted d.txt", "wrote ~/memory.txt", "ask",
+		}
+		if got := changes(t, b.Recording(), "a.txt", "b.txt", "sub/c.txt", "d.txt", "~/memory.txt"); !slices.Equal(got, want) {
+			t.Errorf("on the tape stands %q, want %q", got, want)
+		}
 		if res := b.Tapedeck("restore", b.Recording(), filepath.Join(b.Home, "as-it-was")); res.Status != 0 {
 			t.Error(res)
 		}
@@ -109,6 +116,34 @@ func TestEdits(t *testing.T) {
 			t.Errorf("apply onto a tree that no longer fits: %v", res)
 		}
 	})
+}
+
+// changes lists the questions of a recording and what it says of paths, in the order of its tape.
+func changes(t *testing.T, recording string, paths ...string) (out []string) {
+	t.Helper()
+	f, err := tape.Open(filepath.Join(recording, "run.tape"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for rec, err := range f.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch k := rec.Kind.(type) {
+		case *tape.LLMCall:
+			out = append(out, "ask")
+		case *tape.FileWrite:
+			if slices.Contains(paths, k.Path) {
+				out = append(out, "wrote "+k.Path)
+			}
+		case *tape.FileDelete:
+			if slices.Contains(paths, k.Path) {
+				out = append(out, "deleted "+k.Path)
+			}
+		}
+	}
+	return out
 }
 
 // wantTree compares the files of a directory, but for recordings.
