@@ -92,12 +92,12 @@ func (m *missing) check(d cas.Digest, of string) {
 	}
 }
 
-// unfinished says what cannot be compared of a recording whose recorder was killed.
+// unfinished says what cannot be compared of a recording whose recorder was killed, or could not go on.
 func (r *Recording) unfinished() []string {
 	if r.Finished() {
 		return nil
 	}
-	return []string{r.Dir + " is unfinished: its recorder was killed, and what the program did after that is not on the tape"}
+	return []string{r.Dir + " is unfinished: its recorder did not come to its end, and what the program did after that is not on the tape"}
 }
 
 // offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.

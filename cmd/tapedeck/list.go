@@ -17,7 +17,7 @@ func newListCommand(std streams) *cobra.Command {
 		Use:   "list",
 		Short: "List the recordings of this work tree",
 		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first: with the program's exit
-status, "recording" while it is being made, or "unfinished" where its recorder was killed.
+status, "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
 
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck list
