@@ -42,8 +42,8 @@ var builtin = []mask{
 		firsts: digits + hexLetter, seconds: digits + hexLetter, find: findUUID},
 	{says: ofNames, MaskInfo: MaskInfo{"id", "what a provider made up to name a call, a message or an item, after its prefix",
 		"toolu_01A09q90qw90lq917835lq9"}, starts: idPrefixes, find: findID},
-	{MaskInfo: MaskInfo{maskCodexModels, "a line of codex's log: no answer came for its list of models; goes without a trace",
-		"2026-11-21T07:08:09.123456Z" + codexModels},
+	{MaskInfo: MaskInfo{maskCodexModels, "a line of codex's log: its list of models could not be asked for; goes without a trace",
+		"2026-11-21T07:08:09.123456Z" + codexModels + codexReasons[0] + "error sending request"},
 		firsts: "12", seconds: digits, find: findCodexModels},
 	{MaskInfo: MaskInfo{maskGeminiStartup, "a line of gemini's log: a phase of its start had not ended; goes without a trace",
 		geminiPhase + "cleanup_ops" + geminiEnd}, starts: []string{geminiPhase}, find: findGeminiStartup},
@@ -70,6 +70,9 @@ var builtin = []mask{
 	{says: ofPlace, MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
 	{says: ofPlace, MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
 	{says: ofPlace, MaskInfo: MaskInfo{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},
+	// Of a whole request, not of a text: package llm finds it.
+	{says: ofPlace, MaskInfo: MaskInfo{"telemetry", "the body of a request that reports what a program measured: OTLP, or to a known " +
+		"collector; such requests never gate", `POST https://example.com/otlp/v1/metrics {"resourceMetrics":[]}`}},
 }
 
 // Masks lists the built-in masks.

@@ -1,5 +1,7 @@
 package scrub
 
+import "bytes"
+
 // Lines that a program's log has or not, here or a few lines on, as its tasks in the background come to it. They go without a
 // trace: what is around them counts, and they are counted as used.
 
@@ -8,13 +10,11 @@ const (
 	maskGeminiStartup = "gemini-startup"
 )
 
-// The line, behind its time, that codex logs whenever it got no answer for its list of models, and what may stand behind that.
-// An answer that it did not like reads otherwise.
-const (
-	codexModels = " ERROR codex_models_manager::manager: failed to refresh available models: " +
-		"stream disconnected before completion: error sending request"
-	codexURL = " for url ("
-)
+// The line, behind its time, that codex logs whenever it could not ask for its list of models, and the reasons that come of the
+// exchange, which is compared for itself. Any other counts.
+const codexModels = " ERROR codex_models_manager::manager: failed to refresh available models: "
+
+var codexReasons = []string{"stream disconnected before completion: ", "unexpected status ", "Connection failed: "}
 
 func findCodexModels(p *masking, i int) int {
 	c := cursor{b: p.b, i: i}
@@ -25,11 +25,10 @@ func findCodexModels(p *masking, i int) int {
 	c.clock()
 	c.one("Z")
 	c.text(codexModels)
-	c.try(func(c *cursor) {
-		c.text(codexURL)
-		c.i = runOf(c.b, c.i, urlChars)
-		c.text(")")
-	})
+	if !c.failed && prefixAt(p.b, c.i, codexReasons) == "" {
+		return i
+	}
+	c.restOfLine()
 	return p.cutLine(i, &c, maskCodexModels)
 }
 
@@ -49,8 +48,6 @@ func findGeminiStartup(p *masking, i int) int {
 	return p.cutLine(i, &c, maskGeminiStartup)
 }
 
-var urlChars = newSet("_-.:/?=&%~+,;@!$*")
-
 // text reads s.
 func (c *cursor) text(s string) {
 	if c.failed || !hasPrefix(c.b, c.i, s) {
@@ -58,6 +55,15 @@ func (c *cursor) text(s string) {
 		return
 	}
 	c.i += len(s)
+}
+
+// restOfLine reads to the end of the line.
+func (c *cursor) restOfLine() {
+	if n := bytes.IndexByte(c.b[c.i:], '\n'); n >= 0 {
+		c.i += n
+	} else {
+		c.i = len(c.b)
+	}
 }
 
 // beginsLine tells whether a line begins at i.

@@ -9,6 +9,8 @@ import (
 const (
 	codexLine = "2026-11-22T06:23:50.627899Z ERROR codex_models_manager::manager: failed to refresh available models: " +
 		"stream disconnected before completion: error sending request"
+	codex401 = "2026-11-22T06:23:50.627899Z ERROR codex_models_manager::manager: failed to refresh available models: " +
+		"unexpected status 401 Unauthorized: no key, url: https://chatgpt.com/backend-api/codex/models"
 	codexURL    = " for url (https://chatgpt.com/backend-api/codex/models?client_version=0.169.0)"
 	geminiStart = "[STARTUP] Phase 'cleanup_ops' was started but never ended. Skipping metrics."
 )
@@ -18,13 +20,13 @@ func TestLinesGo(t *testing.T) {
 	m := scrub.NewMasker(&maskOptions)
 	for _, in := range []string{
 		codexLine + "\none\ntwo\n", "one\n" + codexLine + "\ntwo\n", "one\ntwo\n" + codexLine, "one\n" + codexLine + codexURL + "\ntwo\n",
-		codexLine + "\n" + codexLine + codexURL + "\none\ntwo\n", geminiStart + "\none\ntwo\n", "one\n" + geminiStart + "\ntwo\n",
+		codexLine + "\n" + codexLine + codexURL + "\none\ntwo\n", codex401 + "\none\ntwo\n", geminiStart + "\none\ntwo\n", "one\n" + geminiStart + "\ntwo\n",
 	} {
 		if got := string(m.Mask([]byte(in))); got != "one\ntwo\n" {
 			t.Errorf("Mask(%q) = %q", in, got)
 		}
 	}
-	if used := m.Used(); used["codex-models"] != 6 || used["gemini-startup"] != 2 || used["timestamp"] != 0 {
+	if used := m.Used(); used["codex-models"] != 7 || used["gemini-startup"] != 2 || used["timestamp"] != 0 {
 		t.Errorf("used: %v", used)
 	}
 }
@@ -36,9 +38,7 @@ func TestLinesStay(t *testing.T) {
 	const failed = after + "failed to refresh available models: "
 	at := codexLine[:len("2026-11-22T06:23:50.627899Z")]
 	for _, tt := range []struct{ in, want string }{
-		{at + " ERROR codex_models_manager::manager: failed to refresh available models: unexpected status 401",
-			failed + "unexpected status 401"},
-		{codexLine + " and more", failed + "stream disconnected before completion: error sending request and more"},
+		{at + " ERROR codex_models_manager::manager: failed to refresh available models: no model is left", failed + "no model is left"},
 		{at + " ERROR codex_models_manager::manager: failed to load models cache", after + "failed to load models cache"},
 		{at + " WARN" + codexLine[len(at)+len(" ERROR"):], "<timestamp> WARN" + codexLine[len(at)+len(" ERROR"):]},
 		{"said: " + codexLine, "said: " + failed + "stream disconnected before completion: error sending request"},

@@ -61,6 +61,9 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 		b.add(rec)
 	}
 	for _, q := range b.queues {
+		if q.all[0].Exchange.IsTelemetry() { // one report is as good as another
+			continue
+		}
 		b.mixed = b.mixed || q.mixed()
 		q.sideBySide = q.overlap()
 		keepCompany(q.all)
@@ -146,14 +149,24 @@ func (b *Book) take(k Key, asked *Traits) (*Recorded, bool) {
 	return rec, true
 }
 
+// again returns the last of the exchanges of a key: a report is answered as often as it comes. It is handed out for nothing, so
+// the log of Audit has none of it.
+func (b *Book) again(k Key) (*Recorded, bool) {
+	q := b.queues[k]
+	if q == nil || !q.all[len(q.all)-1].Exchange.IsTelemetry() {
+		return nil, false
+	}
+	return q.all[len(q.all)-1], true
+}
+
 // Unasked lists, by arrival, what was recorded and not handed out so far. Plain HTTP that no upstream answered while
-// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused): they are notes.
+// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused) and telemetry: they are notes.
 func (b *Book) Unasked() []*Recorded {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !rec.served && !silent(rec) {
+		if !rec.served && !silent(rec) && !rec.Exchange.IsTelemetry() {
 			left = append(left, rec)
 		}
 	}

@@ -70,11 +70,18 @@ func (o *Open) Take(b *Book) (*Recorded, bool) {
 // arriveAt is the one step in which a request arrives and is answered. All requests of a replay wait for it, so it is all that
 // is done under the lock.
 func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
-	traits := b.traits(o.identity.Key, o.request)
+	var traits *Traits
+	if !o.identity.Telemetry {
+		traits = b.traits(o.identity.Key, o.request)
+	}
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
-	return b.take(o.identity.Key, traits)
+	rec, ok := b.take(o.identity.Key, traits)
+	if !ok && o.identity.Telemetry {
+		return b.again(o.identity.Key)
+	}
+	return rec, ok
 }
 
 // arrive gives the request its place in the order of arrival, unless it has one.

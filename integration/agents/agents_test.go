@@ -89,6 +89,7 @@ func replayGreen(t *testing.T, b *run.Box) {
 	if res.Status != 0 || report == nil || len(report.Divergences) > 0 {
 		t.Fatalf("replay: %v", res)
 	}
+	t.Logf("masked: %v", report.Masked)
 	nothingLeft(t, b)
 	if report.Crossed == nil || *report.Crossed != 0 {
 		t.Errorf("crossed: %v, want 0", report.Crossed)
