@@ -32,11 +32,13 @@
 // Not told of: what happens to a file after its open (write, mmap, ftruncate, fallocate), owners, times and attributes that
 // are set by descriptor (fchown, futimens) and extended attributes; what processes outside change; a core dump, which the
 // kernel writes; a write to a file of which another hard link was removed while it was open; what lies in memory only
-// (/dev/shm, mounts that a nested sandbox makes). Calls of programs whose memory or names cannot be read go on and are
-// counted: see Jail.Unnamed.
+// (/dev/shm, a tmpfs that a nested sandbox mounts). Calls whose paths cannot be read or named go on and are counted
+// (Jail.Unnamed): those of a program whose file is another user's and cannot be read, and what a nested sandbox changes
+// through an overlay of its own or through mounts that stand nowhere.
 //
 // This is evidence. The kernel reads the path again after us, so a program that changes it in its memory, or swaps links
-// and directories meanwhile, can have its own change go unseen, or another file told of that it could have named as well.
+// and directories meanwhile, or hands directories of one mount namespace to a process of another, can have its own change
+// go unseen, or another file told of that it could have named as well.
 // It cannot make the recorder open anything but O_PATH descriptors, nor these anywhere but in the program's own tree, nor
 // wait for a FIFO, a device, or a page of its memory that it withholds (userfaultfd, where a kernel lets users hold up more
 // than themselves, is refused), nor walk on for ever. A file system inside that does not answer, of a network say,

@@ -25,6 +25,7 @@ var helpers = map[string]func(args []string) int{
 	"syscall":  helperSyscall,
 	"calls":    helperCalls,
 	"bench":    helperBench,
+	"starved":  helperStarved,
 	"crowd":    helperCrowd,
 	"racer":    helperRacer,
 	"nest":     helperNest,
@@ -173,7 +174,7 @@ func helperDaemon(args []string) int {
 // helperRecorder starts a jail whose program sleeps, prints the PID of its init, and sleeps.
 func helperRecorder([]string) int {
 	exe, _ := os.Executable()
-	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper"}, Dir: "/", TTY: -1,
+	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper", "stay"}, Dir: "/", TTY: -1,
 		Env: []string{helperVar + "=daemon"}, Stdout: os.Stdout})
 	if err != nil {
 		fmt.Println(err)

@@ -29,15 +29,19 @@ const (
 
 // base says where a relative path of a call starts.
 func (l *lookup) base(dirfd int32) (string, error) {
-	name := "/cwd"
-	if dirfd != unix.AT_FDCWD {
-		name = "/fd/" + strconv.Itoa(int(dirfd))
-	}
-	text, err := readLink(l.proc, strconv.Itoa(l.pid)+name)
+	text, err := readLink(l.proc, strconv.Itoa(l.pid)+baseName(dirfd))
 	if err != nil {
 		return "", err
 	}
 	return l.strip(text)
+}
+
+// baseName is where /proc/PID has it.
+func baseName(dirfd int32) string {
+	if dirfd == unix.AT_FDCWD {
+		return "/cwd"
+	}
+	return "/fd/" + strconv.Itoa(int(dirfd))
 }
 
 // find names the file at p, an absolute path. The descriptor of the result is the caller's. Errors other than errNoName are those that the call itself would meet, or want of resources.

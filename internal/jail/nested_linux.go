@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -18,12 +19,33 @@ import (
 func (r *request) openView() error {
 	r.lookup = lookup{view: r.w.view, pid: int(r.PID)}
 	id, err := identify(r.w.view.proc, strconv.Itoa(r.lookup.pid)+"/root", 0)
+	if errors.Is(err, unix.EACCES) { // it hides like its memory
+		return errUnnamed
+	}
 	if err != nil || id == r.w.rootID {
 		return err
 	}
 	r.nested = true
 	r.root, r.view.text, err = rootOf(r.proc, r.lookup.pid)
 	return err
+}
+
+// checkBase makes sure that base, as the kernel spells what a descriptor or the working directory is, leads there from the
+// program's root too: it may lie in a mount that stands nowhere.
+func (r *request) checkBase(dirfd int32, base string) error {
+	want, err := identify(r.proc, strconv.Itoa(r.lookup.pid)+baseName(dirfd), 0)
+	if err != nil {
+		return err
+	}
+	fd, err := r.openPlain(base)
+	if err != nil {
+		return errUnnamed
+	}
+	defer unix.Close(fd)
+	if id, err := identify(fd, "", unix.AT_EMPTY_PATH); err != nil || id != want {
+		return errUnnamed
+	}
+	return nil
 }
 
 func (r *request) closeView() {
@@ -43,18 +65,19 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 	if err != nil {
 		return FilePath{}, err
 	}
-	var device, inside string
+	from := mountLine{}
 	for _, m := range own {
-		if at := path.Dir(f.Path); m.id == dir.mount && within(at, m.point) {
-			device, inside = m.device, path.Join(m.root, at[len(strings.TrimSuffix(m.point, "/")):])
+		if m.id == dir.mount && within(path.Dir(f.Path), m.point) {
+			from = m
 		}
 	}
+	inside := path.Join(from.root, path.Dir(f.Path)[len(strings.TrimSuffix(from.point, "/")):])
 	jails, err := r.mounts(r.w.init)
 	if err != nil {
 		return FilePath{}, err
 	}
 	for _, m := range jails {
-		if m.device != device || !within(inside, m.root) {
+		if m.device != from.device || !within(inside, m.root) {
 			continue
 		}
 		at := path.Join(m.point, inside[len(strings.TrimSuffix(m.root, "/")):])
@@ -70,7 +93,10 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 		}
 		unix.Close(fd)
 	}
-	return FilePath{}, errPass // of its own, /tmp in memory say
+	if from.kind == "overlay" { // its layers may lie in what is watched
+		return FilePath{}, errUnnamed
+	}
+	return FilePath{}, errPass // a file system of its own, /tmp in memory say
 }
 
 // mounts lists the mounts that a process sees.

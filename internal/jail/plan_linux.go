@@ -195,6 +195,7 @@ type mountLine struct {
 	device string
 	root   string // the directory of the file system that is shown
 	point  string // where
+	kind   string // of the file system
 }
 
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
@@ -207,9 +208,14 @@ func parseMounts(data string) []mountLine {
 			continue
 		}
 		id, err := strconv.ParseUint(f[0], 10, 64)
-		if err == nil {
-			out = append(out, mountLine{id, f[2], unescapeMount.Replace(f[3]), unescapeMount.Replace(f[4])})
+		if err != nil {
+			continue
 		}
+		m := mountLine{id: id, device: f[2], root: unescapeMount.Replace(f[3]), point: unescapeMount.Replace(f[4])}
+		if i := slices.Index(f, "-"); i >= 0 && i+1 < len(f) {
+			m.kind = f[i+1]
+		}
+		out = append(out, m)
 	}
 	return out
 }

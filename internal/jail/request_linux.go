@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -109,6 +108,9 @@ func (r *request) path(i int, text string) (f FilePath, err error) {
 	case text != "":
 		if text[0] != '/' {
 			base, err := r.base(dirfd)
+			if err == nil && r.nested {
+				err = r.checkBase(dirfd, base)
+			}
 			if err != nil {
 				return f, err
 			}
@@ -130,12 +132,7 @@ func (r *request) path(i int, text string) (f FilePath, err error) {
 }
 
 // opened spells what a descriptor stands for.
-func opened(dirfd int32) string {
-	if dirfd == unix.AT_FDCWD {
-		return "/proc/self/cwd"
-	}
-	return "/proc/self/fd/" + strconv.Itoa(int(dirfd))
-}
+func opened(dirfd int32) string { return "/proc/self" + baseName(dirfd) }
 
 // text reads a path from the program.
 func (r *request) text(arg pathArg) (string, error) {

@@ -87,6 +87,26 @@ func TestWatchNested(t *testing.T) {
 	w.want(t, "open sub/bound", "open sub/deep/bound", "open sub/relative", "open sub/deep/relative", "open sub/rooted", "mkdir sub/deep/rooted")
 }
 
+// TestWatchNestedUnnamed: what a nested sandbox changes through an overlay of its own, or through a mount that stands
+// nowhere, is counted.
+func TestWatchNestedUnnamed(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("a uid 0 without capabilities cannot make namespaces")
+	}
+	dir := watchDir(t)
+	c := callsConfig(t, dir,
+		call(unix.SYS_MKDIRAT, cwd, "upper", 0o755), call(unix.SYS_MKDIRAT, cwd, "work", 0o755),
+		call(unix.SYS_MOUNT, "overlay", "/mnt", "overlay", 0, "userxattr,lowerdir=sub,upperdir=upper,workdir=work"), created("/mnt/new"),
+		callAs("t", unix.SYS_OPEN_TREE, cwd, "sub", unix.OPEN_TREE_CLONE), call(unix.SYS_OPENAT, fdOf("t"), "free", createFlags, 0o644))
+	c.Argv, c.Env[0] = append([]string{"helper", "calls"}, c.Argv[1:]...), helperVar+"=nest"
+	w := &witness{base: dir}
+	c.Watch = w
+	var j *Jail
+	run(t, c, func(started *Jail) { j = started }).want(t, ok(6))
+	checkUnnamed(t, j, 2)
+	w.want(t, "mkdir upper", "mkdir work")
+}
+
 func checkUnnamed(t *testing.T, j *Jail, want int64) {
 	t.Helper()
 	if n := j.Unnamed(); n != want {
@@ -142,6 +162,23 @@ func TestSplitWatched(t *testing.T) {
 	w.want(t, "open new", "open f", "open plain/new", "open a/new", "open a/c/new", "rename a/c/new a/c/newer", "rename new a/c/n")
 }
 
+// TestWatchStarved: a call fails where the recorder has no descriptor left to find out what it changes.
+func TestWatchStarved(t *testing.T) {
+	c := helperConfig(t, "starved")
+	cmd := exec.Command(c.Path)
+	cmd.Env = c.Env
+	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "EIO\nok\ntold of []\n" {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// helperStarved is a recorder that may open no more files once its jail is there.
+func helperStarved([]string) int {
+	return recordCalls(func() error { return nil }, func(*Jail) error {
+		return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3})
+	}, created("new"), call(unix.SYS_OPENAT, cwd, "/dev/null", unix.O_WRONLY, 0))
+}
+
 // TestWatchBlind: where a program's memory cannot be read, nothing is watched, the jail says so, and the program runs.
 func TestWatchBlind(t *testing.T) {
 	c := helperConfig(t, "blind")
@@ -158,28 +195,33 @@ func TestWatchBlind(t *testing.T) {
 
 // helperBlind starts a jail after it took from itself the call that reads another's memory.
 func helperBlind([]string) int {
-	dir, err := os.MkdirTemp("", "blind")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		err = forbid(unix.SYS_PROCESS_VM_READV)
-	}
+	return recordCalls(func() error { return forbid(unix.SYS_PROCESS_VM_READV) }, func(j *Jail) error {
+		_, err := fmt.Println(j.NotCovered())
+		return err
+	}, created("new"))
+}
+
+// recordCalls runs calls in a jail, and functions before it is made and once it is there, and prints what was told of.
+func recordCalls(before func() error, then func(*Jail) error, calls ...string) int {
+	fail := func(err error) int { fmt.Println(err); return 1 }
+	dir, err := os.MkdirTemp("", "jail-test-")
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := before(); err != nil {
+		return fail(err)
 	}
 	exe, _ := os.Executable()
 	w := new(witness)
-	j, err := Start(context.Background(), &Config{Path: exe, Argv: []string{"helper", created("new")}, Dir: dir, TTY: -1, Writable: []string{dir},
+	j, err := Start(context.Background(), &Config{Path: exe, Argv: append([]string{"helper"}, calls...), Dir: dir, TTY: -1, Writable: []string{dir},
 		Env: []string{helperVar + "=calls"}, Stdout: os.Stdout, Stderr: os.Stderr, Watch: w})
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return fail(err)
 	}
 	defer j.Close()
-	fmt.Println(j.NotCovered())
-	if err := j.Release(); err != nil {
-		fmt.Println(err)
-		return 1
+	if err := errors.Join(then(j), j.Release()); err != nil {
+		return fail(err)
 	}
 	j.Wait()
 	fmt.Println("told of", w.calls)
