@@ -30,7 +30,8 @@ type JournalRoot struct {
 
 // JournalOptions says how a journal keeps what it is told of. Nil and zero work.
 type JournalOptions struct {
-	Store    cas.Store // takes the contents; nil takes digests only
+	Store    cas.Store // takes what the run found; nil takes digests only
+	Staged   cas.Store // takes what the run made of it, and has what Store has: a Staging in front of it; nil is Store
 	Scrubber Scrubber  // as in SnapOptions
 	Masker   Masker    // as in RecordOptions
 	// MaxFileSize is the length in bytes of the longest file that is kept; 0 is DefaultMaxFileSize.
@@ -63,7 +64,6 @@ type TouchedPath struct {
 // one at a time. It holds no descriptor but one of each root, and ends with its last reference.
 type Journal struct {
 	o       JournalOptions
-	recs    recorder
 	roots   []*journalRoot // as given
 	lookup  []*journalRoot // the most specific first
 	exclude []string
@@ -94,6 +94,9 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 	if o != nil {
 		j.o = *o
 	}
+	if j.o.Staged == nil {
+		j.o.Staged = j.o.Store
+	}
 	if j.o.MaxFileSize <= 0 {
 		j.o.MaxFileSize = DefaultMaxFileSize
 	}
@@ -110,7 +113,6 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 	}
 	j.lookup = slices.Clone(j.roots)
 	slices.SortStableFunc(j.lookup, func(a, b *journalRoot) int { return cmp.Compare(len(b.Dir), len(a.Dir)) })
-	j.recs = recorder{store: j.o.Store}
 	return j
 }
 
@@ -123,7 +125,7 @@ func (j *Journal) addRoot(r JournalRoot) {
 		j.exclude = append(j.exclude, r.Dir+"/"+recordingsDir)
 	}
 	if r.Tree != nil {
-		root.said = newTreeBuilder(r.Tree, j.o.Store)
+		root.said = newTreeBuilder(r.Tree, j.o.Staged)
 	}
 	root.rules = &rulesAbove{root: r.Root}
 	j.roots = append(j.roots, root)

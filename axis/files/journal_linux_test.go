@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // home begins a journal of one root, HOME, which holds m.
@@ -463,4 +465,41 @@ func BenchmarkTouch(b *testing.B) {
 			touch("f0")
 		}
 	})
+}
+
+// BenchmarkJournalOfNewFiles measures a run that writes 20,000 files: the calls, the snapshot at the end, and the records.
+func BenchmarkJournalOfNewFiles(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		dir, done := scratch(b)
+		store := openStore(b, filepath.Join(b.TempDir(), "s"))
+		before := snap(b, dir, &SnapOptions{Store: store})
+		p := newProgram(b, &JournalOptions{Store: store, Staged: newStaging(b, store), Scrubber: scrub.New(scrub.Key{}, nil), Masker: scrub.NewMasker(nil)}, JournalRoot{Dir: dir, Tree: before})
+		text := strings.Repeat("some line of text\n", 80)
+		began := time.Now()
+		for i := range 20_000 {
+			if i%100 == 0 {
+				must(b, p.mkdir(filepath.Join(dir, fmt.Sprint("d", i/100))))
+			}
+			must(b, p.write(filepath.Join(dir, fmt.Sprintf("d%d/f%d", i/100, i)), fmt.Sprint(i, text)))
+		}
+		ran := time.Now()
+		b.StartTimer()
+		after := snap(b, dir, &SnapOptions{Store: p.j.o.Staged, Scrubber: p.j.o.Scrubber})
+		snapped := time.Now()
+		n := 0
+		for _, err := range p.j.End(after) {
+			must(b, err)
+			n++
+		}
+		b.ReportMetric(float64(ran.Sub(began).Milliseconds()), "run-ms")
+		b.ReportMetric(float64(snapped.Sub(ran).Milliseconds()), "snap-ms")
+		b.ReportMetric(float64(time.Since(snapped).Milliseconds()), "end-ms")
+		b.StopTimer()
+		done()
+		b.StartTimer()
+		if n != 20_000 {
+			b.Fatalf("%d records", n)
+		}
+	}
 }

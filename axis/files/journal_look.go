@@ -100,7 +100,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 		return nil
 	}
 	it.held = f.held()
-	it.fileContent, err = l.j.content(f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel))
+	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel))
 	it.now = it.fileContent.kept
 	if err == nil && l.j.o.Masker != nil && !sameKept(it.before, it.now) {
 		err = l.mask(it)
@@ -110,11 +110,11 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 
 // told reads the content of a file of which the snapshot at the end says what stands there.
 func (l *looker) told(it *item) (err error) {
-	if it.now == nil || !it.now.mode.IsRegular() || l.j.o.Store == nil || sameKept(it.before, it.now) {
+	if it.now == nil || !it.now.mode.IsRegular() || l.j.o.Staged == nil || sameKept(it.before, it.now) {
 		return nil
 	}
 	if it.now.size <= tape.InlineLimit {
-		if it.text, err = l.j.o.Store.Get(it.now.digest); err != nil {
+		if it.text, err = l.j.o.Staged.Get(it.now.digest); err != nil {
 			return err
 		}
 	}
@@ -139,11 +139,11 @@ func (l *looker) mask(it *item) error {
 		it.masked = l.j.o.Masker.Digest(it.text)
 		return nil
 	}
-	if l.j.o.Store == nil {
+	if l.j.o.Staged == nil {
 		return nil
 	}
 	var err error
-	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Store, it.now.digest, it.now.size)
+	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Staged, it.now.digest, it.now.size)
 	return err
 }
 

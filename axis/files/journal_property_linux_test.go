@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"path/filepath"
@@ -34,7 +35,11 @@ func (p *program) someCall(rt *rapid.T, dir string) {
 	case 9:
 		_ = p.symlink(rapid.SampledFrom([]string{"a", "../b", "nowhere"}).Draw(rt, "to"), path("symlink"))
 	case 10:
-		_ = p.chmod(path("chmod"), rapid.SampledFrom([]os.FileMode{0o644, 0o755, 0o700}).Draw(rt, "mode"))
+		at, mode := path("chmod"), rapid.SampledFrom([]os.FileMode{0o644, 0o755, 0o700}).Draw(rt, "mode")
+		if info, err := os.Stat(at); err == nil && info.IsDir() && os.Geteuid() != 0 {
+			mode |= 0o700 // the test must look into it
+		}
+		_ = p.chmod(at, mode)
 	case 11:
 		_ = p.write(filepath.Join(dir, ".gitignore"), rapid.SampledFrom([]string{"ign\n", "", "b\n", "!b\nign/\n"}).Draw(rt, "rules"))
 	}
@@ -62,7 +67,16 @@ func TestJournalOfAWorkTree(t *testing.T) {
 		store := cas.NewMemory()
 		opts := &SnapOptions{Store: store, Scrubber: fakeScrubber{}}
 		before := snap(t, dir, opts)
-		p := newProgram(t, &JournalOptions{Store: store, Scrubber: fakeScrubber{}}, JournalRoot{Dir: dir, Tree: before})
+		jo := &JournalOptions{Store: store, Scrubber: fakeScrubber{}}
+		if rapid.Bool().Draw(rt, "staged") {
+			staging, err := NewStaging(store, t.TempDir())
+			must(t, err)
+			defer staging.Close()
+			jo.Staged = staging
+			opts = &SnapOptions{Store: staging, Scrubber: fakeScrubber{}}
+		}
+		p := newProgram(t, jo, JournalRoot{Dir: dir, Tree: before})
+		p.store = cmp.Or(jo.Staged, p.store)
 		for range rapid.IntRange(0, 25).Draw(rt, "calls") {
 			p.someCall(rt, dir)
 			if rapid.IntRange(0, 4).Draw(rt, "barrier") == 0 {
@@ -74,7 +88,7 @@ func TestJournalOfAWorkTree(t *testing.T) {
 		}
 		after := snap(t, dir, opts)
 		p.take(p.j.End(after))
-		played, err := After(before, p.records(), store)
+		played, err := After(before, p.records(), p.store)
 		must(t, err)
 		must(t, played.Validate())
 		compareAsGit(rt, played, after)

@@ -121,7 +121,7 @@ func (it *item) isNews(ignored bool) bool {
 
 // record returns the record of an item.
 func (j *Journal) record(it *item, ignored bool) (tape.Record, error) {
-	r := recorder{store: j.o.Store, opts: it.root.opts}
+	r := recorder{store: j.o.Staged, opts: it.root.opts}
 	if it.now != nil {
 		r.hand = inHand{digest: it.now.digest, text: it.text, masked: it.masked}
 	}

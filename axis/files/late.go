@@ -10,7 +10,7 @@ import (
 
 // LateOptions say what HideLate looks for. Store, Late and All are needed.
 type LateOptions struct {
-	Store cas.Store // of both trees
+	Store cas.Store // of all trees; of a Staging, what is put goes below
 	Late  Scrubber  // finds what became known after the trees were taken, and nothing else
 	All   Scrubber  // finds everything: a file in which Late finds something gets the form that this one gives it
 	// Progress, when not nil, is called now and then, and at the end, with the number of contents looked through and their
@@ -18,7 +18,7 @@ type LateOptions struct {
 	Progress func(files int, bytes int64)
 }
 
-// HideLate brings trees into the form that they would have if what became known after they were taken had been known before:
+// HideLate brings trees, partial ones too, into the form that they would have if what became known after they were taken had been known before:
 // a file that holds such a secret is marked with the keyed digest of its true bytes, its scrubbed form is put into the
 // store, and a path or a link's target with one in it is left out and listed. It returns how many contents and lists changed.
 // The contents that the trees no longer name stay in the store.
@@ -110,7 +110,7 @@ func (h *hider) one(c content) error {
 	}
 	stored, _ := h.o.All.Bytes(b)
 	out := hiddenFile{size: int64(len(stored)), secret: h.o.All.KeyedDigest(b)}
-	if out.digest, err = h.o.Store.Put(stored); err != nil {
+	if out.digest, err = lasting(h.o.Store).Put(stored); err != nil {
 		return err
 	}
 	h.mu.Lock()

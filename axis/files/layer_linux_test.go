@@ -150,6 +150,79 @@ func TestLayer(t *testing.T) {
 	}
 }
 
+// TestLayerOfAPartialTree: it shows what it names, hides what was absent, and leaves everything else, whatever stands where now.
+func TestLayerOfAPartialTree(t *testing.T) {
+	skipWithoutWhiteouts(t)
+	was, real := t.TempDir(), t.TempDir()
+	model{"d/x": "1", "dir-now-file/y": "1", "file-now-dir": "1", "gone/deep/z": "1", "s": "p=" + secretWord, "same": "1", "l": "->x"}.build(t, was)
+	model{"d/x": "2", "d/other": "o", "d/new": "n", "dir-now-file": "f", "file-now-dir/q": "q", "new/a/b": "n", "s": "p=" + secretWord,
+		"same": "1", "l": "x", "more": "m"}.build(t, real)
+	store := cas.NewMemory()
+	tree := snap(t, was, &SnapOptions{Store: store, Scrubber: fakeScrubber{}})
+	tree.Partial, tree.Absent = true, []string{"d/new", "never", "new"}
+	layer, out := filepath.Join(t.TempDir(), "layer"), filepath.Join(t.TempDir(), "merged")
+	stats, err := BuildLayer(tree, store, real, layer, &LayerOptions{Scrubber: fakeScrubber{}})
+	must(t, err)
+	merge(t, layer, real, out)
+	want := model{"d/x": "1", "d/other": "o", "dir-now-file/y": "1", "file-now-dir": "1", "gone/deep/z": "1", "s": "p=" + secretWord,
+		"same": "1", "l": "->x", "more": "m"}
+	expected := t.TempDir()
+	want.build(t, expected)
+	if left := changedPaths(Changes(snap(t, expected, nil), snap(t, out, nil))); len(left) > 0 {
+		t.Errorf("shown otherwise: %q", left)
+	}
+	if stats.Hidden != 2 || stats.Unchanged != 2 || stats.Written != 5 || len(stats.Notes) > 0 {
+		t.Errorf("%+v", stats)
+	}
+	must(t, os.WriteFile(filepath.Join(real, "s"), []byte("other"), 0o644))
+	stats, err = BuildLayer(tree, store, real, filepath.Join(t.TempDir(), "layer"), &LayerOptions{Scrubber: fakeScrubber{}})
+	must(t, err)
+	if diff := cmp.Diff([]LayerNote{{"s", NoteScrubbed}}, stats.Notes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestLayerOfAWholeAndAPartialTree: what the snapshot does not cover is as it was found, too.
+func TestLayerOfAWholeAndAPartialTree(t *testing.T) {
+	skipWithoutWhiteouts(t)
+	real, store := t.TempDir(), cas.NewMemory()
+	model{".gitignore": "dist\n", "x": "1", "dist/old": "1", "dist/other": "o"}.build(t, real)
+	before := snap(t, real, &SnapOptions{Store: store})
+	p := newProgram(t, &JournalOptions{Store: store}, JournalRoot{Dir: real, Tree: before})
+	must(t, p.write(filepath.Join(real, "x"), "2"))
+	must(t, p.write(filepath.Join(real, "dist/old"), "2"))
+	must(t, p.write(filepath.Join(real, "dist/new"), "2"))
+	p.take(p.j.Barrier())
+	layer, out := filepath.Join(t.TempDir(), "layer"), filepath.Join(t.TempDir(), "merged")
+	_, err := BuildLayer(before.With(p.j.Found(0)), store, real, layer, nil)
+	must(t, err)
+	merge(t, layer, real, out)
+	expected := t.TempDir()
+	model{".gitignore": "dist\n", "x": "1", "dist/old": "1", "dist/other": "o"}.build(t, expected)
+	if left := changedPaths(Changes(snapAll(t, expected), snapAll(t, out))); len(left) > 0 {
+		t.Errorf("shown otherwise: %q", left)
+	}
+}
+
+// TestLayerNotesWhatItCannotLookAt: such a path is left as it is, and the rest is shown.
+func TestLayerNotesWhatItCannotLookAt(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root looks at everything")
+	}
+	real, store := t.TempDir(), cas.NewMemory()
+	model{"closed/x": "1", "y": "2"}.build(t, real)
+	tree := snap(t, real, &SnapOptions{Store: store})
+	tree.Partial = true
+	must(t, os.WriteFile(filepath.Join(real, "y"), []byte("3"), 0o644))
+	must(t, os.Chmod(filepath.Join(real, "closed"), 0))
+	defer os.Chmod(filepath.Join(real, "closed"), 0o755)
+	stats, err := BuildLayer(tree, store, real, filepath.Join(t.TempDir(), "layer"), nil)
+	must(t, err)
+	if diff := cmp.Diff([]LayerNote{{"closed/x", NoteUnreadable}}, stats.Notes); diff != "" || stats.Written != 1 {
+		t.Errorf("%+v\n%s", stats, diff)
+	}
+}
+
 func TestLayerOfAnAbsentRootIsTheTree(t *testing.T) {
 	l := newLayered(t, model{"a/b": "*1", "l": "->a"}, model{}, nil)
 	layer := filepath.Join(t.TempDir(), "layer")

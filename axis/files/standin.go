@@ -30,7 +30,7 @@ func (t *Tree) WithStandIns(paths []string, store cas.Store, s Scrubber, reveal 
 		if err != nil {
 			return nil, fmt.Errorf("files: %s: %w", path, err)
 		}
-		if e.Digest, err = store.Put(stored); err != nil {
+		if e.Digest, err = lasting(store).Put(stored); err != nil {
 			return nil, fmt.Errorf("files: %s: %w", path, err)
 		}
 		e.Size, e.Secret = int64(len(stored)), secret

@@ -47,6 +47,31 @@ func TestTreeJSON(t *testing.T) {
 	}
 }
 
+// partialTree has one of everything that only a partial tree has.
+func partialTree() *Tree {
+	t := sampleTree()
+	t.Partial = true
+	t.Absent = []string{"a/new", "gone", "\xff\xfe"}
+	t.NotCovered = []NotCovered{{"a", TooMany}, {"big", TooLarge}}
+	return t
+}
+
+func TestPartialTreeJSON(t *testing.T) {
+	var buf bytes.Buffer
+	want := partialTree()
+	must(t, want.Encode(&buf))
+	got, err := DecodeTree(bytes.NewReader(buf.Bytes()))
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, line := range []string{`,"raw":{"root":"L2hvbWUvdS//YXBw"},"partial":true,"entries":[`, `],"absent":[`, `{"path":"gone"},`} {
+		if !strings.Contains(buf.String(), line+"\n") {
+			t.Errorf("no line %s in\n%s", line, buf.String())
+		}
+	}
+}
+
 func TestTreeJSONEmpty(t *testing.T) {
 	var buf bytes.Buffer
 	must(t, (&Tree{Root: "/x"}).Encode(&buf))
@@ -62,6 +87,12 @@ func TestDecodeTreeRefuses(t *testing.T) {
 	}
 	wrap := func(entries string) string {
 		return `{"version":1,"root":"/x","entries":[` + entries + `],"not_covered":[]}`
+	}
+	partial := func(entries, absent string) string {
+		return `{"version":1,"root":"/x","partial":true,"entries":[` + entries + `],"not_covered":[],"absent":[` + absent + `]}`
+	}
+	if _, err := DecodeTree(strings.NewReader(partial(file("ok"), `{"path":"zz"}`))); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := DecodeTree(strings.NewReader(wrap(file("ok")))); err != nil {
 		t.Fatal(err)
@@ -96,6 +127,16 @@ func TestDecodeTreeRefuses(t *testing.T) {
 		"nothing":          "",
 		"not covered up":   `{"version":1,"root":"/x","entries":[],"not_covered":[{"path":"..","reason":"ignored"}]}`,
 		"not covered why":  `{"version":1,"root":"/x","entries":[],"not_covered":[{"path":"a","reason":"whim"}]}`,
+		"absent up":        partial("", `{"path":"../x"}`),
+		"absent twice":     partial("", `{"path":"a"},{"path":"a"}`),
+		"absent order":     partial("", `{"path":"b"},{"path":"a"}`),
+		"absent below":     partial("", `{"path":"a/b"}`),
+		"absent in a file": partial(file("a"), `{"path":"a/b"}`),
+		"absent, there":    partial(file("a"), `{"path":"a"}`),
+		"absent, more":     partial("", `{"path":"a","mode":"100644"}`),
+		"partial, no bool": strings.Replace(partial("", ""), "true", `"yes"`, 1),
+		"partial twice":    strings.Replace(partial("", ""), `"partial":true`, `"partial":true,"partial":true`, 1),
+		"behind absent":    strings.TrimSuffix(partial("", ""), "}") + `,"more":[]}`,
 		"keys out of turn": `{"root":"/x","version":1,"entries":[],"not_covered":[]}`,
 	}
 	for name, text := range tests {
@@ -119,7 +160,10 @@ func (r failingReader) Read([]byte) (int, error) { return 0, r.err }
 func FuzzDecodeTree(f *testing.F) {
 	var buf bytes.Buffer
 	must(f, sampleTree().Encode(&buf))
-	f.Add(buf.Bytes())
+	f.Add(bytes.Clone(buf.Bytes()))
+	buf.Reset()
+	must(f, partialTree().Encode(&buf))
+	f.Add(bytes.Clone(buf.Bytes()))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		tree, err := DecodeTree(bytes.NewReader(b))
 		if err != nil {
