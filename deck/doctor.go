@@ -15,11 +15,13 @@ type Diagnosis struct {
 	Works  bool     `json:"works"`
 	Checks []Check  `json:"checks"`
 	Notes  []string `json:"notes"`
+	// NotHeld is what a hostile program can reach although everything works.
+	NotHeld []string `json:"not_held"`
 }
 
 // Diagnose tries every part of the jail.
 func Diagnose() *Diagnosis {
-	d := &Diagnosis{Works: true}
+	d := &Diagnosis{Works: true, Notes: []string{}, NotHeld: []string{}}
 	for _, c := range jail.Probe() {
 		d.Checks = append(d.Checks, Check(c))
 		d.Works = d.Works && c.OK
@@ -28,13 +30,19 @@ func Diagnose() *Diagnosis {
 		d.Notes = []string{insteadOfJail()}
 		return d
 	}
-	d.Notes = []string{
-		"Unix sockets of this machine: those with an absolute name under HOME, TMP and the work tree are closed; while recording, " +
-			"one that is made there later can be reached",
-		"a socket or FIFO elsewhere that is bound by a relative name, was renamed, or belongs to another network namespace can be " +
-			"reached, on replay too, by a program that may open it: run untrusted programs as a user that may not",
-	}
+	d.NotHeld = notHeld
 	return d
+}
+
+// notHeld is what no jail of ours can hold, each said in docs/security.md too, where integration/escape tries it.
+var notHeld = []string{
+	"Unix sockets of this machine under HOME, TMP and the work tree are closed where they stand at the start under the absolute name " +
+		"that they were bound by; one that is made later, was renamed or bound by a relative name can be reached while recording",
+	"a socket or FIFO elsewhere that is bound by a relative name, was renamed, or belongs to another network namespace can be " +
+		"reached, on replay too, by a program that may open it: run untrusted programs as a user that may not",
+	"the program reads what you may read, and while recording may send it to any host by HTTP: what it sent is on the tape",
+	"it may lock files that it may read, and shares CPU, memory, disk and your user's limits with you",
+	"bugs of the kernel: see docs/security.md for what is tried, and what the jail is not for",
 }
 
 // insteadOfJail says what is left where no jail can be made.

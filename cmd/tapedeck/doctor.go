@@ -14,7 +14,8 @@ func newDoctorCommand(std streams) *cobra.Command {
 		Use:   "doctor",
 		Short: "Try every part of the jail for real and say what works",
 		Long: `Makes namespaces, mounts an overlay, installs a seccomp filter and opens a terminal, each for real, and says
-what works here, what does not, why, and what that costs.
+what works here, what does not, why, and what that costs; then what a hostile program can reach although all of
+it works.
 
 Exit status: 0 record and replay work, 2 something they need does not, 1 it could not be tried.`,
 		Example: `  tapedeck doctor
@@ -58,6 +59,9 @@ func printDiagnosis(d *deck.Diagnosis, std streams) error {
 	}
 	for _, n := range d.Notes {
 		visible.Fprintf(std.out, "note: %s\n", n)
+	}
+	for _, n := range d.NotHeld {
+		visible.Fprintf(std.out, "not held: %s\n", n)
 	}
 	verdict := "record and replay work here"
 	if !d.Works {
