@@ -3,6 +3,7 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ type changing struct {
 	roots   []followed
 	journal atomic.Pointer[files.Journal] // nil before the program's world stands
 	open    []*os.Root
+	held    io.Closer      // the mounts of the program's world: they cover what must not be seen, for us too
 	at      map[string]int // the journal's root of each directory of roots
 
 	barriers sync.Mutex // one at a time
@@ -67,7 +69,10 @@ func newChanging(s *session, t *trees, roots []followed) *changing {
 }
 
 // begin opens the directories as the program of w will see them. end must follow.
-func (c *changing) begin(w world) error {
+func (c *changing) begin(w world) (err error) {
+	if c.held, err = w.holdMounts(); err != nil {
+		return fmt.Errorf("what the program's world covers: %w", err)
+	}
 	var roots []files.JournalRoot
 	for _, f := range c.roots {
 		root, err := w.openRoot(f.dir)
@@ -211,10 +216,15 @@ func (c *changing) close() {
 	for _, root := range c.open {
 		root.Close()
 	}
+	if c.held != nil {
+		c.held.Close()
+	}
 }
 
 // errNotSeen says that a world tells nothing of what happens in a directory.
 var errNotSeen = errors.New("changes there are not seen")
+
+func (j jailed) holdMounts() (io.Closer, error) { return j.HoldMounts() }
 
 // openRoot opens a directory as the program inside sees it.
 func (j jailed) openRoot(path string) (*os.Root, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -100,6 +101,9 @@ func (o *outside) Signal(sig syscall.Signal) error { return signalGroup(o.cmd.Pr
 func (o *outside) killAll() error { return killGroup(o.cmd.Process.Pid) }
 
 func (o *outside) look(path string, f func(root string) error) error { return f(path) }
+
+// holdMounts has nothing to hold: nothing is mounted.
+func (o *outside) holdMounts() (io.Closer, error) { return nil, nil }
 
 func (o *outside) openRoot(path string) (*os.Root, error) {
 	if path != o.tree {

@@ -3,6 +3,7 @@ package deck
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 
@@ -24,6 +25,8 @@ type world interface {
 	look(path string, f func(root string) error) error
 	// openRoot opens the directory at path as the program sees it. errNotSeen says that what changes there cannot be told.
 	openRoot(path string) (*os.Root, error)
+	// holdMounts keeps what covers files in those directories until the closer is closed, after Close too. It may be nil.
+	holdMounts() (io.Closer, error)
 	// gaps lists what this world could not cover here, or lost.
 	gaps() []string
 	// Close ends everything that the program left behind and removes what it ran in.

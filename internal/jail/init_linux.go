@@ -152,21 +152,32 @@ func (in *initProcess) signalTarget(sig syscall.Signal) int {
 	return in.program
 }
 
-// open hands out a directory. A target of the plan is opened through what was mounted there, for the program may have
-// moved its parents since; for others no symbolic link of the program's is followed.
+// mountsInside stands for the mounts themselves where a directory is asked for.
+const mountsInside = "/proc/self/ns/mnt"
+
+// open hands out a directory, or the mounts.
 func (in *initProcess) open(path string) {
-	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
-	dir, rest := unix.AT_FDCWD, path
-	if fd, ok := in.targets[filepath.Clean(path)]; ok {
-		dir, rest = fd, "."
-	}
-	fd, err := unix.Openat2(dir, rest, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	fd, err := in.opened(path)
 	if err != nil {
 		in.ctl.send(failed(&SetupError{Op: "open", Path: path, Err: err}))
 		return
 	}
 	in.ctl.send(&message{Kind: msgRoot}, fd)
 	unix.Close(fd)
+}
+
+// opened opens what open hands out. A target of the plan is opened through what was mounted there, for the program may have
+// moved its parents since; for others no symbolic link of the program's is followed.
+func (in *initProcess) opened(path string) (int, error) {
+	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
+	if path == mountsInside {
+		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	}
+	dir, rest := unix.AT_FDCWD, path
+	if fd, ok := in.targets[filepath.Clean(path)]; ok {
+		dir, rest = fd, "."
+	}
+	return unix.Openat2(dir, rest, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
 }
 
 // reap waits for every process that ends here. When the program does, the rest is killed, and once that is gone too the

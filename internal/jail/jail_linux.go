@@ -245,6 +245,13 @@ func (j *Jail) OpenRoot(path string) (*os.File, error) {
 	return os.NewFile(uintptr(a.fds[0]), path), nil
 }
 
+// HoldMounts keeps the mounts inside until what it returns is closed, after Close too: until then directories of OpenRoot
+// show what the program saw. Without it the end of the jail takes away what is mounted in them, and so uncovers what was
+// masked.
+func (j *Jail) HoldMounts() (io.Closer, error) {
+	return j.OpenRoot(mountsInside)
+}
+
 // Close ends everything inside and returns when it is gone, its mounts with it, and so are the functions of the Watcher. Directories from OpenRoot stay readable
 // until they are closed.
 func (j *Jail) Close() error {

@@ -4,6 +4,7 @@ package jail
 
 import (
 	"context"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -76,6 +77,9 @@ func MountsBelow(string) (bool, error) { return false, unavailable() }
 
 // OpenRoot fails with an *UnavailableError.
 func (*Jail) OpenRoot(string) (*os.File, error) { return nil, unavailable() }
+
+// HoldMounts fails with an *UnavailableError.
+func (*Jail) HoldMounts() (io.Closer, error) { return nil, unavailable() }
 
 // Close does nothing.
 func (*Jail) Close() error { return nil }
