@@ -113,7 +113,7 @@ var raceRows = []row{
 		},
 	},
 	{
-		name: "the path of our keys in a root of its own", tried: "in a mount namespace of its own, with a tmpfs over HOME: writing a file that has the path of our keys there",
+		name: "the path of the keys in a root of its own", tried: "in a mount namespace of its own, with a tmpfs over HOME: writing a file that has the path of our keys there",
 		how: "what the recorder keeps by that path is the jail's, where it is covered", spaces: unix.CLONE_NEWNS, untouched: keysUnread, try: func(in *inside) outcome {
 			if err := unix.Mount("tmpfs", in.Home, "tmpfs", 0, ""); err != nil {
 				return refused("tmpfs", err, unix.EPERM)

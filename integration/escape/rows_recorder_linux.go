@@ -100,7 +100,7 @@ var recorderRows = []row{
 	},
 	{
 		name: "our keys", tried: "listing and reading $XDG_CONFIG_HOME/tapedeck, by path, /proc/self/root and a rename of the directory above",
-		how: "an empty directory covers it; it cannot be renamed: EBUSY", try: tryKeys,
+		how: "an empty directory covers it; it cannot be renamed: EBUSY", try: tryKeys, untouched: keysUnread,
 	},
 	{
 		name: "the key of the run's CA", tried: "looking for a private key in /run, the environment, the temporary directory; memory of process 1 is a row of its own",
