@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-func init() { programs["mover"] = playMover }
+func init() { programs["uncoverer"] = playUncoverer }
 
-// playMover moves the directories above our configuration away, one of them back again.
-func playMover([]string) int {
+// playUncoverer moves the directories above our configuration away, one of them back again.
+func playUncoverer([]string) int {
 	home := os.Getenv("HOME")
 	for _, name := range [][2]string{{".config", ".was"}, {".was", ".config"}, {".config", ".moved"}} {
 		if err := os.Rename(filepath.Join(home, name[0]), filepath.Join(home, name[1])); err != nil {
@@ -28,7 +28,7 @@ func TestCoveredStaysCovered(t *testing.T) {
 	b.config = filepath.Join(b.home, ".config", "tapedeck")
 	const secret = "what only the recorder may know"
 	put(t, filepath.Join(b.config, "mine"), secret)
-	res, said := b.record("mover")
+	res, said := b.record("uncoverer")
 	if res.Exit.Code != 0 {
 		t.Fatalf("exit %+v: %s", res.Exit, said)
 	}
