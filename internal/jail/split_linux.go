@@ -80,6 +80,9 @@ func (p *split) put(rel string, e *mergedEntry) error {
 		return p.putDir(rel, e)
 	case e.mode&os.ModeSymlink != 0:
 		to, err := os.Readlink(top.path)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil // gone since: others work below a temporary directory
+		}
 		if err == nil {
 			err = os.Symlink(to, p.upper(rel))
 		}
@@ -131,6 +134,9 @@ func (p *split) showMount(rel string, e *mergedEntry, l layerDir) error {
 func (p *split) putDir(rel string, e *mergedEntry) error {
 	top := e.layers[0]
 	st, err := os.Lstat(top.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // gone since
+	}
 	if err != nil {
 		return stepError("look at", top.host, err)
 	}
@@ -174,8 +180,11 @@ func (p *split) putPart(rel string, dirs []layerDir) error {
 	for _, l := range dirs {
 		paths = append(paths, l.path)
 	}
-	for _, path := range paths {
+	for i, path := range paths {
 		t, err := openPath(path)
+		if i >= 2 && errors.Is(err, unix.ENOENT) {
+			return nil // gone since: what stands there stays empty
+		}
 		if err != nil {
 			return err
 		}
