@@ -17,15 +17,18 @@ import (
 type messageKind int
 
 const (
-	msgReady    messageKind = iota + 1 // init: sockets are here; exec stage: the filter works
-	msgFailed                          // Failure says what
-	msgPrepare                         // recorder to exec stage: the mounts stand, drop privileges
-	msgListener                        // exec stage: the notification listener
-	msgGo                              // recorder to exec stage: become the program
-	msgSignal                          // recorder to init
-	msgOpen                            // recorder to init: open Path; the answer is msgRoot or msgFailed
-	msgRoot                            // init: the directory
-	msgExit                            // init: the program ended and nothing of it is left
+	msgReady      messageKind = iota + 1 // init: sockets are here; exec stage: the filter works
+	msgFailed                            // Failure says what
+	msgPrepare                           // recorder to exec stage: the mounts stand, drop privileges
+	msgListener                          // exec stage: the notification listener
+	msgGo                                // recorder to exec stage: become the program
+	msgSignal                            // recorder to init
+	msgOpen                              // recorder to init: open Path; the answer is msgRoot or msgFailed
+	msgRoot                              // init: the directory
+	msgExit                              // init: the program ended and nothing of it is left
+	msgForeground                        // recorder to init: the program gets its terminal
+	msgBackground                        // recorder to init: and loses it
+	msgStopped                           // init: Signal stopped the program
 )
 
 // A message is one packet. Which fields count depends on Kind; descriptors travel beside it.

@@ -19,7 +19,7 @@ func runInit() {
 	if err != nil {
 		return
 	}
-	in := &initProcess{ctl: ctl}
+	in := &initProcess{ctl: ctl, tty: -1}
 	if err := in.setUp(); err != nil {
 		ctl.send(failed(err))
 		return
@@ -59,7 +59,8 @@ func warmThreads() {
 
 type initProcess struct {
 	ctl     *control
-	program int // its PID, and that of its session and process group
+	program int // its PID, and that of its process group
+	tty     int // the terminal of this session, -1 for none: see job_linux.go
 	targets map[string]int
 }
 
@@ -79,11 +80,9 @@ func (in *initProcess) setUp() error {
 		}
 		return in.ctl.send(&message{Kind: msgReady})
 	}
-	pid, err := startExec(spec.TTY)
-	if err != nil {
+	if err := in.startExec(&spec); err != nil {
 		return &SetupError{Op: "start the exec stage", Err: err}
 	}
-	in.program = pid
 	if spec.Hostname != "" {
 		if err := unix.Sethostname([]byte(spec.Hostname)); err != nil {
 			return &SetupError{Op: "set the host name", Path: spec.Hostname, Err: err}
@@ -106,20 +105,26 @@ func (in *initProcess) setUp() error {
 
 // startExec starts the exec stage with the program's streams, then closes them here: only the program's own copies
 // decide when a pipe ends.
-func startExec(tty int) (pid int, err error) {
+func (in *initProcess) startExec(spec *initSpec) (err error) {
 	attr := &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   []string{"GODEBUG=asyncpreemptoff=1"},
 		Files: []uintptr{stdinFD, stdinFD + 1, stdinFD + 2, execControlFD, execSpecFD, initLastPIDFD},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	}
-	if tty >= 0 && isTerminal(stdinFD+tty) {
-		attr.Sys.Setctty, attr.Sys.Ctty = true, tty
+	if spec.TTY >= 0 && isTerminal(stdinFD+spec.TTY) {
+		if err := in.takeTerminal(stdinFD + spec.TTY); err != nil {
+			return err
+		}
+		attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	}
 	setLastPID(initLastPIDFD, programPID-1)
-	pid, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
+	in.program, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
 	closeFDs([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2, initLastPIDFD})
-	return pid, err
+	if err == nil && !spec.Background {
+		in.foreground(true)
+	}
+	return err
 }
 
 func isTerminal(fd int) bool {
@@ -138,6 +143,8 @@ func (in *initProcess) serve() {
 		switch m.Kind {
 		case msgSignal:
 			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
+		case msgForeground, msgBackground:
+			in.foreground(m.Kind == msgForeground)
 		case msgOpen:
 			in.open(m.Path)
 		}
@@ -146,7 +153,7 @@ func (in *initProcess) serve() {
 
 func (in *initProcess) signalTarget(sig syscall.Signal) int {
 	switch sig {
-	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH:
+	case syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTSTP, syscall.SIGSTOP, syscall.SIGCONT, syscall.SIGWINCH:
 		return -in.program
 	}
 	return in.program
@@ -181,17 +188,21 @@ func (in *initProcess) opened(path string) (int, error) {
 }
 
 // reap waits for every process that ends here. When the program does, the rest is killed, and once that is gone too the
-// recorder is told: nothing inside changes any more then.
+// recorder is told: nothing inside changes any more then. It is told, too, when the program is stopped.
 func (in *initProcess) reap() {
 	var status unix.WaitStatus
 	for {
 		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, unix.WALL, nil)
+		pid, err := unix.Wait4(-1, &ws, unix.WALL|unix.WUNTRACED, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil: // nobody is left
 			in.ctl.send(&message{Kind: msgExit, Exit: exitOf(status)})
 			return
+		case ws.Stopped():
+			if pid == in.program {
+				in.ctl.send(&message{Kind: msgStopped, Signal: int(ws.StopSignal())})
+			}
 		case pid == in.program:
 			status = ws
 			unix.Kill(-1, unix.SIGKILL)

@@ -18,8 +18,10 @@ type Config struct {
 	// The program's streams; nil is /dev/null. The caller closes its copies after Start.
 	Stdin, Stdout, Stderr *os.File
 	// TTY is the stream (0, 1 or 2) that is the slave of a PTY and becomes the controlling terminal. -1 is none; so is
-	// a stream that is no terminal.
+	// a stream that is no terminal. That its other end was closed is told to nobody inside but by Signal.
 	TTY int
+	// Background says that the program starts without its terminal: see Jail.Foreground.
+	Background bool
 
 	Hostname string   // the host's own when empty
 	Ports    []uint16 // TCP ports with a listener beside 80 and 443; at most 200

@@ -42,6 +42,8 @@ type Jail struct {
 
 	openMu  sync.Mutex   // one OpenRoot at a time
 	answers chan rootMsg // to OpenRoot; closed when the init is gone
+
+	stopped chan syscall.Signal
 }
 
 type rootMsg struct {
@@ -55,6 +57,7 @@ func newJail(l *slog.Logger) *Jail {
 		refusals: newRefusals(),
 		exited:   make(chan struct{}),
 		answers:  make(chan rootMsg, 1),
+		stopped:  make(chan syscall.Signal, 16),
 	}
 }
 
@@ -127,6 +130,11 @@ func (j *Jail) read() {
 		switch m.Kind {
 		case msgExit:
 			j.setExit(m.Exit, nil)
+		case msgStopped:
+			select {
+			case j.stopped <- syscall.Signal(m.Signal):
+			default: // nobody listens
+			}
 		case msgRoot, msgFailed:
 			j.answers <- rootMsg{m, fds}
 		default:

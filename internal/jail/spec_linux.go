@@ -15,7 +15,9 @@ type initSpec struct {
 	Hostname string
 	Ports    []uint16
 	TTY      int
-	Mounts   mountPlan
+
+	Background bool // the program does not get the terminal yet
+	Mounts     mountPlan
 }
 
 // An execSpec is what the exec stage is told at its start.

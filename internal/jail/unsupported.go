@@ -69,6 +69,12 @@ func (*Jail) Release() error { return unavailable() }
 // Signal fails with an *UnavailableError.
 func (*Jail) Signal(syscall.Signal) error { return unavailable() }
 
+// Stopped returns nil.
+func (*Jail) Stopped() <-chan syscall.Signal { return nil }
+
+// Foreground fails with an *UnavailableError.
+func (*Jail) Foreground(bool) error { return unavailable() }
+
 // Wait fails with an *UnavailableError.
 func (*Jail) Wait() (Exit, error) { return Exit{}, unavailable() }
 
