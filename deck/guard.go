@@ -148,7 +148,7 @@ func (r *replayer) reveal() func([]byte) []byte {
 // revealed returns the recorded stdin as the program got it. What was typed into a terminal stays as it is recorded, for
 // its keys are counted.
 func (r *replayer) revealed(stdin io.Reader) io.Reader {
-	if tty := r.rec.Manifest.TTY; !r.played.reveals() || tty != nil && tty.Typed != nil {
+	if tty := r.rec.Manifest.TTY; !r.played.reveals() || tty.has(0) && tty.Typed != nil {
 		return stdin
 	}
 	return r.s.scrub.Revealing(stdin)

@@ -49,6 +49,11 @@ func (m *Manifest) clearLate(find *scrub.Scrubber) {
 	for i, a := range m.ArgSecrets {
 		m.ArgSecrets[i].Value = find.String(a.Value)
 	}
+	if m.TTY != nil {
+		tty := *m.TTY
+		tty.Keys, _ = find.Bytes(tty.Keys)
+		m.TTY = &tty
+	}
 	for i := range m.Env {
 		if v := find.Env([]string{m.Env[i].Name + "=" + m.Env[i].Value}); !m.Env[i].Secret && len(v) == 1 && v[0].Secret {
 			m.Env[i] = EnvVar{Name: v[0].Name, Value: v[0].Value, Secret: true, Shape: v[0].Shape}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
@@ -112,12 +113,16 @@ type Roots struct {
 	Temp string `json:"temp"`
 }
 
-// TTY says which of the standard streams were the terminal, its size at the start, and when what was typed.
+// TTY says which of the standard streams were the terminal, its size and modes at the start, and when what was typed.
 type TTY struct {
 	Streams []int            `json:"streams"`
 	Rows    int              `json:"rows"`
 	Cols    int              `json:"cols"`
+	Width   int              `json:"width,omitempty"`  // pixels
+	Height  int              `json:"height,omitempty"` // pixels
+	Modes   string           `json:"modes,omitempty"`  // terminal.Modes of the caller's
 	Typed   []terminal.Input `json:"typed"`
+	Keys    []byte           `json:"keys,omitempty"` // scrubbed, typed where stdin was something else; else they are stdin
 }
 
 // newManifest returns the manifest of a recording that begins now.
@@ -201,6 +206,9 @@ func shapeLen(vars []EnvVar) (sum int) {
 	return sum
 }
 
+// has reports whether stream i was the terminal; a nil TTY has none.
+func (t *TTY) has(i int) bool { return t != nil && slices.Contains(t.Streams, i) }
+
 // valid reports whether a terminal can be made of t.
 func (t *TTY) valid() bool {
 	const largest = 1 << 15 // of a terminal's rows and columns
@@ -208,8 +216,13 @@ func (t *TTY) valid() bool {
 	for _, s := range t.Streams {
 		ok = ok && s >= 0 && s <= 2
 	}
+	for _, n := range []int{t.Width, t.Height} {
+		ok = ok && n >= 0 && n < largest
+	}
 	for _, in := range t.Typed {
-		ok = ok && in.After >= 0 && in.Len >= 0
+		s := in.Size()
+		ok = ok && in.After >= 0 && in.Len >= 0 && in.AtMS >= 0
+		ok = ok && min(s.Rows, s.Cols, s.Width, s.Height) >= 0 && max(s.Rows, s.Cols, s.Width, s.Height) < largest
 	}
 	return ok
 }

@@ -98,6 +98,10 @@ func (o *outside) Wait() (jail.Exit, error) {
 
 func (o *outside) Signal(sig syscall.Signal) error { return signalGroup(o.cmd.Process.Pid, sig) }
 
+func (o *outside) Stopped() <-chan syscall.Signal { return nil }
+
+func (o *outside) Foreground(bool) error { return nil } // it has it always
+
 func (o *outside) killAll() error { return killGroup(o.cmd.Process.Pid) }
 
 func (o *outside) look(path string, f func(root string) error) error { return f(path) }

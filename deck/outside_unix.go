@@ -26,7 +26,7 @@ func ownGroup(cmd *exec.Cmd, tty int) {
 
 // terminalSignals are those that a terminal sends to a whole process group.
 var terminalSignals = []syscall.Signal{
-	syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTSTP, syscall.SIGCONT, syscall.SIGWINCH,
+	syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGTSTP, syscall.SIGSTOP, syscall.SIGCONT, syscall.SIGWINCH,
 }
 
 // signalGroup sends what a terminal sends to the program's group, anything else to the program alone.

@@ -157,8 +157,12 @@ func findTTY(o *RecordOptions) *TTY {
 	if len(streams) == 0 {
 		return nil
 	}
-	_, size := terminal.Host(std)
-	return &TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols}
+	host, size := terminal.Host(std)
+	tty := &TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols, Width: size.Width, Height: size.Height}
+	if host != nil {
+		tty.Modes = terminal.Modes(host)
+	}
+	return tty
 }
 
 // workingDir returns dir, or the process's own, absolute and without symbolic links: what the program sees of its
@@ -279,7 +283,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	changed, beside := r.seen.inTree()
 	return &Result{
-		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.open(),
+		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
 		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }
@@ -340,7 +344,9 @@ func (r *recorder) finish(p *run, e *ended) error {
 	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
 	m.ScrubLate = true
 	if m.TTY != nil {
-		m.TTY.Typed = e.streams.keys()
+		typed, keys := e.streams.con.noted()
+		m.TTY.Typed = typed
+		m.TTY.Keys, _ = r.guard.scrub.Bytes(keys)
 	}
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)

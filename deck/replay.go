@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -235,6 +236,9 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 		defer stdin.Close()
 		p.std.Stdin = r.revealed(stdin)
 	}
+	if m := r.rec.Manifest; m.TTY != nil && len(m.TTY.Keys) > 0 {
+		p.keys = bytes.NewReader(m.TTY.Keys)
+	}
 	if r.o.Starting != nil {
 		r.o.Starting()
 	}
@@ -264,7 +268,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Verdict{Report: report, Exit: e.exit, OpenLine: e.streams.shown.open()}, nil
+	return &Verdict{Report: report, Exit: e.exit, OpenLine: e.streams.shown.OpenLine()}, nil
 }
 
 // program describes the run: the recorded program, or the caller's, over the restored work tree.

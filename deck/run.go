@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"sync"
@@ -24,7 +25,8 @@ type run struct {
 	env  []string // the program's own, before ownEnv
 	dir  string
 	std  Streams
-	tty  *TTY // nil for none
+	tty  *TTY      // nil for none
+	keys io.Reader // replay: typed beside a stdin that was no terminal; nil for none
 
 	net     network.Config // Tap, Book and the like; the rest is filled in here
 	signals <-chan os.Signal
@@ -66,7 +68,7 @@ func (e *ended) lose(what string, err error) {
 // do starts the program, serves it until it ends and takes its world down. What it did to the network and its streams is
 // on the tape then; its process_spawn is not yet.
 func (r *run) do(ctx context.Context) (*ended, error) {
-	st, err := openStreams(r.s, &r.std, r.tty)
+	st, err := openStreams(r.s, &r.std, r.tty, r.keys)
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +91,9 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	}
 	st.closeProgram()
 	st.drain() // the program's ends are closed now: what it wrote has an end
+	if e == nil || e.exit.Signal != "" {
+		st.undo()
+	}
 	return e, err
 }
 
@@ -109,7 +114,7 @@ func (r *run) serveUntilEnd(w world, ca *network.CA, st *streams) (*ended, error
 		stopNet()
 		return nil, err
 	}
-	st.relay()
+	st.relay(w)
 	e := &ended{streams: st}
 	err = r.wait(w, e)
 	st.stopInput()
@@ -133,8 +138,9 @@ func (r *run) wait(w world, e *ended) error {
 	if err != nil {
 		return err
 	}
-	signals := passSignals(w, r.signals)
+	signals, endJob := passSignals(w, r.signals), r.keepJob(w, e.streams)
 	exit, err := w.Wait()
+	endJob()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
 	if cause := r.s.failure(); cause != nil {
 		return cause // it was ended for that
@@ -148,7 +154,7 @@ func (r *run) wait(w world, e *ended) error {
 func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 	return &jail.Config{
 		Path: r.path, Argv: r.argv, Env: ownEnv(r.env, caBundle), Dir: r.dir,
-		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(),
+		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(), Background: st.con.background(),
 		Hostname: r.hostname,
 		Ports:    r.ports,
 		Writable: r.writable,

@@ -19,6 +19,8 @@ type session struct {
 	roots Roots
 	log   *slog.Logger
 
+	replay bool
+
 	store *cas.Dir
 	file  *tapeFile
 	rec   *tape.Recorder
@@ -48,7 +50,7 @@ type sessionOptions struct {
 
 // newSession starts a tape in o.dir. The session must be closed.
 func newSession(o *sessionOptions) (*session, error) {
-	s := &session{guard: o.guard, dir: o.dir, roots: o.roots, log: scrubbedLog(o.log, o.guard.scrub)}
+	s := &session{guard: o.guard, dir: o.dir, roots: o.roots, replay: o.replay, log: scrubbedLog(o.log, o.guard.scrub)}
 	s.failed, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.openTape(o); err != nil {
 		return nil, err

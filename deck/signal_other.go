@@ -4,6 +4,18 @@ package deck
 
 import "syscall"
 
+// The signals of jobs and terminals, which are not to be had here.
+const (
+	sigHUP = syscall.SIGHUP
+
+	sigTSTP syscall.Signal = -iota
+	sigSTOP
+	sigTTIN
+	sigTTOU
+	sigCONT
+	sigWINCH
+)
+
 func signalName(s syscall.Signal) string { return s.String() }
 
 func isEIO(error) bool { return false }

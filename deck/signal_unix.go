@@ -9,6 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The signals of jobs and terminals.
+const (
+	sigHUP   = syscall.SIGHUP
+	sigTSTP  = syscall.SIGTSTP
+	sigSTOP  = syscall.SIGSTOP
+	sigTTIN  = syscall.SIGTTIN
+	sigTTOU  = syscall.SIGTTOU
+	sigCONT  = syscall.SIGCONT
+	sigWINCH = syscall.SIGWINCH
+)
+
 // signalName returns "SIGTERM" and the like.
 func signalName(s syscall.Signal) string {
 	if name := unix.SignalName(s); name != "" {

@@ -1,13 +1,10 @@
 package deck
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/process"
@@ -22,20 +19,20 @@ type streams struct {
 	stdin   *process.Input // of the caller; nil for none
 	program [3]*os.File    // the program's stdin, stdout, stderr; of the terminal's, all the same file
 	ours    [3]*os.File    // our end of each pipe; nil where the stream is the terminal
-	pty     *terminal.PTY
+	keys    io.Reader      // replay: typed beside a stdin that was no terminal; nil for none
+	replay  bool
+	con     *console // nil where no stream is a terminal
 	out     [3]*process.Stream
-	undo    []func() // what was done to the caller's terminal, in order
-	shown   lineEnd  // of what the program wrote there
 
-	mu    sync.Mutex
-	typed []terminal.Input // into the terminal, so far
+	shown   terminal.Leftovers // of what was written to the caller's terminal
+	shownOn io.Writer          // that terminal; nil where there is none
 
 	outputs sync.WaitGroup // the relays of what the program writes; they end with it
 }
 
 // openStreams makes a pipe for each stream and a terminal for those that tty names.
-func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) {
-	st := &streams{s: s, caller: *caller, tty: tty}
+func openStreams(s *session, caller *Streams, tty *TTY, keys io.Reader) (_ *streams, err error) {
+	st := &streams{s: s, caller: *caller, tty: tty, keys: keys, replay: s.replay}
 	defer func() {
 		if err != nil {
 			st.closeProgram()
@@ -58,14 +55,14 @@ func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) 
 		}
 	}
 	if tty != nil {
-		if st.pty, err = terminal.Open(terminal.Size{Rows: tty.Rows, Cols: tty.Cols}); err != nil {
+		if st.con, err = newConsole(st); err != nil {
 			return nil, err
 		}
 	}
 	for i := range st.program {
 		st.out[i] = process.NewStream(s.store, s.scrub, s.mask)
 		if st.isTTY(i) {
-			st.program[i] = st.pty.Slave
+			st.program[i] = st.con.pty.Slave
 			continue
 		}
 		r, w, err := os.Pipe()
@@ -80,7 +77,7 @@ func openStreams(s *session, caller *Streams, tty *TTY) (_ *streams, err error) 
 	return st, nil
 }
 
-func (st *streams) isTTY(i int) bool { return st.tty != nil && slices.Contains(st.tty.Streams, i) }
+func (st *streams) isTTY(i int) bool { return st.tty.has(i) }
 
 // ttyIndex is the stream that becomes the program's controlling terminal, or -1.
 func (st *streams) ttyIndex() int {
@@ -90,12 +87,15 @@ func (st *streams) ttyIndex() int {
 	return st.tty.Streams[0]
 }
 
-// relay starts passing bytes both ways.
-func (st *streams) relay() {
-	st.relayTerminal()
+// relay starts passing bytes both ways, for the program of w.
+func (st *streams) relay(w world) {
+	if st.con != nil {
+		st.relayTerminal(w)
+	}
 	for i, to := range map[int]io.Writer{1: st.caller.Stdout, 2: st.caller.Stderr} {
 		if from := st.ours[i]; from != nil {
-			st.outputs.Go(func() { st.kept(process.RelayOutput(st.shown.watch(to), from, st.out[i])) })
+			to = st.watch(to)
+			st.outputs.Go(func() { st.kept(process.RelayOutput(to, from, st.out[i])) })
 		}
 	}
 	if to := st.ours[0]; to != nil {
@@ -109,71 +109,43 @@ func (st *streams) relay() {
 }
 
 // relayTerminal passes the terminal's bytes: its output goes to whichever of stdout and stderr the caller sees.
-func (st *streams) relayTerminal() {
-	if st.pty == nil {
-		return
-	}
+func (st *streams) relayTerminal(w world) {
 	to, kept := st.caller.Stdout, st.out[1]
 	if !st.isTTY(1) && st.isTTY(2) {
 		to, kept = st.caller.Stderr, st.out[2]
 	}
-	st.passOutput(to)
-	typist := terminal.NewTypist()
-	st.outputs.Go(func() { st.kept(process.RelayOutput(io.MultiWriter(st.shown.watch(to), typist), st.pty.Master, kept)) })
-	if !st.isTTY(0) || st.stdin == nil {
-		return
+	to = io.MultiWriter(st.con.host.Writer(st.watch(to)), st.con.typist)
+	st.con.start(w)
+	st.outputs.Go(func() { st.kept(process.RelayOutput(to, st.con.pty.Master, kept)) })
+}
+
+// watch returns w, and where that is the caller's terminal has what is left on it looked at.
+func (st *streams) watch(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok && terminal.Is(f) {
+		st.shownOn = w
+		return &watchedTerminal{f, &st.shown}
 	}
-	st.followHost()
-	// A terminal has no end of its own: what ends a program that reads one is a Ctrl-D among the bytes.
-	in := io.MultiWriter(st.out[0], st.pty.Master)
-	go func() {
-		if st.tty.Typed != nil {
-			st.check(ignoreClosed(typist.Play(in, st.stdin, st.tty.Typed)))
-			return
-		}
-		err := typist.Pass(in, st.stdin, st.note)
-		if host, ok := st.caller.Stdin.(*os.File); err == nil && (!ok || !terminal.Is(host)) {
-			err = typist.Pass(in, bytes.NewReader([]byte{terminal.EOF}), st.note) // a pipe has an end
-		}
-		st.check(ignoreClosed(err))
-	}()
+	return w
 }
 
-// note remembers when keys were typed.
-func (st *streams) note(in terminal.Input) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.typed = append(st.typed, in)
+// A watchedTerminal is the caller's terminal, of which is known what a program leaves on it.
+type watchedTerminal struct {
+	*os.File
+	left *terminal.Leftovers
 }
 
-// keys returns when what was typed so far; the relay may still wait for the next key.
-func (st *streams) keys() []terminal.Input {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	return append([]terminal.Input{}, st.typed...)
+// Write implements io.Writer.
+func (w *watchedTerminal) Write(b []byte) (int, error) {
+	w.left.Write(b)
+	return w.File.Write(b)
 }
 
-// passOutput has the caller's terminal show the output of the program's as it comes.
-func (st *streams) passOutput(to io.Writer) {
-	host, _ := to.(*os.File)
-	restore, err := terminal.PassOutput(host)
-	if err != nil {
-		st.s.log.Warn("the terminal changes the ends of lines", "err", err)
-		return
+// undo puts back on the caller's terminal what the program turned on there, where it was ended before it could.
+func (st *streams) undo() {
+	if left := st.shown.Undo(); len(left) > 0 && st.shownOn != nil {
+		st.shownOn.Write(left)
+		st.shown.Write(left)
 	}
-	st.undo = append(st.undo, restore)
-}
-
-// followHost puts the caller's terminal into raw mode and follows its size.
-func (st *streams) followHost() {
-	host, _ := terminal.Host([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr})
-	in, _ := st.caller.Stdin.(*os.File)
-	restore, err := terminal.Raw(in)
-	if err != nil {
-		st.s.log.Warn("the terminal stays in line mode", "err", err)
-		restore = func() {}
-	}
-	st.undo = append(st.undo, restore, st.pty.Follow(host))
 }
 
 // kept ends the run where what passed could not be kept.
@@ -202,6 +174,7 @@ func (st *streams) closeProgram() {
 
 // stopInput leaves what the caller types from now on to whoever reads next.
 func (st *streams) stopInput() {
+	st.con.end()
 	if st.stdin != nil {
 		st.stdin.Stop()
 	}
@@ -209,8 +182,8 @@ func (st *streams) stopInput() {
 
 // drain waits until everything that the program wrote has been passed on and kept.
 func (st *streams) drain() {
-	if st.pty != nil {
-		st.pty.Slave.Close()
+	if st.con != nil {
+		st.con.pty.Slave.Close()
 	}
 	st.outputs.Wait()
 }
@@ -219,18 +192,11 @@ func (st *streams) drain() {
 // caller's next byte ends with it.
 func (st *streams) close() {
 	st.stopInput()
-	for _, f := range slices.Backward(st.undo) {
-		f()
-	}
-	st.undo = nil
+	st.con.close()
 	for _, f := range st.ours {
 		if f != nil {
 			f.Close()
 		}
-	}
-	if st.pty != nil {
-		st.pty.Slave.Close()
-		st.pty.Master.Close()
 	}
 	for _, s := range st.out {
 		if s != nil {
@@ -247,13 +213,6 @@ func (st *streams) finish() error {
 		}
 	}
 	return nil
-}
-
-func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) || isEIO(err) {
-		return nil
-	}
-	return err
 }
 
 // A lockedWriter is one writer for two streams, which have a relay each.

@@ -21,6 +21,10 @@ type world interface {
 	Release() error
 	Wait() (jail.Exit, error)
 	Signal(sig syscall.Signal) error
+	// Stopped tells the signal that stopped the program; nil where that is not known. Foreground gives the program its
+	// terminal, or takes it.
+	Stopped() <-chan syscall.Signal
+	Foreground(on bool) error
 	// look calls f with a path under which the directory at path is as the program sees it.
 	look(path string, f func(root string) error) error
 	// openRoot opens the directory at path as the program sees it. errNotSeen says that what changes there cannot be told.

@@ -10,9 +10,10 @@ import (
 	"golang.org/x/term"
 )
 
-// Size is the size of a terminal in characters.
+// Size is the size of a terminal in characters and, where it tells, in pixels.
 type Size struct {
-	Rows, Cols int
+	Rows, Cols    int
+	Width, Height int // pixels; 0 for unknown
 }
 
 // defaultSize is what a program is told that is given a terminal where the caller has none.
@@ -59,9 +60,9 @@ type PTY struct {
 	Master, Slave *os.File
 }
 
-// Open makes a pseudo-terminal of the given size; a zero size is 24 by 80.
+// Open makes a pseudo-terminal of the given size; without rows or columns it is 24 by 80.
 func Open(size Size) (*PTY, error) {
-	if size == (Size{}) {
+	if size.Rows == 0 || size.Cols == 0 {
 		size = defaultSize
 	}
 	master, slave, err := pty.Open()
@@ -77,10 +78,13 @@ func Open(size Size) (*PTY, error) {
 
 // Resize tells the program a new size. A size that no terminal can have is an error.
 func (p *PTY) Resize(s Size) error {
-	if s.Rows < 0 || s.Cols < 0 || s.Rows > math.MaxUint16 || s.Cols > math.MaxUint16 {
-		return fmt.Errorf("terminal of %d by %d characters: want 0 to %d of each", s.Rows, s.Cols, math.MaxUint16)
+	for _, n := range []int{s.Rows, s.Cols, s.Width, s.Height} {
+		if n < 0 || n > math.MaxUint16 {
+			return fmt.Errorf("terminal of %d by %d characters, %d by %d pixels: want 0 to %d of each",
+				s.Rows, s.Cols, s.Width, s.Height, math.MaxUint16)
+		}
 	}
-	return pty.Setsize(p.Master, &pty.Winsize{Rows: uint16(s.Rows), Cols: uint16(s.Cols)})
+	return pty.Setsize(p.Slave, &pty.Winsize{Rows: uint16(s.Rows), Cols: uint16(s.Cols), X: uint16(s.Width), Y: uint16(s.Height)})
 }
 
 // Host returns the caller's terminal among its streams and its size, or nil where none of them is one.
@@ -90,27 +94,22 @@ func Host(std [3]any) (*os.File, Size) {
 		if !ok || !term.IsTerminal(int(f.Fd())) {
 			continue
 		}
-		cols, rows, err := term.GetSize(int(f.Fd()))
-		if err != nil || rows == 0 || cols == 0 {
-			return f, defaultSize
+		if size, ok := sizeOf(f); ok {
+			return f, size
 		}
-		return f, Size{Rows: rows, Cols: cols}
+		return f, defaultSize
 	}
 	return nil, Size{}
 }
 
+// sizeOf returns the size of a terminal, or false where it has none, as a serial line.
+func sizeOf(f *os.File) (Size, bool) {
+	w, err := pty.GetsizeFull(f)
+	if err != nil || w.Rows == 0 || w.Cols == 0 {
+		return Size{}, false
+	}
+	return Size{Rows: int(w.Rows), Cols: int(w.Cols), Width: int(w.X), Height: int(w.Y)}, true
+}
+
 // Is reports whether f is a terminal.
 func Is(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-// Raw puts the caller's terminal into raw mode, so that every key reaches the program's own, and returns what undoes
-// that. For a file that is no terminal it does nothing.
-func Raw(f *os.File) (restore func(), err error) {
-	if f == nil || !term.IsTerminal(int(f.Fd())) {
-		return func() {}, nil
-	}
-	state, err := term.MakeRaw(int(f.Fd()))
-	if err != nil {
-		return nil, err
-	}
-	return func() { term.Restore(int(f.Fd()), state) }, nil
-}

@@ -1,6 +1,7 @@
 package terminal_test
 
 import (
+	"io"
 	"os"
 	"testing"
 
@@ -30,11 +31,15 @@ func TestNoTerminal(t *testing.T) {
 	}
 	defer file.Close()
 	for _, f := range []*os.File{file, nil} {
-		restore, err := terminal.Raw(f)
-		if err != nil {
-			t.Fatal(err)
+		if c := terminal.NewCaller([3]any{f, nil, t.Output()}); c != nil {
+			t.Errorf("a terminal %+v", c)
 		}
-		restore()
+	}
+	var none *terminal.Caller
+	none.Release(true)
+	none.Close()
+	if w := none.Writer(file); w != io.Writer(file) || !none.Foreground() {
+		t.Error("no terminal is in the background, or changes what is written")
 	}
 	if host, size := terminal.Host([3]any{file, nil, t.Output()}); host != nil || size != (terminal.Size{}) {
 		t.Errorf("a host terminal %v of size %v", host, size)

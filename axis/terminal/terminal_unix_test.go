@@ -4,13 +4,14 @@ package terminal_test
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/term"
 
@@ -108,49 +109,130 @@ func TestProgramSeesTerminal(t *testing.T) {
 	}
 }
 
-// TestRaw sends a key that a terminal in line mode keeps for itself.
-func TestRaw(t *testing.T) {
-	p := open(t, terminal.Size{})
-	before, err := term.GetState(int(p.Slave.Fd()))
-	if err != nil {
-		t.Fatal(err)
+// modes returns what of p's terminal Take changes.
+func modes(t *testing.T, p *terminal.PTY) string {
+	t.Helper()
+	m := terminal.Modes(p.Slave)
+	if m == "" {
+		t.Fatal("a terminal without modes")
 	}
-	restore, err := terminal.Raw(p.Slave)
-	if err != nil {
-		t.Fatal(err)
+	return m
+}
+
+// TestTake sends a key that a terminal in line mode keeps for itself, and writes an end of a line as a program's terminal does.
+func TestTake(t *testing.T) {
+	p := open(t, terminal.Size{})
+	before := modes(t, p)
+	c := terminal.NewCaller([3]any{p.Slave, nil, nil})
+	defer c.Close()
+	if c.Keys != p.Slave || !c.Foreground() {
+		t.Errorf("keys from %v", c.Keys)
+	}
+	w := c.Writer(p.Slave)
+	for range 2 { // the second has nothing to do
+		if err := c.Take(true); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.Master.Write([]byte{3}) // Ctrl-C
 	buf := make([]byte, 10)
 	if n, err := p.Slave.Read(buf); n != 1 || buf[0] != 3 || err != nil {
 		t.Errorf("read %q, %v", buf[:n], err)
 	}
-	restore()
-	if after, err := term.GetState(int(p.Slave.Fd())); err != nil || *after != *before {
-		t.Errorf("not restored: %v", err)
+	shows(t, p, w, "one\r\n", "one\r\n")
+	c.Release(false)
+	if after := modes(t, p); after != before {
+		t.Errorf("left as %s, was %s", after, before)
+	}
+	shows(t, p, w, "two\r\n", "two\r\n")
+	shows(t, p, w, "half\r", "half")
+	shows(t, p, w, "\nmore\r", "\r\nmore")
+	shows(t, p, w, "over\r\n", "\rover\r\n")
+}
+
+// shows writes to the terminal and wants to see it so.
+func shows(t *testing.T, p *terminal.PTY, w io.Writer, text, want string) {
+	t.Helper()
+	if n, err := io.WriteString(w, text); n != len(text) || err != nil {
+		t.Fatal(n, err)
+	}
+	buf := make([]byte, 100)
+	if n, err := p.Master.Read(buf); string(buf[:n]) != want || err != nil {
+		t.Errorf("%q is shown as %q, %v", text, buf[:n], err)
+	}
+}
+
+// TestTakeDeaf has a terminal answer a question that nobody asked now.
+func TestTakeDeaf(t *testing.T) {
+	p := open(t, terminal.Size{})
+	before := modes(t, p)
+	c := terminal.NewCaller([3]any{nil, p.Slave, nil})
+	defer c.Close()
+	if err := c.TakeDeaf(); err != nil {
+		t.Fatal(err)
+	}
+	p.Master.Write([]byte("\x1b[1;1R\n"))
+	shows(t, p, p.Slave, "shown", "shown") // and no echo before it
+	c.Release(true)
+	if after := modes(t, p); after != before {
+		t.Errorf("left as %s, was %s", after, before)
+	}
+	p.Master.Write([]byte("next\n"))
+	buf := make([]byte, 20)
+	if n, err := p.Slave.Read(buf); string(buf[:n]) != "next\n" || err != nil {
+		t.Errorf("the next reader gets %q, %v", buf[:n], err)
+	}
+}
+
+// TestModes gives one terminal the modes of another.
+func TestModes(t *testing.T) {
+	p, q := open(t, terminal.Size{}), open(t, terminal.Size{})
+	if err := terminal.NewCaller([3]any{p.Slave, nil, nil}).Take(true); err != nil {
+		t.Fatal(err)
+	}
+	want := modes(t, p)
+	if modes(t, q) == want {
+		t.Fatal("a raw terminal is as another")
+	}
+	if err := q.SetModes(want); err != nil || modes(t, q) != want {
+		t.Errorf("%s, %v, want %s", modes(t, q), err, want)
+	}
+	for _, bad := range []string{"1", "1:2:3:4", "1:2:3:4:00", "x:2:3:4" + want[strings.LastIndexByte(want, ':'):]} {
+		if err := q.SetModes(bad); err == nil {
+			t.Errorf("%q are modes", bad)
+		}
+	}
+	if err := q.SetModes(""); err != nil || modes(t, q) != want {
+		t.Errorf("no modes change them: %v", err)
 	}
 }
 
 // TestFollow changes the size of the host's terminal. The kernel tells only the terminal's own foreground group, so the
 // test sends itself the signal.
 func TestFollow(t *testing.T) {
-	host, p := open(t, terminal.Size{}), open(t, terminal.Size{})
-	stop := p.Follow(host.Slave)
+	host := open(t, terminal.Size{})
+	sizes := make(chan terminal.Size)
+	stop := terminal.Follow(host.Slave, func(s terminal.Size) { sizes <- s })
 	defer stop()
-	want := terminal.Size{Rows: 10, Cols: 20}
+	want := terminal.Size{Rows: 10, Cols: 20, Width: 200, Height: 300}
 	change(t, host, want)
-	for deadline := time.Now().Add(10 * time.Second); sizeOf(t, p) != want; {
-		if time.Now().After(deadline) {
-			t.Fatalf("size is %v", sizeOf(t, p))
-		}
-		time.Sleep(time.Millisecond) // an ioctl of another goroutine gives no signal
+	if got := <-sizes; got != want {
+		t.Errorf("size is %v", got)
+	}
+	change(t, host, terminal.Size{}) // is none
+	change(t, host, want)
+	if got := <-sizes; got != want {
+		t.Errorf("size is %v", got)
 	}
 	stop()
 	stop()
 	change(t, host, terminal.Size{Rows: 1, Cols: 1})
-	if got := sizeOf(t, p); got != want {
+	select {
+	case got := <-sizes:
 		t.Errorf("followed after stop to %v", got)
+	default:
 	}
-	p.Follow(nil)()
+	terminal.Follow(nil, nil)()
 }
 
 // change gives host a new size and returns when this process has had the signal of it.

@@ -2,8 +2,14 @@ package terminal
 
 import "golang.org/x/sys/unix"
 
-// The requests that get and set the modes of a terminal; the latter waits until what was written has been shown.
+// The requests that get and set the modes of a terminal, at once, once what was written has been shown, and with what was
+// typed and not read thrown away; and the type of its modes.
 const (
-	getTermios = unix.TIOCGETA
-	setTermios = unix.TIOCSETAW
+	getTermios   = unix.TIOCGETA
+	setTermios   = unix.TIOCSETA
+	setDrained   = unix.TIOCSETAW
+	setFlushed   = unix.TIOCSETAF
+	getForegroup = unix.TIOCGPGRP
 )
+
+type flag = uint64

@@ -8,9 +8,16 @@ import (
 	"time"
 )
 
-// quiet is how long a program's output must rest before a replay types on although less was printed than while
+// quiet is how long a program's output must rest, at least, before a replay types on although less was printed than while
 // recording: masks and refused requests change what is printed, and a program that waits for a key prints nothing.
 const quiet = 300 * time.Millisecond
+
+// patient is for how long at most a program that printed more by then, while recording, may print nothing.
+const patient = 5 * time.Second
+
+// hold is the longest time for which a replay keeps two runs of keys apart between which the program printed nothing: what
+// came apart is read apart, as Escape and the key after it, which are another key when they come together.
+const hold = 100 * time.Millisecond
 
 // signalKeys are the bytes that a terminal makes SIGINT, SIGQUIT and SIGTSTP of.
 const signalKeys = "\x03\x1c\x1a"
@@ -23,17 +30,30 @@ const EOF = 4
 //
 // Keys that make signals (Ctrl-C, Ctrl-\, Ctrl-Z) are no answer to anything printed: a replay types them no earlier than AtMS
 // ms after the program's start, as they came, or they would reach a program that does not handle them yet.
+//
+// With Rows and Cols it is no key: the terminal had that size from then on.
 type Input struct {
 	After int64 `json:"after"`
 	Len   int64 `json:"len"`
 	AtMS  int64 `json:"at_ms"`
+
+	Rows   int `json:"rows,omitempty"`
+	Cols   int `json:"cols,omitempty"`
+	Width  int `json:"width,omitempty"` // pixels
+	Height int `json:"height,omitempty"`
+}
+
+// Size is the size that the terminal got, zero where in is keys.
+func (in Input) Size() Size {
+	return Size{Rows: in.Rows, Cols: in.Cols, Width: in.Width, Height: in.Height}
 }
 
 // A Typist knows how much a program has printed, and so when to type. Everything that the program prints must be written
 // to it.
 type Typist struct {
-	begun   time.Time
 	mu      sync.Mutex
+	begun   time.Time // moved by the time for which the program was stopped
+	paused  time.Time // since when it is; zero for not
 	printed int64
 	more    chan struct{} // closed and replaced whenever something is printed
 }
@@ -51,10 +71,48 @@ func (t *Typist) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Pause stops the clock while the program is stopped, for a replay does not wait for that; Continue lets it go on.
+func (t *Typist) Pause() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.paused.IsZero() {
+		t.paused = time.Now()
+	}
+}
+
+// Continue ends a Pause.
+func (t *Typist) Continue() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.paused.IsZero() {
+		t.begun, t.paused = t.begun.Add(time.Since(t.paused)), time.Time{}
+	}
+}
+
 func (t *Typist) state() (printed int64, more <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.printed, t.more
+}
+
+// elapsed is the time since the program's start, without that for which it was stopped.
+func (t *Typist) elapsed() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Since(t.begun)
+}
+
+// now is an Input at this moment.
+func (t *Typist) now() Input {
+	printed, _ := t.state()
+	return Input{After: printed, AtMS: t.elapsed().Milliseconds()}
+}
+
+// Resized is the Input of a new size of the terminal.
+func (t *Typist) Resized(s Size) Input {
+	in := t.now()
+	in.Rows, in.Cols, in.Width, in.Height = s.Rows, s.Cols, s.Width, s.Height
+	return in
 }
 
 // Pass passes keys from one to the other as they come, until from ends, and tells note of each run before the program can
@@ -64,8 +122,9 @@ func (t *Typist) Pass(to io.Writer, from io.Reader, note func(Input)) error {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			printed, _ := t.state()
-			note(Input{After: printed, Len: int64(n), AtMS: time.Since(t.begun).Milliseconds()})
+			in := t.now()
+			in.Len = int64(n)
+			note(in)
 			if _, err := to.Write(buf[:n]); err != nil {
 				return err
 			}
@@ -79,14 +138,46 @@ func (t *Typist) Pass(to io.Writer, from io.Reader, note func(Input)) error {
 	}
 }
 
+// PassPipe is Pass for keys that have an end, as a terminal's have not: it then types what a person would for it, EOF, twice
+// where a line has none, for there the first only ends the line.
+func (t *Typist) PassPipe(to io.Writer, from io.Reader, note func(Input)) error {
+	var last lastByte
+	if err := t.Pass(io.MultiWriter(&last, to), from, note); err != nil {
+		return err
+	}
+	end := []byte{EOF}
+	if last != 0 && last != '\n' && last != '\r' {
+		end = append(end, EOF)
+	}
+	return t.Pass(to, bytes.NewReader(end), note)
+}
+
+// A lastByte is the last byte that was written to it.
+type lastByte byte
+
+// Write implements io.Writer.
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		*l = lastByte(p[len(p)-1])
+	}
+	return len(p), nil
+}
+
 // Play types what was recorded, each run of keys when the program has printed as much as it had then, or when its output
-// rests, and those with a signal key no earlier than they came then. The last run takes what is left of from: a secret may
-// have another length there than what was typed. The error is that of either side.
-func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input) error {
-	for i, in := range typed {
-		t.wait(in.After)
+// rests, and those with a signal key no earlier than they came then; resize is called with the sizes in between. The last
+// run takes what is left of from: a secret may have another length there than what was typed. The error is that of either
+// side.
+func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input, resize func(Size)) error {
+	p := player{t: t, last: t.elapsed()}
+	left := runs(typed)
+	for _, in := range typed {
+		p.wait(in)
+		if s := in.Size(); s.Rows > 0 && s.Cols > 0 {
+			resize(s)
+			continue
+		}
 		next := io.LimitReader(from, in.Len)
-		if i == len(typed)-1 {
+		if left--; left == 0 {
 			next = from
 		}
 		keys, err := io.ReadAll(next)
@@ -94,7 +185,7 @@ func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input) error {
 			return err
 		}
 		if bytes.ContainsAny(keys, signalKeys) {
-			time.Sleep(time.Duration(in.AtMS)*time.Millisecond - time.Since(t.begun))
+			time.Sleep(time.Duration(in.AtMS)*time.Millisecond - t.elapsed())
 		}
 		if _, err := to.Write(keys); err != nil {
 			return err
@@ -103,17 +194,47 @@ func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input) error {
 	return nil
 }
 
-// wait returns when the program has printed n bytes, or nothing for a while.
-func (t *Typist) wait(n int64) {
-	for {
-		printed, more := t.state()
-		if printed >= n {
-			return
-		}
-		select {
-		case <-more:
-		case <-time.After(quiet):
-			return
+// runs returns how many of typed are keys.
+func runs(typed []Input) (n int) {
+	for _, in := range typed {
+		if in.Rows <= 0 || in.Cols <= 0 {
+			n++
 		}
 	}
+	return n
+}
+
+// A player knows where a Play has come.
+type player struct {
+	t     *Typist
+	short int64         // how much less the program has printed than it had
+	last  time.Duration // when the last run was typed
+	after int64         // and of that run, while recording: what was printed, and when
+	atMS  int64
+}
+
+// wait returns when it is time for in: the program has printed as much as it had, or its output has rested, and that for
+// longer than it took while recording. What it has printed less by then it is not waited for again.
+func (p *player) wait(in Input) {
+	gap := time.Duration(max(0, in.AtMS-p.atMS)) * time.Millisecond
+	if in.After == p.after && p.atMS > 0 {
+		time.Sleep(min(gap, hold) - (p.t.elapsed() - p.last))
+	}
+	for {
+		printed, more := p.t.state()
+		if printed >= in.After-p.short {
+			break
+		}
+		patience := max(quiet, min(2*gap, patient)-(p.t.elapsed()-p.last))
+		timer := time.NewTimer(patience)
+		select {
+		case <-more:
+			timer.Stop()
+			continue
+		case <-timer.C:
+		}
+		p.short = in.After - printed
+		break
+	}
+	p.last, p.after, p.atMS = p.t.elapsed(), in.After, in.AtMS
 }

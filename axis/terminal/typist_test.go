@@ -2,6 +2,7 @@ package terminal_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func TestPlayWaitsForThePromptOrForQuiet(t *testing.T) {
 		typist := terminal.NewTypist()
 		r, w := io.Pipe()
 		begun := time.Now()
-		go typist.Play(w, strings.NewReader("ada\n36\n"), []terminal.Input{{After: 6, Len: 4}, {After: 100, Len: 3}})
+		go typist.Play(w, strings.NewReader("ada\n36\n"), []terminal.Input{{After: 6, Len: 4}, {After: 100, Len: 3}}, nil)
 		go func() {
 			time.Sleep(100 * time.Millisecond)
 			io.WriteString(typist, "name? ")
@@ -81,7 +82,7 @@ func TestPlay(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var to writes
-			if err := terminal.NewTypist().Play(&to, strings.NewReader(test.from), test.typed); err != nil {
+			if err := terminal.NewTypist().Play(&to, strings.NewReader(test.from), test.typed, nil); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(to, test.want) {
@@ -113,7 +114,7 @@ func TestTypistFails(t *testing.T) {
 	if err := terminal.NewTypist().Pass(io.Discard, r, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Pass from a reader that fails: %v", err)
 	}
-	if err := terminal.NewTypist().Play(w, strings.NewReader("x"), []terminal.Input{{Len: 1}}); !errors.Is(err, gone) {
+	if err := terminal.NewTypist().Play(w, strings.NewReader("x"), []terminal.Input{{Len: 1}}, nil); !errors.Is(err, gone) {
 		t.Errorf("Play to a terminal that is gone: %v", err)
 	}
 }
@@ -128,7 +129,7 @@ func TestPlayHoldsSignalKeys(t *testing.T) {
 			at = append(at, time.Since(begun))
 			return len(p), nil
 		})
-		if err := typist.Play(to, strings.NewReader("q\x03"), typed); err != nil {
+		if err := typist.Play(to, strings.NewReader("q\x03"), typed, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(at, []time.Duration{0, 2 * time.Second}) {
@@ -140,3 +141,94 @@ func TestPlayHoldsSignalKeys(t *testing.T) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// at runs Play in a bubble and returns when each run of one byte was typed. printed is what the program prints, and when.
+func at(t *testing.T, typed []terminal.Input, printed map[time.Duration]string) (runs []time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		typist, begun := terminal.NewTypist(), time.Now()
+		for when, text := range printed {
+			time.AfterFunc(when, func() { io.WriteString(typist, text) })
+		}
+		to := writerFunc(func(p []byte) (int, error) {
+			runs = append(runs, time.Since(begun))
+			return len(p), nil
+		})
+		if err := typist.Play(to, strings.NewReader(strings.Repeat("x", len(typed))), typed, nil); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute) // until all is printed
+	})
+	return runs
+}
+
+func TestPlayKeepsApart(t *testing.T) {
+	const ms = time.Millisecond
+	for _, test := range []struct {
+		name    string
+		typed   []terminal.Input
+		printed map[time.Duration]string
+		want    []time.Duration
+	}{
+		{
+			"Escape, and a key a while after it",
+			[]terminal.Input{{Len: 1, AtMS: 500}, {Len: 1, AtMS: 550}, {Len: 1, AtMS: 9000}}, nil,
+			[]time.Duration{0, 50 * ms, 150 * ms},
+		},
+		{
+			"a program that is slower than it was to start",
+			[]terminal.Input{{After: 4, Len: 1, AtMS: 1000}}, map[time.Duration]string{1900 * ms: "name"},
+			[]time.Duration{1900 * ms},
+		},
+		{
+			"a program that prints less, waited for once",
+			[]terminal.Input{{After: 10, Len: 1}, {After: 15, Len: 1}}, map[time.Duration]string{0: "12345678", 400 * ms: "90123"},
+			[]time.Duration{300 * ms, 400 * ms},
+		},
+		{
+			"a person who read for an hour",
+			[]terminal.Input{{After: 10, Len: 1, AtMS: 3_600_000}}, nil,
+			[]time.Duration{5000 * ms},
+		},
+	} {
+		if got := at(t, test.typed, test.printed); !slices.Equal(got, test.want) {
+			t.Errorf("%s: typed at %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
+// TestPlayResizes gives the terminal its sizes between the keys.
+func TestPlayResizes(t *testing.T) {
+	var did writes
+	typed := []terminal.Input{{Len: 1}, {Rows: 9, Cols: 8, Width: 7, Height: 6}, {Len: 1}, {Rows: 5, Cols: 4}}
+	err := terminal.NewTypist().Play(&did, strings.NewReader("a<secret>"), typed, func(s terminal.Size) {
+		did = append(did, fmt.Sprint(s))
+	})
+	if want := []string{"a", "{9 8 7 6}", "<secret>", "{5 4 0 0}"}; err != nil || !slices.Equal(did, want) {
+		t.Errorf("%q, %v, want %q", did, err, want)
+	}
+}
+
+// TestStoppedProgram has a clock that stands still while the program is stopped.
+func TestStoppedProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		typist := terminal.NewTypist()
+		typist.Continue() // was not stopped
+		time.Sleep(time.Second)
+		typist.Pause()
+		typist.Pause()
+		time.Sleep(time.Hour)
+		typist.Continue()
+		if got, want := typist.Resized(terminal.Size{Rows: 2, Cols: 3}), (terminal.Input{AtMS: 1000, Rows: 2, Cols: 3}); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	})
+}
+
+func TestPassPipeEnds(t *testing.T) {
+	for from, want := range map[string]string{"": "\x04", "line\n": "line\n\x04", "half": "half\x04\x04", "key\r": "key\r\x04"} {
+		var to strings.Builder
+		if err := terminal.NewTypist().PassPipe(&to, strings.NewReader(from), func(terminal.Input) {}); err != nil || to.String() != want {
+			t.Errorf("%q is typed as %q, %v", from, &to, err)
+		}
+	}
+}

@@ -194,6 +194,16 @@ func (b *Box) Run(name string, args ...string) Result {
 // Binary is the path of tapedeck.
 func (b *Box) Binary() string { return b.tapedeck }
 
+// Recording is the path of the box's recording.
+func (b *Box) Recording() string { return b.recording }
+
+// Program is Command for another program.
+func (b *Box) Program(name string, args ...string) *exec.Cmd {
+	cmd := b.Command(args...)
+	cmd.Path, cmd.Args[0] = name, name
+	return cmd
+}
+
 // command runs a program as the box's user and waits for its end.
 func (b *Box) command(name string, args ...string) Result {
 	b.t.Helper()

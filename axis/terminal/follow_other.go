@@ -5,4 +5,4 @@ package terminal
 import "os"
 
 // Follow does nothing where there is no SIGWINCH.
-func (p *PTY) Follow(*os.File) (stop func()) { return func() {} }
+func Follow(*os.File, func(Size)) (stop func()) { return func() {} }

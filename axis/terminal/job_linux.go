@@ -1,0 +1,82 @@
+package terminal
+
+import (
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Job is our own process group as one of the jobs of the caller's shell, which can be stopped, and continued in the
+// foreground or in the background.
+type Job struct {
+	// Stops tells that we are asked to stop (SIGTSTP) and have not: Suspend does. Continued tells that we were continued.
+	Stops, Continued chan os.Signal
+}
+
+// discarded is how long the kernel may take to stop us. It does not stop a group that no shell looks after.
+const discarded = 50 * time.Millisecond
+
+// NewJob returns our job, whose Close must be called. Where the caller ignores SIGTSTP we do too.
+func NewJob() *Job {
+	j := &Job{Stops: make(chan os.Signal, 1), Continued: make(chan os.Signal, 1)}
+	if !signal.Ignored(syscall.SIGTSTP) {
+		signal.Notify(j.Stops, syscall.SIGTSTP)
+	}
+	signal.Notify(j.Continued, syscall.SIGCONT)
+	return j
+}
+
+// Close stops telling.
+func (j *Job) Close() {
+	signal.Stop(j.Stops)
+	signal.Stop(j.Continued)
+}
+
+// Suspend stops our process group, as Ctrl-Z does, and returns when we were continued. In a group that no shell of this
+// session looks after it returns at once: nobody would continue it.
+func (j *Job) Suspend() {
+	if signal.Ignored(syscall.SIGTSTP) {
+		return
+	}
+	select {
+	case <-j.Continued: // of an earlier stop
+	default:
+	}
+	old := swapAction(unix.SIGTSTP, nil)
+	unix.Kill(0, unix.SIGTSTP)
+	stopThread() // by now: the signal above may reach a thread that is not awake yet
+	select {
+	case <-j.Continued:
+	case <-time.After(discarded):
+	}
+	swapAction(unix.SIGTSTP, old)
+}
+
+func stopThread() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
+}
+
+// An action is the kernel's struct sigaction of any processor, which is never looked into. All zero it is the default.
+type action [8]uint64
+
+// swapAction gives a signal another action, nil is the default, and returns the one before. Package signal never gives the
+// default action back to a signal that it caught once.
+func swapAction(sig unix.Signal, to *action) *action {
+	if to == nil {
+		to = new(action)
+	}
+	before := new(action)
+	const setSize = 8 // of the kernel's signal set, in bytes
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(to)), uintptr(unsafe.Pointer(before)), setSize, 0, 0)
+	if errno != 0 {
+		return to
+	}
+	return before
+}

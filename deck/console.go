@@ -1,0 +1,292 @@
+package deck
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/axis/process"
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+)
+
+// maxKeys bounds in bytes what is kept of keys typed beside a stdin that is no terminal.
+const maxKeys = 1 << 20
+
+// A console is the program's terminal and the caller's, where there is one, on which it is shown.
+//
+// The caller's is ours, and the program in the foreground of its own, while the program uses it: from the start where its
+// stdin and stdout both are the terminal, else from when it first reads it or changes its modes (it is stopped then, and
+// continued with it). So `cmd | less` leaves the keys to less, `ls | less` gives them to it, and a job in the background
+// leaves the terminal alone.
+type console struct {
+	st     *streams
+	pty    *terminal.PTY
+	host   *terminal.Caller // nil where the caller has none
+	typist *terminal.Typist
+	world  world
+	undo   func() // of the following of the host's size
+
+	mu     sync.Mutex
+	wanted bool           // the program uses its terminal
+	ours   bool           // it has it
+	size   terminal.Size  // of the program's terminal
+	input  *process.Input // of the caller's keys, while the terminal is ours
+
+	passing sync.Mutex // held by the one that passes keys
+
+	noting sync.Mutex // guards what follows, and the order of it
+	typed  []terminal.Input
+	keys   []byte // typed beside a stdin that is no terminal
+}
+
+func newConsole(st *streams) (_ *console, err error) {
+	tty := st.tty
+	c := &console{
+		st: st, typist: terminal.NewTypist(), undo: func() {},
+		size: terminal.Size{Rows: tty.Rows, Cols: tty.Cols, Width: tty.Width, Height: tty.Height},
+		host: terminal.NewCaller([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr}),
+	}
+	c.wanted = c.host == nil || tty.has(0) && (tty.has(1) || !c.typesOnHost())
+	if c.pty, err = terminal.Open(c.size); err != nil {
+		c.host.Close()
+		return nil, err
+	}
+	if err := c.pty.SetModes(tty.Modes); err != nil { // of another system
+		st.s.log.Warn("the program's terminal has its usual modes", "err", err)
+	}
+	return c, nil
+}
+
+// typesOnHost reports whether the program's keys are those of the caller's terminal.
+func (c *console) typesOnHost() bool {
+	if c.st.replay || c.host == nil || c.host.Keys == nil {
+		return false
+	}
+	if !c.st.tty.has(0) {
+		return true
+	}
+	in, ok := c.st.caller.Stdin.(*os.File)
+	return ok && terminal.Is(in)
+}
+
+// background reports whether the program starts without its terminal.
+func (c *console) background() bool { return c != nil && !(c.wanted && c.host.Foreground()) }
+
+// start begins to pass keys and sizes to the program of w.
+func (c *console) start(w world) {
+	c.world = w
+	c.settle()
+	switch {
+	case c.st.replay:
+		go c.replay()
+	case c.typesOnHost(): // passed from settle
+	case c.st.tty.has(0) && c.st.stdin != nil:
+		go func() { c.check(c.typist.PassPipe(c.writer(), c.st.stdin, c.note)) }()
+	}
+	if c.host != nil && !c.st.replay {
+		c.undo = terminal.Follow(c.host.File(), c.resized)
+	}
+}
+
+// replay types what was recorded. Not waited for: it ends with the terminal, at the latest.
+func (c *console) replay() {
+	from := io.Reader(c.st.keys)
+	if c.st.tty.has(0) && c.st.stdin != nil {
+		from = c.st.stdin
+	}
+	if from != nil {
+		c.check(c.typist.Play(c.writer(), from, c.st.tty.Typed, c.resize))
+	}
+}
+
+// writer is where keys go: to what is kept of them, then to the program.
+func (c *console) writer() io.Writer {
+	if c.st.tty.has(0) {
+		return io.MultiWriter(c.st.out[0], c.pty.Master)
+	}
+	return io.MultiWriter(writerFunc(c.keepKeys), c.pty.Master)
+}
+
+func (c *console) keepKeys(p []byte) (int, error) {
+	c.noting.Lock()
+	defer c.noting.Unlock()
+	c.keys = append(c.keys, p[:min(len(p), maxKeys-len(c.keys))]...)
+	return len(p), nil
+}
+
+// note remembers when keys were typed.
+func (c *console) note(in terminal.Input) {
+	c.noting.Lock()
+	defer c.noting.Unlock()
+	c.typed = append(c.typed, in)
+}
+
+// noted returns what was typed so far, and when; the relay may still wait for the next key.
+func (c *console) noted() (typed []terminal.Input, keys []byte) {
+	c.noting.Lock()
+	defer c.noting.Unlock()
+	return append([]terminal.Input{}, c.typed...), append([]byte(nil), c.keys...)
+}
+
+// want gives the program its terminal, where the caller's can be had; false says that we are in the background there.
+func (c *console) want() bool {
+	c.mu.Lock()
+	c.wanted = true
+	c.mu.Unlock()
+	if !c.host.Foreground() {
+		return false
+	}
+	c.settle()
+	c.world.Foreground(true) // also where another of its processes had it
+	return true
+}
+
+// settle takes the caller's terminal where we may and the program uses it, and gives it back where not.
+func (c *console) settle() {
+	c.mu.Lock()
+	take := c.wanted && c.host.Foreground()
+	switch {
+	case take && !c.ours:
+		c.take()
+	case !take && c.ours:
+		c.release()
+	}
+	c.mu.Unlock()
+	if size, ok := c.host.Size(); ok && take && !c.st.replay && size != c.size {
+		c.resized(size)
+	}
+}
+
+func (c *console) take() {
+	c.ours = true
+	c.world.Foreground(true)
+	if c.host == nil {
+		return
+	}
+	var err error
+	if c.st.replay {
+		err = c.host.TakeDeaf()
+	} else {
+		err = c.host.Take(c.typesOnHost())
+	}
+	if err != nil {
+		c.st.s.log.Warn("the terminal stays in line mode", "err", err)
+	}
+	if !c.typesOnHost() {
+		return
+	}
+	if c.input, err = process.NewInput(c.host.Keys); err != nil {
+		c.st.s.log.Warn("no key reaches the program", "err", err)
+		return
+	}
+	go c.pass(c.input)
+}
+
+// release leaves the terminal to whoever reads it next.
+func (c *console) release() {
+	c.ours = false
+	c.world.Foreground(false)
+	c.stopInput()
+	c.host.Release(c.st.replay)
+}
+
+// pass passes keys until in is stopped. It ends with the terminal, at the latest: a program that reads no keys holds it up.
+func (c *console) pass(in *process.Input) {
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	err := c.typist.Pass(c.writer(), in, c.note)
+	if err == nil || isEIO(err) { // the caller's terminal has gone: it has no end else
+		c.world.Signal(sigHUP)
+		c.world.Signal(sigCONT)
+	}
+	c.check(err)
+}
+
+// stopInput ends the reading of keys; mu is held.
+func (c *console) stopInput() {
+	if c.input != nil {
+		c.input.Stop()
+		c.input = nil
+	}
+}
+
+// resized passes a new size of the caller's terminal on.
+func (c *console) resized(size terminal.Size) {
+	c.note(c.typist.Resized(size))
+	c.resize(size)
+}
+
+// resize gives the program's terminal a size. The kernel tells the program of one that is new; one that is not was told
+// all the same.
+func (c *console) resize(size terminal.Size) {
+	c.mu.Lock()
+	same := c.size == size
+	c.size = size
+	c.mu.Unlock()
+	if same {
+		c.world.Signal(sigWINCH)
+		return
+	}
+	if err := c.pty.Resize(size); err != nil {
+		c.st.s.log.Warn("the program's terminal keeps its size", "err", err)
+	}
+}
+
+func (c *console) check(err error) { c.st.check(ignoreClosed(err)) }
+
+// pause gives the caller's terminal back while the program is stopped; resume takes it again, where we may.
+func (c *console) pause() {
+	if c == nil {
+		return
+	}
+	c.typist.Pause()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ours {
+		c.release()
+	}
+}
+
+func (c *console) resume() {
+	if c == nil {
+		return
+	}
+	c.typist.Continue()
+	c.settle()
+}
+
+// end stops passing keys; close gives the terminals back.
+func (c *console) end() {
+	if c == nil {
+		return
+	}
+	c.undo()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopInput()
+}
+
+func (c *console) close() {
+	if c == nil {
+		return
+	}
+	c.end()
+	c.host.Release(c.st.replay)
+	c.host.Close()
+	c.pty.Slave.Close()
+	c.pty.Master.Close()
+}
+
+// ignoreClosed is err, but for that of a stream that has ended.
+func ignoreClosed(err error) error {
+	if errors.Is(err, os.ErrClosed) || isEIO(err) {
+		return nil
+	}
+	return err
+}
+
+type writerFunc func([]byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
