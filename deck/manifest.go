@@ -221,7 +221,7 @@ func (t *TTY) valid() bool {
 	}
 	for _, in := range t.Typed {
 		s := in.Size()
-		ok = ok && in.After >= 0 && in.Len >= 0 && in.AtMS >= 0
+		ok = ok && in.After >= 0 && in.Len >= 0 && in.AtMS >= 0 && in.IdleMS >= 0
 		ok = ok && min(s.Rows, s.Cols, s.Width, s.Height) >= 0 && max(s.Rows, s.Cols, s.Width, s.Height) < largest
 	}
 	return ok

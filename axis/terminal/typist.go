@@ -15,8 +15,9 @@ const quiet = 300 * time.Millisecond
 // patient is for how long at most a program that printed more by then, while recording, may print nothing.
 const patient = 5 * time.Second
 
-// hold is the longest time for which a replay keeps two runs of keys apart between which the program printed nothing: what
-// came apart is read apart, as Escape and the key after it, which are another key when they come together.
+// hold is the longest time for which a replay keeps keys from what the program printed last, and from the keys before: what
+// has printed a prompt may still be about to change the terminal's modes or to start who reads it, and Escape is another
+// key together with the one after it. What came at once while recording comes at once.
 const hold = 100 * time.Millisecond
 
 // signalKeys are the bytes that a terminal makes SIGINT, SIGQUIT and SIGTSTP of.
@@ -36,6 +37,8 @@ type Input struct {
 	After int64 `json:"after"`
 	Len   int64 `json:"len"`
 	AtMS  int64 `json:"at_ms"`
+	// IdleMS is for how long, in ms, the program had printed nothing.
+	IdleMS int64 `json:"idle_ms,omitempty"`
 
 	Rows   int `json:"rows,omitempty"`
 	Cols   int `json:"cols,omitempty"`
@@ -55,17 +58,21 @@ type Typist struct {
 	begun   time.Time // moved by the time for which the program was stopped
 	paused  time.Time // since when it is; zero for not
 	printed int64
+	rested  time.Time     // since when it has printed nothing
 	more    chan struct{} // closed and replaced whenever something is printed
 }
 
 // NewTypist returns a Typist for a program that has printed nothing yet.
-func NewTypist() *Typist { return &Typist{begun: time.Now(), more: make(chan struct{})} }
+func NewTypist() *Typist {
+	return &Typist{begun: time.Now(), rested: time.Now(), more: make(chan struct{})}
+}
 
 // Write counts p as printed.
 func (t *Typist) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.printed += int64(len(p))
+	t.rested = time.Now()
 	close(t.more)
 	t.more = make(chan struct{})
 	return len(p), nil
@@ -95,6 +102,13 @@ func (t *Typist) state() (printed int64, more <-chan struct{}) {
 	return t.printed, t.more
 }
 
+// idle is the time since the program printed something.
+func (t *Typist) idle() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Since(t.rested)
+}
+
 // elapsed is the time since the program's start, without that for which it was stopped.
 func (t *Typist) elapsed() time.Duration {
 	t.mu.Lock()
@@ -105,7 +119,7 @@ func (t *Typist) elapsed() time.Duration {
 // now is an Input at this moment.
 func (t *Typist) now() Input {
 	printed, _ := t.state()
-	return Input{After: printed, AtMS: t.elapsed().Milliseconds()}
+	return Input{After: printed, AtMS: t.elapsed().Milliseconds(), IdleMS: t.idle().Milliseconds()}
 }
 
 // Resized is the Input of a new size of the terminal.
@@ -208,18 +222,15 @@ func runs(typed []Input) (n int) {
 type player struct {
 	t     *Typist
 	short int64         // how much less the program has printed than it had
-	last  time.Duration // when the last run was typed
-	after int64         // and of that run, while recording: what was printed, and when
-	atMS  int64
+	typed bool          // a run was typed
+	last  time.Duration // when that was
+	atMS  int64         // and when while recording
 }
 
 // wait returns when it is time for in: the program has printed as much as it had, or its output has rested, and that for
 // longer than it took while recording. What it has printed less by then it is not waited for again.
 func (p *player) wait(in Input) {
 	gap := time.Duration(max(0, in.AtMS-p.atMS)) * time.Millisecond
-	if in.After == p.after && p.atMS > 0 {
-		time.Sleep(min(gap, hold) - (p.t.elapsed() - p.last))
-	}
 	for {
 		printed, more := p.t.state()
 		if printed >= in.After-p.short {
@@ -236,5 +247,12 @@ func (p *player) wait(in Input) {
 		p.short = in.After - printed
 		break
 	}
-	p.last, p.after, p.atMS = p.t.elapsed(), in.After, in.AtMS
+	idle := time.Duration(min(in.IdleMS, hold.Milliseconds())) * time.Millisecond
+	for left := idle - p.t.idle(); left > 0; left = idle - p.t.idle() {
+		time.Sleep(left)
+	}
+	if p.typed {
+		time.Sleep(min(gap, idle) - (p.t.elapsed() - p.last))
+	}
+	p.typed, p.last, p.atMS = true, p.t.elapsed(), in.AtMS
 }

@@ -29,7 +29,7 @@ func TestPassRemembersWhatWasPrintedBefore(t *testing.T) {
 	var to strings.Builder
 	var typed []terminal.Input
 	err := typist.Pass(&to, r, func(in terminal.Input) {
-		in.AtMS = 0 // the wall clock's
+		in.AtMS, in.IdleMS = 0, 0 // the wall clock's
 		typed = append(typed, in)
 		noted <- struct{}{}
 	})
@@ -171,8 +171,13 @@ func TestPlayKeepsApart(t *testing.T) {
 	}{
 		{
 			"Escape, and a key a while after it",
-			[]terminal.Input{{Len: 1, AtMS: 500}, {Len: 1, AtMS: 550}, {Len: 1, AtMS: 9000}}, nil,
-			[]time.Duration{0, 50 * ms, 150 * ms},
+			[]terminal.Input{{Len: 1, AtMS: 500, IdleMS: 10}, {Len: 1, AtMS: 550, IdleMS: 60}, {Len: 1, AtMS: 9000, IdleMS: 8510}}, nil,
+			[]time.Duration{10 * ms, 60 * ms, 160 * ms},
+		},
+		{
+			"a prompt, and who reads the answer",
+			[]terminal.Input{{After: 4, Len: 1, AtMS: 1000, IdleMS: 500}}, map[time.Duration]string{200 * ms: "name", 250 * ms: "?"},
+			[]time.Duration{350 * ms},
 		},
 		{
 			"a program that is slower than it was to start",
@@ -218,7 +223,7 @@ func TestStoppedProgram(t *testing.T) {
 		typist.Pause()
 		time.Sleep(time.Hour)
 		typist.Continue()
-		if got, want := typist.Resized(terminal.Size{Rows: 2, Cols: 3}), (terminal.Input{AtMS: 1000, Rows: 2, Cols: 3}); got != want {
+		if got, want := typist.Resized(terminal.Size{Rows: 2, Cols: 3}), (terminal.Input{AtMS: 1000, IdleMS: 3_601_000, Rows: 2, Cols: 3}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	})
