@@ -197,10 +197,15 @@ func (c *console) pass(in *process.Input) {
 	defer c.passing.Unlock()
 	err := c.typist.Pass(c.writer(), in, c.note)
 	if err == nil || isEIO(err) { // the caller's terminal has gone: it has no end else
-		c.world.Signal(sigHUP)
-		c.world.Signal(sigCONT)
+		c.hangUp()
 	}
 	c.check(err)
+}
+
+// hangUp tells the program that its terminal has gone. One that has ended is not told.
+func (c *console) hangUp() {
+	c.world.Signal(sigHUP)
+	c.world.Signal(sigCONT)
 }
 
 // stopInput ends the reading of keys; mu is held.

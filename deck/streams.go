@@ -116,7 +116,10 @@ func (st *streams) relayTerminal(w world) {
 	}
 	to = io.MultiWriter(st.con.host.Writer(st.watch(to)), st.con.typist)
 	st.con.start(w)
-	st.outputs.Go(func() { st.kept(process.RelayOutput(to, st.con.pty.Master, kept)) })
+	st.outputs.Go(func() {
+		st.kept(process.RelayOutput(to, st.con.pty.Master, kept))
+		st.con.hangUp() // the caller's terminal may have gone, and the program's with it
+	})
 }
 
 // watch returns w, and where that is the caller's terminal has what is left on it looked at.
