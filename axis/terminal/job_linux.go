@@ -3,7 +3,6 @@ package terminal
 import (
 	"os"
 	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 	"unsafe"
@@ -18,7 +17,8 @@ type Job struct {
 	Stops, Continued chan os.Signal
 }
 
-// discarded is how long the kernel may take to stop us. It does not stop a group that no shell looks after.
+// discarded is how long one of our threads may take to wake and have us stopped. The kernel does not stop a group that no
+// shell looks after.
 const discarded = 50 * time.Millisecond
 
 // NewJob returns our job, whose Close must be called. Where the caller ignores SIGTSTP we do too.
@@ -49,18 +49,11 @@ func (j *Job) Suspend() {
 	}
 	old := swapAction(unix.SIGTSTP, nil)
 	unix.Kill(0, unix.SIGTSTP)
-	stopThread() // by now: the signal above may reach a thread that is not awake yet
 	select {
 	case <-j.Continued:
 	case <-time.After(discarded):
 	}
 	swapAction(unix.SIGTSTP, old)
-}
-
-func stopThread() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGTSTP)
 }
 
 // An action is the kernel's struct sigaction of any processor, which is never looked into. All zero it is the default.

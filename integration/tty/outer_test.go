@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,16 +56,37 @@ func newOuter(t *testing.T) *outer {
 	if err != nil {
 		t.Skip("no PTY here:", err)
 	}
-	syscall.SetNonblock(int(master.Fd()), true)
-	master = os.NewFile(master.Fd(), "outer terminal") // with deadlines, and a Close that ends a Read
+	master = pollable(t, master)
 	o := &outer{t: t, master: master, slave: slave, more: make(chan struct{}), ended: make(chan error, 1)}
 	t.Cleanup(o.close)
 	o.resize(24, 80)
 	return o
 }
 
+// pollable is f as a file whose Close ends a Read.
+func pollable(t *testing.T, f *os.File) *os.File {
+	t.Helper()
+	defer f.Close()
+	fd, err := syscall.Dup(int(f.Fd()))
+	if err == nil {
+		syscall.CloseOnExec(fd)
+		err = syscall.SetNonblock(fd, true)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}
+
 // start runs cmd as the leader of the terminal's session, on those of its streams that are not set.
 func (o *outer) start(cmd *exec.Cmd) {
+	o.t.Helper()
+	o.startQuietly(cmd)
+	go o.read()
+}
+
+// startQuietly is start for a test that looks at what is shown by itself.
+func (o *outer) startQuietly(cmd *exec.Cmd) {
 	o.t.Helper()
 	o.before = terminal.Modes(o.slave)
 	if cmd.SysProcAttr == nil {
@@ -88,7 +111,6 @@ func (o *outer) start(cmd *exec.Cmd) {
 	}
 	o.cmd = cmd
 	go func() { o.ended <- cmd.Wait() }()
-	go o.read()
 }
 
 // read collects what is shown, until the terminal is closed.
@@ -248,4 +270,26 @@ func file(path string) string {
 		return fmt.Sprintf("(%v)", err)
 	}
 	return string(b)
+}
+
+// resizedTo reports whether a new size of the terminal is among what was typed.
+func resizedTo(typed []terminal.Input, rows, cols int) bool {
+	return slices.ContainsFunc(typed, func(in terminal.Input) bool { return in.Rows == rows && in.Cols == cols })
+}
+
+// signalChild asks the tapedeck that a shell started to stop, as a kill of another terminal would.
+func signalChild(t *testing.T, o *outer) {
+	t.Helper()
+	pid := strconv.Itoa(o.cmd.Process.Pid)
+	children := strings.Fields(file("/proc/" + pid + "/task/" + pid + "/children"))
+	if len(children) != 1 {
+		t.Fatalf("children %q", children)
+	}
+	child, err := strconv.Atoi(children[0])
+	if err == nil {
+		err = syscall.Kill(child, syscall.SIGTSTP)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
