@@ -47,6 +47,10 @@
 //	ports        TCP ports that a replay serves beside 80 and 443; absent: none
 //	loopback     true: an upstream answered for an address of the loopback; absent: none did
 //	proxy        true: recorded outside the jail, through a proxy; absent: in the jail
+//	tty.modes    how the caller's terminal treated input and output (terminal.Modes); absent: as it is made
+//	tty.width    and tty.height: its size in pixels; absent: unknown
+//	tty.keys     base64 of what was typed beside a stdin that was no terminal, scrubbed; absent: nothing
+//	tty.typed    of its members: idle_ms, for how long nothing had been printed; rows, cols, width, height: a new size
 //	masks        how often each mask was used; absent: none was, or the recorder was killed
 //	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
 //

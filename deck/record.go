@@ -157,10 +157,13 @@ func findTTY(o *RecordOptions) *TTY {
 	if len(streams) == 0 {
 		return nil
 	}
-	host, size := terminal.Host(std)
+	_, size := terminal.Host(std)
 	tty := &TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols, Width: size.Width, Height: size.Height}
-	if host != nil {
-		tty.Modes = terminal.Modes(host)
+	// In the background the modes are those of the shell's own prompt.
+	host := terminal.NewCaller(std)
+	defer host.Close()
+	if host != nil && host.Foreground() {
+		tty.Modes = terminal.Modes(host.File())
 	}
 	return tty
 }

@@ -194,9 +194,6 @@ func (b *Box) Run(name string, args ...string) Result {
 // Binary is the path of tapedeck.
 func (b *Box) Binary() string { return b.tapedeck }
 
-// Recording is the path of the box's recording.
-func (b *Box) Recording() string { return b.recording }
-
 // Program is Command for another program.
 func (b *Box) Program(name string, args ...string) *exec.Cmd {
 	cmd := b.Command(args...)

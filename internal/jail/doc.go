@@ -68,6 +68,9 @@
 // without hard links and extended attributes, and under the mount flags (noexec) of the file system that holds Upper.
 // Those over 64 MiB, those that would exceed 1 GiB in all and those that cannot be read are read-only: see NotCovered.
 //
+// A program on a terminal is a job of the init's session, which has the terminal: Ctrl-Z stops it, and Stopped tells. Without
+// one it has a session of its own.
+//
 // A program's signal dispositions are the defaults, but SIGHUP and SIGINT stay ignored where the recorder's caller
 // ignored them (nohup, background jobs). Its descriptors are 0, 1 and 2.
 //
