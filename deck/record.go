@@ -343,7 +343,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	}
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.lost, e.gaps, e.unmasked))
+	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
 	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
 	m.ScrubLate = true
 	if m.TTY != nil {

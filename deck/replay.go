@@ -257,7 +257,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.gaps, r.notes = append(r.gaps, e.lost...), slices.Concat(r.notes, e.gaps, e.unmasked)
+	r.notes = slices.Concat(r.notes, e.gaps, e.unmasked)
 	if e.signals > 0 {
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}

@@ -53,16 +53,8 @@ type ended struct {
 	streams  *streams
 	signals  int           // passed on to the program
 	stdin    *tape.Payload // known once recorded
-	lost     []string      // evidence that there should be, and why it is not
 	gaps     []string      // what the jail could not cover on this system
 	unmasked []string      // streams that compare without masks; known once recorded
-}
-
-// lose notes that what is not there because of err; nil loses nothing. A run whose evidence has a hole is still a run.
-func (e *ended) lose(what string, err error) {
-	if err != nil {
-		e.lost = append(e.lost, fmt.Sprintf("%s: %v", what, err))
-	}
 }
 
 // do starts the program, serves it until it ends and takes its world down. What it did to the network and its streams is
@@ -122,13 +114,15 @@ func (r *run) serveUntilEnd(w world, ca *network.CA, st *streams) (*ended, error
 	if err != nil {
 		return nil, err
 	}
-	e.lose("work tree after the run", r.lookAfter(w))
+	if err := r.lookAfter(w); err != nil {
+		return nil, fmt.Errorf("%w: work tree after the run: %w", errWorldEnded, err)
+	}
 	e.gaps = w.gaps()
 	return e, nil
 }
 
-// errWorldEnded is wrapped where the jail was ended from outside: how the program would have ended nobody knows.
-var errWorldEnded = errors.New("the program's world ended before the program")
+// errWorldEnded is wrapped where the jail was ended from outside: how the program would have ended, or what it left, nobody knows.
+var errWorldEnded = errors.New("the program's world ended too early")
 
 // wait lets the program go and waits for its end.
 func (r *run) wait(w world, e *ended) error {

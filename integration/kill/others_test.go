@@ -29,7 +29,7 @@ func (s *stage) made() *deck.Recording {
 }
 
 // killed runs a command and kills it after d, where it has not ended by then. It returns what runs a second later.
-func (s *stage) killed(d time.Duration, args ...string) (left []int) {
+func (s *stage) killed(d time.Duration, args ...string) (left []string) {
 	s.t.Helper()
 	cmd := s.b.Command(args...)
 	var out bytes.Buffer

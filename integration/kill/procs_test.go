@@ -113,17 +113,33 @@ func marked(variable string) []int {
 	return out
 }
 
-// nothingRuns returns what of seen, or with mark in its environment, still runs a second from now.
-func nothingRuns(seen []process, mark string) []int {
+// nothingRuns describes what of seen, or with mark in its environment, still runs a second from now.
+func nothingRuns(seen []process, mark string) (left []string) {
 	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-		left := marked(mark)
+		pids := marked(mark)
 		for _, p := range seen {
 			if p.runs() {
-				left = append(left, p.pid)
+				pids = append(pids, p.pid)
 			}
 		}
-		if len(left) == 0 || time.Now().After(deadline) {
+		if len(pids) == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			for _, pid := range pids {
+				left = append(left, describe(pid))
+			}
 			return left
 		}
 	}
+}
+
+// describe says what a process is and what it waits for.
+func describe(pid int) string {
+	text := fmt.Sprint(pid)
+	for _, name := range []string{"comm", "cmdline", "wchan", "syscall", "stack"} {
+		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
+		text += fmt.Sprintf(" %s=%q", name, bytes.TrimSpace(b))
+	}
+	return text + " " + strings.Join(statOf(pid), " ")
 }
