@@ -90,8 +90,7 @@ func (j *Jail) await() error {
 	}
 	j.refusals.arm()
 	if j.watch != nil {
-		j.watch.arm()
-		j.blind = j.watch.off
+		j.blind = j.watch.arm()
 	}
 	if j.blind != nil {
 		j.notCovered = append(j.notCovered, notWatched(j.blind))

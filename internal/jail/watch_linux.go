@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -22,9 +23,9 @@ type watch struct {
 	rootID  fileID  // of the view's root
 	buf     [maxPath]byte
 
-	// Written before armed is set.
-	tried bool  // the exec stage's trial came
-	off   error // why nothing is watched; calls pass at once then
+	mu    sync.Mutex // until armed is set
+	tried bool       // the exec stage's trial came
+	off   error      // why nothing is watched; calls pass at once then
 
 	armed   atomic.Bool
 	unnamed atomic.Int64 // calls that went on although their paths could not be found out
@@ -122,6 +123,8 @@ const trialPath = "/proc/tapedeck trial"
 // try answers the exec stage's trial: a mkdir of trialPath, which shows whether the memory and the directories of what has
 // the program's credentials can be read.
 func (w *watch) try(n *seccompNotif) unix.Errno {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.tried = true
 	r := &request{seccompNotif: n, w: w}
 	err := r.openView()
@@ -140,12 +143,15 @@ func (w *watch) try(n *seccompNotif) unix.Errno {
 	return 0
 }
 
-// arm makes everything from now on the program's. Without a trial nothing is watched.
-func (w *watch) arm() {
+// arm makes everything from now on the program's. An error says why nothing is watched: without a trial nothing is.
+func (w *watch) arm() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if !w.tried {
 		w.off = errors.New("the trial notification of a changed file did not come")
 	}
 	w.armed.Store(true)
+	return w.off
 }
 
 // notWatched is err as a line of Jail.NotCovered.

@@ -224,6 +224,8 @@ func recordCalls(before func() error, then func(*Jail) error, calls ...string) i
 		return fail(err)
 	}
 	j.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	fmt.Println("told of", w.calls)
 	return 0
 }
