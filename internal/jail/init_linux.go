@@ -20,11 +20,13 @@ func runInit() {
 		return
 	}
 	in := &initProcess{ctl: ctl, tty: -1}
+	// From the beginning, for the recorder may be killed while the world is made, and a split may copy for seconds. What serve
+	// answers is asked for once the recorder has been told that the world stands.
+	go in.serve()
 	if err := in.setUp(); err != nil {
 		ctl.send(failed(err))
 		return
 	}
-	go in.serve()
 	in.reap()
 	select {} // OpenRoot is still answered, until the recorder's end closes
 }
