@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
@@ -245,6 +246,7 @@ func (c *console) pause() {
 	if c == nil {
 		return
 	}
+	c.typist.Settle(c.pty, time.Second) // with what it wrote last it leaves its screen
 	c.typist.Pause()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -40,5 +40,7 @@ func (*Caller) Writer(w io.Writer) io.Writer { return w }
 // Modes returns "": they are not known here.
 func Modes(*os.File) string { return "" }
 
+func (p *PTY) unread() int { return 0 }
+
 // SetModes does nothing here.
 func (p *PTY) SetModes(string) error { return nil }

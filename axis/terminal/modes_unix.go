@@ -22,6 +22,12 @@ func Modes(f *os.File) string {
 	return fmt.Sprintf("%x:%x:%x:%x:%x", t.Iflag, t.Oflag, t.Cflag, t.Lflag, t.Cc[:])
 }
 
+// unread returns how many bytes the program has written that nobody has read yet.
+func (p *PTY) unread() (n int) {
+	control(p.Master, func(fd int) { n, _ = unix.IoctlGetInt(fd, getUnread) })
+	return n
+}
+
 // SetModes gives p's terminal the modes that Modes returned; "" leaves it as it was made. A text that Modes does not return
 // is an error.
 func (p *PTY) SetModes(modes string) error {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/term"
 
@@ -248,4 +249,24 @@ func change(t *testing.T, host *terminal.PTY, size terminal.Size) {
 		t.Fatal(err)
 	}
 	<-had
+}
+
+// TestSettle waits for a reader that has not shown yet what the program wrote, and for one that never does no longer than said.
+func TestSettle(t *testing.T) {
+	p := open(t, terminal.Size{})
+	typist := terminal.NewTypist()
+	p.Slave.WriteString("left")
+	begun := time.Now()
+	typist.Settle(p, 100*time.Millisecond)
+	if d := time.Since(begun); d < 100*time.Millisecond {
+		t.Errorf("settled after %v with output unread", d)
+	}
+	buf := make([]byte, 10)
+	n, _ := p.Master.Read(buf)
+	typist.Write(buf[:n])
+	begun = time.Now()
+	typist.Settle(p, time.Hour)
+	if d := time.Since(begun); d > time.Minute {
+		t.Errorf("settled after %v", d)
+	}
 }

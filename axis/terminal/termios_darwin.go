@@ -10,6 +10,7 @@ const (
 	setDrained   = unix.TIOCSETAW
 	setFlushed   = unix.TIOCSETAF
 	getForegroup = unix.TIOCGPGRP
+	getUnread    = 0x4004667f // FIONREAD, which package unix does not name
 )
 
 type flag = uint64

@@ -10,6 +10,7 @@ const (
 	setDrained   = unix.TCSETSW
 	setFlushed   = unix.TCSETSF
 	getForegroup = unix.TIOCGPGRP
+	getUnread    = unix.TIOCINQ
 )
 
 type flag = uint32

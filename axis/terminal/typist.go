@@ -109,6 +109,18 @@ func (t *Typist) idle() time.Duration {
 	return time.Since(t.rested)
 }
 
+// Settle waits until what the program of p has written, and it stopped writing, has been shown: for a moment at least, and for
+// at most so long.
+func (t *Typist) Settle(p *PTY, most time.Duration) {
+	const moment = 20 * time.Millisecond
+	for begun := time.Now(); time.Since(begun) < most; {
+		time.Sleep(moment)
+		if p.unread() == 0 && t.idle() >= moment {
+			return
+		}
+	}
+}
+
 // elapsed is the time since the program's start, without that for which it was stopped.
 func (t *Typist) elapsed() time.Duration {
 	t.mu.Lock()
