@@ -14,8 +14,8 @@ func newDoctorCommand(std streams) *cobra.Command {
 		Use:   "doctor",
 		Short: "Try every part of the jail for real and say what works",
 		Long: `Makes namespaces, mounts an overlay, installs a seccomp filter and opens a terminal, each for real, and says
-what works here, what does not, why, and what that costs; then what a hostile program can reach although all of
-it works.
+what works here, what does not (MISSING), what is seen in part (less), why, and what that costs; then what a hostile program
+can reach although all of it works.
 
 Exit status: 0 record and replay work, 2 something they need does not, 1 it could not be tried.`,
 		Example: `  tapedeck doctor
@@ -46,7 +46,10 @@ func printDiagnosis(d *deck.Diagnosis, std streams) error {
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, c := range d.Checks {
 		state := "ok"
-		if !c.OK {
+		switch {
+		case !c.OK && c.Evidence:
+			state = "less"
+		case !c.OK:
 			state = "MISSING"
 		}
 		visible.Fprintf(w, "%s\t%s\t%s\n", state, c.Name, c.Detail)

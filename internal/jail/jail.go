@@ -84,4 +84,6 @@ type Check struct {
 	OK     bool
 	Detail string
 	Cost   string
+	// Evidence says that programs can be recorded and replayed without it: less is seen then.
+	Evidence bool
 }

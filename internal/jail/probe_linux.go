@@ -27,14 +27,14 @@ func Probe() []Check {
 	}
 	checks = append(checks, probeWatch(j))
 	notCovered := slices.DeleteFunc(slices.Clone(j.NotCovered()), func(s string) bool { return j.blind != nil && s == notWatched(j.blind) })
-	checks = append(checks, Check{Name: "evidence", OK: len(notCovered) == 0,
+	checks = append(checks, Check{Name: "evidence", OK: len(notCovered) == 0, Evidence: true,
 		Detail: detailOf(notCoveredError(notCovered), "refused ports are seen, the number of processes is limited"),
 		Cost:   costOf(notCoveredError(notCovered), "recordings list it as not covered")})
 	return append(checks, probeOverlay(), probePTY())
 }
 
 func probeWatch(j *Jail) Check {
-	return Check{Name: "files", OK: j.blind == nil,
+	return Check{Name: "files", OK: j.blind == nil, Evidence: true,
 		Detail: detailOf(j.blind, "calls that change files are seen before they do"),
 		Cost:   costOf(j.blind, "recordings have the work tree before and after, but neither the order of changes nor what stood in other files")}
 }
@@ -110,6 +110,6 @@ func probePTY() Check {
 		master.Close()
 		slave.Close()
 	}
-	return Check{Name: "terminal", OK: err == nil, Detail: detailOf(err, "a PTY can be opened"),
+	return Check{Name: "terminal", OK: err == nil, Evidence: true, Detail: detailOf(err, "a PTY can be opened"),
 		Cost: costOf(err, "programs run without a terminal")}
 }
