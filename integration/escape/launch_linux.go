@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"unsafe"
 
@@ -19,7 +20,8 @@ import (
 //
 //	a descriptor left open     a file that lies elsewhere, for reading and writing
 //	a session keyring          with a key in it
-//	small disk                 a tmpfs as the temporary directory (root)
+//	a small disk               a tmpfs (root)
+//	a /tmp of its own          (root)
 //	another /proc              of the host (root)
 //	a cgroup                   that its user owns (root)
 func launch(args []string) error {
@@ -50,8 +52,11 @@ func launch(args []string) error {
 
 func launchAsRoot(s *scene, uid int) error {
 	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	if err == nil && s.SmallDisk {
-		err = unix.Mount("tmpfs", s.Temp, "tmpfs", 0, fmt.Sprintf("size=8m,mode=1777,uid=%d", uid))
+	if err == nil {
+		err = unix.Mount("tmpfs", s.Small, "tmpfs", 0, fmt.Sprintf("size=8m,mode=1777,uid=%d", uid))
+	}
+	if err == nil {
+		err = replaceTmp(s.SlashTmp)
 	}
 	if err == nil && s.OtherProc != "" {
 		err = unix.Mount("proc", s.OtherProc, "proc", 0, "")
@@ -66,6 +71,21 @@ func launchAsRoot(s *scene, uid int) error {
 		return nil
 	}
 	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(uid), syscall.Setuid(uid))
+}
+
+// replaceTmp shows dir at /tmp, and nothing of what is mounted below the machine's own.
+func replaceTmp(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "/tmp/") {
+			// One that lies below another is gone with it.
+			_ = unix.Unmount(f[1], unix.MNT_DETACH)
+		}
+	}
+	return unix.Mount(dir, "/tmp", "", unix.MS_BIND, "")
 }
 
 // keyring gives this process a session keyring of its own, with a key. A kernel without keys has nothing to be reached.

@@ -104,13 +104,13 @@ func (o *outside) makeDirs() (err error) {
 	o.Token = filepath.Base(o.base)
 	o.Elsewhere = filepath.Join(o.base, "elsewhere")
 	o.Home, o.Work, o.Temp = filepath.Join(o.base, "home"), filepath.Join(o.base, "work"), filepath.Join(o.base, "tmp")
-	o.Runtime = filepath.Join(o.base, "runtime")
+	o.Runtime, o.Small, o.SlashTmp = filepath.Join(o.base, "runtime"), filepath.Join(o.base, "small"), filepath.Join(o.base, "slash-tmp")
 	o.Config = filepath.Join(o.Home, ".config", "tapedeck")
 	if err := os.Chmod(o.base, 0o755); err != nil {
 		return err
 	}
 	for _, d := range []string{
-		o.Home, o.Work, filepath.Join(o.Work, "runs"), o.Temp, o.Runtime, filepath.Dir(o.Config), o.Config,
+		o.Home, o.Work, filepath.Join(o.Work, "runs"), o.Temp, o.Small, o.SlashTmp, o.Runtime, filepath.Dir(o.Config), o.Config,
 		o.Elsewhere, filepath.Join(o.Elsewhere, "proc"),
 	} {
 		if err := errors.Join(os.Mkdir(d, 0o755), o.own(d)); err != nil {
@@ -192,7 +192,7 @@ func (o *outside) listenUDP() error {
 func (o *outside) listenUnix() error {
 	paths := map[string]string{
 		"abstract": "@" + o.Token, "x11": "@/tmp/.X11-unix/X" + o.Token,
-		"home": filepath.Join(o.Home, "a.sock"), "temp": filepath.Join("/tmp", o.Token+".sock"), "work": filepath.Join(o.Work, "a.sock"),
+		"home": filepath.Join(o.Home, "a.sock"), "temp": filepath.Join(o.Temp, "a.sock"), "work": filepath.Join(o.Work, "a.sock"),
 		"runtime": filepath.Join(o.Runtime, "a.sock"),
 	}
 	if os.Geteuid() == 0 {

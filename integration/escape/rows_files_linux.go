@@ -93,7 +93,7 @@ var fileRows = []row{
 		},
 	},
 	{
-		name: "a full disk", tried: "32 MiB into the temporary directory, a file system of 8 MiB while recording", how: "ENOSPC for the program; the recorder writes elsewhere, and the recording is sound",
+		name: "a full disk", tried: "32 MiB into a writable directory, a file system of 8 MiB while recording", how: "ENOSPC for the program; the recorder writes elsewhere, and the recording is sound",
 		try: tryFullDisk,
 	},
 	{
@@ -264,7 +264,7 @@ func mknodRefused(path string, major, minor uint32) outcome {
 }
 
 func tryFullDisk(in *inside) outcome {
-	path := filepath.Join(in.Temp, "full")
+	path := filepath.Join(in.Small, "full")
 	f, err := os.Create(path)
 	if err != nil {
 		return out("create: %v", err)

@@ -54,7 +54,7 @@ func tryEverything(uid int, tapedeck, only string, long bool) ([]finding, error)
 	}
 	plain, tty := filepath.Join(o.Work, "runs", "plain.rec"), filepath.Join(o.Work, "runs", "tty.rec")
 	err = errors.Join(
-		st.run(recording, false, plain, "record", "-o", plain, "--tty", "off", "--", st.self, "inside"),
+		st.run(recording, false, plain, "record", "-o", plain, "--tty", "off", "--writable", o.Small, "--", st.self, "inside"),
 		st.run(replaying, false, "", "replay", plain),
 		st.run(recording, true, tty, "record", "-o", tty, "--", st.self, "inside", "terminal"),
 		st.run(replaying, true, "", "replay", tty))
@@ -64,7 +64,7 @@ func tryEverything(uid int, tapedeck, only string, long bool) ([]finding, error)
 func (st *stage) prepare() error {
 	o := st.o
 	if os.Geteuid() == 0 {
-		o.SmallDisk, o.OtherProc = true, filepath.Join(o.Elsewhere, "proc")
+		o.OtherProc = filepath.Join(o.Elsewhere, "proc")
 	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

@@ -26,5 +26,6 @@ type scene struct {
 	Device         string // a node of the null device; likewise
 	OtherProc      string // the host's /proc at another place; likewise
 	Cgroup         string // cgroup directory that the program's user owns; likewise
-	SmallDisk      bool   // Temp is a file system of few MiB
+	Small          string // writable, and as root a file system of few MiB
+	SlashTmp       string // what stands at /tmp for a recorder that root starts: the machine's own is not ours to fill layers from
 }
