@@ -32,7 +32,7 @@ func main() {
 func command() error {
 	docs := flag.String("docs", "", "write the table of tries into this `file`, between its marks, and try nothing")
 	only := flag.String("run", "", "only rows whose name holds this `text`")
-	long := flag.Bool("long", false, "try what is bounded by a count, as processes are, to its bound")
+	long := flag.Bool("long", false, "also record --isolated, and try what is bounded by a count, as processes are, to its bound")
 	verbose := flag.Bool("v", false, "print what each run saw of each row")
 	flag.Parse()
 	if *docs != "" {

@@ -16,6 +16,9 @@ type mode int
 const (
 	recording mode = 1 << iota
 	replaying
+	isolating // recording with layers over the disk, in the long form
+
+	always = recording | replaying | isolating
 )
 
 func (m mode) String() string {
@@ -24,7 +27,9 @@ func (m mode) String() string {
 		return "record"
 	case replaying:
 		return "replay"
-	case recording | replaying:
+	case isolating:
+		return "record --isolated"
+	case always:
 		return "record, replay"
 	}
 	return ""

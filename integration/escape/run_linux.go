@@ -56,9 +56,18 @@ func tryEverything(uid int, tapedeck, only string, long bool) ([]finding, error)
 	err = errors.Join(
 		st.run(recording, false, plain, "record", "-o", plain, "--tty", "off", "--writable", o.Small, "--", st.self, "inside"),
 		st.run(replaying, false, "", "replay", plain),
+		st.isolated(filepath.Join(o.Work, "runs", "isolated.rec")),
 		st.run(recording, true, tty, "record", "-o", tty, "--", st.self, "inside", "terminal"),
 		st.run(replaying, true, "", "replay", tty))
 	return st.found, err
+}
+
+// isolated records once more with layers over the disk, in the long form.
+func (st *stage) isolated(rec string) error {
+	if !st.o.Long {
+		return nil
+	}
+	return st.run(isolating, false, rec, "record", "--isolated", "-o", rec, "--tty", "off", "--writable", st.o.Small, "--", st.self, "inside")
 }
 
 func (st *stage) prepare() error {
