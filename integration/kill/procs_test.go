@@ -29,10 +29,21 @@ func statOf(pid int) []string {
 	return strings.Fields(string(b[i+1:]))
 }
 
-// runs reports whether p is there and no zombie: who reaps orphans here is not ours to say.
+// runs reports whether p is there and not at its end.
 func (p process) runs() bool {
 	f := statOf(p.pid)
-	return len(f) > 19 && f[19] == p.start && f[0] != "Z" && f[0] != "X"
+	return alive(f) && f[19] == p.start
+}
+
+// alive reports whether a process may still do something: a zombie waits for whoever reaps orphans here, and one that exits may
+// wait for the kernel, which writes the layers of its mounts back.
+func alive(stat []string) bool {
+	if len(stat) < 20 || stat[0] == "Z" || stat[0] == "X" {
+		return false
+	}
+	const exiting = 0x4 // PF_EXITING of linux/sched.h
+	flags, _ := strconv.ParseUint(stat[6], 10, 64)
+	return flags&exiting == 0
 }
 
 // below lists the descendants of pid, itself first.
@@ -105,7 +116,7 @@ func marked(variable string) []int {
 	for _, f := range files {
 		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(variable)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
-			if st := statOf(pid); len(st) > 0 && st[0] != "Z" && st[0] != "X" {
+			if alive(statOf(pid)) {
 				out = append(out, pid)
 			}
 		}
