@@ -32,20 +32,34 @@ func findCodexModels(p *masking, i int) int {
 	return p.cutLine(i, &c, maskCodexModels)
 }
 
-// The line that gemini logs for each phase of its start that was not over when its measures were looked at.
-const (
-	geminiPhase = "[STARTUP] Phase '"
-	geminiEnd   = "' was started but never ended. Skipping metrics."
-)
+// geminiStartup is what the lines of gemini's start-up profiler begin with.
+const geminiStartup = "[STARTUP] "
+
+// geminiLines are those that it logs where a phase of the start is over sooner or later than its measures are looked at, in
+// pieces between which the name of the phase stands.
+var geminiLines = [][]string{
+	{geminiStartup + "Phase '", "' was started but never ended. Skipping metrics."},
+	{geminiStartup + "Cannot measure phase '", "': start mark 'startup:", ":start' not found (likely cleared by reset)."},
+	{geminiStartup + "Cannot end phase '", "': phase was already ended."},
+}
 
 func findGeminiStartup(p *masking, i int) int {
-	c := cursor{b: p.b, i: i}
-	if c.text(geminiPhase); c.failed || !p.beginsLine(i) {
+	if !p.beginsLine(i) {
 		return i
 	}
-	c.i = runOf(p.b, c.i, wordChars)
-	c.text(geminiEnd)
-	return p.cutLine(i, &c, maskGeminiStartup)
+	for _, pieces := range geminiLines {
+		c := cursor{b: p.b, i: i}
+		for n, piece := range pieces {
+			if n > 0 {
+				c.i = runOf(p.b, c.i, wordChars)
+			}
+			c.text(piece)
+		}
+		if next := p.cutLine(i, &c, maskGeminiStartup); next > i {
+			return next
+		}
+	}
+	return i
 }
 
 // text reads s.

@@ -11,8 +11,9 @@ const (
 		"stream disconnected before completion: error sending request"
 	codex401 = "2026-11-22T06:23:50.627899Z ERROR codex_models_manager::manager: failed to refresh available models: " +
 		"unexpected status 401 Unauthorized: no key, url: https://chatgpt.com/backend-api/codex/models"
-	codexURL    = " for url (https://chatgpt.com/backend-api/codex/models?client_version=0.169.0)"
-	geminiStart = "[STARTUP] Phase 'cleanup_ops' was started but never ended. Skipping metrics."
+	codexURL      = " for url (https://chatgpt.com/backend-api/codex/models?client_version=0.169.0)"
+	geminiMeasure = "[STARTUP] Cannot measure phase 'cleanup_ops': start mark 'startup:cleanup_ops:start' not found (likely cleared by reset)."
+	geminiStart   = "[STARTUP] Phase 'cleanup_ops' was started but never ended. Skipping metrics."
 )
 
 // TestLinesGo: what logs say in some runs and not in others goes without a trace, its place too, and is counted.
@@ -20,13 +21,13 @@ func TestLinesGo(t *testing.T) {
 	m := scrub.NewMasker(&maskOptions)
 	for _, in := range []string{
 		codexLine + "\none\ntwo\n", "one\n" + codexLine + "\ntwo\n", "one\ntwo\n" + codexLine, "one\n" + codexLine + codexURL + "\ntwo\n",
-		codexLine + "\n" + codexLine + codexURL + "\none\ntwo\n", codex401 + "\none\ntwo\n", geminiStart + "\none\ntwo\n", "one\n" + geminiStart + "\ntwo\n",
+		codexLine + "\n" + codexLine + codexURL + "\none\ntwo\n", codex401 + "\none\ntwo\n", geminiStart + "\none\n" + geminiMeasure + "\ntwo\n", "one\n" + geminiStart + "\ntwo\n",
 	} {
 		if got := string(m.Mask([]byte(in))); got != "one\ntwo\n" {
 			t.Errorf("Mask(%q) = %q", in, got)
 		}
 	}
-	if used := m.Used(); used["codex-models"] != 7 || used["gemini-startup"] != 2 || used["timestamp"] != 0 {
+	if used := m.Used(); used["codex-models"] != 7 || used["gemini-startup"] != 3 || used["timestamp"] != 0 {
 		t.Errorf("used: %v", used)
 	}
 }
@@ -45,6 +46,7 @@ func TestLinesStay(t *testing.T) {
 		{`"` + codexLine + `"`, `"` + failed + `stream disconnected before completion: error sending request"`},
 		{codexLine[len(at):], codexLine[len(at):]},
 		{"[STARTUP] Phase 'cleanup_ops' failed.", "[STARTUP] Phase 'cleanup_ops' failed."},
+		{"[STARTUP] Cannot measure phase 'x': no clock.", "[STARTUP] Cannot measure phase 'x': no clock."},
 		{geminiStart + " Really.", geminiStart + " Really."},
 		{"  " + geminiStart, "  " + geminiStart},
 	} {

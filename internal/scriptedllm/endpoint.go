@@ -38,6 +38,8 @@ type Options struct {
 	Key string
 	// Text, when set, is every answer that would be a text, word for word.
 	Text string
+	// Shell, when set, is the command that the tool call runs, of a tool that runs commands, in the place of writing a file.
+	Shell string
 	// Faults makes a request whose body holds the words "fail once with 429", or another status from 400 to 599, fail with
 	// that status the first time that this very body comes, and succeed from then on, as clients with retries expect.
 	Faults bool

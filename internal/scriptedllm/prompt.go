@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A job is what the prompt asks for: a file and what to write into it.
-type job struct{ file, content string }
+// A job is what the prompt asks for: a file and what to write into it; or a command, where Options.Shell has one.
+type job struct{ file, content, command string }
 
 var (
 	fileName = regexp.MustCompile(`[\w./-]*\w\.[A-Za-z]\w{0,7}\b`)
@@ -67,6 +67,9 @@ func contentOf(text, file string) string {
 
 // shell is a command that does the job.
 func (j job) shell() string {
+	if j.command != "" {
+		return j.command
+	}
 	return "printf '%s\\n' " + quote(strings.TrimSuffix(j.content, "\n")) + " > " + quote(j.file)
 }
 

@@ -43,7 +43,10 @@ func (e *Endpoint) said(t *turn) answer {
 	results := t.results()
 	switch {
 	case len(t.tools) > 0 && len(results) == 0:
-		return work(t, jobsOf(texts))
+		if e.opts.Shell != "" {
+			return work(t, shells, []job{{command: e.opts.Shell}})
+		}
+		return work(t, slices.Concat(writers, shells), jobsOf(texts))
 	case t.format != nil:
 		f := filler{job: jobOf(texts)}
 		return answer{text: string(encode(f.object(t.format.resolved())))}
@@ -55,10 +58,13 @@ func (e *Endpoint) said(t *turn) answer {
 	return answer{text: "Scripted answer to: " + short(promptOf(texts))}
 }
 
-// work calls a tool once for each file, side by side.
-func work(t *turn, jobs []job) answer {
-	chosen := choose(t.tools)
+// work calls one of the tools, the best of liked, once for each job, side by side.
+func work(t *turn, liked []string, jobs []job) answer {
+	chosen := choose(t.tools, liked)
 	a := answer{text: "I'll write " + jobs[0].file + "."}
+	if jobs[0].command != "" {
+		a.text = "I'll run " + jobs[0].command + "."
+	}
 	for _, j := range jobs {
 		f := filler{job: j, cwd: cwdOf(t)}
 		a.calls = append(a.calls, call{name: chosen.name, args: f.object(chosen.schema)})
@@ -75,9 +81,10 @@ func outcome(file string, results []result) string {
 	return "Done, " + file + " is written. The tool said: " + short(last.text)
 }
 
-// choose takes a tool by name, else one that looks as if it wrote files or ran commands, else the first.
-func choose(tools []tool) tool {
-	for _, want := range slices.Concat(writers, shells) {
+// choose takes a tool by name, of liked the first that is there, else one that looks as if it wrote files or ran commands, else
+// the first.
+func choose(tools []tool, liked []string) tool {
+	for _, want := range liked {
 		if i := slices.IndexFunc(tools, func(t tool) bool { return plainName(t.name) == want }); i >= 0 {
 			return tools[i]
 		}

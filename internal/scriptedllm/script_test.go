@@ -2,6 +2,7 @@ package scriptedllm
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,14 +13,14 @@ func TestJobOf(t *testing.T) {
 		texts []string
 		want  job
 	}{
-		{[]string{"write hello.txt"}, job{"hello.txt", "hello\n"}},
-		{[]string{"Please create the file src/app.v2.py."}, job{"src/app.v2.py", "app.v2\n"}},
-		{[]string{`write note.md with the text "Good morning"`}, job{"note.md", "Good morning\n"}},
-		{[]string{"write a.txt saying it's done."}, job{"a.txt", "it's done\n"}},
-		{[]string{"<reminder>be careful</reminder>", "write goodbye.txt", "ctx: README.md"}, job{"goodbye.txt", "goodbye\n"}},
-		{[]string{"what is in README.md?"}, job{"README.md", "README\n"}},
-		{[]string{"say hi\nto all"}, job{"note.txt", "say hi\n"}},
-		{nil, job{"note.txt", "\n"}},
+		{[]string{"write hello.txt"}, job{file: "hello.txt", content: "hello\n"}},
+		{[]string{"Please create the file src/app.v2.py."}, job{file: "src/app.v2.py", content: "app.v2\n"}},
+		{[]string{`write note.md with the text "Good morning"`}, job{file: "note.md", content: "Good morning\n"}},
+		{[]string{"write a.txt saying it's done."}, job{file: "a.txt", content: "it's done\n"}},
+		{[]string{"<reminder>be careful</reminder>", "write goodbye.txt", "ctx: README.md"}, job{file: "goodbye.txt", content: "goodbye\n"}},
+		{[]string{"what is in README.md?"}, job{file: "README.md", content: "README\n"}},
+		{[]string{"say hi\nto all"}, job{file: "note.txt", content: "say hi\n"}},
+		{nil, job{file: "note.txt", content: "\n"}},
 	}
 	for _, tt := range tests {
 		if got := jobOf(tt.texts); got != tt.want {
@@ -106,7 +107,7 @@ func TestChoose(t *testing.T) {
 		{[]tool{{"echo", none}, {"add", none}}, "echo"},
 	}
 	for _, tt := range tests {
-		if got := choose(tt.tools); got.name != tt.want {
+		if got := choose(tt.tools, slices.Concat(writers, shells)); got.name != tt.want {
 			t.Errorf("%v: chose %s, want %s", tt.tools, got.name, tt.want)
 		}
 	}
@@ -143,5 +144,20 @@ func TestASecondPromptIsAnotherJob(t *testing.T) {
 	})
 	if got.calls == nil || got.text != "I'll write b.txt." {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestShell runs the command that is wanted with the tool that runs commands, though another one writes files.
+func TestShell(t *testing.T) {
+	e := New(&Options{Shell: "cat notes.txt"})
+	_, body := postTo(t, e, "/v1/chat/completions", `{"model":"gpt-4o","messages":[{"role":"user","content":"write hello.txt"}],"tools":[
+		{"type":"function","function":{"name":"write_file","parameters":{"type":"object","properties":{"path":{"type":"string"},
+		"content":{"type":"string"}}}}},
+		{"type":"function","function":{"name":"run_shell_command","parameters":{"type":"object","properties":{"command":{"type":"string"}},
+		"required":["command"]}}}]}`)
+	call := at(decode(t, body), "choices", 0, "message", "tool_calls", 0, "function")
+	want := map[string]any{"name": "run_shell_command", "arguments": `{"command":"cat notes.txt"}`}
+	if d := cmp.Diff(any(want), call); d != "" {
+		t.Error(d)
 	}
 }
