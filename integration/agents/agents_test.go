@@ -29,18 +29,19 @@ func TestAgents(t *testing.T) {
 		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-agents.sh fills one")
 	}
 	run.Tool(t, "node")
-	for _, r := range recipes {
-		t.Run(r.name, func(t *testing.T) {
+	for i := range Recipes {
+		r := &Recipes[i]
+		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel() // they wait more than they work
 			program := r.program(t, modules)
 			run.Each(t, func(t *testing.T, b *run.Box) {
 				r.prepare(b)
-				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.value, Gzip: true})
+				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.Value, Gzip: true})
 				record(t, b, r, program, endpoint)
 				replayGreen(t, b)
-				replayRed(t, b, "marigold", "chrysanthemum", r.command(program, changed)...)
+				replayRed(t, b, "marigold", "chrysanthemum", r.Command(program, changed)...)
 				everyWordCounts(t, b, r, endpoint.Requests())
-				b.WriteFile(filepath.Join(b.Home, r.rules), strings.Replace(rules, "gardener", "carpenter", 1))
+				b.WriteFile(filepath.Join(b.Home, r.Rules), strings.Replace(rules, "gardener", "carpenter", 1))
 				replayRed(t, b, "gardener", "carpenter")
 			})
 		})
@@ -48,11 +49,11 @@ func TestAgents(t *testing.T) {
 }
 
 // record runs the agent against an endpoint, which is gone when record returns, and takes away what the agent wrote.
-func record(t *testing.T, b *run.Box, r recipe, program []string, endpoint *scriptedllm.Endpoint) {
+func record(t *testing.T, b *run.Box, r *Recipe, program []string, endpoint *scriptedllm.Endpoint) {
 	t.Helper()
 	server := httptest.NewServer(endpoint)
 	defer server.Close()
-	res := b.Record(map[string]string{r.host: server.URL}, r.command(program, prompt)...)
+	res := b.Record(map[string]string{r.Host: server.URL}, r.Command(program, prompt)...)
 	if res.Status != 0 {
 		t.Fatalf("record: %v", res)
 	}
@@ -66,7 +67,7 @@ func record(t *testing.T, b *run.Box, r recipe, program []string, endpoint *scri
 	if res := b.Verify(); res.Status != 0 {
 		t.Errorf("verify: %v", res)
 	}
-	if found := b.Holds(r.value); found != nil {
+	if found := b.Holds(r.Value); found != nil {
 		t.Errorf("the API key stands in %v", found)
 	}
 	if err := os.Remove(filepath.Join(b.Work, "hello.txt")); err != nil {

@@ -71,7 +71,7 @@ func TestEdits(t *testing.T) {
 		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-agents.sh fills one")
 	}
 	run.Tool(t, "node")
-	pi := recipes[slices.IndexFunc(recipes, func(r recipe) bool { return r.name == "pi" })]
+	pi := &Recipes[slices.IndexFunc(Recipes, func(r Recipe) bool { return r.Name == "pi" })]
 	program := pi.program(t, modules)
 	server := httptest.NewServer(&editing{[]toolCall{
 		{"edit", map[string]any{"path": "a.txt", "oldText": "alpha", "newText": "alef"}},
@@ -88,7 +88,7 @@ func TestEdits(t *testing.T) {
 			b.WriteFile(filepath.Join(b.Work, name), text)
 		}
 		b.WriteFile(filepath.Join(b.Home, "memory.txt"), "old\n")
-		if res := b.Record(map[string]string{pi.host: server.URL}, pi.command(program, "tidy up")...); res.Status != 0 {
+		if res := b.Record(map[string]string{pi.Host: server.URL}, pi.Command(program, "tidy up")...); res.Status != 0 {
 			t.Fatal(res)
 		}
 		wantTree(t, b.Work, left)

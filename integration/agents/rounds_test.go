@@ -23,8 +23,9 @@ func TestRounds(t *testing.T) {
 		t.Skip("TAPEDECK_AGENTS_ROUNDS says how often")
 	}
 	run.Tool(t, "node")
-	for _, r := range recipes {
-		t.Run(r.name, func(t *testing.T) {
+	for i := range Recipes {
+		r := &Recipes[i]
+		t.Run(r.Name, func(t *testing.T) {
 			program := r.program(t, os.Getenv("TAPEDECK_AGENTS"))
 			took := make(map[string]*times)
 			for n := range rounds {
@@ -39,7 +40,7 @@ func TestRounds(t *testing.T) {
 				})
 			}
 			for as, x := range took {
-				t.Logf("%s as %s: record %s, replay %s", r.name, as, spread(x.record), spread(x.replay))
+				t.Logf("%s as %s: record %s, replay %s", r.Name, as, spread(x.record), spread(x.replay))
 			}
 		})
 	}
@@ -49,11 +50,11 @@ func TestRounds(t *testing.T) {
 type times struct{ record, replay []time.Duration }
 
 // round is one recording and its replays. A red one is an error, and the next one is tried all the same.
-func (r recipe) round(t *testing.T, b *run.Box, program []string, replays int, took *times) {
+func (r *Recipe) round(t *testing.T, b *run.Box, program []string, replays int, took *times) {
 	r.prepare(b)
-	server := httptest.NewServer(scriptedllm.New(&scriptedllm.Options{Key: r.value, Gzip: true}))
+	server := httptest.NewServer(scriptedllm.New(&scriptedllm.Options{Key: r.Value, Gzip: true}))
 	began := time.Now()
-	res := b.Record(map[string]string{r.host: server.URL}, r.command(program, prompt)...)
+	res := b.Record(map[string]string{r.Host: server.URL}, r.Command(program, prompt)...)
 	took.record = append(took.record, time.Since(began))
 	server.Close()
 	if res.Status != 0 {

@@ -20,7 +20,7 @@ func TestTitle(t *testing.T) {
 	if modules == "" {
 		t.Skip("TAPEDECK_AGENTS names no node_modules folder")
 	}
-	r := recipes[slices.IndexFunc(recipes, func(r recipe) bool { return r.name == "opencode" })]
+	r := &Recipes[slices.IndexFunc(Recipes, func(r Recipe) bool { return r.Name == "opencode" })]
 	program := r.program(t, modules)
 	waits := map[string]func(tools bool) time.Duration{
 		"late":  func(tools bool) time.Duration { return map[bool]time.Duration{false: 3 * time.Second}[tools] },
@@ -31,7 +31,7 @@ func TestTitle(t *testing.T) {
 			t.Parallel()
 			run.Once(t, func(t *testing.T, b *run.Box) {
 				r.prepare(b)
-				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.value, Before: before})
+				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.Value, Before: before})
 				record(t, b, r, program, endpoint)
 				if n := titles(t, endpoint); n != 1 {
 					t.Fatalf("%d titles were asked for, want 1", n)

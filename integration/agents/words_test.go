@@ -25,7 +25,7 @@ var silentKeys = []string{
 
 // everyWordCounts changes words of the requests that an agent really sent, one at a time, in its prompt, its system text, its
 // tools and their results: none of these may compare as the request that it was.
-func everyWordCounts(t *testing.T, b *run.Box, r recipe, requests []scriptedllm.Request) {
+func everyWordCounts(t *testing.T, b *run.Box, r *Recipe, requests []scriptedllm.Request) {
 	t.Helper()
 	c := llm.NewClassifier(scrub.NewMasker(&scrub.MaskOptions{Home: b.Home, WorkTree: b.Work}))
 	changed := 0
@@ -33,7 +33,7 @@ func everyWordCounts(t *testing.T, b *run.Box, r recipe, requests []scriptedllm.
 		if q.Provider == "" || q.Status != 200 {
 			continue
 		}
-		req := exchange.Request{Method: q.Method, URL: "https://" + r.host + q.URL, Header: q.Header, Body: q.Body}
+		req := exchange.Request{Method: q.Method, URL: "https://" + r.Host + q.URL, Header: q.Header, Body: q.Body}
 		was := keyOf(t, c, &req)
 		for _, l := range leaves(t, q.Body) {
 			for _, word := range someWords(l.text) {

@@ -12,6 +12,7 @@
 //
 //	mitmdump   of mitmproxy, on the PATH
 //	aimock     an npm package, below $TAPEDECK_AIMOCK/node_modules; -peers installs it into a temporary directory instead
+//	agents     those of integration/agents, below $TAPEDECK_AGENTS, a node_modules; -peers installs them too
 //	strace     on the PATH, as is fuse-overlayfs, which needs a /dev/fuse that can be opened, and unshare (util-linux)
 //
 // Rows of work on files (files/) run what people run, in a work tree, a HOME and a temporary directory of their own, plain

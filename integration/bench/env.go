@@ -26,6 +26,7 @@ type env struct {
 	built   output            // the path of tapedeck; "" until one is asked for
 	aimock  output            // the path of its command line; "" until one is asked for
 	npm     output            // the path of npm's cache with the packages of a workload; "" until one is asked for
+	agents  output            // the node_modules that holds the agents; "" until one is asked for
 	decks   map[string]deck   // recordings of a load, by what makes them
 	jail    *bool             // whether it works here; nil until asked for
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -151,4 +152,36 @@ func TestPeersHaveColumns(t *testing.T) {
 	if page := rep.markdown(); !strings.Contains(page, want) {
 		t.Errorf("the page lacks\n%s\nit is\n%s", want, page)
 	}
+}
+
+// TestJailedModel has the small agent of the quickstart ask a model that nothing records.
+func TestJailedModel(t *testing.T) {
+	e := tinyEnv(t)
+	needs(t, e, needJail)
+	for range 3 { // the listeners are served side by side
+		p, err := e.newPlace()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr := &trial{e: e, place: p, load: &quickstart{e.built.text}}
+		if _, err := tr.jailed(t.Context(), jailedProgram{Host: upstreamHost}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(p.work(), "hello.txt")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// quickstart is the small agent as a workload.
+type quickstart struct{ tapedeck string }
+
+func (*quickstart) tell(bool) string { return "quickstart agent" }
+
+func (*quickstart) prepare(context.Context, *env, *place) error { return nil }
+
+func (*quickstart) clean(*env, *place) error { return nil }
+
+func (q *quickstart) command(*place) (argv, env []string) {
+	return []string{q.tapedeck, "quickstart", "agent", "write hello.txt"}, []string{"ANTHROPIC_API_KEY=sk-ant-benchmark-not-a-key"}
 }

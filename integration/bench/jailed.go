@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,19 +71,31 @@ func doJailed(arg []byte) error {
 	return err
 }
 
+// modelOptions are those of a model in front of agents, recorded or not.
+func modelOptions(key string, pace time.Duration, text string) *scriptedllm.Options {
+	return &scriptedllm.Options{Key: key, Delay: pace, Text: text, Gzip: true}
+}
+
 // serve answers what the program asks, names and the model, until stop is called.
 func (p *jailedProgram) serve(j *jail.Jail, ca *network.CA) (stop func()) {
-	model := scriptedllm.New(&scriptedllm.Options{Key: p.Key, Delay: p.Pace, Text: p.Text, Gzip: true})
+	model := scriptedllm.New(modelOptions(p.Key, p.Pace, p.Text))
 	srv := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if host, _, _ := strings.Cut(r.Host, ":"); host != p.Host {
 				http.Error(w, "no such host", http.StatusBadGateway)
 				return
 			}
+			if r.Header.Get("Upgrade") != "" { // as the recorder says, and clients then do without
+				http.Error(w, "no upgrades here", http.StatusUpgradeRequired)
+				return
+			}
 			model.ServeHTTP(w, r)
 		}),
-		TLSConfig: &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return ca.Certificate(hello.ServerName) }},
-		ErrorLog:  log.New(os.Stderr, "", 0),
+		TLSConfig: &tls.Config{
+			NextProtos:     []string{"h2", "http/1.1"}, // said here, for of Serve and ServeTLS the first decides
+			GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) { return ca.Certificate(hello.ServerName) },
+		},
+		ErrorLog: log.New(os.Stderr, "", 0),
 	}
 	dns := network.NewDNS(new(network.Names))
 	var serving sync.WaitGroup
@@ -121,7 +134,10 @@ func (t *trial) jailed(ctx context.Context, p jailedProgram) (time.Duration, err
 	argv, env := t.load.command(t.place)
 	cmd := t.e.command(ctx, t.place.work(), t.e.self)
 	cmd.Env = append(append(cmd.Env, t.place.env()...), env...)
-	p.Argv, p.Env, p.Dir, p.Writable = argv, cmd.Env, cmd.Dir, append(t.place.writable(), os.TempDir())
+	noProxy := func(kv string) bool {
+		return strings.HasPrefix(kv, "HTTP_PROXY=") || strings.HasPrefix(kv, "HTTPS_PROXY=")
+	} // the recorder's
+	p.Argv, p.Env, p.Dir, p.Writable = argv, slices.DeleteFunc(slices.Clone(cmd.Env), noProxy), cmd.Dir, append(t.place.writable(), os.TempDir())
 	cmd.Args = t.e.jobArgs("jailed", p)
 	return do(cmd)
 }

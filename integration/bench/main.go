@@ -46,7 +46,7 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.date, "date", "", "`date` of the run (default: that of the commit)")
 	f.BoolVar(&o.short, "short", false, "small sizes and few rounds: whether everything runs, not how fast")
 	f.BoolVar(&o.json, "json", false, "print JSON in place of the table")
-	f.BoolVar(&o.peers, "peers", false, "install the npm package "+aimockPackage+" into a temporary directory for the rows that need it")
+	f.BoolVar(&o.peers, "peers", false, "install the npm package "+aimockPackage+" and the agents into a temporary directory for the rows that need them")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ var groups = []group{
 	{title: "Text", rows: textRows},
 	{title: "Answering", note: versusNote, rows: answerRows},
 	{title: "Whole runs", rows: runRows},
+	{title: "Agents", rows: agentRows()},
 	{title: "Work on files", note: filePeersNote, peers: filePeerNames(), rows: fileRows},
 }
 

@@ -1,0 +1,98 @@
+package agents
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// A Recipe is how one agent runs without a person and without its own account.
+type Recipe struct {
+	Name  string
+	Bin   string // below node_modules
+	Host  string // where it finds its model
+	Key   string // the variable of its API key
+	Value string // a key of the right shape, that must not be found in the recording
+	Env   map[string]string
+	Files map[string]string // below HOME
+	Args  []string          // before the prompt
+	Rules string            // the file below HOME whose text the agent puts before the conversation
+	Node  bool              // it needs the Node of node_modules, which is newer than the one that installed it
+}
+
+const openAIKey = "sk-proj-not-a-key-0123456789-abcdefghij"
+
+// Recipes are those of the agents that the lock file of npm/ names.
+var Recipes = []Recipe{
+	{
+		Name: "gemini-cli", Bin: ".bin/gemini", Host: "generativelanguage.googleapis.com",
+		Key: "GEMINI_API_KEY", Value: "AIzaSy-not-a-key-0123456789-abcdefghij",
+		Env: map[string]string{"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+		Files: map[string]string{".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},` +
+			`"privacy":{"usageStatisticsEnabled":false}}`},
+		Args:  []string{"--model", "gemini-2.5-flash", "--yolo", "-p"},
+		Rules: ".gemini/GEMINI.md",
+	},
+	{
+		Name: "pi", Bin: ".bin/pi", Host: "api.anthropic.com",
+		Key: "ANTHROPIC_API_KEY", Value: "sk-ant-api03-not-a-key-0123456789-abcdefghij",
+		Env:   map[string]string{"PI_OFFLINE": "1"},
+		Args:  []string{"--provider", "anthropic", "--model", "claude-sonnet-4-5", "-p"},
+		Rules: ".pi/agent/AGENTS.md",
+	},
+	{
+		Name: "codex", Bin: ".bin/codex", Host: "api.openai.com", Key: "CODEX_API_KEY", Value: openAIKey,
+		Args:  []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5-codex"},
+		Rules: ".codex/AGENTS.md",
+	},
+	{
+		Name: "opencode", Bin: opencodeBin(), Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey,
+		Env:   map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"},
+		Args:  []string{"run", "-m", "openai/gpt-5"},
+		Rules: ".config/opencode/AGENTS.md",
+	},
+	{
+		Name: "qwen-code", Bin: ".bin/qwen", Node: true, Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey,
+		Env:   map[string]string{"OPENAI_MODEL": "gpt-4o", "OPENAI_BASE_URL": "https://api.openai.com/v1"},
+		Args:  []string{"--auth-type", "openai", "--yolo", "-p"},
+		Rules: ".qwen/QWEN.md",
+	},
+}
+
+// opencodeBin is the program in its package for this machine: that of opencode-ai itself is put there by an install
+// script. The baseline build runs on any amd64.
+func opencodeBin() string {
+	if runtime.GOARCH == "amd64" {
+		return "opencode-linux-x64-baseline/bin/opencode"
+	}
+	return "opencode-linux-" + runtime.GOARCH + "/bin/opencode"
+}
+
+// Program is what the agent's command line begins with, below a node_modules folder. The error says what is not installed.
+func (r *Recipe) Program(modules string) ([]string, error) {
+	words := []string{r.Bin}
+	if r.Node {
+		words = []string{".bin/node", r.Bin}
+	}
+	for i, word := range words {
+		path, err := filepath.Abs(filepath.Join(modules, word))
+		if err == nil {
+			_, err = os.Stat(path)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the agent is not installed: %w", err)
+		}
+		words[i] = path
+	}
+	return words, nil
+}
+
+// Command is the agent's command line for a prompt.
+func (r *Recipe) Command(program []string, prompt string) []string {
+	return append(append(append([]string{}, program...), r.Args...), prompt)
+}
+
+// Nowhere is a port of this machine that nothing listens on. A recorder that dials through it as its proxy has nobody answer
+// what an agent asks of other hosts than its model's, wherever this runs. The agent does not see it.
+const Nowhere = "http://127.0.0.1:9"
