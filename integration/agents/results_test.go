@@ -20,8 +20,9 @@ func TestToolResults(t *testing.T) {
 		t.Skip("TAPEDECK_AGENTS names no node_modules folder")
 	}
 	run.Tool(t, "node")
-	for _, r := range recipes {
-		t.Run(r.name, func(t *testing.T) {
+	for i := range Recipes {
+		r := &Recipes[i]
+		t.Run(r.Name, func(t *testing.T) {
 			t.Parallel()
 			program := r.program(t, modules)
 			run.Once(t, func(t *testing.T, b *run.Box) {
@@ -30,8 +31,8 @@ func TestToolResults(t *testing.T) {
 				notes := filepath.Join(b.Home, "notes.txt")
 				b.WriteFile(notes, "The gate is painted crimson.\n")
 				// Some agents lose what a command prints at its very end.
-				server := httptest.NewServer(scriptedllm.New(&scriptedllm.Options{Key: r.value, Shell: "cat " + notes + "; sleep 0.5"}))
-				res := b.Record(map[string]string{r.host: server.URL}, r.command(program, "look at the notes")...)
+				server := httptest.NewServer(scriptedllm.New(&scriptedllm.Options{Key: r.Value, Shell: "cat " + notes + "; sleep 0.5"}))
+				res := b.Record(map[string]string{r.Host: server.URL}, r.Command(program, "look at the notes")...)
 				server.Close()
 				if res.Status != 0 {
 					t.Fatalf("record: %v", res)
