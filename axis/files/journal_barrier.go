@@ -17,16 +17,15 @@ const (
 	batch = 64
 )
 
-// An item is a path that is looked at in a barrier.
+// An item is a path that is looked at in a barrier. There may be very many at once: what is seen of it is there only until its
+// record was given on.
 type item struct {
 	root *journalRoot
-	n    *node  // nil where no call named it
-	rel  string // below the root
-	path string // of the record
-	look
-	err error
-	// told says that now is known already: from the snapshot at the end, which decides.
-	told bool
+	n    *node   // nil where no call named it
+	rel  string  // below the root
+	path string  // of the record
+	told *Change // what the snapshots at the end say, which decides; nil where the path itself is looked at
+	*look
 }
 
 // Barrier returns what became of the touched paths since the last barrier, as records of the kinds file_write and file_delete,
@@ -185,6 +184,7 @@ func (j *Journal) play(items []*item, yield func(tape.Record, error) bool) {
 		j.lookAll(some)
 		for k, it := range some {
 			rec, ok, err := j.settle(it)
+			it.look = nil
 			if err != nil {
 				j.again(items[i+k:])
 				yield(tape.Record{}, err)
@@ -218,6 +218,7 @@ func (j *Journal) lookAll(some []*item) {
 			l := looker{j: j}
 			defer l.close()
 			for _, it := range mine {
+				it.look = &look{}
 				l.one(it)
 			}
 		})

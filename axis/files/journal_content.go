@@ -17,13 +17,13 @@ type fileContent struct {
 // with a clock that ticks, every 10 ms or oftener where a file can be leased.
 const settleTime = 50 * time.Millisecond
 
-// content reads and scrubs a file, of which before is the stamp, and puts it into store. was is what a snapshot has there; nil for nothing.
-func (j *Journal) content(store cas.Store, file reading, before *sight, path string, was *Entry) (out fileContent, err error) {
+// content reads and scrubs a file, of which before is the stamp, and puts it into store. seen is as in taker. was is what a snapshot has there; nil for nothing.
+func (j *Journal) content(store cas.Store, file reading, before *sight, path string, was *Entry, seen func(cas.Digest, []byte)) (out fileContent, err error) {
 	if before.size > j.o.MaxFileSize {
 		return out, &errSkipped{TooLarge}
 	}
 	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
-	t := taker{store: store, scrubber: j.o.Scrubber, limit: j.o.MaxFileSize}
+	t := taker{store: store, scrubber: j.o.Scrubber, limit: j.o.MaxFileSize, seen: seen}
 	got, err := t.take(file, before.size, path, was)
 	if err != nil {
 		return out, err

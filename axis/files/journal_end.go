@@ -49,11 +49,7 @@ func (j *Journal) decide(r *journalRoot, items []*item) []*item {
 	})
 	j.mu.Unlock()
 	for _, c := range Changes(r.said.tree(), r.after) {
-		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.opts.place(c.Path), told: true}
-		it.before, it.now = keptOf(c.Before), keptOf(c.After)
-		if it.n != nil {
-			it.before = it.n.last
-		}
+		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.opts.place(c.Path), told: &c}
 		items = append(items, it)
 	}
 	return items

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -501,5 +502,60 @@ func BenchmarkJournalOfNewFiles(b *testing.B) {
 		if n != 20_000 {
 			b.Fatalf("%d records", n)
 		}
+	}
+}
+
+// TestSnapBelievesTheJournal: the snapshot at the end reads no file again that the journal read, unless it changed since.
+func TestSnapBelievesTheJournal(t *testing.T) {
+	dir := t.TempDir()
+	store := cas.NewMemory()
+	before := snap(t, dir, &SnapOptions{Store: store})
+	p := newProgram(t, &JournalOptions{Store: store, Scrubber: fakeScrubber{}}, JournalRoot{Dir: dir, Tree: before})
+	for name, text := range map[string]string{"a": "12345", "b": "pw=" + secretWord, "c": "1"} {
+		must(t, p.write(filepath.Join(dir, name), text))
+	}
+	time.Sleep(2 * settleTime) // the file system's clock ticks, and nothing tells when
+	p.take(p.j.Barrier())
+	must(t, os.WriteFile(filepath.Join(dir, "c"), []byte("234"), 0o644)) // by whom the journal is not told of
+	opts := SnapOptions{Store: store, Scrubber: fakeScrubber{}}
+	want := snap(t, dir, &opts)
+	opts.Journal = p.j
+	got, n := reads(t, dir, opts)
+	if diff := cmp.Diff(want, got); diff != "" || n != 3 {
+		t.Errorf("%d bytes read of one changed file of 3\n%s", n, diff)
+	}
+}
+
+// TestJournalsMemory: what is allocated does not grow with contents, neither of long files nor of many.
+func TestJournalsMemory(t *testing.T) {
+	dir := t.TempDir()
+	store := openStore(t, filepath.Join(t.TempDir(), "s"))
+	before := snap(t, dir, &SnapOptions{Store: store})
+	s := scrub.New(scrub.Key{}, nil)
+	p := newProgram(t, &JournalOptions{Store: store, Scrubber: s, Masker: scrub.NewMasker(nil)}, JournalRoot{Dir: dir, Tree: before})
+	line := []byte(strings.Repeat("words of a line, now and then more of them\n", 1000))
+	for i := range 303 {
+		size := 200 << 10
+		if i < 3 {
+			size = 40 << 20
+		}
+		path := filepath.Join(dir, fmt.Sprint("f", i))
+		p.touch(Touch{}, path)
+		f, err := os.Create(path)
+		must(t, err)
+		must(t, second(fmt.Fprintln(f, i)))
+		for n := 0; n < size; n += len(line) {
+			must(t, second(f.Write(line)))
+		}
+		must(t, f.Close())
+	}
+	var was, is runtime.MemStats
+	runtime.ReadMemStats(&was)
+	for _, err := range p.j.Barrier() {
+		must(t, err)
+	}
+	runtime.ReadMemStats(&is)
+	if made := (is.TotalAlloc - was.TotalAlloc) >> 20; made > 60 {
+		t.Errorf("%d MiB were allocated for 180 MiB of contents", made)
 	}
 }

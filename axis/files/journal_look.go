@@ -13,6 +13,7 @@ type look struct {
 	held   bool  // somebody may still write to it
 	fileContent
 	masked cas.Digest // of a file that changed
+	err    error
 }
 
 // A looker looks at items one after the other.
@@ -43,11 +44,17 @@ func (l *looker) enter(r *journalRoot, dir string) error {
 
 // one looks at an item.
 func (l *looker) one(it *item) {
-	if it.told {
+	j, n := l.j, it.n
+	if it.told != nil {
+		it.before, it.now = keptOf(it.told.Before), keptOf(it.told.After)
+		if n != nil {
+			j.mu.Lock()
+			it.before = n.last
+			j.mu.Unlock()
+		}
 		it.err = l.told(it)
 		return
 	}
-	j, n := l.j, it.n
 	j.mu.Lock()
 	it.before = n.last
 	was := n.stamp
@@ -100,9 +107,9 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 		return nil
 	}
 	it.held = f.held()
-	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel))
+	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
 	it.now = it.fileContent.kept
-	if err == nil && l.j.o.Masker != nil && !sameKept(it.before, it.now) {
+	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !sameKept(it.before, it.now) {
 		err = l.mask(it)
 	}
 	return err
@@ -131,6 +138,18 @@ func (r *journalRoot) inSnapshot(path string) *Entry {
 	}
 	e, _ := r.Tree.Lookup(path)
 	return e
+}
+
+// masker returns what masks a content while it is in memory, where it is another than before; nil without a Masker.
+func (l *looker) masker(it *item) func(cas.Digest, []byte) {
+	if l.j.o.Masker == nil {
+		return nil
+	}
+	return func(d cas.Digest, stored []byte) {
+		if it.before == nil || it.before.digest != d {
+			it.masked = l.j.o.Masker.Digest(stored)
+		}
+	}
 }
 
 // mask takes the digest by which the content of a file is compared.

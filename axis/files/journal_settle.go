@@ -67,7 +67,7 @@ func (j *Journal) take(it *item, ignored bool) {
 	n.last = it.now
 	n.state &^= isHeld | isSure
 	n.stamp = nil
-	if it.now == nil || !it.now.mode.IsRegular() || it.told {
+	if it.now == nil || !it.now.mode.IsRegular() || it.told != nil {
 		return
 	}
 	st := it.stamp

@@ -237,7 +237,7 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 	}
 	read := func() (*kept, error) {
 		defer file.Close()
-		got, err := j.content(j.o.Store, file, &now, n.root.Prefix+path, was)
+		got, err := j.content(j.o.Store, file, &now, n.root.Prefix+path, was, nil)
 		return got.kept, err
 	}
 	if now.size <= shortFile {

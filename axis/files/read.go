@@ -70,19 +70,24 @@ func readRegular(root *os.Root, path string, limit int64) (b []byte, before fs.F
 }
 
 // readUpTo reads r to its end, which should come after size bytes and must come within limit.
-func readUpTo(r io.Reader, size, limit int64) ([]byte, error) {
-	b := make([]byte, 0, size+1)
+func readUpTo(r io.Reader, size, limit int64) ([]byte, error) { return readInto(nil, r, size, limit) }
+
+// readInto is readUpTo into an empty b where that has room. What it returns is never nil.
+func readInto(b []byte, r io.Reader, size, limit int64) ([]byte, error) {
+	if int64(cap(b)) <= size {
+		b = make([]byte, 0, size+1)
+	}
 	for {
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if int64(len(b)) > limit {
-			return nil, errTooLarge
+			return b, errTooLarge
 		}
 		if err == io.EOF {
 			return b, nil
 		}
 		if err != nil {
-			return nil, err
+			return b, err
 		}
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]

@@ -36,6 +36,9 @@ type SnapOptions struct {
 	// Known is an earlier tree. A file that it has as secret, and whose true bytes are still those, is taken as it stands
 	// there: the run that looks at it now may not know the secret.
 	Known *Tree
+	// Journal, when not nil, is of the run whose end this snapshot is of, with RootName among its roots. A file that it read
+	// already, and that is as it was then, is not read again; Store has what the journal stored.
+	Journal *Journal
 	// Exclude lists absolute paths that are never taken, beside the directory .tapedeck at the root.
 	Exclude []string
 	// RootName is the path that the tree is known by; "" is that of the root itself. Exclude is relative to it, and a
@@ -74,10 +77,12 @@ func Snap(root string, opts *SnapOptions) (*Tree, error) {
 	if err := s.readAll(w.walk); err != nil {
 		return nil, fmt.Errorf("files: snapshot of %s: %w", o.RootName, err)
 	}
-	tree := &Tree{Root: o.RootName, Entries: s.taken(), NotCovered: append(w.notCovered, s.left()...)}
+	tree := &Tree{Root: o.RootName}
+	tree.Entries, tree.NotCovered = s.taken()
+	tree.NotCovered = append(tree.NotCovered, w.notCovered...)
 	hideNames(tree, o.Scrubber)
 	tree.settle()
-	if o.CachePath != "" && !o.KeepCache && errCache == nil {
+	if o.renewsCache() && errCache == nil {
 		errCache = s.newCache(began.UnixNano()).save(o.CachePath)
 	}
 	if errCache != nil && o.CacheFailed != nil {

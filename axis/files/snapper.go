@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -17,26 +16,29 @@ type snapper struct {
 	dir   *cas.Dir // opts.Store where it is a directory
 	from  string   // the store of the snapshot that cache is of; "" where it is opts.Store itself, or not known
 
-	slots []slot // of every worker, once all have ended; in no order
-	pool  pool
+	bags []bag // one of each worker
+	pool pool
+}
+
+// A bag is what one worker took, in no order. There may be very many entries: no more is kept of them than will be asked for.
+type bag struct {
+	entries []Entry
+	left    []NotCovered
+	stamps  []stampOfEntry // for the next cache, where there will be one
+}
+
+// A stampOfEntry is the stamp of a file among the entries.
+type stampOfEntry struct {
+	entry int
+	stamp stamp
 }
 
 // A slot is what became of one found path.
 type slot struct {
-	state slotState
 	entry Entry
-	why   Reason // of slotLeft
-	cached
-	keep bool // cached may go into the next cache
+	stamp stamp
+	keep  bool // stamp may go into the next cache
 }
-
-type slotState uint8
-
-const (
-	slotGone  slotState = iota // vanished: in no list
-	slotTaken                  // an entry of the tree
-	slotLeft                   // not covered
-)
 
 func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
 	s := &snapper{root: root, opts: opts, cache: cache, pool: pool{workers: opts.Workers, progress: opts.Progress}}
@@ -47,29 +49,26 @@ func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
 	return s
 }
 
-// readAll fills a slot for each path that walk hands to its argument.
+// readAll takes each path that walk hands to its argument.
 func (s *snapper) readAll(walk func(take func(found)) error) error {
-	taken := make([][]slot, s.opts.Workers)
-	err := each(&s.pool, walk, func(worker int, f found) error {
-		taken[worker] = append(taken[worker], slot{})
-		return s.one(&f, &taken[worker][len(taken[worker])-1])
-	})
-	s.slots = slices.Concat(taken...)
-	return err
+	s.bags = make([]bag, s.opts.Workers)
+	return each(&s.pool, walk, func(worker int, f found) error { return s.one(&f, &s.bags[worker]) })
 }
 
-// one fills the slot of f. An error ends the snapshot.
-func (s *snapper) one(f *found, out *slot) error {
-	err := s.take(f, out)
+// one takes f into a bag. An error ends the snapshot.
+func (s *snapper) one(f *found, into *bag) error {
+	var out slot
+	err := s.take(f, &out)
 	why, skipped := reasonOf(err)
 	switch {
 	case err == nil:
-		out.state = slotTaken
+		if out.keep && s.opts.renewsCache() {
+			into.stamps = append(into.stamps, stampOfEntry{len(into.entries), out.stamp})
+		}
+		into.entries = append(into.entries, out.entry)
 	case errors.Is(err, errGone):
-		out.state = slotGone
 	case skipped:
-		out.state, out.why = slotLeft, why
-		out.entry.Path = f.path
+		into.left = append(into.left, NotCovered{Path: f.path, Reason: why})
 	default:
 		return err
 	}
@@ -100,6 +99,10 @@ func (s *snapper) file(f *found, out *slot) error {
 		if c, hit := s.cache.get(f.path, st); hit && !s.marked(f.path, c) && s.link(c) {
 			out.fill(c)
 			out.keep = true
+			return nil
+		}
+		if c, hit := s.opts.Journal.read(s.opts.RootName, f.path, st); hit {
+			out.fill(c)
 			return nil
 		}
 	}
@@ -172,7 +175,7 @@ func (s *snapper) marked(path string, c cached) bool {
 }
 
 func (o *slot) fill(c cached) {
-	o.cached = c
+	o.stamp = c.stamp
 	o.entry.Digest, o.entry.Size, o.entry.Secret = c.digest, c.size, c.secret
 }
 
@@ -194,37 +197,32 @@ func unreadable(err error) error {
 	return &errSkipped{Unreadable}
 }
 
-// taken returns the entries, in no order.
-func (s *snapper) taken() []Entry {
-	out := make([]Entry, 0, len(s.slots))
-	for i := range s.slots {
-		if s.slots[i].state == slotTaken {
-			out = append(out, s.slots[i].entry)
-		}
+// taken returns the entries, and the paths that could not be taken, in no order.
+func (s *snapper) taken() (entries []Entry, left []NotCovered) {
+	n := 0
+	for i := range s.bags {
+		n += len(s.bags[i].entries)
 	}
-	return out
+	entries = make([]Entry, 0, n)
+	for i := range s.bags {
+		entries, left = append(entries, s.bags[i].entries...), append(left, s.bags[i].left...)
+	}
+	return entries, left
 }
 
-// left returns the paths that could not be taken.
-func (s *snapper) left() []NotCovered {
-	var out []NotCovered
-	for i := range s.slots {
-		if s.slots[i].state == slotLeft {
-			out = append(out, NotCovered{Path: s.slots[i].entry.Path, Reason: s.slots[i].why})
-		}
-	}
-	return out
-}
+// renewsCache reports whether the snapshot leaves a stat cache.
+func (o *SnapOptions) renewsCache() bool { return o.CachePath != "" && !o.KeepCache }
 
 // newCache returns what the next snapshot may believe.
 func (s *snapper) newCache(began int64) *statCache {
-	c := &statCache{scrubID: s.opts.ScrubID, began: began, entries: make(map[string]cached, len(s.slots))}
+	c := &statCache{scrubID: s.opts.ScrubID, began: began, entries: make(map[string]cached)}
 	if s.dir != nil {
 		c.store = storeDir(s.dir)
 	}
-	for i := range s.slots {
-		if sl := &s.slots[i]; sl.state == slotTaken && sl.keep {
-			c.entries[sl.entry.Path] = sl.cached
+	for i := range s.bags {
+		for _, at := range s.bags[i].stamps {
+			e := &s.bags[i].entries[at.entry]
+			c.entries[e.Path] = cached{stamp: at.stamp, digest: e.Digest, size: e.Size, secret: e.Secret}
 		}
 	}
 	return c

@@ -22,7 +22,13 @@ type taker struct {
 	store    cas.Store // nil for none
 	scrubber Scrubber
 	limit    int64 // bytes
+	// seen, when not nil, is given what is stored of a content that is in memory as a whole, for as long as the call lasts.
+	seen func(d cas.Digest, stored []byte)
 }
+
+// buffers hold contents of at most longFile bytes while they are looked at: a run that writes very many would else wait for the
+// garbage collector.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 64<<10); return &b }}
 
 // A taken is what is known of a content.
 type taken struct {
@@ -75,7 +81,11 @@ func (t *taker) alone(r io.Reader, size int64, path string, was *Entry, hidden b
 
 // whole takes a content that is held in memory.
 func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden bool) (taken, error) {
-	b, err := readUpTo(r, size, t.limit)
+	buf := buffers.Get().(*[]byte)
+	b, err := readInto((*buf)[:0], r, size, t.limit)
+	if *buf = b; cap(b) <= 2*longFile {
+		defer buffers.Put(buf)
+	}
 	if err != nil {
 		return taken{}, unreadable(err)
 	}
@@ -90,14 +100,20 @@ func (t *taker) whole(r io.Reader, size int64, path string, was *Entry, hidden b
 	}
 	out.size, out.secret = int64(len(stored)), secret
 	if len(stored) <= tape.InlineLimit && utf8.Valid(stored) {
-		out.text = stored
+		out.text = bytes.Clone(stored)
+		if out.text == nil {
+			out.text = []byte{}
+		}
 	}
 	if t.store == nil {
 		out.digest = cas.Sum(stored)
-		return out, nil
+	} else if out.digest, err = t.store.Put(stored); err != nil {
+		return out, err
 	}
-	out.digest, err = t.store.Put(stored)
-	return out, err
+	if t.seen != nil {
+		t.seen(out.digest, stored)
+	}
+	return out, nil
 }
 
 // stream takes a content piece by piece; s is nil without a scrubber.
