@@ -72,7 +72,7 @@ func (c *console) typesOnHost() bool {
 }
 
 // background reports whether the program starts without its terminal.
-func (c *console) background() bool { return c != nil && !(c.wanted && c.host.Foreground()) }
+func (c *console) background() bool { return c != nil && (!c.wanted || !c.host.Foreground()) }
 
 // start begins to pass keys and sizes to the program of w.
 func (c *console) start(w world) {
@@ -92,7 +92,7 @@ func (c *console) start(w world) {
 
 // replay types what was recorded. Not waited for: it ends with the terminal, at the latest.
 func (c *console) replay() {
-	from := io.Reader(c.st.keys)
+	var from io.Reader = c.st.keys
 	if c.st.tty.has(0) && c.st.stdin != nil {
 		from = c.st.stdin
 	}

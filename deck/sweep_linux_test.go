@@ -2,9 +2,11 @@ package deck_test
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,7 +60,7 @@ func TestSweepOfALookAtAPackedRecording(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	argv, env := b.self("looker", file)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(env, "TMPDIR="+temp)
+	cmd.Env = slices.Concat(env, []string{"TMPDIR=" + temp})
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -66,8 +68,8 @@ func TestSweepOfALookAtAPackedRecording(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := make([]byte, 9)
-	if _, err := out.Read(said); err != nil || !strings.HasPrefix("unpacking\n", string(said)) {
+	said := make([]byte, len("unpacking"))
+	if _, err := io.ReadFull(out, said); err != nil || string(said) != "unpacking" {
 		t.Fatalf("%q, %v", said, err)
 	}
 	left := func() []string {

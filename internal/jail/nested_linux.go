@@ -18,7 +18,7 @@ import (
 // openView chooses the tree in which the caller's paths are looked up.
 func (r *request) openView() error {
 	r.lookup = lookup{view: r.w.view, pid: int(r.PID)}
-	id, err := identify(r.w.view.proc, strconv.Itoa(r.lookup.pid)+"/root", 0)
+	id, err := identify(r.w.view.proc, strconv.Itoa(r.pid)+"/root", 0)
 	if errors.Is(err, unix.EACCES) { // it hides like its memory
 		return errUnnamed
 	}
@@ -26,14 +26,14 @@ func (r *request) openView() error {
 		return err
 	}
 	r.nested = true
-	r.root, r.view.text, err = rootOf(r.proc, r.lookup.pid)
+	r.root, r.view.text, err = rootOf(r.proc, r.pid)
 	return err
 }
 
 // checkBase makes sure that base, as the kernel spells what a descriptor or the working directory is, leads there from the
 // program's root too: it may lie in a mount that stands nowhere.
 func (r *request) checkBase(dirfd int32, base string) error {
-	want, err := identify(r.proc, strconv.Itoa(r.lookup.pid)+baseName(dirfd), 0)
+	want, err := identify(r.proc, strconv.Itoa(r.pid)+baseName(dirfd), 0)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 	if err != nil {
 		return FilePath{}, err
 	}
-	own, err := r.mounts(r.lookup.pid)
+	own, err := r.mounts(r.pid)
 	if err != nil {
 		return FilePath{}, err
 	}

@@ -58,7 +58,7 @@ func (p *mountPlan) places() []place {
 // watches reports whether path is the program's to change. A target itself lies in the one above it.
 func (w *watch) watches(path string) bool {
 	for _, p := range w.places {
-		if within(path, p.path) && !(p.watched && path == p.path) {
+		if within(path, p.path) && (!p.watched || path != p.path) {
 			return p.watched
 		}
 	}
