@@ -4,6 +4,7 @@ package files
 // the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
 func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 	var all []*kept
+	var said []*Entry
 	seen := make(map[*kept]bool)
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -16,16 +17,31 @@ func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 				}
 			}
 		})
+		if r.said == nil {
+			continue
+		}
+		for _, e := range r.said.differ {
+			if e != nil && e.Mode.IsRegular() {
+				said = append(said, e)
+			}
+		}
 	}
-	t := &Tree{Entries: make([]Entry, len(all))}
+	t := &Tree{Entries: make([]Entry, len(all), len(all)+len(said))}
 	for i, k := range all {
 		t.Entries[i] = *k.entry("")
+	}
+	for _, e := range said {
+		t.Entries = append(t.Entries, Entry{Mode: e.Mode, Digest: e.Digest, Size: e.Size, Secret: e.Secret})
 	}
 	if changed, err = HideLate(o, t); err != nil {
 		return changed, err
 	}
 	for i, k := range all {
 		*k = *keptOf(&t.Entries[i])
+	}
+	for i, e := range said {
+		hidden := &t.Entries[len(all)+i]
+		e.Digest, e.Size, e.Secret = hidden.Digest, hidden.Size, hidden.Secret
 	}
 	return changed, nil
 }

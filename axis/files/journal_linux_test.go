@@ -559,3 +559,20 @@ func TestJournalsMemory(t *testing.T) {
 		t.Errorf("%d MiB were allocated for 180 MiB of contents", made)
 	}
 }
+
+// TestJournalHidesLate: what became known after a barrier makes no new record at the end, where nothing else changed.
+func TestJournalHidesLate(t *testing.T) {
+	dir, store := t.TempDir(), cas.NewMemory()
+	model{"old": "key=" + secretWord}.build(t, dir)
+	opts := &SnapOptions{Store: store, Scrubber: blind{}}
+	before := snap(t, dir, opts)
+	p := newProgram(t, &JournalOptions{Store: store, Scrubber: blind{}}, JournalRoot{Dir: dir, Tree: before})
+	must(t, p.write(filepath.Join(dir, "new"), "pw="+secretWord))
+	must(t, p.write(filepath.Join(dir, "old"), "plain"))
+	wants(t, p.take(p.j.Barrier()), "+ new pw="+secretWord, "+ old key="+secretWord+" > plain")
+	after := snap(t, dir, opts)
+	late := &LateOptions{Store: store, Late: fakeScrubber{}, All: fakeScrubber{}}
+	must(t, second(HideLate(late, before, after)))
+	must(t, second(p.j.HideLate(late)))
+	wants(t, p.take(p.j.End(after)))
+}
