@@ -210,6 +210,20 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestWatchInCompare: what one of two recordings could not see is not compared, and nothing is green for it.
+func TestWatchInCompare(t *testing.T) {
+	b, _ := housekeeping(t)
+	seen, _ := b.record("housekeeper", "https://api.openai.com")
+	unseen, _ := b.recordOutside("housekeeper", "https://api.openai.com")
+	v, err := deck.Compare(seen.Recording.Dir, unseen.Recording.Dir, &deck.CompareOptions{Watch: []string{"~/.agent"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(v.NotCompared, func(s string) bool { return strings.HasPrefix(s, "--watch ~/.agent: ") }) {
+		t.Errorf("not compared: %q", v.NotCompared)
+	}
+}
+
 // listing lists a directory with everything in it but recordings.
 func listing(t *testing.T, dir string) string {
 	t.Helper()

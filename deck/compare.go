@@ -63,10 +63,10 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
+	lanes.Watch = a.rec.Manifest.Roots.watched(a.rec.Manifest.Cwd, o.Watch)
 	if !a.rec.Manifest.seesOutside() || !b.rec.Manifest.seesOutside() {
 		lanes.NotCompared = append(lanes.NotCompared, unwatchable(lanes.Watch)...)
 	}
-	lanes.Watch = a.rec.Manifest.Roots.watched(a.rec.Manifest.Cwd, o.Watch)
 	for _, s := range []*side{a, b} {
 		missing, err := s.rec.missingBlobs(s.tape.Store)
 		if err != nil {
