@@ -105,12 +105,9 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
 	}
-	later, err := c.journal.Load().Touch(t)
-	if err != nil {
-		c.s.fail(err)
-	}
+	later := c.journal.Load().Touch(t)
 	if later == nil {
-		return nil, err
+		return nil, nil
 	}
 	return func() error {
 		err := later()
@@ -118,7 +115,7 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 			c.s.fail(err)
 		}
 		return err
-	}, err
+	}, nil
 }
 
 // asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape.

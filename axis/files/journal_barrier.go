@@ -103,7 +103,7 @@ func (j *Journal) shown(items []*item) []*item {
 	}
 	return slices.DeleteFunc(items, func(it *item) bool {
 		_, found := j.o.Scrubber.Bytes([]byte(it.path))
-		if found {
+		if found && it.n != nil { // what the snapshots alone tell of, they list
 			j.left[it.n] = SecretName
 		}
 		return found
@@ -156,12 +156,16 @@ func (j *Journal) list(n *node, f folder) {
 	j.mu.Lock()
 	abs := n.abs()
 	for _, name := range names {
-		if j.isExcluded(abs + "/" + name) {
-			continue
+		state := n.state &^ isKnown
+		if c := n.below[name]; c != nil {
+			state = c.state
+		}
+		if state&(isKnown|isFresh|losesBelow) == 0 || j.isExcluded(abs+"/"+name) {
+			continue // it stood here before, for the rename that should have brought others failed
 		}
 		c := n.child(name)
 		if !c.is(isKnown) {
-			_, _ = j.keep(c, f, name, nil) // a path that has no node below such a directory is fresh, or lost
+			_, _ = j.keep(c, f, name, nil) // it is fresh, or lost: nothing is read
 		}
 		c.mark()
 		dirs = append(dirs, c)

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"errors"
 	"iter"
 	"os"
 	"path/filepath"
@@ -55,11 +54,10 @@ func (p *program) tryTouch(t Touch, paths ...string) error {
 		defer unix.Close(fd)
 		t.Paths = append(t.Paths, TouchedPath{Path: path, Dir: fd, Name: filepath.Base(path)})
 	}
-	then, err := p.j.Touch(&t)
-	if then != nil {
-		err = errors.Join(err, then())
+	if then := p.j.Touch(&t); then != nil {
+		return then()
 	}
-	return err
+	return nil
 }
 
 // real returns path without symbolic links, but for the last name where it is not to be followed.

@@ -172,7 +172,8 @@ func (m *mover) dir(n *node, f folder) error {
 func (m *mover) one(n *node, f folder, name string) error {
 	s, err := f.stat(name)
 	if err != nil {
-		return nil //nolint:nilerr // what vanishes was never there; what cannot be looked at is noted when it is touched
+		m.unseen(n, name, err)
+		return nil
 	}
 	m.j.mu.Lock()
 	if m.j.isExcluded(n.abs() + "/" + name) {
@@ -195,10 +196,23 @@ func (m *mover) one(n *node, f folder, name string) error {
 	}
 	sub, err := f.open(name)
 	if err != nil {
-		return nil //nolint:nilerr // as above
+		m.unseen(n, name, err)
+		return nil
 	}
 	defer sub.close()
 	return m.dir(c, sub)
+}
+
+// unseen notes that name in n cannot be looked at. What vanished was never there.
+func (m *mover) unseen(n *node, name string, err error) {
+	if isAbsent(err) {
+		return
+	}
+	m.j.mu.Lock()
+	defer m.j.mu.Unlock()
+	c := n.child(name)
+	m.j.lost[c] = Unreadable
+	c.inherit(losesBelow)
 }
 
 // join2 notes that a and b are, or will be, names of one file. Either may be nil.

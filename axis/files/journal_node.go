@@ -123,8 +123,11 @@ func (n *node) mark() {
 	}
 }
 
-// inherit sets s at n and everything below that has a node.
+// inherit sets s at n and everything below that has a node. What is not kept stays so: nobody knows that it is fresh.
 func (n *node) inherit(s nodeState) {
+	if s == isFresh && n.is(losesBelow) {
+		return
+	}
 	n.state |= s
 	for _, c := range n.below {
 		c.inherit(s)

@@ -9,9 +9,9 @@ import (
 const shortFile = 256 << 10
 
 // Touch keeps what stands at the paths of a call, before the call is carried out. What it returns, where it is not nil, must
-// have returned too before the call goes on; it may run beside anything. An error of either is the store's, or says that a
-// directory on the way could not be kept: the run cannot be recorded any more.
-func (j *Journal) Touch(t *Touch) (then func() error, err error) {
+// be run, for other calls may wait for it, and have returned before the call goes on; it may run beside anything. Its error is
+// the store's, or says that a directory on the way could not be kept: the run cannot be recorded any more.
+func (j *Journal) Touch(t *Touch) (then func() error) {
 	var steps []func() error
 	var nodes [2]*node
 	j.mu.Lock()
@@ -27,10 +27,10 @@ func (j *Journal) Touch(t *Touch) (then func() error, err error) {
 			continue // what is linked stays as it is
 		}
 		step, err := j.touch(n, p)
-		if err != nil {
-			return nil, err
-		}
 		steps = append(steps, step)
+		if err != nil {
+			return j.all(nodes, append(steps, func() error { return err }))
+		}
 	}
 	switch {
 	case t.Rename || t.Exchange:
@@ -38,7 +38,7 @@ func (j *Journal) Touch(t *Touch) (then func() error, err error) {
 	case t.Link && nodes[1] != nil:
 		join2(nodes[0], nodes[1])
 	}
-	return j.all(nodes, steps), nil
+	return j.all(nodes, steps)
 }
 
 // all returns what does steps, nil for none to do. Behind them the nodes are marked again: only now the call goes on, and a
@@ -77,7 +77,7 @@ func (j *Journal) mark(n *node) {
 
 func (j *Journal) ms(t time.Time) uint32 { return uint32(t.Sub(j.began).Milliseconds()) }
 
-// touch keeps one path, and the other names of its file.
+// touch keeps one path, and the other names of its file. What it returns is to be run even where there is an error.
 func (j *Journal) touch(n *node, p *TouchedPath) (func() error, error) {
 	if err := j.keepUp(n.up); err != nil {
 		return nil, err
@@ -92,17 +92,16 @@ func (j *Journal) touch(n *node, p *TouchedPath) (func() error, error) {
 		if other == n {
 			continue
 		}
-		if err := j.keepUp(other.up); err != nil {
-			return nil, err
+		if err = j.keepUp(other.up); err != nil {
+			break
 		}
-		then, err := j.keepAt(other, nil)
-		if err != nil {
-			return nil, err
+		if then, err = j.keepAt(other, nil); err != nil {
+			break
 		}
 		j.mark(other)
 		steps = append(steps, then)
 	}
-	return j.all([2]*node{}, steps), nil
+	return j.all([2]*node{}, steps), err
 }
 
 // keepAt keeps n as p names it, or by its path where p gives no directory.
@@ -137,7 +136,7 @@ func (j *Journal) keepUp(n *node) error {
 	if err := j.keepUp(n.up); err != nil {
 		return err
 	}
-	then, err := j.keep(n, n.root.top, n.path(), nil)
+	then, err := j.keepAt(n, nil) // no further than its directory, if that is one still
 	if then != nil && err == nil {
 		err = then()
 	}
