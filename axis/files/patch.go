@@ -19,7 +19,8 @@ import (
 // contents of any bytes. Files in .git and secret files are left out, and so is what Git does not see: directories, and
 // permissions but for the owner's x. A rename is a delete and an add; a change of type is both at one path.
 //
-// Errors are those of w and of the store. Contents are held of a few short files at a time, or of the two sides of a long one.
+// Errors are those of w and of the store. Contents are held of a few short files at a time. Of a file of over a megabyte nothing
+// is: what lies between its first changed line and its last is replaced as a whole.
 func WritePatch(w io.Writer, changes []Change, store cas.Store) error {
 	out := bufio.NewWriterSize(w, 1<<16)
 	for len(changes) > 0 {
@@ -111,6 +112,9 @@ func (p *patchWriter) change(c *Change) error {
 
 // section writes what stands under one "diff --git".
 func (p *patchWriter) section(path string, before, after *Entry) error {
+	if isLong(before) || isLong(after) {
+		return p.longSection(path, before, after)
+	}
 	old, err := contentOf(before, p.store)
 	if err != nil {
 		return err
@@ -119,12 +123,11 @@ func (p *patchWriter) section(path string, before, after *Entry) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.w, "diff --git %s %s\n", quoteGit("a/"+path), quoteGit("b/"+path))
-	p.modes(before, after)
+	p.head(path, before, after)
 	if before != nil && after != nil && bytes.Equal(old, now) {
 		return nil
 	}
-	p.index(before, after, old, now)
+	p.index(before, after, gitBlob(before, old), gitBlob(after, now))
 	switch {
 	case isBinary(old) || isBinary(now):
 		p.binary(old, now)
@@ -146,7 +149,9 @@ func contentOf(e *Entry, store cas.Store) ([]byte, error) {
 	return store.Get(e.Digest)
 }
 
-func (p *patchWriter) modes(before, after *Entry) {
+// head writes the first lines of a section: its names, and what becomes of the mode.
+func (p *patchWriter) head(path string, before, after *Entry) {
+	fmt.Fprintf(p.w, "diff --git %s %s\n", quoteGit("a/"+path), quoteGit("b/"+path))
 	switch {
 	case before == nil:
 		fmt.Fprintf(p.w, "new file mode %s\n", after.Mode.Git())
@@ -159,18 +164,21 @@ func (p *patchWriter) modes(before, after *Entry) {
 
 // index writes the line that names both contents, and their mode where it is one. The names are whole: git apply refuses
 // a binary patch with short ones.
-func (p *patchWriter) index(before, after *Entry, old, now []byte) {
-	fmt.Fprintf(p.w, "index %s..%s", gitBlob(before, old), gitBlob(after, now))
+func (p *patchWriter) index(before, after *Entry, old, now string) {
+	fmt.Fprintf(p.w, "index %s..%s", old, now)
 	if before != nil && after != nil && before.Mode.Git() == after.Mode.Git() {
 		fmt.Fprintf(p.w, " %s", before.Mode.Git())
 	}
 	p.w.WriteByte('\n')
 }
 
+// noBlob stands for the name of nothing.
+var noBlob = strings.Repeat("0", 2*sha1.Size)
+
 // gitBlob returns the name that Git gives a content, zeros for nothing.
 func gitBlob(e *Entry, b []byte) string {
 	if e == nil {
-		return strings.Repeat("0", 2*sha1.Size)
+		return noBlob
 	}
 	h := sha1.New()
 	fmt.Fprintf(h, "blob %d\x00", len(b))
@@ -198,8 +206,11 @@ func (p *patchWriter) name(mark, path string, e *Entry) {
 	p.w.WriteByte('\n')
 }
 
-// isBinary reports whether Git would take b for binary: a NUL among the first 8000 bytes.
-func isBinary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), 8000)], 0) >= 0 }
+// binaryHead is how many bytes of a content say whether it is binary.
+const binaryHead = 8000
+
+// isBinary reports whether Git would take b for binary: a NUL among the first bytes.
+func isBinary(b []byte) bool { return bytes.IndexByte(b[:min(len(b), binaryHead)], 0) >= 0 }
 
 // quoteGit returns a name as Git writes it: between quotation marks, with C's escapes, where a byte asks for it.
 func quoteGit(s string) string {

@@ -2,25 +2,31 @@ package files
 
 import (
 	"bufio"
+	"bytes"
 	"compress/zlib"
 	"fmt"
+	"io"
 )
 
 // binary writes both contents whole, the new one first, so that the patch can be taken back.
 func (p *patchWriter) binary(old, now []byte) {
 	p.w.WriteString("GIT binary patch\n")
-	p.literal(now)
-	p.literal(old)
+	_ = p.literal(bytes.NewReader(now), int64(len(now)))
+	_ = p.literal(bytes.NewReader(old), int64(len(old))) // a reader of bytes has no errors
 }
 
-func (p *patchWriter) literal(b []byte) {
-	fmt.Fprintf(p.w, "literal %d\n", len(b))
+// literal writes a content of size bytes. The error is that of r: p.w keeps its own.
+func (p *patchWriter) literal(r io.Reader, size int64) error {
+	fmt.Fprintf(p.w, "literal %d\n", size)
 	l := &base85Lines{w: p.w}
 	z := zlib.NewWriter(l)
-	z.Write(b) // the only error is that of p.w, which keeps it
+	if _, err := io.Copy(z, r); err != nil {
+		return err
+	}
 	z.Close()
 	l.flush()
 	p.w.WriteByte('\n')
+	return nil
 }
 
 // base85Lines writes bytes as Git does in a binary patch: up to 52 a line, a letter for their number (A to Z, a to z)

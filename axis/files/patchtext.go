@@ -86,11 +86,14 @@ func writeLines(w *bufio.Writer, mark byte, lines []string) {
 	}
 }
 
+// noNewline ends a last line that has no newline.
+const noNewline = "\n\\ No newline at end of file\n"
+
 func writeLine(w *bufio.Writer, mark byte, line string) {
 	w.WriteByte(mark)
 	w.WriteString(line)
 	if !strings.HasSuffix(line, "\n") {
-		w.WriteString("\n\\ No newline at end of file\n")
+		w.WriteString(noNewline)
 	}
 }
 
