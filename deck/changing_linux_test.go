@@ -196,6 +196,32 @@ func TestExactStart(t *testing.T) {
 	}
 }
 
+// TestKeptReplayHolds: a replay that is kept holds all that its tape, its patch and its trees name, also what the recording has.
+func TestKeptReplayHolds(t *testing.T) {
+	b, _ := housekeeping(t)
+	long := filepath.Join(b.home, "long")
+	put(t, long, strings.Repeat("a long file\n", 1000))
+	argv := []string{"sh", "-c", "echo two > a; rm ~/long; seq 9999 > ~/.agent/long; seq 8888 > b"}
+	res, err := deck.Record(t.Context(), &deck.RecordOptions{Argv: argv, Env: b.env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, long, "changed since")
+	kept := filepath.Join(t.TempDir(), "kept.rec")
+	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Out: kept})
+	b.green(v)
+	if err := os.RemoveAll(res.Recording.Dir); err != nil { // nothing of it is shared
+		t.Fatal(err)
+	}
+	b.sound(kept)
+	rec, err := deck.Open(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ = b.replay(rec, &deck.ReplayOptions{Watch: []string{"~/.agent", "~/long"}})
+	b.green(v)
+}
+
 // TestWatch: files outside the work tree gate where they are asked for.
 func TestWatch(t *testing.T) {
 	b, _ := housekeeping(t)

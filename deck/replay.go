@@ -365,6 +365,37 @@ func (r *replayer) keep() error {
 	return err
 }
 
+// adoptChanges puts into the replay's own store what its tape and its patch name, and the recording has as well.
+func (r *replayer) adoptChanges() error {
+	if r.trees.after != nil {
+		if err := adoptBlobs(r.s.store, r.trees.store, r.trees.after); err != nil {
+			return err
+		}
+	}
+	t, err := tape.Open(filepath.Join(r.dir, tapeName), nil)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for rec, err := range t.Records() {
+		if err != nil {
+			return err
+		}
+		if fileOf(rec.Kind) == nil {
+			continue // what it exchanged and printed went into its own store
+		}
+		for _, p := range tape.Payloads(rec.Kind) {
+			if p.Inline {
+				continue
+			}
+			if err := adoptBlob(r.s.store, r.trees.store, p.Hash); err != nil {
+				return fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+		}
+	}
+	return nil
+}
+
 // describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
 func (r *replayer) describe(e *ended, l *late) error {
 	if r.o.Out == "" {
@@ -384,7 +415,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 		m.noteArgs(r.s.scrub, r.o.Argv)
 		m.Program = Program{r.moved.recorded(r.ran), fileDigest(r.ran).String()}
 	}
-	if err := r.trees.adopt(r.trees.store); err != nil {
+	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
 		return err
 	}
 	if l != nil {

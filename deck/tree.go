@@ -92,11 +92,19 @@ func adoptBlobs(to, from cas.Store, t *files.Tree) error {
 		if e.Digest.IsZero() {
 			continue
 		}
-		if err := cas.Copy(to, from, e.Digest); err != nil {
+		if err := adoptBlob(to, from, e.Digest); err != nil {
 			return fmt.Errorf("%s: %w", e.Path, err)
 		}
 	}
 	return nil
+}
+
+// adoptBlob puts one content into a store, unless it is there.
+func adoptBlob(to, from cas.Store, d cas.Digest) error {
+	if _, err := to.Size(d); err == nil {
+		return nil
+	}
+	return cas.Copy(to, from, d)
 }
 
 // write writes what the run changed in the work tree as workspace.diff.
