@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -56,7 +55,7 @@ func launchAsRoot(s *scene, uid int) error {
 		err = unix.Mount("tmpfs", s.Small, "tmpfs", 0, fmt.Sprintf("size=8m,mode=1777,uid=%d", uid))
 	}
 	if err == nil {
-		err = replaceTmp(s.SlashTmp)
+		err = unix.Mount(s.SlashTmp, "/tmp", "", unix.MS_BIND, "")
 	}
 	if err == nil && s.OtherProc != "" {
 		err = unix.Mount("proc", s.OtherProc, "proc", 0, "")
@@ -71,21 +70,6 @@ func launchAsRoot(s *scene, uid int) error {
 		return nil
 	}
 	return errors.Join(syscall.Setgroups(nil), syscall.Setgid(uid), syscall.Setuid(uid))
-}
-
-// replaceTmp shows dir at /tmp, and nothing of what is mounted below the machine's own.
-func replaceTmp(dir string) error {
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(mounts)) {
-		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], "/tmp/") {
-			// One that lies below another is gone with it.
-			_ = unix.Unmount(f[1], unix.MNT_DETACH)
-		}
-	}
-	return unix.Mount(dir, "/tmp", "", unix.MS_BIND, "")
 }
 
 // keyring gives this process a session keyring of its own, with a key. A kernel without keys has nothing to be reached.

@@ -66,7 +66,8 @@
 // directories above a mount are real ones, and each of their other directories is an overlay of its own. So EXDEV and
 // EBUSY hold between and for these, and a directory of theirs has the caller as its owner. Files beside them are copied:
 // without hard links and extended attributes, and under the mount flags (noexec) of the file system that holds Upper.
-// Those over 64 MiB, those that would exceed 1 GiB in all and those that cannot be read are read-only: see NotCovered.
+// Those over 64 MiB, those that would exceed 1 GiB in all and those that cannot be read are read-only: see NotCovered. A
+// directory above a mount that the caller may not list or enter is shown as it is, read-only, with the mounts in it.
 //
 // A program on a terminal is a job of the init's session, which has the terminal: Ctrl-Z stops it, and Stopped tells. Without
 // one it has a session of its own.

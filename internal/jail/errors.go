@@ -12,8 +12,8 @@ var ErrUnavailable = errors.New("jail unavailable")
 // would run main again.
 var ErrNotEntered = errors.New("jail: main did not call Enter first")
 
-// ErrOverlay is what a *SetupError is when an overlay could not be mounted: its file system cannot be a layer, or
-// a directory above a mount in it cannot be read. A full copy as the lower is what is left.
+// ErrOverlay is what a *SetupError is when an overlay could not be mounted: its file system cannot be a layer. A full
+// copy as the lower is what is left.
 var ErrOverlay = errors.New("overlay cannot be mounted")
 
 // opOverlay is the step that ErrOverlay stands for.

@@ -105,6 +105,7 @@ func TestBackground(t *testing.T) {
 	s.expect("") // nothing is shown by that alone
 	j.Foreground(false)
 	j.Foreground(true)
+	j.Signal(syscall.SIGCONT) // it may have been stopped again in between
 	io.WriteString(s.master, "it\n")
 	s.expect("got it")
 	s.expect("set")

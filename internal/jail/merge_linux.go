@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -32,6 +33,9 @@ func mergeLayers(dirs []layerDir) ([]*mergedEntry, error) {
 	var out []*mergedEntry
 	for i, dir := range dirs {
 		entries, err := os.ReadDir(dir.path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // gone since
+		}
 		if err != nil {
 			return nil, stepError(opOverlay, dir.host, err)
 		}

@@ -154,20 +154,21 @@ func TestMasksAndFiles(t *testing.T) {
 
 func TestSocketsCovered(t *testing.T) {
 	dir := testDir(t)
-	for _, network := range []string{dir + "/path.sock", "@tapedeck-test-abstract"} {
+	abstract := fmt.Sprintf("@tapedeck-test-abstract-%d", os.Getpid())
+	for _, network := range []string{dir + "/path.sock", abstract} {
 		l, err := net.Listen("unix", network)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { l.Close() })
 	}
-	args := []string{"unix", dir + "/path.sock", "unix", "@tapedeck-test-abstract"}
+	args := []string{"unix", dir + "/path.sock", "unix", abstract}
 	for _, over := range []bool{false, true} {
 		c := helperConfig(t, "dial", args...)
 		if c.Writable = []string{dir}; over {
 			c.Writable, c.Overlays = nil, []Overlay{overlay(t, dir)}
 		}
-		run(t, c, nil).want(t, dir+"/path.sock failed\n@tapedeck-test-abstract failed\n")
+		run(t, c, nil).want(t, dir+"/path.sock failed\n"+abstract+" failed\n")
 	}
 }
 
@@ -189,6 +190,28 @@ func TestSubmounts(t *testing.T) {
 	c = shellConfig(t, "cat sub/f; echo new >sub/f || cat sub/f")
 	c.Dir, c.Overlays = dir+"/w", []Overlay{overlay(t, dir+"/w")}
 	run(t, c, nil).want(t, "ff")
+}
+
+// TestHiddenSubmounts: mounts that others hide are not looked for, and do not stay in the way when those are taken away.
+func TestHiddenSubmounts(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	for _, p := range []string{"a/hidden", "a", "a"} {
+		if err := os.MkdirAll(filepath.Join(dir, p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mount(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
+	}
+	mustWrite(t, dir+"/a/f", "f")
+	mustWrite(t, dir+"/b/f", "f")
+	c := shellConfig(t, "cat a/f; ls a; echo new >a/f || cat a/f")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, "ff\nf")
+	c = helperConfig(t, "rename", dir+"/b/f", dir+"/f")
+	c.Overlays = []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, "<nil>\n") // one overlay, not a split one
 }
 
 func TestOpenRoot(t *testing.T) {
@@ -260,6 +283,20 @@ func TestMountedMeanwhile(t *testing.T) {
 	}
 	dir := testDir(t)
 	mustWrite(t, filepath.Join(dir, "file"), "content")
+	t.Run("what came and went", func(t *testing.T) {
+		c := shellConfig(t, "cat file")
+		c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+		plan, err := planMounts(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Targets[0].Overlay.Lowers = []string{filepath.Join(dir, "was here")}
+		j, err := startPlanned(t.Context(), c, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.Close()
+	})
 	point := filepath.Join(dir, "point")
 	if err := os.Mkdir(point, 0o755); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -128,96 +127,6 @@ func (p *mountPlan) targetAbove(path string) *mountTarget {
 		}
 	}
 	return nil
-}
-
-// findSubmounts gives each overlay the host's mount points below it that are not below another target, and finds those
-// below the overlays' lowers.
-func (p *mountPlan) findSubmounts() error {
-	points, err := mountPoints("/proc/self/mountinfo")
-	if err != nil {
-		return &SetupError{Op: "list the mounts of", Path: "/proc/self/mountinfo", Err: errnoOf(err)}
-	}
-	for _, m := range points {
-		if t := p.targetAbove(m); t != nil && t.Overlay != nil && t.Path != m {
-			t.Submounts = addOutermost(t.Submounts, m)
-		}
-		if p.coverLowers(m) {
-			p.covering = addOutermost(p.covering, m)
-		}
-	}
-	return nil
-}
-
-// sameMounts reports whether the host's mounts below the targets are those of q. Both are plans of one Config.
-func (p *mountPlan) sameMounts(q *mountPlan) bool {
-	return slices.Equal(p.covering, q.covering) && slices.EqualFunc(p.Targets, q.Targets, func(a, b mountTarget) bool {
-		return slices.Equal(a.Covered, b.Covered) && slices.Equal(a.Submounts, b.Submounts)
-	})
-}
-
-// addOutermost adds path unless it lies in one of list.
-func addOutermost(list []string, path string) []string {
-	if slices.ContainsFunc(list, func(s string) bool { return within(path, s) }) {
-		return list
-	}
-	return append(list, path)
-}
-
-// coverLowers tells the overlays that have a lower above point, and whether there are any.
-func (p *mountPlan) coverLowers(point string) (found bool) {
-	above := func(lower string) bool { return point != lower && within(point, lower) }
-	for i := range p.Targets {
-		if t := &p.Targets[i]; t.Overlay != nil && slices.ContainsFunc(t.Overlay.Lowers, above) {
-			t.Covered = append(t.Covered, point)
-			found = true
-		}
-	}
-	return found
-}
-
-// mountPoints reads a mountinfo file and returns its mount points, outer ones first.
-func mountPoints(path string) ([]string, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var out []string
-	for _, m := range parseMounts(string(data)) {
-		out = append(out, m.point)
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
-}
-
-// A mountLine is one line of a mountinfo file (proc_pid_mountinfo(5)).
-type mountLine struct {
-	id     uint64
-	device string
-	root   string // the directory of the file system that is shown
-	point  string // where
-	kind   string // of the file system
-}
-
-var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
-
-func parseMounts(data string) []mountLine {
-	var out []mountLine
-	for line := range strings.Lines(data) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			continue
-		}
-		id, err := strconv.ParseUint(f[0], 10, 64)
-		if err != nil {
-			continue
-		}
-		m := mountLine{id: id, device: f[2], root: unescapeMount.Replace(f[3]), point: unescapeMount.Replace(f[4])}
-		if i := slices.Index(f, "-"); i >= 0 && i+1 < len(f) {
-			m.kind = f[i+1]
-		}
-		out = append(out, m)
-	}
-	return out
 }
 
 // hostSockets returns the paths of the Unix sockets in a /proc/net/unix that a program could reach by path. Those of a

@@ -9,11 +9,26 @@ import (
 // TestGoneWhileSplitting: others work below a temporary directory, so what was listed there may be gone when its turn comes. That
 // is no reason not to start.
 func TestGoneWhileSplitting(t *testing.T) {
-	gone := filepath.Join(t.TempDir(), "gone")
-	p := &split{w: &world{plan: new(mountPlan)}, target: new(mountTarget)}
-	for _, mode := range []os.FileMode{os.ModeDir, os.ModeSymlink, 0} {
-		if err := p.put("gone", &mergedEntry{name: "gone", mode: mode, layers: []layerDir{{gone, gone}}}); err != nil {
-			t.Errorf("%v: %v", mode, err)
+	dir := t.TempDir()
+	upper, err := openPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer upper.close()
+	gone := layerDir{filepath.Join(dir, "gone"), "/host/gone"}
+	for name, target := range map[string]mountTarget{"beside mounts": {}, "a mount": {Covered: []string{gone.host}}} {
+		for _, mode := range []os.FileMode{os.ModeDir, os.ModeSymlink, 0} {
+			if name == "a mount" && os.Geteuid() != 0 {
+				continue // only root may copy a mount here
+			}
+			p := &split{w: &world{plan: new(mountPlan)}, target: &target, source: &source{layers: upper, upper: "."}}
+			if err := p.put("made", &mergedEntry{name: "gone", mode: mode, layers: []layerDir{gone}}); err != nil {
+				t.Errorf("%s, %v: %v", name, mode, err)
+			}
+			os.Remove(filepath.Join(dir, "made"))
 		}
+	}
+	if entries, err := mergeLayers([]layerDir{gone, {filepath.Dir(dir), "/host"}}); err != nil || len(entries) == 0 {
+		t.Errorf("a layer that is gone: %d entries, %v", len(entries), err)
 	}
 }

@@ -127,7 +127,21 @@ func (p *split) showMount(rel string, e *mergedEntry, l layerDir) error {
 	if slices.Contains(p.target.Submounts, p.inside(rel)) {
 		return nil
 	}
-	return bindReadOnly(l.path, p.inside(rel))
+	return p.bind(l.path, rel)
+}
+
+// bind shows from at rel, read-only. Where it is gone since, what was made to mount it at stays empty.
+func (p *split) bind(from, rel string) error {
+	if err := bindReadOnly(from, p.inside(rel)); err != nil && !gone(from, err) {
+		return err
+	}
+	return nil
+}
+
+// gone reports whether err came because path is not there any more.
+func gone(path string, err error) bool {
+	_, errNow := os.Lstat(path)
+	return errors.Is(err, unix.ENOENT) && errors.Is(errNow, os.ErrNotExist)
 }
 
 // putDir gives the directory the mode and the times that it has in its topmost layer.
@@ -241,7 +255,7 @@ func (p *split) bindFile(rel string, l layerDir, why string) error {
 		return err
 	}
 	p.w.notCovered = append(p.w.notCovered, "changes of "+p.inside(rel)+": read-only inside, as "+why)
-	return bindReadOnly(l.path, p.inside(rel))
+	return p.bind(l.path, rel)
 }
 
 // stepError is nil where err is.

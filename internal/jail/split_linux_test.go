@@ -1,7 +1,9 @@
 package jail
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -16,7 +18,8 @@ import (
 // coveredVar names, for a user who cannot mount, a tree that coverTree made.
 const coveredVar = "JAIL_TEST_COVERED"
 
-// coverTree makes a tree of user's with file systems mounted at a/b/mnt and mnt, and a file mounted at a/one.
+// coverTree makes a tree of user's with file systems mounted at a/b/mnt and mnt, and a file mounted at a/one; at cover,
+// where it hides another at cover/inner; and at closed/in/mnt, where nobody but root can go.
 func coverTree(t *testing.T, dir string, user int) {
 	t.Helper()
 	for _, f := range []string{"f", "gone", "hidden", "plain/x", "plain/y", "opaque/host", "a/g", "a/one", "a/b/h", "a/c/i"} {
@@ -31,6 +34,7 @@ func coverTree(t *testing.T, dir string, user int) {
 		mustWrite(t, p+"/s", "mounted\n")
 	}
 	mount(t, dir+"/mnt/s", points[2], "", unix.MS_BIND)
+	hideAndClose(t, dir)
 	if err := os.Symlink("plain/x", dir+"/link"); err != nil {
 		t.Fatal(err)
 	}
@@ -42,12 +46,28 @@ func coverTree(t *testing.T, dir string, user int) {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
-		if err != nil || path == dir+"/secret" {
+		switch {
+		case err != nil || path == dir+"/secret":
 			return err
+		case path == dir+"/closed":
+			return filepath.SkipDir
 		}
 		return os.Lchown(path, user, user)
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hideAndClose(t *testing.T, dir string) {
+	t.Helper()
+	for _, p := range []string{dir + "/cover/inner", dir + "/cover", dir + "/closed/in/mnt"} {
+		if err := os.MkdirAll(p, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mount(t, "tmpfs", p, "tmpfs", 0)
+	}
+	if err := os.Chmod(dir+"/closed", 0o700); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -154,6 +174,9 @@ func hostState(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrPermission) {
+			return filepath.SkipDir
+		}
 		if err != nil {
 			return err
 		}
@@ -195,6 +218,17 @@ func TestSplitLayers(t *testing.T) {
 ./plain/x delta
 x
 `)
+}
+
+// TestSplitClosed: what the caller cannot look into is shown as it is, and so are the mounts in it.
+func TestSplitClosed(t *testing.T) {
+	dir := coveredTree(t)
+	if os.Geteuid() == 0 {
+		t.Skip("root may look into everything")
+	}
+	c := shellConfig(t, "stat -c '%a %F' closed; ls closed; rmdir closed; chmod 755 closed; touch cover/f; ls cover")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, "700 directory\n")
 }
 
 func TestSplitElsewhere(t *testing.T) {

@@ -52,8 +52,9 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 const maxPlans = 5
 
 // startPlanned starts a jail by a plan, and by newer ones as long as it fails and the host's mounts are others than those
-// of the plan.
+// of the plan. Once they may be the same: what was in the way, or was looked for, may have come and gone in between.
 func startPlanned(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
+	same := 0
 	for range maxPlans - 1 {
 		j, err := startOnce(ctx, c, plan)
 		var setup *SetupError
@@ -61,7 +62,13 @@ func startPlanned(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error
 			return j, err
 		}
 		newer, errPlan := planMounts(c)
-		if errPlan != nil || newer.sameMounts(plan) || emptyLayers(c) != nil {
+		if errPlan != nil || emptyLayers(c) != nil {
+			return nil, err
+		}
+		if newer.sameMounts(plan) {
+			same++
+		}
+		if same > 1 || ctx.Err() != nil {
 			return nil, err
 		}
 		plan = newer

@@ -42,12 +42,30 @@ func uncover(plan *mountPlan) (kept []*os.File, err error) {
 		}
 		kept = append(kept, os.NewFile(uintptr(t.fd), path))
 	}
-	for _, path := range plan.covering {
-		if err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
-			return kept, &SetupError{Op: opOverlay, Path: path, Detail: "something is mounted there", Err: err}
+	return kept, plan.unmountCovering()
+}
+
+// maxStacked is how many mounts upon one another unmountCovering takes away: each may hide others.
+const maxStacked = 100
+
+// unmountCovering unmounts what is below lowers, and what comes to light by that, in this thread's namespace.
+func (p *mountPlan) unmountCovering() error {
+	covering := p.covering
+	for range maxStacked {
+		for _, path := range covering {
+			if err := unix.Unmount(path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW); err != nil {
+				return &SetupError{Op: opOverlay, Path: path, Detail: "something is mounted there", Err: err}
+			}
+		}
+		points, err := listMounts("/proc/thread-self/mountinfo")
+		if err != nil {
+			return err
+		}
+		if covering = p.coveringOf(points); len(covering) == 0 {
+			return nil
 		}
 	}
-	return kept, nil
+	return &SetupError{Op: opOverlay, Path: covering[0], Detail: "too much is mounted there", Err: unix.EBUSY}
 }
 
 // submounts returns what is mounted below overlays, in the order in which the init inherits it.

@@ -1,0 +1,95 @@
+package jail
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// findSubmounts gives each overlay the host's mount points below it that are not below another target, and those below
+// its lowers.
+func (p *mountPlan) findSubmounts() error {
+	points, err := listMounts("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	for _, m := range points {
+		if t := p.targetAbove(m); t != nil && t.Overlay != nil && t.Path != m {
+			t.Submounts = addOutermost(t.Submounts, t.Path, m)
+		}
+	}
+	for i := range p.Targets {
+		p.Targets[i].eachCovered(points, func(t *mountTarget, lower, m string) {
+			t.Covered = addOutermost(t.Covered, lower, m)
+		})
+	}
+	p.covering = p.coveringOf(points)
+	return nil
+}
+
+func listMounts(path string) ([]string, error) {
+	points, err := mountPoints(path)
+	if err != nil {
+		return nil, &SetupError{Op: "list the mounts of", Path: path, Err: errnoOf(err)}
+	}
+	return points, nil
+}
+
+// eachCovered calls f for each of the points that is below a lower of t.
+func (t *mountTarget) eachCovered(points []string, f func(t *mountTarget, lower, point string)) {
+	if t.Overlay == nil {
+		return
+	}
+	for _, l := range t.Overlay.Lowers {
+		for _, m := range points {
+			if m != l && within(m, l) {
+				f(t, l, m)
+			}
+		}
+	}
+}
+
+// coveringOf returns the outermost of the points that are below lowers of any overlay.
+func (p *mountPlan) coveringOf(points []string) []string {
+	var out []string
+	for i := range p.Targets {
+		p.Targets[i].eachCovered(points, func(_ *mountTarget, _, m string) { out = append(out, m) })
+	}
+	slices.Sort(out)
+	outermost := out[:0]
+	for _, m := range out {
+		if !slices.ContainsFunc(outermost, func(s string) bool { return within(m, s) }) {
+			outermost = append(outermost, m)
+		}
+	}
+	return outermost
+}
+
+// sameMounts reports whether the host's mounts below the targets are those of q. Both are plans of one Config.
+func (p *mountPlan) sameMounts(q *mountPlan) bool {
+	return slices.Equal(p.covering, q.covering) && slices.EqualFunc(p.Targets, q.Targets, func(a, b mountTarget) bool {
+		return slices.Equal(a.Covered, b.Covered) && slices.Equal(a.Submounts, b.Submounts)
+	})
+}
+
+// addOutermost adds a mount point below top, unless it lies below top in one of list. What the caller cannot look into
+// stands for the mounts in it: they cannot be copied by their paths, and it is shown as they are, whole.
+func addOutermost(list []string, top, point string) []string {
+	if slices.ContainsFunc(list, func(s string) bool { return s != top && within(s, top) && within(point, s) }) {
+		return list
+	}
+	return append(list, closedAbove(top, point))
+}
+
+// closedAbove returns the outermost directory between top and point that the caller may not list or enter, or point.
+func closedAbove(top, point string) string {
+	closed := point
+	for dir := filepath.Dir(point); dir != top && within(dir, top); dir = filepath.Dir(dir) {
+		if errors.Is(unix.Access(dir, unix.R_OK|unix.X_OK), unix.EACCES) {
+			closed = dir
+		}
+	}
+	return closed
+}

@@ -1,0 +1,85 @@
+package jail
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// mountPoints reads a mountinfo file and returns its mount points, outer ones first. What another mount hides is left
+// out.
+func mountPoints(path string) ([]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, m := range visible(parseMounts(string(data))) {
+		out = append(out, m.point)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// visible leaves out the mounts whose points cannot be reached: something is mounted on a directory above, of the same
+// mount, or above one that they stand in. The root itself is where all paths start, whatever is mounted on it.
+func visible(mounts []mountLine) []mountLine {
+	byID, siblings := make(map[uint64]mountLine), make(map[uint64][]mountLine)
+	for _, m := range mounts {
+		byID[m.id] = m
+		siblings[m.parent] = append(siblings[m.parent], m)
+	}
+	hidden := func(m mountLine) bool {
+		for range mounts { // a list that was read while it changed may hold a circle
+			above, ok := byID[m.parent]
+			if m.point == "/" {
+				return ok && above.id != m.id
+			}
+			for _, by := range siblings[m.parent] {
+				if by.point != m.point && by.point != "/" && within(m.point, by.point) {
+					return true
+				}
+			}
+			if !ok {
+				return false
+			}
+			m = above
+		}
+		return false
+	}
+	return slices.DeleteFunc(slices.Clone(mounts), hidden)
+}
+
+// A mountLine is one line of a mountinfo file (proc_pid_mountinfo(5)).
+type mountLine struct {
+	id     uint64
+	parent uint64 // the mount that this one stands in
+	device string
+	root   string // the directory of the file system that is shown
+	point  string // where
+	kind   string // of the file system
+}
+
+var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
+
+func parseMounts(data string) []mountLine {
+	var out []mountLine
+	for line := range strings.Lines(data) {
+		f := strings.Fields(line)
+		if len(f) < 5 {
+			continue
+		}
+		id, err := strconv.ParseUint(f[0], 10, 64)
+		if err != nil {
+			continue
+		}
+		parent, _ := strconv.ParseUint(f[1], 10, 64)
+		m := mountLine{id: id, parent: parent, device: f[2], root: unescapeMount.Replace(f[3]), point: unescapeMount.Replace(f[4])}
+		if i := slices.Index(f, "-"); i >= 0 && i+1 < len(f) {
+			m.kind = f[i+1]
+		}
+		out = append(out, m)
+	}
+	return out
+}
