@@ -42,7 +42,7 @@ func TestUnprivileged(t *testing.T) {
 	}
 	covered := filepath.Join(dir, "covered")
 	coverTree(t, covered, user)
-	args := []string{"--reuid", "65534", "--regid", "65534", "--clear-groups", exe, "-test.timeout=60s"}
+	args := []string{"--reuid", "65534", "--regid", "65534", "--clear-groups", exe, "-test.timeout=300s"} // with the race detector each start of a jail takes half a second
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}
