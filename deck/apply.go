@@ -47,7 +47,12 @@ func (r *Recording) Apply(reverse bool) (paths []string, inGit int, err error) {
 		return nil, 0, err
 	}
 	defer f.Close()
-	after, err := files.After(before, f.Records(), f.Store)
+	store, err := files.NewStaging(f.Store, "")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer store.Close()
+	after, err := files.After(before, f.Records(), store)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -59,5 +64,5 @@ func (r *Recording) Apply(reverse bool) (paths []string, inGit int, err error) {
 			paths = append(paths, changes[i].Path)
 		}
 	}
-	return paths, inGit, files.Apply(r.Manifest.Roots.Tree, changes, f.Store, reverse)
+	return paths, inGit, files.Apply(r.Manifest.Roots.Tree, changes, store, reverse)
 }

@@ -25,6 +25,7 @@ type changing struct {
 	roots   []followed
 	journal atomic.Pointer[files.Journal] // nil before the program's world stands
 	open    []*os.Root
+	staged  *files.Staging // what the run made, where the tape itself holds it
 	held    io.Closer      // the mounts of the program's world: they cover what must not be seen, for us too
 	at      map[string]int // the journal's root of each directory of roots
 
@@ -90,8 +91,12 @@ func (c *changing) begin(w world) (err error) {
 		}
 		roots = append(roots, j)
 	}
+	if c.staged, err = files.NewStaging(c.trees.store, c.s.dir); err != nil {
+		return fmt.Errorf("what the program will change: %w", err)
+	}
+	c.trees.made, c.trees.journal = c.staged, c.journal.Load
 	c.journal.Store(files.NewJournal(roots, &files.JournalOptions{
-		Store: c.trees.store, Scrubber: c.s.scrub, Masker: c.s.mask, Exclude: c.trees.exclude,
+		Store: c.trees.store, Staged: c.staged, Scrubber: c.s.scrub, Masker: c.s.mask, Exclude: c.trees.exclude,
 	}))
 	return nil
 }
@@ -215,6 +220,9 @@ func (c *changing) close() {
 	}
 	if c.held != nil {
 		c.held.Close()
+	}
+	if c.staged != nil {
+		c.staged.Close()
 	}
 }
 

@@ -122,7 +122,7 @@ func (l *late) beforeEnd() error {
 		var items int
 		var bytes int64
 		changed, err := l.changing.hideLate(&files.LateOptions{
-			Store: l.changing.trees.store, Late: l.find, All: l.s.scrub, Progress: func(n int, size int64) {
+			Store: l.changing.trees.made, Late: l.find, All: l.s.scrub, Progress: func(n int, size int64) {
 				items, bytes = n, size
 				l.tell(items, bytes)
 			},

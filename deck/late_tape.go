@@ -175,7 +175,7 @@ func (l *late) hideIn(rec *tape.Record) error {
 	case *tape.ProcessSpawn:
 		err = l.spawn(k)
 	case *tape.FileWrite, *tape.FileDelete:
-		err = files.HideLateRecord(rec, &files.LateOptions{Store: l.changing.trees.store, Late: l.find, All: l.s.scrub}, l.mask)
+		err = files.HideLateRecord(rec, &files.LateOptions{Store: l.changing.trees.made, Late: l.find, All: l.s.scrub}, l.mask)
 	}
 	if err != nil {
 		return fmt.Errorf("record %d: %w", rec.Seq, err)

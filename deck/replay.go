@@ -168,7 +168,7 @@ func (r *replayer) treeNow() (err error) {
 	}
 	r.notes = append(r.notes, "replayed over the work tree as it is now, not as recorded")
 	r.trees.at = time.Now()
-	if r.trees.before, err = r.trees.snap(tree, true, nil); err != nil {
+	if r.trees.before, err = r.trees.snap(tree, files.SnapOptions{Store: r.trees.store, KeepCache: true}); err != nil {
 		return fmt.Errorf("work tree as it is now: %w", err)
 	}
 	return nil
@@ -358,7 +358,7 @@ func (r *replayer) keep() error {
 	if r.trees.after == nil {
 		return fmt.Errorf("--keep %s: there is no work tree in this recording", r.o.Keep)
 	}
-	left, err := files.Restore(r.trees.after, r.trees.store, r.o.Keep)
+	left, err := files.Restore(r.trees.after, r.trees.made, r.o.Keep)
 	for _, path := range left {
 		r.notes = append(r.notes, path+" holds a secret and was not kept")
 	}

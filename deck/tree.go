@@ -22,20 +22,21 @@ type trees struct {
 	root    string    // of the work tree, as the program knows it
 	cache   string    // path of the stat cache; "" for none
 	exclude []string  // recordings
-	store   cas.Store // of both snapshots
+	store   cas.Store // of what the run found
+	made    cas.Store // of what it made of that, and of all that store has
+	journal func() *files.Journal
 
 	at     time.Time   // before is what stood there then
 	before *files.Tree // nil where no snapshot was taken
 	after  *files.Tree
 }
 
-// snap takes a snapshot through root: the work tree itself, or a way to it through the jail.
-func (t *trees) snap(root string, keepCache bool, progress func(int, int64)) (*files.Tree, error) {
-	return files.Snap(root, &files.SnapOptions{
-		Store: t.store, Scrubber: t.s.scrub, ScrubID: t.s.id, RootName: t.root,
-		Known: t.before, Exclude: t.exclude, CachePath: t.cache, KeepCache: keepCache, Progress: progress,
-		CacheFailed: t.withoutCache,
-	})
+// snap takes a snapshot through root: the work tree itself, or a way to it through the jail. o says what differs from one to
+// the next.
+func (t *trees) snap(root string, o files.SnapOptions) (*files.Tree, error) {
+	o.Scrubber, o.ScrubID, o.RootName, o.Known = t.s.scrub, t.s.id, t.root, t.before
+	o.Exclude, o.CachePath, o.CacheFailed = t.exclude, t.cache, t.withoutCache
+	return files.Snap(root, &o)
 }
 
 // withoutCache goes on without the stat cache, which saves time and decides nothing.
@@ -55,7 +56,7 @@ func (t *trees) takeBefore(progress func(files int, bytes int64, done bool), syn
 		defer progress(0, 0, true)
 	}
 	t.at = time.Now()
-	if t.before, err = t.snap(t.root, false, step); err != nil {
+	if t.before, err = t.snap(t.root, files.SnapOptions{Store: t.store, Progress: step}); err != nil {
 		return err
 	}
 	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, sync)
@@ -66,7 +67,7 @@ func (t *trees) takeAfter(root string) (err error) {
 	if t.before == nil {
 		return nil
 	}
-	if t.after, err = t.snap(root, true, nil); err != nil {
+	if t.after, err = t.snap(root, files.SnapOptions{Store: t.made, Journal: t.journal(), KeepCache: true}); err != nil {
 		err = fmt.Errorf("work tree after the run: %w", err)
 		t.s.fail(err)
 		return err
@@ -113,7 +114,7 @@ func (t *trees) write(sync bool) error {
 		return nil
 	}
 	return writeWith(filepath.Join(t.s.dir, diffName), func(w io.Writer) error {
-		return files.WritePatch(w, files.Changes(t.before, t.after), t.store)
+		return files.WritePatch(w, files.Changes(t.before, t.after), t.made)
 	}, sync)
 }
 

@@ -51,11 +51,16 @@ func (r *Recording) writePatch(w io.Writer, before *files.Tree) error {
 		return err
 	}
 	defer t.Close()
-	after, err := files.After(before, t.Records(), t.Store)
+	store, err := files.NewStaging(t.Store, "")
 	if err != nil {
 		return err
 	}
-	return files.WritePatch(w, files.Changes(before, after), t.Store)
+	defer store.Close()
+	after, err := files.After(before, t.Records(), store)
+	if err != nil {
+		return err
+	}
+	return files.WritePatch(w, files.Changes(before, after), store)
 }
 
 var errDiffers = errors.New("it is not the patch that tree.json, the tape and the blobs make")

@@ -16,10 +16,13 @@ import (
 // said of it counts no more. New directories get mode 0755; no directory goes. Changes of both trees are what the run did as
 // a whole.
 //
+// Where store is a Staging the contents that stand in the records themselves are put into it: a recording has no blobs of them.
+//
 // Errors: a path that is not clean (ErrPath), a mode that is none, a link whose target is not in store, and those of the
 // sequence.
 func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store) (*Tree, error) {
 	b := newTreeBuilder(before, store)
+	b.staging, _ = store.(*Staging)
 	for rec, err := range records {
 		if err != nil {
 			return nil, err
@@ -113,7 +116,19 @@ func (b *treeBuilder) write(path string, f *tape.File) error {
 		e = Entry{Path: path, Mode: Link | 0o777, Target: target}
 	}
 	b.put(&e)
-	return nil
+	return b.stage(f)
+}
+
+// stage keeps a content that stands in its record.
+func (b *treeBuilder) stage(f *tape.File) error {
+	if b.staging == nil || f.Content == nil || !f.Content.Inline {
+		return nil
+	}
+	got, err := b.staging.Put([]byte(f.Content.Text))
+	if err == nil && got != f.ContentHash {
+		err = &cas.CorruptError{Digest: f.ContentHash, Got: got}
+	}
+	return err
 }
 
 // target returns what a link points to.

@@ -36,7 +36,7 @@ type span struct {
 	size int32
 }
 
-// NewStaging begins a staging in front of below; its file is made in dir.
+// NewStaging begins a staging in front of below; its file is made in dir, "" being that of the system for such files.
 func NewStaging(below cas.Store, dir string) (*Staging, error) {
 	f, err := os.CreateTemp(dir, durable.TempPrefix+"staged-*")
 	if err != nil {

@@ -63,3 +63,26 @@ func TestStagingKeepsShortTextsOutOfTheStore(t *testing.T) {
 		t.Errorf("%s is left", left[0].Name())
 	}
 }
+
+// TestAfterOfTextsOnTheTape: a recording has no blobs of the short texts that its records hold; what is made of it has them all
+// the same.
+func TestAfterOfTextsOnTheTape(t *testing.T) {
+	text := []byte("on the tape")
+	d := cas.Sum(text)
+	rec := &tape.Record{Kind: &tape.FileWrite{File: tape.File{
+		Path: "a", Mode: "100644", ContentHash: d, LenBytes: int64(len(text)), Content: &tape.Payload{Hash: d, Len: int64(len(text)), Text: string(text), Inline: true},
+	}}}
+	records := func(yield func(*tape.Record, error) bool) { yield(rec, nil) }
+	s := newStaging(t, cas.NewMemory())
+	after, err := After(&Tree{}, records, s)
+	must(t, err)
+	to := t.TempDir()
+	must(t, Apply(to, Changes(&Tree{}, after), s, false))
+	if b, err := os.ReadFile(filepath.Join(to, "a")); err != nil || string(b) != string(text) {
+		t.Errorf("%q, %v", b, err)
+	}
+	fileOf(rec.Kind).Content.Text = "changed"
+	if _, err := After(&Tree{}, records, s); err == nil {
+		t.Error("a text that is not what its hash says is taken")
+	}
+}

@@ -13,6 +13,8 @@ type treeBuilder struct {
 	before *Tree
 	differ map[string]*Entry // nil for what is gone
 	store  cas.Store
+
+	staging *Staging // takes the contents that stand in records; nil where they are there
 }
 
 func newTreeBuilder(before *Tree, store cas.Store) *treeBuilder {
