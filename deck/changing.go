@@ -53,6 +53,9 @@ func (r *Roots) followed(extra []string) []followed {
 	}
 	var out []followed
 	seen := map[string]bool{"": true, "/": true}
+	for _, dir := range r.Absent {
+		seen[dir] = true
+	}
 	for _, f := range all {
 		if !seen[f.dir] {
 			seen[f.dir] = true

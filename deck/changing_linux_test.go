@@ -222,6 +222,29 @@ func TestKeptReplayHolds(t *testing.T) {
 	b.green(v)
 }
 
+// TestAbsentHome: a HOME that the run made is not there when a replay begins, though it is there now.
+func TestAbsentHome(t *testing.T) {
+	b, tmp := housekeeping(t)
+	absent := filepath.Join(tmp, "absent/home")
+	b.env[slices.Index(b.env, "HOME="+b.home)] = "HOME=" + absent
+	res, out := b.record("housekeeper", "https://api.openai.com")
+	if !strings.Contains(out, "no such file") || !strings.Contains(listing(t, absent), "state.json") {
+		t.Fatalf("the run did not make its HOME:\n%s", out)
+	}
+	put(t, filepath.Join(absent, ".agent/state.json"), "edited")
+	for _, path := range []string{absent, filepath.Join(b.home, "untouched")} {
+		put(t, filepath.Join(path, "more"), "not by the run")
+		v, again := b.replay(res.Recording, &deck.ReplayOptions{Watch: []string{absent}})
+		b.green(v)
+		if again != out {
+			t.Errorf("the replay saw\n%s\nthe run\n%s", again, out)
+		}
+		if err := os.RemoveAll(absent); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestWatch: files outside the work tree gate where they are asked for.
 func TestWatch(t *testing.T) {
 	b, _ := housekeeping(t)

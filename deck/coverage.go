@@ -67,7 +67,7 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	secrets = append(secrets, l.inPaths(r.manifest)...)
 	axes := map[string]Axis{
 		"clock":    {NotCovered: []string{gapClock}},
-		"files":    {On: r.trees.before != nil, NotCovered: slices.Concat(r.fileGaps(), r.notInTree())},
+		"files":    {On: r.trees.before != nil, NotCovered: noneTwice(slices.Concat(r.fileGaps(), r.notInTree()))},
 		"llm":      {On: true, NotCovered: []string{}},
 		"mcp":      {NotCovered: []string{gapMCP}},
 		"network":  {On: true, NotCovered: net},
@@ -93,6 +93,16 @@ func (r *recorder) fileGaps() []string {
 		out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
 	}
 	return out
+}
+
+// noneTwice drops what was listed before: the snapshot leaves out what the journal could not keep.
+func noneTwice(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		was := seen[s]
+		seen[s] = true
+		return was
+	})
 }
 
 // notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.

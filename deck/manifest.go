@@ -111,6 +111,9 @@ type Roots struct {
 	Tree string `json:"tree"`
 	Home string `json:"home"`
 	Temp string `json:"temp"`
+	// Absent are HOME and Temp where they did not exist when the run began. What it made there counts as that of the
+	// directory above, on a replay too, when they may exist.
+	Absent []string `json:"absent,omitempty"`
 }
 
 // TTY says which of the standard streams were the terminal, its size and modes at the start, and when what was typed.

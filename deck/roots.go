@@ -18,6 +18,11 @@ func findRoots(dir, tree string, env []string) (r Roots, why string, err error) 
 	if r.Temp == "" {
 		r.Temp = resolved(os.TempDir())
 	}
+	for _, root := range []string{r.Home, r.Temp} {
+		if root != "" && !isDir(root) && !slices.Contains(r.Absent, root) {
+			r.Absent = append(r.Absent, root)
+		}
+	}
 	start := dir
 	if tree != "" {
 		if start, err = filepath.Abs(tree); err != nil {
@@ -64,7 +69,7 @@ func within(path, dir string) bool {
 func (r *Roots) tapePath(path string) string {
 	best, prefix := "", ""
 	for _, c := range []struct{ root, prefix string }{{r.Tree, ""}, {r.Home, "~"}, {r.Temp, "$TMP"}} {
-		if c.root != "" && within(path, c.root) && (best == "" || len(c.root) > len(best)) {
+		if c.root != "" && !slices.Contains(r.Absent, c.root) && within(path, c.root) && (best == "" || len(c.root) > len(best)) {
 			best, prefix = c.root, c.prefix
 		}
 	}
@@ -89,7 +94,7 @@ func (r *Roots) writable(extra []string) []string {
 	all := append([]string{r.Tree, r.Home, r.Temp, "/tmp"}, extra...)
 	var out []string
 	for _, p := range all {
-		if p = resolved(p); p == "" || p == "/" || slices.Contains(out, p) {
+		if p = resolved(p); p == "" || p == "/" || slices.Contains(out, p) || slices.Contains(r.Absent, p) {
 			continue
 		}
 		if isDir(p) {

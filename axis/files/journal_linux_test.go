@@ -182,6 +182,20 @@ func TestJournalOfMovesThatFail(t *testing.T) {
 	wants(t, foundAs(t, p), "a/", "a/x 1", "b/", "b/y 2", "no a/into")
 }
 
+// TestJournalOfALinkForADirectory: what stood in a directory is gone once a link stands there, wherever that leads.
+func TestJournalOfALinkForADirectory(t *testing.T) {
+	p, dir := home(t, model{"d/f": "1", "other/f": "2"}, nil)
+	in := func(path string) string { return filepath.Join(dir, path) }
+	must(t, p.remove(in("d/f")))
+	must(t, p.remove(in("d")))
+	must(t, p.symlink("other", in("d")))
+	wants(t, p.take(p.j.Barrier()), "+ ~/d other", "- ~/d/f 1")
+	if left := p.j.NotCovered(); len(left) > 0 {
+		t.Error(left)
+	}
+	wants(t, p.take(p.j.End(nil)))
+}
+
 // TestJournalOfSpecialFiles: no FIFO is opened, none is told, and those that stay are listed.
 func TestJournalOfSpecialFiles(t *testing.T) {
 	p, dir := home(t, model{"f": "1"}, nil)

@@ -69,7 +69,10 @@ func (l *looker) one(it *item) {
 // look fills it. was is the stamp that the file had when it was read last, nil where it is to be read whatever it is; with
 // sure it is believed, without only of a long file.
 func (l *looker) look(it *item, was *stamp, sure bool) error {
-	if err := l.enter(it.root, parentOf(it.rel)); err != nil {
+	switch err := l.enter(it.root, parentOf(it.rel)); {
+	case isAbsent(err): // a link may stand where its directory stood
+		return errGone
+	case err != nil:
 		return unreadable(err)
 	}
 	name := baseOf(it.rel)

@@ -68,7 +68,11 @@ func inTree(rec *deck.Recording) error {
 	if err != nil {
 		return err
 	}
-	if want := rec.Manifest.Roots.Tree; filepath.Dir(lib.Dir) != want {
+	want := rec.Manifest.Roots.Tree
+	if want == "" {
+		return fmt.Errorf("%s: %w", rec.Dir, deck.ErrNoTree)
+	}
+	if filepath.Dir(lib.Dir) != want {
 		return fmt.Errorf("the recording is of the work tree %s, and this is %s: run apply in that tree", want, filepath.Dir(lib.Dir))
 	}
 	return nil

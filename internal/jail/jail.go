@@ -28,7 +28,7 @@ type Config struct {
 
 	Writable []string  // directories that the program may change on the host
 	Overlays []Overlay // directories that it may change without the host's changing
-	Masks    []string  // files and directories that look empty inside; those that do not exist are skipped
+	Masks    []string  // files and directories that look empty inside, but for a .gitignore of *; those that do not exist are skipped
 	Files    []File    // files that exist inside only
 
 	// Watch is told of calls that change files below Writable and Overlays; nil for nobody.

@@ -140,6 +140,11 @@ func (w *world) mountTmpfs(path, mode string) error {
 const (
 	emptyDir  = "/run/tapedeck/empty" // what a masked directory shows
 	emptyFile = "/run/tapedeck/none"  // and a masked file or socket
+
+	// ignoredDir is what a masked directory shows that has a .gitignore: Git would take an empty one for litter, and its clean
+	// would fail to remove it.
+	ignoredDir = "/run/tapedeck/ignored"
+	ignoreFile = ".gitignore"
 )
 
 // mountRun hides the host's services and gives our own files their place.
@@ -151,6 +156,12 @@ func (w *world) mountRun() error {
 		return err
 	}
 	if err := mkdirAll(emptyDir); err != nil {
+		return err
+	}
+	if err := mkdirAll(ignoredDir); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(ignoredDir, ignoreFile), []byte("*\n"), 0o444); err != nil {
 		return err
 	}
 	return writeFile(emptyFile, nil, 0o666)
@@ -214,15 +225,22 @@ func (w *world) mask() error {
 		case err != nil:
 			return &SetupError{Op: "mask", Path: m, Err: errnoOf(err)}
 		}
-		empty := emptyFile
-		if st.IsDir() {
-			empty = emptyDir
-		}
-		if err := bindReadOnly(empty, m); err != nil {
+		if err := bindReadOnly(blank(m, st), m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// blank is what shows at a masked path, which st is of.
+func blank(path string, st os.FileInfo) string {
+	if !st.IsDir() {
+		return emptyFile
+	}
+	if _, err := os.Lstat(filepath.Join(path, ignoreFile)); err == nil {
+		return ignoredDir
+	}
+	return emptyDir
 }
 
 // seal makes our own file systems read-only and takes a replaced root away.

@@ -152,6 +152,16 @@ func TestMasksAndFiles(t *testing.T) {
 	run(t, c, nil).want(t, "ours\nours\ntapedeck\nnameserver 127.0.0.1\nrefused\n")
 }
 
+// TestMaskThatGitIgnores: a masked directory that keeps itself out of Git's sight still does, for git clean removes an empty one.
+func TestMaskThatGitIgnores(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/kept/.gitignore", "*\n!key\n")
+	mustWrite(t, dir+"/kept/key", "key")
+	c := shellConfig(t, "ls -A kept; cat kept/.gitignore; echo x >kept/x || rm kept/.gitignore || echo refused")
+	c.Dir, c.Writable, c.Masks = dir, []string{dir}, []string{dir + "/kept"}
+	run(t, c, nil).want(t, ".gitignore\n*\nrefused\n")
+}
+
 func TestSocketsCovered(t *testing.T) {
 	dir := testDir(t)
 	abstract := fmt.Sprintf("@tapedeck-test-abstract-%d", os.Getpid())
