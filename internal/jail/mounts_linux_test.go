@@ -339,3 +339,31 @@ func TestMountedMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// TestMountedMeanwhileOverAFilledLayer: what a caller put into an upper layer is not taken away for a start anew.
+func TestMountedMeanwhileOverAFilledLayer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	point := filepath.Join(dir, "point")
+	c := shellConfig(t, "cat moved")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	inLayer := filepath.Join(c.Overlays[0].Upper, "moved")
+	for _, err := range []error{os.Mkdir(point, 0o755), os.WriteFile(inLayer, nil, 0o644)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan, err := planMounts(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mount(t, "tmpfs", point, "tmpfs", 0)
+	if j, err := startPlanned(t.Context(), c, plan); err == nil {
+		j.Close()
+	}
+	if _, err := os.Stat(inLayer); err != nil {
+		t.Error(err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -55,10 +56,11 @@ const maxPlans = 5
 // of the plan. Once they may be the same: what was in the way, or was looked for, may have come and gone in between.
 func startPlanned(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
 	same := 0
+	filled := hasFilledLayer(c) // nobody could tell what a start that failed left there
 	for range maxPlans - 1 {
 		j, err := startOnce(ctx, c, plan)
 		var setup *SetupError
-		if !errors.As(err, &setup) {
+		if filled || !errors.As(err, &setup) {
 			return j, err
 		}
 		newer, errPlan := planMounts(c)
@@ -74,6 +76,14 @@ func startPlanned(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error
 		plan = newer
 	}
 	return startOnce(ctx, c, plan)
+}
+
+// hasFilledLayer reports whether an upper layer is not empty before the start.
+func hasFilledLayer(c *Config) bool {
+	return slices.ContainsFunc(c.Overlays, func(o Overlay) bool {
+		entries, err := os.ReadDir(o.Upper)
+		return err != nil || len(entries) > 0
+	})
 }
 
 // emptyLayers takes away what a start that failed left in the upper layers.
