@@ -120,9 +120,9 @@ func (r *replayer) noteFound(dir string, stats *files.LayerStats) {
 		r.altered = true
 		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", r.followed(dir).prefix+n.Path, n.Why))
 	}
-	if n := stats.Differing; n > 0 {
-		r.notes = append(r.notes, fmt.Sprintf("what the run changed in %s was shown as it found it; on the disk %s (%s); what it only "+
-			"read there is as it is now", dir, differNow(n), strings.Join(stats.Differ, ", ")))
+	if stats.Differing > 0 {
+		r.notes = append(r.notes, fmt.Sprintf("what the run changed in %s was shown as it found it; on the disk %s; what it only "+
+			"read there is as it is now", dir, differNow(stats, r.followed(dir).prefix)))
 	}
 }
 
@@ -153,18 +153,27 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 			scrubbed = append(scrubbed, n.Path)
 		}
 	}
-	if n := stats.Differing; n > 0 && isDir(r.rec.Manifest.Roots.Tree) {
-		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s (%s), which --tree now would show",
-			differNow(n), strings.Join(stats.Differ, ", ")))
+	if stats.Differing > 0 && isDir(r.rec.Manifest.Roots.Tree) {
+		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s, which --tree now would show",
+			differNow(stats, "")))
 	}
 	var err error
 	r.trees.before, err = r.trees.before.WithStandIns(scrubbed, r.trees.store, r.s.scrub, r.reveal())
 	return err
 }
 
-func differNow(n int) string {
-	if n == 1 {
-		return "one file differs now"
+// differNow says how many files differ, and which are the first, each behind prefix.
+func differNow(stats *files.LayerStats, prefix string) string {
+	var names []string
+	for _, p := range stats.Differ {
+		names = append(names, prefix+p)
 	}
-	return fmt.Sprintf("%d files differ now", n)
+	first := strings.Join(names, ", ")
+	switch more := stats.Differing - len(names); {
+	case stats.Differing == 1:
+		return fmt.Sprintf("one file differs now (%s)", first)
+	case more > 0:
+		return fmt.Sprintf("%d files differ now (%s and %d more)", stats.Differing, first, more)
+	}
+	return fmt.Sprintf("%d files differ now (%s)", stats.Differing, first)
 }

@@ -82,6 +82,7 @@ func BuildLayer(t *Tree, store cas.Store, realRoot, layerDir string, opts *Layer
 	if opts != nil {
 		l.opts = *opts
 	}
+	l.above = aboveAll(l.opts.Changed)
 	if err := l.open(realRoot, layerDir); err != nil {
 		return nil, fmt.Errorf("files: layer: %w", err)
 	}
@@ -107,6 +108,7 @@ type layerer struct {
 	made     map[string]bool // directories that the layer has
 	dirs     []*Entry        // the same, to get their permissions at the end; each behind the one that holds it
 	whole    bool            // within a directory that the layer holds whole
+	above    map[string]bool // directories above what LayerOptions.Changed holds
 	stats    *LayerStats
 }
 
@@ -235,15 +237,13 @@ func (l *layerer) hide(path string) error {
 	}
 	if l.whole { // nothing shows through
 		l.stats.Hidden++
-		l.differs(path)
-		return nil
+		return l.differsBelow(path)
 	}
 	if err := l.mkdirs(parentOf(path)); err != nil {
 		return err
 	}
 	l.stats.Hidden++
-	l.differs(path)
-	return whiteout(l.layer, path)
+	return errors.Join(l.differsBelow(path), whiteout(l.layer, path))
 }
 
 func (l *layerer) opaque(path string) error {
@@ -344,6 +344,43 @@ func (l *layerer) differs(path string) {
 	if len(l.stats.Differ) < maxDiffer {
 		l.stats.Differ = append(l.stats.Differ, path)
 	}
+}
+
+// differsBelow is differs for a path that is hidden. A directory that the recorded run changed something in was made by it, or
+// for it: of such a one what stands there now counts, file by file.
+func (l *layerer) differsBelow(path string) error {
+	if !l.above[path] {
+		l.differs(path)
+		return nil
+	}
+	return fs.WalkDir(l.real.FS(), path, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case isGone(err):
+			return nil
+		case err != nil: // cannot be looked into
+			l.differs(p)
+			return nil
+		case !d.IsDir() || !l.above[p] && !l.opts.Changed[p]:
+			l.differs(p)
+		default:
+			return nil
+		}
+		if d.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// aboveAll returns the directories above paths.
+func aboveAll(paths map[string]bool) map[string]bool {
+	above := make(map[string]bool)
+	for p := range paths {
+		for p = parentOf(p); p != "" && !above[p]; p = parentOf(p) {
+			above[p] = true
+		}
+	}
+	return above
 }
 
 func (l *layerer) note(e *Entry, why NoteReason) {

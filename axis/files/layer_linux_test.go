@@ -182,6 +182,19 @@ func TestLayerOfAPartialTree(t *testing.T) {
 	}
 }
 
+// TestLayerOfWhatTheRunMade: a directory of the run that stands as it left it is no news, what somebody put there since is.
+func TestLayerOfWhatTheRunMade(t *testing.T) {
+	skipWithoutWhiteouts(t)
+	real := t.TempDir()
+	model{"made/deep/x": "1", "more/mine/y": "1", "more/x": "1", "other/z": "1"}.build(t, real)
+	stats, err := BuildLayer(&Tree{Partial: true, Absent: []string{"made", "more", "other"}}, cas.NewMemory(), real, filepath.Join(t.TempDir(), "layer"),
+		&LayerOptions{Changed: map[string]bool{"made/deep/x": true, "more/x": true}})
+	must(t, err)
+	if diff := cmp.Diff(&LayerStats{Hidden: 3, Differing: 2, Differ: []string{"more/mine", "other"}}, stats); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestLayerOfAWholeAndAPartialTree: what the snapshot does not cover is as it was found, too.
 func TestLayerOfAWholeAndAPartialTree(t *testing.T) {
 	skipWithoutWhiteouts(t)
