@@ -64,6 +64,22 @@ func watched(p string, watch []string) bool {
 	return false
 }
 
+// noteUnwatched notes what was to be watched and fits no file that either run changed: it may be misspelt.
+func (c *laneCompare) noteUnwatched() {
+	for _, w := range c.o.Watch {
+		only, fits := []string{w}, false
+		for s := range c.sides {
+			fits = fits || slices.ContainsFunc(c.sides[s].entries, func(e entry) bool {
+				f := fileOf(e.rec.Kind)
+				return f != nil && watched(f.Path, only)
+			})
+		}
+		if !fits {
+			c.note("--watch %s fits no file that either run changed", w)
+		}
+	}
+}
+
 // noteFiles notes what differs between the files of both sides that do not gate.
 func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
 	sides[Recorded].settle()

@@ -75,6 +75,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	if err != nil {
 		return nil, err
 	}
+	c.noteUnwatched()
 	c.setAside()
 	c.compare()
 	return c.finish(), nil

@@ -246,6 +246,11 @@ func TestLanes(t *testing.T) {
 			want: []code{{laneFiles, FileWriteHash}},
 		},
 		{
+			name: "what is watched and fits nothing is a note each", notes: 2,
+			a: kinds{wrote("~/.agent/log", "1")}, b: kinds{wrote("~/.agent/log", "1")},
+			o: &LaneOptions{Watch: []string{"~/.agnet", "~/.agent/[", "~/.agent/l*"}},
+		},
+		{
 			name: "volatile output is masked",
 			a:    kinds{program("took 1234 ms\n", 0)}, b: kinds{program("took 98765 ms\n", 0)},
 		},
