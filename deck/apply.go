@@ -10,6 +10,9 @@ import (
 // ErrNoTree is returned where a recording holds no work tree.
 var ErrNoTree = errors.New("the recording holds no work tree")
 
+// ErrUnfinished is returned where what the program changed last is not on the tape.
+var ErrUnfinished = errors.New("the recording is unfinished: what the program changed last is not on the tape")
+
 // Restore makes the work tree as the run found it in dir, which must not exist or be empty. It returns the files that it
 // left out because they hold secrets.
 func (r *Recording) Restore(dir string) (leftOut []string, err error) {
@@ -33,7 +36,7 @@ func (r *Recording) Restore(dir string) (leftOut []string, err error) {
 // *files.ConflictError that lists every one.
 func (r *Recording) Apply(reverse bool) (paths []string, inGit int, err error) {
 	if !r.Finished() {
-		return nil, 0, fmt.Errorf("%s: its recorder was killed, and what the program changed is not on the tape", r.Dir)
+		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrUnfinished)
 	}
 	before, err := r.Tree()
 	if err != nil {

@@ -27,6 +27,10 @@ func TestApplyThereAndBack(t *testing.T) {
 		if left := Changes(snap(t, work, opts), after); len(left) > 0 {
 			rt.Errorf("applied, %q differs: %s, want %s", left[0].Path, describe(left[0].Before), describe(left[0].After))
 		}
+		var again *ConflictError
+		if err := Apply(work, changes, store, false); err != nil && (!errors.As(err, &again) || !again.Done) {
+			rt.Errorf("a second time: %v, want an error that says that it is done", err)
+		}
 		must(t, Apply(work, changes, store, true))
 		if left := Changes(snap(t, work, opts), found); len(left) > 0 {
 			rt.Errorf("taken back, %q differs: %s, want %s", left[0].Path, describe(left[0].Before), describe(left[0].After))
@@ -48,6 +52,9 @@ func TestApplyRefuses(t *testing.T) {
 	var conflict *ConflictError
 	if !errors.As(err, &conflict) {
 		t.Fatal(err)
+	}
+	if conflict.Done {
+		t.Error("it says that all of this was done before")
 	}
 	got := map[string]ConflictReason{}
 	for _, c := range conflict.Conflicts {

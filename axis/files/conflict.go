@@ -15,6 +15,7 @@ import (
 // A ConflictError says which paths do not stand as changes expect them. Nothing was written.
 type ConflictError struct {
 	Conflicts []Conflict // sorted by path
+	Done      bool       // every path stands as the changes leave it: they were made before
 }
 
 // A Conflict is one path that does not fit.
@@ -55,16 +56,30 @@ var errThroughLink = errors.New("a directory on the way is a symbolic link")
 
 // check looks at every path and returns a *ConflictError where one does not fit.
 func (a *applier) check() error {
+	all := a.conflicts()
+	if len(all) == 0 {
+		return nil
+	}
+	return &ConflictError{Conflicts: all, Done: len(a.back().conflicts()) == 0}
+}
+
+func (a *applier) conflicts() []Conflict {
 	var all []Conflict
 	for i := range a.changes {
 		if c, bad := a.checkOne(&a.changes[i]); bad {
 			all = append(all, c)
 		}
 	}
-	if len(all) == 0 {
-		return nil
+	return all
+}
+
+// back takes back what a does.
+func (a *applier) back() *applier {
+	b := &applier{root: a.root, store: a.store}
+	for i := range a.changes {
+		b.changes = append(b.changes, a.changes[i].Reverse())
 	}
-	return &ConflictError{Conflicts: all}
+	return b
 }
 
 // checkOne says what speaks against one change.

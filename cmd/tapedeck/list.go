@@ -14,8 +14,9 @@ import (
 func newListCommand(std streams) *cobra.Command {
 	var json bool
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the recordings of this work tree",
+		Use:        "list",
+		SuggestFor: []string{"ls"},
+		Short:      "List the recordings of this work tree",
 		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first: with the program's exit
 status, "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
 

@@ -101,7 +101,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	if o.json {
 		err = printJSON(std.out, newRecordResult(res))
 	} else {
-		_, err = visible.Fprintln(std.err, lastLine(res))
+		_, err = visible.Fprintln(std.err, lastLine(res, o.isolated))
 	}
 	if err != nil {
 		return &statusError{statusRecorder, err}
@@ -146,9 +146,12 @@ func newRecordResult(res *deck.Result) *recordResult {
 }
 
 // lastLine says where the recording lies, what was seen and what was not covered: first what is news of this run.
-func lastLine(res *deck.Result) string {
+func lastLine(res *deck.Result, isolated bool) string {
 	rec := res.Recording
 	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(rec.Dir), seen(res), res.Exit.Code)
+	if isolated && res.Changed+res.Beside > 0 {
+		line += "; none of that is on the disk (tapedeck apply REC puts the work tree's files there)"
+	}
 	if rec.Manifest.Proxy && res.Counts["llm_call"]+res.Counts["http_exchange"] == 0 {
 		line += "; " + deck.NothingCame
 	}

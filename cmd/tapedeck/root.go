@@ -94,8 +94,12 @@ func hintFor(err error) string {
 		return "`tapedeck list` shows the recordings of this work tree"
 	case errors.Is(err, deck.ErrNotRecording):
 		return "a recording is a directory with a recording.json; a bare tape is given as the file itself"
+	case errors.As(err, &conflict) && conflict.Done:
+		return "nothing was changed, and nothing is to be: every path stands already as this would leave it"
 	case errors.As(err, &conflict):
 		return "nothing was changed; `tapedeck restore REC DIR` gives the recorded tree in a directory of its own"
+	case errors.Is(err, deck.ErrUnfinished):
+		return "nothing was changed; `tapedeck restore REC DIR` gives the tree as the run found it in a directory of its own"
 	case errors.As(err, &ambiguous):
 		return "name it by its whole id"
 	case errors.Is(err, files.ErrNotEmpty):
@@ -165,6 +169,9 @@ var sweeps = map[string]bool{
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
+	}
+	if len(args[0]) < 4 { // else "ls" is near every short name
+		cmd.SuggestionsMinimumDistance = 1
 	}
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))

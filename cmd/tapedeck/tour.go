@@ -145,7 +145,7 @@ func (t *tour) record(ctx context.Context) error {
 		return err
 	}
 	t.rec = res.Recording
-	visible.Fprintf(t.std.out, "  %s\n\n", lastLine(res))
+	visible.Fprintf(t.std.out, "  %s\n\n", lastLine(res, false))
 	if res.Exit.Code != 0 {
 		return fmt.Errorf("the agent ended with status %d", res.Exit.Code)
 	}
