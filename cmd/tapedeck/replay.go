@@ -33,8 +33,8 @@ from the tape and nothing dialled, and compares the two runs lane by lane. The p
 the verdict goes to stderr, or with --json to stdout alone (the program's output then goes to stderr).
 
 With -- CMD another program, or another version of it, runs against the same tape. A program that lies in the work tree runs
-as it was recorded; --tree now runs it as it is on the disk now. Its environment and stdin are the recorded ones: env gives
-it another.
+as it was recorded; --tree now runs it as it is on the disk now, among what the recorded run left there (tapedeck apply
+REC --reverse takes that back first). Its environment and stdin are the recorded ones: env gives it another.
 
 With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
 tape, and nothing keeps the rest from the real network and disk. The verdict notes it. A recording in which nothing came

@@ -10,8 +10,8 @@ func newRestoreCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore REC DIR",
 		Short: "Make the work tree as the run found it in a directory",
-		Long: `DIR must not exist or be empty. Files that hold secrets are left out, each by name: a recording has no secret
-to give back.
+		Long: `Makes in DIR, which must be empty or not be there yet, the work tree as the run found it. Files that hold
+secrets are left out, each by name: a recording has no secret to give back.
 
 Exit status: 0 done, 1 failed.`,
 		Example:           `  tapedeck restore last /tmp/as-it-was`,

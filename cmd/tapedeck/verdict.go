@@ -38,7 +38,7 @@ func (o *verdictFlags) define(f *pflag.FlagSet) {
 }
 
 // watchHelp is the help of --watch.
-const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it (again for more)"
+const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it, as in '~/.agent/*' or '$TMP/log' (again for more)"
 
 // whenValue is auto, always or never; text refuses anything else.
 type whenValue string
