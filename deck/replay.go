@@ -365,13 +365,8 @@ func (r *replayer) keep() error {
 	return err
 }
 
-// adoptChanges puts into the replay's own store what its tape and its patch name, and the recording has as well.
+// adoptChanges puts into the replay's own store what its tape names, and the recording has as well.
 func (r *replayer) adoptChanges() error {
-	if r.trees.after != nil {
-		if err := adoptBlobs(r.s.store, r.trees.store, r.trees.after); err != nil {
-			return err
-		}
-	}
 	t, err := tape.Open(filepath.Join(r.dir, tapeName), nil)
 	if err != nil {
 		return err

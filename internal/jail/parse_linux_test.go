@@ -72,7 +72,7 @@ func TestHiddenMounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "mountinfo")
 	for _, tt := range []struct{ name, mounts, want string }{
 		{"all seen", "1 0 /|2 1 /tmp|3 2 /tmp/a|4 3 /tmp/a/b|5 1 /tmpfile", "/ /tmp /tmp/a /tmp/a/b /tmpfile"},
-		{"below a mount beside them", "1 0 /|2 1 /tmp/w/ram|3 1 /tmp|4 2 /tmp/w/ram/x", "/ /tmp"},
+		{"below a mount beside them", "1 0 /|2 1 /tmp/s/ram|3 1 /tmp|4 2 /tmp/s/ram/x", "/ /tmp"},
 		{"below one on their own", "1 0 /|2 1 /tmp|3 2 /tmp/a|4 2 /tmp|5 4 /tmp/b", "/ /tmp /tmp/b"},
 		{"one upon another", "1 0 /|2 1 /tmp/a|3 2 /tmp/a|4 3 /tmp/a/b", "/ /tmp/a /tmp/a/b"},
 		{"mounted on the root", "1 0 /|2 1 /tmp|3 1 /|4 3 /srv", "/ /tmp"},
