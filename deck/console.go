@@ -92,7 +92,7 @@ func (c *console) start(w world) {
 
 // replay types what was recorded. Not waited for: it ends with the terminal, at the latest.
 func (c *console) replay() {
-	var from io.Reader = c.st.keys
+	from := c.st.keys
 	if c.st.tty.has(0) && c.st.stdin != nil {
 		from = c.st.stdin
 	}

@@ -45,8 +45,7 @@ func (f folder) open(path string) (folder, error) {
 		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	}
 	fd, err := unix.Openat2(f.fd, path, how)
-	switch err { //nolint:errorlint // a system call gives a bare number
-	case unix.ENOSYS, unix.EPERM, unix.EAGAIN, unix.EXDEV:
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EXDEV) {
 		fd, err = f.walk(path)
 	}
 	runtime.KeepAlive(f.keep)
@@ -78,7 +77,7 @@ func (f folder) stat(name string) (sight, error) {
 	}
 	for {
 		err := unix.Fstatat(f.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == unix.EINTR { //nolint:errorlint // as above
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		runtime.KeepAlive(f.keep)
@@ -87,7 +86,7 @@ func (f folder) stat(name string) (sight, error) {
 }
 
 func sightOf(st *unix.Stat_t) sight {
-	s := sight{links: uint64(st.Nlink), sparse: st.Blocks*512 < st.Size}
+	s := sight{links: uint64(st.Nlink), sparse: st.Blocks*512 < st.Size} //nolint:unconvert // 32 bits on arm64
 	s.size, s.mtime, s.ctime, s.ino = st.Size, st.Mtim.Nano(), st.Ctim.Nano(), st.Ino
 	perm := Mode(st.Mode & 0o7777)
 	switch st.Mode & unix.S_IFMT {

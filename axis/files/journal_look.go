@@ -111,7 +111,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	}
 	it.held = f.held()
 	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
-	it.now = it.fileContent.kept
+	it.now = it.kept
 	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !sameKept(it.before, it.now) {
 		err = l.mask(it)
 	}

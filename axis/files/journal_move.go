@@ -57,12 +57,11 @@ func seenAt(n *node, p *TouchedPath) (sight, bool) {
 	if n == nil && (p.Dir < 0 || !canBorrow) {
 		return sight{}, false
 	}
-	f, name, done := folder{}, p.Name, func() {}
-	if n != nil {
-		f, name, done = n.place(p)
-	} else {
-		f = borrowed(p.Dir)
+	if n == nil {
+		s, err := borrowed(p.Dir).stat(p.Name)
+		return s, err == nil
 	}
+	f, name, done := n.place(p)
 	defer done()
 	s, err := f.stat(name)
 	return s, err == nil

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,7 +21,7 @@ func TestJournalOfARenameThatFails(t *testing.T) {
 	long := strings.Repeat("0123456789abcdef", shortFile/16+1)
 	p, dir := home(t, model{"d/a": "1", "e/long": long, "e/short": "1"}, nil)
 	in := func(path string) string { return filepath.Join(dir, path) }
-	if err := p.rename(in("d"), in("e")); err != unix.ENOTEMPTY {
+	if err := p.rename(in("d"), in("e")); !errors.Is(err, unix.ENOTEMPTY) {
 		t.Fatal(err)
 	}
 	wants(t, p.take(p.j.Barrier()))

@@ -93,7 +93,7 @@ func (h *recordHider) markSecret(f *tape.File, truth []byte) {
 func (h *recordHider) names(rec *tape.Record, f *tape.File) error {
 	path, found := h.Late.Bytes([]byte(f.Path))
 	link := f.Mode == Link.Git()
-	if !found && !(link && secretOf(f) != "") {
+	if !found && (!link || secretOf(f) == "") {
 		return nil
 	}
 	f.Path = string(path)

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"sync"
 	"unicode/utf8"
@@ -61,7 +62,7 @@ func (t *taker) take(r io.Reader, size int64, path string, was *Entry) (taken, e
 	head := make([]byte, 4096)
 	n, err := io.ReadFull(r, head)
 	head = head[:n]
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // of io.ReadFull
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return taken{}, unreadable(err)
 	}
 	r = io.MultiReader(bytes.NewReader(head), r)
@@ -182,7 +183,7 @@ func (p *pieces) more() {
 		_, _ = p.scrub.Write(p.buf[:n]) // out takes all
 		_, _ = p.hash.Write(p.buf[:n])
 	}
-	if err == io.EOF { //nolint:errorlint // a file gives it bare
+	if errors.Is(err, io.EOF) {
 		p.ended, err = true, nil
 		if p.scrub != nil {
 			_ = p.scrub.Close()

@@ -91,7 +91,7 @@ func runFUSE(ctx context.Context, t *trial) (took time.Duration, err error) {
 }
 
 // needFUSE tries a mount: the device may be missing, or not for this user.
-func needFUSE(ctx context.Context, e *env) string {
+func needFUSE(context.Context, *env) string {
 	for _, program := range []string{"fuse-overlayfs", "fusermount3"} {
 		if _, err := exec.LookPath(program); err != nil {
 			return program + " (install with apt-get install fuse-overlayfs fuse3)"
