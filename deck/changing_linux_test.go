@@ -222,6 +222,23 @@ func TestKeptReplayHolds(t *testing.T) {
 	b.green(v)
 }
 
+// TestListingOfDirectories: ls -l says the same of the directories of a replay, which an overlay merges and so counts as one link.
+func TestListingOfDirectories(t *testing.T) {
+	b := newBench(t)
+	for _, dir := range []string{"a", "b/c"} {
+		if err := os.MkdirAll(filepath.Join(b.dir, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	argv := []string{"sh", "-c", "ls -la . b " + b.home}
+	res, err := deck.Record(t.Context(), &deck.RecordOptions{Argv: argv, Env: b.env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := b.replay(res.Recording, nil)
+	b.green(v)
+}
+
 // TestAbsentHome: a HOME that the run made is not there when a replay begins, though it is there now.
 func TestAbsentHome(t *testing.T) {
 	b, tmp := housekeeping(t)

@@ -34,7 +34,7 @@ func TestMask(t *testing.T) {
 		{"Sat Nov 21 06:58:50 UTC 2026", "<date>"},
 		{"Date:   Sat Nov  1 06:58:50 2026 +0000", "Date:   <date> +0000"},
 		{"Sat, 21 Nov 2026 06:58:50 GMT", "<date> <time> GMT"},
-		{"-rw-r--r-- 1 u u 12 Nov 21 06:58 f", "-rw-r--r-- 1 u u 12 <date> f"},
+		{"-rw-r--r-- 1 u u 12 Nov 21 06:58 f", "-rw-r--r-- <links> u u 12 <date> f"},
 		{"11/21/2026, 7:08:09 AM", "<date>, <time>"},
 		{"21.11.2026", "<date>"},
 		{"11/21/2026, 7:08:09\u202fPM", "<date>, <time>"},

@@ -17,6 +17,7 @@ const (
 	maskTempName = "temp-name"
 	maskDate     = "date"
 	maskDuration = "duration"
+	maskLinks    = "links"
 )
 
 // A mask is a shape in a place.
@@ -63,6 +64,8 @@ var builtin = []mask{
 		starts: []string{chunkID}, find: findChunkID},
 	{says: ofNames, MaskInfo: MaskInfo{"pid", "the number after the word pid", "pid 12345"},
 		starts: []string{"pid", "PID", "Pid", "ppid"}, find: findPID},
+	{MaskInfo: MaskInfo{maskLinks, "how many hard links ls -l says that a file has: a directory of a replay often has one",
+		"drwxr-xr-x 5 anna users 4096 src"}, firsts: fileTypes, seconds: "r-", find: findLinks},
 	{says: ofNames, MaskInfo: MaskInfo{"port", "the port of a loopback address", "http://127.0.0.1:43117/"},
 		starts: loopbacks, find: findPort},
 	{says: ofNames, MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},

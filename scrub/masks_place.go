@@ -112,6 +112,33 @@ func findPID(p *masking, i int) int {
 	return end
 }
 
+// fileTypes are the letters of file types with which a line of ls -l begins.
+const fileTypes = "-dlpscb"
+
+// findLinks masks the number behind the permissions of a line of ls -l, with the blanks that align it: "drwxr-xr-x  5 ". An
+// overlay, in which a replay shows directories, says 1 of each that it merges.
+func findLinks(p *masking, i int) int {
+	const perms = "rwxrwxrwx"
+	at := i + 1 + len(perms)
+	if at > len(p.b) || !p.begins(i) || i > 0 && p.b[i-1] == '-' {
+		return i
+	}
+	for k, c := range []byte(p.b[i+1 : at]) {
+		special := k%3 == 2 && (c == 's' || c == 'S' || k == 8 && (c == 't' || c == 'T'))
+		if c != perms[k] && c != '-' && !special {
+			return i
+		}
+	}
+	at = p.skip(at, ".+@")
+	start := p.skip(at, " ")
+	end := runOf(p.b, start, digitChars)
+	if start == at || end == start || !p.goesOn(end, " ") {
+		return i
+	}
+	p.put(at+1, end, maskLinks)
+	return end
+}
+
 var loopbacks = []string{"127.0.0.1:", "localhost:", "[::1]:", "0.0.0.0:"}
 
 func findPort(p *masking, i int) int {
