@@ -45,6 +45,43 @@ func benchCall(b *testing.B, name string, watched bool) {
 	b.ReportMetric(float64(ns)/float64(b.N), "ns/op")
 }
 
+// BenchmarkEnd measures how long a jail takes to end whose program has written much into an overlay.
+func BenchmarkEnd(b *testing.B) {
+	for name, script := range map[string]string{
+		"bytes": "head -c 200m /dev/zero >f",
+		"files": "seq 20000 | split -l 1 -a 4 -",
+	} {
+		b.Run(name, func(b *testing.B) {
+			var took time.Duration
+			for b.Loop() {
+				took += endOf(b, script)
+			}
+			b.ReportMetric(float64(took)/float64(b.N), "ns/op")
+		})
+	}
+}
+
+// endOf runs a script in an overlay and returns how long Close took.
+func endOf(b *testing.B, script string) time.Duration {
+	dir := testDir(b)
+	c := shellConfig(b, script)
+	c.Dir, c.Overlays = dir, []Overlay{overlay(b, dir)}
+	j, err := Start(b.Context(), c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		b.Fatal(err)
+	}
+	if x, err := j.Wait(); err != nil || x != (Exit{}) {
+		b.Fatal(x, err)
+	}
+	start := time.Now()
+	j.Close()
+	return time.Since(start)
+}
+
 // nothing is a Watcher that does nothing.
 type nothing struct{}
 

@@ -56,6 +56,33 @@ func TestOverlayKeepsHost(t *testing.T) {
 	}
 }
 
+// TestOverlayVolatile: nothing of an upper layer is worth waiting for the disk.
+func TestOverlayVolatile(t *testing.T) {
+	dir := testDir(t)
+	c := shellConfig(t, "grep -c '^overlay "+dir+" .*volatile' /proc/mounts")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, "1\n")
+}
+
+// TestOverlayWithout: an option that the kernel does not know is left out.
+func TestOverlayWithout(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	o := overlay(t, dir)
+	lower, err := openPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lower.close()
+	made, err := newOverlayWith("no such option", []tree{lower}, o.Upper, o.Work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.close()
+}
+
 func TestOverlayLayers(t *testing.T) {
 	dir := testDir(t)
 	for _, f := range []string{"host/a", "host/b", "host/d/x", "delta/b", "delta/d/y"} {
@@ -286,6 +313,31 @@ func TestNoCgroupNamespaces(t *testing.T) {
 	run(t, helperConfig(t, "unshare", strconv.Itoa(unix.CLONE_NEWNS)), nil).want(t, "<nil>\n")
 }
 
+// TestCameAndWent: a start that failed is tried again, with layers as fresh as the first.
+func TestCameAndWent(t *testing.T) {
+	dir := testDir(t)
+	mustWrite(t, dir+"/a/file", "content")
+	mustWrite(t, dir+"/b/file", "content")
+	c := shellConfig(t, "cat a/file b/file; echo new >a/file")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir+"/a"), overlay(t, dir+"/b")}
+	plan, err := planMounts(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan.Targets[1].Overlay.Upper += " was here" // looked for once the first overlay stands
+	j, err := startPlanned(t.Context(), c, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if err := j.Release(); err != nil {
+		t.Fatal(err)
+	}
+	if x, err := j.Wait(); err != nil || x != (Exit{}) {
+		t.Errorf("%+v %v", x, err)
+	}
+}
+
 // TestMountedMeanwhile: what others mount below an overlay, or unmount, while a jail starts makes it plan anew.
 func TestMountedMeanwhile(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -293,20 +345,6 @@ func TestMountedMeanwhile(t *testing.T) {
 	}
 	dir := testDir(t)
 	mustWrite(t, filepath.Join(dir, "file"), "content")
-	t.Run("what came and went", func(t *testing.T) {
-		c := shellConfig(t, "cat file")
-		c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
-		plan, err := planMounts(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan.Targets[0].Overlay.Lowers = []string{filepath.Join(dir, "was here")}
-		j, err := startPlanned(t.Context(), c, plan)
-		if err != nil {
-			t.Fatal(err)
-		}
-		j.Close()
-	})
 	point := filepath.Join(dir, "point")
 	if err := os.Mkdir(point, 0o755); err != nil {
 		t.Fatal(err)

@@ -144,13 +144,27 @@ func mountWhole(t *mountTarget, s *source) error {
 	return merged.attach(t.Path)
 }
 
+// newOverlay makes an overlay that stands nowhere yet. Nobody wants its upper layer after a crash of the machine, so the
+// kernel need not write it to the disk: not for an fsync inside, and not when the jail ends, which would take seconds.
 func newOverlay(lowers []tree, upper, work string) (tree, error) {
+	return newOverlayWith("volatile", lowers, upper, work)
+}
+
+// newOverlayWith makes an overlay with an option that it can do without. The work directory must be a fresh one.
+func newOverlayWith(option string, lowers []tree, upper, work string) (tree, error) {
 	paths := make([]string, len(lowers))
 	for i, l := range lowers {
 		paths[i] = l.path()
 	}
-	return newFS("overlay", unix.MOUNT_ATTR_NODEV, "userxattr",
-		"lowerdir="+strings.Join(paths, ":"), "upperdir="+upper, "workdir="+work)
+	options := []string{"userxattr", "lowerdir=" + strings.Join(paths, ":"), "upperdir=" + upper, "workdir=" + work}
+	t, err := newFS("overlay", unix.MOUNT_ATTR_NODEV, append(options, option)...)
+	if err == nil {
+		return t, nil
+	}
+	if t, errWithout := newFS("overlay", unix.MOUNT_ATTR_NODEV, options...); errWithout == nil {
+		return t, nil
+	}
+	return tree{}, err
 }
 
 // overlayError says what the kernel does not: which of the usual causes it was.
