@@ -23,6 +23,7 @@ type changing struct {
 	s       *session
 	trees   *trees
 	roots   []followed
+	passing bool                          // a replay whose tape is thrown away
 	journal atomic.Pointer[files.Journal] // nil before the program's world stands
 	open    []*os.Root
 	staged  *files.Staging // what the run made, where the tape itself holds it
@@ -186,8 +187,11 @@ func (c *changing) hideLate(o *files.LateOptions) (changed int, err error) {
 }
 
 // write writes what the changes come to: workspace.diff, and what the run found at the paths that it changed and that the
-// snapshot of the work tree does not have.
+// snapshot of the work tree does not have. A replay that is no recording of its own leaves neither.
 func (c *changing) write(sync bool) error {
+	if c.passing {
+		return nil
+	}
 	for _, f := range c.roots {
 		t := c.found(f)
 		if t == nil {
@@ -218,6 +222,9 @@ func (c *changing) found(f followed) *files.Tree {
 
 // close closes the directories.
 func (c *changing) close() {
+	if j := c.journal.Load(); j != nil {
+		j.Close()
+	}
 	for _, root := range c.open {
 		root.Close()
 	}

@@ -65,7 +65,11 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
 	lanes.Watch = a.rec.Manifest.Roots.watched(a.rec.Manifest.Cwd, o.Watch)
 	if !a.rec.Manifest.seesOutside() || !b.rec.Manifest.seesOutside() {
-		lanes.NotCompared = append(lanes.NotCompared, unwatchable(lanes.Watch)...)
+		tree, err := a.rec.Tree()
+		if err != nil {
+			return nil, err
+		}
+		lanes.NotCompared = append(lanes.NotCompared, unwatchable(lanes.Watch, tree)...)
 	}
 	for _, s := range []*side{a, b} {
 		missing, err := s.rec.missingBlobs(s.tape.Store)

@@ -294,6 +294,7 @@ func (r *replayer) program() (*run, error) {
 	}
 	r.ran = p.path
 	p.changing = newChanging(r.s, r.trees, r.roots.followed(m.Writable))
+	p.changing.passing = r.o.Out == ""
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -337,7 +338,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.seesOutside() {
-		o.NotCompared = append(o.NotCompared, unwatchable(o.Watch)...)
+		o.NotCompared = append(o.NotCompared, unwatchable(o.Watch, r.trees.before)...)
 	}
 	o.NotCovered = r.rec.Manifest.NotCovered()
 	o.SameStart = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 )
 
 // watched spells paths as a tape does: ~/… and $TMP/… stay, others are absolute or seen from the directory cwd. Each may be a
@@ -36,14 +38,16 @@ func isRooted(p string) bool {
 // seesOutside reports whether a recording knows what changed outside its work tree.
 func (m *Manifest) seesOutside() bool { return !slices.Contains(m.Axes["files"].NotCovered, gapFiles) }
 
-// unwatchable says of each path outside the work tree that what changed there cannot be compared.
-func unwatchable(paths []string) []string {
+// unwatchable says of each path that the snapshot tree, which may be nil, does not cover that what changed there cannot be
+// compared.
+func unwatchable(paths []string, tree *files.Tree) []string {
 	var out []string
 	for _, p := range paths {
-		if isRooted(p) || filepath.IsAbs(p) {
-			out = append(out, fmt.Sprintf("--watch %s: what changes outside the work tree is seen in the jail alone, and one of the two "+
-				"runs was not there (record or replay it again)", p))
+		if inTree := !isRooted(p) && !filepath.IsAbs(p) && tree != nil; inTree && tree.Covers(p) && !strings.ContainsAny(p, "*?[") {
+			continue
 		}
+		out = append(out, fmt.Sprintf("--watch %s: what changes outside the work tree, or is ignored there, is seen in the jail alone, and "+
+			"one of the two runs was not there (record or replay it again)", p))
 	}
 	return out
 }

@@ -26,6 +26,13 @@ func topFolder(root *os.Root) (folder, error) {
 	return folder{fd: int(f.Fd()), keep: f}, nil
 }
 
+// letGo closes what topFolder opened.
+func (f folder) letGo() {
+	if f.keep != nil {
+		f.keep.Close()
+	}
+}
+
 // canBorrow says that a call's descriptor of a directory is of use.
 const canBorrow = true
 

@@ -16,6 +16,9 @@ type folder struct {
 
 func topFolder(root *os.Root) (folder, error) { return folder{root: root}, nil }
 
+// letGo does nothing: nothing is held.
+func (f folder) letGo() {}
+
 // canBorrow says that a call's descriptor of a directory is of no use.
 const canBorrow = false
 

@@ -61,7 +61,7 @@ type TouchedPath struct {
 // and at each barrier what became of it. See the package comment for what it sees.
 //
 // Touch is for one goroutine at a time. All other methods, and what Touch returns, may run beside it; of Barrier and End
-// one at a time. It holds no descriptor but one of each root, and ends with its last reference.
+// one at a time. It holds one descriptor of each root until Close.
 type Journal struct {
 	o       JournalOptions
 	roots   []*journalRoot // as given
@@ -186,4 +186,11 @@ func (j *Journal) NotCovered() []NotCovered {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
 	})
 	return slices.Compact(out)
+}
+
+// Close lets go of the roots. No other method may be called after it, or run meanwhile.
+func (j *Journal) Close() {
+	for _, r := range j.roots {
+		r.top.letGo()
+	}
 }

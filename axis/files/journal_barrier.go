@@ -45,6 +45,9 @@ func (j *Journal) collect(final bool) []*item {
 	j.spread()
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if final {
+		j.markKnown()
+	}
 	var items []*item
 	now := j.ms(time.Now())
 	for _, r := range j.roots {
@@ -65,6 +68,17 @@ func (j *Journal) collect(final bool) []*item {
 	}
 	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.path, b.path) })
 	return j.shown(items)
+}
+
+// markKnown marks what is known and what no snapshot tells of: a call may have taken effect long after it was told of.
+func (j *Journal) markKnown() {
+	for _, r := range j.roots {
+		r.node.each(func(n *node) {
+			if n.up != nil && n.is(isKnown) && (r.Tree == nil || n.is(isIgnored)) {
+				n.mark()
+			}
+		})
+	}
 }
 
 // dirty calls do with each dirty node at or below n, and clears what leads to them.
