@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -179,8 +180,8 @@ func (l *layerer) dir(path string, onDisk bool) error {
 		}
 		delete(now, name)
 	}
-	for name, info := range now {
-		if info == nil {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if now[name] == nil {
 			continue // as above, or there is nothing
 		}
 		if err := l.hide(join(path, name)); err != nil {

@@ -85,6 +85,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	if o.json {
 		stdout = std.err
 	}
+	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
 	progress := newProgress(std.err)
