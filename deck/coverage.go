@@ -154,7 +154,7 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 		}
 		s.counts[rec.Kind.Name()]++
 		if f := fileOf(rec.Kind); f != nil {
-			s.changed[f.Path] = files.InTree(f)
+			s.changed[strings.Clone(f.Path)] = files.InTree(f) // the path is cut from the record, which would stay as a whole
 		}
 		u := UnreachedBy(rec.Kind)
 		if u != nil {

@@ -22,15 +22,15 @@ import (
 // Errors are those of w and of the store. Contents are held of a few short files at a time. Of a file of over a megabyte nothing
 // is: what lies between its first changed line and its last is replaced as a whole.
 func WritePatch(w io.Writer, changes []Change, store cas.Store) error {
-	out := bufio.NewWriterSize(w, 1<<16)
+	b := &patchBatches{out: bufio.NewWriterSize(w, 1<<16), store: store}
 	for len(changes) > 0 {
 		n := patchBatch(changes)
-		if err := writeSections(out, changes[:n], store); err != nil {
+		if err := b.write(changes[:n]); err != nil {
 			return err
 		}
 		changes = changes[n:]
 	}
-	return out.Flush()
+	return b.out.Flush()
 }
 
 // Bounds of what is written side by side: changes, and bytes of both sides together.
@@ -56,35 +56,44 @@ func patchBatch(changes []Change) (n int) {
 	return n
 }
 
-// writeSections writes the sections of some changes, in their order.
-func writeSections(out *bufio.Writer, changes []Change, store cas.Store) error {
-	section := func(w *bufio.Writer, c *Change) error {
-		if err := (&patchWriter{w: w, store: store}).change(c); err != nil {
-			return fmt.Errorf("files: patch of %s: %w", c.Path, err)
-		}
-		return nil
-	}
+// A patchBatches writes changes some at a time. What it needs for that it uses again: there may be very many.
+type patchBatches struct {
+	out   *bufio.Writer
+	store cas.Store
+	texts [maxPatchBatch]bytes.Buffer
+	errs  [maxPatchBatch]error
+}
+
+// keptText is the size of the longest text that a batch keeps room for, in bytes.
+const keptText = 64 << 10
+
+// write writes the sections of some changes, in their order.
+func (b *patchBatches) write(changes []Change) error {
 	if len(changes) == 1 {
-		return section(out, &changes[0])
+		return (&patchWriter{w: b.out, store: b.store}).change(&changes[0])
 	}
-	texts, errs := make([]bytes.Buffer, len(changes)), make([]error, len(changes))
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range numWorkers() {
 		workers.Go(func() {
+			p := &patchWriter{w: bufio.NewWriter(nil), store: b.store}
 			for i := int(next.Add(1)) - 1; i < len(changes); i = int(next.Add(1)) - 1 {
-				w := bufio.NewWriter(&texts[i])
-				errs[i] = errors.Join(section(w, &changes[i]), w.Flush())
+				p.w.Reset(&b.texts[i])
+				b.errs[i] = errors.Join(p.change(&changes[i]), p.w.Flush())
 			}
 		})
 	}
 	workers.Wait()
-	for i := range texts {
-		if errs[i] != nil {
-			return errs[i]
+	for i := range changes {
+		if b.errs[i] != nil {
+			return b.errs[i]
 		}
-		if _, err := texts[i].WriteTo(out); err != nil {
+		text := &b.texts[i]
+		if _, err := text.WriteTo(b.out); err != nil {
 			return err
+		}
+		if text.Reset(); text.Cap() > keptText {
+			*text = bytes.Buffer{}
 		}
 	}
 	return nil
@@ -97,6 +106,13 @@ type patchWriter struct {
 
 // change writes the sections of one path: none, one, or a delete and an add.
 func (p *patchWriter) change(c *Change) error {
+	if err := p.sections(c); err != nil {
+		return fmt.Errorf("files: patch of %s: %w", c.Path, err)
+	}
+	return nil
+}
+
+func (p *patchWriter) sections(c *Change) error {
 	before, after, ok := c.sides()
 	if !ok || c.IsSecret() || c.InGit() {
 		return nil
@@ -115,14 +131,16 @@ func (p *patchWriter) section(path string, before, after *Entry) error {
 	if isLong(before) || isLong(after) {
 		return p.longSection(path, before, after)
 	}
-	old, err := contentOf(before, p.store)
+	old, done, err := contentFor(before, p.store)
 	if err != nil {
 		return err
 	}
-	now, err := contentOf(after, p.store)
+	defer done()
+	now, done2, err := contentFor(after, p.store)
 	if err != nil {
 		return err
 	}
+	defer done2()
 	p.head(path, before, after)
 	if before != nil && after != nil && bytes.Equal(old, now) {
 		return nil
@@ -133,7 +151,7 @@ func (p *patchWriter) section(path string, before, after *Entry) error {
 		p.binary(old, now)
 	case len(old) > 0 || len(now) > 0:
 		p.names(path, before, after)
-		writeHunks(p.w, string(old), string(now))
+		writeHunks(p.w, old, now)
 	}
 	return nil
 }
@@ -147,6 +165,15 @@ func contentOf(e *Entry, store cas.Store) ([]byte, error) {
 		return []byte(e.Target), nil
 	}
 	return store.Get(e.Digest)
+}
+
+// contentFor is contentOf for as long as done has not been called: a short content lies in a buffer that is used again.
+func contentFor(e *Entry, store cas.Store) (b []byte, done func(), err error) {
+	if e == nil || !e.Mode.IsRegular() {
+		b, err = contentOf(e, store)
+		return b, func() {}, err
+	}
+	return borrowBlob(store, e.Digest, e.Size)
 }
 
 // head writes the first lines of a section: its names, and what becomes of the mode.

@@ -128,7 +128,7 @@ func TestPatchOfLongTextIsQuick(t *testing.T) {
 		return b.String()
 	}
 	began := time.Now()
-	writeHunks(bufio.NewWriter(io.Discard), text(), text())
+	writeHunks(bufio.NewWriter(io.Discard), []byte(text()), []byte(text()))
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the hunks of two texts of 5 MiB that share nothing took %v", took)
 	} else {

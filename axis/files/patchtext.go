@@ -2,6 +2,7 @@ package files
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -13,12 +14,12 @@ const contextLines = 3
 
 // writeHunks writes the hunks that turn old into now. The search for common lines is bounded: where two texts share
 // little, a run of lines is replaced as a whole.
-func writeHunks(w *bufio.Writer, old, now string) {
-	if old == "" || now == "" { // most of what a run changes: a file that is new, or gone
+func writeHunks(w *bufio.Writer, old, now []byte) {
+	if len(old) == 0 || len(now) == 0 { // most of what a run changes: a file that is new, or gone
 		writeWhole(w, old, now)
 		return
 	}
-	a, b := splitLines(old), splitLines(now)
+	a, b := splitLines(string(old)), splitLines(string(now))
 	diffs := lcs.DiffLines(a, b)
 	for len(diffs) > 0 {
 		n := 1
@@ -31,20 +32,27 @@ func writeHunks(w *bufio.Writer, old, now string) {
 }
 
 // writeWhole writes the one hunk of two texts of which one is empty.
-func writeWhole(w *bufio.Writer, old, now string) {
+func writeWhole(w *bufio.Writer, old, now []byte) {
 	fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(0, countLines(old)), hunkRange(0, countLines(now)))
-	for l := range strings.Lines(old) {
-		writeLine(w, '-', l)
+	writeAll(w, '-', old)
+	writeAll(w, '+', now)
+}
+
+// writeAll is writeLine of each line of b.
+func writeAll(w *bufio.Writer, mark byte, b []byte) {
+	for line := range bytes.Lines(b) {
+		w.WriteByte(mark)
+		w.Write(line)
 	}
-	for l := range strings.Lines(now) {
-		writeLine(w, '+', l)
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		w.WriteString(noNewline)
 	}
 }
 
-// countLines counts the lines of s, of which the last may lack its newline.
-func countLines(s string) int {
-	n := strings.Count(s, "\n")
-	if s != "" && !strings.HasSuffix(s, "\n") {
+// countLines counts the lines of b, of which the last may lack its newline.
+func countLines(b []byte) int {
+	n := bytes.Count(b, []byte{'\n'})
+	if len(b) > 0 && b[len(b)-1] != '\n' {
 		n++
 	}
 	return n

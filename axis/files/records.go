@@ -155,10 +155,11 @@ func maskedDigest(m Masker, store cas.Store, d cas.Digest, size int64) (cas.Dige
 		defer r.Close()
 		return long.DigestReader(r)
 	}
-	b, err := store.Get(d)
+	b, done, err := borrowBlob(store, d, size)
 	if err != nil {
 		return cas.Digest{}, err
 	}
+	defer done()
 	return m.Digest(b), nil
 }
 

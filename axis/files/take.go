@@ -191,3 +191,25 @@ func (p *pieces) more() {
 	}
 	p.err = err
 }
+
+// borrowBlob returns a blob, of size bytes as far as is known, until done is called: a short one lies in a buffer that is used
+// again.
+func borrowBlob(store cas.Store, d cas.Digest, size int64) (b []byte, done func(), err error) {
+	r, err := store.Open(d)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	defer r.Close()
+	buf := buffers.Get().(*[]byte)
+	done = func() {
+		if cap(*buf) <= 2*longFile {
+			buffers.Put(buf)
+		}
+	}
+	*buf, err = readInto((*buf)[:0], r, size, max(size, 2*longFile))
+	if err != nil {
+		done()
+		return nil, func() {}, err
+	}
+	return *buf, done, nil
+}
