@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -19,6 +20,7 @@ import (
 func init() {
 	programs["housekeeper"] = playHousekeeper
 	programs["mover"] = playMover
+	programs["builder"] = playBuilder
 }
 
 // playHousekeeper says what it finds in the work tree, HOME and TMPDIR, and changes all three, before and between two
@@ -401,4 +403,61 @@ func TestRenamedDirectories(t *testing.T) {
 	if got := listing(t, kept); strings.Contains(got, "new") || !strings.Contains(got, "e/keep") {
 		t.Errorf("the replay left\n%s", got)
 	}
+}
+
+// playBuilder makes out of src, in the work tree and below HOME, where out is older.
+func playBuilder([]string) int {
+	for _, dir := range []string{".", os.Getenv("HOME")} {
+		src, err := os.Stat(filepath.Join(dir, "src"))
+		if err != nil {
+			return fail(err)
+		}
+		if out, err := os.Stat(filepath.Join(dir, "out")); err == nil && out.ModTime().After(src.ModTime()) {
+			fmt.Println("up to date")
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, "src"))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "out"), b, 0o644)
+		}
+		fmt.Println("built", err)
+	}
+	return 0
+}
+
+// TestTimesOfFiles: what goes by the times of files does on a replay what it did, whatever was written since.
+func TestTimesOfFiles(t *testing.T) {
+	b := newBench(t)
+	old := time.Now().Add(-time.Hour)
+	for i, name := range []string{"out", "src"} { // src is newer
+		for _, dir := range []string{b.dir, b.home} {
+			put(t, filepath.Join(dir, name), name+"\n")
+			if err := os.Chtimes(filepath.Join(dir, name), old, old.Add(time.Duration(i)*time.Minute)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	first, out := b.record("builder")
+	if out != "built <nil>\nbuilt <nil>\n" {
+		t.Fatal(out)
+	}
+	second, out := b.record("builder")
+	if out != "up to date\nup to date\n" {
+		t.Fatal(out)
+	}
+	check := func(when string) {
+		t.Helper()
+		for want, rec := range map[string]*deck.Recording{"built <nil>\nbuilt <nil>\n": first.Recording, "up to date\nup to date\n": second.Recording} {
+			v, out := b.replay(rec, nil)
+			b.green(v)
+			if out != want {
+				t.Errorf("%s: %q, want %q", when, out, want)
+			}
+		}
+	}
+	check("at once")
+	put(t, filepath.Join(b.dir, "src"), "edited\n")
+	check("after an edit")
+	put(t, filepath.Join(b.dir, "src"), "src\n") // the same content, another time
+	check("after it was taken back")
 }

@@ -35,7 +35,7 @@ type trees struct {
 // the next.
 func (t *trees) snap(root string, o files.SnapOptions) (*files.Tree, error) {
 	o.Scrubber, o.ScrubID, o.RootName, o.Known = t.s.scrub, t.s.id, t.root, t.before
-	o.Exclude, o.CachePath, o.CacheFailed = t.exclude, t.cache, t.withoutCache
+	o.Exclude, o.CachePath, o.CacheFailed, o.Times = t.exclude, t.cache, t.withoutCache, true
 	return files.Snap(root, &o)
 }
 

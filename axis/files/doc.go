@@ -6,7 +6,7 @@
 //
 //	{"version":1,"root":"/home/u/app","entries":[
 //	{"path":"cmd","mode":"040755"},
-//	{"path":"cmd/main.go","mode":"100644","size":812,"blake3":"…"},
+//	{"path":"cmd/main.go","mode":"100644","size":812,"blake3":"…","mtime_ns":1763800000000000000},
 //	{"path":"cmd/.env","mode":"100600","size":40,"blake3":"…","secret":"…"},
 //	{"path":"latest","mode":"120777","target":"cmd/main.go"}
 //	],"not_covered":[
@@ -61,6 +61,9 @@
 // nothing is written through a symbolic link. A decoder bounds what it allocates. A placeholder never reaches a work tree:
 // restoring leaves secret files out, applying refuses them, each by name.
 //
-// Not goals: owners, access lists, extended attributes, hard links and times are not kept; renames are a delete and an
-// add; reads of files are not seen here. A file that is put back gets the present time.
+// Times: of a regular file "mtime_ns" is when it was last written, in ns since the epoch, where that was asked for. It compares
+// nowhere; Restore and layers give it back, for build tools go by it, Apply does not: what it writes is new.
+//
+// Not goals: owners, access lists, extended attributes, hard links and other times are not kept; renames are a delete and an
+// add; reads of files are not seen here.
 package files

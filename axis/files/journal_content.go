@@ -32,7 +32,7 @@ func (j *Journal) content(store cas.Store, file reading, before *sight, path str
 	if err != nil {
 		return out, unreadable(err)
 	}
-	out.kept = &kept{digest: got.digest, size: got.size, text: got.secret, mode: before.mode}
+	out.kept = &kept{digest: got.digest, size: got.size, text: got.secret, mode: before.mode, mtime: before.mtime}
 	out.text = got.text
 	out.sure = quiet && after.stamp == before.stamp
 	return out, nil

@@ -31,6 +31,7 @@ type kept struct {
 	size   int64      // of them
 	text   string     // a link's target; the mark of a secret file
 	mode   Mode
+	mtime  int64 // of a file, ns since the epoch; 0 for not known
 }
 
 type nodeState uint16
@@ -147,7 +148,7 @@ func (k *kept) entry(path string) *Entry {
 	if k == nil {
 		return nil
 	}
-	e := &Entry{Path: path, Mode: k.mode, Size: k.size, Digest: k.digest}
+	e := &Entry{Path: path, Mode: k.mode, Size: k.size, Digest: k.digest, MTime: k.mtime}
 	if k.mode.IsLink() {
 		e.Target = k.text
 	} else {
@@ -161,5 +162,5 @@ func keptOf(e *Entry) *kept {
 	if e == nil {
 		return nil
 	}
-	return &kept{digest: e.Digest, size: e.Size, mode: e.Mode, text: e.Target + e.Secret} // one of them is empty
+	return &kept{digest: e.Digest, size: e.Size, mode: e.Mode, text: e.Target + e.Secret, mtime: e.MTime} // one of them is empty
 }

@@ -108,6 +108,7 @@ type layerer struct {
 	rootPerm fs.FileMode
 	made     map[string]bool // directories that the layer has
 	dirs     []*Entry        // the same, to get their permissions at the end; each behind the one that holds it
+	retimed  int             // files that the layer holds for their times alone
 	whole    bool            // within a directory that the layer holds whole
 	above    map[string]bool // directories above what LayerOptions.Changed holds
 	stats    *LayerStats
@@ -294,7 +295,7 @@ func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
 	}
 	if same {
 		l.stats.Unchanged++
-		if l.whole {
+		if l.whole || l.otherTime(e, info) {
 			return l.copy(e, info)
 		}
 		return nil
@@ -315,7 +316,10 @@ func (l *layerer) write(e *Entry) error {
 	}
 	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 	l.stats.Bytes += n
-	return err
+	if err != nil {
+		return err
+	}
+	return e.setTime(l.layer)
 }
 
 // standIn puts what is shown of a secret file into the layer.
@@ -333,7 +337,7 @@ func (l *layerer) standIn(e *Entry) error {
 		return err
 	}
 	_, err = f.Write(b)
-	return errors.Join(err, f.Chmod(e.Mode.FileMode()), f.Close())
+	return errors.Join(err, f.Chmod(e.Mode.FileMode()), f.Close(), e.setTime(l.layer))
 }
 
 // differs counts a path that is not now as it was recorded.

@@ -32,7 +32,10 @@ func (l *layerer) copy(e *Entry, info fs.FileInfo) error {
 	if e.Mode.IsLink() || e.Secret == "" {
 		n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 		l.stats.Bytes += n
-		return err
+		if err != nil {
+			return err
+		}
+		return e.setTime(l.layer)
 	}
 	from, _, err := openRegular(l.real, e.Path) // a secret's true bytes are on the disk alone
 	if err != nil {
@@ -45,5 +48,22 @@ func (l *layerer) copy(e *Entry, info fs.FileInfo) error {
 	}
 	n, err := io.Copy(to, from)
 	l.stats.Bytes += n
-	return errors.Join(err, to.Chmod(info.Mode().Perm()), to.Close())
+	return errors.Join(err, to.Chmod(info.Mode().Perm()), to.Close(), e.setTime(l.layer))
+}
+
+// What a layer holds for the sake of times alone; files beyond that are shown with those that they have now.
+const (
+	maxRetimedFiles = 20_000
+	maxRetimedBytes = 256 << 20
+)
+
+// otherTime reports whether a file that stands on the disk as it was recorded was written at another time, and is to be shown
+// with the recorded one.
+func (l *layerer) otherTime(e *Entry, info fs.FileInfo) bool {
+	if e.MTime == 0 || !e.Mode.IsRegular() || info.ModTime().UnixNano() == e.MTime ||
+		l.retimed >= maxRetimedFiles || l.stats.Bytes+e.Size > maxRetimedBytes {
+		return false
+	}
+	l.retimed++
+	return true
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Restore writes the tree into dir, which it makes where it is missing: directories, files and links with their
-// permissions, owned by the caller, with the present time. Secret files are left out, because their true bytes are not in
+// permissions and, where the tree has them, times, owned by the caller. Secret files are left out, because their true bytes are not in
 // the store; their paths are returned.
 //
 // Errors: dir is not empty (ErrNotEmpty), the tree is not valid (ErrTree), a blob is missing or damaged (cas's errors),
@@ -31,7 +31,9 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 		case e.Secret != "":
 			leftOut = append(leftOut, e.Path)
 		default:
-			_, err = create(root, e.Path, e, e.Mode.FileMode(), store)
+			if _, err = create(root, e.Path, e, e.Mode.FileMode(), store); err == nil {
+				err = e.setTime(root)
+			}
 		}
 		if err != nil {
 			return leftOut, fmt.Errorf("files: restore %s: %w", e.Path, err)

@@ -50,6 +50,8 @@ type SnapOptions struct {
 	CacheFailed func(error)
 	// KeepCache leaves the stat cache as it is: it is read only.
 	KeepCache bool
+	// Times notes when each file was last written (Entry.MTime).
+	Times bool
 	// MaxFileSize is the length in bytes of the longest file taken; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
 	// Workers is how many files are read at once; 0 is one for each processor, at least 2 and at most 4.

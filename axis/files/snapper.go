@@ -86,6 +86,9 @@ func (s *snapper) take(f *found, out *slot) error {
 		out.entry.Target = filepath.ToSlash(target)
 		return unreadable(err)
 	}
+	if s.opts.Times {
+		out.entry.MTime = f.info.ModTime().UnixNano()
+	}
 	return s.file(f, out)
 }
 

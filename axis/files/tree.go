@@ -31,6 +31,9 @@ type Entry struct {
 	Digest cas.Digest // of the stored bytes; of regular files only
 	Target string     // of symbolic links only
 	Secret string     // keyed digest of the true bytes where the stored ones are scrubbed; "" for none
+	// MTime is when a regular file was last written, in ns since the epoch; 0 for not known. It is no part of what compares: a
+	// build tool that finds its outputs newer than its inputs where the run did not would do something else.
+	MTime int64
 }
 
 // A NotCovered is a path that the snapshot left out, and with it everything below.

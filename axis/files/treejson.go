@@ -21,6 +21,7 @@ type lineEntry struct {
 	Blake3 *cas.Digest       `json:"blake3,omitempty"`
 	Target string            `json:"target,omitempty"`
 	Secret string            `json:"secret,omitempty"`
+	MTime  int64             `json:"mtime_ns,omitempty"`
 	Raw    map[string][]byte `json:"raw,omitempty"`
 }
 
@@ -82,7 +83,7 @@ func (e *treeEncoder) paths(key string, list []string) {
 func (e *Entry) line() lineEntry {
 	l := lineEntry{Mode: e.Mode.String(), Secret: e.Secret}
 	if e.Mode.IsRegular() {
-		l.Size, l.Blake3 = &e.Size, &e.Digest
+		l.Size, l.Blake3, l.MTime = &e.Size, &e.Digest, e.MTime
 	}
 	l.Path = l.keep("path", e.Path)
 	l.Target = l.keep("target", e.Target)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -71,6 +72,14 @@ func create(root *os.Root, path string, e *Entry, perm fs.FileMode, store cas.St
 		return 0, root.Symlink(filepath.FromSlash(e.Target), localName(path))
 	}
 	return createFile(root, path, e.Digest, perm, store)
+}
+
+// setTime gives the file at e.Path the time at which it was last written, where that is known.
+func (e *Entry) setTime(root *os.Root) error {
+	if e.MTime == 0 || !e.Mode.IsRegular() {
+		return nil
+	}
+	return root.Chtimes(localName(e.Path), time.Time{}, time.Unix(0, e.MTime))
 }
 
 // replace makes the file or link that e says at e.Path, whole or not at all: under a temporary name, which is then given
