@@ -212,7 +212,7 @@ func TestModes(t *testing.T) {
 // test sends itself the signal.
 func TestFollow(t *testing.T) {
 	host := open(t, terminal.Size{})
-	sizes := make(chan terminal.Size)
+	sizes := make(chan terminal.Size, 8) // a size may be told twice, where two signals come close together
 	stop := terminal.Follow(host.Slave, func(s terminal.Size) { sizes <- s })
 	defer stop()
 	want := terminal.Size{Rows: 10, Cols: 20, Width: 200, Height: 300}
@@ -227,6 +227,9 @@ func TestFollow(t *testing.T) {
 	}
 	stop()
 	stop()
+	for len(sizes) > 0 {
+		<-sizes
+	}
 	change(t, host, terminal.Size{Rows: 1, Cols: 1})
 	select {
 	case got := <-sizes:
