@@ -102,16 +102,21 @@ func (a realAgent) measure(ctx context.Context, e *env) (reading, error) {
 	return reading{value: times[1].median() / times[0].median(), beside: fmt.Sprintf("%s against %s", times[1], times[0])}, nil
 }
 
-// needAgents is a need: the agents, below $TAPEDECK_AGENTS or, where the caller wants that, installed.
-func needAgents(ctx context.Context, e *env) string {
-	if e.agents == (output{}) {
-		e.agents.text, e.agents.err = e.findAgents(ctx)
+// needAgent is a need: the agent, below $TAPEDECK_AGENTS or, where the caller wants that, installed with the others.
+func needAgent(r *agents.Recipe) need {
+	return func(ctx context.Context, e *env) string {
+		if e.agents == (output{}) {
+			e.agents.text, e.agents.err = e.findAgents(ctx)
+		}
+		err := e.agents.err
+		if err == nil {
+			_, err = r.Program(e.agents.text)
+		}
+		if err != nil {
+			return fmt.Sprintf("agents (install with integration/install-agents.sh DIR and set TAPEDECK_AGENTS=DIR/node_modules, or say -peers): %v", err)
+		}
+		return ""
 	}
-	if e.agents.err != nil {
-		return fmt.Sprintf("agents (install with integration/install-agents.sh DIR and set TAPEDECK_AGENTS=DIR/node_modules, or say -peers): %v",
-			e.agents.err)
-	}
-	return ""
 }
 
 func (e *env) findAgents(ctx context.Context) (string, error) {
@@ -134,7 +139,7 @@ func agentRows() []row {
 	for i := range agents.Recipes {
 		r := &agents.Recipes[i]
 		out = append(out, row{
-			name: "agents/" + r.Name, unit: "x", target: atMost(1.1), timeout: 20 * time.Minute, needs: []need{needJail, needNode, needAgents},
+			name: "agents/" + r.Name, unit: "x", target: atMost(1.1), timeout: 20 * time.Minute, needs: []need{needJail, needNode, needAgent(r)},
 			what: "a whole run of " + r.Name + " recorded, by the same in a jail without a recorder",
 			from: realAgent{recipe: r, pace: 30 * time.Millisecond, text: 1200, runs: 5},
 		})

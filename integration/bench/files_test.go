@@ -185,3 +185,15 @@ func (*quickstart) clean(*env, *place) error { return nil }
 func (q *quickstart) command(*place) (argv, env []string) {
 	return []string{q.tapedeck, "quickstart", "agent", "write hello.txt"}, []string{"ANTHROPIC_API_KEY=sk-ant-benchmark-not-a-key"}
 }
+
+// TestAgentsThatAreMissing are rows that say so, and do not fail.
+func TestAgentsThatAreMissing(t *testing.T) {
+	e := &env{agents: output{text: t.TempDir()}}
+	for _, r := range agentRows() {
+		res := r.begin(true)
+		r.needs = r.needs[len(r.needs)-1:]
+		if r.measure(t.Context(), e, res); res.State != stateNotMeasured || !strings.Contains(res.Why, "install-agents.sh") {
+			t.Errorf("%s: %s %s, want how to install it", r.name, res.State, res.Why)
+		}
+	}
+}
