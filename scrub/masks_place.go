@@ -123,7 +123,7 @@ func findLinks(p *masking, i int) int {
 	if at > len(p.b) || !p.begins(i) || i > 0 && p.b[i-1] == '-' {
 		return i
 	}
-	for k, c := range []byte(p.b[i+1 : at]) {
+	for k, c := range p.b[i+1 : at] {
 		special := k%3 == 2 && (c == 's' || c == 'S' || k == 8 && (c == 't' || c == 'T'))
 		if c != perms[k] && c != '-' && !special {
 			return i

@@ -37,7 +37,7 @@ func memoryLimit(live int64) int64 { return max(leanMemory, live+live/3+leanMemo
 
 // afterEachGC calls f after each collection, for as long as the process lives.
 func afterEachGC(f func()) {
-	type sign struct{ self *sign }
+	type sign struct{ _ *sign } // with a pointer it has a place of its own
 	s := new(sign)
 	runtime.SetFinalizer(s, func(*sign) {
 		afterEachGC(f) // before f, so that no collection comes in between unseen
