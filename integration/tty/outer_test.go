@@ -202,8 +202,8 @@ func (o *outer) all() string {
 	return string(o.shown)
 }
 
-// ends waits for the end of the command, wants its status, and its terminal as it was.
-func (o *outer) ends(status int) {
+// ends waits for the end of the command, wants one of these statuses, and its terminal as it was.
+func (o *outer) ends(status ...int) {
 	o.t.Helper()
 	select {
 	case err := <-o.ended:
@@ -214,8 +214,8 @@ func (o *outer) ends(status int) {
 	case <-time.After(limit):
 		o.t.Fatalf("did not end; shown: %q", o.all())
 	}
-	if got := o.cmd.ProcessState.ExitCode(); got != status {
-		o.t.Errorf("status %d, want %d; shown: %q", got, status, tail(o.all()))
+	if got := o.cmd.ProcessState.ExitCode(); !slices.Contains(status, got) {
+		o.t.Errorf("status %d, want %v; shown: %q", got, status, tail(o.all()))
 	}
 	if after := terminal.Modes(o.slave); after != o.before {
 		o.t.Errorf("the terminal's modes are %s, were %s", after, o.before)
