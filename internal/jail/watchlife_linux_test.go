@@ -179,7 +179,12 @@ func TestWatchKilled(t *testing.T) {
 				}
 				close(goOn)
 			} else {
-				time.AfterFunc(50*time.Millisecond, func() { close(goOn) })
+				go func() { // once the program is gone, which Close sees to
+					defer close(goOn)
+					for syscall.Kill(pid, 0) == nil {
+						time.Sleep(5 * time.Millisecond)
+					}
+				}()
 			}
 			if err := j.Close(); err != nil {
 				t.Error(err)
