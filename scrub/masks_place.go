@@ -99,7 +99,10 @@ func findChunkID(p *masking, i int) int {
 // findPID masks the number after the word: "pid 12", "pid: 12", "pid=12", "\"pid\":12", "[pid 12]".
 func findPID(p *masking, i int) int {
 	word := runOf(p.b, i, wordChars)
-	if name := string(p.b[i:word]); !p.begins(i) || name != "pid" && name != "PID" && name != "Pid" && name != "ppid" {
+	switch name := string(p.b[i:word]); {
+	case !p.begins(i):
+		return i
+	case name != "pid" && name != "PID" && name != "Pid" && name != "ppid" && name != "pgid" && name != "PGID":
 		return i
 	}
 	start := p.skip(word, `\"':=# `)
