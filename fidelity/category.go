@@ -30,6 +30,17 @@ const (
 	OutcomeLLMCallCount Category = "outcome_llm_call_count"
 )
 
+// Categories of what a terminal showed: see Screens.
+const (
+	ScreenRows      Category = "screen_rows"
+	ScreenCursorAt  Category = "screen_cursor"
+	ScreenSize      Category = "screen_size"
+	ScreenAlternate Category = "screen_alternate"
+	ScreenTitle     Category = "screen_title"
+	ScreenHistory   Category = "screen_history" // rows that had left the screen
+	ScreenInput     Category = "screen_input"   // keys that one side never got
+)
+
 // Crossed says that replay served an answer to a request of another key, or served one twice.
 const Crossed Category = "crossed"
 

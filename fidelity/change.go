@@ -29,6 +29,8 @@ type Change struct {
 	Now string `json:"now,omitempty"` // the same; empty for Removed
 	// Line of a text of several lines in which its first difference stands, counted from 1 in the new text; else 0.
 	Line int `json:"line,omitempty"`
+	// Marks has a ^ below each column in which two rows of a screen differ; empty for what is no row.
+	Marks string `json:"marks,omitempty"`
 	// Coarse says why this change may hold more than what differs, or why none is listed behind it; empty as a rule.
 	Coarse string `json:"coarse,omitempty"`
 

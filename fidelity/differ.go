@@ -14,6 +14,7 @@ import (
 type differ struct {
 	exact    bool                // times, lengths and places in an order count too
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
+	onScreen int                 // the stream of the program that compares by what it drew: 1 for stdout, 2 for stderr; 0 for none
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
 	sides    sides               // what the tapes are called

@@ -9,6 +9,10 @@
 // the length of a file. Between lanes headers, stdin and keys without a meaning only count byte by byte too, and a digest
 // taken after masking stands for the bytes.
 //
+// What two terminals showed compares in a lane of its own (Screens), in the place of the bytes that drew it where that is asked
+// for: the screen whenever something was typed, and at the end. What moves by itself while nothing is typed or answered is
+// left out of its row, named and counted.
+//
 // Two answers of a model whose bytes differ are the same where LaneOptions.AnswerSurface makes them so, unless bytes count.
 //
 // What gates between lanes: exchanges, processes, the program's exit and output, files of the work tree and those

@@ -135,6 +135,9 @@ func (d *Divergence) tell() {
 	case d.Cause != "":
 		parts = append(parts, d.Cause)
 	}
+	if d.Exchange != "" {
+		parts = append(parts, d.Exchange)
+	}
 	if d.Follows != "" && !slices.Contains(parts, d.Follows) {
 		parts = append(parts, d.Follows)
 	}

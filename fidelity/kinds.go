@@ -117,8 +117,12 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 	same(d, ProcessExitCode, a.ExitCode, b.ExitCode)
 	same(d, ProcessSignal, a.Signal, b.Signal)
 	sameExact(d, ProcessDuration, a.DurationMS, b.DurationMS)
-	d.digested(ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
-	d.digested(ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
+	if d.onScreen != 1 {
+		d.digested(ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
+	}
+	if d.onScreen != 2 {
+		d.digested(ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
+	}
 	if !d.lanes || d.exact { // an input, which replay gives itself
 		d.payload(ProcessStdinHash, a.Stdin, b.Stdin)
 	}

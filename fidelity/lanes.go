@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -48,6 +49,8 @@ type LaneOptions struct {
 	SameStart bool
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
+	// Screens are what the runs' terminals showed. nil stands for nothing that is known.
+	Screens *Screens
 }
 
 // An Input is something that two runs were given in different forms: a file of the work tree, stdin, a variable.
@@ -78,6 +81,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.noteUnwatched()
 	c.setAside()
 	c.compare()
+	c.screens()
 	return c.finish(), nil
 }
 
@@ -105,6 +109,14 @@ type placed struct {
 	rank int // 0 for what the replay did, 1 for what it did not do
 	rec  *tape.Record
 	evidence
+}
+
+// seq is the record's number; of what has no record, the screens, it stands behind those that the replay had by then.
+func (p *placed) seq() uint64 {
+	if p.Seq == nil {
+		return math.MaxUint64
+	}
+	return *p.Seq
 }
 
 // refusal is a request that nothing answered.
@@ -206,6 +218,9 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		d.replaced = true
 		c.note("another program ran%s", c.report.sides.versus(describe(p.a.rec.Kind), describe(p.b.rec.Kind)))
 	}
+	if s := c.o.Screens; s != nil && s.Gate && lane == laneProgram {
+		d.onScreen = s.Stream
+	}
 	if !d.exact {
 		c.ended(p)
 	}
@@ -284,7 +299,7 @@ func (c *laneCompare) finish() *Report {
 	c.previews()
 	c.consequences()
 	slices.SortStableFunc(c.found, func(a, b placed) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(*a.Seq, *b.Seq))
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.rank, b.rank), cmp.Compare(a.seq(), b.seq()))
 	})
 	c.trace()
 	c.commandLine()

@@ -36,6 +36,8 @@ type Divergence struct {
 	// afterRefusal marks what follows from a refused request: WriteText folds it.
 	afterRefusal bool
 
+	// Exchange is, of a difference between two screens, the last exchange that the replay had seen by then.
+	Exchange string `json:"exchange,omitempty"`
 	// Follows says where what is new here first appears on the replay, or after which refused request it comes: facts that the
 	// two tapes show, never a guess. Empty where they show none.
 	Follows string `json:"follows,omitempty"`

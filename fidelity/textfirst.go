@@ -92,6 +92,7 @@ func (t *textWriter) cause(d *Divergence) {
 		t.change(4, &d.Changes[i], false)
 	}
 	t.more(4, d, d.MoreChanges, false)
+	t.lines(d.Exchange)
 	t.lines(d.Follows)
 }
 
@@ -145,6 +146,9 @@ func (t *textWriter) values(indent int, c *Change, short bool) {
 	}
 	if c.Now != "" {
 		t.marked(indent, "+ ", now, green)
+	}
+	if c.Marks != "" && !t.o.Color {
+		t.line(indent, plain, "  "+c.Marks)
 	}
 }
 

@@ -193,6 +193,9 @@ func consequence(d *Divergence) (what, subject string) {
 	if d.Lane == laneProgram {
 		return d.Message, ""
 	}
+	if d.Lane == laneTerminal {
+		return "what the terminal showed", ""
+	}
 	kind, subject, _ := strings.Cut(cmp.Or(d.Recorded, d.Replay), " ")
 	switch d.Category {
 	case MissingInReplay:

@@ -48,6 +48,10 @@ var titles = map[Category]string{
 	ClockReadValue:     "the clock's value changed",
 	ClockSleepDuration: "the length of a sleep changed",
 	EnvReadName:        "another variable was read",
+	ScreenCursorAt:     "the cursor stands elsewhere",
+	ScreenSize:         "the terminal has another size",
+	ScreenAlternate:    "another screen is shown",
+	ScreenTitle:        "the terminal's title changed",
 	WSMessageHash:      "the message changed",
 }
 
