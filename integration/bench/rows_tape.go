@@ -15,6 +15,7 @@ var groups = []group{
 	{title: "Whole runs", rows: runRows},
 	{title: "Agents", rows: agentRows()},
 	{title: "Work on files", note: filePeersNote, peers: filePeerNames(), rows: fileRows},
+	{title: "Terminals", rows: terminalRows},
 }
 
 func appendBench(sub string) goBench {
