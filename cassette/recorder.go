@@ -1,0 +1,237 @@
+package cassette
+
+import (
+	"encoding/json"
+	"sync"
+	"time"
+)
+
+// maxQueued is how many bytes of output wait for the recorder's goroutine at most; then Output waits. As much again is being
+// worked on.
+const maxQueued = 4 << 20
+
+// mergeFrom is how many bytes wait when reads of the same moment begin to be one chunk, of up to mergeTo bytes.
+const (
+	mergeFrom = 256 << 10
+	mergeTo   = 64 << 10
+)
+
+// A Recorder writes one cassette. Its methods may be called by several goroutines at once; seq is the order in which they
+// came. After an error that says that the disk failed every call returns it, and what was recorded opens as unfinished.
+//
+// One goroutine of its own writes: newRecorder starts it, Finish or Abort stops it (closing) and waits for it (done).
+type Recorder struct {
+	dir string
+	o   CreateOptions
+	w   *worker
+
+	wake   chan struct{} // something waits in next; of capacity 1
+	plenty chan struct{} // much waits in next, do not dawdle; of capacity 1
+	done   chan struct{} // the goroutine has ended
+
+	mu      sync.Mutex
+	room    sync.Cond // next is taken, or the recorder has ended
+	seq     uint64
+	last    int64 // the last t_ms
+	offset  int64 // bytes of output so far
+	next    *batch
+	spare   *batch
+	err     error // the first one of the goroutine
+	closing bool
+}
+
+// An item is something that was recorded and waits to be written. What it is stands in one of its fields; output if in none.
+type item struct {
+	Timed
+	g       uint64
+	n       int // bytes of the batch's data
+	input   *Input
+	payload json.RawMessage
+}
+
+// A batch is what came while the goroutine was busy with the one before.
+type batch struct {
+	data  []byte // of the outputs, in their order
+	items []item
+}
+
+func (b *batch) reset() { b.data, b.items = b.data[:0], b.items[:0] }
+
+// stamp gives the next place in the order of everything. The caller holds mu.
+func (r *Recorder) stamp() (Timed, uint64) {
+	ms := r.o.Clock().Milliseconds()
+	ms -= ms % r.o.ResolutionMS
+	r.last = max(r.last, ms)
+	r.seq++
+	var g uint64
+	if r.o.G != nil {
+		g = r.o.G()
+	}
+	return Timed{r.seq, r.last}, g
+}
+
+// Output records what the program wrote in one read. It copies p and returns at once, unless the disk is behind by a few
+// MiB. Reads of the same moment become one chunk when they come faster than they are written.
+func (r *Recorder) Output(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.next.data) >= maxQueued && r.err == nil && !r.closing {
+		r.room.Wait()
+	}
+	if err := r.open(); err != nil {
+		return err
+	}
+	for len(p) > 0 {
+		n := min(len(p), mergeTo)
+		r.add(p[:n])
+		p = p[n:]
+	}
+	return nil
+}
+
+// add puts one chunk into the queue. The caller holds mu.
+func (r *Recorder) add(p []byte) {
+	b := r.next
+	r.offset += int64(len(p))
+	waited := len(b.data)
+	b.data = append(b.data, p...)
+	if waited < mergeFrom || !r.merge(b, len(p)) {
+		at, g := r.stamp()
+		b.items = append(b.items, item{Timed: at, g: g, n: len(p)})
+	}
+	signal(r.wake)
+	if waited >= mergeFrom {
+		signal(r.plenty)
+	}
+}
+
+// merge makes n more bytes part of the last chunk where that is of the same moment, and nothing else has an ordinal between.
+func (r *Recorder) merge(b *batch, n int) bool {
+	last := &b.items[len(b.items)-1]
+	if last.n == 0 || last.n+n > mergeTo || r.o.G != nil {
+		return false
+	}
+	ms := r.o.Clock().Milliseconds()
+	if max(ms-ms%r.o.ResolutionMS, r.last) != last.TMS {
+		return false
+	}
+	last.n += n
+	return true
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// open returns why nothing can be recorded any more. The caller holds mu.
+func (r *Recorder) open() error {
+	if r.err != nil {
+		return r.err
+	}
+	if r.closing {
+		return ErrFinished
+	}
+	return nil
+}
+
+// put records what is not output.
+func (r *Recorder) put(fill func(*item)) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.open(); err != nil {
+		return err
+	}
+	var it item
+	it.Timed, it.g = r.stamp()
+	fill(&it)
+	if it.input != nil {
+		it.input.Timed, it.input.G = it.Timed, it.g
+	}
+	r.next.items = append(r.next.items, it)
+	signal(r.wake)
+	return nil
+}
+
+// Input records bytes that the program was given, with the name of the key where it is known, else "".
+func (r *Recorder) Input(p []byte, key string) error {
+	in := &Input{Kind: KindInput, Bytes: append([]byte(nil), p...), Key: key}
+	return r.put(func(it *item) { it.input = in })
+}
+
+// Resize records that the terminal has another size from here on.
+func (r *Recorder) Resize(s Size) error {
+	return r.put(func(it *item) { it.input = &Input{Kind: KindResize, Size: &s} })
+}
+
+// Signal records that the program was sent a signal.
+func (r *Recorder) Signal(name string) error {
+	return r.put(func(it *item) { it.input = &Input{Kind: KindSignal, Signal: name} })
+}
+
+// ServiceEvent records what the layer above noted: any JSON.
+func (r *Recorder) ServiceEvent(payload json.RawMessage) error {
+	one, err := compact(payload)
+	if err != nil {
+		return err
+	}
+	return r.put(func(it *item) { it.payload = one })
+}
+
+// Offset returns how many bytes of output were recorded so far.
+func (r *Recorder) Offset() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.offset
+}
+
+// Err returns the error that ended the recording, nil where there is none.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// fail keeps the first error and wakes who waits.
+func (r *Recorder) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err == nil {
+		r.err = err
+	}
+	r.room.Broadcast()
+}
+
+// take returns what waits, and whether nothing more will come.
+func (r *Recorder) take() (b *batch, closing bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	b, r.next = r.next, r.spare
+	r.spare = b
+	r.next.reset()
+	r.room.Broadcast()
+	return b, r.closing
+}
+
+// waiting returns how many bytes of output wait.
+func (r *Recorder) waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.next.data)
+}
+
+// reserve gives a frame its place: after all that has come until now, whose offset it returns.
+func (r *Recorder) reserve() (at Timed, g uint64, offset int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, g = r.stamp()
+	return at, g, r.offset
+}
+
+// dawdle is how long the goroutine waits for more of a burst before it writes.
+const dawdle = 2 * time.Millisecond

@@ -1,0 +1,223 @@
+package cassette
+
+import (
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+)
+
+// settled is how long a screen must be left alone to be worth a frame at once.
+const settled = 50 * time.Millisecond
+
+// A worker is the recorder's goroutine: it alone touches the files, the scrubber and the screen.
+type worker struct {
+	r      *Recorder
+	start  time.Time
+	files  *files
+	mask   *ttyscrub.Live
+	keys   *keys
+	late   []ttyscrub.Hit // what must be masked where it was written
+	sink   *sink
+	screen *screener
+
+	dirty   bool      // something changed since the last frame
+	changed time.Time // the last change
+	framed  time.Time // the last frame
+	hurry   bool
+	failed  bool
+}
+
+// run works until the recorder closes.
+func (w *worker) run() {
+	defer close(w.r.done)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		timer.Reset(w.patience())
+		select {
+		case <-w.r.wake:
+			w.linger(timer)
+		case <-timer.C:
+		}
+		b, closing := w.r.take()
+		w.do(func() error { return w.batch(b) })
+		if closing && len(b.items) == 0 {
+			return
+		}
+		if closing {
+			signal(w.r.wake)
+		}
+	}
+}
+
+// linger gives a burst a moment to become one write.
+func (w *worker) linger(timer *time.Timer) {
+	timer.Reset(dawdle)
+	select {
+	case <-w.r.plenty:
+	case <-timer.C:
+	}
+}
+
+// do runs f unless an error came before, and keeps the first one. After it the queue is emptied unread, so that nobody waits.
+func (w *worker) do(f func() error) {
+	if w.failed {
+		return
+	}
+	if err := f(); err != nil {
+		w.failed = true
+		w.r.fail(err)
+	}
+}
+
+// patience is how long nothing needs to be done if nothing comes.
+func (w *worker) patience() time.Duration {
+	wait := time.Hour
+	if w.sink.held() > 0 || w.keys.held() > 0 {
+		wait = 200 * time.Millisecond
+	}
+	if w.behind() {
+		wait = 0
+	}
+	if w.dirty && w.r.o.FrameEvery > 0 {
+		wait = min(wait, time.Until(w.frameDue()))
+	}
+	return max(wait, 0)
+}
+
+// frameDue is when the next frame should be.
+func (w *worker) frameDue() time.Time {
+	rest, most := w.changed.Add(settled), w.framed.Add(w.r.o.FrameEvery)
+	if most.Before(rest) {
+		return most
+	}
+	return rest
+}
+
+func (w *worker) behind() bool {
+	_, masking := w.mask.Behind()
+	return !w.hurry && (masking || w.screen.behind())
+}
+
+// batch writes what came, and does what is due.
+func (w *worker) batch(b *batch) error {
+	w.pace(len(b.data))
+	data := b.data
+	for i := range b.items {
+		it := &b.items[i]
+		if err := w.item(it, data[:it.n]); err != nil {
+			return err
+		}
+		data = data[it.n:]
+	}
+	if err := w.passOn(); err != nil {
+		return err
+	}
+	if err := w.catchUp(); err != nil {
+		return err
+	}
+	w.frame()
+	if w.r.waiting() > 0 {
+		return nil
+	}
+	return w.files.flush()
+}
+
+// pace falls into a hurry when the queue is more than half full, and out of it when it is nearly empty.
+func (w *worker) pace(n int) {
+	switch {
+	case n > maxQueued/2 && !w.hurry && !w.screen.waiting():
+		w.setHurry(true)
+	case n < maxQueued/16 && w.hurry:
+		w.setHurry(false)
+	}
+}
+
+func (w *worker) setHurry(on bool) {
+	w.hurry = on
+	w.mask.Hurry(on)
+	w.screen.skip(on)
+}
+
+// releaseEvery is how many bytes the masker is given before what it gives back is written.
+const releaseEvery = 256 << 10
+
+func (w *worker) item(it *item, data []byte) error {
+	switch {
+	case it.n > 0:
+		w.touch()
+		w.sink.expect(it)
+		w.mask.Write(data, time.Since(w.start))
+		if w.sink.held() > releaseEvery {
+			return w.take()
+		}
+		return nil
+	case it.input != nil:
+		if it.input.Kind == KindResize {
+			w.touch()
+			w.mask.Resize(it.input.Size.Rows, it.input.Size.Cols)
+			w.screen.resizeAt(w.sink.expected, *it.input.Size)
+		}
+		return w.keys.add(it.input, time.Since(w.start))
+	}
+	return w.files.service.line(&ServiceEvent{Timed: it.Timed, Payload: it.payload, G: it.g})
+}
+
+func (w *worker) touch() {
+	w.changed = time.Now()
+	w.dirty = true
+}
+
+// passOn writes what need not be held any longer.
+func (w *worker) passOn() error {
+	if err := w.keys.write(w.keys.mask.Take(time.Since(w.start))); err != nil {
+		return err
+	}
+	return w.take()
+}
+
+func (w *worker) take() error {
+	err := w.release(w.mask.Take(time.Since(w.start)))
+	w.late = append(w.late, w.mask.Late()...)
+	return err
+}
+
+// release writes what the masker has done with.
+func (w *worker) release(p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if err := w.sink.write(p); err != nil {
+		return err
+	}
+	return w.screen.write(p)
+}
+
+// frame takes a place for a frame when one is due. The screen fills it when it has come there.
+func (w *worker) frame() {
+	if !w.dirty || w.hurry || w.screen.behind() || w.r.o.FrameEvery < 0 || time.Now().Before(w.frameDue()) {
+		return
+	}
+	at, g, offset := w.r.reserve()
+	w.screen.frameAt(offset, at, g)
+	w.dirty, w.framed = false, time.Now()
+}
+
+// catchUpStep is how many bytes are read again between two looks at the queue.
+const catchUpStep = 256 << 10
+
+// catchUp reads on what was skipped in a hurry.
+func (w *worker) catchUp() error {
+	if !w.behind() {
+		return nil
+	}
+	if err := w.files.flush(); err != nil {
+		return err
+	}
+	hits, err := w.mask.CatchUp(w.files.raw.f, catchUpStep)
+	if err != nil {
+		return err
+	}
+	w.late = append(w.late, hits...)
+	return w.screen.catchUp(w.files.raw.f, catchUpStep)
+}
