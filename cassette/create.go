@@ -51,7 +51,7 @@ type CreateOptions struct {
 
 // CurrentEmulator returns the emulator of frames that are made here.
 func CurrentEmulator() Emulator {
-	name, v := vt.Pin()
+	name, v := vt.Name, fmt.Sprint(vt.Version)
 	return Emulator{Name: name, Version: v}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // A screener keeps a screen beside the masked output and fills the frames that were given a place.
 type screener struct {
-	screen *vt.Screen
+	screen model
 	out    *stream
 	live   func(*Frame)
 	cuts   []cut // by offset
@@ -32,8 +32,8 @@ func newScreener(rows, cols int, out *stream, live func(*Frame)) *screener {
 }
 
 // newScreen returns the screen that frames are of.
-func newScreen(rows, cols int) *vt.Screen {
-	return vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1})
+func newScreen(rows, cols int) model {
+	return modelOf(vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1}))
 }
 
 func (s *screener) behind() bool  { return s.at < s.end }
@@ -115,7 +115,7 @@ func (s *screener) catchUp(r io.ReaderAt, budget int64) error {
 }
 
 // frameOf returns what stands on the screen.
-func frameOf(s *vt.Screen, at Timed, start, end int64) *Frame {
+func frameOf(s model, at Timed, start, end int64) *Frame {
 	rows, cols := s.Size()
 	c := s.Cursor()
 	return &Frame{Timed: at, Size: Size{rows, cols}, Text: append([]string(nil), s.Text()...), Cursor: Cursor{c.Row, c.Col, c.Visible},
