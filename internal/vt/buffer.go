@@ -1,0 +1,254 @@
+package vt
+
+// A buffer is the primary or the alternate screen.
+type buffer struct {
+	rows  []*line // a window into back, which slides when the screen scrolls
+	back  []*line
+	off   int
+	hist  history
+	saved saved // DECSC
+}
+
+// saved is what DECSC keeps.
+type saved struct {
+	x, y     int
+	pending  bool
+	pen      pen
+	origin   bool
+	autowrap bool
+	sets     charsets
+}
+
+// setRows makes lines the rows of the buffer.
+func (b *buffer) setRows(lines []*line) {
+	b.back = make([]*line, 2*len(lines)+64)
+	copy(b.back, lines)
+	b.off = 0
+	b.rows = b.back[:len(lines)]
+}
+
+// slide moves the window down by one row. The row that left it is the caller's; the last row of the window is to be set.
+func (b *buffer) slide() *line {
+	gone := b.rows[0]
+	n := len(b.rows)
+	b.off++
+	if b.off+n > len(b.back) {
+		copy(b.back, b.rows[1:])
+		clear(b.back[n:])
+		b.off = 0
+	}
+	b.rows = b.back[b.off : b.off+n]
+	return gone
+}
+
+// history is the lines above the screen: a ring.
+type history struct {
+	lines []*line
+	first int
+	n     int
+	max   int
+}
+
+func (h *history) at(i int) *line { return h.lines[(h.first+i)%len(h.lines)] }
+
+// push adds a line below and returns the one that has to go for it, if any.
+func (h *history) push(l *line) *line {
+	if h.max == 0 {
+		return l
+	}
+	if h.n == len(h.lines) && h.n < h.max {
+		grown := make([]*line, min(max(64, 2*h.n), h.max))
+		for i := range h.n {
+			grown[i] = h.at(i)
+		}
+		h.lines, h.first = grown, 0
+	}
+	if h.n == h.max {
+		gone := h.lines[h.first]
+		h.lines[h.first] = l
+		h.first = (h.first + 1) % len(h.lines)
+		return gone
+	}
+	h.lines[(h.first+h.n)%len(h.lines)] = l
+	h.n++
+	return nil
+}
+
+func (h *history) clear() { h.lines, h.first, h.n = nil, 0, 0 }
+
+// take returns the lines, oldest first, and forgets them.
+func (h *history) take() []*line {
+	lines := make([]*line, h.n)
+	for i := range lines {
+		lines[i] = h.at(i)
+	}
+	h.clear()
+	return lines
+}
+
+// newLine returns a blank line.
+func (s *Screen) newLine() *line {
+	l := &line{cells: make([]cell, s.cols)}
+	if s.o.Origins {
+		l.orig = make([]Origin, s.cols)
+	}
+	s.touch(l)
+	return l
+}
+
+func (s *Screen) touch(l *line) {
+	s.gen++
+	l.gen = s.gen
+}
+
+// blank clears a line that is used again.
+func (s *Screen) blank(l *line) *line {
+	if l == nil {
+		l = s.newLine()
+	} else {
+		l.clear(0, s.cols, 0)
+		l.wrapped, l.text = false, ""
+		s.touch(l)
+	}
+	if st := s.erased(); st != 0 {
+		l.clear(0, s.cols, st)
+	}
+	return l
+}
+
+// erased is the style of cells that are erased now: the background alone.
+func (s *Screen) erased() uint32 {
+	if s.pen.colors>>32 == 0 {
+		return 0
+	}
+	return s.style(pen{colors: s.pen.colors &^ 0xffffffff})
+}
+
+// style is the index of a pen.
+func (s *Screen) style(p pen) uint32 {
+	if p == s.penOf && !s.stale {
+		return s.penID
+	}
+	if s.pens.full() {
+		s.collect()
+	}
+	s.penOf, s.stale = p, false
+	s.penID = s.pens.put(p)
+	return s.penID
+}
+
+// feedLine scrolls the rows from the top margin to the bottom margin up by one, into the scrollback where they begin at the top.
+func (s *Screen) feedLine() {
+	b := s.buf
+	if s.lrmm && (s.left > 0 || s.right < s.cols-1) {
+		s.scrollUp(s.top, 1)
+		return
+	}
+	if s.top > 0 {
+		s.scrollUp(s.top, 1)
+		return
+	}
+	var gone *line
+	if s.bottom == s.rows-1 {
+		gone = b.slide()
+	} else {
+		gone = b.rows[0]
+		copy(b.rows, b.rows[1:s.bottom+1])
+	}
+	gone = b.hist.push(gone)
+	b.rows[s.bottom] = s.blank(gone)
+	s.seam(s.bottom)
+}
+
+// seam forgets that row y goes on in the next one, where the two do not belong together any longer.
+func (s *Screen) seam(y int) {
+	if y >= 0 && y < s.rows && s.buf.rows[y].wrapped {
+		s.buf.rows[y].wrapped = false
+		s.touch(s.buf.rows[y])
+	}
+}
+
+// scrollUp moves the rows from y to the bottom margin up by n, between the left and right margin; blank ones come in below.
+func (s *Screen) scrollUp(y, n int) {
+	n = min(n, s.bottom-y+1)
+	if n <= 0 {
+		return
+	}
+	s.gen++
+	if s.lrmm && (s.left > 0 || s.right < s.cols-1) {
+		for r := y; r <= s.bottom-n; r++ {
+			s.copyCells(r, r+n)
+		}
+		for r := s.bottom - n + 1; r <= s.bottom; r++ {
+			s.erase(r, s.left, s.right+1)
+		}
+		return
+	}
+	rows := s.buf.rows[y : s.bottom+1]
+	gone := append(s.spare[:0], rows[:n]...)
+	copy(rows, rows[n:])
+	for i, l := range gone {
+		rows[len(rows)-n+i] = s.blank(l)
+	}
+	s.spare = gone
+	s.seam(y - 1)
+	s.seam(s.bottom - n)
+}
+
+// scrollDown moves them down; blank ones come in above.
+func (s *Screen) scrollDown(y, n int) {
+	n = min(n, s.bottom-y+1)
+	if n <= 0 {
+		return
+	}
+	s.gen++
+	if s.lrmm && (s.left > 0 || s.right < s.cols-1) {
+		for r := s.bottom; r >= y+n; r-- {
+			s.copyCells(r, r-n)
+		}
+		for r := y; r < y+n; r++ {
+			s.erase(r, s.left, s.right+1)
+		}
+		return
+	}
+	rows := s.buf.rows[y : s.bottom+1]
+	gone := append(s.spare[:0], rows[len(rows)-n:]...)
+	copy(rows[n:], rows)
+	for i, l := range gone {
+		rows[i] = s.blank(l)
+	}
+	s.spare = gone
+	s.seam(y - 1)
+	s.seam(s.bottom)
+}
+
+// copyCells copies what stands between the margins in row from to row to.
+func (s *Screen) copyCells(to, from int) {
+	a, b := s.buf.rows[to], s.buf.rows[from]
+	for _, l := range []*line{a, b} {
+		l.split(s.left)
+		l.split(s.right + 1)
+	}
+	copy(a.cells[s.left:s.right+1], b.cells[s.left:s.right+1])
+	if a.orig != nil {
+		copy(a.orig[s.left:s.right+1], b.orig[s.left:s.right+1])
+	}
+	a.used = max(a.used, min(b.used, s.right+1))
+	a.wrapped = false
+	s.touch(a)
+}
+
+// erase makes the cells of a row from lo to before hi blank, in the background of the pen.
+func (s *Screen) erase(y, lo, hi int) {
+	if lo >= hi {
+		return
+	}
+	l := s.buf.rows[y]
+	l.split(lo)
+	l.split(hi)
+	l.clear(lo, hi, s.erased())
+	if hi == s.cols {
+		l.wrapped = false
+	}
+	s.touch(l)
+}

@@ -1,0 +1,210 @@
+package vt
+
+import (
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
+)
+
+// afterASCII is the state of clusters behind a printable character of ASCII.
+var afterASCII, _ = grapheme.Next(grapheme.State{}, 'a')
+
+// forget ends the cluster that was printed last: what comes next stands for itself.
+func (s *Screen) forget() {
+	s.cluster, s.lastRune = grapheme.State{}, 0
+}
+
+// text prints a run of printable ASCII.
+func (s *Screen) text(p []byte, at int64) {
+	if s.sets != (charsets{}) || s.insert {
+		for i, c := range p {
+			s.char(rune(c), p[i:i+1], at+int64(i))
+		}
+		return
+	}
+	st := s.style(s.pen)
+	for len(p) > 0 {
+		if s.pending && s.autowrap {
+			s.wrap()
+		}
+		edge := s.edge()
+		n := min(len(p), edge-s.x)
+		l := s.buf.rows[s.y]
+		s.put(l, p[:n], at, st)
+		s.x += n
+		s.pending = false
+		if s.x == edge {
+			s.x, s.pending = edge-1, true
+		}
+		p, at = p[n:], at+int64(n)
+		s.lastRune, s.lastFrom, s.lastTo = rune(l.cells[s.before()].ch), at-1, at
+	}
+	s.cluster = afterASCII
+}
+
+// put writes ASCII into one line at the cursor; there is room.
+func (s *Screen) put(l *line, p []byte, at int64, st uint32) {
+	n := len(p)
+	l.split(s.x)
+	l.split(s.x + n)
+	cells := l.cells[s.x : s.x+n]
+	for i, c := range p {
+		cells[i] = cell{uint32(c), st}
+	}
+	if l.orig != nil {
+		for i := range p {
+			l.orig[s.x+i] = Origin{at + int64(i), at + int64(i) + 1}
+		}
+	}
+	l.used = max(l.used, s.x+n)
+	s.touch(l)
+}
+
+// before is the column of the cell before the cursor.
+func (s *Screen) before() int {
+	x := s.x - 1
+	if s.pending {
+		x = s.x
+	}
+	if x > 0 && s.buf.rows[s.y].cells[x].ch == filler {
+		x--
+	}
+	return x
+}
+
+// edge is the column behind the last one that is printed in before the line wraps.
+func (s *Screen) edge() int {
+	if s.x <= s.right {
+		return s.right + 1
+	}
+	return s.cols
+}
+
+// wrap goes on in the next line.
+func (s *Screen) wrap() {
+	l := s.buf.rows[s.y]
+	if !l.wrapped {
+		l.wrapped = true
+		s.touch(l)
+	}
+	s.pending = false
+	s.x = s.lineStart()
+	s.down()
+}
+
+// lineStart is the column that a carriage return goes to.
+func (s *Screen) lineStart() int {
+	if s.x >= s.left || s.origin {
+		return s.left
+	}
+	return 0
+}
+
+// char prints a code point.
+func (s *Screen) char(r rune, raw []byte, at int64) {
+	s.print(s.sets.translate(r), at, at+int64(len(raw)))
+}
+
+func (s *Screen) print(r rune, from, to int64) {
+	next, boundary := grapheme.Next(s.cluster, r)
+	w := grapheme.Width(r)
+	if w == 0 || s.clusterOn && !boundary && grapheme.JoinsCell(s.cluster, r) {
+		s.cluster = next
+		s.join(r, w, to)
+		return
+	}
+	s.cluster = next
+	s.lastRune, s.lastFrom, s.lastTo = r, from, to
+	if w > s.cols {
+		return
+	}
+	if s.pending && s.autowrap {
+		s.wrap()
+	}
+	s.pending = false
+	edge := s.edge()
+	if s.x+w > edge {
+		if !s.autowrap || edge-w < 0 {
+			return // a wide character does not fit into the last column
+		}
+		s.wrap()
+		if edge = s.edge(); s.x+w > edge {
+			return
+		}
+	}
+	if s.insert {
+		s.insertCells(w)
+	}
+	l := s.buf.rows[s.y]
+	l.split(s.x)
+	l.split(s.x + w)
+	st := s.style(s.pen)
+	l.cells[s.x] = cell{uint32(r), st}
+	if w == 2 {
+		l.cells[s.x].ch |= isWide
+		l.cells[s.x+1] = cell{filler, st}
+	}
+	if l.orig != nil {
+		for i := range w {
+			l.orig[s.x+i] = Origin{from, to}
+		}
+	}
+	l.used = max(l.used, s.x+w)
+	s.touch(l)
+	s.x += w
+	if s.x >= edge {
+		s.x, s.pending = edge-1, true
+	}
+}
+
+// join adds a code point to the character before the cursor.
+func (s *Screen) join(r rune, w int, to int64) {
+	x := s.before()
+	if x < 0 {
+		return
+	}
+	l := s.buf.rows[s.y]
+	c := &l.cells[x]
+	if c.ch == 0 {
+		return
+	}
+	text := s.textIn(c.ch)
+	if len(text)+utf8.RuneLen(r) > MaxCluster {
+		return
+	}
+	if s.clusters.full() {
+		s.collect()
+	}
+	base, _ := utf8.DecodeRuneInString(text)
+	c.ch = c.ch&isWide | isCluster | s.clusters.put(text+string(r))
+	wide := w == 2 || r == 0xfe0f && s.clusterOn && grapheme.VariationWide(base)
+	if wide && c.ch&isWide == 0 {
+		s.widen(l, x)
+	}
+	if l.orig != nil && l.orig[x].End > 0 {
+		l.orig[x].End = max(to, l.orig[x].End)
+		if c.ch&isWide != 0 {
+			l.orig[x+1] = l.orig[x]
+		}
+	}
+	s.touch(l)
+}
+
+// widen gives the character at column x, which stands before the cursor, a second column. At the edge it stays as it is.
+func (s *Screen) widen(l *line, x int) {
+	if s.pending || s.x != x+1 {
+		return
+	}
+	l.split(s.x + 1)
+	l.cells[x].ch |= isWide
+	l.cells[s.x] = cell{filler, l.cells[x].st}
+	if l.orig != nil {
+		l.orig[s.x] = l.orig[x]
+	}
+	l.used = max(l.used, s.x+1)
+	edge := s.edge()
+	s.x++
+	if s.x >= edge {
+		s.x, s.pending = edge-1, true
+	}
+}
