@@ -11,12 +11,11 @@ type buffer struct {
 
 // saved is what DECSC keeps.
 type saved struct {
-	x, y     int
-	pending  bool
-	pen      pen
-	origin   bool
-	autowrap bool
-	sets     charsets
+	x, y    int
+	pending bool
+	pen     pen
+	origin  bool
+	sets    charsets
 }
 
 // setRows makes lines the rows of the buffer.

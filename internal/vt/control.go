@@ -153,6 +153,7 @@ func (s *Screen) escapeInter(inter, final byte) {
 func (s *Screen) align() {
 	s.margins()
 	s.x, s.y, s.pending, s.origin = 0, 0, false, false
+	s.modes.dec[6] = false
 	for _, l := range s.buf.rows {
 		l.clear(0, s.cols, 0)
 		for i := range l.cells {
@@ -187,13 +188,14 @@ func (s *Screen) forwardIndex() {
 
 // save is DECSC.
 func (s *Screen) save() {
-	s.buf.saved = saved{s.x, s.y, s.pending, s.pen, s.origin, s.autowrap, s.sets}
+	s.buf.saved = saved{s.x, s.y, s.pending, s.pen, s.origin, s.sets}
 }
 
 // restore is DECRC.
 func (s *Screen) restore() {
 	v := &s.buf.saved
-	s.pen, s.origin, s.sets, s.autowrap = v.pen, v.origin, v.sets, v.autowrap
+	s.pen, s.origin, s.sets = v.pen, v.origin, v.sets
+	s.modes.dec[6] = s.origin
 	s.x, s.y = min(v.x, s.cols-1), min(v.y, s.rows-1)
 	if s.origin {
 		s.x, s.y = min(max(s.x, s.left), s.right), min(max(s.y, s.top), s.bottom)

@@ -51,11 +51,11 @@ func (s *Screen) move(m *machine, final byte) bool {
 	switch final {
 	case 'A':
 		s.up(n)
-	case 'B', 'e':
+	case 'B':
 		s.downBy(n)
-	case 'C', 'a':
+	case 'C':
 		s.rightBy(n)
-	case 'D', 'j':
+	case 'D':
 		s.leftBy(n)
 	case 'E':
 		s.downBy(n)
@@ -69,8 +69,10 @@ func (s *Screen) move(m *machine, final byte) bool {
 		s.to(n-1, m.num(1, 1)-1)
 	case 'd':
 		s.to(n-1, s.relativeCol())
-	case 'k':
-		s.up(n)
+	case 'a': // unlike CUF and CUD, HPR and VPR stop at the edge of the screen alone
+		s.to(s.relativeRow(), s.relativeCol()+n)
+	case 'e':
+		s.to(s.relativeRow()+n, s.relativeCol())
 	case 'I':
 		s.tab(n)
 	case 'Z':
@@ -190,8 +192,9 @@ func (s *Screen) edit(m *machine, final byte) {
 	case 's':
 		if s.lrmm {
 			s.setColumns(m.num(0, 1)-1, m.num(1, s.cols)-1)
-		} else {
+		} else { // SCOSC; unlike DECSC it does not keep that the next character wraps
 			s.save()
+			s.buf.saved.pending = false
 		}
 	case 'u':
 		s.restore()

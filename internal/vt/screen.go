@@ -81,7 +81,7 @@ func size(n, least int) int {
 func (s *Screen) reset() {
 	s.pen = pen{}
 	for _, b := range []*buffer{&s.primary, &s.alternate} {
-		b.saved = saved{autowrap: true}
+		b.saved = saved{}
 		b.hist.clear()
 		for _, l := range b.rows {
 			s.blank(l)
@@ -111,7 +111,7 @@ func (s *Screen) soft() {
 	s.autowrap = true
 	s.shape = 0
 	s.margins()
-	s.buf.saved = saved{autowrap: true}
+	s.buf.saved = saved{}
 	s.modes.soft()
 }
 
