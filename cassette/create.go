@@ -51,7 +51,7 @@ type CreateOptions struct {
 
 // CurrentEmulator returns the emulator of frames that are made here.
 func CurrentEmulator() Emulator {
-	name, v := vt.Name, fmt.Sprint(vt.Version)
+	name, v := vt.Pin()
 	return Emulator{Name: name, Version: v}
 }
 
@@ -100,6 +100,9 @@ func (o *CreateOptions) manifest() *Manifest {
 	return &Manifest{Version: Version, ID: o.ID, Harness: o.Harness, Command: o.Command, Terminal: o.Terminal,
 		Timing: Timing{o.ResolutionMS, ClockPolicy, o.ReplayDefault}, Provenance: o.Provenance, Optional: o.Optional}
 }
+
+// size returns the terminal's at the start.
+func (o *CreateOptions) size() Size { return Size{o.Terminal.InitialRows, o.Terminal.InitialCols} }
 
 // scrubbing returns what is looked for.
 func (o *CreateOptions) scrubbing() *ttyscrub.Options {

@@ -13,7 +13,8 @@ import (
 
 // A stream is a file that is appended to through a buffer.
 type stream struct {
-	f   *os.File
+	w   io.Writer
+	f   *os.File // nil where w is none
 	buf []byte
 	max int
 	at  int64 // bytes so far, those in the buffer too
@@ -24,7 +25,7 @@ func openStream(dir, name string, size int) (*stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stream{f: f, max: size}, nil
+	return &stream{w: f, f: f, max: size}, nil
 }
 
 func (s *stream) write(p []byte) error {
@@ -35,7 +36,7 @@ func (s *stream) write(p []byte) error {
 		}
 	}
 	if len(p) >= s.max {
-		_, err := s.f.Write(p)
+		_, err := s.w.Write(p)
 		return err
 	}
 	s.buf = append(s.buf, p...)
@@ -46,7 +47,7 @@ func (s *stream) flush() error {
 	if len(s.buf) == 0 {
 		return nil
 	}
-	_, err := s.f.Write(s.buf)
+	_, err := s.w.Write(s.buf)
 	s.buf = s.buf[:0]
 	return err
 }

@@ -2,6 +2,7 @@ package cassette
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 )
 
 func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
+	so := o.scrubbing()
+	texts := newTexts(so)
+	o.Command.Argv = texts.all(o.Command.Argv)
 	f, err := createFiles(dir)
 	if err != nil {
 		return nil, err
@@ -22,9 +26,8 @@ func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
 	r := &Recorder{dir: dir, o: *o, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), done: make(chan struct{}),
 		next: &batch{}, spare: &batch{}}
 	r.room.L = &r.mu
-	so := o.scrubbing()
-	r.w = &worker{r: r, start: time.Now(), files: f, mask: ttyscrub.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f),
-		screen: newScreener(o.Terminal.InitialRows, o.Terminal.InitialCols, f.frames, o.Live)}
+	r.w = &worker{r: r, start: time.Now(), files: f, mask: ttyscrub.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f), texts: texts,
+		screen: newScreener(o.size(), f.frames, o.Live)}
 	r.w.framed = r.w.start
 	go r.w.run()
 	return r, nil
@@ -80,7 +83,7 @@ func (w *worker) finish() error {
 	if err := w.release(w.mask.Flush()); err != nil {
 		return err
 	}
-	w.late = append(w.late, w.mask.Late()...)
+	w.found()
 	if err := w.files.flush(); err != nil {
 		return err
 	}
@@ -102,27 +105,85 @@ func (w *worker) finish() error {
 	return w.files.flush()
 }
 
-// seal writes the whole files.
+// late masks what was found too late where it was written, and writes what follows from it anew.
+func (r *Recorder) late() (digest []byte, err error) {
+	w := r.w
+	if len(w.late)+len(w.lateKeys) == 0 {
+		return w.sink.whole.Sum(nil), nil
+	}
+	sortHits(w.late)
+	sortHits(w.lateKeys)
+	m := &remake{from: r.dir, to: r.dir, size: r.o.size(), hits: w.late, keys: w.lateKeys, sync: r.o.Sync}
+	if err := errors.Join(m.frames(), m.input()); err != nil {
+		return nil, err
+	}
+	if digest, err = m.output(); err != nil {
+		return nil, err
+	}
+	return digest, m.chunks()
+}
+
+// seal writes the whole files, the manifest last.
 func (r *Recorder) seal(f *Final) (*Manifest, error) {
-	final := *f
-	final.Timed, final.G, _ = r.reserve()
-	report := &ScrubReport{Status: Clean, Rules: []string{}, HitCounts: map[string]int{},
-		EnvAllowlist: r.o.Command.EnvAllowlist, IntentionallyPreserved: r.o.Preserve}
-	m := r.manifest()
-	for _, w := range []struct {
-		name string
-		v    any
-	}{{FinalFile, &final}, {ScrubReportFile, report}, {ManifestFile, m}} {
-		if w.name == ManifestFile && r.o.Sync {
-			if err := syncFiles(r.dir); err != nil {
-				return nil, err
-			}
-		}
-		if err := writeJSON(filepath.Join(r.dir, w.name), w.v, r.o.Sync); err != nil {
+	digest, err := r.late()
+	if err != nil {
+		return nil, err
+	}
+	final, err := r.final(f)
+	if err != nil {
+		return nil, err
+	}
+	m := r.o.manifest()
+	m.ContentDigest.SHA256 = hex.EncodeToString(digest)
+	if err := writeJSON(filepath.Join(r.dir, FinalFile), final, r.o.Sync); err != nil {
+		return nil, err
+	}
+	if err := writeJSON(filepath.Join(r.dir, ScrubReportFile), r.report(), r.o.Sync); err != nil {
+		return nil, err
+	}
+	if r.o.Sync {
+		if err := syncFiles(r.dir); err != nil {
 			return nil, err
 		}
 	}
+	if err := writeJSON(filepath.Join(r.dir, ManifestFile), m, r.o.Sync); err != nil {
+		return nil, err
+	}
 	return m, removeStart(r.dir)
+}
+
+// final returns f with its place in the order and without secrets.
+func (r *Recorder) final(f *Final) (*Final, error) {
+	b, err := encode(f)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = mapStrings(b, r.w.texts.mask); err != nil {
+		return nil, err
+	}
+	final := new(Final)
+	if err := json.Unmarshal(b, final); err != nil {
+		return nil, err
+	}
+	final.Timed, final.G, _ = r.reserve()
+	return final, nil
+}
+
+// report returns what scrubbing did.
+func (r *Recorder) report() *ScrubReport {
+	all := r.w.texts.report
+	all.Add(r.w.mask.Report())
+	all.Add(r.w.keys.mask.Report())
+	return newReport(&all, r.o.Command.EnvAllowlist, r.o.Preserve)
+}
+
+func newReport(all *ttyscrub.Report, env, preserved []string) *ScrubReport {
+	s := &ScrubReport{Status: Clean, Rules: []string{}, HitCounts: map[string]int{}, EnvAllowlist: env,
+		IntentionallyPreserved: preserved, LateHits: all.Late}
+	if len(all.Hits) > 0 {
+		s.Status, s.Rules, s.HitCounts = Redacted, all.Rules(), all.Hits
+	}
+	return s
 }
 
 func removeStart(dir string) error {
@@ -142,12 +203,6 @@ func syncFiles(dir string) error {
 	return nil
 }
 
-func (r *Recorder) manifest() *Manifest {
-	m := r.o.manifest()
-	m.ContentDigest.SHA256 = hex.EncodeToString(r.w.sink.whole.Sum(nil))
-	return m
-}
-
 // Quota records evidence of an account's quota. It is written at once.
 func (r *Recorder) Quota(c *Capability) error { return r.capability(QuotaFile, c) }
 
@@ -160,5 +215,12 @@ func (r *Recorder) capability(name string, c *Capability) error {
 	if err := r.open(); err != nil {
 		return err
 	}
-	return writeJSON(filepath.Join(r.dir, name), c, r.o.Sync)
+	b, err := encode(c)
+	if err != nil {
+		return err
+	}
+	if b, err = mapStrings(b, newTexts(r.o.scrubbing()).mask); err != nil {
+		return err
+	}
+	return writeJSON(filepath.Join(r.dir, name), json.RawMessage(b), r.o.Sync)
 }

@@ -110,9 +110,9 @@ func (r *Reader) screens(opts *vt.Options, streams []Stream) iter.Seq2[*Shot, er
 func show(s *vt.Screen, e *Event) {
 	switch {
 	case e.Chunk != nil:
-		modelOf(s).Write(e.Bytes)
+		s.Write(e.Bytes)
 	case e.Input != nil && e.Input.Kind == KindResize && e.Input.Size != nil:
-		modelOf(s).Resize(e.Input.Size.Rows, e.Input.Size.Cols)
+		s.Resize(e.Input.Size.Rows, e.Input.Size.Cols)
 	}
 }
 
@@ -137,7 +137,7 @@ func (r *Reader) Derive(opts *DeriveOptions) iter.Seq2[*Frame, error] {
 			if s.Chunk == nil || s.Time() < from {
 				continue
 			}
-			f := frameOf(modelOf(s.Screen), s.Timed, s.Chunk.Offset, s.Chunk.Offset+s.Chunk.Length)
+			f := frameOf(s.Screen, s.Timed, s.Chunk.Offset, s.Chunk.Offset+s.Chunk.Length)
 			f.G = s.G
 			if !yield(f, nil) {
 				return

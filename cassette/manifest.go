@@ -109,8 +109,8 @@ type ScrubReport struct {
 	HitCounts              map[string]int `json:"hit_counts"`
 	EnvAllowlist           []string       `json:"env_allowlist,omitempty"`
 	IntentionallyPreserved []string       `json:"intentionally_preserved,omitempty"`
-	// LateHits are those that were found when the recording ended, and masked where they stood on the disk.
-	LateHits map[string]int `json:"late_hits,omitempty"`
+	// LateHits are those of them that were found when they stood on the disk already, and masked there.
+	LateHits int `json:"late_hits,omitempty"`
 }
 
 // The status of a ScrubReport.

@@ -8,15 +8,15 @@ import (
 
 // A screener keeps a screen beside the masked output and fills the frames that were given a place.
 type screener struct {
-	screen model
-	out    *stream
-	live   func(*Frame)
-	cuts   []cut // by offset
-	at     int64 // how far the screen has read
-	end    int64 // how far output was released
-	start  int64 // where the last frame ended
-	skips  bool
-	slots  int // frames among the cuts
+	still
+	out   *stream
+	live  func(*Frame)
+	cuts  []cut // by offset
+	at    int64 // how far the screen has read
+	end   int64 // how far output was released
+	start int64 // where the last frame ended
+	skips bool
+	slots int // frames among the cuts
 }
 
 // A cut is what happens between two bytes of output: another size, or a frame.
@@ -27,13 +27,13 @@ type cut struct {
 	g uint64
 }
 
-func newScreener(rows, cols int, out *stream, live func(*Frame)) *screener {
-	return &screener{screen: newScreen(rows, cols), out: out, live: live}
+func newScreener(size Size, out *stream, live func(*Frame)) *screener {
+	return &screener{still: *newStill(size), out: out, live: live}
 }
 
 // newScreen returns the screen that frames are of.
-func newScreen(rows, cols int) model {
-	return modelOf(vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1}))
+func newScreen(rows, cols int) *vt.Screen {
+	return vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1})
 }
 
 func (s *screener) behind() bool  { return s.at < s.end }
@@ -66,7 +66,7 @@ func (s *screener) feed(p []byte) error {
 		if len(s.cuts) > 0 {
 			n = min(n, s.cuts[0].offset-s.at)
 		}
-		s.screen.Write(p[:n])
+		s.still.Write(p[:n])
 		s.at += n
 		p = p[n:]
 		if len(s.cuts) == 0 || s.cuts[0].offset > s.at {
@@ -82,11 +82,11 @@ func (s *screener) feed(p []byte) error {
 
 func (s *screener) cut(c cut) error {
 	if c.Seq == 0 {
-		s.screen.Resize(c.size.Rows, c.size.Cols)
+		s.Resize(c.size)
 		return nil
 	}
 	s.slots--
-	f := frameOf(s.screen, c.Timed, s.start, s.at)
+	f := frameOf(s.sync(), c.Timed, s.start, s.at)
 	f.G = c.g
 	s.start = s.at
 	if s.live != nil {
@@ -115,7 +115,7 @@ func (s *screener) catchUp(r io.ReaderAt, budget int64) error {
 }
 
 // frameOf returns what stands on the screen.
-func frameOf(s model, at Timed, start, end int64) *Frame {
+func frameOf(s *vt.Screen, at Timed, start, end int64) *Frame {
 	rows, cols := s.Size()
 	c := s.Cursor()
 	return &Frame{Timed: at, Size: Size{rows, cols}, Text: append([]string(nil), s.Text()...), Cursor: Cursor{c.Row, c.Col, c.Visible},

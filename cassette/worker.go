@@ -11,14 +11,16 @@ const settled = 50 * time.Millisecond
 
 // A worker is the recorder's goroutine: it alone touches the files, the scrubber and the screen.
 type worker struct {
-	r      *Recorder
-	start  time.Time
-	files  *files
-	mask   *ttyscrub.Live
-	keys   *keys
-	late   []ttyscrub.Hit // what must be masked where it was written
-	sink   *sink
-	screen *screener
+	r     *Recorder
+	start time.Time
+	files *files
+	mask  *ttyscrub.Live
+	keys  *keys
+	texts *texts
+
+	late, lateKeys []ttyscrub.Hit // what must be masked where it was written
+	sink           *sink
+	screen         *screener
 
 	dirty   bool      // something changed since the last frame
 	changed time.Time // the last change
@@ -160,7 +162,11 @@ func (w *worker) item(it *item, data []byte) error {
 		}
 		return w.keys.add(it.input, time.Since(w.start))
 	}
-	return w.files.service.line(&ServiceEvent{Timed: it.Timed, Payload: it.payload, G: it.g})
+	payload, err := mapStrings(it.payload, w.texts.mask)
+	if err != nil {
+		return err
+	}
+	return w.files.service.line(&ServiceEvent{Timed: it.Timed, Payload: payload, G: it.g})
 }
 
 func (w *worker) touch() {
@@ -178,8 +184,14 @@ func (w *worker) passOn() error {
 
 func (w *worker) take() error {
 	err := w.release(w.mask.Take(time.Since(w.start)))
-	w.late = append(w.late, w.mask.Late()...)
+	w.found()
 	return err
+}
+
+// found keeps what the maskers found in bytes that they had passed on.
+func (w *worker) found() {
+	w.late = append(w.late, w.mask.Late()...)
+	w.lateKeys = append(w.lateKeys, w.keys.mask.Late()...)
 }
 
 // release writes what the masker has done with.

@@ -1,0 +1,64 @@
+package cassette
+
+import (
+	"bytes"
+	"io"
+
+	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
+)
+
+// A double shows output twice: as it is, and masked.
+type double struct {
+	raw           io.ReaderAt
+	hits          []ttyscrub.Hit
+	plain, masked *still
+	at            int64
+	buf           []byte
+}
+
+func newDouble(raw io.ReaderAt, size Size, hits []ttyscrub.Hit) *double {
+	return &double{raw: raw, hits: hits, plain: newStill(size), masked: newStill(size), buf: make([]byte, 64<<10)}
+}
+
+// show reads on up to an offset. One that is behind changes nothing.
+func (d *double) show(to int64) error {
+	for d.at < to {
+		b := d.buf[:min(int64(len(d.buf)), to-d.at)]
+		b = b[:blockEnd(d.hits, d.at, int64(len(b)))]
+		n, err := d.raw.ReadAt(b, d.at)
+		if n < len(b) {
+			return err
+		}
+		d.plain.Write(b)
+		m := bytes.Clone(b)
+		ttyscrub.Mask(m, d.at, within(d.hits, d.at, int64(n)))
+		d.masked.Write(m)
+		d.at += int64(n)
+	}
+	return nil
+}
+
+func (d *double) resize(s sized) error {
+	if err := d.show(s.offset); err != nil {
+		return err
+	}
+	d.plain.Resize(s.size)
+	d.masked.Resize(s.size)
+	return nil
+}
+
+// A still is a quick screen that is looked at now and then.
+type still struct{ q quick }
+
+func newStill(size Size) *still { return &still{quick{screen: newScreen(size.Rows, size.Cols)}} }
+
+func (s *still) Write(p []byte) { s.q.Write(p) }
+
+func (s *still) Resize(size Size) { s.sync().Resize(size.Rows, size.Cols) }
+
+// sync returns the screen as it stands.
+func (s *still) sync() *vt.Screen {
+	s.q.sync()
+	return s.q.screen
+}
