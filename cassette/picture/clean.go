@@ -1,0 +1,26 @@
+package picture
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clean returns text that is safe to show: what controls a terminal, turns the direction of text, or is not allowed in XML
+// becomes U+FFFD.
+func clean(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] < ' ' || s[i] > '~' {
+			return strings.Map(cleanRune, s)
+		}
+	}
+	return s
+}
+
+func cleanRune(c rune) rune {
+	switch {
+	case c < ' ', c >= 0x7F && c < 0xA0, c == 0xFFFE, c == 0xFFFF, !utf8.ValidRune(c), unicode.Is(unicode.Bidi_Control, c), c == 0x2028, c == 0x2029:
+		return utf8.RuneError
+	}
+	return c
+}

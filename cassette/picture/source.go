@@ -1,0 +1,181 @@
+package picture
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+// A Mark is something that happened beside the output.
+type Mark struct {
+	Recorded time.Duration
+	Kind     string // input, resize, signal, service
+	Label    string
+}
+
+// Pictures returns what the screen showed, as the options say. The Progress of the options is told as it goes.
+func Pictures(r *cassette.Reader, o *Options) iter.Seq2[*Picture, error] {
+	return func(yield func(*Picture, error) bool) {
+		s, err := sessionOf(r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for p, err := range newFilm(s, o.settings()).pictures() {
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+}
+
+// GIF writes an animated GIF that begins again for ever. Each picture holds the cells that changed; its colours are exact where
+// 255 suffice.
+func GIF(w io.Writer, r *cassette.Reader, o *Options) error { return with(r, o, w, writeGIF) }
+
+// SVG writes an SVG: an animated one, or with Options.Still one screen. Text stays text.
+func SVG(w io.Writer, r *cassette.Reader, o *Options) error {
+	if o != nil && o.Still {
+		return with(r, o, w, writeStill)
+	}
+	return with(r, o, w, writeSVG)
+}
+
+// Text writes the session as people read it: all that scrolled off the screen, then the screen; of the alternate screen what
+// stood there last. With Options.Still it is one screen. Blanks at the end of lines and blank lines at the end are left out.
+func Text(w io.Writer, r *cassette.Reader, o *Options) error {
+	if o != nil && o.Still {
+		return with(r, o, w, writeScreen)
+	}
+	return with(r, o, w, writeText)
+}
+
+// HTML writes one page with a player, which needs nothing else.
+func HTML(w io.Writer, r *cassette.Reader, o *Options) error { return with(r, o, w, writeHTML) }
+
+func with(r *cassette.Reader, o *Options, w io.Writer, write func(io.Writer, *session, *Options) error) error {
+	s, err := sessionOf(r)
+	if err != nil {
+		return err
+	}
+	return write(w, s, o)
+}
+
+// sessionOf reads a cassette's sizes and length, not its output.
+func sessionOf(r *cassette.Reader) (*session, error) {
+	m := r.Manifest()
+	s := &session{command: strings.Join(m.Command.Argv, " "), size: size{m.Terminal.InitialRows, m.Terminal.InitialCols}.known()}
+	s.largest = s.size
+	streams := []cassette.Stream{cassette.StreamInput}
+	if f := r.Final(); f != nil {
+		s.duration = max(f.Time(), time.Duration(f.DurationMS)*time.Millisecond)
+	} else {
+		streams = nil // the last event is the end
+	}
+	for e, err := range r.Events(&cassette.EventsOptions{Streams: streams, NoBytes: true}) {
+		if err != nil {
+			return nil, err
+		}
+		s.duration = max(s.duration, e.Time())
+		if e.Input != nil && e.Input.Kind == cassette.KindResize && e.Input.Size != nil {
+			now := size{e.Input.Size.Rows, e.Input.Size.Cols}.known()
+			s.largest = size{max(s.largest.rows, now.rows), max(s.largest.cols, now.cols)}
+		}
+	}
+	s.events = func(yield func(event, error) bool) {
+		for e, err := range r.Events(&cassette.EventsOptions{Streams: shown}) {
+			if err != nil {
+				yield(event{}, err)
+				return
+			}
+			if !yieldAll(eventsOf(e), yield) {
+				return
+			}
+		}
+	}
+	return s, nil
+}
+
+var shown = []cassette.Stream{cassette.StreamInput, cassette.StreamOutput, cassette.StreamService}
+
+// known is a size that a screen may have.
+func (s size) known() size {
+	if s.rows < 1 {
+		s.rows = cassette.DefaultRows
+	}
+	if s.cols < 1 {
+		s.cols = cassette.DefaultCols
+	}
+	return size{min(s.rows, maxCells), min(s.cols, maxCells)}
+}
+
+// maxCells is the most rows and columns that a picture has.
+const maxCells = 1000
+
+func yieldAll(events []event, yield func(event, error) bool) bool {
+	for _, e := range events {
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+func eventsOf(e *cassette.Event) []event {
+	at := e.Time()
+	mark := func(kind, label string) event {
+		return event{at: at, mark: &Mark{Recorded: at, Kind: kind, Label: clean(cut(label, 200))}}
+	}
+	switch {
+	case e.Chunk != nil:
+		return []event{{at: at, output: e.Bytes}}
+	case e.Service != nil:
+		return []event{mark("service", serviceLabel(e.Service.Payload))}
+	case e.Input == nil:
+		return nil
+	}
+	switch in := e.Input; {
+	case in.Kind == cassette.KindResize && in.Size != nil:
+		now := size{in.Size.Rows, in.Size.Cols}.known()
+		return []event{{at: at, size: &now}, mark("resize", fmt.Sprintf("%d×%d", now.cols, now.rows))}
+	case in.Kind == cassette.KindSignal:
+		return []event{mark("signal", in.Signal)}
+	case in.Key != "":
+		return []event{mark("input", in.Key)}
+	default:
+		return []event{mark("input", visible.Line(string(in.Bytes)))}
+	}
+}
+
+// serviceLabel says what an event of the layer above is: what it calls itself, or its beginning.
+func serviceLabel(payload json.RawMessage) string {
+	var named map[string]json.RawMessage
+	if json.Unmarshal(payload, &named) == nil {
+		for _, key := range []string{"label", "title", "name", "type", "event", "kind", "message", "text"} {
+			var s string
+			if json.Unmarshal(named[key], &s) == nil && s != "" {
+				return s
+			}
+		}
+	}
+	var s string
+	if json.Unmarshal(payload, &s) == nil {
+		return s
+	}
+	return string(payload)
+}
+
+func cut(s string, n int) string {
+	for i := range s {
+		if n--; n < 0 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}

@@ -1,0 +1,254 @@
+package picture
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/cellfont"
+)
+
+// svgFont is what text is drawn with; every run says how long it is, so that columns stand below each other in any of them.
+const svgFont = `ui-monospace,'JetBrains Mono','SF Mono',Menlo,Consolas,'DejaVu Sans Mono','Liberation Mono',monospace`
+
+// svgZoom is how large a unit is at scale 1: letters of 16 pixels.
+const svgZoom = 1.2
+
+// An svgMaker writes SVG. A cell has 8 by 16 units.
+type svgMaker struct {
+	settings
+	w      *bufio.Writer
+	size   size
+	frame  frame
+	base   RGB // what is behind everything
+	paints map[*Colors]*paint
+	buf    []byte
+
+	ids map[[16]byte]int // of lines that are written, by their picture
+}
+
+func newSVG(w io.Writer, of size, set settings, first *Picture) *svgMaker {
+	m := &svgMaker{settings: set, w: bufio.NewWriter(w), size: of, frame: frameOf(set.Window, 1), paints: map[*Colors]*paint{}, ids: map[[16]byte]int{}}
+	m.base = m.paint(first).bg
+	return m
+}
+
+func (m *svgMaker) paint(p *Picture) *paint {
+	if m.paints[p.Colors] == nil {
+		if len(m.paints) > 64 {
+			clear(m.paints)
+		}
+		m.paints[p.Colors] = m.Theme.paint(p.Colors)
+	}
+	return m.paints[p.Colors]
+}
+
+// writeStill writes one screen.
+func writeStill(w io.Writer, s *session, o *Options) error {
+	p, err := at(s, o)
+	if err != nil {
+		return err
+	}
+	set := o.settings()
+	m := newSVG(w, size{p.Rows, p.Cols}, set, p)
+	m.begin(set.title(s, p.Title))
+	for i, l := range p.Lines {
+		m.buf = m.appendLine(m.buf[:0], l, m.paint(p), p.Cols)
+		if len(m.buf) > 0 {
+			m.printf(`<g transform="translate(0 %d)">%s</g>`+"\n", i*cellfont.Height, m.buf)
+		}
+	}
+	if c := p.Cursor; c.Visible {
+		m.printf(`<rect %s transform="translate(%d %d)" fill="%s" fill-opacity=".6"/>`+"\n", cursorBox(c.Shape), c.Col*cellfont.Width, c.Row*cellfont.Height, m.paint(p).fg)
+	}
+	return m.end()
+}
+
+// writeSVG writes an animated SVG: each different line once, then which one each row shows when.
+func writeSVG(w io.Writer, s *session, o *Options) error {
+	set := o.settings()
+	f := newFilm(s, set)
+	var m *svgMaker
+	reel := &reel{rows: make([]track, s.largest.rows)}
+	for p, err := range f.pictures() {
+		if err != nil {
+			return err
+		}
+		if m == nil {
+			m = newSVG(w, s.largest, set, p)
+			m.begin(set.title(s, p.Title))
+			m.printf("<defs><g id=\"l0\"/>\n")
+		}
+		for i := range reel.rows {
+			id := 0
+			if i < p.Rows {
+				id = m.line(p.Lines[i], m.paint(p), p.Cols)
+			}
+			reel.rows[i].add(p.Time, "#l"+strconv.Itoa(id))
+		}
+		reel.cursor(p)
+	}
+	m.printf("</defs>\n")
+	last := f.clock.film
+	m.reel(reel, max(f.end(), last+tail))
+	return m.end()
+}
+
+// line writes a line that was not written yet, and returns its number; 0 is an empty one.
+func (m *svgMaker) line(l *Line, at *paint, cols int) int {
+	m.buf = m.appendLine(m.buf[:0], l, at, cols)
+	if len(m.buf) == 0 {
+		return 0
+	}
+	sum := sha256.Sum256(m.buf)
+	key := [16]byte(sum[:])
+	id, ok := m.ids[key]
+	if !ok {
+		id = len(m.ids) + 1
+		m.ids[key] = id
+		m.printf(`<g id="l%d">%s</g>`+"\n", id, m.buf)
+	}
+	return id
+}
+
+// A reel is what every row, and the cursor, shows when.
+type reel struct {
+	rows               []track
+	place, seen, shape track
+}
+
+// A track is the values of one attribute over time.
+type track struct {
+	times  []time.Duration
+	values []string
+}
+
+func (t *track) add(at time.Duration, value string) {
+	n := len(t.values)
+	if n > 0 && t.values[n-1] == value {
+		return
+	}
+	t.times, t.values = append(t.times, at), append(t.values, value)
+}
+
+func (r *reel) cursor(p *Picture) {
+	c := p.Cursor
+	if !c.Visible {
+		r.seen.add(p.Time, "hidden")
+		return
+	}
+	r.seen.add(p.Time, "visible")
+	r.place.add(p.Time, fmt.Sprintf("%d,%d", c.Col*cellfont.Width, c.Row*cellfont.Height))
+	r.shape.add(p.Time, cursorPath(c.Shape))
+}
+
+func (m *svgMaker) reel(r *reel, length time.Duration) {
+	for i := range r.rows {
+		t := &r.rows[i]
+		if len(t.values) == 0 || len(t.values) == 1 && t.values[0] == "#l0" {
+			continue
+		}
+		m.printf(`<use y="%d" href="%s">`, i*cellfont.Height, t.values[0])
+		m.animate("animate", `attributeName="href"`, t, length)
+		m.printf("</use>\n")
+	}
+	if len(r.place.values) == 0 {
+		return
+	}
+	m.printf(`<g visibility="%s">`, r.seen.values[0])
+	m.animate("animate", `attributeName="visibility"`, &r.seen, length)
+	m.printf(`<path d="%s" fill="%s" fill-opacity=".6" transform="translate(%s)">`, r.shape.values[0], m.Theme.FG, r.place.values[0])
+	m.animate("animate", `attributeName="d"`, &r.shape, length)
+	m.animate("animateTransform", `attributeName="transform" type="translate"`, &r.place, length)
+	m.printf("</path></g>\n")
+}
+
+// animate has an attribute take the values of a track, over and over.
+func (m *svgMaker) animate(element, what string, t *track, length time.Duration) {
+	if len(t.values) < 2 {
+		return
+	}
+	m.printf(`<%s %s calcMode="discrete" dur="%ss" repeatCount="indefinite" values="`, element, what, decimal(length.Seconds(), 3))
+	for i, v := range t.values {
+		if i > 0 {
+			m.printf(";")
+		}
+		m.printf("%s", v)
+	}
+	m.printf(`" keyTimes="0`)
+	for _, at := range t.times[1:] {
+		m.printf(";%s", decimal(min(at.Seconds()/length.Seconds(), 1), 7))
+	}
+	m.printf(`"/>`)
+}
+
+func (m *svgMaker) begin(title string) {
+	w := m.frame.left + m.size.cols*cellfont.Width + m.frame.right
+	h := m.frame.top + m.size.rows*cellfont.Height + m.frame.bottom
+	zoom := svgZoom * float64(m.Scale)
+	m.printf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%s" height="%s" role="img">`+"\n", w, h, decimal(float64(w)*zoom, 1), decimal(float64(h)*zoom, 1))
+	m.printf("<title>%s</title>\n", escape(title))
+	m.printf(`<style>text{font:13.333px %s;white-space:pre;font-variant-ligatures:none;unicode-bidi:bidi-override;direction:ltr}.b{font-weight:700}.i{font-style:italic}.c{shape-rendering:crispEdges}</style>`+"\n", svgFont)
+	radius := 0
+	if m.Window {
+		radius = 7
+	}
+	m.printf(`<rect width="%d" height="%d" rx="%d" fill="%s"/>`+"\n", w, h, radius, m.base)
+	if m.Window {
+		m.window(w, title)
+	}
+	m.printf(`<svg x="%d" y="%d" width="%d" height="%d">`+"\n", m.frame.left, m.frame.top, m.size.cols*cellfont.Width, m.size.rows*cellfont.Height)
+}
+
+func (m *svgMaker) window(w int, title string) {
+	m.printf(`<path d="M0 20V7a7 7 0 0 1 7-7H%da7 7 0 0 1 7 7V20z" fill="%s"/>`+"\n", w-7, m.Theme.Bar)
+	for i, c := range lights {
+		m.printf(`<circle cx="%d" cy="%d" r="%s" fill="%s"/>`, lightX+i*lightStep, lightY-2, decimal(lightRadius, 1), c)
+	}
+	from := lightX + 3*lightStep
+	if room := (w - 2*from) / cellfont.Width; room > 0 {
+		m.printf(`<text x="%d" y="14.3" text-anchor="middle" fill="%s">%s</text>`+"\n", w/2, m.Theme.BarText, escape(cut(title, room)))
+	}
+}
+
+func (m *svgMaker) end() error {
+	m.printf("</svg>\n</svg>\n")
+	return m.w.Flush()
+}
+
+func (m *svgMaker) printf(format string, args ...any) { _, _ = fmt.Fprintf(m.w, format, args...) } // Flush says what failed
+
+// String returns the colour as SVG and CSS have it.
+func (c RGB) String() string { return fmt.Sprintf("#%06x", uint32(c)) }
+
+func decimal(v float64, digits int) string {
+	return strconv.FormatFloat(round(v, digits), 'f', -1, 64)
+}
+
+func round(v float64, digits int) float64 {
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'f', digits, 64), 64)
+	return r
+}
+
+func cursorBox(shape int) string {
+	switch {
+	case shape == 3 || shape == 4:
+		return `y="14" width="8" height="2"`
+	case shape >= 5:
+		return `width="1.5" height="16"`
+	}
+	return `width="8" height="16"`
+}
+
+func cursorPath(shape int) string {
+	switch {
+	case shape == 3 || shape == 4:
+		return "M0 14h8v2h-8z"
+	case shape >= 5:
+		return "M0 0h1.5v16h-1.5z"
+	}
+	return "M0 0h8v16h-8z"
+}
