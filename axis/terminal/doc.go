@@ -8,5 +8,9 @@
 // job of the caller's shell (Job). What was typed, and new sizes, are remembered with what stood on the screen (Typist), so
 // that a replay types again. Leftovers knows what a program that was killed left on.
 //
-// Not goals: the screen, and cassettes of it.
+// A Session is any program on a terminal that a Go program uses as a person would: it types, presses keys by name, pastes, moves
+// a mouse, resizes, sends signals, and waits for what stands on the screen. Attach gives a session to a person, and
+// RecordSession records one in a cassette. The program is never held up by the screen model, which reads behind it.
+//
+// Not goals: the screen itself (internal/vt), cassettes (package cassette), what a person sees of them.
 package terminal

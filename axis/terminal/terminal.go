@@ -78,13 +78,21 @@ func Open(size Size) (*PTY, error) {
 
 // Resize tells the program a new size. A size that no terminal can have is an error.
 func (p *PTY) Resize(s Size) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return pty.Setsize(p.Slave, &pty.Winsize{Rows: uint16(s.Rows), Cols: uint16(s.Cols), X: uint16(s.Width), Y: uint16(s.Height)})
+}
+
+// check wants a size that a terminal can have.
+func (s Size) check() error {
 	for _, n := range []int{s.Rows, s.Cols, s.Width, s.Height} {
 		if n < 0 || n > math.MaxUint16 {
 			return fmt.Errorf("terminal of %d by %d characters, %d by %d pixels: want 0 to %d of each",
 				s.Rows, s.Cols, s.Width, s.Height, math.MaxUint16)
 		}
 	}
-	return pty.Setsize(p.Slave, &pty.Winsize{Rows: uint16(s.Rows), Cols: uint16(s.Cols), X: uint16(s.Width), Y: uint16(s.Height)})
+	return nil
 }
 
 // Host returns the caller's terminal among its streams and its size, or nil where none of them is one.

@@ -154,6 +154,9 @@ func (s *Screen) feedLine() {
 		gone = b.rows[0]
 		copy(b.rows, b.rows[1:s.bottom+1])
 	}
+	if b == &s.primary {
+		s.scrolled++
+	}
 	gone = b.hist.push(gone)
 	b.rows[s.bottom] = s.blank(gone)
 	s.seam(s.bottom)

@@ -18,6 +18,7 @@ type Screen struct {
 	alternate buffer
 	buf       *buffer // one of the two
 	gen       uint64
+	scrolled  uint64  // lines that went above the primary screen
 	spare     []*line // memory of scrollUp and scrollDown
 	scratch   []byte  // memory of textOf
 
@@ -185,6 +186,9 @@ func (s *Screen) Wrapped(i int) bool {
 
 // ScrollbackLen is how many lines are kept above the primary screen.
 func (s *Screen) ScrollbackLen() int { return s.primary.hist.n }
+
+// Scrolled is how many lines were scrolled off the top of the primary screen since it was made, kept or not.
+func (s *Screen) Scrolled() uint64 { return s.scrolled }
 
 // ScrollbackRow is the text of a line above the screen; 0 is the oldest.
 func (s *Screen) ScrollbackRow(i int) string { return s.textOf(s.above(i)) }

@@ -1,0 +1,35 @@
+package terminal
+
+import (
+	"context"
+	"os"
+	"syscall"
+)
+
+// A Starter starts a session's program somewhere: on this machine (nil in SessionOptions), in a jail.
+type Starter interface {
+	// Start starts p. TTY is to be its controlling terminal and its three streams; the caller closes its own copy of it.
+	Start(ctx context.Context, p *Program) (Process, error)
+}
+
+// A Program is what a Starter starts.
+type Program struct {
+	Argv []string
+	Env  []string // its whole environment, NAME=VALUE
+	Dir  string   // "" is the caller's
+	TTY  *os.File
+}
+
+// A Process is a program that was started.
+type Process interface {
+	// Wait waits for its end and lets go of what it ran in, its terminal too. It is called once.
+	Wait() (Status, error)
+	// Signal sends a signal to its process group, or, where that is gone, does nothing.
+	Signal(sig syscall.Signal) error
+}
+
+// A Status is how a program ended: Signal is 0 unless a signal ended it.
+type Status struct {
+	Code   int
+	Signal syscall.Signal
+}
