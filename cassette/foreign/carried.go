@@ -1,0 +1,118 @@
+package foreign
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+)
+
+// The keys of what this package puts into a manifest's optional.
+const (
+	// OptionalImport says where an imported cassette comes from: an Origin.
+	OptionalImport = "import"
+	// OptionalAsciicast holds what the header of an asciicast says and a manifest has no place for.
+	OptionalAsciicast = "asciicast"
+)
+
+// An Origin is where an imported cassette comes from.
+type Origin struct {
+	Format  Format       `json:"format"`
+	Files   []OriginFile `json:"files"`
+	Unknown []string     `json:"unknown,omitempty"` // what the file does not say and was given or assumed: size, term, input, exit
+}
+
+// An OriginFile is one file that was read. Its name is without directories.
+type OriginFile struct {
+	Name   string `json:"name"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// carried is what stands under OptionalAsciicast.
+type carried struct {
+	Title       string            `json:"title,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	TermVersion string            `json:"term_version,omitempty"`
+	Theme       *Theme            `json:"theme,omitempty"`
+	IdleLimit   float64           `json:"idle_time_limit,omitempty"` // s
+	Tags        []string          `json:"tags,omitempty"`
+}
+
+// carry is what of h is carried over, without secrets; nil where there is nothing.
+func carry(h *Header, o *ttyscrub.Options) json.RawMessage {
+	clean := func(s string) string {
+		out, _ := ttyscrub.Text(s, o)
+		return out
+	}
+	c := carried{Title: clean(h.Title), TermVersion: clean(h.TermVersion), Theme: h.Theme.valid(), IdleLimit: h.IdleLimit.Seconds()}
+	for _, t := range h.Tags {
+		c.Tags = append(c.Tags, clean(t))
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Env)) {
+		if name == "TERM" { // it has its own place
+			continue
+		}
+		if c.Env == nil {
+			c.Env = make(map[string]string)
+		}
+		c.Env[clean(name)] = secretless(name, h.Env[name], o)
+	}
+	b, err := json.Marshal(&c)
+	if err != nil || string(b) == "{}" {
+		return nil
+	}
+	return b
+}
+
+// secretless is the value of a variable; one whose name says so is a secret as a whole.
+func secretless(name, value string, o *ttyscrub.Options) string {
+	const sep = "="
+	out, _ := ttyscrub.Text(name+sep+value, o)
+	if len(out) < len(name)+len(sep) {
+		return ""
+	}
+	return out[len(name)+len(sep):]
+}
+
+// valid is the theme where all its colours are there, else nil.
+func (t *Theme) valid() *Theme {
+	if t == nil || !isColour(t.FG) || !isColour(t.BG) {
+		return nil
+	}
+	n := (len(t.Palette) + 1) / 8
+	if len(t.Palette) != n*8-1 || n != 8 && n != 16 {
+		return nil
+	}
+	for i := range n {
+		if !isColour(t.Palette[i*8:i*8+7]) || i > 0 && t.Palette[i*8-1] != ':' {
+			return nil
+		}
+	}
+	return t
+}
+
+// isColour reports whether s is #rrggbb.
+func isColour(s string) bool {
+	if len(s) != 7 || s[0] != '#' {
+		return false
+	}
+	for _, c := range []byte(s[1:]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+			return false
+		}
+	}
+	return true
+}
+
+// uncarry puts what m carries into h.
+func uncarry(h *Header, m *cassette.Manifest) {
+	var c carried
+	if json.Unmarshal(m.Optional[OptionalAsciicast], &c) != nil {
+		return
+	}
+	h.Title, h.Env, h.TermVersion, h.Theme, h.Tags = c.Title, c.Env, c.TermVersion, c.Theme.valid(), c.Tags
+	h.IdleLimit = seconds(c.IdleLimit)
+}
