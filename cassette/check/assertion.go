@@ -1,0 +1,353 @@
+package check
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// An assertion is one entry of a scenario. Exactly one of its families is set.
+type assertion struct {
+	Name    string       `json:"name"`
+	Frame   *frameWant   `json:"frame"`
+	State   *stateWant   `json:"state"`
+	Timing  *timingWant  `json:"timing"`
+	Input   *inputWant   `json:"input"`
+	Service *serviceWant `json:"service"`
+	Process *processWant `json:"process"`
+
+	node   *node
+	path   string
+	source string
+}
+
+func (a *assertion) family() string { return a.node.which(assertionShape.one[0])[0] }
+
+// A span is a window of time, both ends in it. To is below 0 where it is the cassette's end.
+type span struct{ From, To time.Duration }
+
+var wholeSpan = span{0, -1}
+
+func (s *span) UnmarshalJSON(b []byte) error {
+	*s = wholeSpan
+	switch {
+	case string(b) == "true":
+		return nil
+	case b[0] != '{':
+		var p period
+		err := json.Unmarshal(b, &p)
+		s.To = time.Duration(p)
+		return err
+	}
+	var w struct{ From, To *period }
+	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	if w.From != nil {
+		s.From = time.Duration(*w.From)
+	}
+	if w.To != nil {
+		s.To = time.Duration(*w.To)
+	}
+	return nil
+}
+
+// whenWant says which screens an assertion is about: exactly one of At, Eventually, Never and Always is set.
+type whenWant struct {
+	At         *instant `json:"at"`
+	Eventually *span    `json:"eventually"`
+	Never      *span    `json:"never"`
+	Always     *span    `json:"always"`
+	For        period   `json:"for"`
+}
+
+func (w *whenWant) span() span {
+	for _, s := range []*span{w.Eventually, w.Never, w.Always} {
+		if s != nil {
+			return *s
+		}
+	}
+	return wholeSpan
+}
+
+// An instant is a time, or the cassette's end.
+type instant struct {
+	T   time.Duration
+	End bool
+}
+
+func (i *instant) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case `"start"`:
+		return nil
+	case `"end"`:
+		i.End = true
+		return nil
+	}
+	var p period
+	err := json.Unmarshal(b, &p)
+	i.T = time.Duration(p)
+	return err
+}
+
+type frameWant struct {
+	whenWant
+	Contains  string     `json:"contains"`
+	Matches   expression `json:"matches"`
+	Equals    *textRows  `json:"equals"`
+	Stable    period     `json:"stable"`
+	Row       *int       `json:"row"`
+	Region    *region    `json:"region"`
+	Normalise *bool      `json:"normalise"`
+}
+
+// textRows are rows: a list of them, or a text with newlines.
+type textRows []string
+
+func (t *textRows) UnmarshalJSON(b []byte) error {
+	if b[0] == '[' {
+		return json.Unmarshal(b, (*[]string)(t))
+	}
+	var s string
+	err := json.Unmarshal(b, &s)
+	*t = splitRows(s)
+	return err
+}
+
+type region struct{ Row, Col, Rows, Cols int }
+
+// An expression is a regular expression; the zero one is none.
+type expression struct{ *regexp.Regexp }
+
+func (e *expression) UnmarshalJSON(b []byte) (err error) {
+	var s string
+	if err = json.Unmarshal(b, &s); err == nil {
+		e.Regexp, err = regexp.Compile(s)
+	}
+	return err
+}
+
+type size struct{ Rows, Cols int }
+
+type cursorWant struct {
+	Row     *int  `json:"row"`
+	Col     *int  `json:"col"`
+	Visible *bool `json:"visible"`
+}
+
+type stateWant struct {
+	whenWant
+	Cursor    *cursorWant     `json:"cursor"`
+	Size      *size           `json:"size"`
+	Alternate *bool           `json:"alternate_screen"`
+	Title     *titleWant      `json:"title"`
+	Modes     map[string]bool `json:"modes"`
+	Style     *styleWant      `json:"style"`
+}
+
+type titleWant struct {
+	Text    string
+	Matches expression
+}
+
+func (t *titleWant) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' {
+		return json.Unmarshal(b, &t.Text)
+	}
+	type plain titleWant
+	return json.Unmarshal(b, (*plain)(t))
+}
+
+type styleWant struct {
+	Row            *int     `json:"row"`
+	Col            *int     `json:"col"`
+	Text           string   `json:"text"`
+	FG             *colorOf `json:"fg"`
+	BG             *colorOf `json:"bg"`
+	UnderlineColor *colorOf `json:"underline_color"`
+	Underline      *string  `json:"underline"`
+	Link           *string  `json:"link"`
+	Bold           *bool    `json:"bold"`
+	Faint          *bool    `json:"faint"`
+	Italic         *bool    `json:"italic"`
+	Blink          *bool    `json:"blink"`
+	Reverse        *bool    `json:"reverse"`
+	Hidden         *bool    `json:"hidden"`
+	Strike         *bool    `json:"strike"`
+	Overline       *bool    `json:"overline"`
+}
+
+type timingWant struct {
+	Order   []string   `json:"order"`
+	MaxGap  *period    `json:"max_gap"`
+	Delay   *delayWant `json:"delay"`
+	Total   *bounds    `json:"total"`
+	Between *span      `json:"between"`
+}
+
+type delayWant struct {
+	From, To pointWant
+	bounds
+}
+
+// bounds are a least and a greatest time.
+type bounds struct {
+	Min *period `json:"min"`
+	Max *period `json:"max"`
+}
+
+type pointWant struct {
+	Text    string        `json:"text"`
+	Input   string        `json:"input"`
+	Key     string        `json:"key"`
+	Resize  *size         `json:"resize"`
+	Service *servicePoint `json:"service"`
+	At      string        `json:"at"`
+}
+
+type servicePoint struct {
+	Path   jsonPath        `json:"path"`
+	Equals json.RawMessage `json:"equals"`
+}
+
+type inputWant struct {
+	Equals   *string   `json:"equals"`
+	Base64   *[]byte   `json:"equals_base64"`
+	Contains string    `json:"contains"`
+	Keys     []string  `json:"keys"`
+	Paste    []string  `json:"paste"`
+	Resizes  *[]size   `json:"resizes"`
+	Signals  *[]string `json:"signals"`
+	Between  *span     `json:"between"`
+}
+
+type serviceWant struct {
+	Where   map[string]json.RawMessage `json:"where"`
+	Path    jsonPath                   `json:"path"`
+	Equals  json.RawMessage            `json:"equals"`
+	Matches expression                 `json:"matches"`
+	Exists  *bool                      `json:"exists"`
+	Count   *countWant                 `json:"count"`
+	Between *span                      `json:"between"`
+}
+
+// A countWant is how many there must be: from Min to Max, which is below 0 for no end.
+type countWant struct{ Min, Max int }
+
+func (c *countWant) UnmarshalJSON(b []byte) error {
+	if b[0] != '{' {
+		err := json.Unmarshal(b, &c.Min)
+		c.Max = c.Min
+		return err
+	}
+	type plain countWant
+	c.Max = -1
+	return json.Unmarshal(b, (*plain)(c))
+}
+
+type processWant struct {
+	ExitCode *int    `json:"exit_code"`
+	Signal   *string `json:"signal"`
+	TimedOut *bool   `json:"timed_out"`
+}
+
+// normalise says what is masked on a screen before texts are looked for.
+type normalise struct {
+	Off      bool     `json:"-"`
+	Home     string   `json:"home"`
+	WorkTree string   `json:"worktree"`
+	Temp     string   `json:"temp"`
+	Disable  []string `json:"disable"`
+	Extra    []struct {
+		Name    string     `json:"name"`
+		Pattern expression `json:"pattern"`
+	} `json:"extra"`
+}
+
+func (n *normalise) UnmarshalJSON(b []byte) error {
+	if b[0] != '{' {
+		n.Off = string(b) == "false"
+		return nil
+	}
+	type plain normalise
+	return json.Unmarshal(b, (*plain)(n))
+}
+
+func (n *normalise) options() *scrub.MaskOptions {
+	if n == nil {
+		return nil
+	}
+	o := &scrub.MaskOptions{Home: n.Home, WorkTree: n.WorkTree, Temp: n.Temp, Disabled: n.Disable}
+	for _, e := range n.Extra {
+		o.Extra = append(o.Extra, scrub.ExtraMask{Name: e.Name, Pattern: e.Pattern.Regexp})
+	}
+	return o
+}
+
+// masks refuses masks that there are not.
+func (r *reading) masks(n *normalise, at *node) {
+	if err := n.options().Check(); err != nil {
+		r.errorf(at.place, "normalise: %v", err)
+	}
+}
+
+// sensible refuses what its shape allows and what can never be so.
+func (r *reading) sensible(a *assertion) {
+	family := a.family()
+	n, path := a.node.field(family), a.path+"."+family
+	for _, key := range []string{"eventually", "never", "always", "between"} {
+		var s span
+		if w := n.field(key); w != nil {
+			r.decode(w, &s)
+			r.ordered(w, path+"."+key, s.From, s.To)
+		}
+	}
+	r.bounded2(n.field("delay"), path+".delay")
+	r.bounded2(n.field("total"), path+".total")
+	if c := n.field("count"); c != nil && c.is == isObject && a.Service.Count.Max >= 0 && a.Service.Count.Max < a.Service.Count.Min {
+		r.errorf(c.place, "%s.count: expected max to be at least min (%d), got %d", path, a.Service.Count.Min, a.Service.Count.Max)
+	}
+	r.possible(a, n, path)
+}
+
+// possible refuses an assertion that no cassette meets.
+func (r *reading) possible(a *assertion, n *node, path string) {
+	switch {
+	case a.Frame != nil && a.Frame.Contains != "" && isBlankText(a.Frame.Contains):
+		r.errorf(n.field("contains").place, "%s.contains: expected a text that shows, got blanks alone, which every screen has", path)
+	case a.Frame != nil && a.Frame.Region != nil && a.Frame.Equals != nil && len(*a.Frame.Equals) > a.Frame.Region.Rows:
+		r.errorf(n.field("equals").place, "%s.equals: expected at most the %d rows of the region, got %d", path, a.Frame.Region.Rows, len(*a.Frame.Equals))
+	case a.Frame != nil && a.Frame.Row != nil && a.Frame.Equals != nil && len(*a.Frame.Equals) > 1:
+		r.errorf(n.field("equals").place, "%s.equals: expected one row, got %d", path, len(*a.Frame.Equals))
+	case a.Timing != nil && hasTwice(a.Timing.Order):
+		r.errorf(n.field("order").place, "%s.order: expected different texts, got one twice", path)
+	case a.Process != nil && a.Process.ExitCode != nil && a.Process.Signal != nil && *a.Process.Signal != "none" && *a.Process.ExitCode >= 0:
+		r.errorf(n.place, "%s: a program that a signal ends has no exit code; leave one out", path)
+	}
+}
+
+func hasTwice(all []string) bool {
+	sorted := slices.Sorted(slices.Values(all))
+	return len(slices.Compact(sorted)) < len(all)
+}
+
+func (r *reading) ordered(n *node, path string, from, to time.Duration) {
+	if to >= 0 && to < from {
+		r.errorf(n.place, "%s: expected an end after the beginning (%s), got %s", path, from, to)
+	}
+}
+
+// bounded2 refuses a greatest time below the least one.
+func (r *reading) bounded2(n *node, path string) {
+	if n == nil || n.field("min") == nil || n.field("max") == nil {
+		return
+	}
+	var b bounds
+	r.decode(n, &b)
+	if *b.Max < *b.Min {
+		r.errorf(n.place, "%s: expected max to be at least min (%s), got %s", path, time.Duration(*b.Min), time.Duration(*b.Max))
+	}
+}

@@ -1,0 +1,179 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// Options say how a scenario is checked. Nil and zero work.
+type Options struct {
+	// Cassette is the cassette's directory in place of the one that the scenario names.
+	Cassette string
+	// Partial takes a cassette whose recording was not finished. What depends on its end is then unchecked.
+	Partial bool
+}
+
+// File reads the scenario at path and checks it on its cassette: see Load and Scenario.Check.
+func File(ctx context.Context, path string, o *Options) (*Result, error) {
+	s, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return s.Check(ctx, o)
+}
+
+// Check opens the cassette that s is about and holds it against s. The error says why it could not be looked at: it cannot be
+// opened, it is another one (cassette.ErrNotBound, both sides named). What s wants and is not so is in the Result.
+func (s *Scenario) Check(ctx context.Context, o *Options) (*Result, error) {
+	if o == nil {
+		o = new(Options)
+	}
+	dir := o.Cassette
+	if dir == "" && s.Cassette.Path != "" {
+		dir = filepath.FromSlash(s.Cassette.Path)
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(filepath.Dir(filepath.FromSlash(s.File)), dir)
+		}
+	}
+	if dir == "" {
+		return nil, fmt.Errorf("%s: expected a cassette, got none: give its directory, or write it into the scenario as cassette.path", s.File)
+	}
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: o.Partial})
+	if err != nil {
+		return nil, fmt.Errorf("%s: cassette %s: %w", s.File, dir, err)
+	}
+	defer r.Close()
+	return s.On(ctx, r)
+}
+
+// On holds an open cassette against s, in one pass. The error is that of reading, or of another cassette than s is about.
+func (s *Scenario) On(ctx context.Context, r *cassette.Reader) (*Result, error) {
+	m := r.Manifest()
+	if err := s.bound(m); err != nil {
+		return nil, err
+	}
+	masks := s.masks()
+	probes, seen := s.probes(masks)
+	at := size{m.Terminal.InitialRows, m.Terminal.InitialCols}
+	g := newEngine(at, probes, seen, masks)
+	end, err := g.read(ctx, r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cassette %s: %w", s.File, r.Dir(), err)
+	}
+	return s.result(r, end, g.finish(end)), nil
+}
+
+// bound refuses another cassette than the one that s is about, naming both.
+func (s *Scenario) bound(m *cassette.Manifest) error {
+	id, sum := m.ID, m.ContentDigest.SHA256
+	if id == s.Cassette.ID && sum == s.Cassette.SHA256 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: the scenario is about id %s with sha256 %s, this is id %s with sha256 %s; where the change is meant, write these into the scenario",
+		s.File, cassette.ErrNotBound, quote(s.Cassette.ID), orNothing(s.Cassette.SHA256), quote(id), orNothing(sum))
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}
+
+// masks returns what makes screens stable.
+func (s *Scenario) masks() masker {
+	if s.normalise == nil || s.normalise.Off {
+		return scrub.NewMasker(nil) // for an assertion that asks for it
+	}
+	return scrub.NewMasker(s.normalise.options())
+}
+
+// probes returns what looks at a cassette for each assertion.
+func (s *Scenario) probes(masks masker) (all []probe, seen []*sightings) {
+	on := s.normalise != nil && !s.normalise.Off
+	for _, a := range s.all {
+		p, more := a.probe(masks, on)
+		all, seen = append(all, p), append(seen, more...)
+	}
+	return all, seen
+}
+
+func (a *assertion) probe(masks masker, on bool) (probe, []*sightings) {
+	switch {
+	case a.Frame != nil:
+		if a.Frame.Normalise != nil {
+			on = *a.Frame.Normalise
+		}
+		if !on {
+			masks = nil
+		}
+		if a.Frame.Stable > 0 || a.node.field("frame").field("stable") != nil {
+			return newStableProbe(a.Frame, masks), nil
+		}
+		return newScreenProbe(a.Frame.whenWant, newTextCondition(a.Frame, masks)), nil
+	case a.State != nil:
+		return newScreenProbe(a.State.whenWant, newStateCondition(a.State)), nil
+	case a.Timing != nil:
+		return a.Timing.probe()
+	case a.Input != nil:
+		return a.Input.probe(), nil
+	case a.Service != nil:
+		return newServiceProbe(a.Service), nil
+	}
+	return newProcessProbe(a.Process), nil
+}
+
+func (w *timingWant) probe() (probe, []*sightings) {
+	switch {
+	case w.Order != nil:
+		return newOrderProbe(w.Order)
+	case w.MaxGap != nil:
+		return newGapProbe(time.Duration(*w.MaxGap), w.Between), nil
+	case w.Delay != nil:
+		return newDelayProbe(w.Delay)
+	}
+	return newTotalProbe(w.Total), nil
+}
+
+func (w *inputWant) probe() probe {
+	switch {
+	case w.Equals != nil:
+		return newBytesProbe([]byte(*w.Equals), true, w.Between)
+	case w.Base64 != nil:
+		return newBytesProbe(*w.Base64, true, w.Between)
+	case w.Contains != "":
+		return newBytesProbe([]byte(w.Contains), false, w.Between)
+	case w.Keys != nil:
+		return newKeysProbe(w.Keys, w.Between)
+	case w.Paste != nil:
+		return newPasteProbe(w.Paste, w.Between)
+	case w.Resizes != nil:
+		all := make([]string, len(*w.Resizes))
+		for i, s := range *w.Resizes {
+			all[i] = sprintf("%dx%d", s.Rows, s.Cols)
+		}
+		return newListProbe("resizes", isResize, all, w.Between)
+	}
+	return newListProbe("signals", isSignal, *w.Signals, w.Between)
+}
+
+func (s *Scenario) result(r *cassette.Reader, end *ending, all []verdict) *Result {
+	m := r.Manifest()
+	out := &Result{Version: ResultVersion, Scenario: s.File, Cassette: Checked{
+		Path: filepath.ToSlash(r.Dir()), ID: m.ID, SHA256: m.ContentDigest.SHA256, DurationMS: ms(end.end),
+		Screens: end.moments, Finished: end.whole}}
+	for i, v := range all {
+		a := s.all[i]
+		o := Outcome{Name: a.Name, Family: a.family(), Line: a.node.line, Column: a.node.column, Status: v.status, Source: a.source}
+		if v.status != Passed {
+			o.Wanted, o.Came, o.Evidence = v.wanted, v.came, v.evidence
+		}
+		out.add(o)
+	}
+	return out
+}

@@ -1,0 +1,238 @@
+package check
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of a scenario file. The YAML parser takes memory by the square of how deep a text is nested, and time without end for
+// aliases of aliases.
+const (
+	maxScenario = 4 << 20 // bytes
+	maxFlow     = 32      // brackets and braces within each other
+	maxColumn   = 256     // of what begins a level by its indentation
+	maxKeys     = 16      // of a list of names in a message
+)
+
+// A node is a value of a scenario file and where it stands.
+type node struct {
+	place
+	is     nodeKind
+	fields []field
+	items  []*node
+	text   string  // of a text, and of a number as it is written
+	number float64 // of a number
+	truth  bool
+}
+
+// A place is a line and a column of the file, from 1; the column in bytes.
+type place struct{ line, column int }
+
+type field struct {
+	place
+	key   string
+	value *node
+}
+
+type nodeKind uint8
+
+const (
+	isNull nodeKind = iota
+	isObject
+	isList
+	isText
+	isInt
+	isFloat
+	isBool
+)
+
+func (n *node) field(key string) *node {
+	if n == nil {
+		return nil
+	}
+	for i := range n.fields {
+		if n.fields[i].key == key {
+			return n.fields[i].value
+		}
+	}
+	return nil
+}
+
+// got says what n is, for messages.
+func (n *node) got() string {
+	switch n.is {
+	case isObject:
+		return "an object"
+	case isList:
+		return "a list"
+	case isText:
+		return "the text " + quote(n.text)
+	case isInt, isFloat:
+		return "the number " + n.text
+	case isBool:
+		return strconv.FormatBool(n.truth)
+	}
+	return "nothing"
+}
+
+// A reading is one scenario file while it is read.
+type reading struct {
+	file string
+	errs []*SyntaxError
+}
+
+func (r *reading) errorf(at place, format string, args ...any) {
+	r.errs = append(r.errs, &SyntaxError{File: r.file, Line: at.line, Column: at.column, Problem: fmt.Sprintf(format, args...)})
+}
+
+// tree reads YAML, of which JSON is a part. It returns nil where it has added an error.
+func (r *reading) tree(b []byte) *node {
+	top := place{1, 1}
+	switch {
+	case len(b) > maxScenario:
+		r.errorf(top, "%d bytes, more than %d: split the file", len(b), maxScenario)
+		return nil
+	case !utf8.Valid(b):
+		r.errorf(top, "expected UTF-8, got bytes that are none")
+		return nil
+	}
+	src := strings.TrimPrefix(string(b), "\ufeff")
+	tokens := lexer.Tokenize(src)
+	if !r.bounded(tokens) {
+		return nil
+	}
+	f, err := parser.Parse(tokens, 0)
+	if err != nil {
+		r.errs = append(r.errs, r.yamlError(err))
+		return nil
+	}
+	if len(f.Docs) > 1 && f.Docs[1].Body != nil {
+		r.errorf(placeOf(f.Docs[1].Body), "expected one document, got a second one")
+		return nil
+	}
+	if len(f.Docs) == 0 || f.Docs[0].Body == nil {
+		r.errorf(top, "expected a scenario, got an empty file; begin with: version: 1")
+		return nil
+	}
+	return r.node(f.Docs[0].Body)
+}
+
+// bounded refuses what the parser must not see.
+func (r *reading) bounded(tokens token.Tokens) bool {
+	depth := 0
+	for _, t := range tokens {
+		at := place{t.Position.Line, t.Position.Column}
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			r.errorf(at, "anchors (&a) and aliases (*a) are not read here: write the text out")
+			return false
+		case token.MappingStartType, token.SequenceStartType:
+			depth++
+		case token.MappingEndType, token.SequenceEndType:
+			depth--
+		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
+			if depth == 0 && t.Type != token.MappingValueType && t.Position.Column > maxColumn {
+				depth = maxFlow + 1
+			}
+		}
+		if depth > maxFlow {
+			r.errorf(at, "nested deeper than any scenario is")
+			return false
+		}
+	}
+	return true
+}
+
+// yamlError takes the place out of an error of the parser.
+func (r *reading) yamlError(err error) *SyntaxError {
+	var ye yaml.Error
+	if errors.As(err, &ye) {
+		at := place{1, 1}
+		if t := ye.GetToken(); t != nil && t.Position != nil {
+			at = place{t.Position.Line, t.Position.Column}
+		}
+		return &SyntaxError{File: r.file, Line: at.line, Column: at.column, Problem: ye.GetMessage()}
+	}
+	return &SyntaxError{File: r.file, Line: 1, Column: 1, Problem: err.Error()}
+}
+
+func placeOf(n ast.Node) place {
+	if t := n.GetToken(); t != nil && t.Position != nil {
+		return place{t.Position.Line, t.Position.Column}
+	}
+	return place{1, 1}
+}
+
+func (r *reading) node(n ast.Node) *node {
+	out := &node{place: placeOf(n)}
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		out.is = isObject
+		r.fields(out, n.Values)
+	case *ast.MappingValueNode:
+		out.is = isObject
+		r.fields(out, []*ast.MappingValueNode{n})
+	case *ast.SequenceNode:
+		out.is = isList
+		for _, v := range n.Values {
+			out.items = append(out.items, r.node(v))
+		}
+	case *ast.StringNode:
+		out.is, out.text = isText, n.Value
+	case *ast.LiteralNode:
+		out.is, out.text = isText, n.Value.Value
+	case *ast.BoolNode:
+		out.is, out.truth = isBool, n.Value
+	case *ast.IntegerNode:
+		out.is, out.text = isInt, n.Token.Value
+		switch v := n.Value.(type) {
+		case int64:
+			out.number = float64(v)
+		case uint64:
+			out.number = float64(v)
+		}
+	case *ast.FloatNode:
+		out.is, out.text, out.number = isFloat, n.Token.Value, n.Value
+		if n.Value == math.Trunc(n.Value) && math.Abs(n.Value) < 1<<53 {
+			out.is = isInt // as JSON Schema has it: 1.0 is a whole number
+		}
+	case *ast.NullNode:
+	default:
+		r.errorf(out.place, "expected plain YAML, got a %s", strings.ToLower(n.Type().String()))
+	}
+	return out
+}
+
+func (r *reading) fields(out *node, values []*ast.MappingValueNode) {
+	if len(values) > 0 && out.column > placeOf(values[0].Key).column {
+		out.place = placeOf(values[0].Key) // a block has the place of its first colon else
+	}
+	for _, v := range values {
+		f := field{place: placeOf(v.Key)}
+		switch key := v.Key.(type) {
+		case *ast.StringNode:
+			f.key = key.Value
+		case *ast.IntegerNode:
+			f.key = key.Token.Value
+		default:
+			r.errorf(f.place, "expected a key that is a text, got %s", v.Key.String())
+			continue
+		}
+		if out.field(f.key) != nil {
+			r.errorf(f.place, "%s: stands here twice", f.key)
+			continue
+		}
+		f.value = r.node(v.Value)
+		out.fields = append(out.fields, f)
+	}
+}
