@@ -43,6 +43,8 @@ type CreateOptions struct {
 	// FrameEvery is how long a screen that keeps changing goes without a frame at most. 0 is 100 ms; below 0 there is one frame,
 	// at the end.
 	FrameEvery time.Duration
+	// Failed is told of the error that ends the recording, once, on the goroutine that met it. Nil: who records looks at the errors.
+	Failed func(error)
 	// Live is given each frame when it is written, on the recorder's goroutine. Nil drops them.
 	Live func(*Frame)
 	// Progress is told, while Finish reads again what the screen model had to skip, how many bytes of how many it has read.

@@ -200,11 +200,15 @@ func (r *Recorder) Err() error {
 // fail keeps the first error and wakes who waits.
 func (r *Recorder) fail(err error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.err == nil {
+	first := r.err == nil
+	if first {
 		r.err = err
 	}
 	r.room.Broadcast()
+	r.mu.Unlock()
+	if first && r.o.Failed != nil {
+		r.o.Failed(err)
+	}
 }
 
 // take returns what waits, and whether nothing more will come.

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"slices"
@@ -17,6 +18,7 @@ import (
 type CompareOptions struct {
 	Mode    fidelity.Mode
 	Watch   []string // as in ReplayOptions; of two recordings
+	Screens bool     // compare what terminals showed in the place of the bytes that drew it; of two recordings
 	Aligned bool     // bare tapes: align the records, so that an inserted or moved one reads as one; recordings always are
 }
 
@@ -40,6 +42,9 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	}
 	defer sb.tape.Close()
 	if sa.rec == nil || sb.rec == nil {
+		if o.Screens {
+			return nil, errors.New("--tty compares two recordings: a bare tape has no screen")
+		}
 		r, err := fidelity.CompareTapes(o.Mode, sa.tape.Records(), sb.tape.Records(), &fidelity.TapeOptions{
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
@@ -60,6 +65,9 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
 	if lanes.Inputs, err = inputs(a, b); err != nil {
+		return nil, err
+	}
+	if lanes.Screens, err = screens(a.rec.Manifest.TTY, mask, o.Screens, [2]*terminalSide{a.rec.terminal(), b.rec.terminal()}); err != nil {
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/process"
@@ -25,6 +26,8 @@ type console struct {
 	pty    *terminal.PTY
 	host   *terminal.Caller // nil where the caller has none
 	typist *terminal.Typist
+	tape   *terminalTape
+	eyes   *eyes // of a replay that looks at the screen before it types; else nil
 	world  world
 	undo   func() // of the following of the host's size
 
@@ -41,16 +44,20 @@ type console struct {
 	keys   []byte // typed beside a stdin that is no terminal
 }
 
-func newConsole(st *streams) (_ *console, err error) {
+func newConsole(st *streams, r *run) (_ *console, err error) {
 	tty := st.tty
 	c := &console{
-		st: st, typist: terminal.NewTypist(), undo: func() {},
+		st: st, typist: terminal.NewTypist(), eyes: r.eyes, undo: func() {},
 		size: terminal.Size{Rows: tty.Rows, Cols: tty.Cols, Width: tty.Width, Height: tty.Height},
 		host: terminal.NewCaller([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr}),
 	}
 	c.wanted = c.host == nil || tty.has(0) && (tty.has(1) || !c.typesOnHost())
 	if c.pty, err = terminal.Open(c.size); err != nil {
 		c.host.Close()
+		return nil, err
+	}
+	if c.tape, err = newTerminalTape(r); err != nil {
+		c.close()
 		return nil, err
 	}
 	if err := c.pty.SetModes(tty.Modes); err != nil { // of another system
@@ -97,16 +104,37 @@ func (c *console) replay() {
 		from = c.st.stdin
 	}
 	if from != nil {
-		c.check(c.typist.Play(c.writer(), from, c.st.tty.Typed, c.resize))
+		c.check(c.typist.PlayWhen(c.writer(), from, c.st.tty.Typed, c.resize, c.eyes.expected()))
 	}
 }
 
 // writer is where keys go: to what is kept of them, then to the program.
 func (c *console) writer() io.Writer {
 	if c.st.tty.has(0) {
-		return io.MultiWriter(c.st.out[0], c.pty.Master)
+		return io.MultiWriter(c.st.out[0], writerFunc(c.tapeKeys), c.pty.Master)
 	}
-	return io.MultiWriter(writerFunc(c.keepKeys), c.pty.Master)
+	return io.MultiWriter(writerFunc(c.keepKeys), writerFunc(c.tapeKeys), c.pty.Master)
+}
+
+// tapeKeys records keys that the program is about to get.
+func (c *console) tapeKeys(p []byte) (int, error) {
+	c.tape.typed(p, c.pty.SignalsOf(p))
+	c.eyes.cause()
+	return len(p), nil
+}
+
+// signalled records a signal that the program got.
+func (c *console) signalled(sig syscall.Signal) {
+	if c != nil {
+		c.tape.signal(signalName(sig))
+	}
+}
+
+// finish ends the recording of the terminal of a program that has ended.
+func (c *console) finish(e *ended) {
+	if c != nil {
+		c.tape.finish(e)
+	}
 }
 
 func (c *console) keepKeys(p []byte) (int, error) {
@@ -205,7 +233,9 @@ func (c *console) pass(in *process.Input) {
 
 // hangUp tells the program that its terminal has gone. One that has ended is not told.
 func (c *console) hangUp() {
-	c.world.Signal(sigHUP)
+	if c.world.Signal(sigHUP) == nil {
+		c.signalled(sigHUP)
+	}
 	c.world.Signal(sigCONT)
 }
 
@@ -230,6 +260,8 @@ func (c *console) resize(size terminal.Size) {
 	same := c.size == size
 	c.size = size
 	c.mu.Unlock()
+	c.tape.resize(size)
+	c.eyes.resize(size)
 	if same {
 		c.world.Signal(sigWINCH)
 		return
@@ -279,6 +311,7 @@ func (c *console) close() {
 		return
 	}
 	c.end()
+	c.tape.abort()
 	c.host.Release(c.st.replay)
 	c.host.Close()
 	c.pty.Slave.Close()

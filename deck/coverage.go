@@ -19,7 +19,7 @@ const (
 	gapFiles   = "files outside the work tree (a replay reads them as they are then)" // of recordings without a jail, and older ones
 	gapReads   = "reads outside the work tree (what the run did not change there a replay shows as it is then)"
 	gapMCP     = "MCP over stdio"
-	gapScreen  = "the screen"
+	gapScreen  = "the screen" // of recordings without terminal/
 	gapSockets = "WebSocket"
 	gapSpawns  = "spawns"
 )
@@ -56,10 +56,6 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
 	}
-	screen := []string{}
-	if r.manifest.TTY != nil {
-		screen = append(screen, gapScreen)
-	}
 	secrets := []string{}
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
@@ -73,7 +69,7 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 		"network":  {On: true, NotCovered: net},
 		"process":  {On: true, NotCovered: append([]string{gapSpawns}, gaps...)},
 		"secrets":  {On: true, NotCovered: secrets},
-		"terminal": {On: r.manifest.TTY != nil, NotCovered: screen},
+		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{}},
 	}
 	axes = ledgerFor(axes, r.o.Proxy)
 	if net := axes["network"]; r.o.Proxy && r.seen.counts["llm_call"]+r.seen.counts["http_exchange"] == 0 {

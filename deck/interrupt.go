@@ -29,7 +29,8 @@ type signalRelay struct {
 	done   chan struct{} // closed when the relay has ended
 }
 
-func passSignals(w world, signals <-chan os.Signal) *signalRelay {
+// passSignals begins to pass signals on. told is told of each.
+func passSignals(w world, signals <-chan os.Signal, told func(syscall.Signal)) *signalRelay {
 	r := &signalRelay{stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
@@ -43,6 +44,7 @@ func passSignals(w world, signals <-chan os.Signal) *signalRelay {
 					continue
 				}
 				if s, ok := sig.(syscall.Signal); ok && w.Signal(s) == nil {
+					told(s)
 					r.passed.Add(1)
 				}
 			}

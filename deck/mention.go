@@ -45,7 +45,7 @@ func unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
 		switch {
 		case len(left) == 0:
 			return fs.SkipAll
-		case e.IsDir() && path == at+tape.StoreSuffix:
+		case e.IsDir() && (path == at+tape.StoreSuffix || path == filepath.Join(dir, terminalName)): // which names no blob
 			return fs.SkipDir
 		case e.IsDir():
 			return nil

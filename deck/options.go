@@ -70,6 +70,9 @@ type ReplayOptions struct {
 	// Proxy runs the program outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from
 	// the tape, and whatever does not reaches the real network. The verdict notes it.
 	Proxy bool
+	// Screens compares what the program's terminal showed, when something was typed and at the end, in the place of the bytes
+	// that drew it; keys are typed once the screen shows what it showed.
+	Screens bool
 	// TreeNow runs the program over the work tree as it is on the disk now, in place of the recorded one, in a layer or a
 	// copy all the same: for asking whether an agent that lives in its work tree still does what it did.
 	TreeNow bool

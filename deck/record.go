@@ -295,7 +295,7 @@ func (r *recorder) program() *run {
 	m := r.manifest
 	p := &run{
 		s: r.s, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
-		std: r.o.Streams, tty: m.TTY, hostname: m.Host.Name, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
+		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, hostname: m.Host.Name, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),

@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -49,7 +50,10 @@ type replayer struct {
 	gaps     []string        // what could not be compared
 	changed  map[string]bool // paths of the work tree that the recorded run changed
 	asked    int             // exchanges on the recording's tape
-	altered  bool            // the program, or what it is given, is not as recorded
+	screens  *fidelity.Screens
+	rowMask  *scrub.Masker    // of screens, which it counts for
+	shown    [2]*terminalSide // what the terminals showed, as recorded and now
+	altered  bool             // the program, or what it is given, is not as recorded
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -106,7 +110,7 @@ func (r *replayer) prepare() (err error) {
 	if err := r.openSession(); err != nil {
 		return err
 	}
-	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs()); err != nil {
+	if err := errors.Join(r.loadTree(), r.loadBook(), r.checkBlobs(), r.loadScreens()); err != nil {
 		return err
 	}
 	return r.restoreMoved()
@@ -196,6 +200,32 @@ func (r *replayer) loadBook() error {
 		r.gaps = append(r.gaps, NothingCame)
 	}
 	return err
+}
+
+// loadScreens says how the terminals compare. The replay's own is there by its end.
+func (r *replayer) loadScreens() (err error) {
+	m := r.rec.Manifest
+	if r.rowMask, err = m.Masking.masker(&r.roots); err != nil {
+		return err
+	}
+	r.shown = [2]*terminalSide{r.rec.terminal(), {dir: r.dir, finished: true}}
+	if r.o.Screens && r.o.Mode == fidelity.Outcome {
+		return errors.New("--tty compares screens, and --mode outcome nothing that was printed: leave out one of them")
+	}
+	r.screens, err = screens(m.TTY, r.rowMask, r.o.Screens, r.shown)
+	return err
+}
+
+// eyes are those of a replay whose screens are compared; nil for none.
+func (r *replayer) eyes() (*eyes, error) {
+	if !r.o.Screens {
+		return nil, nil
+	}
+	seen, err := r.shown[fidelity.Recorded].show()
+	if err != nil {
+		return nil, err
+	}
+	return newEyes(r.rec.Manifest.TTY, r.screens, seen), nil
 }
 
 // survey remembers what the recorded run changed, and counts what it asked for.
@@ -293,6 +323,10 @@ func (r *replayer) program() (*run, error) {
 		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}
 	r.ran = p.path
+	var err error
+	if p.eyes, err = r.eyes(); err != nil {
+		return nil, err
+	}
 	p.changing = newChanging(r.s, r.trees, r.roots.followed(m.Writable))
 	p.changing.passing = r.o.Out == ""
 	if m.Roots.Tree != "" {
@@ -348,7 +382,14 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 			return r.trees.before.Holds(rec) && r.trees.after != nil && r.trees.after.Holds(rec)
 		}
 	}
-	return fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
+	o.Screens = r.screens
+	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
+	if err == nil && r.o.Screens {
+		for name, n := range r.rowMask.Used() {
+			report.Masked[name] += n
+		}
+	}
+	return report, err
 }
 
 // keep puts the work tree as the replay left it where the caller wants it.

@@ -27,6 +27,9 @@ type run struct {
 	std  Streams
 	tty  *TTY      // nil for none
 	keys io.Reader // replay: typed beside a stdin that was no terminal; nil for none
+	id   string    // of the recording; of a replay empty
+	sync bool      // what is written must outlive a loss of power
+	eyes *eyes     // replay: knows what the screen must show before keys are typed; nil for nobody
 
 	net     network.Config // Tap, Book and the like; the rest is filled in here
 	signals <-chan os.Signal
@@ -60,7 +63,7 @@ type ended struct {
 // do starts the program, serves it until it ends and takes its world down. What it did to the network and its streams is
 // on the tape then; its process_spawn is not yet.
 func (r *run) do(ctx context.Context) (*ended, error) {
-	st, err := openStreams(r.s, &r.std, r.tty, r.keys)
+	st, err := openStreams(r)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +88,9 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	st.drain() // the program's ends are closed now: what it wrote has an end
 	if e == nil || e.exit.Signal != "" {
 		st.undo()
+	}
+	if err == nil {
+		st.con.finish(e)
 	}
 	return e, err
 }
@@ -132,7 +138,7 @@ func (r *run) wait(w world, e *ended) error {
 	if err != nil {
 		return err
 	}
-	signals, endJob := passSignals(w, r.signals), r.keepJob(w, e.streams)
+	signals, endJob := passSignals(w, r.signals, e.streams.con.signalled), r.keepJob(w, e.streams)
 	exit, err := w.Wait()
 	endJob()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()

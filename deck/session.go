@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -20,6 +21,7 @@ type session struct {
 	log   *slog.Logger
 
 	replay bool
+	start  time.Time // when the tape began: its clock
 
 	store *cas.Dir
 	file  *tapeFile
@@ -86,7 +88,7 @@ func (s *session) openTape(o *sessionOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	s.file = file
+	s.file, s.start = file, time.Now()
 	ro := &tape.RecorderOptions{Store: s.store, Failed: s.fail}
 	if o.sync {
 		ro.Sync = s.file.Sync

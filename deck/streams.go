@@ -30,9 +30,10 @@ type streams struct {
 	outputs sync.WaitGroup // the relays of what the program writes; they end with it
 }
 
-// openStreams makes a pipe for each stream and a terminal for those that tty names.
-func openStreams(s *session, caller *Streams, tty *TTY, keys io.Reader) (_ *streams, err error) {
-	st := &streams{s: s, caller: *caller, tty: tty, keys: keys, replay: s.replay}
+// openStreams makes a pipe for each stream of r and a terminal for those that its tty names.
+func openStreams(r *run) (_ *streams, err error) {
+	s, tty := r.s, r.tty
+	st := &streams{s: s, caller: r.std, tty: tty, keys: r.keys, replay: s.replay}
 	defer func() {
 		if err != nil {
 			st.closeProgram()
@@ -49,13 +50,13 @@ func openStreams(s *session, caller *Streams, tty *TTY, keys io.Reader) (_ *stre
 		one := &lockedWriter{w: st.caller.Stdout}
 		st.caller.Stdout, st.caller.Stderr = one, one
 	}
-	if caller.Stdin != nil {
-		if st.stdin, err = process.NewInput(caller.Stdin); err != nil {
+	if st.caller.Stdin != nil {
+		if st.stdin, err = process.NewInput(st.caller.Stdin); err != nil {
 			return nil, err
 		}
 	}
 	if tty != nil {
-		if st.con, err = newConsole(st); err != nil {
+		if st.con, err = newConsole(st, r); err != nil {
 			return nil, err
 		}
 	}
@@ -110,11 +111,11 @@ func (st *streams) relay(w world) {
 
 // relayTerminal passes the terminal's bytes: its output goes to whichever of stdout and stderr the caller sees.
 func (st *streams) relayTerminal(w world) {
-	to, kept := st.caller.Stdout, st.out[1]
-	if !st.isTTY(1) && st.isTTY(2) {
-		to, kept = st.caller.Stderr, st.out[2]
+	to, kept := st.caller.Stdout, st.out[st.tty.shownAs()]
+	if st.tty.shownAs() == 2 {
+		to = st.caller.Stderr
 	}
-	to = io.MultiWriter(st.con.host.Writer(st.watch(to)), st.con.typist)
+	to = io.MultiWriter(st.con.tape, st.con.eyes, st.con.host.Writer(st.watch(to)), st.con.typist)
 	st.con.start(w)
 	st.outputs.Go(func() {
 		st.kept(process.RelayOutput(to, st.con.pty.Master, kept))

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,31 +22,33 @@ const hintScreens = "the screens are the same whenever something was typed, and 
 // screens compares what the terminals showed. Where that does not gate, it says what it would have found.
 func (c *laneCompare) screens() {
 	s := c.o.Screens
-	if s == nil || s.Recorded == nil || s.Replay == nil {
+	if s == nil {
+		return
+	}
+	drawn := slices.IndexFunc(c.found, func(p placed) bool {
+		return p.Lane == laneProgram && p.Category == streamCategory(s.Stream)
+	})
+	if !s.Gate && drawn < 0 {
+		return // equal bytes draw equal screens
+	}
+	a, errA := s.Load(Recorded)
+	b, errB := s.Load(Replay)
+	if err := errors.Join(errA, errB); err != nil || a == nil || b == nil {
+		if s.Gate {
+			c.report.NotCompared = append(c.report.NotCompared, fmt.Sprintf("the screens: %v", err))
+		}
 		return
 	}
 	l := &screenLane{c: c, screenCompare: screenCompare{mask: s.Mask}}
-	l.run(s.Recorded, s.Replay)
-	if s.Gate {
+	l.run(a, b)
+	switch {
+	case s.Gate:
 		c.found = append(c.found, l.found...)
 		l.tell()
-		return
-	}
-	if c.o.Sides != [2]string{} {
-		c.note("the screens of the two terminals %s (--tty compares them in the place of the bytes)", l.summary())
-	}
-	if len(l.found) == 0 {
-		c.screensAlike()
-	}
-}
-
-// screensAlike puts the hint on what differs in the bytes that drew the same screens.
-func (c *laneCompare) screensAlike() {
-	for i := range c.found {
-		p := &c.found[i]
-		if p.Lane == laneProgram && p.Category == streamCategory(c.o.Screens.Stream) && p.Hint == "" {
-			p.Hint = hintScreens
-		}
+	case len(l.found) == 0:
+		c.found[drawn].Hint = hintScreens
+	default:
+		c.note("the screens differ, too (--tty compares them in the place of the bytes), first: %s", l.found[0].Message)
 	}
 }
 
@@ -211,13 +214,6 @@ func (l *screenLane) before(m *Moment) (at int, exchange string) {
 		return at, ""
 	}
 	return at, fmt.Sprintf("the exchange before it: %s (%s seq %d)", describe(last.Kind), l.c.report.sides.of(Replay), last.Seq)
-}
-
-func (l *screenLane) summary() string {
-	if n := len(l.found); n > 0 {
-		return "differ, first: " + l.found[0].Message
-	}
-	return "show the same whenever something was typed, and at the end"
 }
 
 // tell counts what was left out.

@@ -44,7 +44,8 @@ type Showing struct {
 // Screens have CompareLanes compare what two terminals showed, in a lane of its own. Bytes that a program prints to draw the
 // same are a matter of moments; what stands on the screen when somebody types, and at the end, is not.
 type Screens struct {
-	Recorded, Replay *Showing
+	// Load returns what the terminal of a side showed. It is called where that is needed: where Gate says so, or bytes differ.
+	Load func(Side) (*Showing, error)
 	// Stream is which stream of the program the terminal's output is on its tape: 1 for stdout, 2 for stderr.
 	Stream int
 	// Gate has the screens count in the place of that stream's bytes. Without, the bytes count, and where they differ the
@@ -52,10 +53,12 @@ type Screens struct {
 	Gate bool
 	// Mask takes the volatile parts out of a row. nil compares rows as they stand.
 	Mask func(row string) string
+
+	live screenCompare // of Same
 }
 
-// Same reports whether two screens compare as one.
+// Same reports whether two screens compare as one. It is for one goroutine at a time.
 func (s *Screens) Same(a, b *Screen) bool {
-	c := screenCompare{mask: s.Mask}
-	return len(c.fields(a, b)) == 0 && len(c.rows(a, b)) == 0
+	s.live.mask = s.Mask
+	return len(s.live.fields(a, b)) == 0 && len(s.live.rows(a, b)) == 0
 }

@@ -24,13 +24,14 @@ func showing(before, end []string) *fidelity.Showing {
 }
 
 // onScreens compares two runs whose programs printed other bytes.
-func onScreens(t *testing.T, s *fidelity.Screens) *fidelity.Report {
+func onScreens(t *testing.T, was, now *fidelity.Showing, s *fidelity.Screens) *fidelity.Report {
 	t.Helper()
+	shown := []*fidelity.Showing{was, now}
 	run := func(out string) fidelity.Records {
 		sp := &tape.ProcessSpawn{Program: "/bin/editor", StdoutDigest: cas.Sum([]byte(out)), Stdout: &tape.Payload{Hash: cas.Sum([]byte(out)), Len: int64(len(out))}}
 		return func(yield func(*tape.Record, error) bool) { yield(&tape.Record{G: 9, Kind: sp}, nil) }
 	}
-	s.Stream = 1
+	s.Stream, s.Load = 1, func(side fidelity.Side) (*fidelity.Showing, error) { return shown[side], nil }
 	r, err := fidelity.CompareLanes(fidelity.Semantic, run("a"), run("b"), &fidelity.LaneOptions{Screens: s})
 	if err != nil {
 		t.Fatal(err)
@@ -47,15 +48,15 @@ func codes(r *fidelity.Report) (out []fidelity.Category) {
 
 func TestScreensGateInPlaceOfBytes(t *testing.T) {
 	same := showing([]string{"one"}, []string{"two"})
-	if r := onScreens(t, &fidelity.Screens{Recorded: same, Replay: same, Gate: true}); !r.Faithful() {
+	if r := onScreens(t, same, same, &fidelity.Screens{Gate: true}); !r.Faithful() {
 		t.Errorf("the same screens differ: %v", codes(r))
 	}
-	r := onScreens(t, &fidelity.Screens{Recorded: same, Replay: same})
+	r := onScreens(t, same, same, &fidelity.Screens{})
 	if len(r.Divergences) != 1 || !strings.Contains(r.Divergences[0].Hint, "--tty") {
 		t.Errorf("bytes that differ, screens that do not: %+v", r.Divergences)
 	}
 	other := showing([]string{"one"}, []string{"three"})
-	if r := onScreens(t, &fidelity.Screens{Recorded: same, Replay: other}); len(r.Divergences) != 1 || r.Divergences[0].Hint != "" {
+	if r := onScreens(t, same, other, &fidelity.Screens{}); len(r.Divergences) != 1 || r.Divergences[0].Hint != "" {
 		t.Errorf("bytes and screens that differ: %+v", r.Divergences)
 	}
 }
@@ -65,7 +66,7 @@ func TestScreensThatDiffer(t *testing.T) {
 	now := showing([]string{"editor", "line two"}, []string{"editor", "line two"})
 	now.Moments[1].Cursor.Col = 3
 	now.Moments[1].Alt = true
-	r := onScreens(t, &fidelity.Screens{Recorded: was, Replay: now, Gate: true})
+	r := onScreens(t, was, now, &fidelity.Screens{Gate: true})
 	want := []fidelity.Category{fidelity.ScreenRows, fidelity.ScreenAlternate, fidelity.ScreenCursorAt}
 	if !slices.Equal(codes(r), want) { // the row is told once
 		t.Fatalf("%v, want %v", codes(r), want)
@@ -100,7 +101,7 @@ func TestWhatMovesIsCounted(t *testing.T) {
 	} {
 		was, now := showing([]string{test.was}, nil), showing([]string{test.now}, nil)
 		now.Moments[0].Moving = test.moving
-		r := onScreens(t, &fidelity.Screens{Recorded: was, Replay: now, Gate: true, Mask: func(s string) string { return digits.ReplaceAllString(s, "N") }})
+		r := onScreens(t, was, now, &fidelity.Screens{Gate: true, Mask: func(s string) string { return digits.ReplaceAllString(s, "N") }})
 		if r.Faithful() != test.same {
 			t.Errorf("%q and %q moving %v: %v", test.was, test.now, test.moving, codes(r))
 		}
@@ -113,12 +114,12 @@ func TestWhatMovesIsCounted(t *testing.T) {
 func TestWhatLeftTheScreen(t *testing.T) {
 	was, now := showing(nil, nil), showing(nil, nil)
 	was.History, now.History = []string{"a", "b", "c"}, []string{"a", "B", "c"}
-	r := onScreens(t, &fidelity.Screens{Recorded: was, Replay: now, Gate: true})
+	r := onScreens(t, was, now, &fidelity.Screens{Gate: true})
 	if !slices.Equal(codes(r), []fidelity.Category{fidelity.ScreenHistory}) || len(r.Divergences[0].Changes) != 1 || r.Divergences[0].Changes[0].Was != "b" {
 		t.Errorf("%+v", r.Divergences)
 	}
 	was.Lost, was.History, now.History = 1, []string{"b", "c"}, []string{"a", "b", "c"}
-	if r := onScreens(t, &fidelity.Screens{Recorded: was, Replay: now, Gate: true}); !r.Faithful() {
+	if r := onScreens(t, was, now, &fidelity.Screens{Gate: true}); !r.Faithful() {
 		t.Errorf("the newest rows are the same: %v", codes(r))
 	}
 }
@@ -128,12 +129,12 @@ func TestWhatLeftTheScreen(t *testing.T) {
 func TestUnsettledScreensDoNotCompare(t *testing.T) {
 	was, now := showing([]string{"half"}, nil), showing([]string{"whole"}, nil)
 	was.Moments[0].Drawing = true
-	r := onScreens(t, &fidelity.Screens{Recorded: was, Replay: now, Gate: true})
+	r := onScreens(t, was, now, &fidelity.Screens{Gate: true})
 	if !r.Faithful() || len(r.Notes) != 1 {
 		t.Errorf("%v, %q", codes(r), r.Notes)
 	}
 	now.Moments[1].Typed = 0
-	r = onScreens(t, &fidelity.Screens{Recorded: was, Replay: now, Gate: true})
+	r = onScreens(t, was, now, &fidelity.Screens{Gate: true})
 	if !slices.Equal(codes(r), []fidelity.Category{fidelity.ScreenInput}) {
 		t.Errorf("%v", codes(r))
 	}

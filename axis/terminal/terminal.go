@@ -19,6 +19,14 @@ type Size struct {
 // defaultSize is what a program is told that is given a terminal where the caller has none.
 var defaultSize = Size{Rows: 24, Cols: 80}
 
+// OrDefault is s, or where that is none the size of a terminal that has none: 24 by 80.
+func (s Size) OrDefault() Size {
+	if s.Rows == 0 || s.Cols == 0 {
+		return defaultSize
+	}
+	return s
+}
+
 // A Mode says when a program gets a terminal.
 type Mode uint8
 
@@ -62,9 +70,7 @@ type PTY struct {
 
 // Open makes a pseudo-terminal of the given size; without rows or columns it is 24 by 80.
 func Open(size Size) (*PTY, error) {
-	if size.Rows == 0 || size.Cols == 0 {
-		size = defaultSize
-	}
+	size = size.OrDefault()
 	master, slave, err := pty.Open()
 	if err != nil {
 		return nil, fmt.Errorf("no pseudo-terminal: %w", err)

@@ -194,14 +194,25 @@ func (l *lastByte) Write(p []byte) (int, error) {
 // run takes what is left of from: a secret may have another length there than what was typed. The error is that of either
 // side.
 func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input, resize func(Size)) error {
+	return t.PlayWhen(to, from, typed, resize, nil)
+}
+
+// PlayWhen is Play for who knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment,
+// however much was printed by then; ready is asked whenever something is printed. Where it does not become true the keys are
+// typed all the same, after a while. known false leaves that run to what was printed. A nil ready knows nothing.
+func (t *Typist) PlayWhen(to io.Writer, from io.Reader, typed []Input, resize func(Size), ready func(i int) (yes, known bool)) error {
 	p := player{t: t, last: t.elapsed()}
-	left := runs(typed)
+	left, run := runs(typed), 0
 	for _, in := range typed {
-		p.wait(in)
-		if s := in.Size(); s.Rows > 0 && s.Cols > 0 {
-			resize(s)
+		isKeys := in.Rows <= 0 || in.Cols <= 0
+		if !isKeys || !p.waitFor(in, run, ready) {
+			p.wait(in)
+		}
+		if !isKeys {
+			resize(in.Size())
 			continue
 		}
+		run++
 		next := io.LimitReader(from, in.Len)
 		if left--; left == 0 {
 			next = from
@@ -237,6 +248,65 @@ type player struct {
 	typed bool          // a run was typed
 	last  time.Duration // when that was
 	atMS  int64         // and when while recording
+
+	missed bool // a screen did not come
+}
+
+// again is how long a screen that is not there yet, or was drawn just now, is not looked at again where nothing is printed.
+const again = 50 * time.Millisecond
+
+// waitFor is wait for a run of which is known what the screen must show; false where it is not.
+func (p *player) waitFor(in Input, run int, ready func(i int) (yes, known bool)) bool {
+	if ready == nil {
+		return false
+	}
+	gap := time.Duration(max(0, in.AtMS-p.atMS)) * time.Millisecond
+	begun, since := p.t.elapsed(), time.Duration(-1)
+	for {
+		_, more := p.t.state()
+		yes, known := ready(run)
+		if !known {
+			return false
+		}
+		now, next := p.t.elapsed(), again
+		switch {
+		case !yes && p.given(gap, now-begun):
+			p.missed = true
+			p.done(in)
+			return true
+		case !yes:
+			since = -1
+		case since < 0:
+			since, next = now, min(gap, hold)
+		case now-since >= min(gap, hold):
+			p.done(in)
+			return true
+		default:
+			next = min(gap, hold) - (now - since)
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-more:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// given reports whether a screen has been given its time: twice that which it took while recording, and patience beside it. What
+// comes after a screen that did not come is another, too, and gets what is printed its rest.
+func (p *player) given(gap, waited time.Duration) bool {
+	if waited >= 2*gap+patient {
+		return true
+	}
+	return p.missed && waited >= max(quiet, min(2*gap, patient)) && p.t.idle() >= quiet
+}
+
+// done says that a run is typed now.
+func (p *player) done(in Input) {
+	printed, _ := p.t.state()
+	p.short = in.After - printed
+	p.typed, p.last, p.atMS = true, p.t.elapsed(), in.AtMS
 }
 
 // wait returns when it is time for in: the program has printed as much as it had, or its output has rested, and that for
@@ -260,7 +330,8 @@ func (p *player) wait(in Input) {
 		break
 	}
 	idle := time.Duration(min(in.IdleMS, hold.Milliseconds())) * time.Millisecond
-	for left := idle - p.t.idle(); left > 0; left = idle - p.t.idle() {
+	until := p.t.elapsed() + quiet + hold // one that draws by the clock never rests
+	for left := idle - p.t.idle(); left > 0 && p.t.elapsed() < until; left = idle - p.t.idle() {
 		time.Sleep(left)
 	}
 	if p.typed {

@@ -15,6 +15,7 @@ type diffOptions struct {
 	mode    string
 	aligned bool
 	watch   []string
+	tty     bool
 	json    bool
 }
 
@@ -43,6 +44,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
+	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	o.define(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
@@ -71,7 +73,7 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 		defer clean()
 	}
 	stop := progressFor(std, o.json).busy("comparing")
-	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned, Watch: o.watch})
+	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned, Watch: o.watch, Screens: o.tty})
 	stop()
 	if err != nil {
 		return err

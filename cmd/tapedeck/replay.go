@@ -18,6 +18,7 @@ type replayOptions struct {
 	keep   string
 	output string
 	proxy  bool
+	tty    bool
 	tree   string
 	watch  []string
 	json   bool
@@ -36,6 +37,10 @@ With -- CMD another program, or another version of it, runs against the same tap
 as it was recorded; --tree now runs it as it is on the disk now, among what the recorded run left there (tapedeck apply
 REC --reverse takes that back first). Its environment and stdin are the recorded ones: env gives it another.
 
+With --tty the screens of its terminal are compared, in place of the bytes that drew them: whenever something was typed, and
+at the end. Keys are typed once the screen shows what it showed. What moves by itself (a spinner, a clock) is masked, and counted
+as animation. docs/terminal.md has the rest.
+
 With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
 tape, and nothing keeps the rest from the real network and disk. The verdict notes it. A recording in which nothing came
 through the proxy cannot be compared so (status 1).
@@ -43,6 +48,7 @@ through the proxy cannot be compared so (status 1).
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
   tapedeck replay last --json
+  tapedeck replay last --tty                           # a full screen: vim, a TUI
   tapedeck replay last --tree now                      # after a change to the agent's own source
   tapedeck replay last -- env MODEL=small python3 agent.py
   tapedeck replay 20261121 -- gemini -p "another prompt"`,
@@ -63,6 +69,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	o.define(f)
 	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	f.BoolVar(&o.tty, "tty", false, "compare the terminal's screens in place of its bytes")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and answer what heeds HTTP_PROXY")
 	f.BoolVar(&o.json, "json", false, "the report as JSON on stdout")
 	completeVerdict(cmd)
@@ -101,7 +108,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer restored()
 	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
-		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, TreeNow: o.tree == "now", Watch: o.watch, Starting: restored, Log: logger(std.err),
+		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: o.tree == "now", Watch: o.watch, Starting: restored, Log: logger(std.err),
 	})
 	if err != nil {
 		return err
