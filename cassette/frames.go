@@ -60,7 +60,7 @@ func (r *Reader) frameBefore(behind func(Timed) bool) (*Frame, error) {
 	}
 	end := st.Size()
 	if behind != nil {
-		if end, err = findLine(f, StreamFrames, end, behind); err != nil {
+		if end, err = findLine(f, StreamFrames, end, r.state == StateUnfinished, behind); err != nil {
 			return nil, err
 		}
 	}

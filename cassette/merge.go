@@ -33,7 +33,7 @@ var lineStreams = []Stream{StreamInput, StreamOutput, StreamFrames, StreamServic
 func newMerger(dir string, streams []Stream, final *Final, from time.Duration, partial bool) (*merger, error) {
 	m := &merger{from: from > 0 || len(streams) < len(lineStreams)}
 	for _, s := range streams {
-		l, err := openLane(dir, s, from)
+		l, err := openLane(dir, s, from, partial)
 		if errors.Is(err, fs.ErrNotExist) {
 			if partial {
 				continue
@@ -52,13 +52,13 @@ func newMerger(dir string, streams []Stream, final *Final, from time.Duration, p
 	return m, nil
 }
 
-func openLane(dir string, s Stream, from time.Duration) (*lane, error) {
+func openLane(dir string, s Stream, from time.Duration, torn bool) (*lane, error) {
 	f, err := openRegular(filepath.Join(dir, s.File()))
 	if err != nil {
 		return nil, err
 	}
 	if from > 0 {
-		if err := seekTime(f, s, from.Milliseconds()); err != nil {
+		if err := seekTime(f, s, torn, from.Milliseconds()); err != nil {
 			f.Close()
 			return nil, err
 		}

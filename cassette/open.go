@@ -99,9 +99,7 @@ func (r *Reader) unfinished(err error) error {
 	if !r.o.Partial {
 		return err
 	}
-	if r.state == StateFinished {
-		r.state, r.why = StateUnfinished, err
-	}
+	r.state, r.why = StateUnfinished, errors.Join(r.why, err)
 	return nil
 }
 

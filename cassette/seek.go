@@ -11,12 +11,12 @@ import (
 // The lines of a stream are in the order of time, so that a place in it is found by halving the file: no index is needed.
 
 // seekTime sets f to its first line whose t_ms is at least ms.
-func seekTime(f *os.File, s Stream, ms int64) error {
+func seekTime(f *os.File, s Stream, torn bool, ms int64) error {
 	st, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	at, err := findLine(f, s, st.Size(), func(t Timed) bool { return t.TMS >= ms })
+	at, err := findLine(f, s, st.Size(), torn, func(t Timed) bool { return t.TMS >= ms })
 	if err != nil {
 		return err
 	}
@@ -24,8 +24,9 @@ func seekTime(f *os.File, s Stream, ms int64) error {
 	return err
 }
 
-// findLine returns where the first line begins that is good; all lines behind a good one are. size where none is.
-func findLine(f io.ReaderAt, s Stream, size int64, good func(Timed) bool) (int64, error) {
+// findLine returns where the first line begins that is good; all lines behind a good one are. size where none is. torn: what is no
+// JSON is good too.
+func findLine(f io.ReaderAt, s Stream, size int64, torn bool, good func(Timed) bool) (int64, error) {
 	var failed error
 	low := sort.Search(int(size), func(i int) bool { // whether the first line that begins at i or behind it is good
 		if failed != nil {
@@ -40,7 +41,10 @@ func findLine(f io.ReaderAt, s Stream, size int64, good func(Timed) bool) (int64
 		if b == nil {
 			return true
 		}
-		if failed = decode(s.File(), 0, b, &t); failed != nil {
+		if err := decode(s.File(), 0, b, &t); err != nil {
+			if !torn {
+				failed = err
+			}
 			return true
 		}
 		return good(t)

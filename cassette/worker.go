@@ -25,6 +25,7 @@ type worker struct {
 	dirty   bool      // something changed since the last frame
 	changed time.Time // the last change
 	framed  time.Time // the last frame
+	flushed time.Time
 	hurry   bool
 	failed  bool
 }
@@ -118,12 +119,18 @@ func (w *worker) batch(b *batch) error {
 	if err := w.catchUp(); err != nil {
 		return err
 	}
-	w.frame()
-	if w.r.waiting() > 0 {
+	if err := w.frame(); err != nil {
+		return err
+	}
+	if w.r.waiting() > 0 && time.Since(w.flushed) < flushEvery {
 		return nil
 	}
+	w.flushed = time.Now()
 	return w.files.flush()
 }
+
+// flushEvery is how long what is written stays in buffers at most while more comes.
+const flushEvery = 50 * time.Millisecond
 
 // pace falls into a hurry when the queue is more than half full, and out of it when it is nearly empty.
 func (w *worker) pace(n int) {
@@ -206,13 +213,14 @@ func (w *worker) release(p []byte) error {
 }
 
 // frame takes a place for a frame when one is due. The screen fills it when it has come there.
-func (w *worker) frame() {
+func (w *worker) frame() error {
 	if !w.dirty || w.hurry || w.screen.behind() || w.r.o.FrameEvery < 0 || time.Now().Before(w.frameDue()) {
-		return
+		return nil
 	}
 	at, g, offset := w.r.reserve()
 	w.screen.frameAt(offset, at, g)
 	w.dirty, w.framed = false, time.Now()
+	return w.screen.settle()
 }
 
 // catchUpStep is how many bytes are read again between two looks at the queue.
