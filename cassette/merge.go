@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -13,15 +14,17 @@ import (
 type merger struct {
 	lanes []*lane
 	last  Timed
-	from  bool // the first event may have any seq, and others may be left out: gaps are not seen
-	file  *lane
+	from  bool  // the first event may have any seq, and others may be left out: gaps are not seen
+	torn  bool  // a lane may end in the middle of a line: the others go on, as far as no seq is missing
+	err   error // how the first torn lane ended
+	file  *lane // of the last event
 }
 
 // A lane is one stream of a merger.
 type lane struct {
 	stream Stream
 	f      *os.File
-	lines  *lineReader
+	lines  *lineReader // nil: there is no more than head
 	head   *Event
 	line   int // of head
 }
@@ -31,7 +34,7 @@ var lineStreams = []Stream{StreamInput, StreamOutput, StreamFrames, StreamServic
 
 // newMerger opens the streams of dir. final may be nil.
 func newMerger(dir string, streams []Stream, final *Final, from time.Duration, partial bool) (*merger, error) {
-	m := &merger{from: from > 0 || len(streams) < len(lineStreams)}
+	m := &merger{from: from > 0 || len(streams) < len(lineStreams), torn: partial}
 	for _, s := range streams {
 		l, err := openLane(dir, s, from, partial)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -88,14 +91,17 @@ func (m *merger) next() (*Event, error) {
 	var first *lane
 	for _, l := range m.lanes {
 		if err := l.fill(); err != nil {
-			return nil, err
+			if !m.torn {
+				return nil, err
+			}
+			l.lines, m.err = nil, cmp.Or(m.err, err)
 		}
 		if l.head != nil && (first == nil || l.head.Seq < first.head.Seq) {
 			first = l
 		}
 	}
 	if first == nil {
-		return nil, io.EOF
+		return nil, cmp.Or(m.err, io.EOF)
 	}
 	e := first.head
 	first.head, m.file = nil, first

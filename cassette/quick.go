@@ -42,13 +42,11 @@ func (q *quick) show(p []byte) int {
 	return n
 }
 
-// ready reports whether plain text that comes now may be left out. Margins at the sides would make a carriage return go
-// elsewhere.
+// ready reports whether plain text that comes now may be left out. Outside of margins something stays.
 func (q *quick) ready() bool {
-	margins, _ := q.screen.Mode(true, 69)
 	upwards, _ := q.screen.Mode(true, 45) // a backspace at the begin of a line goes to the line before
 	q.state = plainText
-	return !margins && !upwards && q.screen.Ground()
+	return q.screen.Scrolls() && !upwards && q.screen.Ground()
 }
 
 func (q *quick) keep(p []byte) {

@@ -76,7 +76,7 @@ func (r *Reader) Events(opts *EventsOptions) iter.Seq2[*Event, error] {
 		var buf []byte
 		for {
 			e, err := m.next()
-			if errors.Is(err, io.EOF) || r.state == StateUnfinished && (err != nil || e.Seq > r.last) {
+			if errors.Is(err, io.EOF) || r.state == StateUnfinished && r.over(e, err) {
 				return
 			}
 			if err == nil && e.Chunk != nil && !o.NoBytes {
@@ -91,6 +91,14 @@ func (r *Reader) Events(opts *EventsOptions) iter.Seq2[*Event, error] {
 			}
 		}
 	}
+}
+
+// over reports whether an unfinished cassette ends before e, or with err.
+func (r *Reader) over(e *Event, err error) bool {
+	if err != nil {
+		return Code(err) != ""
+	}
+	return e.Seq > r.last
 }
 
 func (r *Reader) merger(o *EventsOptions) (*merger, error) {

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed tape/*.case store/*.case recording
+//go:embed tape/*.case store/*.case recording cassettes
 var files embed.FS
 
 // A Case is one file of the corpus.
@@ -43,6 +43,9 @@ func Recordings() ([]Case, error) { return read("recording") }
 
 // RecordingFiles returns the recordings themselves, in the directories and packed files that their cases name.
 func RecordingFiles() (fs.FS, error) { return fs.Sub(files, "recording") }
+
+// CassetteFiles returns the terminal cassettes, a directory each. What must come of one stands in its outcome.json.
+func CassetteFiles() (fs.FS, error) { return fs.Sub(files, "cassettes") }
 
 func read(dir string) ([]Case, error) {
 	paths, err := fs.Glob(files, dir+"/*.case")

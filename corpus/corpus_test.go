@@ -43,21 +43,23 @@ func TestFrozen(t *testing.T) {
 	appendFrozen(t, fresh.String())
 }
 
-// frozenPaths returns the cases, and every file of a recording.
+// frozenPaths returns the cases, and every file of a recording and of a cassette.
 func frozenPaths(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("*/*.case")
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = filepath.WalkDir("recording", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) != ".case" {
-			paths = append(paths, path)
+	for _, dir := range []string{"recording", "cassettes"} {
+		err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() && filepath.Ext(path) != ".case" {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return paths
 }
