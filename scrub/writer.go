@@ -29,6 +29,7 @@ type Writer struct {
 	places []Place // that are hidden whatever stands there; see HideAt
 
 	replaced func(start, end int64, length int) // nil for nobody
+	tell     func(Range)                        // is told of secrets, and nothing is passed on; nil for a Writer
 }
 
 // ErrClosed is what a Writer returns that is written to after Close.
@@ -93,9 +94,15 @@ func (w *Writer) flush(final bool) {
 	for w.learn(spans) {
 		spans, safe = w.decided(final) // a value that was just learnt may stand in what follows
 	}
-	w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
 	w.found = w.found || len(spans) > 0
-	w.pass()
+	if w.tell != nil {
+		for _, s := range spans {
+			w.tell(s.at(w.at))
+		}
+	} else {
+		w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
+		w.pass()
+	}
 	w.past = min(safe, lookBehind)
 	w.at += int64(safe - w.past)
 	w.forget()

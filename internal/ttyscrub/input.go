@@ -41,3 +41,6 @@ func (in *Input) Late() []Hit { return nil }
 
 // Report returns what was found so far.
 func (in *Input) Report() Report { return in.report }
+
+// ScanInput is Scan for what was typed: the bytes of all events of input, one after another.
+func ScanInput(b []byte, o *Options) []Hit { return nil }

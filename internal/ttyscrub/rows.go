@@ -1,0 +1,223 @@
+package ttyscrub
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
+)
+
+// What may be looked at: each byte of the stream earns so many bytes of rows, so that a program that moves the cursor after each
+// character of a large screen does not slow its recording down without bounds. Where they are used up the next moments pass, and
+// the rows are looked at later.
+const (
+	earned    = 192
+	maxCredit = 16 << 20
+	bonus     = 16 << 10 // bytes of the stream, for another size
+	lookCost  = 64       // of one look, in bytes
+	maxJoined = 16 << 10 // bytes of rows above and below that are joined
+)
+
+// screenRows looks at the rows of a screen.
+type screenRows struct {
+	screen *vt.Screen
+	rules  *rules
+	ledger *ledger
+	gen    uint64 // of the last look
+	credit int
+	key    bool // the beginning of a private key may stand on the screen
+	offs   []offsets
+
+	buf    []byte // of the rows that are looked at
+	starts []int  // where in buf each begins
+	top    int    // the first of them
+	cells  []vt.Cell
+}
+
+// offsets say that what the screen was given from one offset on stands in the stream from another one on.
+type offsets struct{ given, raw int64 }
+
+func newScreenRows(s *vt.Screen, r *rules, l *ledger) *screenRows {
+	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit}
+}
+
+func (r *screenRows) earn(n int) { r.credit = min(r.credit+n*earned, maxCredit) }
+
+// maxOffsets bounds how often what is drawn may be out of step with the stream. What is older has left every screen.
+const maxOffsets = 1024
+
+// moved says that a part of the stream was passed over.
+func (r *screenRows) moved(given, raw int64) {
+	if len(r.offs) == maxOffsets {
+		r.offs = append(r.offs[:0], r.offs[maxOffsets/2:]...)
+	}
+	r.offs = append(r.offs, offsets{given, raw})
+}
+
+// raw returns where in the stream what the screen was given stands.
+func (r *screenRows) raw(given int64) int64 {
+	i := sort.Search(len(r.offs), func(i int) bool { return r.offs[i].given > given })
+	o := r.offs[max(i-1, 0)]
+	return o.raw + given - o.given
+}
+
+// pass takes the rows as looked at but for those of the last line, which may be whole only on the screen.
+func (r *screenRows) pass() {
+	r.gen = r.screen.Generation()
+	y := r.screen.Cursor().Row
+	r.lines(y, y)
+}
+
+// look looks at the rows that changed since the last time. Must says that it is the last chance.
+func (r *screenRows) look(must bool) {
+	gen := r.screen.Generation()
+	if gen == r.gen || r.credit < 0 && !must {
+		return
+	}
+	last := r.gen
+	r.gen = gen
+	rows, _ := r.screen.Size()
+	r.credit -= lookCost + rows/8
+	for y := 0; y < rows; y++ {
+		if r.screen.Changed(y) <= last {
+			continue
+		}
+		end := y
+		for end+1 < rows && r.screen.Changed(end+1) > last {
+			end++
+		}
+		y = r.lines(y, end)
+	}
+	r.privateKey()
+}
+
+// lines looks at the rows from y to end and at those that they go on in, and returns the last of them.
+func (r *screenRows) lines(y, end int) int {
+	rows, _ := r.screen.Size()
+	full := false
+	for n := 0; y > 0 && n < maxJoined && r.goesOn(y-1, &full); y-- {
+		n += len(r.screen.Row(y - 1))
+	}
+	for n := 0; end+1 < rows && n < maxJoined && r.goesOn(end, &full); end++ {
+		n += len(r.screen.Row(end + 1))
+	}
+	r.text(y, end, false)
+	if len(bytes.TrimSpace(r.buf)) == 0 {
+		return end
+	}
+	r.scan()
+	for i := y; i < end && !full; i++ {
+		r.goesOn(i, &full)
+	}
+	if full {
+		r.text(y, end, true)
+		r.scan()
+	}
+	return end
+}
+
+// goesOn reports whether row y goes on in the next one: it was wrapped, or it is full, as rows are that a program cut itself.
+func (r *screenRows) goesOn(y int, full *bool) bool {
+	if r.screen.Wrapped(y) {
+		return true
+	}
+	if r.isFull(y) {
+		*full = true
+		return true
+	}
+	return false
+}
+
+// isFull tells whether words reach from the end of row y to the beginning of the next one.
+func (r *screenRows) isFull(y int) bool {
+	rows, cols := r.screen.Size()
+	if y+1 >= rows || len(r.screen.Row(y)) < cols {
+		return false
+	}
+	return isWord(r.screen.Cell(y, cols-1).Text) && isWord(r.screen.Cell(y+1, 0).Text)
+}
+
+func isWord(cell string) bool { return len(cell) == 1 && cell[0] > ' ' }
+
+// text puts the rows from y to end into buf. A row that does not go on ends in a line end; with joined, one that is full goes on.
+func (r *screenRows) text(y, end int, joined bool) {
+	_, cols := r.screen.Size()
+	r.top, r.buf, r.starts = y, r.buf[:0], r.starts[:0]
+	for ; y <= end; y++ {
+		r.starts = append(r.starts, len(r.buf))
+		r.buf = append(r.buf, r.screen.Row(y)...)
+		switch {
+		case !r.screen.Wrapped(y) && (!joined || !r.isFull(y)):
+			r.buf = append(r.buf, '\n')
+		case r.screen.Cell(y, cols-1).Text == "" && r.screen.Cell(y, cols-1).Width != 0:
+			r.buf = append(r.buf, ' ') // blanks at the end were cut
+		}
+	}
+	r.starts = append(r.starts, len(r.buf))
+}
+
+// scan looks at buf.
+func (r *screenRows) scan() {
+	r.credit -= len(r.buf)
+	r.key = r.key || bytes.Contains(r.buf, keyBegins)
+	for _, f := range r.rules.in(r.buf) {
+		r.credit -= len(r.buf)
+		r.ledger.add(f.rule, r.origins(f.start, f.end), f.part)
+	}
+}
+
+var keyBegins = []byte("PRIVATE KEY-----")
+
+// privateKey looks at all rows from one with the beginning of a private key on: its lines are a secret together.
+func (r *screenRows) privateKey() {
+	if !r.key {
+		return
+	}
+	r.key = false
+	rows, _ := r.screen.Size()
+	for y := range rows {
+		if bytes.Contains([]byte(r.screen.Row(y)), keyBegins) {
+			r.text(y, rows-1, false)
+			r.scan()
+			return
+		}
+	}
+}
+
+// origins returns where in the stream the cells stand whose text is in buf from start to before end.
+func (r *screenRows) origins(start, end int) (ranges []span) {
+	for i := range len(r.starts) - 1 {
+		if r.starts[i+1] <= start || r.starts[i] >= end {
+			continue
+		}
+		at := r.starts[i]
+		r.cells = r.screen.AppendCells(r.cells[:0], r.top+i)
+		for x, c := range r.cells {
+			if c.Width == 0 && c.Text == "" {
+				continue
+			}
+			n := max(len(c.Text), 1)
+			if at < end && at+n > start && at < r.starts[i+1] {
+				if o := r.screen.Origin(r.top+i, x); o.End > 0 {
+					ranges = append(ranges, span{r.raw(o.Start), r.raw(o.End-1) + 1})
+				}
+			}
+			at += n
+		}
+	}
+	return united(ranges)
+}
+
+// united sorts ranges and unites those that touch.
+func united(ranges []span) (out []span) {
+	slices.SortFunc(ranges, func(a, b span) int { return int(a.start - b.start) })
+	for _, s := range ranges {
+		if n := len(out); n > 0 && s.start <= out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,149 @@
+package scrub
+
+import (
+	"bytes"
+	"strings"
+)
+
+// maxNamedLine bounds, in bytes, a value that FindNamed looks at.
+const maxNamedLine = 4 << 10
+
+// FindNamed returns the secrets that names give away in lines for people, which are neither JSON nor a form: NAME=VALUE and
+// NAME: VALUE of settings, of an environment, of a listed header, with quotation marks or without. Of a Cookie, each of its
+// values. A value must look made by a machine, or the name must be that of a variable, in capitals: lines speak of passwords
+// more often than they have one.
+func (s *Scrubber) FindNamed(b []byte) (found []Range) {
+	for _, sign := range []byte("=:") {
+		for at := 0; ; {
+			i := bytes.IndexByte(b[at:], sign)
+			if i < 0 {
+				break
+			}
+			at += i + 1
+			if sign == ':' && at > 1 && isDigit(b[at-2]) && at < len(b) && isDigit(b[at]) { // a time, and the like
+				continue
+			}
+			if name := nameAt(b, at-1); len(name) > 0 && mayName(name) {
+				found = s.namedAt(found, string(name), b, at)
+			}
+		}
+	}
+	return found
+}
+
+// mayName tells whether a name can be that of a secret. Of most it says no at once: in a secret's name is a word that begins with
+// the first letters of one of KEY, TOKEN, SECRET, PASSWORD, SSHPASS, PWD, CREDENTIAL, AUTH, PAT, COOKIE.
+func mayName(name []byte) bool {
+	const firsts = 1<<('k'-'a') | 1<<('t'-'a') | 1<<('s'-'a') | 1<<('p'-'a') | 1<<('c'-'a') | 1<<('a'-'a')
+	for i := 0; i+2 < len(name); i++ {
+		c := name[i]&0x1f - 1
+		if uint32(firsts)>>c&1 == 0 {
+			continue
+		}
+		switch uint32(name[i]|0x20)<<16 | uint32(name[i+1]|0x20)<<8 | uint32(name[i+2]|0x20) {
+		case 'p'<<16 | 'a'<<8 | 't':
+			if i+3 < len(name) && isAlnum(name[i+3]) {
+				continue // of a path
+			}
+		case 'k'<<16 | 'e'<<8 | 'y', 't'<<16 | 'o'<<8 | 'k', 's'<<16 | 'e'<<8 | 'c', 'p'<<16 | 'a'<<8 | 's', 's'<<16 | 's'<<8 | 'h',
+			'p'<<16 | 'w'<<8 | 'd', 'c'<<16 | 'r'<<8 | 'e', 'a'<<16 | 'u'<<8 | 't', 'c'<<16 | 'o'<<8 | 'o':
+		default:
+			continue
+		}
+		return isCookie(name) || nameSays(string(name)) != sayNothing
+	}
+	return false
+}
+
+func isCookie(name []byte) bool {
+	return bytes.EqualFold(name, []byte("cookie")) || bytes.EqualFold(name, []byte("set-cookie"))
+}
+
+var nameChars = newSet("_-.")
+
+// nameAt returns the name that ends before i, but for a blank and a quotation mark.
+func nameAt(b []byte, i int) []byte {
+	if i > 0 && b[i-1] == ' ' {
+		i--
+	}
+	if i > 0 && (b[i-1] == '"' || b[i-1] == '\'') {
+		i--
+	}
+	start := i
+	for start > 0 && i-start < maxName && nameChars[b[start-1]] {
+		start--
+	}
+	return b[start:i]
+}
+
+// namedAt adds the secrets of a value that stands at i behind a name and a sign.
+func (s *Scrubber) namedAt(found []Range, name string, b []byte, i int) []Range {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '=') {
+		i++
+	}
+	line := b[i:min(len(b), i+maxNamedLine)]
+	if end := bytes.IndexAny(line, "\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	if isCookie([]byte(name)) {
+		return s.cookiesAt(found, line, i)
+	}
+	ends := " \t,;\"'`&|<>"
+	if isVariable(name) {
+		ends = " \t\"'`"
+	}
+	value := firstValue(line, ends)
+	from := i + bytes.Index(line, value)
+	if n := schemeLen(string(line)); n > 0 {
+		value = firstValue(line[n:], ends)
+		from = i + n
+	}
+	if !s.NamesSecret(name, string(value)) || !s.saidOf(name, string(value)) {
+		return found
+	}
+	return append(found, Range{Start: int64(from), End: int64(from + len(value)), Rule: ruleName(name)})
+}
+
+// saidOf tells whether a value of a line is a secret, and no text about one.
+func (s *Scrubber) saidOf(name, value string) bool {
+	switch {
+	case len(value) < minKnown, isPlaceholder(value), fromOutside.MatchString(value), reference.MatchString(value):
+		return false
+	case isVariable(name):
+		return searchable(value) && !strings.ContainsAny(value, "()")
+	}
+	return looksMade(value) && !strings.ContainsAny(value, "()[]{}")
+}
+
+// isVariable tells the name of a variable, in capitals.
+func isVariable(name string) bool { return strings.ToUpper(name) == name }
+
+// firstValue returns what stands in quotation marks at the beginning of a line, or what stands there before one of ends.
+func firstValue(line []byte, ends string) []byte {
+	if len(line) > 1 && (line[0] == '"' || line[0] == '\'') {
+		if end := bytes.IndexByte(line[1:], line[0]); end >= 0 {
+			return line[1 : 1+end]
+		}
+		line = line[1:]
+	}
+	if end := bytes.IndexAny(line, ends); end >= 0 {
+		line = line[:end]
+	}
+	return line
+}
+
+// cookiesAt adds the values of cookies that are no settings.
+func (s *Scrubber) cookiesAt(found []Range, line []byte, at int) []Range {
+	for from := 0; from < len(line); {
+		end := len(line)
+		if i := bytes.IndexByte(line[from:], ';'); i >= 0 {
+			end = from + i
+		}
+		if name, value, ok := bytes.Cut(line[from:end], []byte("=")); ok && len(value) >= minKnown && !Ordinary(string(value)) &&
+			!bytes.EqualFold(bytes.TrimSpace(name), []byte("expires")) && bytes.IndexByte(value, '*') < 0 {
+			found = append(found, Range{Start: int64(at + end - len(value)), End: int64(at + end), Rule: "cookie"})
+		}
+		from = end + 1
+	}
+	return found
+}
