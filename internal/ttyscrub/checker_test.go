@@ -1,0 +1,76 @@
+package ttyscrub_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
+)
+
+// leaks derives the screens of a stream and tells where a secret can be read, "" for nowhere: in the raw bytes, in the text without
+// sequences, in any row or in rows put together, at any time. It shares no code with what masks but the screen model.
+func leaks(raw []byte, parts []string) string {
+	has := func(where, text string) string {
+		for _, p := range parts {
+			if strings.Contains(text, p) {
+				return fmt.Sprintf("%s: %q has %q", where, text, p)
+			}
+		}
+		return ""
+	}
+	if at := has("raw", string(raw)); at != "" {
+		return at
+	}
+	var text strings.Builder
+	x := vt.NewLexer(func(t *vt.Token) {
+		if t.Kind == vt.TokenText {
+			text.Write(t.Data)
+		}
+	})
+	_, _ = x.Write(raw)
+	if at := has("stripped", text.String()); at != "" {
+		return at
+	}
+	s := vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: 10000})
+	gen := uint64(0)
+	for i := 0; i < len(raw); {
+		n := 1
+		for i+n < len(raw) && raw[i+n] >= ' ' && raw[i+n-1] >= ' ' { // text comes at once
+			n++
+		}
+		_, _ = s.Write(raw[i : i+n])
+		i += n
+		if s.Generation() == gen {
+			continue
+		}
+		gen = s.Generation()
+		if at := has(fmt.Sprintf("screen at %d", i), strings.Join(s.Text(), "\n")); at != "" {
+			return at
+		}
+		if at := has(fmt.Sprintf("joined screen at %d", i), strings.Join(s.Text(), "")); at != "" {
+			return at
+		}
+	}
+	var above bytes.Buffer
+	for i := range s.ScrollbackLen() {
+		above.WriteString(s.ScrollbackRow(i))
+	}
+	return has("scrollback", above.String())
+}
+
+// layout is where everything stands on the screen: the widths of the cells, the cursor, what goes on in the next row.
+func layout(raw []byte) string {
+	s := vt.New(&vt.Options{Rows: rows, Cols: cols})
+	_, _ = s.Write(raw)
+	var b strings.Builder
+	for y := range rows {
+		for x := range cols {
+			c := s.Cell(y, x)
+			fmt.Fprintf(&b, "%d%t%v ", c.Width, c.Text == "", c.Style)
+		}
+		fmt.Fprintln(&b, s.Wrapped(y))
+	}
+	fmt.Fprint(&b, s.Cursor(), s.Alt(), s.ScrollbackLen())
+	return b.String()
+}

@@ -1,0 +1,91 @@
+package ttyscrub_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+)
+
+// memory is a file.
+type memory []byte
+
+func (m memory) ReadAt(p []byte, at int64) (int, error)  { return bytes.NewReader(m).ReadAt(p, at) }
+func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p), nil }
+
+// record writes a stream to a Live in pieces and returns what a recorder has in its file at the end. Slow is how much time passes
+// between two pieces.
+func record(o *ttyscrub.Options, stream []byte, rng *rand.Rand, slow time.Duration) ([]byte, ttyscrub.Report) {
+	l := ttyscrub.NewLive(o)
+	var file memory
+	now := time.Duration(0)
+	for rest := stream; len(rest) > 0; {
+		n := min(len(rest), 1+rng.IntN(60))
+		if rng.IntN(3) == 0 {
+			n = 1
+		}
+		l.Write(rest[:n], now)
+		rest = rest[n:]
+		now += slow
+		file = append(file, l.Take(now)...)
+		_ = ttyscrub.MaskAt(file, l.Late())
+	}
+	file = append(file, l.Flush()...)
+	_ = ttyscrub.MaskAt(file, l.Late())
+	return file, l.Report()
+}
+
+// TestDisguises has every secret in every disguise: live in pieces, fast and slowly, and offline.
+func TestDisguises(t *testing.T) {
+	for _, s := range secrets {
+		for _, d := range disguises {
+			t.Run(s.name+" "+d.name, func(t *testing.T) {
+				for seed := range uint64(12) {
+					rng := rand.New(rand.NewPCG(seed, 1))
+					stream := []byte(d.of(rng, s))
+					for _, slow := range []time.Duration{0, 700 * time.Millisecond} {
+						file, report := record(options(), stream, rng, slow)
+						check(t, s, stream, file)
+						if len(report.Hits) == 0 {
+							t.Errorf("seed %d: reports nothing", seed)
+						}
+						if left, err := ttyscrub.Scan(memory(file), int64(len(file)), nil, options()); err != nil || len(left) > 0 {
+							t.Errorf("seed %d: live left %v, %v in %q", seed, left, err, file)
+						}
+					}
+					file := bytes.Clone(stream)
+					if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, options()); err != nil {
+						t.Error(err)
+					}
+					check(t, s, stream, file)
+					if t.Failed() {
+						t.Fatalf("seed %d: %q", seed, stream)
+					}
+				}
+			})
+		}
+	}
+}
+
+func check(t *testing.T, s secret, stream, file []byte) {
+	t.Helper()
+	if at := leaks(file, s.hidden()); at != "" {
+		t.Error(at)
+	}
+	if len(file) != len(stream) || layout(file) != layout(stream) {
+		t.Errorf("the screen of\n%q\nis another than that of\n%q", file, stream)
+	}
+}
+
+// TestCheckerReads the secrets where nothing is masked.
+func TestCheckerReads(t *testing.T) {
+	for _, s := range secrets {
+		for _, d := range disguises {
+			if at := leaks([]byte(d.of(rand.New(rand.NewPCG(3, 1)), s)), s.hidden()); at == "" {
+				t.Errorf("%s %s: not there", s.name, d.name)
+			}
+		}
+	}
+}
