@@ -24,3 +24,23 @@ func cleanRune(c rune) rune {
 	}
 	return c
 }
+
+// seen returns a cell's text without what is not seen: a letter with formats behind it is the letter, a blank is "".
+func seen(text string) string {
+	if text == " " {
+		return ""
+	}
+	if len(text) < 2 {
+		return text
+	}
+	c, n := utf8.DecodeRuneInString(text)
+	if c >= 0x1000 || n == len(text) {
+		return text
+	}
+	for _, next := range text[n:] {
+		if !unicode.Is(unicode.Cf, next) {
+			return text
+		}
+	}
+	return seen(text[:n])
+}

@@ -2,7 +2,6 @@ package picture
 
 import (
 	"bufio"
-	"compress/lzw"
 	"image"
 	"io"
 	"math/bits"
@@ -133,41 +132,15 @@ func (f *gifFrame) pack() []byte {
 	b = append(b, table...)
 	litWidth := max(size, 2)
 	b = append(b, byte(litWidth))
-	blocks := &blockWriter{out: b}
-	w := lzw.NewWriter(blocks, lzw.LSB, litWidth)
-	_, _ = w.Write(f.pix) // into memory
-	_ = w.Close()
-	return blocks.close()
+	return appendPixels(b, f.pix, uint(litWidth))
 }
 
-// A blockWriter cuts what it is given into blocks of up to 255 bytes, each after its length.
-type blockWriter struct {
-	out  []byte
-	from int // of the open block's length
-	open bool
-}
-
-func (w *blockWriter) Write(p []byte) (int, error) {
-	for _, c := range p {
-		_ = w.WriteByte(c)
+// appendBlocks cuts data into blocks of up to 255 bytes, each after its length.
+func appendBlocks(b, data []byte) []byte {
+	for len(data) > 0 {
+		n := min(len(data), 255)
+		b = append(append(b, byte(n)), data[:n]...)
+		data = data[n:]
 	}
-	return len(p), nil
+	return append(b, 0)
 }
-
-// WriteByte adds one byte; it never fails.
-func (w *blockWriter) WriteByte(c byte) error {
-	if !w.open {
-		w.open, w.from = true, len(w.out)
-		w.out = append(w.out, 0)
-	}
-	w.out = append(w.out, c)
-	if w.out[w.from]++; w.out[w.from] == 255 {
-		w.open = false
-	}
-	return nil
-}
-
-// Flush does nothing: lzw writes straight into what can write bytes and flush.
-func (w *blockWriter) Flush() error { return nil }
-
-func (w *blockWriter) close() []byte { return append(w.out, 0) }

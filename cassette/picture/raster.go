@@ -64,11 +64,8 @@ func invert(l *look, at *paint) {
 }
 
 func lookOf(c *vt.Cell, at *paint) look {
-	l := look{text: c.Text, width: uint8(c.Width), attr: c.Style.Attr & drawn, underline: c.Style.Underline}
+	l := look{text: seen(c.Text), width: uint8(c.Width), attr: c.Style.Attr & drawn, underline: c.Style.Underline}
 	l.fg, l.bg, l.under = at.of(c.Style)
-	if l.text == " " {
-		l.text = ""
-	}
 	if c.Style.Attr&vt.Hidden != 0 {
 		l.text, l.attr, l.underline = "", 0, vt.NoUnderline
 	}

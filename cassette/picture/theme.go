@@ -7,28 +7,26 @@ type RGB uint32
 
 // A Theme is the colours that a program does not name itself.
 type Theme struct {
-	Name             string
-	FG, BG           RGB
-	Bar, BarText     RGB // of the window's title
-	Palette          [16]RGB
-	light            bool
-	accent, faintest RGB // of the page: marks, borders
+	Name         string
+	FG, BG       RGB
+	Bar, BarText RGB // of the window's title
+	Palette      [16]RGB
 }
 
 // Dark and Light are the themes that come along.
 var (
 	Dark = &Theme{
-		Name: "dark", FG: 0xD8DEE9, BG: 0x16181D, Bar: 0x262A33, BarText: 0x9AA4B5, accent: 0x4FA6ED, faintest: 0x2E333D,
+		Name: "dark", FG: 0xD8DEE9, BG: 0x16181D, Bar: 0x262A33, BarText: 0x9AA4B5,
 		Palette: [16]RGB{
 			0x2A2E37, 0xE5656F, 0x8CC265, 0xD9A84E, 0x3A72BE, 0xC678DD, 0x42B3C2, 0xC8CEDA,
 			0x5F6878, 0xFF7B86, 0xA5E075, 0xF0C35F, 0x6CBBFF, 0xDE92F5, 0x56D1E0, 0xF5F7FA,
 		},
 	}
 	Light = &Theme{
-		Name: "light", FG: 0x2B303B, BG: 0xFCFCFA, Bar: 0xE6E7EA, BarText: 0x5C6370, accent: 0x1F6FB8, faintest: 0xDCDEE3, light: true,
+		Name: "light", FG: 0x2B303B, BG: 0xFCFCFA, Bar: 0xE6E7EA, BarText: 0x5C6370,
 		Palette: [16]RGB{
-			0x2B303B, 0xC4303C, 0x3F7F2B, 0x96690A, 0x1F6FB8, 0x9A35B4, 0x0B7A88, 0xB9BEC8,
-			0x747C8A, 0xDA4450, 0x4E9A37, 0xB07F14, 0x2F86D6, 0xB24ACC, 0x1592A2, 0xE9EBEF,
+			0x1B1E25, 0xCF3B47, 0x4C9636, 0xA87A10, 0x2A7CC7, 0xA94BC2, 0x148E9D, 0xC3C7D0,
+			0x6F7786, 0xE04F5B, 0x5CA845, 0xBD8C1E, 0x3D92DC, 0xBE5FD6, 0x22A3B3, 0xE9EBEF,
 		},
 	}
 )
