@@ -159,10 +159,10 @@ func TestWaitFor(t *testing.T) {
 
 // TestSettled waits for a screen that is drawn in steps, within synchronised output, and with a sequence that stays open.
 func TestSettled(t *testing.T) {
-	s := start(t, nil, `printf 'a'; sleep 0.1; printf 'b'; sleep 0.1; printf 'c'; read x
-		printf '\033[?2026hd'; sleep 0.5; printf 'e\033[?2026l'; read x; printf 'f\033[3'; sleep 0.5; printf '1mg'; read x`)
+	s := start(t, nil, `printf 'a'; sleep 0.05; printf 'b'; sleep 0.05; printf 'c'; read x
+		printf '\033[?2026hd'; sleep 0.6; printf 'e\033[?2026l'; read x; printf 'f\033[3'; sleep 0.6; printf '1mg'; read x`)
 	for _, want := range []string{"abc", "de", "fg"} {
-		if screen := until(t, s, terminal.Settled(250*time.Millisecond)); !strings.HasSuffix(screen.Text(), want) {
+		if screen := until(t, s, terminal.Settled(400*time.Millisecond)); !strings.HasSuffix(screen.Text(), want) {
 			t.Errorf("%q, want %q at the end", screen.Text(), want)
 		}
 		s.Key("enter")

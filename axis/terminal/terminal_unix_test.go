@@ -157,8 +157,8 @@ func shows(t *testing.T, p *terminal.PTY, w io.Writer, text, want string) {
 	if n, err := io.WriteString(w, text); n != len(text) || err != nil {
 		t.Fatal(n, err)
 	}
-	buf := make([]byte, 100)
-	if n, err := p.Master.Read(buf); string(buf[:n]) != want || err != nil {
+	buf := make([]byte, len(want)) // a terminal may give it in pieces
+	if n, err := io.ReadFull(p.Master, buf); string(buf) != want || err != nil {
 		t.Errorf("%q is shown as %q, %v", text, buf[:n], err)
 	}
 }

@@ -1,0 +1,212 @@
+//go:build linux || darwin
+
+package terminal_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+)
+
+// opened opens a finished cassette and wants the last frame derived from its bytes to be the last one that was recorded.
+func opened(t *testing.T, dir string) *cassette.Reader {
+	t.Helper()
+	r, err := cassette.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	var last *cassette.Frame
+	for f, err := range r.Derive(nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = f
+	}
+	recorded, err := r.LastFrame()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last == nil || !slices.Equal(last.Text, recorded.Text) || last.Cursor != recorded.Cursor || last.Title != recorded.Title {
+		t.Errorf("derived %+v\nrecorded %+v", last, recorded)
+	}
+	return r
+}
+
+// inputs is what was done to the program, one line each.
+func inputs(t *testing.T, r *cassette.Reader) string {
+	t.Helper()
+	var out []string
+	for e, err := range r.Events(&cassette.EventsOptions{Streams: []cassette.Stream{cassette.StreamInput}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch in := e.Input; in.Kind {
+		case cassette.KindInput:
+			out = append(out, fmt.Sprintf("%q %s", in.Bytes, in.Key))
+		case cassette.KindResize:
+			out = append(out, fmt.Sprintf("%dx%d", in.Size.Rows, in.Size.Cols))
+		case cassette.KindSignal:
+			out = append(out, in.Signal)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// TestCassette records a session: its output, input, sizes, signals and end.
+func TestCassette(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	rec, err := cassette.Create(dir, &cassette.CreateOptions{Harness: cassette.Harness{Name: "sh"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, &terminal.SessionOptions{Keeper: terminal.Cassette(rec)},
+		`stty raw -echo; printf 'where \033[6n'; dd bs=1 count=6 >/dev/null 2>&1; stty sane; echo ready; read x; stty size; echo on; read y; exit 9`)
+	until(t, s, terminal.Text("ready"))
+	s.Key("up", "enter")
+	s.Resize(terminal.Size{Rows: 30, Cols: 90})
+	s.Type("y\n")
+	until(t, s, terminal.Text("on"))
+	s.Key("enter")
+	until(t, s, terminal.Exited())
+	manifest, err := rec.Finish(ends(t, s, 9).Final())
+	if err != nil || manifest.ID == "" {
+		t.Fatal(err)
+	}
+	r := opened(t, dir)
+	if f := r.Final(); f.Exit.Code != 9 || !f.Exit.Exited {
+		t.Errorf("%+v", f.Exit)
+	}
+	for _, want := range []string{`"\x1b[1;7R" reply`, `"\x1b[A" up`, `"\r" enter`, "30x90", `"y\r" `} {
+		if got := inputs(t, r); !strings.Contains(got+"\n", want+"\n") {
+			t.Errorf("%q is not among\n%s", want, got)
+		}
+	}
+}
+
+// TestRecordSession records what a person does on a terminal, with a lock that another then does not get.
+func TestRecordSession(t *testing.T) {
+	t.Setenv("SEEN", "x")
+	t.Setenv("TERM", "xterm")
+	o := newPerson(t, terminal.Size{Rows: 13, Cols: 66})
+	before := modes(t, o.p)
+	top := t.TempDir()
+	ro := &terminal.RecordOptions{
+		Session: terminal.SessionOptions{Argv: []string{"sh", "-c", `stty size; echo "$SEEN $TERM"; read x; printf '\033[?1049h'; kill -KILL $$`}},
+		Dir:     filepath.Join(top, "c"), Account: "me", LockRoot: top,
+		Std: [3]any{o.p.Slave, o.p.Slave, o.p.Slave},
+	}
+	type result struct {
+		out *terminal.Recorded
+		err error
+	}
+	done := make(chan result)
+	go func() {
+		out, err := terminal.RecordSession(t.Context(), ro)
+		done <- result{out, err}
+	}()
+	o.sees("13 66\r\nx xterm\r\n")
+	again := *ro
+	again.Dir = filepath.Join(top, "d")
+	var locked *cassette.LockedError
+	if _, err := terminal.RecordSession(t.Context(), &again); !errors.As(err, &locked) || locked.Holder.PID != os.Getpid() {
+		t.Errorf("recorded twice at once: %v", err)
+	}
+	if _, err := os.Stat(again.Dir); err == nil {
+		t.Error("a recording that never began is there")
+	}
+	o.types("y\r")
+	got := <-done
+	if got.err != nil || got.out.Exit.Signal != "SIGKILL" || got.out.Exit.Code != 137 || got.out.TimedOut {
+		t.Fatalf("%+v, %v", got.out, got.err)
+	}
+	o.sees("\x1b[?1049l") // which the program could not
+	if after := modes(t, o.p); after != before {
+		t.Errorf("left as %s, was %s", after, before)
+	}
+	r := opened(t, ro.Dir)
+	m := r.Manifest()
+	if m.Terminal.InitialRows != 13 || m.Terminal.InitialCols != 66 || m.Terminal.Term != "xterm" || m.Harness.Name != "sh" ||
+		!slices.Equal(m.Command.EnvAllowlist, []string{"*"}) || r.Final().Exit.Signal != "SIGKILL" || !r.Final().Exit.Signaled {
+		t.Errorf("%+v, %+v", m, r.Final())
+	}
+	if got := inputs(t, r); got != `"y\r" ` {
+		t.Errorf("typed %q", got)
+	}
+	if raw, err := r.RawOutput(); !bytes.HasPrefix(raw, []byte("13 66\r\nx xterm\r\ny\r\n\x1b[?1049h")) || bytes.Contains(raw, []byte("1049l")) {
+		t.Errorf("%q, %v", raw, err)
+	}
+}
+
+// TestRecordSessionWithoutTerminal types a pipe, and is ended by its time limit.
+func TestRecordSessionWithoutTerminal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	var out bytes.Buffer
+	got, err := terminal.RecordSession(t.Context(), &terminal.RecordOptions{
+		Session: terminal.SessionOptions{Argv: []string{"sh", "-c", "stty -echo; stty size; cat; exec sleep 60 </dev/null"}, Grace: time.Millisecond},
+		Dir:     dir, Std: [3]any{strings.NewReader("piped\n"), &out, nil}, Timeout: 400 * time.Millisecond,
+	})
+	if err != nil || !got.TimedOut || got.Exit.Signal == "" || !strings.HasSuffix(out.String(), "24 80\r\npiped\r\n") {
+		t.Errorf("%+v, %v, %q", got, err, out.String())
+	}
+	r := opened(t, dir)
+	if f := r.Final(); !strings.Contains(string(f.Exit.Err), "timeout after 400ms") || r.Manifest().Command.TimeoutMS != 400 {
+		t.Errorf("%s", f.Exit.Err)
+	}
+	dir = filepath.Join(t.TempDir(), "d")
+	if _, err := terminal.RecordSession(t.Context(), &terminal.RecordOptions{
+		Session: terminal.SessionOptions{Argv: []string{"/no/such/program"}}, Dir: dir,
+	}); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("a recording of no program is there")
+	}
+}
+
+// TestResizeInOutput changes the size again and again while a program prints, one byte at a time in the middle of its
+// sequences: the screen that the session had is the one that the cassette derives.
+func TestResizeInOutput(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	rec, err := cassette.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, &terminal.SessionOptions{Keeper: terminal.Cassette(rec), Scrollback: -1}, // as the frames of a cassette
+		`i=0; printf begin; read g; while [ $i -lt 400 ]; do printf '\033'; printf '[3'; printf '1mword%d \033[' $i; printf '0m\n'; i=$((i+1)); done; printf 'end\033[1'; read x; printf 'mbold'`)
+	until(t, s, terminal.Text("begin"))
+	s.Key("enter")
+	for i := range 40 {
+		if err := s.Resize(terminal.Size{Rows: 10 + i%7, Cols: 30 + i%11}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond) // some of the output comes between
+	}
+	until(t, s, terminal.Text("end"))
+	if err := s.Resize(terminal.Size{Rows: 20, Cols: 60}); err != nil { // inside the sequence
+		t.Fatal(err)
+	}
+	s.Key("enter")
+	screen := until(t, s, terminal.Exited())
+	row, col, found := screen.Find("bold")
+	if !found || screen.Cells[row][col].Style.Attr == 0 {
+		t.Errorf("the sequence was cut: %v", screen)
+	}
+	if _, err := rec.Finish(ends(t, s, 0).Final()); err != nil {
+		t.Fatal(err)
+	}
+	r := opened(t, dir)
+	last, err := r.LastFrame()
+	if err != nil || !slices.Equal(last.Text, screen.Rows) {
+		t.Errorf("the cassette shows %q, %v\nthe session %q", last.Text, err, screen.Rows)
+	}
+}
