@@ -100,8 +100,8 @@ func (s *Screen) touch(l *line) {
 	l.gen = s.gen
 }
 
-// blank clears a line that is used again.
-func (s *Screen) blank(l *line) *line {
+// blank clears a line that is used again. st is what erased said before lines were moved: it may look at all of them.
+func (s *Screen) blank(l *line, st uint32) *line {
 	if l == nil {
 		l = s.newLine()
 	} else {
@@ -109,7 +109,7 @@ func (s *Screen) blank(l *line) *line {
 		l.wrapped, l.text = false, ""
 		s.touch(l)
 	}
-	if st := s.erased(); st != 0 {
+	if st != 0 {
 		l.clear(0, s.cols, st)
 	}
 	return l
@@ -120,19 +120,19 @@ func (s *Screen) erased() uint32 {
 	if s.pen.colors>>32 == 0 {
 		return 0
 	}
-	return s.style(pen{colors: s.pen.colors &^ 0xffffffff})
+	return s.style(&pen{colors: s.pen.colors &^ 0xffffffff})
 }
 
-// style is the index of a pen.
-func (s *Screen) style(p pen) uint32 {
-	if p == s.penOf && !s.stale {
+// style is the index of a pen: that of the screen, or one without a link.
+func (s *Screen) style(p *pen) uint32 {
+	if *p == s.penOf && !s.stale {
 		return s.penID
 	}
 	if s.pens.full() {
 		s.collect()
 	}
-	s.penOf, s.stale = p, false
-	s.penID = s.pens.put(p)
+	s.penOf, s.stale = *p, false
+	s.penID = s.pens.put(*p)
 	return s.penID
 }
 
@@ -147,6 +147,7 @@ func (s *Screen) feedLine() {
 		s.scrollUp(s.top, 1)
 		return
 	}
+	st := s.erased()
 	var gone *line
 	if s.bottom == s.rows-1 {
 		gone = b.slide()
@@ -158,7 +159,7 @@ func (s *Screen) feedLine() {
 		s.scrolled++
 	}
 	gone = b.hist.push(gone)
-	b.rows[s.bottom] = s.blank(gone)
+	b.rows[s.bottom] = s.blank(gone, st)
 	s.seam(s.bottom)
 }
 
@@ -186,11 +187,11 @@ func (s *Screen) scrollUp(y, n int) {
 		}
 		return
 	}
-	rows := s.buf.rows[y : s.bottom+1]
+	st, rows := s.erased(), s.buf.rows[y:s.bottom+1]
 	gone := append(s.spare[:0], rows[:n]...)
 	copy(rows, rows[n:])
 	for i, l := range gone {
-		rows[len(rows)-n+i] = s.blank(l)
+		rows[len(rows)-n+i] = s.blank(l, st)
 	}
 	s.spare = gone
 	s.seam(y - 1)
@@ -213,11 +214,11 @@ func (s *Screen) scrollDown(y, n int) {
 		}
 		return
 	}
-	rows := s.buf.rows[y : s.bottom+1]
+	st, rows := s.erased(), s.buf.rows[y:s.bottom+1]
 	gone := append(s.spare[:0], rows[len(rows)-n:]...)
 	copy(rows[n:], rows)
 	for i, l := range gone {
-		rows[i] = s.blank(l)
+		rows[i] = s.blank(l, st)
 	}
 	s.spare = gone
 	s.seam(y - 1)

@@ -1,5 +1,7 @@
 package vt
 
+import "unicode/utf8"
+
 // A sink is what a machine tells of a stream. Slices are valid during the call.
 type sink interface {
 	text(p []byte, at int64)           // a run of printable ASCII
@@ -69,6 +71,11 @@ func (m *machine) feed(p []byte, h sink) {
 			i += m.inString(p[i:], m.pos+int64(i), h)
 			continue
 		case m.u.n > 0 || c >= 0x80:
+			if r, n := utf8.DecodeRune(p[i:]); m.u.n == 0 && m.state == ground && r >= 0xa0 && r != utf8.RuneError {
+				h.char(r, p[i:i+n], m.pos+int64(i))
+				i += n
+				continue
+			}
 			i += m.wide(p[i:], m.pos+int64(i), h)
 			continue
 		case m.state == ground && c >= 0x20 && c < 0x7f:
@@ -76,11 +83,58 @@ func (m *machine) feed(p []byte, h sink) {
 			h.text(p[i:i+n], m.pos+int64(i))
 			i += n
 			continue
+		case m.state == ground && c == 0x1b:
+			if n := m.quick(p[i:], m.pos+int64(i)); n > 0 {
+				h.csi(m, p[i+n-1])
+				i += n
+				continue
+			}
 		}
 		m.step(c, m.pos+int64(i), 1, h)
 		i++
 	}
 	m.pos += int64(len(p))
+}
+
+// quick reads a whole CSI sequence of parameters and a final byte. It is 0 for anything else, which the table is for.
+func (m *machine) quick(p []byte, at int64) int {
+	if len(p) < 3 || p[1] != '[' {
+		return 0
+	}
+	i := 2
+	m.clear()
+	if c := p[2]; c >= 0x3c && c <= 0x3f {
+		m.prefix = c
+		i++
+	}
+	n, v, sub := 0, int32(-1), false
+	for ; i < len(p); i++ {
+		switch c := p[i]; {
+		case c >= '0' && c <= '9':
+			if v > 1e6 {
+				return 0
+			}
+			v = max(v, 0)*10 + int32(c-'0')
+		case c == ';' || c == ':':
+			if n >= maxParams-1 {
+				return 0
+			}
+			m.params[n] = param{v, sub}
+			n++
+			v, sub = -1, c == ':'
+		case c >= 0x40 && c <= 0x7e:
+			if n > 0 || v >= 0 || sub {
+				m.params[n] = param{v, sub}
+				n++
+			}
+			m.nparams = n
+			m.start, m.end = at, at+int64(i)+1
+			return i + 1
+		default:
+			return 0
+		}
+	}
+	return 0
 }
 
 // wide reads a code point above ASCII.

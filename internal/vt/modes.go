@@ -121,8 +121,9 @@ func (s *Screen) alternateMode(n int, on bool) {
 
 // clearRows makes every row blank.
 func (s *Screen) clearRows() {
+	st := s.erased()
 	for _, l := range s.buf.rows {
-		s.blank(l)
+		s.blank(l, st)
 	}
 }
 

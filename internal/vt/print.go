@@ -22,10 +22,11 @@ func (s *Screen) text(p []byte, at int64) {
 		}
 		return
 	}
-	st := s.style(s.pen)
+	st := s.style(&s.pen)
 	for len(p) > 0 {
 		if s.pending && s.autowrap {
 			s.wrap()
+			st = s.style(&s.pen) // the new line may have moved it
 		}
 		edge := s.edge()
 		n := min(len(p), edge-s.x)
@@ -106,6 +107,11 @@ func (s *Screen) char(r rune, raw []byte, at int64) {
 }
 
 func (s *Screen) print(r rune, from, to int64) {
+	if w := plainWidth(r); w > 0 {
+		s.cluster = afterASCII
+		s.place(r, w, from, to)
+		return
+	}
 	next, boundary := grapheme.Next(s.cluster, r)
 	w := grapheme.Width(r)
 	if w == 0 || s.clusterOn && !boundary && grapheme.JoinsCell(s.cluster, r) {
@@ -114,6 +120,28 @@ func (s *Screen) print(r rune, from, to int64) {
 		return
 	}
 	s.cluster = next
+	s.place(r, w, from, to)
+}
+
+// plainWidth is how many columns a code point takes of the most frequent ranges that are no part of a cluster with what stands
+// before; of others it is 0.
+func plainWidth(r rune) int {
+	switch {
+	case r < 0x7f:
+		if r >= 0x20 {
+			return 1
+		}
+	case r >= 0x4e00 && r <= 0x9fff, r >= 0x3041 && r <= 0x3096, r >= 0x30a1 && r <= 0x30fa, r >= 0x3400 && r <= 0x4dbf,
+		r >= 0xff01 && r <= 0xff60:
+		return 2
+	case r >= 0xc0 && r <= 0x2ff, r >= 0x400 && r <= 0x482, r >= 0x2500 && r <= 0x259f:
+		return 1
+	}
+	return 0
+}
+
+// place prints a code point in cells of its own.
+func (s *Screen) place(r rune, w int, from, to int64) {
 	s.lastRune, s.lastFrom, s.lastTo = r, from, to
 	if w > s.cols {
 		return
@@ -138,7 +166,7 @@ func (s *Screen) print(r rune, from, to int64) {
 	l := s.buf.rows[s.y]
 	l.split(s.x)
 	l.split(s.x + w)
-	st := s.style(s.pen)
+	st := s.style(&s.pen)
 	l.cells[s.x] = cell{uint32(r), st}
 	if w == 2 {
 		l.cells[s.x].ch |= isWide
@@ -173,10 +201,11 @@ func (s *Screen) join(r rune, w int, to int64) {
 		return
 	}
 	if s.clusters.full() {
-		s.collect()
+		s.collect() // text stays
 	}
 	base, _ := utf8.DecodeRuneInString(text)
-	c.ch = c.ch&isWide | isCluster | s.clusters.put(text+string(r))
+	s.scratch = utf8.AppendRune(append(s.scratch[:0], text...), r)
+	c.ch = c.ch&isWide | isCluster | s.clusters.put(s.scratch)
 	wide := w == 2 || r == 0xfe0f && s.clusterOn && grapheme.VariationWide(base)
 	if wide && c.ch&isWide == 0 {
 		s.widen(l, x)

@@ -51,7 +51,7 @@ func (s *Screen) fill(r rect, ch int) {
 	if ch < 0x20 || ch > 0x7e && ch < 0xa0 || ch > 0xff {
 		return
 	}
-	st := s.style(s.pen)
+	st := s.style(&s.pen)
 	s.each(r, func(y, lo, hi int) {
 		l := s.buf.rows[y]
 		l.split(lo)

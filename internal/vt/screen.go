@@ -30,9 +30,9 @@ type Screen struct {
 	sets        charsets
 	tabs        tabStops
 
-	pens     interned[pen]
-	clusters interned[string]
-	links    interned[string]
+	pens     penTable
+	clusters stringTable
+	links    stringTable
 	penOf    pen // whose index penID is
 	penID    uint32
 	stale    bool // penID is of another table
@@ -59,7 +59,7 @@ func New(o *Options) *Screen {
 		s.o = *o
 	}
 	s.rows, s.cols = size(s.o.Rows, 24), size(s.o.Cols, 80)
-	s.pens, s.clusters, s.links = newInterned[pen](), newInterned[string](), newInterned[string]()
+	s.pens, s.clusters, s.links = newPenTable(), newStringTable(), newStringTable()
 	for _, b := range []*buffer{&s.primary, &s.alternate} {
 		lines := make([]*line, s.rows)
 		for i := range lines {
@@ -85,7 +85,7 @@ func (s *Screen) reset() {
 		b.saved = saved{}
 		b.hist.clear()
 		for _, l := range b.rows {
-			s.blank(l)
+			s.blank(l, 0)
 		}
 	}
 	s.primary.hist.max = max(s.o.Scrollback, 0)
