@@ -155,6 +155,7 @@ func (s *Screen) place(r rune, w int, from, to int64) {
 		if !s.autowrap || edge-w < 0 {
 			return // a wide character does not fit into the last column
 		}
+		s.erase(s.y, s.x, edge)
 		s.wrap()
 		if edge = s.edge(); s.x+w > edge {
 			return
