@@ -14,10 +14,11 @@ import (
 type merger struct {
 	lanes []*lane
 	last  Timed
-	from  bool  // the first event may have any seq, and others may be left out: gaps are not seen
-	torn  bool  // a lane may end in the middle of a line: the others go on, as far as no seq is missing
-	err   error // how the first torn lane ended
-	file  *lane // of the last event
+	from  bool              // the first event may have any seq, and others may be left out: gaps are not seen
+	torn  bool              // a lane may end in the middle of a line: the others go on, as far as no seq is missing
+	err   error             // how the first torn lane ended
+	file  *lane             // of the last event
+	note  func(error) error // where it is set a line that is refused is told and passed by
 }
 
 // A lane is one stream of a merger.
@@ -90,11 +91,8 @@ func (l *lane) fill() error {
 func (m *merger) next() (*Event, error) {
 	var first *lane
 	for _, l := range m.lanes {
-		if err := l.fill(); err != nil {
-			if !m.torn {
-				return nil, err
-			}
-			l.lines, m.err = nil, cmp.Or(m.err, err)
+		if err := m.fill(l); err != nil {
+			return nil, err
 		}
 		if l.head != nil && (first == nil || l.head.Seq < first.head.Seq) {
 			first = l
@@ -105,11 +103,39 @@ func (m *merger) next() (*Event, error) {
 	}
 	e := first.head
 	first.head, m.file = nil, first
-	if err := m.check(e, first); err != nil {
+	if err := m.pass(m.check(e, first)); err != nil {
 		return nil, err
 	}
-	m.last = e.Timed
+	m.last = Timed{max(m.last.Seq, e.Seq), max(m.last.TMS, e.TMS)}
 	return e, nil
+}
+
+// fill reads the next event of a lane.
+func (m *merger) fill(l *lane) error {
+	for {
+		err := l.fill()
+		if err == nil || m.note == nil && !m.torn {
+			return err
+		}
+		if m.note == nil || errors.Is(err, ErrTooLong) { // what comes behind cannot be told
+			l.lines = nil
+		}
+		if m.note == nil {
+			m.err = cmp.Or(m.err, err)
+			return nil
+		}
+		if err := m.note(err); err != nil {
+			return err
+		}
+	}
+}
+
+// pass tells of a refusal, where somebody listens.
+func (m *merger) pass(err error) error {
+	if err == nil || m.note == nil {
+		return err
+	}
+	return m.note(err)
 }
 
 func (m *merger) check(e *Event, l *lane) error {

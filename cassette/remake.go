@@ -180,15 +180,8 @@ func (m *remake) inPlace() ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	for _, h := range m.hits {
-		b := make([]byte, h.End-h.Start)
-		if _, err := f.ReadAt(b, h.Start); err != nil {
-			return nil, err
-		}
-		ttyscrub.Mask(b, h.Start, []ttyscrub.Hit{h})
-		if _, err := f.WriteAt(b, h.Start); err != nil {
-			return nil, err
-		}
+	if err := ttyscrub.MaskAt(f, m.hits); err != nil {
+		return nil, err
 	}
 	whole := sha256.New()
 	if _, err := io.Copy(whole, io.NewSectionReader(f, 0, 1<<62)); err != nil {

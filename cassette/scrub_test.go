@@ -1,0 +1,206 @@
+package cassette_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/corpus"
+)
+
+// token is made up, in the shape of one of GitHub's.
+var token = "ghp_" + strings.Repeat("a1B2c3D4e5", 4)[:36]
+
+// leaky is a cassette of another producer with a secret wherever one can be, and keys that nobody knows.
+func leaky(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "leaky")
+	a, b := "key "+token[:10], "\x1b[1m"+token[10:]+"\x1b[0m\r\n\x1b]0;"+token+"\a$ "
+	raw := a + b
+	files := map[string]string{
+		"output.raw":           raw,
+		"output.jsonl":         chunk(1, 0, 0, a) + strings.Replace(chunk(3, 100, len(a), b), `"t_ms"`, `"flags":[1e400],"t_ms"`, 1),
+		"input.jsonl":          `{"seq":2,"t_ms":0,"kind":"input","bytes":"` + base64.StdEncoding.EncodeToString([]byte("export T="+token+"\r")) + `","key":"paste","who":"a person"}` + "\n",
+		"frames.jsonl":         `{"seq":4,"t_ms":100,"size":{"Rows":3,"Cols":60},"text":["key ` + token + `","$",""],"cells":[[{"Char":107}]],"cursor":{"Row":1,"Col":2,"Visible":true},"title":"` + token + `","raw_start":0,"raw_end":` + fmt.Sprint(len(raw)) + `,"parser_offset":0,"mood":"good"}` + "\n",
+		"service-events.jsonl": `{"seq":5,"t_ms":200,"payload":{"n": 12345678901234567890, "line": "with ` + token + `\n"}}` + "\n",
+		"final.json":           `{"seq":6,"t_ms":300,"duration_ms":312,"final_text":"` + token + `"}` + "\n",
+		"scrub-report.json":    `{"status":"redacted","rules":["older"],"hit_counts":{"older":2}}` + "\n",
+		"manifest.json":        strings.Replace(strings.Replace(manifest(raw), `"initial_rows": 2, "initial_cols": 8`, `"initial_rows": 3, "initial_cols": 60`, 1), `"--no-alt-screen"`, `"--key=`+token+`"`, 1),
+		"notes.txt":            "of another program\n",
+	}
+	files["manifest.json"] = strings.Replace(files["manifest.json"], `"id"`, `"flavour": 1e400, "id"`, 1)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestScrub(t *testing.T) {
+	for _, to := range []string{"", filepath.Join(t.TempDir(), "clean")} {
+		dir := leaky(t)
+		before, err := os.Stat(filepath.Join(dir, cassette.OutputFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := cassette.Scrub(dir, &cassette.ScrubOptions{To: to, Preserve: []string{"the prompt"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Status != cassette.Redacted || report.HitCounts["older"] != 2 || len(report.Rules) < 2 || len(report.IntentionallyPreserved) != 1 {
+			t.Errorf("%+v", report)
+		}
+		if to != "" {
+			dir = to
+		}
+		isClean(t, dir, before.Size())
+	}
+}
+
+// isClean sees that nothing of the token is left, and that nothing else is lost.
+func isClean(t *testing.T, dir string, size int64) {
+	t.Helper()
+	var all []byte
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(b, []byte(token[10:])) || bytes.Contains(b, []byte(token[:10])) {
+			t.Errorf("%s has the secret: %s", e.Name(), b)
+		}
+		all = append(all, b...)
+	}
+	for _, kept := range []string{`"flavour": 1e400`, `"flags":[1e400]`, `"who":"a person"`, `"mood":"good"`, `12345678901234567890`} {
+		if !bytes.Contains(all, []byte(kept)) {
+			t.Errorf("%s is gone", kept)
+		}
+	}
+	r, err := cassette.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	f, err := r.LastFrame()
+	if err != nil || r.Size() != size || !strings.HasPrefix(f.Text[0], "key *") || f.Text[1] != "$" || len(f.Cells) != 0 {
+		t.Errorf("%d bytes, frame %+v, %v", r.Size(), f, err)
+	}
+	if v, err := cassette.Verify(dir); err != nil || len(v.Findings) != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// TestRecordedSecret records a secret in every stream, split over chunks, and one that only what comes later gives away.
+func TestRecordedSecret(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	r, err := cassette.Create(dir, &cassette.CreateOptions{Command: cassette.Command{Argv: []string{"x", "--key=" + token}}, ResolutionMS: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range token {
+		r.Output([]byte(token[i : i+1]))
+	}
+	r.Output([]byte("\r\n\x1b[31m" + token[:9] + "\x1b[32m" + token[9:] + "\x1b[0m\r\n"))
+	r.Output([]byte("\x1b]0;" + token + "\a\x1b[2J\x1b[5;5H" + token[20:] + "\x1b[4;65H" + token[:20] + "\r\n"))
+	r.ServiceEvent([]byte(`{"token":"` + token + `"}`))
+	if err := r.Quota(&cassette.Capability{Source: token}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Finish(&cassette.Final{FinalText: token}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := cassette.Verify(dir); err != nil || len(v.Findings) != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil || bytes.Contains(b, []byte(token)) || bytes.Contains(b, []byte(token[9:])) {
+			t.Errorf("%s: %s, %v", e.Name(), b, err)
+		}
+	}
+	sameFrames(t, dir)
+}
+
+// sameFrames sees that every recorded frame is what the output gives.
+func sameFrames(t *testing.T, dir string) {
+	t.Helper()
+	r, err := cassette.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	derived := map[int64]*cassette.Frame{}
+	for f, err := range r.Derive(nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		derived[f.RawEnd] = f
+	}
+	n := 0
+	for f, err := range r.Frames() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := derived[f.RawEnd]
+		if d == nil || fmt.Sprint(d.Text, d.Cursor, d.Title) != fmt.Sprint(f.Text, f.Cursor, f.Title) {
+			t.Errorf("recorded\n%+v\nderived\n%+v", f, d)
+		}
+		n++
+	}
+	if n == 0 {
+		t.Error("no frames")
+	}
+}
+
+// TestVerify finds in every cassette of the corpus what Open refuses first.
+func TestVerify(t *testing.T) {
+	files, err := corpus.CassetteFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := fs.ReadDir(files, ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		dir := filepath.Join(t.TempDir(), e.Name())
+		sub, err := fs.Sub(files, e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(dir, sub); err != nil {
+			t.Fatal(err)
+		}
+		want := readOutcome(t, dir)
+		v, err := cassette.Verify(dir)
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name(), err)
+		}
+		found := want.Strict == "loads" && len(v.Findings) == 0 || want.Expect != nil || want.Emulator != nil
+		for _, f := range v.Findings {
+			found = found || f.Code == want.Strict && f.File == want.File
+		}
+		if !found {
+			t.Errorf("%s: expected %s, found %+v", e.Name(), want.Strict, v.Findings)
+		}
+	}
+}
+
