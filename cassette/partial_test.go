@@ -124,6 +124,9 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(killedEnv); dir != "" {
 		recordUntilKilled(dir)
 	}
+	if root := os.Getenv(lockEnv); root != "" {
+		lockUntilKilled(root)
+	}
 	os.Exit(m.Run())
 }
 

@@ -203,4 +203,3 @@ func TestVerify(t *testing.T) {
 		}
 	}
 }
-
