@@ -42,7 +42,7 @@ func at(s *session, o *Options) (*Picture, error) {
 func writeText(w io.Writer, s *session, o *Options) error {
 	set := o.settings()
 	out := &textWriter{w: bufio.NewWriter(w)}
-	t := &scroll{screen: vt.New(&vt.Options{Rows: s.size.rows, Cols: s.size.cols, Scrollback: scrollback}), out: out}
+	t := &scroll{screen: vt.New(&vt.Options{Rows: s.size.rows, Cols: s.size.cols, Scrollback: keptLines}), out: out}
 	end := set.To
 	if end <= 0 {
 		end = s.duration
@@ -61,39 +61,94 @@ func writeText(w io.Writer, s *session, o *Options) error {
 	return out.w.Flush()
 }
 
-// scrollback is more lines than piece bytes can push off a screen without the model's letting go of one that was not read.
+// A screen keeps keptLines of what scrolled off it. Lines are written before it lets go of them, which it does after a number
+// of bytes; the last backLines are not written until the end, for a larger window brings lines back.
 const (
-	scrollback = 1 << 17
-	piece      = 1 << 16
+	keptLines = 8192
+	backLines = keptLines / 4
+	piece     = keptLines / 4
 )
 
 // A scroll follows the lines that leave a screen.
 type scroll struct {
-	screen *vt.Screen
-	out    *textWriter
-	seen   int // lines of the scrollback that are written
+	screen   *vt.Screen
+	out      *textWriter
+	written  int // how many lines of the scrollback are written, from the oldest
+	scrolled uint64
+	kept     int
 }
 
 func (t *scroll) apply(e event) {
 	if e.size != nil {
+		open := t.openLines()
 		t.screen.Resize(e.size.rows, e.size.cols)
-		t.seen = min(t.seen, t.screen.ScrollbackLen())
+		t.rewind(open)
 	}
 	for len(e.output) > 0 {
 		n := min(len(e.output), piece)
 		_, _ = t.screen.Write(e.output[:n])
 		e.output = e.output[n:]
+		t.follow()
+	}
+}
+
+// follow writes lines that the screen will let go of.
+func (t *scroll) follow() {
+	s := t.screen
+	gone := t.kept + int(s.Scrolled()-t.scrolled) - s.ScrollbackLen()
+	t.written = max(t.written-max(gone, 0), 0)
+	t.kept, t.scrolled = s.ScrollbackLen(), s.Scrolled()
+	if t.kept-t.written < keptLines/2 {
+		return
+	}
+	t.until(t.kept - backLines)
+}
+
+func (t *scroll) until(n int) {
+	_, cols := t.screen.Size()
+	for ; t.written < n; t.written++ {
+		t.out.part(t.screen.ScrollbackRow(t.written), t.screen.ScrollbackWrapped(t.written), cols)
+	}
+}
+
+// openLines counts the lines, wrapped rows as one, from the first that is not written to the cursor's.
+func (t *scroll) openLines() int {
+	n := 1
+	for i := t.written; i < t.screen.ScrollbackLen(); i++ {
+		if !t.screen.ScrollbackWrapped(i) {
+			n++
+		}
+	}
+	for i := range t.screen.Cursor().Row {
+		if !t.screen.Wrapped(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// rewind finds that place again after the rows were wrapped anew.
+func (t *scroll) rewind(open int) {
+	t.kept, t.scrolled = t.screen.ScrollbackLen(), t.screen.Scrolled()
+	if t.written == 0 {
+		return
+	}
+	t.written = 0
+	t.out.open.Reset() // the line is read again from its beginning
+	t.out.gap = 0
+	for n := t.openLines(); t.written < t.kept && n > open; t.written++ {
+		if !t.screen.ScrollbackWrapped(t.written) {
+			n--
+		}
 	}
 }
 
 func (t *scroll) end() {
 	s := t.screen
-	for i := range s.ScrollbackLen() {
-		t.out.part(s.ScrollbackRow(i), s.ScrollbackWrapped(i))
-	}
-	rows, _ := s.Size()
+	t.until(s.ScrollbackLen())
+	rows, cols := s.Size()
 	for i := range rows {
-		t.out.part(s.Row(i), s.Wrapped(i) && i < rows-1)
+		t.out.part(s.Row(i), s.Wrapped(i) && i < rows-1, cols)
 	}
 }
 
@@ -101,17 +156,24 @@ func (t *scroll) end() {
 type textWriter struct {
 	w     *bufio.Writer
 	blank int
-	open  string // the beginning of a line that was wrapped
+	open  strings.Builder // the beginning of a line that was wrapped
+	gap   int             // columns that it left free
 }
 
-// part adds a row; what is wrapped goes on with the next.
-func (t *textWriter) part(row string, wrapped bool) {
-	t.open += row
-	if wrapped && len(t.open) < 1<<20 {
+// part adds a row; what is wrapped goes on with the next. Blanks at its end are part of the line then, but for the one that a
+// wide character did not fit into.
+func (t *textWriter) part(row string, wrapped bool, cols int) {
+	if _, w := vt.FirstCluster(row); t.gap > 1 || t.gap == 1 && w < 2 {
+		t.open.WriteString(strings.Repeat(" ", t.gap))
+	}
+	t.gap = 0
+	t.open.WriteString(row)
+	if wrapped && t.open.Len() < 1<<20 {
+		t.gap = max(cols-vt.StringWidth(row), 0)
 		return
 	}
-	line := t.open
-	t.open = ""
+	line := t.open.String()
+	t.open.Reset()
 	t.line(line)
 }
 
