@@ -229,11 +229,14 @@
     const style = getComputedStyle(stage);
     const room = document.querySelector('main').clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     const height = window.innerHeight - $('top').offsetHeight - $('controls').offsetHeight - 56;
-    const font = Math.max(6, Math.min(20, Math.min(room / (size[1] * ratio), height / (size[0] * 1.2))));
+    const [most, widest] = tape.head.largest;
+    const font = Math.max(6, Math.min(20, Math.min(room / (widest * ratio), height / (most * 1.2))));
     const line = Math.max(7, Math.round(font * 1.2));
     screen.style.fontSize = `${font}px`;
     stage.style.setProperty('--cw', `${font * ratio}px`);
     stage.style.setProperty('--lh', `${line}px`);
+    stage.style.minHeight = `calc(var(--lh) * ${most} + ${style.paddingTop} + ${style.paddingBottom})`;
+    $('player').style.minWidth = `min(100%, ${Math.ceil(font * ratio * widest) + parseFloat(style.paddingLeft) + parseFloat(style.paddingRight)}px)`;
     screen.style.width = `calc(var(--cw) * ${size[1]})`;
     screen.style.height = `calc(var(--lh) * ${size[0]})`;
   }
@@ -448,7 +451,7 @@
     const from = e.target;
     if (from === $('find')) {
       if (e.key === 'Enter') { nextHit(e.shiftKey ? -1 : 1); e.preventDefault(); }
-      if (e.key === 'Escape') from.blur();
+      if (e.key === 'Escape') { from.blur(); e.preventDefault(); }
       return;
     }
     if (from.tagName === 'SELECT' || ($('help').open && e.key !== '?')) return;

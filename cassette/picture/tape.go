@@ -14,7 +14,7 @@ import (
 
 // The records of the page's data, each a JSON array on a line of its own. Times are milliseconds of the film.
 //
-//	[0, {"title","rows","cols"}]                       the head: the size at first
+//	[0, {"rows","cols","largest"}]                     the head: the size at first, the most rows and columns
 //	[1, fg, bg, underline's colour, attributes, underline, link]  a style; the first is 0. Colours and attributes as in vt
 //	[2, 1 if wrapped, text, style, columns, …]         a line, the first is 1; columns 0: each character of the text has one
 //	[3, time, recorded, [row, line, …], cursor, more]  a frame: rows that are new; cursor [row, col, shape], 0 hidden, null as before
@@ -62,7 +62,7 @@ const keptLimit = 1 << 17
 
 func writeTape(w io.Writer, s *session, set settings) (*Picture, error) {
 	t := &tape{w: w, styles: map[styleKey]int{}, lines: map[[16]byte]int{}, shapes: map[rune]bool{}, known: map[*Line]int{}}
-	t.record(recHead, map[string]any{"rows": s.size.rows, "cols": s.size.cols})
+	t.record(recHead, map[string]any{"rows": s.size.rows, "cols": s.size.cols, "largest": [2]int{s.largest.rows, s.largest.cols}})
 	f := newFilm(s, set)
 	f.marks = t.mark
 	var last *Picture
