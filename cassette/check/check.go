@@ -2,8 +2,12 @@ package check
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
@@ -53,8 +57,11 @@ func (s *Scenario) Check(ctx context.Context, o *Options) (*Result, error) {
 
 // On holds an open cassette against s, in one pass. The error is that of reading, or of another cassette than s is about.
 func (s *Scenario) On(ctx context.Context, r *cassette.Reader) (*Result, error) {
-	m := r.Manifest()
-	if err := s.bound(m); err != nil {
+	m, sum, err := identity(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: cassette %s: %w", s.File, r.Dir(), err)
+	}
+	if err := s.bound(m.ID, sum); err != nil {
 		return nil, err
 	}
 	masks := s.masks()
@@ -65,12 +72,27 @@ func (s *Scenario) On(ctx context.Context, r *cassette.Reader) (*Result, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: cassette %s: %w", s.File, r.Dir(), err)
 	}
-	return s.result(r, end, g.finish(end)), nil
+	out := s.result(r, end, g.finish(end))
+	out.Cassette.SHA256 = sum
+	return out, nil
+}
+
+// identity returns what r is bound by. The manifest of a recording that was not finished has no digest: it is that of the output
+// as far as it goes.
+func identity(r *cassette.Reader) (m *cassette.Manifest, sum string, err error) {
+	m = r.Manifest()
+	if sum = strings.ToLower(m.ContentDigest.SHA256); sum != "" || r.State() == cassette.StateFinished {
+		return m, sum, nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, r.OutputReader()); err != nil {
+		return nil, "", err
+	}
+	return m, hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // bound refuses another cassette than the one that s is about, naming both.
-func (s *Scenario) bound(m *cassette.Manifest) error {
-	id, sum := m.ID, m.ContentDigest.SHA256
+func (s *Scenario) bound(id, sum string) error {
 	if id == s.Cassette.ID && sum == s.Cassette.SHA256 {
 		return nil
 	}
@@ -165,7 +187,7 @@ func (w *inputWant) probe() probe {
 func (s *Scenario) result(r *cassette.Reader, end *ending, all []verdict) *Result {
 	m := r.Manifest()
 	out := &Result{Version: ResultVersion, Scenario: s.File, Cassette: Checked{
-		Path: filepath.ToSlash(r.Dir()), ID: m.ID, SHA256: m.ContentDigest.SHA256, DurationMS: ms(end.end),
+		Path: filepath.ToSlash(r.Dir()), ID: m.ID, DurationMS: ms(end.end),
 		Screens: end.moments, Finished: end.whole}}
 	for i, v := range all {
 		a := s.all[i]

@@ -2,8 +2,10 @@ package check_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,4 +112,22 @@ func head(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return "version: 1\ncassette: {id: " + m.ID + ", sha256: " + m.ContentDigest.SHA256 + "}\nassertions:\n"
+}
+
+// frameAssertions says in YAML what a frame shows at its time.
+func frameAssertions(f *cassette.Frame) string {
+	rows, _ := json.Marshal(f.Text) // texts, which marshal
+	title, _ := json.Marshal(f.Title)
+	text := fmt.Sprintf("  - frame: {equals: %s, at: %d}\n", rows, f.TMS)
+	text += fmt.Sprintf("  - frame: {equals: %s, eventually: {from: %d, to: %d}}\n", rows, f.TMS, f.TMS)
+	text += fmt.Sprintf("  - state: {size: {rows: %d, cols: %d}, cursor: {row: %d, col: %d, visible: %v}, title: %s, at: %d}\n",
+		f.Size.Rows, f.Size.Cols, f.Cursor.Row, f.Cursor.Col, f.Cursor.Visible, title, f.TMS)
+	for i, row := range f.Text {
+		line, _ := json.Marshal(row)
+		text += fmt.Sprintf("  - frame: {equals: %s, row: %d, at: %d}\n", line, i, f.TMS)
+		if strings.TrimSpace(row) != "" {
+			text += fmt.Sprintf("  - frame: {contains: %s, at: %d}\n", line, f.TMS)
+		}
+	}
+	return text
 }

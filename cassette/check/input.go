@@ -133,7 +133,10 @@ type keysProbe struct {
 }
 
 func newKeysProbe(want []string, in *span) *keysProbe {
-	p := &keysProbe{want: want, in: in}
+	p := &keysProbe{in: in}
+	for _, name := range want {
+		p.want = append(p.want, keyName(name))
+	}
 	p.v.wanted = "these keys in this order: " + strings.Join(want, " ") + windowText(in)
 	p.read = keyReader{key: p.key, paste: func([]byte, bool) {}}
 	return p
@@ -154,7 +157,7 @@ func (p *keysProbe) event(e *event, _ *recent) {
 	}
 	before := p.next
 	p.read.read(e.bytes)
-	if p.next == before && e.key != "" && p.next < len(p.want) && e.key == p.want[p.next] {
+	if p.next == before && e.key != "" && p.next < len(p.want) && keyName(e.key) == p.want[p.next] {
 		p.next++ // the recorder knew it under this name
 	}
 	if p.next == len(p.want) {

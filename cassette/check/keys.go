@@ -12,12 +12,19 @@ const maxKeySequence = 64
 var (
 	finalKeys = map[byte]string{'A': "up", 'B': "down", 'C': "right", 'D': "left", 'H': "home", 'F': "end", 'P': "f1", 'Q': "f2",
 		'R': "f3", 'S': "f4", 'Z': "shift-tab", 'I': "focus-in", 'O': "focus-out"}
-	tildeKeys = map[string]string{"1": "home", "2": "insert", "3": "delete", "4": "end", "5": "page-up", "6": "page-down", "7": "home",
+	tildeKeys = map[string]string{"1": "home", "2": "insert", "3": "delete", "4": "end", "5": "pageup", "6": "pagedown", "7": "home",
 		"8": "end", "11": "f1", "12": "f2", "13": "f3", "14": "f4", "15": "f5", "17": "f6", "18": "f7", "19": "f8", "20": "f9",
-		"21": "f10", "23": "f11", "24": "f12"}
-	controlKeys = map[byte]string{'\r': "enter", '\n': "enter", '\t': "tab", 0x7f: "backspace", 0x1b: "esc", ' ': "space",
+		"21": "f10", "23": "f11", "24": "f12", "25": "f13", "26": "f14", "28": "f15", "29": "f16", "31": "f17", "32": "f18",
+		"33": "f19", "34": "f20"}
+	controlKeys = map[byte]string{'\r': "enter", '\n': "ctrl-j", '\t': "tab", 0x7f: "backspace", 0x1b: "escape", ' ': "space",
 		0: "ctrl-@"}
-	modifiers = map[string]string{"2": "shift-", "3": "alt-", "5": "ctrl-"}
+	// As xterm adds them up: 1 and 1 for Shift, 2 for Alt, 4 for Ctrl.
+	modifiers = map[string]string{"2": "shift-", "3": "alt-", "4": "alt-shift-", "5": "ctrl-", "6": "ctrl-shift-", "7": "ctrl-alt-",
+		"8": "ctrl-alt-shift-"}
+	// Other names of keys.
+	sameKeys = map[string]string{"esc": "escape", "return": "enter", "del": "delete", "ins": "insert", "page-up": "pageup",
+		"page-down": "pagedown", "pgup": "pageup", "pgdn": "pagedown", "backtab": "shift-tab", "ctrl-i": "tab", "ctrl-m": "enter",
+		"ctrl-[": "escape", "ctrl-space": "ctrl-@"}
 )
 
 // The marks of bracketed paste.
@@ -101,7 +108,7 @@ func (r *keyReader) sequence(b []byte) int {
 			return 3
 		}
 	case b[1] == 0x1b:
-		r.key("esc")
+		r.key("escape")
 		return 1
 	}
 	if !utf8.FullRune(b[1:]) {
@@ -121,7 +128,7 @@ func (r *keyReader) csi(b []byte) int {
 	case end == len(b) && end < maxKeySequence:
 		return 0
 	case end == len(b):
-		r.key("esc")
+		r.key("escape")
 		return 1
 	}
 	parameters, final := string(b[2:end]), b[end]
@@ -153,9 +160,24 @@ func (r *keyReader) named(parameters string, final byte) {
 	}
 }
 
+// keyName returns the name that a keyReader has for a key.
+func keyName(s string) string {
+	if utf8.RuneCountInString(s) == 1 {
+		if s == " " {
+			return "space"
+		}
+		return s
+	}
+	if name, ok := sameKeys[s]; ok {
+		return name
+	}
+	return s
+}
+
 // hasKey tells whether the input e has the key, by the recorder's word or by its bytes.
 func hasKey(e *event, key string) bool {
-	if e.key == key {
+	key = keyName(key)
+	if keyName(e.key) == key {
 		return true
 	}
 	found := false

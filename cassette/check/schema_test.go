@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -15,12 +14,12 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette/check"
 )
 
-var update = flag.Bool("update", false, "write golden files anew")
+var _ = check.UpdateFlag()
 
 // TestSchemaIsPublished holds docs/scenario.schema.json to what is embedded here.
 func TestSchemaIsPublished(t *testing.T) {
 	const path = "../../docs/scenario.schema.json"
-	if *update {
+	if check.UpdateFlag().Value.String() == "true" {
 		if err := os.WriteFile(path, check.Schema(), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -117,7 +117,7 @@ const (
 	pathPattern   = `^\$((\.|\.\.)([A-Za-z_][A-Za-z0-9_-]*|\*)|\[(-?[0-9]{1,9}|\*|'[^']*'|"[^"]*")\])*$`
 	colorPattern  = `^(default|(bright )?(black|red|green|yellow|blue|magenta|cyan|white)|[0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5]|#[0-9a-fA-F]{6})$`
 	digestPattern = `^[0-9a-f]{64}$`
-	keyPattern    = `^(ctrl-[a-z@\[\\\]^_]|alt-.|(shift-|alt-|ctrl-)?(up|down|left|right|home|end|insert|delete|page-up|page-down|f([1-9]|1[0-2]))|enter|tab|shift-tab|backspace|esc|space|paste|mouse|focus-in|focus-out|.)$`
+	keyPattern    = `^(.|(ctrl-)?(alt-)?(shift-)?(up|down|left|right|home|end|insert|ins|delete|del|pageup|page-up|pgup|pagedown|page-down|pgdn|f([1-9]|1[0-9]|20))|ctrl-([a-z@\[\\\]^_]|space)|alt-.|enter|return|tab|shift-tab|backtab|backspace|escape|esc|space|paste|mouse|focus-in|focus-out)$`
 	signalPattern = `^SIG[A-Z0-9+]+$`
 	base64Pattern = `^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$`
 )

@@ -13,7 +13,7 @@ var scenarioShape = object("What must be so in a terminal cassette.",
 )
 
 var normaliseShape = either("Volatile facts (UUIDs, times, temporary names, paths) become the names of their masks on every screen before text is looked for.",
-	flag(""),
+	yesNo(""),
 	object("",
 		may("home", text("The path that <home> stands for.", formatFilled)),
 		may("worktree", text("The path that <worktree> stands for.", formatFilled)),
@@ -61,7 +61,7 @@ var frameShape = &shape{
 		may("row", &shape{kind: kindInt, min: -4096, max: 4095, doc: "In this row alone; -1 is the last."}),
 		may("region", object("In this rectangle alone.",
 			need("row", count("", 0)), need("col", count("", 0)), need("rows", count("", 1)), need("cols", count("", 1)))),
-		may("normalise", flag("Volatile facts are masked first, or not: another answer than the scenario's.")),
+		may("normalise", yesNo("Volatile facts are masked first, or not: another answer than the scenario's.")),
 	}, whenMembers()...),
 	one:   [][]string{{"contains", "matches", "equals", "stable"}, when},
 	apart: [][]string{{"row", "region"}, {"stable", "for"}, {"stable", "always"}},
@@ -74,13 +74,13 @@ var stateShape = &shape{
 	doc:  "What the terminal is like.",
 	members: append([]member{
 		may("cursor", &shape{kind: kindObject, doc: "Where the cursor is, from 0, and whether it shows.",
-			members: []member{may("row", count("", 0)), may("col", count("", 0)), may("visible", flag(""))},
+			members: []member{may("row", count("", 0)), may("col", count("", 0)), may("visible", yesNo(""))},
 			some:    [][]string{{"row", "col", "visible"}}}),
 		may("size", sizeShape("The size of the terminal.")),
-		may("alternate_screen", flag("Whether the alternate screen shows.")),
+		may("alternate_screen", yesNo("Whether the alternate screen shows.")),
 		may("title", either("The title: the whole text, or what matches it.", text("", formatNone),
 			object("", need("matches", text("", formatRegexp))))),
-		may("modes", &shape{kind: kindObject, keys: text("", formatMode), values: flag(""),
+		may("modes", &shape{kind: kindObject, keys: text("", formatMode), values: yesNo(""),
 			doc: "Modes that the program set: bracketed_paste, mouse, focus_events, application_cursor, synchronised_output …, or a private mode's number."}),
 		may("style", styleShape),
 	}, whenMembers()...),
@@ -107,7 +107,7 @@ var styleShape = func() *shape {
 	}
 	named := []string{"fg", "bg", "underline_color", "underline", "link"}
 	for _, a := range attributes {
-		s.members = append(s.members, may(a, flag("")))
+		s.members = append(s.members, may(a, yesNo("")))
 	}
 	s.some = [][]string{append(named, attributes...)}
 	return s
@@ -172,7 +172,7 @@ var serviceShape = &shape{
 		may("path", text("A place in the event's payload.", formatPath)),
 		may("equals", &shape{kind: kindAny, doc: "What stands there."}),
 		may("matches", text("A regular expression that matches the text there.", formatRegexp)),
-		may("exists", flag("Whether anything stands there.")),
+		may("exists", yesNo("Whether anything stands there.")),
 		may("count", either("How many such events there are; at least one where left out.", count("", 0), &shape{kind: kindObject,
 			members: []member{may("min", count("", 0)), may("max", count("", 0))}, some: [][]string{{"min", "max"}}})),
 		may("between", window("Only what came in this window.")),
@@ -189,7 +189,7 @@ var processShape = &shape{
 	members: []member{
 		may("exit_code", &shape{kind: kindInt, min: -1, max: 1 << 31}),
 		may("signal", either("The signal that ended it, or none.", text("", formatSignal), &shape{kind: kindText, enum: []string{"none"}})),
-		may("timed_out", flag("Whether its time was up.")),
+		may("timed_out", yesNo("Whether its time was up.")),
 	},
 	some: [][]string{{"exit_code", "signal", "timed_out"}},
 }
@@ -202,7 +202,7 @@ func need(name string, s *shape) member { return member{name, true, s} }
 func may(name string, s *shape) member  { return member{name, false, s} }
 
 func text(doc string, f format) *shape { return &shape{kind: kindText, doc: doc, format: f} }
-func flag(doc string) *shape           { return &shape{kind: kindBool, doc: doc} }
+func yesNo(doc string) *shape          { return &shape{kind: kindBool, doc: doc} }
 func duration(doc string) *shape       { return &shape{kind: kindTime, doc: doc} }
 func colour() *shape {
 	c := either("", text("", formatColor), &shape{kind: kindInt, max: 255})

@@ -108,6 +108,7 @@ func (v *view) whole(rows int, joined bool) []areaLine {
 			var b strings.Builder
 			b.WriteString(line.text)
 			for ; v.Wrapped(i) && i+1 < rows; i++ {
+				b.WriteString(strings.Repeat(" ", v.cutBlanks(i)))
 				b.WriteString(v.Row(i + 1))
 			}
 			line.text = b.String()
@@ -115,6 +116,15 @@ func (v *view) whole(rows int, joined bool) []areaLine {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// cutBlanks returns how many blanks of a row that wraps are not in its text. One column may be left by a wide character.
+func (v *view) cutBlanks(row int) int {
+	n := v.cols - vt.StringWidth(v.Row(row))
+	if n == 1 && v.Cell(row+1, 0).Width == 2 {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // piece returns the columns from…to of a row, without trailing blanks. Half a wide character is a blank.
