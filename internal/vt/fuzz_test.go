@@ -97,7 +97,7 @@ func (r *rig) check(t *testing.T) {
 		t.Fatalf("margins %d-%d, %d-%d of %d,%d, %d tabs", r.top, r.bottom, r.left, r.right, r.rows, r.cols, len(r.tabs))
 	}
 	for _, b := range []*buffer{&r.primary, &r.alternate} {
-		if len(b.rows) != r.rows || b.hist.n > b.hist.max {
+		if b.rows != nil && len(b.rows) != r.rows || b.hist.n > b.hist.max {
 			t.Fatalf("%d rows of %d, %d lines above", len(b.rows), r.rows, b.hist.n)
 		}
 		seen := map[*line]bool{}

@@ -104,6 +104,7 @@ func (s *Screen) alternateMode(n int, on bool) {
 		if n == 1049 {
 			s.save()
 		}
+		s.open(&s.alternate)
 		s.buf = &s.alternate
 		if n == 1049 {
 			s.clearRows()

@@ -207,8 +207,7 @@ func (s *Screen) join(r rune, w int, to int64) {
 	base, _ := utf8.DecodeRuneInString(text)
 	s.scratch = utf8.AppendRune(append(s.scratch[:0], text...), r)
 	c.ch = c.ch&isWide | isCluster | s.clusters.put(s.scratch)
-	wide := w == 2 || r == 0xfe0f && s.clusterOn && grapheme.VariationWide(base)
-	if wide && c.ch&isWide == 0 {
+	if c.ch&isWide == 0 && (w == 2 || s.clusterOn && widens(base, r)) {
 		s.widen(l, x)
 	}
 	if l.orig != nil && l.orig[x].End > 0 {
@@ -218,6 +217,12 @@ func (s *Screen) join(r rune, w int, to int64) {
 		}
 	}
 	s.touch(l)
+}
+
+// widens reports whether a code point that joins a character of one column, which begins with base, makes it one of two: an emoji
+// that was text, and the second half of a flag.
+func widens(base, r rune) bool {
+	return r == 0xfe0f && grapheme.VariationWide(base) || r >= 0x1f1e6 && r <= 0x1f1ff
 }
 
 // widen gives the character at column x, which stands before the cursor, a second column. At the edge it stays as it is.

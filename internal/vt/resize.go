@@ -1,15 +1,20 @@
 package vt
 
-// Resize gives the screen another size, capped to MaxSize; nothing changes where one is below 1. Lines of the primary screen that
+// Resize gives the screen another size, capped to MaxSize and MaxCells; nothing changes where one is below 1. Lines of the primary screen that
 // were wrapped are wrapped anew.
 func (s *Screen) Resize(rows, cols int) {
-	rows, cols = min(rows, MaxSize), min(cols, MaxSize)
-	if rows < 1 || cols < 1 || rows == s.rows && cols == s.cols {
+	if rows < 1 || cols < 1 {
+		return
+	}
+	if rows, cols = capped(rows, cols); rows == s.rows && cols == s.cols {
 		return
 	}
 	s.forget()
 	now := &spot{y: s.y, x: s.x, pending: s.pending}
 	for _, b := range []*buffer{&s.primary, &s.alternate} {
+		if b.rows == nil {
+			continue // not used yet
+		}
 		kept := &spot{y: b.saved.y, x: b.saved.x, pending: b.saved.pending}
 		spots := []*spot{kept, kept}
 		if b == s.buf {

@@ -58,24 +58,36 @@ func New(o *Options) *Screen {
 	if o != nil {
 		s.o = *o
 	}
-	s.rows, s.cols = size(s.o.Rows, 24), size(s.o.Cols, 80)
-	s.pens, s.clusters, s.links = newPenTable(), newStringTable(), newStringTable()
-	for _, b := range []*buffer{&s.primary, &s.alternate} {
-		lines := make([]*line, s.rows)
-		for i := range lines {
-			lines[i] = s.newLine()
-		}
-		b.setRows(lines)
+	s.rows, s.cols = s.o.Rows, s.o.Cols
+	if s.rows <= 0 {
+		s.rows = 24
 	}
+	if s.cols <= 0 {
+		s.cols = 80
+	}
+	s.rows, s.cols = capped(s.rows, s.cols)
+	s.pens, s.clusters, s.links = newPenTable(), newStringTable(), newStringTable()
+	s.open(&s.primary)
 	s.reset()
 	return s
 }
 
-func size(n, least int) int {
-	if n <= 0 {
-		return least
+// capped is a size that a screen can have.
+func capped(rows, cols int) (int, int) {
+	cols = min(cols, MaxSize)
+	return min(rows, MaxSize, MaxCells/cols), cols
+}
+
+// open gives a buffer its rows, where it has none yet.
+func (s *Screen) open(b *buffer) {
+	if b.rows != nil {
+		return
 	}
-	return min(n, MaxSize)
+	lines := make([]*line, s.rows)
+	for i := range lines {
+		lines[i] = s.newLine()
+	}
+	b.setRows(lines)
 }
 
 // reset is RIS.

@@ -28,7 +28,7 @@ const DefaultScrollback = 1000
 
 // Options say what kind of terminal a Screen is. Nil and zero work.
 type Options struct {
-	Rows, Cols int // 0 is 24 and 80; capped to MaxSize
+	Rows, Cols int // 0 is 24 and 80; capped to MaxSize and MaxCells
 	// Scrollback is how many lines above the screen are kept; 0 is DefaultScrollback, below 0 none.
 	Scrollback int
 	// Reply is given what the terminal answers to queries, whole answers, in order. It must not block or call the Screen. Nil
@@ -40,8 +40,11 @@ type Options struct {
 	Origins bool
 }
 
-// MaxSize is the most rows, and the most columns, that a Screen has.
-const MaxSize = 4096
+// MaxSize is the most rows, and the most columns, that a Screen has. MaxCells is the most cells: rows beyond it are not there.
+const (
+	MaxSize  = 4096
+	MaxCells = 1 << 22
+)
 
 // An Event is something that a program told its terminal and that is not on the screen.
 type Event struct {

@@ -20,7 +20,7 @@ func FirstCluster(text string) (cluster string, width int) {
 			base = r
 		}
 		width = max(width, w)
-		if r == 0xfe0f && grapheme.VariationWide(base) {
+		if i > 0 && widens(base, r) {
 			width = 2
 		}
 		st = next
