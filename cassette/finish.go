@@ -13,8 +13,7 @@ import (
 )
 
 func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
-	so := o.scrubbing()
-	texts := newTexts(so)
+	texts := newTexts(o.scrubbing())
 	o.Command.Argv = texts.all(o.Command.Argv)
 	f, err := createFiles(dir)
 	if err != nil {
@@ -23,14 +22,19 @@ func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
 	if err := writeJSON(filepath.Join(dir, startFile), o.manifest(), o.Sync); err != nil {
 		return nil, errors.Join(err, f.close())
 	}
-	r := &Recorder{dir: dir, o: *o, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), done: make(chan struct{}),
+	return startRecorder(f, o, texts), nil
+}
+
+// startRecorder starts the goroutine that writes f.
+func startRecorder(f *files, o *CreateOptions, texts *texts) *Recorder {
+	r := &Recorder{dir: f.dir, o: *o, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), done: make(chan struct{}),
 		next: &batch{}, spare: &batch{}}
 	r.room.L = &r.mu
+	so := o.scrubbing()
 	r.w = &worker{r: r, start: time.Now(), files: f, mask: ttyscrub.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f), texts: texts,
 		screen: newScreener(o.size(), f.frames, o.Live)}
-	r.w.framed = r.w.start
 	go r.w.run()
-	return r, nil
+	return r
 }
 
 // stop ends the goroutine and waits for it. It reports whether this call was the first.

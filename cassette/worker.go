@@ -24,7 +24,7 @@ type worker struct {
 
 	dirty   bool      // something changed since the last frame
 	changed time.Time // the last change
-	framed  time.Time // the last frame
+	began   time.Time // the first change since the last frame
 	flushed time.Time
 	hurry   bool
 	failed  bool
@@ -90,7 +90,7 @@ func (w *worker) patience() time.Duration {
 
 // frameDue is when the next frame should be.
 func (w *worker) frameDue() time.Time {
-	rest, most := w.changed.Add(settled), w.framed.Add(w.r.o.FrameEvery)
+	rest, most := w.changed.Add(settled), w.began.Add(w.r.o.FrameEvery)
 	if most.Before(rest) {
 		return most
 	}
@@ -178,7 +178,9 @@ func (w *worker) item(it *item, data []byte) error {
 
 func (w *worker) touch() {
 	w.changed = time.Now()
-	w.dirty = true
+	if !w.dirty {
+		w.dirty, w.began = true, w.changed
+	}
 }
 
 // passOn writes what need not be held any longer.
@@ -219,7 +221,7 @@ func (w *worker) frame() error {
 	}
 	at, g, offset := w.r.reserve()
 	w.screen.frameAt(offset, at, g)
-	w.dirty, w.framed = false, time.Now()
+	w.dirty = false
 	return w.screen.settle()
 }
 
