@@ -21,16 +21,20 @@ func main() {
 	samples := flag.String("samples", conform.Dir, "the folder of the shared samples")
 	short := flag.Bool("short", false, "measure once")
 	flag.Parse()
-	dir, err := os.MkdirTemp("", "tapedeck-screen-")
-	if err == nil {
-		defer os.RemoveAll(dir)
-		err = run(&bench{node: *node, samples: *samples, dir: dir, runs: 5}, *short)
-	}
-	if err != nil {
+	if err := inFolder(&bench{node: *node, samples: *samples, runs: 5}, *short); err != nil {
 		fmt.Fprintln(os.Stderr, "screen:", err)
-		os.RemoveAll(dir)
 		os.Exit(1)
 	}
+}
+
+func inFolder(b *bench, short bool) error {
+	dir, err := os.MkdirTemp("", "tapedeck-screen-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	b.dir = dir
+	return run(b, short)
 }
 
 // A bench is what all comparisons need.

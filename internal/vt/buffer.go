@@ -188,12 +188,11 @@ func (s *Screen) scrollUp(y, n int) {
 		return
 	}
 	st, rows := s.erased(), s.buf.rows[y:s.bottom+1]
-	gone := append(s.spare[:0], rows[:n]...)
+	s.spare = append(s.spare[:0], rows[:n]...)
 	copy(rows, rows[n:])
-	for i, l := range gone {
+	for i, l := range s.spare {
 		rows[len(rows)-n+i] = s.blank(l, st)
 	}
-	s.spare = gone
 	s.seam(y - 1)
 	s.seam(s.bottom - n)
 }
@@ -215,12 +214,11 @@ func (s *Screen) scrollDown(y, n int) {
 		return
 	}
 	st, rows := s.erased(), s.buf.rows[y:s.bottom+1]
-	gone := append(s.spare[:0], rows[len(rows)-n:]...)
+	s.spare = append(s.spare[:0], rows[len(rows)-n:]...)
 	copy(rows[n:], rows)
-	for i, l := range gone {
+	for i, l := range s.spare {
 		rows[i] = s.blank(l, st)
 	}
-	s.spare = gone
 	s.seam(y - 1)
 	s.seam(s.bottom)
 }

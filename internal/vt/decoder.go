@@ -49,16 +49,18 @@ func (d *decoder) begin(c byte) bool {
 		d.need = 2
 	case c >= 0xe0 && c <= 0xef:
 		d.need = 3
-		if c == 0xe0 {
+		switch c {
+		case 0xe0:
 			d.lo = 0xa0
-		} else if c == 0xed {
+		case 0xed:
 			d.hi = 0x9f
 		}
 	case c >= 0xf0 && c <= 0xf4:
 		d.need = 4
-		if c == 0xf0 {
+		switch c {
+		case 0xf0:
 			d.lo = 0x90
-		} else if c == 0xf4 {
+		case 0xf4:
 			d.hi = 0x8f
 		}
 	default:

@@ -102,7 +102,7 @@ func (r *rig) check(t *testing.T) {
 		}
 		seen := map[*line]bool{}
 		for i := range b.hist.n + len(b.rows) {
-			l := (*line)(nil)
+			var l *line
 			if i < b.hist.n {
 				l = b.hist.at(i)
 			} else {

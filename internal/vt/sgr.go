@@ -30,10 +30,8 @@ func (s *Screen) attribute(m *machine, i, subs, n int) int {
 	took := 1 + subs
 	switch {
 	case v == 38 || v == 48 || v == 58:
-		c, ok := Color(0), false
-		if subs > 0 {
-			c, ok = colonColor(m, i+1, subs)
-		} else {
+		c, ok := colonColor(m, i+1, subs)
+		if subs == 0 {
 			c, took, ok = plainColor(m, i, n)
 		}
 		if !ok {
