@@ -40,7 +40,7 @@ const maxSeen = 64
 var KindNames = []string{
 	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused",
 	"mcp_json_rpc", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "random_read",
-	"policy_verdict",
+	"policy_verdict", KindScreen,
 }
 
 // All reports whether f chooses every record: then what is no record may be shown too.
@@ -53,7 +53,7 @@ func (f *Filter) All() bool {
 // the last that First and Last name it reads no further where they name one.
 func (f *Filter) Of(records iter.Seq2[*tape.Record, error], store cas.Store) iter.Seq2[*tape.Record, error] {
 	return func(yield func(*tape.Record, error) bool) {
-		last := Last{Size: f.Tail}
+		last := Last[*tape.Record]{Size: f.Tail}
 		for rec, err := range records {
 			var want bool
 			if err == nil {
@@ -94,6 +94,25 @@ func (f *Filter) Wants(rec *tape.Record, store cas.Store) (bool, error) {
 		return true, nil
 	}
 	return f.found(rec, store)
+}
+
+// WantsScreen reports whether f chooses what a terminal showed or was given. It has no number and never fails.
+func (f *Filter) WantsScreen(c *ScreenChange) bool {
+	switch {
+	case f.First > 0 || f.Last < math.MaxUint64 || f.Failed,
+		c.TMS < f.Since || c.TMS > f.Until,
+		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, KindScreen),
+		f.Lane != nil && !f.Lane(LaneTerminal):
+		return false
+	case f.Grep == nil:
+		return true
+	}
+	return f.Grep.MatchString(c.String()) || f.Grep.MatchString(strings.Join(c.Screen, "\n"))
+}
+
+// WantsScreens reports whether f may choose any of those.
+func (f *Filter) WantsScreens() bool {
+	return f.WantsScreen(&ScreenChange{TMS: f.Since}) || f.Grep != nil
 }
 
 func (f *Filter) see(kind string) {
@@ -166,25 +185,23 @@ func (f *Filter) inPayload(k tape.Kind, p *NamedPayload, store cas.Store) (bool,
 	return f.Grep.Match(b), nil
 }
 
-// A Last keeps the last Size, which is not 0, of the records that it gets.
-type Last struct {
+// A Last keeps the last Size, which is not 0, of what it gets.
+type Last[T any] struct {
 	Size int
 
-	recs []*tape.Record
+	all  []T
 	next int
 }
 
-// Add keeps rec.
-func (l *Last) Add(rec *tape.Record) {
-	if len(l.recs) < l.Size {
-		l.recs = append(l.recs, rec)
+// Add keeps v.
+func (l *Last[T]) Add(v T) {
+	if len(l.all) < l.Size {
+		l.all = append(l.all, v)
 		return
 	}
-	l.recs[l.next] = rec
+	l.all[l.next] = v
 	l.next = (l.next + 1) % l.Size
 }
 
 // All returns them in the order in which they came.
-func (l *Last) All() []*tape.Record {
-	return append(l.recs[l.next:len(l.recs):len(l.recs)], l.recs[:l.next]...)
-}
+func (l *Last[T]) All() []T { return append(l.all[l.next:len(l.all):len(l.all)], l.all[:l.next]...) }

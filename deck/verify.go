@@ -167,6 +167,7 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	c.stdin(rec)
 	c.program(rec, c.head, c.last)
 	c.patch(rec, before)
+	c.terminal(rec)
 	c.unnamed()
 	return c.parts(rec)
 }

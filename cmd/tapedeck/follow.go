@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -22,8 +23,8 @@ const partEvery = time.Second
 type tail struct {
 	o     *showOptions
 	std   streams
-	shown shown      // its tape has the store alone: Follow reads the records
-	last  *deck.Last // of --tail, until everything that was there has been read; nil then
+	shown shown                    // its tape has the store alone: Follow reads the records
+	last  *deck.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
 	found int // records shown
 
@@ -47,6 +48,9 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 	if o.masks || o.coverage {
 		return errors.New("--follow goes with records alone: leave out --masks and --coverage")
 	}
+	if slices.Contains(o.kinds, deck.KindScreen) {
+		return errors.New("--follow shows records alone: leave out --kind screen, or --follow once the program has ended")
+	}
 	store, err := cas.OpenDir(rec.TapePath()+tape.StoreSuffix, nil)
 	if err != nil {
 		return err
@@ -55,7 +59,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 		o: o, std: std, shown: shown{rec, &tape.Tape{Store: store}}, line: newLiveLine(std), told: make(map[uint64]toldPart),
 	}
 	if o.filter.Tail > 0 {
-		t.last = &deck.Last{Size: o.filter.Tail}
+		t.last = &deck.Last[*tape.Record]{Size: o.filter.Tail}
 	}
 	fo := &deck.FollowOptions{Record: t.record, CaughtUp: t.caughtUp}
 	if o.filter.All() {

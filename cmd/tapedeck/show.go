@@ -45,6 +45,9 @@ only those show of which all is true that they ask for. --payloads adds the byte
 control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
 facts that are masked before two runs are compared, and how often each was seen; without REC it lists those of this work tree.
 
+Of a program that had a terminal (kind screen, lane terminal, without a number) it shows what changed on its screen and came to
+rest, in one line the row that tells most, what was typed, new sizes and signals; --payloads adds the screen.
+
 --follow shows the records of a recording that is being made as they come, and how much of each answer has come that is
 still streaming, until the recorder ends. With --json that is one object a line, each with "record", "part" or "end".
 
@@ -59,6 +62,7 @@ for, a kind is not known, or with --follow the recorder was killed.`,
   tapedeck show last --seq 3 --payloads
   tapedeck show last --kind llm_call,http_exchange --grep 'rate.?limit' --json
   tapedeck show last --errors --since 1m
+  tapedeck show last --kind screen --payloads          # the terminal's screens
   tapedeck show last --follow --lane 'llm*'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.masks && len(args) == 0 {
@@ -179,9 +183,9 @@ func (s *shown) showState(std streams) error {
 	return err
 }
 
-// chosen yields the records that the flags choose.
-func (s *shown) chosen(o *showOptions) iter.Seq2[*tape.Record, error] {
-	return o.filter.Of(s.tape.Records(), s.tape.Store)
+// chosen yields the records, and what the terminal showed, that the flags choose.
+func (s *shown) chosen(o *showOptions) iter.Seq2[deck.Item, error] {
+	return o.filter.Timeline(s.tape.Records(), s.tape.Store, s.changes(o))
 }
 
 // flushEvery is how many rows of the timeline are held to align their columns.
@@ -190,25 +194,28 @@ const flushEvery = 500
 func (s *shown) showText(o *showOptions, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	found := 0
-	for rec, err := range s.chosen(o) {
+	for it, err := range s.chosen(o) {
 		if err != nil {
 			return errors.Join(w.Flush(), err)
 		}
 		found++
-		o.bill.Add(rec.Kind)
-		if o.single {
-			return s.showRecord(rec, o, out)
+		rec := it.Record
+		if rec == nil {
+			showScreenRow(w, it.Screen)
+		} else {
+			o.bill.Add(rec.Kind)
+			if o.single {
+				return s.showRecord(rec, o, out)
+			}
+			visible.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
 		}
-		visible.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
 		if o.payloads || found%flushEvery == 0 {
 			if err := w.Flush(); err != nil {
 				return err
 			}
 		}
-		if o.payloads {
-			if err := s.showPayloads(rec.Kind, out); err != nil {
-				return err
-			}
+		if err := s.showBytes(it, o, out); err != nil {
+			return err
 		}
 	}
 	if err := errors.Join(w.Flush(), o.nothing(o.filter, found)); err != nil {
@@ -263,6 +270,17 @@ func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) erro
 	return s.showPayloads(rec.Kind, out)
 }
 
+// showBytes prints what --payloads asks for below a line.
+func (s *shown) showBytes(it deck.Item, o *showOptions, out io.Writer) error {
+	switch {
+	case !o.payloads:
+		return nil
+	case it.Record == nil:
+		return showScreen(it.Screen, out)
+	}
+	return s.showPayloads(it.Record.Kind, out)
+}
+
 func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
 	for _, p := range deck.PayloadsOf(k) {
 		b, err := p.Bytes(s.tape.Store)
@@ -283,12 +301,17 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 		return err
 	}
 	sep, found := "\n", 0
-	for rec, err := range s.chosen(o) {
+	for it, err := range s.chosen(o) {
 		if err != nil {
 			return err
 		}
-		o.bill.Add(rec.Kind)
-		line, err := s.recordJSON(rec, o)
+		var line []byte
+		if it.Record == nil {
+			line, err = screenJSON(it.Screen, o)
+		} else {
+			o.bill.Add(it.Record.Kind)
+			line, err = s.recordJSON(it.Record, o)
+		}
 		if err != nil {
 			return err
 		}
