@@ -90,6 +90,8 @@ func hintFor(err error) string {
 		return "record and replay inside WSL 2; everything else works here"
 	case errors.Is(err, deck.ErrUnavailable):
 		return "`tapedeck doctor` tries each part of the jail and says what is missing; --proxy does without it, and covers less"
+	case errors.Is(err, deck.ErrNoCassette):
+		return "`tapedeck cassette record -- CMD` makes one"
 	case errors.Is(err, deck.ErrNoRecording):
 		return "`tapedeck list` shows the recordings of this work tree"
 	case errors.Is(err, deck.ErrNotRecording):
@@ -115,7 +117,7 @@ func hintFor(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "check who owns the path, or name another one"
 	}
-	return ""
+	return hintForCassette(err)
 }
 
 func newRootCommand(std streams) *cobra.Command {
@@ -148,7 +150,7 @@ record ends as its program did, 125 when it failed itself.`,
 		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
 		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
 		newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
-		newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
+		newCassetteCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()
 	for _, c := range cmd.Commands() {

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+func newCassetteCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cassette COMMAND",
+		Short: "Record, play, test and share what happens on a terminal",
+		Long: `A cassette is a directory of evidence of one session of any terminal program: every byte that it printed, what was typed,
+when, how it ended, and what stood on the screen. docs/cassettes.md is a guide, docs/cassette.md the format.
+
+CASSETTE is the path of one, an id or a unique prefix of one, or "last"; a recording (tapedeck record --tty) stands for the
+cassette of its terminal.`,
+		Example: `  tapedeck cassette record -- vim notes.txt
+  tapedeck cassette play last --speed 4
+  tapedeck cassette export last -o demo.gif`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newCassetteRecordCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
+		newCassetteExportCommand(std), newCassetteImportCommand(std),
+	)
+	return cmd
+}
+
+// cassetteNames completes a CASSETTE argument.
+func cassetteNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	lib, err := library()
+	if err != nil || len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	names, err := lib.CassetteNames()
+	if err != nil || len(names) == 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	out := []string{"last"}
+	for _, n := range names {
+		if n == visible.Line(n) { // a shell gets no other
+			out = append(out, n)
+		}
+	}
+	return out, cobra.ShellCompDirectiveDefault
+}
+
+// cassettePath is the directory of what a CASSETTE argument stands for.
+func cassettePath(name string) (string, error) {
+	lib, err := library()
+	if err != nil {
+		return "", err
+	}
+	dir, err := lib.Cassette(name)
+	if err != nil {
+		return "", err
+	}
+	st, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return "", err
+	case !st.IsDir():
+		return "", fmt.Errorf("%s is a file, and a cassette is a directory: tapedeck cassette import makes one of recordings of asciinema, script and ttyrec", name)
+	case !isCassette(dir):
+		return "", fmt.Errorf("%s is no cassette: it has no %s (tapedeck cassette record makes one)", name, cassette.ManifestFile)
+	}
+	return dir, nil
+}
+
+// isCassette reports whether a cassette, or what is left of one, is in dir.
+func isCassette(dir string) bool {
+	for _, name := range []string{cassette.ManifestFile, cassette.OutputFile, cassette.ChunksFile} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// openCassette opens what a CASSETTE argument stands for. It is checked while it is read.
+func openCassette(name string, partial bool) (*cassette.Reader, error) {
+	dir, err := cassettePath(name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shortPath(dir), err)
+	}
+	return r, nil
+}
+
+// partialHelp is the help of --partial.
+const partialHelp = "open one whose recorder came to no end, up to its last whole chunk"
+
+// hintForCassette is the next step after err, "" where it is none of a cassette.
+func hintForCassette(err error) string {
+	var locked *cassette.LockedError
+	switch {
+	case errors.Is(err, cassette.ErrNoManifest):
+		return "its recorder is still at work or came to no end: --partial opens it up to its last whole chunk"
+	case errors.Is(err, cassette.ErrExists):
+		return "name a directory that is empty, or that is not there yet"
+	case errors.As(err, &locked):
+		return "wait for it, or record for another --account"
+	}
+	return ""
+}
+
+// offsetFlag is a time of a session on the command line: ms, or a duration.
+type offsetFlag struct{ time.Duration }
+
+func (o *offsetFlag) String() string {
+	if o.Duration == 0 {
+		return ""
+	}
+	return o.Duration.String()
+}
+
+func (o *offsetFlag) Type() string { return "time" }
+
+func (o *offsetFlag) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if ms, errMS := strconv.ParseInt(s, 10, 64); errMS == nil {
+		d, err = time.Duration(ms)*time.Millisecond, nil
+	}
+	if err != nil || d < 0 {
+		return errors.New("want 1500 (ms), 1.5s or 2m")
+	}
+	o.Duration = d
+	return nil
+}
+
+// clockTime is d as people read it: 0:01.250, 1:02:03.004.
+func clockTime(d time.Duration) string {
+	ms := d.Milliseconds()
+	s := fmt.Sprintf("%d:%02d.%03d", ms/60000%60, ms/1000%60, ms%1000)
+	if h := ms / 3600000; h > 0 {
+		s = fmt.Sprintf("%d:%02d:%02d.%03d", h, ms/60000%60, ms/1000%60, ms%1000)
+	}
+	return s
+}
+
+// exitText says how a program ended.
+func exitText(e *cassette.Exit) string {
+	switch {
+	case e == nil:
+		return "not known"
+	case e.Signaled:
+		return "ended by " + e.Signal
+	case e.Exited:
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	if s := strings.Trim(string(e.Err), `"`); s != "" && s != "null" {
+		return s
+	}
+	return "not known"
+}
+
+// ms is that many milliseconds as people read them.
+func ms(n int64) string { return clockTime(time.Duration(n) * time.Millisecond) }

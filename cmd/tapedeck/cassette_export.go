@@ -1,0 +1,288 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/cassette/foreign"
+	"github.com/tapedeck-dev/tapedeck/cassette/picture"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type cassetteExportOptions struct {
+	output   string
+	format   string
+	from, to offsetFlag
+	at       string
+	speed    string
+	maxIdle  time.Duration
+	theme    string
+	title    string
+	fps      float64
+	scale    int
+	still    bool
+	window   bool
+	input    bool
+	force    bool
+	partial  bool
+	json     bool
+}
+
+// exportFormats are the formats, by their names.
+var exportFormats = map[string]exportFormat{
+	"asciicast":    {write: writeCast(2)},
+	"asciicast-v3": {write: writeCast(3)},
+	"gif":          {write: pictured(picture.GIF), pictures: true},
+	"svg":          {write: pictured(picture.SVG), pictures: true, still: true},
+	"html":         {write: pictured(picture.HTML), pictures: true},
+	"text":         {write: pictured(picture.Text), pictures: true, still: true},
+}
+
+// exportEndings are the formats that the end of a file's name stands for.
+var exportEndings = map[string]string{
+	".cast": "asciicast", ".gif": "gif", ".svg": "svg", ".html": "html", ".htm": "html", ".txt": "text",
+}
+
+type exportFormat struct {
+	write    func(context.Context, io.Writer, *cassette.Reader, *cassetteExportOptions, *exportRun) error
+	pictures bool // takes the flags of pictures
+	still    bool // knows one screen alone
+}
+
+// exportRun is what an export tells.
+type exportRun struct {
+	p    *progress
+	cast *foreign.Exported
+}
+
+func newCassetteExportCommand(std streams) *cobra.Command {
+	var o cassetteExportOptions
+	cmd := &cobra.Command{
+		Use:   "export CASSETTE -o FILE",
+		Short: "Make an asciicast, a GIF, an SVG, a web page or text of a cassette",
+		Long: `Writes FILE, in the format that --format or the end of its name says:
+
+  asciicast     .cast   for asciinema 2 and its player; asciicast-v3 for asciinema 3
+  gif           .gif    an animated picture
+  svg           .svg    an animated picture whose text stays text; with --still or --at one screen
+  html          .html   one page with a player, that needs nothing else: keys, speed, seeking by time and by text
+  text          .txt    all that was printed, as it stood on the screen; with --still or --at one screen
+
+An asciicast has no input unless --input asks for it, and holds text alone: bytes that are no UTF-8 become U+FFFD, and it is said
+how many. FILE is written whole or not at all; "-" is stdout.
+
+Exit status: 0 written, 1 failed; then there is no FILE.`,
+		Example: `  tapedeck cassette export last -o demo.gif
+  tapedeck cassette export last -o demo.cast && asciinema play demo.cast
+  tapedeck cassette export last --format asciicast-v3 -o demo.cast --max-idle 2s
+  tapedeck cassette export last -o screen.svg --at 12.5s --theme light
+  tapedeck cassette export last --format text -o - --still`,
+		Args:              takes("CASSETTE"),
+		ValidArgsFunction: cassetteNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runCassetteExport(cmd.Context(), &o, args[0], std)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "`file` to write, - for stdout")
+	f.StringVar(&o.format, "format", "", "asciicast, asciicast-v3, gif, svg, html or text (default: by the file's name)")
+	f.Var(&o.from, "from", "from this `time` on: 1500 (ms), 1.5s or 2m")
+	f.Var(&o.to, "to", "up to this `time`")
+	f.StringVar(&o.at, "at", "", "one screen, that of this `time` (svg, text)")
+	f.BoolVar(&o.still, "still", false, "one screen, the last (svg, text)")
+	f.StringVar(&o.speed, "speed", "", "`N` times as fast")
+	f.DurationVar(&o.maxIdle, "max-idle", 0, "the longest `pause`, as in 2s (default: 5s for pictures, as it was for asciicasts)")
+	f.StringVar(&o.theme, "theme", "", "colours: dark or light")
+	f.StringVar(&o.title, "title", "", "`text` above it")
+	f.Float64Var(&o.fps, "fps", 0, "the most pictures a second (default 20)")
+	f.IntVar(&o.scale, "scale", 0, "pixels a unit, 1 to 4 (gif, svg)")
+	f.BoolVar(&o.window, "window", false, "with a window around it (gif, svg)")
+	f.BoolVar(&o.input, "input", false, "with what was typed (asciicast)")
+	f.BoolVarP(&o.force, "force", "f", false, "replace FILE where it is there")
+	f.BoolVar(&o.partial, "partial", false, partialHelp)
+	f.BoolVar(&o.json, "json", false, "what was written as JSON")
+	completeFlag(cmd, "format", slices.Sorted(maps.Keys(exportFormats))...)
+	completeFlag(cmd, "theme", slices.Sorted(maps.Keys(picture.Themes))...)
+	return cmd
+}
+
+func runCassetteExport(ctx context.Context, o *cassetteExportOptions, name string, std streams) error {
+	format, err := o.check()
+	if err != nil {
+		return err
+	}
+	r, err := openCassette(name, o.partial)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	run := &exportRun{p: progressFor(std, o.json)}
+	n, err := o.put(std.out, func(w io.Writer) error { return format.write(ctx, w, r, o, run) })
+	run.p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	return o.tell(run, n, std)
+}
+
+// check returns the format, once the flags fit it.
+func (o *cassetteExportOptions) check() (*exportFormat, error) {
+	if o.output == "" {
+		return nil, errors.New("export takes -o FILE, or -o - for stdout (tapedeck cassette export --help has examples)")
+	}
+	if o.format == "" {
+		o.format = exportEndings[strings.ToLower(filepath.Ext(o.output))]
+	}
+	format, ok := exportFormats[o.format]
+	switch {
+	case !ok && o.format == "":
+		return nil, fmt.Errorf("-o %s: its name says no format: end it in %s, or give --format", o.output,
+			strings.Join(slices.Sorted(maps.Keys(exportEndings)), ", "))
+	case !ok:
+		return nil, fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(slices.Sorted(maps.Keys(exportFormats)), ", "))
+	case o.at != "":
+		o.still = true
+	}
+	if o.still && !format.still {
+		return nil, fmt.Errorf("--still and --at are for svg and text, not for %s", o.format)
+	}
+	if o.input && format.pictures {
+		return nil, fmt.Errorf("--input is for asciicasts, not for %s", o.format)
+	}
+	if !format.pictures && (o.theme != "" || o.fps != 0 || o.scale != 0 || o.window) {
+		return nil, fmt.Errorf("--theme, --fps, --scale and --window are for pictures, not for %s", o.format)
+	}
+	if o.theme != "" && picture.Themes[o.theme] == nil {
+		return nil, fmt.Errorf("--theme %q: want %s", o.theme, strings.Join(slices.Sorted(maps.Keys(picture.Themes)), " or "))
+	}
+	if o.to.Duration > 0 && o.to.Duration < o.from.Duration || o.maxIdle < 0 {
+		return nil, fmt.Errorf("--from %v --to %v --max-idle %v: want times in their order", o.from.Duration, o.to.Duration, o.maxIdle)
+	}
+	return &format, nil
+}
+
+// put writes the file whole or not at all, and returns how many bytes it has.
+func (o *cassetteExportOptions) put(stdout io.Writer, write func(io.Writer) error) (int64, error) {
+	if o.output == "-" {
+		w := &counted{w: stdout}
+		err := write(w)
+		return w.n, err
+	}
+	if _, err := os.Lstat(o.output); err == nil && !o.force {
+		return 0, fmt.Errorf("%s is there already: choose another name, or --force", o.output)
+	}
+	f, err := durable.Create(filepath.Dir(o.output), &durable.Options{Mode: 0o644})
+	if err != nil {
+		return 0, err
+	}
+	w := &counted{w: f}
+	if err := write(w); err != nil {
+		f.Discard()
+		return 0, err
+	}
+	return w.n, f.Commit(o.output)
+}
+
+// counted counts what is written.
+type counted struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+func (o *cassetteExportOptions) tell(run *exportRun, n int64, std streams) error {
+	if o.json && o.output != "-" {
+		return printJSON(std.out, map[string]any{"file": o.output, "format": o.format, "bytes": n, "asciicast": run.cast})
+	}
+	if c := run.cast; c != nil && c.Replaced > 0 {
+		visible.Fprintf(std.err, "tapedeck: %s that are no UTF-8 became U+FFFD, for an asciicast holds text alone\n",
+			plural(c.Replaced, "piece of output", "pieces of output"))
+	}
+	if o.output == "-" {
+		return nil
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s\n", o.output, o.format, size(n))
+	return err
+}
+
+// speedFactor is --speed for an export, in which nothing can be collapsed; 0 is for none.
+func (o *cassetteExportOptions) speedFactor() (float64, error) {
+	n, err := playSpeed(o.speed)
+	if err == nil && math.IsInf(n, 1) {
+		err = errors.New("--speed collapsed: an export needs times; --max-idle makes pauses short")
+	}
+	return n, err
+}
+
+func writeCast(version int) func(context.Context, io.Writer, *cassette.Reader, *cassetteExportOptions, *exportRun) error {
+	return func(ctx context.Context, w io.Writer, r *cassette.Reader, o *cassetteExportOptions, run *exportRun) error {
+		speed, err := o.speedFactor()
+		if err != nil {
+			return err
+		}
+		run.cast, err = foreign.Export(ctx, r, w, &foreign.ExportOptions{
+			Version: version, Input: o.input, From: o.from.Duration, To: o.to.Duration, Speed: speed, MaxIdle: o.maxIdle,
+			Title: o.title, Progress: run.p.bytes("writing"),
+		})
+		return err
+	}
+}
+
+func pictured(draw func(io.Writer, *cassette.Reader, *picture.Options) error) func(context.Context, io.Writer, *cassette.Reader, *cassetteExportOptions, *exportRun) error {
+	return func(ctx context.Context, w io.Writer, r *cassette.Reader, o *cassetteExportOptions, run *exportRun) error {
+		speed, err := o.speedFactor()
+		if err != nil {
+			return err
+		}
+		var at offsetFlag
+		if o.at != "" {
+			if err := at.Set(o.at); err != nil {
+				return fmt.Errorf("--at %q: %w", o.at, err)
+			}
+			if at.Duration == 0 {
+				at.Duration = 1 // 0 is the end there; nothing is shown before the first millisecond
+			}
+		}
+		return draw(&interrupted{ctx, w}, r, &picture.Options{
+			From: o.from.Duration, To: o.to.Duration, Still: o.still, At: at.Duration, Speed: speed, MaxIdle: o.maxIdle,
+			FPS: o.fps, Theme: picture.Themes[o.theme], Scale: o.scale, Title: o.title, Window: o.window,
+			Progress: func(done, total time.Duration) {
+				run.p.show(func() string {
+					return fmt.Sprintf("drawing: %d%% of %s", percent(int64(done), int64(total)), clockTime(total))
+				})
+			},
+		})
+	}
+}
+
+// interrupted is a writer that fails once ctx has ended.
+type interrupted struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (i *interrupted) Write(p []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.w.Write(p)
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+func newCassetteInfoCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "info CASSETTE",
+		Short: "Say what a cassette is: what was recorded, how long, how large, what was masked",
+		Long: `Says what the manifest holds, how many events of each kind there are, how the program ended and what scrubbing did. Of one
+whose recorder came to no end it says what there is.
+
+Exit status: 0 done, an unfinished one too; 1 it could not be read.`,
+		Example: `  tapedeck cassette info last
+  tapedeck cassette info demo.cassette --json`,
+		Args:              takes("CASSETTE"),
+		ValidArgsFunction: cassetteNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteInfo(args[0], json, std) },
+	}
+	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
+	return cmd
+}
+
+// cassetteInfo is what cassette info --json prints.
+type cassetteInfo struct {
+	Path       string                `json:"path"`
+	State      cassette.State        `json:"state"`
+	Unfinished string                `json:"unfinished,omitempty"` // why
+	ID         string                `json:"id"`
+	SHA256     string                `json:"sha256"`
+	Harness    cassette.Harness      `json:"harness"`
+	Command    cassette.Command      `json:"command"`
+	Terminal   cassette.Terminal     `json:"terminal"`
+	Timing     cassette.Timing       `json:"timing"`
+	Provenance cassette.Provenance   `json:"provenance"`
+	Optional   any                   `json:"optional,omitempty"`
+	DurationMS int64                 `json:"duration_ms"`
+	Exit       *cassette.Exit        `json:"exit"`
+	Bytes      int64                 `json:"bytes"`
+	Events     map[string]int        `json:"events"`
+	Scrub      *cassette.ScrubReport `json:"scrub"`
+}
+
+func runCassetteInfo(name string, json bool, std streams) error {
+	dir, err := cassettePath(name)
+	if err != nil {
+		return err
+	}
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: true})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	info, err := infoOf(r)
+	if err != nil {
+		return err
+	}
+	if json {
+		return printJSON(std.out, info)
+	}
+	if info.State == cassette.StateUnfinished {
+		visible.Fprintf(std.err, "tapedeck: unfinished: %s; play, frames and export take it with --partial, up to its last whole chunk\n", info.Unfinished)
+	}
+	return info.write(std.out)
+}
+
+// infoOf counts the events of r.
+func infoOf(r *cassette.Reader) (*cassetteInfo, error) {
+	m := r.Manifest()
+	out := &cassetteInfo{
+		Path: r.Dir(), State: r.State(), ID: m.ID, SHA256: m.ContentDigest.SHA256, Harness: m.Harness, Command: m.Command,
+		Terminal: m.Terminal, Timing: m.Timing, Provenance: m.Provenance, Bytes: r.Size(), Scrub: r.ScrubReport(),
+		Events: map[string]int{"chunk": 0, "input": 0, "resize": 0, "signal": 0, "frame": 0, "service": 0},
+	}
+	if len(m.Optional) > 0 {
+		out.Optional = m.Optional
+	}
+	if err := r.Unfinished(); err != nil {
+		out.Unfinished = err.Error()
+	}
+	for e, err := range r.Events(&cassette.EventsOptions{NoBytes: true}) {
+		if err != nil {
+			return nil, err
+		}
+		out.DurationMS = max(out.DurationMS, e.TMS)
+		out.count(e)
+	}
+	if f := r.Final(); f != nil {
+		out.Exit, out.DurationMS = f.Exit, max(out.DurationMS, f.DurationMS)
+	}
+	return out, nil
+}
+
+func (i *cassetteInfo) count(e *cassette.Event) {
+	switch e.Stream {
+	case cassette.StreamOutput:
+		i.Events["chunk"]++
+	case cassette.StreamInput:
+		i.Events[e.Input.Kind]++
+	case cassette.StreamFrames:
+		i.Events["frame"]++
+	case cassette.StreamService:
+		i.Events["service"]++
+	}
+}
+
+func (i *cassetteInfo) write(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	t := i.Terminal
+	line := func(key, value string) {
+		if value != "" {
+			visible.Fprintf(w, "%s\t%s\n", key, value)
+		}
+	}
+	line("cassette", shortPath(i.Path))
+	line("id", i.ID)
+	line("state", string(i.State))
+	line("program", visible.Command(i.Command.Argv))
+	line("harness", strings.TrimSpace(i.Harness.Name+" "+i.Harness.BinaryVersion))
+	line("recorded", fmt.Sprintf("%s on %s/%s by %s", i.Provenance.RecordedAt, i.Provenance.OS, i.Provenance.Arch, i.Provenance.RecorderVersion))
+	line("terminal", strings.TrimSpace(fmt.Sprintf("%d columns, %d rows %s", t.InitialCols, t.InitialRows, t.Term)))
+	line("emulator", t.Emulator.Name+" "+t.Emulator.Version)
+	clock := ms(i.DurationMS)
+	line("duration", fmt.Sprintf("%s, times to %d ms", clock, i.Timing.ResolutionMS))
+	line("output", fmt.Sprintf("%s in %s", size(i.Bytes), plural(i.Events["chunk"], "chunk", "chunks")))
+	line("events", i.events())
+	line("end", i.end())
+	line("secrets", i.secrets())
+	line("sha256", i.SHA256)
+	return w.Flush()
+}
+
+func (i *cassetteInfo) events() string {
+	return fmt.Sprintf("%s, %s, %s, %s, %s", plural(i.Events["frame"], "frame", "frames"), plural(i.Events["input"], "input", "inputs"),
+		plural(i.Events["resize"], "resize", "resizes"), plural(i.Events["signal"], "signal", "signals"),
+		plural(i.Events["service"], "service event", "service events"))
+}
+
+func (i *cassetteInfo) end() string {
+	if i.State == cassette.StateUnfinished {
+		return "not recorded"
+	}
+	return exitText(i.Exit)
+}
+
+func (i *cassetteInfo) secrets() string {
+	if i.Scrub == nil {
+		return "no report"
+	}
+	var rules []string
+	for _, r := range slices.Sorted(maps.Keys(i.Scrub.HitCounts)) {
+		rules = append(rules, fmt.Sprintf("%s %d", r, i.Scrub.HitCounts[r]))
+	}
+	if len(rules) == 0 {
+		return string(i.Scrub.Status)
+	}
+	return masked(total(i.Scrub.HitCounts)) + ": " + strings.Join(rules, ", ")
+}

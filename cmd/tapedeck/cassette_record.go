@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type cassetteRecordOptions struct {
+	output     string
+	rows, cols int
+	term       string
+	env        []string
+	account    string
+	timeout    time.Duration
+	preserve   []string
+	resolution int64
+	json       bool
+}
+
+func newCassetteRecordCommand(std streams) *cobra.Command {
+	var o cassetteRecordOptions
+	cmd := &cobra.Command{
+		Use:   "record [flags] -- CMD [ARG…]",
+		Short: "Run a program on a terminal and record it in a cassette",
+		Long: `Runs CMD on a terminal of its own, of the size of yours, and records what it prints, what is typed, new sizes and how it
+ends. It runs outside the jail, with all that you have: to record what it asks of models and the network too, and to replay
+that, use tapedeck record --tty.
+
+The cassette lies in .tapedeck/ of the work tree, where "last" and its id find it, or at -o DIR. Secrets are masked before they
+reach the disk: the values of variables and arguments whose names say so, tokens and keys by their shapes, addresses of email,
+--account. What you type is recorded too. docs/cassettes.md says what is found and what cannot be.
+
+The last line on stderr says where the cassette lies, how long and how large it is and how many secrets were masked.
+
+Exit status: the program's own, 128+n when signal n ended it, 124 when --timeout did, 125 when the recorder failed.`,
+		Example: `  tapedeck cassette record -- vim notes.txt
+  tapedeck cassette record -o demo.cassette --rows 24 --cols 80 -- bash
+  tapedeck cassette record --timeout 30s --env PATH --env HOME -- make test
+  printf 'ls\nexit\n' | tapedeck cassette record -- sh`,
+		Args: withStatus(takes("CMD…"), statusRecorder),
+		RunE: func(cmd *cobra.Command, args []string) error { return runCassetteRecord(cmd.Context(), &o, args, std) },
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the program is the program's
+	f.StringVarP(&o.output, "output", "o", "", "`directory` of the cassette (default: a new one in .tapedeck/)")
+	f.IntVar(&o.rows, "rows", 0, "`rows` of the terminal (default: yours, else 24)")
+	f.IntVar(&o.cols, "cols", 0, "`columns` of the terminal (default: yours, else 80)")
+	f.StringVar(&o.term, "term", "", "`name` of the terminal's type, TERM (default: yours, else xterm-256color)")
+	f.StringArrayVar(&o.env, "env", nil, "`NAME` or NAME=VALUE that the program finds in its environment, and nothing else (repeatable; default: all that you have)")
+	f.StringVar(&o.account, "account", "", "`name` of the account that the program uses: masked, and recorded by one at a time")
+	f.DurationVar(&o.timeout, "timeout", 0, "end the program after this `time`, as in 30s")
+	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the scrub report: what was kept on purpose (repeatable)")
+	f.Int64Var(&o.resolution, "resolution", 1, "of the times, in `ms`")
+	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's output then goes to stderr")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
+	return cmd
+}
+
+// statusTimeout is that of a program which --timeout ended, as with timeout(1).
+const statusTimeout = 124
+
+func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []string, std streams) error {
+	p := newProgress(std.err)
+	rec, dir, err := recordCassette(ctx, o, args, std, p)
+	if rec == nil {
+		return &statusError{statusRecorder, err}
+	}
+	p.end()
+	endLine(std.err, rec.OpenLine)
+	if err == nil {
+		err = printRecorded(o, rec, dir, std)
+	}
+	switch {
+	case err != nil:
+		return &statusError{statusRecorder, err}
+	case rec.TimedOut:
+		return &statusError{status: statusTimeout}
+	case rec.Exit.Code != 0:
+		return &statusError{status: rec.Exit.Code}
+	}
+	return nil
+}
+
+func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string, std streams, p *progress) (*terminal.Recorded, string, error) {
+	lib, err := library()
+	if err != nil {
+		return nil, "", err
+	}
+	id, dir, err := lib.NewCassette(o.output)
+	if err != nil {
+		return nil, "", err
+	}
+	opts, err := o.options(args, std)
+	if err != nil {
+		return nil, "", err
+	}
+	opts.Dir, opts.Cassette.ID, opts.LockRoot = dir, id, lib.Dir
+	opts.Cassette.Progress = p.bytes("looking through what was printed")
+	signals, stop := catchSignals()
+	defer stop()
+	opts.Signals = signals
+	rec, err := terminal.RecordSession(ctx, opts)
+	return rec, dir, err
+}
+
+// options are those that do not depend on where the cassette lies.
+func (o *cassetteRecordOptions) options(args []string, std streams) (*terminal.RecordOptions, error) {
+	if o.timeout < 0 || o.resolution < 1 || o.resolution > 60000 {
+		return nil, errors.New("--timeout and --resolution: want a time above 0, and 1 to 60000 ms")
+	}
+	known, err := deck.TerminalSecrets(args, os.Environ())
+	if err != nil {
+		return nil, err
+	}
+	std3 := [3]any{std.in, std.out, std.err}
+	size, err := o.size(std3)
+	if err != nil {
+		return nil, err
+	}
+	if o.json {
+		std3[1] = std.err
+	}
+	out := &terminal.RecordOptions{
+		Session: terminal.SessionOptions{Argv: args, Env: o.env, Size: size, Term: o.term},
+		Cassette: cassette.CreateOptions{ResolutionMS: o.resolution, Scrub: known, Preserve: o.preserve,
+			Command: cassette.Command{TimeoutMS: o.timeout.Milliseconds()}},
+		Account: o.account, Timeout: o.timeout, Std: std3,
+	}
+	if o.account != "" {
+		out.Cassette.Accounts = []string{o.account}
+	}
+	return out, nil
+}
+
+// size is the one that was asked for: what was not named is that of the caller's terminal.
+func (o *cassetteRecordOptions) size(std [3]any) (terminal.Size, error) {
+	if o.rows < 0 || o.cols < 0 || o.rows > maxSide || o.cols > maxSide {
+		return terminal.Size{}, fmt.Errorf("--rows %d --cols %d: want 1 to %d of each", o.rows, o.cols, maxSide)
+	}
+	if o.rows == 0 && o.cols == 0 {
+		return terminal.Size{}, nil
+	}
+	_, size := terminal.Host(std)
+	if size.Rows == 0 || size.Cols == 0 {
+		size = terminal.Size{Rows: cassette.DefaultRows, Cols: cassette.DefaultCols}
+	}
+	if o.rows > 0 {
+		size.Rows = o.rows
+	}
+	if o.cols > 0 {
+		size.Cols = o.cols
+	}
+	return terminal.Size{Rows: size.Rows, Cols: size.Cols}, nil
+}
+
+// maxSide is the most rows, and columns, that the screen model has.
+const maxSide = 4096
+
+// recordedCassette is what cassette record --json prints.
+type recordedCassette struct {
+	Cassette   string         `json:"cassette"`
+	ID         string         `json:"id"`
+	ExitCode   int            `json:"exit"`
+	Signal     string         `json:"signal,omitempty"`
+	TimedOut   bool           `json:"timed_out"`
+	DurationMS int64          `json:"duration_ms"`
+	Bytes      int64          `json:"bytes"`
+	Masked     int            `json:"masked"`
+	HitCounts  map[string]int `json:"hit_counts"`
+}
+
+func printRecorded(o *cassetteRecordOptions, rec *terminal.Recorded, dir string, std streams) error {
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Lazy: true})
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	hits := r.ScrubReport().HitCounts
+	if o.json {
+		return printJSON(std.out, &recordedCassette{
+			Cassette: dir, ID: rec.Manifest.ID, ExitCode: rec.Exit.Code, Signal: rec.Exit.Signal, TimedOut: rec.TimedOut,
+			DurationMS: rec.Exit.Duration.Milliseconds(), Bytes: r.Size(), Masked: total(hits), HitCounts: hits,
+		})
+	}
+	end := fmt.Sprintf("exit %d", rec.Exit.Code)
+	if rec.Exit.Signal != "" {
+		end = "ended by " + rec.Exit.Signal
+	}
+	if rec.TimedOut {
+		end += " after --timeout"
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: recorded %s: %s, %s, %s, %s\n", shortPath(dir), clockTime(rec.Exit.Duration),
+		size(r.Size()), end, masked(total(hits)))
+	return err
+}
+
+func total(counts map[string]int) (n int) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
+
+// masked says how many secrets were.
+func masked(n int) string {
+	if n == 0 {
+		return "no secrets found"
+	}
+	return plural(n, "secret masked", "secrets masked")
+}
