@@ -62,3 +62,48 @@ func TestGIFDelaysAddUp(t *testing.T) {
 		t.Errorf("%d pictures stand %d hundredths of a second and come %d times, expected 100, 480 and 0 (for ever)", len(g.Image), sum, g.LoopCount)
 	}
 }
+
+// Whatever a program does, and however its window changes: what the pictures add up to is its last screen.
+func FuzzGIF(f *testing.F) {
+	for _, s := range hostile {
+		f.Add("first\r\n", s, uint8(7))
+		f.Add(s, "\x1b[1;1Hlast\x1b[5 q", uint8(200))
+	}
+	f.Fuzz(func(t *testing.T, a, b string, n uint8) {
+		s := script(4, 20, time.Second, a, b, b)
+		s.largest = size{6, 24}
+		events := s.events
+		s.events = func(yield func(event, error) bool) {
+			for e := range events {
+				if !yield(e, nil) || !yield(event{at: e.at + time.Second/2, size: &size{1 + int(n)%6, 1 + int(n)%24}}, nil) {
+					return
+				}
+				n += 13
+			}
+		}
+		from := n
+		var moving, still bytes.Buffer
+		if err := writeGIF(&moving, s, nil); err != nil {
+			t.Fatal(err)
+		}
+		n = from
+		if err := writeGIF(&still, s, &Options{From: s.duration}); err != nil {
+			t.Fatal(err)
+		}
+		var x, y *image.RGBA
+		replayed(t, moving.Bytes(), func(_, _ int, m *image.RGBA) { x = m })
+		replayed(t, still.Bytes(), func(_, _ int, m *image.RGBA) { y = m })
+		if !bytes.Equal(x.Pix, y.Pix) && !coarse(x) {
+			t.Fatal("the last picture is not the last screen")
+		}
+	})
+}
+
+// coarse says whether so many colours are shown that they may have been reduced, or their shades.
+func coarse(m *image.RGBA) bool {
+	seen := map[[4]byte]bool{}
+	for i := 0; i < len(m.Pix); i += 4 {
+		seen[[4]byte(m.Pix[i:])] = true
+	}
+	return len(seen) > 128
+}
