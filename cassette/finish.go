@@ -100,8 +100,8 @@ func (w *worker) finish() error {
 		}
 	}
 	if w.dirty {
-		at, g, offset := w.r.reserve()
-		w.screen.frameAt(offset, at, g)
+		at, g := w.r.reserve()
+		w.screen.frameAt(w.sink.expected, at, g)
 	}
 	if err := w.screen.settle(); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (r *Recorder) final(f *Final) (*Final, error) {
 	if err := json.Unmarshal(b, final); err != nil {
 		return nil, err
 	}
-	final.Timed, final.G, _ = r.reserve()
+	final.Timed, final.G = r.reserve()
 	return final, nil
 }
 

@@ -47,6 +47,7 @@ type item struct {
 	n       int // bytes of the batch's data
 	input   *Input
 	payload json.RawMessage
+	frame   bool // the place of a frame, which the screen fills
 }
 
 // A batch is what came while the goroutine was busy with the one before.
@@ -229,12 +230,16 @@ func (r *Recorder) waiting() int {
 	return len(r.next.data)
 }
 
-// reserve gives a frame its place: after all that has come until now, whose offset it returns.
-func (r *Recorder) reserve() (at Timed, g uint64, offset int64) {
+// reserve gives what comes last its place.
+func (r *Recorder) reserve() (at Timed, g uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, g = r.stamp()
-	return at, g, r.offset
+	return r.stamp()
+}
+
+// reserveFrame gives a frame its place, behind all that has come until now. It reports false when the recorder closes.
+func (r *Recorder) reserveFrame() bool {
+	return nil == r.put(func(it *item) { it.frame = true })
 }
 
 // dawdle is how long the goroutine waits for more of a burst before it writes.

@@ -257,9 +257,9 @@ func TestHurry(t *testing.T) {
 		t.Fatal(err)
 	}
 	redraw := []byte(strings.Repeat("\x1b[2;1H\x1b[Kone\x1b[5;20Htwo\x1b[3;3r\x1b[r", 3000))
-	for i := range 200 {
+	for i := range 60 {
 		r.Output(redraw)
-		if i == 100 {
+		if i == 30 {
 			r.Resize(Size{30, 90})
 		}
 	}

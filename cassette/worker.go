@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
@@ -104,7 +105,7 @@ func (w *worker) behind() bool {
 
 // batch writes what came, and does what is due.
 func (w *worker) batch(b *batch) error {
-	w.pace(len(b.data))
+	w.pace(b)
 	data := b.data
 	for i := range b.items {
 		it := &b.items[i]
@@ -119,9 +120,10 @@ func (w *worker) batch(b *batch) error {
 	if err := w.catchUp(); err != nil {
 		return err
 	}
-	if err := w.frame(); err != nil {
+	if err := w.screen.settle(); err != nil {
 		return err
 	}
+	w.frame()
 	if w.r.waiting() > 0 && time.Since(w.flushed) < flushEvery {
 		return nil
 	}
@@ -133,9 +135,11 @@ func (w *worker) batch(b *batch) error {
 const flushEvery = 50 * time.Millisecond
 
 // pace falls into a hurry when the queue is more than half full, and out of it when it is nearly empty.
-func (w *worker) pace(n int) {
+// It does not while a frame has a place and is not written: a reader of what a kill leaves would end there.
+func (w *worker) pace(b *batch) {
+	n := len(b.data)
 	switch {
-	case n > maxQueued/2 && !w.hurry && !w.screen.waiting():
+	case n > maxQueued/2 && !w.hurry && !w.screen.waiting() && !slices.ContainsFunc(b.items, func(it item) bool { return it.frame }):
 		w.setHurry(true)
 	case n < maxQueued/16 && w.hurry:
 		w.setHurry(false)
@@ -160,6 +164,9 @@ func (w *worker) item(it *item, data []byte) error {
 		if w.sink.held() > releaseEvery {
 			return w.take()
 		}
+		return nil
+	case it.frame:
+		w.screen.frameAt(w.sink.expected, it.Timed, it.g)
 		return nil
 	case it.input != nil:
 		if it.input.Kind == KindResize {
@@ -215,14 +222,11 @@ func (w *worker) release(p []byte) error {
 }
 
 // frame takes a place for a frame when one is due. The screen fills it when it has come there.
-func (w *worker) frame() error {
+func (w *worker) frame() {
 	if !w.dirty || w.hurry || w.screen.behind() || w.r.o.FrameEvery < 0 || time.Now().Before(w.frameDue()) {
-		return nil
+		return
 	}
-	at, g, offset := w.r.reserve()
-	w.screen.frameAt(offset, at, g)
-	w.dirty = false
-	return w.screen.settle()
+	w.dirty = !w.r.reserveFrame()
 }
 
 // catchUpStep is how many bytes are read again between two looks at the queue.
