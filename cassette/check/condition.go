@@ -36,7 +36,7 @@ type textCondition struct {
 	text  string   // of contains, masked where the screen is
 	rows  []string // of equals, the same
 	runes []rune   // what near looks for
-	has   map[rune]bool
+	has   letters
 }
 
 func newTextCondition(w *frameWant, masks masker) *textCondition {
@@ -66,7 +66,7 @@ func newTextCondition(w *frameWant, masks masker) *textCondition {
 			longest = line
 		}
 	}
-	c.runes, c.has = []rune(longest), letters(longest)
+	c.runes, c.has = []rune(longest), lettersOf(longest)
 	return c
 }
 
@@ -126,7 +126,7 @@ func (c *textCondition) near(v *view) (far, cost int) {
 	far = -1
 	for _, l := range t.lines {
 		cost += len(l.text)
-		if !shares(c.has, l.text) {
+		if !c.has.shares(l.text) {
 			continue
 		}
 		cost += len(c.runes) * len(l.text)
@@ -197,7 +197,7 @@ func (c *textCondition) cameNear(v *view, t *areaText) (string, *Excerpt) {
 	var best *areaLine
 	var at alignment
 	for i, l := range t.lines {
-		if !shares(c.has, l.text) {
+		if !c.has.shares(l.text) {
 			continue
 		}
 		a := align(c.runes, []rune(l.text))

@@ -1,6 +1,6 @@
 package check
 
-import "unicode"
+import "math/bits"
 
 // An alignment is where a line is nearest to a wanted text.
 type alignment struct {
@@ -78,32 +78,25 @@ func walkBack(wanted, line []rune, d []uint16, end int) alignment {
 // alike tells whether a is near enough to be shown as what wanted may have become.
 func (a *alignment) alike(wanted []rune) bool { return 2*a.distance <= min(len(wanted), maxWanted) }
 
-// shares tells, fast, whether a line can be near to a text: half of the text's different letters are in it.
-func shares(wanted map[rune]bool, line string) bool {
-	seen, n := 0, 0
-	var low [128]bool
-	for _, r := range line {
-		if r < 128 && low[r] {
-			continue
-		}
-		if r < 128 {
-			low[r] = true
-		}
-		if wanted[r] {
-			seen++
+// letters are the characters of a text but for blanks: a bit each, those beyond ASCII by their lowest bits.
+type letters [4]uint64
+
+func lettersOf(s string) (l letters) {
+	for _, r := range s {
+		if r != ' ' && r != '\n' {
+			l[r>>6&3] |= 1 << (r & 63)
 		}
 	}
-	n = len(wanted)
-	return 2*seen >= n
+	return l
 }
 
-// letters returns the characters of s but for blanks.
-func letters(s string) map[rune]bool {
-	m := make(map[rune]bool)
-	for _, r := range s {
-		if !unicode.IsSpace(r) {
-			m[r] = true
-		}
+// shares tells, fast, whether a line can be near to a text: it has half of the text's different characters.
+func (l *letters) shares(line string) bool {
+	have := lettersOf(line)
+	all, both := 0, 0
+	for i := range l {
+		all += bits.OnesCount64(l[i])
+		both += bits.OnesCount64(l[i] & have[i])
 	}
-	return m
+	return 2*both >= all
 }

@@ -65,7 +65,7 @@ func (p *printer) linef(format string, args ...any) {
 }
 
 func (p *printer) outcome(scenario string, o *Outcome) {
-	word := map[Status]string{Passed: p.paint(green, "ok  "), Failed: p.paint(red, "FAIL"), Unchecked: p.paint(yellow, "????")}[o.Status]
+	word := map[Status]string{Passed: p.paint(green, "ok  "), Failed: p.paint(red, "FAIL"), Unchecked: p.paint(yellow, "OPEN")}[o.Status]
 	if o.Status == Passed && !p.verbose {
 		return
 	}

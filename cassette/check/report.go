@@ -63,7 +63,7 @@ type Outcome struct {
 type Evidence struct {
 	Frames  []FrameTime `json:"frames,omitempty"`
 	Screen  *Excerpt    `json:"screen,omitempty"`
-	Context []Nearby    `json:"context,omitempty"` // service events, inputs and resizes before it, the latest last
+	Context []Nearby    `json:"context,omitempty"` // service events, inputs, resizes and signals before it and while it stood, the latest last
 }
 
 // A FrameTime is when a screen came to stand: after the event Seq. Seq 0 is the blank screen at the start.

@@ -1,14 +1,19 @@
 package check
 
 import (
+	"math/bits"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// nearBudget is how much work an assertion may spend on finding the screen that is nearest to what it waits for, in characters
-// compared. After it only the window's last screen is looked at.
-const nearBudget = 4 << 20
+// What an assertion may spend on finding the screen that is nearest to what it waits for: it looks at so many screens, then at
+// as many again of every second one, of every fourth, …, and compares so many characters. The window's last screen is always
+// looked at.
+const (
+	nearScreens = 128
+	nearBudget  = 1 << 20
+)
 
 // A screenProbe asks a condition of the screens that an assertion is about.
 type screenProbe struct {
@@ -21,6 +26,7 @@ type screenProbe struct {
 	since   time.Duration // the condition holds since then; below 0 it does not
 	longest time.Duration
 	nearest int // what near said of the screen in v.evidence; below 0 none
+	waited  int // screens on which it did not hold
 	spent   int
 }
 
@@ -112,7 +118,8 @@ func (p *screenProbe) wait(sh *showing, s span, holds answer) {
 	}
 	p.since = -1
 	last := sh.iv.last || s.To >= 0 && sh.iv.to > s.To
-	if p.spent > nearBudget && !last {
+	p.waited++
+	if !last && (p.spent > nearBudget || p.waited&(max(1, 1<<bits.Len(uint(p.waited/nearScreens))>>1)-1) != 0) {
 		return
 	}
 	far, cost := p.cond.near(sh.view)
