@@ -74,6 +74,15 @@ func (s *stripped) write(p []byte) {
 	s.forget()
 }
 
+// typed takes text that stands at an offset of the stream.
+func (s *stripped) typed(b []byte, raw int64) {
+	s.segment(raw)
+	s.take(b)
+	s.flush()
+	s.at = raw + int64(len(b))
+	s.forget()
+}
+
 // segment notes that the next byte of text stands at raw.
 func (s *stripped) segment(raw int64) {
 	if last := len(s.segs) - 1; last >= 0 && raw-s.segs[last].raw == s.n-s.segs[last].text {
