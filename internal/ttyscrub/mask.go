@@ -77,10 +77,8 @@ func maskText(b []byte) {
 	for len(b) > 0 {
 		k, n := x.next(b)
 		for k == text && n < len(b) && x.state == afterC2 { // the rest of a character whose first byte may be one of C1
-			more, m := x.next(b[n:])
-			if k = more; k == text {
-				n += m
-			}
+			next, m := x.next(b[n:])
+			k, n = next, n+m
 		}
 		if k == text {
 			maskRun(b[:n])
