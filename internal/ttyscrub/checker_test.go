@@ -63,14 +63,18 @@ func leaks(raw []byte, parts []string) string {
 func layout(raw []byte) string {
 	s := vt.New(&vt.Options{Rows: rows, Cols: cols})
 	_, _ = s.Write(raw)
-	var b strings.Builder
+	b := fmt.Appendf(nil, "%v %t %d ", s.Cursor(), s.Alt(), s.ScrollbackLen())
+	var cells []vt.Cell
 	for y := range rows {
-		for x := range cols {
-			c := s.Cell(y, x)
-			fmt.Fprintf(&b, "%d%t%v ", c.Width, c.Text == "", c.Style)
+		cells = s.AppendCells(cells[:0], y)
+		for _, c := range cells {
+			blank := byte('x')
+			if c.Text == "" {
+				blank = ' '
+			}
+			b = append(b, '0'+byte(c.Width), blank, byte(c.Style.Attr), byte(c.Style.FG))
 		}
-		fmt.Fprintln(&b, s.Wrapped(y))
+		b = fmt.Append(b, s.Wrapped(y))
 	}
-	fmt.Fprint(&b, s.Cursor(), s.Alt(), s.ScrollbackLen())
-	return b.String()
+	return string(b)
 }

@@ -2,8 +2,10 @@ package ttyscrub_test
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 )
@@ -21,36 +23,90 @@ func FuzzLive(f *testing.F) {
 	f.Add([]byte("\x1b[1;3rcorrect-\x1b[5bhorse\x1bMéé\xc2\x9b2J\x1b#8\xc2\x85\x1b(0qqq\x1b[?3h\x1b[?1049h\x1bc"), uint64(3))
 	f.Add([]byte("\x1b[?69h\x1b[3;9scorrect-horse_battery9staple\x1b[4hcorrect\x1b[D\x1b[P-horse_\x1b[2$x"), uint64(4))
 	f.Fuzz(func(t *testing.T, stream []byte, seed uint64) {
-		if len(stream) > 1<<14 {
-			return
+		if len(stream) <= 1<<12 {
+			invariants(t, stream, rand.New(rand.NewPCG(seed, 9)))
 		}
-		rng := rand.New(rand.NewPCG(seed, 9))
-		whole, err := ttyscrub.Scan(memory(stream), int64(len(stream)), nil, options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		offline := bytes.Clone(stream)
-		ttyscrub.Mask(offline, 0, whole)
-		if live := inPieces(stream, rng); !bytes.Equal(live, offline) {
-			t.Fatalf("in pieces\n%q\nas a whole\n%q\n%v", live, offline, whole)
-		}
-		file, _ := record(options(), stream, rng, 0)
-		if len(file) != len(stream) {
-			t.Fatalf("%d bytes of %d", len(file), len(stream))
-		}
-		if layout(file) != layout(stream) {
-			t.Fatalf("%q\nbecame\n%q", stream, file)
-		}
-		if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, options()); err != nil {
-			t.Fatal(err)
-		}
-		ttyscrub.ScanInput(stream, options())
 	})
 }
 
+// TestRandomStreams is FuzzLive with streams that are put together from what terminals know, and from parts of secrets.
+func TestRandomStreams(t *testing.T) {
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		invariants(t, randomStream(rng), rng)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+func randomStream(rng *rand.Rand) (stream []byte) {
+	s := secrets[rng.IntN(len(secrets))]
+	text := crlf(s.text())
+	at := 0
+	for range 20 + rng.IntN(200) {
+		switch rng.IntN(6) {
+		case 0, 1, 2:
+			n := min(1+rng.IntN(12), len(text)-at)
+			stream = append(stream, text[at:at+n]...)
+			if at += n; at == len(text) {
+				at = 0
+			}
+		case 3:
+			at = rng.IntN(len(text))
+		case 4:
+			stream = append(stream, characters[rng.IntN(len(characters))]...)
+		default:
+			stream = fmt.Appendf(stream, sequencesKnown[rng.IntN(len(sequencesKnown))], 1+rng.IntN(8), 1+rng.IntN(90))
+		}
+	}
+	return stream
+}
+
+var sequencesKnown = func() (all []string) {
+	for _, final := range "ABCDEFGHIJKLMPSTXZ`abdefrsu@" {
+		all = append(all, "\x1b[%d;%d"+string(final))
+	}
+	for _, other := range []string{"\x1b[%[1]dm", "\x1b[38;5;%[1]dm", "\r\n", "\r\n", "\r\n", "\n", "\r", "\b", "\b", "\t", "\v", "\x1b7", "\x1b8",
+		"\x1bD", "\x1bM", "\x1bE", "\x1bH", "\x1b(0", "\x1b(B", "\x0e", "\x0f", "\x1b#8", "\x1bc", "\x1b[!p", "\x1b[?1049h", "\x1b[?1049l",
+		"\x1b[?47h", "\x1b[?47l", "\x1b[?7l", "\x1b[?7h", "\x1b[4h", "\x1b[4l", "\x1b[?6h", "\x1b[?69h", "\x1b[?69l", "\x1b[?3h", "\x1b[r", "\x1b[s",
+		"\x1b]0;title\x07", "\x1b]8;;http://a@b.example.org\x1b\\", "\x1bPq\x1b\\", "\xc2\x85", "\xc2\x9b2J", "\xff", "\x1b[\b2C", "\x1b[?2026h",
+		"\x1b[1;1;3;%[2]d$z", "\x1b[1;1;3;9;1;%[1]d;%[2]d;1$v", "\x1b[65;1;1;2;%[2]d$x", "\x1b[?K", "\x1b[%[1]d'}", "\x1b[%[1]d'~", "\x1b[%[1]d @"} {
+		all = append(all, other+"%.0[1]s")
+	}
+	return all
+}()
+
+func invariants(t *testing.T, stream []byte, rng *rand.Rand) {
+	t.Helper()
+	whole, err := ttyscrub.Scan(memory(stream), int64(len(stream)), nil, fixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offline := bytes.Clone(stream)
+	ttyscrub.Mask(offline, 0, whole)
+	if live := inPieces(stream, rng); !bytes.Equal(live, offline) {
+		t.Fatalf("in pieces\n%q\nas a whole\n%q\n%v", live, offline, whole)
+	}
+	file, _ := record(fixed, stream, rng, time.Duration(rng.IntN(2))*time.Second)
+	if len(file) != len(stream) {
+		t.Fatalf("%d bytes of %d", len(file), len(stream))
+	}
+	if layout(file) != layout(stream) {
+		t.Fatalf("%q\nbecame\n%q", stream, file)
+	}
+	if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, fixed); err != nil {
+		t.Fatal(err)
+	}
+	ttyscrub.ScanInput(stream, fixed)
+}
+
+// fixed is one for all: to make one takes longer than most streams.
+var fixed = options()
+
 // inPieces returns what a Live makes of a stream that comes in pieces.
 func inPieces(stream []byte, rng *rand.Rand) []byte {
-	l := ttyscrub.NewLive(options())
+	l := ttyscrub.NewLive(fixed)
 	for rest := stream; len(rest) > 0; {
 		n := min(len(rest), 1+rng.IntN(20))
 		l.Write(bytes.Clone(rest[:n]), 0)
