@@ -42,7 +42,7 @@ func TestDisguises(t *testing.T) {
 	for _, s := range secrets {
 		for _, d := range disguises {
 			t.Run(s.name+" "+d.name, func(t *testing.T) {
-				for seed := range uint64(12) {
+				for seed := range uint64(5) {
 					rng := rand.New(rand.NewPCG(seed, 1))
 					stream := []byte(d.of(rng, s))
 					for _, slow := range []time.Duration{0, 700 * time.Millisecond} {

@@ -3,6 +3,7 @@ package ttyscrub
 import (
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
@@ -76,7 +77,7 @@ func (l *Live) Take(now time.Duration) []byte {
 		if !l.hurry && l.model.at == l.written {
 			l.model.rest() // what is whole by now may be found now
 		}
-		to = must
+		to = max(to, min(must, l.whole()))
 	}
 	return l.release(to)
 }
@@ -89,6 +90,18 @@ func (l *Live) settled() int64 {
 	}
 	return to
 }
+
+// whole returns up to where what was written has whole characters: to what is not ASCII more may come.
+func (l *Live) whole() int64 {
+	n := 0
+	for n < maxCharacter && n < len(l.held)-l.from && l.held[len(l.held)-1-n] >= utf8.RuneSelf {
+		n++
+	}
+	return l.written - int64(n)
+}
+
+// maxCharacter bounds how much of one is held, in bytes.
+const maxCharacter = vt.MaxCluster
 
 // aged returns up to where the bytes have been held long enough.
 func (l *Live) aged(now time.Duration) (to int64) {
@@ -104,7 +117,7 @@ func (l *Live) release(to int64) []byte {
 	if to <= l.ledger.taken {
 		return nil
 	}
-	to = l.ledger.beyond(to)
+	to = min(l.ledger.beyond(to), max(to, l.whole()))
 	b := l.held[l.from : l.from+int(to-l.ledger.taken)]
 	l.ledger.mask(b, l.ledger.taken)
 	l.from += len(b)

@@ -1,13 +1,14 @@
 package ttyscrub
 
 import (
+	"bytes"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
 )
 
-// The masks of a character of so many bytes and columns. None is a letter, a mark or a pictograph, so none joins with what stands
-// beside it.
+// A mask of a code point has its bytes and its columns, and does with its neighbours what that does: it begins a cell, or joins the
+// one before it, and makes that one wide where that does.
 const (
 	maskASCII = '*'
 	mask2     = '·' // 2 bytes, 1 column
@@ -15,32 +16,28 @@ const (
 	maskWide  = '＊' // 3, 2
 	mask4     = '🞶' // 4, 1
 	mask4Wide = '🈀' // 4, 2
-	// Of a character of several code points the rest becomes marks that are not seen.
-	fill2 = '\u034f'
-	fill3 = '\ufe00'
+	// Those that a variation selector makes wide.
+	varied2  = '©'
+	varied3  = '✳'
+	varied4  = '🕸'
+	selector = '\ufe0f'
+	// Half a flag.
+	firstFlag, lastFlag, maskFlag = '🇦', '🇿', '🇽'
+	// What joins another is not seen, or is the colour of a skin, which makes it wide.
+	join2    = '\u034f'
+	join3    = '\ufe00'
+	join4    = '\U000e0100'
+	joinWide = '🏽'
 )
 
-// isMask tells whether masking leaves r as it is.
-func isMask(r rune) bool {
-	switch r {
-	case maskASCII, mask2, mask3, maskWide, mask4, mask4Wide, fill2, fill3:
-		return true
-	}
-	return false
-}
-
-// masked reports whether b is nothing but masks.
+// masked reports whether masking leaves b, a text, as it is.
 func masked(b []byte) bool {
 	for i, c := range b {
-		if c == maskASCII {
-			continue
+		if c != maskASCII {
+			rest := bytes.Clone(b[i:])
+			maskRun(rest)
+			return bytes.Equal(rest, b[i:])
 		}
-		for _, r := range string(b[i:]) {
-			if !isMask(r) {
-				return false
-			}
-		}
-		return true
 	}
 	return true
 }
@@ -87,72 +84,72 @@ func maskText(b []byte) {
 	}
 }
 
+// maskRun masks printed characters. What joins a character before them stays, and so does what is no UTF-8.
 func maskRun(b []byte) {
+	cell := afterMask
+	inside := false // the cell began in b
 	for len(b) > 0 {
 		if b[0] < utf8.RuneSelf && (len(b) == 1 || b[1] < utf8.RuneSelf) {
-			b[0] = maskASCII
+			b[0], inside, cell = maskASCII, true, afterMask
 			b = b[1:]
 			continue
 		}
-		n, runes, width := cellOf(b)
-		maskCell(b[:n], runes, width)
-		b = b[n:]
+		r, size := utf8.DecodeRune(b)
+		next, begins := grapheme.Next(cell, r)
+		mask := r
+		switch {
+		case r == utf8.RuneError:
+			inside = false
+		case begins || !grapheme.JoinsCell(cell, r):
+			inside = true
+			following, _ := utf8.DecodeRune(b[size:])
+			mask = maskOf(r, size, following == selector)
+		case inside:
+			mask = joinOf(r, size)
+		}
+		if mask != r {
+			utf8.EncodeRune(b, mask)
+		}
+		cell, b = next, b[size:]
 	}
 }
 
-// cellOf returns how many bytes at the beginning of b share a cell of the terminal, and how many code points and columns they are.
-func cellOf(b []byte) (n, runes, width int) {
-	var s grapheme.State
-	var base rune
-	for n < len(b) {
-		r, size := utf8.DecodeRune(b[n:])
-		next, begins := grapheme.Next(s, r)
-		if runes > 0 && (begins || r == utf8.RuneError || !grapheme.JoinsCell(s, r)) {
-			break
-		}
-		if runes == 0 {
-			base, width = r, grapheme.Width(r)
-		} else if r == 0xfe0f && width == 1 && grapheme.VariationWide(base) {
-			width = 2
-		}
-		s = next
-		n, runes = n+size, runes+1
-		if base == utf8.RuneError {
-			break
-		}
-	}
-	return n, runes, width
-}
+// afterMask is the state of clusters behind a mask.
+var afterMask, _ = grapheme.Next(grapheme.State{}, maskASCII)
 
-// maskCell writes a mask of so many columns over a cell. What takes no column and what is no UTF-8 stays.
-func maskCell(b []byte, runes, width int) {
-	if r, size := utf8.DecodeRune(b); width == 0 || r == utf8.RuneError && size < 2 {
-		return
-	}
-	base := []byte(string(baseFor(len(b), runes, width)))
-	n := copy(b, base)
-	for n < len(b) {
-		fill := fill3
-		if left := len(b) - n; left == 2 || left == 4 {
-			fill = fill2
-		}
-		n += utf8.EncodeRune(b[n:], fill)
-	}
-}
-
-// baseFor returns the code point that stands for a cell of n bytes; what it leaves of them is 0, or 2 or more.
-func baseFor(n, runes, width int) rune {
+// maskOf returns the mask of a code point of n bytes that begins a cell.
+func maskOf(r rune, n int, selected bool) rune {
+	width := grapheme.Width(r)
 	switch {
+	case width == 0:
+		return r
+	case r >= firstFlag && r <= lastFlag:
+		return maskFlag
+	case selected && grapheme.VariationWide(r):
+		return [...]rune{maskASCII, varied2, varied3, varied4}[n-1]
 	case width == 2 && n == 4:
 		return mask4Wide
 	case width == 2:
 		return maskWide
-	case runes == 1 && n == 2:
-		return mask2
-	case runes == 1 && n == 3:
-		return mask3
-	case runes == 1 && n == 4:
-		return mask4
 	}
-	return maskASCII
+	return [...]rune{maskASCII, mask2, mask3, mask4}[n-1]
+}
+
+// joinOf returns the mask of a code point of n bytes that joins a cell.
+func joinOf(r rune, n int) rune {
+	switch {
+	case r == selector:
+		return r
+	case r >= firstFlag && r <= lastFlag:
+		return maskFlag
+	case grapheme.Width(r) == 2 && n == 4:
+		return joinWide
+	case n == 2:
+		return join2
+	case n == 3:
+		return join3
+	case n == 4:
+		return join4
+	}
+	return r
 }

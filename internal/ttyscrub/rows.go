@@ -185,7 +185,8 @@ func (r *screenRows) privateKey() {
 	}
 }
 
-// origins returns where in the stream the cells stand whose text is in buf from start to before end.
+// origins returns where in the stream the cells stand whose text is in buf from start to before end, but for masks. What a
+// sequence filled a rectangle with stands nowhere.
 func (r *screenRows) origins(start, end int) (ranges []span) {
 	for i := range len(r.starts) - 1 {
 		if r.starts[i+1] <= start || r.starts[i] >= end {
@@ -198,7 +199,7 @@ func (r *screenRows) origins(start, end int) (ranges []span) {
 				continue
 			}
 			n := max(len(c.Text), 1)
-			if at < end && at+n > start && at < r.starts[i+1] {
+			if at < end && at+n > start && at < r.starts[i+1] && !masked([]byte(c.Text)) {
 				if o := r.screen.Origin(r.top+i, x); o.End > 0 {
 					ranges = append(ranges, span{r.raw(o.Start), r.raw(o.End-1) + 1})
 				}
