@@ -1,6 +1,9 @@
 package vt
 
-import "unicode/utf8"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // A sink is what a machine tells of a stream. Slices are valid during the call.
 type sink interface {
@@ -71,10 +74,12 @@ func (m *machine) feed(p []byte, h sink) {
 			i += m.inString(p[i:], m.pos+int64(i), h)
 			continue
 		case m.u.n > 0 || c >= 0x80:
-			if r, n := utf8.DecodeRune(p[i:]); m.u.n == 0 && m.state == ground && r >= 0xa0 && r != utf8.RuneError {
-				h.char(r, p[i:i+n], m.pos+int64(i))
-				i += n
-				continue
+			if m.u.n == 0 && m.state == ground {
+				if r := rune3(p[i:]); r != 0 {
+					h.char(r, p[i:i+3], m.pos+int64(i))
+					i += 3
+					continue
+				}
 			}
 			i += m.wide(p[i:], m.pos+int64(i), h)
 			continue
@@ -307,13 +312,29 @@ func (m *machine) close(c byte, at int64, h sink) {
 	}
 }
 
-// printable is how many bytes of printable ASCII p begins with.
+// printable is how many bytes of printable ASCII p begins with. It looks at eight at a time.
 func printable(p []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
+	for ; i+8 <= len(p); i += 8 {
+		v := binary.LittleEndian.Uint64(p[i:])
+		// A byte below 0x20 borrows, 0x7f carries, and what is above has the bit already. The lowest one is the right one.
+		if odd := ((v - 0x20*ones) | (v + ones) | v) & highs; odd != 0 {
+			return i + bits.TrailingZeros64(odd)/8
+		}
+	}
 	for ; i < len(p); i++ {
 		if p[i]-0x20 >= 0x5f {
 			break
 		}
 	}
 	return i
+}
+
+// rune3 is the code point of three bytes that p begins with, as most wide ones have, or 0.
+func rune3(p []byte) rune {
+	if len(p) < 3 || p[0] < 0xe1 || p[0] > 0xec || p[1]&0xc0 != 0x80 || p[2]&0xc0 != 0x80 {
+		return 0
+	}
+	return rune(p[0]&15)<<12 | rune(p[1]&63)<<6 | rune(p[2]&63)
 }

@@ -22,6 +22,7 @@ func (s *Screen) text(p []byte, at int64) {
 		}
 		return
 	}
+	s.lastRune, s.lastFrom, s.lastTo = rune(p[len(p)-1]), at+int64(len(p))-1, at+int64(len(p))
 	st := s.style(&s.pen)
 	for len(p) > 0 {
 		if s.pending && s.autowrap {
@@ -38,7 +39,6 @@ func (s *Screen) text(p []byte, at int64) {
 			s.x, s.pending = edge-1, true
 		}
 		p, at = p[n:], at+int64(n)
-		s.lastRune, s.lastFrom, s.lastTo = rune(l.cells[s.before()].ch), at-1, at
 	}
 	s.cluster = afterASCII
 }
