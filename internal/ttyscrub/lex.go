@@ -61,10 +61,14 @@ func (x *lexer) next(p []byte) (k kind, n int) {
 	case escaped, escapedBy:
 		return x.escape(c), 1
 	case inCSI:
-		for n = 1; n < len(p) && isParam(p[n-1]) && isParam(p[n]); n++ { // all parameters at once
-			x.csi(p[n-1])
+		for n < len(p) && isParam(p[n]) {
+			n++
 		}
-		return x.csi(p[n-1]), n
+		x.n += copy(x.params[x.n:], p[:n])
+		if n == len(p) {
+			return quiet, n
+		}
+		return x.csi(p[n]), n + 1
 	case inDCS:
 		return x.dcs(c), 1
 	}
@@ -163,19 +167,13 @@ func (x *lexer) within(c byte) kind {
 
 func isParam(c byte) bool { return c >= 0x30 && c < 0x3c }
 
-// csi takes a byte of a control sequence.
+// csi takes a byte of a control sequence that is no parameter.
 func (x *lexer) csi(c byte) kind {
 	switch {
 	case c < 0x20 || c >= 0x7f:
 		return x.within(c)
 	case c < 0x30 || c >= 0x3c && c < 0x40:
 		x.inter = c
-		return quiet
-	case c < 0x40:
-		if x.n < maxParams {
-			x.params[x.n] = c
-			x.n++
-		}
 		return quiet
 	}
 	x.state, x.final = ground, c
