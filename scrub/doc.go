@@ -31,5 +31,8 @@
 // Names. What the names in the body of a message give away (members of JSON, fields of forms) Named tells, without parsing it,
 // and LearnAll makes known, before any of that message is scrubbed; HideAt hides what is too many for that.
 //
+// Finding. Find and a Finder tell where Bytes and a Writer would put placeholders, for who masks secrets in another way, as
+// recordings of terminals do; FindNamed adds what names give away in lines for people.
+//
 // Not goals: parsing JSON, speaking HTTP, deciding what is compared.
 package scrub

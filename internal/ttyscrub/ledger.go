@@ -59,6 +59,11 @@ func (l *ledger) covers(s span) bool {
 	return i < len(l.spans) && l.spans[i].start <= s.start && l.spans[i].end >= s.end
 }
 
+// coversAll reports whether ranges, of which there is one, are all masked.
+func (l *ledger) coversAll(ranges []span) bool {
+	return len(ranges) > 0 && !slices.ContainsFunc(ranges, func(s span) bool { return !l.covers(s) })
+}
+
 // insert unites s with what it overlaps or touches.
 func (l *ledger) insert(s span) {
 	i := l.first(s.start - 1)

@@ -161,6 +161,7 @@ func (l *Live) CatchUp(r io.ReaderAt, budget int64) ([]Hit, error) {
 		if _, err := r.ReadAt(buf[:n], l.model.at); err != nil {
 			return l.Late(), err
 		}
+		l.model.rows.again = true
 		l.model.write(buf[:n])
 		budget -= n
 	}
@@ -170,6 +171,7 @@ func (l *Live) CatchUp(r io.ReaderAt, budget int64) ([]Hit, error) {
 	if l.closed && l.model.at == l.written {
 		l.model.rest()
 	}
+	l.model.rows.again = false
 	return l.Late(), nil
 }
 

@@ -27,6 +27,7 @@ type screenRows struct {
 	gen    uint64 // of the last look
 	credit int
 	key    bool // the beginning of a private key may stand on the screen
+	again  bool // what is drawn has been masked, as far as it was known then
 	offs   []offsets
 
 	buf    []byte // of the rows that are looked at
@@ -163,9 +164,42 @@ func (r *screenRows) scan() {
 	r.key = r.key || bytes.Contains(r.buf, keyBegins)
 	for _, f := range r.rules.in(r.buf) {
 		r.credit -= len(r.buf)
-		r.ledger.add(f.rule, r.origins(f.start, f.end), f.part)
+		r.ledger.add(f.rule, r.origins(f.start, f.end, false), f.part)
+	}
+	if r.again {
+		r.rests()
 	}
 }
+
+// rests takes what stands beside a mask, without a blank, for the rest of a secret: the mask was made of what the stripped stream
+// had of it, and hides from this look that it was one.
+func (r *screenRows) rests() {
+	for at := 0; ; {
+		i := bytes.Index(r.buf[at:], leastMask)
+		if i < 0 {
+			return
+		}
+		start, end := at+i, at+i
+		for end < len(r.buf) && r.buf[end] == maskASCII {
+			end++
+		}
+		from, to := start, end
+		for from > 0 && isToken(r.buf[from-1]) {
+			from--
+		}
+		for to < len(r.buf) && isToken(r.buf[to]) {
+			to++
+		}
+		if (from < start || to > end) && r.ledger.coversAll(r.origins(start, end, true)) {
+			r.ledger.add("rest", r.origins(from, to, false), false)
+		}
+		at = to
+	}
+}
+
+var leastMask = []byte("****")
+
+func isToken(c byte) bool { return isAlnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '=' }
 
 var keyBegins = []byte("PRIVATE KEY-----")
 
@@ -185,9 +219,9 @@ func (r *screenRows) privateKey() {
 	}
 }
 
-// origins returns where in the stream the cells stand whose text is in buf from start to before end, but for masks. What a
+// origins returns where in the stream the cells stand whose text is in buf from start to before end; masks only with masks. What a
 // sequence filled a rectangle with stands nowhere.
-func (r *screenRows) origins(start, end int) (ranges []span) {
+func (r *screenRows) origins(start, end int, masks bool) (ranges []span) {
 	for i := range len(r.starts) - 1 {
 		if r.starts[i+1] <= start || r.starts[i] >= end {
 			continue
@@ -199,7 +233,7 @@ func (r *screenRows) origins(start, end int) (ranges []span) {
 				continue
 			}
 			n := max(len(c.Text), 1)
-			if at < end && at+n > start && at < r.starts[i+1] && !masked([]byte(c.Text)) {
+			if at < end && at+n > start && at < r.starts[i+1] && (masks || !masked([]byte(c.Text))) {
 				if o := r.screen.Origin(r.top+i, x); o.End > 0 {
 					ranges = append(ranges, span{r.raw(o.Start), r.raw(o.End-1) + 1})
 				}
