@@ -199,7 +199,9 @@ func (r *screenRows) rests() {
 
 var leastMask = []byte("****")
 
-func isToken(c byte) bool { return isAlnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '=' }
+func isToken(c byte) bool {
+	return isAlnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '='
+}
 
 var keyBegins = []byte("PRIVATE KEY-----")
 
