@@ -51,12 +51,25 @@ func leaks(raw []byte, parts []string) string {
 		if at := has(fmt.Sprintf("joined screen at %d", i), strings.Join(s.Text(), "")); at != "" {
 			return at
 		}
+		if at := has(fmt.Sprintf("screen without blanks and borders at %d", i), bare(s)); at != "" {
+			return at
+		}
 	}
 	var above bytes.Buffer
 	for i := range s.ScrollbackLen() {
 		above.WriteString(s.ScrollbackRow(i))
 	}
 	return has("scrollback", above.String())
+}
+
+// bare is what stands on the screen but for blanks and borders.
+func bare(s *vt.Screen) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" |│║", r) {
+			return -1
+		}
+		return r
+	}, strings.Join(s.Text(), ""))
 }
 
 // layout is where everything stands on the screen: the widths of the cells, the cursor, what goes on in the next row.

@@ -2,6 +2,7 @@ package ttyscrub
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
@@ -22,13 +23,14 @@ type model struct {
 	cols   int
 
 	plain   bool
-	begun   int64  // where the last line begins, while plain
-	width   int    // bytes of text in it
-	cr      bool   // it ends in CR
-	lines   ring   // where the last lines begin
-	fed     int64  // up to where the screen is drawn
-	fedLex  lexer  // as of fed, while plain
-	pending []byte // from fed to at, while plain
+	begun   int64   // where the last line begins, while plain
+	width   int     // bytes of text in it
+	tail    [3]byte // the last of them
+	cr      bool    // it ends in CR
+	lines   ring    // where the last lines begin
+	fed     int64   // up to where the screen is drawn
+	fedLex  lexer   // as of fed, while plain
+	pending []byte  // from fed to at, while plain
 
 	drawn   bool // there was text since the last moment
 	odd     bool // there was more than plain text since the last line end
@@ -102,11 +104,12 @@ func (m *model) plainToken(k kind, i, n int) {
 	switch {
 	case k == text && !m.cr:
 		m.width += n
+		m.ended(m.p[i : i+n])
 		return
 	case k == carriage:
 		m.cr = true
 		return
-	case k == newline && m.cr && m.width != m.cols: // a line that is as long as the screen is wide may be cut from the next one
+	case k == newline && m.cr && !m.goesOn():
 		m.begun = m.at + int64(i+n)
 		m.lines.add(m.begun)
 		m.cr, m.width = false, 0
@@ -116,6 +119,30 @@ func (m *model) plainToken(k kind, i, n int) {
 	}
 	m.leave(m.at + int64(i))
 	m.token(k, i, n)
+}
+
+// ended notes the last bytes of text.
+func (m *model) ended(p []byte) {
+	if n := len(p); n >= len(m.tail) {
+		m.tail = [3]byte(p[n-3:])
+		return
+	}
+	for _, c := range p {
+		m.tail = [3]byte{m.tail[1], m.tail[2], c}
+	}
+}
+
+// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it is as long as
+// the screen is wide, or ends in the border of a box.
+func (m *model) goesOn() bool {
+	if m.width == m.cols || m.tail[2] == '|' {
+		return true
+	}
+	if m.tail[0] != 0xe2 { // the first byte of borders but for '|'
+		return false
+	}
+	border, _ := utf8.DecodeRune(m.tail[:])
+	return isBorder(border)
 }
 
 // leave ends plain text: from an offset on everything is drawn.

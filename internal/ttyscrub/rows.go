@@ -30,11 +30,13 @@ type screenRows struct {
 	again  bool // what is drawn has been masked, as far as it was known then
 	offs   []offsets
 
-	buf    []byte // of the rows that are looked at
-	starts []int  // where in buf each begins
-	top    int    // the first of them
-	cells  []vt.Cell
+	buf   []byte // of the rows that are looked at
+	parts []part // of buf
+	cells []vt.Cell
 }
+
+// A part is what of a row stands in buf from an offset on: from a column on.
+type part struct{ at, row, col int }
 
 // offsets say that what the screen was given from one offset on stands in the stream from another one on.
 type offsets struct{ given, raw int64 }
@@ -115,6 +117,7 @@ func (r *screenRows) lines(y, end int) int {
 		r.text(y, end, true)
 		r.scan()
 	}
+	r.boxes(y, end)
 	return end
 }
 
@@ -144,9 +147,9 @@ func isWord(cell string) bool { return len(cell) == 1 && cell[0] > ' ' }
 // text puts the rows from y to end into buf. A row that does not go on ends in a line end; with joined, one that is full goes on.
 func (r *screenRows) text(y, end int, joined bool) {
 	_, cols := r.screen.Size()
-	r.top, r.buf, r.starts = y, r.buf[:0], r.starts[:0]
+	r.buf, r.parts = r.buf[:0], r.parts[:0]
 	for ; y <= end; y++ {
-		r.starts = append(r.starts, len(r.buf))
+		r.parts = append(r.parts, part{len(r.buf), y, 0})
 		r.buf = append(r.buf, r.screen.Row(y)...)
 		switch {
 		case !r.screen.Wrapped(y) && (!joined || !r.isFull(y)):
@@ -155,7 +158,6 @@ func (r *screenRows) text(y, end int, joined bool) {
 			r.buf = append(r.buf, ' ') // blanks at the end were cut
 		}
 	}
-	r.starts = append(r.starts, len(r.buf))
 }
 
 // scan looks at buf.
@@ -224,19 +226,23 @@ func (r *screenRows) privateKey() {
 // origins returns where in the stream the cells stand whose text is in buf from start to before end; masks only with masks. What a
 // sequence filled a rectangle with stands nowhere.
 func (r *screenRows) origins(start, end int, masks bool) (ranges []span) {
-	for i := range len(r.starts) - 1 {
-		if r.starts[i+1] <= start || r.starts[i] >= end {
+	for i, p := range r.parts {
+		stop := min(end, len(r.buf))
+		if i+1 < len(r.parts) {
+			stop = min(end, r.parts[i+1].at)
+		}
+		if stop <= start || p.at >= end {
 			continue
 		}
-		at := r.starts[i]
-		r.cells = r.screen.AppendCells(r.cells[:0], r.top+i)
+		at := p.at
+		r.cells = r.screen.AppendCells(r.cells[:0], p.row)
 		for x, c := range r.cells {
-			if c.Width == 0 && c.Text == "" {
+			if x < p.col || c.Width == 0 && c.Text == "" {
 				continue
 			}
 			n := max(len(c.Text), 1)
-			if at < end && at+n > start && at < r.starts[i+1] && (masks || !masked([]byte(c.Text))) {
-				if o := r.screen.Origin(r.top+i, x); o.End > 0 {
+			if at < stop && at+n > start && (masks || !masked([]byte(c.Text))) {
+				if o := r.screen.Origin(p.row, x); o.End > 0 {
 					ranges = append(ranges, span{r.raw(o.Start), r.raw(o.End-1) + 1})
 				}
 			}

@@ -109,6 +109,10 @@ var disguises = []disguise{
 		}
 		return "$ \r\n" + b.String() + line + "\r\n"
 	}},
+	{"in a box", func(rng *rand.Rand, s secret) string { return box(rng, s.text(), "\r\n", "\x1b[2m") }},
+	{"in a drawn box", func(rng *rand.Rand, s secret) string {
+		return "\x1b[2J\x1b[3;1H" + box(rng, s.text(), "\x1b[E", "")
+	}},
 	{"corrected with backspace", func(rng *rand.Rand, s secret) string {
 		return "$ " + perChar(s.text(), func(c string) string {
 			if rng.IntN(3) == 0 && c != "\r\n" {
@@ -165,4 +169,22 @@ func addressed(rng *rand.Rand, text string, row, col int, shuffled bool) string 
 		rng.Shuffle(len(pieces), func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
 	}
 	return strings.Join(pieces, "")
+}
+
+// box draws a box around a text, wrapped at its width, as many programs do.
+func box(rng *rand.Rand, text, next, colour string) string {
+	width := 66 + rng.IntN(8)
+	if !strings.Contains(text, "\n") {
+		width = 16 + rng.IntN(20)
+	}
+	border, blank := []string{"│", "|", "║"}[rng.IntN(3)], strings.Repeat(" ", rng.IntN(2))
+	lines := []string{blank + "+" + strings.Repeat("-", width+2) + "+"}
+	for _, line := range strings.Split(text, "\n") {
+		for first := true; first || line != ""; first = false {
+			n := min(width, len(line))
+			lines = append(lines, fmt.Sprintf("%s%s%s %-*s %s\x1b[m", blank, colour, border, width, line[:n], border))
+			line = line[n:]
+		}
+	}
+	return strings.Join(append(lines, lines[0], ""), next)
 }
