@@ -34,7 +34,7 @@ func (s *Scrubber) FindNamed(b []byte) (found []Range) {
 // mayName tells whether a name can be that of a secret. Of most it says no at once: in a secret's name is a word that begins with
 // the first letters of one of KEY, TOKEN, SECRET, PASSWORD, SSHPASS, PWD, CREDENTIAL, AUTH, PAT, COOKIE.
 func mayName(name []byte) bool {
-	const firsts = 1<<('k'-'a') | 1<<('t'-'a') | 1<<('s'-'a') | 1<<('p'-'a') | 1<<('c'-'a') | 1<<('a'-'a')
+	const firsts = 1<<('k'-'a') | 1<<('t'-'a') | 1<<('s'-'a') | 1<<('p'-'a') | 1<<('c'-'a') | 1 // and a
 	for i := 0; i+2 < len(name); i++ {
 		c := name[i]&0x1f - 1
 		if uint32(firsts)>>c&1 == 0 {

@@ -21,7 +21,7 @@ func Scan(r io.ReaderAt, size int64, resizes []Resize, o *Options) ([]Hit, error
 	buf := make([]byte, maxBlock)
 	for at := int64(0); at < size; {
 		n := min(int64(len(buf)), size-at)
-		if _, err := r.ReadAt(buf[:n], at); err != nil && !(errors.Is(err, io.EOF) && at+n == size) {
+		if _, err := r.ReadAt(buf[:n], at); err != nil && (!errors.Is(err, io.EOF) || at+n < size) {
 			return nil, err
 		}
 		stripped.write(buf[:n])
