@@ -28,7 +28,7 @@ func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
 // startRecorder starts the goroutine that writes f.
 func startRecorder(f *files, o *CreateOptions, texts *texts) *Recorder {
 	r := &Recorder{dir: f.dir, o: *o, wake: make(chan struct{}, 1), plenty: make(chan struct{}, 1), done: make(chan struct{}),
-		next: &batch{}, spare: &batch{}}
+		next: newBatch(), spare: newBatch()}
 	r.room.L = &r.mu
 	so := o.scrubbing()
 	r.w = &worker{r: r, start: time.Now(), files: f, mask: ttyscrub.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f), texts: texts,

@@ -8,7 +8,7 @@ import (
 
 // maxQueued is how many bytes of output wait for the recorder's goroutine at most; then Output waits. As much again is being
 // worked on.
-const maxQueued = 4 << 20
+const maxQueued = 2 << 20
 
 // mergeFrom is how many bytes wait when reads of the same moment begin to be one chunk, of up to mergeTo bytes.
 const (
@@ -56,6 +56,8 @@ type batch struct {
 	items []item
 }
 
+func newBatch() *batch { return &batch{data: make([]byte, 0, 64<<10)} }
+
 func (b *batch) reset() { b.data, b.items = b.data[:0], b.items[:0] }
 
 // stamp gives the next place in the order of everything. The caller holds mu.
@@ -79,18 +81,19 @@ func (r *Recorder) Output(p []byte) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.next.data) >= maxQueued && r.err == nil && !r.closing {
-		r.room.Wait()
-	}
-	if err := r.open(); err != nil {
-		return err
-	}
-	for len(p) > 0 {
+	for {
+		for len(r.next.data)+min(len(p), mergeTo) > maxQueued && r.err == nil && !r.closing {
+			r.room.Wait()
+		}
+		if err := r.open(); err != nil {
+			return err
+		}
 		n := min(len(p), mergeTo)
 		r.add(p[:n])
-		p = p[n:]
+		if p = p[n:]; len(p) == 0 {
+			return nil
+		}
 	}
-	return nil
 }
 
 // add puts one chunk into the queue. The caller holds mu.
@@ -98,6 +101,9 @@ func (r *Recorder) add(p []byte) {
 	b := r.next
 	r.offset += int64(len(p))
 	waited := len(b.data)
+	if len(b.data)+len(p) > cap(b.data) { // in two steps: what append grows by is too much for a bound
+		b.data = append(make([]byte, 0, maxQueued), b.data...)
+	}
 	b.data = append(b.data, p...)
 	if waited < mergeFrom || !r.merge(b, len(p)) {
 		at, g := r.stamp()
