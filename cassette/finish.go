@@ -109,22 +109,66 @@ func (w *worker) finish() error {
 	return w.files.flush()
 }
 
-// late masks what was found too late where it was written, and writes what follows from it anew.
+// rescanMax is up to how many bytes of output the closed streams are looked through as a whole once more, for what became known by
+// now. Of more, the scan while it was recorded counts; Scrub looks through all of it.
+const rescanMax = 16 << 20
+
+// maxRescans is how often that is done at most: a mask may make a secret of what stands beside it.
+const maxRescans = 4
+
+// late masks what was found too late where it was written, and writes what follows from it anew. It returns the digest of the
+// output.
 func (r *Recorder) late() (digest []byte, err error) {
 	w := r.w
-	if len(w.late)+len(w.lateKeys) == 0 {
-		return w.sink.whole.Sum(nil), nil
+	digest = w.sink.whole.Sum(nil)
+	for range maxRescans {
+		if len(w.late)+len(w.lateKeys) == 0 { // else they would be found again, and counted twice
+			if err := w.rescan(); err != nil {
+				return nil, err
+			}
+		}
+		if len(w.late)+len(w.lateKeys) == 0 {
+			return digest, nil
+		}
+		sortHits(w.late)
+		sortHits(w.lateKeys)
+		m := &remake{from: r.dir, to: r.dir, size: r.o.size(), hits: w.late, keys: w.lateKeys, sync: r.o.Sync}
+		if err := errors.Join(m.frames(), m.input()); err != nil {
+			return nil, err
+		}
+		if digest, err = m.output(); err != nil {
+			return nil, err
+		}
+		if err := m.chunks(); err != nil {
+			return nil, err
+		}
+		w.late, w.lateKeys = nil, nil
 	}
-	sortHits(w.late)
-	sortHits(w.lateKeys)
-	m := &remake{from: r.dir, to: r.dir, size: r.o.size(), hits: w.late, keys: w.lateKeys, sync: r.o.Sync}
-	if err := errors.Join(m.frames(), m.input()); err != nil {
-		return nil, err
+	return digest, nil
+}
+
+// rescan looks through what is on the disk.
+func (w *worker) rescan() error {
+	if w.sink.written > rescanMax {
+		return nil
 	}
-	if digest, err = m.output(); err != nil {
-		return nil, err
+	hits, keys, err := findIn(w.files.dir, w.r.o.scrubbing())
+	if err != nil {
+		return err
 	}
-	return digest, m.chunks()
+	w.texts.report.Count(late(hits))
+	w.texts.report.Count(late(keys))
+	w.late = append(w.late, hits...)
+	w.lateKeys = append(w.lateKeys, keys...)
+	return nil
+}
+
+// late says of hits that they were found too late.
+func late(hits []ttyscrub.Hit) []ttyscrub.Hit {
+	for i := range hits {
+		hits[i].Late = true
+	}
+	return hits
 }
 
 // seal writes the whole files, the manifest last.

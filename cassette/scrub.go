@@ -76,15 +76,21 @@ func scrubInto(r *Reader, to string, o *ScrubOptions) (*ScrubReport, error) {
 	so := &ttyscrub.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail, Rows: t.InitialRows, Cols: t.InitialCols}
 	texts := newTexts(so)
 	m := &remake{from: r.dir, to: to, size: Size{t.InitialRows, t.InitialCols}, text: texts.mask}
-	var err error
-	if m.hits, m.keys, err = findIn(r.dir, so); err != nil {
-		return nil, err
+	for range maxRescans {
+		var err error
+		if m.hits, m.keys, err = findIn(m.from, so); err != nil {
+			return nil, err
+		}
+		if m.from == to && len(m.hits)+len(m.keys) == 0 {
+			break
+		}
+		if err := m.all(texts); err != nil {
+			return nil, err
+		}
+		texts.report.Count(m.hits)
+		texts.report.Count(m.keys)
+		m.from = to
 	}
-	if err := m.all(texts); err != nil {
-		return nil, err
-	}
-	texts.report.Count(m.hits)
-	texts.report.Count(m.keys)
 	report := mergeReports(r.report, newReport(&texts.report, nil, o.Preserve))
 	if err := writeJSON(filepath.Join(to, ScrubReportFile), report, false); err != nil {
 		return nil, err

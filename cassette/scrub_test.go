@@ -9,9 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/corpus"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // token is made up, in the shape of one of GitHub's.
@@ -202,4 +204,42 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: expected %s, found %+v", e.Name(), want.Strict, v.Findings)
 		}
 	}
+}
+
+// TestKnownTooLate has a value become known as a secret when it stands on the disk already: it is masked there.
+func TestKnownTooLate(t *testing.T) {
+	secret := "correct horse battery staple 7781"
+	s := scrub.New(scrub.Key{1}, nil)
+	dir := filepath.Join(t.TempDir(), "c")
+	r, err := cassette.Create(dir, &cassette.CreateOptions{Scrub: s, ResolutionMS: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Output([]byte("it is " + secret + "\r\n"))
+	r.Output(bytes.Repeat([]byte("more that pushes it out\r\n"), 10000))
+	r.Output([]byte("\x1b[2J\x1b[Hagain: " + secret))
+	for r.Err() == nil { // until it is on the disk
+		if b, err := os.ReadFile(filepath.Join(dir, cassette.OutputFile)); err != nil || bytes.Contains(b, []byte(secret)) {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	s.AddSecret("password", secret)
+	if _, err := r.Finish(&cassette.Final{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{cassette.OutputFile, cassette.FramesFile} {
+		if b, err := os.ReadFile(filepath.Join(dir, name)); err != nil || bytes.Contains(b, []byte(secret)) {
+			t.Errorf("%s has the secret, %v", name, err)
+		}
+	}
+	rd, err := cassette.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	if rep := rd.ScrubReport(); rep.Status != cassette.Redacted || rep.LateHits < 1 {
+		t.Errorf("%+v", rep)
+	}
+	sameFrames(t, dir)
 }
