@@ -50,7 +50,7 @@ func newMerger(dir string, streams []Stream, final *Final, from time.Duration, p
 		}
 		m.lanes = append(m.lanes, l)
 	}
-	if final != nil {
+	if final != nil && final.Time() >= from {
 		m.lanes = append(m.lanes, &lane{stream: StreamFinal, head: &Event{Timed: final.Timed, Stream: StreamFinal, G: final.G, Final: final}})
 	}
 	return m, nil
@@ -62,7 +62,7 @@ func openLane(dir string, s Stream, from time.Duration, torn bool) (*lane, error
 		return nil, err
 	}
 	if from > 0 {
-		if err := seekTime(f, s, torn, from.Milliseconds()); err != nil {
+		if err := seekTime(f, s, torn, (from + time.Millisecond - 1).Milliseconds()); err != nil {
 			f.Close()
 			return nil, err
 		}
