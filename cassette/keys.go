@@ -1,6 +1,7 @@
 package cassette
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
@@ -35,7 +36,11 @@ func (k *keys) add(in *Input, at time.Duration) error {
 func (k *keys) write(p []byte) error {
 	for len(k.pending) > 0 {
 		in := k.pending[0]
-		n := copy(in.Bytes[k.done:], p)
+		n := min(len(in.Bytes)-k.done, len(p))
+		if !bytes.Equal(in.Bytes[k.done:k.done+n], p[:n]) {
+			in.Key = "" // it may name what was typed
+			copy(in.Bytes[k.done:], p[:n])
+		}
 		k.done += n
 		p = p[n:]
 		if k.done < len(in.Bytes) {

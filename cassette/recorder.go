@@ -48,6 +48,7 @@ type item struct {
 	input   *Input
 	payload json.RawMessage
 	frame   bool // the place of a frame, which the screen fills
+	echo    echo // no event: whether the terminal echoes
 }
 
 // A batch is what came while the goroutine was busy with the one before.
@@ -189,6 +190,31 @@ func (r *Recorder) ServiceEvent(payload json.RawMessage) error {
 	}
 	return r.put(func(it *item) { it.payload = one })
 }
+
+// NoEcho says whether what is typed from here on is not echoed, line by line (ICANON without ECHO): a password, which is masked
+// whatever it looks like, and becomes known as a secret to CreateOptions.Scrub. It is no event.
+func (r *Recorder) NoEcho(on bool) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.open(); err != nil {
+		return err
+	}
+	it := item{echo: echoOn}
+	if on {
+		it.echo = echoOff
+	}
+	r.next.items = append(r.next.items, it)
+	signal(r.wake)
+	return nil
+}
+
+// An echo is what NoEcho said.
+type echo uint8
+
+const (
+	echoOn echo = iota + 1
+	echoOff
+)
 
 // Offset returns how many bytes of output were recorded so far.
 func (r *Recorder) Offset() int64 {

@@ -97,12 +97,63 @@ func isClean(t *testing.T, dir string, size int64) {
 		t.Fatal(err)
 	}
 	defer r.Close()
+	if typed := input(t, r); strings.Contains(typed, token) || !strings.HasPrefix(typed, "export T=*") || len(typed) != len("export T=\r")+len(token) {
+		t.Errorf("typed %q", typed)
+	}
 	f, err := r.LastFrame()
 	if err != nil || r.Size() != size || !strings.HasPrefix(f.Text[0], "key *") || f.Text[1] != "$" || len(f.Cells) != 0 {
 		t.Errorf("%d bytes, frame %+v, %v", r.Size(), f, err)
 	}
 	if v, err := cassette.Verify(dir); err != nil || len(v.Findings) != 0 {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// input returns all that was typed, and sees that no key names a part of the token.
+func input(t *testing.T, r *cassette.Reader) (typed string) {
+	t.Helper()
+	for e, err := range r.Events(&cassette.EventsOptions{Streams: []cassette.Stream{cassette.StreamInput}}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		typed += string(e.Input.Bytes)
+		if key := e.Input.Key; key != "" && key != "enter" {
+			t.Errorf("key %q", key)
+		}
+	}
+	return typed
+}
+
+// TestTypedSecret types a secret key by key, and one that comes at once.
+func TestTypedSecret(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	r, err := cassette.Create(dir, &cassette.CreateOptions{ResolutionMS: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range token {
+		r.Input([]byte(string(c)), string(c))
+		r.Output([]byte("*"))
+	}
+	r.Input([]byte("\r"), "enter")
+	r.NoEcho(true)
+	r.Input([]byte("plain word\r"), "")
+	r.NoEcho(false)
+	r.Input([]byte("login "+token+"\r"), "")
+	if _, err := r.Finish(&cassette.Final{}); err != nil {
+		t.Fatal(err)
+	}
+	rd, err := cassette.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	stars := strings.Repeat("*", len(token))
+	if typed := input(t, rd); typed != stars+"\r**********\rlogin "+stars+"\r" {
+		t.Errorf("%q", typed)
+	}
+	if rep := rd.ScrubReport(); rep.Status != cassette.Redacted {
+		t.Errorf("%+v", rep)
 	}
 }
 

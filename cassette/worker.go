@@ -165,6 +165,9 @@ func (w *worker) item(it *item, data []byte) error {
 			return w.take()
 		}
 		return nil
+	case it.echo != 0:
+		w.keys.mask.NoEcho(it.echo == echoOff)
+		return nil
 	case it.frame:
 		w.screen.frameAt(w.sink.expected, it.Timed, it.g)
 		return nil
