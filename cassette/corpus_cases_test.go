@@ -55,7 +55,7 @@ func made1() []made {
 		}},
 		{name: "good-no-last-newline", shows: "a last line that is whole and has no newline, and blank lines", strict: loads, change: func(f map[string]string) {
 			f["output.jsonl"] = "\n" + f["output.jsonl"][:len(f["output.jsonl"])-1]
-			f["input.jsonl"] = f["input.jsonl"] + "\r\n \n"
+			f["input.jsonl"] += "\r\n \n"
 		}},
 		{name: "good-ordinal", shows: "the recorder's global ordinal on every line", strict: loads, change: func(f map[string]string) {
 			replace("output.jsonl", `"t_ms":0`, `"t_ms":0,"g":7`)(f)

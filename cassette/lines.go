@@ -61,9 +61,7 @@ func (l *lineReader) read() ([]byte, error) {
 	return l.buf, nil
 }
 
-// decode reads one line into v.
-func (l *lineReader) decode(b []byte, v any) error { return decode(l.file, l.line, b, v) }
-
+// decode reads a line into v.
 func decode(file string, line int, b []byte, v any) error {
 	if b[0] != '{' {
 		return refuse(file, line, ErrBadJSON, "expected an object, found %.40q", b)

@@ -78,8 +78,7 @@ func (l *Lock) Release() error {
 // lockName is what an account's lock is called: what of the name is harmless in a path, and a digest of all of it.
 func lockName(account string) string {
 	plain := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-':
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
 			return r
 		}
 		return '_'

@@ -49,8 +49,8 @@ func (s *screener) frameAt(offset int64, at Timed, g uint64) {
 	s.cuts = append(s.cuts, cut{offset: offset, Timed: at, g: g})
 }
 
-// write takes the next bytes that were released.
-func (s *screener) write(p []byte) error {
+// released takes the next bytes that the masker let go.
+func (s *screener) released(p []byte) error {
 	behind := s.skips || s.behind()
 	s.end += int64(len(p))
 	if behind {
@@ -66,7 +66,7 @@ func (s *screener) feed(p []byte) error {
 		if len(s.cuts) > 0 {
 			n = min(n, s.cuts[0].offset-s.at)
 		}
-		s.still.Write(p[:n])
+		s.Write(p[:n])
 		s.at += n
 		p = p[n:]
 		if len(s.cuts) == 0 || s.cuts[0].offset > s.at {

@@ -221,7 +221,7 @@ func (w *worker) release(p []byte) error {
 	if err := w.sink.write(p); err != nil {
 		return err
 	}
-	return w.screen.write(p)
+	return w.screen.released(p)
 }
 
 // frame takes a place for a frame when one is due. The screen fills it when it has come there.
