@@ -220,6 +220,7 @@ func (r *Recorder) final(f *Final) (*Final, error) {
 // report returns what scrubbing did.
 func (r *Recorder) report() *ScrubReport {
 	all := r.w.texts.report
+	all.Add(r.masked)
 	all.Add(r.w.mask.Report())
 	all.Add(r.w.keys.mask.Report())
 	return newReport(&all, r.o.Command.EnvAllowlist, r.o.Preserve)
@@ -267,8 +268,10 @@ func (r *Recorder) capability(name string, c *Capability) error {
 	if err != nil {
 		return err
 	}
-	if b, err = mapStrings(b, newTexts(r.o.scrubbing()).mask); err != nil {
+	t := newTexts(r.o.scrubbing())
+	if b, err = mapStrings(b, t.mask); err != nil {
 		return err
 	}
+	r.masked.Add(t.report)
 	return writeJSON(filepath.Join(r.dir, name), json.RawMessage(b), r.o.Sync)
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 )
 
 // maxQueued is how many bytes of output wait for the recorder's goroutine at most; then Output waits. As much again is being
@@ -38,6 +40,7 @@ type Recorder struct {
 	spare   *batch
 	err     error // the first one of the goroutine
 	closing bool
+	masked  ttyscrub.Report // in quota and discovery
 }
 
 // An item is something that was recorded and waits to be written. What it is stands in one of its fields; output if in none.
