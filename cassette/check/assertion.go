@@ -95,13 +95,13 @@ func (i *instant) UnmarshalJSON(b []byte) error {
 
 type frameWant struct {
 	whenWant
-	Contains  string     `json:"contains"`
-	Matches   expression `json:"matches"`
-	Equals    *textRows  `json:"equals"`
-	Stable    period     `json:"stable"`
-	Row       *int       `json:"row"`
-	Region    *region    `json:"region"`
-	Normalise *bool      `json:"normalise"`
+	Contains  string         `json:"contains"`
+	Matches   lineExpression `json:"matches"`
+	Equals    *textRows      `json:"equals"`
+	Stable    period         `json:"stable"`
+	Row       *int           `json:"row"`
+	Region    *region        `json:"region"`
+	Normalise *bool          `json:"normalise"`
 }
 
 // textRows are rows: a list of them, or a text with newlines.
@@ -126,6 +126,19 @@ func (e *expression) UnmarshalJSON(b []byte) (err error) {
 	var s string
 	if err = json.Unmarshal(b, &s); err == nil {
 		e.Regexp, err = regexp.Compile(s)
+	}
+	return err
+}
+
+// A lineExpression is one in which ^ and $ are the beginning and the end of a line.
+type lineExpression struct {
+	*regexp.Regexp
+	text string
+}
+
+func (e *lineExpression) UnmarshalJSON(b []byte) (err error) {
+	if err = json.Unmarshal(b, &e.text); err == nil {
+		e.Regexp, err = regexp.Compile("(?m)" + e.text)
 	}
 	return err
 }

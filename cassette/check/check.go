@@ -61,7 +61,7 @@ func (s *Scenario) On(ctx context.Context, r *cassette.Reader) (*Result, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: cassette %s: %w", s.File, r.Dir(), err)
 	}
-	if err := s.bound(m.ID, sum); err != nil {
+	if err := s.bound(m, sum); err != nil {
 		return nil, err
 	}
 	masks := s.masks()
@@ -92,7 +92,12 @@ func identity(r *cassette.Reader) (m *cassette.Manifest, sum string, err error) 
 }
 
 // bound refuses another cassette than the one that s is about, naming both.
-func (s *Scenario) bound(id, sum string) error {
+func (s *Scenario) bound(m *cassette.Manifest, sum string) error {
+	id := m.ID
+	if e := s.Cassette.Emulator; e != nil && *e != m.Terminal.Emulator {
+		return fmt.Errorf("%s: %w: the scenario wants %s %s, the cassette has %s %s", s.File, cassette.ErrEmulator, quote(e.Name), quote(e.Version),
+			quote(m.Terminal.Emulator.Name), quote(m.Terminal.Emulator.Version))
+	}
 	if id == s.Cassette.ID && sum == s.Cassette.SHA256 {
 		return nil
 	}

@@ -37,6 +37,8 @@ var pairs = []struct{ name, passes, fails string }{
 	{"never in a window", `frame: {contains: "busy 2", never: {from: 1.9s}}`, `frame: {contains: "busy 2", never: {from: 1.8s}}`},
 	{"always", `frame: {contains: "Hello", always: {from: 1.5s, to: 3.9s}}`, `frame: {contains: "Hello", always: {from: 1.4s, to: 3.9s}}`},
 	{"matches", `frame: {matches: "busy [0-9]", at: 1800}`, `frame: {matches: "^busy [5-9]$", eventually: true}`},
+	{"matches a line", `frame: {matches: "^busy [0-9]$", at: 1800}`, `frame: {matches: "^usy", eventually: true}`},
+	{"contains a block", "frame:\n  contains: |\n    Bye.\n  at: end", "frame:\n  contains: |\n    bye\n  at: end"},
 	{"row", `frame: {equals: "busy 1", row: 2, at: 1600}`, `frame: {equals: "busy 1", row: 3, at: 1600}`},
 	{"last row", `frame: {equals: "", row: -1, at: 1600}`, `frame: {contains: "busy", row: -1, at: 1600}`},
 	{"region", `frame: {equals: ["lo,", ""], region: {row: 0, col: 3, rows: 2, cols: 3}, at: 1600}`, `frame: {equals: ["lo,", "x"], region: {row: 0, col: 3, rows: 2, cols: 3}, at: 1600}`},

@@ -40,7 +40,7 @@ type textCondition struct {
 }
 
 func newTextCondition(w *frameWant, masks masker) *textCondition {
-	c := &textCondition{want: w, where: "the screen", text: w.Contains}
+	c := &textCondition{want: w, where: "the screen", text: strings.TrimSuffix(w.Contains, "\n")} // a YAML block ends with one
 	c.key.masked = masks != nil
 	switch {
 	case w.Row != nil:
@@ -110,7 +110,7 @@ func (c *textCondition) wanted() string {
 	case c.want.Equals != nil:
 		return sprintf("%s is %s", c.where, listedRows(*c.want.Equals))
 	case c.want.Matches.Regexp != nil:
-		return sprintf("%s matches %s", c.where, quote(c.want.Matches.String()))
+		return sprintf("%s matches %s", c.where, quote(c.want.Matches.text))
 	}
 	return sprintf("%s contains %s", c.where, quote(c.text))
 }

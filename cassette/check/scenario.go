@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/cassette"
 )
 
 // A Scenario is a scenario file that was read and found in order.
@@ -28,12 +30,15 @@ type Binding struct {
 	Path   string `json:"path,omitempty"` // from the scenario's folder; "" where the caller names one
 	ID     string `json:"id"`
 	SHA256 string `json:"sha256"`
+	// Emulator is the screen model that the cassette's frames must come from; nil does not ask. Assertions always see screens
+	// of this build's model.
+	Emulator *cassette.Emulator `json:"emulator,omitempty"`
 }
 
 // A SyntaxError is something in a scenario file that is not as it must be.
 type SyntaxError struct {
 	File         string
-	Line, Column int // from 1; the column in bytes
+	Line, Column int // from 1; the column in characters
 	Problem      string
 }
 
@@ -62,7 +67,7 @@ func Parse(file string, b []byte) (*Scenario, error) {
 		return nil, r.err()
 	}
 	s := &Scenario{File: r.file}
-	r.fill(s, root, strings.Split(string(b), "\n"))
+	r.fill(s, root, strings.Split(strings.ReplaceAll(string(b), "\r\n", "\n"), "\n"))
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -117,8 +122,11 @@ func (r *reading) decode(n *node, v any) {
 	}
 }
 
-// maxSource is how many lines of an assertion a failure shows.
-const maxSource = 20
+// What a failure shows of an assertion: lines, and bytes of each.
+const (
+	maxSource     = 20
+	maxSourceLine = 400
+)
 
 // sourceOf returns the lines of an assertion as they are written, without the indentation that they share and without
 // comments and blank lines behind it.
@@ -145,6 +153,9 @@ func sourceOf(lines []string, at place, end int) string {
 	}
 	if len(own) > maxSource {
 		own = append(own[:maxSource], "…")
+	}
+	for i := range own {
+		own[i] = shorten(own[i], maxSourceLine)
 	}
 	return strings.TrimRight(strings.Join(own, "\n"), " \r\n")
 }

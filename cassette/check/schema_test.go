@@ -144,7 +144,7 @@ func TestSchemaTakesWhatParseTakes(t *testing.T) {
 	schema := schemaOf(t)
 	for _, p := range pairs {
 		for _, a := range []string{p.passes, p.fails} {
-			if err := validates(t, schema, top+"assertions:\n  - "+a+"\n"); err != nil {
+			if err := validates(t, schema, top+"assertions:\n  - "+strings.ReplaceAll(a, "\n", "\n    ")+"\n"); err != nil {
 				t.Errorf("%s: %v", a, err)
 			}
 		}

@@ -263,7 +263,7 @@ func Schema() []byte {
 	m := d.schema(scenarioShape)
 	m["$defs"] = d
 	m["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	m["$id"] = "https://tapedeck.dev/schema/scenario.json"
+	m["$id"] = "https://github.com/tapedeck-dev/tapedeck/blob/main/docs/scenario.schema.json"
 	m["title"] = "Tapedeck scenario, version 1"
 	b, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {

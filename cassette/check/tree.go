@@ -35,7 +35,7 @@ type node struct {
 	truth  bool
 }
 
-// A place is a line and a column of the file, from 1; the column in bytes.
+// A place is a line and a column of the file, from 1; the column in characters.
 type place struct{ line, column int }
 
 type field struct {

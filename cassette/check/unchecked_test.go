@@ -115,6 +115,21 @@ func TestAnotherCassetteIsRefused(t *testing.T) {
 	}
 }
 
+func TestAnotherEmulatorIsRefused(t *testing.T) {
+	dir := session(t)
+	ours := cassette.CurrentEmulator()
+	for version, want := range map[string]error{ours.Version: nil, "0.1": cassette.ErrEmulator} {
+		e := `emulator: {name: "` + ours.Name + `", version: "` + version + `"}, id`
+		s, err := check.Parse("s.yaml", []byte(strings.Replace(head(t, dir), "{id", "{"+e, 1)+"  - process: {exit_code: 0}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Check(context.Background(), &check.Options{Cassette: dir}); !errors.Is(err, want) {
+			t.Errorf("version %s: expected %v, got %v", version, want, err)
+		}
+	}
+}
+
 func TestNoCassetteNamed(t *testing.T) {
 	s, err := check.Parse("s.yaml", []byte(top+"assertions:\n  - process: {exit_code: 0}\n"))
 	if err != nil {
