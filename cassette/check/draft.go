@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -137,17 +138,23 @@ func (d *drafter) lastScreen(rows []string) {
 
 // fullScreen asserts what the last alternate screen showed, where it is not the last screen.
 func (d *drafter) fullScreen() {
-	n := 0
+	n, had := 0, make(map[string]bool)
 	for i, row := range d.full {
-		if d.view.Alt() || isBlankText(row) || n == maxFullRows || len(row) >= longestDraft {
+		if d.view.Alt() || !says(row) || had[row] || n == maxFullRows || len(row) >= longestDraft {
 			continue
 		}
+		had[row] = true
 		name := ""
 		if n++; n == 1 {
 			name = "what the full screen showed last"
 		}
 		d.assert(name, sprintf("frame: {row: %d, equals: %s, eventually: true}", i, yamlText(d.mask(row))))
 	}
+}
+
+// says tells whether a row has more than lines and fillers: a letter or a digit.
+func says(row string) bool {
+	return strings.ContainsFunc(row, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // mask returns a row as an assertion about this row sees it.

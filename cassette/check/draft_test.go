@@ -39,6 +39,17 @@ func TestDraftPasses(t *testing.T) {
 	}
 }
 
+func TestDraftLeavesFillersOut(t *testing.T) {
+	dir := making(t, 4, 10).out(5, "\x1b[?1049h\x1b[Htext\r\n~\r\ntext\r\n~").out(6, "\x1b[?1049l").end(20, exited)
+	b, err := check.Draft(context.Background(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(b); strings.Contains(got, `"~"`) || strings.Count(got, `"text"`) != 1 {
+		t.Errorf("expected the text once and no fillers, got\n%s", got)
+	}
+}
+
 func TestDraftOfASignalledProgram(t *testing.T) {
 	dir := making(t, 3, 10).out(5, "\x1b[?1049hfull").end(20, &cassette.Exit{Code: -1, Signal: "terminated", Signaled: true})
 	b, err := check.Draft(context.Background(), dir, "")
