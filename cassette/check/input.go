@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,11 +61,11 @@ func (p *bytesProbe) event(e *event, x *recent) {
 	if p.exact {
 		p.compare(e, x)
 	} else {
-		b := append(p.tail, e.bytes...)
-		if bytes.Contains(b, p.want) {
+		p.tail = append(p.tail, e.bytes...)
+		if bytes.Contains(p.tail, p.want) {
 			p.v.status = Passed
 		}
-		p.tail = append([]byte(nil), b[max(0, len(b)-len(p.want)+1):]...)
+		p.tail = slices.Delete(p.tail, 0, max(0, len(p.tail)-len(p.want)+1))
 	}
 	p.total += int64(len(e.bytes))
 }

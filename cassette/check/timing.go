@@ -3,6 +3,7 @@ package check
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,7 +45,8 @@ func newSightings(text string, tell func(sighting)) *sightings {
 func (s *sightings) look(all *stripper, fresh []byte, v *view, at moment) {
 	was := s.shown
 	s.shown = strings.Contains(v.area(areaKey{joined: true}).text, s.key)
-	b := append(s.printed, fresh...)
+	s.printed = append(s.printed, fresh...)
+	b := s.printed
 	start := all.total - int64(len(b))
 	found := false
 	for i := bytes.Index(b, s.text); i >= 0; {
@@ -56,7 +58,7 @@ func (s *sightings) look(all *stripper, fresh []byte, v *view, at moment) {
 	if !found && s.shown && !was {
 		s.tell(sighting{at, all.total})
 	}
-	s.printed = append(s.printed[:0], b[max(0, len(b)-len(s.text)+1):]...)
+	s.printed = slices.Delete(s.printed, 0, len(s.printed)-min(len(b), len(s.text)-1))
 }
 
 // An orderProbe wants texts to come for the first time in their order.
@@ -203,7 +205,7 @@ type delayProbe struct {
 
 func newDelayProbe(w *delayWant) (*delayProbe, []*sightings) {
 	p := &delayProbe{want: w}
-	p.v.wanted = sprintf("from %s to %s it is %s", w.From.String(), w.To.String(), w.bounds.String())
+	p.v.wanted = sprintf("from %s to %s it is %s", w.From.String(), w.To.String(), w.String())
 	var all []*sightings
 	if w.From.Text != "" {
 		all = append(all, newSightings(w.From.Text, func(s sighting) { p.begin(s) }))

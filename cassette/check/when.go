@@ -215,7 +215,7 @@ func newStableProbe(w *frameWant, masks masker) *stableProbe {
 	c := newTextCondition(w, masks)
 	c.key.joined = false
 	p := &stableProbe{when: w.whenWant, key: c.key, rest: time.Duration(w.Stable)}
-	p.v.wanted = sprintf("%s does not change for %s, %s", c.where, seconds(p.rest), w.whenWant.String())
+	p.v.wanted = sprintf("%s does not change for %s, %s", c.where, seconds(p.rest), w.String())
 	return p
 }
 
