@@ -85,7 +85,7 @@ var refused = []struct {
 	{"an empty list", top + "assertions: []\n", "3:13", "expected at least 1, got 0", true},
 	{"no family", top + "assertions:\n  - name: x\n", "4:5", "expected exactly one of frame, state, timing, input, service, process, got none", true},
 	{"two families", top + "assertions:\n  - frame: {contains: a, at: 1}\n    process: {exit_code: 0}\n", "4:5", "got frame and process", true},
-	{"a misspelt key", top + "assertions:\n  - frame: {contais: a, at: 1}\n", "4:13", `frame.contais: unknown key; did you mean "contains"?`, true},
+	{"a misspelt key", top + "assertions:\n  - frame: {kontains: a, at: 1}\n", "4:13", `frame.kontains: unknown key; did you mean "contains"?`, true},
 	{"no when", top + "assertions:\n  - frame: {contains: a}\n", "4:12", "expected exactly one of at, eventually, never, always, got none", true},
 	{"two whens", top + "assertions:\n  - frame: {contains: a, at: 1, never: true}\n", "4:12", "got at and never", true},
 	{"never false", top + "assertions:\n  - frame: {contains: a, never: false}\n", "4:33", "expected true, or a time", true},
