@@ -151,20 +151,21 @@ func (r *reading) fitsObject(n *node, s *shape, path string) {
 		}
 		return
 	}
-	names := s.names()
+	names, meant := s.names(), &node{} // what unknown keys may have been meant for does not count as missing
 	for _, f := range n.fields {
 		if i := slices.Index(names, f.key); i >= 0 {
 			r.fits(f.value, s.members[i].shape, join(path, f.key))
 			continue
 		}
 		r.errorf(f.place, "%s: unknown key%s", join(path, f.key), unknownHint(f.key, names))
+		meant.fields = append(meant.fields, field{key: nearestName(f.key, names), value: f.value})
 	}
 	for _, m := range s.members {
-		if m.required && n.field(m.name) == nil {
+		if m.required && n.field(m.name) == nil && meant.field(m.name) == nil {
 			r.errorf(n.place, "%s: expected the key %s, got none", orTop(path), m.name)
 		}
 	}
-	r.together(n, s, path)
+	r.together(n, meant, s, path)
 }
 
 func (s *shape) names() []string {
@@ -176,14 +177,14 @@ func (s *shape) names() []string {
 }
 
 // together holds n against what goes together in s.
-func (r *reading) together(n *node, s *shape, path string) {
+func (r *reading) together(n, meant *node, s *shape, path string) {
 	for _, group := range s.one {
-		if got := n.which(group); len(got) != 1 {
+		if got := n.which(group); len(got)+len(meant.which(group)) != 1 {
 			r.errorf(n.place, "%s: expected exactly one of %s, got %s", orTop(path), strings.Join(group, ", "), orNone(got))
 		}
 	}
 	for _, group := range s.some {
-		if len(n.which(group)) == 0 {
+		if len(n.which(group))+len(meant.which(group)) == 0 {
 			r.errorf(n.place, "%s: expected at least one of %s, got none", orTop(path), strings.Join(group, ", "))
 		}
 	}
@@ -193,7 +194,7 @@ func (r *reading) together(n *node, s *shape, path string) {
 		}
 	}
 	for _, w := range s.with {
-		if n.field(w.member) != nil && len(n.which(w.others)) == 0 {
+		if n.field(w.member) != nil && len(n.which(w.others))+len(meant.which(w.others)) == 0 {
 			r.errorf(n.field(w.member).place, "%s: goes only with %s, which is not there", join(path, w.member), strings.Join(w.others, " or "))
 		}
 	}

@@ -76,17 +76,25 @@ func unknownHint(key string, names []string) string {
 
 // didYouMean returns "; did you mean …?" with the name that is nearest to word, or "" where none is near.
 func didYouMean(word string, names []string) string {
+	if best := nearestName(word, names); best != "" {
+		return "; did you mean " + quote(best) + "?"
+	}
+	return ""
+}
+
+func nearestName(word string, names []string) string {
 	best, least := "", max(2, len(word)/3)+1
 	for _, name := range names {
-		if d := distance([]rune(strings.ToLower(word)), []rune(name)); d < least {
+		d := distance([]rune(strings.ToLower(word)), []rune(name))
+		if d < least || d == least && best != "" && begins(word, name) && !begins(word, best) {
 			best, least = name, d
 		}
 	}
-	if best == "" {
-		return ""
-	}
-	return "; did you mean " + quote(best) + "?"
+	return best
 }
+
+// begins tells whether two words begin alike.
+func begins(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }
 
 // distance returns how many characters must be put in, taken out or changed to make b of a.
 func distance(a, b []rune) int {
