@@ -142,7 +142,7 @@ func TestRefused(t *testing.T) {
 
 // TestOneMistakeIsToldOnce: a misspelt key is not missing, too.
 func TestOneMistakeIsToldOnce(t *testing.T) {
-	text := strings.Replace(top, "cassette", "cassete", 1) + "assertions:\n  - fame: {contains: a, at: 1}\n  - frame: {contain: a, at: 1}\n"
+	text := strings.Replace(top, "cassette", "kassette", 1) + "assertions:\n  - fame: {contains: a, at: 1}\n  - frame: {contain: a, at: 1}\n"
 	_, err := check.Parse("s.yaml", []byte(text))
 	if got := strings.Count(err.Error(), "\n") + 1; got != 3 {
 		t.Errorf("expected three errors, got\n%v", err)
