@@ -96,6 +96,15 @@ func (l *Lexer) char(_ rune, raw []byte, at int64) {
 	l.from, l.to = end, end
 }
 
+func (l *Lexer) chars(p []byte, at int64) int {
+	n := 3
+	for rune3(p[n:]) != 0 {
+		n += 3
+	}
+	l.extend(at, n)
+	return n
+}
+
 func (l *Lexer) control(c byte, at int64, n int) {
 	l.flush()
 	l.give(Token{Kind: TokenControl, Start: at, End: at + int64(n), Final: c})

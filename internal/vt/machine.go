@@ -9,6 +9,7 @@ import (
 type sink interface {
 	text(p []byte, at int64)           // a run of printable ASCII
 	char(r rune, raw []byte, at int64) // another printable code point; U+FFFD for what is not UTF-8
+	chars(p []byte, at int64) int      // p begins with what rune3 reads; how many bytes of such were taken, 3 or more
 	control(c byte, at int64, n int)   // C0 or C1 (0x80…0x9f), n bytes of the stream; DEL and NUL too
 	escape(m *machine, final byte)     // ESC, m.inter, final
 	csi(m *machine, final byte)        // with m.prefix, m.params, m.inter
@@ -74,12 +75,9 @@ func (m *machine) feed(p []byte, h sink) {
 			i += m.inString(p[i:], m.pos+int64(i), h)
 			continue
 		case m.u.n > 0 || c >= 0x80:
-			if m.u.n == 0 && m.state == ground {
-				if r := rune3(p[i:]); r != 0 {
-					h.char(r, p[i:i+3], m.pos+int64(i))
-					i += 3
-					continue
-				}
+			if m.u.n == 0 && m.state == ground && rune3(p[i:]) != 0 {
+				i += h.chars(p[i:], m.pos+int64(i))
+				continue
 			}
 			i += m.wide(p[i:], m.pos+int64(i), h)
 			continue

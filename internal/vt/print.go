@@ -106,6 +106,36 @@ func (s *Screen) char(r rune, raw []byte, at int64) {
 	s.print(s.sets.translate(r), at, at+int64(len(raw)))
 }
 
+// chars prints a run of code points of three bytes: those of two columns straight into the line, as long as there is room.
+func (s *Screen) chars(p []byte, at int64) int {
+	r := rune3(p)
+	if plainWidth(r) != 2 || s.sets != (charsets{}) || s.insert || s.pending || s.x+2 >= s.edge() {
+		s.char(r, p[:3], at)
+		return 3
+	}
+	st, edge := s.style(&s.pen), s.edge()
+	l, n, from := s.buf.rows[s.y], 0, s.x
+	l.split(from)
+	for ; s.x+2 < edge && plainWidth(r) == 2; r = rune3(p[n:]) {
+		s.lastRune = r
+		if l.cells[s.x+1].ch&isWide != 0 {
+			l.split(s.x + 2)
+		}
+		l.cells[s.x], l.cells[s.x+1] = cell{uint32(r) | isWide, st}, cell{filler, st}
+		if l.orig != nil {
+			o := Origin{at + int64(n), at + int64(n) + 3}
+			l.orig[s.x], l.orig[s.x+1] = o, o
+		}
+		s.x += 2
+		n += 3
+	}
+	s.lastFrom, s.lastTo = at+int64(n)-3, at+int64(n)
+	l.used = max(l.used, s.x)
+	s.touch(l)
+	s.cluster = afterASCII
+	return n
+}
+
 func (s *Screen) print(r rune, from, to int64) {
 	if w := plainWidth(r); w > 0 {
 		s.cluster = afterASCII

@@ -100,32 +100,12 @@ func (s *Screen) extended(m *machine, which uint32) {
 		s.saveModes(m)
 	case seq('?', 0, 'r'):
 		s.restoreModes(m)
-	case seq('?', 0, 'n'):
-		s.reportDEC(m.raw(0, 0))
-	case seq('?', 0, 'u'):
-		s.answerCSI("?", "u", int(s.keys().now))
 	case seq('>', 0, 'u'):
 		s.keys().push(m.raw(0, 0))
 	case seq('<', 0, 'u'):
 		s.keys().pop(m.num(0, 1))
 	case seq('=', 0, 'u'):
 		s.keys().set(m.raw(0, 0), m.num(1, 1))
-	case seq('>', 0, 'c'):
-		if m.raw(0, 0) == 0 {
-			s.answer("\x1b[>41;" + strconv.Itoa(xtermPatch) + ";0c")
-		}
-	case seq('=', 0, 'c'):
-		if m.raw(0, 0) == 0 {
-			s.answer("\x1bP!|00000000\x1b\\")
-		}
-	case seq('>', 0, 'q'):
-		if m.raw(0, 0) == 0 {
-			s.answer("\x1bP>|" + Name + "(" + strconv.Itoa(Version) + ")\x1b\\")
-		}
-	case seq('?', '$', 'p'):
-		s.reportMode(m.raw(0, 0), true)
-	case seq(0, '$', 'p'):
-		s.reportMode(m.raw(0, 0), false)
 	case seq(0, '!', 'p'):
 		s.soft()
 	case seq(0, ' ', 'q'):
@@ -146,7 +126,34 @@ func (s *Screen) extended(m *machine, which uint32) {
 			s.shiftColumns(s.x, n)
 		}
 	default:
+		s.query(m, which)
 		s.rectangle(m, which)
+	}
+}
+
+// query answers what asks with a prefix or an intermediate.
+func (s *Screen) query(m *machine, which uint32) {
+	switch which {
+	case seq('?', 0, 'n'):
+		s.reportDEC(m.raw(0, 0))
+	case seq('?', 0, 'u'):
+		s.answerCSI("?", "u", int(s.keys().now))
+	case seq('>', 0, 'c'):
+		if m.raw(0, 0) == 0 {
+			s.answer("\x1b[>41;" + strconv.Itoa(xtermPatch) + ";0c")
+		}
+	case seq('=', 0, 'c'):
+		if m.raw(0, 0) == 0 {
+			s.answer("\x1bP!|00000000\x1b\\")
+		}
+	case seq('>', 0, 'q'):
+		if m.raw(0, 0) == 0 {
+			s.answer("\x1bP>|" + Name + "(" + strconv.Itoa(Version) + ")\x1b\\")
+		}
+	case seq('?', '$', 'p'):
+		s.reportMode(m.raw(0, 0), true)
+	case seq(0, '$', 'p'):
+		s.reportMode(m.raw(0, 0), false)
 	}
 }
 
