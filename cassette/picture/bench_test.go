@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// htop is a minute of something like it: 100 by 30, as many updates a second. Each rewrites the meters and the list, whose
-// numbers change and whose rows move.
+// htop is a minute of something like it: 100 by 30, as many updates a second. It is harder than htop itself: every number of
+// every row changes each time.
 func htop(updates float64) *session {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var writes []string
@@ -23,7 +23,7 @@ func htop(updates float64) *session {
 		}
 		b.WriteString("\x1b[30;42m    PID USER      PRI  NI  VIRT   RES   SHR S  CPU% MEM%   TIME+  Command\x1b[K\x1b[0m\r\n")
 		for row := range 24 {
-			fmt.Fprintf(&b, "%7d root       20   0 \x1b[36m%5d\x1b[0mM %5d %5d S \x1b[1m%5.1f\x1b[0m %4.1f  0:%02d.%02d \x1b[32m/usr/bin/\x1b[1mprogram-%d\x1b[0m --some-option=%d\x1b[K\r\n",
+			fmt.Fprintf(&b, "%7d root       20   0 \x1b[36m%5d\x1b[0mM %5d %5d S \x1b[1m%5.1f\x1b[0m %4.1f  0:%02d.%02d \x1b[32m/usr/bin/\x1b[1mprogram-%d\x1b[0m --n=%d\x1b[K\r\n",
 				1000+rng.IntN(30), rng.IntN(9999), rng.IntN(99999), rng.IntN(9999), rng.Float64()*100, rng.Float64()*9, rng.IntN(60), rng.IntN(100), rng.IntN(20), row)
 		}
 		b.WriteString("F1\x1b[30;46mHelp  \x1b[0mF2\x1b[30;46mSetup \x1b[0mF10\x1b[30;46mQuit\x1b[K\x1b[0m")

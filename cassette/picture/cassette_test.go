@@ -36,6 +36,10 @@ func recorded(t *testing.T) *cassette.Reader {
 		step(rec.Input([]byte(string(c)), ""))
 		step(rec.Output([]byte(string(c))))
 	}
+	now += 1500 * time.Millisecond
+	step(rec.Input([]byte("hun"), ""))
+	now += 1500 * time.Millisecond
+	step(rec.Input([]byte("ter2\r"), ""))
 	now += 3 * time.Second
 	step(rec.Resize(cassette.Size{Rows: 6, Cols: 30}))
 	step(rec.ServiceEvent(json.RawMessage(`{"n":1,"name":"turn"}`)))
@@ -89,21 +93,26 @@ func TestEveryPictureOfACassette(t *testing.T) {
 }
 
 func TestMarksOfACassette(t *testing.T) {
-	var b bytes.Buffer
-	if err := HTML(&b, recorded(t), nil); err != nil {
-		t.Fatal(err)
-	}
-	var marks []string
-	for _, rec := range records(t, b.String()) {
-		if string(rec[0]) == "4" {
-			marks = append(marks, string(bytes.Join([][]byte{rec[1], rec[2], rec[3]}, []byte(" "))))
+	r := recorded(t)
+	for want, o := range map[string]*Options{
+		`100 "input" "echo"; 2400 "input" "3 letters"; 4000 "input" "4 letters"; 5800 "resize" "30×6"; 5900 "service" "turn"`: nil,
+		`100 "input" "echo"; 2400 "input" "hun"; 4000 "input" "ter2\\r"; 5800 "resize" "30×6"; 5900 "service" "turn"`:         {Keys: true},
+	} {
+		var b bytes.Buffer
+		if err := HTML(&b, r, o); err != nil {
+			t.Fatal(err)
 		}
-	}
-	want := `100 "input" "echo"; 3900 "resize" "30×6"; 4000 "service" "turn"`
-	if got := strings.Join(marks, "; "); got != want {
-		t.Errorf("the marks are %s, expected %s", got, want)
-	}
-	if !strings.Contains(b.String(), "<title>cat -</title>") {
-		t.Error("the page is not named after the command")
+		var marks []string
+		for _, rec := range records(t, b.String()) {
+			if string(rec[0]) == "4" {
+				marks = append(marks, string(bytes.Join([][]byte{rec[1], rec[2], rec[3]}, []byte(" "))))
+			}
+		}
+		if got := strings.Join(marks, "; "); got != want {
+			t.Errorf("the marks are %s, expected %s", got, want)
+		}
+		if !strings.Contains(b.String(), "<title>cat -</title>") {
+			t.Error("the page is not named after the command")
+		}
 	}
 }

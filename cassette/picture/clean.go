@@ -25,9 +25,10 @@ func cleanRune(c rune) rune {
 	return c
 }
 
-// seen returns a cell's text without what is not seen: a letter with formats behind it is the letter, a blank is "".
+// seen returns a cell's text without what is not seen: a letter with formats behind it is the letter; a blank is "", and so
+// is a soft hyphen, which has a cell and that nobody draws alike.
 func seen(text string) string {
-	if text == " " {
+	if text == " " || text == "\u00ad" {
 		return ""
 	}
 	if len(text) < 2 {

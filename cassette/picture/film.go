@@ -61,6 +61,7 @@ type film struct {
 	last  *Picture // that was yielded
 	lines []*Line  // of the screen, and the generations that they were made at
 	made  []uint64
+	cells []vt.Cell // of the line that is looked at
 
 	begun bool
 	dirty bool // since has not been shown
@@ -209,8 +210,10 @@ func (f *film) snapshot() *Picture {
 			continue
 		}
 		f.made[i] = g
-		line := &Line{Cells: trim(s.AppendCells(nil, i)), Wrapped: s.Wrapped(i)}
+		f.cells = s.AppendCells(f.cells[:0], i)
+		line := &Line{Cells: trim(f.cells), Wrapped: s.Wrapped(i)}
 		if old := f.lines[i]; old == nil || !old.equal(line) {
+			line.Cells = slices.Clone(line.Cells)
 			f.lines[i] = line
 		}
 	}
@@ -247,7 +250,7 @@ func trim(cells []vt.Cell) []vt.Cell {
 	for n > 0 && blank(&cells[n-1]) {
 		n--
 	}
-	return slices.Clip(cells[:n])
+	return cells[:n]
 }
 
 func blank(c *vt.Cell) bool {

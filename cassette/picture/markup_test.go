@@ -67,6 +67,16 @@ func FuzzSVG(f *testing.F) {
 	})
 }
 
+func TestWhatIsNotSeenIsNotWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", " ": "", "a": "a", "\u00ad": "", "a\u2060": "a", " \u200b": "", "e\u0301": "e\u0301", "漢": "漢", "👩\u200d👧": "👩\u200d👧",
+	} {
+		if got := seen(text); got != want {
+			t.Errorf("of %q is seen %q, expected %q", text, got, want)
+		}
+	}
+}
+
 func TestSVGHasTheText(t *testing.T) {
 	var b bytes.Buffer
 	s := script(5, 40, time.Second, "a <b> & \x1b[31mred\x1b[0m 漢", "\x1b[2J\x1b[Hsecond")

@@ -24,6 +24,9 @@ type Options struct {
 	Scale   int           // GIF: pixels a unit of a cell of 8 by 16; SVG: the size that it asks for. 0 is 1
 	Title   string        // "" is what the program called its window, else its command
 	Window  bool          // GIF and SVG: a window with a title around it
+	// Keys has the page say what was typed even where the screen did not show it, as with a password. Without it such an input is
+	// called by the number of its letters.
+	Keys bool
 	// Progress is told how much of the session is done. Nil is silent.
 	Progress func(done, total time.Duration)
 }

@@ -7,6 +7,8 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -17,6 +19,7 @@ type Mark struct {
 	Recorded time.Duration
 	Kind     string // input, resize, signal, service
 	Label    string
+	typed    string // of an input: its letters, without blanks and keys that have none
 }
 
 // Pictures returns what the screen showed, as the options say. The Progress of the options is told as it goes.
@@ -146,11 +149,23 @@ func eventsOf(e *cassette.Event) []event {
 		return []event{{at: at, size: &now}, mark("resize", fmt.Sprintf("%d×%d", now.cols, now.rows))}
 	case in.Kind == cassette.KindSignal:
 		return []event{mark("signal", in.Signal)}
-	case in.Key != "":
+	case utf8.RuneCountInString(in.Key) > 1:
 		return []event{mark("input", in.Key)}
 	default:
-		return []event{mark("input", visible.Line(string(in.Bytes)))}
+		e := mark("input", visible.Line(string(in.Bytes)))
+		e.mark.typed = letters(string(in.Bytes))
+		return []event{e}
 	}
+}
+
+// letters are those characters of a text that are seen.
+func letters(s string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsGraphic(c) && !unicode.IsSpace(c) {
+			return c
+		}
+		return -1
+	}, s)
 }
 
 // serviceLabel says what an event of the layer above is: what it calls itself, or its beginning.

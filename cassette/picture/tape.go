@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/cellfont"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -45,6 +47,7 @@ type tape struct {
 	shapes map[rune]bool
 	known  map[*Line]int // of the last picture
 	marks  []heldMark
+	keys   bool
 }
 
 type styleKey struct {
@@ -53,7 +56,8 @@ type styleKey struct {
 }
 
 type heldMark struct {
-	at time.Duration
+	at    time.Duration
+	shown bool // what was typed is on a picture
 	*Mark
 }
 
@@ -61,7 +65,7 @@ type heldMark struct {
 const keptLimit = 1 << 17
 
 func writeTape(w io.Writer, s *session, set settings) (*Picture, error) {
-	t := &tape{w: w, styles: map[styleKey]int{}, lines: map[[16]byte]int{}, shapes: map[rune]bool{}, known: map[*Line]int{}}
+	t := &tape{w: w, styles: map[styleKey]int{}, lines: map[[16]byte]int{}, shapes: map[rune]bool{}, known: map[*Line]int{}, keys: set.Keys}
 	t.record(recHead, map[string]any{"rows": s.size.rows, "cols": s.size.cols, "largest": [2]int{s.largest.rows, s.largest.cols}})
 	f := newFilm(s, set)
 	f.marks = t.mark
@@ -71,6 +75,7 @@ func writeTape(w io.Writer, s *session, set settings) (*Picture, error) {
 			return nil, err
 		}
 		t.frame(p, last)
+		t.echo(p)
 		last = p
 		if t.err != nil {
 			return nil, t.err
@@ -277,25 +282,55 @@ func (t *tape) shape(text string) {
 
 // mark takes a mark. What is typed within a second becomes one.
 func (t *tape) mark(m *Mark, at time.Duration) {
-	n := len(t.marks)
-	if n > 0 && m.Kind == "input" {
-		if last := &t.marks[n-1]; last.Kind == "input" && m.Recorded-last.Recorded < time.Second && len(last.Label) < 60 {
+	if n := len(t.marks); n > 0 && m.Kind == "input" {
+		last := &t.marks[n-1]
+		if last.Kind == "input" && m.Recorded-last.Recorded < time.Second && len(last.Label) < 60 {
 			joined := *last.Mark
+			joined.typed += m.typed
 			joined.Label += " " + m.Label
-			if len([]rune(m.Label)) == 1 {
+			if utf8.RuneCountInString(m.Label) == 1 {
 				joined.Label = last.Label + m.Label
 			}
-			last.Mark = &joined
+			last.Mark, last.shown = &joined, false
 			return
 		}
 	}
-	t.flushMarks()
-	t.marks = append(t.marks, heldMark{at, m})
+	t.marks = append(t.marks, heldMark{at: at, Mark: m})
+}
+
+// echo looks on a picture for what was typed, and writes the marks that no more can be said of.
+func (t *tape) echo(p *Picture) {
+	if len(t.marks) == 0 {
+		return
+	}
+	var text strings.Builder
+	for _, l := range p.Lines {
+		text.WriteString(letters(l.Text()))
+	}
+	n := 0
+	for i := range t.marks {
+		m := &t.marks[i]
+		m.shown = m.shown || strings.Contains(text.String(), m.typed)
+		if n == i && p.Recorded-m.Recorded > 2*time.Second {
+			t.writeMark(m)
+			n++
+		}
+	}
+	t.marks = t.marks[n:]
 }
 
 func (t *tape) flushMarks() {
-	for _, m := range t.marks {
-		t.record(recMark, m.at.Milliseconds(), m.Kind, m.Label)
+	for i := range t.marks {
+		t.writeMark(&t.marks[i])
 	}
-	t.marks = t.marks[:0]
+	t.marks = nil
+}
+
+// writeMark writes a mark. What was typed and is not on any picture may be a password.
+func (t *tape) writeMark(m *heldMark) {
+	label := m.Label
+	if m.typed != "" && !m.shown && !t.keys {
+		label = fmt.Sprintf("%d letters", utf8.RuneCountInString(m.typed))
+	}
+	t.record(recMark, m.at.Milliseconds(), m.Kind, label)
 }

@@ -34,9 +34,10 @@ const bracket = "</script><!--<script>&lt;"
 var acts = []act{
 	{output: "\x1b]0;a title\a$ \x1b[1;32mmake\x1b[0m test\r\n"},
 	{at: 1 * time.Second, input: "ls"},
-	{at: 2 * time.Second, output: bracket + "\r\n"},
+	{at: 2 * time.Second, output: "ls\r\n" + bracket + "\r\n"},
 	{at: 4 * time.Second, output: "\x1b[38;2;255;120;0;48;5;236mneedle\x1b[0m in orange\r\n"},
 	{at: 6 * time.Second, service: `{"type":"turn-started"}`},
+	{at: 7 * time.Second, input: "hunter2"}, // a password: the screen does not show it
 	{at: 8 * time.Second, output: "\x1b[2J\x1b[H日本語漢字 #\x1b[12G#\r\n┌────────┐ #\r\nééé ñ ✓   \x1b[12G#\r\n\x1b[1mbold\x1b[0m 👍   \x1b[12G#\r\n"},
 	{at: 10 * time.Second, signal: "SIGINT"},
 	{at: 12 * time.Second, size: cassette.Size{Rows: 12, Cols: 30}, output: "\x1b[2J\x1b[H\x1b[4:3mwaves\x1b[0m\r\n"},
@@ -110,7 +111,7 @@ func expected(t *testing.T, r *cassette.Reader) []byte {
 	}
 	b, err := json.Marshal(map[string]any{
 		"screens": screens, "end": 18, "frames": []float64{0, 2, 4}, "needles": []float64{4, 14},
-		"marks":   []mark{{"input", "ls", 1}, {"service", "turn-started", 6}, {"signal", "SIGINT", 10}, {"resize", "30×12", 12}},
+		"marks":   []mark{{"input", "ls", 1}, {"service", "turn-started", 6}, {"input", "7 letters", 7}, {"signal", "SIGINT", 10}, {"resize", "30×12", 12}},
 		"columns": map[string]any{"t": 9, "col": 11, "copied": "日本語漢字 #"},
 	})
 	must(t, err)
