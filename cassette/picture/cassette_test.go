@@ -2,8 +2,12 @@ package picture
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"image/gif"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -113,6 +117,49 @@ func TestMarksOfACassette(t *testing.T) {
 		}
 		if !strings.Contains(b.String(), "<title>cat -</title>") {
 			t.Error("the page is not named after the command")
+		}
+	}
+}
+
+// full is a disk without room.
+type full struct{ room int }
+
+var errFull = errors.New("no room")
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestWhatCannotBeWrittenIsNotDrawn(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	var now time.Duration
+	rec, err := cassette.Create(dir, &cassette.CreateOptions{ResolutionMS: 1, Clock: func() time.Duration { return now }})
+	for i := 0; err == nil && i < 400; i++ {
+		now += 50 * time.Millisecond
+		err = rec.Output([]byte(fmt.Sprintf("%x\r\n", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))))
+	}
+	if err == nil {
+		_, err = rec.Finish(&cassette.Final{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := cassette.Open(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for name, draw := range map[string]func(io.Writer, *cassette.Reader, *Options) error{"GIF": GIF, "SVG": SVG, "HTML": HTML, "Text": Text} {
+		seen := 0
+		err := draw(&full{100}, r, &Options{Progress: func(time.Duration, time.Duration) { seen++ }})
+		if !errors.Is(err, errFull) {
+			t.Errorf("%s: %v, expected the writer's error", name, err)
+		}
+		if name == "GIF" && seen > 200 {
+			t.Errorf("%s: %d of 400 writes were drawn for nobody", name, seen)
 		}
 	}
 }

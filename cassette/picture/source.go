@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -67,7 +68,40 @@ func with(r *cassette.Reader, o *Options, w io.Writer, write func(io.Writer, *se
 	if err != nil {
 		return err
 	}
-	return write(w, s, o)
+	out := &sink{w: w}
+	events := s.events
+	s.events = func(yield func(event, error) bool) {
+		for e, err := range events {
+			if err == nil {
+				err = out.failure()
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+	return write(out, s, o)
+}
+
+// A sink is where a picture is written. Once that fails the session ends with the same error, or much would be drawn for nobody.
+type sink struct {
+	w   io.Writer
+	err atomic.Pointer[error]
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil {
+		s.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+func (s *sink) failure() error {
+	if err := s.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 // sessionOf reads a cassette's sizes and length, not its output.

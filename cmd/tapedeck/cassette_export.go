@@ -42,11 +42,11 @@ type cassetteExportOptions struct {
 
 // exportFormats are the formats, by their names.
 var exportFormats = map[string]exportFormat{
-	"asciicast":    {write: writeCast(2)},
-	"asciicast-v3": {write: writeCast(3)},
+	"asciicast":    {write: writeCast(2), input: true},
+	"asciicast-v3": {write: writeCast(3), input: true},
 	"gif":          {write: pictured(picture.GIF), pictures: true},
 	"svg":          {write: pictured(picture.SVG), pictures: true, still: true},
-	"html":         {write: pictured(picture.HTML), pictures: true},
+	"html":         {write: pictured(picture.HTML), pictures: true, input: true},
 	"text":         {write: pictured(picture.Text), pictures: true, still: true},
 }
 
@@ -59,6 +59,7 @@ type exportFormat struct {
 	write    func(context.Context, io.Writer, *cassette.Reader, *cassetteExportOptions, *exportRun) error
 	pictures bool // takes the flags of pictures
 	still    bool // knows one screen alone
+	input    bool // can say what was typed
 }
 
 // exportRun is what an export tells.
@@ -80,8 +81,9 @@ func newCassetteExportCommand(std streams) *cobra.Command {
   html          .html   one page with a player, that needs nothing else: keys, speed, seeking by time and by text
   text          .txt    all that was printed, as it stood on the screen; with --still or --at one screen
 
-An asciicast has no input unless --input asks for it, and holds text alone: bytes that are no UTF-8 become U+FFFD, and it is said
-how many. FILE is written whole or not at all; "-" is stdout.
+An asciicast has no input unless --input asks for it; a page names what was typed where the screen showed it, and with --input
+always. An asciicast holds text alone: bytes that are no UTF-8 become U+FFFD, and it is said how many. FILE is written whole or
+not at all; "-" is stdout.
 
 Exit status: 0 written, 1 failed; then there is no FILE.`,
 		Example: `  tapedeck cassette export last -o demo.gif
@@ -109,7 +111,7 @@ Exit status: 0 written, 1 failed; then there is no FILE.`,
 	f.Float64Var(&o.fps, "fps", 0, "the most pictures a second (default 20)")
 	f.IntVar(&o.scale, "scale", 0, "pixels a unit, 1 to 4 (gif, svg)")
 	f.BoolVar(&o.window, "window", false, "with a window around it (gif, svg)")
-	f.BoolVar(&o.input, "input", false, "with what was typed (asciicast)")
+	f.BoolVar(&o.input, "input", false, "with what was typed, passwords too (asciicast, html)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace FILE where it is there")
 	f.BoolVar(&o.partial, "partial", false, partialHelp)
 	f.BoolVar(&o.json, "json", false, "what was written as JSON")
@@ -160,8 +162,8 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 	if o.still && !format.still {
 		return nil, fmt.Errorf("--still and --at are for svg and text, not for %s", o.format)
 	}
-	if o.input && format.pictures {
-		return nil, fmt.Errorf("--input is for asciicasts, not for %s", o.format)
+	if o.input && !format.input {
+		return nil, fmt.Errorf("--input is for asciicasts and html, not for %s", o.format)
 	}
 	if !format.pictures && (o.theme != "" || o.fps != 0 || o.scale != 0 || o.window) {
 		return nil, fmt.Errorf("--theme, --fps, --scale and --window are for pictures, not for %s", o.format)
@@ -265,6 +267,7 @@ func pictured(draw func(io.Writer, *cassette.Reader, *picture.Options) error) fu
 		return draw(&interrupted{ctx, w}, r, &picture.Options{
 			From: o.from.Duration, To: o.to.Duration, Still: o.still, At: at.Duration, Speed: speed, MaxIdle: o.maxIdle,
 			FPS: o.fps, Theme: picture.Themes[o.theme], Scale: o.scale, Title: o.title, Window: o.window,
+			Keys: o.input,
 			Progress: func(done, total time.Duration) {
 				run.p.show(func() string {
 					return fmt.Sprintf("drawing: %d%% of %s", percent(int64(done), int64(total)), clockTime(total))
