@@ -51,8 +51,9 @@ func SVG(w io.Writer, r *cassette.Reader, o *Options) error {
 	return with(r, o, w, writeSVG)
 }
 
-// Text writes the session as people read it: all that scrolled off the screen, then the screen; of the alternate screen what
-// stood there last. With Options.Still it is one screen. Blanks at the end of lines and blank lines at the end are left out.
+// Text writes the session as people read it: all that scrolled off the screen, then the screen. Where that is nothing, for a
+// program took its screen away again, it is what stood there last. With Options.Still it is one screen. Blanks at the end of lines
+// are left out, and blank lines at the beginning and the end.
 func Text(w io.Writer, r *cassette.Reader, o *Options) error {
 	if o != nil && o.Still {
 		return with(r, o, w, writeScreen)

@@ -2,7 +2,9 @@ package picture
 
 import (
 	"bufio"
+	"bytes"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -76,6 +78,8 @@ type scroll struct {
 	written  int // how many lines of the scrollback are written, from the oldest
 	scrolled uint64
 	kept     int
+
+	alternate []string // what stood on the alternate screen when it was left last
 }
 
 func (t *scroll) apply(e event) {
@@ -86,11 +90,23 @@ func (t *scroll) apply(e event) {
 	}
 	for len(e.output) > 0 {
 		n := min(len(e.output), piece)
+		if i := bytes.Index(e.output[1:n], decReset) + 1; i > 0 {
+			n = i
+		}
+		if t.screen.Alt() && alternateEnd.Match(e.output[:n]) {
+			t.alternate = t.screen.Text()
+		}
 		_, _ = t.screen.Write(e.output[:n])
 		e.output = e.output[n:]
 		t.follow()
 	}
 }
+
+// What begins a change of modes, and what leaves the alternate screen, where it stands at the beginning.
+var (
+	decReset     = []byte("\x1b[?")
+	alternateEnd = regexp.MustCompile(`^\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
+)
 
 // follow writes lines that the screen will let go of.
 func (t *scroll) follow() {
@@ -150,12 +166,19 @@ func (t *scroll) end() {
 	for i := range rows {
 		t.out.part(s.Row(i), s.Wrapped(i) && i < rows-1, cols)
 	}
+	if t.out.any {
+		return
+	}
+	for _, row := range t.alternate {
+		t.out.line(row)
+	}
 }
 
-// A textWriter writes lines without the blanks at their ends, and without blank lines at the end.
+// A textWriter writes lines without the blanks at their ends, and without blank lines at the beginning and the end.
 type textWriter struct {
 	w     *bufio.Writer
 	blank int
+	any   bool // a line is written; blank ones before it are not
 	open  strings.Builder // the beginning of a line that was wrapped
 	gap   int             // columns that it left free
 }
@@ -182,6 +205,9 @@ func (t *textWriter) line(s string) {
 	if s == "" {
 		t.blank++
 		return
+	}
+	if !t.any {
+		t.any, t.blank = true, 0
 	}
 	for ; t.blank > 0; t.blank-- {
 		_ = t.w.WriteByte('\n')

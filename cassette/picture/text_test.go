@@ -60,3 +60,14 @@ func TestTextOfOneTime(t *testing.T) {
 		}
 	}
 }
+
+// Of a program that takes its screen away again, the text is that screen; of a shell that it was started from, the shell's.
+func TestTextOfAProgramThatTookItsScreenAway(t *testing.T) {
+	editor := "\x1b[?1049h\x1b[2J\x1b[2;1Hedited\x1b[?25l\x1b[?2004l\x1b[?1049l"
+	if got := wholeText(t, script(5, 20, time.Second, editor), nil); got != "edited\n" {
+		t.Errorf("an editor alone is %q, expected its last screen", got)
+	}
+	if got := wholeText(t, script(5, 20, time.Second, "$ vi\r\n", editor, "$ "), nil); got != "$ vi\n$\n" {
+		t.Errorf("a shell is %q, expected its lines", got)
+	}
+}
