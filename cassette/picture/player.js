@@ -228,7 +228,7 @@
     }
     const style = getComputedStyle(stage);
     const room = document.querySelector('main').clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    const height = window.innerHeight - $('top').offsetHeight - $('controls').offsetHeight - 56;
+    const height = window.innerHeight - $('top').offsetHeight - $('controls').offsetHeight - ($('events').hidden ? 56 : 96);
     const [most, widest] = tape.head.largest;
     const font = Math.max(6, Math.min(20, Math.min(room / (widest * ratio), height / (most * 1.2))));
     const line = Math.max(7, Math.round(font * 1.2));
@@ -497,9 +497,9 @@
     if (root.dataset.theme === 'auto') root.dataset.theme = matchMedia('(prefers-color-scheme: light)').matches ? 'light' : 'dark';
     $('still').remove();
     screen.hidden = false;
+    listMarks();
     slider.max = tape.end;
     listen();
-    listMarks();
     drawMarks();
     const t = fragment();
     show(t === null ? 0 : t);

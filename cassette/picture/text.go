@@ -178,7 +178,7 @@ func (t *scroll) end() {
 type textWriter struct {
 	w     *bufio.Writer
 	blank int
-	any   bool // a line is written; blank ones before it are not
+	any   bool            // a line is written; blank ones before it are not
 	open  strings.Builder // the beginning of a line that was wrapped
 	gap   int             // columns that it left free
 }
