@@ -25,7 +25,6 @@ type gifMaker struct {
 	now, shown []look // of the picture, of the one before
 	paint      *paint
 	colors     *Colors
-	pix        []uint8
 	any        bool
 }
 
