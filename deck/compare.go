@@ -67,7 +67,11 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
 	}
-	if lanes.Screens, err = screens(a.rec.Manifest.TTY, mask, o.Screens, [2]*terminalSide{a.rec.terminal(), b.rec.terminal()}); err != nil {
+	rows, err := a.rec.Manifest.Masking.screenMasker(&a.rec.Manifest.Roots)
+	if err != nil {
+		return nil, err
+	}
+	if lanes.Screens, err = screens(a.rec.Manifest.TTY, rows, o.Screens, [2]*terminalSide{a.rec.terminal(), b.rec.terminal()}); err != nil {
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -63,9 +64,17 @@ func readMasking(root string) (*Masking, error) {
 
 // masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
 func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
+	o, err := m.options(r)
+	if err != nil {
+		return nil, err
+	}
+	return scrub.NewMasker(o), nil
+}
+
+func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
-		o.Disabled = m.Off
+		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), ofScreens)
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)
 			if err != nil {
@@ -74,10 +83,7 @@ func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
 			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re, Drop: own.Drop})
 		}
 	}
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	return scrub.NewMasker(o), nil
+	return o, o.Check()
 }
 
 // MaskUse is one mask and how often a recording used it.
@@ -123,6 +129,7 @@ func (m *Manifest) maskUses() []MaskUse {
 	}
 	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +
 		"differ in nothing else: a verdict counts them; always on", Example: `"id":"chatcmpl-9xKf2"`})
+	out = append(out, m.screenMaskUses()...)
 	for _, k := range own {
 		out = append(out, MaskUse{k.Name, "of " + ConfigName, k.Pattern, off[k.Name], m.Masks[k.Name]})
 	}

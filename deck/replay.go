@@ -205,7 +205,7 @@ func (r *replayer) loadBook() error {
 // loadScreens says how the terminals compare. The replay's own is there by its end.
 func (r *replayer) loadScreens() (err error) {
 	m := r.rec.Manifest
-	if r.rowMask, err = m.Masking.masker(&r.roots); err != nil {
+	if r.rowMask, err = m.Masking.screenMasker(&r.roots); err != nil {
 		return err
 	}
 	r.shown = [2]*terminalSide{r.rec.terminal(), {dir: r.dir, finished: true}}

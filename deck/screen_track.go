@@ -25,6 +25,7 @@ type tracker struct {
 	scr    *vt.Screen
 	gen    uint64
 	rows   []trackedRow
+	title  trackedRow
 	alt    bool
 	caused int64 // when something was last typed, answered, or the size changed
 }
@@ -73,11 +74,14 @@ type rowUpdate struct {
 
 // update looks at what has changed.
 func (t *tracker) update(ms int64) {
-	if g := t.scr.Generation(); g == t.gen && t.rows != nil {
-		return
-	} else {
-		t.gen = g
+	if now := t.scr.Title(); now != t.title.text {
+		t.changed([]rowUpdate{{&t.title, now}}, ms)
 	}
+	g := t.scr.Generation()
+	if g == t.gen && t.rows != nil {
+		return
+	}
+	t.gen = g
 	if rows, _ := t.scr.Size(); rows != len(t.rows) || t.alt != t.scr.Alt() {
 		t.alt = t.scr.Alt()
 		t.rows = make([]trackedRow, rows)
@@ -187,6 +191,9 @@ func (t *tracker) screen(ms int64) (s fidelity.Screen, drawing bool) {
 	c := t.scr.Cursor()
 	s.Cursor = fidelity.ScreenCursor{Row: c.Row, Col: c.Col, Visible: c.Visible}
 	s.Alt, s.Title = t.scr.Alt(), t.scr.Title()
+	if t.title.moving(ms) {
+		s.Moving = append(s.Moving, fidelity.Moving{Row: fidelity.TitleRow, Head: t.title.head, Tail: t.title.tail})
+	}
 	s.Rows = make([]string, len(t.rows))
 	for i := range t.rows {
 		r := &t.rows[i]

@@ -162,8 +162,8 @@ func (w *changeWriter) settle() bool {
 			best, c.Row, c.Text = n, i+1, strings.TrimSpace(r.text)
 		}
 	}
-	if t := w.track.scr.Title(); t != w.title {
-		c.Title = t
+	if t := &w.track.title; t.text != w.title && !t.moving(w.ms) {
+		c.Title = t.text
 	}
 	if alt := w.track.alt; alt != w.alt {
 		c.Alt = &alt
@@ -194,7 +194,7 @@ func (w *changeWriter) telling(text string) (n int) {
 }
 
 func (w *changeWriter) remember() {
-	w.title, w.alt = w.track.scr.Title(), w.track.alt
+	w.title, w.alt = w.track.title.text, w.track.alt
 	w.shown = make([]string, len(w.track.rows))
 	for i := range w.shown {
 		w.shown[i] = w.track.rows[i].text

@@ -20,6 +20,9 @@ type ScreenCursor struct {
 // lies between the first Head characters of the row and its last Tail, which stand still.
 type Moving struct{ Row, Head, Tail int }
 
+// TitleRow is the Row of a title that moves.
+const TitleRow = -1
+
 // A Moment is a screen of a run: the one that somebody looked at who then typed, or the last.
 type Moment struct {
 	Screen

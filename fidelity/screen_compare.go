@@ -121,14 +121,19 @@ func (c *screenCompare) fields(a, b *Screen) (out []screenField) {
 	}
 	add(ScreenSize, fmt.Sprintf("%d by %d", len(a.Rows), a.Cols), fmt.Sprintf("%d by %d", len(b.Rows), b.Cols))
 	add(ScreenAlternate, screenOf(a.Alt), screenOf(b.Alt))
-	if c.masks(a.Title) != c.masks(b.Title) {
+	if a.Title != b.Title && !c.alike(a.Title, b.Title, movingAt(a.Moving, TitleRow), movingAt(b.Moving, TitleRow)) {
 		add(ScreenTitle, fmt.Sprintf("%q", a.Title), fmt.Sprintf("%q", b.Title))
 	}
 	// What moves takes the cursor with it, and hides it meanwhile.
-	if animated := len(a.Moving)+len(b.Moving) > 0; !animated || a.Cursor.Visible && b.Cursor.Visible && !onMoving(a) && !onMoving(b) {
+	if !animated(a) && !animated(b) || a.Cursor.Visible && b.Cursor.Visible && !onMoving(a) && !onMoving(b) {
 		add(ScreenCursorAt, a.Cursor.String(), b.Cursor.String())
 	}
 	return out
+}
+
+// animated reports whether a row moves.
+func animated(s *Screen) bool {
+	return slices.ContainsFunc(s.Moving, func(m Moving) bool { return m.Row >= 0 })
 }
 
 func onMoving(s *Screen) bool { return movingAt(s.Moving, s.Cursor.Row) != nil }
