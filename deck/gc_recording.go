@@ -64,20 +64,31 @@ func notRecording(err error) error {
 // leftovers removes temporary files of a recording's writers. Of a dead recorder all go; a finished recording may get
 // notes, so that what is young there may have an owner.
 func (c *collector) leftovers(dir string, dead bool) error {
-	var stale []string
+	var stale, dirs []string
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return gone(err)
 		}
-		if strings.HasPrefix(e.Name(), durable.TempPrefix) && !e.IsDir() && (dead || c.past(path)) {
+		temp := strings.HasPrefix(e.Name(), durable.TempPrefix)
+		inTemp := len(dirs) > 0 && filepath.Dir(path) == dirs[len(dirs)-1]
+		switch {
+		case !dead && (temp || inTemp) && !c.past(path):
+		case temp && e.IsDir():
+			dirs = append(dirs, path)
+		case temp || inTemp && !e.IsDir():
 			stale = append(stale, path)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.removeAll(GarbageTemporary, dir, stale)
 	}
-	return c.removeAll(GarbageTemporary, dir, stale)
+	for _, d := range dirs {
+		if err == nil && !c.o.DryRun {
+			os.Remove(d) // one that is not empty is left
+		}
+	}
+	return err
 }
 
 // blobs removes the blobs that nothing in the recording mentions.

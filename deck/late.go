@@ -23,6 +23,7 @@ import (
 //	the rest of the tape
 //	run.tape           replaced whole, its new blobs put into the store before
 //	run.tape.part/     each part replaced whole
+//	terminal/          its files replaced together: without a manifest meanwhile
 //	workspace.diff, found-*.json, which are written now
 //	blobs              those that nothing names any more are removed
 //	recording.json     replaced whole, "finished"
@@ -73,6 +74,7 @@ const (
 	lateTree     = "the work tree's files (" + treeName + " and the blobs)"
 	lateTape     = "the tape (" + tapeName + " and the blobs)"
 	lateParts    = "answers that were not kept (" + partName + ")"
+	lateTerminal = "the terminal (" + terminalName + ")"
 	lateBlobs    = "blobs that nothing names"
 	lateManifest = "arguments and variables (" + manifestName + ")"
 )
@@ -85,7 +87,7 @@ func newLate(s *session, c *changing, o lateOptions) (*late, error) {
 	}
 	l := &late{
 		s: s, changing: c, o: o, find: find, search: exchange.NewSearch(s.store, find),
-		holds: []string{lateTree, lateTape, lateParts, lateBlobs, lateManifest},
+		holds: []string{lateTree, lateTape, lateParts, lateTerminal, lateBlobs, lateManifest},
 	}
 	var err error
 	if l.mask, err = s.masking.masker(s.guard.roots); err != nil {
@@ -140,12 +142,15 @@ func (l *late) beforeEnd() error {
 	})
 }
 
-// afterEnd hides them in the tape, which has its end, and in the parts.
+// afterEnd hides them in the tape, which has its end, in the parts and in what the terminal showed.
 func (l *late) afterEnd() error {
 	if err := l.step(lateTape, l.tape); err != nil {
 		return err
 	}
-	return l.step(lateParts, l.parts)
+	if err := l.step(lateParts, l.parts); err != nil {
+		return err
+	}
+	return l.step(lateTerminal, l.terminal)
 }
 
 // sweep removes the blobs that nothing names any more.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
@@ -24,32 +25,50 @@ func (c *verifier) terminal(rec *Recording) {
 		}
 		return
 	}
-	t, err := cassette.Open(path, &cassette.OpenOptions{Partial: !c.finished})
-	var fe *cassette.FileError
-	switch {
-	case errors.As(err, &fe):
-		c.v.Problems = append(c.v.Problems, Problem{filepath.Join(path, fe.File), fe.Line, withoutPlace(fe)})
+	if !c.finished {
+		c.partial(path)
 		return
-	case err != nil:
+	}
+	found, err := cassette.Verify(path)
+	if err != nil {
 		c.problem(path, err)
 		return
 	}
-	defer t.Close()
-	if !c.finished {
-		return
+	for _, f := range found.Findings {
+		text := strings.TrimPrefix(f.Text, f.File+": ")
+		if f.Line > 0 {
+			text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", f.Line))
+		}
+		c.v.Problems = append(c.v.Problems, Problem{filepath.Join(path, f.File), f.Line, text})
 	}
-	if err := c.agrees(m, t); err != nil {
-		c.problem(filepath.Join(path, cassette.OutputFile), err)
+	if found.More > 0 {
+		c.problem(path, fmt.Errorf("and %d more", found.More))
+	}
+	if len(found.Findings) == 0 {
+		c.holdsBoth(m, path)
 	}
 }
 
-// withoutPlace is what a refusal says beside its place.
-func withoutPlace(e *cassette.FileError) string {
-	text := e.Err.Error()
-	if e.Detail != "" {
-		text += ": " + e.Detail
+// partial checks what a recorder that was killed left of the terminal: it must open as far as it is whole.
+func (c *verifier) partial(path string) {
+	t, err := openTerminal(path, true)
+	if err != nil {
+		c.problem(path, err)
+		return
 	}
-	return text
+	t.Close()
+}
+
+// holdsBoth holds a sound cassette against the tape.
+func (c *verifier) holdsBoth(m *Manifest, path string) {
+	t, err := openTerminal(path, false)
+	if err == nil {
+		defer t.Close()
+		err = c.agrees(m, t)
+	}
+	if err != nil {
+		c.problem(filepath.Join(path, cassette.OutputFile), err)
+	}
 }
 
 // agrees holds what the terminal showed, and how the program ended, against the tape's last record.
