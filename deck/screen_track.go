@@ -22,12 +22,15 @@ const (
 //
 // Times are ms after the terminal's beginning.
 type tracker struct {
-	scr    *vt.Screen
-	gen    uint64
-	rows   []trackedRow
-	title  trackedRow
-	alt    bool
-	caused int64 // when something was last typed, answered, or the size changed
+	scr   *vt.Screen
+	gen   uint64
+	rows  []trackedRow
+	title trackedRow
+	alt   bool
+
+	pending bool  // output was not looked at yet
+	drawn   int64 // when it came
+	caused  int64 // when something was last typed, answered, or the size changed
 }
 
 // A trackedRow is one row of the screen as it was last seen.
@@ -50,21 +53,39 @@ func newTracker(rows, cols int) *tracker {
 // maxHistory is how many rows that left the screen are kept to compare.
 const maxHistory = 10_000
 
+// oneDraw is how far apart in ms two reads of output may be to be one drawing, which they cut in two.
+const oneDraw = 3
+
 // output shows p.
 func (t *tracker) output(ms int64, p []byte) {
+	if ms-t.drawn > oneDraw {
+		t.sync()
+	}
 	t.scr.Write(p)
-	t.update(ms)
+	t.pending, t.drawn = true, ms
+}
+
+// sync looks at what was printed last.
+func (t *tracker) sync() {
+	if t.pending {
+		t.pending = false
+		t.update(t.drawn)
+	}
 }
 
 // resize gives the screen a size.
 func (t *tracker) resize(ms int64, rows, cols int) {
 	t.cause(ms)
 	t.scr.Resize(rows, cols)
+	t.pending = false
 	t.update(ms)
 }
 
 // cause says that something came from outside: what changes now answers that.
-func (t *tracker) cause(ms int64) { t.caused = ms }
+func (t *tracker) cause(ms int64) {
+	t.sync()
+	t.caused = ms
+}
 
 // A rowUpdate is a row whose text has changed.
 type rowUpdate struct {
@@ -187,6 +208,7 @@ func stillParts(a, b string) (head, tail int) {
 
 // screen returns what stands on the screen, and whether the program was still drawing it.
 func (t *tracker) screen(ms int64) (s fidelity.Screen, drawing bool) {
+	t.sync()
 	_, s.Cols = t.scr.Size()
 	c := t.scr.Cursor()
 	s.Cursor = fidelity.ScreenCursor{Row: c.Row, Col: c.Col, Visible: c.Visible}

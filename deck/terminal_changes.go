@@ -150,6 +150,7 @@ func (w *changeWriter) input(e *cassette.Event) bool {
 // settle tells what has changed on the screen since that was last told.
 func (w *changeWriter) settle() bool {
 	w.open = false
+	w.track.sync()
 	c := &ScreenChange{G: w.g, TMS: w.ms, What: ChangeScreen}
 	best := -1
 	for i := range w.track.rows {

@@ -353,7 +353,7 @@ func TestTimelineOfATerminal(t *testing.T) {
 	}
 	line := strings.Join(got, "\n")
 	at := -1
-	for _, want := range []string{"typed: hello ENTER", "http_exchange", "it: fine", "typed: quit ENTER", "the primary screen", "process_spawn"} {
+	for _, want := range []string{"typed: hello ENTER", "http_exchange", "row 3: you: hello", "typed: quit ENTER", "the primary screen", "process_spawn"} {
 		next := strings.Index(line, want)
 		if next <= at {
 			t.Errorf("%q is not in its place:\n%s", want, line)

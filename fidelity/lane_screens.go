@@ -90,11 +90,17 @@ func (l *screenLane) run(a, b *Showing) {
 	if endA == nil || endB == nil {
 		return
 	}
-	if endA.Typed != endB.Typed {
+	if endA.Typed != endB.Typed && !l.unread(a, endA, endB) {
 		l.add(ScreenInput, fmt.Sprintf("%d bytes were typed%s", endA.Typed, l.versus("", fmt.Sprint(endB.Typed))), endB, nil)
 	}
 	l.moment(endA, endB)
 	l.history(a, b, endB)
+}
+
+// unread reports whether what was typed while recording, and was not on the replay, changed nothing: the program was about to end.
+func (l *screenLane) unread(a *Showing, endA, endB *Moment) bool {
+	i := slices.IndexFunc(a.Moments, func(m Moment) bool { return m.Typed >= endB.Typed })
+	return i >= 0 && endA.Typed > endB.Typed && len(l.rows(&a.Moments[i].Screen, &endA.Screen)) == 0
 }
 
 func (l *screenLane) versus(_, now string) string {
