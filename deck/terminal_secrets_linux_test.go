@@ -1,0 +1,62 @@
+package deck_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func init() { programs["teller"] = playTeller }
+
+// playTeller shows its secret on the terminal in every disguise, in colours, cut by sequences, wrapped and drawn character by
+// character from its end, and reads what is typed.
+func playTeller([]string) int {
+	secret := os.Getenv("CANARY_API_KEY")
+	fmt.Print(all(secret), "\n")
+	for i, c := range secret {
+		fmt.Printf("\x1b[3%dm%c", i%8, c)
+	}
+	fmt.Print("\x1b[m\n\x1b]0;", secret, "\x07", strings.Repeat(".", 75), secret, "\nbefore\x1b[2J\x1b[H")
+	for i := len(secret) - 1; i >= 0; i-- {
+		fmt.Printf("\x1b[5;%dH%c", 10+i, secret[i])
+	}
+	fmt.Print("\x1b[8;1H")
+	io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+// TestSecretsOnATerminal: what a terminal shows and is given reaches the recording without secrets, in no file of it, of a
+// recording and of a replay of it.
+func TestSecretsOnATerminal(t *testing.T) {
+	for name, secret := range map[string]string{"a token": "cnry7Q2x9ZpLm4Vt8KrW3nHd", "a pass phrase": `cn"ry\7Q 2x%9+p/4V&8<W=n#d`} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.env = append(b.env, "CANARY_API_KEY="+secret)
+			argv, env := b.self("teller")
+			var out printed
+			res, err := deck.Record(context.Background(), &deck.RecordOptions{
+				Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Terminal: terminal.On,
+				Streams: deck.Streams{Stdin: strings.NewReader("it is " + secret + "\n"), Stdout: &out},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out.String(), secret) {
+				t.Fatalf("the terminal did not show it: %q", out.String())
+			}
+			b.holds(res.Recording.Dir)
+			lookFor(t, res.Recording.Dir, secret)
+			kept := filepath.Join(t.TempDir(), "replay")
+			v, _ := b.replay(res.Recording, &deck.ReplayOptions{Screens: true, Out: kept})
+			b.green(v)
+			lookFor(t, kept, secret)
+		})
+	}
+}
