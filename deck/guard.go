@@ -145,10 +145,10 @@ func (r *replayer) reveal() func([]byte) []byte {
 	return r.s.scrub.Reveal
 }
 
-// revealed returns the recorded stdin as the program got it. What was typed into a terminal stays as it is recorded, for
-// its keys are counted.
+// revealed returns the recorded stdin as the program got it. Keys that were typed into a terminal are counted as they came: a
+// secret of another length moves those that come behind it.
 func (r *replayer) revealed(stdin io.Reader) io.Reader {
-	if tty := r.rec.Manifest.TTY; !r.played.reveals() || tty.has(0) && tty.Typed != nil {
+	if !r.played.reveals() {
 		return stdin
 	}
 	return r.s.scrub.Revealing(stdin)

@@ -62,7 +62,7 @@ func (t *tracker) output(ms int64, p []byte) {
 		t.sync()
 	}
 	t.scr.Write(p)
-	t.pending, t.drawn = true, ms
+	t.pending, t.drawn = true, max(ms, 1)
 }
 
 // sync looks at what was printed last.
@@ -209,6 +209,7 @@ func stillParts(a, b string) (head, tail int) {
 // screen returns what stands on the screen, and whether the program was still drawing it.
 func (t *tracker) screen(ms int64) (s fidelity.Screen, drawing bool) {
 	t.sync()
+	drawing = t.drawn == 0 // nothing was printed yet: what was typed waited for no screen
 	_, s.Cols = t.scr.Size()
 	c := t.scr.Cursor()
 	s.Cursor = fidelity.ScreenCursor{Row: c.Row, Col: c.Col, Visible: c.Visible}

@@ -1,9 +1,10 @@
 package deck_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,7 +20,7 @@ func init() { programs["teller"] = playTeller }
 // character from its end, and reads what is typed.
 func playTeller([]string) int {
 	secret := os.Getenv("CANARY_API_KEY")
-	fmt.Print(all(secret), "\n")
+	fmt.Print(strings.ReplaceAll(all(secret), "\r\n", "\n"), "\n")
 	for i, c := range secret {
 		fmt.Printf("\x1b[3%dm%c", i%8, c)
 	}
@@ -27,8 +28,9 @@ func playTeller([]string) int {
 	for i := len(secret) - 1; i >= 0; i-- {
 		fmt.Printf("\x1b[5;%dH%c", 10+i, secret[i])
 	}
-	fmt.Print("\x1b[8;1H")
-	io.Copy(io.Discard, os.Stdin)
+	fmt.Print("\x1b[8;1Hready> ")
+	bufio.NewReader(os.Stdin).ReadString('\n')
+	fmt.Print("bye\n")
 	return 0
 }
 
@@ -40,16 +42,16 @@ func TestSecretsOnATerminal(t *testing.T) {
 			b := newBench(t)
 			b.env = append(b.env, "CANARY_API_KEY="+secret)
 			argv, env := b.self("teller")
-			var out printed
+			out := &typed{more: make(chan struct{})}
 			res, err := deck.Record(context.Background(), &deck.RecordOptions{
 				Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Terminal: terminal.On,
-				Streams: deck.Streams{Stdin: strings.NewReader("it is " + secret + "\n"), Stdout: &out},
+				Streams: deck.Streams{Stdin: out.keys("ready> ", "it is "+secret+"\n"), Stdout: out},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.Contains(out.String(), secret) {
-				t.Fatalf("the terminal did not show it: %q", out.String())
+			if !bytes.Contains(out.shown, []byte(secret)) {
+				t.Fatalf("the terminal did not show it: %q", out.shown)
 			}
 			b.holds(res.Recording.Dir)
 			lookFor(t, res.Recording.Dir, secret)

@@ -186,11 +186,30 @@ func resync(a, b *bufio.Reader) (n int64, ok bool) {
 	case bytes.HasPrefix(next, []byte("td_")): // two secrets in a row
 		i = 0
 	case len(next) > 0:
-		i = bytes.Index(y, next)
+		i = findMasked(y, next)
 	}
 	if i < 0 {
 		return 0, false
 	}
 	b.Discard(i)
 	return int64(i), true
+}
+
+// findMasked returns where text stands in b, of which some may be masked there; -1 for nowhere.
+func findMasked(b, text []byte) int {
+	for i := range len(b) - len(text) + 1 {
+		plain := 0
+		for k, c := range text {
+			if b[i+k] == c {
+				plain++
+			} else if b[i+k] != mask {
+				plain = -1
+				break
+			}
+		}
+		if 2*plain >= len(text) && b[i+len(text)-1] == text[len(text)-1] {
+			return i
+		}
+	}
+	return -1
 }
