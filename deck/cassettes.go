@@ -37,7 +37,7 @@ func (l *Library) NewCassette(output string) (id, dir string, err error) {
 // a recording which cannot be opened, or an *AmbiguousError. What it returns may be no cassette at all where a path was given.
 func (l *Library) Cassette(name string) (string, error) {
 	if st, err := os.Stat(name); err == nil {
-		if st.IsDir() && isRecording(name) {
+		if st.IsDir() && HoldsRecording(name) {
 			return inside(name)
 		}
 		return name, nil
@@ -124,7 +124,8 @@ func (l *Library) CassetteNames() ([]string, error) {
 	return out, err
 }
 
-func isRecording(dir string) bool {
+// HoldsRecording reports whether dir is that of a recording.
+func HoldsRecording(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, manifestName))
 	return err == nil
 }

@@ -31,7 +31,7 @@ cassette of its terminal.`,
 	}
 	cmd.AddCommand(
 		newCassetteRecordCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
-		newCassetteExportCommand(std), newCassetteImportCommand(std),
+		newCassetteCheckCommand(std), newCassetteExportCommand(std), newCassetteImportCommand(std), newCassetteScrubCommand(std),
 	)
 	return cmd
 }

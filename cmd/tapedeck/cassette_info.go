@@ -57,7 +57,10 @@ func runCassetteInfo(name string, json bool, std streams) error {
 	if err != nil {
 		return err
 	}
-	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: true})
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Lazy: true})
+	if cassette.Code(err) != "" {
+		r, err = cassette.Open(dir, &cassette.OpenOptions{Partial: true})
+	}
 	if err != nil {
 		return err
 	}
@@ -128,11 +131,16 @@ func (i *cassetteInfo) write(out io.Writer) error {
 	line("state", string(i.State))
 	line("program", visible.Command(i.Command.Argv))
 	line("harness", strings.TrimSpace(i.Harness.Name+" "+i.Harness.BinaryVersion))
-	line("recorded", fmt.Sprintf("%s on %s/%s by %s", i.Provenance.RecordedAt, i.Provenance.OS, i.Provenance.Arch, i.Provenance.RecorderVersion))
+	if p := i.Provenance; p.RecordedAt != "" {
+		line("recorded", fmt.Sprintf("%s on %s/%s by %s", p.RecordedAt, p.OS, p.Arch, p.RecorderVersion))
+	}
 	line("terminal", strings.TrimSpace(fmt.Sprintf("%d columns, %d rows %s", t.InitialCols, t.InitialRows, t.Term)))
 	line("emulator", t.Emulator.Name+" "+t.Emulator.Version)
-	clock := ms(i.DurationMS)
-	line("duration", fmt.Sprintf("%s, times to %d ms", clock, i.Timing.ResolutionMS))
+	duration := ms(i.DurationMS)
+	if r := i.Timing.ResolutionMS; r > 0 {
+		duration += fmt.Sprintf(", times to %d ms", r)
+	}
+	line("duration", duration)
 	line("output", fmt.Sprintf("%s in %s", size(i.Bytes), plural(i.Events["chunk"], "chunk", "chunks")))
 	line("events", i.events())
 	line("end", i.end())
@@ -158,12 +166,17 @@ func (i *cassetteInfo) secrets() string {
 	if i.Scrub == nil {
 		return "no report"
 	}
+	return secretsOf(i.Scrub)
+}
+
+// secretsOf says what a scrub report does.
+func secretsOf(s *cassette.ScrubReport) string {
 	var rules []string
-	for _, r := range slices.Sorted(maps.Keys(i.Scrub.HitCounts)) {
-		rules = append(rules, fmt.Sprintf("%s %d", r, i.Scrub.HitCounts[r]))
+	for _, r := range slices.Sorted(maps.Keys(s.HitCounts)) {
+		rules = append(rules, fmt.Sprintf("%s %d", r, s.HitCounts[r]))
 	}
 	if len(rules) == 0 {
-		return string(i.Scrub.Status)
+		return masked(0)
 	}
-	return masked(total(i.Scrub.HitCounts)) + ": " + strings.Join(rules, ", ")
+	return masked(total(s.HitCounts)) + ": " + strings.Join(rules, ", ")
 }

@@ -17,10 +17,11 @@ func newVerifyCommand(std streams) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify PATH",
-		Short: "Check every line and every blob of a recording or a tape",
+		Short: "Check every line and every blob of a recording, a tape or a cassette",
 		Long: `Reads every line, blob and digest, and holds workspace.diff, arguments and exit code against the tape. An unfinished
 or unsealed recording whose lines, blobs and digests hold is sound: that is said on stderr and as state
-in the JSON; docs/limits.md has what it cannot see. PATH may be a packed recording (tapedeck pack).
+in the JSON; docs/limits.md has what it cannot see. PATH may be a packed recording (tapedeck pack), or a terminal cassette
+(tapedeck cassette record): then every line, chunk and digest of that is checked.
 
 A seal is a signature over all of a recording. This version makes none, so every recording is unsealed, and --strict, which
 asks for a finished and sealed one, ends with 2 for each. It passes a bare tape that holds.
@@ -29,7 +30,8 @@ Exit status: 0 it holds, 2 something does not: what and where is said (with --st
 could not be opened, or is of a newer format.`,
 		Example: `  tapedeck verify last
   tapedeck verify run.tape --json
-  tapedeck verify bug-1234.rec.tar.zst`,
+  tapedeck verify bug-1234.rec.tar.zst
+  tapedeck verify demo.cassette`,
 		Args:              takes("PATH"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
@@ -42,7 +44,13 @@ could not be opened, or is of a newer format.`,
 func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) error {
 	path, err := tapeOrRecording(name)
 	if err != nil {
+		if dir, errCassette := cassettePath(name); errCassette == nil {
+			return verifyCassette(o, dir, std)
+		}
 		return err
+	}
+	if isCassette(path) && !deck.HoldsRecording(path) {
+		return verifyCassette(o, path, std)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()

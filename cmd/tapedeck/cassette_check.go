@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/cassette/check"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type cassetteCheckOptions struct {
+	cassette string
+	draft    string
+	output   string
+	junit    string
+	partial  bool
+	schema   bool
+	verbose  bool
+	json     bool
+}
+
+func newCassetteCheckCommand(std streams) *cobra.Command {
+	var o cassetteCheckOptions
+	cmd := &cobra.Command{
+		Use:   "check FILE…",
+		Short: "Check assertions about a cassette: screens, timing, input, the end",
+		Long: `Holds the assertions of each scenario FILE (YAML or JSON) against the cassette that it is bound to by id and digest. Of what
+does not pass it shows the assertion, what was wanted and what came, the times of the frames around it, the screen with the
+differing cells marked, and what happened shortly before. What could not be looked at is not green.
+
+--draft CASSETTE writes a first scenario, which passes; take out of it what does not matter. --schema writes the JSON Schema of
+scenario files, for editors. docs/assertions.md shows every kind of assertion.
+
+Exit status: 0 all pass, 2 something does not, 1 a FILE or its cassette could not be read, or something could not be checked.`,
+		Example: `  tapedeck cassette check --draft last -o demo.yaml
+  tapedeck cassette check demo.yaml
+  tapedeck cassette check tests/*.yaml --json
+  tapedeck cassette check demo.yaml --cassette other.cassette --junit report.xml
+  tapedeck cassette check --schema > scenario.schema.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.schema || o.draft != "" {
+				return cobra.NoArgs(cmd, args)
+			}
+			return takes("FILE…")(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runCassetteCheck(cmd.Context(), &o, args, std) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.cassette, "cassette", "", "`CASSETTE` in place of the one that FILE names; its id and digest must be those all the same")
+	f.StringVar(&o.draft, "draft", "", "write a first scenario for this `CASSETTE`")
+	f.StringVarP(&o.output, "output", "o", "", "`file` for --draft (default: stdout)")
+	f.StringVar(&o.junit, "junit", "", "write the results of one FILE as JUnit XML into this `file`")
+	f.BoolVar(&o.partial, "partial", false, partialHelp)
+	f.BoolVar(&o.schema, "schema", false, "write the JSON Schema of scenario files")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "what passed too")
+	f.BoolVar(&o.json, "json", false, "the results as JSON")
+	cmd.RegisterFlagCompletionFunc("cassette", cassetteNames)
+	cmd.RegisterFlagCompletionFunc("draft", cassetteNames)
+	return cmd
+}
+
+func runCassetteCheck(ctx context.Context, o *cassetteCheckOptions, files []string, std streams) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	switch {
+	case o.schema:
+		_, err := std.out.Write(check.Schema())
+		return err
+	case o.draft != "":
+		return o.writeDraft(ctx, std)
+	case o.output != "":
+		return errors.New("-o is for --draft; --junit FILE and --json write results")
+	case o.junit != "" && len(files) > 1:
+		return errors.New("--junit takes the results of one FILE")
+	}
+	opts := &check.Options{Partial: o.partial}
+	if o.cassette != "" {
+		dir, err := cassettePath(o.cassette)
+		if err != nil {
+			return err
+		}
+		opts.Cassette = dir
+	}
+	return o.checkAll(ctx, files, opts, std)
+}
+
+// checkAll checks every file, also after one that could not be: its error is told, and the status is 1.
+func (o *cassetteCheckOptions) checkAll(ctx context.Context, files []string, opts *check.Options, std streams) error {
+	var results []*check.Result
+	var failed error
+	status := statusDone
+	for _, file := range files {
+		res, err := o.checkOne(ctx, file, opts, std)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		results = append(results, res)
+		switch {
+		case res.Counts.Unchecked > 0:
+			status = statusFailed
+		case !res.Passed && status == statusDone:
+			status = statusDiverged
+		}
+	}
+	if o.json {
+		if err := printJSON(std.out, checkedFiles(results, failed)); err != nil {
+			return err
+		}
+	}
+	if failed != nil {
+		return failed
+	}
+	if status != statusDone {
+		return &statusError{status: status}
+	}
+	return nil
+}
+
+// checkedFiles is what cassette check --json prints.
+func checkedFiles(results []*check.Result, failed error) map[string]any {
+	passed := failed == nil
+	for _, r := range results {
+		passed = passed && r.Passed
+	}
+	out := map[string]any{"passed": passed, "results": results}
+	if results == nil {
+		out["results"] = []any{}
+	}
+	if failed != nil {
+		out["error"] = failed.Error()
+	}
+	return out
+}
+
+func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *check.Options, std streams) (*check.Result, error) {
+	p := progressFor(std, o.json)
+	stop := p.busy("checking " + file)
+	res, err := check.File(ctx, file, opts)
+	stop()
+	if err != nil {
+		return nil, orInterrupted(err)
+	}
+	if o.junit != "" {
+		if err := writeWhole(o.junit, res.WriteJUnit); err != nil {
+			return nil, err
+		}
+	}
+	if o.json {
+		return res, nil
+	}
+	return res, res.WriteText(std.out, &check.TextOptions{Color: colour(std.out), Verbose: o.verbose})
+}
+
+// writeWhole writes the file at path whole or not at all.
+func writeWhole(path string, write func(io.Writer) error) error {
+	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644})
+	if err != nil {
+		return err
+	}
+	if err := write(f); err != nil {
+		f.Discard()
+		return err
+	}
+	return f.Commit(path)
+}
+
+func (o *cassetteCheckOptions) writeDraft(ctx context.Context, std streams) error {
+	dir, err := cassettePath(o.draft)
+	if err != nil {
+		return err
+	}
+	folder := "."
+	if o.output != "" {
+		folder = filepath.Dir(o.output)
+	}
+	b, err := check.Draft(ctx, dir, folder)
+	if err != nil {
+		return err
+	}
+	if o.output == "" {
+		_, err := std.out.Write(b)
+		return err
+	}
+	if _, err := os.Lstat(o.output); err == nil {
+		return fmt.Errorf("%s is there already: choose another name", o.output)
+	}
+	if err := durable.WriteFile(o.output, b, &durable.Options{Mode: 0o644}); err != nil {
+		return err
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s; tapedeck cassette check %s\n", o.output, o.output)
+	return err
+}

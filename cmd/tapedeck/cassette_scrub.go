@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+type cassetteScrubOptions struct {
+	to        string
+	accounts  []string
+	keepEmail bool
+	preserve  []string
+	json      bool
+}
+
+func newCassetteScrubCommand(std streams) *cobra.Command {
+	var o cassetteScrubOptions
+	cmd := &cobra.Command{
+		Use:   "scrub CASSETTE",
+		Short: "Mask the secrets in a cassette, whoever made it",
+		Long: `Masks secrets in what was printed, typed and noted, in titles and arguments: known values of this environment, tokens and keys
+by their shapes, addresses of email, and --account. Each is replaced by as many characters of the same width, so the screen keeps
+its layout. What was made is scanned once more before it is put in place; frames and digests are written anew, so that
+scenarios which are bound to the old digest do not fit any more. The report lists each rule with its hits.
+
+Exit status: 0 done, 1 failed; then nothing was changed.`,
+		Example: `  tapedeck cassette scrub last
+  tapedeck cassette scrub theirs.cassette --to clean.cassette --account jane.doe`,
+		Args:              takes("CASSETTE"),
+		ValidArgsFunction: cassetteNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteScrub(&o, args[0], std) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.to, "to", "", "`directory` for the masked one, which is made (default: in place)")
+	f.StringArrayVar(&o.accounts, "account", nil, "`name` of an account that is masked wherever it stands as a word (repeatable)")
+	f.BoolVar(&o.keepEmail, "keep-email", false, "leave addresses of email")
+	f.StringArrayVar(&o.preserve, "preserve", nil, "`text` for the report: what is kept on purpose (repeatable)")
+	f.BoolVar(&o.json, "json", false, "the report as JSON")
+	return cmd
+}
+
+func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
+	dir, err := cassettePath(name)
+	if err != nil {
+		return err
+	}
+	known, err := deck.TerminalSecrets(nil, os.Environ())
+	if err != nil {
+		return err
+	}
+	stop := progressFor(std, o.json).busy("masking")
+	report, err := cassette.Scrub(dir, &cassette.ScrubOptions{
+		To: o.to, Scrub: known, Accounts: o.accounts, KeepEmail: o.keepEmail, Preserve: o.preserve,
+	})
+	stop()
+	if err != nil {
+		return err
+	}
+	if o.to != "" {
+		dir = o.to
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"cassette": dir, "scrub": report})
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: %s: %s\n", shortPath(dir), secretsOf(report))
+	return err
+}
