@@ -107,8 +107,8 @@ func asksCSI(t *vt.Token) bool {
 		return len(t.Inter) > 0 && t.Inter[0] == '$' // DECRQM
 	case 'q':
 		return t.Prefix == '>' // XTVERSION
-	case 'u':
-		return t.Prefix == '?' // kitty keyboard
+	case 'u', 'm':
+		return t.Prefix == '?' // kitty keyboard, XTQMODKEYS
 	case 'i':
 		return true // media copy
 	case 'w', 'y':

@@ -23,6 +23,7 @@ func TestHarmless(t *testing.T) {
 		{"\x1b]2;title\x1b\\a\x1b]11;#fff\x07b", "\x1b]2;title\x1b\\a\x1b]11;#fff\x07b"},
 		{"\x1bP$qm\x1b\\a\x1bP+q544e\x1b\\b", "ab"},
 		{"\x1b[?2026$pa\x1b[>qb\x1b[?uc\x1b[!pd", "abc\x1b[!pd"},
+		{"\x1b[?4ma\x1b[>4;2mb", "a\x1b[>4;2mb"},
 		{"\x1b[18ta\x1b[22;0tb\x1b[8;5;5tc", "a\x1b[22;0tbc"},
 		{"\x1b[5ia\x1b[4i", "a"},
 		{"\x1b[\x056nab", "ab"},
