@@ -216,8 +216,8 @@ func (o *cassetteExportOptions) tell(run *exportRun, n int64, std streams) error
 		return printJSON(std.out, map[string]any{"file": o.output, "format": o.format, "bytes": n, "asciicast": run.cast})
 	}
 	if c := run.cast; c != nil && c.Replaced > 0 {
-		visible.Fprintf(std.err, "tapedeck: %s that are no UTF-8 became U+FFFD, for an asciicast holds text alone\n",
-			plural(c.Replaced, "piece of output", "pieces of output"))
+		visible.Fprintf(std.err, "tapedeck: bytes that are no UTF-8 became U+FFFD, %s: an asciicast holds text alone\n",
+			plural(c.Replaced, "time", "times"))
 	}
 	if o.output == "-" {
 		return nil
