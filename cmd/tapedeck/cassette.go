@@ -30,7 +30,7 @@ cassette of its terminal.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newCassetteRecordCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
+		newCassetteRecordCommand(std), newCassetteListCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
 		newCassetteCheckCommand(std), newCassetteExportCommand(std), newCassetteImportCommand(std), newCassetteScrubCommand(std),
 	)
 	return cmd
