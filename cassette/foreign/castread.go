@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -55,7 +56,7 @@ func (c *cast) Files() []string { return []string{c.path} }
 func (c *cast) Next() (*Event, error) {
 	for {
 		b, err := c.lines.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		if err != nil {
@@ -93,7 +94,7 @@ func (c *cast) parse(b []byte) (known bool, err error) {
 		return false, err
 	}
 	c.event = Event{At: at}
-	if len(code) != 1 || !strings.Contains("oirmx", code) {
+	if len(code) != 1 || !isKind(Kind(code[0])) {
 		if len(c.other) < 16 {
 			c.other[code]++
 		}
@@ -117,6 +118,9 @@ func (c *cast) at(b json.RawMessage) (time.Duration, error) {
 	}
 	return c.time.to(d)
 }
+
+// isKind reports whether asciicast has events of kind k.
+func isKind(k Kind) bool { return slices.Contains([]Kind{Output, Input, Resize, Marker, Exit}, k) }
 
 // setText takes the data of an event of asciicast.
 func (e *Event) setText(b json.RawMessage) (err error) {

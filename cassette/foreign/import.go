@@ -84,7 +84,6 @@ type importer struct {
 	rec    *cassette.Recorder
 	now    atomic.Int64 // the time of the event that is copied; the recorder reads it on its own goroutine too
 	exit   *cassette.Exit
-	inputs int
 	out    Imported
 }
 

@@ -22,7 +22,6 @@ type typelog struct {
 	head   string // the first line, or lines: a command may have several
 	status int
 	exited bool // status is known
-	short  int64
 	data   []byte
 }
 

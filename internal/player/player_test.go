@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -165,7 +166,7 @@ func TestPlayEnds(t *testing.T) {
 	r := session(t, "a", "b")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := Play(ctx, r, &screenplay{}, nil); err != context.Canceled {
+	if err := Play(ctx, r, &screenplay{}, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
