@@ -15,6 +15,8 @@ type AttachOptions struct {
 	Std [3]any
 	// Caller is the terminal among them, NewCaller's, which Attach closes; nil for none.
 	Caller *Caller
+	// FixedSize leaves the session's size as it is, whatever that of the caller's terminal is.
+	FixedSize bool
 	// Signals are passed on to the program; nil for none. One of SIGHUP ends the session.
 	Signals <-chan os.Signal
 }
@@ -32,7 +34,9 @@ func (s *Session) Attach(o *AttachOptions) (Exit, error) {
 	stopFollow := func() {}
 	if a.c != nil {
 		a.settle()
-		stopFollow = Follow(a.c.File(), func(size Size) { s.Resize(size) })
+		if !o.FixedSize {
+			stopFollow = Follow(a.c.File(), func(size Size) { s.Resize(size) })
+		}
 	}
 	if in, ok := o.Std[0].(io.Reader); ok && !a.types() && in != nil {
 		a.pipe(in)
@@ -124,7 +128,7 @@ func (a *attached) settle() {
 	case !may && a.ours:
 		a.release()
 	}
-	if size, ok := a.c.Size(); ok && a.ours && size != a.s.Size() {
+	if size, ok := a.c.Size(); ok && a.ours && !a.o.FixedSize && size != a.s.Size() {
 		a.s.Resize(size)
 	}
 }

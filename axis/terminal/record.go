@@ -35,7 +35,8 @@ func (e Exit) Final() *cassette.Final {
 // RecordOptions say what RecordSession records, for whom and where.
 type RecordOptions struct {
 	// Session is the program and its terminal. Size, Modes and Term are those of the caller's terminal where they are not given
-	// and there is one, and nil Env is all that the caller has. Output, Keeper, Blind and Mute are RecordSession's own.
+	// and there is one; a size that is given stays, whatever becomes of the caller's. Nil Env is all that the caller has. Output,
+	// Keeper, Blind and Mute are RecordSession's own.
 	Session SessionOptions
 	// Dir is where the cassette is made. Cassette says more of it; its Command and Terminal are filled in where they are empty.
 	Dir      string
@@ -95,12 +96,14 @@ type recording struct {
 	caller  *Caller // nil for none
 	session SessionOptions
 	left    *Leftovers // of the program, on the caller's terminal; nil without one
+	fixed   bool       // the size was given
 }
 
 // fill gives the session what the caller's terminal has.
 func (r *recording) fill() {
 	s := &r.session
-	if size, ok := r.caller.Size(); ok && (s.Size.Rows == 0 || s.Size.Cols == 0) {
+	r.fixed = s.Size.Rows > 0 && s.Size.Cols > 0
+	if size, ok := r.caller.Size(); ok && !r.fixed {
 		s.Size = size
 	}
 	if s.Size.Rows == 0 || s.Size.Cols == 0 {
@@ -181,7 +184,7 @@ func (r *recording) run(ctx context.Context, rec *cassette.Recorder) (*Recorded,
 		return nil, errors.Join(err, rec.Abort())
 	}
 	out := new(Recorded)
-	out.Exit, err = s.Attach(&AttachOptions{Std: r.o.Std, Caller: r.caller, Signals: r.o.Signals})
+	out.Exit, err = s.Attach(&AttachOptions{Std: r.o.Std, Caller: r.caller, Signals: r.o.Signals, FixedSize: r.fixed})
 	out.TimedOut = ctx.Err() == nil && begin.Err() != nil
 	final := out.Exit.Final()
 	if out.TimedOut {

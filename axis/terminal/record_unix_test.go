@@ -173,6 +173,30 @@ func TestRecordSessionWithoutTerminal(t *testing.T) {
 	}
 }
 
+// TestRecordSessionOfASize gives the program another size than that of the caller's terminal.
+func TestRecordSessionOfASize(t *testing.T) {
+	o := newPerson(t, terminal.Size{Rows: 13, Cols: 66})
+	done := make(chan error)
+	dir := filepath.Join(t.TempDir(), "c")
+	go func() {
+		_, err := terminal.RecordSession(t.Context(), &terminal.RecordOptions{
+			Session: terminal.SessionOptions{Argv: []string{"sh", "-c", "echo on; read x; stty size"}, Size: terminal.Size{Rows: 5, Cols: 30}},
+			Dir:     dir, Std: [3]any{o.p.Slave, o.p.Slave, o.p.Slave},
+		})
+		done <- err
+	}()
+	o.sees("on\r\n")
+	change(t, o.p, terminal.Size{Rows: 14, Cols: 67})
+	o.types("\r")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	o.sees("5 30\r\n")
+	if got := inputs(t, opened(t, dir)); got != `"\r" ` {
+		t.Errorf("input %q", got)
+	}
+}
+
 // TestResizeInOutput changes the size again and again while a program prints, one byte at a time in the middle of its
 // sequences: the screen that the session had is the one that the cassette derives.
 func TestResizeInOutput(t *testing.T) {
