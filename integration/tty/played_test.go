@@ -20,9 +20,10 @@ const rested = 150 * time.Millisecond
 // A played is a program on a terminal that the test uses as a person would, while a cassette is made of it.
 type played struct {
 	*terminal.Session
-	t   *testing.T
-	dir string // of the cassette
-	rec *cassette.Recorder
+	t    *testing.T
+	dir  string // of the cassette
+	work string // the program's directory
+	rec  *cassette.Recorder
 }
 
 // play starts a program in a directory of its own, which is its HOME too.
@@ -35,7 +36,7 @@ func play(t *testing.T, o *terminal.SessionOptions, argv ...string) *played {
 	if o.Dir == "" {
 		o.Dir = t.TempDir()
 	}
-	o.Argv = argv
+	o.Argv, p.work = argv, o.Dir
 	o.Env = append([]string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + o.Dir, "LANG=C.UTF-8", "SHELL=/bin/sh"}, o.Env...)
 	o.Scrollback = -1 // as the frames of a cassette
 	var err error
