@@ -15,10 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
-	"github.com/tapedeck-dev/tapedeck/cassette/check"
 )
-
-var _ check.StyledScreen = (*terminal.Screen)(nil)
 
 // start runs a script of sh on a terminal.
 func start(t *testing.T, o *terminal.SessionOptions, script string) *terminal.Session {

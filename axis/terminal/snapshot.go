@@ -88,22 +88,6 @@ func (s *Screen) Find(text string) (row, col int, found bool) {
 	return 0, 0, false
 }
 
-// Lines is Rows. With CursorAt and CellsOf a Screen is what check.Golden compares.
-func (s *Screen) Lines() []string { return s.Rows }
-
-// CursorAt is where the cursor stands, counted from 0, and whether it is shown.
-func (s *Screen) CursorAt() (row, col int, visible bool) {
-	return s.Cursor.Row, s.Cursor.Col, s.Cursor.Visible
-}
-
-// CellsOf is a row of Cells, nil where there is none.
-func (s *Screen) CellsOf(row int) []Cell {
-	if row < 0 || row >= len(s.Cells) {
-		return nil
-	}
-	return s.Cells[row]
-}
-
 // String is the screen as a person reads it in a test's failure: its size, its title, where the cursor is, each row up to the
 // last that is not blank.
 func (s *Screen) String() string {
