@@ -246,7 +246,7 @@ func TestAnswers(t *testing.T) {
 // TestSignals sends signals to a program and to the job that it has in the foreground.
 func TestSignals(t *testing.T) {
 	k := new(kept)
-	s := start(t, &terminal.SessionOptions{Keeper: k}, `trap 'echo term' TERM; echo on; sleep 60 & until wait; do :; done`)
+	s := start(t, &terminal.SessionOptions{Keeper: k}, `trap 'echo term' TERM; echo on; while :; do sleep 60 & wait; done`)
 	until(t, s, terminal.Text("on"))
 	s.Signal(syscall.SIGTERM)
 	until(t, s, terminal.Text("term"))
