@@ -5,7 +5,6 @@ package terminal_test
 import (
 	"context"
 	"fmt"
-	"log"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 )
@@ -18,17 +17,20 @@ func Example() {
 		Size: terminal.Size{Rows: 5, Cols: 40},
 	})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer s.Close()
 	if _, _, err := s.WaitFor(ctx, terminal.Text("your name?")); err != nil {
-		log.Fatal(err) // shows the screen
+		fmt.Println(err) // shows the screen
+		return
 	}
 	s.Type("ada")
 	s.Key("enter")
 	_, screen, err := s.WaitFor(ctx, terminal.Exited())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	fmt.Println(screen)
 	exit, _ := s.Wait(ctx)
