@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // AttachOptions say who uses a session, and what there is to know.
@@ -88,6 +89,8 @@ func (a *attached) keep(stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
+		case <-a.foreground():
+			a.settle()
 		case <-job.Stops:
 			a.mu.Lock()
 			a.release()
@@ -101,6 +104,20 @@ func (a *attached) keep(stop <-chan struct{}) {
 			a.pass(sig)
 		}
 	}
+}
+
+// background is how often who is in the background looks whether it still is: a shell tells a job that it stopped, and not one that
+// runs, that it is in the foreground now.
+const background = 200 * time.Millisecond
+
+// foreground tells when to look whether the caller's terminal can be had.
+func (a *attached) foreground() <-chan time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.c == nil || a.ours {
+		return nil
+	}
+	return time.After(background)
 }
 
 // pass passes a signal on.
