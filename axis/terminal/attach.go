@@ -202,7 +202,7 @@ type typing struct{ s *Session }
 
 // Write implements io.Writer.
 func (t typing) Write(p []byte) (int, error) {
-	if err := t.s.Send(p); err != nil {
+	if err := t.s.input(p, KeyName(p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil

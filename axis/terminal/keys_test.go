@@ -27,6 +27,11 @@ func TestKeyBytes(t *testing.T) {
 		if test.application == "" {
 			test.application = test.want
 		}
+		if name := terminal.KeyName([]byte(test.want)); name != "" {
+			if again, err := terminal.KeyBytes(name, false); string(again) != test.want {
+				t.Errorf("%q is %s, which is %q, %v", test.want, name, again, err)
+			}
+		}
 		for application, want := range map[bool]string{false: test.want, true: test.application} {
 			if got, err := terminal.KeyBytes(test.name, application); string(got) != want || err != nil {
 				t.Errorf("%s (application %v): %q, %v, want %q", test.name, application, got, err, want)
@@ -36,6 +41,18 @@ func TestKeyBytes(t *testing.T) {
 	for _, bad := range []string{"", "f21", "hyper-x", "ctrl-é", "ctrl-1", "enterr", "ctrl-", "-x"} {
 		if got, err := terminal.KeyBytes(bad, false); err == nil {
 			t.Errorf("%q is %q", bad, got)
+		}
+	}
+}
+
+// TestKeyName names keys, and not text.
+func TestKeyName(t *testing.T) {
+	for p, want := range map[string]string{
+		"\r": "enter", "\t": "tab", "\x03": "ctrl-c", "\x1b": "escape", "\x7f": "backspace", "\x1bOA": "up", "\x1b[A": "up", "\x1b[1;5C": "ctrl-right",
+		"\x1b[15~": "f5", "a": "", "é": "", "ab": "", "": "", "\x03\x03": "", "\x1b[1;1R": "", "\x1b[1;2R": "", "\x1b[200~a\x1b[201~": "",
+	} {
+		if got := terminal.KeyName([]byte(p)); got != want {
+			t.Errorf("%q is %q, want %q", p, got, want)
 		}
 	}
 }

@@ -192,7 +192,7 @@ func TestRecordSessionOfASize(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.sees("5 30\r\n")
-	if got := inputs(t, opened(t, dir)); got != `"\r" ` {
+	if got := inputs(t, opened(t, dir)); got != `"\r" enter` {
 		t.Errorf("input %q", got)
 	}
 }
