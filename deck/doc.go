@@ -14,6 +14,7 @@
 //	recording.json {"state":"recording"}      written first
 //	tree.json, blobs                          the work tree, before the program starts
 //	run.tape, run.tape.cas/, run.tape.part/   as the run goes
+//	terminal/                                 as the run goes, where the program has a terminal (terminal_tape.go)
 //	workspace.diff, found-*.json              after the program has ended
 //	tree.json, run.tape, again                where a secret became known after it was written (late.go)
 //	recording.json {"state":"finished"}       replaces the first one atomically, last

@@ -1,0 +1,80 @@
+package deck_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck"
+)
+
+func init() { programs["terminal recorder"] = playTerminalRecorder }
+
+// playTerminalRecorder records "tui", to whose terminal nobody types, into args[0] with the configuration args[1], and kills itself
+// once it has been shown for a while.
+func playTerminalRecorder(args []string) int {
+	exe, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	os.Setenv(programVar, "tui")
+	p := &typed{more: make(chan struct{})}
+	go func() {
+		p.until("working")
+		time.Sleep(300 * time.Millisecond) // more than the recorder's goroutine holds anything back
+		syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	}()
+	_, err = deck.Record(context.Background(), &deck.RecordOptions{
+		Argv: []string{exe, "http://api.example.com", "spin"}, Output: args[0], ConfigDir: args[1], Terminal: terminal.On,
+		Streams: deck.Streams{Stdin: p.keys("never", ""), Stdout: p},
+	})
+	return fail(err)
+}
+
+// TestKilledRecorderOfATerminal: what a recorder that is killed leaves of the terminal is read as far as it is whole.
+func TestKilledRecorderOfATerminal(t *testing.T) {
+	b := newBench(t)
+	dir := filepath.Join(b.dir, ".tapedeck", "killed.rec")
+	argv, env := b.self("terminal recorder", dir, b.config)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Env, cmd.Dir = env, b.dir
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the recorder ended with %v", err)
+	}
+	v, err := deck.Verify(dir)
+	if err != nil || len(v.Problems) > 0 || v.State != deck.StateRecording {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	c, err := cassette.Open(filepath.Join(dir, "terminal"), &cassette.OpenOptions{Partial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	raw, err := c.RawOutput()
+	if err != nil || c.State() != cassette.StateUnfinished || !strings.Contains(string(raw), "working") {
+		t.Errorf("%s, %v: %q", c.State(), err, raw)
+	}
+	rec, err := deck.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, err := range rec.ScreenChanges(false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown++
+	}
+	if shown == 0 {
+		t.Error("nothing is shown of it")
+	}
+}
