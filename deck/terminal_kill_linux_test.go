@@ -18,6 +18,11 @@ import (
 
 func init() { programs["terminal recorder"] = playTerminalRecorder }
 
+func wrote(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}
+
 // playTerminalRecorder records "tui", to whose terminal nobody types, into args[0] with the configuration args[1], and kills itself
 // once it has been shown for a while.
 func playTerminalRecorder(args []string) int {
@@ -29,7 +34,9 @@ func playTerminalRecorder(args []string) int {
 	p := &typed{more: make(chan struct{})}
 	go func() {
 		p.until("working")
-		time.Sleep(300 * time.Millisecond) // more than the recorder's goroutine holds anything back
+		for i := 0; i < 200 && !wrote(filepath.Join(args[0], "terminal", cassette.ChunksFile)); i++ {
+			time.Sleep(50 * time.Millisecond) // what the screen may show as a secret is held back for two seconds
+		}
 		syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}()
 	_, err = deck.Record(context.Background(), &deck.RecordOptions{
