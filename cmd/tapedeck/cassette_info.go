@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -89,7 +90,9 @@ func infoOf(r *cassette.Reader) (*cassetteInfo, error) {
 	if len(m.Optional) > 0 {
 		out.Optional = m.Optional
 	}
-	if err := r.Unfinished(); err != nil {
+	if err := r.Unfinished(); errors.Is(err, cassette.ErrNoManifest) {
+		out.Unfinished = "its recorder is still at work or came to no end"
+	} else if err != nil {
 		out.Unfinished = err.Error()
 	}
 	for e, err := range r.Events(&cassette.EventsOptions{NoBytes: true}) {
