@@ -51,7 +51,9 @@ func (d *double) resize(s sized) error {
 // A still is a quick screen that is looked at now and then.
 type still struct{ q quick }
 
-func newStill(size Size) *still { return &still{quick{screen: newScreen(size.Rows, size.Cols)}} }
+func newStill(size Size) *still {
+	return &still{quick{screen: newScreen(size.Rows, size.Cols), above: vt.DefaultScrollback}}
+}
 
 func (s *still) Write(p []byte) { s.q.Write(p) }
 

@@ -87,7 +87,7 @@ func (r *Reader) Screens(opts *vt.Options) iter.Seq2[*Shot, error] { return r.sc
 
 func (r *Reader) screens(opts *vt.Options, streams []Stream) iter.Seq2[*Shot, error] {
 	return func(yield func(*Shot, error) bool) {
-		o := vt.Options{Scrollback: -1}
+		var o vt.Options
 		if opts != nil {
 			o = *opts
 		}

@@ -7,10 +7,11 @@ import (
 )
 
 // A quick is a screen that shows logs without reading all of them: of text, line ends and colours alone, only the last lines can
-// be seen. What it leaves out could not be told from what the whole would have left: text, cursor, title and size. Colours of
-// what is printed later may differ.
+// be seen, on the screen or once it grows. What it leaves out could not be told from what the whole would have left: text, cursor,
+// title and size. Colours of what is printed later may differ.
 type quick struct {
 	screen *vt.Screen
+	above  int    // lines of the screen's scrollback
 	tail   []byte // plain text that the screen has not seen, from a begin of a line on or where the last one began
 	cut    bool   // the tail begins behind a line end: what was before it is left out
 	state  plainState
@@ -63,7 +64,7 @@ func (q *quick) keep(p []byte) {
 // shorten leaves out all but the last lines. Where there are too few lines for that the screen reads the whole.
 func (q *quick) shorten() {
 	rows, _ := q.screen.Size()
-	at, ok := lastLines(q.tail, 2*rows+1)
+	at, ok := lastLines(q.tail, q.above+2*rows+1)
 	if !ok {
 		q.sync()
 		return
@@ -110,7 +111,7 @@ func (q *quick) sync() {
 // shortenOnce leaves out what can be.
 func (q *quick) shortenOnce() {
 	rows, _ := q.screen.Size()
-	if at, ok := lastLines(q.tail, 2*rows+1); ok && at > 0 {
+	if at, ok := lastLines(q.tail, q.above+2*rows+1); ok && at > 0 {
 		q.tail = q.tail[:copy(q.tail, q.tail[at:])]
 		q.cut = true
 	}

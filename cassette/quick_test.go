@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
 // pieces are what the screens of TestQuick are made of: plain and not.
@@ -18,7 +20,9 @@ func TestQuick(t *testing.T) {
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		size := Size{2 + rnd.IntN(6), 8 + rnd.IntN(12)}
-		full, q := newScreen(size.Rows, size.Cols), newStill(size)
+		const above = 5
+		o := &vt.Options{Rows: size.Rows, Cols: size.Cols, Scrollback: above}
+		full, q := vt.New(o), &still{quick{screen: vt.New(o), above: above}}
 		for step := range 30 {
 			p := piece(rnd)
 			full.Write(p)

@@ -31,9 +31,9 @@ func newScreener(size Size, out *stream, live func(*Frame)) *screener {
 	return &screener{still: *newStill(size), out: out, live: live}
 }
 
-// newScreen returns the screen that frames are of.
+// newScreen returns the screen that frames are of. It has a scrollback, for a terminal that grows shows lines of it again.
 func newScreen(rows, cols int) *vt.Screen {
-	return vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1})
+	return vt.New(&vt.Options{Rows: rows, Cols: cols})
 }
 
 func (s *screener) behind() bool  { return s.at < s.end }

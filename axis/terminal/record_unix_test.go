@@ -205,7 +205,7 @@ func TestResizeInOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := start(t, &terminal.SessionOptions{Keeper: terminal.Cassette(rec), Scrollback: -1}, // as the frames of a cassette
+	s := start(t, &terminal.SessionOptions{Keeper: terminal.Cassette(rec)},
 		`i=0; printf begin; read g; while [ $i -lt 400 ]; do printf '\033'; printf '[3'; printf '1mword%d \033[' $i; printf '0m\n'; i=$((i+1)); done; printf 'end\033[1'; read x; printf 'mbold'`)
 	until(t, s, terminal.Text("begin"))
 	s.Key("enter")

@@ -120,7 +120,7 @@ type engine struct {
 }
 
 func newEngine(at size, probes []probe, seen []*sightings, masks masker) *engine {
-	s := vt.New(&vt.Options{Rows: at.Rows, Cols: at.Cols, Scrollback: -1})
+	s := vt.New(&vt.Options{Rows: at.Rows, Cols: at.Cols})
 	g := &engine{vt: s, view: newView(s, masks), probes: probes, sightings: seen, recent: new(recent), looking: true, moments: 1}
 	if len(seen) > 0 {
 		g.text = newStripper()

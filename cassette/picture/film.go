@@ -71,7 +71,7 @@ type film struct {
 
 func newFilm(s *session, set settings) *film {
 	f := &film{settings: set, session: s}
-	f.screen = vt.New(&vt.Options{Rows: s.size.rows, Cols: s.size.cols, Scrollback: -1})
+	f.screen = vt.New(&vt.Options{Rows: s.size.rows, Cols: s.size.cols})
 	f.clock = clock{idle: set.MaxIdle, speed: set.Speed, recorded: set.From}
 	if f.To <= 0 || f.To > s.duration {
 		f.To = s.duration

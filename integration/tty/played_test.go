@@ -38,7 +38,6 @@ func play(t *testing.T, o *terminal.SessionOptions, argv ...string) *played {
 	}
 	o.Argv, p.work = argv, o.Dir
 	o.Env = append([]string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + o.Dir, "LANG=C.UTF-8", "SHELL=/bin/sh"}, o.Env...)
-	o.Scrollback = -1 // as the frames of a cassette
 	var err error
 	p.rec, err = cassette.Create(p.dir, &cassette.CreateOptions{
 		Harness: cassette.Harness{Name: filepath.Base(argv[0])}, Command: cassette.Command{Argv: argv},
