@@ -2,6 +2,7 @@ package deck
 
 import (
 	"time"
+	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -170,7 +171,7 @@ func (t *tracker) elsewhere(changes []rowUpdate) map[string]bool {
 
 // frame counts a change of r by itself.
 func (r *trackedRow) frame(now string, ms int64) {
-	head, tail := stillParts(r.text, now)
+	head, tail := wholeNumbers(r.text, now)
 	if r.frames == 0 {
 		r.head, r.tail, r.gap = head, tail, 0
 	} else {
@@ -191,6 +192,20 @@ func (r *trackedRow) within(now string, ms int64) bool {
 	}
 	head, tail := stillParts(r.text, now)
 	return head >= r.head && tail >= r.tail
+}
+
+// wholeNumbers is stillParts for a row that moves: a number of which some digits have changed moves as a whole, for in another run
+// the others may be others.
+func wholeNumbers(a, b string) (head, tail int) {
+	head, tail = stillParts(a, b)
+	r := []rune(b)
+	for head > 0 && unicode.IsDigit(r[head-1]) {
+		head--
+	}
+	for tail > 0 && unicode.IsDigit(r[len(r)-tail]) {
+		tail--
+	}
+	return head, tail
 }
 
 // stillParts returns how many characters two texts have in common at the beginning, and behind that at the end.

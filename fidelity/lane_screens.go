@@ -116,6 +116,12 @@ func endOf(s *Showing) *Moment {
 
 // moment compares two screens. What differed in the same way a moment before is not told again.
 func (l *screenLane) moment(a, b *Moment) {
+	rows := l.rows(&a.Screen, &b.Screen)
+	fresh := slices.DeleteFunc(slices.Clone(rows), func(r rowChange) bool { return slices.Contains(l.last, r) })
+	l.last = rows
+	if len(fresh) > 0 {
+		l.add(ScreenRows, fmt.Sprintf("the screen differs in %s, %s", counted(len(fresh), "row"), when(a)), b, changesOf(fresh, "row"))
+	}
 	fields := l.fields(&a.Screen, &b.Screen)
 	for _, f := range fields {
 		if !slices.Contains(l.told, f) {
@@ -123,12 +129,6 @@ func (l *screenLane) moment(a, b *Moment) {
 		}
 	}
 	l.told = fields
-	rows := l.rows(&a.Screen, &b.Screen)
-	fresh := slices.DeleteFunc(slices.Clone(rows), func(r rowChange) bool { return slices.Contains(l.last, r) })
-	l.last = rows
-	if len(fresh) > 0 {
-		l.add(ScreenRows, fmt.Sprintf("the screen differs in %s, %s", counted(len(fresh), "row"), when(a)), b, changesOf(fresh, "row"))
-	}
 }
 
 // history compares what had left the screens by the end.
