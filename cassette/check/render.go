@@ -80,8 +80,8 @@ func (p *printer) outcome(scenario string, o *Outcome) {
 	if o.Status == Unchecked {
 		came = "open"
 	}
-	p.linef("  wanted   %s", o.Wanted)
-	p.linef("  %s     %s", came, o.Came)
+	p.linef("  wanted   %s", visible.Line(o.Wanted))
+	p.linef("  %s     %s", came, visible.Line(o.Came))
 	p.evidence(o.Evidence)
 	p.linef("")
 }
@@ -93,7 +93,7 @@ func (p *printer) evidence(e *Evidence) {
 	if len(e.Frames) > 0 {
 		all := make([]string, len(e.Frames))
 		for i, f := range e.Frames {
-			all[i] = sprintf("%s: seq %d at %s", f.Is, f.Seq, msText(f.TMS))
+			all[i] = sprintf("%s: seq %d at %s", visible.Line(f.Is), f.Seq, msText(f.TMS))
 		}
 		p.linef("  frames   %s", strings.Join(all, ", "))
 	}
@@ -103,7 +103,7 @@ func (p *printer) evidence(e *Evidence) {
 		if i == 0 {
 			head = "  context"
 		}
-		p.linef("%s  seq %d at %s  %s %s", head, n.Seq, msText(n.TMS), n.Kind, n.Text)
+		p.linef("%s  seq %d at %s  %s %s", head, n.Seq, msText(n.TMS), n.Kind, visible.Line(n.Text))
 	}
 }
 

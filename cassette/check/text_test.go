@@ -10,6 +10,7 @@ import (
 
 	"github.com/aymanbagabas/go-udiff"
 
+	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/cassette/check"
 )
 
@@ -128,6 +129,20 @@ func TestScreenTextIsShownSafely(t *testing.T) {
 	for _, o := range r.Assertions {
 		if text := o.Text("x"); strings.ContainsAny(text, "\x1b\x07\u202e") {
 			t.Errorf("got %q", text)
+		}
+	}
+}
+
+// TestFailureSteersNoTerminal has a cassette of others say what a terminal would obey.
+func TestFailureSteersNoTerminal(t *testing.T) {
+	m := making(t, 4, 20).out(100, "hello")
+	m.must(m.r.Signal("SIG\x1b[2J"))
+	m.service(200, "{\"type\":\"\u009b2J\u202e\"}")
+	dir := m.end(300, &cassette.Exit{Exited: true, Code: 1, Err: json.RawMessage(`"\u001b]0;owned\u0007"`)})
+	r := asserting(t, dir, `process: {exit_code: 0}`, `input: {signals: []}`, `service: {path: $.type, equals: turn}`)
+	for i := range r.Assertions {
+		if text := r.Assertions[i].Text("a.yaml"); r.Assertions[i].Status != check.Failed || strings.ContainsAny(text, "\x1b\a\u009b\u202e") {
+			t.Errorf("%s: %q", r.Assertions[i].Status, text)
 		}
 	}
 }
