@@ -10,7 +10,7 @@ import (
 var (
 	ErrNoManifest   = errors.New("no manifest: the recording is not finished")
 	ErrMissingFile  = errors.New("a required file is missing")
-	ErrVersion      = errors.New("a newer version of the format")
+	ErrVersion      = errors.New("a version of the format that is not known here")
 	ErrNoID         = errors.New("no id")
 	ErrNoDigest     = errors.New("no content digest")
 	ErrDigest       = errors.New("the content digest does not match output.raw")

@@ -55,22 +55,21 @@ func (q *quick) keep(p []byte) {
 		n := min(len(p), tailMax)
 		q.tail = append(q.tail, p[:n]...)
 		p = p[n:]
-		if len(q.tail) >= 2*tailMax {
-			q.shorten()
+		if len(q.tail) >= 2*tailMax && !q.shorten() {
+			q.sync() // too few lines: the screen reads the whole
 		}
 	}
 }
 
-// shorten leaves out all but the last lines. Where there are too few lines for that the screen reads the whole.
-func (q *quick) shorten() {
+// shorten leaves out all but the last lines, and reports whether there are as many.
+func (q *quick) shorten() bool {
 	rows, _ := q.screen.Size()
 	at, ok := lastLines(q.tail, q.above+2*rows+1)
-	if !ok {
-		q.sync()
-		return
+	if ok {
+		q.tail = q.tail[:copy(q.tail, q.tail[at:])]
+		q.cut = true
 	}
-	q.tail = q.tail[:copy(q.tail, q.tail[at:])]
-	q.cut = true
+	return ok
 }
 
 // lastLines returns where the last n lines of b begin, behind a carriage return and a newline.
@@ -100,21 +99,12 @@ func (q *quick) sync() {
 	if len(q.tail) == 0 {
 		return
 	}
-	q.shortenOnce()
+	q.shorten()
 	if q.cut {
 		q.screen.Write([]byte("\r"))
 	}
 	q.screen.Write(q.tail)
 	q.tail, q.cut = q.tail[:0], false
-}
-
-// shortenOnce leaves out what can be.
-func (q *quick) shortenOnce() {
-	rows, _ := q.screen.Size()
-	if at, ok := lastLines(q.tail, q.above+2*rows+1); ok && at > 0 {
-		q.tail = q.tail[:copy(q.tail, q.tail[at:])]
-		q.cut = true
-	}
 }
 
 // A plainState is where in a character or a sequence plain text was cut.

@@ -3,7 +3,6 @@ package cassette
 import (
 	"encoding/json"
 	"sync"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 )
@@ -276,6 +275,3 @@ func (r *Recorder) reserve() (at Timed, g uint64) {
 func (r *Recorder) reserveFrame() bool {
 	return nil == r.put(func(it *item) { it.frame = true })
 }
-
-// dawdle is how long the goroutine waits for more of a burst before it writes.
-const dawdle = 2 * time.Millisecond

@@ -54,6 +54,9 @@ func (w *worker) run() {
 	}
 }
 
+// dawdle is how long the goroutine waits for more of a burst before it writes.
+const dawdle = 2 * time.Millisecond
+
 // linger gives a burst a moment to become one write.
 func (w *worker) linger(timer *time.Timer) {
 	timer.Reset(dawdle)
