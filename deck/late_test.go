@@ -18,7 +18,7 @@ func TestLateThatCannotBegin(t *testing.T) {
 	s.begun = s.scrub.Mark()
 	s.scrub.AddSecret("token", "lt4Xw2Lk9Vb4Nm6Tr8Yp")
 	_, err := newLate(s, nil, lateOptions{})
-	if late, ok := errors.AsType[*LateError](err); !ok || late.Dir != s.dir || len(late.Holds) != 5 {
+	if late, ok := errors.AsType[*LateError](err); !ok || late.Dir != s.dir || len(late.Holds) != 6 {
 		t.Errorf("got %v", err)
 	}
 }
