@@ -103,6 +103,35 @@ func (o *CreateOptions) manifest() *Manifest {
 		Timing: Timing{o.ResolutionMS, ClockPolicy, o.ReplayDefault}, Provenance: o.Provenance, Optional: o.Optional}
 }
 
+// mask takes the secrets out of what the manifest says of the program.
+func (o *CreateOptions) mask(t *texts) (err error) {
+	if o.Command, err = maskedIn(t, o.Command); err != nil {
+		return fmt.Errorf("command: %w", err)
+	}
+	if o.Harness, err = maskedIn(t, o.Harness); err != nil {
+		return fmt.Errorf("harness: %w", err)
+	}
+	if o.Terminal, err = maskedIn(t, o.Terminal); err != nil {
+		return fmt.Errorf("terminal: %w", err)
+	}
+	if o.Optional, err = maskedIn(t, o.Optional); err != nil {
+		return fmt.Errorf("optional: %w", err)
+	}
+	return nil
+}
+
+// maskedIn returns v with its strings masked; nothing of v is changed.
+func maskedIn[T any](t *texts, v T) (out T, err error) {
+	b, err := encode(v)
+	if err != nil {
+		return out, err
+	}
+	if b, err = mapStrings(b, t.mask); err != nil {
+		return out, err
+	}
+	return out, json.Unmarshal(b, &out)
+}
+
 // size returns the terminal's at the start.
 func (o *CreateOptions) size() Size { return Size{o.Terminal.InitialRows, o.Terminal.InitialCols} }
 

@@ -51,10 +51,11 @@ func set(object []byte, key string, v any) ([]byte, error) {
 	return edit(object, key, func([]byte) ([]byte, error) { return encode(v) })
 }
 
-// mapStrings replaces each string of a JSON value by what f makes of it; keys of objects are strings too. White space and all the
-// rest stay.
+// mapStrings replaces each string of a JSON value by what f makes of it; keys of objects are strings too. f keeps the length. It is
+// given a member's value behind its key, "key: value", for a name may say that it is a secret. White space and all the rest stay.
 func mapStrings(value []byte, f func(string) string) ([]byte, error) {
 	var out []byte
+	last := ""
 	for len(value) > 0 {
 		i := bytes.IndexByte(value, '"')
 		if i < 0 {
@@ -64,6 +65,10 @@ func mapStrings(value []byte, f func(string) string) ([]byte, error) {
 		if end < 0 {
 			return nil, fmt.Errorf("a string without an end in %.40q", value)
 		}
+		name := ""
+		if string(bytes.TrimSpace(value[:i])) == ":" {
+			name = last + ": "
+		}
 		out = append(out, value[:i]...)
 		literal := value[i : i+end]
 		value = value[i+end:]
@@ -71,7 +76,8 @@ func mapStrings(value []byte, f func(string) string) ([]byte, error) {
 		if err := json.Unmarshal(literal, &s); err != nil {
 			return nil, err
 		}
-		if t := f(s); t != s {
+		last = s
+		if t := f(name + s)[len(name):]; t != s {
 			b, err := encode(t)
 			if err != nil {
 				return nil, err

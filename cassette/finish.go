@@ -14,7 +14,9 @@ import (
 
 func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
 	texts := newTexts(o.scrubbing())
-	o.Command.Argv = texts.all(o.Command.Argv)
+	if err := o.mask(texts); err != nil {
+		return nil, err
+	}
 	f, err := createFiles(dir)
 	if err != nil {
 		return nil, err
@@ -202,15 +204,8 @@ func (r *Recorder) seal(f *Final) (*Manifest, error) {
 
 // final returns f with its place in the order and without secrets.
 func (r *Recorder) final(f *Final) (*Final, error) {
-	b, err := encode(f)
+	final, err := maskedIn(r.w.texts, f)
 	if err != nil {
-		return nil, err
-	}
-	if b, err = mapStrings(b, r.w.texts.mask); err != nil {
-		return nil, err
-	}
-	final := new(Final)
-	if err := json.Unmarshal(b, final); err != nil {
 		return nil, err
 	}
 	final.Timed, final.G = r.reserve()

@@ -3,6 +3,7 @@ package cassette_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"os"
@@ -293,4 +294,36 @@ func TestKnownTooLate(t *testing.T) {
 		t.Errorf("%+v", rep)
 	}
 	sameFrames(t, dir)
+}
+
+// TestTextsAreMasked has a secret in every text that who records hands in, and one that only its key gives away.
+func TestTextsAreMasked(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	named := "zx81-Qm4xT9vLr2Wp"
+	object := json.RawMessage(`{"t": "` + token + `", "api_key": "` + named + `"}`)
+	argv := []string{"run", "--key=" + token}
+	r, err := cassette.Create(dir, &cassette.CreateOptions{
+		Harness:  cassette.Harness{Name: "of " + token, Capability: object},
+		Command:  cassette.Command{Argv: argv, EnvAllowlist: []string{"A=" + token}, PermissionMode: token},
+		Terminal: cassette.Terminal{Locale: token, PTYMode: object},
+		Optional: map[string]json.RawMessage{"note": object}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.ServiceEvent(object)
+	if _, err := r.Finish(&cassette.Final{FinalText: token, Metadata: object}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"manifest.json", "service-events.jsonl", "final.json", "scrub-report.json"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || bytes.Contains(b, []byte(token)) || bytes.Contains(b, []byte(named)) {
+			t.Errorf("%s: %s, %v", name, b, err)
+		}
+	}
+	if argv[1] != "--key="+token {
+		t.Errorf("the caller's arguments are %q", argv)
+	}
+	if v, err := cassette.Verify(dir); err != nil || len(v.Findings) != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
 }

@@ -24,14 +24,6 @@ func (t *texts) mask(s string) string {
 	return masked
 }
 
-func (t *texts) all(list []string) []string {
-	out := slices.Clone(list)
-	for i := range out {
-		out[i] = t.mask(out[i])
-	}
-	return out
-}
-
 func sortHits(hits []ttyscrub.Hit) {
 	slices.SortFunc(hits, func(a, b ttyscrub.Hit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) })
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,7 +118,7 @@ func (o *cassetteRecordOptions) options(args []string, std streams) (*terminal.R
 	if o.timeout < 0 || o.resolution < 1 || o.resolution > 60000 {
 		return nil, errors.New("--timeout and --resolution: want a time above 0, and 1 to 60000 ms")
 	}
-	known, err := deck.TerminalSecrets(args, os.Environ())
+	known, err := deck.TerminalSecrets(args, slices.Concat(os.Environ(), o.env))
 	if err != nil {
 		return nil, err
 	}

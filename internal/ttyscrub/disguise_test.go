@@ -3,6 +3,7 @@ package ttyscrub_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +87,23 @@ func TestCheckerReads(t *testing.T) {
 			if at := leaks([]byte(d.of(rand.New(rand.NewPCG(3, 1)), s)), s.hidden()); at == "" {
 				t.Errorf("%s %s: not there", s.name, d.name)
 			}
+		}
+	}
+}
+
+// TestEditedTogether has secrets that stand together by a sequence that prints nothing, and are wiped by the next one.
+func TestEditedTogether(t *testing.T) {
+	v := secrets[2].value
+	for name, edit := range map[string]string{
+		"deleted between":       v[:10] + "########" + v[10:] + "\x1b[5;11H\x1b[8P",
+		"a column deleted":      v[:10] + "#" + v[10:] + "\x1b[5;11H\x1b['~",
+		"repeated":              strings.Replace(v, "1aB", "aB", 1) + "\x1b[5;5H\x1b[4h1\b1\x1b[4l\x1b[P",
+		"a rectangle is copied": v[:20] + "\x1b[9;1H" + v[20:] + "\x1b[9;1;9;20;1;5;21;1$v",
+	} {
+		stream := []byte("\x1b[2J\x1b[5;1H" + edit + "\x1b[2J\x1b[7;7Hdone")
+		file, _ := record(options(), stream, rand.New(rand.NewPCG(1, 1)), 0)
+		if at := leaks(file, []string{v}); at != "" || bytes.Contains(file, []byte(v[20:])) || len(file) != len(stream) {
+			t.Errorf("%s: %s in %q", name, at, file)
 		}
 	}
 }

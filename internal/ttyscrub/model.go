@@ -177,11 +177,24 @@ func (m *model) token(k kind, i, n int) {
 		return
 	case moves:
 		m.odd = true
+		m.drawn = m.edits(m.p[i+n-1])
 		if m.lex.final == 'r' && m.p[i+n-1] == 'r' {
 			m.margins = m.lex.n > 0
 		}
 	}
 	m.cr = false
+}
+
+// edits tells by its last byte whether a sequence moves what stands on the screen, or repeats it: what was apart may stand together
+// then, and be wiped before more is printed.
+func (m *model) edits(final byte) bool {
+	switch final {
+	case '@', 'P', 'L', 'M', 'S', 'T', '^', 'b', '6', '9':
+		return true
+	case 'A', 'v', '}', '~':
+		return m.lex.inter != 0
+	}
+	return false
 }
 
 // newline begins plain text behind a line that was plain, where nothing stands on the rows that come.

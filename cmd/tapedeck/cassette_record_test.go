@@ -1,0 +1,21 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestRecordKnowsWhatItGives has the value of a variable that --env gives be a secret, as one of the environment is.
+func TestRecordKnowsWhatItGives(t *testing.T) {
+	t.Setenv("SERVICE_TOKEN", "of-the-environment-4711")
+	o := &cassetteRecordOptions{resolution: 1, env: []string{"PATH", "API_TOKEN=given-by-hand-4711"}}
+	opts, err := o.options([]string{"sh"}, streams{in: new(bytes.Buffer), out: new(bytes.Buffer), err: new(bytes.Buffer)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, value := range []string{"of-the-environment-4711", "given-by-hand-4711"} {
+		if found := opts.Cassette.Scrub.Find([]byte("it is " + value + " here")); len(found) != 1 {
+			t.Errorf("%s: %v", value, found)
+		}
+	}
+}
