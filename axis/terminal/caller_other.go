@@ -42,5 +42,8 @@ func Modes(*os.File) string { return "" }
 
 func (p *PTY) unread() int { return 0 }
 
+// NoEcho tells nothing here.
+func (p *PTY) NoEcho() bool { return false }
+
 // SetModes does nothing here.
 func (p *PTY) SetModes(string) error { return nil }

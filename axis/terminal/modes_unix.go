@@ -28,6 +28,13 @@ func (p *PTY) unread() (n int) {
 	return n
 }
 
+// NoEcho reports whether p's terminal takes lines (ICANON) and shows nothing of them (ECHO), as for a password. A program that
+// reads keys one by one turns echo off too, and shows them itself.
+func (p *PTY) NoEcho() bool {
+	t, err := modesOf(p.Master) // which has those of the program's side
+	return err == nil && t.Lflag&(unix.ICANON|unix.ECHO) == unix.ICANON
+}
+
 // SetModes gives p's terminal the modes that Modes returned; "" leaves it as it was made. A text that Modes does not return
 // is an error.
 func (p *PTY) SetModes(modes string) error {

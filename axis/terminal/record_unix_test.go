@@ -93,6 +93,34 @@ func TestCassette(t *testing.T) {
 	}
 }
 
+// TestCassetteOfAPassword types one that looks like a word into a program that turned echo off for it: it is masked, also where
+// the program prints it, and what is typed before and after is not.
+func TestCassetteOfAPassword(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	rec, err := cassette.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, &terminal.SessionOptions{Keeper: terminal.Cassette(rec)},
+		`echo name; read n; stty -echo; echo word; read p; stty echo; echo "it was $p"; read x`)
+	for _, step := range [][2]string{{"name", "somebody\n"}, {"word", "correcthorse\n"}, {"it was", "anything\n"}} {
+		until(t, s, terminal.Text(step[0]))
+		s.Type(step[1])
+	}
+	until(t, s, terminal.Exited())
+	if _, err := rec.Finish(ends(t, s, 0).Final()); err != nil {
+		t.Fatal(err)
+	}
+	r := opened(t, dir)
+	out, err := r.RawOutput()
+	if got := inputs(t, r); err != nil || got != "\"somebody\\r\" \n\"************\\r\" \n\"anything\\r\" " || strings.Contains(string(out), "horse") {
+		t.Errorf("%v\n%s\n%q", err, got, out)
+	}
+	if n := r.ScrubReport().HitCounts["typed"]; n == 0 {
+		t.Errorf("%+v", r.ScrubReport())
+	}
+}
+
 // TestRecordSession records what a person does on a terminal, with a lock that another then does not get.
 func TestRecordSession(t *testing.T) {
 	t.Setenv("SEEN", "x")

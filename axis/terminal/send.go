@@ -71,6 +71,10 @@ func (s *Session) input(p []byte, key string) error {
 	defer s.send.Unlock()
 	if s.o.Keeper != nil {
 		s.keep.Lock()
+		if hidden := s.pty.NoEcho(); hidden != s.noEcho {
+			s.noEcho = hidden
+			s.kept(s.o.Keeper.NoEcho(hidden))
+		}
 		s.kept(s.o.Keeper.Input(p, key))
 		s.keep.Unlock()
 	}

@@ -69,6 +69,8 @@ type Keeper interface {
 	// Input is bytes that were sent to the program; key names them where they are not just text: "ctrl-c", "paste", "mouse",
 	// "focus-in", "focus-out", and "reply" for an answer to a question of the program.
 	Input(p []byte, key string) error
+	// NoEcho says whether the program has its terminal show nothing of the lines that are typed from here on: passwords.
+	NoEcho(on bool) error
 	Resize(size Size) error
 	Signal(name string) error // "SIGTERM" and the like
 }
@@ -93,6 +95,7 @@ type Session struct {
 	keep    sync.Mutex // held while something is handed to the keeper and to the feed, so that both see one order
 	keepErr error
 	outErr  error
+	noEcho  bool // as the keeper knows it
 
 	send sync.Mutex // held while bytes are written to the program
 

@@ -84,6 +84,7 @@ func (k *kept) Resize(s terminal.Size) error { return k.add("%dx%d", s.Rows, s.C
 
 // Signal implements terminal.Keeper.
 func (k *kept) Signal(name string) error { return k.add("%s", name) }
+func (k *kept) NoEcho(on bool) error     { return k.add("no echo %v", on) }
 
 func (k *kept) String() string {
 	k.mu.Lock()
