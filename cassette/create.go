@@ -28,7 +28,7 @@ type CreateOptions struct {
 	Provenance    Provenance // what is "" is filled in: OS, architecture, now, our version
 	Optional      map[string]json.RawMessage
 
-	Scrub     *scrub.Scrubber // nil: shapes of secrets alone
+	Scrub     *scrub.Scrubber // nil: shapes of secrets, and what is typed without echo
 	Accounts  []string        // account identifiers that are masked
 	KeepEmail bool            // addresses are not masked
 	Preserve  []string        // for the scrub report: what is kept on purpose
@@ -89,6 +89,9 @@ func (o *CreateOptions) fill() error {
 	orDefault(&o.Provenance.RecordedAt, time.Now().UTC().Format(time.RFC3339))
 	orDefault(&o.Provenance.RecorderVersion, "tapedeck "+version.Version)
 	orDefault(&o.FrameEvery, 100*time.Millisecond)
+	if o.Scrub == nil { // of its own: it comes to know what is typed without echo
+		o.Scrub = scrub.New(scrub.Key{}, nil)
+	}
 	if o.Clock == nil {
 		start := time.Now()
 		o.Clock = func() time.Duration { return time.Since(start) }

@@ -158,6 +158,35 @@ func TestTypedSecret(t *testing.T) {
 	}
 }
 
+// TestPasswordOfOneRecording types one without echo: its own recording knows it, another of the same process does not.
+func TestPasswordOfOneRecording(t *testing.T) {
+	const password = "correcthorse"
+	for i, want := range []string{"************\r\n", password + "\r\n"} {
+		dir := filepath.Join(t.TempDir(), "c")
+		r, err := cassette.Create(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			r.NoEcho(true)
+			r.Input([]byte(password+"\r"), "")
+			r.NoEcho(false)
+		}
+		r.Output([]byte(password + "\r\n"))
+		if _, err := r.Finish(&cassette.Final{}); err != nil {
+			t.Fatal(err)
+		}
+		rd, err := cassette.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer rd.Close()
+		if out, err := rd.RawOutput(); err != nil || string(out) != want {
+			t.Errorf("recording %d: %q, want %q: %v", i, out, want, err)
+		}
+	}
+}
+
 // TestRecordedSecret records a secret in every stream, split over chunks, and one that only what comes later gives away.
 func TestRecordedSecret(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")

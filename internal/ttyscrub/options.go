@@ -18,7 +18,8 @@ const (
 
 // Options say what is looked for. Nil and zero work: the shapes alone, and addresses of email.
 type Options struct {
-	// Scrub tells secrets; nil looks for the shapes alone. Passwords that are typed without echo become known to it.
+	// Scrub tells secrets; nil looks for the shapes alone. Passwords that are typed without echo become known to it, where it
+	// is not nil.
 	Scrub *scrub.Scrubber
 	// Accounts are identifiers of accounts that are hidden wherever they stand as words, of 3 bytes or more.
 	Accounts []string
