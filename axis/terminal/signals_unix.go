@@ -11,13 +11,13 @@ func (p *PTY) SignalsOf(keys []byte) (names []string) {
 		return nil
 	}
 	for _, k := range keys {
-		switch {
-		case k == 0: // what is switched off
-		case k == t.Cc[unix.VINTR]:
+		switch k {
+		case 0: // what is switched off
+		case t.Cc[unix.VINTR]:
 			names = append(names, "SIGINT")
-		case k == t.Cc[unix.VQUIT]:
+		case t.Cc[unix.VQUIT]:
 			names = append(names, "SIGQUIT")
-		case k == t.Cc[unix.VSUSP]:
+		case t.Cc[unix.VSUSP]:
 			names = append(names, "SIGTSTP")
 		}
 	}
