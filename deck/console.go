@@ -118,7 +118,7 @@ func (c *console) writer() io.Writer {
 
 // tapeKeys records keys that the program is about to get.
 func (c *console) tapeKeys(p []byte) (int, error) {
-	c.tape.typed(p, c.pty.SignalsOf(p))
+	c.tape.typed(p, c.pty.NoEcho(), c.pty.SignalsOf(p))
 	c.eyes.cause()
 	return len(p), nil
 }

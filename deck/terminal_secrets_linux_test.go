@@ -62,3 +62,23 @@ func TestSecretsOnATerminal(t *testing.T) {
 		})
 	}
 }
+
+// TestPasswordOnATerminal: what is typed while the program shows nothing of it is in no file of the recording, though nothing but
+// that gives it away.
+func TestPasswordOnATerminal(t *testing.T) {
+	const password = "correcthorse"
+	b := newBench(t)
+	out := &typed{more: make(chan struct{})}
+	res, err := deck.Record(context.Background(), &deck.RecordOptions{
+		Argv: []string{"sh", "-c", `stty -echo; printf 'word> '; read x; stty echo; echo "it was $x"`}, Env: b.env, Dir: b.dir, Tree: b.dir,
+		ConfigDir: b.config, Terminal: terminal.On, Streams: deck.Streams{Stdin: out.keys("word> ", password+"\n"), Stdout: out},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(out.shown, []byte("it was "+password)) {
+		t.Fatalf("the program did not read it: %q", out.shown)
+	}
+	b.holds(res.Recording.Dir)
+	lookFor(t, res.Recording.Dir, password)
+}

@@ -22,6 +22,8 @@ const terminalName = "terminal"
 type terminalTape struct {
 	s   *session
 	rec *cassette.Recorder
+
+	hidden bool // as rec knows it; of the one that types
 }
 
 // newTerminalTape begins the cassette of r beside its tape; nil where the program has no terminal.
@@ -60,10 +62,14 @@ func (t *terminalTape) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// typed records that the program is given p. The program's terminal makes signals of some keys.
-func (t *terminalTape) typed(p []byte, signals []string) {
+// typed records that the program is given p. The program's terminal makes signals of some keys, and shows nothing of others.
+func (t *terminalTape) typed(p []byte, hidden bool, signals []string) {
 	if t == nil {
 		return
+	}
+	if hidden != t.hidden {
+		t.hidden = hidden
+		t.kept(t.rec.NoEcho(hidden))
 	}
 	t.kept(t.rec.Input(p, ""))
 	for _, name := range signals {
