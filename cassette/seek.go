@@ -97,6 +97,10 @@ func lastLine(f io.ReaderAt, s Stream, size int64) ([]byte, error) {
 		}
 		tail = append(block, tail...)
 		line := bytes.TrimSpace(tail)
+		if len(line) == 0 {
+			tail = nil // blanks, of which there may be any number
+			continue
+		}
 		if i := bytes.LastIndexByte(line, '\n'); i >= 0 {
 			return line[i+1:], nil
 		}
