@@ -137,15 +137,33 @@ func (c *textCondition) near(v *view) (far, cost int) {
 	return far, cost
 }
 
-// farRows counts the rows that are not as wanted.
+// farRows counts the characters that are not as wanted, place by place.
 func (c *textCondition) farRows(t *areaText) int {
 	far := 0
 	for i := range max(len(t.lines), len(c.rows)) {
-		if i >= len(t.lines) || i >= len(c.rows) || strings.TrimRight(t.lines[i].text, " ") != c.rows[i] {
-			far++
+		got, want := "", ""
+		if i < len(t.lines) {
+			got = strings.TrimRight(t.lines[i].text, " ")
+		}
+		if i < len(c.rows) {
+			want = c.rows[i]
+		}
+		if got != want {
+			far += unlike([]rune(got), []rune(want))
 		}
 	}
 	return far
+}
+
+// unlike counts the places at which two texts differ.
+func unlike(a, b []rune) int {
+	n := max(len(a), len(b))
+	for i := range min(len(a), len(b)) {
+		if a[i] == b[i] {
+			n--
+		}
+	}
+	return n
 }
 
 func (c *textCondition) came(v *view) (string, *Excerpt) {

@@ -146,3 +146,13 @@ func TestFailureSteersNoTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestNearestRow has a row that was nearly as wanted for a while: that screen is shown, not the last one.
+func TestNearestRow(t *testing.T) {
+	dir := making(t, 3, 20).out(100, "one\r\ntwo").out(200, "\x1b[2J\x1b[Hbye").end(300, exited)
+	r := asserting(t, dir, `frame: {row: 1, equals: "twoo", eventually: true}`)
+	o := r.Assertions[0]
+	if x := o.Evidence.Screen; x == nil || x.TMS != 100 || !strings.Contains(o.Text("a.yaml"), "|two\n") {
+		t.Error(o.Text("a.yaml"))
+	}
+}
