@@ -16,7 +16,7 @@ import (
 
 func newCassetteCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "cassette COMMAND",
+		Use:   "cassette",
 		Short: "Record, play, test and share what happens on a terminal",
 		Long: `A cassette is a directory of evidence of one session of any terminal program: every byte that it printed, what was typed,
 when, how it ended, and what stood on the screen. docs/cassettes.md is a guide, docs/cassette.md the format.

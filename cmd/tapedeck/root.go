@@ -178,7 +178,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))
 	}
-	return fmt.Errorf("unknown command %q: tapedeck --help lists them", args[0])
+	return fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath())
 }
 
 // library is the one of the work tree that holds the working directory.
