@@ -249,3 +249,23 @@ func TestHeaderIsCarried(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", line, head)
 	}
 }
+
+// TestExitCode has the number of a signal where it is known, and nothing made up where it is not.
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		exit  *cassette.Exit
+		code  int
+		known bool
+	}{
+		{nil, 0, false},
+		{&cassette.Exit{Exited: true, Code: 3}, 3, true},
+		{&cassette.Exit{Signaled: true, Signal: "SIGKILL"}, 137, true},
+		{&cassette.Exit{Signaled: true, Signal: "usr1"}, 138, true},
+		{&cassette.Exit{Signaled: true, Signal: "killed"}, 0, false},
+		{&cassette.Exit{Err: json.RawMessage(`"?"`)}, 0, false},
+	} {
+		if code, known := exitCodeOf(c.exit); known != c.known || known && code != c.code {
+			t.Errorf("%+v: %d, %v", c.exit, code, known)
+		}
+	}
+}

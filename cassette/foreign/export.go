@@ -195,7 +195,7 @@ func label(payload json.RawMessage) string {
 	return s
 }
 
-// exitCodeOf is the code as a shell would say it: 128+n for one that signal n ended.
+// exitCodeOf is the code as a shell would say it: 128+n for one that signal n ended, where the number of that is known.
 func exitCodeOf(e *cassette.Exit) (code int, known bool) {
 	switch {
 	case e == nil:
@@ -203,13 +203,14 @@ func exitCodeOf(e *cassette.Exit) (code int, known bool) {
 	case e.Exited:
 		return e.Code, true
 	case e.Signaled:
-		return 128 + signals[strings.TrimPrefix(strings.ToUpper(e.Signal), "SIG")], true
+		n, known := signals[strings.TrimPrefix(strings.ToUpper(e.Signal), "SIG")]
+		return 128 + n, known
 	}
 	return 0, false
 }
 
 // signals are the numbers that Linux gives to those that end programs.
 var signals = map[string]int{
-	"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "SEGV": 11, "PIPE": 13,
-	"ALRM": 14, "TERM": 15,
+	"HUP": 1, "INT": 2, "QUIT": 3, "ILL": 4, "TRAP": 5, "ABRT": 6, "BUS": 7, "FPE": 8, "KILL": 9, "USR1": 10, "SEGV": 11,
+	"USR2": 12, "PIPE": 13, "ALRM": 14, "TERM": 15, "XCPU": 24, "XFSZ": 25, "SYS": 31,
 }
