@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -80,6 +81,7 @@ type scroll struct {
 	kept     int
 
 	alternate []string // what stood on the alternate screen when it was left last
+	before    []string // what stood there before the last line feed of a program that leaves it
 }
 
 func (t *scroll) apply(e event) {
@@ -88,13 +90,20 @@ func (t *scroll) apply(e event) {
 		t.screen.Resize(e.size.rows, e.size.cols)
 		t.rewind(open)
 	}
+	feed := len(e.output) - lastFeed(e.output) // how much comes from it on
 	for len(e.output) > 0 {
 		n := min(len(e.output), piece)
 		if i := bytes.Index(e.output[1:n], decReset) + 1; i > 0 {
 			n = i
 		}
+		switch left := len(e.output); {
+		case left > feed:
+			n = min(n, left-feed)
+		case left == feed && t.screen.Alt():
+			t.before = t.screen.Text()
+		}
 		if t.screen.Alt() && alternateEnd.Match(e.output[:n]) {
-			t.alternate = t.screen.Text()
+			t.leave()
 		}
 		_, _ = t.screen.Write(e.output[:n])
 		e.output = e.output[n:]
@@ -102,10 +111,30 @@ func (t *scroll) apply(e event) {
 	}
 }
 
+// lastFeed is where the last line feed before the end of the alternate screen stands in p; len(p) where there is none.
+func lastFeed(p []byte) int {
+	if end := alternateLeft.FindIndex(p); end != nil {
+		if i := bytes.LastIndexByte(p[:end[0]], '\n'); i >= 0 {
+			return i
+		}
+	}
+	return len(p)
+}
+
+// leave keeps the alternate screen. Some programs go to a new line first, as vim does, and so push a row out at the top.
+func (t *scroll) leave() {
+	t.alternate = t.screen.Text()
+	if n := len(t.alternate); n > 1 && len(t.before) == n && slices.Equal(t.before[1:], t.alternate[:n-1]) {
+		t.alternate = t.before
+	}
+	t.before = nil
+}
+
 // What begins a change of modes, and what leaves the alternate screen, where it stands at the beginning.
 var (
-	decReset     = []byte("\x1b[?")
-	alternateEnd = regexp.MustCompile(`^\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
+	decReset      = []byte("\x1b[?")
+	alternateEnd  = regexp.MustCompile(`^\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
+	alternateLeft = regexp.MustCompile(`\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
 )
 
 // follow writes lines that the screen will let go of.

@@ -67,6 +67,10 @@ func TestTextOfAProgramThatTookItsScreenAway(t *testing.T) {
 	if got := wholeText(t, script(5, 20, time.Second, editor), nil); got != "edited\n" {
 		t.Errorf("an editor alone is %q, expected its last screen", got)
 	}
+	leaves := "\x1b[?1049h\x1b[Hfirst\r\n~\x1b[5;1H4 lines written\r\r\n\x1b[?2004l\x1b[?1049l"
+	if got := wholeText(t, script(5, 20, time.Second, leaves), nil); got != "first\n~\n\n\n4 lines written\n" {
+		t.Errorf("an editor that goes to a new line before it leaves is %q, expected its first row too", got)
+	}
 	if got := wholeText(t, script(5, 20, time.Second, "$ vi\r\n", editor, "$ "), nil); got != "$ vi\n$\n" {
 		t.Errorf("a shell is %q, expected its lines", got)
 	}
