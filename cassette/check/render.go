@@ -69,7 +69,11 @@ func (p *printer) outcome(scenario string, o *Outcome) {
 	if o.Status == Passed && !p.verbose {
 		return
 	}
-	p.linef("%s  %s:%d:%d  %s", word, visible.Line(scenario), o.Line, o.Column, visible.Line(o.Name))
+	name := o.Name
+	if name == "" && o.Status == Passed { // of the others the source comes next
+		name, _, _ = strings.Cut(o.Source, "\n")
+	}
+	p.linef("%s  %s:%d:%d  %s", word, visible.Line(scenario), o.Line, o.Column, visible.Line(name))
 	if o.Status == Passed {
 		return
 	}

@@ -87,8 +87,9 @@ func isCassette(dir string) bool {
 	return false
 }
 
-// openCassette opens what a CASSETTE argument stands for. It is checked while it is read.
-func openCassette(name string, partial bool) (*cassette.Reader, error) {
+// openCassette opens what a CASSETTE argument stands for. It is checked while it is read. Of a damaged one that partial opens it is
+// said what ends it.
+func openCassette(name string, partial bool, std streams) (*cassette.Reader, error) {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,24 @@ func openCassette(name string, partial bool) (*cassette.Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", shortPath(dir), err)
 	}
+	if why := r.Unfinished(); why != nil && !errors.Is(why, cassette.ErrNoManifest) {
+		visible.Fprintf(std.err, "tapedeck: damaged: %s; what is whole before that is taken\n", firstLine(why))
+	}
 	return r, nil
+}
+
+// firstLine is the first of the errors that err joins.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// finishedOnly says that dir holds what --partial does not open for this, where that is why err came.
+func finishedOnly(dir string, err error, only string) error {
+	if !errors.Is(err, cassette.ErrNoManifest) {
+		return err
+	}
+	return fmt.Errorf("%s is unfinished: its recorder is still at work or came to no end, and %s", shortPath(dir), only)
 }
 
 // partialHelp is the help of --partial.

@@ -140,6 +140,9 @@ func checkedFiles(results []*check.Result, failed error) map[string]any {
 }
 
 func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *check.Options, std streams) (*check.Result, error) {
+	if st, err := os.Stat(file); err == nil && st.IsDir() {
+		return nil, fmt.Errorf("%s is a directory, and check takes scenario files: tapedeck cassette check --draft CASSETTE writes a first one", file)
+	}
 	p := progressFor(std, o.json)
 	stop := p.busy("checking " + file)
 	res, err := check.File(ctx, file, opts)
@@ -182,7 +185,7 @@ func (o *cassetteCheckOptions) writeDraft(ctx context.Context, std streams) erro
 	}
 	b, err := check.Draft(ctx, dir, folder)
 	if err != nil {
-		return err
+		return finishedOnly(dir, err, "a scenario is bound to the digest of a finished one")
 	}
 	if o.output == "" {
 		_, err := std.out.Write(b)

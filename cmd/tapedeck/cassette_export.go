@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
 	"os"
@@ -125,7 +126,7 @@ func runCassetteExport(ctx context.Context, o *cassetteExportOptions, name strin
 	if err != nil {
 		return err
 	}
-	r, err := openCassette(name, o.partial)
+	r, err := openCassette(name, o.partial, std)
 	if err != nil {
 		return err
 	}
@@ -168,11 +169,20 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 	if !format.pictures && (o.theme != "" || o.fps != 0 || o.scale != 0 || o.window) {
 		return nil, fmt.Errorf("--theme, --fps, --scale and --window are for pictures, not for %s", o.format)
 	}
+	if o.scale < 0 || o.scale > picture.MaxScale {
+		return nil, fmt.Errorf("--scale %d: want 1 to %d", o.scale, picture.MaxScale)
+	}
+	if o.fps < 0 {
+		return nil, fmt.Errorf("--fps %v: want a number above 0", o.fps)
+	}
 	if o.theme != "" && picture.Themes[o.theme] == nil {
 		return nil, fmt.Errorf("--theme %q: want %s", o.theme, strings.Join(slices.Sorted(maps.Keys(picture.Themes)), " or "))
 	}
-	if o.to.Duration > 0 && o.to.Duration < o.from.Duration || o.maxIdle < 0 {
-		return nil, fmt.Errorf("--from %v --to %v --max-idle %v: want times in their order", o.from.Duration, o.to.Duration, o.maxIdle)
+	if o.to.Duration > 0 && o.to.Duration < o.from.Duration {
+		return nil, fmt.Errorf("--from %v is after --to %v", o.from.Duration, o.to.Duration)
+	}
+	if o.maxIdle < 0 {
+		return nil, fmt.Errorf("--max-idle %v: want a time above 0", o.maxIdle)
 	}
 	return &format, nil
 }
@@ -186,6 +196,9 @@ func (o *cassetteExportOptions) put(stdout io.Writer, write func(io.Writer) erro
 	}
 	if _, err := os.Lstat(o.output); err == nil && !o.force {
 		return 0, fmt.Errorf("%s is there already: choose another name, or --force", o.output)
+	}
+	if _, err := os.Stat(filepath.Dir(o.output)); errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("-o %s: there is no directory %s", o.output, filepath.Dir(o.output))
 	}
 	f, err := durable.Create(filepath.Dir(o.output), &durable.Options{Mode: 0o644})
 	if err != nil {

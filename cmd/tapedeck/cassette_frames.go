@@ -53,7 +53,7 @@ Exit status: 0 done, 1 it could not be read.`,
 }
 
 func runCassetteFrames(ctx context.Context, o *cassetteFramesOptions, name string, std streams) error {
-	r, err := openCassette(name, o.partial)
+	r, err := openCassette(name, o.partial, std)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,11 @@ func runCassetteInfo(name string, json bool, std streams) error {
 	if json {
 		return printJSON(std.out, info)
 	}
-	if info.State == cassette.StateUnfinished {
+	switch {
+	case info.State != cassette.StateUnfinished:
+	case !errors.Is(r.Unfinished(), cassette.ErrNoManifest):
+		visible.Fprintf(std.err, "tapedeck: damaged: %s; tapedeck verify %s says all that is wrong\n", firstLine(r.Unfinished()), name)
+	default:
 		visible.Fprintf(std.err, "tapedeck: unfinished: %s; play, frames and export take it with --partial, up to its last whole chunk\n", info.Unfinished)
 	}
 	return info.write(std.out)
@@ -137,7 +141,7 @@ func (i *cassetteInfo) write(out io.Writer) error {
 	if p := i.Provenance; p.RecordedAt != "" {
 		line("recorded", fmt.Sprintf("%s on %s/%s by %s", p.RecordedAt, p.OS, p.Arch, p.RecorderVersion))
 	}
-	line("terminal", strings.TrimSpace(fmt.Sprintf("%d columns, %d rows %s", t.InitialCols, t.InitialRows, t.Term)))
+	line("terminal", strings.TrimSuffix(fmt.Sprintf("%d columns, %d rows, %s", t.InitialCols, t.InitialRows, t.Term), ", "))
 	line("emulator", t.Emulator.Name+" "+t.Emulator.Version)
 	duration := ms(i.DurationMS)
 	if r := i.Timing.ResolutionMS; r > 0 {

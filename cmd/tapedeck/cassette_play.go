@@ -84,7 +84,7 @@ func runCassettePlay(ctx context.Context, o *cassettePlayOptions, name string, s
 	if o.maxIdle < 0 {
 		return fmt.Errorf("--max-idle %v: want a time of 0 or more", o.maxIdle)
 	}
-	r, err := openCassette(name, o.partial)
+	r, err := openCassette(name, o.partial, std)
 	if err != nil {
 		return err
 	}

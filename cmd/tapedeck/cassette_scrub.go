@@ -58,7 +58,7 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 	})
 	stop()
 	if err != nil {
-		return err
+		return finishedOnly(dir, err, "only a finished cassette is masked")
 	}
 	if o.to != "" {
 		dir = o.to

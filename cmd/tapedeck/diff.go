@@ -66,6 +66,9 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 		if paths[i], err = tapeOrRecording(name); err != nil {
 			return err
 		}
+		if err := notForCassette(paths[i]); err != nil {
+			return err
+		}
 		var clean func()
 		if paths[i], clean, err = unpacked(ctx, paths[i], progressFor(std, o.json)); err != nil {
 			return err

@@ -194,10 +194,23 @@ func openRecording(name string) (*deck.Recording, error) {
 	if err != nil && deck.LooksPacked(name) {
 		return nil, fmt.Errorf("%s is a packed recording: tapedeck unpack %[1]s first", name)
 	}
+	if err != nil {
+		if err := notForCassette(name); err != nil {
+			return nil, err
+		}
+	}
 	if st, errStat := os.Stat(name); err != nil && errStat == nil && !st.IsDir() {
 		return nil, fmt.Errorf("%s is a file, and this takes a recording, which is a directory: %w", name, deck.ErrNotRecording)
 	}
 	return rec, err
+}
+
+// notForCassette is the error where path, which is to be a recording or a tape, is a cassette.
+func notForCassette(path string) error {
+	if !isCassette(path) || deck.HoldsRecording(path) {
+		return nil
+	}
+	return fmt.Errorf("%s is a cassette, and this takes a recording: tapedeck cassette --help has what works with cassettes", path)
 }
 
 // recordingNames completes a REC argument.

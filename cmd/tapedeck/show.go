@@ -101,6 +101,9 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 	if err != nil {
 		return err
 	}
+	if err := notForCassette(path); err != nil {
+		return err
+	}
 	path, clean, err := unpacked(ctx, path, progressFor(std, o.json))
 	if err != nil {
 		return err
