@@ -13,10 +13,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-const (
-	cassetteExt = ".cassette" // a terminal cassette in the library
-	cassetteDir = "terminal"  // the cassette of a recording
-)
+// cassetteExt is the ending of a terminal cassette in the library.
+const cassetteExt = ".cassette"
 
 // ErrNoCassette is returned where a name fits no cassette, and where a recording has none.
 var ErrNoCassette = errors.New("no such cassette")
@@ -132,7 +130,7 @@ func HoldsRecording(dir string) bool {
 
 // inside is the cassette of the recording at path.
 func inside(path string) (string, error) {
-	dir := filepath.Join(path, cassetteDir)
+	dir := filepath.Join(path, terminalName)
 	if isDir(dir) {
 		return dir, nil
 	}

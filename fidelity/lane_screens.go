@@ -91,7 +91,7 @@ func (l *screenLane) run(a, b *Showing) {
 		return
 	}
 	if endA.Typed != endB.Typed && !l.unread(a, endA, endB) {
-		l.add(ScreenInput, fmt.Sprintf("%d bytes were typed%s", endA.Typed, l.versus("", fmt.Sprint(endB.Typed))), endB, nil)
+		l.add(ScreenInput, fmt.Sprintf("%d bytes were typed, and %d in the %s", endA.Typed, endB.Typed, l.c.report.sides.of(Replay)), endB, nil)
 	}
 	l.moment(endA, endB)
 	l.history(a, b, endB)
@@ -101,10 +101,6 @@ func (l *screenLane) run(a, b *Showing) {
 func (l *screenLane) unread(a *Showing, endA, endB *Moment) bool {
 	i := slices.IndexFunc(a.Moments, func(m Moment) bool { return m.Typed >= endB.Typed })
 	return i >= 0 && endA.Typed > endB.Typed && len(l.rows(&a.Moments[i].Screen, &endA.Screen)) == 0
-}
-
-func (l *screenLane) versus(_, now string) string {
-	return ", and " + now + " in the " + l.c.report.sides.of(Replay)
 }
 
 func endOf(s *Showing) *Moment {

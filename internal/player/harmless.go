@@ -43,7 +43,7 @@ func (h *harmless) token(t *vt.Token) {
 	h.from = max(h.from, t.End)
 }
 
-// Write passes on what is whole. What is not waits for the next write; Flush passes it on as it is.
+// Write passes on what is whole. What is not waits for the next write; flush passes it on as it is.
 func (h *harmless) Write(p []byte) (int, error) {
 	at := h.base + int64(len(p)) // of the stream's end
 	start := h.base - int64(len(h.pending))

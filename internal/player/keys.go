@@ -17,9 +17,6 @@ const (
 	LastMark
 )
 
-// KeysHelp says which keys there are.
-const KeysHelp = "space pause, . step, + and - speed, left and right 5 s, [ and ] marker, home start, q quit"
-
 var sequences = map[string]Key{
 	" ": Pause, ".": Step, "q": Quit, "\x03": Quit, "\x04": Quit, "+": Faster, "=": Faster, "-": Slower, "_": Slower,
 	"\x1b[C": Forward, "\x1bOC": Forward, "\x1b[D": Back, "\x1bOD": Back, "\x1b[H": ToStart, "\x1bOH": ToStart, "\x1b[1~": ToStart,
