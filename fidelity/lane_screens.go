@@ -44,6 +44,7 @@ func (c *laneCompare) screens() {
 	switch {
 	case s.Gate:
 		c.found = append(c.found, l.found...)
+		c.report.Screens = l.looked
 		l.tell()
 	case len(l.found) == 0:
 		c.found[drawn].Hint = hintScreens
@@ -64,7 +65,8 @@ type screenLane struct {
 	screenCompare
 	c       *laneCompare
 	found   []placed
-	drawing int         // moments that were not compared
+	looked  int         // moments that were compared
+	drawing int         // those that were not
 	last    []rowChange // of the moment before
 	told    []screenField
 }
@@ -112,6 +114,7 @@ func endOf(s *Showing) *Moment {
 
 // moment compares two screens. What differed in the same way a moment before is not told again.
 func (l *screenLane) moment(a, b *Moment) {
+	l.looked++
 	rows := l.rows(&a.Screen, &b.Screen)
 	fresh := slices.DeleteFunc(slices.Clone(rows), func(r rowChange) bool { return slices.Contains(l.last, r) })
 	l.last = rows

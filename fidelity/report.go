@@ -65,6 +65,7 @@ type Report struct {
 
 	// Lane mode only, and there always in the JSON, NotCompared where it holds something.
 	Crossed     *int           `json:"crossed,omitempty"`
+	Screens     int            `json:"screens,omitempty"` // how many of the terminal were compared, where they count
 	Unasked     []RequestRef   `json:"unasked,omitempty"`
 	Refused     []RequestRef   `json:"refused,omitempty"`
 	Masked      map[string]int `json:"masked,omitempty"`
@@ -174,8 +175,11 @@ func (r *Report) String() string {
 			verdict += fmt.Sprintf(", %d never asked for", n)
 		}
 	}
-	return fmt.Sprintf("%s (%s, %s)", verdict, strings.ReplaceAll(r.Mode, "_", "-"),
-		r.sides.counts(r.RecordedRecords, r.ReplayRecords))
+	counts := r.sides.counts(r.RecordedRecords, r.ReplayRecords)
+	if r.Screens > 0 {
+		counts += ", " + counted(r.Screens, "screen") + " compared"
+	}
+	return fmt.Sprintf("%s (%s, %s)", verdict, strings.ReplaceAll(r.Mode, "_", "-"), counts)
 }
 
 func records(n int) string {

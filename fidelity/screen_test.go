@@ -80,7 +80,10 @@ func TestScreensThatDiffer(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, &text)
 		}
 	}
-	if b, err := json.Marshal(r); err != nil || !bytes.Contains(b, []byte(`"lane":"terminal"`)) {
+	if got := r.String(); !strings.HasSuffix(got, ", 2 screens compared)") {
+		t.Errorf("%s: does not say how many screens were compared", got)
+	}
+	if b, err := json.Marshal(r); err != nil || !bytes.Contains(b, []byte(`"lane":"terminal"`)) || !bytes.Contains(b, []byte(`"screens":2`)) {
 		t.Errorf("%s, %v", b, err)
 	}
 }
