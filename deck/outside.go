@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
@@ -40,6 +41,7 @@ var outsideNotes = []string{
 // certificates in its environment. It sees what heeds these, and confines nothing.
 type outside struct {
 	cmd   *exec.Cmd
+	pid   atomic.Int64 // of the program, once it has started: its terminal may go while it starts
 	proxy net.Listener
 	temp  string   // holds the certificates
 	lock  *os.File // of temp; nil where there are none
@@ -81,7 +83,13 @@ func (o *outside) carry(c *carried) {
 func (o *outside) quiet() {} // the server closes the listener
 
 // Release starts the program.
-func (o *outside) Release() error { return o.cmd.Start() }
+func (o *outside) Release() error {
+	err := o.cmd.Start()
+	if err == nil {
+		o.pid.Store(int64(o.cmd.Process.Pid))
+	}
+	return err
+}
 
 // Wait waits for the program and ends what it left in its process group, as the jail does.
 func (o *outside) Wait() (jail.Exit, error) {
@@ -96,7 +104,13 @@ func (o *outside) Wait() (jail.Exit, error) {
 	return exitState(o.cmd.ProcessState), nil
 }
 
-func (o *outside) Signal(sig syscall.Signal) error { return signalGroup(o.cmd.Process.Pid, sig) }
+func (o *outside) Signal(sig syscall.Signal) error {
+	pid := int(o.pid.Load())
+	if pid == 0 { // not started: a group 0 would be our own
+		return os.ErrProcessDone
+	}
+	return signalGroup(pid, sig)
+}
 
 func (o *outside) Stopped() <-chan syscall.Signal { return nil }
 
