@@ -22,6 +22,14 @@ type Picture struct {
 	Colors   *Colors // nil: the theme's; the same pointer while they stay
 }
 
+// cursorWidth is how many columns the cursor takes: those of the character on which it stands.
+func (p *Picture) cursorWidth() int {
+	if c := p.Cursor; c.Row < len(p.Lines) && c.Col < len(p.Lines[c.Row].Cells) && p.Lines[c.Row].Cells[c.Col].Width == 2 {
+		return 2
+	}
+	return 1
+}
+
 // A Line is a row of the screen. It does not change.
 type Line struct {
 	Cells   []vt.Cell // blank cells at its end are left out

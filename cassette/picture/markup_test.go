@@ -168,3 +168,20 @@ func TestPagePolicyNamesWhatThePageHolds(t *testing.T) {
 		}
 	}
 }
+
+// A block stands over the whole of a wide character.
+func TestCursorOfAWideCharacter(t *testing.T) {
+	s := script(3, 20, time.Second, "三x\x1b[1;1H", "\x1b[1;3H")
+	var still, moving bytes.Buffer
+	if err := errors.Join(writeStill(&still, s, &Options{At: 500 * time.Millisecond}), writeSVG(&moving, s, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ in, want string }{
+		{still.String(), `<rect width="16" height="16" transform="translate(0 0)"`},
+		{moving.String(), `values="M0 0h16v16h-16z;M0 0h8v16h-8z"`},
+	} {
+		if !strings.Contains(test.in, test.want) {
+			t.Errorf("%s is not in:\n%s", test.want, test.in)
+		}
+	}
+}

@@ -206,6 +206,7 @@
     el.style.left = `calc(var(--cw) * ${c[1]})`;
     el.style.top = `calc(var(--lh) * ${c[0]})`;
     el.className = c[2] === 3 || c[2] === 4 ? 'under' : c[2] >= 5 ? 'bar' : 'block';
+    el.style.width = c[3] && el.className !== 'bar' ? 'calc(var(--cw) * 2)' : '';
   }
 
   let changed = [];

@@ -62,7 +62,7 @@ func writeStill(w io.Writer, s *session, o *Options) error {
 		}
 	}
 	if c := p.Cursor; c.Visible {
-		m.printf(`<rect %s transform="translate(%d %d)" fill="%s" fill-opacity=".6"/>`+"\n", cursorBox(c.Shape), c.Col*cellfont.Width, c.Row*cellfont.Height, m.paint(p).fg)
+		m.printf(`<rect %s transform="translate(%d %d)" fill="%s" fill-opacity=".6"/>`+"\n", cursorBox(c.Shape, p.cursorWidth()), c.Col*cellfont.Width, c.Row*cellfont.Height, m.paint(p).fg)
 	}
 	return m.end()
 }
@@ -142,7 +142,7 @@ func (r *reel) cursor(p *Picture) {
 	}
 	r.seen.add(p.Time, "visible")
 	r.place.add(p.Time, fmt.Sprintf("%d,%d", c.Col*cellfont.Width, c.Row*cellfont.Height))
-	r.shape.add(p.Time, cursorPath(c.Shape))
+	r.shape.add(p.Time, cursorPath(c.Shape, p.cursorWidth()*cellfont.Width))
 }
 
 func (m *svgMaker) reel(r *reel, length time.Duration) {
@@ -233,22 +233,23 @@ func round(v float64, digits int) float64 {
 	return r
 }
 
-func cursorBox(shape int) string {
+func cursorBox(shape, columns int) string {
+	width := columns * cellfont.Width
 	switch {
 	case shape == 3 || shape == 4:
-		return `y="14" width="8" height="2"`
+		return fmt.Sprintf(`y="14" width="%d" height="2"`, width)
 	case shape >= 5:
 		return `width="1.5" height="16"`
 	}
-	return `width="8" height="16"`
+	return fmt.Sprintf(`width="%d" height="16"`, width)
 }
 
-func cursorPath(shape int) string {
+func cursorPath(shape, width int) string {
 	switch {
 	case shape == 3 || shape == 4:
-		return "M0 14h8v2h-8z"
+		return fmt.Sprintf("M0 14h%dv2h-%[1]dz", width)
 	case shape >= 5:
 		return "M0 0h1.5v16h-1.5z"
 	}
-	return "M0 0h8v16h-8z"
+	return fmt.Sprintf("M0 0h%dv16h-%[1]dz", width)
 }

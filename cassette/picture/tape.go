@@ -19,7 +19,8 @@ import (
 //	[0, {"rows","cols","largest"}]                     the head: the size at first, the most rows and columns
 //	[1, fg, bg, underline's colour, attributes, underline, link]  a style; the first is 0. Colours and attributes as in vt
 //	[2, 1 if wrapped, text, style, columns, …]         a line, the first is 1; columns 0: each character of the text has one
-//	[3, time, recorded, [row, line, …], cursor, more]  a frame: rows that are new; cursor [row, col, shape], 0 hidden, null as before
+//	[3, time, recorded, [row, line, …], cursor, more]  a frame: rows that are new; cursor [row, col, shape], 0 hidden, null as before;
+//	                                                   [row, col, shape, 2] on a wide character
 //	[4, time, kind, label]                             a mark
 //	[5, character, [[path, cover, 1 if crisp], …]]     how a character is drawn that no font need have
 //	[6, time]                                          the end
@@ -154,7 +155,7 @@ func cursorOf(p *Picture) any {
 	if !c.Visible {
 		return 0
 	}
-	return []int{c.Row, c.Col, c.Shape}
+	return append([]int{c.Row, c.Col, c.Shape}, []int{2}[:p.cursorWidth()-1]...)
 }
 
 // cssColors names what a program changed as the page's variables; none is the theme's again.

@@ -93,7 +93,7 @@ func hintFor(err error) string {
 	case errors.Is(err, deck.ErrNoCassette):
 		return "`tapedeck cassette record -- CMD` makes one"
 	case errors.Is(err, deck.ErrNoRecording):
-		return "`tapedeck list` shows the recordings of this work tree"
+		return "`tapedeck list` shows the recordings of this work tree, `tapedeck cassette list` its cassettes"
 	case errors.Is(err, deck.ErrNotRecording):
 		return "a recording is a directory with a recording.json; a bare tape is given as the file itself"
 	case errors.As(err, &conflict) && conflict.Done:
