@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -69,6 +70,8 @@ func cassettePath(name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case !st.IsDir() && deck.LooksPacked(dir):
+		return "", fmt.Errorf("%s is a packed recording: tapedeck unpack %[1]s first", name)
 	case !st.IsDir():
 		return "", fmt.Errorf("%s is a file, and a cassette is a directory: tapedeck cassette import makes one of recordings of asciinema, script and ttyrec", name)
 	case !isCassette(dir):
