@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -111,9 +112,26 @@ func (c *console) replay() {
 // writer is where keys go: to what is kept of them, then to the program.
 func (c *console) writer() io.Writer {
 	if c.st.tty.has(0) {
-		return io.MultiWriter(c.st.out[0], writerFunc(c.tapeKeys), c.pty.Master)
+		return io.MultiWriter(writerFunc(c.keepStdin), writerFunc(c.tapeKeys), c.pty.Master)
 	}
 	return io.MultiWriter(writerFunc(c.keepKeys), writerFunc(c.tapeKeys), c.pty.Master)
+}
+
+func (c *console) keepStdin(p []byte) (int, error) { return c.st.out[0].Write(c.unseen(p)) }
+
+// unseen is what is kept of keys: those that the terminal shows nothing of are a password, of which its length stays, so that a
+// replay types as much.
+func (c *console) unseen(p []byte) []byte {
+	if !c.pty.NoEcho() {
+		return p
+	}
+	kept := bytes.Clone(p)
+	for i, k := range kept {
+		if k >= ' ' && k != 0x7f {
+			kept[i] = mask
+		}
+	}
+	return kept
 }
 
 // tapeKeys records keys that the program is about to get.
@@ -140,7 +158,7 @@ func (c *console) finish(e *ended) {
 func (c *console) keepKeys(p []byte) (int, error) {
 	c.noting.Lock()
 	defer c.noting.Unlock()
-	c.keys = append(c.keys, p[:min(len(p), maxKeys-len(c.keys))]...)
+	c.keys = append(c.keys, c.unseen(p)[:min(len(p), maxKeys-len(c.keys))]...)
 	return len(p), nil
 }
 

@@ -64,21 +64,23 @@ func TestSecretsOnATerminal(t *testing.T) {
 }
 
 // TestPasswordOnATerminal: what is typed while the program shows nothing of it is in no file of the recording, though nothing but
-// that gives it away.
+// that gives it away. A replay types as much, and what comes behind it when it came.
 func TestPasswordOnATerminal(t *testing.T) {
 	const password = "correcthorse"
 	b := newBench(t)
 	out := &typed{more: make(chan struct{})}
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: []string{"sh", "-c", `stty -echo; printf 'word> '; read x; stty echo; echo "it was $x"`}, Env: b.env, Dir: b.dir, Tree: b.dir,
-		ConfigDir: b.config, Terminal: terminal.On, Streams: deck.Streams{Stdin: out.keys("word> ", password+"\n"), Stdout: out},
+		Argv: []string{"sh", "-c", `stty -echo; printf 'word> '; read x; stty echo; printf 'sure> '; read y; echo "$y, it was $x"`}, Env: b.env, Dir: b.dir, Tree: b.dir,
+		ConfigDir: b.config, Terminal: terminal.On, Streams: deck.Streams{Stdin: out.keys("word> ", password+"\n", "sure> ", "yes\n"), Stdout: out},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Contains(out.shown, []byte("it was "+password)) {
+	if !bytes.Contains(out.shown, []byte("yes, it was "+password)) {
 		t.Fatalf("the program did not read it: %q", out.shown)
 	}
 	b.holds(res.Recording.Dir)
 	lookFor(t, res.Recording.Dir, password)
+	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Screens: true})
+	b.green(v)
 }

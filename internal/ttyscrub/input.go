@@ -153,7 +153,7 @@ func (in *Input) learn() {
 			value = append(value, c.c)
 		}
 	}
-	if len(value) > 0 && in.o.Scrub != shapesAlone() { // which others use too
+	if !masked(value) && in.o.Scrub != shapesAlone() { // which others use too
 		in.o.Scrub.AddSecret("typed", string(value))
 	}
 }
