@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"math"
 	"path/filepath"
 	"time"
 
@@ -42,7 +43,16 @@ func (r *Reader) FrameAt(t time.Duration) (*Frame, error) {
 }
 
 // Time returns the time since the start.
-func (t Timed) Time() time.Duration { return time.Duration(t.TMS) * time.Millisecond }
+func (t Timed) Time() time.Duration { return milliseconds(t.TMS) }
+
+// Duration returns how long the program ran.
+func (f *Final) Duration() time.Duration { return milliseconds(f.DurationMS) }
+
+// milliseconds is the longest duration, 292 years, for all that is longer, and the shortest likewise.
+func milliseconds(ms int64) time.Duration {
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	return time.Duration(min(max(ms, -most), most)) * time.Millisecond
+}
 
 // frameBefore returns the frame before the first one that is behind; nil: the last one.
 func (r *Reader) frameBefore(behind func(Timed) bool) (*Frame, error) {

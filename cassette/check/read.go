@@ -30,7 +30,7 @@ func (g *engine) read(ctx context.Context, r *cassette.Reader) (*ending, error) 
 
 // eventOf returns what assertions see of e.
 func eventOf(e *cassette.Event) (event, bool) {
-	x := event{seq: int64(e.Seq), t: time.Duration(e.TMS) * time.Millisecond}
+	x := event{seq: int64(e.Seq), t: e.Time()}
 	switch {
 	case e.Chunk != nil:
 		x.kind, x.bytes = isOutput, e.Bytes
@@ -58,7 +58,7 @@ func endingOf(r *cassette.Reader, last time.Duration) *ending {
 		return end
 	}
 	end.whole = true
-	end.end = max(last, time.Duration(f.TMS)*time.Millisecond, time.Duration(f.DurationMS)*time.Millisecond)
+	end.end = max(last, f.Time(), f.Duration())
 	if x := f.Exit; x != nil {
 		end.process = process{code: x.Code, exited: x.Exited, signaled: x.Signaled, signal: x.Signal, err: errText(x.Err)}
 	}

@@ -112,7 +112,7 @@ func sessionOf(r *cassette.Reader) (*session, error) {
 	s.largest = s.size
 	streams := []cassette.Stream{cassette.StreamInput}
 	if f := r.Final(); f != nil {
-		s.duration = max(f.Time(), time.Duration(f.DurationMS)*time.Millisecond)
+		s.duration = max(f.Time(), f.Duration())
 	} else {
 		streams = nil // the last event is the end
 	}

@@ -189,4 +189,4 @@ func exitText(e *cassette.Exit) string {
 }
 
 // ms is that many milliseconds as people read them.
-func ms(n int64) string { return clockTime(time.Duration(n) * time.Millisecond) }
+func ms(n int64) string { return clockTime(cassette.Timed{TMS: n}.Time()) }
