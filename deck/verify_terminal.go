@@ -179,10 +179,11 @@ func maskedAt(a, b *bufio.Reader) (n int64, ok bool) {
 
 // resync finds in b what stands in a next.
 func resync(a, b *bufio.Reader) (n int64, ok bool) {
-	next, _ := a.Peek(resyncText)
+	next, _ := a.Peek(resyncText + len("td_") - 1) // one that begins within is seen
 	if i := bytes.Index(next, []byte("td_")); i > 0 {
 		next = next[:i]
 	}
+	next = next[:min(len(next), resyncText)]
 	y, _ := b.Peek(resyncWithin)
 	i := len(y)
 	switch {
