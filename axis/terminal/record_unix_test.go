@@ -262,3 +262,24 @@ func TestResizeInOutput(t *testing.T) {
 		t.Errorf("the cassette shows %q, %v\nthe session %q", last.Text, err, screen.Rows)
 	}
 }
+
+// TestKeysThatSignal: what the terminal makes of Ctrl-C is recorded beside it, and of a key that makes none nothing.
+func TestKeysThatSignal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	rec, err := cassette.Create(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := start(t, &terminal.SessionOptions{Keeper: terminal.Cassette(rec)},
+		`trap 'echo caught' INT; echo ready; read x; stty -isig; echo raw; read y; exit 3`)
+	until(t, s, terminal.Text("ready"))
+	s.Key("ctrl-c")
+	until(t, s, terminal.Text("raw")) // the signal ends the first read
+	s.Key("ctrl-c", "enter")
+	if _, err := rec.Finish(ends(t, s, 3).Final()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := inputs(t, opened(t, dir)), "\"\\x03\" ctrl-c\nSIGINT\n\"\\x03\" ctrl-c\n\"\\r\" enter"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

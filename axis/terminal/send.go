@@ -76,6 +76,9 @@ func (s *Session) input(p []byte, key string) error {
 			s.kept(s.o.Keeper.NoEcho(hidden))
 		}
 		s.kept(s.o.Keeper.Input(p, key))
+		for _, name := range s.pty.SignalsOf(p) { // which the terminal makes of it
+			s.kept(s.o.Keeper.Signal(name))
+		}
 		s.keep.Unlock()
 	}
 	s.note()

@@ -6,7 +6,7 @@ import "golang.org/x/sys/unix"
 
 // SignalsOf names the signals that p's terminal makes of keys, in the modes that the program has given it.
 func (p *PTY) SignalsOf(keys []byte) (names []string) {
-	t, err := modesOf(p.Slave)
+	t, err := modesOf(p.Master)
 	if err != nil || t.Lflag&unix.ISIG == 0 {
 		return nil
 	}
