@@ -29,7 +29,7 @@ type Harness struct {
 	Capability             json.RawMessage `json:"capability,omitempty"` // an object
 	AccountClass           string          `json:"account_class,omitempty"`
 	CapturedAt             string          `json:"captured_at,omitempty"`
-	FreshnessWindow        string          `json:"freshness_window,omitempty"`
+	FreshnessWindow        json.RawMessage `json:"freshness_window,omitempty"` // as the producer has it: a string, or a number
 }
 
 // A Command is how the program was started.
@@ -95,7 +95,7 @@ type Capability struct {
 	Models            []string          `json:"models,omitempty"`
 	ReasoningLevels   []string          `json:"reasoning_levels,omitempty"`
 	CapturedAt        string            `json:"captured_at,omitempty"`
-	FreshnessWindow   string            `json:"freshness_window,omitempty"`
+	FreshnessWindow   json.RawMessage   `json:"freshness_window,omitempty"` // as the producer has it: a string, or a number
 	StalenessBehavior string            `json:"staleness_behavior,omitempty"`
 	AccountClass      string            `json:"account_class,omitempty"`
 	Windows           []json.RawMessage `json:"windows,omitempty"`

@@ -2,6 +2,7 @@ package cassette_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -97,7 +98,7 @@ func TestCapabilities(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(w.Quota(&cassette.Capability{Source: "pty", Status: "ok", AccountClass: "pro"}),
-		w.Discovery(&cassette.Capability{Source: "help", Status: "ok", Models: []string{"a", "b"}})); err != nil {
+		w.Discovery(&cassette.Capability{Source: "help", Status: "ok", Models: []string{"a", "b"}, FreshnessWindow: json.RawMessage("900")})); err != nil {
 		t.Fatal(err)
 	}
 	m, err := w.Finish(&cassette.Final{DurationMS: 7})
@@ -109,7 +110,7 @@ func TestCapabilities(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if q, d := r.Quota(), r.Discovery(); q.AccountClass != "pro" || len(d.Models) != 2 || r.Final().DurationMS != 7 || r.Dir() != dir {
+	if q, d := r.Quota(), r.Discovery(); q.AccountClass != "pro" || len(d.Models) != 2 || string(d.FreshnessWindow) != "900" || r.Final().DurationMS != 7 || r.Dir() != dir {
 		t.Errorf("%+v, %+v", q, d)
 	}
 	if m.Terminal.InitialRows != 24 || m.Terminal.InitialCols != 80 || m.Timing.ResolutionMS != 100 || m.Timing.ReplayDefault != cassette.ReplayCollapsed ||

@@ -39,6 +39,7 @@ type console struct {
 	input  *process.Input // of the caller's keys, while the terminal is ours
 
 	passing sync.Mutex // held by the one that passes keys
+	unshown int        // keys of the password that is typed; of the one that passes keys
 
 	noting sync.Mutex // guards what follows, and the order of it
 	typed  []terminal.Input
@@ -119,16 +120,22 @@ func (c *console) writer() io.Writer {
 
 func (c *console) keepStdin(p []byte) (int, error) { return c.st.out[0].Write(c.unseen(p)) }
 
+// unseenKeys stand in turn for the keys of a password, and are what a replay types in their place: no pattern, as '*' is to a shell,
+// and no word, so that a replay hides them where the program prints them, as the password was.
+const unseenKeys = "k3Wq8Zr5"
+
 // unseen is what is kept of keys: those that the terminal shows nothing of are a password, of which its length stays, so that a
 // replay types as much.
 func (c *console) unseen(p []byte) []byte {
 	if !c.pty.NoEcho() {
+		c.unshown = 0
 		return p
 	}
 	kept := bytes.Clone(p)
 	for i, k := range kept {
 		if k >= ' ' && k != 0x7f {
-			kept[i] = mask
+			kept[i] = unseenKeys[c.unshown%len(unseenKeys)]
+			c.unshown++
 		}
 	}
 	return kept

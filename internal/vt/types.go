@@ -43,7 +43,7 @@ type Options struct {
 // MaxSize is the most rows, and the most columns, that a Screen has. MaxCells is the most cells: rows beyond it are not there.
 const (
 	MaxSize  = 4096
-	MaxCells = 1 << 22
+	MaxCells = 1 << 18
 )
 
 // An Event is something that a program told its terminal and that is not on the screen.
