@@ -54,7 +54,7 @@ printf '\033[1;1H\033[K\033[7;1Hhello %s\n' "$name"`
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		o := record(t, b, bash, "-c", script)
 		o.expect("name? ")
-		for range 6 {
+		for range 20 { // what it prints in its first 300 ms may answer its start
 			o.expect("turn ")
 		}
 		o.types("ada\r")
