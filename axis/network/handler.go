@@ -45,8 +45,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 // must be cut.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
 	o, err := s.cfg.Tap.Begin(req)
-	if s.cfg.Tap.Err() != nil {
-		return err
+	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
+		return ended
 	}
 	if err != nil {
 		s.log.Error("request cannot be recorded", "url", req.URL, "error", err)

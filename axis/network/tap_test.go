@@ -15,6 +15,7 @@ import (
 
 // testTap is a Tap on a tape in memory.
 type testTap struct {
+	asked func() // when a request has come; nil for nothing
 	*exchange.Tap
 	t     testing.TB
 	rec   *tape.Recorder
@@ -33,7 +34,12 @@ func newTestTap(t testing.TB, replay bool) *testTap {
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: tt.store})
 	tt.rec = rec
-	opts := &exchange.TapOptions{Replay: replay}
+	opts := &exchange.TapOptions{Replay: replay, Asked: func(*exchange.Identity) error {
+		if tt.asked != nil {
+			tt.asked()
+		}
+		return nil
+	}}
 	if !replay {
 		tt.parts = t.TempDir()
 		opts.PartDir = tt.parts

@@ -26,6 +26,19 @@ func TestNothingIsAnsweredOffTheTape(t *testing.T) {
 	}
 }
 
+// A request that is under way when the recorder ends has no answer: an empty one would be an answer.
+func TestNothingIsAnsweredOnceTheTapeHasEnded(t *testing.T) {
+	for _, proto := range []string{"h1", "h2"} {
+		g := newRig(t, upstreamOf(t, func(http.ResponseWriter, *http.Request) {}))
+		g.tap.asked = func() { g.tap.rec.Fail(errors.New("the disk is full")) }
+		res, err := g.client(proto).Get("https://api.example.com/")
+		if err == nil {
+			t.Errorf("%s: status %d", proto, res.StatusCode)
+			res.Body.Close()
+		}
+	}
+}
+
 // An answer whose part cannot be written is cut: the program gets nothing of what is not in the part.
 func TestAnAnswerThatCannotBeKeptIsCut(t *testing.T) {
 	for _, proto := range []string{"h1", "h2"} {
