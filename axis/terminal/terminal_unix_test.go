@@ -96,7 +96,7 @@ func TestSize(t *testing.T) {
 func TestProgramSeesTerminal(t *testing.T) {
 	stty, err := exec.LookPath("stty")
 	if err != nil {
-		t.Skip(err)
+		t.Skip("stty is what the test runs: ", err)
 	}
 	p := open(t, terminal.Size{Rows: 7, Cols: 33})
 	cmd := exec.Command(stty, "size")

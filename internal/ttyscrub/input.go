@@ -248,9 +248,6 @@ func (in *Input) Flush() []byte {
 	return in.release(in.at)
 }
 
-// Taken returns how many bytes Take and Flush have returned.
-func (in *Input) Taken() int64 { return in.ledger.taken }
-
 // Late returns the hits in what was taken before they were found, since the last Late.
 func (in *Input) Late() []Hit { return in.ledger.drain() }
 

@@ -135,9 +135,6 @@ func (l *Live) Flush() []byte {
 	return l.release(l.written)
 }
 
-// Taken returns how many bytes Take and Flush have returned: the offset of what they return next.
-func (l *Live) Taken() int64 { return l.ledger.taken }
-
 // Late returns the hits in what was taken before they were found, since the last Late: their bytes are to be masked where they
 // were written to.
 func (l *Live) Late() []Hit { return l.ledger.drain() }

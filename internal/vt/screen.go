@@ -211,9 +211,6 @@ func (s *Screen) ScrollbackWrapped(i int) bool {
 	return l != nil && l.wrapped
 }
 
-// ScrollbackOrigin is like Origin, of a line above the screen.
-func (s *Screen) ScrollbackOrigin(i, col int) Origin { return s.above(i).origin(col) }
-
 func (s *Screen) above(i int) *line {
 	if i < 0 || i >= s.primary.hist.n {
 		return nil

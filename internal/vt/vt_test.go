@@ -174,7 +174,7 @@ func TestOrigins(t *testing.T) {
 		}
 	}
 	r = screen(2, 5, "ab\r\ncd\r\nef")
-	if got := fmt.Sprint(r.ScrollbackOrigin(0, 1)); got != "{1 2}" {
+	if got := fmt.Sprint(r.above(0).origin(1)); got != "{1 2}" {
 		t.Errorf("above the screen: %s", got)
 	}
 	r = screen(2, 10, "x\x1b[3b")
