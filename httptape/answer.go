@@ -12,13 +12,8 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/tape"
-)
-
-// The keys that a record has beside those of its kind.
-const (
-	keyProto    = "proto"             // the protocol of the answer where it is not HTTP/1.1
-	keyTrailers = "response_trailers" // [[name,value]]
 )
 
 // patience is how long at least an answer that its caller cancelled while recording waits for it to do so again
@@ -103,7 +98,7 @@ func (t *Transport) damaged(rec *exchange.Recorded, err error) error {
 // setProto sets the protocol that the answer came in.
 func (t *Transport) setProto(res *http.Response, seq uint64) {
 	res.Proto = "HTTP/1.1"
-	if raw := tape.FieldValue(t.extras[seq], keyProto); raw != nil {
+	if raw := tape.FieldValue(t.extras[seq], bare.KeyProto); raw != nil {
 		_ = json.Unmarshal(raw, &res.Proto) // what is none stays HTTP/1.1
 	}
 	var ok bool
@@ -115,7 +110,7 @@ func (t *Transport) setProto(res *http.Response, seq uint64) {
 // trailerOf returns the trailers of an answer; nil for none.
 func (t *Transport) trailerOf(seq uint64) http.Header {
 	var fields [][2]string
-	if raw := tape.FieldValue(t.extras[seq], keyTrailers); raw == nil || json.Unmarshal(raw, &fields) != nil {
+	if raw := tape.FieldValue(t.extras[seq], bare.KeyTrailers); raw == nil || json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
 	h := make(http.Header)

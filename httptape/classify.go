@@ -3,13 +3,11 @@ package httptape
 import (
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -21,16 +19,11 @@ type classifier struct {
 }
 
 func newClassifier(o *Options) (*classifier, error) {
-	var masks scrub.MaskOptions
-	if o.Masks != nil {
-		masks = *o.Masks
-	}
-	if err := masks.Check(); err != nil {
+	masker, err := bare.NewMasker(o.Masks)
+	if err != nil {
 		return nil, err
 	}
-	masks.Disabled = append(slices.Clone(masks.Disabled), "telemetry") // a test may be about just that
-	fillRoots(&masks)
-	c := &classifier{masker: scrub.NewMasker(&masks)}
+	c := &classifier{masker: masker}
 	c.Classifier = llm.NewClassifier(c.masker)
 	for _, name := range o.Headers {
 		c.headers = append(c.headers, http.CanonicalHeaderKey(name))
@@ -73,36 +66,4 @@ func (c *classifier) surface(body []byte, h http.Header) []byte {
 // comparable returns a text without what differs from run to run.
 func (c *classifier) comparable(text string) string {
 	return string(c.masker.Mask(scrub.Renumber([]byte(text))))
-}
-
-// fillRoots names the directories whose paths differ from one developer to the next.
-func fillRoots(m *scrub.MaskOptions) {
-	if m.Home == "" {
-		m.Home, _ = os.UserHomeDir() // none is masked where there is none
-	}
-	if m.Temp == "" {
-		m.Temp = os.TempDir()
-	}
-	if m.WorkTree == "" {
-		m.WorkTree = workTree()
-	}
-}
-
-// workTree is the nearest directory above the working directory that holds .git, else go.mod; "" for none.
-func workTree() string {
-	wd, err := os.Getwd()
-	if err != nil {
-		return ""
-	}
-	for _, mark := range []string{".git", "go.mod"} {
-		for dir := wd; ; dir = filepath.Dir(dir) {
-			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
-				return dir
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 )
 
 // A draft is a cas.Store whose blobs stand in one file that no directory names: what was written before a secret in it was
@@ -28,7 +29,7 @@ type extent struct{ at, n int64 }
 const pieceSize = 64 << 10
 
 func newDraft() (*draft, error) {
-	f, err := unnamedFile()
+	f, err := bare.UnnamedFile()
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -101,7 +102,7 @@ func parse(r io.Reader) ([]*tape.Record, error) {
 // settle adds what the tape keeps beside an exchange, takes out what differs from run to run and says nothing, and numbers the
 // placeholders.
 func (t *Transport) settle(records []*tape.Record) error {
-	n := newNumbers(t.secrets.Counts())
+	n := bare.NewNumbers(t.secrets.Counts())
 	for _, r := range records {
 		ex, extra := tape.ExchangeOf(r.Kind), tape.Extras(r.Kind)
 		*extra = append(*extra, t.beside(ex.Arrival)...)
@@ -109,7 +110,7 @@ func (t *Transport) settle(records []*tape.Record) error {
 		for i := range ex.Stream {
 			ex.Stream[i].G = 0
 		}
-		if err := n.record(r, t.work.store); err != nil {
+		if err := n.Record(r, t.work.store); err != nil {
 			return err
 		}
 	}
@@ -120,10 +121,10 @@ func (t *Transport) settle(records []*tape.Record) error {
 func (t *Transport) beside(arrival uint64) (extra []tape.Field) {
 	s := t.sides[arrival]
 	if s.proto != "" {
-		extra = append(extra, tape.Field{Name: keyProto, Value: quoted(s.proto)})
+		extra = append(extra, tape.Field{Name: bare.KeyProto, Value: quoted(s.proto)})
 	}
 	if s.trailer != nil {
-		extra = append(extra, tape.Field{Name: keyTrailers, Value: t.trailerField(s.trailer)})
+		extra = append(extra, tape.Field{Name: bare.KeyTrailers, Value: t.trailerField(s.trailer)})
 	}
 	return extra
 }

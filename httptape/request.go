@@ -5,11 +5,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 )
 
 // readBody reads and closes the body of a request.
@@ -56,20 +55,9 @@ func (t *Transport) shownURL(req *http.Request) string {
 
 func methodOf(req *http.Request) string { return cmp.Or(req.Method, http.MethodGet) }
 
-// absoluteURL is what a request asks for: the host is the one that it names, without the port of the scheme.
+// absoluteURL is what a request asks for: the host is the one that it names.
 func absoluteURL(req *http.Request) string {
 	u := *req.URL
-	u.User, u.Fragment, u.RawFragment = nil, "", ""
-	u.Scheme = strings.ToLower(u.Scheme)
-	u.Host = strings.ToLower(cmp.Or(req.Host, u.Host))
-	if host, port, err := net.SplitHostPort(u.Host); err == nil && port == map[string]string{"http": "80", "https": "443"}[u.Scheme] {
-		u.Host = host
-		if strings.Contains(host, ":") {
-			u.Host = "[" + host + "]"
-		}
-	}
-	if u.Path == "" && u.Opaque == "" {
-		u.Path = "/"
-	}
-	return u.String()
+	u.Host = cmp.Or(req.Host, u.Host)
+	return bare.URL(&u)
 }

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -69,8 +69,7 @@ const producerName = "tapedeck httptape "
 
 // header is that of a tape whose secrets were found by these rules.
 func header(rules int) *tape.Header {
-	version := tape.Field{Name: keyRules, Value: []byte(strconv.Itoa(rules))}
-	return &tape.Header{Producer: producer, Argv: []string{}, Extra: []tape.Field{version}}
+	return &tape.Header{Producer: producer, Argv: []string{}, Extra: []tape.Field{bare.RulesField(rules)}}
 }
 
 // readTape reads a whole tape, and by which rules its secrets were found. A torn one is an error: it is a file that people
@@ -81,7 +80,7 @@ func readTape(path string) (records []*tape.Record, rules int, err error) {
 		return nil, 0, err
 	}
 	defer f.Close()
-	if rules, err = rulesOf(f.Header()); err != nil {
+	if rules, err = bare.RulesOf(f.Header()); err != nil {
 		return nil, 0, err
 	}
 	records, err = collect(f.Records())

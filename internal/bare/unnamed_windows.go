@@ -1,4 +1,4 @@
-package httptape
+package bare
 
 import (
 	"crypto/rand"
@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// unnamedFile makes a file that no other process can open, and that the system removes with its last handle, whatever ends the
+// UnnamedFile makes a file that no other process can open, and that the system removes with its last handle, whatever ends the
 // process.
-func unnamedFile() (*os.File, error) {
-	path := filepath.Join(os.TempDir(), "httptape-"+rand.Text())
+func UnnamedFile() (*os.File, error) {
+	path := filepath.Join(os.TempDir(), "tapedeck-"+rand.Text())
 	name, err := windows.UTF16PtrFromString(path)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package httptape
+package bare
 
 import (
 	"errors"
@@ -17,20 +17,24 @@ var placeholderShape = regexp.MustCompile(`td_([0-9a-z_]{1,40}?)_([0-9a-f]{12})`
 // maxPlaceholder is the length in bytes of the longest placeholder.
 const maxPlaceholder = len("td_") + 40 + len("_") + 12
 
-// numbers gives the placeholders of one recording numbers in place of their hex digits, counted by the first appearance of
+// Numbers gives the placeholders of one recording numbers in place of their hex digits, counted by the first appearance of
 // each secret: td_authorization_000000000001. So a tape holds nothing that was computed from a secret, and two developers
 // with different secrets write the same tape. A number is as long as what it stands for.
-type numbers struct {
+type Numbers struct {
 	rules map[string]int // those that this recording made; others came with the traffic and are left as they are
 	given map[string]int // by hex digits
 }
 
-func newNumbers(rules map[string]int) *numbers {
-	return &numbers{rules: rules, given: make(map[string]int)}
+// NewNumbers returns the numbers of a recording whose scrubber counted these rules (scrub.Scrubber.Counts).
+func NewNumbers(rules map[string]int) *Numbers {
+	return &Numbers{rules: rules, given: make(map[string]int)}
 }
 
-// record numbers everything in r.
-func (n *numbers) record(r *tape.Record, store cas.Store) error {
+// Knows says what the scrubber has counted since.
+func (n *Numbers) Knows(rules map[string]int) { n.rules = rules }
+
+// Record numbers everything in r, whose payloads are read from store; those that change are put there too.
+func (n *Numbers) Record(r *tape.Record, store cas.Store) error {
 	ex := tape.ExchangeOf(r.Kind)
 	ex.URL = n.text(ex.URL)
 	for i := range ex.RequestHeaders {
@@ -56,7 +60,7 @@ func (n *numbers) record(r *tape.Record, store cas.Store) error {
 	return nil
 }
 
-func (n *numbers) text(s string) string {
+func (n *Numbers) text(s string) string {
 	b := []byte(s)
 	if n.replace(b, len(b)) == 0 {
 		return s
@@ -65,7 +69,7 @@ func (n *numbers) text(s string) string {
 }
 
 // payload numbers the bytes of a payload.
-func (n *numbers) payload(p *tape.Payload, store cas.Store) error {
+func (n *Numbers) payload(p *tape.Payload, store cas.Store) error {
 	switch {
 	case p == nil:
 		return nil
@@ -79,13 +83,13 @@ func (n *numbers) payload(p *tape.Payload, store cas.Store) error {
 		return err
 	}
 	defer r.Close()
-	d, _, err := store.PutReader(&numbered{numbers: n, r: r})
+	d, _, err := store.PutReader(&numbered{Numbers: n, r: r})
 	p.Hash = d
 	return err
 }
 
 // replace numbers the placeholders of b that begin before limit, in place, and returns where the last one ends.
-func (n *numbers) replace(b []byte, limit int) (end int) {
+func (n *Numbers) replace(b []byte, limit int) (end int) {
 	for _, m := range placeholderShape.FindAllSubmatchIndex(b, -1) {
 		if m[0] >= limit {
 			break
@@ -107,7 +111,7 @@ func (n *numbers) replace(b []byte, limit int) (end int) {
 
 // made reports whether this recording made a placeholder of that rule. Behind the rule, which may then be cut short, may stand
 // the form in which the secret stood: an underscore, a z, and no further underscore.
-func (n *numbers) made(rule string) bool {
+func (n *Numbers) made(rule string) bool {
 	if n.rules[rule] > 0 {
 		return true
 	}
@@ -125,7 +129,7 @@ func (n *numbers) made(rule string) bool {
 
 // numbered reads a stream with its placeholders numbered.
 type numbered struct {
-	*numbers
+	*Numbers
 	r     io.Reader
 	buf   []byte
 	ready int // bytes of buf that may be given out

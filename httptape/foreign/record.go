@@ -1,0 +1,257 @@
+package foreign
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A maker makes one tape of the messages of one file.
+type maker struct {
+	ctx    context.Context
+	opts   Options
+	scrub  *scrub.Scrubber
+	report Report
+	aside  *aside
+	byTime bool // messages go by their times, else as they stand in the file
+
+	// Of the second pass.
+	tap   *exchange.Tap
+	store single // of the message that is written
+	line  bytes.Buffer
+	nums  *bare.Numbers
+	out   *output
+	zero  time.Time // when the first request was sent
+	ms    [2]int64  // when the message that is written ended: Unix epoch, and since zero
+}
+
+// make reads the file at path by read, which gives every message to put, and makes the tape out.
+func (m *maker) make(path, out string, read func(src *source) error) (_ *Report, err error) {
+	if m.scrub = m.opts.Scrub; m.scrub == nil {
+		m.scrub = bare.NewScrubber(&scrub.Options{Env: os.Environ()})
+	}
+	if err := checkOut(out); err != nil {
+		return nil, err
+	}
+	src, err := openSource(m.ctx, path, m.opts.Progress)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	if m.aside, err = newAside(); err != nil {
+		return nil, err
+	}
+	defer m.aside.close()
+	if err := read(src); err != nil {
+		return nil, err
+	}
+	if m.byTime && m.aside.sorted() {
+		m.note("the entries stood in another order than their times: the tape has the order of their times")
+	}
+	if err := m.write(out); err != nil {
+		return nil, err
+	}
+	return &m.report, nil
+}
+
+// newMaker returns what a format's Import begins with.
+func newMaker(ctx context.Context, format string, o *Options) *maker {
+	m := &maker{ctx: ctx, report: Report{Format: format}}
+	if o != nil {
+		m.opts = *o
+	}
+	return m
+}
+
+func (m *maker) note(text string) {
+	if !slices.Contains(m.report.Notes, text) {
+		m.report.Notes = append(m.report.Notes, text)
+	}
+}
+
+// skip counts what does not become a record.
+func (m *maker) skip(where, why string) {
+	for i := range m.report.Skipped {
+		if s := &m.report.Skipped[i]; s.Why == why {
+			s.Count++
+			return
+		}
+	}
+	m.report.Skipped = append(m.report.Skipped, Skip{Why: why, Count: 1, First: where})
+}
+
+// put takes a message: its secrets are learnt, and it waits for the second pass.
+func (m *maker) put(x *message) error {
+	if x.method == "" {
+		x.method = http.MethodGet
+	}
+	var err error
+	if x.url, err = tapeURL(x.url); err != nil {
+		m.skip(x.where, err.Error())
+		return nil
+	}
+	switch {
+	case strings.EqualFold(x.method, http.MethodConnect):
+		m.skip(x.where, "CONNECT opens a tunnel; what went through it stands by itself")
+		return nil
+	case x.status == http.StatusSwitchingProtocols:
+		m.skip(x.where, errWebSocket.Error())
+		return nil
+	case x.status > 0 && x.status < http.StatusOK || x.status > 999:
+		m.skip(x.where, "its status is that of no whole answer")
+		return nil
+	}
+	x.header, x.answer = exchange.EndToEnd(x.header), exchange.EndToEnd(x.answer)
+	x.header.Del("Host") // stands in the URL
+	m.learn(x)
+	return m.aside.put(x)
+}
+
+// write is the second pass.
+func (m *maker) write(path string) (err error) {
+	masker, err := bare.NewMasker(nil)
+	if err != nil {
+		return err
+	}
+	if m.out, err = newOutput(path, m.scrub.Rules(), &m.report, m.opts.Sync); err != nil {
+		return err
+	}
+	defer m.out.discard()
+	w, err := tape.NewWriter(&m.line, &tape.Header{Argv: []string{}})
+	if err != nil {
+		return err
+	}
+	now := func() (int64, int64) { return m.ms[0], m.ms[1] }
+	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: &m.store, Now: now})
+	m.tap = exchange.NewTap(rec, llm.NewClassifier(masker), m.scrub, &exchange.TapOptions{MaxBody: MaxItem})
+	m.nums = bare.NewNumbers(nil)
+	if err := m.aside.each(m.writeOne); err != nil {
+		return err
+	}
+	return m.out.commit()
+}
+
+// writeOne writes the record of one message.
+func (m *maker) writeOne(x *message) error {
+	if err := m.ctx.Err(); err != nil {
+		return err
+	}
+	m.setTimes(x)
+	r, err := m.recorded(x)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.where, err)
+	}
+	m.settle(r, x)
+	m.nums.Knows(m.scrub.Counts())
+	if err := m.nums.Record(r, &m.store); err != nil {
+		return err
+	}
+	m.report.Exchanges++
+	if _, ok := r.Kind.(*tape.LLMCall); ok {
+		m.report.LLMCalls++
+	}
+	return m.out.add(r, &m.store)
+}
+
+// setTimes says when a message ended. A file without times has none on its tape.
+func (m *maker) setTimes(x *message) {
+	m.ms = [2]int64{}
+	if x.at.IsZero() {
+		return
+	}
+	if m.zero.IsZero() {
+		m.zero = x.at.Add(-time.Millisecond) // what began at 0 would have no times (package exchange)
+	}
+	end := x.at.Add(x.took)
+	m.ms = [2]int64{end.UnixMilli(), max(end.Sub(m.zero).Milliseconds(), 0)}
+}
+
+// recorded sends a message through the tap, as a recorder would have, and returns its record.
+func (m *maker) recorded(x *message) (*tape.Record, error) {
+	m.store.reset()
+	m.line.Reset()
+	o, err := m.tap.Begin(&exchange.Request{Method: x.method, URL: x.url, Header: x.header, Body: x.body})
+	if err != nil {
+		return nil, err
+	}
+	if x.status > 0 {
+		if err := o.Response(x.status, x.answer); err != nil {
+			return nil, err
+		}
+		if len(x.content) > 0 {
+			if err := o.Chunk(x.content); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := o.End(x.cut); err != nil {
+		return nil, err
+	}
+	return tape.ParseRecord(m.line.Bytes())
+}
+
+// settle adds what the message says and no tap knows, and takes out what differs from one import to the next.
+func (m *maker) settle(r *tape.Record, x *message) {
+	ex, extra := tape.ExchangeOf(r.Kind), tape.Extras(r.Kind)
+	r.G, ex.Arrival = 0, 0 // records stand in the order of arrival
+	for i := range ex.Stream {
+		ex.Stream[i].TMS, ex.Stream[i].G = x.took.Milliseconds(), 0
+	}
+	if x.proto != "" {
+		*extra = append(*extra, tape.Field{Name: bare.KeyProto, Value: quoted(x.proto)})
+	}
+	if x.lost != "" {
+		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.lost, "; ")
+		*extra = append(*extra, tape.Field{Name: "response_lost", Value: quoted(x.lost)})
+	}
+}
+
+// quoted returns s as a JSON string.
+func quoted(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil { // a string always has a JSON form
+		panic(err)
+	}
+	return b
+}
+
+// learn makes known what a message says of secrets, so that what stands before it in the file loses them too.
+func (m *maker) learn(x *message) {
+	s := m.scrub
+	s.LearnHeader(x.header)
+	s.LearnURL(x.url)
+	m.learnBody(x.header, x.body, s.Named)
+	s.LearnHeader(x.answer)
+	m.learnBody(x.answer, x.content, s.NamedInAnswer)
+}
+
+// learnBody looks into a body. What does not decode the tap will not keep.
+func (m *maker) learnBody(h http.Header, body []byte, named func(contentType string, body []byte) []scrub.Named) {
+	if len(body) == 0 {
+		return
+	}
+	plain, err := exchange.Decode(h.Get("Content-Encoding"), body, MaxItem)
+	if err != nil {
+		return
+	}
+	m.scrub.LearnAll(named(h.Get("Content-Type"), plain))
+	m.scrub.LearnBytes(plain)
+}
+
+// A single is the store of one record: it is emptied for the next.
+type single struct{ *cas.Memory }
+
+func (s *single) reset() { s.Memory = cas.NewMemory() }

@@ -1,0 +1,57 @@
+package bare
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// NewMasker returns what masks the requests of a bare tape before they are compared: o (nil is what package scrub knows) with the
+// directories filled in that it leaves empty, and without the mask of telemetry, for a test may be about just that. The error
+// is of a mask of o that cannot be.
+func NewMasker(o *scrub.MaskOptions) (*scrub.Masker, error) {
+	var masks scrub.MaskOptions
+	if o != nil {
+		masks = *o
+	}
+	if err := masks.Check(); err != nil {
+		return nil, err
+	}
+	masks.Disabled = append(slices.Clone(masks.Disabled), "telemetry")
+	fillRoots(&masks)
+	return scrub.NewMasker(&masks), nil
+}
+
+// fillRoots names the directories whose paths differ from one developer to the next.
+func fillRoots(m *scrub.MaskOptions) {
+	if m.Home == "" {
+		m.Home, _ = os.UserHomeDir() // none is masked where there is none
+	}
+	if m.Temp == "" {
+		m.Temp = os.TempDir()
+	}
+	if m.WorkTree == "" {
+		m.WorkTree = workTree()
+	}
+}
+
+// workTree is the nearest directory above the working directory that holds .git, else go.mod; "" for none.
+func workTree() string {
+	wd, err := os.Getwd()
+	if err != nil {
+		return ""
+	}
+	for _, mark := range []string{".git", "go.mod"} {
+		for dir := wd; ; dir = filepath.Dir(dir) {
+			if _, err := os.Lstat(filepath.Join(dir, mark)); err == nil {
+				return dir
+			}
+			if dir == filepath.Dir(dir) {
+				break
+			}
+		}
+	}
+	return ""
+}
