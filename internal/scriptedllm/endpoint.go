@@ -40,10 +40,6 @@ type Options struct {
 	Text string
 	// Shell, when set, is the command that the tool call runs, of a tool that runs commands, in the place of writing a file.
 	Shell string
-	// Steps follows prompts that say themselves what turns that declare tools are answered with, for conversations of several
-	// turns: a line "step: [PART,…]" for each answer, where a PART is a text or a call [NAME,{ARGUMENTS}]. After the last
-	// step the script goes on.
-	Steps bool
 	// Faults makes a request whose body holds the words "fail once with 429", or another status from 400 to 599, fail with
 	// that status the first time that this very body comes, and succeed from then on, as clients with retries expect.
 	Faults bool

@@ -39,11 +39,6 @@ func (e *Endpoint) plan(t *turn) answer {
 }
 
 func (e *Endpoint) said(t *turn) answer {
-	if e.opts.Steps && len(t.tools) > 0 {
-		if a, ok := stepOf(t); ok {
-			return a
-		}
-	}
 	texts := t.userTexts()
 	results := t.results()
 	switch {
