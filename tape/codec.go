@@ -3,6 +3,8 @@ package tape
 import (
 	"encoding/json"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A codec takes an object of the format through its keys, in one of four modes. A type states its keys once, as a walk
@@ -63,15 +65,15 @@ type walker interface {
 // from absent (an explicit null or zero of an optional key), ends up in kept.
 func (c *codec) readObject(w walker, tagged bool) {
 	c.object = object{mode: walking, tagged: tagged}
-	c.scan.begin('{')
+	c.scan.Begin('{')
 	c.walk(w)
 	c.mode = finding
-	for c.scan.more('}') {
-		c.want, c.found = c.scan.key(), false
+	for c.scan.More('}') {
+		c.want, c.found = c.scan.Key(), false
 		c.walk(w)
 		if !c.found {
-			c.start = c.scan.i
-			c.scan.skip()
+			c.start = c.scan.Offset()
+			c.scan.Skip()
 			c.keep(string(c.want))
 		}
 	}
@@ -85,15 +87,15 @@ func (c *codec) readObject(w walker, tagged bool) {
 func (c *codec) walk(w walker) {
 	c.n = 0
 	if c.tagged && c.take("kind", required) {
-		c.scan.skip()
+		c.scan.Skip()
 	}
 	w.fields(c)
 }
 
 // keep remembers the value that was just read under name, as it stood.
 func (c *codec) keep(name string) {
-	if c.scan.err == nil {
-		c.kept = append(c.kept, Field{Name: name, Value: slices.Clone(c.scan.b[c.start:c.scan.i])})
+	if c.scan.Err() == nil {
+		c.kept = append(c.kept, Field{Name: name, Value: slices.Clone(c.scan.Since(c.start))})
 	}
 }
 
@@ -106,7 +108,7 @@ func (c *codec) take(name string, need need) bool {
 		if need == required {
 			c.must |= bit
 		}
-		if !c.scan.keyIs(name) {
+		if !c.scan.KeyIs(name) {
 			return false
 		}
 	case finding:
@@ -117,13 +119,13 @@ func (c *codec) take(name string, need need) bool {
 	default:
 		if need == required && c.seen&bit == 0 {
 			c.last = "" // it is not the one that was read last
-			c.scan.fail("key %q is missing", name)
+			c.scan.Fail("key %q is missing", name)
 		}
 		return false
 	}
 	c.last = name
 	if c.seen&bit != 0 {
-		c.scan.fail("it stands twice")
+		c.scan.Fail("it stands twice")
 	}
 	c.seen |= bit
 	return c.present(name, need)
@@ -132,12 +134,12 @@ func (c *codec) take(name string, need need) bool {
 // present reports whether the value that comes next is to be read. A null is not where the key may be absent; that of an
 // optional key is kept.
 func (c *codec) present(name string, need need) bool {
-	next := c.scan.peek()
-	c.start = c.scan.i
+	next := c.scan.Peek()
+	c.start = c.scan.Offset()
 	if need == required || next != 'n' {
-		return c.scan.err == nil
+		return c.scan.Err() == nil
 	}
-	if c.scan.literal("null") && need == optional {
+	if c.scan.Null() && need == optional {
 		c.keep(name)
 	}
 	return false
@@ -188,7 +190,7 @@ func (c *codec) rest() {
 
 func (c *codec) field(f Field) {
 	c.comma()
-	c.buf = appendString(c.buf, f.Name)
+	c.buf = jsonscan.AppendText(c.buf, f.Name)
 	c.buf = append(c.buf, ':')
 	c.raw(f.Value)
 }
@@ -219,9 +221,9 @@ func (c *codec) comma() {
 // raw writes JSON that came from elsewhere. What is no JSON would spoil the line: null stands in its place and err says
 // so. Newlines between its tokens would too, and are dropped.
 func (c *codec) raw(v json.RawMessage) {
-	if err := validJSON(v); err != nil {
+	if err := jsonscan.Valid(v); err != nil {
 		c.err = err
 		v = json.RawMessage("null")
 	}
-	c.buf = appendOneLine(c.buf, v)
+	c.buf = jsonscan.AppendLine(c.buf, v)
 }

@@ -3,6 +3,8 @@ package tape
 import (
 	"bytes"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // chunks is the way of a stream. What a chunk has beyond its four keys ends up in extra.
@@ -15,7 +17,7 @@ func (c *codec) chunks(name string, p *[]Chunk, extra *[]ChunkField) {
 	}
 	if c.take(name, optional) {
 		*p = slices.Grow(*p, c.scan.roomForChunks())
-		for c.scan.begin('['); c.scan.more(']'); {
+		for c.scan.Begin('['); c.scan.More(']'); {
 			*p = append(*p, c.scan.chunk(len(*p), extra))
 		}
 		c.took(name, optional, len(*p) == 0)
@@ -81,50 +83,50 @@ var chunkKeys = []string{"offset", "length", "t_ms", "g"}
 func (s *scanner) chunk(n int, extra *[]ChunkField) Chunk {
 	var c Chunk
 	seen, from := 0, len(*extra)
-	s.begin('{')
-	if s.keyIs("offset") {
-		c.Offset, seen = integer[int64](s), 1
-		if s.keyIs("length") {
-			c.Length, seen = integer[int64](s), 3
-			if s.keyIs("t_ms") {
-				c.TMS, seen = integer[int64](s), 7
+	s.Begin('{')
+	if s.KeyIs("offset") {
+		c.Offset, seen = jsonscan.Integer[int64](&s.Scanner), 1
+		if s.KeyIs("length") {
+			c.Length, seen = jsonscan.Integer[int64](&s.Scanner), 3
+			if s.KeyIs("t_ms") {
+				c.TMS, seen = jsonscan.Integer[int64](&s.Scanner), 7
 			}
 		}
 	}
-	for s.more('}') {
+	for s.More('}') {
 		bit := 0
-		switch key := s.key(); string(key) {
+		switch key := s.Key(); string(key) {
 		case "offset":
-			c.Offset, bit = integer[int64](s), 1
+			c.Offset, bit = jsonscan.Integer[int64](&s.Scanner), 1
 		case "length":
-			c.Length, bit = integer[int64](s), 2
+			c.Length, bit = jsonscan.Integer[int64](&s.Scanner), 2
 		case "t_ms":
-			c.TMS, bit = integer[int64](s), 4
+			c.TMS, bit = jsonscan.Integer[int64](&s.Scanner), 4
 		case "g":
-			at := s.i
-			if bit = 8; !s.null() {
-				c.G = integer[uint64](s)
+			at := s.Offset()
+			if bit = 8; !s.Null() {
+				c.G = jsonscan.Integer[uint64](&s.Scanner)
 			}
 			if c.G == 0 { // it would not be written otherwise; it is written before the others
-				*extra = slices.Insert(*extra, from, ChunkField{n, Field{Name: "g", Value: bytes.Clone(s.b[at:s.i])}})
+				*extra = slices.Insert(*extra, from, ChunkField{n, Field{Name: "g", Value: bytes.Clone(s.Since(at))}})
 			}
 		default:
 			*extra = append(*extra, ChunkField{n, s.field(key)})
 		}
 		if seen&bit != 0 {
-			s.fail("a key of a chunk stands twice")
+			s.Fail("a key of a chunk stands twice")
 		}
 		seen |= bit
 	}
 	if seen&7 != 7 {
-		s.fail("a chunk wants offset, length and t_ms")
+		s.Fail("a chunk wants offset, length and t_ms")
 	}
 	return c
 }
 
 // roomForChunks returns a bound on how many chunks the list that comes next holds.
 func (s *scanner) roomForChunks() int {
-	list := s.b[s.i:]
+	list := s.Rest()
 	if end := bytes.IndexByte(list, ']'); end >= 0 {
 		list = list[:end]
 	}

@@ -1,5 +1,7 @@
 package tape
 
+import "github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+
 // empty is what a required payload that is nil is written as: the format has no null there, and readers of other
 // producers would refuse the tape.
 var empty = inline(nil)
@@ -26,7 +28,7 @@ func (c *codec) writePayload(p *Payload) {
 	c.buf = appendDigest(c.buf, p.Hash)
 	if p.Inline {
 		c.buf = append(c.buf, `,"text":`...)
-		c.buf = appendString(c.buf, p.Text)
+		c.buf = jsonscan.AppendText(c.buf, p.Text)
 	} else {
 		c.buf = append(c.buf, `,"len_bytes":`...)
 		c.buf = appendNumber(c.buf, p.Len)
@@ -42,28 +44,28 @@ func (s *scanner) payload() *Payload {
 	p := &Payload{}
 	const hash, text, length = 1, 2, 4
 	seen := 0
-	for s.begin('{'); s.more('}'); {
+	for s.Begin('{'); s.More('}'); {
 		bit := 0
-		switch key := s.key(); string(key) {
+		switch key := s.Key(); string(key) {
 		case "content_hash":
 			p.Hash, bit = s.digest(), hash
 		case "text":
 			p.Text, bit = s.text(), text
 		case "len_bytes":
-			p.Len, bit = integer[int64](s), length
+			p.Len, bit = jsonscan.Integer[int64](&s.Scanner), length
 		default:
 			p.Extra = append(p.Extra, s.field(key))
 		}
 		if seen&bit != 0 {
-			s.fail("a key of a payload stands twice")
+			s.Fail("a key of a payload stands twice")
 		}
 		seen |= bit
 	}
 	switch {
 	case seen&hash == 0 || seen == hash:
-		s.fail("a payload wants content_hash, and text or len_bytes")
+		s.Fail("a payload wants content_hash, and text or len_bytes")
 	case p.Len < 0:
-		s.fail("a payload of %d bytes", p.Len)
+		s.Fail("a payload of %d bytes", p.Len)
 	case seen&text != 0:
 		p.Inline, p.Len = true, int64(len(p.Text))
 	}

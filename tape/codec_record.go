@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // line is a walker for a whole line, whose first key is its type.
@@ -75,12 +77,10 @@ func (c *codec) kind(k *Kind) {
 }
 
 func (c *codec) readKind() Kind {
-	start := c.scan.i
 	name := c.scan.peekKind()
 	k := newKind(name)
 	if k == nil {
-		c.scan.skip()
-		return &Unknown{KindName: string(name), JSON: bytes.Clone(c.scan.b[start:c.scan.i])}
+		return &Unknown{KindName: string(name), JSON: bytes.Clone(c.scan.Raw())}
 	}
 	c.readObject(k, true)
 	*k.extra() = c.kept
@@ -128,7 +128,7 @@ func (c *codec) open(key, name string) {
 	c.object = object{mode: writing}
 	c.buf = append(c.buf, '{')
 	c.key(key)
-	c.buf = appendString(c.buf, name)
+	c.buf = jsonscan.AppendText(c.buf, name)
 }
 
 func (c *codec) writeUnknown(u *Unknown) {
@@ -145,17 +145,17 @@ func (c *codec) writeUnknown(u *Unknown) {
 
 // isKindObject reports whether b is the object of the named kind, on one line.
 func isKindObject(b []byte, name string) bool {
-	s := scanner{b: b}
+	s := scannerOf(b)
 	got := s.peekKind()
-	return string(got) == name && validJSON(b) == nil && bytes.IndexByte(b, '\n') < 0 && newKind(got) == nil
+	return string(got) == name && jsonscan.Valid(b) == nil && bytes.IndexByte(b, '\n') < 0 && newKind(got) == nil
 }
 
 // rawBytes is the way of the key raw.
 func (c *codec) rawBytes(p *[]RawBytes) {
 	if c.mode != writing {
 		if c.take("raw", optional) {
-			for c.scan.begin('{'); c.scan.more('}'); {
-				*p = append(*p, RawBytes{Key: string(c.scan.key()), Bytes: c.scan.base64()})
+			for c.scan.Begin('{'); c.scan.More('}'); {
+				*p = append(*p, RawBytes{Key: string(c.scan.Key()), Bytes: c.scan.base64()})
 			}
 			c.took("raw", optional, len(*p) == 0)
 		}
@@ -167,7 +167,7 @@ func (c *codec) rawBytes(p *[]RawBytes) {
 	c.buf = append(c.buf, '{')
 	for _, raw := range *p {
 		c.comma()
-		c.buf = appendString(c.buf, raw.Key)
+		c.buf = jsonscan.AppendText(c.buf, raw.Key)
 		c.buf = append(c.buf, ':', '"')
 		c.buf = base64.StdEncoding.AppendEncode(c.buf, raw.Bytes)
 		c.buf = append(c.buf, '"')

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 func (c *codec) text(name string, p *string, need need) {
 	if c.mode == writing {
 		if c.put(name, need, *p == "") {
-			c.buf = appendString(c.buf, *p)
+			c.buf = jsonscan.AppendText(c.buf, *p)
 		}
 		return
 	}
@@ -33,13 +34,13 @@ func (c *codec) textOrNull(name string, p **string) {
 		c.buf = append(c.buf, "null"...)
 		return
 	}
-	c.buf = appendString(c.buf, **p)
+	c.buf = jsonscan.AppendText(c.buf, **p)
 }
 
 func (c *codec) numberOrNull(name string, p **int64) {
 	if c.mode != writing {
 		if c.take(name, always) {
-			n := integer[int64](&c.scan)
+			n := jsonscan.Integer[int64](&c.scan.Scanner)
 			*p = &n
 		}
 		return
@@ -60,7 +61,7 @@ func number[T int | int64 | uint64](c *codec, name string, p *T, need need) {
 		return
 	}
 	if c.take(name, need) {
-		*p = integer[T](&c.scan)
+		*p = jsonscan.Integer[T](&c.scan.Scanner)
 		c.took(name, need, *p == 0)
 	}
 }
@@ -87,8 +88,8 @@ func (c *codec) json(name string, p *json.RawMessage) {
 		return
 	}
 	if c.take(name, optional) {
-		c.scan.skip()
-		*p = slices.Clone(c.scan.b[c.start:c.scan.i])
+		c.scan.Skip()
+		*p = slices.Clone(c.scan.Since(c.start))
 	}
 }
 
@@ -98,14 +99,14 @@ func (c *codec) texts(name string, p *[]string, need need) {
 			c.buf = append(c.buf, '[')
 			for _, s := range *p {
 				c.comma()
-				c.buf = appendString(c.buf, s)
+				c.buf = jsonscan.AppendText(c.buf, s)
 			}
 			c.buf = append(c.buf, ']')
 		}
 		return
 	}
 	if c.take(name, need) {
-		for c.scan.begin('['); c.scan.more(']'); {
+		for c.scan.Begin('['); c.scan.More(']'); {
 			*p = append(*p, c.scan.text())
 		}
 		c.took(name, need, len(*p) == 0)
@@ -121,7 +122,7 @@ func (c *codec) headers(name string, p *[]HeaderField) {
 		return
 	}
 	if c.take(name, optional) {
-		for c.scan.begin('['); c.scan.more(']'); {
+		for c.scan.Begin('['); c.scan.More(']'); {
 			*p = append(*p, c.scan.header())
 		}
 		c.took(name, optional, len(*p) == 0)
@@ -135,9 +136,9 @@ func appendHeaders(dst []byte, headers []HeaderField) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, '[')
-		dst = appendString(dst, h.Name)
+		dst = jsonscan.AppendText(dst, h.Name)
 		dst = append(dst, ',')
-		dst = appendString(dst, h.Value)
+		dst = jsonscan.AppendText(dst, h.Value)
 		dst = append(dst, ']')
 	}
 	return append(dst, ']')

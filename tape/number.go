@@ -7,6 +7,8 @@ import (
 	"strconv"
 )
 
+const ones = 0x0101010101010101
+
 // numberRoom is the most bytes that appendNumber touches.
 const numberRoom = 24
 

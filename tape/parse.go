@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // AppendRecord appends the line of r, without a newline. What cannot be written (JSON in a field that is none) stands as
@@ -82,25 +84,21 @@ func (p *parser) read(b []byte) error {
 	p.c.last = ""
 	p.c.readObject(&p.line, false)
 	s := &p.c.scan
-	if s.peek(); s.err == nil && s.i < len(b) {
-		s.fail("something stands behind the object")
-	}
+	err := s.End()
 	switch {
-	case s.err == nil && !utf8.Valid(b):
-		return fmt.Errorf("%w: %w", ErrNotJSON, errUTF8)
-	case s.err == nil:
+	case err == nil && utf8.Valid(b):
 		return nil
-	case validJSON(b) != nil:
-		return fmt.Errorf("%w: %w", ErrNotJSON, validJSON(b))
+	case jsonscan.Valid(b) != nil:
+		return fmt.Errorf("%w: %w", ErrNotJSON, jsonscan.Valid(b))
 	case p.c.last != "":
-		return fmt.Errorf("%w: key %q, %w", ErrMalformed, p.c.last, s.err)
+		return fmt.Errorf("%w: key %q, %w", ErrMalformed, p.c.last, err)
 	}
-	return fmt.Errorf("%w: %w", ErrMalformed, s.err)
+	return fmt.Errorf("%w: %w", ErrMalformed, err)
 }
 
 // isNotJSON reports whether err, of reading b, came because b is no JSON object.
 func isNotJSON(b []byte, err error) bool {
-	return err != nil && (validJSON(b) != nil || !bytes.HasPrefix(trimSpace(b), []byte("{")))
+	return err != nil && (jsonscan.Valid(b) != nil || !bytes.HasPrefix(trimSpace(b), []byte("{")))
 }
 
 // trimSpace drops the white space of JSON around b. Other kinds of space are no JSON, and a line of them is not blank.

@@ -2,10 +2,12 @@ package tape
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // InlineLimit is the longest payload, in bytes, that stands in the record itself.
@@ -85,19 +87,13 @@ func (p *Payload) AppendJSON(dst []byte) []byte {
 
 // ParsePayload reads what AppendJSON wrote; null is a nil payload.
 func ParsePayload(b []byte) (*Payload, error) {
-	s := scanner{b: b}
+	s := scannerOf(b)
 	var p *Payload
-	if !s.null() {
+	if !s.Null() {
 		p = s.payload()
 	}
-	if s.peek(); s.err == nil && s.i < len(b) {
-		s.fail("something follows the payload")
-	}
-	if s.err == nil && !utf8.Valid(b) {
-		s.err = errUTF8
-	}
-	if s.err != nil {
-		return nil, s.err
+	if err := cmp.Or(s.End(), jsonscan.ValidUTF8(b)); err != nil {
+		return nil, err
 	}
 	return p, nil
 }

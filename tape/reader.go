@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // readerBuffer is the size of one read, in bytes.
@@ -119,7 +121,7 @@ func (t *Reader) next() ([]byte, error) {
 // newline out; anything else is torn.
 func (t *Reader) last(b []byte) ([]byte, error) {
 	switch {
-	case validJSON(b) == nil:
+	case jsonscan.Valid(b) == nil:
 		return b, nil
 	case t.header == nil:
 		return nil, t.fail(fmt.Errorf("%w, and nothing follows it", ErrNotJSON))

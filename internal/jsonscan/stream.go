@@ -1,0 +1,354 @@
+package jsonscan
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+// A Stream reads one JSON value of any length from a reader, with the calls of a Scanner: Begin, More and Key step through
+// what is too long for memory, Raw gives the next value whole, to be read by a Scanner, and Skip steps over one of any
+// length. No more than the limit is held in memory. Raw and Skip find the end of a value by its brackets and quotes: what
+// stands between them is for the Scanner that reads it.
+//
+// The first failure sticks, as a Scanner's does; input that ends too early wraps io.ErrUnexpectedEOF. It is for one goroutine.
+type Stream struct {
+	r     io.Reader
+	limit int
+	buf   []byte
+	i, n  int   // of buf, where s stands and where what was read ends
+	hold  int   // of buf, the first byte that is still needed; -1 for none before i
+	base  int64 // the offset of buf[0]
+
+	lines   int // newlines before counted
+	counted int // of buf
+
+	first bool
+	end   error // of the reader
+	err   error
+	text  Scanner
+}
+
+// NewStream returns a Stream that holds values of at most limit bytes.
+func NewStream(r io.Reader, limit int) *Stream {
+	return &Stream{r: r, limit: limit, buf: make([]byte, min(linesBuffer, limit+1)), hold: -1}
+}
+
+// Err returns the first failure: of the input, of the reader, or a *LongLineError.
+func (s *Stream) Err() error { return s.err }
+
+// End returns the first failure; that something other than white space follows is one.
+func (s *Stream) End() error {
+	if s.Peek(); s.err == nil && s.i < s.n {
+		s.Fail("something stands behind the value")
+	}
+	return s.err
+}
+
+// Offset returns how many bytes were read.
+func (s *Stream) Offset() int64 { return s.base + int64(s.i) }
+
+// Line returns the number of the line that s stands in, from 1.
+func (s *Stream) Line() int {
+	s.count(s.i)
+	return s.lines + 1
+}
+
+func (s *Stream) count(end int) {
+	if end > s.counted {
+		s.lines += bytes.Count(s.buf[s.counted:end], []byte{'\n'})
+		s.counted = end
+	}
+}
+
+// Hold keeps what is read from here on, until Held, which may be no more than the limit.
+func (s *Stream) Hold() { s.hold = s.i }
+
+// Held returns what was read since Hold, valid until the next call, and ends that.
+func (s *Stream) Held() []byte {
+	from := s.hold
+	s.hold = -1
+	if s.err != nil || from < 0 {
+		return nil
+	}
+	return s.buf[from:s.i]
+}
+
+// Fail is for what a reader finds wrong with what stands there. The first failure counts.
+func (s *Stream) Fail(format string, args ...any) {
+	s.stop(fmt.Errorf("at byte %d: %s", s.Offset()+1, fmt.Sprintf(format, args...)))
+}
+
+func (s *Stream) stop(err error) {
+	if s.err == nil {
+		s.err = err
+	}
+	s.base += int64(s.i)
+	s.count(s.i)
+	s.i, s.n, s.hold, s.counted = 0, 0, -1, 0
+	s.end = s.err
+}
+
+// early stops a value that does not end.
+func (s *Stream) early() {
+	if s.end != nil && !errors.Is(s.end, io.EOF) {
+		s.stop(s.end)
+		return
+	}
+	s.stop(fmt.Errorf("at byte %d: %w", s.base+int64(s.n)+1, io.ErrUnexpectedEOF))
+}
+
+// Peek steps over white space and returns the next byte, 0 at the end.
+func (s *Stream) Peek() byte {
+	for s.err == nil {
+		s.i = skipSpace(s.buf[:s.n], s.i)
+		if s.i < s.n {
+			return s.buf[s.i]
+		}
+		if !s.fill() {
+			break
+		}
+	}
+	return 0
+}
+
+// Begin steps into the object '{' or list '[' that comes next.
+func (s *Stream) Begin(open byte) {
+	if s.want(open) {
+		s.i++
+		s.first = true
+	}
+}
+
+// want reports whether c comes next, and fails where it does not.
+func (s *Stream) want(c byte) bool {
+	switch next := s.Peek(); {
+	case next == c && s.err == nil:
+		return true
+	case s.i == s.n:
+		s.early()
+	default:
+		s.Fail("want %q", c)
+	}
+	return false
+}
+
+// More reports whether another member of the object '}' or list ']' comes next, and steps out of it where none does.
+func (s *Stream) More(end byte) bool {
+	c, first := s.Peek(), s.first
+	s.first = false
+	switch {
+	case c == end && s.err == nil:
+		s.i++
+		return false
+	case s.i == s.n:
+		s.early()
+	case first:
+		return true
+	case c == ',':
+		s.i++
+		return true
+	default:
+		s.Fail("object or list does not go on")
+	}
+	return false
+}
+
+// Key reads the key of a member, decoded, and the colon behind it. It is valid until the next call.
+func (s *Stream) Key() []byte {
+	if !s.want('"') {
+		return nil
+	}
+	s.text.Reset(bytes.Clone(s.Raw()))
+	key := s.text.TextBytes()
+	if err := s.text.Err(); err != nil && s.err == nil {
+		s.stop(fmt.Errorf("key before byte %d: %w", s.Offset()+1, err))
+	}
+	if !s.want(':') {
+		return nil
+	}
+	s.i++
+	s.Peek()
+	return key
+}
+
+// Raw reads any value and returns it as it stands, valid until the next call.
+func (s *Stream) Raw() []byte {
+	s.Peek()
+	own := s.hold < 0
+	if own {
+		s.hold = s.i
+	}
+	at := s.i - s.hold
+	s.value()
+	from := s.hold + at
+	if own {
+		s.hold = -1
+	}
+	if s.err != nil {
+		return nil
+	}
+	return s.buf[from:s.i]
+}
+
+// Skip steps over any value.
+func (s *Stream) Skip() {
+	s.Peek()
+	s.value()
+}
+
+// value steps over the value that s stands before.
+func (s *Stream) value() {
+	if s.i == s.n && !s.fill() {
+		s.early()
+		return
+	}
+	switch c := s.buf[s.i]; c {
+	case '"':
+		s.i++
+		s.string()
+	case '{', '[':
+		s.nested()
+	case ',', ':', ']', '}':
+		s.Fail("not a JSON value")
+	default:
+		s.plain()
+	}
+}
+
+// nested steps over an object or a list.
+func (s *Stream) nested() {
+	depth := 0
+	for {
+		for s.i < s.n && !bracket[s.buf[s.i]] {
+			s.i++
+		}
+		if s.i == s.n {
+			if !s.fill() {
+				s.early()
+				return
+			}
+			continue
+		}
+		c := s.buf[s.i]
+		s.i++
+		switch c {
+		case '"':
+			s.string()
+		case '{', '[':
+			depth++
+		default:
+			depth--
+		}
+		if depth == 0 || s.err != nil {
+			return
+		}
+		if depth > MaxDepth {
+			s.Fail("%s", tooDeep)
+			return
+		}
+	}
+}
+
+var bracket = [256]bool{'{': true, '}': true, '[': true, ']': true, '"': true}
+
+// string steps over a string, behind its first quote.
+func (s *Stream) string() {
+	for {
+		for s.i+8 <= s.n {
+			if hit := special(load8(s.buf[s.i:])); hit != 0 {
+				s.i += bits.TrailingZeros64(hit) / 8
+				break
+			}
+			s.i += 8
+		}
+		switch {
+		case s.i < s.n && s.buf[s.i] == '"':
+			s.i++
+			return
+		case s.i+2 <= s.n && s.buf[s.i] == '\\':
+			s.i += 2
+		case s.i < s.n && s.buf[s.i] != '\\':
+			s.i++
+		case !s.fill():
+			s.early()
+			return
+		}
+	}
+}
+
+// plain steps over a number or a word.
+func (s *Stream) plain() {
+	for {
+		for s.i < s.n {
+			switch s.buf[s.i] {
+			case ',', ':', ']', '}', '{', '[', '"', ' ', '\t', '\r', '\n':
+				return
+			}
+			s.i++
+		}
+		if !s.fill() {
+			return
+		}
+	}
+}
+
+// fill reads on, behind what is held, and reports whether something came.
+func (s *Stream) fill() bool {
+	if s.end != nil || s.err != nil {
+		if s.err == nil && !errors.Is(s.end, io.EOF) {
+			s.stop(s.end)
+		}
+		return false
+	}
+	from := s.i
+	if s.hold >= 0 {
+		from = s.hold
+	}
+	s.slide(from)
+	if s.n > s.limit {
+		s.stop(&LongLineError{Offset: s.base, Limit: s.limit})
+		return false
+	}
+	if s.n == len(s.buf) {
+		grown := make([]byte, min(2*len(s.buf), s.limit+1))
+		copy(grown, s.buf)
+		s.buf = grown
+	}
+	for range maxEmptyReads {
+		k, err := s.r.Read(s.buf[s.n:])
+		s.n += k
+		if s.end = err; k > 0 {
+			return true
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				s.stop(err)
+			}
+			return false
+		}
+	}
+	s.stop(io.ErrNoProgress)
+	return false
+}
+
+// slide moves what is needed from from on to the front of the buffer.
+func (s *Stream) slide(from int) {
+	if from == 0 {
+		return
+	}
+	s.count(from)
+	rest := s.buf[from:s.n]
+	if len(s.buf) > keepBuffer && len(rest) < linesBuffer {
+		s.buf = make([]byte, min(linesBuffer, s.limit+1))
+	}
+	copy(s.buf, rest)
+	s.n, s.i = len(rest), s.i-from
+	s.counted = max(s.counted-from, 0)
+	s.base += int64(from)
+	if s.hold >= 0 {
+		s.hold = 0
+	}
+}
