@@ -3,6 +3,7 @@ package sessionlog
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // A Dialog turns what was said in a conversation into events: what was asked, what the model answered, what its tools gave.
@@ -26,8 +27,8 @@ type Dialog struct {
 	turn   int
 	began  int // the turn before the run's first
 	tokens int64
-	turns  map[string]int  // of each call, by id
-	done   map[string]bool // calls whose result came
+	turns  map[string]int32 // of each call, by id; negative once its result came
+	last   []string         // the calls of the last turn
 	counts Counts
 }
 
@@ -46,7 +47,7 @@ const (
 // NewDialog returns a Dialog whose runs are called by id, and which gives every event to emit, in order. An error of emit ends
 // the call under way and is returned as it is.
 func NewDialog(id string, emit func(Event) error) *Dialog {
-	return &Dialog{id: id, emit: emit, turns: map[string]int{}, done: map[string]bool{}}
+	return &Dialog{id: id, emit: emit, turns: map[string]int32{}}
 }
 
 // Turn is the number of the last answer, 0 before the first.
@@ -56,7 +57,7 @@ func (d *Dialog) Turn() int { return d.turn }
 func (d *Dialog) Counts() Counts { return d.counts }
 
 // Open reports whether the call was made and has no result yet.
-func (d *Dialog) Open(id string) bool { return d.turns[id] > 0 && !d.done[id] }
+func (d *Dialog) Open(id string) bool { return d.turns[id] > 0 }
 
 // Ask begins a run. One that is under way ends first: completed, or interrupted where something of it is open. An empty
 // RunID becomes the dialog's id, with #2 and so on from the second run.
@@ -91,6 +92,7 @@ func (d *Dialog) Answer(e *LLMCompleted, tokens int64) error {
 		}
 	}
 	d.turn++
+	d.last = d.last[:0]
 	d.counts.Turns++
 	d.tokens += tokens
 	e.Turn = d.turn
@@ -100,6 +102,13 @@ func (d *Dialog) Answer(e *LLMCompleted, tokens int64) error {
 	return d.request(e.Message.ToolCalls, e.TapeSeq)
 }
 
+// Spend adds tokens to the run under way, for producers that count them apart from the answers.
+func (d *Dialog) Spend(tokens int64) {
+	if d.open {
+		d.tokens += tokens
+	}
+}
+
 // Request adds calls to the last turn, for producers that write calls apart from the message.
 func (d *Dialog) Request(calls []ToolCall, tapeSeq *uint64) error { return d.request(calls, tapeSeq) }
 
@@ -107,7 +116,8 @@ func (d *Dialog) request(calls []ToolCall, tapeSeq *uint64) error {
 	var fresh []ToolCall
 	for _, c := range calls {
 		if d.turns[c.ID] == 0 {
-			d.turns[c.ID] = max(d.turn, 1)
+			d.turns[c.ID] = int32(max(d.turn, 1))
+			d.last = append(d.last, c.ID)
 			fresh = append(fresh, c)
 		}
 	}
@@ -128,8 +138,8 @@ func (d *Dialog) Results(results []ToolResult, tapeSeq *uint64) error {
 		}
 		var fresh []ToolResult
 		for _, r := range results[:n] {
-			if !d.done[r.CallID] {
-				d.done[r.CallID] = true
+			if d.turns[r.CallID] >= 0 {
+				d.turns[r.CallID] = -int32(max(turn, 1))
 				fresh = append(fresh, r)
 			}
 		}
@@ -146,8 +156,11 @@ func (d *Dialog) Results(results []ToolResult, tapeSeq *uint64) error {
 }
 
 func (d *Dialog) turnOf(call string) int {
-	if t := d.turns[call]; t > 0 {
+	switch t := int(d.turns[call]); {
+	case t > 0:
 		return t
+	case t < 0:
+		return -t
 	}
 	return d.turn
 }
@@ -169,12 +182,7 @@ func (d *Dialog) End(reason string) error {
 
 // unresolved reports whether a call of the last turn has no result.
 func (d *Dialog) unresolved() bool {
-	for id, turn := range d.turns {
-		if turn == d.turn && !d.done[id] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.last, d.Open)
 }
 
 // Text returns s as the JSON string that a Message or a result holds.
