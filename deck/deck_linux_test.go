@@ -155,8 +155,12 @@ func TestStreamsKeepTheirChunks(t *testing.T) {
 					defer z.Close()
 					to, flush = z, func() { z.Flush(); w.(http.Flusher).Flush() }
 				}
+				noise := rand.New(rand.NewPCG(1, 2))
 				for i := range 300 {
-					fmt.Fprintf(to, "data: {\"n\":%d,\"pad\":%q}\n\n", i, strings.Repeat("x", i%17))
+					fmt.Fprintf(to, "data: {\"n\":%d,\"pad\":\"%x\"}\n\n", i, noise.Uint64N(1<<(i%64)))
+					if i == 150 { // more than one read takes, however late it comes
+						fmt.Fprintf(to, ": %x\n\n", randomBytes(noise, 256<<10))
+					}
 					flush()
 				}
 			})
@@ -174,6 +178,15 @@ func TestStreamsKeepTheirChunks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// randomBytes are n bytes that no encoding makes shorter.
+func randomBytes(from *rand.Rand, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(from.Uint32())
+	}
+	return b
 }
 
 // stream returns the offsets and lengths of the chunks of a tape's one answer.
