@@ -1,0 +1,191 @@
+package recordlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	checkpointName = "checkpoint"
+	lockName       = ".lock"
+	maxCheckpoint  = 1 << 20 // bytes: a head and as many signatures as anybody may want
+	maxBundle      = width * (2 + maxEntry)
+)
+
+// ErrNoLog is returned for a directory that holds no log.
+var ErrNoLog = errors.New("no log of recordings")
+
+// A Log is a log as one of its checkpoints says it. What is added later is not in it.
+type Log struct {
+	Dir  string
+	Head *Checkpoint
+}
+
+// Open reads the log in dir, which one of keys signed. The error wraps ErrNoLog or ErrCheckpoint.
+func Open(dir string, keys ...note.Verifier) (*Log, error) {
+	b, err := readBounded(filepath.Join(dir, checkpointName), maxCheckpoint)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrNoLog)
+	}
+	if err != nil {
+		return nil, err
+	}
+	head, err := ParseCheckpoint(b, keys...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, checkpointName), err)
+	}
+	return &Log{Dir: dir, Head: head}, nil
+}
+
+// readBounded reads a file of at most limit bytes, and nothing else than a file.
+func readBounded(path string, limit int64) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > limit {
+		return nil, fmt.Errorf("%s: want a file of at most %d bytes", path, limit)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(b)) > limit {
+		err = fmt.Errorf("%s: want a file of at most %d bytes", path, limit)
+	}
+	return b, err
+}
+
+func (l *Log) path(name string) string { return filepath.Join(l.Dir, filepath.FromSlash(name)) }
+
+// read reads tile n of a level, of which w hashes or entries are asked for: the partial tile, or else the full one, which may
+// have taken its place.
+func (l *Log) read(level string, n int64, w int, limit int64) ([]byte, error) {
+	b, err := readBounded(l.path(tilePath(level, n, w)), limit)
+	if errors.Is(err, fs.ErrNotExist) && w < width {
+		if whole, errWhole := readBounded(l.path(tilePath(level, n, width)), limit); errWhole == nil {
+			return whole, nil
+		}
+	}
+	return b, err
+}
+
+// hashes reads the first w hashes of a tile.
+func (l *Log) hashes(level int, n int64, w int) ([]tlog.Hash, error) {
+	b, err := l.read(strconv.Itoa(level), n, w, width*tlog.HashSize)
+	if err != nil {
+		return nil, err
+	}
+	if len(b)%tlog.HashSize != 0 || len(b) < w*tlog.HashSize {
+		return nil, fmt.Errorf("%s: %d bytes where %d hashes are due", l.path(levelPath(level, n, w)), len(b), w)
+	}
+	out := make([]tlog.Hash, w)
+	for i := range out {
+		out[i] = tlog.Hash(b[i*tlog.HashSize:])
+	}
+	return out, nil
+}
+
+// bundle reads the first w entries of a bundle.
+func (l *Log) bundle(n int64, w int) ([][]byte, error) {
+	b, err := l.read(entriesLevel, n, w, maxBundle)
+	if err != nil {
+		return nil, err
+	}
+	out, err := splitBundle(b)
+	if err == nil && len(out) < w {
+		err = fmt.Errorf("%d entries where %d are due", len(out), w)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", l.path(tilePath(entriesLevel, n, w)), err)
+	}
+	return out[:w], nil
+}
+
+func splitBundle(b []byte) (out [][]byte, err error) {
+	for len(b) > 0 {
+		if len(b) < 2 || len(b) < 2+int(binary.BigEndian.Uint16(b)) {
+			return out, errors.New("it ends within an entry")
+		}
+		n := 2 + int(binary.BigEndian.Uint16(b))
+		out, b = append(out, b[2:n]), b[n:]
+	}
+	if len(out) > width {
+		return out, fmt.Errorf("%d entries, want %d at most", len(out), width)
+	}
+	return out, nil
+}
+
+func appendEntry(bundle, e []byte) []byte {
+	return append(binary.BigEndian.AppendUint16(bundle, uint16(len(e))), e...)
+}
+
+func joinHashes(list []tlog.Hash) []byte {
+	out := make([]byte, 0, len(list)*tlog.HashSize)
+	for _, h := range list {
+		out = append(out, h[:]...)
+	}
+	return out
+}
+
+// put writes a file of the log whole, and the directories above it.
+func put(dir, name string, b []byte, sync bool) error {
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if err := makeDirs(dir, filepath.Dir(path), sync); err != nil {
+		return err
+	}
+	return durable.WriteFile(path, b, &durable.Options{Mode: 0o644, Sync: sync})
+}
+
+// makeDirs makes path, which lies in dir, and with sync brings the name of each new directory to the disk.
+func makeDirs(dir, path string, sync bool) error {
+	if st, err := os.Stat(path); err == nil && st.IsDir() {
+		return nil
+	}
+	if path != dir && len(path) > len(dir) {
+		if err := makeDirs(dir, filepath.Dir(path), sync); err != nil {
+			return err
+		}
+	} else if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if !sync {
+		return nil
+	}
+	return durable.SyncDir(filepath.Dir(path))
+}
+
+// tiles reads tiles for package tlog, which holds what it gets against the checkpoint.
+type tiles struct{ l *Log }
+
+func (t tiles) Height() int                     { return height }
+func (t tiles) SaveTiles([]tlog.Tile, [][]byte) {}
+func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
+	out := make([][]byte, len(list))
+	for i, tile := range list {
+		h, err := t.l.hashes(tile.L, tile.N, tile.W)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = joinHashes(h)
+	}
+	return out, nil
+}
+
+// reader reads hashes of the tree, each held against the checkpoint.
+func (l *Log) reader() tlog.HashReader { return tlog.TileHashReader(l.Head.Tree, tiles{l}) }
