@@ -50,7 +50,7 @@ func addForEver(spec []string) {
 
 // TestKilled kills adders at random moments: the log verifies every time, what was said to be in it is in it, and adding goes on.
 func TestKilled(t *testing.T) {
-	rounds := 40
+	rounds := 20
 	if testing.Short() {
 		rounds = 8
 	}
