@@ -1,0 +1,306 @@
+package foreign
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+)
+
+// A codexReader turns the items of a rollout into events.
+type codexReader struct {
+	r      *Report
+	emit   func(sessionlog.Event) error
+	d      *sessionlog.Dialog
+	system string
+	asked  bool
+
+	said    answer // what the model said since the other side did
+	inner   jsonscan.Scanner
+	records bool  // tokens are counted by response
+	total   int64 // tokens of the session, as counted last
+}
+
+const codexRepeats = "says again what the conversation's own items say, or is about the program"
+
+// line reads one line of any form but the oldest.
+func (c *codexReader) line(s *jsonscan.Scanner, n int) error {
+	var l codexLine
+	at := s.Rest()
+	if l.read(s); s.Err() != nil {
+		return broken{s.Err()}
+	}
+	if l.payload == nil {
+		if l.kind == "" || l.kind == "session_meta" {
+			return c.session(at, n)
+		}
+		return c.item(at, n)
+	}
+	switch l.kind {
+	case "response_item":
+		return c.item(l.payload, n)
+	case "session_meta":
+		return c.session(l.payload, n)
+	case "event_msg":
+		return c.event(l.payload, n)
+	case "token_usage_record":
+		c.records = true
+		return c.spent(l.payload, "usage")
+	case "compacted":
+		return c.compacted(l.payload, n)
+	}
+	c.r.skip("lines of type "+l.kind, why(codexKnown[l.kind], codexRepeats), n)
+	return nil
+}
+
+var codexKnown = map[string]bool{"turn_context": true, "world_state": true}
+
+// session reads what a rollout says of itself first. A fork holds that of each ancestor: the first counts.
+func (c *codexReader) session(b []byte, n int) error {
+	s := &c.inner
+	s.Reset(b)
+	var id, version, system string
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "id":
+			id = text(s)
+		case "cli_version":
+			version = text(s)
+		case "base_instructions":
+			system = textIn(s, "text")
+		case "instructions":
+			if other := text(s); system == "" {
+				system = other
+			}
+		case "source":
+			if b := s.Raw(); bytes.Contains(b, []byte(`"subagent"`)) {
+				c.r.note("this is the session of a sub-agent")
+			}
+		case "history_base", "forked_from_id":
+			if !s.Null() {
+				s.Skip()
+				c.r.note("the session goes on from another one, which is not read")
+			}
+		default:
+			s.Skip()
+		}
+	}
+	if s.End() != nil {
+		return broken{s.Err()}
+	}
+	if c.d != nil {
+		c.r.skip("a second line on the session", "the first one counts", n)
+		return nil
+	}
+	if id == "" && version == "" && system == "" {
+		c.r.skip("lines without a type", "unknown", n)
+		return nil
+	}
+	c.r.Session, c.r.Version, c.system = id, version, system
+	c.begin()
+	return nil
+}
+
+func (c *codexReader) begin() {
+	if c.d == nil {
+		id := c.r.Session
+		if id == "" {
+			id = codexID(c.r.File)
+		}
+		c.d = sessionlog.NewDialog(id, c.emit)
+	}
+}
+
+// A codexItem is an item of the conversation, as the Responses API has it.
+type codexItem struct {
+	kind, role, id, call, name, space, output string
+	content, arguments, action, summary       []byte
+	result                                    []byte
+	failed, harness                           bool
+}
+
+func (i *codexItem) read(s *jsonscan.Scanner) {
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "type":
+			i.kind = text(s)
+		case "role":
+			i.role = text(s)
+		case "id":
+			i.id = text(s)
+		case "call_id":
+			i.call = text(s)
+		case "name":
+			i.name = text(s)
+		case "namespace":
+			i.space = text(s)
+		case "content":
+			i.content = s.Raw()
+		case "arguments", "input":
+			i.arguments = s.Raw()
+		case "action":
+			i.action = s.Raw()
+		case "summary":
+			i.summary = s.Raw()
+		case "output", "tools":
+			i.result = s.Raw()
+		case "success":
+			i.failed = s.Peek() == 'f'
+			s.Skip()
+		case "internal_chat_message_metadata_passthrough":
+			i.harness = bytes.Contains(s.Raw(), []byte(`"provenance":{"type":"harness"`))
+		default:
+			s.Skip()
+		}
+	}
+	_ = s.End()
+}
+
+// item reads one item of the conversation.
+func (c *codexReader) item(b []byte, n int) error {
+	var i codexItem
+	s := &c.inner
+	s.Reset(b)
+	if i.read(s); s.Err() != nil {
+		return broken{s.Err()}
+	}
+	c.begin()
+	switch i.kind {
+	case "message", "agent_message":
+		return c.message(&i, b, n)
+	case "reasoning":
+		c.said.think(codexThought(s, &i), b)
+	case "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "mcp_tool_call":
+		if s.Err() == nil {
+			c.said.call(i.toolCall(s))
+		}
+	case "web_search_call", "image_generation_call":
+		c.said.block(b) // the provider's own tool: nobody answers it
+	case "function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output":
+		return c.result(&i)
+	case "":
+		c.r.skip("lines without a type", why(bytes.Contains(b, []byte(`"record_type"`)), "the state of the program"), n)
+	default:
+		c.r.skip("items of type "+i.kind, why(codexMarks[i.kind], "about the program's own work"), n)
+	}
+	return nil
+}
+
+var codexMarks = map[string]bool{
+	"ghost_snapshot": true, "compaction": true, "context_compaction": true, "compaction_trigger": true, "configuration_update": true,
+	"compaction_summary": true, "other": true,
+}
+
+// message is a prompt, a part of an answer, or what the program says for itself.
+func (c *codexReader) message(i *codexItem, b []byte, n int) error {
+	p := readParts(&c.inner, i.content)
+	if err := c.inner.Err(); err != nil {
+		return broken{err}
+	}
+	switch {
+	case i.role == "assistant":
+		c.said.parts(p)
+		return nil
+	case i.role != "user":
+		c.r.skip("messages of "+i.role, "instructions of the program beside the system prompt", n)
+		return nil
+	case i.harness || codexOwn(p.text):
+		c.r.skip("messages of user", "the program's own, in the user's name: environment, rules, warnings", n)
+		return nil
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	e := &sessionlog.RunStarted{Goal: p.text, Attachments: p.others}
+	if !c.asked {
+		e.SystemPrompt, c.asked = c.system, true
+	}
+	return c.d.Ask(e)
+}
+
+// codexOwn reports whether a user's message is one that the program writes, by how it begins: older rollouts do not say.
+func codexOwn(text string) bool {
+	for _, begin := range []string{
+		"<environment_context>", "<user_instructions>", "<turn_aborted>", "<skill>", "<subagent_notification>", "<permissions instructions>",
+		"<user_shell_command>", "<hook_", "<goal_context>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
+		"Warning: apply_patch was requested via ", "Warning: Your account was flagged", "Warning: The maximum number of unified exec processes",
+	} {
+		if strings.HasPrefix(strings.TrimLeft(text, " \r\n\t"), begin) {
+			return true
+		}
+	}
+	return false
+}
+
+// toolCall is a call of any kind as an event has it.
+func (i *codexItem) toolCall(s *jsonscan.Scanner) sessionlog.ToolCall {
+	c := sessionlog.ToolCall{ID: i.call, Name: i.name}
+	if i.space != "" {
+		c.Name = i.space + "." + i.name
+	}
+	if c.ID == "" {
+		c.ID = i.id
+	}
+	switch i.kind {
+	case "local_shell_call":
+		c.Name, c.Arguments = "local_shell", bytes.Clone(i.action)
+	case "tool_search_call":
+		c.Name, c.Arguments = "tool_search", bytes.Clone(i.arguments)
+	case "custom_tool_call":
+		c.Arguments = bytes.Clone(i.arguments) // words in a grammar of the tool's own
+	default:
+		c.Arguments = arguments(s, i.arguments)
+	}
+	if c.Arguments == nil {
+		c.Arguments = json.RawMessage("{}")
+	}
+	return c
+}
+
+func codexThought(s *jsonscan.Scanner, i *codexItem) string {
+	p := readParts(s, i.summary)
+	if q := readParts(s, i.content); q.text != "" {
+		return q.text
+	}
+	return p.text
+}
+
+// result is what came of a call: a text, a list of blocks, or {content, success}.
+func (c *codexReader) result(i *codexItem) error {
+	r := sessionlog.ToolResult{CallID: i.call, IsError: i.failed, Output: output(&c.inner, i.result)}
+	if err := c.inner.Err(); err != nil {
+		return broken{err}
+	}
+	if i.result != nil && i.result[0] == '{' {
+		var inner codexItem
+		c.inner.Reset(i.result)
+		if inner.read(&c.inner); c.inner.Err() == nil && inner.content != nil {
+			r.Output, r.IsError = output(&c.inner, inner.content), inner.failed
+		}
+	}
+	if err := c.flush(); err != nil {
+		return err
+	}
+	return c.d.Results([]sessionlog.ToolResult{r}, nil)
+}
+
+// flush gives the answer that has come, if any.
+func (c *codexReader) flush() error {
+	if c.said.empty() {
+		return nil
+	}
+	c.begin()
+	return c.said.give(c.d, "openai-responses", 0)
+}
+
+func (c *codexReader) end() error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	if c.d == nil {
+		return &Error{Path: c.r.File, Err: ErrEmpty}
+	}
+	return c.d.End("")
+}
