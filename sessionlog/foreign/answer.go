@@ -5,156 +5,123 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
-// parts is the content of a message: a text, or a list of blocks.
-type parts struct {
-	text   string            // of all blocks that are text, a line each
-	blocks []json.RawMessage // all of them, where some are not text; else nil
-	others []json.RawMessage // those that are not text
+// A talk hands a conversation to a sessionlog.Dialog: it puts an answer together of the pieces that an agent keeps of it, and
+// results that come together into one event. The zero answer is none.
+type talk struct {
+	d        *sessionlog.Dialog
+	protocol string // of the provider's blocks, as a provider_replay names it
+
+	said    answer
+	results []sessionlog.ToolResult
+	held    int // bytes of results
 }
 
-// readParts reads a content: a string, a list of blocks of which those with a text are texts, or null. What it returns is its own
-// memory.
-func readParts(s *jsonscan.Scanner, content []byte) parts {
-	var p parts
-	if len(content) == 0 {
-		return p
-	}
-	s.Reset(content)
-	if s.Peek() == '"' {
-		p.text = s.Text()
-		return p
-	}
-	if s.Null() {
-		return p
-	}
-	var texts []string
-	var all []json.RawMessage
-	for s.Begin('['); s.More(']'); {
-		at := s.Mark()
-		raw := s.Raw()
-		s.Back(at)
-		text, ok := blockText(s)
-		if s.Err() != nil {
-			break
-		}
-		all = append(all, bytes.Clone(raw))
-		if ok {
-			texts = append(texts, text)
-		} else {
-			p.others = append(p.others, all[len(all)-1])
-		}
-	}
-	p.text = strings.Join(texts, "\n")
-	if p.others != nil {
-		p.blocks = all
-	}
-	return p
-}
-
-// blockText reads a block. It is a text where it has one, and is no thought of the model's.
-func blockText(s *jsonscan.Scanner) (t string, ok bool) {
-	if s.Peek() == '"' {
-		return s.Text(), true
-	}
-	if s.Peek() != '{' {
-		s.Skip()
-		return "", false
-	}
-	thought := false
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "text", "refusal":
-			if s.Peek() == '"' {
-				t, ok = s.Text(), true
-				continue
-			}
-			s.Skip()
-		case "thought":
-			thought = s.Peek() == 't'
-			s.Skip()
-		default:
-			s.Skip()
-		}
-	}
-	return t, ok && !thought
-}
-
-// output is what a tool gave: a string as it stands, a list of texts as one string, anything else as it stands.
-func output(s *jsonscan.Scanner, raw []byte) json.RawMessage {
-	if len(raw) == 0 {
-		return sessionlog.Text("")
-	}
-	if raw[0] != '[' {
-		return bytes.Clone(raw)
-	}
-	if p := readParts(s, raw); p.others == nil {
-		return sessionlog.Text(p.text)
-	}
-	return bytes.Clone(raw)
-}
-
-// arguments are those of a call that were written as a string: the JSON in it, or the string where it holds no JSON object.
-func arguments(s *jsonscan.Scanner, raw []byte) json.RawMessage {
-	if len(raw) == 0 || raw[0] != '"' {
-		return bytes.Clone(raw)
-	}
-	s.Reset(raw)
-	inner := bytes.Clone(bytes.TrimSpace(s.TextBytes()))
-	if len(inner) > 0 && inner[0] == '{' && jsonscan.Valid(inner) == nil {
-		return inner
-	}
-	return bytes.Clone(raw)
-}
-
-// An answer gathers the parts of one turn, in whatever pieces an agent keeps them.
+// An answer is one turn of the model's.
 type answer struct {
+	some     bool
+	id       string // of the message, where the agent keeps it
+	model    string
+	tokens   int64
 	texts    []string
-	blocks   []json.RawMessage // all, in order; used where one is no text
-	mixed    bool
+	blocks   []json.RawMessage // all, in order, once one is no text
 	calls    []sessionlog.ToolCall
 	thoughts []string
 	native   []json.RawMessage // thoughts as the provider wants them back
-	model    string
-	some     bool
 }
 
-func (a *answer) empty() bool { return !a.some }
+// maxHeld bounds the results that wait for more of theirs, in bytes.
+const maxHeld = 16 << 20
 
-func (a *answer) call(c sessionlog.ToolCall) {
-	a.some = true
-	a.calls = append(a.calls, c)
-}
-
-// parts adds a message's content.
-func (a *answer) parts(p parts) {
-	a.some = true
-	if p.text != "" {
-		a.texts = append(a.texts, p.text)
+// ask begins a run.
+func (t *talk) ask(e *sessionlog.RunStarted) error {
+	if err := t.flush(); err != nil {
+		return err
 	}
-	if p.blocks != nil {
-		a.mixed = true
-		a.blocks = append(a.blocks, p.blocks...)
-	} else if p.text != "" {
-		a.blocks = append(a.blocks, textBlock(p.text))
-	}
+	return t.d.Ask(e)
 }
 
-// say adds a text.
-func (a *answer) say(text string) { a.parts(parts{text: text}) }
+// result adds what a tool gave, which ends an answer.
+func (t *talk) result(r sessionlog.ToolResult) error {
+	if err := t.answer(); err != nil {
+		return err
+	}
+	t.results = append(t.results, r)
+	if t.held += len(r.Output); t.held > maxHeld {
+		return t.flush()
+	}
+	return nil
+}
+
+// saying is the answer under way, to be added to. What tools gave before it is passed on.
+func (t *talk) saying() (*answer, error) {
+	var err error
+	if len(t.results) > 0 {
+		err = t.flush()
+	}
+	t.said.some = true
+	return &t.said, err
+}
+
+// answer ends the answer under way, if any.
+func (t *talk) answer() error {
+	if !t.said.some {
+		return nil
+	}
+	e := &sessionlog.LLMCompleted{Message: t.said.message(), ProviderReplay: t.said.replay(t.protocol)}
+	tokens := t.said.tokens
+	t.said = answer{}
+	return t.d.Answer(e, tokens)
+}
+
+// flush passes on what came so far.
+func (t *talk) flush() error {
+	if err := t.answer(); err != nil || len(t.results) == 0 {
+		return err
+	}
+	results := t.results
+	t.results, t.held = nil, 0
+	return t.d.Results(results, nil)
+}
+
+// end ends the run under way, if any, for a reason as sessionlog.Dialog takes it.
+func (t *talk) end(reason string) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	return t.d.End(reason)
+}
+
+// add adds a message's content.
+func (a *answer) add(p parts) {
+	if a.blocks != nil || p.others != nil {
+		a.mix()
+		for _, b := range p.all {
+			a.blocks = append(a.blocks, b)
+		}
+		return
+	}
+	a.texts = append(a.texts, p.texts...)
+}
 
 // block adds one that is no text, whose memory is borrowed.
 func (a *answer) block(b []byte) {
-	a.some, a.mixed = true, true
+	a.mix()
 	a.blocks = append(a.blocks, bytes.Clone(b))
 }
 
-// think adds a thought: as text, which may be "", and as the provider's own block, whose memory is borrowed.
+// mix makes blocks of the texts so far.
+func (a *answer) mix() {
+	for _, text := range a.texts {
+		a.blocks = append(a.blocks, textBlock(text))
+	}
+	a.texts = nil
+}
+
+// think adds a thought: as text, which may be "", and as the provider's own block, whose memory is borrowed; nil for none.
 func (a *answer) think(text string, native []byte) {
-	a.some = true
 	if text != "" {
 		a.thoughts = append(a.thoughts, text)
 	}
@@ -163,31 +130,17 @@ func (a *answer) think(text string, native []byte) {
 	}
 }
 
-func textBlock(s string) json.RawMessage {
-	b := append([]byte(`{"type":"text","text":`), sessionlog.Text(s)...)
-	return append(b, '}')
-}
-
 // message is the answer as an event has it.
 func (a *answer) message() sessionlog.Message {
 	m := sessionlog.Message{Role: "assistant", ToolCalls: a.calls}
-	if !a.mixed {
-		m.Content = sessionlog.Text(strings.Join(a.texts, "\n"))
-		return m
+	switch {
+	case a.blocks == nil && len(a.texts) < 2:
+		m.Content = sessionlog.Text(strings.Join(a.texts, ""))
+	default:
+		a.mix()
+		m.Content = list(a.blocks)
 	}
-	m.Content = list(a.blocks)
 	return m
-}
-
-func list(items []json.RawMessage) json.RawMessage {
-	b := []byte{'['}
-	for i, x := range items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, x...)
-	}
-	return append(b, ']')
 }
 
 // replay is what the provider needs to go on, nil where the answer has no thoughts.
@@ -208,9 +161,22 @@ func (a *answer) replay(protocol string) json.RawMessage {
 	return append(b, '}')
 }
 
-// give hands the answer to a dialog, and begins anew.
-func (a *answer) give(d *sessionlog.Dialog, protocol string, tokens int64) error {
-	e := &sessionlog.LLMCompleted{Message: a.message(), ProviderReplay: a.replay(protocol)}
-	*a = answer{}
-	return d.Answer(e, tokens)
+func textBlock(s string) json.RawMessage {
+	b := append([]byte(`{"type":"text","text":`), sessionlog.Text(s)...)
+	return append(b, '}')
+}
+
+func list(items []json.RawMessage) json.RawMessage {
+	n := 2
+	for _, x := range items {
+		n += len(x) + 1
+	}
+	b := append(make([]byte, 0, n), '[')
+	for i, x := range items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, x...)
+	}
+	return append(b, ']')
 }

@@ -70,7 +70,7 @@ func (codex) Import(ctx context.Context, path string, emit func(sessionlog.Event
 		err = eachLine(ctx, r.File, r, c.line)
 	}
 	if err == nil {
-		err = c.end()
+		err = c.finish()
 	}
 	if c.d != nil {
 		r.count(c.d)

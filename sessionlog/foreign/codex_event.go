@@ -16,8 +16,8 @@ func (c *codexReader) event(b []byte, n int) error {
 	}
 	switch kind {
 	case "token_count":
-		if c.records {
-			return c.flush()
+		if c.records || c.d == nil {
+			return nil
 		}
 		return c.spent(b, "info", "total_token_usage")
 	case "turn_aborted":
@@ -32,10 +32,10 @@ func (c *codexReader) event(b []byte, n int) error {
 
 // stop ends the run for a reason.
 func (c *codexReader) stop(reason string) error {
-	if err := c.flush(); err != nil || c.d == nil {
-		return err
+	if c.d == nil {
+		return nil
 	}
-	return c.d.End(reason)
+	return c.end(reason)
 }
 
 // spent ends an answer: its tokens stand in b, below the keys of path. Those of the whole session only grow: what is new is spent.
@@ -46,11 +46,14 @@ func (c *codexReader) spent(b []byte, path ...string) error {
 	if s.Err() != nil {
 		return broken{s.Err()}
 	}
-	if err := c.flush(); err != nil || !found || c.d == nil {
-		return err
+	if c.d == nil || !found {
+		return nil
 	}
 	if !c.records {
 		n, c.total = n-c.total, n
+	}
+	if err := c.answer(); err != nil {
+		return err
 	}
 	c.d.Spend(max(n, 0))
 	return nil
@@ -78,5 +81,8 @@ func codexTokens(s *jsonscan.Scanner, path []string) (n int64, found bool) {
 // compacted is where the history was made shorter.
 func (c *codexReader) compacted(_ []byte, n int) error {
 	c.r.skip("lines of type compacted", "the history was made shorter; the conversation goes on", n)
+	if c.d == nil {
+		return nil
+	}
 	return c.flush()
 }

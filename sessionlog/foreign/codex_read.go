@@ -11,13 +11,12 @@ import (
 
 // A codexReader turns the items of a rollout into events.
 type codexReader struct {
-	r      *Report
-	emit   func(sessionlog.Event) error
-	d      *sessionlog.Dialog
+	r    *Report
+	emit func(sessionlog.Event) error
+	talk
 	system string
 	asked  bool
 
-	said    answer // what the model said since the other side did
 	inner   jsonscan.Scanner
 	records bool  // tokens are counted by response
 	total   int64 // tokens of the session, as counted last
@@ -109,7 +108,7 @@ func (c *codexReader) begin() {
 		if id == "" {
 			id = codexID(c.r.File)
 		}
-		c.d = sessionlog.NewDialog(id, c.emit)
+		c.talk = talk{d: sessionlog.NewDialog(id, c.emit), protocol: "openai-responses"}
 	}
 }
 
@@ -169,17 +168,12 @@ func (c *codexReader) item(b []byte, n int) error {
 	c.begin()
 	switch i.kind {
 	case "message", "agent_message":
-		return c.message(&i, b, n)
-	case "reasoning":
-		c.said.think(codexThought(s, &i), b)
-	case "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "mcp_tool_call":
-		if s.Err() == nil {
-			c.said.call(i.toolCall(s))
-		}
-	case "web_search_call", "image_generation_call":
-		c.said.block(b) // the provider's own tool: nobody answers it
+		return c.message(&i, n)
+	case "reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "mcp_tool_call", "web_search_call",
+		"image_generation_call":
+		return c.part(&i, b)
 	case "function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output":
-		return c.result(&i)
+		return c.outcome(&i)
 	case "":
 		c.r.skip("lines without a type", why(bytes.Contains(b, []byte(`"record_type"`)), "the state of the program"), n)
 	default:
@@ -188,36 +182,51 @@ func (c *codexReader) item(b []byte, n int) error {
 	return nil
 }
 
+// part is one of an answer that is no message.
+func (c *codexReader) part(i *codexItem, b []byte) error {
+	a, err := c.saying()
+	switch i.kind {
+	case "reasoning":
+		a.think(codexThought(&c.inner, i), b)
+	case "web_search_call", "image_generation_call":
+		a.block(b) // the provider's own tools: nobody answers these
+	default:
+		a.calls = append(a.calls, i.toolCall(&c.inner))
+	}
+	if c.inner.Err() != nil {
+		return broken{c.inner.Err()}
+	}
+	return err
+}
+
 var codexMarks = map[string]bool{
 	"ghost_snapshot": true, "compaction": true, "context_compaction": true, "compaction_trigger": true, "configuration_update": true,
 	"compaction_summary": true, "other": true,
 }
 
 // message is a prompt, a part of an answer, or what the program says for itself.
-func (c *codexReader) message(i *codexItem, b []byte, n int) error {
+func (c *codexReader) message(i *codexItem, n int) error {
 	p := readParts(&c.inner, i.content)
 	if err := c.inner.Err(); err != nil {
 		return broken{err}
 	}
 	switch {
 	case i.role == "assistant":
-		c.said.parts(p)
-		return nil
+		a, err := c.saying()
+		a.add(p)
+		return err
 	case i.role != "user":
 		c.r.skip("messages of "+i.role, "instructions of the program beside the system prompt", n)
 		return nil
-	case i.harness || codexOwn(p.text):
+	case i.harness || codexOwn(p.goal()):
 		c.r.skip("messages of user", "the program's own, in the user's name: environment, rules, warnings", n)
 		return nil
 	}
-	if err := c.flush(); err != nil {
-		return err
-	}
-	e := &sessionlog.RunStarted{Goal: p.text, Attachments: p.others}
+	e := &sessionlog.RunStarted{Goal: p.goal(), Attachments: p.others}
 	if !c.asked {
 		e.SystemPrompt, c.asked = c.system, true
 	}
-	return c.d.Ask(e)
+	return c.ask(e)
 }
 
 // codexOwn reports whether a user's message is one that the program writes, by how it begins: older rollouts do not say.
@@ -260,15 +269,15 @@ func (i *codexItem) toolCall(s *jsonscan.Scanner) sessionlog.ToolCall {
 }
 
 func codexThought(s *jsonscan.Scanner, i *codexItem) string {
-	p := readParts(s, i.summary)
-	if q := readParts(s, i.content); q.text != "" {
-		return q.text
+	p := readParts(s, i.content)
+	if len(p.texts) == 0 {
+		p = readParts(s, i.summary)
 	}
-	return p.text
+	return p.goal()
 }
 
-// result is what came of a call: a text, a list of blocks, or {content, success}.
-func (c *codexReader) result(i *codexItem) error {
+// outcome is what came of a call: a text, a list of blocks, or {content, success}.
+func (c *codexReader) outcome(i *codexItem) error {
 	r := sessionlog.ToolResult{CallID: i.call, IsError: i.failed, Output: output(&c.inner, i.result)}
 	if err := c.inner.Err(); err != nil {
 		return broken{err}
@@ -280,27 +289,12 @@ func (c *codexReader) result(i *codexItem) error {
 			r.Output, r.IsError = output(&c.inner, inner.content), inner.failed
 		}
 	}
-	if err := c.flush(); err != nil {
-		return err
-	}
-	return c.d.Results([]sessionlog.ToolResult{r}, nil)
+	return c.result(r)
 }
 
-// flush gives the answer that has come, if any.
-func (c *codexReader) flush() error {
-	if c.said.empty() {
-		return nil
-	}
-	c.begin()
-	return c.said.give(c.d, "openai-responses", 0)
-}
-
-func (c *codexReader) end() error {
-	if err := c.flush(); err != nil {
-		return err
-	}
+func (c *codexReader) finish() error {
 	if c.d == nil {
 		return &Error{Path: c.r.File, Err: ErrEmpty}
 	}
-	return c.d.End("")
+	return c.end("")
 }
