@@ -1,0 +1,229 @@
+package seal
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/note"
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// maxSignatures is how many lines of signatures a checkpoint may have; package note takes as many.
+const maxSignatures = 100
+
+// origin is the first line of a checkpoint.
+func origin(key, id string) string { return key + "/recording/" + id }
+
+// validID reports whether an id may stand in an origin.
+func validID(id string) bool { return validName(id) }
+
+// checkpointText is what is signed.
+func checkpointText(key PublicKey, id string, tree tlog.Tree) string {
+	return fmt.Sprintf("%s\n%d\n%s\n", origin(key.Name(), id), tree.N, tree.Hash)
+}
+
+// sign makes the checkpoint of a tree.
+func sign(k *Key, id string, tree tlog.Tree) (string, error) {
+	b, err := note.Sign(&note.Note{Text: checkpointText(k.Public(), id, tree)}, k)
+	return string(b), err
+}
+
+// A signature is one line of a checkpoint's.
+type signature struct {
+	name string
+	id   uint32
+	sig  []byte
+}
+
+func (s *signature) String() string { return fmt.Sprintf("%s+%08x", s.name, s.id) }
+
+// of reports whether the line says that it is of key.
+func (s *signature) of(key PublicKey) bool { return s.name == key.Name() && s.id == key.KeyHash() }
+
+// A checkpoint is a signed note, taken apart. Only one text gives it.
+type checkpoint struct {
+	origin string
+	tree   tlog.Tree
+	text   string // what is signed
+	sigs   []signature
+}
+
+// parseCheckpoint reads a checkpoint in the one form that C2SP gives it: no extension lines, base64 with padding and without
+// spare bits, no key twice.
+func parseCheckpoint(s string) (*checkpoint, error) {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < 0x20 && r != '\n' }) {
+		return nil, fmt.Errorf("a checkpoint is UTF-8 without control characters")
+	}
+	text, block, ok := cutLast(s, "\n\n")
+	if !ok {
+		return nil, fmt.Errorf("a checkpoint is a text, an empty line and signatures; there is no empty line")
+	}
+	c := &checkpoint{text: text + "\n"}
+	if err := c.parseText(); err != nil {
+		return nil, err
+	}
+	return c, c.parseSignatures(block)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
+
+func (c *checkpoint) parseText() error {
+	lines := strings.Split(c.text, "\n")
+	if len(lines) != 4 || lines[0] == "" {
+		return fmt.Errorf("a checkpoint's text is origin, size and root, a line each; it has %d lines", len(lines)-1)
+	}
+	n, err := strconv.ParseInt(lines[1], 10, 64)
+	if err != nil || n < 0 || strconv.FormatInt(n, 10) != lines[1] {
+		return fmt.Errorf("a checkpoint's size is a decimal number; it is %.40q", lines[1])
+	}
+	root, err := base64.StdEncoding.Strict().DecodeString(lines[2])
+	if err != nil || len(root) != tlog.HashSize || base64.StdEncoding.EncodeToString(root) != lines[2] {
+		return fmt.Errorf("a checkpoint's root is 32 bytes in base64; it is %.80q", lines[2])
+	}
+	c.origin, c.tree = lines[0], tlog.Tree{N: n, Hash: tlog.Hash(root)}
+	return nil
+}
+
+func (c *checkpoint) parseSignatures(block string) error {
+	body, ok := strings.CutSuffix(block, "\n")
+	if !ok {
+		return fmt.Errorf("a checkpoint ends with signatures, a line each, and its last line has no end")
+	}
+	lines := strings.Split(body, "\n")
+	if len(lines) > maxSignatures {
+		return fmt.Errorf("a checkpoint has at most %d signatures; it has %d", maxSignatures, len(lines))
+	}
+	for _, line := range lines {
+		s, err := parseSignature(line)
+		if err != nil {
+			return err
+		}
+		for _, before := range c.sigs {
+			if before.name == s.name && before.id == s.id {
+				return fmt.Errorf("two signatures by %s", s)
+			}
+		}
+		c.sigs = append(c.sigs, *s)
+	}
+	return nil
+}
+
+func parseSignature(line string) (*signature, error) {
+	rest, ok := strings.CutPrefix(line, "— ")
+	name, b64, _ := strings.Cut(rest, " ")
+	b, err := base64.StdEncoding.Strict().DecodeString(b64)
+	if !ok || err != nil || !validName(name) || len(b) < 5 || base64.StdEncoding.EncodeToString(b) != b64 {
+		return nil, fmt.Errorf("a signature is \"— NAME BASE64\"; it is %.120q", line)
+	}
+	return &signature{name: name, id: binary.BigEndian.Uint32(b), sig: b[4:]}, nil
+}
+
+// signedBy returns a problem unless key has signed.
+func (c *checkpoint) signedBy(key PublicKey, path string) *Problem {
+	for i := range c.sigs {
+		if s := &c.sigs[i]; s.of(key) {
+			if key.Verify([]byte(c.text), s.sig) {
+				return nil
+			}
+			return problem(CodeSignature, path, "the signature of %s+%08x does not hold: the checkpoint was changed, or another key of that "+
+				"name and id made it", key.Name(), key.KeyHash())
+		}
+	}
+	return problem(CodeSignature, path, "it is not signed by the key that it names, %s+%08x", key.Name(), key.KeyHash())
+}
+
+// A verdict is what the signatures of a checkpoint are worth to who asks.
+type verdict struct {
+	signer   PublicKey
+	known    bool
+	cosigned []Cosignature
+	unknown  []string
+	problems []Problem
+}
+
+// judge checks every signature that somebody's key is known of.
+func (c *checkpoint) judge(path string, key PublicKey, keys, witnesses []PublicKey) *verdict {
+	v := &verdict{}
+	if p := c.signedBy(key, path); p != nil {
+		v.problems = append(v.problems, *p)
+	} else {
+		v.signer = key
+	}
+	for _, k := range keys {
+		v.known = v.known || k == key && !v.signer.IsZero()
+	}
+	if len(keys) > 0 && !v.known && !v.signer.IsZero() {
+		v.problems = append(v.problems, *problem(CodeSigner, path, "it is signed by %s, expected %s: it was sealed by somebody else, or with "+
+			"another key", key, names(keys)))
+	}
+	for _, w := range witnesses {
+		v.witness(c, path, w)
+	}
+	for i := range c.sigs {
+		if s := &c.sigs[i]; !s.of(key) && !anyOf(witnesses, s) {
+			v.unknown = append(v.unknown, s.String())
+		}
+	}
+	return v
+}
+
+// witness checks that w has cosigned.
+func (v *verdict) witness(c *checkpoint, path string, w PublicKey) {
+	for i := range c.sigs {
+		s := &c.sigs[i]
+		if !s.of(w) {
+			continue
+		}
+		at, ok := w.cosigned([]byte(c.text), s.sig)
+		if !ok || !w.Witness() {
+			v.problems = append(v.problems, *problem(CodeWitness, path, "the cosignature of %s does not hold", s))
+			return
+		}
+		v.cosigned = append(v.cosigned, Cosignature{Witness: w, Time: time.Unix(at, 0).UTC()})
+		return
+	}
+	v.problems = append(v.problems, *problem(CodeWitness, path, "%s+%08x has not cosigned it", w.Name(), w.KeyHash()))
+}
+
+func anyOf(keys []PublicKey, s *signature) bool {
+	for _, k := range keys {
+		if s.of(k) {
+			return true
+		}
+	}
+	return false
+}
+
+func names(keys []PublicKey) string {
+	all := make([]string, len(keys))
+	for i, k := range keys {
+		all[i] = k.String()
+	}
+	return strings.Join(all, " or ")
+}
+
+// AddCosignature returns the checkpoint with one more signature line, such as a witness gives back ("— NAME BASE64", C2SP
+// tlog-witness), which must be a cosignature by w. The seal's own signature goes on holding.
+func AddCosignature(note, line string, w PublicKey) (string, error) {
+	out := note + strings.TrimSuffix(line, "\n") + "\n"
+	c, err := parseCheckpoint(out)
+	if err != nil {
+		return "", fmt.Errorf("add a cosignature: %w", err)
+	}
+	v := &verdict{}
+	if v.witness(c, FileName, w); len(v.problems) > 0 {
+		return "", fmt.Errorf("add a cosignature: %w", &v.problems[0])
+	}
+	return out, nil
+}
