@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
@@ -37,6 +38,9 @@ func fixtures(t *testing.T, name string, cues map[string][]step, play func(t *te
 		play(t, &stage{Box: b, recipe: r, program: program, scene: scene, url: server.URL, modules: modules})
 	})
 }
+
+// patience is how long something that an agent does at once may take.
+const patience = 20 * time.Second
 
 // A stage is a box in which an agent plays a scene.
 type stage struct {
@@ -72,7 +76,9 @@ func (st *stage) interrupt(t *testing.T, cue string, args ...string) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
+	ended := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // an interrupted program fails
+	ended.Stop()
 	t.Logf("interrupted: %v\n%s", cmd.ProcessState, out.String())
 	if err := os.RemoveAll(st.Recording()); err != nil {
 		t.Fatal(err)
@@ -87,7 +93,7 @@ func (st *stage) wait(t *testing.T, cue string) {
 		if got != cue {
 			t.Fatalf("the model was asked for %s, want %s", got, cue)
 		}
-	case <-t.Context().Done():
+	case <-time.After(patience):
 		t.Fatal("the model was not asked")
 	}
 }

@@ -61,7 +61,7 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	t := &telling{w: w, step: now, name: fmt.Sprintf("%s%d", cue, n), model: fmt.Sprint(q["model"])}
+	t := &telling{w: w, step: now, name: fmt.Sprintf("%s%d", strings.TrimPrefix(cue, "errand "), n), model: fmt.Sprint(q["model"])}
 	switch {
 	case strings.Contains(r.URL.Path, "/messages"):
 		t.anthropic()
@@ -103,9 +103,10 @@ func (s *scene) where(q map[string]any) (cue string, n int) {
 			results = true
 			continue
 		case m["role"] == "user":
+			last := -1 // a message may repeat the one before it
 			for c := range s.cues {
-				if strings.Contains(string(text), c) {
-					cue, n = c, 0
+				if at := strings.LastIndex(string(text), c); at > last {
+					cue, n, last = c, 0, at
 				}
 			}
 		}
