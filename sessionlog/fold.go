@@ -191,21 +191,24 @@ func (e *EventError) Error() string {
 // Unwrap returns the cause.
 func (e *EventError) Unwrap() error { return e.Err }
 
-var errNoKind = errors.New(`want an object with a string "kind"`)
+var (
+	errNoKind   = errors.New(`want an object with a string "kind"`)
+	errTwoKinds = errors.New(`the key "kind" stands twice`)
+)
 
 // An eventView is the fields of one event that the fold and the repair read, as they stand in the line.
 type eventView struct {
-	kind  []byte // decoded
-	room  []byte // where kind lies
-	raw   [numFields][]byte
-	twice [numFields]bool
-	fail  *EventError // the first field that is wrong
+	kind  []byte            // decoded
+	raw   [numFields][]byte // only those in there count
+	there uint32            // one bit a field
+	twice uint32            // likewise
+	fail  *EventError       // the first field that is wrong
 	s     jsonscan.Scanner
 }
 
 // read takes an event apart.
 func (v *eventView) read(event []byte) error {
-	v.raw, v.twice, v.fail, v.kind = [numFields][]byte{}, [numFields]bool{}, nil, nil
+	v.there, v.twice, v.fail, v.kind = 0, 0, nil, v.kind[:0]
 	if err := jsonscan.ValidUTF8(event); err != nil {
 		return &EventError{Err: err}
 	}
@@ -213,35 +216,28 @@ func (v *eventView) read(event []byte) error {
 	s.Reset(event)
 	for s.Begin('{'); s.More('}'); {
 		at := fieldOf(s.Key())
-		switch {
-		case at == fieldNone:
+		bit := uint32(1) << at
+		v.twice |= v.there & bit
+		v.there |= bit
+		switch at {
+		case fieldNone:
 			s.Skip()
-		case at == fieldKind:
-			v.readKind()
+		case fieldKind:
+			v.kind = append(v.kind[:0], s.TextBytes()...)
 		default:
-			v.twice[at] = v.raw[at] != nil
 			v.raw[at] = s.Raw()
 		}
 	}
 	if err := s.End(); err != nil {
 		return &EventError{Err: err}
 	}
-	if v.kind == nil {
+	switch kind := uint32(1) << fieldKind; {
+	case v.there&kind == 0:
 		return &EventError{Err: errNoKind}
+	case v.twice&kind != 0:
+		return &EventError{Err: errTwoKinds}
 	}
 	return nil
-}
-
-func (v *eventView) readKind() {
-	if v.kind != nil {
-		v.s.Fail(`key "kind" stands twice`)
-		return
-	}
-	v.room = append(v.room[:0], v.s.TextBytes()...)
-	v.kind = v.room[:len(v.room):len(v.room)]
-	if v.kind == nil {
-		v.kind = []byte{}
-	}
 }
 
 func (v *eventView) err() error {
@@ -259,11 +255,11 @@ func (v *eventView) wrong(at field, format string, args ...any) {
 }
 
 // has reports whether the field is there and not null.
-func (v *eventView) has(at field) bool { return v.raw[at] != nil && v.raw[at][0] != 'n' }
+func (v *eventView) has(at field) bool { return v.there>>at&1 != 0 && v.raw[at][0] != 'n' }
 
 // begin makes the scanner stand before the field's value, where there is one.
 func (v *eventView) begin(at field, want string, first func(byte) bool) bool {
-	if v.twice[at] {
+	if v.twice>>at&1 != 0 {
 		v.wrong(at, "the key stands twice")
 		return false
 	}
