@@ -282,12 +282,12 @@ func (v *eventView) text(at field) []byte {
 	return v.s.TextBytes()
 }
 
-var zero = []byte("0")
+var zeroNumber = []byte("0")
 
 // number returns a number as it stands, 0 for none.
 func (v *eventView) number(at field) []byte {
 	if !v.begin(at, "a number", func(c byte) bool { return c == '-' || '0' <= c && c <= '9' }) {
-		return zero
+		return zeroNumber
 	}
 	return v.raw[at]
 }

@@ -24,6 +24,12 @@ const (
 	fieldDeliveryID
 	fieldAttempt
 	fieldPendingCallIDs
+	fieldCallID
+	fieldCalls
+	fieldResults
+	fieldMessage
+	fieldToolCalls
+	fieldDenied
 	numFields
 )
 
@@ -33,6 +39,7 @@ var fieldNames = [numFields]string{
 	fieldReservationID: "reservation_id", fieldTokens: "tokens", fieldSubagents: "subagents", fieldRounds: "rounds",
 	fieldSignalID: "signal_id", fieldDisposition: "disposition", fieldQueueDepth: "queue_depth", fieldDeliveryID: "delivery_id",
 	fieldAttempt: "attempt", fieldPendingCallIDs: "pending_call_ids",
+	fieldCallID: "call_id", fieldCalls: "calls", fieldResults: "results", fieldMessage: "message", fieldToolCalls: "tool_calls", fieldDenied: "denied",
 }
 
 // fieldOf is a switch and no map: it is asked for every key of every event.
@@ -76,6 +83,18 @@ func fieldOf(key []byte) field {
 		return fieldAttempt
 	case "pending_call_ids":
 		return fieldPendingCallIDs
+	case "call_id":
+		return fieldCallID
+	case "calls":
+		return fieldCalls
+	case "results":
+		return fieldResults
+	case "message":
+		return fieldMessage
+	case "tool_calls":
+		return fieldToolCalls
+	case "denied":
+		return fieldDenied
 	}
 	return fieldNone
 }
