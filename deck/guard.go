@@ -163,7 +163,7 @@ func (g *guard) holdsSecret(paths ...string) bool {
 // loadKey reads the project's key, or makes it. Where the user has no place to keep one (no HOME, a read-only one) the
 // key is for this run only: placeholders hide as well, and differ from those of other runs.
 func loadKey(config string) (scrub.Key, error) {
-	key, err := scrub.LoadKey(filepath.Join(configDir(config), "scrub.key"))
+	key, err := scrub.LoadKey(keyPath(config))
 	if err != nil && config == "" && homeless(err) {
 		rand.Read(key[:]) // never fails (crypto/rand)
 		return key, nil
@@ -176,11 +176,14 @@ func loadKey(config string) (scrub.Key, error) {
 
 // homeless reports that a configuration directory cannot be made, rather than that what is in it is wrong.
 func homeless(err error) bool {
-	if _, errStat := os.Stat(filepath.Join(configDir(""), "scrub.key")); errStat == nil {
+	if _, errStat := os.Stat(keyPath("")); errStat == nil {
 		return false
 	}
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
 }
+
+// keyPath is the file of the project's key.
+func keyPath(config string) string { return filepath.Join(configDir(config), "scrub.key") }
 
 // configDir is where the keys lie.
 func configDir(set string) string {

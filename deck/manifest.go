@@ -50,6 +50,7 @@ type Manifest struct {
 	ForkSeq   *uint64         `json:"fork_seq"`
 
 	ArgSecrets []EnvVar          `json:"arg_secrets,omitempty"` // shapes of the secrets in argv, named argv.N
+	ScrubKey   string            `json:"scrub_key,omitempty"`   // names the project's key (scrub.Key.ID); "" where that is not known
 	ScrubRules int               `json:"scrub_rules,omitempty"` // version of the shapes of secrets (scrub.Rules); none is 1
 	Secrets    []scrub.Secret    `json:"secrets,omitempty"`     // shapes of what the traffic and the files brought
 	ScrubLate  bool              `json:"scrub_late,omitempty"`  // what became known late was taken out of what stood there before

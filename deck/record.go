@@ -123,6 +123,7 @@ func (r *recorder) describe() (err error) {
 		return errors.New("the path of the program, its directory or its HOME holds a secret, and a recording needs them as " +
 			"they are: move it to a path without one")
 	}
+	m.ScrubKey = r.guard.scrub.KeyID()
 	r.guard.learnSettings(m.Roots.Tree, nil)
 	m.Program.Digest = fileDigest(m.Program.Path).String()
 	m.noteArgs(r.guard.scrub, r.o.Argv)

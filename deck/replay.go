@@ -134,6 +134,14 @@ func (r *replayer) openSession() error {
 	if r.recorded, err = r.rec.Tree(); err != nil {
 		return err
 	}
+	n := keyed(r.recorded)
+	for _, t := range r.found {
+		n += keyed(t)
+	}
+	id := g.scrub.KeyID()
+	if said := r.rec.otherKey(id, fmt.Sprintf("the one in %s is %s", keyPath(r.o.ConfigDir), id), n); said != "" {
+		r.notes = append(r.notes, said)
+	}
 	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
 	for dir, t := range r.found {
 		g.learnFiles(t, r.store, dir)

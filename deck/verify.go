@@ -52,6 +52,8 @@ type Verification struct {
 type VerifyOptions struct {
 	// Progress is told how many records and how many bytes of blobs have been read.
 	Progress func(records int, bytes int64)
+	// ConfigDir is where the keys lie; the user's configuration directory when empty.
+	ConfigDir string
 	// Unpacking is told how much of a packed recording has been unpacked, before that.
 	Unpacking func(done, total int64)
 }
@@ -67,6 +69,7 @@ type verifier struct {
 	finished bool // a recording whose recorder came to its end
 	head     *tape.Header
 	last     tape.Kind // of the tape
+	keyed    int       // files that are known by a keyed digest
 }
 
 // Verify reads every line and every blob of the recording, packed recording or bare tape at path. An error means that nothing
@@ -164,6 +167,9 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	}
 	before := c.tree(rec)
 	c.found(rec)
+	if said := rec.otherKeyAt(c.o.ConfigDir, c.keyed); said != "" {
+		c.note(said)
+	}
 	c.stdin(rec)
 	c.program(rec, c.head, c.last)
 	c.patch(rec, before)
@@ -314,6 +320,7 @@ func (c *verifier) tree(rec *Recording) *files.Tree {
 
 // entries checks the blobs that a tree names.
 func (c *verifier) entries(path string, t *files.Tree) {
+	c.keyed += keyed(t)
 	for _, e := range t.Entries {
 		if e.Digest.IsZero() {
 			continue

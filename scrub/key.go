@@ -36,6 +36,9 @@ func LoadKey(path string) (Key, error) {
 	return readKey(path)
 }
 
+// ReadKey reads the key at path and makes none: the error of one that is not there wraps fs.ErrNotExist.
+func ReadKey(path string) (Key, error) { return readKey(path) }
+
 func readKey(path string) (key Key, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -51,7 +54,8 @@ func readKey(path string) (key Key, err error) {
 	}
 	s := strings.TrimSpace(string(b))
 	if n, err := hex.Decode(key[:], []byte(s[:min(len(s), 2*len(key))])); err != nil || n < len(key) || len(s) > 2*n {
-		return Key{}, fmt.Errorf("%w: %s does not hold 64 hex digits", ErrKeyFile, path)
+		return Key{}, fmt.Errorf("%w: %s does not hold 64 hex digits: put it back from a copy, or move it away and a new one is made "+
+			"(recordings of the old one then replay without the files that held secrets)", ErrKeyFile, path)
 	}
 	return key, nil
 }
@@ -75,6 +79,12 @@ func createKey(path string) (err error) {
 	}
 	return os.Link(f.Name(), path)
 }
+
+// keyIDOf is what a key's id is the keyed digest of: no file's bytes and no secret.
+const keyIDOf = "\x00tapedeck: the id of a project's key"
+
+// ID names the key, and says nothing else of it: hexLen hex digits.
+func (k *Key) ID() string { return k.mac([]byte(keyIDOf))[:hexLen] }
 
 // mac returns the hex HMAC-SHA256 of b.
 func (k *Key) mac(b []byte) string {

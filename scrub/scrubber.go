@@ -420,6 +420,9 @@ func (s *Scrubber) Rules() int { return s.rules }
 // credentials: it tells whether the file is still the same, and nothing else to who lacks the key.
 func (s *Scrubber) KeyedDigest(b []byte) string { return s.key.mac(b) }
 
+// KeyID names the project's key (Key.ID).
+func (s *Scrubber) KeyID() string { return s.key.ID() }
+
 // NotCovered returns the sorted names of the variables and headers whose values are hidden in their own place only: too
 // short or too common to be searched for elsewhere, or learnt after too many others.
 func (s *Scrubber) NotCovered() []string {

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -45,6 +47,9 @@ func runApply(o *applyOptions, name string, std streams) error {
 	done := progressFor(std, o.json).busy("applying")
 	changed, inGit, err := rec.Apply(o.reverse)
 	done()
+	if conflict := (*files.ConflictError)(nil); errors.As(err, &conflict) {
+		sayOtherKey(rec, len(conflict.Conflicts), std)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -42,6 +43,17 @@ func runRestore(name, dir string, json bool, std streams) error {
 	for _, path := range left {
 		visible.Fprintf(std.err, "tapedeck: left out, it holds a secret: %s\n", path)
 	}
+	sayOtherKey(rec, len(left), std)
 	_, err = visible.Fprintf(std.err, "tapedeck: restored into %s\n", dir)
 	return err
+}
+
+// sayOtherKey says of a recording some of whose files held secrets that this machine has not the key which tells them.
+func sayOtherKey(rec *deck.Recording, files int, std streams) {
+	if files == 0 {
+		return
+	}
+	if said := rec.OtherKey(""); said != "" {
+		visible.Fprintf(std.err, "tapedeck: %s\n", said)
+	}
 }
