@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A Dialog turns what was said in a conversation into events: what was asked, what the model answered, what its tools gave.
@@ -185,11 +187,5 @@ func (d *Dialog) unresolved() bool {
 	return slices.ContainsFunc(d.last, d.Open)
 }
 
-// Text returns s as the JSON string that a Message or a result holds.
-func Text(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(err) // a string always marshals
-	}
-	return b
-}
+// Text returns s as the JSON string that a Message or a result holds. Bytes that are no UTF-8 become U+FFFD.
+func Text(s string) json.RawMessage { return jsonscan.AppendText(nil, s) }

@@ -48,6 +48,11 @@ func (t *talk) result(r sessionlog.ToolResult) error {
 	if err := t.answer(); err != nil {
 		return err
 	}
+	return t.hold(r)
+}
+
+// hold adds what a tool gave, and lets the answer go on.
+func (t *talk) hold(r sessionlog.ToolResult) error {
 	t.results = append(t.results, r)
 	if t.held += len(r.Output); t.held > maxHeld {
 		return t.flush()
