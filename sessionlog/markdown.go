@@ -1,0 +1,295 @@
+package sessionlog
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+// MarkdownOptions say how a session is written for people.
+type MarkdownOptions struct {
+	MaxText int    // bytes of one text, of which the beginning and the end stay; 0 is 4,000, less than 0 is all
+	Title   string // "" is "Session"
+}
+
+// A Markdown writes a session for people: prompts, turns, calls with their arguments, results, what was denied and suspended,
+// and at the end the snapshot.
+//
+// Nothing of the log is ever read as Markdown or obeyed by a terminal: every text stands in a fence that is longer than any
+// in it, every name in a span of code, and control characters as escapes (package visible). What is left out of a long text is
+// said between fences, where no text can pretend to say it. It holds one event, the names of the calls without a result, and
+// the snapshot. It is not safe for concurrent use.
+type Markdown struct {
+	w     *bufio.Writer
+	max   int
+	title string
+	fold  *Fold
+	begun bool
+	turn  int
+	runs  int
+	names map[string]string // of calls, by id, until their result comes
+}
+
+const defaultMaxText = 4000
+
+// NewMarkdown returns a Markdown that writes to w.
+func NewMarkdown(w io.Writer, o *MarkdownOptions) *Markdown {
+	m := &Markdown{w: bufio.NewWriter(w), max: defaultMaxText, title: "Session", fold: NewFold(), names: map[string]string{}}
+	if o != nil && o.MaxText != 0 {
+		m.max = o.MaxText
+	}
+	if o != nil && o.Title != "" {
+		m.title = o.Title
+	}
+	return m
+}
+
+// Add writes one event, as it stands in a log. The error is that of Fold.AddRaw, or of the writer.
+func (m *Markdown) Add(raw []byte) error {
+	if err := m.fold.AddRaw(raw); err != nil {
+		return err
+	}
+	m.begin()
+	e, err := ParseEvent(raw)
+	if err != nil { // of a kind that is known, but not with these values: it is shown as what is not known
+		return m.other(raw)
+	}
+	if turn := e.Base().Turn; turn > 0 && turn != m.turn {
+		m.turn = turn
+		m.printf("## Turn %d\n\n", turn)
+	}
+	switch e := e.(type) {
+	case *RunStarted:
+		m.started(e)
+	case *LLMCompleted:
+		m.answer(e)
+	case *ToolRequested:
+		m.calls(e.Calls)
+	case *ToolCompleted:
+		m.results(e.Results)
+	case *RunTerminal:
+		m.printf("**Run ended**: %s, %s", codeSpan(e.Reason), many(e.TurnsUsed, "turn"))
+		if e.TotalTokens > 0 {
+			m.printf(", %d tokens", e.TotalTokens)
+		}
+		m.printf("\n\n")
+	default:
+		return m.other(raw)
+	}
+	return nil
+}
+
+// Close writes the snapshot and everything that is held back. It does not close the writer.
+func (m *Markdown) Close() error {
+	m.begin()
+	b, err := json.MarshalIndent(m.fold.Snapshot(), "", "  ")
+	if err != nil {
+		return err
+	}
+	m.printf("## Snapshot\n\nWhat the events come to.\n\n")
+	m.fence("json", visible.JSON(string(b)))
+	return m.w.Flush()
+}
+
+func (m *Markdown) begin() {
+	if !m.begun {
+		m.begun = true
+		m.printf("# %s\n\n", escapeMarkdown(m.title))
+	}
+}
+
+// printf keeps the first error in the writer, which Close returns.
+func (m *Markdown) printf(format string, args ...any) { fmt.Fprintf(m.w, format, args...) }
+
+func (m *Markdown) started(e *RunStarted) {
+	m.runs++
+	m.turn = 0
+	m.printf("## Run %d\n\n", m.runs)
+	if e.RunID != "" {
+		m.printf("- id: %s\n", codeSpan(e.RunID))
+	}
+	if e.AgentID != "" {
+		m.printf("- agent: %s\n", codeSpan(e.AgentID))
+	}
+	for _, c := range e.Criteria {
+		m.printf("- held to: %s\n", codeSpan(c))
+	}
+	if len(e.Attachments) > 0 {
+		m.printf("- %s\n", many(len(e.Attachments), "attachment"))
+	}
+	m.printf("\n**Prompt**\n\n")
+	m.text("text", e.Goal)
+	if e.SystemPrompt != "" {
+		m.printf("**System prompt**\n\n")
+		m.text("text", e.SystemPrompt)
+	}
+}
+
+func (m *Markdown) answer(e *LLMCompleted) {
+	said := e.Said()
+	m.content(said.Content)
+	m.calls(said.ToolCalls)
+}
+
+// content writes what was said: text as text, every other block as JSON.
+func (m *Markdown) content(content json.RawMessage) {
+	for _, p := range partsOf(content) {
+		if p.label != "" {
+			m.printf("**%s**\n\n", p.label)
+		}
+		m.text(p.lang, p.text)
+	}
+}
+
+// calls writes those that were not written before: an answer has them, and then the request.
+func (m *Markdown) calls(calls []ToolCall) {
+	for _, c := range calls {
+		if _, said := m.names[c.ID]; said && c.ID != "" {
+			continue
+		}
+		m.names[c.ID] = c.Name
+		m.printf("**Call** %s %s\n\n", codeSpan(c.Name), codeSpan(c.ID))
+		if text, isText := jsonText(c.Arguments); isText {
+			m.text("text", text)
+		} else if len(c.Arguments) > 0 {
+			m.text("json", indented(c.Arguments))
+		}
+	}
+}
+
+func (m *Markdown) results(results []ToolResult) {
+	for _, r := range results {
+		what := "Result"
+		switch {
+		case r.IsFatal != nil && *r.IsFatal:
+			what = "Fatal error"
+		case r.IsError:
+			what = "Error"
+		}
+		m.printf("**%s** of %s %s\n\n", what, codeSpan(m.names[r.CallID]), codeSpan(r.CallID))
+		delete(m.names, r.CallID)
+		m.content(r.Output)
+	}
+}
+
+// other writes an event of any other kind in a line.
+func (m *Markdown) other(raw []byte) error {
+	kind, fields := Summarize(raw)
+	m.printf("- **%s**%s\n\n", escapeMarkdown(string(kind)), prefixed(": ", spanUnlessEmpty(fields)))
+	return nil
+}
+
+func prefixed(before, s string) string {
+	if s == "" {
+		return ""
+	}
+	return before + s
+}
+
+func spanUnlessEmpty(s string) string {
+	if s == "" {
+		return ""
+	}
+	return codeSpan(s)
+}
+
+// text writes a text in a fence, or its beginning and its end in two.
+func (m *Markdown) text(lang, s string) {
+	s = visible.Text(strings.ReplaceAll(s, "\r\n", "\n"))
+	if s == "" {
+		m.printf("(empty)\n\n")
+		return
+	}
+	head, left, tail := shorten(s, m.max)
+	m.fence(lang, head)
+	if left > 0 {
+		m.printf("*… %d of %d bytes left out …*\n\n", left, len(s))
+		m.fence(lang, tail)
+	}
+}
+
+// fence writes s between two fences of a length that does not stand in it.
+func (m *Markdown) fence(lang, s string) {
+	marks := strings.Repeat("`", max(3, longestRun(s, '`')+1))
+	m.printf("%s%s\n%s", marks, lang, s)
+	if !strings.HasSuffix(s, "\n") {
+		m.printf("\n")
+	}
+	m.printf("%s\n\n", marks)
+}
+
+// shorten cuts the middle out of s, at ends of lines where such are near, else between characters.
+func shorten(s string, max int) (head string, left int, tail string) {
+	if max < 0 || len(s) <= max {
+		return s, 0, ""
+	}
+	from, to := max*3/4, len(s)-max/4
+	for from > 0 && !utf8.RuneStart(s[from]) {
+		from--
+	}
+	for to < len(s) && !utf8.RuneStart(s[to]) {
+		to++
+	}
+	if i := strings.LastIndexByte(s[:from], '\n'); i > from/2 {
+		from = i + 1
+	}
+	if i := strings.IndexByte(s[to:], '\n'); i >= 0 && i < (len(s)-to)/2 {
+		to += i + 1
+	}
+	return s[:from], to - from, s[to:]
+}
+
+func longestRun(s string, of byte) (longest int) {
+	run := 0
+	for i := range len(s) {
+		if s[i] != of {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
+}
+
+// codeSpan is s as a span of code, on one line.
+func codeSpan(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	const most = 300
+	if len(s) > most {
+		head, _, _ := shorten(s, most)
+		s = fmt.Sprintf("%s… (%d more bytes)", head, len(s)-len(head))
+	}
+	s = visible.Line(s)
+	marks := strings.Repeat("`", longestRun(s, '`')+1)
+	if strings.Contains(s, "`") || s[0] == ' ' && s[len(s)-1] == ' ' { // one space of each side is not shown
+		s = " " + s + " "
+	}
+	return marks + s + marks
+}
+
+// escapeMarkdown is s as text of a paragraph or a heading.
+func escapeMarkdown(s string) string {
+	var b strings.Builder
+	for _, r := range visible.Line(s) {
+		if strings.ContainsRune("\\`*_{}[]()<>#+-.!|~&:@", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
