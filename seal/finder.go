@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -121,9 +122,9 @@ func eachLine(ctx context.Context, r io.Reader, line func(b []byte) (more bool, 
 			return ctx.Err()
 		}
 		b, err := br.ReadSlice('\n')
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			buf = append(buf[:0], b...)
-			for err == bufio.ErrBufferFull && len(buf) <= MaxLeaf {
+			for errors.Is(err, bufio.ErrBufferFull) && len(buf) <= MaxLeaf {
 				b, err = br.ReadSlice('\n')
 				buf = append(buf, b...)
 			}

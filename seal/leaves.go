@@ -49,7 +49,7 @@ func (r *reading) stream(ctx context.Context, s *source, emit func(leaf) error) 
 	}
 	switch s.kind {
 	case Lines:
-		return r.lines(ctx, s.path, counted)
+		return r.lines(ctx, s, counted)
 	case Chunks:
 		return r.chunks(ctx, s, counted)
 	case Blobs:
@@ -65,7 +65,7 @@ const blockSize = 1 << 20
 // A block is some whole lines. One byte stands before them: the prefix of a leaf's hash is written over the byte before each
 // line, so that no line is copied.
 type block struct {
-	buf    []byte // 1 + blockSize
+	buf    []byte // one more than a block
 	used   int    // bytes of lines behind the first
 	leaves []leaf // what comes of them; set already for a line that is longer than a block
 }
@@ -86,15 +86,15 @@ func (b *block) hash() {
 }
 
 // lines gives the lines of a file, however long they are.
-func (r *reading) lines(ctx context.Context, rel string, emit func(leaf) error) error {
-	f, err := r.inv.open(rel)
+func (r *reading) lines(ctx context.Context, s *source, emit func(leaf) error) error {
+	f, err := r.inv.open(s.path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	free := make(chan *block, 64)
-	cut := &cutter{r: f, free: free}
-	return pipeline(ctx, cut.run, (*block).hash, func(b *block) error {
+	cut := &cutter{r: f, free: free, size: int(min(blockSize, s.size+1))}
+	return pipeline(ctx, s.size, cut.run, (*block).hash, func(b *block) error {
 		for _, l := range b.leaves {
 			if err := emit(l); err != nil {
 				return err
@@ -112,6 +112,7 @@ func (r *reading) lines(ctx context.Context, rel string, emit func(leaf) error) 
 type cutter struct {
 	r    io.Reader
 	free chan *block
+	size int // of a block, in bytes
 }
 
 func (c *cutter) block() *block {
@@ -120,7 +121,7 @@ func (c *cutter) block() *block {
 		b.leaves, b.used = b.leaves[:0], 0
 		return b
 	default:
-		return &block{buf: make([]byte, 1+blockSize)}
+		return &block{buf: make([]byte, 1+c.size)}
 	}
 }
 
@@ -194,7 +195,7 @@ func (r *reading) chunks(ctx context.Context, s *source, emit func(leaf) error) 
 		h.Reset()
 		h.Write([]byte{0})
 		got, err := io.CopyN(h, f, n)
-		if err != nil && err != io.EOF {
+		if err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
 		if got != n {
@@ -213,6 +214,9 @@ var errChanging = errors.New("a file changed while it was read: nobody may write
 
 // indexOf is the file that cuts a stream of chunks.
 func indexOf(raw string) string { return raw[:len(raw)-len(rawSuffix)] + jsonlSuffix }
+
+// perFile is what opening a file costs, in bytes that are hashed meanwhile.
+const perFile = 16 << 10
 
 // A hashing is the reading of one file or blob.
 type hashing struct {
@@ -237,10 +241,10 @@ func (r *reading) blobs(ctx context.Context, s *source, emit func(leaf) error) e
 	work := func(h *hashing) {
 		h.digest, h.size = h.blob.digest, h.blob.size
 		if !r.trustBlobs {
-			h.digest, h.size, h.err = r.sum(h.rel)
+			h.digest, h.size, h.err = r.sum(h.rel, h.blob.size)
 		}
 	}
-	return pipeline(ctx, produce, work, func(h *hashing) error {
+	return pipeline(ctx, s.size+perFile*int64(len(s.blobs)), produce, work, func(h *hashing) error {
 		if err := r.report(h); err != nil {
 			return err
 		}
@@ -266,8 +270,8 @@ func (r *reading) files(ctx context.Context, s *source, emit func(leaf) error) e
 		}
 		return nil
 	}
-	work := func(h *hashing) { h.digest, h.size, h.err = r.sum(h.rel) }
-	return pipeline(ctx, produce, work, func(h *hashing) error {
+	work := func(h *hashing) { h.digest, h.size, h.err = r.sum(h.rel, h.file.Size) }
+	return pipeline(ctx, s.size+perFile*int64(len(s.files)), produce, work, func(h *hashing) error {
 		if err := r.report(h); err != nil {
 			return err
 		}
@@ -289,15 +293,15 @@ func (r *reading) report(h *hashing) error {
 	return r.found(p)
 }
 
-// sum returns the BLAKE3 and the length of a file, in bytes.
-func (r *reading) sum(rel string) (cas.Digest, int64, error) {
+// sum returns the BLAKE3 and the length of a file, in bytes, which was size when the directory was read.
+func (r *reading) sum(rel string, size int64) (cas.Digest, int64, error) {
 	f, err := r.inv.open(rel)
 	if err != nil {
 		return cas.Digest{}, 0, err
 	}
 	defer f.Close()
 	h := cas.NewHasher()
-	n, err := io.CopyBuffer(onlyWriter{h}, onlyReader{f}, make([]byte, 64<<10))
+	n, err := io.CopyBuffer(onlyWriter{h}, onlyReader{f}, make([]byte, min(size+1, 64<<10)))
 	if err != nil {
 		return cas.Digest{}, 0, fmt.Errorf("read %s: %w", rel, err)
 	}

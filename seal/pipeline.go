@@ -2,14 +2,24 @@ package seal
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 )
 
+// smallWork is what is hashed faster than goroutines are started, in bytes.
+const smallWork = 256 << 10
+
 // pipeline gives what produce yields to work, on as many goroutines as there are processors, and what came of it to consume,
 // in the order of produce. produce runs on a goroutine of its own, consume on the caller's; all have ended when it returns.
-// Three jobs a processor are under way at most, so memory is bounded.
-func pipeline[J any](ctx context.Context, produce func(yield func(J) error) error, work func(J), consume func(J) error) error {
+// Three jobs a processor are under way at most, so memory is bounded. Where the work is small (bytes) all is done by the caller.
+func pipeline[J any](ctx context.Context, bytes int64, produce func(yield func(J) error) error, work func(J), consume func(J) error) error {
+	if bytes < smallWork {
+		return produce(func(j J) error {
+			work(j)
+			return errors.Join(ctx.Err(), consume(j))
+		})
+	}
 	type item struct {
 		job  J
 		done chan struct{}

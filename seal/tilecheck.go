@@ -58,7 +58,7 @@ func (c *tileChecker) section(name string) *checked {
 	var p *Problem
 	switch {
 	case err == nil:
-		s.f, s.r, s.ok = f, bufio.NewReaderSize(f, 64<<10), true
+		s.f, s.r, s.ok = f, bufio.NewReaderSize(f, tileBytes), true
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &p): // tileNames and the inventory tell
 	default:
 		c.problems = append(c.problems, *problem(CodeTiles, rel, "it cannot be read: %v", err))

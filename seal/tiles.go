@@ -106,7 +106,7 @@ func (t *tileWriter) write(name string, b []byte) error {
 		if err != nil {
 			return err
 		}
-		f = &tileFile{file, bufio.NewWriterSize(file, 64<<10)}
+		f = &tileFile{file, bufio.NewWriterSize(file, 2*tileBytes)}
 		t.open[name] = f
 	}
 	_, err := f.w.Write(b)

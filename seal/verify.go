@@ -148,7 +148,12 @@ func (v *verifier) missing() {
 
 // has reports whether something lies at a path: a file, a directory with blobs, or what cannot be sealed (which is told).
 func (v *verifier) has(p string) bool {
-	return v.inv.source(p) != nil || v.inv.file(p) || slices.ContainsFunc(v.inv.odd, func(o Problem) bool { return o.Path == p })
+	return v.inv.source(p) != nil || v.inv.file(p) || v.odd(p)
+}
+
+// odd reports whether something that is no file lies at a path, which was told.
+func (v *verifier) odd(p string) bool {
+	return slices.ContainsFunc(v.inv.odd, func(o Problem) bool { return o.Path == p })
 }
 
 // file reports whether a file of the stream of files lies there.
@@ -314,7 +319,7 @@ func (v *verifier) tileNames() {
 	for i := range v.doc.Streams {
 		s := &v.doc.Streams[i]
 		for _, name := range s.sections() {
-			if p := tilesPath(s.Path, name); want[p] && !slices.ContainsFunc(v.inv.odd, func(o Problem) bool { return o.Path == p }) {
+			if p := tilesPath(s.Path, name); want[p] && !v.odd(p) {
 				v.add(problem(CodeTiles, p, "it is not there"))
 			}
 		}
