@@ -40,6 +40,11 @@ func Decode(contentEncoding string, body []byte, limit int64) ([]byte, error) {
 	return decode(contentEncoding, body, limit, false)
 }
 
+// DecodeCut is Decode; of a body that was cut it returns what decodes.
+func DecodeCut(contentEncoding string, body []byte, limit int64, cut bool) ([]byte, error) {
+	return decode(contentEncoding, body, limit, cut)
+}
+
 // decode is Decode; of a body that was cut it returns what decodes.
 func decode(contentEncoding string, body []byte, limit int64, cut bool) ([]byte, error) {
 	if !encoded(contentEncoding) {

@@ -1,0 +1,245 @@
+package llm
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+)
+
+// answering is the reading of one answer: a whole one or the events of a stream.
+type answering struct {
+	s      *jsonscan.Scanner // before the text that is read
+	out    Answer
+	blocks []*block
+	failed bool // it ended with an error
+}
+
+// The kinds of blocks.
+type blockKind uint8
+
+const (
+	textKind blockKind = iota
+	thoughtKind
+	callKind
+	refusalKind
+	otherKind // as the provider has it: what it did itself, a refusal, an image
+)
+
+// A block is one part of an answer. What a stream brings in pieces is put together in text: of a call its arguments.
+type block struct {
+	kind  blockKind
+	key   string // what a stream calls it by
+	text  []byte
+	marks [][]byte        // citations of a text
+	raw   []byte          // of other kinds, and of a thought that came whole
+	sign  []byte          // JSON string: the signature of a thought
+	id    string          // of a call
+	name  string          // of a call
+	free  bool            // the arguments of a call are no JSON, whatever they look like
+	args  json.RawMessage // of a call, where they came as JSON
+}
+
+// answer reads an answer without its Content-Encoding; nil where nothing was said.
+func (l *Listener) answer(t *tongue, body []byte) *Answer {
+	a := &answering{s: new(jsonscan.Scanner)}
+	for text := range answers(body) {
+		if t.unpack != nil {
+			text = t.unpack(text)
+		}
+		if len(text) == 0 || text[0] != '{' {
+			continue // such as [DONE]
+		}
+		if !utf8.Valid(text) {
+			text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
+		}
+		a.s.Reset(text)
+		t.event(a)
+	}
+	if a.failed {
+		a.out.Whole = false
+	}
+	a.finish()
+	if !a.out.Whole && a.empty() {
+		return nil
+	}
+	l.answered(a.out.Message.ToolCalls)
+	return &a.out
+}
+
+// add begins a block.
+func (a *answering) add(kind blockKind, key string) *block {
+	b := &block{kind: kind, key: key}
+	a.blocks = append(a.blocks, b)
+	return b
+}
+
+// block returns the last block that a stream calls by key, nil for none.
+func (a *answering) block(key string) *block {
+	for i := len(a.blocks) - 1; i >= 0; i-- {
+		if a.blocks[i].key == key {
+			return a.blocks[i]
+		}
+	}
+	return nil
+}
+
+// last returns the last block where it is of a kind, else a new one.
+func (a *answering) last(kind blockKind) *block {
+	if n := len(a.blocks); n > 0 && a.blocks[n-1].kind == kind {
+		return a.blocks[n-1]
+	}
+	return a.add(kind, "")
+}
+
+// piece adds the string that comes next to a block.
+func (a *answering) piece(b *block) {
+	if a.s.Peek() != '"' {
+		a.s.Skip()
+		return
+	}
+	b.text = append(b.text, a.s.TextBytes()...)
+}
+
+// say adds the string that comes next to the last block of a kind; an empty one begins none.
+func (a *answering) say(kind blockKind) {
+	if a.s.Peek() != '"' {
+		a.s.Skip()
+		return
+	}
+	if text := a.s.TextBytes(); len(text) > 0 {
+		b := a.last(kind)
+		b.text = append(b.text, text...)
+	}
+}
+
+// other adds a block as the provider has it.
+func (a *answering) other(raw []byte) { a.add(otherKind, "").raw = raw }
+
+// stop notes why the answer ended, which says that it did.
+func (a *answering) stop(reason string) {
+	if reason != "" {
+		a.out.Stop, a.out.Whole = reason, true
+	}
+}
+
+// empty reports whether nothing was said.
+func (a *answering) empty() bool {
+	for _, b := range a.blocks {
+		if b.kind == callKind || b.kind == otherKind || len(b.text) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// finish makes the message of the blocks.
+func (a *answering) finish() {
+	var content []*block
+	var thoughts []string
+	for _, b := range a.blocks {
+		switch b.kind {
+		case callKind:
+			a.out.Message.ToolCalls = append(a.out.Message.ToolCalls, b.call())
+		case thoughtKind:
+			if len(b.text) > 0 {
+				thoughts = append(thoughts, string(b.text))
+			}
+			if raw := b.json(); raw != nil {
+				a.out.Native = append(a.out.Native, raw)
+			}
+		default:
+			content = append(content, b)
+		}
+	}
+	a.out.Reasoning = strings.Join(thoughts, "\n")
+	a.out.Message.Role = RoleAssistant
+	a.out.Message.Content = contentOf(content)
+}
+
+func (b *block) call() sessionlog.ToolCall {
+	c := sessionlog.ToolCall{ID: b.id, Name: b.name, Arguments: b.args}
+	switch {
+	case b.free:
+		c.Arguments = jsonText(string(b.text))
+	case len(b.text) > 0 || c.Arguments == nil:
+		c.Arguments = argumentsOf(b.text)
+	}
+	return c
+}
+
+// contentOf returns the content of a message.
+func contentOf(blocks []*block) json.RawMessage {
+	switch {
+	case len(blocks) == 0:
+		return noText
+	case len(blocks) == 1 && blocks[0].kind == textKind && len(blocks[0].marks) == 0:
+		return jsonText(string(blocks[0].text))
+	}
+	out := []byte{'['}
+	for i, b := range blocks {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, b.json()...)
+	}
+	return append(out, ']')
+}
+
+// json returns a block as one JSON value in one line; nil for a thought that came to nothing.
+func (b *block) json() []byte {
+	switch b.kind {
+	case otherKind:
+		return oneLine(b.whole())
+	case thoughtKind:
+		return b.thought()
+	case refusalKind:
+		return append(append([]byte(`{"type":"refusal","refusal":`), jsonText(string(b.text))...), '}')
+	}
+	out := append([]byte(`{"type":"text","text":`), jsonText(string(b.text))...)
+	for i, mark := range b.marks {
+		if i == 0 {
+			out = append(out, `,"citations":[`...)
+		} else {
+			out = append(out, ',')
+		}
+		out = append(out, oneLine(mark)...)
+	}
+	if len(b.marks) > 0 {
+		out = append(out, ']')
+	}
+	return append(out, '}')
+}
+
+// whole returns a block with the input that a stream brought behind it.
+func (b *block) whole() []byte {
+	if len(b.text) == 0 {
+		return b.raw
+	}
+	out := []byte{'{'}
+	within(b.raw, func(s *jsonscan.Scanner) {
+		readObject(s, func(key []byte) bool {
+			name := string(key)
+			if value := s.Raw(); name != "input" {
+				out = append(append(append(append(out, jsonText(name)...), ':'), value...), ',')
+			}
+			return true
+		})
+	})
+	return append(append(append(out, `"input":`...), argumentsOf(b.text)...), '}')
+}
+
+// thought returns a block of reasoning as the provider has it, or in the form of Anthropic's where it came in pieces.
+func (b *block) thought() []byte {
+	if b.raw != nil {
+		return oneLine(b.raw)
+	}
+	if len(b.sign) == 0 {
+		return nil // the text alone tells as much
+	}
+	out := append([]byte(`{"type":"thinking","thinking":`), jsonText(string(b.text))...)
+	out = append(append(out, `,"signature":`...), b.sign...)
+	return append(out, '}')
+}
