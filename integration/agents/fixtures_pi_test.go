@@ -44,11 +44,11 @@ func TestFixturesPi(t *testing.T) {
 		st.rpc(t, append(base, "--mode", "rpc", "-e", extension), []string{
 			`{"type":"prompt","message":"errand alpha: write hello.txt"}`,
 			`{"type":"bash","command":"cat hello.txt; echo aside >&2"}`,
+			`{"type":"prompt","message":"errand epsilon: read it","images":[{"type":"image","data":"` + dot + `","mimeType":"image/png"}]}`,
+			`{"type":"prompt","message":"/jump"}`,
 			`{"type":"prompt","message":"errand gamma: think it over"}`,
 			`{"type":"abort"}`,
 			`{"type":"prompt","message":"errand delta: go on"}`,
-			`{"type":"prompt","message":"errand epsilon: read it","images":[{"type":"image","data":"` + dot + `","mimeType":"image/png"}]}`,
-			`{"type":"prompt","message":"/jump"}`,
 			`{"type":"set_model","provider":"anthropic","modelId":"claude-opus-4-5"}`,
 			`{"type":"prompt","message":"errand zeta: what now"}`,
 			`{"type":"compact"}`,

@@ -3,9 +3,6 @@
 package agents
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -49,20 +46,7 @@ func TestFixturesQwen(t *testing.T) {
 		t.Log(st.run(t, append(base, "-c", "-p", "errand beta: have the words counted")...))
 		t.Log(st.run(t, append(base, "-c", "-p", "errand delta: go on")...))
 		st.interrupt(t, "errand gamma", append(base, "-c", "-p", "errand gamma: think it over")...)
-		_ = filepath.WalkDir(st.Home, func(path string, d fs.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				i, _ := d.Info()
-				t.Log(path, i.Size())
-				if os.Getenv("KEEP") != "" {
-					b, _ := os.ReadFile(path)
-					rel, _ := filepath.Rel(st.Home, path)
-					p := filepath.Join(os.Getenv("KEEP"), rel)
-					os.MkdirAll(filepath.Dir(p), 0o755)
-					os.WriteFile(p, b, 0o644)
-				}
-			}
-			return nil
-		})
 		st.save(t, "qwen-code/session.jsonl", st.one(t, ".qwen/projects/*/chats/*.jsonl"))
+		st.save(t, "qwen-code/subagent.jsonl", st.one(t, ".qwen/projects/*/subagents/*/*.jsonl"))
 	})
 }

@@ -115,7 +115,12 @@ var (
 const HeadSize = 64 << 10
 
 // importers are in the order in which Detect asks them: those that know theirs by its first line before those that look at names.
-var importers = []Importer{claude{}, codex{}, pi{}}
+var importers = []Importer{
+	codex{},
+	pi{},
+	qwen{},
+	claude{},
+}
 
 // ByName returns the importer of that name.
 func ByName(name string) (Importer, bool) {

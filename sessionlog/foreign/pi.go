@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"context"
-	"hash/maphash"
 	"path/filepath"
 	"strings"
 
@@ -44,11 +43,11 @@ func (pi) Import(ctx context.Context, path string, emit func(sessionlog.Event) e
 	if err := newest(r, path, func(name string) bool { return strings.HasSuffix(name, ".jsonl") }); err != nil {
 		return r, err
 	}
-	tree, err := piBranch(ctx, r.File)
+	branch, err := branchOf(ctx, r.File, piLinks)
 	if err != nil {
 		return r, err
 	}
-	p := &piReader{r: r, emit: emit, branch: tree}
+	p := &piReader{r: r, emit: emit, branch: branch}
 	if err = eachLine(ctx, r.File, r, p.line); err == nil && p.chat == nil {
 		err = &Error{Path: r.File, Err: ErrEmpty}
 	}
@@ -61,58 +60,9 @@ func (pi) Import(ctx context.Context, path string, emit func(sessionlog.Event) e
 	return r, err
 }
 
-// A piTree says which entries stand on the branch of the last one, by their number.
-type piTree struct {
-	on     []uint64 // a bit an entry
-	orphan bool     // an entry's parent is not there
-}
-
-func (t *piTree) has(entry int) bool {
-	return entry/64 < len(t.on) && t.on[entry/64]&(1<<(entry%64)) != 0
-}
-
-// piBranch reads a session's tree: twelve bytes and a place in a map for each entry.
-func piBranch(ctx context.Context, path string) (*piTree, error) {
-	tree := new(piTree)
-	var parents []int32 // -1 where there is none
-	byID := make(map[uint64]int32)
-	seed := maphash.MakeSeed()
-	quiet := newReport("pi", path) // the second reading tells what is wrong
-	err := eachLine(ctx, path, quiet, func(s *jsonscan.Scanner, _ int) error {
-		var e piEntry
-		if e.links(s); s.Err() != nil {
-			return broken{s.Err()}
-		}
-		if e.kind == "session" {
-			return nil
-		}
-		parent := int32(len(parents)) - 1
-		if e.parent != nil {
-			parent = -1
-			if id := *e.parent; id != "" {
-				at, ok := byID[maphash.String(seed, id)]
-				if parent = at; !ok {
-					parent, tree.orphan = -1, true
-				}
-			}
-		}
-		if e.id != "" {
-			byID[maphash.String(seed, e.id)] = int32(len(parents))
-		}
-		parents = append(parents, parent)
-		return nil
-	})
-	tree.on = make([]uint64, (len(parents)+63)/64)
-	for at := int32(len(parents)) - 1; at >= 0; at = parents[at] {
-		tree.on[at/64] |= 1 << (at % 64)
-	}
-	return tree, err
-}
-
 // A piEntry is one line.
 type piEntry struct {
 	kind, id string
-	parent   *string // nil where the line does not say, "" for none
 	cwd      bool
 	version  int64
 	forked   bool
@@ -120,24 +70,25 @@ type piEntry struct {
 	summary  string
 }
 
-// links reads what makes the tree, and no more of the line than it has to.
-func (e *piEntry) links(s *jsonscan.Scanner) {
+// piLinks reads what makes the tree, and no more of the line than it has to.
+func piLinks(s *jsonscan.Scanner, l *links) {
+	kind := ""
 	for s.Begin('{'); s.More('}'); {
 		switch string(s.Key()) {
 		case "type":
-			e.kind = text(s)
+			kind = text(s)
 		case "id":
-			e.id = text(s)
+			l.id = text(s)
 		case "parentId":
-			parent := text(s)
-			e.parent = &parent
+			l.parent, l.rooted = text(s), true
 		default:
 			s.Skip()
 		}
-		if e.kind != "" && e.id != "" && (e.parent != nil || e.kind == "session") {
-			return
+		if kind != "" && l.id != "" && (l.rooted || kind == "session") {
+			break
 		}
 	}
+	l.none, l.tip = kind == "session", true
 }
 
 func (e *piEntry) read(s *jsonscan.Scanner) {
@@ -172,7 +123,7 @@ func (e *piEntry) read(s *jsonscan.Scanner) {
 type piReader struct {
 	r      *Report
 	emit   func(sessionlog.Event) error
-	branch *piTree
+	branch *tree
 	chat   *chat
 	entry  int
 	inner  jsonscan.Scanner
