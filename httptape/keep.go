@@ -121,10 +121,10 @@ func (t *Transport) settle(records []*tape.Record) error {
 func (t *Transport) beside(arrival uint64) (extra []tape.Field) {
 	s := t.sides[arrival]
 	if s.proto != "" {
-		extra = append(extra, tape.Field{Name: bare.KeyProto, Value: quoted(s.proto)})
+		extra = append(extra, bare.ProtoField(s.proto))
 	}
 	if s.trailer != nil {
-		extra = append(extra, tape.Field{Name: bare.KeyTrailers, Value: t.trailerField(s.trailer)})
+		extra = append(extra, bare.TrailersField(t.secrets.Scrubber, s.trailer))
 	}
 	return extra
 }

@@ -2,9 +2,7 @@ package httptape
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"slices"
@@ -94,38 +92,4 @@ func (t *Transport) headerText(fields []tape.HeaderField) []tape.HeaderField {
 
 func sameField(a, b tape.Field) bool {
 	return a.Name == b.Name && bytes.Equal(scrub.Renumber(a.Value), scrub.Renumber(b.Value))
-}
-
-// trailerField is a trailer as it stands on the tape, scrubbed and sorted by name.
-func (t *Transport) trailerField(h http.Header) json.RawMessage {
-	fields := [][2]string{}
-	for _, name := range sortedNames(h) {
-		for _, value := range h[name] {
-			text, _ := tape.SafeString(t.secrets.Header(name, value))
-			fields = append(fields, [2]string{name, text})
-		}
-	}
-	return asJSON(fields)
-}
-
-func sortedNames(h http.Header) []string {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-func quoted(s string) json.RawMessage { return asJSON(s) }
-
-// asJSON returns v, made of strings and slices, with < > and & as they are.
-func asJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		panic(fmt.Sprintf("httptape: %T has no JSON form: %v", v, err))
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -76,7 +76,7 @@ func (e *ReadError) Unwrap() error { return e.Err }
 var ErrFormat = errors.New("not a format that can be imported")
 
 // importers are all there are, in the order in which Detect asks them.
-var importers = []Importer{har{}}
+var importers = []Importer{har{}, goVCR{}, vcr{}}
 
 // Names lists the formats.
 func Names() []string {

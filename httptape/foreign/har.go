@@ -3,38 +3,36 @@ package foreign
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/tape"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
-// har reads HAR 1.1 and 1.2: one JSON object, {"log":{"version","creator","browser","entries":[…]}}.
+// har reads HAR 1.1 and 1.2, as browsers and proxies write it:
+//
+//	{"log": {"version", "creator": {"name", "version"}, "browser": …, "entries": [{startedDateTime, time, request, response, …}]}}
+//
+// Bodies stand there as text or base64, and decoded whatever the headers say. Entries go by their times.
 type har struct{}
 
 func (har) Name() string { return "har" }
 
-// Looks finds the two keys that every HAR file begins with.
+// Looks finds the key that a HAR file begins with.
 func (har) Looks(_ string, head []byte) bool {
-	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
-	rest, ok := bytes.CutPrefix(head, []byte("{"))
-	if !ok {
-		return false
+	head = bytes.TrimPrefix(head, []byte("\ufeff"))
+	for _, token := range []string{"{", `"log"`, ":", "{"} {
+		var ok bool
+		if head, ok = bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte(token)); !ok {
+			return false
+		}
 	}
-	rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(`"log"`))
-	if !ok {
-		return false
-	}
-	rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte(":"))
-	return ok && bytes.HasPrefix(bytes.TrimLeft(rest, " \t\r\n"), []byte("{"))
+	return true
 }
 
 func (h har) Import(ctx context.Context, path, out string, o *Options) (*Report, error) {
@@ -45,160 +43,170 @@ func (h har) Import(ctx context.Context, path, out string, o *Options) (*Report,
 
 // A harReader reads one HAR file.
 type harReader struct {
-	m   *maker
-	src *source
-	n   int // entries that were read
+	m     *maker
+	src   *source
+	f     jsonFile
+	scan  jsonscan.Scanner
+	n     int // entries that were read
+	found bool
 }
-
-// harEntry is one entry, as far as it counts.
-type harEntry struct {
-	StartedDateTime string
-	Time            float64
-	Request         struct {
-		Method, URL string
-		Headers     []harField
-		PostData    *struct {
-			MimeType, Text string
-			Encoding       string // of a few writers
-			Params         []harField
-		}
-	}
-	Response struct {
-		Status      int
-		HTTPVersion string
-		Headers     []harField
-		Content     struct {
-			Size     int64
-			Text     *string
-			Encoding string
-			MimeType string
-		}
-		Error string `json:"_error"`
-	}
-	ResourceType string `json:"_resourceType"`
-}
-
-type harField struct{ Name, Value string }
 
 func (h *harReader) read() error {
-	d := json.NewDecoder(h.src)
-	if err := h.descend(d, "log"); err != nil {
-		return h.src.wrong("", err)
+	h.f.r = h.src
+	err := h.f.bom()
+	if err == nil {
+		err = h.f.object(func(key string) error {
+			if key == "log" {
+				return h.f.object(h.member)
+			}
+			_, err := h.f.value()
+			return err
+		})
 	}
-	return nil
+	if err == nil {
+		err = h.f.end()
+	}
+	if err == nil && !h.found {
+		err = fmt.Errorf("%w: want {\"log\":{\"entries\":[…]}}", ErrFormat)
+	}
+	var read *ReadError
+	if err == nil || errors.As(err, &read) {
+		return err
+	}
+	where := fmt.Sprintf("byte %d", h.f.offset()+1)
+	if h.n > 0 {
+		where = fmt.Sprintf("after entry %d, byte %d", h.n, h.f.offset()+1)
+	}
+	return h.src.wrong(where, err)
 }
 
-// descend reads the object of the log.
-func (h *harReader) descend(d *json.Decoder, _ string) error {
-	for _, want := range []string{"{", "log", "{"} {
-		t, err := d.Token()
-		if err != nil {
-			return err
+// member reads a member of the log.
+func (h *harReader) member(key string) error {
+	switch key {
+	case "entries":
+		h.found = true
+		return h.f.list(h.entry)
+	case "version", "creator", "browser":
+		raw, err := h.f.value()
+		if err == nil {
+			var n *node
+			if n, err = jsonNode(raw); err == nil {
+				h.producer(n)
+			}
 		}
-		if fmt.Sprint(t) != want {
-			return fmt.Errorf("%w: want {\"log\":{…}}", ErrFormat)
-		}
+		return err
 	}
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch key {
-		case "entries":
-			err = h.entries(d)
-		default:
-			var skip json.RawMessage
-			err = d.Decode(&skip)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (h *harReader) entries(d *json.Decoder) error {
-	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return cmpErr(err, errors.New("entries is no list"))
-	}
-	for d.More() {
-		var e harEntry
-		if err := d.Decode(&e); err != nil {
-			return err
-		}
-		h.n++
-		if err := h.entry(&e); err != nil {
-			return err
-		}
-	}
-	_, err := d.Token()
-	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
-	}
+	_, err := h.f.value()
 	return err
 }
 
-func cmpErr(a, b error) error {
-	if a != nil {
-		return a
+// producer notes the version of the format, or the program that wrote the file.
+func (h *harReader) producer(n *node) {
+	if n.kind == scalarNode {
+		h.m.version("HAR " + n.string())
+	} else if name := n.at("name").string(); name != "" {
+		h.m.version(strings.TrimSpace(name + " " + n.at("version").string()))
 	}
-	return b
 }
 
-func (h *harReader) entry(e *harEntry) error {
-	x := &message{
-		where: fmt.Sprintf("entry %d", h.n), method: e.Request.Method, url: e.Request.URL,
-		header: harHeader(e.Request.Headers), status: e.Response.Status, answer: harHeader(e.Response.Headers),
-		took: time.Duration(e.Time * float64(time.Millisecond)),
+func (h *harReader) entry(raw []byte, _ int64) error {
+	h.n++
+	where := fmt.Sprintf("entry %d", h.n)
+	e := &harEntry{}
+	h.scan.Reset(raw)
+	readMembers(&h.scan, e, harEntryKeys)
+	err := h.scan.End()
+	if err == nil {
+		err = jsonscan.ValidUTF8(raw)
 	}
-	x.at, _ = time.Parse(time.RFC3339Nano, e.StartedDateTime)
-	if p := e.Request.PostData; p != nil {
-		x.body = []byte(p.Text)
-		if p.Text == "" && len(p.Params) > 0 {
-			form := url.Values{}
-			for _, f := range p.Params {
-				form.Add(f.Name, f.Value)
-			}
-			x.body = []byte(form.Encode())
-		}
+	if err != nil {
+		return h.src.wrong(where, err)
 	}
-	c := &e.Response.Content
-	switch {
-	case c.Text == nil && c.Size > 0 && exchange.HasBody(x.method, x.status):
-		x.lost = "the body is not in the HAR file"
-	case c.Text == nil:
-	case strings.EqualFold(c.Encoding, "base64"):
-		b, err := base64.StdEncoding.DecodeString(*c.Text)
-		if err != nil {
-			x.lost = "the body is no base64"
-		}
-		x.content = b
-	default:
-		x.content = []byte(*c.Text)
-	}
-	if x.answer.Get("Content-Encoding") != "" {
-		x.answer.Del("Content-Encoding")
-		x.answer.Del("Content-Length")
-	}
-	if x.status == 0 {
-		x.cut = harError(e.Response.Error)
-	}
-	if v := strings.ToUpper(e.Response.HTTPVersion); strings.HasPrefix(v, "H2") || strings.HasPrefix(v, "HTTP/2") {
-		x.proto = "HTTP/2.0"
+	x := &message{where: where}
+	if why := h.message(e, x); why != "" {
+		h.m.skip(where, why)
+		return nil
 	}
 	return h.m.put(x)
 }
 
-// harError is what an entry without an answer says, in the words of a tape.
-func harError(text string) string {
-	switch text {
-	case "":
-		return "the HAR file has no answer"
-	case "net::ERR_ABORTED":
-		return tape.Cancelled
+// message makes the message of an entry; why says what keeps it from being one.
+func (h *harReader) message(e *harEntry, x *message) (why string) {
+	if e.resource == "websocket" || e.messages {
+		return errWebSocket.Error()
 	}
-	return text
+	x.method, x.url, x.header = strings.ToUpper(e.method), e.url, harHeader(e.header)
+	x.status, x.answer, x.proto = e.status, harHeader(e.answer), e.proto
+	x.at, _ = time.Parse(time.RFC3339Nano, e.started)
+	if e.ms > 0 && e.ms < maxEntryMS {
+		x.took = time.Duration(e.ms * float64(time.Millisecond))
+	}
+	if e.post != nil {
+		h.body(e.post, x)
+	}
+	h.content(e, x)
+	if e.cache != "" {
+		h.m.note("some answers came from the browser's cache and were not asked for: they are on the tape as if they had been")
+	}
+	x.cut = harError(e)
+	return ""
+}
+
+// maxEntryMS bounds, in ms, how long an entry may have taken: a week.
+const maxEntryMS = 7 * 24 * 3600 * 1000
+
+// content takes the body of the answer.
+func (h *harReader) content(e *harEntry, x *message) {
+	c := &e.content
+	switch {
+	case !exchange.HasBody(x.method, x.status):
+		return
+	case c.text == nil && (c.size > 0 || c.size < 0 && e.bodySize > 0):
+		x.lost = "the HAR file does not hold the body of the answer"
+		h.m.note(x.lost + " for some entries: they cannot be answered; save it with content")
+		return
+	}
+	x.content = c.text
+	if strings.EqualFold(c.encoding, "base64") {
+		b, err := decode64(c.text)
+		if err != nil {
+			x.content, x.lost = nil, "the HAR file says base64, and the body is none"
+			h.m.note(x.lost)
+			return
+		}
+		x.content = b
+	} else {
+		h.checkText(x.answer.Get("Content-Type"), c.text)
+	}
+	h.unpacked(x, c.size)
+}
+
+// unpacked takes off the headers that say how the body was packed: it stands in the file as it was after that. A few writers keep
+// it as it came.
+func (h *harReader) unpacked(x *message, size int64) {
+	encoding := x.answer.Get("Content-Encoding")
+	if encoding == "" || len(x.content) == 0 {
+		return
+	}
+	plain, err := exchange.Decode(encoding, x.content, MaxItem)
+	if err == nil && int64(len(x.content)) != size && !bytes.Equal(plain, x.content) {
+		return
+	}
+	x.answer.Del("Content-Encoding")
+	x.answer.Del("Content-Length")
+	h.m.note("answers stand in a HAR file decoded: Content-Encoding is left out of their headers")
+}
+
+// checkText notes what a text cannot say of the bytes that it was.
+func (h *harReader) checkText(contentType string, text []byte) {
+	if bytes.Contains(text, []byte("\ufffd")) {
+		h.m.note("some bodies hold U+FFFD: what stood there was no text, and the HAR file lost it")
+	}
+	_, charset, _ := strings.Cut(strings.ToLower(contentType), "charset=")
+	charset = strings.Trim(charset, `"' `)
+	if charset != "" && charset != "utf-8" && charset != "utf8" && !isASCII(text) {
+		h.m.note("bodies that say charset=" + charset + " stand in UTF-8 on the tape, as in the HAR file")
+	}
 }
 
 // harHeader is a list of headers without the pseudo-headers of HTTP/2. Chrome puts several values of one name into one, a line
@@ -206,12 +214,169 @@ func harError(text string) string {
 func harHeader(fields []harField) http.Header {
 	h := make(http.Header)
 	for _, f := range fields {
-		if strings.HasPrefix(f.Name, ":") {
+		if f.name == "" || f.name[0] == ':' {
 			continue
 		}
-		for v := range strings.SplitSeq(f.Value, "\n") {
-			h.Add(f.Name, v)
+		for v := range strings.SplitSeq(f.value, "\n") {
+			h.Add(f.name, v)
 		}
 	}
 	return h
+}
+
+// A harEntry is one entry, as far as it counts.
+type harEntry struct {
+	started  string
+	ms       float64
+	resource string // of Chrome: "websocket", "xhr", …
+	cache    string // of Chrome: "memory", "disk"
+	messages bool   // of a WebSocket
+
+	method, url string
+	header      []harField
+	post        *harPost
+
+	status     int
+	statusText string
+	proto      string
+	answer     []harField
+	bodySize   int64
+	content    harContent
+	failed     string
+}
+
+type harField struct{ name, value, file, contentType string }
+
+type harPost struct {
+	mime, encoding string
+	text           []byte
+	params         []harField
+}
+
+type harContent struct {
+	size     int64
+	text     []byte // nil where the file has none
+	encoding string
+}
+
+// readers are what reads the members of an object into a T; the rest is stepped over.
+type readers[T any] map[string]func(s *jsonscan.Scanner, to *T)
+
+var harEntryKeys = readers[harEntry]{
+	"startedDateTime":    func(s *jsonscan.Scanner, e *harEntry) { e.started = textOf(s) },
+	"time":               func(s *jsonscan.Scanner, e *harEntry) { e.ms = numberOf(s) },
+	"request":            func(s *jsonscan.Scanner, e *harEntry) { readMembers(s, e, harRequestKeys) },
+	"response":           func(s *jsonscan.Scanner, e *harEntry) { readMembers(s, e, harResponseKeys) },
+	"_resourceType":      func(s *jsonscan.Scanner, e *harEntry) { e.resource = textOf(s) },
+	"_fromCache":         func(s *jsonscan.Scanner, e *harEntry) { e.cache = textOf(s) },
+	"_webSocketMessages": func(s *jsonscan.Scanner, e *harEntry) { e.messages = len(s.Raw()) > len("null") },
+}
+
+var harRequestKeys = readers[harEntry]{
+	"method":  func(s *jsonscan.Scanner, e *harEntry) { e.method = textOf(s) },
+	"url":     func(s *jsonscan.Scanner, e *harEntry) { e.url = textOf(s) },
+	"headers": func(s *jsonscan.Scanner, e *harEntry) { e.header = fieldsOf(s) },
+	"postData": func(s *jsonscan.Scanner, e *harEntry) {
+		p := &harPost{}
+		if readMembers(s, p, harPostKeys) {
+			e.post = p
+		}
+	},
+}
+
+var harPostKeys = readers[harPost]{
+	"mimeType":  func(s *jsonscan.Scanner, p *harPost) { p.mime = textOf(s) },
+	"text":      func(s *jsonscan.Scanner, p *harPost) { p.text = bytesOf(s) },
+	"encoding":  func(s *jsonscan.Scanner, p *harPost) { p.encoding = textOf(s) },
+	"_encoding": func(s *jsonscan.Scanner, p *harPost) { p.encoding = textOf(s) },
+	"params":    func(s *jsonscan.Scanner, p *harPost) { p.params = fieldsOf(s) },
+}
+
+var harResponseKeys = readers[harEntry]{
+	"status":        func(s *jsonscan.Scanner, e *harEntry) { e.status = int(numberOf(s)) },
+	"statusText":    func(s *jsonscan.Scanner, e *harEntry) { e.statusText = textOf(s) },
+	"httpVersion":   func(s *jsonscan.Scanner, e *harEntry) { e.proto = textOf(s) },
+	"headers":       func(s *jsonscan.Scanner, e *harEntry) { e.answer = fieldsOf(s) },
+	"bodySize":      func(s *jsonscan.Scanner, e *harEntry) { e.bodySize = int64(numberOf(s)) },
+	"content":       func(s *jsonscan.Scanner, e *harEntry) { readMembers(s, &e.content, harContentKeys) },
+	"_error":        func(s *jsonscan.Scanner, e *harEntry) { e.failed = textOf(s) },
+	"_failureText":  func(s *jsonscan.Scanner, e *harEntry) { e.failed = textOf(s) }, // of Playwright
+	"_errorMessage": func(s *jsonscan.Scanner, e *harEntry) { e.failed = textOf(s) }, // of BrowserUp
+}
+
+var harContentKeys = readers[harContent]{
+	"size":     func(s *jsonscan.Scanner, c *harContent) { c.size = int64(numberOf(s)) },
+	"text":     func(s *jsonscan.Scanner, c *harContent) { c.text = bytesOf(s) },
+	"encoding": func(s *jsonscan.Scanner, c *harContent) { c.encoding = textOf(s) },
+}
+
+var harFieldKeys = readers[harField]{
+	"name":        func(s *jsonscan.Scanner, f *harField) { f.name = textOf(s) },
+	"value":       func(s *jsonscan.Scanner, f *harField) { f.value = textOf(s) },
+	"fileName":    func(s *jsonscan.Scanner, f *harField) { f.file = textOf(s) },
+	"contentType": func(s *jsonscan.Scanner, f *harField) { f.contentType = textOf(s) },
+}
+
+// readMembers reads an object; false for a null. A key that is read must not stand twice.
+func readMembers[T any](s *jsonscan.Scanner, to *T, keys readers[T]) bool {
+	if s.Null() {
+		return false
+	}
+	var seen [12]string
+	n := 0
+	for s.Begin('{'); s.More('}'); {
+		key := s.Key()
+		read := keys[string(key)]
+		if read == nil {
+			s.Skip()
+			continue
+		}
+		for _, k := range seen[:n] {
+			if k == string(key) {
+				s.Fail("the key %q stands twice", k)
+			}
+		}
+		if n < len(seen) {
+			seen[n] = string(key)
+			n++
+		}
+		read(s, to)
+	}
+	return true
+}
+
+func fieldsOf(s *jsonscan.Scanner) (fields []harField) {
+	if s.Null() {
+		return nil
+	}
+	for s.Begin('['); s.More(']'); {
+		var f harField
+		readMembers(s, &f, harFieldKeys)
+		fields = append(fields, f)
+	}
+	return fields
+}
+
+func textOf(s *jsonscan.Scanner) string {
+	if s.Null() {
+		return ""
+	}
+	return s.Text()
+}
+
+// bytesOf reads a text; nil for a null.
+func bytesOf(s *jsonscan.Scanner) []byte {
+	if s.Null() {
+		return nil
+	}
+	return append([]byte{}, s.TextBytes()...)
+}
+
+// numberOf reads a number that is a measure; 0 for a null.
+func numberOf(s *jsonscan.Scanner) float64 {
+	if s.Null() {
+		return 0
+	}
+	v, _ := strconv.ParseFloat(string(s.Number()), 64) // a number has a form; one that is too large is none of a measure
+	return v
 }

@@ -19,7 +19,8 @@ type message struct {
 	answer  http.Header
 	content []byte // the body of the answer
 	lost    string // why there is no content; "" where there is
-	proto   string // of the answer; "" for HTTP/1.1
+	proto   string // of the answer, as the file says it; "" for HTTP/1.1
+	trailer http.Header
 	cut     string // what cut the exchange, in the words of a tape; "" for nothing
 
 	at   time.Time     // when the request was sent; zero where the file does not say
@@ -36,6 +37,7 @@ func (m *message) appendTo(b []byte) []byte {
 	b = binary.AppendVarint(b, int64(m.status))
 	b = appendHeader(b, m.answer)
 	b = appendText(b, m.content)
+	b = appendHeader(b, m.trailer)
 	at := int64(0)
 	if !m.at.IsZero() {
 		at = m.at.UnixNano()
@@ -70,7 +72,7 @@ func readMessage(b []byte) (*message, error) {
 	r := &asideReader{b: b}
 	m := &message{where: r.text(), method: r.text(), url: r.text(), lost: r.text(), proto: r.text(), cut: r.text()}
 	m.header, m.body, m.status = r.header(), r.bytes(), int(r.number())
-	m.answer, m.content = r.header(), r.bytes()
+	m.answer, m.content, m.trailer = r.header(), r.bytes(), r.header()
 	if at := r.number(); at != 0 {
 		m.at = time.Unix(0, at)
 	}

@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -116,6 +115,11 @@ func (m *maker) put(x *message) error {
 	}
 	x.header, x.answer = exchange.EndToEnd(x.header), exchange.EndToEnd(x.answer)
 	x.header.Del("Host") // stands in the URL
+	x.header.Del("Content-Length")
+	if x.status > 0 && len(x.content) > 0 && !exchange.HasBody(x.method, x.status) {
+		x.content = nil
+		m.note("answers that have no body for their status or method (304, HEAD) had one there: it is left out")
+	}
 	m.learn(x)
 	return m.aside.put(x)
 }
@@ -210,22 +214,30 @@ func (m *maker) settle(r *tape.Record, x *message) {
 	for i := range ex.Stream {
 		ex.Stream[i].TMS, ex.Stream[i].G = x.took.Milliseconds(), 0
 	}
-	if x.proto != "" {
-		*extra = append(*extra, tape.Field{Name: bare.KeyProto, Value: quoted(x.proto)})
+	if proto := protoOf(x.proto); proto != "" && x.status > 0 {
+		*extra = append(*extra, bare.ProtoField(proto))
+	}
+	if len(x.trailer) > 0 {
+		*extra = append(*extra, bare.TrailersField(m.scrub, x.trailer))
 	}
 	if x.lost != "" {
 		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.lost, "; ")
-		*extra = append(*extra, tape.Field{Name: "response_lost", Value: quoted(x.lost)})
+		*extra = append(*extra, bare.TextField("response_lost", x.lost))
 	}
 }
 
-// quoted returns s as a JSON string.
-func quoted(s string) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil { // a string always has a JSON form
-		panic(err)
+// protoOf is a protocol as the tape has it, of the forms in which files name it; "" for HTTP/1.1 and for what is none.
+func protoOf(said string) string {
+	version := strings.TrimPrefix(strings.TrimPrefix(strings.ToUpper(said), "HTTP/"), "H")
+	switch version {
+	case "1.0", "1":
+		return "HTTP/1.0"
+	case "2", "2.0":
+		return "HTTP/2.0"
+	case "3", "3.0":
+		return "HTTP/3.0"
 	}
-	return b
+	return ""
 }
 
 // learn makes known what a message says of secrets, so that what stands before it in the file loses them too.
@@ -235,6 +247,7 @@ func (m *maker) learn(x *message) {
 	s.LearnURL(x.url)
 	m.learnBody(x.header, x.body, s.Named)
 	s.LearnHeader(x.answer)
+	s.LearnHeader(x.trailer)
 	m.learnBody(x.answer, x.content, s.NamedInAnswer)
 }
 

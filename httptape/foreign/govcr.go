@@ -1,0 +1,87 @@
+package foreign
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// goVCR reads the cassettes of github.com/dnaeon/go-vcr: version 1 (go-vcr 1 and 2) and version 2 (3 and 4).
+//
+//	version: 2
+//	interactions:
+//	    - id: 0
+//	      request: {method, url, host, headers, body, form, …}
+//	      response: {code, status, headers, body, duration, proto, trailer, uncompressed, …}
+type goVCR struct{}
+
+func (goVCR) Name() string { return "go-vcr" }
+
+var (
+	goVCRTop  = regexp.MustCompile(`(?m)^version: [12]\r?$`)
+	listTop   = regexp.MustCompile(`(?m)^interactions:`)
+	goVCRItem = regexp.MustCompile(`(?m)^ +url: \S`)
+	vcrpyItem = regexp.MustCompile(`(?m)^ +uri: \S`)
+)
+
+// Looks finds the version before the list, which go-vcr writes first, and url where vcrpy has uri.
+func (goVCR) Looks(_ string, head []byte) bool {
+	if isJSON(head) {
+		return false
+	}
+	version, list := goVCRTop.FindIndex(head), listTop.FindIndex(head)
+	if list == nil {
+		return false
+	}
+	url, uri := goVCRItem.FindIndex(head), vcrpyItem.FindIndex(head)
+	if url == nil && uri == nil { // a long first body
+		return version != nil && version[0] < list[0]
+	}
+	return uri == nil || url != nil && url[0] < uri[0]
+}
+
+func (g goVCR) Import(ctx context.Context, path, out string, o *Options) (*Report, error) {
+	m := newMaker(ctx, g.Name(), o)
+	form := &cassetteForm{lists: []string{"interactions"}, item: goVCRMessage, version: func(key string, v *node) string {
+		if key == "version" {
+			return "cassette version " + v.string()
+		}
+		return ""
+	}}
+	return m.make(path, out, func(src *source) error { return form.read(m, src) })
+}
+
+// goVCRMessage reads one interaction.
+func goVCRMessage(_ *maker, n *node, x *message) error {
+	req, res := n.at("request"), n.at("response")
+	x.method, x.url = req.at("method").string(), req.at("url").string()
+	if host := req.at("host").string(); strings.HasPrefix(x.url, "/") && host != "" { // of a server that was recorded
+		x.url = "http://" + host + x.url
+	}
+	x.header, x.body = headersOf(req.at("headers")), req.at("body").text
+	x.answer, x.content = headersOf(res.at("headers")), res.at("body").text
+	x.trailer = headersOf(res.at("trailer"))
+	x.proto = res.at("proto").string()
+	code := res.at("code")
+	var ok bool
+	if x.status, ok = code.int(); !ok && code.kind != nullNode {
+		return errors.New("the status of the answer is no number")
+	}
+	if x.status == 0 {
+		x.cut = "the cassette has no answer"
+	}
+	if d := res.at("duration"); d.kind == scalarNode {
+		if ns, ok := d.int(); ok {
+			x.took = time.Duration(ns)
+		} else {
+			x.took, _ = time.ParseDuration(d.string())
+		}
+	}
+	x.took = max(x.took, 0)
+	if req.has("uri") && !req.has("url") {
+		return errOtherCassette
+	}
+	return nil
+}

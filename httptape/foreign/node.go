@@ -1,0 +1,107 @@
+package foreign
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// A node is a value of a cassette, whether it stood there as YAML or as JSON.
+type node struct {
+	kind  nodeKind
+	text  []byte // of a scalar: its bytes, decoded
+	plain bool   // of a scalar: it stood without quotes, so that it may be a number
+	items []*node
+	keys  []string // of a mapping, beside items
+}
+
+type nodeKind uint8
+
+const (
+	nullNode nodeKind = iota
+	scalarNode
+	listNode
+	mapNode
+)
+
+var nothing = new(node)
+
+// at returns the value of a key; a null for none.
+func (n *node) at(key string) *node {
+	for i, k := range n.keys {
+		if k == key {
+			return n.items[i]
+		}
+	}
+	return nothing
+}
+
+func (n *node) has(key string) bool { return n.at(key) != nothing }
+
+func (n *node) string() string { return string(n.text) }
+
+// int reads a whole number; ok is false for anything else.
+func (n *node) int() (v int, ok bool) {
+	if n.kind != scalarNode {
+		return 0, false
+	}
+	v, err := strconv.Atoi(string(n.text))
+	return v, err == nil
+}
+
+// add adds a member to a mapping. A key that stands twice is an error: which one counts is nobody's to guess.
+func (n *node) add(key string, v *node) error {
+	if n.has(key) {
+		return fmt.Errorf("the key %.40q stands twice", key)
+	}
+	n.keys, n.items = append(n.keys, key), append(n.items, v)
+	return nil
+}
+
+// jsonNode reads a value of JSON.
+func jsonNode(raw []byte) (*node, error) {
+	if err := jsonscan.ValidUTF8(raw); err != nil {
+		return nil, err
+	}
+	var s jsonscan.Scanner
+	s.Reset(raw)
+	n := scanNode(&s, 0)
+	return n, s.End()
+}
+
+// maxNesting bounds the nesting of what is read into nodes: cassettes have five levels.
+const maxNesting = 200
+
+var errNested = errors.New("nested too deep")
+
+func scanNode(s *jsonscan.Scanner, depth int) *node {
+	if depth > maxNesting {
+		s.Fail("%v", errNested)
+		return nothing
+	}
+	n := new(node)
+	switch s.Peek() {
+	case '{':
+		n.kind = mapNode
+		for s.Begin('{'); s.More('}'); {
+			key := string(s.Key())
+			if err := n.add(key, scanNode(s, depth+1)); err != nil {
+				s.Fail("%v", err)
+			}
+		}
+	case '[':
+		n.kind = listNode
+		for s.Begin('['); s.More(']'); {
+			n.items = append(n.items, scanNode(s, depth+1))
+		}
+	case '"':
+		n.kind, n.text = scalarNode, append([]byte{}, s.TextBytes()...)
+	case 'n':
+		s.Null()
+	default:
+		n.kind, n.plain, n.text = scalarNode, true, s.Raw()
+	}
+	return n
+}
