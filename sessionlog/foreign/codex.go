@@ -30,7 +30,7 @@ func (codex) Looks(path string, head []byte) bool {
 	if head == nil {
 		return filepath.Base(path) == "sessions" && filepath.Base(filepath.Dir(path)) == ".codex"
 	}
-	if codexObject.Match(head) {
+	if codexObject.Match(withoutMark(head)) {
 		return true
 	}
 	n := 0
@@ -65,7 +65,7 @@ func (codex) Import(ctx context.Context, path string, emit func(sessionlog.Event
 	case err != nil:
 		return r, err
 	case old:
-		err = eachElement(ctx, r, "items", c.session, c.item)
+		err = eachElement(ctx, r, "items", c.about, c.item)
 	default:
 		err = eachLine(ctx, r.File, r, c.line)
 	}
@@ -80,7 +80,7 @@ func (codex) Import(ctx context.Context, path string, emit func(sessionlog.Event
 
 func isCodexObject(path string) (bool, error) {
 	head, err := headOf(path)
-	return codexObject.Match(head), err
+	return codexObject.Match(withoutMark(head)), err
 }
 
 // codexLine is one line.

@@ -3,7 +3,6 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -99,6 +98,14 @@ func (c *codexReader) session(b []byte, n int) error {
 	}
 	c.r.Session, c.r.Version, c.system = id, version, system
 	c.begin()
+	return nil
+}
+
+// about reads a key of the object that the oldest form is.
+func (c *codexReader) about(key string, b []byte) error {
+	if key == "session" {
+		return c.session(b, 1)
+	}
 	return nil
 }
 
@@ -231,16 +238,11 @@ func (c *codexReader) message(i *codexItem, n int) error {
 
 // codexOwn reports whether a user's message is one that the program writes, by how it begins: older rollouts do not say.
 func codexOwn(text string) bool {
-	for _, begin := range []string{
+	return trimmedPrefix(text,
 		"<environment_context>", "<user_instructions>", "<turn_aborted>", "<skill>", "<subagent_notification>", "<permissions instructions>",
 		"<user_shell_command>", "<hook_", "<goal_context>", "<INSTRUCTIONS>", "# AGENTS.md instructions",
 		"Warning: apply_patch was requested via ", "Warning: Your account was flagged", "Warning: The maximum number of unified exec processes",
-	} {
-		if strings.HasPrefix(strings.TrimLeft(text, " \r\n\t"), begin) {
-			return true
-		}
-	}
-	return false
+	)
 }
 
 // toolCall is a call of any kind as an event has it.

@@ -116,10 +116,11 @@ const HeadSize = 64 << 10
 
 // importers are in the order in which Detect asks them: those that know theirs by its first line before those that look at names.
 var importers = []Importer{
+	claude{},
 	codex{},
+	gemini{},
 	pi{},
 	qwen{},
-	claude{},
 }
 
 // ByName returns the importer of that name.

@@ -79,7 +79,7 @@ func whole(s *jsonscan.Scanner, line []byte, n int, each func(s *jsonscan.Scanne
 // trimmed is a line without what is no JSON and means nothing.
 func trimmed(line []byte, n int, r *Report) []byte {
 	if n == 1 {
-		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		line = bytes.TrimPrefix(line, []byte(byteOrderMark))
 	}
 	if bytes.IndexByte(line, 0) == 0 {
 		r.skip("NUL bytes before a line", "what a crash leaves of a line that was never written", n)
@@ -102,7 +102,7 @@ func plain(f *os.File, path string) (in io.Reader, done func(), err error) {
 
 // headLines gives the values of a head's whole lines to look, until it returns true, which headLines then returns.
 func headLines(head []byte, look func(s *jsonscan.Scanner) bool) bool {
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
 	var s jsonscan.Scanner
 	for line := range bytes.Lines(head) {
 		if line = bytes.TrimSpace(line); len(line) == 0 {

@@ -1,9 +1,12 @@
 package foreign
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -103,50 +106,100 @@ func newest(r *Report, path string, wanted func(name string) bool) error {
 	return nil
 }
 
-// eachElement reads a file that is one object with a list under key: head gets the object without that list first, where it
-// stands before it, and each gets the elements. Memory is one element.
-func eachElement(ctx context.Context, r *Report, key string, head func(b []byte, n int) error, each func(b []byte, n int) error) error {
+// withoutMark is how a file begins, without a byte order mark.
+func withoutMark(head []byte) []byte { return bytes.TrimPrefix(head, []byte(byteOrderMark)) }
+
+const byteOrderMark = "\xef\xbb\xbf"
+
+// eachElement reads a file that is one object with a list under key, or that list alone: each gets the elements, in order, with
+// the number of the line that they begin on, and about the values of the object's other keys. Memory is one element.
+func eachElement(ctx context.Context, r *Report, key string, about func(key string, b []byte) error, each func(b []byte, n int) error) error {
 	f, err := os.Open(r.File)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	s := jsonscan.NewStream(f, MaxLine)
-	fail := func(err error) error {
-		if fault, ok := errors.AsType[broken](err); ok {
-			return &Error{Path: r.File, Line: s.Line(), Err: fault.error}
-		}
+	in := bufio.NewReader(f)
+	if head, err := in.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
+		_, _ = in.Discard(len(byteOrderMark)) // it is in the buffer
+	}
+	e := &elements{s: jsonscan.NewStream(in, MaxLine), r: r, each: each, ctx: ctx}
+	if e.s.Peek() == '[' {
+		err = e.list()
+	} else {
+		err = e.object(key, about)
+	}
+	if fault, ok := errors.AsType[broken](err); ok {
+		err = fault.error
+	} else if err != nil {
 		return err
 	}
-	for s.Begin('{'); s.More('}'); {
-		switch k := string(s.Key()); {
-		case k == key && s.Peek() == '[':
-			for s.Begin('['); s.More(']'); {
-				line := s.Line()
-				b := s.Raw()
-				if s.Err() != nil {
-					break
-				}
-				r.Lines++
-				if err := errors.Join(ctx.Err(), jsonscan.ValidUTF8(b)); err != nil {
-					return fail(err)
-				}
-				if err := each(b, line); err != nil {
-					return fail(err)
-				}
-			}
-		case k == "session" && s.Peek() == '{':
-			if b := s.Raw(); s.Err() == nil {
-				if err := head(b, 1); err != nil {
-					return fail(err)
-				}
+	if err == nil {
+		err = e.s.End()
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		r.note("the file is cut off behind element %d: %v", r.Lines, err)
+		return nil
+	}
+	if err != nil {
+		return &Error{Path: r.File, Line: e.s.Line(), Err: err}
+	}
+	return nil
+}
+
+// elements are those of a list in a file.
+type elements struct {
+	s    *jsonscan.Stream
+	r    *Report
+	each func(b []byte, n int) error
+	ctx  context.Context
+}
+
+func (e *elements) object(key string, about func(key string, b []byte) error) error {
+	for e.s.Begin('{'); e.s.More('}'); {
+		switch k := string(e.s.Key()); {
+		case k == key && e.s.Peek() == '[':
+			if err := e.list(); err != nil {
+				return err
 			}
 		default:
-			s.Skip()
+			b := e.s.Raw()
+			if e.s.Err() != nil {
+				return nil // the caller looks
+			}
+			if err := valid(b); err != nil {
+				return err
+			}
+			if err := about(k, b); err != nil {
+				return err
+			}
 		}
 	}
-	if err := s.End(); err != nil {
-		return &Error{Path: r.File, Line: s.Line(), Err: err}
+	return nil
+}
+
+func (e *elements) list() error {
+	for e.s.Begin('['); e.s.More(']'); {
+		line := e.s.Line()
+		b := e.s.Raw()
+		if e.s.Err() != nil {
+			return nil // the caller looks
+		}
+		if err := errors.Join(e.ctx.Err(), valid(b)); err != nil {
+			return err
+		}
+		e.r.Lines++
+		if err := e.each(b, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// valid reports what keeps b from being a JSON value, as broken: a Stream looks at brackets and quotes alone.
+func valid(b []byte) error {
+	if err := jsonscan.Valid(b); err != nil {
+		return broken{err}
 	}
 	return nil
 }
