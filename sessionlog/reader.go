@@ -1,0 +1,250 @@
+package sessionlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// MaxEntry is the longest entry, in bytes with the white space around it, that a Reader takes and a Writer writes.
+const MaxEntry = 128 << 20
+
+// ReaderOptions say how a log is read. Nil and zero work.
+type ReaderOptions struct {
+	// Tolerant drops a torn end, which is what a crash leaves; Torn then says so. The default is ErrTorn.
+	Tolerant bool
+}
+
+// A Reader reads a log entry by entry, of any form: a line each, or the elements of one list. It holds one entry, never the
+// log. Order is not its business: it yields what stands there, and Order says what was odd about it. It is for one goroutine.
+type Reader struct {
+	name  string
+	opts  ReaderOptions
+	from  *peeked
+	in    source // nil before the first entry
+	p     entryParser
+	e     Entry
+	order Order
+	torn  *Torn
+	err   error // what ended the log, io.EOF too
+}
+
+// A Torn is the end of a log that a crash left, which was dropped.
+type Torn struct {
+	Line   int   // where it begins, from 1
+	Offset int64 // the same in bytes
+}
+
+// A source cuts a log into its entries.
+type source interface {
+	// next fills in before, raw, after, Line and Offset of e. The error is io.EOF at the end, io.ErrUnexpectedEOF where
+	// that is torn, or what keeps the rest from being read; e then says where.
+	next(e *Entry) error
+	// tail is what stands behind the last entry.
+	tail(torn bool) []byte
+}
+
+// NewReader returns a reader of the log in r; name stands for it in errors.
+func NewReader(r io.Reader, name string, o *ReaderOptions) *Reader {
+	t := &Reader{name: name, from: &peeked{r: r}}
+	if o != nil {
+		t.opts = *o
+	}
+	return t
+}
+
+// Entries yields the entries in the order in which they stand, the records of older producers too. Ranging again goes on
+// behind the entry that was yielded last. An entry is valid until the next one; Clone keeps it. An error, which is a
+// *LoadError or that of the underlying reader, is the last thing yielded.
+func (r *Reader) Entries() iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
+		for r.err == nil {
+			e, err := r.read()
+			if errors.Is(err, io.EOF) || !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// Events yields the events with their entries, and passes over records. What Entries says holds; an event is the caller's to
+// keep.
+func (r *Reader) Events() iter.Seq2[*Entry, Event] { return r.events }
+
+func (r *Reader) events(yield func(*Entry, Event) bool) {
+	for e, err := range r.Entries() {
+		if err != nil || e.Form == FormRecord {
+			continue
+		}
+		event, err := e.Event()
+		if err != nil {
+			r.fail(err)
+			return
+		}
+		if !yield(e, event) {
+			return
+		}
+	}
+}
+
+// Err returns what ended the log before its end: a *LoadError, or the error of the underlying reader.
+func (r *Reader) Err() error {
+	if errors.Is(r.err, io.EOF) {
+		return nil
+	}
+	return r.err
+}
+
+// Order returns what is odd about the order of the entries read so far.
+func (r *Reader) Order() Order { return r.order }
+
+// Torn returns the torn end that was dropped, nil for none. It is known once the entries have come to their end.
+func (r *Reader) Torn() *Torn { return r.torn }
+
+// Tail returns what stands behind the last entry: blank lines, the end of the list, which is made where it was torn off. It is
+// known once the entries have come to their end.
+func (r *Reader) Tail() []byte {
+	if r.in == nil {
+		return nil
+	}
+	return r.in.tail(r.torn != nil)
+}
+
+// read returns the next entry, or what ends the log.
+func (r *Reader) read() (*Entry, error) {
+	if r.in == nil {
+		if err := r.begin(); err != nil {
+			return nil, err
+		}
+	}
+	e := &r.e
+	*e = Entry{}
+	if err := r.in.next(e); err != nil {
+		return nil, r.ends(err)
+	}
+	if err := r.p.parse(e); err != nil {
+		return nil, r.fail(err)
+	}
+	r.order.see(e)
+	return e, nil
+}
+
+// begin finds out what the log is: a list, or lines.
+func (r *Reader) begin() error {
+	first, err := r.from.peek()
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		r.err = fmt.Errorf("%s: %w", r.name, err)
+		return r.err
+	case first == '[':
+		r.in = newListSource(r.from)
+	default:
+		r.in = newLineSource(r.from)
+	}
+	return nil
+}
+
+// ends is what becomes of an error of the source.
+func (r *Reader) ends(err error) error {
+	var long *jsonscan.LongLineError
+	var load *readError
+	switch {
+	case errors.Is(err, io.EOF):
+		r.err = io.EOF
+		return r.err
+	case errors.As(err, &long):
+		return r.fail(ErrLineTooLong)
+	case errors.Is(err, io.ErrUnexpectedEOF) && r.opts.Tolerant:
+		r.torn = &Torn{Line: r.e.Line, Offset: r.e.Offset}
+		r.err = io.EOF
+		return r.err
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return r.fail(ErrTorn)
+	case errors.As(err, &load):
+		r.err = fmt.Errorf("%s: %w", r.name, load.err)
+		return r.err
+	}
+	return r.fail(fmt.Errorf("%w: %w", ErrNotJSON, err))
+}
+
+// fail ends the log with what is wrong with the entry read last.
+func (r *Reader) fail(err error) error {
+	r.err = &LoadError{Path: r.name, Line: r.e.Line, Offset: r.e.Offset, Err: err}
+	return r.err
+}
+
+// A peeked reader tells its first bytes before they are read, and errors of what it reads from those of who reads it.
+type peeked struct {
+	r     io.Reader
+	ahead []byte
+}
+
+// A readError is an error of the underlying reader.
+type readError struct{ err error }
+
+func (e *readError) Error() string { return e.err.Error() }
+func (e *readError) Unwrap() error { return e.err }
+
+func (p *peeked) Read(b []byte) (int, error) {
+	if len(p.ahead) > 0 {
+		n := copy(b, p.ahead)
+		p.ahead = p.ahead[n:]
+		return n, nil
+	}
+	n, err := p.r.Read(b)
+	if err != nil && err != io.EOF { //nolint:errorlint // as io.Reader has it
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// peek returns the first byte that is not white space, 0 for none. So much white space that no log begins so is read as lines.
+func (p *peeked) peek() (byte, error) {
+	buf := make([]byte, 4096)
+	for empty := 0; len(p.ahead) < MaxEntry && empty < 100; {
+		n, err := p.r.Read(buf)
+		if n == 0 {
+			empty++
+		}
+		p.ahead = append(p.ahead, buf[:n]...)
+		if rest := bytes.TrimLeft(buf[:n], space); len(rest) > 0 {
+			return rest[0], nil
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// space is the white space of JSON.
+const space = " \t\r\n"
+
+// A File is a log on disk, opened for reading.
+type File struct {
+	*Reader
+	f *os.File
+}
+
+// Open opens the log at path.
+func Open(path string, o *ReaderOptions) (*File, error) {
+	// A FIFO would keep its reader waiting for ever.
+	if st, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{Reader: NewReader(f, path, o), f: f}, nil
+}
+
+// Close closes the log.
+func (f *File) Close() error { return f.f.Close() }
