@@ -17,6 +17,7 @@
 //	terminal/                                 as the run goes, where the program has a terminal (terminal_tape.go)
 //	workspace.diff, found-*.json              after the program has ended
 //	tree.json, run.tape, again                where a secret became known after it was written (late.go)
+//	session.jsonl                             derived from the tape, where a model was called (talk.go)
 //	recording.json {"state":"finished"}       replaces the first one atomically, last
 //
 // found-*.json have the form of tree.json (package files): what the run found at the paths that it changed in HOME, the temporary
@@ -55,6 +56,10 @@
 //	tty.keys     base64 of what was typed beside a stdin that was no terminal, scrubbed; absent: nothing
 //	tty.typed    of its members: idle_ms, for how long nothing had been printed; rows, cols, width, height: a new size
 //	masks        how often each mask was used; absent: none was, or the recorder was killed
+//	session_rules  version of the rules by which session.jsonl was derived (SessionRules), with which alone verify derives it
+//	             again; absent: there is none, or it was made elsewhere
+//	session_hidden  the lines of session.jsonl, from 1, in which a secret was hidden that stands on the tape in pieces; absent:
+//	             none
 //	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
 //
 // A key that is not known here is passed by.

@@ -64,6 +64,9 @@ type Manifest struct {
 	TTY        *TTY              `json:"tty"`                // null where no stream was a terminal
 	Masks      map[string]int    `json:"masks,omitempty"`    // how often each mask was used
 	Masking    *Masking          `json:"masking,omitempty"`  // of tapedeck.yaml
+
+	SessionRules  int   `json:"session_rules,omitempty"`  // version of the rules that session.jsonl was derived by
+	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"path/filepath"
 
-	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -75,10 +74,8 @@ func deriving(src *talkSource) *SessionReader {
 	s := &SessionReader{Path: src.path, Derived: true, r: pr, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
-		var buf []byte
-		notes, err := src.derive(func(l *talkLine) error {
-			buf = l.append(buf[:0])
-			_, err := pw.Write(buf)
+		notes, err := src.derive(func(line []byte) error {
+			_, err := pw.Write(line)
 			return err
 		})
 		s.notes = notes
@@ -107,13 +104,6 @@ func (s *SessionReader) Notes() []string {
 		<-s.done
 	}
 	return s.notes
-}
-
-// A talkLine is one event and its place.
-type talkLine struct {
-	seq   int // of the session log
-	place place
-	event sessionlog.Event
 }
 
 // A place is a record of the tape.

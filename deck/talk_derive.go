@@ -25,11 +25,12 @@ type talk struct {
 	store  cas.Store
 	lanes  map[string]*talkLane
 	main   *talkLane // nil where nothing was said
-	emit   func(*talkLine) error
+	emit   func(line []byte) error
 	notes  talkNotes
 	dialog *sessionlog.Dialog
 
 	lines    int
+	buf      []byte
 	at       place // of the record that is read
 	listener *llm.Listener
 	last     place           // of the last record of the main lane
@@ -53,9 +54,9 @@ type unsure struct {
 	cut  bool // else it declared no tools where those before did: a summary, unless the history goes on with it
 }
 
-// derive gives the events of the tape, in order, and returns what of it could not be read. The errors are those of emit and of
+// derive gives the lines of the session log, in order, each valid until the next, and returns what of it could not be read. The errors are those of emit and of
 // the tape.
-func (src *talkSource) derive(emit func(*talkLine) error) ([]string, error) {
+func (src *talkSource) derive(emit func(line []byte) error) ([]string, error) {
 	d := &talk{src: src, emit: emit, known: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
 	d.dialog = sessionlog.NewDialog(src.id, d.put)
 	err := d.run()
@@ -90,9 +91,15 @@ func (d *talk) putAt(e sessionlog.Event, at place) error {
 	if c := e.Base(); c.TapeSeq == nil {
 		c.TapeSeq = &at.seq
 	}
-	l := &talkLine{seq: d.lines, place: at, event: e}
+	l := talkLine{seq: d.lines, place: at, event: e}
+	line, err := l.append(d.buf[:0])
+	if err != nil {
+		d.notes.add(at, err)
+		return nil
+	}
+	d.buf = line
 	d.lines++
-	return d.emit(l)
+	return d.emit(line)
 }
 
 func (d *talk) record(rec *tape.Record) error {

@@ -80,20 +80,13 @@ func replayOf(said *llm.Said) json.RawMessage {
 	if a.Reasoning == "" && len(a.Native) == 0 {
 		return nil
 	}
-	out := map[string]any{"protocol": said.Protocol, "model": said.Model}
-	if len(a.Native) > 0 {
-		native := make([]json.RawMessage, len(a.Native))
-		for i := range native {
-			native[i] = a.Native[i]
-		}
-		out["native_blocks"] = native
+	p := &sessionlog.ProviderReplay{Protocol: said.Protocol, Model: said.Model, ReasoningContent: a.Reasoning}
+	for _, block := range a.Native {
+		p.NativeBlocks = append(p.NativeBlocks, block)
 	}
-	if a.Reasoning != "" {
-		out["reasoning_content"] = a.Reasoning
-	}
-	b, err := json.Marshal(out)
+	b, err := p.JSON()
 	if err != nil {
-		return nil // what a provider thought is no text: the answer stands without it
+		return nil // the answer stands without what its provider thought
 	}
 	return b
 }

@@ -1,0 +1,87 @@
+package deck
+
+import (
+	"bufio"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+)
+
+// SessionRules is the version of the rules by which a session log is derived from a tape. It grows whenever the same tape gives
+// another log than before.
+const SessionRules = 1
+
+// writeTalk leaves session.jsonl in the recording, or nothing where no model said anything. It fails for what is written to the
+// disk alone: what of the tape cannot be read is left out, and logged.
+//
+// The tape is scrubbed by now. But a secret that a model spelled in pieces, one an event, stands in one piece in the log: so
+// that is scrubbed once more, and the manifest says which of its lines are not what the tape gives.
+func (r *recorder) writeTalk(exit *Exit) error {
+	m := r.manifest
+	src := &talkSource{path: filepath.Join(r.safe(), tapeName), id: m.ID, exit: exit}
+	w := &talkFile{dir: r.safe(), options: durable.Options{Mode: 0o644, Sync: r.o.Sync}, hide: r.s.scrub.Bytes}
+	notes, err := src.derive(w.line)
+	if err = w.end(err); err != nil && w.failed {
+		return err
+	}
+	if err != nil {
+		r.s.log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
+		return nil
+	}
+	for _, n := range notes {
+		r.s.log.Debug("session log", "note", n)
+	}
+	if w.f != nil {
+		m.SessionRules, m.SessionHidden = SessionRules, w.hidden
+	}
+	return nil
+}
+
+// A talkFile is session.jsonl while it is written. The file is made with its first line.
+type talkFile struct {
+	dir     string
+	options durable.Options
+	f       *durable.File
+	buf     *bufio.Writer
+	hide    func(line []byte) (hidden []byte, found bool)
+	n       int
+	hidden  []int // the lines in which something was hidden, from 1
+	failed  bool  // to be written
+}
+
+func (t *talkFile) line(b []byte) (err error) {
+	if t.f == nil {
+		if t.f, err = durable.Create(t.dir, &t.options); err != nil {
+			t.failed = true
+			return err
+		}
+		t.buf = bufio.NewWriterSize(t.f, 256<<10)
+	}
+	t.n++
+	hidden, found := t.hide(b)
+	if found {
+		t.hidden = append(t.hidden, t.n)
+	}
+	_, err = t.buf.Write(hidden)
+	t.failed = t.failed || err != nil
+	return err
+}
+
+// end puts the file in its place, unless something failed.
+func (t *talkFile) end(err error) error {
+	if t.f == nil {
+		return err
+	}
+	if err == nil {
+		if err = t.buf.Flush(); err != nil {
+			t.failed = true
+		}
+	}
+	if err != nil {
+		t.f.Discard()
+		return err
+	}
+	err = t.f.Commit(filepath.Join(t.dir, sessionLogName))
+	t.failed = err != nil
+	return err
+}
