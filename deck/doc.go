@@ -5,7 +5,8 @@
 // world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
 // Where there can be no jail both may run the program outside of it, with a proxy: the Proxy of their options says what
 // that costs, and so does every such recording and verdict. Follow shows a recording while it is made; Pack and Unpack make
-// one file of it and back; a Library's GC removes what no recording needs.
+// one file of it and back; a Library's GC removes what no recording needs. ReplayTape runs any program against a bare tape, which
+// has exchanges alone, and compares those.
 // Deck is where the axes meet: it wires them to the jail and owns the recording's directory; matching, comparing,
 // masking and the formats belong to the packages below it.
 //

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"sync"
 
@@ -27,7 +28,7 @@ type replayOptions struct {
 func newReplayCommand(std streams) *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
-		Use:   "replay REC [flags] [-- CMD [ARG…]]",
+		Use:   "replay REC|FILE.tape [flags] [-- CMD [ARG…]]",
 		Short: "Run a recorded program again as a closed world and compare",
 		Long: `Runs the recorded program again with its arguments, environment, stdin and work tree, every answer taken
 from the tape and nothing dialled, and compares the two runs lane by lane. The program's output goes where it went;
@@ -44,6 +45,11 @@ as animation. docs/terminal.md has the rest.
 With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
 tape, and nothing keeps the rest from the real network and disk. The verdict notes it. A recording in which nothing came
 through the proxy cannot be compared so (status 1).
+
+FILE.tape is a bare tape: of a test (httptape), or of the cassette of another program (session import). It holds exchanges and
+no program, so one must stand behind --. It runs in the present directory with the environment and stdin as they are now, every
+answer taken from the tape and nothing dialled, and nothing that it changes outlives it: --keep gets the work tree as it left
+it. What it asked for is compared, and nothing else.
 ` + modesHelp + `
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
@@ -51,7 +57,8 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
   tapedeck replay last --tty                           # a full screen: vim, a TUI
   tapedeck replay last --tree now                      # after a change to the agent's own source
   tapedeck replay last -- env MODEL=small python3 agent.py
-  tapedeck replay 20261121 -- gemini -p "another prompt"`,
+  tapedeck replay 20261121 -- gemini -p "another prompt"
+  tapedeck replay testdata/chat.tape -- python3 agent.py`,
 		Args:              takes("REC…"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -94,7 +101,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	if err != nil {
 		return err
 	}
-	rec, err := openRecording(name)
+	replay, err := o.replays(name, std)
 	if err != nil {
 		return err
 	}
@@ -106,7 +113,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	defer stop()
 	restored := sync.OnceFunc(progressFor(std, o.json).busy("restoring what the run found"))
 	defer restored()
-	v, err := deck.Replay(ctx, rec, &deck.ReplayOptions{
+	v, err := replay(ctx, &deck.ReplayOptions{
 		Argv: argv, Streams: deck.Streams{Stdout: stdout, Stderr: std.err}, Signals: signals,
 		Mode: mode, Speed: speed, Keep: o.keep, Out: o.output, Proxy: o.proxy, Screens: o.tty, TreeNow: o.tree == "now", Watch: o.watch, Starting: restored, Log: logger(std.err),
 	})
@@ -115,6 +122,22 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 	}
 	endLine(std.err, v.OpenLine)
 	return printReport(v.Report, o.json, std.out, std.err, text)
+}
+
+// replays returns what replays name: a recording, or a bare tape, whose program gets our stdin.
+func (o *replayOptions) replays(name string, std streams) (func(context.Context, *deck.ReplayOptions) (*deck.Verdict, error), error) {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !deck.LooksPacked(name) {
+		return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
+			if !isTerminal(std.in) {
+				opts.Stdin = std.in
+			}
+			return deck.ReplayTape(ctx, name, opts)
+		}, nil
+	}
+	rec, err := openRecording(name)
+	return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
+		return deck.Replay(ctx, rec, opts)
+	}, err
 }
 
 // parseSpeed reads collapsed, realtime or a factor.
