@@ -29,6 +29,9 @@ type SessionReader struct {
 // tapedeck made it), what its tape gives. Close must follow. An error of the tape comes with Read.
 func SessionLog(rec *Recording) (*SessionReader, error) {
 	path := filepath.Join(rec.Dir, sessionLogName)
+	if !rec.Finished() { // it may have been killed before the log was whole, or go on
+		return DerivedLog(rec), nil
+	}
 	f, err := openRegular(path)
 	if err == nil {
 		return &SessionReader{Path: path, r: f}, nil
@@ -36,12 +39,14 @@ func SessionLog(rec *Recording) (*SessionReader, error) {
 	if gone(err) != nil {
 		return nil, err
 	}
-	return deriving(&talkSource{path: rec.TapePath(), id: rec.Manifest.ID, exit: rec.Manifest.Exit, open: !rec.Finished()}), nil
+	return DerivedLog(rec), nil
 }
 
 // DerivedLog is SessionLog, of the tape whatever session.jsonl says.
-func DerivedLog(rec *Recording) *SessionReader {
-	return deriving(&talkSource{path: rec.TapePath(), id: rec.Manifest.ID, exit: rec.Manifest.Exit, open: !rec.Finished()})
+func DerivedLog(rec *Recording) *SessionReader { return deriving(talkSourceOf(rec)) }
+
+func talkSourceOf(rec *Recording) *talkSource {
+	return &talkSource{path: rec.TapePath(), id: rec.Manifest.ID, exit: rec.Manifest.Exit, open: !rec.Finished()}
 }
 
 // SessionLogOfTape is SessionLog for the bare tape at path.

@@ -174,6 +174,7 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	c.program(rec, c.head, c.last)
 	c.patch(rec, before)
 	c.terminal(rec)
+	c.talk(rec)
 	c.unnamed()
 	return c.parts(rec)
 }

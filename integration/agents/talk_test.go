@@ -28,6 +28,8 @@ type talker struct {
 	steps      []step // what the model does; WORK stands for the work directory
 	// mute says that the protocol has no place to say that a tool failed, so that the tape does not tell what the agent knows.
 	mute bool
+	// wire returns the id that a call has on the wire, of the one that the agent calls it by; nil where it is the same.
+	wire func(id string) string
 }
 
 var talkers = []talker{
@@ -46,7 +48,7 @@ var talkers = []talker{
 			toolCall{"exec_command", map[string]any{"cmd": "echo marigold > hello.txt"}}),
 	},
 	{
-		agent: "gemini-cli", transcript: ".gemini/tmp",
+		agent: "gemini-cli", transcript: ".gemini/tmp", wire: behindName,
 		steps: errand(
 			toolCall{"read_file", map[string]any{"file_path": "WORK/missing.txt"}},
 			toolCall{"run_shell_command", map[string]any{"command": "echo found; exit 3"}},
@@ -66,6 +68,12 @@ var talkers = []talker{
 			toolCall{"run_shell_command", map[string]any{"command": "echo found; exit 3", "description": "look", "is_background": false}},
 			toolCall{"write_file", map[string]any{"file_path": "WORK/hello.txt", "content": "marigold\n"}}),
 	},
+}
+
+// behindName is what stands behind the name of the tool: gemini-cli calls the call c of the tool read_file read_file__c.
+func behindName(id string) string {
+	_, id, _ = strings.Cut(id, "__")
+	return id
 }
 
 // errand is a conversation of three turns: two calls side by side of which one fails, one call, a text.
@@ -207,6 +215,9 @@ func (w *talker) own(t *testing.T, home string) []fact {
 	t.Logf("%+v", report)
 	failed := 0
 	for i := range f.all {
+		if f.all[i].ID != "" && w.wire != nil {
+			f.all[i].ID = w.wire(f.all[i].ID)
+		}
 		if f.all[i].IsError {
 			failed++
 			f.all[i].IsError = !w.mute
