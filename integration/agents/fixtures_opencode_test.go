@@ -18,7 +18,9 @@ func TestFixturesOpencode(t *testing.T) {
 				{"read", map[string]any{"filePath": "missing.txt"}},
 				{"bash", map[string]any{"command": "echo found; exit 3", "description": "look"}},
 			}},
-			{say: "I write it.", calls: []toolCall{{"write", map[string]any{"filePath": "hello.txt", "content": "marigold\n"}}}},
+			{say: "I write it.", calls: []toolCall{{"apply_patch", map[string]any{
+				"patchText": "*** Begin Patch\n*** Add File: hello.txt\n+marigold\n*** End Patch",
+			}}}},
 			{say: "Written: hello.txt."},
 		},
 		"errand beta": {

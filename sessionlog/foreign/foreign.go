@@ -116,11 +116,12 @@ const HeadSize = 64 << 10
 
 // importers are in the order in which Detect asks them: those that know theirs by its first line before those that look at names.
 var importers = []Importer{
-	claude{},
 	codex{},
 	gemini{},
 	pi{},
 	qwen{},
+	opencode{},
+	claude{}, // after qwen, whose lines have the keys that claude's are known by
 }
 
 // ByName returns the importer of that name.
@@ -142,8 +143,9 @@ func Names() []string {
 	return names
 }
 
-// Detect finds the importer for a file or folder. The error is ErrEmpty or ErrUnknown in an *Error, or one of the file system.
+// Detect finds the importer for a file or folder, of which PATH#SESSION may name one session (see opencode). The error is ErrEmpty or ErrUnknown in an *Error, or one of the file system.
 func Detect(path string) (Importer, error) {
+	path, _ = chosen(path)
 	head, err := headOf(path)
 	if err != nil {
 		return nil, err

@@ -31,8 +31,23 @@ func (qwen) Looks(path string, head []byte) bool {
 	return headLines(head, func(s *jsonscan.Scanner) bool {
 		var l qwenLine
 		l.read(s)
-		return s.Err() == nil && l.id && l.session != "" && (l.provenance || l.payload != nil || bytes.Contains(l.message, []byte(`"parts"`)))
+		return s.Err() == nil && l.id && l.session != "" && (l.provenance || l.payload != nil || hasParts(l.message))
 	})
+}
+
+// hasParts reports whether a message is in Gemini's form.
+func hasParts(message []byte) bool {
+	var s jsonscan.Scanner
+	s.Reset(message)
+	if s.Peek() != '{' {
+		return false
+	}
+	for s.Begin('{'); s.More('}'); s.Skip() {
+		if string(s.Key()) == "parts" {
+			return s.Peek() == '['
+		}
+	}
+	return false
 }
 
 // Import reads a session, or the newest one below a folder.

@@ -1,0 +1,197 @@
+package foreign
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// database reads a session out of opencode's database: that of the id, or where that is "" the one that changed last and is no
+// sub-agent's. The file is never changed: it is opened as one that nobody writes, and where it has a log of writes beside it, a copy
+// of the two in a folder of its own is read.
+func (o *opencodeReader) database(ctx context.Context, path, id string) error {
+	db, done, err := openDatabase(o.r, path)
+	if err != nil {
+		return err
+	}
+	defer done()
+	pick := newPicker(id)
+	rows, err := db.QueryContext(ctx, `SELECT id, coalesce(parent_id, ''), version, time_updated, coalesce(revert, '') FROM session`)
+	if err != nil {
+		return &Error{Path: path, Err: fmt.Errorf("expected opencode's database: %w", err)}
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var info opencodeInfo
+		var revert string
+		if err := rows.Scan(&info.id, &info.parent, &info.version, &info.updated, &revert); err != nil {
+			return &Error{Path: path, Err: err}
+		}
+		if revert != "" {
+			var s jsonscan.Scanner
+			s.Reset([]byte(revert))
+			info.revert = textIn(&s, "messageID")
+		}
+		pick.offer(&info, path)
+	}
+	if err := rows.Err(); err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	if pick.best == nil {
+		return &Error{Path: path, Err: pick.none()}
+	}
+	pick.say(o.r)
+	o.begin(pick.best)
+	return o.rows(ctx, db, path)
+}
+
+// rows reads the messages of the session that was chosen, and their parts. Memory is one message and one part.
+func (o *opencodeReader) rows(ctx context.Context, db *sql.DB, path string) error {
+	fail := func(err error) error { return &Error{Path: path, Err: err} }
+	parts, err := db.PrepareContext(ctx, `SELECT id, octet_length(data), iif(octet_length(data) <= ?1, data, '')
+		FROM part WHERE message_id = ?2 ORDER BY id`)
+	if err != nil {
+		return fail(err)
+	}
+	defer parts.Close()
+	messages, err := db.QueryContext(ctx, `SELECT id, octet_length(data), iif(octet_length(data) <= ?1, data, '')
+		FROM message WHERE session_id = ?2 ORDER BY time_created, id`, MaxLine, o.r.Session)
+	if err != nil {
+		return fail(err)
+	}
+	return eachRow(messages, path, func(id string, b []byte) error {
+		o.r.Lines++
+		o.id = id
+		more, err := o.message(b)
+		if err != nil || !more {
+			return err
+		}
+		rows, err := parts.QueryContext(ctx, MaxLine, id)
+		if err != nil {
+			return fail(err)
+		}
+		if err := eachRow(rows, path, func(_ string, b []byte) error { return o.part(b) }); err != nil {
+			return err
+		}
+		return o.messageEnd()
+	})
+}
+
+// eachRow gives the JSON of rows {id, length, data} to each. Its memory is borrowed.
+func eachRow(rows *sql.Rows, path string, each func(id string, b []byte) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var size int64
+		var data sql.RawBytes
+		err := rows.Scan(&id, &size, &data)
+		if err == nil && size > MaxLine {
+			err = fmt.Errorf("expected at most %d bytes, got %d", MaxLine, size)
+		}
+		if err == nil {
+			err = jsonscan.Valid(data)
+		}
+		if err != nil {
+			return &Error{Path: path, Err: fmt.Errorf("%s: %w", id, err)}
+		}
+		if err := each(id, data); err != nil {
+			if fault, ok := errors.AsType[broken](err); ok {
+				return &Error{Path: path, Err: fmt.Errorf("%s: %w", id, fault.error)}
+			}
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	return nil
+}
+
+// openDatabase opens a database to be read. done closes it and removes the copy, if one was made.
+func openDatabase(r *Report, path string) (db *sql.DB, done func(), err error) {
+	done = func() {}
+	query := "mode=ro&immutable=1"
+	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
+		dir, err := os.MkdirTemp("", "tapedeck-import-")
+		if err != nil {
+			return nil, nil, err
+		}
+		done = func() { os.RemoveAll(dir) }
+		same, err := copyDatabase(path, dir)
+		if err != nil {
+			done()
+			return nil, nil, err
+		}
+		if !same {
+			r.note("the database was written to while it was copied: the session may lack its end")
+		}
+		path, query = filepath.Join(dir, opencodeDB), "mode=rw"
+	}
+	absolute, err := filepath.Abs(path)
+	if err == nil {
+		absolute = "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/") // before the letter of a drive too
+		db, err = sql.Open("sqlite", (&url.URL{Scheme: "file", Path: absolute, RawQuery: query}).String())
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	db.SetMaxOpenConns(2) // messages, and the parts of one
+	remove := done
+	return db, func() { db.Close(); remove() }, nil
+}
+
+// copyDatabase copies a database and its log of writes, and once more where they changed meanwhile. same is false where they
+// never stood still.
+func copyDatabase(path, dir string) (same bool, err error) {
+	for range 3 {
+		before := stamp(path)
+		for _, end := range []string{"", "-wal"} {
+			if err := copyFile(path+end, filepath.Join(dir, opencodeDB+end)); err != nil {
+				return false, err
+			}
+		}
+		if stamp(path) == before {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// stamp is what changes with a database.
+func stamp(path string) (s [2]struct {
+	at   time.Time
+	size int64
+}) {
+	for i, end := range []string{"", "-wal"} {
+		if info, err := os.Stat(path + end); err == nil {
+			s[i].at, s[i].size = info.ModTime(), info.Size()
+		}
+	}
+	return s
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
