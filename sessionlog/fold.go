@@ -208,10 +208,15 @@ type eventView struct {
 
 // read takes an event apart.
 func (v *eventView) read(event []byte) error {
-	v.there, v.twice, v.fail, v.kind = 0, 0, nil, v.kind[:0]
 	if err := jsonscan.ValidUTF8(event); err != nil {
 		return &EventError{Err: err}
 	}
+	return v.readValid(event)
+}
+
+// readValid is read for what is known to be UTF-8.
+func (v *eventView) readValid(event []byte) error {
+	v.there, v.twice, v.fail, v.kind = 0, 0, nil, v.kind[:0]
 	s := &v.s
 	s.Reset(event)
 	for s.Begin('{'); s.More('}'); {

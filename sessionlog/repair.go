@@ -46,6 +46,7 @@ type Finding struct {
 type Findings struct {
 	List []Finding // by line
 
+	entries int // of the log
 	inserts []insert
 	drops   map[int][]int // of an entry, by its index: the results that go, by their index
 }
@@ -290,6 +291,7 @@ func (x *examiner) found() *Findings {
 	slices.SortStableFunc(x.f.inserts, func(a, b insert) int {
 		return cmp.Or(cmp.Compare(a.before, b.before), cmp.Compare(a.order, b.order))
 	})
+	x.f.entries = x.index
 	return &x.f
 }
 

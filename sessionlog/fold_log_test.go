@@ -1,0 +1,81 @@
+package sessionlog
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestSnapshotAt: the state at the end of a turn is that of the log before the first event of a later one.
+func TestSnapshotAt(t *testing.T) {
+	const log = `{"kind":"memory_retrieval_result"}
+{"seq":1,"event":{"kind":"page_in","turn":1}}
+{"kind":"memory_retrieval_result"}
+{"kind":"page_out","turn":2}
+{"kind":"page_out","turn":1}
+{"kind":"resumed","turn":3e0}
+{"kind":"page_out","turn":4}
+{"kind":"page_out","turn":2}
+broken`
+	for at, want := range map[int][3]uint64{0: {1, 0, 0}, 1: {2, 1, 0}, 2: {2, 1, 2}, 3: {2, 1, 2}} {
+		snap, err := SnapshotOf(NewReader(strings.NewReader(log), "log", nil), &FoldOptions{At: &at})
+		if err != nil {
+			t.Fatalf("turn %d: %v", at, err)
+		}
+		if got := [3]uint64{snap.MemoryRetrievalResultCount, snap.PageInCount, snap.PageOutCount}; got != want {
+			t.Errorf("turn %d: %v, want %v", at, got, want)
+		}
+	}
+	_, err := SnapshotOf(NewReader(strings.NewReader(log), "log", nil), nil)
+	var load *LoadError
+	if !errors.As(err, &load) || load.Line != 9 {
+		t.Errorf("the whole: %v, want an error of line 9", err)
+	}
+}
+
+// TestSnapshotSays names the line of an event that cannot be read.
+func TestSnapshotSays(t *testing.T) {
+	const log = "[{\"kind\":\"page_in\"},\n{\"kind\":\"suspended\",\"reason\":[]}]"
+	_, err := SnapshotOf(NewReader(strings.NewReader(log), "x.json", nil), nil)
+	var load *LoadError
+	var event *EventError
+	if !errors.As(err, &load) || load.Line != 2 || !errors.As(err, &event) || event.Field != "reason" {
+		t.Errorf("%v", err)
+	}
+	stop := errors.New("enough")
+	if _, err := SnapshotOf(NewReader(strings.NewReader(log), "x", nil), &FoldOptions{Each: func(*Entry) error { return stop }}); err != stop {
+		t.Errorf("%v, want what Each gave", err)
+	}
+}
+
+// TestSnapshotOfForms: one log in each of its forms comes to one snapshot.
+func TestSnapshotOfForms(t *testing.T) {
+	all := events(string(readFile(t, "testdata/session.jsonl")))
+	want := asJSON(t, foldOf(t, NewFold(), all))
+	var bare, envelopes bytes.Buffer
+	for i, e := range all {
+		bare.Write(append(e, '\n'))
+		envelopes.WriteString(`{"seq":` + string(rune('0'+i%10)) + `,"event":` + string(e) + "}\n{\"seq\":1,\"record_type\":\"x\"}\n")
+	}
+	for name, log := range map[string]string{
+		"bare": bare.String(), "envelopes": envelopes.String(),
+		"list":              "[" + strings.ReplaceAll(strings.TrimSpace(bare.String()), "\n", ",\n") + "]",
+		"list of envelopes": "[" + strings.ReplaceAll(strings.TrimSpace(envelopes.String()), "\n", ",") + "]",
+	} {
+		snap, err := SnapshotOf(NewReader(strings.NewReader(log), name, nil), nil)
+		if err != nil || asJSON(t, snap) != want {
+			t.Errorf("%s: %v %s, want %s", name, err, asJSON(t, snap), want)
+		}
+	}
+}
+
+func FuzzSnapshot(f *testing.F) {
+	f.Add([]byte("{\"kind\":\"suspended\"}\n"))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		snap, err := SnapshotOf(tolerant(log), nil)
+		if err == nil && strings.Contains(asJSON(t, snap), "[]null") {
+			t.Fatal(asJSON(t, snap))
+		}
+	})
+}
