@@ -1,5 +1,10 @@
 package sessionlog
 
+import (
+	"maps"
+	"slices"
+)
+
 // A Kind is the value of an event's key "kind".
 type Kind string
 
@@ -83,3 +88,6 @@ var kinds = map[Kind]func() Event{
 
 // Known reports whether the kind has a type of its own here.
 func (k Kind) Known() bool { return kinds[k] != nil }
+
+// Kinds lists the kinds of the format, sorted.
+func Kinds() []Kind { return slices.Sorted(maps.Keys(kinds)) }

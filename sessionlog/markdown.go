@@ -293,3 +293,21 @@ func many(n int, what string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
+
+// WriteMarkdown writes a log as Markdown. The error is that of the log, a *LoadError around an *EventError for an event that
+// cannot be read, or that of the writer.
+func WriteMarkdown(w io.Writer, log *Reader, o *MarkdownOptions) error {
+	m := NewMarkdown(w, o)
+	for e, err := range log.Entries() {
+		if err != nil {
+			return err
+		}
+		if e.event == nil {
+			continue
+		}
+		if err := m.Add(e.event); err != nil {
+			return log.fail(err)
+		}
+	}
+	return m.Close()
+}

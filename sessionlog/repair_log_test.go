@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// genLog draws a log of events in one of the forms, with records and blank lines of older producers between, and a torn end.
-func genLog(t *rapid.T) []byte {
+// genDamaged draws a log of events in one of the forms, with records and blank lines of older producers between, and a torn end.
+func genDamaged(t *rapid.T) []byte {
 	var b bytes.Buffer
 	form := rapid.SampledFrom([]string{"envelopes", "bare", "list of events", "list of envelopes"}).Draw(t, "form")
 	list, seq := strings.HasPrefix(form, "list"), 0
@@ -74,7 +74,7 @@ func copyOf(t interface{ Fatalf(string, ...any) }, log []byte) (*Findings, []byt
 // same form, a log without a finding is copied to the byte, and events and records that were whole stand in it as they stood.
 func TestRepairedLog(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		log := genLog(t)
+		log := genDamaged(t)
 		f, out := copyOf(t, log)
 		if len(f.List) == 0 && !bytes.Equal(out, log) {
 			t.Fatalf("nothing was found, and the copy is\n%q\nof\n%q", out, log)

@@ -189,18 +189,24 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 
 // put writes the file whole or not at all, and returns how many bytes it has.
 func (o *cassetteExportOptions) put(stdout io.Writer, write func(io.Writer) error) (int64, error) {
-	if o.output == "-" {
+	return putWhole(o.output, o.force, stdout, write)
+}
+
+// putWhole writes the file output, "-" for stdout, whole or not at all, and returns how many bytes it has. With force it
+// replaces one that is there.
+func putWhole(output string, force bool, stdout io.Writer, write func(io.Writer) error) (int64, error) {
+	if output == "-" {
 		w := &counted{w: stdout}
 		err := write(w)
 		return w.n, err
 	}
-	if _, err := os.Lstat(o.output); err == nil && !o.force {
-		return 0, fmt.Errorf("%s is there already: choose another name, or --force", o.output)
+	if _, err := os.Lstat(output); err == nil && !force {
+		return 0, fmt.Errorf("%s is there already: choose another name, or --force", output)
 	}
-	if _, err := os.Stat(filepath.Dir(o.output)); errors.Is(err, fs.ErrNotExist) {
-		return 0, fmt.Errorf("-o %s: there is no directory %s", o.output, filepath.Dir(o.output))
+	if _, err := os.Stat(filepath.Dir(output)); errors.Is(err, fs.ErrNotExist) {
+		return 0, fmt.Errorf("-o %s: there is no directory %s", output, filepath.Dir(output))
 	}
-	f, err := durable.Create(filepath.Dir(o.output), &durable.Options{Mode: 0o644})
+	f, err := durable.Create(filepath.Dir(output), &durable.Options{Mode: 0o644})
 	if err != nil {
 		return 0, err
 	}
@@ -209,7 +215,7 @@ func (o *cassetteExportOptions) put(stdout io.Writer, write func(io.Writer) erro
 		f.Discard()
 		return 0, err
 	}
-	return w.n, f.Commit(o.output)
+	return w.n, f.Commit(output)
 }
 
 // counted counts what is written.

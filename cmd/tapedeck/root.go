@@ -150,7 +150,7 @@ record ends as its program did, 125 when it failed itself.`,
 		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
 		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
 		newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
-		newCassetteCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
+		newCassetteCommand(std), newSessionCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()
 	for _, c := range cmd.Commands() {

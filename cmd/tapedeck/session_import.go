@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
+)
+
+type sessionImportOptions struct {
+	output string
+	force  bool
+	json   bool
+}
+
+// kindAuto has the kind told by what is in FILE.
+const kindAuto = "auto"
+
+func newSessionImportCommand(std streams) *cobra.Command {
+	var o sessionImportOptions
+	cmd := &cobra.Command{
+		Use:   "import KIND FILE",
+		Short: "Make a session log of another agent's transcript, or a tape of a HAR file or HTTP cassette",
+		Long: `Reads FILE, a transcript of another agent, into a session log: on stdout, or in the file of -o. KIND is one of
+
+  ` + strings.Join(foreign.Names(), ", ") + `
+
+or "auto", which tells it by what is in FILE. HAR files and HTTP cassettes (` + strings.Join(httpforeign.Names(), ", ") + `) become a tape,
+which -o names and replay answers from.
+
+Secrets are replaced by placeholders before anything is written, as in a recording. What was read, and what was passed over and
+why, is said on stderr. docs/importers.md has what each format gives. A file is written whole or not at all.
+
+Exit status: 0 imported, 1 failed; then there is no file.`,
+		Example: `  tapedeck session import claude-code ~/.claude/projects/-work/1b2c.jsonl -o session.jsonl
+  tapedeck session import auto ~/.codex/sessions/2026/11/22/rollout-1.jsonl | tapedeck session export - -o session.md
+  tapedeck session import har browser.har -o browser.tape`,
+		Args:              takes("KIND", "FILE"),
+		ValidArgsFunction: importKinds,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runSessionImport(cmd.Context(), &o, args[0], args[1], std)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "`file` to write: a session log, X.tape of an HTTP cassette (default: stdout)")
+	f.BoolVarP(&o.force, "force", "f", false, "replace the session log where it is there")
+	f.BoolVar(&o.json, "json", false, "what was read and skipped as JSON; takes -o")
+	return cmd
+}
+
+// importKinds completes KIND, and then files.
+func importKinds(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return kindNames(), cobra.ShellCompDirectiveNoFileComp
+}
+
+func kindNames() []string {
+	return slices.Concat([]string{kindAuto}, foreign.Names(), httpforeign.Names())
+}
+
+func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, file string, std streams) error {
+	session, http, err := importerFor(kind, file)
+	if err != nil {
+		return err
+	}
+	hide, err := deck.ProjectSecrets(os.Environ())
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	if http != nil {
+		return o.importTape(ctx, http, file, hide, std)
+	}
+	return o.importSession(ctx, session, file, hide, std)
+}
+
+// importerFor returns the one importer that KIND names, or that FILE looks made for.
+func importerFor(kind, file string) (foreign.Importer, httpforeign.Importer, error) {
+	if im, ok := foreign.ByName(kind); ok {
+		return im, nil, nil
+	}
+	if im, ok := httpforeign.ByName(kind); ok {
+		return nil, im, nil
+	}
+	if kind != kindAuto {
+		return nil, nil, fmt.Errorf("KIND %q: want one of %s", kind, strings.Join(kindNames(), ", "))
+	}
+	session, err := foreign.Detect(file)
+	if err == nil {
+		return session, nil, nil
+	}
+	if http, errHTTP := httpforeign.Detect(file); errHTTP == nil {
+		return nil, http, nil
+	}
+	if errors.Is(err, foreign.ErrUnknown) {
+		err = fmt.Errorf("%s looks like nothing that is known here: name its KIND, one of %s", file, strings.Join(kindNames()[1:], ", "))
+	}
+	return nil, nil, err
+}
+
+func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Importer, file string, hide *scrub.Scrubber, std streams) error {
+	output := o.output
+	switch {
+	case output == "" && o.json:
+		return errors.New("--json says what was read, and takes -o FILE: stdout has the log")
+	case output == "":
+		output = "-"
+	case o.json && output == "-":
+		return errors.New("--json and -o - both take stdout: name a file with -o")
+	case strings.HasSuffix(output, ".tape"):
+		return fmt.Errorf("-o %s: %s gives a session log, and no tape: name it session.jsonl, say", output, im.Name())
+	}
+	var report *foreign.Report
+	p := progressFor(std, o.json)
+	n, err := putWhole(output, o.force, std.out, func(w io.Writer) error {
+		out := &scrubbedLog{w: bufio.NewWriterSize(w, 1<<16), hide: hide, p: p}
+		var err error
+		if report, err = im.Import(ctx, file, out.add); err != nil {
+			return err
+		}
+		return out.w.Flush()
+	})
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	return o.tellSession(report, n, hide, std)
+}
+
+// A scrubbedLog writes events as a session log, their secrets hidden.
+type scrubbedLog struct {
+	w    *bufio.Writer
+	hide *scrub.Scrubber
+	p    *progress
+	buf  []byte
+	seq  uint64
+	n    int64
+}
+
+// add writes one event. What is no event any more once its secrets are hidden is not written.
+func (l *scrubbedLog) add(e sessionlog.Event) error {
+	event, err := sessionlog.AppendEvent(l.buf[:0], e)
+	if err != nil {
+		return err
+	}
+	l.buf = event
+	_, over := l.hide.LearnAll(l.hide.Named("application/json", event))
+	if len(over) > 0 {
+		event = l.hide.HideAt(event, over)
+	}
+	event, _ = l.hide.Bytes(event)
+	if err := jsonscan.Valid(event); err != nil {
+		return fmt.Errorf("event %d, %s: hiding its secrets left no JSON (%w): it cannot be written", l.seq, e.Kind(), err)
+	}
+	n, err := fmt.Fprintf(l.w, `{"seq":%d,"event":%s}`+"\n", l.seq, event)
+	l.seq++
+	l.n += int64(n)
+	l.p.show(func() string {
+		return fmt.Sprintf("importing: %s, %s", plural(int(l.seq), "event", "events"), size(l.n))
+	})
+	return err
+}
+
+// importedSession is what session import --json prints of a transcript.
+type importedSession struct {
+	File    string         `json:"file"`
+	Bytes   int64          `json:"bytes"`
+	Secrets map[string]int `json:"secrets"`
+	*foreign.Report
+	From string `json:"from"`
+}
+
+func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scrub.Scrubber, std streams) error {
+	if o.json {
+		from := r.File
+		return printJSON(std.out, &importedSession{o.output, n, hide.Counts(), r, from})
+	}
+	for _, s := range r.Skipped {
+		first := ""
+		if s.FirstLine > 0 {
+			first = fmt.Sprintf(" (first in line %d)", s.FirstLine)
+		}
+		visible.Fprintf(std.err, "tapedeck: skipped %d %s: %s%s\n", s.Count, s.What, s.Why, first)
+	}
+	for _, note := range r.Notes {
+		visible.Fprintf(std.err, "tapedeck: %s\n", note)
+	}
+	visible.Fprintf(std.err, "tapedeck: read %s: %s, %s: %s, %s, %s%s\n", shortPath(r.File), strings.TrimSpace(r.Format+" "+r.Version),
+		plural(r.Lines, "line", "lines"), plural(r.Turns, "turn", "turns"), plural(r.Calls, "call", "calls"),
+		plural(r.Results, "result", "results"), hidden(hide))
+	if o.output == "" || o.output == "-" {
+		return nil
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s: %s\n", shortPath(o.output), size(n))
+	return err
+}
+
+// hidden says how many secrets were replaced.
+func hidden(hide *scrub.Scrubber) string {
+	n := 0
+	for _, c := range hide.Counts() {
+		n += c
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; secrets hidden %s", plural(n, "time", "times"))
+}
+
+// importTape makes a tape.
+func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Importer, file string, hide *scrub.Scrubber, std streams) error {
+	switch {
+	case o.output == "" || o.output == "-":
+		return fmt.Errorf("%s becomes a tape, with its payloads beside it: name it with -o X.tape", im.Name())
+	case !strings.HasSuffix(o.output, ".tape"):
+		return fmt.Errorf("-o %s: %s becomes a tape: let its name end in .tape", o.output, im.Name())
+	}
+	p := progressFor(std, o.json)
+	r, err := im.Import(ctx, file, o.output, &httpforeign.Options{Scrub: hide, Progress: p.bytes("importing")})
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if o.json {
+		return printJSON(std.out, importedTapeOf(o.output, file, hide, r))
+	}
+	for _, s := range r.Skipped {
+		visible.Fprintf(std.err, "tapedeck: skipped %s: %s (the first: %s)\n", plural(s.Count, "exchange", "exchanges"), s.Why, s.First)
+	}
+	for _, note := range r.Notes {
+		visible.Fprintf(std.err, "tapedeck: %s\n", note)
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s, %d of them with a model%s\n", shortPath(o.output),
+		strings.TrimSpace(r.Format+" "+r.Version), plural(r.Exchanges, "exchange", "exchanges"), r.LLMCalls, hidden(hide))
+	return err
+}
+
+// importedTape is what session import --json prints of an HTTP cassette.
+type importedTape struct {
+	File      string         `json:"file"`
+	From      string         `json:"from"`
+	Format    string         `json:"format"`
+	Version   string         `json:"version"`
+	Exchanges int            `json:"exchanges"`
+	LLMCalls  int            `json:"llm_calls"`
+	Secrets   map[string]int `json:"secrets"`
+	Skipped   []skippedPart  `json:"skipped"`
+	Notes     []string       `json:"notes"`
+}
+
+type skippedPart struct {
+	Why   string `json:"why"`
+	Count int    `json:"count"`
+	First string `json:"first"`
+}
+
+func importedTapeOf(output, file string, hide *scrub.Scrubber, r *httpforeign.Report) *importedTape {
+	out := &importedTape{output, file, r.Format, r.Version, r.Exchanges, r.LLMCalls, hide.Counts(), []skippedPart{}, []string{}}
+	for _, s := range r.Skipped {
+		out.Skipped = append(out.Skipped, skippedPart(s))
+	}
+	out.Notes = append(out.Notes, r.Notes...)
+	return out
+}
