@@ -221,6 +221,13 @@ func AddCosignature(note, line string, w PublicKey) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("add a cosignature: %w", err)
 	}
+	before, err := parseCheckpoint(note)
+	if err != nil {
+		return "", fmt.Errorf("add a cosignature: %w", err)
+	}
+	if n := len(before.sigs); len(c.sigs) != n+1 || !c.sigs[n].of(w) {
+		return "", fmt.Errorf("add a cosignature: expected one line by %s+%08x, it is %.120q", w.Name(), w.KeyHash(), line)
+	}
 	v := &verdict{}
 	if v.witness(c, FileName, w); len(v.problems) > 0 {
 		return "", fmt.Errorf("add a cosignature: %w", &v.problems[0])

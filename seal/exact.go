@@ -5,14 +5,13 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -195,15 +194,13 @@ func (e *exact) end(path string) *Problem {
 
 // why tells a text that is no JSON, one with a key twice, and one in another form from one that says something else.
 func (e *exact) why(path string) *Problem {
-	if !utf8.Valid(e.b) {
-		return problem(CodeNotJSON, path, "it is not UTF-8")
-	}
-	if key, at, err := duplicateKey(e.b); err != nil {
+	if err := jsonscan.Valid(e.b); err != nil {
 		return problem(CodeNotJSON, path, "it is no JSON: %v", err)
-	} else if key != nil {
-		return problem(CodeDuplicateKey, path, "byte %d: the key %.80q stands twice in one object", at, *key)
 	}
 	if len(e.b) <= maxCompared {
+		if key, at, found := jsonscan.Duplicate(e.b); found {
+			return problem(CodeDuplicateKey, path, "byte %d: the key %.80q stands twice in one object", at, key)
+		}
 		if c, err := canonjson.Canonical(e.b); err == nil && !bytes.Equal(c, e.b) {
 			return problem(CodeNotCanonical, path, "byte %d: it is not in the form of RFC 8785, which alone is taken", firstDifference(c, e.b))
 		}
@@ -211,7 +208,8 @@ func (e *exact) why(path string) *Problem {
 	return problem(CodeMalformed, path, "byte %d: expected %s", e.at, e.failed)
 }
 
-// maxCompared is how large a text may be, in bytes, for its canonical form to be made just to say what is wrong with it.
+// maxCompared is how large a text may be, in bytes, for its keys to be compared and its canonical form to be made just to say
+// what is wrong with it.
 const maxCompared = 4 << 20
 
 func firstDifference(a, b []byte) int {
@@ -222,62 +220,4 @@ func firstDifference(a, b []byte) int {
 		}
 	}
 	return n
-}
-
-// maxNesting is how deeply a text that is refused anyway is followed, maxKeys how many keys of one object are compared.
-const (
-	maxNesting = 100
-	maxKeys    = 1 << 16
-)
-
-// duplicateKey returns the first key that stands twice in one object, nil where none does, and the byte behind it. The error
-// is that of a text that is not one JSON value.
-func duplicateKey(b []byte) (key *string, at int64, err error) {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	type level struct {
-		keys  map[string]bool // nil of an array
-		value bool            // a key was read, its value comes
-	}
-	var open []level
-	for n := 0; ; n++ {
-		tok, err := dec.Token()
-		if errors.Is(err, io.EOF) && n > 0 && len(open) == 0 {
-			return nil, 0, nil
-		}
-		if err != nil {
-			return nil, 0, err
-		}
-		if n > 0 && len(open) == 0 {
-			return nil, 0, fmt.Errorf("byte %d: something stands behind the value", dec.InputOffset())
-		}
-		if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
-			open = open[:len(open)-1]
-			continue
-		}
-		if len(open) > 0 {
-			top := &open[len(open)-1]
-			if top.keys != nil && !top.value {
-				k := tok.(string)
-				if top.keys[k] {
-					return &k, dec.InputOffset(), nil
-				}
-				if len(top.keys) < maxKeys {
-					top.keys[k] = true
-				}
-				top.value = true
-				continue
-			}
-			top.value = false
-		}
-		switch tok {
-		case json.Delim('{'):
-			open = append(open, level{keys: map[string]bool{}})
-		case json.Delim('['):
-			open = append(open, level{})
-		}
-		if len(open) > maxNesting {
-			return nil, 0, fmt.Errorf("byte %d: nested deeper than %d", dec.InputOffset(), maxNesting)
-		}
-	}
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"sort"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A finder finds a line of a file, by the places of every 256th that seal.tiles holds where there are such, else from the
@@ -17,6 +19,7 @@ type finder struct {
 	f       *os.File
 	stream  *Stream
 	offsets *os.File // nil where there is none
+	json    jsonscan.Scanner
 }
 
 // begin returns where the leaf at 256·n begins, -1 where that is not known.
@@ -89,7 +92,7 @@ func (l *finder) firstSeq(ctx context.Context, n int64) (seq uint64, ok bool) {
 	count := 0
 	_ = eachLine(ctx, io.NewSectionReader(l.f, begin, 1<<62), func(line []byte) (bool, error) {
 		count++
-		seq, ok = seqOf(line)
+		seq, ok = seqOf(&l.json, line)
 		return !ok && count < tileWidth, nil
 	}) // an error is met again where the lines are read
 	return seq, ok
@@ -103,7 +106,7 @@ func (l *finder) scan(ctx context.Context, block, count int64, seq uint64) (at i
 	}
 	n, end := block*tileWidth, block*tileWidth+count
 	err = eachLine(ctx, io.NewSectionReader(l.f, begin, 1<<62), func(b []byte) (bool, error) {
-		if got, ok := seqOf(b); ok && got == seq {
+		if got, ok := seqOf(&l.json, b); ok && got == seq {
 			at, line = n, append([]byte{}, b...)
 			return false, nil
 		}

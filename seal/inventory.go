@@ -2,8 +2,8 @@ package seal
 
 import (
 	"bufio"
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // filesPath is the path of the stream of files.
@@ -52,7 +53,7 @@ type source struct {
 type inventory struct {
 	dir     string
 	sources []*source // by path
-	odd     []Problem // what is neither file nor directory, and names that are no UTF-8
+	odd     []Problem // what is neither file nor directory, names that are no UTF-8, what a killed Seal left
 	tiles   []string  // the files in seal.tiles, by path
 	total   int64     // bytes
 }
@@ -124,6 +125,9 @@ func (w *walker) entry(ctx context.Context, rel string, e fs.DirEntry, store *so
 		return nil
 	case e.IsDir() && rel == TilesName:
 		return w.tiles(ctx)
+	case e.IsDir() && strings.HasPrefix(rel, tempPrefix):
+		w.inv.odd = append(w.inv.odd, *problem(CodeUnlisted, rel, "a sealing that runs or was killed left it: seal again, or remove it"))
+		return nil
 	case e.IsDir() && !outside(rel):
 		return w.walk(ctx, rel)
 	}
@@ -245,6 +249,25 @@ func (inv *inventory) source(path string) *source {
 	return nil
 }
 
+// cutOf reads "offset" and "length" of a line, which must each stand there once and not be negative.
+func cutOf(s *jsonscan.Scanner, line []byte) (offset, length int64, ok bool) {
+	offset, length = -1, -1
+	s.Reset(line)
+	for s.Begin('{'); s.More('}'); {
+		switch key := string(s.Key()); {
+		case key == "offset" && offset < 0:
+			offset = int64(min(s.Uint(), 1<<62))
+		case key == "length" && length < 0:
+			length = int64(min(s.Uint(), 1<<62))
+		case key == "offset" || key == "length":
+			return 0, 0, false
+		default:
+			s.Skip()
+		}
+	}
+	return offset, length, s.End() == nil && offset >= 0 && length >= 0
+}
+
 // maxIndexLine is how long a line may be, in bytes, that cuts chunks.
 const maxIndexLine = 1 << 20
 
@@ -259,16 +282,17 @@ func cuts(ctx context.Context, index string, chunk func(n int64) error) (ok bool
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxIndexLine)
 	at := int64(0)
+	var s jsonscan.Scanner
 	for lines.Scan() {
-		if strings.TrimSpace(lines.Text()) == "" {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
-		var l struct{ Offset, Length *int64 }
-		if json.Unmarshal(lines.Bytes(), &l) != nil || l.Offset == nil || l.Length == nil || *l.Offset != at || *l.Length < 0 || *l.Length > 1<<53-at {
+		offset, length, ok := cutOf(&s, lines.Bytes())
+		if !ok || offset != at || length > 1<<53-at {
 			return false, ctx.Err()
 		}
-		at += *l.Length
-		if err := chunk(*l.Length); err != nil {
+		at += length
+		if err := chunk(length); err != nil {
 			return false, err
 		}
 	}
@@ -278,7 +302,7 @@ func cuts(ctx context.Context, index string, chunk func(n int64) error) (ok bool
 	return lines.Err() == nil, lines.Err()
 }
 
-// regular opens a file of the recording that must be one.
+// open opens a file of the recording that must be one.
 func (inv *inventory) open(rel string) (*os.File, error) {
 	f, err := openNoFollow(inv.at(rel))
 	if err != nil {

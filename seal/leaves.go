@@ -41,6 +41,13 @@ func (r *reading) tell(n int64) {
 	}
 }
 
+// finish tells that everything was read.
+func (r *reading) finish() {
+	if r.progress != nil {
+		r.progress(r.inv.total, r.inv.total)
+	}
+}
+
 // stream gives the leaves of s.
 func (r *reading) stream(ctx context.Context, s *source, emit func(leaf) error) error {
 	counted := func(l leaf) error {

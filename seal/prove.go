@@ -2,7 +2,6 @@ package seal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -364,12 +364,12 @@ func digestsIn(line []byte) []cas.Digest {
 }
 
 // seqOf returns the "seq" of a line.
-func seqOf(line []byte) (uint64, bool) {
-	var l struct {
-		Seq *uint64 `json:"seq"`
+func seqOf(s *jsonscan.Scanner, line []byte) (uint64, bool) {
+	s.Reset(line)
+	for s.Begin('{'); s.More('}'); s.Skip() {
+		if string(s.Key()) == "seq" {
+			return s.Uint(), s.Err() == nil
+		}
 	}
-	if json.Unmarshal(line, &l) != nil || l.Seq == nil {
-		return 0, false
-	}
-	return *l.Seq, true
+	return 0, false
 }

@@ -131,6 +131,7 @@ func (inv *inventory) seal(ctx context.Context, temp, id string, o *Options) (*D
 		d.Streams = append(d.Streams, stream)
 		d.Files = append(d.Files, s.files...)
 	}
+	r.finish()
 	tree, err := d.rootTree()
 	if err != nil {
 		return nil, err

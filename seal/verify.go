@@ -127,6 +127,7 @@ func (v *verifier) recording(ctx context.Context) error {
 		}
 	}
 	v.tileNames()
+	v.read.finish()
 	return ctx.Err()
 }
 
