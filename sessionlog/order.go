@@ -1,6 +1,9 @@
 package sessionlog
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // Order is what is odd about the order of a log's entries. Zero is a log in order: seq runs 0, 1, 2 … over all entries of
 // which any has one. A log that is out of order still loads.
@@ -12,7 +15,8 @@ type Order struct {
 	Back     int       // entries whose seq is lower
 	First    *Disorder // the first of these
 
-	due uint64
+	due  uint64
+	full bool // the highest seq was seen
 }
 
 // A Disorder is an entry out of order.
@@ -55,5 +59,6 @@ func (o *Order) see(e *Entry) {
 	case e.Seq < o.due:
 		o.Back++
 	}
+	o.full = o.full || e.Seq == math.MaxUint64
 	o.due = max(o.due, e.Seq+1)
 }
