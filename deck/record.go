@@ -342,12 +342,12 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if r.seen, err = survey(filepath.Join(r.safe(), tapeName), r.o.Upstreams); err != nil {
 		return err
 	}
-	if err := r.writeTalk(&e.exit); err != nil {
-		return err
-	}
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
+	if err := writeTalk(r.safe(), m, r.s, r.o.Sync); err != nil {
+		return err
+	}
 	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
 	m.ScrubLate = true
 	if m.TTY != nil {

@@ -469,5 +469,8 @@ func (r *replayer) describe(e *ended, l *late) error {
 			return err
 		}
 	}
+	if err := writeTalk(r.dir, &m, r.s, false); err != nil {
+		return err
+	}
 	return m.write(r.dir, false)
 }

@@ -11,25 +11,25 @@ import (
 // another log than before.
 const SessionRules = 1
 
-// writeTalk leaves session.jsonl in the recording, or nothing where no model said anything. It fails for what is written to the
-// disk alone: what of the tape cannot be read is left out, and logged.
+// writeTalk leaves session.jsonl in dir beside the tape of s, or nothing where no model said anything, and says so in m, whose
+// id and exit stand. It fails for what is written to the disk alone: what of the tape cannot be read is left out, and logged.
 //
 // The tape is scrubbed by now. But a secret that a model spelled in pieces, one an event, stands in one piece in the log: so
 // that is scrubbed once more, and the manifest says which of its lines are not what the tape gives.
-func (r *recorder) writeTalk(exit *Exit) error {
-	m := r.manifest
-	src := &talkSource{path: filepath.Join(r.safe(), tapeName), id: m.ID, exit: exit}
-	w := &talkFile{dir: r.safe(), options: durable.Options{Mode: 0o644, Sync: r.o.Sync}, hide: r.s.scrub.Bytes}
+func writeTalk(dir string, m *Manifest, s *session, sync bool) error {
+	m.SessionRules, m.SessionHidden = 0, nil
+	src := &talkSource{path: filepath.Join(dir, tapeName), id: m.ID, exit: m.Exit}
+	w := &talkFile{dir: dir, options: durable.Options{Mode: 0o644, Sync: sync}, hide: s.scrub.Bytes}
 	notes, err := src.derive(w.line)
 	if err = w.end(err); err != nil && w.failed {
 		return err
 	}
 	if err != nil {
-		r.s.log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
+		s.log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
 		return nil
 	}
 	for _, n := range notes {
-		r.s.log.Debug("session log", "note", n)
+		s.log.Debug("session log", "note", n)
 	}
 	if w.f != nil {
 		m.SessionRules, m.SessionHidden = SessionRules, w.hidden
