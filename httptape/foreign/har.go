@@ -160,6 +160,7 @@ func (h *harReader) content(e *harEntry, x *message) {
 	c := &e.content
 	switch {
 	case !exchange.HasBody(x.method, x.status):
+		x.content = c.text // put tells of it
 		return
 	case c.text == nil && (c.size > 0 || c.size < 0 && e.bodySize > 0):
 		x.lost = "the HAR file does not hold the body of the answer"
