@@ -39,7 +39,7 @@ func TestHARAnswersByTime(t *testing.T) {
 	r := imported(t, harOf(
 		fmt.Sprintf(entry, "2026-11-22T11:00:00.500+01:00", 120, "h2", "second"),
 		fmt.Sprintf(entry, "2026-11-22T10:00:00.100Z", 20, "http/1.1", "first"),
-		fmt.Sprintf(entry, "2026-11-22T10:00:00.600Z", 5, "h3", "third")))
+		fmt.Sprintf(entry, "2026-11-22T10:00:00.700Z", 5, "h3", "third")))
 	if r.report.Version != "HAR 1.2, WebInspector 537.36" || r.report.Exchanges != 3 {
 		t.Errorf("%+v", r.report)
 	}

@@ -1,0 +1,121 @@
+package foreign
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	goccy "github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v3"
+)
+
+// words are bodies as an API of texts answers them.
+func words(rng *rand.Rand, n int) string {
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, `{"id":%d,"text":"the quick \"brown\" fox jumps over the lazy dog, line %d\nand on","tags":["a","b"],"at":1.5},`, rng.IntN(1e6), b.Len())
+	}
+	return `{"items":[` + strings.TrimSuffix(b.String(), ",") + `]}`
+}
+
+func longHAR(size int) string {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var entries []string
+	for total := 0; total < size; {
+		text, _ := json.Marshal(words(rng, 4000+rng.IntN(60000)))
+		e := harGet(fmt.Sprintf("/items?page=%d", len(entries)), `{"status":200,"httpVersion":"h2","headers":[{"name":"content-type","value":"application/json"},{"name":"content-encoding","value":"br"},
+			{"name":"date","value":"Sun, 22 Nov 2026 10:00:00 GMT"}],"cookies":[],"content":{"size":1,"mimeType":"application/json","text":`+string(text)+`},"redirectURL":"","headersSize":-1,"bodySize":-1}`)
+		entries = append(entries, e)
+		total += len(e)
+	}
+	return harOf(entries...)
+}
+
+func longGoVCR(t testing.TB, size int) string {
+	type side map[string]any
+	rng := rand.New(rand.NewPCG(1, 2))
+	var items []side
+	for total := 0; total < size; {
+		body := words(rng, 4000+rng.IntN(60000))
+		total += len(body)
+		items = append(items, side{"id": len(items), "request": side{"url": fmt.Sprintf("https://example.com/items?page=%d", len(items)), "method": "GET", "body": "", "headers": side{"Accept": []string{"*/*"}}},
+			"response": side{"code": 200, "body": body, "headers": side{"Content-Type": []string{"application/json"}}, "duration": "1ms"}})
+	}
+	b, err := yaml.Marshal(side{"version": 2, "interactions": items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func benchImport(b *testing.B, name, text string, peer func() error, peerName string) {
+	path := filepath.Join(b.TempDir(), "in")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	im, _ := ByName(name)
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	out := filepath.Join(b.TempDir(), "x.tape")
+	for b.Loop() {
+		os.RemoveAll(out)
+		os.RemoveAll(out + ".cas")
+		if _, err := im.Import(b.Context(), path, out, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ours := b.Elapsed() / time.Duration(b.N)
+	begun := time.Now()
+	const rounds = 3
+	for range rounds {
+		if err := peer(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(time.Since(begun)/rounds)/float64(ours), "x_"+peerName)
+}
+
+// BenchmarkHAR imports a HAR file; the ratio is to encoding/json.Unmarshal of the same bytes, which makes no tape.
+func BenchmarkHAR(b *testing.B) {
+	text := longHAR(16 << 20)
+	benchImport(b, "har", text, func() error { var v any; return json.Unmarshal([]byte(text), &v) }, "encoding/json")
+}
+
+// BenchmarkGoVCR imports a cassette; the ratio is to goccy/go-yaml.Unmarshal of the same bytes, which makes no tape.
+func BenchmarkGoVCR(b *testing.B) {
+	text := longGoVCR(b, 8<<20)
+	benchImport(b, "go-vcr", text, func() error { var v any; return goccy.Unmarshal([]byte(text), &v) }, "goccy/go-yaml")
+}
+
+// TestMemory imports files of two sizes: the heap does not grow with them.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 60 MB")
+	}
+	var peaks []uint64
+	for _, size := range []int{4 << 20, 40 << 20} {
+		path := written(t, longHAR(size))
+		runtime.GC()
+		var before, peak runtime.MemStats
+		runtime.ReadMemStats(&before)
+		most := uint64(0)
+		_, err := har{}.Import(t.Context(), path, filepath.Join(t.TempDir(), "x.tape"), &Options{Progress: func(int64, int64) {
+			runtime.GC()
+			runtime.ReadMemStats(&peak)
+			most = max(most, peak.HeapAlloc-min(before.HeapAlloc, peak.HeapAlloc))
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		peaks = append(peaks, most)
+	}
+	if peaks[1] > peaks[0]+8<<20 {
+		t.Errorf("the heap grew from %d to %d bytes with the file", peaks[0], peaks[1])
+	}
+}
