@@ -20,12 +20,13 @@ const outMode = 0o644
 // An output is a tape on its way to its name. Its blobs lie in their place from the beginning, which changes nothing as long as no
 // tape names them.
 type output struct {
-	path  string
-	file  *durable.File // nil once it has its name, or is gone
-	w     *tape.Writer
-	store *cas.Dir
-	fresh []cas.Digest // blobs that this output put there
-	seq   uint64
+	path   string
+	file   *durable.File // nil once it has its name, or is gone
+	w      *tape.Writer
+	store  *cas.Dir
+	shared bool                // the store was there before: an import that was killed left it, or somebody else uses it
+	there  map[cas.Digest]bool // blobs that are in the store; true for those that this output put there
+	seq    uint64
 }
 
 // checkOut returns the error of a tape that is there: nothing is written over.
@@ -52,7 +53,8 @@ func newOutput(path string, rules int, from *Report, sync bool) (*output, error)
 	if err != nil {
 		return nil, err
 	}
-	o := &output{path: path, file: f, store: store}
+	_, err = os.Lstat(path + tape.StoreSuffix)
+	o := &output{path: path, file: f, store: store, there: make(map[cas.Digest]bool), shared: err == nil}
 	header := &tape.Header{
 		Producer: "tapedeck import " + from.Format + " " + version.Version, Argv: []string{},
 		Extra: []tape.Field{bare.RulesField(rules)},
@@ -65,25 +67,32 @@ func newOutput(path string, rules int, from *Report, sync bool) (*output, error)
 }
 
 // add appends a record, and brings the blobs that it names over from a store.
-func (o *output) add(r *tape.Record, from cas.Store) error {
+func (o *output) add(r *tape.Record, from *single) error {
 	r.Seq = o.seq
 	for _, p := range tape.Payloads(r.Kind) {
-		if p.Inline {
+		if _, there := o.there[p.Hash]; p.Inline || there {
 			continue
 		}
-		if _, err := o.store.Size(p.Hash); err == nil {
-			continue
-		}
-		if err := cas.Copy(o.store, from, p.Hash); err != nil {
+		b, err := from.Get(p.Hash)
+		if err != nil {
 			return err
 		}
-		o.fresh = append(o.fresh, p.Hash)
+		o.there[p.Hash] = !o.shared || !o.holds(p.Hash)
+		if _, err := o.store.Put(b); err != nil {
+			return err
+		}
 	}
 	if err := o.w.Append(r); err != nil {
 		return err
 	}
 	o.seq++
 	return nil
+}
+
+// holds reports whether a blob is in the store.
+func (o *output) holds(d cas.Digest) bool {
+	_, err := o.store.Size(d)
+	return err == nil
 }
 
 // commit gives the tape its name.
@@ -115,8 +124,10 @@ func (o *output) discard() {
 
 // sweep removes the blobs that this output made.
 func (o *output) sweep() {
-	for _, d := range o.fresh {
-		_ = os.Remove(o.store.Path(d))
+	for d, ours := range o.there {
+		if ours {
+			_ = os.Remove(o.store.Path(d))
+		}
 	}
 	_ = os.Remove(o.path + tape.StoreSuffix) // stays where something else lies in it
 }

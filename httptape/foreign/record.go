@@ -12,7 +12,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -263,8 +262,3 @@ func (m *maker) learnBody(h http.Header, body []byte, named func(contentType str
 	m.scrub.LearnAll(named(h.Get("Content-Type"), plain))
 	m.scrub.LearnBytes(plain)
 }
-
-// A single is the store of one record: it is emptied for the next.
-type single struct{ *cas.Memory }
-
-func (s *single) reset() { s.Memory = cas.NewMemory() }
