@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
 // recording removes what a recording of the library does not need.
@@ -73,6 +74,11 @@ func (c *collector) leftovers(dir string, dead bool) error {
 		inTemp := len(dirs) > 0 && filepath.Dir(path) == dirs[len(dirs)-1]
 		switch {
 		case !dead && (temp || inTemp) && !c.past(path):
+		case temp && e.IsDir() && strings.HasPrefix(e.Name(), seal.TempPrefix):
+			if err := c.whole(GarbageTemporary, path); err != nil {
+				return err
+			}
+			return fs.SkipDir
 		case temp && e.IsDir():
 			dirs = append(dirs, path)
 		case temp || inTemp && !e.IsDir():

@@ -363,7 +363,7 @@ func TestKeepersBesideARecorder(t *testing.T) {
 			t.Errorf("%s: %v", e.Name, e.Err)
 			continue
 		}
-		if v, err := deck.Verify(e.Path); err != nil || len(v.Problems) > 0 {
+		if v, err := verify(e.Path); err != nil || len(v.Problems) > 0 {
 			t.Errorf("%s: %+v, %v", e.Name, v, err)
 		}
 	}

@@ -91,7 +91,7 @@ func (c *crafted) open(t testing.TB) *deck.Recording {
 // sound fails the test unless dir verifies with so many records and blobs.
 func sound(t testing.TB, dir string, records, blobs int) {
 	t.Helper()
-	v, err := deck.Verify(dir)
+	v, err := verify(dir)
 	if err != nil || len(v.Problems) > 0 || v.Records != records || v.Blobs != blobs {
 		t.Errorf("verify %s: %+v, %v", dir, v, err)
 	}

@@ -52,7 +52,7 @@ func TestKilledRecorder(t *testing.T) {
 	for i := range rounds {
 		rec := filepath.Join(t.TempDir(), fmt.Sprintf("killed-%d-%d.rec", os.Getpid(), i))
 		b.killRecorder(srv.URL, rec, time.Duration(rand.IntN(150))*time.Millisecond)
-		v, err := deck.Verify(rec)
+		v, err := verify(rec)
 		if err != nil {
 			t.Fatal(err)
 		}

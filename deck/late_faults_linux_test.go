@@ -73,16 +73,16 @@ func TestKilledWhileHiding(t *testing.T) {
 	for i := range rounds {
 		rec := filepath.Join(lib, killedName(i))
 		_, ended := b.hide(srv.URL, rec, rand.IntN(int(whole.Microseconds())))
-		v, err := deck.Verify(rec)
+		v, err := verify(rec)
 		if err != nil || len(v.Problems) > 0 {
 			t.Errorf("round %d: %v, %v", i, err, v.Problems)
 			continue
 		}
 		states[v.State]++
-		if ended && v.State != deck.StateUnsealed {
+		if ended && v.State != deck.StateSealed {
 			t.Errorf("round %d: the recorder ended, the state is %s", i, v.State)
 		}
-		if v.State == deck.StateUnsealed { // its last step is to say so
+		if v.State == deck.StateSealed { // its last step is to say so
 			lookFor(t, rec, lateSecret)
 		}
 	}

@@ -39,6 +39,8 @@ type bench struct {
 	config string
 	env    []string
 	hosts  map[string]string
+
+	unsealed bool // what is recorded is left unsealed, for a test that edits it
 }
 
 func newBench(t *testing.T) *bench {
@@ -90,7 +92,7 @@ func (b *bench) record(name string, args ...string) (*deck.Result, string) {
 	argv, env := b.self(name, args...)
 	var out bytes.Buffer
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts,
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, NoSeal: b.unsealed,
 		Streams: deck.Streams{Stdout: &out, Stderr: &out},
 	})
 	if err != nil {
@@ -103,7 +105,7 @@ func (b *bench) record(name string, args ...string) (*deck.Result, string) {
 // holds fails the test unless the recording in dir verifies.
 func (b *bench) holds(dir string) {
 	b.t.Helper()
-	if v, err := deck.Verify(dir); err != nil || len(v.Problems) > 0 || len(v.Notes) > 0 {
+	if v, err := verify(dir); err != nil || len(v.Problems) > 0 || len(v.Notes) > 0 {
 		b.t.Errorf("%+v, %v", v, err)
 	}
 }

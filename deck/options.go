@@ -44,14 +44,18 @@ type RecordOptions struct {
 	// nothing is confined. The recording lists what that does not cover.
 	Proxy bool
 	Sync  bool // fsync at every barrier
+	// NoSeal leaves the recording unsealed. Else it is sealed at the end, with the key in ConfigDir, which is made on first use.
+	NoSeal bool
 
-	ConfigDir string       // where the scrub key lies; the user's configuration directory when empty
+	ConfigDir string       // where the keys lie; the user's configuration directory when empty
 	Log       *slog.Logger // nil is silent
 	// Progress is told how far the snapshot of the work tree has come, and that it is done before the program starts.
 	Progress func(files int, bytes int64, done bool)
 	// Hiding is told how much has been looked through, after the program has ended, for secrets that became known late: files
 	// and records together. It is not called where there are none.
 	Hiding func(items int, bytes int64, done bool)
+	// Sealing is told how much of the recording has been hashed, after the program has ended.
+	Sealing func(done, total int64)
 }
 
 // ReplayOptions say how Replay runs a recording again. The zero value works.

@@ -21,7 +21,7 @@ func (b *bench) recordOutside(name string, args ...string) (*deck.Result, string
 	argv, env := b.self(name, args...)
 	var out bytes.Buffer
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Proxy: true,
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Proxy: true, NoSeal: b.unsealed,
 		Streams: deck.Streams{Stdout: &out, Stderr: &out},
 	})
 	if err != nil {

@@ -28,6 +28,8 @@ type Result struct {
 	Silent     []string       // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int // exchanges that got no answer, by kind; Counts has them too
 	Unreached  []Unreached    // ports of this host that were asked for and that no upstream names
+	Sealed     *Sealing       // nil where the recording is not sealed
+	NotSealed  error          // why not, where it was to be: the recording is whole all the same, and Recording.Seal seals it
 }
 
 // recorder is one Record under way.
@@ -285,8 +287,10 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	if err := r.finish(p, e); err != nil {
 		return nil, r.unwritten(programHadEnded, err)
 	}
+	sealed, notSealed := r.seal(ctx)
 	changed, beside := r.seen.inTree()
 	return &Result{
+		Sealed: sealed, NotSealed: notSealed,
 		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
 		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil

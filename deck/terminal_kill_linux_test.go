@@ -57,7 +57,7 @@ func TestKilledRecorderOfATerminal(t *testing.T) {
 	if err := cmd.Run(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("the recorder ended with %v", err)
 	}
-	v, err := deck.Verify(dir)
+	v, err := verify(dir)
 	if err != nil || len(v.Problems) > 0 || v.State != deck.StateRecording {
 		t.Fatalf("%+v, %v", v, err)
 	}

@@ -118,6 +118,7 @@ func (b *bench) recordTUI(first string, o *deck.RecordOptions) *deck.Recording {
 	o.Argv, o.Env = b.self("tui", "http://api.example.com", first)
 	o.Dir, o.Tree, o.ConfigDir, o.Upstreams, o.Terminal = b.dir, b.dir, b.config, b.hosts, terminal.On
 	o.Streams = deck.Streams{Stdin: p.keys("> ", "hello\r", "it: fine", "quit\r"), Stdout: p}
+	o.NoSeal = o.NoSeal || b.unsealed
 	res, err := deck.Record(context.Background(), o)
 	if err != nil {
 		b.t.Fatal(err)
@@ -248,6 +249,7 @@ func TestReplayFindsAnotherScreen(t *testing.T) {
 // TestScreensThatCannotBeCompared are refused before anything runs.
 func TestScreensThatCannotBeCompared(t *testing.T) {
 	b := newBench(t)
+	b.unsealed = true
 	b.upstream("api.example.com", sayFine)
 	refused := func(rec *deck.Recording, o *deck.ReplayOptions, want string) {
 		t.Helper()
@@ -266,7 +268,7 @@ func TestScreensThatCannotBeCompared(t *testing.T) {
 	refused(rec, new(deck.ReplayOptions), "older tapedeck")
 	v, _ := b.replay(rec, nil) // as before
 	b.green(v)
-	if got, err := deck.Verify(rec.Dir); err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "is missing") {
+	if got, err := verify(rec.Dir); err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "is missing") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	rec.Manifest.Axes["terminal"] = deck.Axis{On: true, NotCovered: []string{"the screen"}} // as older ones say
@@ -277,6 +279,7 @@ func TestScreensThatCannotBeCompared(t *testing.T) {
 // TestVerifySeesTheTerminal: what was edited in terminal/ does not hold, also where it agrees with itself.
 func TestVerifySeesTheTerminal(t *testing.T) {
 	b := newBench(t)
+	b.unsealed = true
 	b.upstream("api.example.com", sayFine)
 	rec := b.recordTUI("one", new(deck.RecordOptions))
 	packedFile := filepath.Join(t.TempDir(), "a.rec.tar.zst")
@@ -300,7 +303,7 @@ func TestVerifySeesTheTerminal(t *testing.T) {
 	if err := os.WriteFile(raw, bytes.Replace(text, []byte("one"), []byte("two"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := deck.Verify(rec.Dir); err != nil || len(v.Problems) == 0 {
+	if v, err := verify(rec.Dir); err != nil || len(v.Problems) == 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	other := b.recordTUI("two", new(deck.RecordOptions)) // sound, and of another run
@@ -310,7 +313,7 @@ func TestVerifySeesTheTerminal(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(back.Dir, "terminal"), os.DirFS(filepath.Join(other.Dir, "terminal"))); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := deck.Verify(back.Dir); err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Message, "differs") {
+	if v, err := verify(back.Dir); err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Message, "differs") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

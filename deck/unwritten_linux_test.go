@@ -66,7 +66,7 @@ func TestARunThatCannotBeWrittenIsEnded(t *testing.T) {
 // unfinished fails the test unless the recording in dir holds and is unfinished.
 func (b *bench) unfinished(dir string) *deck.Verification {
 	b.t.Helper()
-	v, err := deck.Verify(dir)
+	v, err := verify(dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}

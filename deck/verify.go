@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -28,6 +30,7 @@ type Problem struct {
 	Path    string `json:"path"`
 	Line    int    `json:"line,omitempty"`
 	Message string `json:"message"`
+	Code    string `json:"code,omitempty"` // of what a seal found: see package seal
 }
 
 func (p Problem) String() string {
@@ -40,18 +43,34 @@ func (p Problem) String() string {
 // A Verification is what Verify found. A recording whose Problems are empty holds, finished or not.
 type Verification struct {
 	Path     string    `json:"path"`
-	State    string    `json:"state"`          // "recording" (unfinished), "unsealed", "tape", "damaged"
+	State    string    `json:"state"`          // "recording" (unfinished), "unsealed", "sealed", "tape", "damaged"
 	Live     bool      `json:"live,omitempty"` // it is being recorded
 	Records  int       `json:"records"`
 	Blobs    int       `json:"blobs"` // distinct blobs that were read and hash to their names
 	Problems []Problem `json:"problems"`
 	Notes    []string  `json:"notes"`
+
+	Signer      string     `json:"signer,omitempty"`             // the key whose seal holds, NAME+ID+BASE64
+	SignerKnown bool       `json:"signer_known"`                 // it is this machine's, or one that was asked for
+	Cosigned    []Cosigned `json:"cosigned,omitempty"`           // by witnesses that were asked for
+	Unknown     []string   `json:"unknown_signatures,omitempty"` // of keys that nobody asked for: NAME+ID
+}
+
+// A Cosigned is a witness's signature that holds.
+type Cosigned struct {
+	Witness string    `json:"witness"`
+	Time    time.Time `json:"time"`
 }
 
 // VerifyOptions say how VerifyWith works. Nil and zero work.
 type VerifyOptions struct {
 	// Progress is told how many records and how many bytes of blobs have been read.
 	Progress func(records int, bytes int64)
+	// Keys are those that may have sealed; this machine's (seal.pub) when empty. Where there is none either, whose seal it is is
+	// not known.
+	Keys []seal.PublicKey
+	// Witnesses must all have cosigned.
+	Witnesses []seal.PublicKey
 	// ConfigDir is where the keys lie; the user's configuration directory when empty.
 	ConfigDir string
 	// Unpacking is told how much of a packed recording has been unpacked, before that.
@@ -60,6 +79,7 @@ type VerifyOptions struct {
 
 // verifier checks one recording or tape.
 type verifier struct {
+	ctx   context.Context
 	v     *Verification
 	o     VerifyOptions
 	bytes int64 // of blobs, read so far
@@ -69,7 +89,8 @@ type verifier struct {
 	finished bool // a recording whose recorder came to its end
 	head     *tape.Header
 	last     tape.Kind // of the tape
-	keyed    int       // files that are known by a keyed digest
+	blobs    []sealedBlob
+	keyed    int // files that are known by a keyed digest
 }
 
 // Verify reads every line and every blob of the recording, packed recording or bare tape at path. An error means that nothing
@@ -82,7 +103,7 @@ func VerifyWith(ctx context.Context, path string, o *VerifyOptions) (*Verificati
 	if err != nil {
 		return nil, err
 	}
-	c := &verifier{v: &Verification{Path: path, State: StateTape, Problems: []Problem{}, Notes: []string{}}, seen: map[cas.Digest]bool{}}
+	c := &verifier{ctx: ctx, v: &Verification{Path: path, State: StateTape, Problems: []Problem{}, Notes: []string{}}, seen: map[cas.Digest]bool{}}
 	if o != nil {
 		c.o = *o
 	}
@@ -153,8 +174,8 @@ func (c *verifier) recording(rec *Recording) (err error) {
 			c.note("unfinished: the recorder did not come to its end")
 		}
 	}
-	if rec.Manifest.Sealed {
-		c.problem(filepath.Join(rec.Dir, "seal.json"), errors.New("the recording says that it is sealed, and its seal is missing"))
+	if err := c.seal(rec); err != nil {
+		return err
 	}
 	if err := c.tape(rec.TapePath()); err != nil {
 		if !rec.Finished() && errors.Is(err, os.ErrNotExist) {
@@ -176,6 +197,7 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	c.terminal(rec)
 	c.talk(rec)
 	c.unnamed()
+	c.unsaid(rec)
 	return c.parts(rec)
 }
 
@@ -221,14 +243,14 @@ func (c *verifier) tape(path string) error {
 		}
 		if rec.Seq != want && !disordered {
 			disordered = true
-			c.v.Problems = append(c.v.Problems, Problem{path, f.Line(), fmt.Sprintf("seq %d where %d was due", rec.Seq, want)})
+			c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: f.Line(), Message: fmt.Sprintf("seq %d where %d was due", rec.Seq, want)})
 		}
 		want, c.last = rec.Seq+1, rec.Kind
 		c.v.Records++
 		c.step(0)
 		for _, p := range tape.Payloads(rec.Kind) {
 			if err := c.payload(p); err != nil {
-				c.v.Problems = append(c.v.Problems, Problem{path, f.Line(), fmt.Sprintf("record %d: %v", rec.Seq, err)})
+				c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: f.Line(), Message: fmt.Sprintf("record %d: %v", rec.Seq, err)})
 			}
 		}
 	}
@@ -239,7 +261,7 @@ func (c *verifier) tape(path string) error {
 // torn is what a crash leaves, and no fault of an unfinished recording or a bare tape; a finished one was cut later.
 func (c *verifier) torn(f *tape.Tape, path string) {
 	if f.Torn() && c.finished {
-		c.v.Problems = append(c.v.Problems, Problem{path, f.Line() + 1, "the last line of a finished recording is torn"})
+		c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: f.Line() + 1, Message: "the last line of a finished recording is torn"})
 	} else if f.Torn() {
 		c.note(fmt.Sprintf("%s:%d: the last line is torn, as a crash leaves it; it was dropped", path, f.Line()+1))
 	}
@@ -251,7 +273,7 @@ func (c *verifier) load(path string, err error) error {
 	if !errors.As(err, &le) || errors.Is(err, tape.ErrVersion) {
 		return err
 	}
-	c.v.Problems = append(c.v.Problems, Problem{path, le.Line, le.Err.Error()})
+	c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: le.Line, Message: le.Err.Error()})
 	return nil
 }
 

@@ -40,7 +40,7 @@ func (c *verifier) patch(rec *Recording, before *files.Tree) {
 		return
 	}
 	if err != nil {
-		c.v.Problems = append(c.v.Problems, Problem{rec.DiffPath(), same.line, err.Error()})
+		c.v.Problems = append(c.v.Problems, Problem{Path: rec.DiffPath(), Line: same.line, Message: err.Error()})
 	}
 }
 

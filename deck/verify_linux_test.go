@@ -13,6 +13,7 @@ import (
 // TestVerifySeesEditedFiles edits what an unsealed recording holds twice.
 func TestVerifySeesEditedFiles(t *testing.T) {
 	b := newBenchAnywhere(t)
+	b.unsealed = true
 	for _, name := range []string{"in.txt", "cache"} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte("as recorded\n"), 0o644); err != nil {
 			t.Fatal(err)
@@ -50,7 +51,7 @@ func TestVerifySeesEditedFiles(t *testing.T) {
 			}
 		}
 		write(now)
-		v, err := deck.Verify(res.Recording.Dir)
+		v, err := verify(res.Recording.Dir)
 		if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].String(), c.want) {
 			t.Errorf("%s: %+v, %v, want %s", c.file, v, err, c.want)
 		}
@@ -62,6 +63,7 @@ func TestVerifySeesEditedFiles(t *testing.T) {
 // Another version may have written the same changes in another way: that is no fault, and said.
 func TestVerifyOfAnotherVersionsPatch(t *testing.T) {
 	b := newBenchAnywhere(t)
+	b.unsealed = true
 	for _, name := range []string{"in.txt", "cache"} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte("as recorded\n"), 0o644); err != nil {
 			t.Fatal(err)
@@ -80,7 +82,7 @@ func TestVerifyOfAnotherVersionsPatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v, err := deck.Verify(res.Recording.Dir)
+	v, err := verify(res.Recording.Dir)
 	if err != nil || len(v.Problems) > 0 || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "0.0.1 wrote it") {
 		t.Errorf("%+v, %v", v, err)
 	}

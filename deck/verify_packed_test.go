@@ -32,7 +32,7 @@ func TestVerifyOfADamagedPackedFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := deck.Verify(whole); err != nil || len(v.Problems) > 0 || v.Path != whole || v.Records != 2 {
+	if v, err := verify(whole); err != nil || len(v.Problems) > 0 || v.Path != whole || v.Records != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	file, packedBytes := filepath.Join(dir, "damaged"), slices.Clone(b)
@@ -41,7 +41,7 @@ func TestVerifyOfADamagedPackedFile(t *testing.T) {
 		if err := os.WriteFile(file, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		v, err := deck.Verify(file)
+		v, err := verify(file)
 		if err == nil && len(v.Problems) == 0 && v.Records == 2 && v.Blobs == 2 && slices.Equal(repacked(t, file), packedBytes) {
 			return // a bit that the decoder does not look at: what is packed is the same to the byte
 		}
@@ -82,7 +82,7 @@ func repacked(t *testing.T, file string) []byte {
 }
 
 func TestVerifyOfWhatCannotBeOpened(t *testing.T) {
-	if v, err := deck.Verify(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) || v != nil {
+	if v, err := verify(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) || v != nil {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -92,13 +92,13 @@ func TestVerifyOfADamagedManifest(t *testing.T) {
 	c := craft(t, filepath.Join(t.TempDir(), "a.rec"), "a", "finished", 1)
 	for _, text := range []string{"", "{", "null", `{"id":"../x","format":1,"state":"finished"}`} {
 		path := c.write(t, "recording.json", text)
-		v, err := deck.Verify(c.dir)
+		v, err := verify(c.dir)
 		if err != nil || v.State != deck.StateDamaged || len(v.Problems) != 1 || v.Problems[0].Path != path {
 			t.Errorf("%q: %+v, %v", text, v, err)
 		}
 	}
 	c.write(t, "recording.json", `{"id":"a","format":1000,"state":"finished"}`)
-	if _, err := deck.Verify(c.dir); err == nil {
+	if _, err := verify(c.dir); err == nil {
 		t.Error("a newer format was judged")
 	}
 }

@@ -52,7 +52,7 @@ func (c *verifier) talkForm(path string, f io.Reader) bool {
 	want := uint64(0)
 	for e := range r.Events() {
 		if !e.HasSeq || e.Seq != want {
-			c.v.Problems = append(c.v.Problems, Problem{path, e.Line, fmt.Sprintf("want an event with seq %d", want)})
+			c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: e.Line, Message: fmt.Sprintf("want an event with seq %d", want)})
 			return false
 		}
 		want++
@@ -60,7 +60,7 @@ func (c *verifier) talkForm(path string, f io.Reader) bool {
 	var le *sessionlog.LoadError
 	switch err := r.Err(); {
 	case errors.As(err, &le):
-		c.v.Problems = append(c.v.Problems, Problem{path, le.Line, le.Err.Error()})
+		c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: le.Line, Message: le.Err.Error()})
 	case err != nil:
 		c.problem(path, err)
 	default:
@@ -95,6 +95,6 @@ func (c *verifier) talkAgain(rec *Recording, path string, f io.Reader) {
 		return
 	}
 	if err != nil {
-		c.v.Problems = append(c.v.Problems, Problem{path, n, err.Error()})
+		c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: n, Message: err.Error()})
 	}
 }

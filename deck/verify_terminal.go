@@ -42,7 +42,7 @@ func (c *verifier) terminal(rec *Recording) {
 		if f.Line > 0 {
 			text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", f.Line))
 		}
-		c.v.Problems = append(c.v.Problems, Problem{filepath.Join(path, f.File), f.Line, text})
+		c.v.Problems = append(c.v.Problems, Problem{Path: filepath.Join(path, f.File), Line: f.Line, Message: text})
 	}
 	if found.More > 0 {
 		c.problem(path, fmt.Errorf("and %d more", found.More))

@@ -81,6 +81,9 @@ type Options struct {
 	ID string
 	// TrustBlobs takes the names of blobs for what their bytes hash to, without reading them: right for who just wrote them.
 	TrustBlobs bool
+	// Manifest, where not nil, is sealed in the place of what recording.json holds, and put there once seal.json is: for a
+	// recording that says of itself whether it is sealed. Whoever is killed before that leaves one that says it is not.
+	Manifest []byte
 	// Replace makes a new seal where there is one. Without it the error wraps ErrSealed.
 	Replace bool
 	// Sync brings seal and tiles to the disk before Seal returns.
@@ -98,6 +101,8 @@ type VerifyOptions struct {
 	Witnesses []PublicKey
 	// ID is the recording's; "" asks for none.
 	ID string
+	// Blob is told of each blob of the store that was read and hashes to its name, by the caller's goroutine; nil is not.
+	Blob func(store string, d cas.Digest)
 	// Progress is told how many of total bytes have been read.
 	Progress func(done, total int64)
 }

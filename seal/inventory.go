@@ -56,6 +56,8 @@ type inventory struct {
 	odd     []Problem // what is neither file nor directory, names that are no UTF-8, what a killed Seal left
 	tiles   []string  // the files in seal.tiles, by path
 	total   int64     // bytes
+
+	manifest []byte // what is taken for recording.json; nil for what lies there
 }
 
 // take looks at every name in dir.
@@ -125,7 +127,7 @@ func (w *walker) entry(ctx context.Context, rel string, e fs.DirEntry, store *so
 		return nil
 	case e.IsDir() && rel == TilesName:
 		return w.tiles(ctx)
-	case e.IsDir() && strings.HasPrefix(rel, tempPrefix):
+	case e.IsDir() && strings.HasPrefix(rel, TempPrefix):
 		w.inv.odd = append(w.inv.odd, *problem(CodeUnlisted, rel, "a sealing that runs or was killed left it: seal again, or remove it"))
 		return nil
 	case e.IsDir() && !outside(rel):

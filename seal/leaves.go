@@ -27,6 +27,7 @@ type reading struct {
 	inv        *inventory
 	trustBlobs bool
 	found      func(*Problem) error // is told what does not hold; an error ends the reading
+	holds      func(store string, d cas.Digest)
 	progress   func(done, total int64)
 	done, told int64
 }
@@ -260,6 +261,8 @@ func (r *reading) blobs(ctx context.Context, s *source, emit func(leaf) error) e
 			if err := r.found(p); err != nil {
 				return err
 			}
+		} else if h.err == nil && r.holds != nil {
+			r.holds(s.path, h.digest)
 		}
 		text := h.blob.leaf()
 		return emit(leaf{hash: recordHash(text), size: h.size, text: text})
@@ -302,6 +305,9 @@ func (r *reading) report(h *hashing) error {
 
 // sum returns the BLAKE3 and the length of a file, in bytes, which was size when the directory was read.
 func (r *reading) sum(rel string, size int64) (cas.Digest, int64, error) {
+	if rel == manifest && r.inv.manifest != nil {
+		return cas.Sum(r.inv.manifest), int64(len(r.inv.manifest)), nil
+	}
 	f, err := r.inv.open(rel)
 	if err != nil {
 		return cas.Digest{}, 0, err

@@ -14,8 +14,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
 
-// tempPrefix begins the name of the directory that a seal is made in.
-const tempPrefix = durable.TempPrefix + "seal-"
+// TempPrefix begins the name of the directory that a seal is made in.
+const TempPrefix = durable.TempPrefix + "seal-"
 
 // Seal seals the recording in dir. It errs with what wraps ErrSealed where there is a seal and Replace was not asked for, and with
 // ErrCannotSeal where something lies there that a seal cannot cover: a *Problem in it says what.
@@ -36,11 +36,12 @@ func Seal(ctx context.Context, dir string, o *Options) (*Document, error) {
 	if err := inv.sealable(); err != nil {
 		return nil, err
 	}
+	inv.manifest = o.Manifest
 	id, err := inv.id(o.ID)
 	if err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp(dir, tempPrefix+"*")
+	temp, err := os.MkdirTemp(dir, TempPrefix+"*")
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func Seal(ctx context.Context, dir string, o *Options) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d, place(dir, temp, d, o.Sync)
+	return d, place(dir, temp, d, o)
 }
 
 // removeTemporary takes away what a Seal that was killed left.
@@ -59,7 +60,7 @@ func removeTemporary(dir string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), tempPrefix) && e.IsDir() {
+		if strings.HasPrefix(e.Name(), TempPrefix) && e.IsDir() {
 			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
 		}
 	}
@@ -150,9 +151,15 @@ func (r *reading) write(ctx context.Context, s *source, temp string, sync bool) 
 	return stream, errors.Join(err, errFinish, w.close())
 }
 
-// place brings a seal from temp to where it belongs, seal.json last. An old one goes first.
-func place(dir, temp string, d *Document, sync bool) error {
+// place brings a seal from temp to where it belongs, seal.json last, and then the recording.json that it seals. An old one goes first.
+func place(dir, temp string, d *Document, o *Options) error {
+	sync := o.Sync
 	final, tiles := filepath.Join(dir, FileName), filepath.Join(dir, TilesName)
+	if o.Manifest != nil {
+		if err := durable.WriteFile(filepath.Join(temp, manifest), o.Manifest, &durable.Options{Sync: sync, Mode: 0o644}); err != nil {
+			return err
+		}
+	}
 	err := durable.WriteFile(filepath.Join(temp, FileName), d.Encode(), &durable.Options{Sync: sync, Mode: 0o644})
 	if err != nil {
 		return err
@@ -176,6 +183,16 @@ func place(dir, temp string, d *Document, sync bool) error {
 	}
 	if err := os.Rename(filepath.Join(temp, FileName), final); err != nil {
 		return err
+	}
+	if o.Manifest != nil {
+		if sync {
+			if err := durable.SyncDir(dir); err != nil {
+				return err
+			}
+		}
+		if err := os.Rename(filepath.Join(temp, manifest), filepath.Join(dir, manifest)); err != nil {
+			return err
+		}
 	}
 	if sync {
 		return durable.SyncDir(dir)

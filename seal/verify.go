@@ -114,7 +114,7 @@ func (v *verifier) recording(ctx context.Context) error {
 		v.add(&v.inv.odd[i])
 	}
 	v.blobs = map[string]bool{}
-	v.read = &reading{inv: v.inv, progress: v.o.Progress}
+	v.read = &reading{inv: v.inv, progress: v.o.Progress, holds: v.o.Blob}
 	v.read.found = func(p *Problem) error {
 		v.blobs[p.Path] = true
 		v.add(p)

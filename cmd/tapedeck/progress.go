@@ -96,6 +96,18 @@ func hiding(w io.Writer) func(items int, bytes int64, done bool) {
 	}
 }
 
+// sealing tells, once the program has ended, how much of the recording has been hashed, until end is called.
+func sealing(w io.Writer) (step func(done, total int64), end func()) {
+	var p *progress
+	step = func(done, total int64) {
+		if p == nil {
+			p = newProgress(w)
+		}
+		p.bytes("sealing")(done, total)
+	}
+	return step, func() { p.end() }
+}
+
 // bytes tells of work that is so many bytes long.
 func (p *progress) bytes(what string) func(done, total int64) {
 	return func(done, total int64) {

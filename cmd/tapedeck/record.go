@@ -27,6 +27,7 @@ type recordOptions struct {
 	tty         string
 	sync        bool
 	proxy       bool
+	noSeal      bool
 	json        bool
 }
 
@@ -43,6 +44,9 @@ recorder's certificates in its environment. The recording lists what that does n
 
 A program in the jail has a localhost of its own. A server on this host (LM Studio, vLLM, llama.cpp, Ollama, a gateway) is
 reached, and recorded, where --upstream names it: --upstream 127.0.0.1:1234=http://127.0.0.1:1234, with --proxy too.
+
+At its end the recording is sealed with this user's key, which is made on first use (tapedeck seal --help); where that cannot be
+the recording stays, unsealed, and why is said.
 
 The last line on stderr says where the recording lies, what was seen and what was not covered.
 
@@ -66,6 +70,7 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f.StringVar(&o.tty, "tty", "auto", "give the program a terminal: auto, on or off")
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
+	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
@@ -89,16 +94,19 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	signals, stop := catchSignals()
 	defer stop()
 	progress := newProgress(std.err)
+	sealed, sealedAll := sealing(std.err)
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
-		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy,
-		Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err),
+		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal,
+		Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
 	})
+	sealedAll()
 	if err != nil {
 		return &statusError{statusRecorder, err}
 	}
 	endLine(std.err, res.OpenLine)
+	saySealed(res, std)
 	if o.json {
 		err = printJSON(std.out, newRecordResult(res))
 	} else {
@@ -136,13 +144,31 @@ type recordResult struct {
 	Beside     int                  `json:"changed_beside"`
 	NotCovered []string             `json:"not_covered"`
 	Axes       map[string]deck.Axis `json:"axes"`
+	Sealed     *deck.Sealing        `json:"sealed"`               // null where it is not
+	NotSealed  string               `json:"not_sealed,omitempty"` // why not, where it was to be
 }
 
 func newRecordResult(res *deck.Result) *recordResult {
 	m := res.Recording.Manifest
+	why := ""
+	if res.NotSealed != nil {
+		why = res.NotSealed.Error()
+	}
 	return &recordResult{
+		Sealed: res.Sealed, NotSealed: why,
 		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, Changed: res.Changed, Beside: res.Beside,
 		NotCovered: m.NotCovered(), Axes: m.Axes,
+	}
+}
+
+// saySealed says that a recording was not sealed, and where a key that was made lies.
+func saySealed(res *deck.Result, std streams) {
+	switch {
+	case res.NotSealed != nil:
+		visible.Fprintf(std.err, "tapedeck: not sealed: %v; the recording is whole: once that is mended, `tapedeck seal %s` seals it\n",
+			res.NotSealed, shortPath(res.Recording.Dir))
+	case res.Sealed != nil && res.Sealed.KeyMade:
+		visible.Fprintf(std.err, "tapedeck: made a sealing key; who is to check your recordings needs its public half, %s\n", deck.SealKeyPath(""))
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -9,6 +10,7 @@ import (
 )
 
 type verifyOptions struct {
+	sealKeys
 	strict bool
 	json   bool
 }
@@ -23,20 +25,23 @@ or unsealed recording whose lines, blobs and digests hold is sound: that is said
 in the JSON; docs/limits.md has what it cannot see. PATH may be a packed recording (tapedeck pack), or a terminal cassette
 (tapedeck cassette record): then every line, chunk and digest of that is checked.
 
-A seal is a signature over all of a recording. This version makes none, so every recording is unsealed, and --strict, which
-asks for a finished and sealed one, ends with 2 for each. It passes a bare tape that holds.
+A seal is a signature over all of a recording (docs/seal.md): every file, line and blob is held against it. It must be by
+this machine's key, or by one that --key names; where there is neither the seal shows that nothing was changed since
+it was made, and not by whom: that is said, and --strict ends with 2. Each --witness must have cosigned.
 
-Exit status: 0 it holds, 2 something does not: what and where is said (with --strict also: unfinished or unsealed), 1 it
-could not be opened, or is of a newer format.`,
+Exit status: 0 it holds, 2 something does not: what and where is said (with --strict also: unfinished, unsealed, or sealed by
+nobody knows whom), 1 it could not be opened, or is of a newer format.`,
 		Example: `  tapedeck verify last
   tapedeck verify run.tape --json
   tapedeck verify bug-1234.rec.tar.zst
+  tapedeck verify theirs.rec --key their-seal.pub --strict
   tapedeck verify demo.cassette`,
 		Args:              takes("PATH"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
 	}
-	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording ends with 2 (this version seals none)")
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording, or one of an unknown signer, ends with 2")
+	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
 	return cmd
 }
@@ -55,7 +60,13 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, o.json)
-	v, err := deck.VerifyWith(ctx, path, &deck.VerifyOptions{Progress: p.records("verifying"), Unpacking: p.bytes("unpacking")})
+	keys, witnesses, err := o.read()
+	if err != nil {
+		return err
+	}
+	v, err := deck.VerifyWith(ctx, path, &deck.VerifyOptions{
+		Keys: keys, Witnesses: witnesses, Progress: p.records("verifying"), Unpacking: p.bytes("unpacking"),
+	})
 	p.end()
 	if err != nil {
 		return lookHint(err, path)
@@ -68,7 +79,7 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	if err != nil {
 		return err
 	}
-	if len(v.Problems) > 0 || o.strict && v.State != deck.StateTape {
+	if len(v.Problems) > 0 || o.strict && strictly(v) != "" {
 		return &statusError{status: statusDiverged}
 	}
 	return nil
@@ -78,8 +89,17 @@ func printVerification(v *deck.Verification, strict bool, std streams) error {
 	for _, n := range v.Notes {
 		visible.Fprintf(std.err, "tapedeck: %s\n", n)
 	}
-	if v.State == deck.StateUnsealed {
-		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (seals come later; this version makes none)")
+	switch {
+	case v.State == deck.StateUnsealed:
+		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
+	case v.Signer != "" && !v.SignerKnown:
+		visible.Fprintf(std.err, "tapedeck: sealed by %s, whom nothing here knows: with --key and the public key that you got from "+
+			"the signer it is checked who that was\n", v.Signer)
+	case v.Signer != "":
+		visible.Fprintf(std.err, "tapedeck: sealed by %s\n", v.Signer)
+	}
+	for _, w := range v.Cosigned {
+		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(time.RFC3339))
 	}
 	if next := strictly(v); strict && next != "" {
 		visible.Fprintf(std.err, "tapedeck: --strict: %s\n", next)
@@ -104,7 +124,9 @@ func strictly(v *deck.Verification) string {
 	case v.State == deck.StateRecording:
 		return "status 2, for its recorder came to no end: record it again, or verify it without --strict"
 	case v.State == deck.StateUnsealed:
-		return "status 2, for it is unsealed, as every recording of this version is: verify it without --strict"
+		return "status 2, for it is unsealed: seal it (tapedeck seal), or verify it without --strict"
+	case v.State == deck.StateSealed && !v.SignerKnown:
+		return "status 2, for nothing here knows who sealed it: name the key (--key)"
 	}
 	return ""
 }

@@ -1,0 +1,244 @@
+package deck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/seal"
+)
+
+// The order in which a recording is sealed, so that whoever is killed meanwhile leaves no lie:
+//
+//	recording.json {"state":"finished","sealed":false}   the recording is whole, and unsealed
+//	seal.tiles/                                          says nothing without seal.json
+//	seal.json                                            over the recording.json to come, which says "sealed":true
+//	recording.json {"state":"finished","sealed":true}    replaced atomically, last
+//
+// Until the last step the recording says that it is not sealed, and is; Seal then seals it. What lies between the last two steps
+// is told from a sealed recording that somebody changed by the digest of recording.json that seal.json has.
+
+// A Sealing is what sealed a recording.
+type Sealing struct {
+	ID      string `json:"id"`
+	Key     string `json:"key"`     // NAME+ID+BASE64 of who signed
+	Name    string `json:"name"`    // of that key
+	Root    string `json:"root"`    // base64
+	Streams int    `json:"streams"` // trees below it
+	Leaves  int64  `json:"leaves"`
+	KeyMade bool   `json:"key_made"` // the key was made just now
+	Already bool   `json:"already"`  // the seal was there, and holds; nothing was done
+}
+
+func sealingOf(d *seal.Document) *Sealing {
+	s := &Sealing{ID: d.ID, Key: d.Key.String(), Name: d.Key.Name(), Root: d.Root.String(), Streams: len(d.Streams)}
+	for i := range d.Streams {
+		s.Leaves += d.Streams[i].Leaves
+	}
+	return s
+}
+
+// ErrSealBroken is wrapped by the refusal to seal a recording whose seal is gone or does not hold.
+var ErrSealBroken = errors.New("its seal does not hold")
+
+// SealOptions say how Recording.Seal works. Nil and zero work.
+type SealOptions struct {
+	// Anew seals the recording as it is now, whatever the seal says that it has or had.
+	Anew      bool
+	ConfigDir string // where the keys lie; the user's configuration directory when empty
+	Progress  func(done, total int64)
+}
+
+// Seal seals a finished recording with this user's key, which is made where there is none. Every byte is read. One that is sealed
+// already is verified: where its seal holds, nothing is done; where it does not, or is gone, the error wraps ErrSealBroken, unless
+// Anew was asked for. Other errors wrap ErrLive, seal.ErrCannotSeal or the errors of seal.LoadKey.
+func (r *Recording) Seal(ctx context.Context, o *SealOptions) (*Sealing, error) {
+	if o == nil {
+		o = new(SealOptions)
+	}
+	lock, err := r.lockToSeal()
+	if err != nil {
+		return nil, err
+	}
+	if lock != nil {
+		defer lock.Close()
+	}
+	m, err := readManifest(r.Dir) // what it is now: another may have sealed it meanwhile
+	if err != nil {
+		return nil, err
+	}
+	r.Manifest = m
+	if !o.Anew && !r.halfSealed() {
+		switch found, err := r.sealedAlready(ctx, o); {
+		case err != nil:
+			return nil, err
+		case found != nil:
+			return found, nil
+		}
+	}
+	return sealDir(ctx, r.Dir, o.ConfigDir, &seal.Options{Replace: true, Progress: o.Progress, Sync: true})
+}
+
+// lockToSeal keeps others from sealing r, and refuses what is still being made; nil where there are no locks.
+func (r *Recording) lockToSeal() (*os.File, error) {
+	f, err := lockExclusive(r.Dir)
+	switch {
+	case errors.Is(err, errHeld) && !r.Finished():
+		return nil, fmt.Errorf("%s %w: seal it once its program has ended", r.Dir, ErrLive)
+	case errors.Is(err, errHeld):
+		return nil, fmt.Errorf("%s: another command is at work on it: wait for its end", r.Dir)
+	case notLock(err) != nil:
+		return nil, err
+	}
+	if !r.Finished() {
+		if f != nil {
+			f.Close()
+		}
+		return nil, fmt.Errorf("%s %w: its recorder did not come to its end, and what is not whole is not sealed", r.Dir, seal.ErrCannotSeal)
+	}
+	return f, nil
+}
+
+// sealedAlready returns the seal that r has, where it holds; nil where r has none and never had.
+func (r *Recording) sealedAlready(ctx context.Context, o *SealOptions) (*Sealing, error) {
+	res, err := seal.Verify(ctx, r.Dir, &seal.VerifyOptions{ID: r.Manifest.ID, Progress: o.Progress})
+	how := "`tapedeck seal --anew` seals the recording as it is now, which nothing proves to be what it was"
+	switch {
+	case errors.Is(err, seal.ErrNoSeal) && !r.Manifest.Sealed:
+		return nil, nil
+	case errors.Is(err, seal.ErrNoSeal):
+		return nil, fmt.Errorf("%s: %w: it says that it is sealed, and %s is gone: put that back, from a packed copy for example; %s", r.Dir,
+			ErrSealBroken, seal.FileName, how)
+	case err != nil:
+		return nil, err
+	case !res.OK():
+		return nil, fmt.Errorf("%s: %w: %w; `tapedeck verify` lists everything; %s", r.Dir, ErrSealBroken, &res.Problems[0], how)
+	}
+	s := sealingOf(res.Document)
+	s.Already = true
+	return s, nil
+}
+
+// sealDir seals what lies in dir, with the recording.json that says so.
+func sealDir(ctx context.Context, dir, config string, o *seal.Options) (*Sealing, error) {
+	key, err := seal.LoadKey(configDir(config))
+	if err != nil {
+		return nil, fmt.Errorf("sealing key: %w", err)
+	}
+	b, err := readBounded(filepath.Join(dir, manifestName), maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	if o.Manifest, err = withSealed(b); err != nil {
+		return nil, err
+	}
+	o.Key = key
+	d, err := seal.Seal(ctx, dir, o)
+	if err != nil {
+		return nil, err
+	}
+	s := sealingOf(d)
+	s.KeyMade = key.Made()
+	return s, nil
+}
+
+// seal seals the recording that has just been made. The error does not touch it: it is whole, and unsealed.
+func (r *recorder) seal(ctx context.Context) (*Sealing, error) {
+	if r.o.NoSeal {
+		return nil, nil
+	}
+	s, err := sealDir(ctx, r.safe(), r.o.ConfigDir, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
+	if err == nil {
+		r.manifest.Sealed = true
+	}
+	return s, err
+}
+
+// withSealed is the text of a recording.json whose "sealed" is true.
+func withSealed(b []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil, fmt.Errorf("%s: %w: it is no object", manifestName, errManifest)
+	}
+	out, found := b, false
+	for dec.More() {
+		key, err := dec.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = dec.Decode(&value)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", manifestName, errManifest, err)
+		}
+		if key != "sealed" {
+			continue
+		}
+		if found {
+			return nil, fmt.Errorf("%s: %w: the key \"sealed\" stands twice", manifestName, errManifest)
+		}
+		found = true
+		end := dec.InputOffset()
+		out = bytes.Join([][]byte{b[:end-int64(len(value))], b[end:]}, []byte("true"))
+	}
+	if !found {
+		return nil, fmt.Errorf("%s: %w: it has no key \"sealed\"", manifestName, errManifest)
+	}
+	return out, nil
+}
+
+// halfSealed reports whether r says that it is not sealed, and its seal is that of the recording.json that was to come: whoever
+// sealed it was killed before the last step.
+func (r *Recording) halfSealed() bool {
+	if r.Manifest.Sealed || !r.Finished() {
+		return false
+	}
+	d, err := seal.ReadDocument(r.Dir)
+	if err != nil {
+		return false
+	}
+	b, err := readBounded(filepath.Join(r.Dir, manifestName), maxManifest)
+	if err == nil {
+		b, err = withSealed(b)
+	}
+	if err != nil {
+		return false
+	}
+	for _, f := range d.Files {
+		if f.Path == manifestName {
+			return f.BLAKE3 == cas.Sum(b)
+		}
+	}
+	return false
+}
+
+// SealedBy returns the name of the key that a recording's seal names, without verifying it; "" where it says that it has none, and
+// false where it says that it has one that is not there or cannot be read.
+func (r *Recording) SealedBy() (name string, ok bool) {
+	if !r.Manifest.Sealed {
+		return "", true
+	}
+	d, err := seal.ReadDocument(r.Dir)
+	if err != nil {
+		return "", false
+	}
+	return d.Key.Name(), true
+}
+
+// TrustedKeys returns the public keys that this machine's user seals with: seal.pub of the configuration directory. There are none
+// where it is not there.
+func TrustedKeys(config string) ([]seal.PublicKey, error) {
+	keys, err := seal.ReadPublicKeys(SealKeyPath(config))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return keys, err
+}
+
+// SealKeyPath is the file with the public half of the user's sealing key.
+func SealKeyPath(config string) string { return filepath.Join(configDir(config), seal.PublicKeyFile) }
