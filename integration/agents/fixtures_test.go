@@ -40,7 +40,7 @@ func fixtures(t *testing.T, name string, cues map[string][]step, play func(t *te
 }
 
 // patience is how long something that an agent does at once may take.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A stage is a box in which an agent plays a scene.
 type stage struct {
@@ -116,6 +116,7 @@ func (st *stage) plain(b []byte) []byte {
 	for _, pair := range [][2]string{
 		{st.Work, "/work"}, {flat(st.Work), "-work"}, {st.Home, "/home/me"}, {flat(st.Home), "-home-me"},
 		{filepath.Dir(st.Work), "/box"}, {filepath.Dir(st.modules), "/agents"},
+		{st.Work[1:], "work"}, {st.Home[1:], "home/me"},
 	} {
 		b = bytes.ReplaceAll(b, []byte(pair[0]), []byte(pair[1]))
 	}

@@ -121,6 +121,7 @@ var importers = []Importer{
 	pi{},
 	qwen{},
 	opencode{},
+	atif{},
 	claude{}, // after qwen, whose lines have the keys that claude's are known by
 }
 
