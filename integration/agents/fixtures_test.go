@@ -27,7 +27,8 @@ func fixtures(t *testing.T, name string, cues map[string][]step, play func(t *te
 		t.Skip("TAPEDECK_FIXTURES is not set, or TAPEDECK_AGENTS names no node_modules folder")
 	}
 	run.Tool(t, "node")
-	r := &Recipes[slices.IndexFunc(Recipes, func(r Recipe) bool { return r.Name == name })]
+	recipes := append(slices.Clone(Recipes), ClaudeCode)
+	r := &recipes[slices.IndexFunc(recipes, func(r Recipe) bool { return r.Name == name })]
 	program := r.program(t, modules)
 	run.Once(t, func(t *testing.T, b *run.Box) {
 		r.prepare(b)
@@ -136,4 +137,20 @@ func (st *stage) one(t *testing.T, pattern string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// holding returns the content of a file that matches a pattern below HOME and holds a text.
+func (st *stage) holding(t *testing.T, pattern, text string) []byte {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(st.Home, pattern))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(text)) {
+			return b
+		}
+	}
+	t.Fatalf("no %s that holds %q", pattern, text)
+	return nil
 }

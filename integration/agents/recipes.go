@@ -60,6 +60,27 @@ var Recipes = []Recipe{
 	},
 }
 
+// ClaudeCode is how Claude Code runs, for the fixtures of sessionlog/foreign. It is none of Recipes: of what it sends, its first
+// system block and metadata.user_id are new in each run.
+var ClaudeCode = Recipe{
+	Name: "claude-code", Bin: "@anthropic-ai/claude-code-linux-" + nodeArch() + "/claude", Host: "api.anthropic.com",
+	Key: "ANTHROPIC_API_KEY", Value: "sk-ant-api03-not-a-key-0123456789-abcdefghij",
+	Env: map[string]string{
+		"IS_SANDBOX": "1", // else it refuses root what it is told to allow
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1",
+	},
+	Args:  []string{"--dangerously-skip-permissions", "-p"},
+	Rules: ".claude/CLAUDE.md",
+}
+
+// nodeArch is this machine's architecture as npm names it.
+func nodeArch() string {
+	if runtime.GOARCH == "amd64" {
+		return "x64"
+	}
+	return runtime.GOARCH
+}
+
 // opencodeBin is the program in its package for this machine: that of opencode-ai itself is put there by an install
 // script. The baseline build runs on any amd64.
 func opencodeBin() string {

@@ -261,7 +261,11 @@ func (t *telling) responses() {
 	}
 	for i, c := range t.step.calls {
 		id := fmt.Sprintf("fc_%s_%d", t.name, i)
-		add(map[string]any{"id": id, "type": "function_call", "status": "completed", "call_id": t.id(i), "name": c.name, "arguments": c.arguments()}, func(at int) {
+		item := map[string]any{"id": id, "type": "function_call", "status": "completed", "call_id": t.id(i), "name": c.name, "arguments": c.arguments()}
+		if space, name, ok := strings.Cut(c.name, "."); ok {
+			item["namespace"], item["name"] = space, name
+		}
+		add(item, func(at int) {
 			t.event("response.function_call_arguments.delta", map[string]any{"item_id": id, "output_index": at, "delta": c.arguments()})
 			t.event("response.function_call_arguments.done", map[string]any{"item_id": id, "output_index": at, "arguments": c.arguments()})
 		})

@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -16,7 +17,12 @@ type talk struct {
 
 	said    answer
 	results []sessionlog.ToolResult
-	held    int // bytes of results
+	held    int                // bytes of results
+	order   map[string]int     // the place of each call of the last answer
+	after   []sessionlog.Event // to follow the results
+
+	emit func(sessionlog.Event) error
+	n    uint64 // events that were emitted
 }
 
 // An answer is one turn of the model's.
@@ -34,6 +40,31 @@ type answer struct {
 
 // maxHeld bounds the results that wait for more of theirs, in bytes.
 const maxHeld = 16 << 20
+
+// start begins a conversation whose runs are called by id.
+func (t *talk) start(id, protocol string, emit func(sessionlog.Event) error) {
+	t.emit = func(e sessionlog.Event) error {
+		t.n++
+		return emit(e)
+	}
+	t.d, t.protocol = sessionlog.NewDialog(id, t.emit), protocol
+}
+
+// then emits an event of the turn under way, behind what its tools gave.
+func (t *talk) then(e sessionlog.Event) { t.after = append(t.after, e) }
+
+// compressed says that all that was said so far is a summary for the model from here on.
+func (t *talk) compressed(action, summary string) error {
+	if err := t.flush(); err != nil {
+		return err
+	}
+	e := &sessionlog.Compressed{Action: action, Summary: summary}
+	e.Turn = t.d.Turn()
+	if t.n > 0 {
+		e.ArchivedSeqRange = []uint64{0, t.n - 1}
+	}
+	return t.emit(e)
+}
 
 // ask begins a run.
 func (t *talk) ask(e *sessionlog.RunStarted) error {
@@ -77,18 +108,47 @@ func (t *talk) answer() error {
 	}
 	e := &sessionlog.LLMCompleted{Message: t.said.message(), ProviderReplay: t.said.replay(t.protocol)}
 	tokens := t.said.tokens
+	t.order = make(map[string]int, len(t.said.calls))
+	for i, c := range t.said.calls {
+		t.order[c.ID] = i
+	}
 	t.said = answer{}
 	return t.d.Answer(e, tokens)
 }
 
 // flush passes on what came so far.
 func (t *talk) flush() error {
-	if err := t.answer(); err != nil || len(t.results) == 0 {
+	if err := t.answer(); err != nil {
 		return err
 	}
-	results := t.results
-	t.results, t.held = nil, 0
-	return t.d.Results(results, nil)
+	if results := t.results; len(results) > 0 {
+		t.results, t.held = nil, 0
+		t.sort(results)
+		if err := t.d.Results(results, nil); err != nil {
+			return err
+		}
+	}
+	after := t.after
+	t.after = nil
+	for _, e := range after {
+		e.Base().Turn = t.d.Turn()
+		if err := t.emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sort puts results in the order of their calls, in which the model gets them, whichever was there first. Those of other answers
+// come before.
+func (t *talk) sort(results []sessionlog.ToolResult) {
+	place := func(id string) int {
+		if i, ok := t.order[id]; ok {
+			return i
+		}
+		return -1
+	}
+	slices.SortStableFunc(results, func(a, b sessionlog.ToolResult) int { return place(a.CallID) - place(b.CallID) })
 }
 
 // end ends the run under way, if any, for a reason as sessionlog.Dialog takes it.

@@ -35,7 +35,7 @@ func (claude) Looks(path string, head []byte) bool {
 	}
 	return headLines(head, func(s *jsonscan.Scanner) bool {
 		var kind string
-		var side, session, leaf bool
+		var side, session, leaf, parts bool
 		for s.Begin('{'); s.More('}'); {
 			switch string(s.Key()) {
 			case "type":
@@ -46,6 +46,8 @@ func (claude) Looks(path string, head []byte) bool {
 			case "sessionId":
 				session = true
 				s.Skip()
+			case "message":
+				parts = hasKey(s, "parts") // qwen-code's lines have the same keys otherwise
 			case "leafUuid", "messageId":
 				leaf = true
 				s.Skip()
@@ -53,7 +55,7 @@ func (claude) Looks(path string, head []byte) bool {
 				s.Skip()
 			}
 		}
-		return side || session && kind == "queue-operation" || leaf && claudeOther[kind] != ""
+		return !parts && side || session && kind == "queue-operation" || leaf && claudeOther[kind] != ""
 	})
 }
 
@@ -96,7 +98,7 @@ func (claude) Import(ctx context.Context, path string, emit func(sessionlog.Even
 		return r, err
 	}
 	tree.choose(r)
-	c := &claudeReader{r: r, emit: emit, tree: tree}
+	c := &claudeReader{r: r, out: emit, tree: tree}
 	if err = eachLine(ctx, r.File, r, c.line); err == nil {
 		err = c.finish()
 	}

@@ -10,7 +10,7 @@ import (
 // A claudeReader turns the lines of a transcript's branch into events.
 type claudeReader struct {
 	r    *Report
-	emit func(sessionlog.Event) error
+	out  func(sessionlog.Event) error
 	tree *claudeTree
 	node int // the next line that has a uuid
 	talk
@@ -37,7 +37,8 @@ const claudeOwn = "the program's own, in the user's name"
 type claudeLine struct {
 	kind, subtype, session, version, request, agent string
 	meta, summary, failed, has                      bool
-	message, attachment, result                     []byte
+	message                                         claudeMessage
+	attachment, result                              []byte
 }
 
 func (l *claudeLine) read(s *jsonscan.Scanner) {
@@ -64,7 +65,7 @@ func (l *claudeLine) read(s *jsonscan.Scanner) {
 		case "isApiErrorMessage":
 			l.failed = isTrue(s)
 		case "message":
-			l.message = s.Raw()
+			l.message.read(s)
 		case "attachment":
 			l.attachment = s.Raw()
 		case "toolUseResult":
@@ -137,7 +138,7 @@ func (c *claudeReader) begin(l *claudeLine) {
 		id = l.agent
 	}
 	c.r.Session = id
-	c.talk = talk{d: sessionlog.NewDialog(id, c.emit), protocol: "anthropic"}
+	c.start(id, "anthropic", c.out)
 }
 
 // A claudeMessage is the message of a line, as the Messages API has it.
@@ -147,8 +148,11 @@ type claudeMessage struct {
 	tokens    int64
 }
 
-func (m *claudeMessage) read(s *jsonscan.Scanner, b []byte) error {
-	s.Reset(b)
+func (m *claudeMessage) read(s *jsonscan.Scanner) {
+	if s.Peek() != '{' {
+		s.Skip()
+		return
+	}
 	for s.Begin('{'); s.More('}'); {
 		switch string(s.Key()) {
 		case "id":
@@ -163,10 +167,6 @@ func (m *claudeMessage) read(s *jsonscan.Scanner, b []byte) error {
 			s.Skip()
 		}
 	}
-	if s.Err() != nil {
-		return broken{s.Err()}
-	}
-	return nil
 }
 
 // claudeTokens is all that went in, caches included, and came out.
@@ -188,10 +188,7 @@ func claudeTokens(s *jsonscan.Scanner) (n int64) {
 
 // assistant reads one line of an answer.
 func (c *claudeReader) assistant(l *claudeLine, n int) error {
-	var m claudeMessage
-	if err := m.read(&c.inner, l.message); err != nil {
-		return err
-	}
+	m := &l.message
 	if m.model == "<synthetic>" || l.failed {
 		c.r.skip("answers that the program wrote", "no model said them", n)
 		if l.failed {
@@ -226,13 +223,10 @@ func (c *claudeReader) blocks(content []byte) error {
 		return failure(s)
 	}
 	for s.Begin('['); s.More(']'); {
-		raw := s.Raw()
+		var b claudeBlock
+		raw := b.read(s)
 		if s.Err() != nil {
 			break
-		}
-		var b claudeBlock
-		if err := b.read(&c.block, raw); err != nil {
-			return err
 		}
 		switch b.kind {
 		case "text":
@@ -258,15 +252,22 @@ type claudeBlock struct {
 	failed                    bool
 }
 
-func (b *claudeBlock) read(s *jsonscan.Scanner, raw []byte) error {
-	s.Reset(raw)
-	if s.Peek() == '"' {
+// read reads the block that comes next, and returns it as it stands.
+func (b *claudeBlock) read(s *jsonscan.Scanner) (raw []byte) {
+	c := s.Peek()
+	from := s.Offset()
+	switch c {
+	case '"':
 		b.kind, b.text = "text", s.Text()
-		return failure(s)
+	case '{':
+		b.fields(s)
+	default:
+		s.Skip()
 	}
-	if s.Peek() != '{' {
-		return nil
-	}
+	return s.Since(from)
+}
+
+func (b *claudeBlock) fields(s *jsonscan.Scanner) {
 	for s.Begin('{'); s.More('}'); {
 		switch string(s.Key()) {
 		case "type":
@@ -291,7 +292,6 @@ func (b *claudeBlock) read(s *jsonscan.Scanner, raw []byte) error {
 			s.Skip()
 		}
 	}
-	return failure(s)
 }
 
 // thought is a block of thoughts in the order that the provider has it in; nil where nobody signed it.

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -8,15 +9,16 @@ import (
 
 // user reads a line in the user's name: what tools gave, a prompt, or something of the program's.
 func (c *claudeReader) user(l *claudeLine, n int) error {
-	var m claudeMessage
-	if err := m.read(&c.inner, l.message); err != nil {
-		return err
-	}
+	m := &l.message
 	switch {
 	case hasResult(m.content):
 		return c.tools(l, m.content, n)
 	case l.summary:
-		return c.compacted(readParts(&c.inner, m.content), n)
+		p := readParts(&c.inner, m.content)
+		if err := failure(&c.inner); err != nil {
+			return err
+		}
+		return c.compressed("compact", p.goal())
 	}
 	p := readParts(&c.inner, m.content)
 	if err := failure(&c.inner); err != nil {
@@ -91,13 +93,9 @@ func (c *claudeReader) tools(l *claudeLine, content []byte, n int) error {
 	s := &c.inner
 	s.Reset(content)
 	for s.Begin('['); s.More(']'); {
-		raw := s.Raw()
-		if s.Err() != nil {
-			break
-		}
 		var b claudeBlock
-		if err := b.read(&c.block, raw); err != nil {
-			return err
+		if b.read(s); s.Err() != nil {
+			break
 		}
 		if b.kind != "tool_result" {
 			c.r.skip("blocks beside what tools gave", claudeOwn, n)
@@ -111,11 +109,37 @@ func (c *claudeReader) tools(l *claudeLine, content []byte, n int) error {
 			return err
 		}
 	}
-	return failure(s)
+	if err := failure(s); err != nil {
+		return err
+	}
+	return c.agent(l.result)
 }
 
-// compacted is where the history was made shorter: the model goes on from a summary.
-func (c *claudeReader) compacted(_ parts, n int) error {
-	c.r.skip("summaries of the history", "the history was made shorter; the conversation goes on", n)
-	return c.flush()
+// agent reads what is kept beside the result of a call that asked a sub-agent.
+func (c *claudeReader) agent(result []byte) error {
+	s := &c.inner
+	if s.Reset(result); s.Peek() != '{' || !bytes.Contains(result, []byte(`"agentId"`)) {
+		return nil
+	}
+	e := &sessionlog.AgentProcessChanged{ParentSessionID: c.r.Session}
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "agentId":
+			e.AgentID = text(s)
+		case "agentType":
+			e.Role = text(s)
+		case "status":
+			e.State = text(s)
+		default:
+			s.Skip()
+		}
+	}
+	if e.AgentID == "" {
+		return failure(s)
+	}
+	if e.State == "async_launched" {
+		e.State = "running"
+	}
+	c.then(e)
+	return failure(s)
 }

@@ -59,7 +59,7 @@ func (codex) Import(ctx context.Context, path string, emit func(sessionlog.Event
 	if err != nil {
 		return r, err
 	}
-	c := &codexReader{r: r, emit: emit}
+	c := &codexReader{r: r, out: emit}
 	old, err := isCodexObject(r.File)
 	switch {
 	case err != nil:

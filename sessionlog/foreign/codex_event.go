@@ -23,11 +23,35 @@ func (c *codexReader) event(b []byte, n int) error {
 	case "turn_aborted":
 		return c.stop(sessionlog.ReasonInterrupted)
 	case "error":
-		c.r.note("line %d: the program says that a turn failed", n)
-		return c.stop(sessionlog.ReasonError)
+		return c.failed(n)
+	case "task_complete", "turn_complete":
+		if s.Reset(b); hasError(s) {
+			return c.failed(n)
+		}
+	case "item_completed", "collab_agent_spawn_end", "collab_close_end", "collab_waiting_end":
+		if err := c.agents(b, kind); err != nil {
+			return err
+		}
 	}
 	c.r.skip("events of type "+kind, codexRepeats, n)
 	return nil
+}
+
+// failed ends the run as one that failed.
+func (c *codexReader) failed(n int) error {
+	c.r.note("line %d: the program says that a turn failed", n)
+	return c.stop(sessionlog.ReasonError)
+}
+
+// hasError reports whether an object says under "error" what went wrong.
+func hasError(s *jsonscan.Scanner) (has bool) {
+	for s.Begin('{'); s.More('}'); {
+		if string(s.Key()) == "error" {
+			has = s.Peek() != 'n'
+		}
+		s.Skip()
+	}
+	return has
 }
 
 // stop ends the run for a reason.
@@ -79,10 +103,118 @@ func codexTokens(s *jsonscan.Scanner, path []string) (n int64, found bool) {
 }
 
 // compacted is where the history was made shorter.
-func (c *codexReader) compacted(_ []byte, n int) error {
-	c.r.skip("lines of type compacted", "the history was made shorter; the conversation goes on", n)
+func (c *codexReader) compacted(b []byte) error {
+	s := &c.inner
+	s.Reset(b)
+	summary := textIn(s, "message")
+	if s.Err() != nil {
+		return broken{s.Err()}
+	}
+	c.begin()
+	return c.compressed("compacted", summary)
+}
+
+// agents reads what became of sub-agents: of a CollabAgentToolCall the states, of older events the one state that each has.
+func (c *codexReader) agents(b []byte, kind string) error {
+	s := &c.inner
+	s.Reset(b)
+	roles := map[string]string{}
+	var list []*sessionlog.AgentProcessChanged
+	var one sessionlog.AgentProcessChanged
+	var read func()
+	read = func() {
+		for s.Begin('{'); s.More('}'); {
+			switch string(s.Key()) {
+			case "item":
+				if s.Peek() == '{' {
+					read()
+					continue
+				}
+				s.Skip()
+			case "new_thread_id", "receiver_thread_id":
+				one.AgentID = text(s)
+			case "new_agent_role":
+				one.Role = text(s)
+			case "status":
+				one.State = codexState(s)
+			case "receiver_agents":
+				codexRoles(s, roles)
+			case "agents_states", "statuses":
+				list = codexStates(s)
+			default:
+				s.Skip()
+			}
+		}
+	}
+	read()
+	if s.Err() != nil {
+		return broken{s.Err()}
+	}
 	if c.d == nil {
 		return nil
 	}
-	return c.flush()
+	if kind != "item_completed" && one.AgentID != "" && one.State != "" {
+		list = append(list, &one)
+	}
+	for _, e := range list {
+		e.ParentSessionID = c.r.Session
+		if e.Role == "" {
+			e.Role = roles[e.AgentID]
+		}
+		c.then(e)
+	}
+	return nil
+}
+
+// codexStates reads {id: state}.
+func codexStates(s *jsonscan.Scanner) (list []*sessionlog.AgentProcessChanged) {
+	if s.Peek() != '{' {
+		s.Skip()
+		return nil
+	}
+	for s.Begin('{'); s.More('}'); {
+		e := &sessionlog.AgentProcessChanged{AgentID: string(s.Key())}
+		if e.State = codexState(s); e.State != "" {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+// codexState reads a state: a word, or {word: what it said}.
+func codexState(s *jsonscan.Scanner) (state string) {
+	if s.Peek() != '{' {
+		return text(s)
+	}
+	for s.Begin('{'); s.More('}'); {
+		state = string(s.Key())
+		s.Skip()
+	}
+	return state
+}
+
+// codexRoles reads [{thread_id, agent_role}].
+func codexRoles(s *jsonscan.Scanner, roles map[string]string) {
+	if s.Peek() != '[' {
+		s.Skip()
+		return
+	}
+	for s.Begin('['); s.More(']'); {
+		if s.Peek() != '{' {
+			s.Skip()
+			continue
+		}
+		var id, role string
+		for s.Begin('{'); s.More('}'); {
+			switch string(s.Key()) {
+			case "thread_id":
+				id = text(s)
+			case "agent_role":
+				role = text(s)
+			default:
+				s.Skip()
+			}
+		}
+		roles[id] = role
+	}
 }

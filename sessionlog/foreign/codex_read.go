@@ -10,8 +10,8 @@ import (
 
 // A codexReader turns the items of a rollout into events.
 type codexReader struct {
-	r    *Report
-	emit func(sessionlog.Event) error
+	r   *Report
+	out func(sessionlog.Event) error
 	talk
 	system string
 	asked  bool
@@ -47,7 +47,7 @@ func (c *codexReader) line(s *jsonscan.Scanner, n int) error {
 		c.records = true
 		return c.spent(l.payload, "usage")
 	case "compacted":
-		return c.compacted(l.payload, n)
+		return c.compacted(l.payload)
 	}
 	c.r.skip("lines of type "+l.kind, why(codexKnown[l.kind], codexRepeats), n)
 	return nil
@@ -115,7 +115,7 @@ func (c *codexReader) begin() {
 		if id == "" {
 			id = codexID(c.r.File)
 		}
-		c.talk = talk{d: sessionlog.NewDialog(id, c.emit), protocol: "openai-responses"}
+		c.start(id, "openai-responses", c.out)
 	}
 }
 

@@ -53,7 +53,7 @@ func (gemini) Import(ctx context.Context, path string, emit func(sessionlog.Even
 	if err != nil {
 		return r, err
 	}
-	g := &geminiReader{r: r, emit: emit, seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
+	g := &geminiReader{r: r, out: emit, seen: map[uint64]bool{}, seed: maphash.MakeSeed()}
 	switch {
 	case geminiCheckpoint.Match(withoutMark(head)):
 		err = eachElement(ctx, r, "history", func(string, []byte) error { return nil }, g.content)
@@ -62,7 +62,7 @@ func (gemini) Import(ctx context.Context, path string, emit func(sessionlog.Even
 			err = eachLine(ctx, r.File, r, g.line)
 		}
 	default:
-		err = eachElement(ctx, r, "messages", g.about, g.message)
+		err = eachElement(ctx, r, "messages", g.about, g.element)
 	}
 	if err == nil {
 		err = g.finish()

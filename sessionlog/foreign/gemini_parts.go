@@ -25,47 +25,47 @@ type geminiPart struct {
 	isCall, isResponse    bool
 	id, name              string // of the call or response
 	args, response, parts []byte
+	only                  []byte // the text of a response that is one text
+	failed                bool
 }
 
 // parts reads a content: a text, a part, or a list of either.
 func (g *geminiReader) parts(content []byte) *geminiParts {
 	p := &geminiParts{}
-	var s jsonscan.Scanner
+	if len(content) == 0 {
+		return p
+	}
+	s := &g.block
 	s.Reset(content)
-	switch s.Peek() {
-	case '[':
+	if s.Peek() != '[' {
+		p.add(s)
+	} else {
 		for s.Begin('['); s.More(']'); {
-			p.add(g, s.Raw())
+			p.add(s)
 		}
-	case '{', '"':
-		p.add(g, s.Raw())
 	}
-	if p.failed == nil {
-		p.failed = failure(&s)
-	}
-	if len(content) == 0 || string(content) == "null" {
-		p.failed = nil
-	}
+	p.failed = failure(s)
 	return p
 }
 
-func (p *geminiParts) add(g *geminiReader, raw []byte) {
-	if raw == nil || p.failed != nil {
-		return
-	}
+// add reads the part that comes next.
+func (p *geminiParts) add(s *jsonscan.Scanner) {
 	var q geminiPart
-	g.block.Reset(raw)
-	if q.read(&g.block); g.block.Err() != nil {
-		p.failed = failure(&g.block)
-		return
-	}
+	s.Peek()
+	from := s.Offset()
+	q.read(s)
+	raw := s.Since(from)
 	switch {
+	case s.Err() != nil || string(raw) == "null":
 	case q.isCall:
-		p.calls = append(p.calls, sessionlog.ToolCall{ID: q.id, Name: q.name, Arguments: arguments(&g.block, q.args)})
+		c := sessionlog.ToolCall{ID: q.id, Name: q.name, Arguments: bytes.Clone(q.args)}
+		if len(c.Arguments) == 0 || c.Arguments[0] != '{' {
+			c.Arguments = json.RawMessage("{}")
+		}
+		p.calls = append(p.calls, c)
 	case q.isResponse:
-		r := sessionlog.ToolResult{CallID: q.id, Output: geminiOutput(&g.block, &q)}
-		r.IsError = geminiFailed(&g.block, q.response)
-		p.results, p.names = append(p.results, r), append(p.names, q.name)
+		p.results = append(p.results, sessionlog.ToolResult{CallID: q.id, Output: q.output(), IsError: q.failed})
+		p.names = append(p.names, q.name)
 	case q.thought:
 		p.thoughts = append(p.thoughts, q.text)
 	case q.isText:
@@ -117,7 +117,7 @@ func (q *geminiPart) function(s *jsonscan.Scanner) {
 		case "args":
 			q.args = s.Raw()
 		case "response":
-			q.response = s.Raw()
+			q.given(s)
 		case "parts":
 			q.parts = s.Raw()
 		default:
@@ -126,40 +126,39 @@ func (q *geminiPart) function(s *jsonscan.Scanner) {
 	}
 }
 
-// geminiOutput is what a tool gave: the text under "output" or "error" where the response holds that alone, else all of it.
-func geminiOutput(s *jsonscan.Scanner, q *geminiPart) json.RawMessage {
-	if len(q.response) == 0 {
-		return sessionlog.Text("")
+// given reads a response: by convention {"output"} or {"error"}.
+func (q *geminiPart) given(s *jsonscan.Scanner) {
+	from := s.Offset()
+	if s.Peek() != '{' {
+		s.Skip()
+		q.response = s.Since(from)
+		return
 	}
-	only, n := json.RawMessage(nil), 0
-	s.Reset(q.response)
-	if s.Peek() == '{' {
-		for s.Begin('{'); s.More('}'); {
-			key := string(s.Key())
-			if n++; (key == "output" || key == "error") && s.Peek() == '"' {
-				only = s.Raw()
-				continue
-			}
-			s.Skip()
+	n := 0
+	for s.Begin('{'); s.More('}'); {
+		key := s.Key()
+		failed, said := string(key) == "error", string(key) == "output"
+		q.failed = q.failed || failed
+		n++
+		if raw := s.Raw(); (failed || said) && len(raw) > 0 && raw[0] == '"' {
+			q.only = raw
 		}
 	}
-	if n == 1 && only != nil && q.parts == nil {
-		return bytes.Clone(only)
+	if n != 1 {
+		q.only = nil
 	}
-	return bytes.Clone(q.response)
+	q.response = s.Since(from)
 }
 
-// geminiFailed reports whether a response says that the tool failed.
-func geminiFailed(s *jsonscan.Scanner, response []byte) (failed bool) {
-	s.Reset(response)
-	if s.Peek() != '{' {
-		return false
+// output is what a tool gave: the text of a response that is that alone, else all of it.
+func (q *geminiPart) output() json.RawMessage {
+	switch {
+	case len(q.response) == 0:
+		return sessionlog.Text("")
+	case q.only != nil && q.parts == nil:
+		return bytes.Clone(q.only)
 	}
-	for s.Begin('{'); s.More('}'); {
-		failed = string(s.Key()) == "error" || failed
-		s.Skip()
-	}
-	return failed
+	return bytes.Clone(q.response)
 }
 
 // tools reads the calls that stand with an answer. Their results are held; of an answer that was passed on already calls and

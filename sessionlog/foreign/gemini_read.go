@@ -13,7 +13,7 @@ import (
 // A geminiReader turns messages into events.
 type geminiReader struct {
 	r    *Report
-	emit func(sessionlog.Event) error
+	out  func(sessionlog.Event) error
 	seed maphash.Seed
 	talk
 	inner, block jsonscan.Scanner
@@ -129,7 +129,6 @@ func (g *geminiReader) plan(s *jsonscan.Scanner, _ int) error {
 // line reads one line.
 func (g *geminiReader) line(s *jsonscan.Scanner, n int) error {
 	g.order = nil
-	from := s.Rest()
 	var m geminiRecord
 	m.read(s)
 	if err := s.End(); err != nil {
@@ -140,7 +139,7 @@ func (g *geminiReader) line(s *jsonscan.Scanner, n int) error {
 		g.r.note("line %d: the person went back: what was said from there on is counted as skipped", n)
 		return nil
 	case m.id != "":
-		return g.message(from, n)
+		return g.message(&m, n)
 	case m.hasSet:
 		return g.history(m.set, n)
 	case m.session != "":
@@ -176,7 +175,7 @@ func (g *geminiReader) begin(id, kind string) {
 	if id == "" {
 		id = "gemini-cli"
 	}
-	g.talk = talk{d: sessionlog.NewDialog(id, g.emit), protocol: "gemini"}
+	g.start(id, "gemini", g.out)
 }
 
 // history is the history as it was made anew. The first one of a session, before anything was said, is read as what it is.
@@ -198,21 +197,20 @@ func (g *geminiReader) history(set []byte, n int) error {
 			}
 		}
 		for s.Begin('['); s.More(']'); {
-			b := s.Raw()
-			if s.Err() != nil {
-				break
+			if s.Peek() != '{' {
+				s.Skip()
+				continue
 			}
 			var m geminiRecord
-			g.inner.Reset(b)
-			if m.read(&g.inner); g.inner.Err() != nil {
-				return failure(&g.inner)
+			if m.read(&s); s.Err() != nil {
+				break
 			}
 			if again && !g.seen[g.hash(m.id)] {
 				g.seen[g.hash(m.id)] = true
 				g.r.skip("messages of a history that was made anew", "what the model gets from there on; nobody said them there", n)
 				continue
 			}
-			if err := g.message(b, n); err != nil {
+			if err := g.message(&m, n); err != nil {
 				return err
 			}
 		}
@@ -220,13 +218,18 @@ func (g *geminiReader) history(set []byte, n int) error {
 	return failure(&s)
 }
 
-// message reads one message, or what is new in it.
-func (g *geminiReader) message(b []byte, n int) error {
+// element reads one message of the object that an old session is.
+func (g *geminiReader) element(b []byte, n int) error {
 	var m geminiRecord
 	g.inner.Reset(b)
 	if m.read(&g.inner); g.inner.Err() != nil {
 		return failure(&g.inner)
 	}
+	return g.message(&m, n)
+}
+
+// message reads one message, or what is new in it.
+func (g *geminiReader) message(m *geminiRecord, n int) error {
 	g.begin("", "")
 	id := g.hash(m.id)
 	if g.gone[id] {
@@ -237,10 +240,10 @@ func (g *geminiReader) message(b []byte, n int) error {
 	g.seen[id] = true
 	switch {
 	case m.kind == "gemini" && again && (id != g.current || !g.said.some):
-		_, err := g.tools(&m, false)
+		_, err := g.tools(m, false)
 		return err
 	case m.kind == "gemini":
-		return g.model(&m, id)
+		return g.model(m, id)
 	case again:
 		return nil
 	case m.kind == "user":

@@ -39,6 +39,19 @@ func textIn(s *jsonscan.Scanner, key string) (found string) {
 	return found
 }
 
+// hasKey reads a value and reports whether it is an object with a key.
+func hasKey(s *jsonscan.Scanner, key string) (found bool) {
+	if s.Peek() != '{' {
+		s.Skip()
+		return false
+	}
+	for s.Begin('{'); s.More('}'); {
+		found = string(s.Key()) == key || found
+		s.Skip()
+	}
+	return found
+}
+
 // count reads a number of tokens, and steps over anything that is none.
 func count(s *jsonscan.Scanner) int64 {
 	if c := s.Peek(); c < '0' || c > '9' {

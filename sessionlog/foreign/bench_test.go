@@ -1,0 +1,146 @@
+package foreign
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+)
+
+func kinds() []string {
+	var names []string
+	for name := range transcripts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// BenchmarkImport reads a long transcript of each kind.
+func BenchmarkImport(b *testing.B) {
+	for _, kind := range kinds() {
+		b.Run(kind, func(b *testing.B) {
+			path := longTranscript(b, kind, 64<<20)
+			b.SetBytes(sizeOf(b, path))
+			b.ReportAllocs()
+			for b.Loop() {
+				importAll(b, kind, path)
+			}
+		})
+	}
+}
+
+// BenchmarkPlain is what BenchmarkImport is held against: each line read once by encoding/json into any.
+func BenchmarkPlain(b *testing.B) {
+	for _, kind := range kinds() {
+		b.Run(kind, func(b *testing.B) {
+			path := longTranscript(b, kind, 64<<20)
+			b.SetBytes(sizeOf(b, path))
+			b.ReportAllocs()
+			for b.Loop() {
+				plainly(b, path)
+			}
+		})
+	}
+}
+
+func sizeOf(t testing.TB, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}
+
+func importAll(t testing.TB, kind, path string) *Report {
+	t.Helper()
+	i, ok := ByName(kind)
+	if !ok {
+		t.Fatalf("no importer %s", kind)
+	}
+	r, err := i.Import(context.Background(), path, func(sessionlog.Event) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func plainly(t testing.TB, path string) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewReaderSize(f, 1<<20)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(bytes.TrimSpace(line)) > 0 {
+			var v any
+			if err := json.Unmarshal(line, &v); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestLong reads 500 MB of each kind, at 100 MB/s or more, in bounded memory.
+func TestLong(t *testing.T) {
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		t.Skip("TAPEDECK_LONG is not set")
+	}
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			path := longTranscript(t, kind, 500_000_000)
+			size := sizeOf(t, path)
+			stop, peak := make(chan bool), make(chan uint64)
+			runtime.GC()
+			go watch(stop, peak)
+			began := time.Now()
+			r := importAll(t, kind, path)
+			took := time.Since(began)
+			close(stop)
+			most := <-peak
+			rate := float64(size) / 1e6 / took.Seconds()
+			t.Log(fmt.Sprintf("%d MB in %v: %.0f MB/s, %d turns, heap at most %d MB", size/1e6, took.Round(time.Millisecond), rate, r.Turns, most/1e6))
+			if r.Turns == 0 || r.Calls != r.Results || r.Turns != r.Calls {
+				t.Errorf("%+v", r)
+			}
+			if rate < 100 {
+				t.Errorf("%.0f MB/s, want 100", rate)
+			}
+			if most > 256e6 {
+				t.Errorf("heap of %d MB", most/1e6)
+			}
+		})
+	}
+}
+
+// watch looks at the heap until stop, and then tells the most that it saw.
+func watch(stop chan bool, peak chan uint64) {
+	var most uint64
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		most = max(most, m.HeapInuse)
+		select {
+		case <-stop:
+			tick.Stop()
+			peak <- most
+			return
+		case <-tick.C:
+		}
+	}
+}
