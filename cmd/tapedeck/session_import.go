@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,9 +195,9 @@ func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scr
 	for _, s := range r.Skipped {
 		first := ""
 		if s.FirstLine > 0 {
-			first = fmt.Sprintf(" (first in line %d)", s.FirstLine)
+			first = fmt.Sprintf(", first in line %d", s.FirstLine)
 		}
-		visible.Fprintf(std.err, "tapedeck: skipped %d %s: %s%s\n", s.Count, s.What, s.Why, first)
+		visible.Fprintf(std.err, "tapedeck: skipped %s: %s (%s%s)\n", s.What, s.Why, plural(s.Count, "time", "times"), first)
 	}
 	for _, note := range r.Notes {
 		visible.Fprintf(std.err, "tapedeck: %s\n", note)
@@ -246,8 +247,8 @@ func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Im
 	for _, note := range r.Notes {
 		visible.Fprintf(std.err, "tapedeck: %s\n", note)
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s, %d of them with a model%s\n", shortPath(o.output),
-		strings.TrimSpace(r.Format+" "+r.Version), plural(r.Exchanges, "exchange", "exchanges"), r.LLMCalls, hidden(hide))
+	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s: %s: %s, %d of them with a model%s\n", shortPath(o.output),
+		cmp.Or(r.Version, r.Format), plural(r.Exchanges, "exchange", "exchanges"), r.LLMCalls, hidden(hide))
 	return err
 }
 
