@@ -68,6 +68,13 @@ var talkers = []talker{
 			toolCall{"run_shell_command", map[string]any{"command": "echo found; exit 3", "description": "look", "is_background": false}},
 			toolCall{"write_file", map[string]any{"file_path": "WORK/hello.txt", "content": "marigold\n"}}),
 	},
+	{
+		agent: "claude-code", transcript: ".claude/projects",
+		steps: errand(
+			toolCall{"Read", map[string]any{"file_path": "WORK/missing.txt"}},
+			toolCall{"Bash", map[string]any{"command": "echo found; exit 3", "description": "look"}},
+			toolCall{"Write", map[string]any{"file_path": "WORK/hello.txt", "content": "marigold\n"}}),
+	},
 }
 
 // behindName is what stands behind the name of the tool: gemini-cli calls the call c of the tool read_file read_file__c.
@@ -130,6 +137,9 @@ func TestTalk(t *testing.T) {
 }
 
 func recipe(name string) *Recipe {
+	if name == ClaudeCode.Name {
+		return &ClaudeCode
+	}
 	for i := range Recipes {
 		if Recipes[i].Name == name {
 			return &Recipes[i]
