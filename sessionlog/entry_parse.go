@@ -2,6 +2,7 @@ package sessionlog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -23,14 +24,23 @@ func ParseEntry(b []byte) (*Entry, error) {
 type entryParser struct {
 	s            jsonscan.Scanner
 	value        jsonscan.Scanner
+	entry        []byte
 	outer, inner values
-	at           int // where inner begins
 }
 
-// values are the keys of an object that may matter, by their numbers.
+// values are the keys of an object that may matter, by their numbers: where their values stand in the entry.
 type values struct {
-	raw   [numKeys][]byte
-	twice [numKeys]bool
+	at    [numKeys]span
+	twice uint16 // a bit a key
+}
+
+// A span is a part of an entry, which is no longer than MaxEntry. An empty one is of a key that is not there.
+type span struct{ from, to int32 }
+
+// raw returns the value of a key as it stands; nil for none.
+func (p *entryParser) raw(v *values, k int) []byte {
+	at := v.at[k]
+	return p.entry[at.from:at.to]
 }
 
 // The keys that may matter.
@@ -72,7 +82,7 @@ func keyOf(b []byte) int {
 
 // parse reads e.raw into the rest of e. That an event is what its kind demands is not asked here.
 func (p *entryParser) parse(e *Entry) error {
-	p.outer, p.inner = values{}, values{}
+	p.outer, p.inner, p.entry = values{}, values{}, e.raw
 	p.s.Reset(e.raw)
 	p.object(&p.outer, &p.inner)
 	if err := p.s.End(); err != nil {
@@ -107,11 +117,11 @@ func (p *entryParser) object(into, within *values) {
 			s.Skip()
 			continue
 		}
-		into.twice[k] = into.twice[k] || into.raw[k] != nil
-		s.Peek()
+		if into.at[k].to != 0 {
+			into.twice |= 1 << k
+		}
 		from := s.Offset()
 		if k == keyEvent && within != nil && s.Peek() == '{' {
-			p.at = from
 			*within = values{}
 			p.object(within, nil)
 		} else {
@@ -120,7 +130,7 @@ func (p *entryParser) object(into, within *values) {
 		if s.Err() != nil {
 			return
 		}
-		into.raw[k] = s.Since(from)
+		into.at[k] = span{int32(from), int32(s.Offset())} //nolint:gosec // an entry is no longer than MaxEntry
 	}
 }
 
@@ -128,28 +138,39 @@ func (p *entryParser) object(into, within *values) {
 // seq that is a number: that is a bare event with a key of that name.
 func (p *entryParser) classify(e *Entry) error {
 	out := &p.outer
-	hasEvent := len(out.raw[keyEvent]) > 0 && out.raw[keyEvent][0] == '{'
+	_, hasKind := out.has(keyKind)
+	_, hasRecord := out.has(keyRecordType)
+	event := p.raw(out, keyEvent)
 	switch {
-	case hasEvent && (out.raw[keyKind] == nil || out.number(keySeq)):
-		e.Form, e.event, e.at = FormEnvelope, out.raw[keyEvent], p.at
+	case len(event) > 0 && event[0] == '{' && (!hasKind || p.number(keySeq)):
+		e.Form, e.event, e.at = FormEnvelope, event, int(out.at[keyEvent].from)
 		if err := p.envelope(e, keySeq, keyEvent, keyG, keyTMS); err != nil {
 			return err
 		}
 		return p.event(e, &p.inner)
-	case out.raw[keyKind] != nil && out.raw[keyRecordType] == nil:
-		e.Form, e.event, e.at = FormBare, e.raw, 0
+	case hasKind && !hasRecord:
+		e.Form, e.event = FormBare, e.raw
 		return p.event(e, out)
-	case out.raw[keyRecordType] != nil:
+	case hasRecord:
 		e.Form = FormRecord
 		return p.envelope(e, keySeq, keyRecordType, keyG, keyTMS)
 	}
-	return fmt.Errorf(`want "event" with an object, "kind" or "record_type"`)
+	return errors.New(`want "event" with an object, "kind" or "record_type"`)
+}
+
+// has reports where the value of a key stands, and whether it is there.
+func (v *values) has(k int) (span, bool) { return v.at[k], v.at[k].to != 0 }
+
+// number reports whether the value of a key of the entry itself is a number.
+func (p *entryParser) number(k int) bool {
+	v := p.raw(&p.outer, k)
+	return len(v) > 0 && (v[0] == '-' || v[0]-'0' <= 9)
 }
 
 // once says which of the keys stands twice.
 func (v *values) once(keys ...int) error {
 	for _, k := range keys {
-		if v.twice[k] {
+		if v.twice&(1<<k) != 0 {
 			return fmt.Errorf("key %q stands twice", keyNames[k])
 		}
 	}
@@ -162,19 +183,19 @@ func (p *entryParser) envelope(e *Entry, keys ...int) error {
 		return err
 	}
 	s := &p.value
-	if s.Reset(p.outer.raw[keySeq]); p.outer.has(keySeq) {
+	if p.stands(&p.outer, keySeq) {
 		e.Seq, e.HasSeq = s.Uint(), true
 		if err := s.End(); err != nil {
 			return fmt.Errorf("seq: %w", err)
 		}
 	}
-	if s.Reset(p.outer.raw[keyG]); p.outer.has(keyG) {
+	if p.stands(&p.outer, keyG) {
 		e.G = s.Uint()
 		if err := s.End(); err != nil {
 			return fmt.Errorf("g: %w", err)
 		}
 	}
-	if s.Reset(p.outer.raw[keyTMS]); p.outer.has(keyTMS) {
+	if p.stands(&p.outer, keyTMS) {
 		ms := s.Int()
 		e.TMS = &ms
 		if err := s.End(); err != nil {
@@ -184,27 +205,34 @@ func (p *entryParser) envelope(e *Entry, keys ...int) error {
 	return nil
 }
 
-// has reports whether a key is there and not null.
-func (v *values) has(k int) bool { return len(v.raw[k]) > 0 && v.raw[k][0] != 'n' }
-
-func (v *values) number(k int) bool { return v.has(k) && (v.raw[k][0] == '-' || v.raw[k][0]-'0' <= 9) }
+// stands reports whether a key is there and not null; p.value then stands before its value.
+func (p *entryParser) stands(v *values, k int) bool {
+	raw := p.raw(v, k)
+	if len(raw) == 0 || raw[0] == 'n' {
+		return false
+	}
+	p.value.Reset(raw)
+	return true
+}
 
 // event reads the kind and the turn.
 func (p *entryParser) event(e *Entry, v *values) error {
-	if v.raw[keyKind] == nil {
-		return errNoKind
-	}
 	if err := v.once(keyKind, keyTurn, keyCategory); err != nil {
 		return err
 	}
 	s := &p.value
-	s.Reset(v.raw[keyKind])
+	if !p.stands(v, keyKind) {
+		return errNoKind
+	}
 	kind := s.TextBytes()
 	if s.End() != nil {
 		return errNoKind
 	}
-	e.Kind, e.category = kindNamed(kind), v.raw[keyCategory]
-	if s.Reset(v.raw[keyTurn]); v.has(keyTurn) {
+	e.Kind = kindNamed(kind)
+	if at, ok := v.has(keyCategory); ok {
+		e.category = p.entry[at.from:at.to]
+	}
+	if p.stands(v, keyTurn) {
 		turn := jsonscan.Integer[int](s)
 		if e.HasTurn = s.End() == nil; e.HasTurn {
 			e.Turn = turn

@@ -6,10 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
-
-	"github.com/gofrs/flock"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -46,7 +43,7 @@ type Writer struct {
 	opts WriterOptions
 
 	mu      sync.Mutex // over everything below
-	lock    *flock.Flock
+	lock    *fileLock
 	f       logFile
 	end     int64 // how far the log was looked at
 	order   Order
@@ -90,20 +87,11 @@ func OpenWriter(path string, o *WriterOptions) (*Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.f = f
-	w.lock = flock.New(lockPath(path), flock.SetPermissions(0o600))
+	w.f, w.lock = f, newFileLock(f)
 	if err := w.begin(); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
-}
-
-// lockPath is the file that is locked: the log itself, but where a lock keeps others from reading too.
-func lockPath(path string) string {
-	if runtime.GOOS == "windows" {
-		return path + ".lock"
-	}
-	return path
 }
 
 // begin looks at the log as it stands. Its name, which may be new, comes to the disk.
@@ -151,14 +139,14 @@ func (w *Writer) locked(do func() error) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := w.lock.Lock(); err != nil {
+	if err := w.lock.lock(); err != nil {
 		return fmt.Errorf("lock %s: %w", w.path, err)
 	}
 	err := w.catchUp()
 	if err == nil {
 		err = do()
 	}
-	return errors.Join(err, w.lock.Unlock())
+	return errors.Join(err, w.lock.unlock())
 }
 
 // write writes one line with one call. Where that fails half way, the half is taken away again.
@@ -261,7 +249,7 @@ func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = errClosed
-	return errors.Join(w.f.Close(), w.lock.Close())
+	return errors.Join(w.f.Close(), w.lock.close())
 }
 
 // AppendEnvelope appends the line of an event, without a newline: {"seq":…,"event":{…}} and, behind the event, g and t_ms where s

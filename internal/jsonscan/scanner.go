@@ -21,11 +21,10 @@ type Scanner struct {
 
 // Reset makes s stand before the value in b, which it does not change and which must not change while s reads.
 func (s *Scanner) Reset(b []byte) {
-	plain := s.plain
-	if cap(plain) > keepBuffer {
-		plain = nil
+	s.b, s.i, s.first, s.err = b, 0, false, nil
+	if cap(s.plain) > keepBuffer {
+		s.plain = nil
 	}
-	*s = Scanner{b: b, plain: plain}
 }
 
 // Err returns the first failure, which begins with "at byte N", from 1.
@@ -195,8 +194,15 @@ func (s *Scanner) Raw() []byte {
 
 // Skip steps over any value, which it validates but for its UTF-8.
 func (s *Scanner) Skip() {
-	end, why := skip(s.b, s.i)
-	s.i = end
+	var why string
+	switch c := s.Peek(); c {
+	case '"':
+		s.i, why = skipText(s.b, s.i)
+	case '{', '[', 0:
+		s.i, why = skip(s.b, s.i)
+	default:
+		s.i, why = skipPlain(s.b, s.i)
+	}
 	if why != "" {
 		s.Fail("%s", why)
 	}
