@@ -15,8 +15,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
-// benchLog is a session: answers, calls and results, and what a kernel says between them.
-func benchLog(tb testing.TB) []byte {
+// readLog is a session: answers, calls and results, and what a kernel says between them.
+func readLog(tb testing.TB) []byte {
 	tb.Helper()
 	text := strings.Repeat("The file has \"quoted\" words,\n\ttabs and some prose that goes on for a while without any of them. ", 12)
 	content := json.RawMessage(jsonscan.AppendText(nil, text))
@@ -58,7 +58,7 @@ type stdEntry struct {
 
 // BenchmarkRead reads the entries of a log, and the same lines with encoding/json. x-json is how much faster the one is.
 func BenchmarkRead(b *testing.B) {
-	log := benchLog(b)
+	log := readLog(b)
 	compare(b, log, func() error {
 		for _, err := range NewReader(bytes.NewReader(log), "bench", nil).Entries() {
 			if err != nil {
@@ -71,7 +71,7 @@ func BenchmarkRead(b *testing.B) {
 
 // BenchmarkEvents reads the typed events of a log; encoding/json reads maps, as the format asks of it: unknown keys are kept.
 func BenchmarkEvents(b *testing.B) {
-	log := benchLog(b)
+	log := readLog(b)
 	compare(b, log, func() error {
 		r := NewReader(bytes.NewReader(log), "bench", nil)
 		for range r.Events() {
