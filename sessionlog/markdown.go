@@ -180,7 +180,7 @@ func (m *Markdown) results(results []ToolResult) {
 // other writes an event of any other kind in a line.
 func (m *Markdown) other(raw []byte) error {
 	kind, fields := Summarize(raw)
-	m.printf("- **%s**%s\n\n", escapeMarkdown(string(kind)), prefixed(": ", spanUnlessEmpty(fields)))
+	m.printf("- %s%s\n\n", kindName(kind), prefixed(": ", spanUnlessEmpty(fields)))
 	return nil
 }
 
@@ -275,16 +275,24 @@ func codeSpan(s string) string {
 	return marks + s + marks
 }
 
-// escapeMarkdown is s as text of a paragraph or a heading.
+// escapeMarkdown is s as text of a heading: neither marks nor links, those that GitHub finds by itself included.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for _, r := range visible.Line(s) {
-		if strings.ContainsRune("\\`*_{}[]()<>#+-.!|~&:@", r) {
+		if strings.ContainsRune("\\`*_[]<>&~|:@#", r) {
 			b.WriteByte('\\')
 		}
 		b.WriteRune(r)
 	}
-	return b.String()
+	return strings.ReplaceAll(b.String(), "www.", `www\.`)
+}
+
+// kindName is a kind in bold, or as a span where it is not what kinds look like.
+func kindName(k Kind) string {
+	if strings.Trim(string(k), "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || strings.Trim(string(k), "_") != string(k) || k == "" {
+		return codeSpan(string(k))
+	}
+	return "**" + string(k) + "**"
 }
 
 func many(n int, what string) string {
