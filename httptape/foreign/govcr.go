@@ -3,6 +3,7 @@ package foreign
 import (
 	"context"
 	"errors"
+	"net/http"
 	"regexp"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (g goVCR) Import(ctx context.Context, path, out string, o *Options) (*Repor
 }
 
 // goVCRMessage reads one interaction.
-func goVCRMessage(_ *maker, n *node, x *message) error {
+func goVCRMessage(m *maker, n *node, x *message) error {
 	req, res := n.at("request"), n.at("response")
 	x.method, x.url = req.at("method").string(), req.at("url").string()
 	if host := req.at("host").string(); strings.HasPrefix(x.url, "/") && host != "" { // of a server that was recorded
@@ -80,8 +81,20 @@ func goVCRMessage(_ *maker, n *node, x *message) error {
 		}
 	}
 	x.took = max(x.took, 0)
+	m.checkLength(req, x.body)
+	if x.method != http.MethodHead {
+		m.checkLength(res, x.content)
+	}
 	if req.has("uri") && !req.has("url") {
 		return errOtherCassette
 	}
 	return nil
+}
+
+// checkLength notes a body of another length than the cassette says: the YAML of go-vcr 3 loses line breaks at the beginning of
+// a text, and people edit cassettes.
+func (m *maker) checkLength(side *node, body []byte) {
+	if n, ok := side.at("content_length").int(); ok && n > 0 && n != len(body) {
+		m.note("some bodies are not as long as the cassette says they were: they are on the tape as they stand there")
+	}
 }
