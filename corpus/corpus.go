@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed tape/*.case store/*.case recording cassettes
+//go:embed tape/*.case store/*.case sessions/*.case recording cassettes
 var files embed.FS
 
 // A Case is one file of the corpus.
@@ -37,6 +37,9 @@ func Tapes() ([]Case, error) { return read("tape") }
 
 // Stores returns the cases of directories of blobs, by name.
 func Stores() ([]Case, error) { return read("store") }
+
+// Sessions returns the cases of session logs, by name.
+func Sessions() ([]Case, error) { return read("sessions") }
 
 // Recordings returns the cases of recordings, by name.
 func Recordings() ([]Case, error) { return read("recording") }

@@ -1,4 +1,51 @@
 // Package sessionlog reads and writes session event logs, and folds them into audit snapshots.
 //
-// A session log explains what an agent did, for people who must show it afterwards; it never restores the state of one.
+// Goals: a session log explains what an agent did, for people who must show it afterwards. So whatever a log holds survives
+// being read and saved, whoever wrote it; a line that cannot be read says where and why; and what is read is read fast, in
+// bounded memory, from whoever wrote it.
+//
+// Not goals: restoring the state of a session, judging one, hiding secrets (package scrub).
+//
+// Grammar, of which every JSON value stands on one line or is an element of one list that is the whole log:
+//
+//	log      = *(entry newline) | "[" entry *("," entry) "]"
+//	entry    = envelope | event | record
+//	envelope = {"seq":N,"event":event,"g":N,"t_ms":N}
+//	event    = {"kind":K,"turn":N …}
+//	record   = {"seq":N,"record_type":S …}
+//
+// Of an envelope "event" must be there, of an event "kind"; any other missing key reads as zero. g and t_ms are written by us:
+// the recorder's global ordinal, shared with the tape, and milliseconds since the recording began. tape_seq in an event is the
+// record of the tape that it was derived from. Records are what older producers kept in the same file; they are kept, and
+// passed over. Blank lines, and line ends of either kind, are kept. An object with an object under "event" is an envelope,
+// unless it has a kind of its own and no seq that is a number.
+//
+// Every kind of the format has a type; the keys of each stand in its fields method in the order in which they are written.
+// What a kind is (Category, Primitive, Kernel) is told by the kind alone, whether or not a line carries it.
+//
+// Ordering: seq runs from 0 without a gap over all entries, records too, and is given under the lock that appends, so order in
+// the file is order of seq. A log in which it does not (several producers, a bare log) loads; Order says what is odd. A Dialog
+// puts the events of a conversation in their order.
+//
+// Durability: Append hands a line to the kernel with one write, and with WriterOptions.Sync to the disk before it returns; the
+// file's name comes to the disk when the writer is opened. A write that fails half way is taken back. A process killed at any
+// moment leaves a log that loads up to its last whole entry. The next writer moves what stands behind that into a file of its
+// own, LOG.torn-OFFSET, which is written whole before the log is cut, and says so (Writer.Repairs); readers drop it, and say so
+// (Reader.Torn). The lock is the kernel's, on the log itself, and goes with the process that held it; on Windows it is on
+// LOG.lock beside it.
+//
+// Compatibility: an Entry is saved as its bytes stood. An Event that was read is written with the keys that it had: absent, null
+// and zero are three things; keys that this package does not know are kept, with their values as they stood, behind those that
+// it knows. Of an event of ours the keys of the format are always written, those with a question mark in the format only where
+// they are set. Numbers are kept digit by digit: integers within 64 bits are read, others are an error of that event;
+// fractions are json.Number. A duplicate of a key that is read is an error, any other is kept. A category and a primitive are
+// kept as the line has them.
+//
+// Errors: an entry that is none ends the reading with a *LoadError; an event whose known keys hold something else is an
+// *EventError when it is asked for, and an entry all the same. Nothing is guessed.
+//
+// Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form; a
+// Writer one line. A Log holds all of it.
+//
+// Limits: MaxEntry bytes an entry; 10,000 levels of nesting, which are followed without recursion; seq and g within 64 bits.
 package sessionlog
