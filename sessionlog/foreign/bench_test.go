@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -108,13 +107,14 @@ func TestLong(t *testing.T) {
 			stop, peak := make(chan bool), make(chan uint64)
 			runtime.GC()
 			go watch(stop, peak)
-			began := time.Now()
+			began, before := time.Now(), cpuTime(t)
 			r := importAll(t, kind, path)
-			took := time.Since(began)
+			took, work := time.Since(began), cpuTime(t)-before
 			close(stop)
 			most := <-peak
-			rate := float64(size) / 1e6 / took.Seconds()
-			t.Log(fmt.Sprintf("%d MB in %v: %.0f MB/s, %d turns, heap at most %d MB", size/1e6, took.Round(time.Millisecond), rate, r.Turns, most/1e6))
+			rate := float64(size) / 1e6 / min(took, work).Seconds() // the least of both: others may keep the machine busy
+			t.Logf("%d MB in %v (%v of a processor): %.0f MB/s, %d turns, heap at most %d MB",
+				size/1e6, took.Round(time.Millisecond), work.Round(time.Millisecond), rate, r.Turns, most/1e6)
 			if r.Turns == 0 || r.Calls != r.Results || r.Turns != r.Calls {
 				t.Errorf("%+v", r)
 			}

@@ -94,7 +94,7 @@ func (claude) Import(ctx context.Context, path string, emit func(sessionlog.Even
 		return r, err
 	}
 	tree := newClaudeTree()
-	if err := eachLine(ctx, r.File, newReport("", r.File), tree.line); err != nil {
+	if err := walk(ctx, r.File, newReport("", r.File), tree.line); err != nil {
 		return r, err
 	}
 	tree.choose(r)

@@ -1,6 +1,8 @@
 package foreign
 
 import (
+	"bytes"
+
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
@@ -10,7 +12,7 @@ import (
 func (c *codexReader) event(b []byte, n int) error {
 	s := &c.inner
 	s.Reset(b)
-	kind := textIn(s, "type")
+	kind := codexKind(s)
 	if s.Err() != nil {
 		return broken{s.Err()}
 	}
@@ -29,12 +31,25 @@ func (c *codexReader) event(b []byte, n int) error {
 			return c.failed(n)
 		}
 	case "item_completed", "collab_agent_spawn_end", "collab_close_end", "collab_waiting_end":
+		if kind == "item_completed" && !bytes.Contains(b[:min(len(b), 512)], []byte(`"CollabAgentToolCall"`)) {
+			break
+		}
 		if err := c.agents(b, kind); err != nil {
 			return err
 		}
 	}
 	c.r.skip("events of type "+kind, codexRepeats, n)
 	return nil
+}
+
+// codexKind reads the type of a payload, no further where it comes first, as it does.
+func codexKind(s *jsonscan.Scanner) string {
+	from := s.Mark()
+	if s.Begin('{'); s.KeyIs("type") {
+		return text(s)
+	}
+	s.Back(from)
+	return textIn(s, "type")
 }
 
 // failed ends the run as one that failed.

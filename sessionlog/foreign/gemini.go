@@ -58,7 +58,7 @@ func (gemini) Import(ctx context.Context, path string, emit func(sessionlog.Even
 	case geminiCheckpoint.Match(withoutMark(head)):
 		err = eachElement(ctx, r, "history", func(string, []byte) error { return nil }, g.content)
 	case isLines(head):
-		if err = eachLine(ctx, r.File, newReport("", r.File), g.plan); err == nil {
+		if err = walk(ctx, r.File, newReport("", r.File), g.plan); err == nil {
 			err = eachLine(ctx, r.File, r, g.line)
 		}
 	default:

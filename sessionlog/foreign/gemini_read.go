@@ -93,12 +93,20 @@ func geminiTokens(s *jsonscan.Scanner) (n int64) {
 
 func (g *geminiReader) hash(id string) uint64 { return maphash.String(g.seed, id) }
 
-// plan finds what was taken back.
+// plan finds what was taken back. Of a line that begins with a message's id, as all do, it reads no more.
 func (g *geminiReader) plan(s *jsonscan.Scanner, _ int) error {
 	var m geminiRecord
-	m.read(s)
-	if err := s.End(); err != nil {
-		return broken{err}
+	if s.Peek() != '{' {
+		return nil // line says so
+	}
+	from := s.Mark()
+	if s.Begin('{'); s.KeyIs("id") {
+		m.id = text(s)
+	} else if s.KeyIs("$rewindTo") {
+		m.rewind, m.hasRewind = text(s), true
+	} else if !s.KeyIs("$set") {
+		s.Back(from)
+		m.read(s)
 	}
 	switch {
 	case m.hasRewind:

@@ -26,6 +26,16 @@ type broken struct{ error }
 // A byte order mark, CRLF, empty lines and NUL bytes that a crash left are stepped over. A last line that nothing ends and that is
 // broken is said in a note; any other broken line is an *Error. A file whose name ends in .zst is unpacked on the way.
 func eachLine(ctx context.Context, path string, r *Report, each func(s *jsonscan.Scanner, n int) error) error {
+	return walk(ctx, path, r, func(s *jsonscan.Scanner, n int) error {
+		if err := jsonscan.ValidUTF8(s.Rest()); err != nil {
+			return broken{err}
+		}
+		return each(s, n)
+	})
+}
+
+// walk is eachLine for a first reading of a file that is read once more: it does not ask whether a line is UTF-8.
+func walk(ctx context.Context, path string, r *Report, each func(s *jsonscan.Scanner, n int) error) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err
@@ -53,7 +63,8 @@ func eachLine(ctx context.Context, path string, r *Report, each func(s *jsonscan
 			continue
 		}
 		r.Lines++
-		err = whole(&s, line, lines.Line(), each)
+		s.Reset(line)
+		err = each(&s, lines.Line())
 		if fault, ok := errors.AsType[broken](err); ok && lines.Torn() {
 			r.Lines--
 			r.note("the last line, %d, is cut off and was dropped: %v", lines.Line(), fault.error)
@@ -65,15 +76,6 @@ func eachLine(ctx context.Context, path string, r *Report, each func(s *jsonscan
 			return err
 		}
 	}
-}
-
-// whole gives one line to each.
-func whole(s *jsonscan.Scanner, line []byte, n int, each func(s *jsonscan.Scanner, n int) error) error {
-	if err := jsonscan.ValidUTF8(line); err != nil {
-		return broken{err}
-	}
-	s.Reset(line)
-	return each(s, n)
 }
 
 // trimmed is a line without what is no JSON and means nothing.
