@@ -39,15 +39,15 @@ var opencodeCues = map[string][]step{
 	"errand zeta":  {{say: "Another talk."}},
 }
 
-// opencodeRuns is a session of four runs, one with a sub-agent, whose session is one of its own, one that fails, and the last one
-// interrupted; and another session.
+// opencodeRuns is a session, and another one of four runs: one with a sub-agent, whose session is one of its own, one that fails, and
+// the last one interrupted.
 func (st *stage) opencodeRuns(t *testing.T) {
 	base := []string{"run", "-m", "openai/gpt-5"}
+	t.Log(st.run(t, append(base, "errand zeta: talk")...))
 	t.Log(st.run(t, append(base, "errand alpha: write hello.txt")...))
 	t.Log(st.run(t, append(base, "-c", "errand beta: have the words counted")...))
 	t.Log(st.run(t, append(base, "-c", "errand delta: go on")...))
 	st.interrupt(t, "errand gamma", append(base, "-c", "errand gamma: think it over")...)
-	t.Log(st.run(t, append(base, "errand zeta: talk")...))
 }
 
 // TestFixturesOpencode makes a database and an export.
@@ -87,7 +87,7 @@ func TestFixturesOpencodeFiles(t *testing.T) {
 	})
 }
 
-// newestSession is the id of the first session that opencode lists: the one that changed last but the other talk.
+// newestSession is the id of the session that changed last.
 func (st *stage) newestSession(t *testing.T) string {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(st.Home, ".local/share/opencode/opencode.db"))
@@ -96,7 +96,7 @@ func (st *stage) newestSession(t *testing.T) string {
 	}
 	defer db.Close()
 	var id string
-	if err := db.QueryRow("SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_created LIMIT 1").Scan(&id); err != nil {
+	if err := db.QueryRow("SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_updated DESC LIMIT 1").Scan(&id); err != nil {
 		t.Fatal(err)
 	}
 	return id
