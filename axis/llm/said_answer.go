@@ -179,11 +179,12 @@ func contentOf(blocks []*block) json.RawMessage {
 		return jsonText(string(blocks[0].text))
 	}
 	out := []byte{'['}
-	for i, b := range blocks {
-		if i > 0 {
+	for _, b := range blocks {
+		one := b.json()
+		if len(one) > 0 && len(out) > 1 {
 			out = append(out, ',')
 		}
-		out = append(out, b.json()...)
+		out = append(out, one...)
 	}
 	return append(out, ']')
 }

@@ -199,6 +199,9 @@ func anthropicEvent(a *answering) {
 
 // anthropicBlock adds a block, which a stream calls by key and continues.
 func (a *answering) anthropicBlock(raw []byte, key string) {
+	if !isObject(raw) {
+		return
+	}
 	b := a.add(otherKind, key)
 	b.raw = raw
 	within(raw, func(s *jsonscan.Scanner) {

@@ -18,6 +18,8 @@ func chatTop(h *hearing, key []byte) bool {
 	switch string(key) {
 	case "tools", "functions":
 		h.top.tools = h.s.Peek() == '[' && !emptyList(h.s.Raw())
+	case "system": // of Ollama's generate
+		h.top.system = readText(h.s)
 	default:
 		return false
 	}

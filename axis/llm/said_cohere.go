@@ -100,7 +100,7 @@ func cohereEvent(a *answering) {
 				if string(name) != "message" {
 					return false
 				}
-				a.cohereMessage(s.Raw(), kind+" "+key)
+				a.cohereMessage(s.Raw(), key)
 				return true
 			})
 		})
@@ -142,8 +142,8 @@ func (a *answering) cohereFirst(text string, calls []byte) {
 	})
 }
 
-// cohereMessage adds the message of an answer, or one delta of it.
-func (a *answering) cohereMessage(raw []byte, event string) {
+// cohereMessage adds the message of an answer, or one delta of it, which is of the part or the call called index.
+func (a *answering) cohereMessage(raw []byte, index string) {
 	within(raw, func(s *jsonscan.Scanner) {
 		readObject(s, func(key []byte) bool {
 			switch string(key) {
@@ -164,8 +164,8 @@ func (a *answering) cohereMessage(raw []byte, event string) {
 				if isObject(raw) { // of a stream, where deltas follow
 					within(raw, func(s *jsonscan.Scanner) {
 						b := readChatCall(s)
-						b.key = event[len(event)-min(len(event), 3):]
-						a.cohereCall(b, event)
+						b.key = index
+						a.cohereCall(b)
 					})
 				}
 				within(raw, func(s *jsonscan.Scanner) {
@@ -180,22 +180,12 @@ func (a *answering) cohereMessage(raw []byte, event string) {
 }
 
 // cohereCall adds a call that a stream begins, or a delta of it.
-func (a *answering) cohereCall(b *block, event string) {
-	b.key = "call " + event[lastSpace(event):]
+func (a *answering) cohereCall(b *block) {
 	if was := a.block(b.key); was != nil && b.id == "" {
 		was.text = append(was.text, b.text...)
 		return
 	}
 	a.blocks = append(a.blocks, b)
-}
-
-func lastSpace(s string) int {
-	for i := len(s) - 1; i >= 0; i-- {
-		if s[i] == ' ' {
-			return i
-		}
-	}
-	return 0
 }
 
 // coherePart adds a part of a content.

@@ -90,14 +90,10 @@ func isNull(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
 // oneLine returns a JSON value without line breaks, which stand in white space alone.
 func oneLine(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+	if bytes.IndexByte(raw, '\n') < 0 {
 		return raw
 	}
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return nil // the scanner has stepped over it, so it is a value
-	}
-	return b.Bytes()
+	return jsonscan.AppendLine(nil, raw)
 }
 
 // noText is the JSON of an empty text.
