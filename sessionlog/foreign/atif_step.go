@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -79,7 +78,7 @@ func (a *atifReader) step(b []byte) error {
 		a.r.skip("steps copied from an earlier trajectory", "they stand there", 0)
 		return nil
 	}
-	said := readParts(&a.part, p.message)
+	said := readParts(&a.part, unspaced(p.message))
 	if err := a.part.Err(); p.message != nil && err != nil {
 		return broken{err}
 	}
@@ -145,7 +144,7 @@ func (a *atifReader) calls(p *atifStep) (calls []sessionlog.ToolCall, err error)
 			case "function_name":
 				c.Name = text(s)
 			case "arguments":
-				c.Arguments = bytes.Clone(s.Raw())
+				c.Arguments = owned(s.Raw())
 			default:
 				s.Skip()
 			}
@@ -226,9 +225,17 @@ func (a *atifReader) result(s *jsonscan.Scanner) (sessionlog.ToolResult, error) 
 	if (content == nil || string(content) == "null") && refs != nil {
 		content = refs
 	}
-	r.Output = output(&a.part, content)
+	r.Output = output(&a.part, unspaced(content))
 	if err := a.part.Err(); err != nil && len(content) > 0 && content[0] == '[' {
 		return r, broken{err}
 	}
 	return r, nil
+}
+
+// unspaced is a list without the white space of a file that is written for people, anything else as it stands.
+func unspaced(b []byte) []byte {
+	if len(b) > 0 && b[0] == '[' {
+		return owned(b)
+	}
+	return b
 }

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -82,4 +83,27 @@ func (a *answer) say(text string) {
 	default:
 		a.texts = append(a.texts, text)
 	}
+}
+
+// owned copies JSON that is borrowed, for an event: what stands there, but for the white space of files that are written for people.
+func owned(b []byte) json.RawMessage {
+	if bytes.IndexByte(b, '\n') < 0 {
+		return bytes.Clone(b)
+	}
+	var out bytes.Buffer
+	if json.Compact(&out, b) != nil {
+		return bytes.Clone(b)
+	}
+	return out.Bytes()
+}
+
+// textAnd is a list of blocks: one of a text, which is JSON, unless that is "", and those of another list. open is how the text's block
+// begins.
+func textAnd(open string, text json.RawMessage, blocks []byte) json.RawMessage {
+	rest := owned(blocks)
+	var first json.RawMessage
+	if string(text) != `""` {
+		first = append(append(append(first, open...), text...), "},"...)
+	}
+	return append(append([]byte{'['}, first...), rest[1:]...)
 }

@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -295,13 +294,13 @@ func (o *opencodeReader) part(b []byte) error {
 		m.step.say(p.text)
 	case "reasoning":
 		m.some = true
-		m.step.think(p.text, b)
+		m.step.think(p.text, owned(b))
 	case "tool":
 		m.some = true
 		return o.tool(&p)
 	case "file":
 		m.some = true
-		m.step.block(b)
+		m.step.block(owned(b))
 	default:
 		reason, ok := opencodeParts[p.kind]
 		o.r.skip("parts of type "+p.kind, why(ok, reason), 0)
@@ -326,7 +325,7 @@ func (o *opencodeReader) said(p *opencodePart, b []byte) {
 	case p.kind == "text":
 		m.goal = append(m.goal, p.text)
 	case p.kind == "file" || p.kind == "subtask":
-		m.attachments = append(m.attachments, bytes.Clone(b))
+		m.attachments = append(m.attachments, owned(b))
 	default:
 		m.program = true
 		reason, ok := opencodeParts[p.kind]
@@ -348,12 +347,12 @@ func (o *opencodeReader) tool(p *opencodePart) error {
 			case "status":
 				status = text(s)
 			case "input":
-				call.Arguments = bytes.Clone(s.Raw())
+				call.Arguments = owned(s.Raw())
 			case "output":
-				result.Output = bytes.Clone(s.Raw())
+				result.Output = owned(s.Raw())
 			case "error":
 				result.IsError = true
-				result.Output = bytes.Clone(s.Raw())
+				result.Output = owned(s.Raw())
 			case "attachments":
 				files = s.Raw()
 			case "metadata":
@@ -376,9 +375,7 @@ func (o *opencodeReader) tool(p *opencodePart) error {
 		result.Output = sessionlog.Text("")
 	}
 	if len(files) > 2 && files[0] == '[' {
-		result.Output = list([]json.RawMessage{
-			json.RawMessage(`{"type":"text","text":` + string(result.Output) + `}`), bytes.Clone(bytes.TrimSpace(files[1 : len(files)-1])),
-		})
+		result.Output = textAnd(`{"type":"text","text":`, result.Output, files)
 	}
 	o.now.results = append(o.now.results, result)
 	return nil

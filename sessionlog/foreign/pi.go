@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 	"strings"
@@ -159,7 +158,7 @@ func (p *piReader) line(s *jsonscan.Scanner, n int) error {
 	case "message":
 		return p.message(e.message, n)
 	case "custom_message", "branch_summary":
-		p.chat.with(bytes.Clone(whole))
+		p.chat.with(owned(whole))
 	case "compaction":
 		p.r.skip("compactions", "what they fold away is read itself, and the events know no summary of it", n)
 	default:

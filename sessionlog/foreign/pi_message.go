@@ -99,7 +99,7 @@ func (p *piReader) message(b []byte, n int) error {
 			p.r.skip("commands of the person's that the model does not see", "no part of the conversation", n)
 			return nil
 		}
-		p.chat.with(bytes.Clone(b))
+		p.chat.with(owned(b))
 	default:
 		p.r.skip("messages of "+m.role, "unknown", n)
 	}
@@ -160,7 +160,7 @@ func (p *piReader) block(s *jsonscan.Scanner, a *answer) {
 		case "name":
 			call.Name = text(s)
 		case "arguments":
-			call.Arguments = bytes.Clone(s.Raw())
+			call.Arguments = owned(s.Raw())
 		default:
 			s.Skip()
 		}

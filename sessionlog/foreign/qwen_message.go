@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
@@ -88,7 +87,7 @@ func (q *qwenReader) user(l *qwenLine, n int) error {
 		case p.isText && !isReminder(p.text):
 			goal = append(goal, p.text)
 		case p.raw != nil:
-			e.Attachments = append(e.Attachments, bytes.Clone(p.raw))
+			e.Attachments = append(e.Attachments, owned(p.raw))
 		}
 		return nil
 	})
@@ -172,7 +171,7 @@ func qwenCall(b []byte) sessionlog.ToolCall {
 		case "name":
 			c.Name = text(&s)
 		case "args":
-			c.Arguments = bytes.Clone(s.Raw())
+			c.Arguments = owned(s.Raw())
 		default:
 			s.Skip()
 		}
@@ -223,7 +222,7 @@ func qwenResult(b []byte) sessionlog.ToolResult {
 	var s jsonscan.Scanner
 	s.Reset(b)
 	if s.Peek() != '{' {
-		r.Output = bytes.Clone(b)
+		r.Output = owned(b)
 		return r
 	}
 	var extra []byte
@@ -243,18 +242,14 @@ func qwenResult(b []byte) sessionlog.ToolResult {
 		r.Output = sessionlog.Text("")
 	}
 	if len(extra) > 2 && extra[0] == '[' { // what is no text: images
-		blocks := []json.RawMessage{}
-		if string(r.Output) != `""` {
-			blocks = append(blocks, json.RawMessage(`{"text":`+string(r.Output)+`}`))
-		}
-		r.Output = list(append(blocks, bytes.Clone(bytes.TrimSpace(extra[1:len(extra)-1]))))
+		r.Output = textAnd(`{"text":`, r.Output, extra)
 	}
 	return r
 }
 
 func qwenResponse(b []byte) (out json.RawMessage, failed bool) {
 	if b[0] != '{' {
-		return bytes.Clone(b), false
+		return owned(b), false
 	}
 	var s jsonscan.Scanner
 	s.Reset(b)
@@ -262,13 +257,13 @@ func qwenResponse(b []byte) (out json.RawMessage, failed bool) {
 	for s.Begin('{'); s.More('}'); n++ {
 		switch key := string(s.Key()); key {
 		case "output", "error":
-			out, failed = bytes.Clone(s.Raw()), key == "error"
+			out, failed = owned(s.Raw()), key == "error"
 		default:
 			s.Skip()
 		}
 	}
 	if n != 1 || out == nil {
-		return bytes.Clone(b), failed
+		return owned(b), failed
 	}
 	return out, failed
 }
