@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -89,7 +90,7 @@ func compare(b *testing.B, log []byte, ours func() error, std func([]byte) error
 		begun := time.Now()
 		for lines := bufio.NewReaderSize(bytes.NewReader(log), 1<<20); ; {
 			line, err := lines.ReadSlice('\n')
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 			if err == nil {

@@ -52,7 +52,7 @@ func (e *Entry) Event() (Event, error) {
 	if e.event == nil {
 		return nil, nil
 	}
-	return ParseEvent(e.event)
+	return parseEvent(e.Kind, e.event)
 }
 
 // AppendTo appends the entry as it stood, with the white space and the commas around it, so that all entries of a log and

@@ -130,7 +130,7 @@ func (p *entryParser) object(into, within *values) {
 		if s.Err() != nil {
 			return
 		}
-		into.at[k] = span{int32(from), int32(s.Offset())} //nolint:gosec // an entry is no longer than MaxEntry
+		into.at[k] = span{int32(from), int32(s.Offset())}
 	}
 }
 

@@ -54,6 +54,11 @@ func ParseEvent(b []byte) (Event, error) {
 	if err != nil {
 		return nil, &EventError{Err: err}
 	}
+	return parseEvent(kind, b)
+}
+
+// parseEvent reads an event in UTF-8 whose kind is known and stands in it once.
+func parseEvent(kind Kind, b []byte) (Event, error) {
 	e := newEvent(kind)
 	var s jsonscan.Scanner
 	s.Reset(b)

@@ -197,7 +197,7 @@ func (p *peeked) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	n, err := p.r.Read(b)
-	if err != nil && err != io.EOF { //nolint:errorlint // as io.Reader has it
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = &readError{err}
 	}
 	return n, err

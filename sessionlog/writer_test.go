@@ -138,7 +138,7 @@ func TestTwoTornEndsAtOnePlace(t *testing.T) {
 
 func TestOpenWriterRefuses(t *testing.T) {
 	for text, want := range map[string]error{
-		"[]": ErrList, ` [{"kind":"a"}]`: ErrList, `[{"kind":`: ErrList, "{\"kind\":\"a\"}\nx\n": ErrNotJSON, "1\n": ErrMalformed,
+		"[]": ErrList, "\t[{\"kind\":\"a\"}]": ErrList, `[{"kind":`: ErrList, "{\"kind\":\"a\"}\nx\n": ErrNotJSON, "1\n": ErrMalformed,
 	} {
 		path := filepath.Join(t.TempDir(), "session.jsonl")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
