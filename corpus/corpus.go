@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed tape/*.case store/*.case sessions/*.case recording cassettes
+//go:embed tape/*.case store/*.case sessions/*.case recording cassettes seals
 var files embed.FS
 
 // A Case is one file of the corpus.
@@ -49,6 +49,12 @@ func RecordingFiles() (fs.FS, error) { return fs.Sub(files, "recording") }
 
 // CassetteFiles returns the terminal cassettes, a directory each. What must come of one stands in its outcome.json.
 func CassetteFiles() (fs.FS, error) { return fs.Sub(files, "cassettes") }
+
+// Seals returns the cases of sealed recordings and of proofs, by name.
+func Seals() ([]Case, error) { return read("seals") }
+
+// SealFiles returns the sealed recordings that cases change, in the directories that they name.
+func SealFiles() (fs.FS, error) { return fs.Sub(files, "seals") }
 
 func read(dir string) ([]Case, error) {
 	paths, err := fs.Glob(files, dir+"/*.case")

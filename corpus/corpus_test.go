@@ -43,14 +43,14 @@ func TestFrozen(t *testing.T) {
 	appendFrozen(t, fresh.String())
 }
 
-// frozenPaths returns the cases, and every file of a recording and of a cassette.
+// frozenPaths returns the cases, and every file of a recording, of a cassette and of a sealed recording.
 func frozenPaths(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob("*/*.case")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{"recording", "cassettes"} {
+	for _, dir := range []string{"recording", "cassettes", "seals"} {
 		err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && filepath.Ext(path) != ".case" {
 				paths = append(paths, path)
