@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -136,14 +137,12 @@ func (h *harReader) message(e *harEntry, x *message) (why string) {
 		return errWebSocket.Error()
 	}
 	x.method, x.url, x.header = strings.ToUpper(e.method), e.url, harHeader(e.header)
-	x.status, x.answer, x.proto = e.status, harHeader(e.answer), e.proto
+	x.status, x.answer, x.proto = max(e.status, 0), harHeader(e.answer), e.proto // Playwright says -1 where nothing answered
 	x.at, _ = time.Parse(time.RFC3339Nano, e.started)
 	if e.ms > 0 && e.ms < maxEntryMS {
 		x.took = time.Duration(e.ms * float64(time.Millisecond))
 	}
-	if e.post != nil {
-		h.body(e.post, x)
-	}
+	h.body(e, x)
 	h.content(e, x)
 	if e.cache != "" {
 		h.m.note("some answers came from the browser's cache and were not asked for: they are on the tape as if they had been")
@@ -177,7 +176,8 @@ func (h *harReader) content(e *harEntry, x *message) {
 		}
 		x.content = b
 	} else {
-		h.checkText(x.answer.Get("Content-Type"), c.text)
+		x.content = bytesOfText(x.answer.Get("Content-Type"), c.text, c.size, c.size+c.compression)
+		h.checkText(x.answer.Get("Content-Type"), x.content)
 	}
 	h.unpacked(x, c.size)
 }
@@ -205,7 +205,7 @@ func (h *harReader) checkText(contentType string, text []byte) {
 	}
 	_, charset, _ := strings.Cut(strings.ToLower(contentType), "charset=")
 	charset = strings.Trim(charset, `"' `)
-	if charset != "" && charset != "utf-8" && charset != "utf8" && !isASCII(text) {
+	if charset != "" && charset != "utf-8" && charset != "utf8" && utf8.Valid(text) && !isASCII(text) {
 		h.m.note("bodies that say charset=" + charset + " stand in UTF-8 on the tape, as in the HAR file")
 	}
 }
@@ -236,6 +236,7 @@ type harEntry struct {
 	method, url string
 	header      []harField
 	post        *harPost
+	sent        int64 // bytes of the body of the request
 
 	status     int
 	statusText string
@@ -255,9 +256,9 @@ type harPost struct {
 }
 
 type harContent struct {
-	size     int64
-	text     []byte // nil where the file has none
-	encoding string
+	size, compression int64
+	text              []byte // nil where the file has none
+	encoding          string
 }
 
 // readers are what reads the members of an object into a T; the rest is stepped over.
@@ -274,9 +275,10 @@ var harEntryKeys = readers[harEntry]{
 }
 
 var harRequestKeys = readers[harEntry]{
-	"method":  func(s *jsonscan.Scanner, e *harEntry) { e.method = textOf(s) },
-	"url":     func(s *jsonscan.Scanner, e *harEntry) { e.url = textOf(s) },
-	"headers": func(s *jsonscan.Scanner, e *harEntry) { e.header = fieldsOf(s) },
+	"method":   func(s *jsonscan.Scanner, e *harEntry) { e.method = textOf(s) },
+	"url":      func(s *jsonscan.Scanner, e *harEntry) { e.url = textOf(s) },
+	"headers":  func(s *jsonscan.Scanner, e *harEntry) { e.header = fieldsOf(s) },
+	"bodySize": func(s *jsonscan.Scanner, e *harEntry) { e.sent = int64(numberOf(s)) },
 	"postData": func(s *jsonscan.Scanner, e *harEntry) {
 		p := &harPost{}
 		if readMembers(s, p, harPostKeys) {
@@ -306,9 +308,10 @@ var harResponseKeys = readers[harEntry]{
 }
 
 var harContentKeys = readers[harContent]{
-	"size":     func(s *jsonscan.Scanner, c *harContent) { c.size = int64(numberOf(s)) },
-	"text":     func(s *jsonscan.Scanner, c *harContent) { c.text = bytesOf(s) },
-	"encoding": func(s *jsonscan.Scanner, c *harContent) { c.encoding = textOf(s) },
+	"size":        func(s *jsonscan.Scanner, c *harContent) { c.size = int64(numberOf(s)) },
+	"compression": func(s *jsonscan.Scanner, c *harContent) { c.compression = int64(numberOf(s)) },
+	"text":        func(s *jsonscan.Scanner, c *harContent) { c.text = bytesOf(s) },
+	"encoding":    func(s *jsonscan.Scanner, c *harContent) { c.encoding = textOf(s) },
 }
 
 var harFieldKeys = readers[harField]{

@@ -6,16 +6,28 @@ import (
 	"mime/multipart"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // body takes the body of a request. Where the file has its fields alone, it is put together again.
-func (h *harReader) body(p *harPost, x *message) {
+func (h *harReader) body(e *harEntry, x *message) {
+	p := e.post
+	if p == nil {
+		p = new(harPost)
+	}
 	kind, params, _ := mime.ParseMediaType(p.mime)
 	switch {
+	case len(p.text) == 0 && len(p.params) == 0:
+		if e.sent > 0 || p.mime != "" && e.sent < 0 {
+			x.unsent = "the HAR file does not hold the body of the request"
+			h.m.note(x.unsent + " for some entries: what asks with one will not match")
+		}
+		return
 	case len(p.text) == 0 && len(p.params) > 0 && kind == "multipart/form-data":
 		x.body = multipartOf(p.params, params["boundary"])
 		h.m.note("forms in parts stood there without their text: they were put together again from their fields")
@@ -29,12 +41,28 @@ func (h *harReader) body(p *harPost, x *message) {
 		}
 		x.body = b
 	default:
-		x.body = withoutHead(kind, p.text)
+		x.body = bytesOfText(p.mime, withoutHead(kind, p.text), e.sent)
 		h.checkText(p.mime, x.body)
 	}
 	if x.header.Get("Content-Type") == "" && p.mime != "" && len(x.body) > 0 {
 		x.header.Set("Content-Type", p.mime)
 	}
+}
+
+// bytesOfText is a body that stands in the file as text. A writer that took it for ISO-8859-1 (mitmproxy does so with what is no
+// text; browsers with pages that say so) made a character of each byte: then it has as many characters as there were bytes.
+func bytesOfText(contentType string, text []byte, sizes ...int64) []byte {
+	kind, params, _ := mime.ParseMediaType(contentType)
+	if strings.HasSuffix(kind, "json") || strings.EqualFold(params["charset"], "utf-8") || isASCII(text) {
+		return text
+	}
+	if slices.Contains(sizes, int64(len(text))) || !slices.Contains(sizes, int64(utf8.RuneCount(text))) {
+		return text
+	}
+	if b, ok := latin1(text); ok {
+		return b
+	}
+	return text
 }
 
 // withoutHead takes off the header lines that Firefox puts before the body of a form.
@@ -116,7 +144,7 @@ var harWhole = []string{"ERR_HTTP_RESPONSE_CODE_FAILURE", "ERR_BLOCKED_BY_ORB", 
 // harError is what cut an entry, in the words of a tape; "" for nothing.
 func harError(e *harEntry) string {
 	failed := e.failed
-	if e.status == 0 && failed == "" && strings.Contains(e.statusText, "ERR_") {
+	if e.status <= 0 && failed == "" && strings.Contains(e.statusText, "ERR_") {
 		failed = e.statusText
 	}
 	name := failed
@@ -139,7 +167,7 @@ func harError(e *harEntry) string {
 		return exchange.NoSuchHost + u.Hostname()
 	case failed != "":
 		return failed
-	case e.status == 0:
+	case e.status <= 0:
 		return "the HAR file has no answer: it was blocked, or it failed"
 	}
 	return ""

@@ -14,6 +14,7 @@ type message struct {
 	url    string // absolute
 	header http.Header
 	body   []byte
+	unsent string // why there is no body; "" where there is, or none was sent
 
 	status  int // 0 where nothing answered
 	answer  http.Header
@@ -29,7 +30,7 @@ type message struct {
 
 // appendTo appends m in the form that read takes: numbers and texts behind their length.
 func (m *message) appendTo(b []byte) []byte {
-	for _, s := range []string{m.where, m.method, m.url, m.lost, m.proto, m.cut} {
+	for _, s := range []string{m.where, m.method, m.url, m.lost, m.proto, m.cut, m.unsent} {
 		b = appendText(b, s)
 	}
 	b = appendHeader(b, m.header)
@@ -70,7 +71,7 @@ var errAside = errors.New("what was put aside came back otherwise")
 // readMessage reads what appendTo wrote. Bodies share memory with b.
 func readMessage(b []byte) (*message, error) {
 	r := &asideReader{b: b}
-	m := &message{where: r.text(), method: r.text(), url: r.text(), lost: r.text(), proto: r.text(), cut: r.text()}
+	m := &message{where: r.text(), method: r.text(), url: r.text(), lost: r.text(), proto: r.text(), cut: r.text(), unsent: r.text()}
 	m.header, m.body, m.status = r.header(), r.bytes(), int(r.number())
 	m.answer, m.content, m.trailer = r.header(), r.bytes(), r.header()
 	if at := r.number(); at != 0 {

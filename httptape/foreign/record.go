@@ -219,6 +219,9 @@ func (m *maker) settle(r *tape.Record, x *message) {
 	if len(x.trailer) > 0 {
 		*extra = append(*extra, bare.TrailersField(m.scrub, x.trailer))
 	}
+	if x.unsent != "" {
+		*extra = append(*extra, bare.TextField("request_lost", x.unsent))
+	}
 	if x.lost != "" {
 		ex.Response, ex.Stream, ex.Error = nil, nil, strings.TrimPrefix(ex.Error+"; "+x.lost, "; ")
 		*extra = append(*extra, bare.TextField("response_lost", x.lost))
