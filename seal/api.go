@@ -58,8 +58,8 @@ type Document struct {
 }
 
 var (
-	// ErrNoSeal says that a directory has no seal.json. It wraps fs.ErrNotExist.
-	ErrNoSeal = &noSeal{}
+	// ErrNoSeal is wrapped by the errors for a directory that has no seal.json. It wraps fs.ErrNotExist.
+	ErrNoSeal error = &noSeal{}
 	// ErrSealed is wrapped by the error of Seal for a directory that has a seal.json.
 	ErrSealed = errors.New("sealed already")
 	// ErrCannotSeal is wrapped by the errors of Seal for what a seal cannot cover.
@@ -123,6 +123,7 @@ type Result struct {
 	Leaves       int64    // that were hashed
 	Bytes        int64    // that were read
 	Problems     []Problem
+	Omitted      int // how many further problems were found: Problems holds the first 1,000
 }
 
 // OK reports whether nothing was found that does not hold. SignerKnown says whether that means anything.

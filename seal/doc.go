@@ -15,9 +15,10 @@
 //	lines   NAME.tape, NAME.jsonl                   a line with its \n; what follows the    the file's
 //	                                                last \n is one too
 //	chunks  NAME.raw beside a NAME.jsonl that cuts  the bytes of one chunk                  the file's
-//	        it: each line that is not blank has
-//	        offset and length, without gap or
-//	        overlap from 0 to the end
+//	        it: each line that is not blank is an
+//	        object with one "offset" and one
+//	        "length", without gap or overlap from
+//	        0 to the end; at most 1 MiB long
 //	blobs   DIR.cas/<64 lowercase hex digits>       <name> " " <length> "\n", by name;      the directory's
 //	                                                the name is the BLAKE3 of the bytes
 //	files   every other one                         {"blake3":…,"path":…,"size":…}, by path "."
@@ -44,10 +45,10 @@
 //
 // # seal.tiles/
 //
-// The hashes of each tree, so that a proof does not read the recording: seal.tiles/<stream>/<L> has the tiles of level L
+// The hashes of each tree, so that a proof does not read the recording: seal.tiles/<stream>.<L> has the tiles of level L
 // (C2SP tlog-tiles, height 8) one behind another, tile N at byte 8192·N, the partial one last. "files" stands for ".".
-// seal.tiles/<stream>/offsets has, for every 256th leaf of a stream of lines or chunks, where it begins, 8 bytes big endian;
-// seal.tiles/<stream>/names the leaves of a stream of blobs. All of it follows from the recording, and Verify holds it
+// seal.tiles/<stream>.offsets has, for every 256th leaf of a stream of lines or chunks, where it begins, 8 bytes big endian;
+// seal.tiles/<stream>.names the leaves of a stream of blobs. All of it follows from the recording, and Verify holds it
 // against what it computes.
 //
 // # proof.json

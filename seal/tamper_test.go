@@ -116,7 +116,7 @@ var tamperings = []tampering{
 	{"an empty line put in", edit("run.tape", lines(func(l []string) []string { return append([]string{l[0], "\n"}, l[1:]...) })),
 		seal.CodeAdded, "run.tape", 2, 1, nil},
 	{"the tail cut", edit("run.tape", lines(func(l []string) []string { return l[:2] })), seal.CodeCut, "run.tape", 3, 2, nil},
-	{"the tail cut within a line", edit("run.tape", func(b []byte) []byte { return b[:bytes.Index(b, []byte(`"seq":1`))] }),
+	{"the tail cut within a line", edit("run.tape", func(b []byte) []byte { before, _, _ := bytes.Cut(b, []byte(`"seq":1`)); return before }),
 		seal.CodeCut, "run.tape", 3, 2, nil},
 	{"the last newline cut", edit("run.tape", func(b []byte) []byte { return b[:len(b)-1] }), seal.CodeChanged, "run.tape", 4, 3, nil},
 	{"a line behind the end", edit("run.tape", func(b []byte) []byte { return append(b, "{}\n"...) }), seal.CodeAdded, "run.tape", 5, 4, nil},
@@ -351,8 +351,16 @@ func TestOutsideTheSeal(t *testing.T) {
 	}
 }
 
-func ExampleVerify() {
-	r, err := seal.Verify(context.Background(), "testdata/none", nil)
-	fmt.Println(r, errors.Is(err, os.ErrNotExist))
-	// Output: <nil> true
+// TestManyProblems adds more files than anybody wants to be told of.
+func TestManyProblems(t *testing.T) {
+	dir := small(t)
+	sealed(t, dir)
+	more := map[string]string{}
+	for i := range 1200 {
+		more[fmt.Sprintf("more/%d", i)] = ""
+	}
+	put(t, dir, more)
+	if r := verify(t, dir, nil); len(r.Problems) != 1000 || r.Omitted != 200 || r.OK() {
+		t.Errorf("%d problems, %d omitted", len(r.Problems), r.Omitted)
+	}
 }

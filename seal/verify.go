@@ -3,6 +3,7 @@ package seal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -48,7 +49,7 @@ func readOwn(dir string) ([]byte, *Problem, error) {
 		if _, err := os.Stat(dir); err != nil {
 			return nil, nil, err
 		}
-		return nil, nil, ErrNoSeal
+		return nil, nil, fmt.Errorf("%s: %w", dir, ErrNoSeal)
 	case err != nil:
 		return nil, nil, err
 	case !info.Mode().IsRegular():
@@ -88,7 +89,22 @@ type verifier struct {
 	blobs map[string]bool // paths of blobs that a problem was told of
 }
 
-func (v *verifier) add(p *Problem) { v.r.Problems = append(v.r.Problems, *p) }
+// maxProblems is how many problems are told of: who changed everything need not be told of each.
+const maxProblems = 1000
+
+func (v *verifier) add(p *Problem) {
+	if len(v.r.Problems) == maxProblems {
+		v.r.Omitted++
+		return
+	}
+	v.r.Problems = append(v.r.Problems, *p)
+}
+
+func (v *verifier) addAll(ps []Problem) {
+	for i := range ps {
+		v.add(&ps[i])
+	}
+}
 
 // signatures checks who signed.
 func (v *verifier) signatures() error {
@@ -98,7 +114,7 @@ func (v *verifier) signatures() error {
 	}
 	j := c.judge(FileName, v.doc.Key, v.o.Keys, v.o.Witnesses)
 	v.r.Signer, v.r.SignerKnown, v.r.Cosignatures, v.r.Unknown = j.signer, j.known, j.cosigned, j.unknown
-	v.r.Problems = append(v.r.Problems, j.problems...)
+	v.addAll(j.problems)
 	if v.o.ID != "" && v.o.ID != v.doc.ID {
 		v.add(problem(CodeID, FileName, "it seals recording %q, expected %q", v.doc.ID, v.o.ID))
 	}
@@ -110,9 +126,7 @@ func (v *verifier) recording(ctx context.Context) error {
 	if id, err := v.inv.manifestID(); err == nil && id != v.doc.ID {
 		v.add(problem(CodeID, manifest, "it is of recording %q, the seal of %q", id, v.doc.ID))
 	}
-	for i := range v.inv.odd {
-		v.add(&v.inv.odd[i])
-	}
+	v.addAll(v.inv.odd)
 	v.blobs = map[string]bool{}
 	v.read = &reading{inv: v.inv, progress: v.o.Progress, holds: v.o.Blob}
 	v.read.found = func(p *Problem) error {
@@ -219,7 +233,7 @@ func (v *verifier) source(ctx context.Context, s *source) error {
 	v.r.Bytes += got.Bytes
 	if got == *sealed {
 		c.finish(sealed)
-		v.r.Problems = append(v.r.Problems, c.problems...)
+		v.addAll(c.problems)
 		return nil
 	}
 	return v.differs(ctx, s, sealed, &got)
@@ -278,7 +292,7 @@ func (v *verifier) files(ctx context.Context, s *source) error {
 	}
 	if sealed := v.doc.stream(filesPath); sealed != nil && got == *sealed {
 		c.finish(sealed)
-		v.r.Problems = append(v.r.Problems, c.problems...)
+		v.addAll(c.problems)
 	}
 	return nil
 }
