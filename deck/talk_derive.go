@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -37,13 +36,18 @@ type talk struct {
 	lastID   string          // of the last answer, as the provider calls it
 	system   string          // of the main lane
 	tools    bool            // the main lane's requests declare some
-	asked    int             // messages that the last request had
+	asked    int             // messages that the last request of a turn had
+	before   int             // messages that the last request of the main lane had, 0 for none
 	calls    int             // of the last answer
 	began    int             // turn before the run
 	known    map[string]bool // ids of calls that were made
 	pending  *unsure         // an answer that may not have counted
+	waiting  []*talkLane     // lanes that may be those of sub-agents
 	subs     []*talkLane     // sub-agents that run
-	archived int             // line from which on nothing was compressed
+	gated    map[string]bool // actions that wait for leave
+	archived int             // the first line that was not compressed
+	summary  string          // what a call said that may have been a summary
+	quoted   string          // the summary that the request at hand begins with; "" for none
 	exit     *Exit           // of the program
 }
 
@@ -107,6 +111,8 @@ func (d *talk) record(rec *tape.Record) error {
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
 		return d.call(k)
+	case *tape.PolicyVerdict:
+		return d.verdict(k)
 	case *tape.ProcessSpawn: // the last one is the program
 		if d.src.exit == nil {
 			d.exit = &Exit{Code: k.ExitCode, Signal: k.Signal}
@@ -119,12 +125,12 @@ func (d *talk) record(rec *tape.Record) error {
 func (d *talk) call(k *tape.LLMCall) error {
 	lane := d.lanes[k.Lane]
 	switch {
-	case k.Lane == exchange.Unmatched || lane == nil:
+	case unmatched(k) || lane == nil:
 		return nil
 	case lane == d.main:
 		return d.mainCall(k)
 	}
-	return nil
+	return d.aside(k, lane)
 }
 
 // bodies reads the payloads of a call.
@@ -166,5 +172,10 @@ func (d *talk) mainCall(k *tape.LLMCall) error {
 	if err := d.settle(said); err != nil {
 		return err
 	}
-	return d.hear(said)
+	if err := d.agents(k.Arrival); err != nil {
+		return err
+	}
+	err = d.hear(said)
+	d.before = said.Messages
+	return err
 }

@@ -2,6 +2,7 @@ package deck
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -15,6 +16,9 @@ func (d *talk) hear(said *llm.Said) error {
 		return d.results(said)
 	}
 	d.tools = d.tools || said.Tools
+	if err := d.compacted(said); err != nil {
+		return err
+	}
 	if err := d.user(said); err != nil {
 		return err
 	}
@@ -44,6 +48,7 @@ func (d *talk) settle(next *llm.Said) error {
 		d.notes.say(p.at, "an answer that was cut and that the program did not go on from is no turn")
 	} else {
 		d.notes.say(p.at, "a call without tools that the program did not go on from, as for a summary, is no turn")
+		d.summed(p.said)
 	}
 	return nil
 }
@@ -65,6 +70,7 @@ func (d *talk) turn(said *llm.Said, at place) error {
 	for _, c := range a.Message.ToolCalls {
 		d.known[c.ID] = true
 	}
+	d.summed(said)
 	was := d.at
 	d.at = at
 	err := d.dialog.Answer(&sessionlog.LLMCompleted{
@@ -128,7 +134,7 @@ func (d *talk) user(said *llm.Said) error {
 	}
 	grown := said.Messages > d.asked
 	d.asked = said.Messages
-	if prompt := promptOf(fresh); prompt != nil && d.begins(given, grown) {
+	if prompt := d.promptOf(fresh); prompt != nil && d.begins(given, grown) {
 		e := &sessionlog.RunStarted{Goal: prompt.Texts[len(prompt.Texts)-1]}
 		if d.dialog.Counts().Runs == 0 {
 			e.SystemPrompt = said.System
@@ -156,20 +162,33 @@ func (d *talk) begins(given int, grown bool) bool {
 	return d.calls == 0 || given == 0
 }
 
-// promptOf returns the last message of the user's that has a text; nil for none.
-func promptOf(heard []llm.Heard) *llm.Heard {
+// promptOf returns the last message of the user's that has a text; nil for none, and where that is a summary.
+func (d *talk) promptOf(heard []llm.Heard) *llm.Heard {
 	for i := len(heard) - 1; i >= 0; i-- {
-		if heard[i].Role == llm.RoleUser && len(heard[i].Texts) > 0 {
-			return &heard[i]
+		m := &heard[i]
+		if m.Role != llm.RoleUser || len(m.Texts) == 0 {
+			continue
 		}
+		if d.quoted != "" && strings.Contains(strings.Join(m.Texts, "\n"), d.quoted) {
+			return nil // what stands before a summary was asked before
+		}
+		return m
 	}
 	return nil
 }
 
 // end ends the log.
 func (d *talk) end() error {
-	if err := d.settle(nil); err != nil || d.src.open {
+	if err := d.settle(nil); err != nil {
 		return err
+	}
+	for _, l := range d.waiting { // nothing says that they came to their end
+		if err := d.agent(l, agentRunning, l.first); err != nil {
+			return err
+		}
+	}
+	if d.src.open {
+		return nil
 	}
 	reason := ""
 	if d.exit != nil {

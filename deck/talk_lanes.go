@@ -13,9 +13,13 @@ type talkLane struct {
 	name        string
 	first, last place
 	arrival     uint64 // of its first request
-	looked      bool   // whether its requests declare tools is known
-	tools       bool
-	joined      bool
+	lastArrival uint64 // the highest
+
+	// Of a lane beside the main one, once its first call was read:
+	looked bool
+	tools  bool          // it declares some
+	heard  place         // of its last call so far, and
+	call   *tape.LLMCall // that call
 }
 
 // survey finds the lanes of a tape, and the main one: the first whose requests declare tools; where none does, the first
@@ -33,7 +37,7 @@ func (d *talk) survey() error {
 			return err
 		}
 		k, ok := rec.Kind.(*tape.LLMCall)
-		if !ok || k.Lane == exchange.Unmatched {
+		if !ok || unmatched(k) {
 			continue
 		}
 		l := d.lanes[k.Lane]
@@ -41,7 +45,7 @@ func (d *talk) survey() error {
 			l = &talkLane{name: k.Lane, first: placeOf(rec), arrival: k.Arrival}
 			d.lanes[k.Lane] = l
 		}
-		l.last = placeOf(rec)
+		l.last, l.lastArrival = placeOf(rec), max(l.lastArrival, k.Arrival)
 		if d.main != nil {
 			continue
 		}

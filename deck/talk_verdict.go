@@ -1,0 +1,93 @@
+package deck
+
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// policyGate is who answers where no person does.
+const policyGate = "policy_gate"
+
+// verdict turns a decision of the policy into events. The verdict of a record is a word, or an object that has it as kind,
+// decision or status, and a reason:
+//
+//	deny, denied, reject, rejected            tool_denied; of a call that waited permission_resolved before it
+//	escalate, escalated, ask, park, parked    tool_gated, permission_requested
+//	allow, allowed, approve, approved         permission_resolved, of a call that waited
+//
+// Anything else is left out and said: nothing is guessed about a permission.
+func (d *talk) verdict(k *tape.PolicyVerdict) error {
+	word, reason := verdictOf(k.Verdict)
+	waited := d.gated[k.ActionID]
+	base := sessionlog.Common{Turn: d.dialog.Turn()}
+	var events []sessionlog.Event
+	switch word {
+	case "deny", "denied", "reject", "rejected":
+		if waited {
+			events = append(events, &sessionlog.PermissionResolved{Common: base, Responder: policyGate})
+		}
+		events = append(events, &sessionlog.ToolDenied{Common: base, CallID: k.ActionID, ToolName: k.Tool, Reason: reason})
+	case "escalate", "escalated", "ask", "park", "parked":
+		events = append(events, &sessionlog.ToolGated{Common: base, CallID: k.ActionID, Tool: k.Tool, Reason: reason},
+			&sessionlog.PermissionRequested{Common: base, Tool: k.Tool, Arguments: d.parameters(k), Reason: reason})
+	case "allow", "allowed", "approve", "approved":
+		if waited {
+			events = append(events, &sessionlog.PermissionResolved{Common: base, Approved: true, Responder: policyGate})
+		}
+	default:
+		d.notes.say(d.at, "a verdict that is none of allow, deny and escalate is left out")
+	}
+	if d.gated == nil {
+		d.gated = make(map[string]bool)
+	}
+	d.gated[k.ActionID] = word == "escalate" || word == "escalated" || word == "ask" || word == "park" || word == "parked"
+	for _, e := range events {
+		if err := d.put(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parameters are those of the action as text; "" where the tape has their digest alone.
+func (d *talk) parameters(k *tape.PolicyVerdict) string {
+	if k.ParamsPayload == nil {
+		return ""
+	}
+	b, err := d.body(k.ParamsPayload)
+	if err != nil {
+		d.notes.add(d.at, err)
+		return ""
+	}
+	return strings.ToValidUTF8(string(b), "\uFFFD")
+}
+
+// verdictOf reads a verdict: its word in lower case, and its reason.
+func verdictOf(verdict []byte) (word, reason string) {
+	var s jsonscan.Scanner
+	s.Reset(verdict)
+	text := func() string {
+		if s.Peek() != '"' {
+			s.Skip()
+			return ""
+		}
+		return s.Text()
+	}
+	if s.Peek() != '{' {
+		return strings.ToLower(text()), ""
+	}
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "kind", "decision", "status":
+			word = strings.ToLower(text())
+		case "reason":
+			reason = text()
+		default:
+			s.Skip()
+		}
+	}
+	return word, reason
+}
