@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -161,20 +160,22 @@ func (t *talk) end(reason string) error {
 
 // add adds a message's content.
 func (a *answer) add(p parts) {
-	if a.blocks != nil || p.others != nil {
+	switch {
+	case p.others != nil:
 		a.mix()
-		for _, b := range p.all {
-			a.blocks = append(a.blocks, b)
-		}
-		return
+		a.blocks = append(a.blocks, p.all...)
+	case a.blocks != nil:
+		a.texts = append(a.texts, p.texts...)
+		a.mix()
+	default:
+		a.texts = append(a.texts, p.texts...)
 	}
-	a.texts = append(a.texts, p.texts...)
 }
 
 // block adds one that is no text, whose memory is borrowed.
 func (a *answer) block(b []byte) {
 	a.mix()
-	a.blocks = append(a.blocks, bytes.Clone(b))
+	a.blocks = append(a.blocks, clone(b))
 }
 
 // mix makes blocks of the texts so far.
@@ -191,7 +192,7 @@ func (a *answer) think(text string, native []byte) {
 		a.thoughts = append(a.thoughts, text)
 	}
 	if native != nil {
-		a.native = append(a.native, bytes.Clone(native))
+		a.native = append(a.native, clone(native))
 	}
 }
 

@@ -185,7 +185,7 @@ func (t *claudeTree) choose(r *Report) {
 		}
 	}
 	if t.holes > 0 {
-		r.note("%d lines hang on one that is not in the file, first line %d: they follow the line before them", t.holes, t.hole)
+		r.note("lines whose parent is not in the file follow the line before them: %d, the first is line %d", t.holes, t.hole)
 	}
 }
 

@@ -34,9 +34,7 @@ func (c *codexReader) event(b []byte, n int) error {
 		if kind == "item_completed" && !bytes.Contains(b[:min(len(b), 512)], []byte(`"CollabAgentToolCall"`)) {
 			break
 		}
-		if err := c.agents(b, kind); err != nil {
-			return err
-		}
+		return c.agents(b, kind)
 	}
 	c.r.skip("events of type "+kind, codexRepeats, n)
 	return nil
@@ -133,7 +131,9 @@ func (c *codexReader) compacted(b []byte) error {
 func (c *codexReader) agents(b []byte, kind string) error {
 	s := &c.inner
 	s.Reset(b)
-	roles := map[string]string{}
+	if c.roles == nil {
+		c.roles = map[string]string{}
+	}
 	var list []*sessionlog.AgentProcessChanged
 	var one sessionlog.AgentProcessChanged
 	var read func()
@@ -153,7 +153,7 @@ func (c *codexReader) agents(b []byte, kind string) error {
 			case "status":
 				one.State = codexState(s)
 			case "receiver_agents":
-				codexRoles(s, roles)
+				codexRoles(s, c.roles)
 			case "agents_states", "statuses":
 				list = codexStates(s)
 			default:
@@ -174,7 +174,9 @@ func (c *codexReader) agents(b []byte, kind string) error {
 	for _, e := range list {
 		e.ParentSessionID = c.r.Session
 		if e.Role == "" {
-			e.Role = roles[e.AgentID]
+			e.Role = c.roles[e.AgentID]
+		} else {
+			c.roles[e.AgentID] = e.Role
 		}
 		c.then(e)
 	}

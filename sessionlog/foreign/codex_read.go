@@ -17,8 +17,9 @@ type codexReader struct {
 	asked  bool
 
 	inner   jsonscan.Scanner
-	records bool  // tokens are counted by response
-	total   int64 // tokens of the session, as counted last
+	roles   map[string]string // of sub-agents
+	records bool              // tokens are counted by response
+	total   int64             // tokens of the session, as counted last
 }
 
 const codexRepeats = "says again what the conversation's own items say, or is about the program"
@@ -88,12 +89,12 @@ func (c *codexReader) session(b []byte, n int) error {
 	if s.End() != nil {
 		return broken{s.Err()}
 	}
-	if c.d != nil {
-		c.r.skip("a second line on the session", "the first one counts", n)
+	if id == "" && version == "" && system == "" {
+		c.r.skip("lines without a type", why(bytes.Contains(b, []byte(`"record_type"`)), "the state of the program"), n)
 		return nil
 	}
-	if id == "" && version == "" && system == "" {
-		c.r.skip("lines without a type", "unknown", n)
+	if c.d != nil {
+		c.r.skip("a second line on the session", "the first one counts", n)
 		return nil
 	}
 	c.r.Session, c.r.Version, c.system = id, version, system
@@ -181,8 +182,6 @@ func (c *codexReader) item(b []byte, n int) error {
 		return c.part(&i, b)
 	case "function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output":
 		return c.outcome(&i)
-	case "":
-		c.r.skip("lines without a type", why(bytes.Contains(b, []byte(`"record_type"`)), "the state of the program"), n)
 	default:
 		c.r.skip("items of type "+i.kind, why(codexMarks[i.kind], "about the program's own work"), n)
 	}
@@ -256,9 +255,9 @@ func (i *codexItem) toolCall(s *jsonscan.Scanner) sessionlog.ToolCall {
 	}
 	switch i.kind {
 	case "local_shell_call":
-		c.Name, c.Arguments = "local_shell", bytes.Clone(i.action)
+		c.Name, c.Arguments = "local_shell", clone(i.action)
 	case "tool_search_call":
-		c.Name, c.Arguments = "tool_search", bytes.Clone(i.arguments)
+		c.Name, c.Arguments = "tool_search", clone(i.arguments)
 	case "custom_tool_call":
 		c.Arguments = bytes.Clone(i.arguments) // words in a grammar of the tool's own
 	default:

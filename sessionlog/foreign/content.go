@@ -16,6 +16,18 @@ type parts struct {
 	all    []json.RawMessage // every block, in order; nil where others is
 }
 
+// clone is raw as memory of its own and in one line: line breaks stand in the white space of what was written for people.
+func clone(raw []byte) json.RawMessage {
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return bytes.Clone(raw)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return bytes.Clone(raw) // a scanner has stepped over it, so it is a value
+	}
+	return b.Bytes()
+}
+
 // goal is what a prompt asks, as text.
 func (p *parts) goal() string { return strings.Join(p.texts, "\n") }
 
@@ -67,7 +79,7 @@ func (p *parts) block(b []byte) {
 			p.all = append(p.all, textBlock(text))
 		}
 	}
-	own := json.RawMessage(bytes.Clone(b))
+	own := clone(b)
 	p.all = append(p.all, own)
 	p.others = append(p.others, own)
 }
@@ -102,12 +114,12 @@ func output(s *jsonscan.Scanner, raw []byte) json.RawMessage {
 	case len(raw) == 0 || string(raw) == "null" || string(raw) == "[]":
 		return sessionlog.Text("")
 	case raw[0] != '[':
-		return bytes.Clone(raw)
+		return clone(raw)
 	}
 	if p := readParts(s, raw); p.others == nil && len(p.texts) == 1 {
 		return sessionlog.Text(p.texts[0])
 	}
-	return bytes.Clone(raw)
+	return clone(raw)
 }
 
 // arguments are those of a call: an object as it stands; of a string the object in it, or the string where it holds none.
@@ -116,15 +128,15 @@ func arguments(s *jsonscan.Scanner, raw []byte) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	if raw[0] != '"' {
-		return bytes.Clone(raw)
+		return clone(raw)
 	}
 	s.Reset(raw)
 	inner := bytes.TrimSpace(s.TextBytes())
 	if len(inner) == 0 {
 		return json.RawMessage("{}")
 	}
-	if inner[0] == '{' && jsonscan.Valid(inner) == nil && bytes.IndexByte(inner, '\n') < 0 {
-		return bytes.Clone(inner)
+	if inner[0] == '{' && jsonscan.Valid(inner) == nil {
+		return clone(inner)
 	}
 	return bytes.Clone(raw)
 }

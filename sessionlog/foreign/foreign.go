@@ -169,9 +169,17 @@ func headOf(path string) ([]byte, error) {
 	if info, err := f.Stat(); err != nil || info.IsDir() {
 		return nil, err
 	}
-	head, err := io.ReadAll(io.LimitReader(f, HeadSize))
-	if err == nil && len(strings.TrimSpace(string(head))) == 0 {
+	in, done, err := plain(f, path)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	head, err := io.ReadAll(io.LimitReader(in, HeadSize))
+	if err != nil && len(head) == 0 {
+		return nil, &Error{Path: path, Err: err}
+	}
+	if len(strings.TrimSpace(string(head))) == 0 {
 		return nil, &Error{Path: path, Err: ErrEmpty}
 	}
-	return head, err
+	return head, nil // a packed file that is cut begins well
 }

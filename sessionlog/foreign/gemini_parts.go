@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bytes"
 	"encoding/json"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -58,7 +57,7 @@ func (p *geminiParts) add(s *jsonscan.Scanner) {
 	switch {
 	case s.Err() != nil || string(raw) == "null":
 	case q.isCall:
-		c := sessionlog.ToolCall{ID: q.id, Name: q.name, Arguments: bytes.Clone(q.args)}
+		c := sessionlog.ToolCall{ID: q.id, Name: q.name, Arguments: clone(q.args)}
 		if len(c.Arguments) == 0 || c.Arguments[0] != '{' {
 			c.Arguments = json.RawMessage("{}")
 		}
@@ -156,9 +155,9 @@ func (q *geminiPart) output() json.RawMessage {
 	case len(q.response) == 0:
 		return sessionlog.Text("")
 	case q.only != nil && q.parts == nil:
-		return bytes.Clone(q.only)
+		return clone(q.only)
 	}
-	return bytes.Clone(q.response)
+	return clone(q.response)
 }
 
 // tools reads the calls that stand with an answer. Their results are held; of an answer that was passed on already calls and
@@ -229,7 +228,9 @@ func (g *geminiReader) tool(s *jsonscan.Scanner) (c sessionlog.ToolCall, r sessi
 	p := g.parts(result)
 	switch {
 	case len(p.results) > 0:
-		r = p.results[0]
+		if r = p.results[0]; p.others != nil { // pictures beside it
+			r.Output = clone(result)
+		}
 	case len(p.texts) > 0:
 		r.Output = sessionlog.Text(p.goal())
 	default:
@@ -270,6 +271,13 @@ func (g *geminiReader) content(b []byte, n int) error {
 	if role != "model" {
 		g.pair(p.results, p.names)
 		return g.user(p, n)
+	}
+	if !g.asked && g.command == "" && len(p.calls) == 0 {
+		g.r.skip("answers before the first prompt", "the program's own, in the model's name", n)
+		return nil
+	}
+	if err := g.commanded(); err != nil {
+		return err
 	}
 	a, err := g.saying()
 	if err != nil {

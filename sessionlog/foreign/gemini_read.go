@@ -20,6 +20,7 @@ type geminiReader struct {
 
 	order []uint64        // first reading: messages that stand, in order
 	gone  map[uint64]bool // messages that were taken back
+	back  map[int]bool    // lines that took something back
 
 	seen    map[uint64]bool // messages that were met
 	current uint64          // the answer that is gathered
@@ -94,7 +95,7 @@ func geminiTokens(s *jsonscan.Scanner) (n int64) {
 func (g *geminiReader) hash(id string) uint64 { return maphash.String(g.seed, id) }
 
 // plan finds what was taken back. Of a line that begins with a message's id, as all do, it reads no more.
-func (g *geminiReader) plan(s *jsonscan.Scanner, _ int) error {
+func (g *geminiReader) plan(s *jsonscan.Scanner, n int) error {
 	var m geminiRecord
 	if s.Peek() != '{' {
 		return nil // line says so
@@ -120,8 +121,9 @@ func (g *geminiReader) plan(s *jsonscan.Scanner, _ int) error {
 			return nil // of a message that is not here; line says so
 		}
 		if g.gone == nil {
-			g.gone = map[uint64]bool{}
+			g.gone, g.back = map[uint64]bool{}, map[int]bool{}
 		}
+		g.back[n] = true
 		for _, id := range g.order[at-1:] {
 			g.gone[id] = true
 		}
@@ -144,7 +146,11 @@ func (g *geminiReader) line(s *jsonscan.Scanner, n int) error {
 	}
 	switch {
 	case m.hasRewind:
-		g.r.note("line %d: the person went back: what was said from there on is counted as skipped", n)
+		if g.back[n] {
+			g.r.note("line %d: the person went back: what was taken back is counted as skipped", n)
+		} else {
+			g.r.note("line %d: the person went back to a message that is not there: nothing was taken back", n)
+		}
 		return nil
 	case m.id != "":
 		return g.message(&m, n)
