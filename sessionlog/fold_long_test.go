@@ -14,6 +14,7 @@ type again struct {
 	log   []byte
 	times int
 	r     bytes.Reader
+	each  func()
 }
 
 func (a *again) Read(b []byte) (int, error) {
@@ -22,6 +23,7 @@ func (a *again) Read(b []byte) (int, error) {
 			return 0, io.EOF
 		}
 		a.times--
+		a.each()
 		a.r.Reset(a.log)
 	}
 	return a.r.Read(b)
@@ -37,20 +39,18 @@ func TestFoldLong(t *testing.T) {
 	events := bytes.Count(log, []byte("\n"))
 	const bound = 32 << 20
 	var peak uint64
-	n, begun := 0, time.Now()
-	snap, err := SnapshotOf(NewReader(&again{log: log, times: want/events + 1}, "long", nil), &FoldOptions{Each: func(*Entry) error {
-		if n++; n%(want/50) == 0 {
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			peak = max(peak, m.HeapAlloc)
-		}
-		return nil
-	}})
-	if err != nil || n < want || len(snap.ProcessByAgent) != 25 || snap.PageOutCount < uint64(want)/40 {
+	seen, begun := FoldSeen{}, time.Now()
+	in := &again{log: log, times: want/events + 1, each: func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		peak = max(peak, m.HeapAlloc)
+	}}
+	snap, err := SnapshotOf(NewReader(in, "long", nil), &FoldOptions{Seen: &seen})
+	if n := seen.Events; err != nil || n < want || len(snap.ProcessByAgent) != 25 || snap.PageOutCount < uint64(want)/40 {
 		t.Fatalf("%v: %d events, %+v", err, n, snap)
 	}
 	if peak > bound {
 		t.Errorf("%d bytes were in memory, want at most %d", peak, bound)
 	}
-	t.Logf("%d events in %v, at most %d kB in memory", n, time.Since(begun), peak/1000)
+	t.Logf("%d events in %v, at most %d kB in memory", seen.Events, time.Since(begun), peak/1000)
 }

@@ -45,13 +45,6 @@ Exit status: 0 done, 1 the log could not be read; its line is named.`,
 	return cmd
 }
 
-// snapshotSeen is what was folded.
-type snapshotSeen struct {
-	events int
-	last   int // the highest turn of those
-	more   bool
-}
-
 func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name string, std streams) error {
 	if o.atSet && o.at < 0 {
 		return errors.New("--at takes the number of a turn, from 0 for what stands before the first")
@@ -64,8 +57,8 @@ func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name str
 		return err
 	}
 	defer log.Close()
-	var seen snapshotSeen
-	fold := &sessionlog.FoldOptions{Each: func(e *sessionlog.Entry) error { seen.add(e, o); return nil }}
+	var seen sessionlog.FoldSeen
+	fold := &sessionlog.FoldOptions{Seen: &seen}
 	if o.atSet {
 		fold.At = &o.at
 	}
@@ -80,27 +73,15 @@ func runSessionSnapshot(ctx context.Context, o *sessionSnapshotOptions, name str
 		err = writeSnapshot(std.out, log.name, snap, &seen)
 	}
 	log.tell(std)
-	if o.atSet && !seen.more && seen.last < o.at {
-		visible.Fprintf(std.err, "tapedeck: the log ends with turn %d, before turn %d: this is the whole of it\n", seen.last, o.at)
+	if o.atSet && !seen.More && seen.LastTurn < o.at {
+		visible.Fprintf(std.err, "tapedeck: the log ends with turn %d, before turn %d: this is the whole of it\n", seen.LastTurn, o.at)
 	}
 	return err
 }
 
-func (s *snapshotSeen) add(e *sessionlog.Entry, o *sessionSnapshotOptions) {
-	switch {
-	case e.Form == sessionlog.FormRecord:
-		return
-	case o.atSet && e.HasTurn && e.Turn > o.at:
-		s.more = true
-		return
-	}
-	s.events++
-	s.last = max(s.last, e.Turn)
-}
-
-func writeSnapshot(out io.Writer, name string, s *sessionlog.Snapshot, seen *snapshotSeen) error {
+func writeSnapshot(out io.Writer, name string, s *sessionlog.Snapshot, seen *sessionlog.FoldSeen) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	visible.Fprintf(w, "log\t%s: %s, up to turn %d\n", name, plural(seen.events, "event", "events"), seen.last)
+	visible.Fprintf(w, "log\t%s: %s, up to turn %d\n", name, plural(seen.Events, "event", "events"), seen.LastTurn)
 	if l := s.LastSuspend; l != nil {
 		visible.Fprintf(w, "last suspended\tturn %s: %s%s\n", string(l.Turn), orNone(l.Reason), waitsFor(l.PendingCalls))
 	} else {
