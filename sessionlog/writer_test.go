@@ -158,6 +158,29 @@ func TestOpenWriterRefuses(t *testing.T) {
 	}
 }
 
+// What others wrote since is read before the next line: a line of theirs that is none is named by its number in the log.
+func TestLinesOfOthersAreCounted(t *testing.T) {
+	w, path := openLog(t, "\n"+`{"kind":"a"}`, nil) // no newline ends line 2
+	for _, text := range []string{"", "", "\n" + `{"kind":"b"}` + "\n\n", `{"kind":"torn`, "", `{"kind":"c"}`, "", "{}\n"} {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString(text)
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		want := 1 + strings.Count(strings.TrimSuffix(string(readFile(t, path)), "\n"), "\n")
+		_, err = w.Append(&PageIn{}, nil)
+		var load *LoadError
+		if text != "{}\n" && err != nil || text == "{}\n" && (!errors.As(err, &load) || load.Line != want) {
+			t.Errorf("behind %q: %v, want line %d", text, err, want)
+		}
+	}
+	if r := w.Repairs(); len(r) != 1 || string(readFile(t, r[0].Side)) != `{"kind":"torn` || r[0].Line != 1+strings.Count(string(readFile(t, path))[:r[0].Offset], "\n") {
+		t.Errorf("repairs %+v", r)
+	}
+}
+
 func TestAppendRefuses(t *testing.T) {
 	w, path := openLog(t, `{"seq":18446744073709551614,"event":{"kind":"a"}}`+"\n", nil)
 	before := readFile(t, path)
@@ -254,6 +277,9 @@ func TestHalfAWriteIsTakenBack(t *testing.T) {
 	}
 	if l, err := LoadFile(path, nil); err != nil || len(l.Entries) != 3 || !l.Order.Sound() {
 		t.Errorf("%v, %v", l, err)
+	}
+	if r := w.Repairs(); len(r) != 0 {
+		t.Errorf("put aside: %v", r)
 	}
 	disk.half, disk.truncate = true, errDisk
 	if _, err := w.Append(&PageIn{EntryCount: 1000}, nil); !errors.Is(err, errDisk) {

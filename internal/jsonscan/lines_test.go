@@ -52,7 +52,11 @@ func TestLongLineIsAnError(t *testing.T) {
 			}
 		}
 	}
-	l := NewLines(strings.NewReader(strings.Repeat("x", 8)+"\n"), 9)
+	l := NewLines(strings.NewReader(strings.Repeat("x", 9)+"\n"), 9)
+	if b, err := l.Next(); err == nil {
+		t.Errorf("a line whose newline is too much: %q", b)
+	}
+	l = NewLines(strings.NewReader(strings.Repeat("x", 8)+"\n"), 9)
 	if b, err := l.Next(); len(b) != 9 || err != nil {
 		t.Errorf("a line of the limit: %q, %v", b, err)
 	}

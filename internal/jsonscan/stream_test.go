@@ -82,6 +82,10 @@ func TestStreamRefuses(t *testing.T) {
 			t.Errorf("%.20s: %v", text, err)
 		}
 	}
+	deep := "[" + strings.Repeat("[", 1_000_000) + strings.Repeat("]", 1_000_000) + "]"
+	if _, _, err := elements(strings.NewReader(deep), 8<<20); err == nil || !strings.Contains(err.Error(), tooDeep) {
+		t.Error(err)
+	}
 	wrong := errors.New("wrong")
 	if _, _, err := elements(io.MultiReader(strings.NewReader(`["a"`), iotest.ErrReader(wrong)), 100); !errors.Is(err, wrong) {
 		t.Error(err)
