@@ -82,6 +82,9 @@ func newID(now time.Time) string {
 	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b[:])
 }
 
+// Make makes the library where it is not there.
+func (l *Library) Make() error { return l.ensure(false) }
+
 // ensure makes the library, with a .gitignore that keeps it out of commits.
 func (l *Library) ensure(sync bool) error {
 	if err := os.MkdirAll(l.Dir, 0o700); err != nil {

@@ -23,6 +23,7 @@ var ownNames = []string{
 type Removal struct {
 	ID   string
 	Left string // what stays, and why; "" where nothing does
+	Log  string // the library's log of recordings, where that lists it: it will say that the recording is gone
 }
 
 // Remove deletes a recording and the pointers of the library that lead to it. A directory without a recording.json is never
@@ -57,6 +58,7 @@ func (l *Library) Remove(e *Entry) (*Removal, error) {
 	case !exists(filepath.Join(path, manifestName)):
 		return nil, fmt.Errorf("%s: %w", path, ErrNotRecording)
 	}
+	out.Log = l.loggedIn(out.ID)
 	pointers := l.pointersTo(info)
 	others, err := foreign(path)
 	if err != nil {

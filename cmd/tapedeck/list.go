@@ -18,7 +18,7 @@ func newListCommand(std streams) *cobra.Command {
 		SuggestFor: []string{"ls"},
 		Short:      "List the recordings of this work tree",
 		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first: with the program's exit
-status, "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
+status and whether it says that it is sealed (verify tells whether that holds), "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
 
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck list
@@ -40,6 +40,8 @@ type listedRecording struct {
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	Argv      []string   `json:"argv,omitempty"`
 	Exit      *deck.Exit `json:"exit,omitempty"`
+	Sealed    bool       `json:"sealed"`              // it says so; verify tells whether that holds
+	SealedBy  string     `json:"sealed_by,omitempty"` // the name of the key
 	Error     string     `json:"error,omitempty"`
 }
 
@@ -78,6 +80,8 @@ func listed(e *deck.Entry) listedRecording {
 	}
 	m := e.Recording.Manifest
 	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
+	l.Sealed = m.Sealed
+	l.SealedBy, _ = e.Recording.SealedBy()
 	l.Live = !e.Recording.Finished() && e.Recording.Live() == deck.LiveYes
 	return l
 }
@@ -93,6 +97,12 @@ func listRow(e *deck.Entry) []any {
 		end = fmt.Sprintf("exit %d", m.Exit.Code)
 	} else if e.Recording.Live() == deck.LiveYes {
 		end = "recording"
+	}
+	switch by, ok := e.Recording.SealedBy(); {
+	case !ok:
+		end += ", its seal is gone or damaged"
+	case by != "":
+		end += ", sealed"
 	}
 	return []any{m.ID, m.StartedAt.Local().Format("2006-01-02 15:04:05"), end, strings.Join(m.Argv, " ")}
 }

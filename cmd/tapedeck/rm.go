@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func runRm(names []string, json bool, std streams) error {
 		return err
 	}
 	var removed []string
-	left := make(map[string]string) // by id
+	left, logged := make(map[string]string), make(map[string]string) // by id
 	var errs []error
 	step, done := progressFor(std, json).counted("removing recordings")
 	for i, e := range entries {
@@ -56,13 +57,16 @@ func runRm(names []string, json bool, std streams) error {
 		if r.Left != "" {
 			left[r.ID] = r.Left
 		}
+		if r.Log != "" {
+			logged[r.ID] = r.Log
+		}
 	}
 	done()
 	if json {
-		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left}))
+		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left, "logged": logged}))
 		return errors.Join(errs...)
 	}
-	sayRemoved(std, removed, left)
+	sayRemoved(std, removed, left, logged)
 	return errors.Join(errs...)
 }
 
@@ -80,12 +84,15 @@ func entriesOf(lib *deck.Library, names []string) (entries []*deck.Entry, err er
 	return entries, nil
 }
 
-// sayRemoved says what was removed, and what of each was left, by its id.
-func sayRemoved(std streams, removed []string, left map[string]string) {
+// sayRemoved says what was removed, what of each was left, and which log lists it, by its id.
+func sayRemoved(std streams, removed []string, left, logged map[string]string) {
 	for _, id := range removed {
 		line := "tapedeck: removed " + id
 		if left[id] != "" {
 			line += ": " + left[id]
+		}
+		if logged[id] != "" {
+			line += fmt.Sprintf("; it stands in the log %s, and tapedeck seal log verify will say that it is gone", shortPath(logged[id]))
 		}
 		visible.Fprintln(std.err, line)
 	}

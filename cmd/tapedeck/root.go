@@ -149,7 +149,7 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.AddCommand(
 		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
 		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
-		newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
+		newSealCommand(std), newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
 		newCassetteCommand(std), newSessionCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()
@@ -164,7 +164,7 @@ record ends as its program did, 125 when it failed itself.`,
 // sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
 var sweeps = map[string]bool{
 	"record": true, "replay": true, "diff": true, "show": true, "verify": true, "apply": true, "restore": true, "list": true,
-	"rm": true, "pack": true, "unpack": true,
+	"rm": true, "pack": true, "unpack": true, "seal": true,
 }
 
 // knownCommand refuses what is no command, and names those that it may have meant.

@@ -53,7 +53,7 @@ func (l *Log) Prove(n int64) ([]byte, error) {
 func (l *Log) ProveSince(old *Checkpoint) ([]byte, error) {
 	m, n := old.Tree.N, l.Head.Tree.N
 	if m > n {
-		return nil, fmt.Errorf("%s has %d entries, and the older checkpoint is of %d: the log was truncated", l.Dir, n, m)
+		return nil, fmt.Errorf("%s: %w: it has %d entries, and the older checkpoint is of %d: it was truncated", l.Dir, ErrChanged, n, m)
 	}
 	var list tlog.TreeProof
 	if m > 0 && m < n {
@@ -63,7 +63,7 @@ func (l *Log) ProveSince(old *Checkpoint) ([]byte, error) {
 		}
 	}
 	if err := consistent(list, old.Tree, l.Head.Tree); err != nil {
-		return nil, fmt.Errorf("%s is no continuation of the older checkpoint: %w", l.Dir, err)
+		return nil, fmt.Errorf("%s: %w: it is no continuation of the older one: %w", l.Dir, ErrChanged, err)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%d\n", oldHead, m)

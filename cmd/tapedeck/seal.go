@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/seal"
+)
+
+type sealOptions struct {
+	anew bool
+	json bool
+}
+
+func newSealCommand(std streams) *cobra.Command {
+	var o sealOptions
+	cmd := &cobra.Command{
+		Use:   "seal REC",
+		Short: "Seal a recording; check, prove and log sealed ones",
+		Long: `A seal is a signature over every bit of a recording, so that nobody can change it unseen afterwards, and so that one record
+of it can be proved without the rest (docs/seal.md). tapedeck record seals what it makes; this seals what is
+unsealed: recorded with --no-seal, by an older version, or when the key could not be had.
+
+Every byte is read, and blobs are held against their names. A recording that is sealed already is verified: where its seal holds
+that is said and nothing is done; where it does not hold, or is gone, sealing is refused, for it would give an
+edited recording a good seal. --anew does it all the same: what the old seal said is lost then, and a log of recordings
+(tapedeck seal log) that lists it says so.
+
+The key lies in the configuration directory, seal.key beside seal.pub, and is made on first use. Keep a copy: a lost one is never
+replaced silently.
+
+A recording that is called as a subcommand is: ./verify.
+
+Exit status: 0 sealed, 1 refused or failed.`,
+		Example: `  tapedeck seal last
+  tapedeck seal verify last --key auditor-got-this.pub
+  tapedeck seal prove last 3 >proof.json
+  tapedeck seal verify-proof proof.json --key seal.pub
+  tapedeck seal log add last`,
+		Args:              takes("REC"),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runSeal(cmd.Context(), &o, args[0], std) },
+	}
+	cmd.Flags().BoolVar(&o.anew, "anew", false, "seal it as it is now, whatever the seal says that it has or had")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the seal as JSON")
+	cmd.AddCommand(newSealVerifyCommand(std), newSealProveCommand(std), newSealVerifyProofCommand(std), newSealKeyCommand(std), newSealLogCommand(std))
+	return cmd
+}
+
+func runSeal(ctx context.Context, o *sealOptions, name string, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, o.json)
+	s, err := rec.Seal(ctx, &deck.SealOptions{Anew: o.anew, Progress: p.bytes("sealing")})
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if o.json {
+		return printJSON(std.out, s)
+	}
+	if s.KeyMade {
+		visible.Fprintf(std.err, "tapedeck: made a sealing key; who is to check your recordings needs its public half, %s\n", deck.SealKeyPath(""))
+	}
+	how := "sealed"
+	if s.Already {
+		how = "was sealed already, and its seal holds: nothing was done:"
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: %s %s: %s, by %s\n", shortPath(rec.Dir), how, plural(int(s.Leaves), "leaf", "leaves"), s.Key)
+	return err
+}
+
+type sealVerifyOptions struct {
+	sealKeys
+	strict bool
+	json   bool
+}
+
+func newSealVerifyCommand(std streams) *cobra.Command {
+	var o sealVerifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify REC",
+		Short: "Hold every byte of a recording against its seal",
+		Long: `Computes the seal again and holds it against seal.json: who signed, and whether every file, line, blob and tile
+is what was sealed. tapedeck verify does that too, and checks what the files say as well; this looks at the seal alone.
+
+The seal must be by this machine's key, or by one that --key names. Where there is neither it is said that nobody knows
+whose it is, and --strict ends with 2.
+
+Exit status: 0 it holds; 2 it does not, or there is no seal: what and where is said; 1 it could not be looked at.`,
+		Example: `  tapedeck seal verify last
+  tapedeck seal verify theirs.rec --key their-seal.pub --witness witness.pub --strict --json`,
+		Args:              takes("REC"),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(cmd *cobra.Command, args []string) error { return runSealVerify(cmd.Context(), &o, args[0], std) },
+	}
+	o.define(cmd.Flags())
+	cmd.Flags().BoolVar(&o.strict, "strict", false, "a seal by nobody knows whom ends with 2")
+	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")
+	return cmd
+}
+
+// sealResult is what seal verify --json prints.
+type sealResult struct {
+	Recording   string             `json:"recording"`
+	ID          string             `json:"id"`
+	Holds       bool               `json:"holds"`
+	Signer      string             `json:"signer"`
+	SignerKnown bool               `json:"signer_known"`
+	Cosigned    []seal.Cosignature `json:"cosigned"`
+	Unknown     []string           `json:"unknown_signatures"`
+	Leaves      int64              `json:"leaves"`
+	Bytes       int64              `json:"bytes"`
+	Problems    []seal.Problem     `json:"problems"`
+}
+
+func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	keys, witnesses, err := o.trusted()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, o.json)
+	res, err := seal.Verify(ctx, rec.Dir, &seal.VerifyOptions{Keys: keys, Witnesses: witnesses, ID: rec.Manifest.ID, Progress: p.bytes("verifying")})
+	p.end()
+	if errors.Is(err, seal.ErrNoSeal) {
+		return &statusError{statusDiverged, errors.New(shortPath(rec.Dir) + ": it has no seal (tapedeck seal REC seals it as it is now)")}
+	}
+	if err != nil {
+		return orInterrupted(err)
+	}
+	out := &sealResult{
+		Recording: rec.Dir, ID: rec.Manifest.ID, Holds: res.OK(), Signer: res.Signer.String(), SignerKnown: res.SignerKnown,
+		Cosigned: res.Cosignatures, Unknown: nonNil(res.Unknown), Leaves: res.Leaves, Bytes: res.Bytes, Problems: res.Problems,
+	}
+	if out.Cosigned == nil {
+		out.Cosigned = []seal.Cosignature{}
+	}
+	if o.json {
+		err = printJSON(std.out, out)
+	} else {
+		err = printSealResult(out, std)
+	}
+	if err == nil && (!res.OK() || o.strict && !res.SignerKnown) {
+		err = &statusError{status: statusDiverged}
+	}
+	return err
+}
+
+func printSealResult(r *sealResult, std streams) error {
+	saySigner(r.Signer, r.SignerKnown, std)
+	for _, c := range r.Cosigned {
+		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", c.Witness, c.Time.Format(timeLayout))
+	}
+	for i := range r.Problems {
+		visible.Fprintln(std.out, &r.Problems[i])
+	}
+	verdict := "holds"
+	if n := len(r.Problems); n > 0 {
+		verdict = "does not hold: " + plural(n, "problem", "problems")
+	}
+	_, err := visible.Fprintf(std.out, "the seal of %s %s: %s, %s\n", shortPath(r.Recording), verdict, plural(int(r.Leaves), "leaf", "leaves"), size(r.Bytes))
+	return err
+}
+
+// saySigner says who signed, and what that is worth.
+func saySigner(key string, known bool, std streams) {
+	switch {
+	case key == "":
+	case known:
+		visible.Fprintf(std.err, "tapedeck: sealed by %s\n", key)
+	default:
+		visible.Fprintf(std.err, "tapedeck: sealed by %s, whom nothing here knows: with --key and the public key that you got from the "+
+			"signer it is checked who that was\n", key)
+	}
+}

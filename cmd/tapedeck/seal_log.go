@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/seal"
+	"github.com/tapedeck-dev/tapedeck/seal/recordlog"
+)
+
+func newSealLogCommand(std streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "log",
+		Short: "Keep an append-only log of sealed recordings, so that one gone missing shows",
+		Long: `A log lists sealed recordings, each by its id and its seal, in a Merkle tree whose head is signed with this machine's
+key. Whoever keeps a copy of its checkpoint, a file of a few lines, can tell later that nothing that it listed then was taken out
+or changed: tapedeck seal log verify --since COPY. So give copies away: to an auditor, into a commit, to a witness.
+
+It lies in .tapedeck/log of the work tree, or in the directory that --log names, as C2SP tlog-tiles, which a static web server
+can serve (docs/seal.md).`,
+		Example: `  tapedeck seal log add last
+  cp .tapedeck/log/checkpoint ~/kept.checkpoint
+  tapedeck seal log verify --since ~/kept.checkpoint
+  tapedeck seal log prove last >logged.proof`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSealLogAddCommand(std), newSealLogVerifyCommand(std), newSealLogProveCommand(std))
+	return cmd
+}
+
+// logDir is the log that --log names, or that of this work tree.
+func logDir(flag string) (*deck.Library, string, error) {
+	lib, err := library()
+	if err != nil {
+		return nil, "", err
+	}
+	if flag == "" {
+		flag = lib.SealLog()
+	}
+	return lib, flag, nil
+}
+
+const logFlag = "`DIRECTORY` of the log (default: .tapedeck/log of the work tree)"
+
+func newSealLogAddCommand(std streams) *cobra.Command {
+	var log string
+	var json bool
+	cmd := &cobra.Command{
+		Use:   "add REC…",
+		Short: "Add sealed recordings to a log",
+		Long: `Verifies the seal of each recording, adds them to the log and signs its new checkpoint, all or none. A recording that
+stands there with the same seal is not added again. The log is made where there is none; before anything is added it is held
+against its checkpoint, so that a log that was changed is never signed.
+
+Exit status: 0 done; 1 a seal does not hold, the log was changed, or it could not be written: then nothing was added.`,
+		Example: `  tapedeck seal log add last
+  tapedeck seal log add 20261121-0900 20261121-1015 --log /srv/audit/log`,
+		Args:              takes("REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runSealLogAdd(cmd.Context(), log, args, json, std)
+		},
+	}
+	cmd.Flags().StringVar(&log, "log", "", logFlag)
+	cmd.Flags().BoolVar(&json, "json", false, "what was added as JSON")
+	return cmd
+}
+
+func runSealLogAdd(ctx context.Context, log string, names []string, json bool, std streams) error {
+	lib, dir, err := logDir(log)
+	if err != nil {
+		return err
+	}
+	var recs []*deck.Recording
+	for _, name := range names {
+		rec, err := openRecording(name)
+		if err != nil {
+			return err
+		}
+		recs = append(recs, rec)
+	}
+	if log == "" {
+		if err := lib.Make(); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	busy := progressFor(std, json).busy("verifying and adding")
+	added, err := deck.AddToLog(ctx, dir, recs, "")
+	busy()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if json {
+		return printJSON(std.out, map[string]any{"log": dir, "added": added})
+	}
+	for _, a := range added {
+		how := "added"
+		if a.Already {
+			how = "stands there already"
+		}
+		visible.Fprintf(std.err, "tapedeck: %s: entry %d of %s: %s\n", a.ID, a.Entry, shortPath(dir), how)
+	}
+	return nil
+}
+
+type sealLogVerifyOptions struct {
+	sealKeys
+	log   string
+	since string
+	quick bool
+	json  bool
+}
+
+func newSealLogVerifyCommand(std streams) *cobra.Command {
+	var o sealLogVerifyOptions
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check a log of recordings and every recording that it lists",
+		Long: `Computes the log again from its entries, holds every tile and the signed checkpoint against that, and then each recording
+that it lists: it must be there, where it lay or known to this work tree, with the seal that it had when it was added last, and
+every byte must be what was sealed. --quick looks at the seals alone. A recording that was deleted, changed, or sealed
+anew is named.
+
+--since takes an older checkpoint that somebody kept: the log must continue it. Without one nothing tells a log from which the
+newest entries were taken, by who has its key or kept an old copy of it.
+
+Exit status: 0 all of it holds, 2 something does not: what and where is said, 1 it could not be looked at.`,
+		Example: `  tapedeck seal log verify
+  tapedeck seal log verify --since ~/kept.checkpoint --quick
+  tapedeck seal log verify --log /srv/audit/log --key their-seal.pub --witness witness.pub --json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runSealLogVerify(cmd.Context(), &o, std) },
+	}
+	f := cmd.Flags()
+	o.define(f)
+	f.StringVar(&o.log, "log", "", logFlag)
+	f.StringVar(&o.since, "since", "", "an older checkpoint of the log, in a `FILE`")
+	f.BoolVar(&o.quick, "quick", false, "of the recordings look at their seals alone")
+	f.BoolVar(&o.json, "json", false, "the result as JSON")
+	return cmd
+}
+
+func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams) error {
+	lib, dir, err := logDir(o.log)
+	if err != nil {
+		return err
+	}
+	vo := &deck.VerifyLogOptions{Quick: o.quick}
+	if vo.Keys, vo.Witnesses, err = o.read(); err != nil {
+		return err
+	}
+	if o.since != "" {
+		if vo.Since, err = os.ReadFile(o.since); err != nil {
+			return err
+		}
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	busy := progressFor(std, o.json).busy("verifying the log and its recordings")
+	v, err := lib.VerifyLog(ctx, dir, vo)
+	busy()
+	if errors.Is(err, recordlog.ErrNoLog) {
+		return fmt.Errorf("%w: tapedeck seal log add makes one", err)
+	}
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if o.json {
+		err = printJSON(std.out, v)
+	} else {
+		err = printLogVerification(v, std)
+	}
+	if err == nil && len(v.Problems) > 0 {
+		err = &statusError{status: statusDiverged}
+	}
+	return err
+}
+
+func printLogVerification(v *recordlog.Verification, std streams) error {
+	for _, n := range v.Notes {
+		visible.Fprintf(std.err, "tapedeck: %s\n", n)
+	}
+	for _, w := range v.Witnesses {
+		visible.Fprintf(std.err, "tapedeck: cosigned by %s\n", w)
+	}
+	for _, p := range v.Problems {
+		visible.Fprintln(std.out, p)
+	}
+	verdict := "holds"
+	if n := len(v.Problems); n > 0 {
+		verdict = "does not hold: " + plural(n, "problem", "problems")
+	}
+	entries := fmt.Sprintf("%d entries", v.Size)
+	if v.Size == 1 {
+		entries = "1 entry"
+	}
+	_, err := visible.Fprintf(std.out, "the log %s %s: %s, %s\n", shortPath(v.Log), verdict, entries, plural(v.Recordings, "recording", "recordings"))
+	return err
+}
+
+type sealLogProveOptions struct {
+	sealKeys
+	log    string
+	since  string
+	output string
+}
+
+func newSealLogProveCommand(std streams) *cobra.Command {
+	var o sealLogProveOptions
+	cmd := &cobra.Command{
+		Use:   "prove [REC]",
+		Short: "Prove that a log lists a recording, or that it continues an older one",
+		Long: `Writes to stdout, or to the file that -o names, a proof that the newest entry of REC stands in the log (C2SP tlog-proof);
+or, with --since and without REC, that the log continues the one of an older checkpoint, in the form that a witness takes (C2SP
+tlog-witness). tapedeck seal verify-proof checks both with the public key alone. REC may be a whole id of a recording that is gone.
+
+Exit status: 0 done; 2 the log does not fit its checkpoint, or does not continue the older one; 1 it lists no such recording.`,
+		Example: `  tapedeck seal log prove last >logged.proof
+  tapedeck seal log prove --since ~/kept.checkpoint -o grown.proof`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("since") {
+				return cobra.NoArgs(cmd, args)
+			}
+			return takes("REC")(cmd, args)
+		},
+		ValidArgsFunction: recordingNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runSealLogProve(&o, args, std) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.keys, "key", nil, "`KEY` whose log it may be: a file such as seal.pub, or NAME+ID+BASE64 (repeatable)")
+	f.StringVar(&o.log, "log", "", logFlag)
+	f.StringVar(&o.since, "since", "", "prove that the log continues the older checkpoint in this `FILE`")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to")
+	return cmd
+}
+
+func runSealLogProve(o *sealLogProveOptions, args []string, std streams) error {
+	_, dir, err := logDir(o.log)
+	if err != nil {
+		return err
+	}
+	keys, _, err := o.trusted()
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return fmt.Errorf("%s: %w: name the public key of the log's owner with --key", dir, deck.ErrNoKey)
+	}
+	log, err := recordlog.Open(dir, deck.Verifiers(keys)...)
+	if errors.Is(err, recordlog.ErrNoLog) {
+		return fmt.Errorf("%w: tapedeck seal log add makes one", err)
+	}
+	if err != nil {
+		return changedLog(err)
+	}
+	var proof []byte
+	if o.since != "" {
+		proof, err = proveSince(log, o.since, keys)
+	} else {
+		proof, err = proveLogged(log, args[0])
+	}
+	if err != nil {
+		return changedLog(err)
+	}
+	return writeProof(proof, o.output, std)
+}
+
+// changedLog gives what does not hold its status.
+func changedLog(err error) error {
+	if errors.Is(err, recordlog.ErrChanged) || errors.Is(err, recordlog.ErrCheckpoint) || errors.Is(err, recordlog.ErrProof) {
+		return &statusError{statusDiverged, err}
+	}
+	return err
+}
+
+func proveSince(log *recordlog.Log, file string, keys []seal.PublicKey) ([]byte, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	old, err := recordlog.ParseCheckpoint(b, deck.Verifiers(keys)...)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return log.ProveSince(old)
+}
+
+// proveLogged proves the newest entry of a recording, which may be gone: then its whole id names it.
+func proveLogged(log *recordlog.Log, name string) ([]byte, error) {
+	id := name
+	rec, errRec := openRecording(name)
+	if errRec == nil {
+		id = rec.Manifest.ID
+	}
+	n, e, err := log.Find(id)
+	switch {
+	case err != nil:
+		return nil, err
+	case e == nil && errRec != nil:
+		return nil, fmt.Errorf("%w; and the log %s lists none whose id is %q", errRec, log.Dir, name)
+	case e == nil:
+		return nil, fmt.Errorf("the log %s does not list %s: tapedeck seal log add adds it", log.Dir, id)
+	}
+	return log.Prove(n)
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/seal"
+)
+
+type sealProveOptions struct {
+	stream     string
+	leaf       int64
+	noPayloads bool
+	output     string
+}
+
+func newSealProveCommand(std streams) *cobra.Command {
+	var o sealProveOptions
+	cmd := &cobra.Command{
+		Use:   "prove REC [SEQ]",
+		Short: "Prove one record of a sealed recording, without the rest",
+		Long: `Writes to stdout, or to the file that -o names, a proof that one record stands in the sealed recording: the record itself, the
+blobs that it names (request, answer, output; not with --no-payloads), and the hashes that lead from it to the signed root.
+tapedeck seal verify-proof checks it with the public key alone, where nothing else of the recording is.
+
+SEQ is the number of a record of the tape, as tapedeck show has it; with --stream session.jsonl that of a session event.
+--stream also names any other file of the recording, or a blob as run.tape.cas/HEX: without SEQ the whole of it is proved; --leaf
+takes the line or chunk by its place, from 0 (of a tape that is its header).
+
+The proof is the record as the recording has it: secrets are placeholders in both. Who has it can try guesses of what its
+neighbours say: docs/seal.md.
+
+Exit status: 0 done; 2 what lies there does not fit the seal; 1 there is no such record, or no seal.`,
+		Example: `  tapedeck seal prove last 3 >proof.json
+  tapedeck seal prove last 12 --stream session.jsonl -o call.json     # one tool call
+  tapedeck seal prove last --stream workspace.diff -o diff.json`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (cmd.Flags().Changed("stream") || cmd.Flags().Changed("leaf")) {
+				return nil
+			}
+			return takes("REC", "SEQ")(cmd, args)
+		},
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !cmd.Flags().Changed("leaf") {
+				o.leaf = -1
+			}
+			return runSealProve(cmd.Context(), &o, args, std)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.stream, "stream", "run.tape", "the `FILE` of the recording that the record stands in")
+	f.Int64Var(&o.leaf, "leaf", 0, "the line or chunk by its place, from 0, in place of SEQ")
+	f.BoolVar(&o.noPayloads, "no-payloads", false, "leave out the blobs that the record names")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to")
+	completeFlag(cmd, "stream", "run.tape", "session.jsonl", "recording.json", "workspace.diff", "tree.json", "terminal/output.raw")
+	return cmd
+}
+
+func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std streams) error {
+	rec, err := openRecording(args[0])
+	if err != nil {
+		return err
+	}
+	po := &seal.ProveOptions{Path: o.stream, Payloads: !o.noPayloads}
+	if o.leaf >= 0 {
+		po.Leaf = &o.leaf
+	}
+	if len(args) > 1 {
+		if po.Seq, err = strconv.ParseUint(args[1], 10, 64); err != nil {
+			return fmt.Errorf("SEQ %q: want the number of a record, as tapedeck show has it", args[1])
+		}
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	proof, err := seal.Prove(ctx, rec.Dir, po)
+	var p *seal.Problem
+	switch {
+	case errors.As(err, &p):
+		return &statusError{statusDiverged, fmt.Errorf("%s: %w; `tapedeck verify` says everything that does not hold", shortPath(rec.Dir), err)}
+	case errors.Is(err, seal.ErrNoSeal):
+		return fmt.Errorf("%s: it has no seal, and what is not sealed cannot be proved (tapedeck seal REC seals it as it is now)", shortPath(rec.Dir))
+	case err != nil:
+		return orInterrupted(err)
+	}
+	return writeProof(proof.Encode(), o.output, std)
+}
+
+// writeProof writes a proof to a file, or to stdout.
+func writeProof(b []byte, file string, std streams) error {
+	if file == "" {
+		_, err := std.out.Write(b)
+		return err
+	}
+	if _, err := os.Lstat(file); err == nil {
+		return fmt.Errorf("%s is there already: name another file, or remove it first", file)
+	}
+	if err := durable.WriteFile(file, b, &durable.Options{Mode: 0o644}); err != nil {
+		return err
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s, %s; tapedeck seal verify-proof checks it\n", file, size(int64(len(b))))
+	return err
+}
+
+// readProof reads a proof from a file, or from stdin where that is "-".
+func readProof(file string, std streams) ([]byte, error) {
+	in := std.in
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	return io.ReadAll(io.LimitReader(in, seal.MaxProof+1))
+}
