@@ -82,9 +82,9 @@ type Listener struct {
 	scan jsonscan.Scanner
 	was  lastRequest
 
-	system string     // of the last request, where it stood in its messages
-	given  int        // calls that were given an id
-	open   []openCall // calls of the last answer, in order
+	system string    // of the last request, where it stood in its messages
+	given  int       // calls that were given an id
+	open   openCalls // calls of the last answer
 }
 
 // Read reads the next call: its payloads as the tape keeps them, a Content-Encoding and all. It does not keep them beyond the

@@ -14,7 +14,8 @@ type answering struct {
 	s      *jsonscan.Scanner // before the text that is read
 	out    Answer
 	blocks []*block
-	failed bool // it ended with an error
+	keyed  map[string]*block // the last one that a stream calls by a key
+	failed bool              // it ended with an error
 }
 
 // The kinds of blocks.
@@ -33,10 +34,12 @@ type block struct {
 	kind  blockKind
 	key   string // what a stream calls it by
 	text  []byte
-	marks [][]byte        // citations of a text
-	raw   []byte          // of other kinds, and of a thought that came whole
-	sign  []byte          // JSON string: the signature of a thought
-	id    string          // of a call
+	marks [][]byte // citations of a text
+	raw   []byte   // of other kinds, and of a thought that came whole
+	sign  []byte   // JSON string: the signature of a thought
+	id    string   // of a call
+	done  bool     // parts stand for it
+	parts []*block
 	name  string          // of a call
 	free  bool            // the arguments of a call are no JSON, whatever they look like
 	args  json.RawMessage // of a call, where they came as JSON
@@ -72,19 +75,24 @@ func (l *Listener) answer(t *tongue, body []byte) *Answer {
 // add begins a block.
 func (a *answering) add(kind blockKind, key string) *block {
 	b := &block{kind: kind, key: key}
-	a.blocks = append(a.blocks, b)
+	a.put(b)
 	return b
 }
 
-// block returns the last block that a stream calls by key, nil for none.
-func (a *answering) block(key string) *block {
-	for i := len(a.blocks) - 1; i >= 0; i-- {
-		if a.blocks[i].key == key {
-			return a.blocks[i]
-		}
+// put adds a block.
+func (a *answering) put(b *block) {
+	a.blocks = append(a.blocks, b)
+	if b.key == "" {
+		return
 	}
-	return nil
+	if a.keyed == nil {
+		a.keyed = make(map[string]*block)
+	}
+	a.keyed[b.key] = b
 }
+
+// block returns the last block that a stream calls by key, nil for none.
+func (a *answering) block(key string) *block { return a.keyed[key] }
 
 // last returns the last block where it is of a kind, else a new one.
 func (a *answering) last(kind blockKind) *block {
@@ -125,9 +133,22 @@ func (a *answering) stop(reason string) {
 	}
 }
 
+// flat returns the blocks, with those that an item was done with in its place.
+func (a *answering) flat() []*block {
+	var out []*block
+	for _, b := range a.blocks {
+		if b.done {
+			out = append(out, b.parts...)
+		} else {
+			out = append(out, b)
+		}
+	}
+	return out
+}
+
 // empty reports whether nothing was said.
 func (a *answering) empty() bool {
-	for _, b := range a.blocks {
+	for _, b := range a.flat() {
 		if b.kind == callKind || b.kind == otherKind || len(b.text) > 0 {
 			return false
 		}
@@ -139,7 +160,7 @@ func (a *answering) empty() bool {
 func (a *answering) finish() {
 	var content []*block
 	var thoughts []string
-	for _, b := range a.blocks {
+	for _, b := range a.flat() {
 		switch b.kind {
 		case callKind:
 			a.out.Message.ToolCalls = append(a.out.Message.ToolCalls, b.call())

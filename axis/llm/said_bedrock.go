@@ -232,12 +232,12 @@ func (a *answering) converseDelta(delta []byte, key string) {
 		readObject(s, func(name []byte) bool {
 			switch string(name) {
 			case "text":
-				b := a.keyed(textKind, key)
+				b := a.part(textKind, key)
 				b.text = append(b.text, readText(s)...)
 			case "toolUse":
-				a.keyed(callKind, key).converseUse(s)
+				a.part(callKind, key).converseUse(s)
 			case "reasoningContent":
-				b := a.keyed(thoughtKind, key)
+				b := a.part(thoughtKind, key)
 				b.converseThought(s)
 			default:
 				return false
@@ -247,8 +247,8 @@ func (a *answering) converseDelta(delta []byte, key string) {
 	})
 }
 
-// keyed returns the block that a stream calls by key, a new one where there is none.
-func (a *answering) keyed(kind blockKind, key string) *block {
+// part returns the block that a stream calls by key, a new one where there is none.
+func (a *answering) part(kind blockKind, key string) *block {
 	if b := a.block(key); b != nil && b.kind == kind {
 		return b
 	}
@@ -299,7 +299,7 @@ func (a *answering) converseBlock(raw []byte) {
 		b.raw = raw
 	}
 	b.kind = kind
-	a.blocks = append(a.blocks, &b)
+	a.put(&b)
 }
 
 // invokedEvent reads an answer of a model that is given a prompt alone: Llama, Titan, Mistral.

@@ -291,7 +291,7 @@ func (a *answering) chatCall(c *block) {
 		was = nil
 	}
 	if was == nil {
-		a.blocks = append(a.blocks, c)
+		a.put(c)
 		return
 	}
 	if c.id != "" {

@@ -169,7 +169,7 @@ func (a *answering) cohereMessage(raw []byte, index string) {
 					})
 				}
 				within(raw, func(s *jsonscan.Scanner) {
-					readList(s, func() { a.blocks = append(a.blocks, readChatCall(s)) })
+					readList(s, func() { a.put(readChatCall(s)) })
 				})
 			default:
 				return false
@@ -185,7 +185,7 @@ func (a *answering) cohereCall(b *block) {
 		was.text = append(was.text, b.text...)
 		return
 	}
-	a.blocks = append(a.blocks, b)
+	a.put(b)
 }
 
 // coherePart adds a part of a content.

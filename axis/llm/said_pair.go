@@ -7,13 +7,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
-// An openCall is a call of the last answer, whose result may come without its id.
+// openCalls are the calls of the last answer, whose results may come without their ids.
+type openCalls struct {
+	calls  []openCall
+	given  bool             // some of the ids are ours
+	byID   map[string]int   // by id, and by the id that the program gave it in its history
+	byName map[string][]int // by the tool's name, and "" for all: in order, those whose result may still come
+}
+
+// An openCall is one of them.
 type openCall struct {
-	name  string
-	id    string
-	alias string // the id that the program gave it in its history; "" for none
-	given bool   // id is ours
-	done  bool   // its result came
+	name, id string
+	given    bool // id is ours
+	done     bool // its result came
 }
 
 // give returns the id of the next call that has none.
@@ -24,15 +30,21 @@ func (l *Listener) give() string {
 
 // answered notes the calls of an answer, and gives ids to those without.
 func (l *Listener) answered(calls []sessionlog.ToolCall) {
-	l.open = l.open[:0:0]
+	o := openCalls{byID: make(map[string]int, len(calls)), byName: make(map[string][]int)}
 	for i := range calls {
 		c := openCall{name: calls[i].Name, id: calls[i].ID}
 		if c.id == "" {
-			c.id, c.given = l.give(), true
+			c.id, c.given, o.given = l.give(), true, true
 			calls[i].ID = c.id
 		}
-		l.open = append(l.open, c)
+		o.calls = append(o.calls, c)
+		o.byID[c.id] = i
+		o.byName[c.name] = append(o.byName[c.name], i)
+		if c.name != "" {
+			o.byName[""] = append(o.byName[""], i)
+		}
 	}
+	l.open = o
 }
 
 // pair gives the calls and results of new messages the ids that they lack.
@@ -45,8 +57,8 @@ func (l *Listener) pair(heard []Heard) {
 	}
 	for i := range heard {
 		m := &heard[i]
-		if i == last && l.repeats(m.Calls) {
-			l.rename(m.Calls)
+		if i == last && l.open.repeats(m.Calls) {
+			l.open.rename(m.Calls)
 		} else if len(m.Calls) > 0 {
 			l.answered(m.Calls)
 		}
@@ -57,37 +69,57 @@ func (l *Listener) pair(heard []Heard) {
 }
 
 // repeats reports whether calls of a history are those of the last answer, of which some had no id.
-func (l *Listener) repeats(calls []sessionlog.ToolCall) bool {
-	return len(calls) == len(l.open) && slices.ContainsFunc(l.open, func(c openCall) bool { return c.given }) &&
-		slices.EqualFunc(calls, l.open, func(a sessionlog.ToolCall, b openCall) bool { return a.Name == b.name })
+func (o *openCalls) repeats(calls []sessionlog.ToolCall) bool {
+	return o.given && slices.EqualFunc(calls, o.calls, func(a sessionlog.ToolCall, b openCall) bool { return a.Name == b.name })
 }
 
 // rename gives the calls of a history the ids that the last answer's got.
-func (l *Listener) rename(calls []sessionlog.ToolCall) {
+func (o *openCalls) rename(calls []sessionlog.ToolCall) {
 	for i := range calls {
-		if l.open[i].given {
-			l.open[i].alias, calls[i].ID = calls[i].ID, l.open[i].id
+		if !o.calls[i].given {
+			continue
 		}
+		if alias := calls[i].ID; alias != "" {
+			o.byID[alias] = i
+		}
+		calls[i].ID = o.calls[i].id
 	}
 }
 
 // resultOf returns the id of the call that a result belongs to.
 func (l *Listener) resultOf(id, name string) string {
-	for i := range l.open {
-		if c := &l.open[i]; id != "" && (c.id == id || c.alias == id) {
-			c.done = true
-			return c.id
-		}
+	o := &l.open
+	if i, ok := o.byID[id]; ok && id != "" {
+		o.calls[i].done = true
+		return o.calls[i].id
 	}
-	for i := range l.open {
-		c := &l.open[i]
-		if !c.done && (c.given || id == "") && (name == "" || c.name == name) {
-			c.done = true
-			return c.id
+	if o.given || id == "" {
+		if i := o.next(name, id != ""); i >= 0 {
+			o.calls[i].done = true
+			return o.calls[i].id
 		}
 	}
 	if id == "" {
 		id = l.give()
 	}
 	return id
+}
+
+// next returns the first call of a name whose result may still come, -1 for none: of those whose id is ours alone, where the
+// result has one that is not known.
+func (o *openCalls) next(name string, given bool) int {
+	queue := o.byName[name]
+	if len(queue) == 0 {
+		return -1
+	}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		if c := &o.calls[i]; !c.done && (c.given || !given) {
+			o.byName[name] = queue
+			return i
+		}
+	}
+	o.byName[name] = nil
+	return -1
 }

@@ -211,7 +211,7 @@ func (a *answering) responsesAdd(raw []byte) {
 	case it.isCall():
 		b := it.block()
 		b.key, b.text = id, nil
-		a.blocks = append(a.blocks, b)
+		a.put(b)
 	case it.kind == "reasoning":
 		a.add(thoughtKind, id)
 	case it.kind == "message":
@@ -223,16 +223,16 @@ func (a *answering) responsesAdd(raw []byte) {
 func (a *answering) responsesDone(raw []byte) {
 	id := ""
 	within(raw, func(s *jsonscan.Scanner) { id = idOf(s) })
-	for i, b := range a.blocks {
-		if b.key == id && id != "" {
-			rest := append([]*block(nil), a.blocks[i+1:]...)
-			a.blocks = a.blocks[:i]
-			a.responsesEntry(raw)
-			a.blocks = append(a.blocks, rest...)
-			return
-		}
+	b := a.block(id)
+	if b == nil || id == "" {
+		a.responsesEntry(raw)
+		return
 	}
+	before := a.blocks
+	a.blocks = nil
 	a.responsesEntry(raw)
+	b.done, b.parts = true, a.blocks
+	a.blocks = before
 }
 
 // idOf reads the id of an object.
@@ -253,7 +253,7 @@ func (a *answering) responsesEntry(raw []byte) {
 	within(raw, it.read)
 	switch {
 	case it.isCall():
-		a.blocks = append(a.blocks, it.block())
+		a.put(it.block())
 	case it.kind == "reasoning":
 		b := a.add(thoughtKind, "")
 		b.raw = raw
