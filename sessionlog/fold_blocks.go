@@ -16,9 +16,9 @@ import (
 // have ended when the fold returns. What comes of it, errors and their places too, is what one pass over the entries gives.
 
 const (
-	blockOfLines = 1 << 20 // bytes, more where a line is longer
-	maxIdle      = 100     // reads in a row that give nothing
-	blockAlone   = 8 << 20 // from so many bytes on nothing else is held beside a block
+	blockOfLines = 256 << 10 // bytes, more where a line is longer
+	maxIdle      = 100       // reads in a row that give nothing
+	blockAlone   = 8 << 20   // from so many bytes on nothing else is held beside a block
 )
 
 // A lineBlock is whole lines of a log.
@@ -75,6 +75,7 @@ func (f *logFold) blocks() error {
 		if done, err := f.fold(b); done || err != nil {
 			return err
 		}
+		in.reuse(b)
 	}
 }
 
@@ -119,7 +120,6 @@ func (f *logFold) fold(b *lineBlock) (done bool, err error) {
 func (b *lineBlock) parse() {
 	defer close(b.done)
 	var p entryParser
-	b.entries = make([]blockEntry, 0, len(b.data)/256+1)
 	for from, to := 0, 0; from < len(b.data) && b.err == nil; from = to {
 		ended := true
 		if to = from + 1 + bytes.IndexByte(b.data[from:], '\n'); to == from {
@@ -162,13 +162,33 @@ type blockReader struct {
 	lines  int    // given so far
 	offset int64  // of rest
 	err    error  // what ended the reading
+	free   []*lineBlock
+}
+
+// reuse takes back a block of which nothing is needed any more.
+func (r *blockReader) reuse(b *lineBlock) {
+	if cap(b.data) == r.size {
+		r.free = append(r.free, b)
+	}
+}
+
+// block returns an empty block, and room for so many bytes.
+func (r *blockReader) block(room int) (*lineBlock, []byte) {
+	if n := len(r.free); n > 0 && room <= r.size {
+		b := r.free[n-1]
+		r.free = r.free[:n-1]
+		*b = lineBlock{entries: b.entries[:0], data: b.data[:0]}
+		return b, b.data
+	}
+	return &lineBlock{}, make([]byte, 0, max(r.size, room))
 }
 
 func (r *blockReader) over() bool { return r.err != nil && len(r.rest) == 0 }
 
 // next returns the next block. One without data is the end: r.err says of what.
 func (r *blockReader) next() *lineBlock {
-	buf := append(make([]byte, 0, max(r.size, 2*len(r.rest))), r.rest...)
+	b, buf := r.block(2 * len(r.rest))
+	buf = append(buf, r.rest...)
 	cut, idle := 0, 0 // cut is behind the last newline
 	for r.err == nil && (len(buf) < cap(buf) || cut == 0) {
 		if len(buf) == cap(buf) {
@@ -190,12 +210,12 @@ func (r *blockReader) next() *lineBlock {
 			cut = from + k + 1
 		}
 	}
-	if r.rest = append([]byte(nil), buf[cut:]...); errors.Is(r.err, io.EOF) {
+	if r.rest = append(r.rest[:0], buf[cut:]...); errors.Is(r.err, io.EOF) {
 		cut, r.rest = len(buf), nil // what no newline ends may be an entry all the same
 	} else if r.err != nil {
 		r.rest = nil
 	}
-	b := &lineBlock{data: buf[:cut], before: r.lines, offset: r.offset, done: make(chan struct{})}
+	b.data, b.before, b.offset, b.done = buf[:cut], r.lines, r.offset, make(chan struct{})
 	r.lines += bytes.Count(b.data, []byte("\n"))
 	r.offset += int64(cut)
 	return b
