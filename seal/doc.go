@@ -73,7 +73,8 @@
 // # Durability
 //
 // Seal writes the tiles to a temporary directory, gives it its name, and writes seal.json last, atomically. Killed at any
-// moment it leaves no seal.json or a whole one; sealing again takes away what it left. One Seal at a time works on a directory,
+// moment it leaves no seal.json or a whole one; sealing again takes away what it left. A recording.json that says of itself that
+// it is sealed (Options.Manifest) is put in place behind that. One Seal at a time works on a directory,
 // and nobody else writes there: its caller sees to that.
 //
 // Memory does not grow with the recording, but for 40 bytes a blob and the list of files.

@@ -178,3 +178,23 @@ func TestProgress(t *testing.T) {
 		t.Errorf("%d calls, the last %d", calls, last)
 	}
 }
+
+// TestAManifestThatSaysSo seals the recording.json to come, and puts it there.
+func TestAManifestThatSaysSo(t *testing.T) {
+	dir := small(t)
+	to := []byte(`{"id":"20261122-test","format":1,"sealed":true}`)
+	if _, err := seal.Seal(context.Background(), dir, &seal.Options{Key: newKey(t), Manifest: to, Sync: true}); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "recording.json")); err != nil || !bytes.Equal(b, to) {
+		t.Errorf("%s, %v", b, err)
+	}
+	if r := verify(t, dir, nil); !r.OK() {
+		t.Error(r.Problems)
+	}
+	if entries, err := filepath.Glob(filepath.Join(dir, ".tmp-*")); err != nil || len(entries) > 0 {
+		t.Errorf("left: %v", entries)
+	}
+	edit("recording.json", replace("true", "null"))(t, dir)
+	(&tampering{code: seal.CodeChanged, path: "recording.json"}).check(t, verify(t, dir, nil).Problems)
+}

@@ -47,7 +47,23 @@ func Prove(ctx context.Context, dir string, o *ProveOptions) (*Proof, error) {
 	if _, bad := out.verify(&ProofOptions{}, FileName); bad != nil {
 		return nil, bad
 	}
+	if err := out.fits(); err != nil {
+		return nil, err
+	}
 	return out, nil
+}
+
+// fits errs for a proof that nobody would read: text grows where it is quoted.
+func (p *Proof) fits() error {
+	size := len(p.Data)
+	for i := range p.Payloads {
+		size += len(p.Payloads[i].Bytes)
+	}
+	const growth = 6 // of a control character
+	if size > MaxProof/(2*growth) && len(p.Encode()) > MaxProof {
+		return fmt.Errorf("the proof would be larger than %d bytes: prove it without payloads, or payloads one by one", MaxProof)
+	}
+	return nil
 }
 
 // A prover looks for one leaf.
