@@ -214,18 +214,21 @@ func (a *answer) replay(protocol string) json.RawMessage {
 	if a.native == nil && a.thoughts == nil {
 		return nil
 	}
-	b := append([]byte(`{"protocol":`), sessionlog.Text(protocol)...)
-	if a.model != "" {
-		b = append(append(b, `,"model":`...), sessionlog.Text(a.model)...)
+	p := &sessionlog.ProviderReplay{
+		Protocol: protocol, Model: a.model, NativeBlocks: a.native, ReasoningContent: strings.Join(a.thoughts, "\n"),
 	}
-	if a.native != nil {
-		b = append(append(b, `,"native_blocks":`...), list(a.native)...)
+	b, err := p.JSON()
+	if err != nil {
+		return nil // the answer stands without what was thought
 	}
-	if a.thoughts != nil {
-		b = append(append(b, `,"reasoning_content":`...), sessionlog.Text(strings.Join(a.thoughts, "\n"))...)
-	}
-	return append(b, '}')
+	return b
 }
+
+// The states of a sub-agent, as a recording tells them; an agent's own words for others stand as they are.
+const (
+	agentRunning = "running"
+	agentJoined  = "joined"
+)
 
 func textBlock(s string) json.RawMessage {
 	b := append([]byte(`{"type":"text","text":`), sessionlog.Text(s)...)

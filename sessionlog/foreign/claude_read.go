@@ -138,7 +138,7 @@ func (c *claudeReader) begin(l *claudeLine) {
 		id = l.agent
 	}
 	c.r.Session = id
-	c.start(id, "anthropic", c.out)
+	c.start(id, "anthropic-messages", c.out)
 }
 
 // A claudeMessage is the message of a line, as the Messages API has it.

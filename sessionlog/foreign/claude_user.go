@@ -137,8 +137,11 @@ func (c *claudeReader) agent(result []byte) error {
 	if e.AgentID == "" {
 		return failure(s)
 	}
-	if e.State == "async_launched" {
-		e.State = "running"
+	switch e.State {
+	case "async_launched":
+		e.State = agentRunning
+	case "completed":
+		e.State = agentJoined
 	}
 	c.then(e)
 	return failure(s)

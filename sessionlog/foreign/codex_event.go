@@ -201,11 +201,18 @@ func codexStates(s *jsonscan.Scanner) (list []*sessionlog.AgentProcessChanged) {
 // codexState reads a state: a word, or {word: what it said}.
 func codexState(s *jsonscan.Scanner) (state string) {
 	if s.Peek() != '{' {
-		return text(s)
+		state = text(s)
+	} else {
+		for s.Begin('{'); s.More('}'); {
+			state = string(s.Key())
+			s.Skip()
+		}
 	}
-	for s.Begin('{'); s.More('}'); {
-		state = string(s.Key())
-		s.Skip()
+	switch state {
+	case "pending_init":
+		return agentRunning
+	case "completed":
+		return agentJoined
 	}
 	return state
 }

@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -14,6 +15,7 @@ type codexReader struct {
 	out func(sessionlog.Event) error
 	talk
 	system string
+	model  string
 	asked  bool
 
 	inner   jsonscan.Scanner
@@ -47,6 +49,9 @@ func (c *codexReader) line(s *jsonscan.Scanner, n int) error {
 	case "token_usage_record":
 		c.records = true
 		return c.spent(l.payload, "usage")
+	case "turn_context":
+		c.inner.Reset(l.payload)
+		c.model = textIn(&c.inner, "model")
 	case "compacted":
 		return c.compacted(l.payload)
 	}
@@ -122,10 +127,10 @@ func (c *codexReader) begin() {
 
 // A codexItem is an item of the conversation, as the Responses API has it.
 type codexItem struct {
-	kind, role, id, call, name, space, output string
-	content, arguments, action, summary       []byte
-	result                                    []byte
-	failed, harness                           bool
+	kind, role, id, call, name          string
+	content, arguments, action, summary []byte
+	result                              []byte
+	failed, harness                     bool
 }
 
 func (i *codexItem) read(s *jsonscan.Scanner) {
@@ -141,20 +146,20 @@ func (i *codexItem) read(s *jsonscan.Scanner) {
 			i.call = text(s)
 		case "name":
 			i.name = text(s)
-		case "namespace":
-			i.space = text(s)
 		case "content":
 			i.content = s.Raw()
 		case "arguments", "input":
 			i.arguments = s.Raw()
-		case "action":
+		case "action", "operation":
 			i.action = s.Raw()
+		case "status":
+			i.failed = text(s) == "failed" || i.failed
 		case "summary":
 			i.summary = s.Raw()
 		case "output", "tools":
 			i.result = s.Raw()
 		case "success":
-			i.failed = s.Peek() == 'f'
+			i.failed = s.Peek() == 'f' || i.failed
 			s.Skip()
 		case "internal_chat_message_metadata_passthrough":
 			i.harness = bytes.Contains(s.Raw(), []byte(`"provenance":{"type":"harness"`))
@@ -174,27 +179,31 @@ func (c *codexReader) item(b []byte, n int) error {
 		return broken{s.Err()}
 	}
 	c.begin()
-	switch i.kind {
-	case "message", "agent_message":
+	switch {
+	case i.kind == "message" || i.kind == "agent_message":
 		return c.message(&i, n)
-	case "reasoning", "function_call", "custom_tool_call", "local_shell_call", "tool_search_call", "mcp_tool_call", "web_search_call",
-		"image_generation_call":
+	case i.kind == "reasoning" || strings.HasSuffix(i.kind, "_call"):
 		return c.part(&i, b)
-	case "function_call_output", "custom_tool_call_output", "tool_search_output", "mcp_tool_call_output":
+	case strings.HasSuffix(i.kind, "_output") && i.call != "":
 		return c.outcome(&i)
-	default:
-		c.r.skip("items of type "+i.kind, why(codexMarks[i.kind], "about the program's own work"), n)
 	}
+	c.r.skip("items of type "+i.kind, why(codexMarks[i.kind], "about the program's own work"), n)
 	return nil
+}
+
+var codexMarks = map[string]bool{
+	"ghost_snapshot": true, "compaction": true, "context_compaction": true, "compaction_trigger": true, "configuration_update": true,
+	"compaction_summary": true, "other": true,
 }
 
 // part is one of an answer that is no message.
 func (c *codexReader) part(i *codexItem, b []byte) error {
 	a, err := c.saying()
-	switch i.kind {
-	case "reasoning":
+	a.model = c.model
+	switch {
+	case i.kind == "reasoning":
 		a.think(codexThought(&c.inner, i), b)
-	case "web_search_call", "image_generation_call":
+	case i.call == "" && i.kind != "local_shell_call":
 		a.block(b) // the provider's own tools: nobody answers these
 	default:
 		a.calls = append(a.calls, i.toolCall(&c.inner))
@@ -203,11 +212,6 @@ func (c *codexReader) part(i *codexItem, b []byte) error {
 		return broken{c.inner.Err()}
 	}
 	return err
-}
-
-var codexMarks = map[string]bool{
-	"ghost_snapshot": true, "compaction": true, "context_compaction": true, "compaction_trigger": true, "configuration_update": true,
-	"compaction_summary": true, "other": true,
 }
 
 // message is a prompt, a part of an answer, or what the program says for itself.
@@ -247,21 +251,19 @@ func codexOwn(text string) bool {
 // toolCall is a call of any kind as an event has it.
 func (i *codexItem) toolCall(s *jsonscan.Scanner) sessionlog.ToolCall {
 	c := sessionlog.ToolCall{ID: i.call, Name: i.name}
-	if i.space != "" {
-		c.Name = i.space + "." + i.name
-	}
 	if c.ID == "" {
 		c.ID = i.id
 	}
-	switch i.kind {
-	case "local_shell_call":
-		c.Name, c.Arguments = "local_shell", clone(i.action)
-	case "tool_search_call":
-		c.Name, c.Arguments = "tool_search", clone(i.arguments)
-	case "custom_tool_call":
+	if c.Name == "" { // a tool that the protocol has a type for
+		c.Name = strings.TrimSuffix(i.kind, "_call")
+	}
+	switch {
+	case i.kind == "custom_tool_call":
 		c.Arguments = bytes.Clone(i.arguments) // words in a grammar of the tool's own
-	default:
+	case i.arguments != nil:
 		c.Arguments = arguments(s, i.arguments)
+	default:
+		c.Arguments = clone(i.action)
 	}
 	if c.Arguments == nil {
 		c.Arguments = json.RawMessage("{}")

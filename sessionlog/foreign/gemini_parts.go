@@ -24,7 +24,7 @@ type geminiPart struct {
 	isCall, isResponse    bool
 	id, name              string // of the call or response
 	args, response, parts []byte
-	only                  []byte // the text of a response that is one text
+	only                  []byte // of a response that says one thing, what
 	failed                bool
 }
 
@@ -139,7 +139,7 @@ func (q *geminiPart) given(s *jsonscan.Scanner) {
 		failed, said := string(key) == "error", string(key) == "output"
 		q.failed = q.failed || failed
 		n++
-		if raw := s.Raw(); (failed || said) && len(raw) > 0 && raw[0] == '"' {
+		if raw := s.Raw(); failed || said {
 			q.only = raw
 		}
 	}
@@ -149,13 +149,13 @@ func (q *geminiPart) given(s *jsonscan.Scanner) {
 	q.response = s.Since(from)
 }
 
-// output is what a tool gave: the text of a response that is that alone, else all of it.
+// output is what a tool gave: the one thing that a response says, else all of it.
 func (q *geminiPart) output() json.RawMessage {
 	switch {
 	case len(q.response) == 0:
 		return sessionlog.Text("")
 	case q.only != nil && q.parts == nil:
-		return clone(q.only)
+		return output(new(jsonscan.Scanner), q.only)
 	}
 	return clone(q.response)
 }
