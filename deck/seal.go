@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -74,7 +76,7 @@ func (r *Recording) Seal(ctx context.Context, o *SealOptions) (*Sealing, error) 
 		return nil, err
 	}
 	r.Manifest = m
-	if !o.Anew && !r.halfSealed() {
+	if !o.Anew {
 		switch found, err := r.sealedAlready(ctx, o); {
 		case err != nil:
 			return nil, err
@@ -105,24 +107,52 @@ func (r *Recording) lockToSeal() (*os.File, error) {
 	return f, nil
 }
 
-// sealedAlready returns the seal that r has, where it holds; nil where r has none and never had.
+// sealAnew is the way on where a seal does not hold.
+const sealAnew = "`tapedeck seal --anew` seals the recording as it is now, which nothing proves to be what it was"
+
+// sealedAlready returns the seal that r has, where it holds; nil where r has none and never had, and where its sealing was
+// interrupted before the last step.
 func (r *Recording) sealedAlready(ctx context.Context, o *SealOptions) (*Sealing, error) {
-	res, err := seal.Verify(ctx, r.Dir, &seal.VerifyOptions{ID: r.Manifest.ID, Progress: o.Progress})
-	how := "`tapedeck seal --anew` seals the recording as it is now, which nothing proves to be what it was"
+	vo := &seal.VerifyOptions{ID: r.Manifest.ID, Progress: o.Progress}
+	half := r.halfSealed()
+	if half { // another's seal is no reason to give it ours
+		keys, err := TrustedKeys(o.ConfigDir)
+		if err != nil {
+			return nil, err
+		}
+		vo.Keys = keys
+	}
+	res, err := seal.Verify(ctx, r.Dir, vo)
 	switch {
 	case errors.Is(err, seal.ErrNoSeal) && !r.Manifest.Sealed:
 		return nil, nil
 	case errors.Is(err, seal.ErrNoSeal):
 		return nil, fmt.Errorf("%s: %w: it says that it is sealed, and %s is gone: put that back, from a packed copy for example; %s", r.Dir,
-			ErrSealBroken, seal.FileName, how)
+			ErrSealBroken, seal.FileName, sealAnew)
 	case err != nil:
 		return nil, err
-	case !res.OK():
-		return nil, fmt.Errorf("%s: %w: %w; `tapedeck verify` lists everything; %s", r.Dir, ErrSealBroken, &res.Problems[0], how)
+	}
+	problems := res.Problems
+	if half {
+		problems = butManifest(problems)
+	}
+	if len(problems) > 0 {
+		return nil, fmt.Errorf("%s: %w: %w; `tapedeck verify` lists everything; %s", r.Dir, ErrSealBroken, &problems[0], sealAnew)
+	}
+	if half {
+		return nil, nil
 	}
 	s := sealingOf(res.Document)
 	s.Already = true
 	return s, nil
+}
+
+// butManifest leaves out what is so until the last step of sealing: recording.json is not what was sealed, and the directory is
+// there that the seal was made in.
+func butManifest(list []seal.Problem) []seal.Problem {
+	return slices.DeleteFunc(list, func(p seal.Problem) bool {
+		return p.Path == manifestName && p.Code == seal.CodeChanged || strings.HasPrefix(p.Path, seal.TempPrefix)
+	})
 }
 
 // sealDir seals what lies in dir, with the recording.json that says so.

@@ -17,9 +17,9 @@ const StateSealed = "sealed"
 // are not read again.
 func (c *verifier) seal(rec *Recording) error {
 	path := filepath.Join(rec.Dir, seal.FileName)
-	if rec.halfSealed() {
+	half := rec.halfSealed()
+	if half {
 		c.note("unsealed: it was being sealed when that was interrupted; `tapedeck seal` seals it")
-		return nil
 	}
 	keys := c.o.Keys
 	if len(keys) == 0 {
@@ -41,10 +41,14 @@ func (c *verifier) seal(rec *Recording) error {
 	case err != nil:
 		return err
 	}
-	if c.finished {
-		c.v.State = StateSealed
+	if half {
+		res.Problems = butManifest(res.Problems)
+	} else {
+		c.v.signed(res)
+		if c.finished {
+			c.v.State = StateSealed
+		}
 	}
-	c.v.signed(res)
 	for i := range res.Problems {
 		c.sealProblem(rec, &res.Problems[i])
 	}

@@ -128,6 +128,9 @@ func (w *walker) entry(ctx context.Context, rel string, e fs.DirEntry, store *so
 	case e.IsDir() && rel == TilesName:
 		return w.tiles(ctx)
 	case e.IsDir() && strings.HasPrefix(rel, TempPrefix):
+		if left, err := os.ReadDir(w.inv.at(rel)); err != nil || len(left) == 0 {
+			return err // of a sealing that was killed when all was done
+		}
 		w.inv.odd = append(w.inv.odd, *problem(CodeUnlisted, rel, "a sealing that runs or was killed left it: seal again, or remove it"))
 		return nil
 	case e.IsDir() && !outside(rel):
