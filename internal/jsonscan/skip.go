@@ -97,41 +97,54 @@ func skipKey(b []byte, i int) (int, string) {
 	return i + 1, ""
 }
 
-// skipText steps over the string that begins at i.
+// skipText steps over the string that begins at i. What is plain goes by in words; from the first escape on, in blocks, for where
+// one stands others follow, as in source text, and to stop at each costs more than to look at everything.
 func skipText(b []byte, i int) (int, string) {
-	i++
-	for {
-		for i+8 <= len(b) {
-			hit := special(binary.LittleEndian.Uint64(b[i:]))
-			if hit != 0 {
-				i += bits.TrailingZeros64(hit) / 8
-				break
-			}
-			i += 8
+	for i++; i+8 <= len(b); i += 8 {
+		hit := special(binary.LittleEndian.Uint64(b[i:]))
+		if hit == 0 {
+			continue
 		}
-		if i >= len(b) {
-			return i, "string does not end"
-		}
-		switch c := b[i]; {
-		case c == '"':
+		i += bits.TrailingZeros64(hit) / 8
+		switch {
+		case b[i] == '"':
 			return i + 1, ""
-		case c == '\\':
-			if short(b[i:]) != 0 {
-				i += 2
-				continue
-			}
-			var room [utf8.UTFMax]byte
-			n, _ := unescape(room[:], b[i:])
-			if n == 0 {
-				return i, "bad escape"
-			}
-			i += n
-		case c < 0x20:
-			return i, "control character in a string"
-		default:
-			i++
+		case b[i] == '\\' && i+blockSize <= len(b):
+			return skipBlocks(b, i)
 		}
+		break
 	}
+	return skipSlowly(b, i)
+}
+
+// skipSlowly steps over what is left of a string, byte by byte where it is not plain, and says what is wrong with it.
+func skipSlowly(b []byte, i int) (int, string) {
+	for {
+		i += plainLen(b[i:])
+		switch {
+		case i >= len(b):
+			return i, "string does not end"
+		case b[i] == '"':
+			return i + 1, ""
+		case b[i] < 0x20:
+			return i, "control character in a string"
+		}
+		n := escapeLen(b[i:])
+		if n == 0 {
+			return i, "bad escape"
+		}
+		i += n
+	}
+}
+
+// escapeLen is how long the escape at the beginning of b is; 0 where there is none.
+func escapeLen(b []byte) int {
+	if short(b) != 0 {
+		return 2
+	}
+	var room [utf8.UTFMax]byte
+	n, _ := unescape(room[:], b)
+	return n
 }
 
 // skipPlain steps over a number, true, false or null.
