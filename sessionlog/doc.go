@@ -27,6 +27,18 @@
 // the file is order of seq. A log in which it does not (several producers, a bare log) loads; Order says what is odd. A Dialog
 // puts the events of a conversation in their order.
 //
+// Snapshot: a Fold is pure. Equal events give equal snapshots, and the snapshot of a prefix folded on with the rest is that of the
+// whole. Of a log of lines SnapshotOf parses blocks of lines on several processors; what comes of it is what one pass gives.
+//
+// Repair: Examine finds what a crash leaves, Findings.WriteCopy closes it in a copy; the log is never changed. A call without a
+// result gets one that is an error and says so, where its turn ends: before the next answer, the end of the run or of the log. Of
+// results of one call the first stays. A result without a call gets a call without a name before it. A run without an end is
+// ended as interrupted, before the next one or at the end, and so is a turn that was cut: nothing is said in the model's name. A
+// torn last line is left out. Each event that is made has the code of the finding under "repaired"; every other stands byte
+// for byte, and numbers (seq) move with what was added or left out before them. No damage are calls that were denied,
+// cancelled, or wait for a suspension, nor an id that is given again in a later turn; calls without an id are let be. Nothing
+// is found in a repaired copy.
+//
 // Durability: Append hands a line to the kernel with one write, and with WriterOptions.Sync to the disk before it returns; the
 // file's name comes to the disk when the writer is opened. A write that fails half way is taken back. A process killed at any
 // moment leaves a log that loads up to its last whole entry. The next writer moves what stands behind that into a file of its
@@ -45,7 +57,8 @@
 // *EventError when it is asked for, and an entry all the same. Nothing is guessed.
 //
 // Memory: a Reader holds one entry (for one of n bytes at most 2n and 256 KiB), of a log of any length and of either form; a
-// Writer one line. A Log holds all of it.
+// Writer one line. A Log holds all of it. A Fold holds what its snapshot lists, SnapshotOf a few blocks beside; Examine the id of
+// every call.
 //
 // Limits: MaxEntry bytes an entry; 10,000 levels of nesting, which are followed without recursion; seq and g within 64 bits.
 package sessionlog
