@@ -18,6 +18,13 @@ func (s *Scanner) TextBytes() []byte {
 		return nil
 	}
 	from := s.i + 1
+	if len(s.b)-from >= 8 { // most keys and many values are short
+		hit := special(binary.LittleEndian.Uint64(s.b[from:]))
+		if end := from + bits.TrailingZeros64(hit)/8; hit != 0 && s.b[end] == '"' {
+			s.i = end + 1
+			return s.b[from:end]
+		}
+	}
 	end := from + plainLen(s.b[from:])
 	if end < len(s.b) && s.b[end] == '"' {
 		s.i = end + 1
