@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cassette"
@@ -48,6 +50,11 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 	if err != nil {
 		return err
 	}
+	if o.to == "" {
+		if err := unsealedOnly(dir); err != nil {
+			return err
+		}
+	}
 	known, err := deck.TerminalSecrets(nil, os.Environ())
 	if err != nil {
 		return err
@@ -68,4 +75,13 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 	}
 	_, err = visible.Fprintf(std.err, "tapedeck: %s: %s\n", shortPath(dir), secretsOf(report))
 	return err
+}
+
+// unsealedOnly refuses to write into the terminal of a sealed recording: its seal would not hold any more.
+func unsealedOnly(dir string) error {
+	rec, err := deck.Open(filepath.Dir(dir))
+	if err != nil || !rec.Manifest.Sealed {
+		return nil // it is no recording's
+	}
+	return fmt.Errorf("%s is the terminal of a sealed recording, which masking would break: mask a copy with --to DIRECTORY", shortPath(dir))
 }
