@@ -16,6 +16,7 @@ var groups = []group{
 	{title: "Agents", rows: agentRows()},
 	{title: "Work on files", note: filePeersNote, peers: filePeerNames(), rows: fileRows},
 	{title: "Terminals", rows: terminalRows},
+	{title: "Sessions and seals", rows: evidenceRows},
 }
 
 func appendBench(sub string) goBench {
