@@ -8,13 +8,8 @@
 // Concurrency: a Numbers is used by one goroutine at a time.
 package bare
 
-import "github.com/tapedeck-dev/tapedeck/tape"
-
 // The keys that a record of a bare tape has beside those of its kind.
 const (
 	KeyProto    = "proto"             // the protocol of the answer where it is not HTTP/1.1
 	KeyTrailers = "response_trailers" // [[name,value]]
 )
-
-// Is reports whether h is the header of a bare tape of ours: one whose secrets are numbered.
-func Is(h *tape.Header) bool { return tape.FieldValue(h.Extra, keyRules) != nil }
