@@ -83,7 +83,7 @@ func deriving(src *talkSource) *SessionReader {
 			_, err := pw.Write(line)
 			return err
 		})
-		s.notes = notes
+		s.notes = notes.list()
 		pw.CloseWithError(err) // nil is the end
 	}()
 	return s

@@ -60,11 +60,11 @@ type unsure struct {
 
 // derive gives the lines of the session log, in order, each valid until the next, and returns what of it could not be read. The errors are those of emit and of
 // the tape.
-func (src *talkSource) derive(emit func(line []byte) error) ([]string, error) {
+func (src *talkSource) derive(emit func(line []byte) error) (*talkNotes, error) {
 	d := &talk{src: src, emit: emit, known: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
 	d.dialog = sessionlog.NewDialog(src.id, d.put)
 	err := d.run()
-	return d.notes.list(), err
+	return &d.notes, err
 }
 
 func (d *talk) run() error {

@@ -2,11 +2,13 @@ package deck
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,7 +94,7 @@ func (tt *talkTape) events(src *talkSource) (out, notes []string) {
 		src.id = "run"
 	}
 	n := 0
-	notes, err := src.derive(func(line []byte) error {
+	all, err := src.derive(func(line []byte) error {
 		entry, err := sessionlog.ParseEntry(line[:len(line)-1])
 		if err != nil {
 			return fmt.Errorf("%s: %w", line, err)
@@ -111,7 +113,7 @@ func (tt *talkTape) events(src *talkSource) (out, notes []string) {
 	if err != nil {
 		tt.t.Fatal(err)
 	}
-	return out, notes
+	return out, all.list()
 }
 
 // eventText is an event in one line: its turn, its record, what it says.
@@ -380,4 +382,98 @@ func TestSessionLogOfTape(t *testing.T) {
 	if _, err := SessionLogOfTape(tt.path + ".none"); err == nil {
 		t.Error("a tape that is not there was read")
 	}
+}
+
+// TestTalkFileHidesOnceMore: a line in which a secret stands is written without it, and named.
+func TestTalkFileHidesOnceMore(t *testing.T) {
+	w := &talkFile{dir: t.TempDir(), hide: func(b []byte) ([]byte, bool) {
+		return []byte(strings.ReplaceAll(string(b), "secret", "td_x")), strings.Contains(string(b), "secret")
+	}}
+	for _, line := range []string{"one\n", "a secret\n", "three\n"} {
+		if err := w.line([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.end(nil); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(w.dir, sessionLogName))
+	if want := "one\na td_x\nthree\n"; err != nil || string(got) != want || !slices.Equal(w.hidden, []int{2}) {
+		t.Errorf("%q, %v, hidden %v", got, err, w.hidden)
+	}
+}
+
+// TestALongTalk derives the log of 10,000 turns, whose requests hold the last 100 messages each, in bounded memory.
+func TestALongTalk(t *testing.T) {
+	const turns = 10_000
+	tt := newTalkTape(t)
+	text := strings.Repeat("x", 2000)
+	history := []string{user("do it")}
+	for i := range turns {
+		id := fmt.Sprint("t", i)
+		tt.call("llm:a", asks("s", readTool, history...), calls(id))
+		if history = append(history, uses(id), gives(id, text)); len(history) > 100 {
+			history = append(history[:1], history[3:]...)
+		}
+	}
+	tt.close()
+	src := &talkSource{path: tt.path, id: "run"}
+	before, most, n := heap(), int64(0), 0
+	if _, err := src.derive(func([]byte) error {
+		if n++; n%5000 == 0 {
+			most = max(most, heap()-before)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if n != 3*turns+1 || most > 16<<20 {
+		t.Errorf("%d events, %d MiB held", n, most>>20)
+	}
+}
+
+// BenchmarkTalk derives the log of a conversation of 300 turns: MB/s of its tape and blobs. hash is SHA-256 over these.
+func BenchmarkTalk(b *testing.B) {
+	tt := newTalkTape(b)
+	text := strings.Repeat("a line of what a tool gave\\n", 150)
+	history := []string{user("do it")}
+	for i := range 300 {
+		id := fmt.Sprint("t", i)
+		tt.call("llm:a", asks("s", readTool, history...), calls(id))
+		history = append(history, uses(id), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","content":"`+text+`"}]}`)
+	}
+	tt.close()
+	files := []string{tt.path}
+	for d, err := range tt.store.All() {
+		if err != nil {
+			b.Fatal(err)
+		}
+		files = append(files, tt.store.Path(d))
+	}
+	read := func(each func([]byte)) (size int64) {
+		for _, f := range files {
+			content, err := os.ReadFile(f)
+			if err != nil {
+				b.Fatal(err)
+			}
+			each(content)
+			size += int64(len(content))
+		}
+		return size
+	}
+	size := read(func([]byte) {})
+	b.Run("derive", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			if _, err := (&talkSource{path: tt.path, id: "run"}).derive(func([]byte) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("hash", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			read(func(content []byte) { sha256.Sum256(content) })
+		}
+	})
 }

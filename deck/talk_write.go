@@ -3,6 +3,7 @@ package deck
 import (
 	"bufio"
 	"path/filepath"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
@@ -12,7 +13,8 @@ import (
 const SessionRules = 1
 
 // writeTalk leaves session.jsonl in dir beside the tape of s, or nothing where no model said anything, and says so in m, whose
-// id and exit stand. It fails for what is written to the disk alone: what of the tape cannot be read is left out, and logged.
+// id and exit stand. It fails for what is written to the disk alone: what of the tape cannot be read is left out, and said in the
+// ledger of m.
 //
 // The tape is scrubbed by now. But a secret that a model spelled in pieces, one an event, stands in one piece in the log: so
 // that is scrubbed once more, and the manifest says which of its lines are not what the tape gives.
@@ -28,8 +30,10 @@ func writeTalk(dir string, m *Manifest, s *session, sync bool) error {
 		s.log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
 		return nil
 	}
-	for _, n := range notes {
-		s.log.Debug("session log", "note", n)
+	if lost := notes.lost(); len(lost) > 0 {
+		a := m.Axes["llm"]
+		a.NotCovered = append(slices.Clip(a.NotCovered), lost...)
+		m.Axes["llm"] = a
 	}
 	if w.f != nil {
 		m.SessionRules, m.SessionHidden = SessionRules, w.hidden

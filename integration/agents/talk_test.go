@@ -55,11 +55,11 @@ var talkers = []talker{
 			toolCall{"write_file", map[string]any{"file_path": "WORK/hello.txt", "content": "marigold\n"}}),
 	},
 	{
-		agent: "opencode", transcript: ".local/share/opencode",
+		agent: "opencode", transcript: ".local/share/opencode", mute: true, // Responses
 		steps: errand(
 			toolCall{"read", map[string]any{"filePath": "missing.txt"}},
 			toolCall{"bash", map[string]any{"command": "echo found; exit 3", "description": "look"}},
-			toolCall{"write", map[string]any{"filePath": "hello.txt", "content": "marigold\n"}}),
+			toolCall{"bash", map[string]any{"command": "echo marigold > hello.txt", "description": "write"}}),
 	},
 	{
 		agent: "qwen-code", transcript: ".qwen/projects", mute: true, // Chat Completions
