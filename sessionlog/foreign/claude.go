@@ -119,7 +119,7 @@ func (r *Report) claudeAgents() {
 		}
 	}
 	if err == nil && n > 0 {
-		r.note("%d transcripts of sub-agents stand in %s, and are no turns of this one", n, dir)
+		r.note("transcripts of sub-agents stand in %s, and are no turns of this one: %d", dir, n)
 	}
 }
 

@@ -26,6 +26,9 @@ func (codex) Name() string { return "codex" }
 // codexObject is how the oldest form begins.
 var codexObject = regexp.MustCompile(`^\s*\{\s*"session"\s*:\s*\{`)
 
+// codexAgent is how the session of a sub-agent begins: its first line says whose.
+var codexAgent = regexp.MustCompile(`^[^\n]*"(parent_thread_id"\s*:\s*"|source"\s*:\s*\{\s*"subagent")`)
+
 func (codex) Looks(path string, head []byte) bool {
 	if head == nil {
 		return filepath.Base(path) == "sessions" && filepath.Base(filepath.Dir(path)) == ".codex"
@@ -53,9 +56,9 @@ func (codex) Looks(path string, head []byte) bool {
 // Import reads a rollout, or the newest one below a folder.
 func (codex) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
 	r := newReport("codex", path)
-	err := newest(r, path, func(name string) bool {
+	err := newestThat(r, path, func(name string) bool {
 		return strings.HasPrefix(name, "rollout-") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".jsonl.zst"))
-	})
+	}, func(head []byte) bool { return !codexAgent.Match(head) })
 	if err != nil {
 		return r, err
 	}

@@ -99,6 +99,43 @@ func TestFolders(t *testing.T) {
 	}
 }
 
+// TestMeant: the session of a sub-agent, and one in which nothing was said, is not the newest that a person means.
+func TestMeant(t *testing.T) {
+	const start = `{"sessionId":"x","projectHash":"y","kind":"main"}` + "\n" +
+		`{"$set":{"messages":[{"id":"1","type":"user","content":[{"text":"<session_context>"}]}]}}` + "\n"
+	for _, c := range []struct{ importer, fixture, meant, newer string }{
+		{"codex", "codex/parent.jsonl", "rollout-1.jsonl", "rollout-2.jsonl"},
+		{"gemini-cli", "gemini-cli/session.jsonl", "session-1.jsonl", "session-2.jsonl"},
+	} {
+		dir := t.TempDir()
+		meant, err := os.ReadFile(filepath.Join("testdata", c.fixture))
+		if err != nil {
+			t.Fatal(err)
+		}
+		newer, err := os.ReadFile("testdata/codex/agent.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.importer == "gemini-cli" {
+			newer = []byte(start)
+		}
+		for i, b := range [][]byte{meant, newer} {
+			path := filepath.Join(dir, []string{c.meant, c.newer}[i])
+			if err := os.WriteFile(path, b, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Unix(1_700_000_000+int64(i), 0)
+			if err := os.Chtimes(path, at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		im, _ := ByName(c.importer)
+		if _, r, err := readAs(t, im, dir); err != nil || filepath.Base(r.File) != c.meant || r.Turns == 0 {
+			t.Errorf("%s: %v, %+v", c.importer, err, r)
+		}
+	}
+}
+
 // TestPacked reads a rollout that Codex packed.
 func TestPacked(t *testing.T) {
 	content, err := os.ReadFile("testdata/codex/made.jsonl")

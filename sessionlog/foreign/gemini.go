@@ -28,6 +28,7 @@ type gemini struct{}
 func (gemini) Name() string { return "gemini-cli" }
 
 var (
+	geminiSaid       = regexp.MustCompile(`"type"\s*:\s*"gemini"`)
 	geminiObject     = regexp.MustCompile(`^\s*\{\s*"(sessionId|projectHash)"\s*:`)
 	geminiCheckpoint = regexp.MustCompile(`^\s*(\{\s*"history"\s*:\s*)?\[\s*\{\s*"(role"\s*:\s*"(user|model)"|parts"\s*:)`)
 )
@@ -43,8 +44,10 @@ func (gemini) Looks(path string, head []byte) bool {
 // Import reads a session, or the newest one below a folder.
 func (gemini) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
 	r := newReport("gemini-cli", path)
-	err := newest(r, path, func(name string) bool {
+	err := newestThat(r, path, func(name string) bool {
 		return strings.HasPrefix(name, "session-") && (strings.HasSuffix(name, ".jsonl") || strings.HasSuffix(name, ".json"))
+	}, func(head []byte) bool { // every start makes a file, though an older session goes on
+		return len(head) == HeadSize || geminiSaid.Match(head)
 	})
 	if err != nil {
 		return r, err

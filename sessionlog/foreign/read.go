@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -86,37 +88,64 @@ func isUUID(s string) bool {
 // newest sets the file that a report is about: path, or where that is a folder the file below it, of those whose name is wanted,
 // that was written last; it is said in a note.
 func newest(r *Report, path string, wanted func(name string) bool) error {
+	return newestThat(r, path, wanted, func([]byte) bool { return true })
+}
+
+// newestThat is newest for folders in which sessions lie that nobody means: suits is asked by how a file begins, the last written
+// first. Where none suits it is the newest.
+func newestThat(r *Report, path string, wanted func(name string) bool, suits func(head []byte) bool) error {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
 		return err
 	}
-	var last time.Time
-	n := 0
-	err = filepath.WalkDir(path, func(file string, e fs.DirEntry, err error) error {
+	found, err := filesBelow(path, wanted)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return &Error{Path: path, Err: fmt.Errorf("%w: no session of %s in this folder", ErrEmpty, r.Format)}
+	}
+	i := slices.IndexFunc(found, func(f datedFile) bool {
+		head, err := headOf(f.path)
+		return err == nil && suits(head)
+	})
+	r.File = found[max(i, 0)].path
+	switch {
+	case len(found) == 1:
+		r.note("%s is the session in the folder", r.File)
+	case i <= 0:
+		r.note("%s is the newest of %d sessions in the folder", r.File, len(found))
+	default:
+		r.note("%s is the newest of %d sessions in the folder but for %d of sub-agents or in which nothing was said", r.File, len(found), i)
+	}
+	return nil
+}
+
+// A datedFile is a file and when it was written last.
+type datedFile struct {
+	path string
+	at   time.Time
+}
+
+// filesBelow lists the files below a folder whose name is wanted, those written last first.
+func filesBelow(folder string, wanted func(name string) bool) (found []datedFile, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || !wanted(e.Name()) {
 			return err
 		}
 		info, err := e.Info()
-		if err != nil {
-			return err
+		if err == nil {
+			found = append(found, datedFile{path, info.ModTime()})
 		}
-		n++
-		if n == 1 || info.ModTime().After(last) || info.ModTime().Equal(last) && file > r.File {
-			r.File, last = file, info.ModTime()
-		}
-		return nil
-	})
-	switch {
-	case err != nil:
 		return err
-	case n == 0:
-		return &Error{Path: path, Err: fmt.Errorf("%w: no session of %s in this folder", ErrEmpty, r.Format)}
-	case n > 1:
-		r.note("%s is the newest of %d sessions in the folder", r.File, n)
-	default:
-		r.note("%s is the session in the folder", r.File)
-	}
-	return nil
+	})
+	slices.SortFunc(found, func(a, b datedFile) int {
+		if c := b.at.Compare(a.at); c != 0 {
+			return c
+		}
+		return strings.Compare(b.path, a.path)
+	})
+	return found, err
 }
 
 // withoutMark is how a file begins, without a byte order mark.
