@@ -387,7 +387,7 @@ func tryKeys(in *inside) outcome {
 		if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
 			return out("%s lists %s", dir, entries[0].Name())
 		}
-		for _, name := range []string{"scrub.key", "mine"} {
+		for _, name := range []string{"scrub.key", "seal.key", "mine"} {
 			if data, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
 				return out("%s was read: %d bytes", name, len(data))
 			}
