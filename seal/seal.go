@@ -153,51 +153,52 @@ func (r *reading) write(ctx context.Context, s *source, temp string, sync bool) 
 
 // place brings a seal from temp to where it belongs, seal.json last, and then the recording.json that it seals. An old one goes first.
 func place(dir, temp string, d *Document, o *Options) error {
-	sync := o.Sync
-	final, tiles := filepath.Join(dir, FileName), filepath.Join(dir, TilesName)
-	if o.Manifest != nil {
-		if err := durable.WriteFile(filepath.Join(temp, manifest), o.Manifest, &durable.Options{Sync: sync, Mode: 0o644}); err != nil {
-			return err
-		}
-	}
-	err := durable.WriteFile(filepath.Join(temp, FileName), d.Encode(), &durable.Options{Sync: sync, Mode: 0o644})
-	if err != nil {
+	if err := prepare(temp, d, o); err != nil {
 		return err
 	}
+	final, tiles := filepath.Join(dir, FileName), filepath.Join(dir, TilesName)
 	if err := os.Remove(final); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := os.RemoveAll(tiles); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(temp, TilesName), tiles); err != nil && len(d.Streams) > 0 && !errors.Is(err, fs.ErrNotExist) {
+	err := os.Rename(filepath.Join(temp, TilesName), tiles)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // there are no leaves
+	} else if err == nil && o.Sync {
+		err = errors.Join(syncTree(tiles), durable.SyncDir(dir))
+	}
+	if err != nil {
 		return err
 	}
-	if sync {
-		if err := syncTree(tiles); err != nil {
+	names := []string{FileName}
+	if o.Manifest != nil {
+		names = append(names, manifest)
+	}
+	for _, name := range names {
+		if err := os.Rename(filepath.Join(temp, name), filepath.Join(dir, name)); err != nil {
 			return err
+		}
+		if !o.Sync {
+			continue
 		}
 		if err := durable.SyncDir(dir); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(filepath.Join(temp, FileName), final); err != nil {
-		return err
-	}
+	return nil
+}
+
+// prepare writes what is put in place last.
+func prepare(temp string, d *Document, o *Options) error {
+	opts := &durable.Options{Sync: o.Sync, Mode: 0o644}
 	if o.Manifest != nil {
-		if sync {
-			if err := durable.SyncDir(dir); err != nil {
-				return err
-			}
-		}
-		if err := os.Rename(filepath.Join(temp, manifest), filepath.Join(dir, manifest)); err != nil {
+		if err := durable.WriteFile(filepath.Join(temp, manifest), o.Manifest, opts); err != nil {
 			return err
 		}
 	}
-	if sync {
-		return durable.SyncDir(dir)
-	}
-	return nil
+	return durable.WriteFile(filepath.Join(temp, FileName), d.Encode(), opts)
 }
 
 // syncTree brings the names of all directories in path to the disk.
