@@ -120,14 +120,15 @@ func (f *logFold) fold(b *lineBlock) (done bool, err error) {
 func (b *lineBlock) parse() {
 	defer close(b.done)
 	var p entryParser
-	for from, to := 0, 0; from < len(b.data) && b.err == nil; from = to {
-		ended := true
-		if to = from + 1 + bytes.IndexByte(b.data[from:], '\n'); to == from {
-			to, ended = len(b.data), false
+	for from := 0; from < len(b.data) && b.err == nil; {
+		line, ended := b.data[from:], false
+		if k := bytes.IndexByte(line, '\n'); k >= 0 {
+			line, ended = line[:k+1], true
 		}
 		b.line++
 		b.at = b.offset + int64(from)
-		b.err = b.parseLine(&p, b.data[from:to], ended)
+		b.err = b.parseLine(&p, line, ended)
+		from += len(line)
 	}
 }
 

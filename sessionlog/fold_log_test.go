@@ -146,7 +146,7 @@ func TestBlocksOfLongLines(t *testing.T) {
 	}
 	bad := errors.New("the disk is gone")
 	_, err = SnapshotOf(NewReader(io.MultiReader(strings.NewReader(short), iotest.ErrReader(bad)), "log", nil), nil)
-	if !errors.Is(err, bad) || errors.As(err, &load) && load.Err == bad {
+	if !errors.Is(err, bad) || errors.As(err, &load) && errors.Is(load.Err, bad) {
 		t.Errorf("%v, want %v", err, bad)
 	}
 }
