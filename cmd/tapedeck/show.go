@@ -369,8 +369,9 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 		return fmt.Errorf("--coverage: a bare tape does not say what it covers")
 	}
 	m := s.rec.Manifest
+	by, whole := s.rec.SealedBy()
 	if json {
-		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered()})
+		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by})
 	}
 	for _, name := range sortedKeys(m.Axes) {
 		state := "off"
@@ -382,5 +383,13 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 			visible.Fprintf(out, "  not covered: %s\n", n)
 		}
 	}
+	said := "none"
+	switch {
+	case !whole:
+		said = "it says that it has one, which is gone or damaged"
+	case by != "":
+		said = "by " + by + " (tapedeck verify tells whether it holds)"
+	}
+	visible.Fprintf(out, "seal: %s\n", said)
 	return nil
 }
