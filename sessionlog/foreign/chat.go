@@ -21,7 +21,9 @@ func newChat(r *Report, id, protocol string, emit func(sessionlog.Event) error) 
 	if id == "" {
 		id = r.Format
 	}
-	return &chat{talk: talk{d: sessionlog.NewDialog(id, emit), protocol: protocol}, r: r}
+	c := &chat{r: r}
+	c.start(id, protocol, emit)
+	return c
 }
 
 // maxBeside bounds what is kept for a prompt that may never come.

@@ -73,7 +73,7 @@ func TestPiForms(t *testing.T) {
 		note       string
 	}{
 		{
-			name: "version 1 has no ids", want: "ask a; turn 1 b; end completed",
+			name: "version 1 has no ids", want: "ask a; turn 1 b; compressed; end completed",
 			lines: []string{
 				`{"type":"session","id":"s-1","timestamp":"t","cwd":"/work"}`,
 				`{"type":"message","message":{"role":"user","content":"a"}}`,
@@ -259,7 +259,7 @@ var opencodeTalk = []struct {
 	{`{"id":"msg_6","role":"user","time":{"created":8}}`, []string{`{"type":"text","text":"never said"}`}},
 }
 
-const opencodeTalked = "ask a with 1; turn 1 ; call c1 f; gave c1; turn 2 b; call c2 g; turn 3 ; end interrupted"
+const opencodeTalked = "ask a with 1; turn 1 ; call c1 f; gave c1; turn 2 b; call c2 g; compressed; turn 3 ; end interrupted"
 
 func TestOpencodeForms(t *testing.T) {
 	var messages []string
@@ -267,11 +267,11 @@ func TestOpencodeForms(t *testing.T) {
 		messages = append(messages, `{"info":`+m.info+`,"parts":[`+strings.Join(m.parts, ",")+`]}`)
 	}
 	export := `{"info":{"id":"ses_1","version":"1","revert":{"messageID":"msg_6"}},"messages":[` + strings.Join(messages, ",\n")
-	got, r, err := form(t, "opencode", "x.json", export+"]}")
+	got, _, err := form(t, "opencode", "x.json", export+"]}")
 	if err != nil || got != opencodeTalked {
 		t.Errorf("%v\ngot  %s\nwant %s", err, got, opencodeTalked)
 	}
-	got, r, err = form(t, "opencode", "x.json", export+`,{"info":{"id"`)
+	got, r, err := form(t, "opencode", "x.json", export+`,{"info":{"id"`)
 	if err != nil || got != opencodeTalked || !strings.Contains(strings.Join(r.Notes, ""), "cut off behind message 6") {
 		t.Errorf("%v %q\ngot  %s\nwant %s", err, r.Notes, got, opencodeTalked)
 	}

@@ -86,6 +86,9 @@ type opencodeMessage struct {
 	some    bool // the step has begun
 	steps   int
 	results []sessionlog.ToolResult
+	agents  []sessionlog.Event // what became of sub-agents
+
+	summary bool // of what was said so far, no answer
 }
 
 func (o *opencodeReader) session(b []byte) error {
@@ -116,7 +119,7 @@ func (o *opencodeReader) message(b []byte) (more bool, err error) {
 		return false, broken{errors.New(`expected a message's "info"`)}
 	}
 	s.Reset(b)
-	summary, completed := false, false
+	completed := false
 	for s.Begin('{'); s.More('}'); {
 		switch string(s.Key()) {
 		case "id":
@@ -130,7 +133,7 @@ func (o *opencodeReader) message(b []byte) (more bool, err error) {
 		case "tokens":
 			m.tokens = opencodeTokens(s)
 		case "summary":
-			summary = s.Peek() == 't'
+			m.summary = s.Peek() == 't'
 			s.Skip()
 		case "error":
 			if m.reason = sessionlog.ReasonError; textIn(s, "name") == "MessageAbortedError" {
@@ -153,9 +156,6 @@ func (o *opencodeReader) message(b []byte) (more bool, err error) {
 		return false, nil
 	}
 	switch {
-	case m.role == "assistant" && summary:
-		o.r.skip("summaries", "a compaction of what stands before it, no turn", 0)
-		return false, nil
 	case m.role != "assistant" && m.role != "user":
 		o.r.skip("messages of "+m.role, "unknown", 0)
 		return false, nil
@@ -204,6 +204,9 @@ func (o *opencodeReader) messageEnd() error {
 		}
 		return o.chat.ask(&sessionlog.RunStarted{Goal: strings.Join(m.goal, "\n"), Attachments: m.attachments})
 	}
+	if m.summary {
+		return o.chat.compressed("compaction", strings.Join(m.step.texts, "\n"))
+	}
 	if err := o.step(m.steps == 0); err != nil {
 		return err
 	}
@@ -214,15 +217,15 @@ func (o *opencodeReader) messageEnd() error {
 // step ends a step, and begins another one. An answer of which nothing came counts where all is true.
 func (o *opencodeReader) step(all bool) error {
 	m := &o.now
-	if !m.some && !all {
+	if m.summary || !m.some && !all {
 		return nil
 	}
 	if m.steps++; m.step.tokens == 0 && m.steps == 1 {
 		m.step.tokens = m.tokens
 	}
-	a, results := m.step, m.results
+	a, results, agents := m.step, m.results, m.agents
 	a.model = m.model
-	m.step, m.results, m.some = answer{}, nil, false
+	m.step, m.results, m.agents, m.some = answer{}, nil, nil, false
 	if err := o.chat.turn(&a, ""); err != nil {
 		return err
 	}
@@ -230,6 +233,9 @@ func (o *opencodeReader) step(all bool) error {
 		if err := o.chat.result(r); err != nil {
 			return err
 		}
+	}
+	for _, e := range agents {
+		o.chat.then(e)
 	}
 	return nil
 }
@@ -333,11 +339,14 @@ func (o *opencodeReader) said(p *opencodePart, b []byte) {
 	}
 }
 
+// opencodeAgents are the states of sub-agents by the status of the call that began them.
+var opencodeAgents = map[string]string{"pending": agentRunning, "running": agentRunning, "completed": agentJoined, "error": "failed"}
+
 // tool adds a call, and what came of it.
 func (o *opencodeReader) tool(p *opencodePart) error {
 	call := sessionlog.ToolCall{ID: p.call, Name: p.tool, Arguments: json.RawMessage("{}")}
 	result := sessionlog.ToolResult{CallID: p.call}
-	status := ""
+	status, agent := "", ""
 	var files []byte
 	s := &o.inner
 	s.Reset(p.state)
@@ -356,9 +365,7 @@ func (o *opencodeReader) tool(p *opencodePart) error {
 			case "attachments":
 				files = s.Raw()
 			case "metadata":
-				if id := textIn(s, "sessionId"); id != "" && p.tool == "task" {
-					o.r.note("a sub-agent's own session is %s", id)
-				}
+				agent = textIn(s, "sessionId")
 			default:
 				s.Skip()
 			}
@@ -368,6 +375,12 @@ func (o *opencodeReader) tool(p *opencodePart) error {
 		}
 	}
 	o.now.step.calls = append(o.now.step.calls, call)
+	if p.tool == "task" && agent != "" {
+		s.Reset(call.Arguments)
+		o.now.agents = append(o.now.agents, &sessionlog.AgentProcessChanged{
+			AgentID: agent, ParentSessionID: o.r.Session, Role: textIn(s, "subagent_type"), State: opencodeAgents[status],
+		})
+	}
 	if status != "completed" && status != "error" {
 		return nil // it never ended
 	}

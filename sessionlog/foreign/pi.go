@@ -160,7 +160,7 @@ func (p *piReader) line(s *jsonscan.Scanner, n int) error {
 	case "custom_message", "branch_summary":
 		p.chat.with(owned(whole))
 	case "compaction":
-		p.r.skip("compactions", "what they fold away is read itself, and the events know no summary of it", n)
+		return p.chat.compressed("compaction", e.summary)
 	default:
 		reason, ok := piSettings[e.kind]
 		p.r.skip("entries of type "+e.kind, why(ok, reason), n)

@@ -168,8 +168,7 @@ func (q *qwenReader) line(s *jsonscan.Scanner, n int) error {
 	q.entry++
 	q.begin(&l)
 	if l.kind == "system" {
-		q.system(&l, n)
-		return nil
+		return q.system(&l, n)
 	}
 	if !q.branch.has(q.entry - 1) {
 		q.r.skip("records on a branch that was left", "the conversation is the branch that the last message stands on", n)
@@ -207,7 +206,7 @@ func (q *qwenReader) begin(l *qwenLine) {
 const qwenOwn = "about the program, no part of the conversation"
 
 // system is what the program says of itself: of this a failed request of the conversation's own counts alone.
-func (q *qwenReader) system(l *qwenLine, n int) {
+func (q *qwenReader) system(l *qwenLine, n int) error {
 	switch l.subtype {
 	case "ui_telemetry":
 		if bytes.Contains(l.payload, []byte(`"qwen-code.api_error"`)) && bytes.Contains(l.payload, []byte("########")) {
@@ -215,10 +214,14 @@ func (q *qwenReader) system(l *qwenLine, n int) {
 		}
 		q.r.skip("records of telemetry", "say again what the messages say, and what sub-agents did", n)
 	case "chat_compression":
-		q.r.skip("compressions", "what they fold away is read itself, and the events know no summary of it", n)
+		if q.branch.has(q.entry - 1) {
+			return q.chat.compressed("chat_compression", "")
+		}
+		q.r.skip("compressions on a branch that was left", "the conversation went on without them", n)
 	case "rewind":
 		q.r.skip("records of going back", "the branch that was left is told apart by them", n)
 	default:
 		q.r.skip("system records of type "+l.subtype, qwenOwn, n)
 	}
+	return nil
 }
