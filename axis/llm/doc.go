@@ -37,5 +37,11 @@
 // The tape keeps the provider's own usage object. UsageOf reads it into one form; Prices puts a price on that. Prices are
 // list prices of a date; what is not known stays unknown, never 0.
 //
+// # What is said
+//
+// A Listener reads a conversation out of its calls: who the model is told to be, what the user's side said, what tools gave,
+// what the model answered, streamed or whole, of every provider in one form (Said). What a request repeats of the one before is
+// compared and not read.
+//
 // Not goals: sending anything, streaming, counting tokens that no provider counted, bills.
 package llm
