@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
@@ -60,14 +61,20 @@ func ParseEvent(b []byte) (Event, error) {
 // parseEvent reads an event in UTF-8 whose kind is known and stands in it once.
 func parseEvent(kind Kind, b []byte) (Event, error) {
 	e := newEvent(kind)
-	var s jsonscan.Scanner
+	s := scanners.Get().(*jsonscan.Scanner)
 	s.Reset(b)
-	readObject(&s, &tagged{Event: e})
-	if err := s.End(); err != nil {
+	readObject(s, &tagged{Event: e})
+	err := s.End()
+	s.Reset(nil)
+	scanners.Put(s)
+	if err != nil {
 		return nil, &EventError{EventKind: kind, Err: err}
 	}
 	return e, nil
 }
+
+// scanners are kept for the room that each has for strings with escapes.
+var scanners = sync.Pool{New: func() any { return new(jsonscan.Scanner) }}
 
 func newEvent(kind Kind) Event {
 	if make := kinds[kind]; make != nil {
