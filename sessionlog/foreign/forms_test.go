@@ -295,6 +295,9 @@ func TestDatabaseIsLeftAlone(t *testing.T) {
 	if _, err := db.Exec(opencodeSchema + `INSERT INTO session VALUES ('ses_1', NULL, '1', '{"messageID":"msg_6"}', 2), ('ses_0', NULL, '1', NULL, 1), ('ses_9', 'ses_1', '1', NULL, 9)`); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := db.Exec(`CREATE TABLE session_message (session_id text); INSERT INTO session_message VALUES ('ses_9')`); err != nil {
+		t.Fatal(err)
+	}
 	for i, m := range opencodeTalk {
 		id := fmt.Sprintf("msg_%d", i+1)
 		if _, err := db.Exec(`INSERT INTO message VALUES (?, 'ses_1', ?, ?)`, id, i, strings.Replace(m.info, `"id":"`+id+`",`, "", 1)); err != nil {
@@ -325,6 +328,9 @@ func TestDatabaseIsLeftAlone(t *testing.T) {
 	}
 	if got, _, err := formOf(t, "opencode", dir+"#ses_0"); err != nil || got != "" {
 		t.Errorf("an empty session: %v %q", err, got)
+	}
+	if got, r, err := formOf(t, "opencode", dir+"#ses_9"); err != nil || got != "" || !strings.Contains(strings.Join(r.Notes, ""), "1 messages stand in a form") {
+		t.Errorf("a session of a newer form: %v %q %q", err, got, r.Notes)
 	}
 	_, _, err = formOf(t, "opencode", filepath.Join(dir, opencodeDB)+"#ses_7")
 	if err == nil || !strings.Contains(err.Error(), "no session ses_7") || !strings.Contains(err.Error(), "ses_9") {
