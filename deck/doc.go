@@ -19,14 +19,17 @@
 //	workspace.diff, found-*.json              after the program has ended
 //	tree.json, run.tape, again                where a secret became known after it was written (late.go)
 //	session.jsonl                             derived from the tape, where a model was called (talk.go)
-//	recording.json {"state":"finished"}       replaces the first one atomically, last
+//	recording.json {"state":"finished"}       replaces the first one atomically: the recording is whole, and unsealed
+//	seal.tiles/, seal.json                    over all of that and the recording.json to come (seal.go), unless NoSeal
+//	recording.json {"sealed":true}            replaces it atomically, last
 //
 // found-*.json have the form of tree.json (package files): what the run found at the paths that it changed in HOME, the temporary
 // directory and other places that it may write to, and at those of the work tree that Git ignores. They are partial: what they do
 // not name was not changed, and a replay shows it as it is then.
 //
 // A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
-// to its last record. A tape is never found without its header.
+// to its last record. A tape is never found without its header. So a recording is unfinished, or finished and says that it is not
+// sealed, or sealed; Verify passes each of these, and Recording.Seal seals the second. A sealing that fails leaves the second.
 //
 // A run that cannot be recorded does not go on as if it were: the first write to the recording that fails ends it (session.fail).
 // Nothing more gets on the tape, every exchange is cut, the program is killed with its world, and Record returns a *WriteError;
