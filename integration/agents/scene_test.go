@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
 )
@@ -19,9 +18,6 @@ type scene struct {
 	cues map[string][]step
 	held chan string // cues whose step holds, once it has begun
 	rest http.Handler
-
-	mu    sync.Mutex
-	calls int
 }
 
 // A step is one answer.
