@@ -4,11 +4,8 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 )
 
 func init() {
@@ -185,29 +182,11 @@ func longDatabase(t testing.TB, path string, size int) {
 	})
 }
 
-// TestLongDatabase reads 500 MB of opencode's database in bounded memory. SQLite itself reads some hundred MB a second here.
+// TestLongDatabase reads a long database of opencode's in bounded memory. SQLite itself reads some hundred MB a second here.
 func TestLongDatabase(t *testing.T) {
-	if os.Getenv("TAPEDECK_LONG") == "" {
-		t.Skip("TAPEDECK_LONG is not set")
-	}
 	path := filepath.Join(t.TempDir(), opencodeDB)
-	longDatabase(t, path, 500_000_000)
-	stop, peak := make(chan bool), make(chan uint64)
-	runtime.GC()
-	go watch(stop, peak)
-	began, before := time.Now(), cpuTime(t)
-	r := importAll(t, "opencode", path)
-	took, work := time.Since(began), cpuTime(t)-before
-	close(stop)
-	most := <-peak
-	t.Logf("%d MB in %v (%v of a processor): %.0f MB/s, %d turns, heap at most %d MB", sizeOf(t, path)/1e6, took.Round(time.Millisecond),
-		work.Round(time.Millisecond), float64(sizeOf(t, path))/1e6/min(took, work).Seconds(), r.Turns, most/1e6)
-	if r.Turns == 0 || r.Turns != r.Results {
-		t.Errorf("%+v", r)
-	}
-	if most > 256e6 {
-		t.Errorf("heap of %d MB", most/1e6)
-	}
+	longDatabase(t, path, longSize())
+	importLong(t, "opencode", path)
 }
 
 func BenchmarkImportDatabase(b *testing.B) {
