@@ -169,7 +169,7 @@ func (l *scrubbedLog) add(e sessionlog.Event) error {
 	if err := jsonscan.Valid(event); err != nil {
 		return fmt.Errorf("event %d, %s: hiding its secrets left no JSON (%w): it cannot be written", l.seq, e.Kind(), err)
 	}
-	n, err := fmt.Fprintf(l.w, `{"seq":%d,"event":%s}`+"\n", l.seq, event)
+	n, err := l.w.Write(fmt.Appendf(nil, `{"seq":%d,"event":%s}`+"\n", l.seq, event))
 	l.seq++
 	l.n += int64(n)
 	l.p.show(func() string {
