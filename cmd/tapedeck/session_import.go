@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
+	_ "github.com/tapedeck-dev/tapedeck/sessionlog/foreign/sqlite" // opencode keeps its sessions in a database
 )
 
 type sessionImportOptions struct {

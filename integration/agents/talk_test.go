@@ -18,6 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
+	_ "github.com/tapedeck-dev/tapedeck/sessionlog/foreign/sqlite"
 )
 
 // A talker is an agent whose session log is compared with its own transcript.

@@ -128,7 +128,3 @@ func FuzzPi(f *testing.F)       { fuzzFile(f, "pi", "s.jsonl", "testdata/pi/*.js
 func FuzzQwen(f *testing.F)     { fuzzFile(f, "qwen-code", "s.jsonl", "testdata/qwen-code/*.jsonl") }
 func FuzzATIF(f *testing.F)     { fuzzFile(f, "atif", "trajectory.json", "testdata/atif/*.json") }
 func FuzzOpencode(f *testing.F) { fuzzFile(f, "opencode", "export.json", "testdata/opencode/*.json") }
-
-func FuzzOpencodeDatabase(f *testing.F) {
-	fuzzFile(f, "opencode", "opencode.db", "testdata/opencode/opencode.db")
-}

@@ -9,10 +9,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
@@ -126,8 +125,17 @@ func eachRow(rows *sql.Rows, path string, each func(id string, b []byte) error) 
 	return nil
 }
 
+// DriverName is what the driver is called that databases are read with. Package foreign/sqlite registers one.
+const DriverName = "sqlite"
+
+// errNoDriver says that the program has none.
+var errNoDriver = errors.New("this program has no driver for SQLite: it is to import sessionlog/foreign/sqlite")
+
 // openDatabase opens a database to be read. done closes it and removes the copy, if one was made.
 func openDatabase(r *Report, path string) (db *sql.DB, done func(), err error) {
+	if !slices.Contains(sql.Drivers(), DriverName) {
+		return nil, nil, &Error{Path: path, Err: errNoDriver}
+	}
 	done = func() {}
 	query := "mode=ro&immutable=1"
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
@@ -149,7 +157,7 @@ func openDatabase(r *Report, path string) (db *sql.DB, done func(), err error) {
 	absolute, err := filepath.Abs(path)
 	if err == nil {
 		absolute = "/" + strings.TrimPrefix(filepath.ToSlash(absolute), "/") // before the letter of a drive too
-		db, err = sql.Open("sqlite", (&url.URL{Scheme: "file", Path: absolute, RawQuery: query}).String())
+		db, err = sql.Open(DriverName, (&url.URL{Scheme: "file", Path: absolute, RawQuery: query}).String())
 	}
 	if err != nil {
 		done()
