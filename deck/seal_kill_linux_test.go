@@ -50,8 +50,8 @@ func TestKilledWhileSealing(t *testing.T) {
 		}
 		return v
 	}
-	whole, state := b.seals(dir, -1), ""
-	if state = check().State; state != deck.StateSealed {
+	whole := b.seals(dir, -1)
+	if state := check().State; state != deck.StateSealed {
 		t.Fatal(state)
 	}
 	rounds := 24

@@ -21,7 +21,6 @@ func (n *talkNotes) add(at place, err error) {
 }
 
 // say notes what is in its place, and may be looked for.
-
 func (n *talkNotes) say(at place, reason string) {
 	if n.first == nil {
 		n.first, n.count, n.missing = make(map[string]place), make(map[string]int), make(map[string]bool)

@@ -102,15 +102,6 @@ func (a *answering) last(kind blockKind) *block {
 	return a.add(kind, "")
 }
 
-// piece adds the string that comes next to a block.
-func (a *answering) piece(b *block) {
-	if a.s.Peek() != '"' {
-		a.s.Skip()
-		return
-	}
-	b.text = append(b.text, a.s.TextBytes()...)
-}
-
 // say adds the string that comes next to the last block of a kind; an empty one begins none.
 func (a *answering) say(kind blockKind) {
 	if a.s.Peek() != '"' {

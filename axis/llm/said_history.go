@@ -118,13 +118,12 @@ func (h *hearing) messages() {
 	for known > 0 && !closed(was.list[:was.ends[known-1]]) {
 		known--
 	}
-	base := 0
+	base := -h.s.Offset()
 	h.next.ends = was.ends[:known] // whose rest nobody reads again
 	if known > 0 {
 		base = was.ends[known-1]
 		h.s.Reset(list[base:])
 	} else {
-		base = -h.s.Offset()
 		h.s.Begin('[')
 	}
 	for h.s.More(']') {

@@ -90,6 +90,7 @@ func printVerification(v *deck.Verification, strict bool, std streams) error {
 		visible.Fprintf(std.err, "tapedeck: %s\n", n)
 	}
 	switch {
+	case v.State == deck.StateUnsealed && len(v.Problems) > 0: // what does not hold is not to be sealed
 	case v.State == deck.StateUnsealed:
 		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
 	case v.Signer != "" && !v.SignerKnown:

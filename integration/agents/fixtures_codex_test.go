@@ -2,7 +2,10 @@
 
 package agents
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestFixturesCodex: a session of several runs: calls beside each other, one that fails, a sub-agent, a failure of the model's, an
 // abort.
@@ -26,7 +29,7 @@ func TestFixturesCodex(t *testing.T) {
 	}
 	fixtures(t, "codex", cues, func(t *testing.T, st *stage) {
 		base := []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5-codex"}
-		again := append(base, "resume", "--last")
+		again := slices.Concat(base, []string{"resume", "--last"})
 		t.Log(st.run(t, append(base, "errand alpha: write hello.txt")...))
 		t.Log(st.run(t, append(again, "errand delta: go on")...))
 		st.interrupt(t, "errand gamma", append(again, "errand gamma: think it over")...)

@@ -2,7 +2,10 @@
 
 package agents
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // TestFixturesGemini: a session of several runs: calls beside each other, one that fails, a sub-agent, a failure of the model's, an
 // abort.
@@ -30,7 +33,7 @@ func TestFixturesGemini(t *testing.T) {
 	}
 	fixtures(t, "gemini-cli", cues, func(t *testing.T, st *stage) {
 		base := []string{"--model", "gemini-2.5-flash", "--yolo"}
-		again := append(base, "--resume", "latest")
+		again := slices.Concat(base, []string{"--resume", "latest"})
 		t.Log(st.run(t, append(base, "-p", "errand alpha: write hello.txt")...))
 		t.Log(st.run(t, append(again, "-p", "errand beta: have the words counted")...))
 		t.Log(st.run(t, append(again, "-p", "errand delta: go on")...))

@@ -32,7 +32,6 @@ type claudeTree struct {
 	seed  maphash.Seed
 	holes int // lines that hang on one that is not there
 	hole  int // the first of them
-	s     jsonscan.Scanner
 }
 
 func newClaudeTree() *claudeTree {

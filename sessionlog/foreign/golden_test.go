@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"io/fs"
 	"os"
@@ -87,8 +88,9 @@ func readAs(t testing.TB, i Importer, path string) ([]byte, *Report, error) {
 	t.Helper()
 	var log []byte
 	r, err := i.Import(context.Background(), path, func(e sessionlog.Event) error {
-		b, err := sessionlog.AppendEvent(log, e)
-		log = append(b, '\n')
+		var err error
+		log, err = sessionlog.AppendEvent(log, e)
+		log = append(log, '\n')
 		return err
 	})
 	if r != nil { // paths differ between systems
@@ -171,14 +173,8 @@ func TestTorn(t *testing.T) {
 		cut = bytes.Join(append(append([][]byte{}, lines[:last-1]...), lines[last-1][:len(lines[last-1])/2], []byte("\n"), lines[last]), nil)
 		_, _, err := read(t, fixture(t, filepath.Base(path), cut))
 		var e *Error
-		if !asError(err, &e) || e.Line != last {
+		if !errors.As(err, &e) || e.Line != last {
 			t.Errorf("broken line %d: %v", last, err)
 		}
 	})
-}
-
-func asError(err error, e **Error) bool {
-	found, ok := err.(*Error)
-	*e = found
-	return ok
 }
