@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,10 +179,7 @@ func (c *verifier) recording(rec *Recording) (err error) {
 		return err
 	}
 	if err := c.tape(rec.TapePath()); err != nil {
-		if !rec.Finished() && errors.Is(err, os.ErrNotExist) {
-			return nil // killed before the tape began
-		}
-		return err
+		return c.noTape(rec, err)
 	}
 	if n := rec.Manifest.Records; c.finished && n != c.v.Records {
 		c.problem(rec.TapePath(), fmt.Errorf("it has %d whole records of %d", c.v.Records, n))
@@ -199,6 +197,27 @@ func (c *verifier) recording(rec *Recording) (err error) {
 	c.unnamed()
 	c.unsaid(rec)
 	return c.parts(rec)
+}
+
+// noTape judges a recording whose tape could not be read, which nothing else of it can be held against.
+func (c *verifier) noTape(rec *Recording, err error) error {
+	st, errStat := os.Stat(rec.TapePath())
+	switch absent := errors.Is(errStat, os.ErrNotExist); {
+	case absent && !c.finished:
+		return nil // killed before the tape began
+	case absent || errStat == nil && !st.Mode().IsRegular():
+		c.unsaid(rec)
+		if !c.told(rec.TapePath()) {
+			c.problem(rec.TapePath(), errors.New("the tape is missing: expected a regular file"))
+		}
+		return nil
+	}
+	return err
+}
+
+// told reports whether a problem of path was told of.
+func (c *verifier) told(path string) bool {
+	return slices.ContainsFunc(c.v.Problems, func(p Problem) bool { return p.Path == path })
 }
 
 // stdin checks what the program was given.

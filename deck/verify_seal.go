@@ -33,7 +33,8 @@ func (c *verifier) seal(rec *Recording) error {
 	})
 	switch {
 	case errors.Is(err, seal.ErrNoSeal) && !rec.Manifest.Sealed:
-		return c.unsealed(path)
+		c.unsealed(path)
+		return nil
 	case errors.Is(err, seal.ErrNoSeal):
 		c.problemOf(seal.CodeMissing, path, 0, "the recording says that it is sealed, and its seal is missing: put it back, from a packed copy "+
 			"for example; without it nothing proves that the recording is what it was")
@@ -43,6 +44,7 @@ func (c *verifier) seal(rec *Recording) error {
 	}
 	if half {
 		res.Problems = butManifest(res.Problems)
+		c.unsealed(path)
 	} else {
 		c.v.signed(res)
 		if c.finished {
@@ -55,12 +57,11 @@ func (c *verifier) seal(rec *Recording) error {
 	return nil
 }
 
-// unsealed tells of witnesses and keys that were asked for of a recording that has no seal.
-func (c *verifier) unsealed(path string) error {
+// unsealed tells of witnesses and keys that were asked for of a recording that has no seal, or says so.
+func (c *verifier) unsealed(path string) {
 	if len(c.o.Keys)+len(c.o.Witnesses) > 0 {
 		c.problemOf(seal.CodeMissing, path, 0, "it is not sealed, and a key was asked for: `tapedeck seal` seals it")
 	}
-	return nil
 }
 
 // signed notes who signed.
