@@ -149,10 +149,10 @@ func (d *difference) tell() {
 	have, want := d.got.Leaves, d.sealed.Leaves
 	switch {
 	case !d.differ && have < want:
-		d.v.add(d.problem(CodeCut, have, "it ends here: %s of %d at its end are missing", count(want-have, d.s.kind), want))
+		d.v.add(d.problem(CodeCut, have, "it ends here, %s short of %d", count(want-have, d.s.kind), want))
 		return
 	case !d.differ && have > want:
-		d.v.add(d.problem(CodeAdded, want, "%s stand behind the %d that were sealed", count(have-want, d.s.kind), want))
+		d.v.add(d.problem(CodeAdded, want, "behind the %d that were sealed: %s more", want, count(have-want, d.s.kind)))
 		return
 	case !d.differ:
 		d.v.add(d.problem(CodeChanged, -1, "it changed while it was read"))
@@ -164,11 +164,11 @@ func (d *difference) tell() {
 		d.v.add(d.problem(CodeReordered, d.at, "here stands the %s that was sealed as number %d, and number %d stands as number %d now", one(d.s.kind),
 			there+1, d.at+1, here+1))
 	case there >= 0:
-		d.v.add(d.problem(CodeRemoved, d.at, "%s are missing here: what was sealed as number %d to %d", count(there-d.at, d.s.kind), d.at+1, there))
+		d.v.add(d.problem(CodeRemoved, d.at, "missing here: %s, sealed as %s", count(there-d.at, d.s.kind), numbers(d.at+1, there)))
 	case here >= 0:
-		d.v.add(d.problem(CodeAdded, d.at, "%s were put in here", count(here-d.at, d.s.kind)))
+		d.v.add(d.problem(CodeAdded, d.at, "put in here: %s", count(here-d.at, d.s.kind)))
 	case have < want && d.at == have-1:
-		d.v.add(d.problem(CodeCut, d.at, "it is not what was sealed, and %s of %d behind it are missing", count(want-have, d.s.kind), want))
+		d.v.add(d.problem(CodeCut, d.at, "it is not what was sealed, and it ends here, %s short of %d", count(want-have, d.s.kind), want))
 	default:
 		d.changed()
 	}
@@ -316,6 +316,14 @@ func one(k Kind) string {
 		return "blob"
 	}
 	return "file"
+}
+
+// numbers names what stands from place a to b, both from 1.
+func numbers(a, b int64) string {
+	if a == b {
+		return fmt.Sprintf("number %d", a)
+	}
+	return fmt.Sprintf("numbers %d to %d", a, b)
 }
 
 func count(n int64, k Kind) string {

@@ -52,5 +52,5 @@ func Example() {
 	}
 	// Output:
 	// example.com/recorder sealed in 20261122-0126: {"type":"record","seq":0,"kind":{"kind":"note"}}
-	// cut run.tape:2: it ends here: 1 line of 2 at its end are missing
+	// cut run.tape:2: it ends here, 1 line short of 2
 }

@@ -23,6 +23,10 @@ func printJSON(w io.Writer, v any) error {
 	if len(b) < 2 || b[0] != '{' {
 		return fmt.Errorf("internal: --json of %T is no object", v)
 	}
+	var own struct{ Version json.RawMessage }
+	if json.Unmarshal(b, &own) == nil && own.Version != nil {
+		return fmt.Errorf("internal: --json of %T has a version of its own: readers would take one or the other", v)
+	}
 	head := fmt.Sprintf(`{"version":%d`, jsonVersion)
 	if len(b) > 2 {
 		head += ","

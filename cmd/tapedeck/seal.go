@@ -71,9 +71,9 @@ func runSeal(ctx context.Context, o *sealOptions, name string, std streams) erro
 	}
 	how := "sealed"
 	if s.Already {
-		how = "was sealed already, and its seal holds: nothing was done:"
+		how = "was sealed already, and its seal holds: nothing was done"
 	}
-	_, err = visible.Fprintf(std.err, "tapedeck: %s %s: %s, by %s\n", shortPath(rec.Dir), how, plural(int(s.Leaves), "leaf", "leaves"), s.Key)
+	_, err = visible.Fprintf(std.err, "tapedeck: %s %s (%s, by %s)\n", shortPath(rec.Dir), how, plural(int(s.Leaves), "leaf", "leaves"), s.Key)
 	return err
 }
 
@@ -136,7 +136,7 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 	res, err := seal.Verify(ctx, rec.Dir, &seal.VerifyOptions{Keys: keys, Witnesses: witnesses, ID: rec.Manifest.ID, Progress: p.bytes("verifying")})
 	p.end()
 	if errors.Is(err, seal.ErrNoSeal) {
-		return &statusError{statusDiverged, errors.New(shortPath(rec.Dir) + ": it has no seal (tapedeck seal REC seals it as it is now)")}
+		return o.noSeal(rec, std)
 	}
 	if err != nil {
 		return orInterrupted(err)
@@ -157,6 +157,20 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 		err = &statusError{status: statusDiverged}
 	}
 	return err
+}
+
+// noSeal says that there is nothing to verify.
+func (o *sealVerifyOptions) noSeal(rec *deck.Recording, std streams) error {
+	missing := seal.Problem{Code: seal.CodeMissing, Path: seal.FileName, Leaf: -1, Message: "it has no seal"}
+	if o.json {
+		err := printJSON(std.out, &sealResult{
+			Recording: rec.Dir, ID: rec.Manifest.ID, Cosigned: []seal.Cosignature{}, Unknown: []string{}, Problems: []seal.Problem{missing},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return &statusError{statusDiverged, errors.New(shortPath(rec.Dir) + ": it has no seal (tapedeck seal REC seals it as it is now)")}
 }
 
 func printSealResult(r *sealResult, std streams) error {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -30,8 +31,8 @@ func newSealProveCommand(std streams) *cobra.Command {
 blobs that it names (request, answer, output; not with --no-payloads), and the hashes that lead from it to the signed root.
 tapedeck seal verify-proof checks it with the public key alone, where nothing else of the recording is.
 
-SEQ is the number of a record of the tape, as tapedeck show has it; with --stream session.jsonl that of a session event.
---stream also names any other file of the recording, or a blob as run.tape.cas/HEX: without SEQ the whole of it is proved; --leaf
+SEQ is the number of a record of the tape, as tapedeck show has it; with --stream session.jsonl that of a session event, from 0:
+one less than the line that tapedeck session show has. --stream also names any other file of the recording, or a blob as run.tape.cas/HEX: without SEQ the whole of it is proved; --leaf
 takes the line or chunk by its place, from 0 (of a tape that is its header).
 
 The proof is the record as the recording has it: secrets are placeholders in both. Who has it can try guesses of what its
@@ -39,10 +40,10 @@ neighbours say: docs/seal.md.
 
 Exit status: 0 done; 2 what lies there does not fit the seal; 1 there is no such record, or no seal.`,
 		Example: `  tapedeck seal prove last 3 >proof.json
-  tapedeck seal prove last 12 --stream session.jsonl -o call.json     # one tool call
+  tapedeck seal prove last 12 --stream session.jsonl -o call.json     # line 13 of session show last: a tool call
   tapedeck seal prove last --stream workspace.diff -o diff.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && (cmd.Flags().Changed("stream") || cmd.Flags().Changed("leaf")) {
+			if len(args) == 1 && (cmd.Flags().Changed("leaf") || !hasSeqs(o.stream)) {
 				return nil
 			}
 			return takes("REC", "SEQ")(cmd, args)
@@ -62,6 +63,11 @@ Exit status: 0 done; 2 what lies there does not fit the seal; 1 there is no such
 	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to")
 	completeFlag(cmd, "stream", "run.tape", "session.jsonl", "recording.json", "workspace.diff", "tree.json", "terminal/output.raw")
 	return cmd
+}
+
+// hasSeqs reports whether what is in a stream of that name is told by its seq.
+func hasSeqs(stream string) bool {
+	return strings.HasSuffix(stream, ".tape") || strings.HasSuffix(stream, ".jsonl")
 }
 
 func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std streams) error {

@@ -48,7 +48,7 @@ Exit status: 0 it holds, 2 it does not, 1 it could not be read, or there is no k
 	o.define(f)
 	f.StringVar(&o.since, "since", "", "an older checkpoint of the log, in a `FILE`, for a proof that the log continues it")
 	f.BoolVar(&o.payloads, "payloads", false, "the bytes of the blobs that came with the proof, too")
-	f.BoolVar(&o.json, "json", false, "what was proved as JSON")
+	f.BoolVar(&o.json, "json", false, "what was proved, or does not hold, as JSON")
 	return cmd
 }
 
@@ -65,16 +65,42 @@ func runSealVerifyProof(o *sealVerifyProofOptions, file string, std streams) err
 		return err
 	}
 	if recordlog.IsProof(b) {
-		return verifyLogProof(o, b, keys, std)
+		return verifyLogProof(o, b, file, keys, std)
 	}
 	p, err := seal.VerifyProof(b, &seal.ProofOptions{Keys: keys, Witnesses: witnesses})
 	if err != nil {
-		return &statusError{statusDiverged, fmt.Errorf("the proof does not hold: %w", err)}
+		return o.failed(err, file, std)
 	}
 	if o.json {
 		return printJSON(std.out, provenJSON(p))
 	}
 	return printProven(p, o.payloads, std)
+}
+
+// failedProof is what verify-proof --json prints of a proof that does not hold.
+type failedProof struct {
+	Holds    bool           `json:"holds"`
+	Problems []seal.Problem `json:"problems"`
+}
+
+// failed says why the proof in file does not hold.
+func (o *sealVerifyProofOptions) failed(err error, file string, std streams) error {
+	p := &seal.Problem{Code: seal.CodeProof, Leaf: -1, Message: err.Error()}
+	if errors.As(err, &p) {
+		err = p
+	}
+	if p.Path = file; file == "-" {
+		p.Path = "stdin"
+	}
+	if o.json {
+		if err := printJSON(std.out, &failedProof{false, []seal.Problem{*p}}); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, recordlog.ErrProof) {
+		return &statusError{statusDiverged, fmt.Errorf("%s: %w", p.Path, err)}
+	}
+	return &statusError{statusDiverged, fmt.Errorf("the proof does not hold: %w", err)}
 }
 
 // proven is what verify-proof --json prints of a record.
@@ -128,7 +154,11 @@ func provenJSON(p *seal.Proven) *proven {
 // printProven says for a person what a proof shows.
 func printProven(p *seal.Proven, payloads bool, std streams) error {
 	var b strings.Builder
-	visible.Fprintf(&b, "proved: leaf %d of %d of %s in recording %s\n", p.Leaf, p.Stream.Leaves, p.Stream.Path, p.ID)
+	stream := p.Stream.Path
+	if p.Stream.Kind == seal.Files {
+		stream = "the files"
+	}
+	visible.Fprintf(&b, "proved: leaf %d (0 to %d) of %s in recording %s\n", p.Leaf, p.Stream.Leaves-1, stream, p.ID)
 	visible.Fprintf(&b, "sealed by: %s\n", p.Signer)
 	for _, c := range p.Cosignatures {
 		visible.Fprintf(&b, "cosigned by: %s at %s\n", c.Witness, c.Time.Format(timeLayout))
@@ -262,7 +292,7 @@ type provenLog struct {
 	Since  *int64           `json:"since,omitempty"` // entries of the older log
 }
 
-func verifyLogProof(o *sealVerifyProofOptions, b []byte, keys []seal.PublicKey, std streams) error {
+func verifyLogProof(o *sealVerifyProofOptions, b []byte, file string, keys []seal.PublicKey, std streams) error {
 	var since []byte
 	if o.since != "" {
 		var err error
@@ -271,8 +301,11 @@ func verifyLogProof(o *sealVerifyProofOptions, b []byte, keys []seal.PublicKey, 
 		}
 	}
 	p, err := recordlog.VerifyProof(b, since, deck.Verifiers(keys)...)
+	if errors.Is(err, recordlog.ErrNoSince) {
+		return fmt.Errorf("%s: %w", file, err)
+	}
 	if err != nil {
-		return &statusError{statusDiverged, err}
+		return o.failed(err, file, std)
 	}
 	out := &provenLog{Holds: true, Log: p.Head.Origin, Size: p.Head.Tree.N, Root: p.Head.Tree.Hash.String(), Entry: p.Entry}
 	if p.Entry != nil {
@@ -284,7 +317,8 @@ func verifyLogProof(o *sealVerifyProofOptions, b []byte, keys []seal.PublicKey, 
 		return printJSON(std.out, out)
 	}
 	if p.Entry == nil {
-		_, err = visible.Fprintf(std.out, "proved: the log %s of %d entries continues the one of %d\n", out.Log, out.Size, p.Old)
+		_, err = visible.Fprintf(std.out, "proved: the log %s of %s continues the one of %d\n", out.Log,
+			plural(int(out.Size), "entry", "entries"), p.Old)
 		return err
 	}
 	e := p.Entry

@@ -36,7 +36,9 @@ func newSessionImportCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import KIND FILE",
 		Short: "Make a session log of another agent's transcript, or a tape of a HAR file or HTTP cassette",
-		Long: `Reads FILE, a transcript of another agent, into a session log: on stdout, or in the file of -o. KIND is one of
+		Long: `Reads FILE, a transcript of another agent, into a session log: on stdout, or in the file of -o. FILE may be the folder in
+which the agent keeps its sessions, too: the newest is read; PATH#SESSION is one of opencode's by its id; "-" is stdin.
+KIND is one of
 
   ` + strings.Join(foreign.Names(), ", ") + `
 
@@ -49,6 +51,8 @@ why, is said on stderr. docs/importers.md has what each format gives. A file is 
 Exit status: 0 imported, 1 failed; then there is no file.`,
 		Example: `  tapedeck session import claude-code ~/.claude/projects/-work/1b2c.jsonl -o session.jsonl
   tapedeck session import auto ~/.codex/sessions/2026/11/22/rollout-1.jsonl | tapedeck session export - -o session.md
+  tapedeck session import codex ~/.codex -o newest.jsonl
+  opencode export ses_dfc9bd7a | tapedeck session import opencode - -o session.jsonl
   tapedeck session import har browser.har -o browser.tape`,
 		Args:              takes("KIND", "FILE"),
 		ValidArgsFunction: importKinds,
@@ -75,7 +79,13 @@ func kindNames() []string {
 	return slices.Concat([]string{kindAuto}, foreign.Names(), httpforeign.Names())
 }
 
-func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, file string, std streams) error {
+func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, name string, std streams) (err error) {
+	file, done, err := keptStdin(name, std)
+	if err != nil {
+		return err
+	}
+	defer done()
+	defer func() { err = namedStdin(err, name, file) }()
 	session, http, err := importerFor(kind, file)
 	if err != nil {
 		return err
@@ -87,9 +97,52 @@ func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, file s
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	if http != nil {
-		return o.importTape(ctx, http, file, hide, std)
+		return o.importTape(ctx, http, file, name, hide, std)
 	}
-	return o.importSession(ctx, session, file, hide, std)
+	return o.importSession(ctx, session, file, name, hide, std)
+}
+
+// keptStdin holds stdin, which name "-" stands for, in a file that is nobody else's until done: importers read a file more than
+// once. Another name is the file itself.
+func keptStdin(name string, std streams) (file string, done func(), err error) {
+	if name != "-" {
+		return name, func() {}, nil
+	}
+	f, err := os.CreateTemp("", "tapedeck-stdin-")
+	if err != nil {
+		return "", nil, err
+	}
+	done = func() { _ = os.Remove(f.Name()) } // a temporary file that stays costs room alone
+	_, err = io.Copy(f, std.in)
+	if err = errors.Join(err, f.Close()); err != nil {
+		done()
+		return "", nil, err
+	}
+	return f.Name(), done, nil
+}
+
+// namedStdin makes an error about the file that stands for stdin say stdin.
+func namedStdin(err error, name, file string) error {
+	if err == nil || name != "-" {
+		return err
+	}
+	return &stdinError{err, file}
+}
+
+type stdinError struct {
+	error
+	file string
+}
+
+func (e *stdinError) Error() string { return strings.ReplaceAll(e.error.Error(), e.file, "stdin") }
+func (e *stdinError) Unwrap() error { return e.error }
+
+// fromOf is what was read, for people: the file, or the one that was chosen in a folder.
+func fromOf(name, chosen string) string {
+	if name == "-" {
+		return "stdin"
+	}
+	return chosen
 }
 
 // importerFor returns the one importer that KIND names, or that FILE looks made for.
@@ -111,12 +164,21 @@ func importerFor(kind, file string) (foreign.Importer, httpforeign.Importer, err
 		return nil, http, nil
 	}
 	if errors.Is(err, foreign.ErrUnknown) {
-		err = fmt.Errorf("%s looks like nothing that is known here: name its KIND, one of %s", file, strings.Join(kindNames()[1:], ", "))
+		err = unknownKind(file)
 	}
 	return nil, nil, err
 }
 
-func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Importer, file string, hide *scrub.Scrubber, std streams) error {
+// unknownKind says how to go on with what auto cannot tell.
+func unknownKind(file string) error {
+	what := "looks like nothing that is known here"
+	if st, err := os.Stat(file); err == nil && st.IsDir() {
+		what = "is a folder, and nothing in its form says whose"
+	}
+	return fmt.Errorf("%s %s: name its KIND, one of %s", file, what, strings.Join(kindNames()[1:], ", "))
+}
+
+func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Importer, file, name string, hide *scrub.Scrubber, std streams) error {
 	output := o.output
 	switch {
 	case output == "" && o.json:
@@ -136,13 +198,28 @@ func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Imp
 		if report, err = im.Import(ctx, file, out.add); err != nil {
 			return err
 		}
+		if out.seq == 0 {
+			return noEvents(im, file, report)
+		}
 		return out.w.Flush()
 	})
 	p.end()
 	if err != nil {
 		return orInterrupted(err)
 	}
+	report.File = fromOf(name, report.File)
 	return o.tellSession(report, n, hide, std)
+}
+
+// noEvents says of a transcript in which nothing was found what may be the reason.
+func noEvents(im foreign.Importer, file string, r *foreign.Report) error {
+	hint := "it may be of another KIND"
+	if other, err := foreign.Detect(file); err == nil && other.Name() != im.Name() {
+		hint = "it looks like one of " + other.Name()
+	} else if err == nil {
+		hint = "the session has no prompt and no answer yet"
+	}
+	return fmt.Errorf("%s: no event in its %s, read as %s: %s", r.File, plural(r.Lines, "line", "lines"), im.Name(), hint)
 }
 
 // A scrubbedLog writes events as a session log, their secrets hidden.
@@ -181,17 +258,26 @@ func (l *scrubbedLog) add(e sessionlog.Event) error {
 
 // importedSession is what session import --json prints of a transcript.
 type importedSession struct {
-	File    string         `json:"file"`
-	Bytes   int64          `json:"bytes"`
-	Secrets map[string]int `json:"secrets"`
-	*foreign.Report
-	From string `json:"from"`
+	File          string         `json:"file"`
+	Bytes         int64          `json:"bytes"`
+	Secrets       map[string]int `json:"secrets"`
+	From          string         `json:"from"`
+	Format        string         `json:"format"`
+	SourceVersion string         `json:"source_version"` // of the program that wrote it; "" where it does not say
+	Session       string         `json:"session"`
+	Lines         int            `json:"lines"`
+	Turns         int            `json:"turns"`
+	Calls         int            `json:"calls"`
+	Results       int            `json:"results"`
+	Skipped       []foreign.Skip `json:"skipped"`
+	Notes         []string       `json:"notes"`
 }
 
 func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scrub.Scrubber, std streams) error {
 	if o.json {
-		from := r.File
-		return printJSON(std.out, &importedSession{o.output, n, hide.Counts(), r, from})
+		return printJSON(std.out, &importedSession{
+			o.output, n, hide.Counts(), r.File, r.Format, r.Version, r.Session, r.Lines, r.Turns, r.Calls, r.Results, r.Skipped, r.Notes,
+		})
 	}
 	for _, s := range r.Skipped {
 		first := ""
@@ -226,7 +312,7 @@ func hidden(hide *scrub.Scrubber) string {
 }
 
 // importTape makes a tape.
-func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Importer, file string, hide *scrub.Scrubber, std streams) error {
+func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Importer, file, name string, hide *scrub.Scrubber, std streams) error {
 	switch {
 	case o.output == "" || o.output == "-":
 		return fmt.Errorf("%s becomes a tape, with its payloads beside it: name it with -o X.tape", im.Name())
@@ -240,7 +326,7 @@ func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Im
 		return orInterrupted(err)
 	}
 	if o.json {
-		return printJSON(std.out, importedTapeOf(o.output, file, hide, r))
+		return printJSON(std.out, importedTapeOf(o.output, fromOf(name, file), hide, r))
 	}
 	for _, s := range r.Skipped {
 		visible.Fprintf(std.err, "tapedeck: skipped %s: %s (the first: %s)\n", plural(s.Count, "exchange", "exchanges"), s.Why, s.First)
@@ -255,15 +341,15 @@ func (o *sessionImportOptions) importTape(ctx context.Context, im httpforeign.Im
 
 // importedTape is what session import --json prints of an HTTP cassette.
 type importedTape struct {
-	File      string         `json:"file"`
-	From      string         `json:"from"`
-	Format    string         `json:"format"`
-	Version   string         `json:"version"`
-	Exchanges int            `json:"exchanges"`
-	LLMCalls  int            `json:"llm_calls"`
-	Secrets   map[string]int `json:"secrets"`
-	Skipped   []skippedPart  `json:"skipped"`
-	Notes     []string       `json:"notes"`
+	File          string         `json:"file"`
+	From          string         `json:"from"`
+	Format        string         `json:"format"`
+	SourceVersion string         `json:"source_version"` // of the form, and of the program that wrote it
+	Exchanges     int            `json:"exchanges"`
+	LLMCalls      int            `json:"llm_calls"`
+	Secrets       map[string]int `json:"secrets"`
+	Skipped       []skippedPart  `json:"skipped"`
+	Notes         []string       `json:"notes"`
 }
 
 type skippedPart struct {

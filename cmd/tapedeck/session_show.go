@@ -30,7 +30,8 @@ func newSessionShowCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show FILE",
 		Short: "Show the events of a session log, a line each",
-		Long: `Shows a timeline: line of the log, turn, category, kind and what the event says. Category and primitive are those of the
+		Long: `Shows a timeline: line of the log (its seq, which tapedeck seal prove --stream session.jsonl takes, is one less), turn,
+category, kind and what the event says. Category and primitive are those of the
 taxonomy, whether or not the log carries them. With --json the events stand as they stand in the log.
 
 Exit status: 0 done; 1 the log could not be read, or nothing fits what was asked for.`,
@@ -119,6 +120,9 @@ func runSessionShow(ctx context.Context, o *sessionShowOptions, name string, std
 	log.tell(std)
 	if found == 0 && o.narrowed() {
 		return errors.New("no event fits; `tapedeck session show FILE` lists their turns and kinds")
+	}
+	if found == 0 {
+		visible.Fprintf(std.err, "tapedeck: %s: no event; a program that called no model has none\n", log.name)
 	}
 	return nil
 }

@@ -24,6 +24,9 @@ const maxProof = 64
 // ErrProof is wrapped by the error of a proof that does not hold.
 var ErrProof = errors.New("the proof does not hold")
 
+// ErrNoSince is the error of VerifyProof for a proof of consistency without the checkpoint that it is about.
+var ErrNoSince = errors.New("it proves that a log continues an older one: give that one's checkpoint, too (--since)")
+
 // IsProof reports whether b begins as a proof of this package does.
 func IsProof(b []byte) bool {
 	return bytes.HasPrefix(b, []byte(proofHead+"\n")) || bytes.HasPrefix(b, []byte(oldHead))
@@ -149,7 +152,7 @@ func (p *Proven) checkEntry(lines []string) error {
 
 func (p *Proven) checkSince(lines []string, since []byte, keys []note.Verifier) error {
 	if since == nil {
-		return fmt.Errorf("%w: it is one of consistency with an older checkpoint: give that too (--since)", ErrProof)
+		return ErrNoSince
 	}
 	old, err := ParseCheckpoint(since, keys...)
 	if err != nil {

@@ -211,8 +211,8 @@ func (v *verifier) since() {
 	case old.Origin != v.log.Head.Origin:
 		v.problem(CodeForked, path, -1, "it is of %s, the older one of %s", v.log.Head.Origin, old.Origin)
 	case old.Tree.N > v.log.Head.Tree.N:
-		v.problem(CodeTruncated, path, -1, "the log has %d entries, and had %d: the last %d are gone", v.log.Head.Tree.N, old.Tree.N,
-			old.Tree.N-v.log.Head.Tree.N)
+		v.problem(CodeTruncated, path, -1, "the log had %d entries, and has %d: those at its end are gone", old.Tree.N,
+			v.log.Head.Tree.N)
 	default:
 		root, err := v.log.rootAt(old.Tree.N)
 		if err != nil {
