@@ -75,19 +75,11 @@ func isJSON(head []byte) bool {
 
 // readJSONCassette is yamlFile.read for JSON. where is the number of the item that something is wrong with.
 func readJSONCassette(r io.Reader, lists map[string]bool, top func(string, *node), item func(*node, string) error) (where string, err error) {
-	f := &jsonFile{r: r}
-	if err := f.bom(); err != nil {
-		return "", err
-	}
-	n := 0
+	f, n := newJSONFile(r), 0
 	err = f.object(func(key string) error {
-		c, err := f.peek()
-		if err != nil {
-			return err
-		}
-		if lists[key] && c == '[' {
+		if lists[key] && f.s.Peek() == '[' {
 			top(key, nothing)
-			err := f.list(func(raw []byte, _ int64) error {
+			err := f.list(func(raw []byte) error {
 				n++
 				where = fmt.Sprintf("item %d", n)
 				v, err := jsonNode(raw)
@@ -115,7 +107,7 @@ func readJSONCassette(r io.Reader, lists map[string]bool, top func(string, *node
 		err = f.end()
 	}
 	if err != nil && where == "" {
-		where = fmt.Sprintf("byte %d", f.offset()+1)
+		where = f.where(err)
 	}
 	return where, err
 }

@@ -332,7 +332,7 @@ func TestCassetteErrors(t *testing.T) {
 		{"wrong family", "vcr", goVCR1, "line 5", "import it as go-vcr"},
 		{"broken item", "go-vcr", strings.Replace(goVCR1, "url: https://api.example.com/items\n", "url: \"x\n", 1), "line 33", "does not end"},
 		{"old form", "vcr", "--- \n- !ruby/struct:VCR::HTTPInteraction\n  request: x\n", "line 2", "before VCR 2"},
-		{"cut JSON", "vcr", `{"version": 1, "interactions": [{"request": {`, "byte 33", "was cut"},
+		{"cut JSON", "vcr", `{"version": 1, "interactions": [{"request": {`, "byte 46", "was cut"},
 		{"twice", "vcr", `{"interactions": [{"request": {}, "request": {}}]}`, "item 1", "stands twice"},
 		{"not UTF-8", "vcr", "interactions:\n- request: \xff\n", "line 2", "not UTF-8"},
 		{"flow list", "vcr", "interactions: [{request: {}, response: {}}]\n", "line 1", "one a dash"},

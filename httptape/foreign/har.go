@@ -53,17 +53,13 @@ type harReader struct {
 }
 
 func (h *harReader) read() error {
-	h.f.r = h.src
-	err := h.f.bom()
-	if err == nil {
-		err = h.f.object(func(key string) error {
-			if key == "log" {
-				return h.f.object(h.member)
-			}
-			_, err := h.f.value()
-			return err
-		})
-	}
+	h.f = newJSONFile(h.src)
+	err := h.f.object(func(key string) error {
+		if key == "log" {
+			return h.f.object(h.member)
+		}
+		return h.f.skip()
+	})
 	if err == nil {
 		err = h.f.end()
 	}
@@ -74,9 +70,9 @@ func (h *harReader) read() error {
 	if err == nil || errors.As(err, &read) {
 		return err
 	}
-	where := fmt.Sprintf("byte %d", h.f.offset()+1)
+	where := h.f.where(err)
 	if h.n > 0 {
-		where = fmt.Sprintf("after entry %d, byte %d", h.n, h.f.offset()+1)
+		where = strings.TrimSuffix(fmt.Sprintf("after entry %d, %s", h.n, where), ", ")
 	}
 	return h.src.wrong(where, err)
 }
@@ -97,8 +93,7 @@ func (h *harReader) member(key string) error {
 		}
 		return err
 	}
-	_, err := h.f.value()
-	return err
+	return h.f.skip()
 }
 
 // producer notes the version of the format, or the program that wrote the file.
@@ -110,7 +105,7 @@ func (h *harReader) producer(n *node) {
 	}
 }
 
-func (h *harReader) entry(raw []byte, _ int64) error {
+func (h *harReader) entry(raw []byte) error {
 	h.n++
 	where := fmt.Sprintf("entry %d", h.n)
 	e := &harEntry{}

@@ -216,10 +216,10 @@ func TestHARErrors(t *testing.T) {
 		{"twice", harOf(`{"request":{"url":"http://a/","url":"http://b/"}}`), "entry 1", `"url" stands twice`},
 		{"entries twice", `{"log":{"entries":[],"entries":[]}}`, "byte", "stands twice"},
 		{"not UTF-8", harOf(strings.Replace(good, "*/*", "\xff", 1)), "entry 1", "UTF-8"},
-		{"nested", harOf(strings.Replace(good, `"cache":{}`, `"cache":`+strings.Repeat("[", 1_000_000)+strings.Repeat("]", 1_000_000), 1)), "entry 1", "nested"},
-		{"more behind", harOf(good) + "x", "byte", "follows the end"},
-		{"no comma", `{"log":{"entries":[{} {}]}}`, "byte", "want ','"},
-		{"a list", `{"log":[1]}`, "byte", "want '{'"},
+		{"nested", harOf(strings.Replace(good, `"cache":{}`, `"cache":`+strings.Repeat("[", 1_000_000)+strings.Repeat("]", 1_000_000), 1)), "", "nested more than"},
+		{"more behind", harOf(good) + "x", "", "behind the value"},
+		{"no comma", `{"log":{"entries":[{} {}]}}`, "after entry 1", "at byte 23: want ',' or ']'"},
+		{"a list", `{"log":[1]}`, "", "at byte 8: want '{'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			err := refused(t, "har", c.text)

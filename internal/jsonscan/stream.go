@@ -36,6 +36,19 @@ func NewStream(r io.Reader, limit int) *Stream {
 	return &Stream{r: r, limit: limit, buf: make([]byte, min(linesBuffer, limit+1)), hold: -1}
 }
 
+// byteOrderMark is U+FEFF, with which some programs of Windows begin a file.
+const byteOrderMark = "\uFEFF"
+
+// SkipMark steps over a byte order mark. It is for who has read nothing yet.
+func (s *Stream) SkipMark() {
+	for s.n < len(byteOrderMark) && s.fill() {
+		continue
+	}
+	if bytes.HasPrefix(s.buf[:s.n], []byte(byteOrderMark)) {
+		s.i = len(byteOrderMark)
+	}
+}
+
 // Err returns the first failure: of the input, of the reader, or a *LongLineError.
 func (s *Stream) Err() error { return s.err }
 
@@ -151,7 +164,7 @@ func (s *Stream) More(end byte) bool {
 		s.i++
 		return true
 	default:
-		s.Fail("object or list does not go on")
+		s.Fail("want ',' or %q", end)
 	}
 	return false
 }

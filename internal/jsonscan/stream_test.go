@@ -92,6 +92,20 @@ func TestStreamRefuses(t *testing.T) {
 	}
 }
 
+func TestStreamSkipsAMark(t *testing.T) {
+	for text, want := range map[string]string{byteOrderMark + "[1]": "[1]", " [1]": "[1]", "1": "1", "": ""} {
+		s := NewStream(iotest.OneByteReader(strings.NewReader(text)), 100)
+		s.SkipMark()
+		s.SkipMark()
+		if got := string(s.Raw()); got != want && s.Err() == nil {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+		if end := s.Offset(); s.Err() == nil && end != int64(len(text)) {
+			t.Errorf("%q: %d bytes were read", text, end)
+		}
+	}
+}
+
 func TestStreamSaysWhere(t *testing.T) {
 	s := NewStream(iotest.OneByteReader(strings.NewReader("[\n1,\n\n2,\n{\"a\":\n3},4]\n")), 100)
 	var lines []int

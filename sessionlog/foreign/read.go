@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -161,11 +160,8 @@ func eachElement(ctx context.Context, r *Report, key string, about func(key stri
 		return err
 	}
 	defer f.Close()
-	in := bufio.NewReader(f)
-	if head, err := in.Peek(len(byteOrderMark)); err == nil && string(head) == byteOrderMark {
-		_, _ = in.Discard(len(byteOrderMark)) // it is in the buffer
-	}
-	e := &elements{s: jsonscan.NewStream(in, MaxLine), r: r, each: each, ctx: ctx}
+	e := &elements{s: jsonscan.NewStream(f, MaxLine), r: r, each: each, ctx: ctx}
+	e.s.SkipMark()
 	if e.s.Peek() == '[' {
 		err = e.list()
 	} else {
