@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
 )
 
@@ -62,6 +63,15 @@ func TestReadmeTranscript(t *testing.T) {
 	}
 }
 
+// examples are those in the help of a command and of all below it.
+func examples(c *cobra.Command) string {
+	text := "\n" + c.Example
+	for _, sub := range c.Commands() {
+		text += examples(sub)
+	}
+	return text
+}
+
 // TestReadmeCommands takes every tapedeck command line of the README, and of the examples in the help, through the parser:
 // each must name a command and flags that exist.
 func TestReadmeCommands(t *testing.T) {
@@ -70,9 +80,7 @@ func TestReadmeCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	for _, c := range newRootCommand(stdStreams()).Commands() {
-		text += "\n" + c.Example
-	}
+	text += examples(newRootCommand(stdStreams()))
 	lines := regexp.MustCompile(`(?m)^\s*(?:\$ )?(?:go run \./cmd/)?tapedeck (.+)$`).FindAllStringSubmatch(text, -1)
 	if len(lines) < 20 {
 		t.Fatalf("only %d command lines found", len(lines))
@@ -80,6 +88,7 @@ func TestReadmeCommands(t *testing.T) {
 	for _, m := range lines {
 		line, _, _ := strings.Cut(m[1], " #")
 		line, _, _ = strings.Cut(line, " &&")
+		line, _, _ = strings.Cut(line, " |")
 		args := strings.Fields(line)
 		cmd, rest, err := newRootCommand(stdStreams()).Find(args)
 		if err != nil || cmd.Name() == "tapedeck" {

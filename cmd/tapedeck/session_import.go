@@ -52,7 +52,7 @@ Exit status: 0 imported, 1 failed; then there is no file.`,
 		Example: `  tapedeck session import claude-code ~/.claude/projects/-work/1b2c.jsonl -o session.jsonl
   tapedeck session import auto ~/.codex/sessions/2026/11/22/rollout-1.jsonl | tapedeck session export - -o session.md
   tapedeck session import codex ~/.codex -o newest.jsonl
-  opencode export ses_dfc9bd7a | tapedeck session import opencode - -o session.jsonl
+  opencode export ses_dfc97ebe6ffeYMQ8e9Icgh5Cmc | tapedeck session import opencode - -o session.jsonl
   tapedeck session import har browser.har -o browser.tape`,
 		Args:              takes("KIND", "FILE"),
 		ValidArgsFunction: importKinds,

@@ -214,6 +214,6 @@ func (a *atifReader) others(s *jsonscan.Stream) {
 		a.agents++
 	}
 	if a.agents > 0 {
-		a.r.note("the file holds %d trajectories of sub-agents, which are not read", a.agents)
+		a.r.note("trajectories of sub-agents in the file, which are not read: %d", a.agents)
 	}
 }
