@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/blake3"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 )
 
 // blobs4K returns a function that gives a new blob of 4 KiB with every call. Its bytes are valid until the next.
@@ -35,26 +36,26 @@ func BenchmarkMemoryPut(b *testing.B) {
 	var raw, copied, ours time.Duration
 	room := bytes.Repeat([]byte{1}, round*4096)
 	for b.Loop() {
-		begun := spent()
+		begun := cputime.Spent()
 		for range round {
 			blake3.Sum256(next())
 		}
-		raw += spent() - begun
-		begun = spent()
+		raw += cputime.Spent() - begun
+		begun = cputime.Spent()
 		for i := range round {
 			blob := next()
 			blake3.Sum256(blob)
 			copy(room[i*len(blob):], blob)
 		}
-		copied += spent() - begun
-		begun = spent()
+		copied += cputime.Spent() - begun
+		begun = cputime.Spent()
 		s := cas.NewMemory()
 		for range round {
 			if _, err := s.Put(next()); err != nil {
 				b.Fatal(err)
 			}
 		}
-		ours += spent() - begun
+		ours += cputime.Spent() - begun
 	}
 	b.ReportMetric(float64(raw)/float64(ours), "of-raw")
 	b.ReportMetric(float64(copied)/float64(ours), "of-copy")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -136,7 +137,7 @@ func benchCompare(b *testing.B, recorded, replay []byte, c benchmarked) {
 	var divergences int
 	for range b.N {
 		runtime.GC()
-		begun, cpu := time.Now(), cpuTime()
+		begun, cpu := time.Now(), cputime.Spent()
 		keep := [2][]*tape.Record{}
 		for s, encoded := range [][]byte{recorded, replay} {
 			for rec, err := range recordsIn(b, encoded) {
@@ -149,13 +150,13 @@ func benchCompare(b *testing.B, recorded, replay []byte, c benchmarked) {
 			}
 		}
 		loads += time.Since(begun)
-		loadsCPU += cpuTime() - cpu
+		loadsCPU += cputime.Spent() - cpu
 		runtime.KeepAlive(keep)
 		runtime.GC()
-		begun, cpu = time.Now(), cpuTime()
+		begun, cpu = time.Now(), cputime.Spent()
 		r, err := c.compare(recordsIn(b, recorded), recordsIn(b, replay))
 		compares += time.Since(begun)
-		comparesCPU += cpuTime() - cpu
+		comparesCPU += cputime.Spent() - cpu
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
@@ -92,17 +93,17 @@ func BenchmarkSeal(b *testing.B) {
 			var hashing, sealing, verifying, hashingCPU, sealingCPU time.Duration
 			var peak uint64
 			for b.Loop() {
-				start, cpu := time.Now(), spent()
+				start, cpu := time.Now(), cputime.Spent()
 				hashOnce(b, filepath.Join(dir, "run.tape"))
 				hashing += time.Since(start)
-				hashingCPU += spent() - cpu
+				hashingCPU += cputime.Spent() - cpu
 				stop := watchMemory()
-				start, cpu = time.Now(), spent()
+				start, cpu = time.Now(), cputime.Spent()
 				if _, err := seal.Seal(context.Background(), dir, &seal.Options{Key: k, Replace: true}); err != nil {
 					b.Fatal(err)
 				}
 				sealing += time.Since(start)
-				sealingCPU += spent() - cpu
+				sealingCPU += cputime.Spent() - cpu
 				start = time.Now()
 				if r := verify(b, dir, nil); !r.OK() {
 					b.Fatal(r.Problems)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
@@ -87,7 +88,7 @@ func compare(b *testing.B, log []byte, ours func() error, std func([]byte) error
 	b.Helper()
 	var fast, slow time.Duration
 	for b.Loop() {
-		begun := spent()
+		begun := cputime.Spent()
 		for lines := bufio.NewReaderSize(bytes.NewReader(log), 1<<20); ; {
 			line, err := lines.ReadSlice('\n')
 			if errors.Is(err, io.EOF) {
@@ -100,14 +101,14 @@ func compare(b *testing.B, log []byte, ours func() error, std func([]byte) error
 				b.Fatal(err)
 			}
 		}
-		slow += spent() - begun
-		begun = spent()
+		slow += cputime.Spent() - begun
+		begun = cputime.Spent()
 		for range 4 { // as long as the other
 			if err := ours(); err != nil {
 				b.Fatal(err)
 			}
 		}
-		fast += (spent() - begun) / 4
+		fast += (cputime.Spent() - begun) / 4
 	}
 	b.ReportMetric(float64(slow)/float64(fast), "x-json")
 	b.ReportMetric(float64(len(log)*b.N)/fast.Seconds()/1e6, "MB/s")
@@ -134,25 +135,25 @@ func BenchmarkAppend(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		begun := spent()
+		begun := cputime.Spent()
 		for range n {
 			if _, err := f.Write(line); err != nil {
 				b.Fatal(err)
 			}
 		}
-		raw += spent() - begun
+		raw += cputime.Spent() - begun
 		f.Close()
 		w, err := OpenWriter(path, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
-		begun = spent()
+		begun = cputime.Spent()
 		for range n {
 			if _, err := w.Append(event, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
-		ours += spent() - begun
+		ours += cputime.Spent() - begun
 		w.Close()
 		os.Remove(path)
 		os.Remove(path + ".raw")

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 )
 
 // plainFold folds a log as a reader of the specification would write it: each line by encoding/json into one struct, then a
@@ -154,9 +156,9 @@ func BenchmarkFold(b *testing.B) {
 type laps struct{ clock, cpu time.Duration }
 
 func lap[T any](l *laps, run func() (T, error)) (T, error) {
-	begun, cpu := time.Now(), spent()
+	begun, cpu := time.Now(), cputime.Spent()
 	v, err := run()
 	l.clock += time.Since(begun)
-	l.cpu += spent() - cpu
+	l.cpu += cputime.Spent() - cpu
 	return v, err
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -70,18 +71,18 @@ func BenchmarkLoad(b *testing.B) {
 	var std, ours time.Duration
 	b.ReportAllocs()
 	for b.Loop() {
-		begun := spent()
+		begun := cputime.Spent()
 		if err := loadAllStd(bin); err != nil {
 			b.Fatal(err)
 		}
-		std += spent() - begun
-		begun = spent()
+		std += cputime.Spent() - begun
+		begun = cputime.Spent()
 		for range 8 { // as long as the other: the clock is coarse
 			if err := loadAllOurs(bin); err != nil {
 				b.Fatal(err)
 			}
 		}
-		ours += (spent() - begun) / 8
+		ours += (cputime.Spent() - begun) / 8
 	}
 	b.ReportMetric(float64(std)/float64(ours), "x-json")
 	b.ReportMetric(float64(len(bin)*b.N)/ours.Seconds()/1e6, "MB/s")
@@ -253,9 +254,9 @@ func timeFile(b *testing.B, write func(*os.File) error) (time.Duration, int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	begun := spent()
+	begun := cputime.Spent()
 	err = errors.Join(write(f), f.Close())
-	took := spent() - begun
+	took := cputime.Spent() - begun
 	info, statErr := os.Stat(path)
 	if err := errors.Join(err, statErr, os.Remove(path)); err != nil {
 		b.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -114,7 +115,7 @@ func TestTimePerByteIsBounded(t *testing.T) {
 // timeLoad returns how long a tape takes to be read in both ways, and what loads to be saved.
 func timeLoad(t *testing.T, in string) time.Duration {
 	t.Helper()
-	begun := spent()
+	begun := cputime.Spent()
 	loadBytes([]byte(in), &tape.ReaderOptions{Tolerant: true})
 	l := loadBytes([]byte(in), nil)
 	if l.reader != nil {
@@ -127,5 +128,5 @@ func timeLoad(t *testing.T, in string) time.Duration {
 			t.Fatal(fmt.Errorf("what was loaded is not saved: %w", err))
 		}
 	}
-	return spent() - begun
+	return cputime.Spent() - begun
 }

@@ -14,6 +14,8 @@ import (
 
 	goccy "github.com/goccy/go-yaml"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 )
 
 // words are bodies as an API of texts answers them.
@@ -64,21 +66,21 @@ func benchImport(b *testing.B, name, text string, peer func() error, peerName st
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	dir := b.TempDir()
-	begun := cpuTime()
+	begun := cputime.Spent()
 	for i := 0; b.Loop(); i++ {
 		if _, err := im.Import(b.Context(), path, filepath.Join(dir, strconv.Itoa(i)), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
-	ours := (cpuTime() - begun) / time.Duration(b.N)
-	begun = cpuTime()
+	ours := (cputime.Spent() - begun) / time.Duration(b.N)
+	begun = cputime.Spent()
 	const rounds = 3
 	for range rounds {
 		if err := peer(); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64((cpuTime()-begun)/rounds)/float64(ours), "x_cpu_"+peerName)
+	b.ReportMetric(float64((cputime.Spent()-begun)/rounds)/float64(ours), "x_cpu_"+peerName)
 	b.ReportMetric(float64(len(text))/1e6/ours.Seconds(), "MB/cpu_s")
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -30,11 +31,11 @@ func BenchmarkImport(b *testing.B) {
 			path := longTranscript(b, kind, 64<<20)
 			b.SetBytes(sizeOf(b, path))
 			b.ReportAllocs()
-			before := cpuTime(b)
+			before := cputime.Spent()
 			for b.Loop() {
 				importAll(b, kind, path)
 			}
-			perProcessor(b, path, cpuTime(b)-before)
+			perProcessor(b, path, cputime.Spent()-before)
 		})
 	}
 }
@@ -46,11 +47,11 @@ func BenchmarkPlain(b *testing.B) {
 			path := longTranscript(b, kind, 64<<20)
 			b.SetBytes(sizeOf(b, path))
 			b.ReportAllocs()
-			before := cpuTime(b)
+			before := cputime.Spent()
 			for b.Loop() {
 				plainly(b, path)
 			}
-			perProcessor(b, path, cpuTime(b)-before)
+			perProcessor(b, path, cputime.Spent()-before)
 		})
 	}
 }
@@ -127,9 +128,9 @@ func importLong(t *testing.T, kind, path string) {
 	stop, peak := make(chan bool), make(chan uint64)
 	runtime.GC()
 	go watch(stop, peak)
-	began, before := time.Now(), cpuTime(t)
+	began, before := time.Now(), cputime.Spent()
 	r := importAll(t, kind, path)
-	took, work := time.Since(began), cpuTime(t)-before
+	took, work := time.Since(began), cputime.Spent()-before
 	close(stop)
 	most, size := <-peak, float64(sizeOf(t, path))/1e6
 	rate := size / min(took, work).Seconds() // the least of both: others may keep the machine busy
