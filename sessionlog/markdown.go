@@ -73,11 +73,7 @@ func (m *Markdown) Add(raw []byte) error {
 	case *ToolCompleted:
 		m.results(e.Results)
 	case *RunTerminal:
-		m.printf("**Run ended**: %s, %s", codeSpan(e.Reason), many(e.TurnsUsed, "turn"))
-		if e.TotalTokens > 0 {
-			m.printf(", %d tokens", e.TotalTokens)
-		}
-		m.printf("\n\n")
+		m.printf("**Run ended**: %s, %s%s\n\n", codeSpan(e.Reason), many(e.TurnsUsed, "turn"), tokensOf(e.TotalTokens))
 	default:
 		return m.other(raw)
 	}

@@ -3,7 +3,6 @@ package sessionlog
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -149,7 +148,7 @@ func summary(e Event) (string, bool) {
 		}
 		return strings.Join(all, "; "), true
 	case *RunTerminal:
-		return fmt.Sprintf("%s, %s, %d tokens", e.Reason, many(e.TurnsUsed, "turn"), e.TotalTokens), true
+		return e.Reason + ", " + many(e.TurnsUsed, "turn") + tokensOf(e.TotalTokens), true
 	}
 	return "", false
 }
@@ -196,4 +195,12 @@ func brief(s string) string {
 		}
 	}
 	return s
+}
+
+// tokensOf is how many tokens a run took, nothing where nobody counted them.
+func tokensOf(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return ", " + many(int(n), "token")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -170,7 +171,7 @@ func (o *sealVerifyOptions) noSeal(rec *deck.Recording, std streams) error {
 			return err
 		}
 	}
-	return &statusError{statusDiverged, errors.New(shortPath(rec.Dir) + ": it has no seal (tapedeck seal REC seals it as it is now)")}
+	return &statusError{statusDiverged, fmt.Errorf("%s: it has no seal (%s)", shortPath(rec.Dir), howToSeal(rec))}
 }
 
 func printSealResult(r *sealResult, std streams) error {

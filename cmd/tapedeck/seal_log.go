@@ -239,7 +239,7 @@ Exit status: 0 done; 2 the log does not fit its checkpoint, or does not continue
 	f.StringArrayVar(&o.keys, "key", nil, "`KEY` whose log it may be: a file such as seal.pub, or NAME+ID+BASE64 (repeatable)")
 	f.StringVar(&o.log, "log", "", logFlag)
 	f.StringVar(&o.since, "since", "", "prove that the log continues the older checkpoint in this `FILE`")
-	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to, - for stdout")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -60,9 +61,25 @@ Exit status: 0 done; 2 what lies there does not fit the seal; 1 there is no such
 	f.StringVar(&o.stream, "stream", "run.tape", "the `FILE` of the recording that the record stands in")
 	f.Int64Var(&o.leaf, "leaf", 0, "the line or chunk by its place, from 0, in place of SEQ")
 	f.BoolVar(&o.noPayloads, "no-payloads", false, "leave out the blobs that the record names")
-	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to")
+	f.StringVarP(&o.output, "output", "o", "", "`FILE` that the proof is written to, - for stdout")
 	completeFlag(cmd, "stream", "run.tape", "session.jsonl", "recording.json", "workspace.diff", "tree.json", "terminal/output.raw")
 	return cmd
+}
+
+// listOf is the command that lists what a stream holds, with the numbers that prove takes.
+func listOf(stream, name string) string {
+	if stream == "session.jsonl" {
+		return "`tapedeck session show " + name + "`, whose first line has seq 0,"
+	}
+	return "`tapedeck show " + name + "`"
+}
+
+// howToSeal is what helps where a seal is missing.
+func howToSeal(rec *deck.Recording) string {
+	if rec.Manifest.State != deck.StateFinished {
+		return "its recorder did not come to its end, so it cannot be sealed either: record it again"
+	}
+	return "tapedeck seal REC seals it as it is now"
 }
 
 // hasSeqs reports whether what is in a stream of that name is told by its seq.
@@ -92,7 +109,9 @@ func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std s
 	case errors.As(err, &p):
 		return &statusError{statusDiverged, fmt.Errorf("%s: %w; `tapedeck verify` says everything that does not hold", shortPath(rec.Dir), err)}
 	case errors.Is(err, seal.ErrNoSeal):
-		return fmt.Errorf("%s: it has no seal, and what is not sealed cannot be proved (tapedeck seal REC seals it as it is now)", shortPath(rec.Dir))
+		return fmt.Errorf("%s: it has no seal, and what is not sealed cannot be proved (%s)", shortPath(rec.Dir), howToSeal(rec))
+	case errors.Is(err, seal.ErrNoLeaf) && len(args) > 1:
+		return fmt.Errorf("%w: %s lists what there is", err, listOf(o.stream, args[0]))
 	case err != nil:
 		return orInterrupted(err)
 	}
@@ -101,7 +120,7 @@ func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std s
 
 // writeProof writes a proof to a file, or to stdout.
 func writeProof(b []byte, file string, std streams) error {
-	if file == "" {
+	if file == "" || file == "-" {
 		_, err := std.out.Write(b)
 		return err
 	}
