@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
 )
 
 func newSessionCommand(std streams) *cobra.Command {
@@ -63,7 +65,7 @@ func findSession(ctx context.Context, name string, std streams, p *progress) (*s
 		return &sessionSource{name: "stdin", close: func() {}, open: func() (io.ReadCloser, error) { return io.NopCloser(std.in), nil }}, nil
 	}
 	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !deck.LooksPacked(name) {
-		return sessionFile(name), nil
+		return sessionFile(name), transcriptError(name)
 	} else if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "/.\\") {
 		return nil, fmt.Errorf("%s: there is no such file, and no recording of that name", name)
 	}
@@ -77,6 +79,34 @@ func findSession(ctx context.Context, name string, std streams, p *progress) (*s
 		return nil, err
 	}
 	return &sessionSource{name: shortPath(rec.Dir), close: clean, open: func() (io.ReadCloser, error) { return deck.SessionLog(rec) }}, nil
+}
+
+// transcriptError is of a file that is no session log, and looks like what session import reads: nil for any other.
+func transcriptError(name string) error {
+	if isTape(name) {
+		return nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil // that is said where it is read
+	}
+	defer f.Close()
+	line, err := bufio.NewReaderSize(f, foreign.HeadSize).ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) || len(bytes.TrimSpace(line)) == 0 || bytes.TrimSpace(line)[0] == '[' {
+		return nil
+	}
+	if _, err := sessionlog.ParseEntry(line); err == nil {
+		return nil
+	}
+	kind := looksLike(name)
+	if kind == "" {
+		return nil
+	}
+	out := "session.jsonl"
+	if _, ok := httpforeign.ByName(kind); ok {
+		out = "X.tape"
+	}
+	return fmt.Errorf("%s is no session log, it looks like one of %s: tapedeck session import %s %s -o %s reads it", name, kind, kind, name, out)
 }
 
 // sessionFile is a log, or a tape, at path.

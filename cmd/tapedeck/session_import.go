@@ -97,9 +97,33 @@ func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, name s
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	if http != nil {
-		return o.importTape(ctx, http, file, name, hide, std)
+		return orOther(o.importTape(ctx, http, file, name, hide, std), http.Name(), file)
 	}
-	return o.importSession(ctx, session, file, name, hide, std)
+	return orOther(o.importSession(ctx, session, file, name, hide, std), session.Name(), file)
+}
+
+// looksLike names the KIND that a file is by what is in it, "" where that is none.
+func looksLike(file string) string {
+	if im, err := foreign.Detect(file); err == nil {
+		return im.Name()
+	}
+	if im, err := httpforeign.Detect(file); err == nil {
+		return im.Name()
+	}
+	return ""
+}
+
+// orOther says of a file that could not be read as one kind that it looks like another's.
+func orOther(err error, kind, file string) error {
+	var session *foreign.Error
+	var http *httpforeign.ReadError
+	if !errors.As(err, &session) && !errors.As(err, &http) && !errors.Is(err, httpforeign.ErrFormat) {
+		return err
+	}
+	if other := looksLike(file); other != "" && other != kind {
+		return fmt.Errorf("%w; it looks like one of %s", err, other)
+	}
+	return err
 }
 
 // keptStdin holds stdin, which name "-" stands for, in a file that is nobody else's until done: importers read a file more than
@@ -213,13 +237,14 @@ func (o *sessionImportOptions) importSession(ctx context.Context, im foreign.Imp
 
 // noEvents says of a transcript in which nothing was found what may be the reason.
 func noEvents(im foreign.Importer, file string, r *foreign.Report) error {
-	hint := "it may be of another KIND"
-	if other, err := foreign.Detect(file); err == nil && other.Name() != im.Name() {
-		hint = "it looks like one of " + other.Name()
-	} else if err == nil {
-		hint = "the session has no prompt and no answer yet"
+	hint := ""
+	switch looksLike(file) {
+	case "":
+		hint = "; it may be of another KIND"
+	case im.Name():
+		hint = "; it has no prompt and no answer yet"
 	}
-	return fmt.Errorf("%s: no event in its %s, read as %s: %s", r.File, plural(r.Lines, "line", "lines"), im.Name(), hint)
+	return &foreign.Error{Path: r.File, Err: fmt.Errorf("no event in its %s, read as %s%s", plural(r.Lines, "line", "lines"), im.Name(), hint)}
 }
 
 // A scrubbedLog writes events as a session log, their secrets hidden.
