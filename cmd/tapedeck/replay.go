@@ -72,7 +72,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
-	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own")
+	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
 	o.define(f)
 	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)

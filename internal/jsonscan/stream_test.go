@@ -93,7 +93,8 @@ func TestStreamRefuses(t *testing.T) {
 }
 
 func TestStreamSkipsAMark(t *testing.T) {
-	for text, want := range map[string]string{byteOrderMark + "[1]": "[1]", " [1]": "[1]", "1": "1", "": ""} {
+	for _, text := range []string{byteOrderMark + "[1]", "[1]", "1", "", "\n2"} {
+		want := strings.TrimPrefix(strings.TrimSpace(text), byteOrderMark)
 		s := NewStream(iotest.OneByteReader(strings.NewReader(text)), 100)
 		s.SkipMark()
 		s.SkipMark()
