@@ -32,6 +32,7 @@ func TestCategoryCheck(t *testing.T) {
 }
 
 func TestCategoriesOfTheSamples(t *testing.T) {
+	needSamples(t)
 	for name, want := range map[string]int{"events_ask_user.json": 2, "events_ask_user.older.json": 0} {
 		f, err := Open(filepath.Join(samples, name), nil)
 		if err != nil {
