@@ -51,6 +51,7 @@ func TestSavedAsItStood(t *testing.T) {
 			t.Errorf("%q is saved as %q", text, got)
 		}
 	}
+	needSamples(t)
 	for _, name := range []string{"events_ask_user.json", "events_ask_user.older.json"} {
 		text := string(readFile(t, filepath.Join(samples, name)))
 		if got := saved(t, text, nil); got != text {
