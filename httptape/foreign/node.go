@@ -14,7 +14,8 @@ type node struct {
 	text  []byte // of a scalar: its bytes, decoded
 	plain bool   // of a scalar: it stood without quotes, so that it may be a number
 	items []*node
-	keys  []string // of a mapping, beside items
+	keys  []string       // of a mapping, beside items
+	index map[string]int // of a mapping with many keys: where each stands
 }
 
 type nodeKind uint8
@@ -30,6 +31,12 @@ var nothing = new(node)
 
 // at returns the value of a key; a null for none.
 func (n *node) at(key string) *node {
+	if n.index != nil {
+		if i, ok := n.index[key]; ok {
+			return n.items[i]
+		}
+		return nothing
+	}
 	for i, k := range n.keys {
 		if k == key {
 			return n.items[i]
@@ -57,8 +64,20 @@ func (n *node) add(key string, v *node) error {
 		return fmt.Errorf("the key %.40q stands twice", key)
 	}
 	n.keys, n.items = append(n.keys, key), append(n.items, v)
+	switch {
+	case n.index != nil:
+		n.index[key] = len(n.keys) - 1
+	case len(n.keys) == manyKeys:
+		n.index = make(map[string]int, 2*manyKeys)
+		for i, k := range n.keys {
+			n.index[k] = i
+		}
+	}
 	return nil
 }
+
+// manyKeys is how many keys a mapping has at least that is not looked through from its beginning.
+const manyKeys = 64
 
 // jsonNode reads a value of JSON.
 func jsonNode(raw []byte) (*node, error) {

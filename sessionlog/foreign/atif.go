@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -72,7 +71,7 @@ var atifKeys = map[string]bool{
 // about reads what the file says of the session. That stands before the steps in what Harbor writes; where it does not, the file
 // is read twice.
 func (a *atifReader) about() error {
-	f, err := os.Open(a.r.File)
+	f, err := openFile(a.r.File)
 	if err != nil {
 		return err
 	}
@@ -136,7 +135,7 @@ func orUnknown(s string) string {
 
 // read reads the steps. Memory is one step.
 func (a *atifReader) read(ctx context.Context) error {
-	f, err := os.Open(a.r.File)
+	f, err := openFile(a.r.File)
 	if err != nil {
 		return err
 	}

@@ -161,14 +161,14 @@ func Detect(path string) (Importer, error) {
 
 // headOf returns how a file begins, nil for a folder.
 func headOf(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return nil, err
+	}
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.IsDir() {
-		return nil, err
-	}
 	in, done, err := plain(f, path)
 	if err != nil {
 		return nil, err
@@ -182,4 +182,17 @@ func headOf(path string) ([]byte, error) {
 		return nil, &Error{Path: path, Err: ErrEmpty}
 	}
 	return head, nil // a packed file that is cut begins well
+}
+
+// openFile opens a transcript, or one of the files of one, which must be a regular file: a FIFO would keep its reader waiting for
+// ever, and a device may have no end.
+func openFile(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &Error{Path: path, Err: errors.New("expected a regular file")}
+	}
+	return os.Open(path)
 }

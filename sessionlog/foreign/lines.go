@@ -36,7 +36,7 @@ func eachLine(ctx context.Context, path string, r *Report, each func(s *jsonscan
 
 // walk is eachLine for a first reading of a file that is read once more: it does not ask whether a line is UTF-8.
 func walk(ctx context.Context, path string, r *Report, each func(s *jsonscan.Scanner, n int) error) error {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return err
 	}

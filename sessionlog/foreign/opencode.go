@@ -111,7 +111,7 @@ func (o *opencodeReader) read(ctx context.Context, path, session string) error {
 
 // export reads what opencode export prints: {info, messages: [{info, parts}]}. Memory is one message.
 func (o *opencodeReader) export(ctx context.Context, path string) error {
-	f, err := os.Open(path)
+	f, err := openFile(path)
 	if err != nil {
 		return err
 	}

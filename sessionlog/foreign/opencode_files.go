@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -115,16 +116,17 @@ func eachJSON(ctx context.Context, dir string, each func(name string, b []byte) 
 
 // readJSON reads a file of one value.
 func readJSON(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	f, err := openFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > MaxLine {
-		return nil, &Error{Path: path, Err: fmt.Errorf("expected at most %d bytes, got %d", MaxLine, info.Size())}
-	}
-	b, err := os.ReadFile(path)
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, MaxLine+1))
 	if err != nil {
 		return nil, err
+	}
+	if len(b) > MaxLine {
+		return nil, &Error{Path: path, Err: fmt.Errorf("expected at most %d bytes", MaxLine)}
 	}
 	if err := jsonscan.Valid(b); err != nil {
 		return nil, &Error{Path: path, Err: err}

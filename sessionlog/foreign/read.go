@@ -155,7 +155,7 @@ const byteOrderMark = "\xef\xbb\xbf"
 // eachElement reads a file that is one object with a list under key, or that list alone: each gets the elements, in order, with
 // the number of the line that they begin on, and about the values of the object's other keys. Memory is one element.
 func eachElement(ctx context.Context, r *Report, key string, about func(key string, b []byte) error, each func(b []byte, n int) error) error {
-	f, err := os.Open(r.File)
+	f, err := openFile(r.File)
 	if err != nil {
 		return err
 	}
