@@ -175,7 +175,7 @@ func parsePublicKeys(b []byte) ([]PublicKey, error) {
 
 // readBounded reads a file of at most limit bytes.
 func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openNoWait(path)
 	if err != nil {
 		return nil, err
 	}
