@@ -51,7 +51,8 @@
 // it knows. Of an event of ours the keys of the format are always written, those with a question mark in the format only where
 // they are set. Numbers are kept digit by digit: integers within 64 bits are read, others are an error of that event;
 // fractions are json.Number. A duplicate of a key that is read is an error, any other is kept. A category and a primitive are
-// kept as the line has them.
+// kept as the line has them. Half of a surrogate pair alone ("\ud800") is no character: an Entry keeps it, in the texts of an
+// Event, and so in a snapshot, it is U+FFFD.
 //
 // Errors: an entry that is none ends the reading with a *LoadError; an event whose known keys hold something else is an
 // *EventError when it is asked for, and an entry all the same. Nothing is guessed.
