@@ -106,11 +106,18 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 		return &statusError{statusRecorder, err}
 	}
 	endLine(std.err, res.OpenLine)
-	saySealed(res, std)
+	news := sealNews(res)
 	if o.json {
+		if news != "" {
+			visible.Fprintf(std.err, "tapedeck: %s\n", news)
+		}
 		err = printJSON(std.out, newRecordResult(res))
 	} else {
-		_, err = visible.Fprintln(std.err, lastLine(res, o.isolated))
+		line := lastLine(res, o.isolated)
+		if news != "" {
+			line += "; " + news
+		}
+		_, err = visible.Fprintln(std.err, line)
 	}
 	if err != nil {
 		return &statusError{statusRecorder, err}
@@ -161,15 +168,21 @@ func newRecordResult(res *deck.Result) *recordResult {
 	}
 }
 
-// saySealed says that a recording was not sealed, and where a key that was made lies.
-func saySealed(res *deck.Result, std streams) {
+// sealNews is what is news of the seal: that there is none, and why, or where the key lies that was made; "" for nothing.
+func sealNews(res *deck.Result) string {
 	switch {
 	case res.NotSealed != nil:
-		visible.Fprintf(std.err, "tapedeck: not sealed: %v; the recording is whole: once that is mended, `tapedeck seal %s` seals it\n",
+		return fmt.Sprintf("not sealed: %v; the recording is whole: once that is mended, `tapedeck seal %s` seals it",
 			res.NotSealed, shortPath(res.Recording.Dir))
 	case res.Sealed != nil && res.Sealed.KeyMade:
-		visible.Fprintf(std.err, "tapedeck: made a sealing key; who is to check your recordings needs its public half, %s\n", deck.SealKeyPath(""))
+		return keyMade()
 	}
+	return ""
+}
+
+// keyMade says where a sealing key that was made lies.
+func keyMade() string {
+	return "made a sealing key; who is to check your recordings needs its public half, " + deck.SealKeyPath("")
 }
 
 // lastLine says where the recording lies, what was seen and what was not covered: first what is news of this run.

@@ -68,7 +68,7 @@ func runSeal(ctx context.Context, o *sealOptions, name string, std streams) erro
 		return printJSON(std.out, s)
 	}
 	if s.KeyMade {
-		visible.Fprintf(std.err, "tapedeck: made a sealing key; who is to check your recordings needs its public half, %s\n", deck.SealKeyPath(""))
+		visible.Fprintf(std.err, "tapedeck: %s\n", keyMade())
 	}
 	how := "sealed"
 	if s.Already {

@@ -264,6 +264,7 @@ func (st *stage) judgeRow(m mode, r *row, o outcome) finding {
 // verify is nil where the recording is sound, whatever the program did while it was made.
 func (st *stage) verify(recording string) error {
 	cmd := exec.Command(st.tapedeck, "verify", recording)
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Dir(st.o.Config)) // whose key sealed it
 	st.o.take(cmd)
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("verify %s: %w: %s", recording, err, said)
