@@ -44,12 +44,7 @@ func (atif) Import(ctx context.Context, path string, emit func(sessionlog.Event)
 		return r, err
 	}
 	a.chat = newChat(r, r.Session, "atif", emit)
-	err := a.read(ctx)
-	if err == nil {
-		err = a.chat.end()
-	}
-	r.count(a.chat.d)
-	return r, err
+	return r, r.ended(a.chat, a.read(ctx))
 }
 
 // An atifReader turns the steps of a trajectory into events.

@@ -39,8 +39,7 @@ func (p *atifStep) read(s *jsonscan.Scanner) {
 		case "metrics":
 			p.tokens = atifTokens(s)
 		case "is_copied_context":
-			p.copied = s.Peek() == 't'
-			s.Skip()
+			p.copied = isTrue(s)
 		case "llm_call_count":
 			p.noCall = s.Peek() == '0'
 			s.Skip()
@@ -210,8 +209,7 @@ func (a *atifReader) result(s *jsonscan.Scanner) (sessionlog.ToolResult, error) 
 		case "subagent_trajectory_ref":
 			refs = s.Raw()
 		case "is_error": // some producers add it
-			r.IsError = s.Peek() == 't'
-			s.Skip()
+			r.IsError = isTrue(s)
 		default:
 			s.Skip()
 		}

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -65,14 +66,25 @@ func (c *chat) over() error {
 	return c.talk.end(reason)
 }
 
-// end ends the conversation, and tells the report what there was.
+// ended ends the conversation of a transcript that was read with err, and tells what there was; c is nil where nothing was.
+func (r *Report) ended(c *chat, err error) error {
+	if c == nil {
+		return cmp.Or(err, error(&Error{Path: r.File, Err: fmt.Errorf("%w: no session in it", ErrEmpty)}))
+	}
+	if err == nil {
+		err = c.end()
+	}
+	r.count(c.d)
+	return err
+}
+
+// end ends the conversation.
 func (c *chat) end() error {
 	err := c.over()
 	for range c.beside {
 		c.r.skip("what the model would have got with the next prompt", "there is no next prompt", 0)
 	}
 	c.beside = nil
-	c.r.count(c.d)
 	return err
 }
 

@@ -347,19 +347,6 @@ func (c *claudeReader) attached(l *claudeLine, n int) error {
 	return c.prompt(readParts(s, prompt), n)
 }
 
-func failure(s *jsonscan.Scanner) error {
-	if s.Err() != nil {
-		return broken{s.Err()}
-	}
-	return nil
-}
-
-func isTrue(s *jsonscan.Scanner) bool {
-	is := s.Peek() == 't'
-	s.Skip()
-	return is
-}
-
 // trimmedPrefix reports whether a text begins with one of the prefixes, behind white space.
 func trimmedPrefix(text string, prefixes ...string) bool {
 	text = strings.TrimLeft(text, " \t\r\n")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,15 +69,7 @@ func (opencode) Import(ctx context.Context, path string, emit func(sessionlog.Ev
 	r := newReport("opencode", path)
 	o := &opencodeReader{r: r, emit: emit}
 	err := o.read(ctx, path, session)
-	if err == nil && o.chat == nil {
-		err = &Error{Path: r.File, Err: fmt.Errorf("%w: no session in it", ErrEmpty)}
-	}
-	if err == nil {
-		err = o.chat.end()
-	}
-	if o.chat != nil {
-		r.count(o.chat.d)
-	}
+	err = r.ended(o.chat, err)
 	if fault, ok := errors.AsType[broken](err); ok {
 		err = &Error{Path: r.File, Err: fault.error}
 	}

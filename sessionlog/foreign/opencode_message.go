@@ -133,8 +133,7 @@ func (o *opencodeReader) message(b []byte) (more bool, err error) {
 		case "tokens":
 			m.tokens = opencodeTokens(s)
 		case "summary":
-			m.summary = s.Peek() == 't'
-			s.Skip()
+			m.summary = isTrue(s)
 		case "error":
 			if m.reason = sessionlog.ReasonError; textIn(s, "name") == "MessageAbortedError" {
 				m.reason = sessionlog.ReasonInterrupted
@@ -260,11 +259,9 @@ func (p *opencodePart) read(s *jsonscan.Scanner) {
 		case "tool":
 			p.tool = text(s)
 		case "synthetic":
-			p.synthetic = s.Peek() == 't'
-			s.Skip()
+			p.synthetic = isTrue(s)
 		case "ignored":
-			p.ignored = s.Peek() == 't'
-			s.Skip()
+			p.ignored = isTrue(s)
 		case "tokens":
 			p.tokens = opencodeTokens(s)
 		case "state":

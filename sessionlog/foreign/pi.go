@@ -47,16 +47,8 @@ func (pi) Import(ctx context.Context, path string, emit func(sessionlog.Event) e
 		return r, err
 	}
 	p := &piReader{r: r, emit: emit, branch: branch}
-	if err = eachLine(ctx, r.File, r, p.line); err == nil && p.chat == nil {
-		err = &Error{Path: r.File, Err: ErrEmpty}
-	}
-	if err == nil {
-		err = p.chat.end()
-	}
-	if p.chat != nil {
-		r.count(p.chat.d)
-	}
-	return r, err
+	err = eachLine(ctx, r.File, r, p.line)
+	return r, r.ended(p.chat, err)
 }
 
 // A piEntry is one line.

@@ -26,11 +26,9 @@ func (m *piMessage) read(s *jsonscan.Scanner) {
 		case "toolCallId":
 			m.call = text(s)
 		case "isError":
-			m.failed = s.Peek() == 't'
-			s.Skip()
+			m.failed = isTrue(s)
 		case "excludeFromContext":
-			m.hidden = s.Peek() == 't'
-			s.Skip()
+			m.hidden = isTrue(s)
 		case "model":
 			m.model = text(s)
 		case "api":

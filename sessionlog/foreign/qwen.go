@@ -64,16 +64,8 @@ func (qwen) Import(ctx context.Context, path string, emit func(sessionlog.Event)
 		return r, err
 	}
 	q := &qwenReader{r: r, emit: emit, branch: branch}
-	if err = eachLine(ctx, r.File, r, q.line); err == nil && q.chat == nil {
-		err = &Error{Path: r.File, Err: ErrEmpty}
-	}
-	if err == nil {
-		err = q.chat.end()
-	}
-	if q.chat != nil {
-		r.count(q.chat.d)
-	}
-	return r, err
+	err = eachLine(ctx, r.File, r, q.line)
+	return r, r.ended(q.chat, err)
 }
 
 // A qwenLine is one line.
@@ -133,8 +125,7 @@ func (l *qwenLine) read(s *jsonscan.Scanner) {
 		case "agentId":
 			l.agent = text(s)
 		case "isSidechain":
-			l.sidechain = s.Peek() == 't'
-			s.Skip()
+			l.sidechain = isTrue(s)
 		case "message":
 			l.message = s.Raw()
 		case "systemPayload":

@@ -59,8 +59,7 @@ func (p *qwenPart) read(s *jsonscan.Scanner) {
 			p.isText = s.Peek() == '"'
 			p.text = text(s)
 		case "thought":
-			p.thought = s.Peek() == 't'
-			s.Skip()
+			p.thought = isTrue(s)
 		case "functionCall":
 			p.call = s.Raw()
 		case "functionResponse":

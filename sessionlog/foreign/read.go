@@ -25,6 +25,20 @@ func text(s *jsonscan.Scanner) string {
 	return ""
 }
 
+func failure(s *jsonscan.Scanner) error {
+	if s.Err() != nil {
+		return broken{s.Err()}
+	}
+	return nil
+}
+
+// isTrue reads a true, and steps over anything else.
+func isTrue(s *jsonscan.Scanner) bool {
+	set := s.Peek() == 't'
+	s.Skip()
+	return set
+}
+
 // textIn reads an object and returns the text under a key of it. A string is returned as it is; of anything else it is "".
 func textIn(s *jsonscan.Scanner, key string) (found string) {
 	if s.Peek() != '{' {
