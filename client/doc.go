@@ -1,0 +1,2 @@
+// Package client speaks to a daemon: runs, proposals, tools called back, traces.
+package client

@@ -1,0 +1,2 @@
+// Package daemon governs agents' proposals and traces their runs.
+package daemon

@@ -1,0 +1,2 @@
+// Package store keeps runs: acknowledged means on the disk.
+package store

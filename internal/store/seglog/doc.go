@@ -1,0 +1,2 @@
+// Package seglog is an append-only log in segments with group commit.
+package seglog

@@ -1,0 +1,2 @@
+// Package storetest holds every store to the same behaviour.
+package storetest
