@@ -118,7 +118,7 @@ func (st *streams) relayTerminal(w world) {
 	to = io.MultiWriter(st.con.tape, st.con.eyes, st.con.host.Writer(st.watch(to)), st.con.typist)
 	st.con.start(w)
 	st.outputs.Go(func() {
-		st.kept(process.RelayOutput(to, st.con.pty.Master, kept))
+		st.kept(process.RelayOutput(to, st.con.pty.Output(), kept))
 		st.con.hangUp() // the caller's terminal may have gone, and the program's with it
 	})
 }

@@ -12,7 +12,7 @@ const relayBuffer = 64 << 10
 // closes from, also when the caller stopped reading, so that the program learns of that by SIGPIPE or EPIPE (a terminal's
 // by SIGHUP) as it would have without us. The error is that of keeping, which Stream.Finish returns too; the bytes pass
 // all the same.
-func RelayOutput(to io.Writer, from *os.File, s *Stream) error {
+func RelayOutput(to io.Writer, from io.ReadCloser, s *Stream) error {
 	defer from.Close()
 	return relay(to, from, s) // ends at EOF of a pipe, EIO of a terminal whose last user has gone
 }

@@ -7,9 +7,9 @@ const readSize = 64 << 10
 // SessionOptions.Output and Keeper.
 func (s *Session) readAll() {
 	defer close(s.readDone)
-	buf := make([]byte, readSize)
+	out, buf := s.pty.Output(), make([]byte, readSize)
 	for {
-		n, err := s.pty.Master.Read(buf)
+		n, err := out.Read(buf)
 		if n > 0 {
 			s.busy.Store(true)
 			s.note()
