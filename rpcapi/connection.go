@@ -1,0 +1,46 @@
+package rpcapi
+
+// SessionAuthParams opens a connection. One of Token and HostToken is required where auth is on.
+type SessionAuthParams struct {
+	Token     string `json:"token,omitempty"`
+	HostToken string `json:"host_token,omitempty"`
+	// AgentID binds the connection to that agent: it owns the runs of this agent and of no other.
+	AgentID string `json:"agent_id,omitempty"`
+}
+
+// RoleHost is the role of a connection that came with the host token: it reads every run and writes none.
+const RoleHost = "host"
+
+// SessionAuthResult is the reply to session.auth.
+type SessionAuthResult struct {
+	OK          bool   `json:"ok"`
+	AuthEnabled bool   `json:"auth_enabled"`
+	AgentID     string `json:"agent_id,omitempty"` // when one was bound
+	Role        string `json:"role,omitempty"`     // RoleHost for the host token
+}
+
+// HandshakeParams names the version that the client speaks.
+type HandshakeParams struct {
+	ProtocolVersion int    `json:"protocol_version"` // required
+	ClientVersion   string `json:"client_version,omitempty"`
+}
+
+// HandshakeResult is the reply to server.handshake.
+type HandshakeResult struct {
+	ProtocolVersion       int    `json:"protocol_version"`
+	ServerVersion         string `json:"server_version"`
+	ClientProtocolVersion int    `json:"client_protocol_version"`
+}
+
+// SessionInitParams registers tools and policies at once.
+type SessionInitParams struct {
+	Tools    []Tool                 `json:"tools"`
+	Policies []PolicyRegisterParams `json:"policies,omitempty"`
+}
+
+// SessionInitResult is the reply to session.init.
+type SessionInitResult struct {
+	SessionID          string `json:"session_id"`
+	ToolsRegistered    int    `json:"tools_registered"`
+	PoliciesRegistered int    `json:"policies_registered"`
+}

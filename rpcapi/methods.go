@@ -1,0 +1,59 @@
+package rpcapi
+
+// The protocol versions that server.handshake accepts: every one from Min to Max says the same about the methods here.
+const (
+	MinProtocolVersion = 1
+	MaxProtocolVersion = 3
+	// ProtocolVersion is the one that our own client asks for.
+	ProtocolVersion = MaxProtocolVersion
+)
+
+// Methods that a client calls.
+const (
+	SessionAuth        = "session.auth"
+	SessionInit        = "session.init"
+	ServerHandshake    = "server.handshake"
+	ToolsRegister      = "tools.register"
+	ToolsList          = "tools.list"
+	ToolsUnregister    = "tools.unregister"
+	PolicyRegister     = "policy.register"
+	PolicyUnregister   = "policy.unregister"
+	PolicyList         = "policy.list"
+	PolicyCheck        = "policy.check" // ours
+	SessionPolicyOpen  = "session.policy.open"
+	SessionPolicyClose = "session.policy.close"
+	StateGet           = "state.get"
+	StateSet           = "state.set"
+	StateExists        = "state.exists"
+	StateKeys          = "state.keys"
+	StateSnapshot      = "state.snapshot"
+	ProposalSubmit     = "proposal.submit"
+	RunsStart          = "runs.start"
+	RunsComplete       = "runs.complete"
+	RunsRecordTurns    = "runs.record_turns"
+	RunsSubscribe      = "runs.subscribe"
+	RunsUnsubscribe    = "runs.unsubscribe"
+	RunsList           = "runs.list"
+	RunsGetTrace       = "runs.get_trace"
+	RunsVerdicts       = "runs.verdicts" // ours
+)
+
+// Methods that the daemon calls, and its notifications.
+const (
+	ToolsExecute   = "tools.execute"    // a call: its reply's result is the tool's output
+	ToolsCancel    = "tools.cancel"     // a notification
+	RunsTraceEvent = "runs.trace.event" // a notification
+)
+
+// Codes of errors. Text beside a code is for people: decide on the code.
+const (
+	CodeParse          = -32700 // not JSON
+	CodeInvalidRequest = -32600 // JSON, and no request; also a batch
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602 // params of the wrong shape, a run that is not there or not yours, a name that is none
+	CodeInternal       = -32603 // the daemon could not do it: its store failed, for example
+	CodeAuthRequired   = -32001 // no session.auth yet, or a wrong token
+	CodeApproval       = -32003 // denied by a person, or nobody answered in time
+	CodeDeadline       = -32004 // the handler's deadline has passed
+	CodeVersion        = -32006 // a protocol version that is not spoken
+)

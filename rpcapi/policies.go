@@ -1,0 +1,70 @@
+package rpcapi
+
+import "encoding/json"
+
+// PolicyRegisterParams is a rule and where it holds: for every proposal of the connection, or for those that are submitted
+// under SessionID (of session.policy.open).
+type PolicyRegisterParams struct {
+	PolicyRule
+	SessionID string `json:"session_id,omitempty"`
+}
+
+// PolicyRegisterResult is the reply to policy.register; Registered is always true.
+type PolicyRegisterResult struct {
+	Name       string `json:"name"`
+	Registered bool   `json:"registered"`
+	Scope      Scope  `json:"scope"`
+}
+
+// PolicyUnregisterParams names a policy of one scope.
+type PolicyUnregisterParams struct {
+	Name      string `json:"name"` // required
+	SessionID string `json:"session_id,omitempty"`
+}
+
+// PolicyUnregisterResult is the reply to policy.unregister.
+type PolicyUnregisterResult struct {
+	Unregistered string `json:"unregistered"`
+	Removed      bool   `json:"removed"`
+	Scope        Scope  `json:"scope"`
+}
+
+// PolicyListParams names the scope to list.
+type PolicyListParams struct {
+	SessionID string `json:"session_id,omitempty"`
+}
+
+// PolicyListResult is the reply to policy.list.
+type PolicyListResult struct {
+	Policies []PolicyInfo `json:"policies"`
+	Scope    Scope        `json:"scope"`
+}
+
+// PolicyInfo is one policy of a list.
+type PolicyInfo struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// PolicyCheckParams (ours) asks the daemon's own policies about a call without running anything.
+type PolicyCheckParams struct {
+	Tool       string          `json:"tool"` // required
+	Parameters json.RawMessage `json:"parameters,omitempty"`
+	ActionID   string          `json:"action_id,omitempty"`
+	RunID      string          `json:"run_id,omitempty"` // one's own open run: the verdict is kept with it
+}
+
+// SessionPolicyOpenResult is the reply to session.policy.open.
+type SessionPolicyOpenResult struct {
+	SessionID string `json:"session_id"`
+}
+
+// SessionPolicyCloseParams names the scope to close: its policies go with it.
+type SessionPolicyCloseParams struct {
+	SessionID string `json:"session_id"` // required
+}
+
+// SessionPolicyCloseResult is the reply to session.policy.close: whether such a scope was open.
+type SessionPolicyCloseResult struct {
+	Closed bool `json:"closed"`
+}

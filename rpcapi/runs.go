@@ -1,0 +1,116 @@
+package rpcapi
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// RunsStartParams opens a run. Its agent is AgentID, else the one that session.auth bound, else name:<slug> of AgentName.
+type RunsStartParams struct {
+	Intent             string `json:"intent"`
+	AgentID            string `json:"agent_id,omitempty"`
+	AgentName          string `json:"agent_name,omitempty"`
+	OutcomeDescription string `json:"outcome_description,omitempty"`
+	// IdempotencyKey becomes the run id: a run of this agent that exists under it is returned and none is made.
+	IdempotencyKey string     `json:"idempotency_key,omitempty"`
+	Recording      *Recording `json:"recording,omitempty"` // ours
+}
+
+// RunsStartResult is the reply to runs.start; the run is the session's current one by then.
+type RunsStartResult struct {
+	RunID   string `json:"run_id"`
+	AgentID string `json:"agent_id"`
+}
+
+// RunsCompleteParams ends a run.
+type RunsCompleteParams struct {
+	RunID   string  `json:"run_id"`  // required
+	Outcome Outcome `json:"outcome"` // required
+}
+
+// RunsCompleteResult is the reply to runs.complete.
+type RunsCompleteResult struct {
+	RunID string `json:"run_id"`
+	OK    bool   `json:"ok"`
+}
+
+// RunsRecordTurnsResult is the reply to runs.record_turns. A batch that was dropped has OK false, BaseIndex and Count 0, and
+// the reason; a batch is kept whole or dropped whole.
+type RunsRecordTurnsResult struct {
+	RunID     string `json:"run_id"`
+	BaseIndex int    `json:"base_index"`
+	Count     int    `json:"count"`
+	OK        bool   `json:"ok"`
+	Dropped   string `json:"dropped,omitempty"` // run_not_found, run_terminal, run_turn_limit or turn_too_large
+}
+
+// RunParams of runs.subscribe, .unsubscribe and runs.verdicts.
+type RunParams struct {
+	RunID string `json:"run_id"` // required
+}
+
+// RunsSubscribeResult is the reply to runs.subscribe. Cursor counts the records of the run up to and with the last of
+// TurnsSoFar; the first runs.trace.event after it carries the next one.
+type RunsSubscribeResult struct {
+	RunID      string            `json:"run_id"`
+	AgentID    string            `json:"agent_id"`
+	TurnsSoFar []json.RawMessage `json:"turns_so_far"`
+	Cursor     int               `json:"cursor"`
+	Status     string            `json:"status"`
+}
+
+// RunsTraceEventParams of the notification runs.trace.event. One that carries Dropped has no Record: that many events were
+// lost to a slow reader, and Cursor is what runs.get_trace takes to catch up.
+type RunsTraceEventParams struct {
+	RunID   string          `json:"run_id"`
+	AgentID string          `json:"agent_id"`
+	Record  json.RawMessage `json:"record"`
+	Cursor  int             `json:"cursor"`
+	Status  string          `json:"status"`
+	Dropped int             `json:"dropped,omitempty"` // ours
+}
+
+// RunsUnsubscribeResult is the reply to runs.unsubscribe.
+type RunsUnsubscribeResult struct {
+	RunID   string `json:"run_id"`
+	Removed bool   `json:"removed"`
+}
+
+// RunsListParams names the agent whose runs are asked for. Ours: the host role leaves it out for those of every agent.
+type RunsListParams struct {
+	AgentID string `json:"agent_id,omitempty"`
+	Limit   int    `json:"limit,omitempty"` // ours: at most so many of the newest; 0 is all
+}
+
+// RunsListResult is the reply to runs.list, newest first. AgentID is "" when the runs of every agent were asked for.
+type RunsListResult struct {
+	AgentID string    `json:"agent_id"`
+	Runs    []RunInfo `json:"runs"`
+}
+
+// RunInfo is one run of a list.
+type RunInfo struct {
+	RunID     string     `json:"run_id"`
+	AgentID   string     `json:"agent_id"`
+	Intent    string     `json:"intent"`
+	StartedAt time.Time  `json:"started_at"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	Status    string     `json:"status"`
+	TurnCount int        `json:"turn_count"`
+}
+
+// RunsGetTraceParams asks for the records of a run as they stand on the disk, from a cursor on.
+type RunsGetTraceParams struct {
+	RunID  string `json:"run_id"` // required
+	Cursor int    `json:"cursor,omitempty"`
+}
+
+// RunsGetTraceResult is the reply to runs.get_trace. Of a run that is not there, or not the caller's to read, it is RunID
+// and NotFound alone.
+type RunsGetTraceResult struct {
+	RunID    string            `json:"run_id"`
+	AgentID  string            `json:"agent_id"`
+	Records  []json.RawMessage `json:"records"`
+	Cursor   int               `json:"cursor"`
+	NotFound bool              `json:"not_found,omitempty"`
+}
