@@ -1,0 +1,52 @@
+// Package faultfs is the file system as the store sees it: the few calls that durable files are made of. OS is the real
+// one. Hook stands between the store and another FS and lets a test fail, shorten or observe any call. Memory is a disk that
+// forgets what was never synced when a test cuts its power, and, as real ones do, what a failed sync dropped.
+//
+// Names are paths of the operating system. The errors of OS are those of package os.
+package faultfs
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// ErrUnsupported is the error of a call that a system or a file system does not have; the caller does without it.
+var ErrUnsupported = errors.ErrUnsupported
+
+// An FS holds directories and files. All its methods may be called at the same time.
+type FS interface {
+	// OpenFile is os.OpenFile. Flags are those of os.
+	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	// Rename is os.Rename. It is durable after SyncDir of the directory alone.
+	Rename(from, to string) error
+	Remove(name string) error
+	MkdirAll(name string, perm fs.FileMode) error
+	// ReadDir returns the entries sorted by name.
+	ReadDir(name string) ([]fs.DirEntry, error)
+	Stat(name string) (fs.FileInfo, error)
+	// SyncDir brings the names in a directory to the disk. Where the system has no such call it does nothing.
+	SyncDir(name string) error
+	// SyncAll brings everything written so far to the file system that holds name to the disk: syncfs. Elsewhere than on
+	// Linux it is ErrUnsupported, and the caller syncs its files one by one.
+	SyncAll(name string) error
+}
+
+// A File is an open file. ReadAt and WriteAt may be called at the same time.
+type File interface {
+	io.Reader
+	io.Writer
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Name() string
+	Stat() (fs.FileInfo, error)
+	Truncate(size int64) error
+	// Sync brings the file's bytes to the disk, and of what is known about it the size: fdatasync on Linux, F_FULLFSYNC on
+	// macOS (its fsync leaves the bytes in the drive's cache), FlushFileBuffers on Windows. After an error nobody knows which
+	// bytes are on the disk, and a second call that succeeds says nothing about them.
+	Sync() error
+	// Allocate takes the space of the first size bytes from the file system and makes the file at least that long; what was
+	// not written reads as zero. ErrUnsupported where the file system cannot.
+	Allocate(size int64) error
+}
