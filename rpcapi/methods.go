@@ -43,6 +43,7 @@ const (
 	ToolsExecute   = "tools.execute"    // a call: its reply's result is the tool's output
 	ToolsCancel    = "tools.cancel"     // a notification
 	RunsTraceEvent = "runs.trace.event" // a notification
+	RunsTraceLost  = "runs.trace.lost"  // a notification (ours): events were dropped, and from where to catch up
 )
 
 // Codes of errors. Text beside a code is for people: decide on the code.
@@ -50,10 +51,11 @@ const (
 	CodeParse          = -32700 // not JSON
 	CodeInvalidRequest = -32600 // JSON, and no request; also a batch
 	CodeMethodNotFound = -32601
-	CodeInvalidParams  = -32602 // params of the wrong shape, a run that is not there or not yours, a name that is none
-	CodeInternal       = -32603 // the daemon could not do it: its store failed, for example
-	CodeAuthRequired   = -32001 // no session.auth yet, or a wrong token
+	CodeInvalidParams  = -32602 // params of the wrong shape, a name or an id that is none
+	CodeInternal       = -32603 // it could not be done: a wrong token, a run that is not there or not yours, a failed store
+	CodeAuthRequired   = -32001 // no session.auth yet; the connection closes
 	CodeApproval       = -32003 // denied by a person, or nobody answered in time
 	CodeDeadline       = -32004 // the handler's deadline has passed
 	CodeVersion        = -32006 // a protocol version that is not spoken
+	CodeCapability     = -32008 // a capability that the client cannot do without and the daemon does not have
 )

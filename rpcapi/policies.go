@@ -9,10 +9,10 @@ type PolicyRegisterParams struct {
 	SessionID string `json:"session_id,omitempty"`
 }
 
-// PolicyRegisterResult is the reply to policy.register; Registered is always true.
+// PolicyRegisterResult is the reply to policy.register; Registered is the name again.
 type PolicyRegisterResult struct {
 	Name       string `json:"name"`
-	Registered bool   `json:"registered"`
+	Registered string `json:"registered"`
 	Scope      Scope  `json:"scope"`
 }
 
@@ -22,10 +22,10 @@ type PolicyUnregisterParams struct {
 	SessionID string `json:"session_id,omitempty"`
 }
 
-// PolicyUnregisterResult is the reply to policy.unregister.
+// PolicyUnregisterResult is the reply to policy.unregister. Removed counts: one name may stand for several policies.
 type PolicyUnregisterResult struct {
 	Unregistered string `json:"unregistered"`
-	Removed      bool   `json:"removed"`
+	Removed      int    `json:"removed"`
 	Scope        Scope  `json:"scope"`
 }
 
@@ -34,7 +34,7 @@ type PolicyListParams struct {
 	SessionID string `json:"session_id,omitempty"`
 }
 
-// PolicyListResult is the reply to policy.list.
+// PolicyListResult is the reply to policy.list, in the order of registration.
 type PolicyListResult struct {
 	Policies []PolicyInfo `json:"policies"`
 	Scope    Scope        `json:"scope"`

@@ -49,8 +49,8 @@ type RunParams struct {
 	RunID string `json:"run_id"` // required
 }
 
-// RunsSubscribeResult is the reply to runs.subscribe. Cursor counts the records of the run up to and with the last of
-// TurnsSoFar; the first runs.trace.event after it carries the next one.
+// RunsSubscribeResult is the reply to runs.subscribe. TurnsSoFar are records, tagged as on the disk, and Cursor is their
+// number; the first turn that runs.trace.event brings has the next one. No event comes before this reply.
 type RunsSubscribeResult struct {
 	RunID      string            `json:"run_id"`
 	AgentID    string            `json:"agent_id"`
@@ -59,15 +59,23 @@ type RunsSubscribeResult struct {
 	Status     string            `json:"status"`
 }
 
-// RunsTraceEventParams of the notification runs.trace.event. One that carries Dropped has no Record: that many events were
-// lost to a slow reader, and Cursor is what runs.get_trace takes to catch up.
+// RunsTraceEventParams of the notification runs.trace.event. Cursor is the number of turns up to and with Record; an ended
+// record has that of the last turn.
 type RunsTraceEventParams struct {
 	RunID   string          `json:"run_id"`
 	AgentID string          `json:"agent_id"`
 	Record  json.RawMessage `json:"record"`
 	Cursor  int             `json:"cursor"`
 	Status  string          `json:"status"`
-	Dropped int             `json:"dropped,omitempty"` // ours
+}
+
+// RunsTraceLostParams of the notification runs.trace.lost (ours): the subscriber read too slowly, so that events are missing
+// from here on. runs.get_trace with Cursor gives them; events go on behind them.
+type RunsTraceLostParams struct {
+	RunID   string `json:"run_id"`
+	AgentID string `json:"agent_id"`
+	Cursor  int    `json:"cursor"` // the index of the first record that was not sent, as runs.get_trace takes it
+	Lost    int    `json:"lost"`   // how many
 }
 
 // RunsUnsubscribeResult is the reply to runs.unsubscribe.
@@ -99,7 +107,8 @@ type RunInfo struct {
 	TurnCount int        `json:"turn_count"`
 }
 
-// RunsGetTraceParams asks for the records of a run as they stand on the disk, from a cursor on.
+// RunsGetTraceParams asks for the records of a run as they stand on the disk. Cursor is the index of the first one wanted;
+// that of the started record is 0, of the first turn 1.
 type RunsGetTraceParams struct {
 	RunID  string `json:"run_id"` // required
 	Cursor int    `json:"cursor,omitempty"`
@@ -111,6 +120,7 @@ type RunsGetTraceResult struct {
 	RunID    string            `json:"run_id"`
 	AgentID  string            `json:"agent_id"`
 	Records  []json.RawMessage `json:"records"`
-	Cursor   int               `json:"cursor"`
+	Cursor   int               `json:"cursor"` // that of the params
+	Next     int               `json:"next"`   // ours: the cursor behind the last of Records
 	NotFound bool              `json:"not_found,omitempty"`
 }
