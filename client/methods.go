@@ -1,0 +1,131 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+)
+
+// RegisterTools adds tools, or replaces those of the same names.
+func (c *Client) RegisterTools(ctx context.Context, tools ...Tool) error {
+	if err := c.tools.add(tools); err != nil {
+		return err
+	}
+	list := make(rpcapi.ToolsRegisterParams, len(tools))
+	for i := range tools {
+		list[i] = tools[i].wire()
+	}
+	return c.Call(ctx, rpcapi.ToolsRegister, list, nil)
+}
+
+// UnregisterTool tells whether there was such a tool.
+func (c *Client) UnregisterTool(ctx context.Context, name string) (removed bool, err error) {
+	c.tools.remove(name)
+	var res rpcapi.ToolsUnregisterResult
+	err = c.Call(ctx, rpcapi.ToolsUnregister, rpcapi.ToolsUnregisterParams{Name: name}, &res)
+	return res.Removed > 0, err
+}
+
+// ListTools lists the tools that proposals of this connection can call, the daemon's built-in ones included, by name.
+func (c *Client) ListTools(ctx context.Context) ([]rpcapi.ToolInfo, error) {
+	var res rpcapi.ToolsListResult
+	err := c.Call(ctx, rpcapi.ToolsList, nil, &res)
+	return res.Tools, err
+}
+
+// RegisterPolicy adds a rule, for every proposal of this client or for those of one policy session.
+func (c *Client) RegisterPolicy(ctx context.Context, p rpcapi.PolicyRegisterParams) error {
+	if err := c.Call(ctx, rpcapi.PolicyRegister, p, nil); err != nil || p.SessionID != "" {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policies = append(c.policies, p)
+	return nil
+}
+
+// UnregisterPolicy takes the rules of that name out of the global scope, or out of a policy session, and tells how many there
+// were.
+func (c *Client) UnregisterPolicy(ctx context.Context, name, session string) (removed int, err error) {
+	var res rpcapi.PolicyUnregisterResult
+	p := rpcapi.PolicyUnregisterParams{Name: name, SessionID: session}
+	if err := c.Call(ctx, rpcapi.PolicyUnregister, p, &res); err != nil || session != "" {
+		return res.Removed, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.policies = slices.DeleteFunc(c.policies, func(p rpcapi.PolicyRegisterParams) bool { return p.Name == name })
+	return res.Removed, nil
+}
+
+// Policies lists the rules of the global scope, or of a policy session.
+func (c *Client) Policies(ctx context.Context, session string) ([]rpcapi.PolicyInfo, error) {
+	var res rpcapi.PolicyListResult
+	err := c.Call(ctx, rpcapi.PolicyList, rpcapi.PolicyListParams{SessionID: session}, &res)
+	return res.Policies, err
+}
+
+// OpenPolicySession makes a scope for policies beside the global one: they hold for proposals that are submitted under its id.
+func (c *Client) OpenPolicySession(ctx context.Context) (session string, err error) {
+	var res rpcapi.SessionPolicyOpenResult
+	err = c.Call(ctx, rpcapi.SessionPolicyOpen, struct{}{}, &res)
+	return res.SessionID, err
+}
+
+// ClosePolicySession tells whether it was open.
+func (c *Client) ClosePolicySession(ctx context.Context, session string) (closed bool, err error) {
+	var res rpcapi.SessionPolicyCloseResult
+	err = c.Call(ctx, rpcapi.SessionPolicyClose, rpcapi.SessionPolicyCloseParams{SessionID: session}, &res)
+	return res.Closed, err
+}
+
+// Runs lists runs, newest first: of one agent, or as the host of all.
+func (c *Client) Runs(ctx context.Context, p rpcapi.RunsListParams) ([]rpcapi.RunInfo, error) {
+	var res rpcapi.RunsListResult
+	err := c.Call(ctx, rpcapi.RunsList, p, &res)
+	return res.Runs, err
+}
+
+// A State is the state of the connection, or that of one tenant of it.
+type State struct {
+	c      *Client
+	tenant string
+}
+
+// State gives the connection's state; a tenant other than "" has its own.
+func (c *Client) State(tenant string) *State { return &State{c, tenant} }
+
+// Get gives the value of a key, null when there is none.
+func (s *State) Get(ctx context.Context, key string) (value json.RawMessage, err error) {
+	err = s.c.Call(ctx, rpcapi.StateGet, rpcapi.StateParams{Key: key, TenantID: s.tenant}, &value)
+	return value, err
+}
+
+// Set sets a key to what value is as JSON.
+func (s *State) Set(ctx context.Context, key string, value any) error {
+	b, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return s.c.Call(ctx, rpcapi.StateSet, rpcapi.StateParams{Key: key, Value: b, TenantID: s.tenant}, nil)
+}
+
+// Exists tells whether a key was set, be it to null.
+func (s *State) Exists(ctx context.Context, key string) (exists bool, err error) {
+	err = s.c.Call(ctx, rpcapi.StateExists, rpcapi.StateParams{Key: key, TenantID: s.tenant}, &exists)
+	return exists, err
+}
+
+// Keys lists the keys.
+func (s *State) Keys(ctx context.Context) (keys []string, err error) {
+	err = s.c.Call(ctx, rpcapi.StateKeys, rpcapi.StateParams{TenantID: s.tenant}, &keys)
+	return keys, err
+}
+
+// Snapshot gives every key with its value.
+func (s *State) Snapshot(ctx context.Context) (values map[string]json.RawMessage, err error) {
+	err = s.c.Call(ctx, rpcapi.StateSnapshot, rpcapi.StateParams{TenantID: s.tenant}, &values)
+	return values, err
+}
