@@ -1,0 +1,110 @@
+package jsonrpc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// Call asks the peer and waits for its reply, which is put in result (nil drops it) as it came. id must be of NewID and used
+// once; it is a string on the wire. params are encoded like a handler's result, nil leaves them out. The error is an *Error where
+// the peer answered with one, ErrClosed when the conversation ended before, and that of ctx, whose end leaves the peer to go
+// on: a reply that comes later is dropped.
+func (c *Conn) Call(ctx context.Context, id, method string, params any, result *json.RawMessage) error {
+	b := newBuffer()
+	var err error
+	if b.b, err = appendCall(b.b, id, method, params); err != nil {
+		return fmt.Errorf("encode the params of %s: %w", method, err)
+	}
+	ch := make(chan reply, 1)
+	if err := c.expect(id, ch); err != nil {
+		return err
+	}
+	if err := c.out.put(ctx, b, true); err != nil {
+		c.forget(id)
+		return err
+	}
+	select {
+	case r := <-ch:
+		if result != nil {
+			*result = r.result
+		}
+		return r.err
+	case <-ctx.Done():
+		c.forget(id)
+		return ctx.Err()
+	}
+}
+
+// expect notes that a reply to id goes to ch.
+func (c *Conn) expect(id string, ch chan<- reply) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.ended != nil:
+		return ErrClosed
+	case id == "":
+		return fmt.Errorf("call: want an id of NewID, got none")
+	case c.calls[id] != nil:
+		return fmt.Errorf("call: the id %q is in use: take one of NewID", id)
+	}
+	c.calls[id] = ch
+	c.changed()
+	return nil
+}
+
+func (c *Conn) forget(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, id)
+}
+
+// answered gives a reply to the call that waits for it.
+func (c *Conn) answered(m *message) {
+	c.mu.Lock()
+	ch := c.called(m.id)
+	c.mu.Unlock()
+	if ch == nil {
+		c.refused(RefusedStray)
+		return
+	}
+	if m.failure != nil {
+		ch <- reply{err: parseFailure(m.failure)}
+		return
+	}
+	ch <- reply{result: m.result}
+}
+
+// called returns, and forgets, the call with that raw id. c.mu is held.
+func (c *Conn) called(raw []byte) chan<- reply {
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil
+	}
+	id := raw[1 : len(raw)-1]
+	ch := c.calls[string(id)]
+	if ch == nil { // perhaps with escapes
+		var s jsonscan.Scanner
+		s.Reset(raw)
+		id = s.TextBytes()
+		ch = c.calls[string(id)]
+	}
+	if ch != nil {
+		delete(c.calls, string(id))
+	}
+	return ch
+}
+
+// Notify queues a notification and returns at once: ErrQueueFull where the peer does not keep up, ErrClosed at the end.
+func (c *Conn) Notify(method string, params any) error {
+	b := newBuffer()
+	var err error
+	if b.b, err = appendCall(b.b, "", method, params); err != nil {
+		return fmt.Errorf("encode the params of %s: %w", method, err)
+	}
+	if err = c.out.put(c.ctx, b, false); err == ErrQueueFull {
+		c.refused(RefusedQueueFull)
+	}
+	return err
+}

@@ -1,0 +1,235 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+)
+
+// admit gives a request to a handler or puts it in line. Where there is no place, it waits for one, and with it the reader;
+// while a call of ours is unanswered it refuses instead, for the reply to that call may stand behind this request.
+func (c *Conn) admit(w *work) {
+	var since time.Time
+	why, wait := c.place(w)
+	for ; why != "" && wait != nil; why, wait = c.place(w) {
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if why != RefusedMemory {
+			<-wait
+		} else if c.o.Budget.Take(int64(w.size), -1, wait) {
+			w.held = int64(w.size)
+		}
+		c.throttled(why, time.Since(since))
+	}
+	switch why {
+	case "":
+	case RefusedShutdown:
+		c.drop(w, why, "shutting down: connect again later")
+	default:
+		c.drop(w, why, "busy: too much in flight on this connection: wait for replies before sending more")
+	}
+}
+
+// place tries to give w a place. It says why not, and then what to wait for, nil where the answer is final.
+func (c *Conn) place(w *work) (why Refusal, wait <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch full := c.running >= c.o.Limits.Concurrent && c.waiting.len() >= c.o.Limits.Waiting; {
+	case c.ended != nil, c.draining:
+		return RefusedShutdown, nil
+	case full:
+		why = RefusedBusy
+	case !c.pay(w):
+		why = RefusedMemory
+	default:
+		c.begin(w)
+		return "", nil
+	}
+	if len(c.calls) > 0 {
+		return why, nil
+	}
+	c.change = make(chan struct{})
+	return why, c.change
+}
+
+// pay makes room in memory for w: of the connection's own while that lasts, then of the budget. c.mu is held.
+func (c *Conn) pay(w *work) bool {
+	switch {
+	case w.held > 0:
+		return true
+	case c.held+w.size <= c.o.Limits.Allowance:
+		c.held += w.size
+		w.own = true
+		return true
+	case c.o.Budget.Take(int64(w.size), 0, nil):
+		w.held = int64(w.size)
+		return true
+	}
+	return false
+}
+
+// begin starts a worker with w, or lets it wait for one. c.mu is held.
+func (c *Conn) begin(w *work) {
+	if c.running >= c.o.Limits.Concurrent {
+		c.waiting.push(w)
+		return
+	}
+	c.running++
+	c.wg.Add(1)
+	go c.work(w)
+}
+
+// work handles requests until none waits. The reader starts it and Serve waits for it.
+func (c *Conn) work(w *work) {
+	defer c.wg.Done()
+	for w != nil {
+		c.handle(w)
+		w = c.next(w)
+	}
+}
+
+// next returns what w held, and the request that waits longest.
+func (c *Conn) next(w *work) *work {
+	c.o.Budget.Give(w.held)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if w.own {
+		c.held -= w.size
+	}
+	next := c.waiting.pop()
+	if next == nil {
+		c.running--
+		c.maybeIdle()
+	}
+	c.changed()
+	return next
+}
+
+// drop answers a request that has no place.
+func (c *Conn) drop(w *work, why Refusal, message string) {
+	c.o.Budget.Give(w.held)
+	if w.ID == nil {
+		c.refused(why)
+		return
+	}
+	c.refuse(w.ID, Errorf(CodeBusy, "%s", message), why)
+}
+
+// refuse answers a frame without a handler.
+func (c *Conn) refuse(id []byte, e *Error, why Refusal) {
+	c.refused(why)
+	b := newBuffer()
+	b.b = appendError(b.b, id, e)
+	_ = c.out.put(c.ctx, b, true)
+}
+
+// handle runs the handler of a request and queues its reply.
+func (c *Conn) handle(w *work) {
+	began := time.Now()
+	ctx, done := c.scope(w)
+	var answered atomic.Bool
+	late := c.deadline(w, &answered)
+	result, err := c.run(ctx, w)
+	done()
+	if late != nil && late.Stop() {
+		c.wg.Done()
+	}
+	code := 0
+	if err != nil {
+		code = errorOf(err).Code
+	}
+	if c.o.Meter.Handled != nil {
+		c.o.Meter.Handled(w.Method, time.Since(began), code)
+	}
+	if w.ID != nil && answered.CompareAndSwap(false, true) {
+		c.reply(w, result, err)
+	}
+	var fatal *Fatal
+	if errors.As(err, &fatal) {
+		c.shut(fatal.Code, fatal.Reason)
+	}
+}
+
+// scope returns the context of one request.
+func (c *Conn) scope(w *work) (context.Context, func()) {
+	ctx, cancel := c.ctx, func() {}
+	if d := c.o.Limits.Deadline; d > 0 {
+		ctx, cancel = context.WithTimeout(ctx, d)
+	} else if c.o.Cancellable && w.ID != nil {
+		ctx, cancel = context.WithCancel(ctx)
+	}
+	if !c.o.Cancellable || w.ID == nil {
+		return ctx, cancel
+	}
+	id := string(w.ID)
+	c.mu.Lock()
+	c.cancels[id] = cancel
+	c.mu.Unlock()
+	return ctx, func() {
+		c.mu.Lock()
+		delete(c.cancels, id)
+		c.mu.Unlock()
+		cancel()
+	}
+}
+
+// Cancel ends the context of the request of the peer with that id, as it came, and reports whether one is in service. It needs
+// Options.Cancellable.
+func (c *Conn) Cancel(id []byte) bool {
+	c.mu.Lock()
+	cancel := c.cancels[string(id)]
+	c.mu.Unlock()
+	if cancel == nil {
+		return false
+	}
+	cancel()
+	return true
+}
+
+// deadline answers w when its time is over, whatever its handler does. Who stops the timer calls wg.Done.
+func (c *Conn) deadline(w *work, answered *atomic.Bool) *time.Timer {
+	d := c.o.Limits.Deadline
+	if d <= 0 || w.ID == nil {
+		return nil
+	}
+	c.wg.Add(1)
+	return time.AfterFunc(d, func() {
+		defer c.wg.Done()
+		if answered.CompareAndSwap(false, true) {
+			c.reply(w, nil, Errorf(CodeDeadline, "handler of %s exceeded its deadline of %v; what it did may stand", w.Method, d))
+		}
+	})
+}
+
+// run calls the handler and catches its panic.
+func (c *Conn) run(ctx context.Context, w *work) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error("a handler panicked", "method", w.Method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			result, err = nil, Errorf(CodeInternal, "internal error")
+		}
+	}()
+	if c.o.Handler == nil {
+		return nil, Errorf(CodeMethodNotFound, "unknown method: %s", w.Method)
+	}
+	return c.o.Handler(ctx, &w.Request)
+}
+
+// reply queues the reply to w. It waits for room, which keeps the place of w's handler taken.
+func (c *Conn) reply(w *work, result any, err error) {
+	b := newBuffer()
+	if err == nil {
+		if b.b, err = appendResult(b.b, w.ID, result); err != nil {
+			c.log.Error("a result cannot be encoded", "method", w.Method, "error", err)
+			err = Errorf(CodeInternal, "internal error")
+		}
+	}
+	if err != nil {
+		b.b = appendError(b.b[:0], w.ID, errorOf(err))
+	}
+	_ = c.out.put(c.ctx, b, true) // fails when the conversation has ended: nobody waits
+}

@@ -1,0 +1,151 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// NewLines makes a stream of JSON texts, one a line, of a connection. A line is at most limit bytes (0: DefaultFrame); one above
+// DefaultAllowance takes what it may need from budget (nil: no bound), which it waits for, and must be whole within LongFrame
+// of its beginning. Empty lines are skipped. Close codes are not sent: the connection just ends.
+func NewLines(conn io.ReadWriteCloser, limit int, budget *Budget) Stream {
+	if limit == 0 {
+		limit = DefaultFrame
+	}
+	return &lines{conn: conn, limit: limit, budget: budget, done: make(chan struct{})}
+}
+
+// LongFrame is how long a frame above DefaultAllowance may take to come in, the wait for memory included.
+const LongFrame = 30 * time.Second
+
+type lines struct {
+	conn   io.ReadWriteCloser
+	limit  int
+	budget *Budget
+
+	in  []byte // what was read and is not yet given
+	out []byte // frames that wait for the one behind them
+
+	once sync.Once
+	done chan struct{}
+}
+
+// lineRead is how many bytes are asked for at first.
+const lineRead = 4 << 10
+
+func (l *lines) Read() ([]byte, int64, error) {
+	for {
+		line, held, err := l.line()
+		if err != nil {
+			l.budget.Give(held)
+			return nil, 0, err
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			return line, held, nil
+		}
+		l.budget.Give(held)
+	}
+}
+
+// line returns the bytes before the next newline, in memory of their own.
+func (l *lines) line() (line []byte, held int64, err error) {
+	var slow *time.Timer
+	for seen := 0; ; {
+		if k := bytes.IndexByte(l.in[seen:], '\n'); k >= 0 {
+			return l.cut(seen+k, held, slow)
+		}
+		seen = len(l.in)
+		if seen > l.limit {
+			return nil, held, fmt.Errorf("%w of %d bytes: a line has none within it", ErrTooLong, l.limit)
+		}
+		if seen >= DefaultAllowance && held == 0 {
+			slow = time.AfterFunc(LongFrame, func() { _ = l.Close(0, "") })
+			defer slow.Stop()
+			if !l.budget.Take(int64(l.limit), LongFrame, l.done) {
+				return nil, 0, &CloseError{CloseTryAgain, "no memory for a long frame"}
+			}
+			held = int64(l.limit)
+		}
+		if err := l.fill(); err != nil {
+			return nil, held, l.torn(err)
+		}
+	}
+}
+
+// cut takes the line that ends at end out of what was read, and gives back what it does not need of the budget.
+func (l *lines) cut(end int, held int64, slow *time.Timer) ([]byte, int64, error) {
+	if slow != nil && !slow.Stop() {
+		return nil, held, ErrClosed
+	}
+	if end > l.limit {
+		return nil, held, fmt.Errorf("%w of %d bytes", ErrTooLong, l.limit)
+	}
+	line, rest := l.in[:end:end], l.in[end+1:]
+	if len(rest) > 0 || cap(l.in) > 2*end {
+		line = bytes.Clone(line)
+		l.in = append(l.in[:0], rest...)
+		if len(rest) == 0 && cap(l.in) > DefaultAllowance {
+			l.in = nil
+		}
+	} else {
+		l.in = nil
+	}
+	if held > 0 {
+		l.budget.Give(held - int64(min(end, int(held))))
+		held = int64(end)
+	}
+	return line, held, nil
+}
+
+// fill reads on.
+func (l *lines) fill() error {
+	if len(l.in) == cap(l.in) {
+		grown := make([]byte, len(l.in), max(lineRead, min(2*cap(l.in), l.limit+1)))
+		copy(grown, l.in)
+		l.in = grown
+	}
+	n, err := l.conn.Read(l.in[len(l.in):cap(l.in)])
+	l.in = l.in[:len(l.in)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// torn says how reading ended.
+func (l *lines) torn(err error) error {
+	select {
+	case <-l.done:
+		return ErrClosed
+	default:
+	}
+	if errors.Is(err, io.EOF) && len(l.in) > 0 {
+		return fmt.Errorf("the last line has no newline: %w", io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+func (l *lines) Write(frame []byte, more bool) error {
+	l.out = append(append(l.out, frame...), '\n')
+	if more && len(l.out) < DefaultAllowance {
+		return nil
+	}
+	_, err := l.conn.Write(l.out)
+	if l.out = l.out[:0]; cap(l.out) > DefaultAllowance {
+		l.out = nil
+	}
+	return err
+}
+
+func (l *lines) Close(int, string) error {
+	var err error
+	l.once.Do(func() {
+		close(l.done)
+		err = l.conn.Close()
+	})
+	return err
+}

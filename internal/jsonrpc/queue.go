@@ -1,0 +1,196 @@
+package jsonrpc
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// A buffer is a frame that is being made and sent.
+type buffer struct {
+	b    []byte
+	held int64 // bytes of it in the budget
+}
+
+// keepBuffer is the largest buffer, in bytes, that is used again.
+const keepBuffer = 16 << 10
+
+var buffers = sync.Pool{New: func() any { return &buffer{b: make([]byte, 0, 512)} }}
+
+func newBuffer() *buffer {
+	b := buffers.Get().(*buffer)
+	b.b, b.held = b.b[:0], 0
+	return b
+}
+
+func (b *buffer) free() {
+	if cap(b.b) <= keepBuffer {
+		buffers.Put(b)
+	}
+}
+
+// A queue holds the frames that wait to be written. They count until they are.
+type queue struct {
+	limit, allowance int
+	budget           *Budget
+
+	mu     sync.Mutex
+	filled sync.Cond // something is in frames, or it is closed: for the writer
+	room   sync.Cond // bytes became fewer, or it is closed: for everybody else
+	frames []*buffer
+	bytes  int
+	closed bool
+}
+
+func (q *queue) init(o *Options) {
+	q.limit, q.allowance, q.budget = o.Limits.Queue, o.Limits.Allowance, o.Budget
+	q.filled.L, q.room.L = &q.mu, &q.mu
+}
+
+// put queues a frame, which is the queue's from then on. Where there is no room it waits, unless ctx ends, or returns
+// ErrQueueFull at once.
+func (q *queue) put(ctx context.Context, b *buffer, wait bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.closed && !q.fits(b) {
+		if !wait {
+			return ErrQueueFull
+		}
+		stop := context.AfterFunc(ctx, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.room.Broadcast()
+		})
+		defer stop()
+		for !q.closed && ctx.Err() == nil && !q.fits(b) {
+			q.room.Wait()
+		}
+		if ctx.Err() != nil && !q.closed {
+			q.budget.Give(b.held)
+			return ctx.Err()
+		}
+	}
+	if q.closed {
+		q.budget.Give(b.held)
+		return ErrClosed
+	}
+	q.frames = append(q.frames, b)
+	q.bytes += len(b.b)
+	q.filled.Signal()
+	return nil
+}
+
+// fits reports whether b has room, and pays for it. An empty queue has room for any frame. q.mu is held.
+func (q *queue) fits(b *buffer) bool {
+	n := q.bytes + len(b.b)
+	switch {
+	case q.bytes == 0, n <= q.allowance:
+		return true
+	case n > q.limit:
+		return false
+	case b.held == 0 && !q.budget.Take(int64(len(b.b)), 0, nil):
+		return false
+	}
+	b.held = int64(len(b.b))
+	return true
+}
+
+// take waits for frames and returns all that are there; none when the queue is closed. It uses the memory of spare.
+func (q *queue) take(spare []*buffer) []*buffer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.frames) == 0 && !q.closed {
+		q.filled.Wait()
+	}
+	if q.closed {
+		return nil
+	}
+	batch := q.frames
+	q.frames = spare[:0]
+	return batch
+}
+
+// written says that a frame has left.
+func (q *queue) written(b *buffer) {
+	q.budget.Give(b.held)
+	q.mu.Lock()
+	q.bytes -= len(b.b)
+	q.room.Broadcast()
+	q.mu.Unlock()
+	b.free()
+}
+
+// flush waits until everything is written, or the time is over.
+func (q *queue) flush(atMost time.Duration) {
+	over := false
+	t := time.AfterFunc(atMost, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		over = true
+		q.room.Broadcast()
+	})
+	defer t.Stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.bytes > 0 && !q.closed && !over {
+		q.room.Wait()
+	}
+}
+
+// close forgets what was not written.
+func (q *queue) close() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.closed = true
+	for _, b := range q.frames {
+		q.budget.Give(b.held)
+	}
+	q.frames = nil
+	q.filled.Broadcast()
+	q.room.Broadcast()
+}
+
+// write sends what is queued until the conversation ends. Serve starts it and waits for it.
+func (c *Conn) write() {
+	defer c.wg.Done()
+	var batch, spare []*buffer
+	stuck := time.AfterFunc(time.Hour, c.tooSlow)
+	stuck.Stop()
+	defer stuck.Stop()
+	for batch = c.out.take(spare); len(batch) > 0; batch = c.out.take(spare) {
+		for i, b := range batch {
+			stuck.Reset(c.o.Limits.WriteTimeout)
+			err := c.stream.Write(b.b, i < len(batch)-1)
+			stuck.Stop()
+			n := len(b.b)
+			c.out.written(b)
+			batch[i] = nil
+			if err != nil {
+				c.giveUp(batch[i+1:], err)
+				return
+			}
+			c.stats.out(&c.o, n)
+		}
+		spare = batch
+		if cap(spare) > 1024 {
+			spare = nil
+		}
+	}
+}
+
+// giveUp ends the conversation because a frame could not be written.
+func (c *Conn) giveUp(rest []*buffer, err error) {
+	for _, b := range rest {
+		c.out.written(b)
+	}
+	c.end(err)
+	_ = c.stream.Close(0, "")
+}
+
+// tooSlow ends the conversation with a peer that does not read. The frame is in the middle of being written: there is no saying
+// good-bye.
+func (c *Conn) tooSlow() {
+	c.refused(RefusedSlow)
+	c.end(&CloseError{ClosePolicy, "the peer does not read"})
+	_ = c.stream.Close(0, "")
+}

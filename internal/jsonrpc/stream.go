@@ -1,0 +1,91 @@
+package jsonrpc
+
+import (
+	"fmt"
+	"io"
+	"sync"
+)
+
+// A Stream carries frames. One goroutine reads, another writes, any may close.
+type Stream interface {
+	// Read returns the next frame, whose memory is the caller's, and how many bytes of the Budget it holds, which the caller
+	// gives back. It returns io.EOF when the peer has ended the conversation
+	// in good order, a *CloseError when it said why, ErrTooLong (wrapped) and another error otherwise; after an error it is
+	// not called again. Close makes it return.
+	Read() (frame []byte, held int64, err error)
+	// Write sends one frame. Where more is true another Write follows at once, and the stream may hold the frame until then.
+	Write(frame []byte, more bool) error
+	// Close ends the stream: in good order with a code of RFC 6455 and a reason of at most 123 bytes, where it has such a
+	// thing; at once with code 0, which also ends a Close that takes its time. It is harmless when repeated.
+	Close(code int, reason string) error
+}
+
+// Close codes of RFC 6455 that are used here.
+const (
+	CloseNormal      = 1000
+	CloseGoingAway   = 1001 // shutting down
+	CloseProtocol    = 1002
+	CloseUnsupported = 1003 // a binary frame
+	CloseNotUTF8     = 1007
+	ClosePolicy      = 1008 // not authenticated, or too slow
+	CloseTooLong     = 1009
+	CloseInternal    = 1011
+	CloseTryAgain    = 1013 // no memory left for a frame of that length
+)
+
+// A CloseError says how a stream was closed by the other side, or why by this one.
+type CloseError struct {
+	Code   int
+	Reason string
+}
+
+func (e *CloseError) Error() string { return fmt.Sprintf("closed with %d: %s", e.Code, e.Reason) }
+
+// Pipe returns the two ends of a stream in memory. A Write waits until the other end reads it.
+func Pipe() (Stream, Stream) {
+	ab, ba := make(chan []byte), make(chan []byte)
+	shared := &pipeEnd{done: make(chan struct{})}
+	return &pipe{in: ba, out: ab, end: shared}, &pipe{in: ab, out: ba, end: shared}
+}
+
+type pipe struct {
+	in  <-chan []byte
+	out chan<- []byte
+	end *pipeEnd
+}
+
+type pipeEnd struct {
+	once sync.Once
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func (p *pipe) Read() ([]byte, int64, error) {
+	select {
+	case b := <-p.in:
+		return b, 0, nil
+	case <-p.end.done:
+		return nil, 0, p.end.err
+	}
+}
+
+func (p *pipe) Write(frame []byte, _ bool) error {
+	b := append([]byte(nil), frame...)
+	select {
+	case p.out <- b:
+		return nil
+	case <-p.end.done:
+		return ErrClosed
+	}
+}
+
+func (p *pipe) Close(code int, reason string) error {
+	p.end.once.Do(func() {
+		p.end.err = io.EOF
+		if code > CloseNormal {
+			p.end.err = &CloseError{code, reason}
+		}
+		close(p.end.done)
+	})
+	return nil
+}
