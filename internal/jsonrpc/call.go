@@ -98,13 +98,23 @@ func (c *Conn) called(raw []byte) chan<- reply {
 
 // Notify queues a notification and returns at once: ErrQueueFull where the peer does not keep up, ErrClosed at the end.
 func (c *Conn) Notify(method string, params any) error {
+	err := c.notify(c.ctx, method, params, false)
+	if err == ErrQueueFull {
+		c.refused(RefusedQueueFull)
+	}
+	return err
+}
+
+// NotifyWait queues a notification and waits for room. The error is ErrClosed at the end, or that of ctx.
+func (c *Conn) NotifyWait(ctx context.Context, method string, params any) error {
+	return c.notify(ctx, method, params, true)
+}
+
+func (c *Conn) notify(ctx context.Context, method string, params any, wait bool) error {
 	b := newBuffer()
 	var err error
 	if b.b, err = appendCall(b.b, "", method, params); err != nil {
 		return fmt.Errorf("encode the params of %s: %w", method, err)
 	}
-	if err = c.out.put(c.ctx, b, false); err == ErrQueueFull {
-		c.refused(RefusedQueueFull)
-	}
-	return err
+	return c.out.put(ctx, b, wait)
 }

@@ -148,6 +148,9 @@ func (c *Conn) handle(w *work) {
 	if w.ID != nil && answered.CompareAndSwap(false, true) {
 		c.reply(w, result, err)
 	}
+	if w.After != nil {
+		w.After()
+	}
 	var fatal *Fatal
 	if errors.As(err, &fatal) {
 		c.shut(fatal.Code, fatal.Reason)

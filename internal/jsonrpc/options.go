@@ -16,6 +16,9 @@ type Request struct {
 	ID json.RawMessage
 	// Params as they came: an object or an array; nil where there are none. A handler may keep them.
 	Params json.RawMessage
+	// After, where a handler sets it, is called once the reply is queued, for what must not be sent before it. It is called
+	// when there is nothing to reply or the reply found the conversation ended, too, and does not block.
+	After func()
 }
 
 // A Handler answers a request. The result is encoded as it is when it is a json.RawMessage or an Appender, otherwise by
