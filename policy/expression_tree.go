@@ -1,0 +1,153 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// allowedBuiltins are the functions that an expression may call: those of equal results for equal arguments, in time and memory
+// in proportion to them. The value says how many arguments, from the first, are charged for.
+var allowedBuiltins = map[string]int{
+	"all": 1, "any": 1, "one": 1, "none": 1, "filter": 1, "map": 1, "find": 1, "findIndex": 1, "findLast": 1, "findLastIndex": 1,
+	"count": 1, "sum": 1,
+	"len": 1, "type": 0, "string": 1, "int": 1, "float": 1, "abs": 0, "ceil": 0, "floor": 0, "round": 0, "max": 2, "min": 2,
+	"trim": 1, "trimPrefix": 2, "trimSuffix": 2, "upper": 1, "lower": 1, "split": 2, "indexOf": 2, "lastIndexOf": 2,
+	"hasPrefix": 2, "hasSuffix": 2, "first": 0, "last": 0, "get": 0,
+}
+
+// An inspector looks at a tree before it is compiled: what an expression may not have, and what it looks at.
+type inspector struct {
+	problem  string
+	uses     map[string]bool
+	states   int                 // how often the state is named
+	keys     []string            // of the state, once for each time that it is named with one
+	matchers map[string]*matcher // by their patterns
+}
+
+func (v *inspector) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IdentifierNode:
+		v.uses[n.Value] = true
+		if n.Value == "state" {
+			v.states++
+		}
+	case *ast.MemberNode:
+		of, isState := n.Node.(*ast.IdentifierNode)
+		if key, ok := n.Property.(*ast.StringNode); ok && isState && of.Value == "state" {
+			v.keys = append(v.keys, key.Value)
+		}
+	case *ast.BuiltinNode:
+		if _, ok := allowedBuiltins[n.Name]; !ok {
+			v.fail(*node, "%s is not to be had here, for a verdict must be the same at any time and cost little", n.Name)
+		}
+	case *ast.CallNode:
+		v.fail(*node, "expected one of the functions in docs/policy.md, got %s", shorten(n.Callee.String()))
+	case *ast.BinaryNode:
+		if n.Operator == ".." {
+			v.fail(*node, "ranges are not to be had here: compare with < and >")
+		}
+		if n.Operator == "matches" {
+			v.pattern(n)
+		}
+	}
+}
+
+func (v *inspector) pattern(n *ast.BinaryNode) {
+	text, ok := n.Right.(*ast.StringNode)
+	if !ok {
+		v.fail(n, "expected a text in quotes behind matches: a pattern that comes with the action would be another's")
+		return
+	}
+	m, err := newMatcher(text.Value)
+	if err != nil {
+		v.fail(n, "%v", err)
+		return
+	}
+	v.matchers[text.Value] = m
+}
+
+func (v *inspector) fail(n ast.Node, format string, args ...any) {
+	if v.problem == "" {
+		v.problem = fmt.Sprintf("column %d: ", n.Location().From+1) + fmt.Sprintf(format, args...)
+	}
+}
+
+// A bounder puts charges into a tree. Outside of loops each node is evaluated once, and costs no more than what it is given;
+// in loops, what a node is given is charged for each time. Texts that are joined are charged for everywhere, or a dozen lets
+// could double one to any length.
+type bounder struct {
+	done map[ast.Node]bool
+}
+
+func (b *bounder) Visit(node *ast.Node) {
+	if b.done == nil {
+		b.done = make(map[ast.Node]bool)
+	}
+	switch n := (*node).(type) {
+	case *ast.PredicateNode:
+		ast.Walk(&n.Node, &loopBounder{b})
+	case *ast.BuiltinNode:
+		if len(n.Arguments) > 1 && isPredicate(n.Arguments[1]) {
+			b.charge(n, &n.Arguments[0])
+		}
+	case *ast.BinaryNode:
+		switch n.Operator {
+		case "+":
+			if !b.done[n] {
+				b.done[n] = true
+				ast.Patch(node, call("__charge", n))
+			}
+		case "matches":
+			ast.Patch(node, call("__matches", n.Left, n.Right))
+		}
+	}
+}
+
+func isPredicate(n ast.Node) bool {
+	_, ok := n.(*ast.PredicateNode)
+	return ok
+}
+
+// charge puts a charge around *arg, an argument of n, once.
+func (b *bounder) charge(n ast.Node, args ...*ast.Node) {
+	if b.done[n] {
+		return
+	}
+	b.done[n] = true
+	for _, arg := range args {
+		switch (*arg).(type) {
+		case *ast.PredicateNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.NilNode:
+			continue
+		}
+		ast.Patch(arg, call("__charge", *arg))
+	}
+}
+
+func call(name string, args ...ast.Node) ast.Node {
+	callee := &ast.IdentifierNode{Value: name}
+	callee.SetLocation(args[0].Location())
+	return &ast.CallNode{Callee: callee, Arguments: args}
+}
+
+// A loopBounder charges for what stands in the body of a loop.
+type loopBounder struct{ *bounder }
+
+func (b *loopBounder) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.BuiltinNode:
+		var args []*ast.Node
+		for i := range min(allowedBuiltins[n.Name], len(n.Arguments)) {
+			args = append(args, &n.Arguments[i])
+		}
+		b.charge(n, args...)
+	case *ast.BinaryNode:
+		if slices.Contains(linear, n.Operator) {
+			b.charge(n, &n.Left, &n.Right)
+		}
+	}
+}
+
+// linear are the operators that look at the whole of what they are given.
+var linear = []string{"==", "!=", "in", "contains", "startsWith", "endsWith", "<", ">", "<=", ">="}

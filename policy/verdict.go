@@ -1,0 +1,89 @@
+package policy
+
+import (
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// A Violation is one rule that stands against one action. The first three keys are those of the wire.
+type Violation struct {
+	PolicyName string `json:"policy_name"`
+	ActionID   string `json:"action_id"`
+	Reason     string `json:"reason"`
+	Rule       string `json:"rule,omitempty"`  // the kind of the rule
+	Param      string `json:"param,omitempty"` // the rule's key, where it judges one parameter
+}
+
+// A Verdict is what a set says of one action.
+type Verdict struct {
+	Allowed    bool
+	Violations []Violation // in the order of the rules; nil where it is allowed
+	ActionID   string
+	Tool       string
+	Agent      string
+
+	parameters *Parameters
+	set        *Set
+}
+
+// ParamsDigest is that of the parameters that were judged.
+func (v *Verdict) ParamsDigest() cas.Digest { return v.parameters.Digest() }
+
+// PolicySet is the digest of the set that judged.
+func (v *Verdict) PolicySet() cas.Digest { return v.set.Digest() }
+
+// Reason is that of the first violation, and how many others there are; "" where the action is allowed.
+func (v *Verdict) Reason() string {
+	switch n := len(v.Violations); n {
+	case 0:
+		return ""
+	case 1:
+		return v.Violations[0].Reason
+	default:
+		return v.Violations[0].Reason + " (and " + plural(n-1, "other") + ")"
+	}
+}
+
+// AppendJSON appends the decision as it stands on a tape, in the field verdict of a policy_verdict, which has action, tool and
+// digests beside it:
+//
+//	{"kind":"allow"}
+//	{"kind":"deny","reason":"…","violations":[{"policy_name":"…","action_id":"…","reason":"…","rule":"…","param":"…"}]}
+func (v *Verdict) AppendJSON(dst []byte) []byte {
+	if v.Allowed {
+		return append(dst, `{"kind":"allow"}`...)
+	}
+	dst = jsonscan.AppendText(append(dst, `{"kind":"deny","reason":`...), v.Reason())
+	dst = append(dst, `,"violations":[`...)
+	for i := range v.Violations {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = v.Violations[i].appendJSON(dst)
+	}
+	return append(dst, "]}"...)
+}
+
+func (v *Violation) appendJSON(dst []byte) []byte {
+	dst = jsonscan.AppendText(append(dst, `{"policy_name":`...), v.PolicyName)
+	dst = jsonscan.AppendText(append(dst, `,"action_id":`...), v.ActionID)
+	dst = jsonscan.AppendText(append(dst, `,"reason":`...), v.Reason)
+	if v.Rule != "" {
+		dst = jsonscan.AppendText(append(dst, `,"rule":`...), v.Rule)
+	}
+	if v.Param != "" {
+		dst = jsonscan.AppendText(append(dst, `,"param":`...), v.Param)
+	}
+	return append(dst, '}')
+}
+
+// MarshalJSON gives the whole verdict, of which AppendJSON's object is "verdict", as policy_verdict has it.
+func (v *Verdict) MarshalJSON() ([]byte, error) {
+	dst := append(make([]byte, 0, 512), `{"policy_set":"`...)
+	dst, _ = v.PolicySet().AppendText(dst)
+	dst = jsonscan.AppendText(append(dst, `","action_id":`...), v.ActionID)
+	dst = jsonscan.AppendText(append(dst, `,"tool":`...), v.Tool)
+	dst, _ = v.ParamsDigest().AppendText(append(dst, `,"params_digest":"`...))
+	dst = v.AppendJSON(append(dst, `","verdict":`...))
+	return append(dst, '}'), nil
+}

