@@ -1,0 +1,182 @@
+package runtrace
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// AppendLine appends the record's line with its newline, cut as the limits ask. The error is a *TooLargeError or an
+// *InvalidError; dst is then returned as it came.
+func (r Record) AppendLine(dst []byte) ([]byte, error) {
+	switch {
+	case r.Started != nil:
+		return r.Started.AppendLine(dst)
+	case r.Turn != nil:
+		return r.Turn.AppendLine(dst)
+	default:
+		return r.Ended.AppendLine(dst)
+	}
+}
+
+// AppendLine is that of Record.
+func (t *Turn) AppendLine(dst []byte) ([]byte, error) {
+	return line(dst, tagTurn, t.fields)
+}
+
+// AppendLine is that of Record.
+func (s *Started) AppendLine(dst []byte) ([]byte, error) {
+	return line(dst, tagStarted, s.fields)
+}
+
+// AppendLine is that of Record.
+func (e *Ended) AppendLine(dst []byte) ([]byte, error) {
+	return line(dst, tagEnded, e.fields)
+}
+
+// MarshalJSON gives the turn without its tag, cut as in a line.
+func (t Turn) MarshalJSON() ([]byte, error) {
+	w := writer{buf: []byte{'{'}}
+	t.fields(&w)
+	return append(w.buf, '}'), w.err
+}
+
+const (
+	tagStarted = "started"
+	tagTurn    = "turn"
+	tagEnded   = "ended"
+)
+
+func line(dst []byte, tag string, fields func(*writer)) ([]byte, error) {
+	w := writer{buf: append(dst, `{"record":"`...)}
+	w.buf = append(w.buf, tag...)
+	w.buf = append(w.buf, '"')
+	fields(&w)
+	w.buf = append(w.buf, '}', '\n')
+	if w.err != nil {
+		return dst, w.err
+	}
+	if n := len(w.buf) - len(dst); n > MaxLine {
+		return dst, &TooLargeError{tag, n}
+	}
+	return w.buf, nil
+}
+
+func (t *Turn) fields(w *writer) {
+	w.key("index")
+	w.buf = strconv.AppendInt(w.buf, int64(t.Index), 10)
+	w.optional("prompt", t.Prompt)
+	w.optional("tool", t.Tool)
+	w.raw("parameters", orNull(t.Parameters))
+	w.raw("output", t.Output)
+	if t.CLIOutcome != nil {
+		w.key("cli_outcome")
+		w.object(t.CLIOutcome.fields)
+	}
+	verdict := t.VerifierVerdict
+	if verdict == "" {
+		verdict = VerdictNotRun
+	}
+	w.text("verifier_verdict", verdict)
+	if t.PolicyRejected != nil {
+		w.key("policy_rejected")
+		w.object(t.PolicyRejected.fields)
+	}
+}
+
+var null = json.RawMessage("null")
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return null
+	}
+	return raw
+}
+
+func (o *CLIOutcome) fields(w *writer) {
+	w.text("outcome", o.Outcome)
+	if o.Code != nil {
+		w.key("code")
+		w.buf = strconv.AppendInt(w.buf, int64(*o.Code), 10)
+	}
+}
+
+func (p *PolicyRejected) fields(w *writer) {
+	w.text("rule", p.Rule)
+	w.optional("param", p.Param)
+	w.text("reason", p.Reason)
+}
+
+func (s *Started) fields(w *writer) {
+	w.text("run_id", s.RunID)
+	w.text("agent_id", s.AgentID)
+	w.optional("agent_name", s.AgentName)
+	w.text("intent", s.Intent)
+	w.optional("outcome_description", s.OutcomeDescription)
+	w.text("started_at", s.StartedAt)
+	if s.Recording != nil {
+		w.key("recording")
+		w.object(s.Recording.fields)
+	}
+}
+
+func (r *Recording) fields(w *writer) {
+	w.text("id", r.ID)
+	if r.Path != "" {
+		w.text("path", r.Path)
+	}
+}
+
+func (e *Ended) fields(w *writer) {
+	w.text("run_id", e.RunID)
+	w.text("agent_id", e.AgentID)
+	w.text("status", string(e.Status))
+	w.raw("outcome", e.Outcome)
+	w.text("ended_at", e.EndedAt)
+}
+
+// A writer appends the members of an object, with what the limits cut.
+type writer struct {
+	buf []byte
+	err error // the first
+}
+
+// key begins a member.
+func (w *writer) key(name string) {
+	if w.buf[len(w.buf)-1] != '{' {
+		w.buf = append(w.buf, ',')
+	}
+	w.buf = append(w.buf, '"')
+	w.buf = append(w.buf, name...)
+	w.buf = append(w.buf, '"', ':')
+}
+
+func (w *writer) text(name, s string) {
+	w.key(name)
+	w.buf = jsonscan.AppendText(w.buf, Truncate(s))
+}
+
+func (w *writer) optional(name string, s *string) {
+	if s != nil {
+		w.text(name, *s)
+	}
+}
+
+// raw is for any JSON; nil is absent.
+func (w *writer) raw(name string, raw json.RawMessage) {
+	if len(raw) == 0 {
+		return
+	}
+	w.key(name)
+	var err error
+	if w.buf, err = appendRaw(w.buf, raw); err != nil && w.err == nil {
+		w.err = &InvalidError{name, err}
+	}
+}
+
+func (w *writer) object(fields func(*writer)) {
+	w.buf = append(w.buf, '{')
+	fields(w)
+	w.buf = append(w.buf, '}')
+}
