@@ -54,6 +54,23 @@ type PolicyCheckParams struct {
 	RunID      string          `json:"run_id,omitempty"` // one's own open run: the verdict is kept with it
 }
 
+// PolicyCheckResult is the reply to policy.check, and a verdict of runs.verdicts: what was judged and by what, by digests
+// (BLAKE3, in hex), and the decision.
+type PolicyCheckResult struct {
+	PolicySet    string         `json:"policy_set"`
+	ActionID     string         `json:"action_id"`
+	Tool         string         `json:"tool"`
+	ParamsDigest string         `json:"params_digest"`
+	Verdict      PolicyDecision `json:"verdict"`
+}
+
+// PolicyDecision is "allow", or "deny" with the reason and every violation.
+type PolicyDecision struct {
+	Kind       string      `json:"kind"`
+	Reason     string      `json:"reason,omitempty"`
+	Violations []Violation `json:"violations,omitempty"`
+}
+
 // SessionPolicyOpenResult is the reply to session.policy.open.
 type SessionPolicyOpenResult struct {
 	SessionID string `json:"session_id"`

@@ -34,6 +34,12 @@ type RunsCompleteResult struct {
 	OK    bool   `json:"ok"`
 }
 
+// RunsRecordTurnsParams are turns for the end of an open run. Their indices count for nothing: the daemon stamps its own.
+type RunsRecordTurnsParams struct {
+	RunID string `json:"run_id"` // required
+	Turns []Turn `json:"turns"`  // required: 1 to 256
+}
+
 // RunsRecordTurnsResult is the reply to runs.record_turns. A batch that was dropped has OK false, BaseIndex and Count 0, and
 // the reason; a batch is kept whole or dropped whole.
 type RunsRecordTurnsResult struct {
@@ -42,6 +48,13 @@ type RunsRecordTurnsResult struct {
 	Count     int    `json:"count"`
 	OK        bool   `json:"ok"`
 	Dropped   string `json:"dropped,omitempty"` // run_not_found, run_terminal, run_turn_limit or turn_too_large
+}
+
+// RunsVerdictsResult is the reply to runs.verdicts (ours): what policies said of the run's actions, in order.
+type RunsVerdictsResult struct {
+	RunID    string              `json:"run_id"`
+	AgentID  string              `json:"agent_id"`
+	Verdicts []PolicyCheckResult `json:"verdicts"`
 }
 
 // RunParams of runs.subscribe, .unsubscribe and runs.verdicts.

@@ -1,28 +1,31 @@
 package rpcapi
 
-import "encoding/json"
+import (
+	"github.com/tapedeck-dev/tapedeck/policy"
+	"github.com/tapedeck-dev/tapedeck/proposal"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
 
-// PolicyRule is one rule as the wire has it.
-type PolicyRule struct {
-	Name    string          `json:"name"` // required
-	Rule    string          `json:"rule"` // required: deny_tool, deny_tool_param, require_state; ours: regex, expr
-	Target  string          `json:"target,omitempty"`
-	Key     string          `json:"key,omitempty"`
-	Pattern string          `json:"pattern,omitempty"`
-	Value   json.RawMessage `json:"value,omitempty"`
-}
-
-// Outcome is what a run came to, as its agent says.
-type Outcome struct {
-	Status    string          `json:"status"` // required: success, partial_success, give_up, timeout, failure or done
-	Summary   string          `json:"summary,omitempty"`
-	Evidence  json.RawMessage `json:"evidence,omitempty"`
-	Metrics   json.RawMessage `json:"metrics,omitempty"`
-	Timestamp string          `json:"timestamp,omitempty"`
-}
-
-// Recording names the recording of a run that is recorded beside the daemon (ours).
-type Recording struct {
-	ID   string `json:"id"`
-	Path string `json:"path,omitempty"`
-}
+// Values of the wire that rooms of their own define.
+type (
+	// PolicyRule is one rule. Ours are regex and expr.
+	PolicyRule = policy.Rule
+	// Violation is one policy that stands against one action.
+	Violation = policy.Violation
+	// Proposal is what proposal.submit runs.
+	Proposal = proposal.Proposal
+	// Action is one action of a proposal.
+	Action = proposal.Action
+	// Precondition is what the state must be like before an action.
+	Precondition = proposal.Precondition
+	// ActionResult is what became of one action.
+	ActionResult = proposal.ActionResult
+	// Cost counts what a proposal took.
+	Cost = proposal.Cost
+	// Turn is one step of a run.
+	Turn = runtrace.Turn
+	// Outcome is what a run came to, as its agent says.
+	Outcome = runtrace.Outcome
+	// Recording names the recording of a run that is recorded beside the daemon (ours).
+	Recording = runtrace.Recording
+)

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
 // Options say where a daemon listens, what it keeps and what it allows. Nil and the zero value listen on DefaultListen, ask
@@ -21,7 +21,7 @@ type Options struct {
 	// NoAuth lets everyone in who reaches the address. Refused on any address but loopback, and together with Builtins.
 	NoAuth bool
 	// Policies are in force for every proposal of every connection, before its own, and answer policy.check.
-	Policies []rpcapi.PolicyRule
+	Policies []policy.Rule
 	// Builtins turns on tools that the daemon itself runs.
 	Builtins []Builtin
 	// Grace is how long a run stays open whose connection went away; 0 is DefaultGrace, less than 0 is none.
