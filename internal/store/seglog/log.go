@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
@@ -55,6 +55,27 @@ type Stats struct {
 	Queued                 int    // bytes that wait for the disk now
 }
 
+func (o *Options) withDefaults() Options {
+	var d Options
+	if o != nil {
+		d = *o
+	}
+	if d.SegmentSize <= 0 {
+		d.SegmentSize = 64 << 20
+	}
+	if d.MaxBlock <= 0 {
+		d.MaxBlock = 4 << 20
+	}
+	d.MaxBlock = min(d.MaxBlock, 1<<30) // a block's length has 32 bits
+	if d.FS == nil {
+		d.FS = faultfs.OS
+	}
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	return d
+}
+
 // MaxRecord is the longest record, in bytes.
 const MaxRecord = 64 << 20
 
@@ -84,52 +105,68 @@ func (e *DamageError) Error() string {
 // A Log is open for appends and reading. Its methods may be called at the same time. One goroutine, the committer, writes;
 // Close ends it and waits for it.
 type Log struct {
-	dir string
-	o   Options
+	dir    string
+	o      Options
+	fs     faultfs.FS
+	writer writer        // the committer's alone
+	ended  chan struct{} // closed when the committer has ended
+
+	mu       sync.Mutex // guards what follows
+	arrived  sync.Cond  // filling is no longer empty, or the log is closing
+	filling  *block
+	spare    *block // empty, or nil while the committer has it
+	waiting  []*waiter
+	next     Pos // of the next append
+	epoch    Epoch
+	failed   error // what Append returns: ErrFailed with its cause
+	closing  bool
+	closeErr error
+	segments []segmentInfo // all of them, the last one is being written
+	durable  place         // what is acknowledged, or about to be
+	stats    Stats
 }
 
-// Open opens the log in dir, which it makes if need be, and brings its end in order: the package comment says how. The
-// caller sees to it that no other process has it open. The error is a *DamageError where acknowledged records are missing
-// or changed in the last segment; in earlier ones Records finds that.
-func Open(dir string, o *Options) (*Log, error) { return nil, errors.ErrUnsupported }
+// A place is the end of what is on the disk.
+type place struct {
+	next Pos
+	at   int64 // in the last segment
+}
 
 // Epoch is the epoch of appends now. It begins at 1.
-func (l *Log) Epoch() Epoch { return 0 }
-
-// Append queues a copy of record, behind everything that was queued before. It waits while the queue is full, until ctx is
-// done. On an error nothing is queued and done is never called.
-//
-// Done is called once: with the record's position, when it and everything before it is on the disk; or with an error, when
-// it is not and will not be, except after ErrFailed, when nobody knows. Calls of done come one after another in the order of
-// the queue, from the committer, which writes nothing meanwhile: a done that takes long delays everybody, and one that waits
-// for another append waits for ever. Done must not call Append.
-//
-// When a write fails (a full disk), all that is queued fails, and a new epoch begins, in which the log takes appends again.
-// An append whose epoch is not the log's is refused with ErrEpoch: it may have been built on what has just failed (the next
-// number of a series, say). So: lock, take what was last acknowledged and Epoch, once; then append with that epoch until
-// ErrEpoch or a failed done says to begin again. Epoch 0 means any.
-func (l *Log) Append(ctx context.Context, epoch Epoch, record []byte, done func(Pos, error)) error {
-	return errors.ErrUnsupported
-}
-
-// AppendWait appends a record in any epoch and returns when it is on the disk. When ctx ends first, the record may still get
-// there.
-func (l *Log) AppendWait(ctx context.Context, record []byte) (Pos, error) {
-	return 0, errors.ErrUnsupported
+func (l *Log) Epoch() Epoch {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.epoch
 }
 
 // End is the position that the next acknowledged record gets: every record before it is on the disk.
-func (l *Log) End() Pos { return 0 }
-
-// Records are the acknowledged records from a position on (0 and 1: all), up to the End at the time when the loop begins.
-// Appends go on meanwhile. An error (a *DamageError, one of reading) ends the loop.
-func (l *Log) Records(from Pos) iter.Seq2[Record, error] {
-	return func(func(Record, error) bool) {}
+func (l *Log) End() Pos {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.durable.next
 }
 
 // Stats are the totals up to now.
-func (l *Log) Stats() Stats { return Stats{} }
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.stats
+	s.Queued = len(l.filling.buf)
+	return s
+}
 
 // Close takes no more appends, brings to the disk what is queued, and closes the files. When ctx ends first it returns its
-// error, and the committer goes on in the background.
-func (l *Log) Close(ctx context.Context) error { return errors.ErrUnsupported }
+// error, and the committer goes on in the background. After a failed sync it returns that; a second Close returns what the
+// first did.
+func (l *Log) Close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closing = true
+	l.arrived.Signal()
+	l.mu.Unlock()
+	select {
+	case <-l.ended:
+		return l.closeErr
+	case <-ctx.Done():
+		return fmt.Errorf("close the log: %w", context.Cause(ctx))
+	}
+}

@@ -1,0 +1,198 @@
+package seglog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
+)
+
+const (
+	nextName  = "next.tmp"
+	aheadStep = 4 << 20 // bytes of space taken ahead at a time
+)
+
+// A writer writes the last segment. Open makes it, then the committer alone uses it.
+type writer struct {
+	dir     string
+	fs      faultfs.FS
+	log     *slog.Logger
+	limit   int64 // bytes of a segment
+	segment segmentInfo
+	f       faultfs.File
+	end     int64  // behind the last block that is on the disk
+	next    Pos    // behind its last record
+	prev    uint32 // crc of its header, or of the segment's
+	ahead   int64  // the file has its space up to there, all zero behind end
+	noAhead bool   // the file system gives this segment no space ahead
+	marks   markFile
+	failed  error // ErrFailed and why: nothing is written any more
+}
+
+// full says whether a block of n bytes belongs into a new segment.
+func (w *writer) full(n int) bool { return w.end > segmentHeader && w.end+int64(n) > w.limit }
+
+// fail makes err the end of this writer.
+func (w *writer) fail(err error) error {
+	w.failed = fmt.Errorf("%w: %w", ErrFailed, err)
+	return w.failed
+}
+
+// write brings a block to the disk and marks it as acknowledged. After an error nothing of it is there, or the error is
+// ErrFailed.
+func (w *writer) write(b *block) (writing, syncing time.Duration, err error) {
+	began := time.Now()
+	self := putBlockHeader(b.buf, &w.segment.salt, b.first, len(b.done), w.prev)
+	w.takeAhead(w.end + int64(len(b.buf)))
+	if _, err := w.f.WriteAt(b.buf, w.end); err != nil { // a short write is an error too
+		return 0, 0, w.cutBack(err)
+	}
+	written := time.Now()
+	if err := w.f.Sync(); err != nil {
+		return 0, 0, w.fail(err)
+	}
+	synced := time.Now()
+	w.end += int64(len(b.buf))
+	w.ahead = max(w.ahead, w.end)
+	w.next, w.prev = b.first+Pos(len(b.done)), self
+	w.mark()
+	return written.Sub(began), synced.Sub(written), nil
+}
+
+// takeAhead sees to it that the file has space up to end. It is an improvement: without it the write itself takes the space,
+// or fails.
+func (w *writer) takeAhead(end int64) {
+	if w.noAhead || end <= w.ahead {
+		return
+	}
+	want := (end + aheadStep - 1) / aheadStep * aheadStep
+	want = max(end, min(want, w.limit))
+	err := w.f.Allocate(want)
+	if err == nil {
+		w.ahead = want
+		return
+	}
+	w.noAhead = true
+	if errors.Is(err, faultfs.ErrUnsupported) {
+		return
+	}
+	w.log.Warn("no space taken ahead for the log", "error", err, "file", w.f.Name())
+	if err := w.f.Truncate(w.ahead); err != nil { // a part of the space may have been taken
+		w.log.Warn("space taken ahead for the log is not given back", "error", err, "file", w.f.Name())
+	}
+}
+
+// cutBack undoes a write that failed because of err, which it returns, or ErrFailed when that does not work.
+func (w *writer) cutBack(err error) error {
+	if cut := w.f.Truncate(w.end); cut != nil {
+		return w.fail(fmt.Errorf("%w; and cutting that off: %w", err, cut))
+	}
+	w.ahead = w.end
+	if cut := w.f.Sync(); cut != nil {
+		return w.fail(fmt.Errorf("%w; and cutting that off: %w", err, cut))
+	}
+	return err
+}
+
+// mark notes that everything up to end is acknowledged.
+func (w *writer) mark() {
+	if err := w.marks.write(mark{w.segment.first, w.end, w.next}); err != nil {
+		w.log.Warn("the log's mark is not kept: after a crash, damage to its last records may look like a torn write",
+			"error", err, "file", w.marks.f.Name())
+	}
+}
+
+// rotate begins a new segment, for records from first on, and returns what its header says. After an error the old one is
+// the last still, or the error is ErrFailed.
+func (w *writer) rotate(first Pos) (segmentInfo, error) {
+	s := newSegmentInfo(first, w.segment.first, w.end)
+	if w.f != nil {
+		w.trim()
+	}
+	f, err := w.create(&s)
+	if err != nil {
+		return s, err
+	}
+	if w.f != nil {
+		if err := w.f.Close(); err != nil {
+			w.log.Warn("a full segment of the log does not close", "error", err, "file", w.f.Name())
+		}
+	}
+	w.segment, w.f, w.noAhead = s, f, false
+	w.end, w.ahead, w.next, w.prev = segmentHeader, segmentHeader, first, s.crc
+	return s, nil
+}
+
+// trim gives space back that was taken ahead. What stays is zero, and nobody reads it.
+func (w *writer) trim() {
+	if w.ahead == w.end {
+		return
+	}
+	if err := w.f.Truncate(w.end); err != nil {
+		w.log.Warn("space taken ahead for the log is not given back", "error", err, "file", w.f.Name())
+		return
+	}
+	w.ahead = w.end
+}
+
+// create makes the file of a segment, all of it on the disk, and opens it.
+func (w *writer) create(s *segmentInfo) (faultfs.File, error) {
+	temporary, name := filepath.Join(w.dir, nextName), filepath.Join(w.dir, segmentName(s.first))
+	err := w.createHeader(temporary, s.encode())
+	if err == nil {
+		err = w.fs.Rename(temporary, name)
+	}
+	if err != nil {
+		if removed := w.fs.Remove(temporary); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			w.log.Warn("a segment that was not made stays behind", "error", removed, "file", temporary)
+		}
+		return nil, err
+	}
+	if err := w.fs.SyncDir(w.dir); err != nil {
+		return nil, w.fail(err)
+	}
+	return w.fs.OpenFile(name, os.O_RDWR, 0)
+}
+
+func (w *writer) createHeader(name string, header []byte) error {
+	f, err := w.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.WriteAt(header, 0); err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		f.Close()
+		return w.fail(err)
+	}
+	return f.Close()
+}
+
+// finish closes the files, exactly as long as what they hold.
+func (w *writer) finish() error {
+	err := w.failed
+	if err == nil {
+		w.trim()
+		err = errors.Join(w.f.Sync(), w.marks.f.Sync())
+	}
+	return errors.Join(err, w.close())
+}
+
+// close closes what is open.
+func (w *writer) close() error {
+	var errs []error
+	if w.f != nil {
+		errs = append(errs, w.f.Close())
+	}
+	if w.marks.f != nil {
+		errs = append(errs, w.marks.f.Close())
+	}
+	return errors.Join(errs...)
+}
