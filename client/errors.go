@@ -45,7 +45,9 @@ type Error struct {
 	Data    json.RawMessage // nil where there is none
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s: %s (code %d)", e.Method, e.Message, int(e.Code)) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s (code %d)", e.Method, e.Message, int(e.Code))
+}
 
 // Is tells whether target is the code of e.
 func (e *Error) Is(target error) bool {

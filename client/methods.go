@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
@@ -79,6 +80,37 @@ func (c *Client) ClosePolicySession(ctx context.Context, session string) (closed
 	var res rpcapi.SessionPolicyCloseResult
 	err = c.Call(ctx, rpcapi.SessionPolicyClose, rpcapi.SessionPolicyCloseParams{SessionID: session}, &res)
 	return res.Closed, err
+}
+
+// Submit has a proposal judged and run; the tools that it asks for are called back meanwhile. What became of each action is in
+// the result: an action that failed or was rejected is no error.
+func (c *Client) Submit(ctx context.Context, p *proposal.Proposal) (*proposal.Result, error) {
+	return c.SubmitAs(ctx, Submission{Proposal: p})
+}
+
+// SubmitAs is Submit under a policy session or with the state of a tenant.
+func (c *Client) SubmitAs(ctx context.Context, p Submission) (*proposal.Result, error) {
+	res := new(proposal.Result)
+	if err := c.Call(ctx, rpcapi.ProposalSubmit, p, res); err != nil {
+		return nil, err
+	}
+	return res, nil
+}
+
+// A Submission is a proposal and what it is submitted under.
+type Submission struct {
+	Proposal  *proposal.Proposal `json:"proposal"`
+	SessionID string             `json:"session_id,omitempty"` // of OpenPolicySession
+	Scope     *Scope             `json:"scope,omitempty"`
+	// Idempotent makes the proposal's id more than a label: the same id again gives the same result and runs nothing.
+	Idempotent bool `json:"idempotent,omitempty"`
+}
+
+// A Scope says for whom a proposal is.
+type Scope struct {
+	CallerID string          `json:"callerId,omitempty"`
+	TenantID string          `json:"tenantId,omitempty"` // whose state it reads and writes
+	Claims   json.RawMessage `json:"claims,omitempty"`
 }
 
 // Runs lists runs, newest first: of one agent, or as the host of all.

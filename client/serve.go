@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -132,12 +131,4 @@ func (s *calls) cancel(id, reason string) {
 		}
 		s.early[id] = reason
 	}
-}
-
-// failure is the text of a tool's error for the daemon.
-func failure(err error) string {
-	if cause := (*CancelledError)(nil); errors.As(err, &cause) {
-		return cause.Error()
-	}
-	return err.Error()
 }

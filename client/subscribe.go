@@ -57,11 +57,10 @@ type trace struct {
 
 // follow gives what comes over one connection.
 func (t *trace) follow(ctx context.Context, l *link) error {
-	w := l.watch(t.run) // before the daemon is asked: an event may overtake the reply here
-	defer l.unwatch(w)
-	var res rpcapi.RunsSubscribeResult
-	refused := l.call(ctx, rpcapi.RunsSubscribe, rpcapi.RunParams{RunID: t.run}, &res)
-	if errors.Is(refused, ErrLost) {
+	w, end, refused := l.subscribe(ctx, t.run)
+	if refused == nil {
+		defer end()
+	} else if !errors.As(refused, new(*Error)) {
 		return refused
 	}
 	if err := t.fetch(ctx, l); err != nil { // says ErrNotFound where the daemon refused for that
@@ -150,7 +149,6 @@ const (
 
 // watch is where the events of a run wait for one subscription on one connection.
 type watch struct {
-	run  string
 	over <-chan struct{} // of the connection
 
 	mu      sync.Mutex
