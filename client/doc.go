@@ -3,7 +3,7 @@
 //
 //	c, err := client.Dial(ctx, "ws://127.0.0.1:9100", &client.Options{AgentID: "coder", Tools: []client.Tool{read}})
 //	run, err := c.Start(ctx, rpcapi.RunsStartParams{Intent: "fix the build"})
-//	result, err := c.Submit(ctx, &proposal.Proposal{Actions: []proposal.Action{{Type: "tool_call", Tool: "read", …}}})
+//	result, err := c.Submit(ctx, &rpcapi.Proposal{Actions: []rpcapi.Action{{Type: "tool_call", Tool: "read", …}}})
 //	err = run.Complete(ctx, rpcapi.Outcome{Status: "success"})
 //
 // Goals: every method of the daemon, typed by package rpcapi; tools as Go functions; a connection that is made again when it is

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
@@ -84,33 +83,33 @@ func (c *Client) ClosePolicySession(ctx context.Context, session string) (closed
 
 // Submit has a proposal judged and run; the tools that it asks for are called back meanwhile. What became of each action is in
 // the result: an action that failed or was rejected is no error.
-func (c *Client) Submit(ctx context.Context, p *proposal.Proposal) (*proposal.Result, error) {
-	return c.SubmitAs(ctx, Submission{Proposal: p})
+func (c *Client) Submit(ctx context.Context, p *rpcapi.Proposal) (*rpcapi.ProposalSubmitResult, error) {
+	return c.SubmitAs(ctx, rpcapi.ProposalSubmitParams{Proposal: p})
 }
 
 // SubmitAs is Submit under a policy session or with the state of a tenant.
-func (c *Client) SubmitAs(ctx context.Context, p Submission) (*proposal.Result, error) {
-	res := new(proposal.Result)
+func (c *Client) SubmitAs(ctx context.Context, p rpcapi.ProposalSubmitParams) (*rpcapi.ProposalSubmitResult, error) {
+	res := new(rpcapi.ProposalSubmitResult)
 	if err := c.Call(ctx, rpcapi.ProposalSubmit, p, res); err != nil {
 		return nil, err
 	}
 	return res, nil
 }
 
-// A Submission is a proposal and what it is submitted under.
-type Submission struct {
-	Proposal  *proposal.Proposal `json:"proposal"`
-	SessionID string             `json:"session_id,omitempty"` // of OpenPolicySession
-	Scope     *Scope             `json:"scope,omitempty"`
-	// Idempotent makes the proposal's id more than a label: the same id again gives the same result and runs nothing.
-	Idempotent bool `json:"idempotent,omitempty"`
+// CheckPolicy asks the daemon's own policies about a call, without running anything.
+func (c *Client) CheckPolicy(ctx context.Context, p rpcapi.PolicyCheckParams) (*rpcapi.PolicyCheckResult, error) {
+	res := new(rpcapi.PolicyCheckResult)
+	if err := c.Call(ctx, rpcapi.PolicyCheck, p, res); err != nil {
+		return nil, err
+	}
+	return res, nil
 }
 
-// A Scope says for whom a proposal is.
-type Scope struct {
-	CallerID string          `json:"callerId,omitempty"`
-	TenantID string          `json:"tenantId,omitempty"` // whose state it reads and writes
-	Claims   json.RawMessage `json:"claims,omitempty"`
+// Verdicts gives what policies said of a run's actions, in order.
+func (c *Client) Verdicts(ctx context.Context, runID string) ([]rpcapi.PolicyCheckResult, error) {
+	var res rpcapi.RunsVerdictsResult
+	err := c.Call(ctx, rpcapi.RunsVerdicts, rpcapi.RunParams{RunID: runID}, &res)
+	return res.Verdicts, err
 }
 
 // Runs lists runs, newest first: of one agent, or as the host of all.

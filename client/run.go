@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
-	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // A Run is an open run of this client. Turns of proposals go to the run that was started last.
@@ -34,20 +33,15 @@ func (c *Client) Start(ctx context.Context, p rpcapi.RunsStartParams) (*Run, err
 // RecordTurns records a batch of 1 to 256 turns, whole or not at all, and returns the index of the first: the daemon numbers
 // them, whatever Turn.Index says. When it returns nil they are on the daemon's disk. A batch that was not recorded is a
 // *DroppedError.
-func (r *Run) RecordTurns(ctx context.Context, turns ...runtrace.Turn) (base int, err error) {
+func (r *Run) RecordTurns(ctx context.Context, turns ...rpcapi.Turn) (base int, err error) {
 	var res rpcapi.RunsRecordTurnsResult
-	if err := r.c.Call(ctx, rpcapi.RunsRecordTurns, recordTurns{r.ID, turns}, &res); err != nil {
+	if err := r.c.Call(ctx, rpcapi.RunsRecordTurns, rpcapi.RunsRecordTurnsParams{RunID: r.ID, Turns: turns}, &res); err != nil {
 		return 0, err
 	}
 	if !res.OK {
 		return 0, &DroppedError{RunID: r.ID, Reason: res.Dropped}
 	}
 	return res.BaseIndex, nil
-}
-
-type recordTurns struct {
-	RunID string          `json:"run_id"`
-	Turns []runtrace.Turn `json:"turns"`
 }
 
 // Complete ends the run. To complete it twice is an error.
