@@ -1,0 +1,185 @@
+package runview
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
+)
+
+// ShowOptions say how a run is written out.
+type ShowOptions struct {
+	Colour   bool
+	MaxLines int            // of one text that are kept, 0 for all
+	Zone     *time.Location // of the times shown, nil for UTC
+}
+
+const (
+	keyWidth  = 11      // of the head's names
+	maxName   = 24      // columns of a field's name
+	shownText = 8 << 10 // bytes of one line of a text that are kept where MaxLines is set
+)
+
+// WriteHead writes what is known of a run beside its turns.
+func WriteHead(out io.Writer, r *Run, now time.Time, o *ShowOptions) error {
+	w := &writer{w: bufio.NewWriter(out), o: o}
+	w.key("run", r.ID)
+	agent := r.Agent
+	if r.AgentName != "" && r.AgentName != r.Agent {
+		agent += " (" + r.AgentName + ")"
+	}
+	w.key("agent", agent)
+	w.fields("", keyWidth, plain, whole("intent", r.Intent)...)
+	w.fields("", keyWidth, plain, whole("wanted", r.Wanted)...)
+	w.status(r)
+	w.key("started", startedText(r, now, o.Zone))
+	w.key("turns", r.CountsText())
+	if r.Recording != "" {
+		w.key("recording", r.Recording)
+	}
+	if c := r.Outcome; c != nil {
+		w.outcome(c)
+	}
+	return w.w.Flush()
+}
+
+func startedText(r *Run, now time.Time, zone *time.Location) string {
+	if zone == nil {
+		zone = time.UTC
+	}
+	text := r.Started.In(zone).Format("2006-01-02 15:04:05")
+	if r.Ended.IsZero() {
+		return text + ", " + elapsed(r.Took(now)) + " ago"
+	}
+	return text + ", took " + Duration(r.Took(now))
+}
+
+// CountsText is how many turns there are and how they came out: "12: 9 passed, 1 failed".
+func (r *Run) CountsText() string {
+	text, sep := fmt.Sprint(len(r.Turns)), ": "
+	for _, c := range counted {
+		if n := r.Marks[c.mark]; n > 0 {
+			text += fmt.Sprintf("%s%d %s", sep, n, c.word)
+			sep = ", "
+		}
+	}
+	return text
+}
+
+// WriteTurn writes a whole turn: how it came out, what was asked, what came.
+func WriteTurn(out io.Writer, t *Turn, o *ShowOptions) error {
+	w := &writer{w: bufio.NewWriter(out), o: o}
+	s := signs[t.Mark]
+	r := newRow(unlimited, o.Colour).put(s.style, s.sign).put(plain, " ").put(bold, fmt.Sprintf("%d %s", t.Index, t.verb()))
+	if t.Label != "" {
+		r.put(plain, "  ").put(s.style, strings.ToUpper(t.Label))
+	}
+	w.line(r)
+	asked, came := t.asked(), t.came()
+	width := nameColumns(slices.Concat(asked, came))
+	w.fields("  ", width, plain, asked...)
+	style := plain
+	if t.Mark == Rejected {
+		style = refused
+	}
+	w.fields("  ", width, style, came...)
+	w.w.WriteByte('\n')
+	return w.w.Flush()
+}
+
+// A writer writes rows of a run; its first error is Flush's.
+type writer struct {
+	w *bufio.Writer
+	o *ShowOptions
+}
+
+func (w *writer) line(r *row) {
+	w.w.WriteString(r.String())
+	w.w.WriteByte('\n')
+}
+
+func (w *writer) key(name, text string) {
+	w.line(newRow(unlimited, w.o.Colour).column(dim, name, keyWidth).put(plain, text))
+}
+
+func (w *writer) status(r *Run) {
+	s, words := cyan, "in progress"
+	if r.Status != InProgress {
+		var end string
+		if _, s, end = r.End(); r.Status == Completed && end != Completed {
+			words = "completed: " + end
+		} else {
+			words = end
+		}
+	}
+	w.line(newRow(unlimited, w.o.Colour).column(dim, "status", keyWidth).put(s, words))
+}
+
+func (w *writer) outcome(o *Outcome) {
+	w.fields("", keyWidth, plain, whole("outcome", o.Summary)...)
+	if len(o.Metrics) > 0 {
+		w.key("metrics", inline(o.Metrics, shownText))
+	}
+	if o.Evidence > 0 {
+		w.key("evidence", fmt.Sprintf("%d (--json has it)", o.Evidence))
+	}
+}
+
+// whole is a text as a field, none where it is empty.
+func whole(name, text string) []Field {
+	if text == "" {
+		return nil
+	}
+	return []Field{{Name: name, Text: text, Len: len(text)}}
+}
+
+// nameColumns is how wide the names of fields stand, with the gap behind them.
+func nameColumns(fields []Field) int {
+	width := 0
+	for _, f := range fields {
+		width = max(width, min(maxName, vt.StringWidth(visible.Line(f.Name)))+2)
+	}
+	return width
+}
+
+// fields writes names and texts: beside its name where a text is one line, indented below it where it is more.
+func (w *writer) fields(indent string, width int, s style, fields ...Field) {
+	for _, f := range fields {
+		w.field(indent, width, s, f)
+	}
+}
+
+func (w *writer) field(indent string, width int, s style, f Field) {
+	lines := strings.Split(strings.TrimRight(f.Text, "\n"), "\n")
+	name := newRow(unlimited, w.o.Colour).put(plain, indent)
+	if len(lines) == 1 {
+		w.line(name.column(dim, pad(visible.Line(f.Name), width-1), width).put(s, w.kept(lines[0])))
+		return
+	}
+	w.line(name.put(dim, f.Name))
+	left := 0
+	if most := w.o.MaxLines; most > 0 && len(lines) > most {
+		lines, left = lines[:most], len(lines)-most
+	}
+	for _, l := range lines {
+		l = strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    ")
+		w.line(newRow(unlimited, w.o.Colour).put(plain, indent+"    ").put(s, w.kept(l)))
+	}
+	if left > 0 {
+		said := fmt.Sprintf("%s %d more lines, %d bytes in all: --full shows them", ellipsis, left, f.Len)
+		w.line(newRow(unlimited, w.o.Colour).put(plain, indent+"    ").put(dim, said))
+	}
+}
+
+// kept is as much of one line as is shown.
+func (w *writer) kept(line string) string {
+	if w.o.MaxLines == 0 || len(line) <= shownText {
+		return line
+	}
+	return clip(line, shownText) + fmt.Sprintf("%s (%d bytes: --full shows them)", ellipsis, len(line))
+}
