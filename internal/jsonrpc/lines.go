@@ -84,21 +84,28 @@ func (l *lines) cut(end int, held int64, slow *time.Timer) ([]byte, int64, error
 	if end > l.limit {
 		return nil, held, fmt.Errorf("%w of %d bytes", ErrTooLong, l.limit)
 	}
-	line, rest := l.in[:end:end], l.in[end+1:]
-	if len(rest) > 0 || cap(l.in) > 2*end {
-		line = bytes.Clone(line)
-		l.in = append(l.in[:0], rest...)
-		if len(rest) == 0 && cap(l.in) > DefaultAllowance {
-			l.in = nil
-		}
-	} else {
-		l.in = nil
-	}
+	line := l.split(end)
 	if held > 0 {
 		l.budget.Give(held - int64(min(end, int(held))))
 		held = int64(end)
 	}
 	return line, held, nil
+}
+
+// split takes the bytes before end, and the newline there, out of what was read. A long line keeps the memory that it was read
+// to.
+func (l *lines) split(end int) []byte {
+	line, rest := l.in[:end:end], l.in[end+1:]
+	switch {
+	case end >= lineRead && cap(l.in) <= 4*end:
+		l.in = bytes.Clone(rest)
+	case cap(l.in) > DefaultAllowance:
+		line, l.in = bytes.Clone(line), bytes.Clone(rest)
+	default:
+		line = bytes.Clone(line)
+		l.in = append(l.in[:0], rest...)
+	}
+	return line
 }
 
 // fill reads on.

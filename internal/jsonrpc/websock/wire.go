@@ -1,0 +1,127 @@
+package websock
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+)
+
+// A wire is the network connection beneath a WebSocket. On a server's the guard looks at what comes in; what goes out may be
+// held until more follows.
+type wire struct {
+	net.Conn
+	guard *guard // nil on a client's
+
+	// Of the goroutine that reads.
+	early []byte // what came behind the request that asked for the upgrade
+	wrong *jsonrpc.CloseError
+	told  bool // Read has returned it
+
+	broken  atomic.Pointer[jsonrpc.CloseError] // wrong, for others
+	heard   atomic.Int64                       // when bytes came last, as nanoseconds since epoch
+	reading atomic.Bool                        // somebody waits for bytes
+
+	hold atomic.Bool // more follows
+	mu   sync.Mutex  // guards held
+	held []byte
+}
+
+var epoch = time.Now()
+
+// drain is how long, and drainBytes how much, is read and thrown away after a close that the client has not answered: a
+// client that is still sending would lose our close frame if the connection were reset.
+const (
+	drain      = 2 * time.Second
+	drainBytes = 256 << 20
+)
+
+// Read passes on what the guard lets through. After the first wrong byte nothing passes; the rest is thrown away.
+func (w *wire) Read(p []byte) (int, error) {
+	if w.wrong != nil {
+		return 0, w.waste(p)
+	}
+	n, err := w.read(p)
+	if n > 0 && w.guard != nil {
+		var why *jsonrpc.CloseError
+		if n, why = w.guard.check(p[:n]); why != nil {
+			w.wrong = why
+			w.broken.Store(why)
+			_ = w.SetReadDeadline(time.Now().Add(drain))
+			if n == 0 {
+				return 0, w.waste(p)
+			}
+			return n, nil
+		}
+	}
+	return n, err
+}
+
+func (w *wire) read(p []byte) (int, error) {
+	if len(w.early) > 0 {
+		n := copy(p, w.early)
+		w.early = w.early[n:]
+		return n, nil
+	}
+	w.reading.Store(true)
+	n, err := w.Conn.Read(p)
+	w.reading.Store(false)
+	w.heard.Store(int64(time.Since(epoch)))
+	return n, err
+}
+
+// waste reads on without passing anything on. The first call after the wrong byte says what was wrong.
+func (w *wire) waste(p []byte) error {
+	if !w.told {
+		w.told = true
+		return w.wrong
+	}
+	for read := 0; read < drainBytes; {
+		n, err := w.Conn.Read(p)
+		if err != nil {
+			break
+		}
+		read += n
+	}
+	return io.EOF
+}
+
+// Write sends p, with what was held before it, or holds it.
+func (w *wire) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	more := w.hold.Load()
+	if !more && len(w.held) == 0 {
+		return w.Conn.Write(p)
+	}
+	w.held = append(w.held, p...)
+	if more && len(w.held) < jsonrpc.DefaultAllowance {
+		return len(p), nil
+	}
+	_, err := w.Conn.Write(w.held)
+	if w.held = w.held[:0]; cap(w.held) > jsonrpc.DefaultAllowance {
+		w.held = nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// silent returns for how long nothing came although somebody waited for it.
+func (w *wire) silent() time.Duration {
+	if !w.reading.Load() {
+		return 0
+	}
+	return time.Since(epoch) - time.Duration(w.heard.Load())
+}
+
+// timeout reports whether err is that of a deadline.
+func timeout(err error) bool {
+	var t net.Error
+	return errors.As(err, &t) && t.Timeout()
+}
