@@ -47,8 +47,3 @@ type Outcome struct {
 	Result     *ActionResult
 	TimedOut   bool // the last attempt ended by the action's own timeout
 }
-
-// Run runs p to its end. The error says why nothing ran (a cycle) or that a hook failed.
-func (e *Executor) Run(ctx context.Context, p *Proposal) (*Result, error) {
-	return &Result{ProposalID: p.ID}, ctx.Err()
-}

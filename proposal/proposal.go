@@ -35,6 +35,7 @@ const (
 	MaxDependencies  = 100
 	MaxEffects       = 1000
 	MaxRetries       = 100
+	MaxTimeoutMS     = 24 * 60 * 60 * 1000
 	DefaultRetries   = 3
 )
 

@@ -25,18 +25,21 @@ func (e *LimitError) Error() string { return "state: " + e.Problem }
 
 // A State keeps the values of one connection, apart for each tenant. The zero State is empty and ready. It may be used by
 // several goroutines at once.
+//
+// A write of a proposal is seen by everybody at once. A key therefore has versions: what it had before, and on it what
+// proposals that still run have written. The last one is its value. A proposal that ends well makes its own the only one; one
+// that is aborted takes its own away, wherever they lie, so that nothing else is lost or comes back.
 type State struct {
 	mu      sync.Mutex
-	tenants map[string]map[string]entry
-	keys    int
-	bytes   int
-	writes  uint64
+	tenants map[string]map[string][]version // no list is empty
+	held    int                             // versions
+	bytes   int                             // of them
 }
 
-// An entry is a value and the write that put it there.
-type entry struct {
+// A version is a value and the proposal that wrote it; nil is one that has ended, or state.set.
+type version struct {
 	value policy.Value
-	write uint64
+	by    *transaction
 }
 
 // Scope returns the part of s that belongs to tenant; "" is the part of those without one.
@@ -52,8 +55,7 @@ type Scope struct {
 func (c *Scope) Lookup(key string) (policy.Value, bool) {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	e, ok := c.state.tenants[c.tenant][key]
-	return e.value, ok
+	return c.top(key)
 }
 
 // Get returns the JSON of the value of key; null where there is none.
@@ -72,11 +74,9 @@ func (c *Scope) Exists(key string) bool {
 func (c *Scope) Keys() []string {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	return slices.AppendSeq(make([]string, 0, len(c.state.tenants[c.tenant])), sortedKeys(c.state.tenants[c.tenant]))
-}
-
-func sortedKeys(m map[string]entry) func(func(string) bool) {
-	return slices.Values(slices.Sorted(maps.Keys(m)))
+	keys := slices.AppendSeq(make([]string, 0, len(c.state.tenants[c.tenant])), maps.Keys(c.state.tenants[c.tenant]))
+	slices.Sort(keys)
+	return keys
 }
 
 // Snapshot returns all values, of one moment; not nil.
@@ -84,105 +84,93 @@ func (c *Scope) Snapshot() map[string]json.RawMessage {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
 	out := make(map[string]json.RawMessage, len(c.state.tenants[c.tenant]))
-	for k, e := range c.state.tenants[c.tenant] {
-		out[k] = e.value.Raw()
+	for k, versions := range c.state.tenants[c.tenant] {
+		out[k] = versions[len(versions)-1].value.Raw()
 	}
 	return out
 }
 
 // Set gives key the value in raw; no bytes are null. The error says that raw has no single meaning, or is a *LimitError.
 func (c *Scope) Set(key string, raw []byte) error {
+	v, err := newValue(key, raw)
+	if err != nil {
+		return err
+	}
+	return c.set(key, v, nil)
+}
+
+func newValue(key string, raw []byte) (policy.Value, error) {
 	if len(raw) > MaxStateValue {
-		return &LimitError{fmt.Sprintf("a value of %d bytes, more than %d", len(raw), MaxStateValue)}
+		return policy.Value{}, &LimitError{fmt.Sprintf("a value of %d bytes, more than %d", len(raw), MaxStateValue)}
 	}
 	v, err := policy.NewValue(raw)
 	if err != nil {
-		return fmt.Errorf("value of %.100q: %w", key, err)
+		return v, fmt.Errorf("value of %.100q: %w", key, err)
 	}
-	_, err = c.set(key, v)
-	return err
+	return v, nil
 }
 
-// An undo takes one write back.
-type undo struct {
-	key   string
-	had   bool
-	value policy.Value // that it had
-	write uint64       // that is taken back
+// top is the value of key. The lock is held.
+func (c *Scope) top(key string) (policy.Value, bool) {
+	versions := c.state.tenants[c.tenant][key]
+	if len(versions) == 0 {
+		return policy.Value{}, false
+	}
+	return versions[len(versions)-1].value, true
 }
 
-func (c *Scope) set(key string, v policy.Value) (undo, error) {
+// set writes a value for a proposal, or for nobody.
+func (c *Scope) set(key string, v policy.Value, by *transaction) error {
 	if len(key) > MaxStateKey || len(c.tenant) > MaxStateKey {
-		return undo{}, &LimitError{fmt.Sprintf("a name of more than %d bytes", MaxStateKey)}
+		return &LimitError{fmt.Sprintf("a name of more than %d bytes", MaxStateKey)}
 	}
-	s := c.state
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, had := s.tenants[c.tenant][key]
-	size := entrySize(key, v)
-	if had {
-		size -= entrySize(key, old.value)
-	} else if s.keys >= MaxStateKeys {
-		return undo{}, &LimitError{fmt.Sprintf("%d keys, and no more are kept", MaxStateKeys)}
-	}
-	if size > 0 && s.bytes+size > MaxStateBytes {
-		return undo{}, &LimitError{fmt.Sprintf("%d bytes, and no more are kept", MaxStateBytes)}
-	}
-	return undo{key, had, old.value, c.put(key, v)}, nil
-}
-
-// entrySize is what a value takes of the limit; small ones count as more than their bytes.
-func entrySize(key string, v policy.Value) int { return len(key) + v.Size() + 64 }
-
-// put gives key a value and returns the number of the write. The lock is held.
-func (c *Scope) put(key string, v policy.Value) uint64 {
-	s := c.state
-	if old, had := s.tenants[c.tenant][key]; had {
-		s.bytes -= entrySize(key, old.value)
-	} else {
-		s.keys++
-	}
-	if s.tenants == nil {
-		s.tenants = make(map[string]map[string]entry)
-	}
-	if s.tenants[c.tenant] == nil {
-		s.tenants[c.tenant] = make(map[string]entry)
-	}
-	s.writes++
-	s.bytes += entrySize(key, v)
-	s.tenants[c.tenant][key] = entry{v, s.writes}
-	return s.writes
-}
-
-// drop takes key away. The lock is held.
-func (c *Scope) drop(key string) {
-	s := c.state
-	if old, had := s.tenants[c.tenant][key]; had {
-		s.bytes -= entrySize(key, old.value)
-		s.keys--
-		delete(s.tenants[c.tenant], key)
-		if len(s.tenants[c.tenant]) == 0 {
-			delete(s.tenants, c.tenant)
-		}
-	}
-}
-
-// rollback takes writes back, all in one moment, the last first. A key that somebody else has written since keeps what it has.
-func (c *Scope) rollback(undos []undo) {
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	ours := make(map[string]uint64, len(undos)) // the write of ours that a key must have now
-	for _, u := range undos {
-		ours[u.key] = u.write
+	versions := c.state.tenants[c.tenant][key]
+	switch n := len(versions); {
+	case by == nil:
+		versions = []version{{v, nil}} // what lies beneath is of no use to anybody: nobody takes this one away
+	case n > 0 && versions[n-1].by == by:
+		versions = append(slices.Clone(versions[:n-1]), version{v, by})
+	default:
+		versions = append(slices.Clone(versions), version{v, by})
 	}
-	for _, u := range slices.Backward(undos) {
-		if c.state.tenants[c.tenant][u.key].write != ours[u.key] {
-			continue
-		}
-		if u.had {
-			ours[u.key] = c.put(u.key, u.value)
-		} else {
-			c.drop(u.key)
-		}
+	return c.put(key, versions)
+}
+
+// put makes versions those of key, where the limits have room. The lock is held.
+func (c *Scope) put(key string, versions []version) error {
+	s := c.state
+	old := s.tenants[c.tenant][key]
+	held, bytes := s.held+len(versions)-len(old), s.bytes+size(key, versions)-size(key, old)
+	switch {
+	case held > s.held && held > MaxStateKeys:
+		return &LimitError{fmt.Sprintf("%d keys, and no more are kept", MaxStateKeys)}
+	case bytes > s.bytes && bytes > MaxStateBytes:
+		return &LimitError{fmt.Sprintf("%d bytes, and no more are kept", MaxStateBytes)}
 	}
+	s.held, s.bytes = held, bytes
+	if s.tenants == nil {
+		s.tenants = make(map[string]map[string][]version)
+	}
+	if s.tenants[c.tenant] == nil {
+		s.tenants[c.tenant] = make(map[string][]version)
+	}
+	s.tenants[c.tenant][key] = versions
+	if len(versions) == 0 {
+		delete(s.tenants[c.tenant], key)
+	}
+	if len(s.tenants[c.tenant]) == 0 {
+		delete(s.tenants, c.tenant)
+	}
+	return nil
+}
+
+// size is what versions take of the limit; small ones count as more than their bytes.
+func size(key string, versions []version) int {
+	n := 0
+	for _, v := range versions {
+		n += len(key) + v.value.Size() + 64
+	}
+	return n
 }
