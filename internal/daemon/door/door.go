@@ -1,0 +1,266 @@
+package door
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock"
+)
+
+// Options say where to listen and who talks. Zero fields have the defaults named beside them.
+type Options struct {
+	// Listen is host:port for TCP; port 0 takes a free one. "" listens on no TCP address.
+	Listen string
+	// Socket is the path of a Unix socket; "" for none.
+	Socket string
+	// Converse holds one conversation, and returns when it is over; the stream is closed after it, if it is not yet. It must be
+	// set.
+	Converse func(ctx context.Context, s jsonrpc.Stream, p Peer)
+	// HTTP answers requests that upgrade to nothing: /healthz, /metrics; nil answers 404.
+	HTTP http.Handler
+	// WebSocket has the limit of a frame, the budget and the pings; the first two hold for lines too.
+	WebSocket   websock.Options
+	Connections int          // conversations at once: 4,096
+	Logger      *slog.Logger // nil is silent
+	// Refused is called with a word for each connection or request that is turned away: host, origin, full, credentials. nil is
+	// for nobody.
+	Refused func(why string)
+}
+
+// A Peer is who came in.
+type Peer struct {
+	Transport string // "websocket" or "lines"
+	Unix      bool   // over the Unix socket; UID and PID are known then
+	Addr      string // of TCP
+	UID       int
+	PID       int // 0 where the system does not say
+}
+
+func (p Peer) String() string {
+	if p.Unix {
+		return fmt.Sprintf("%s uid %d pid %d", p.Transport, p.UID, p.PID)
+	}
+	return p.Transport + " " + p.Addr
+}
+
+// A Door listens.
+type Door struct {
+	o      Options
+	log    *slog.Logger
+	tcp    net.Listener // nil for none
+	unix   net.Listener // nil for none
+	socket fileID       // of the socket's file
+	http   *http.Server
+
+	talking atomic.Int64 // conversations
+	open    atomic.Int64 // connections of any kind
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool
+	hand    *handed // Unix connections for the HTTP server
+}
+
+// Open listens; nothing is accepted before Serve. o must have Converse, and Listen or Socket.
+func Open(ctx context.Context, o *Options) (*Door, error) {
+	d := &Door{o: *o, log: o.Logger}
+	d.o.Connections = cmp.Or(d.o.Connections, 4096)
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if o.Converse == nil || o.Listen == "" && o.Socket == "" {
+		return nil, errors.New("open the door: want Converse, and an address or a socket to listen on")
+	}
+	var err error
+	if o.Listen != "" {
+		if d.tcp, err = (&net.ListenConfig{}).Listen(ctx, "tcp", o.Listen); err != nil {
+			return nil, fmt.Errorf("listen on %s: %w", o.Listen, err)
+		}
+	}
+	if o.Socket != "" {
+		if d.unix, d.socket, err = listenUnix(o.Socket); err != nil {
+			if d.tcp != nil {
+				_ = d.tcp.Close()
+			}
+			return nil, fmt.Errorf("listen on the socket %s: %w", o.Socket, err)
+		}
+		d.hand = newHanded(d.unix.Addr())
+	}
+	d.http = &http.Server{
+		Handler:           http.HandlerFunc(d.serveHTTP),
+		ReadHeaderTimeout: patience,
+		IdleTimeout:       time.Minute,
+		MaxHeaderBytes:    12 << 10, // the server adds 4 KiB to it
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	return d, nil
+}
+
+// patience is how long a peer has to say what it wants.
+const patience = 10 * time.Second
+
+// Addr returns the TCP address listened on, as host:port with the port that was taken; "" for none.
+func (d *Door) Addr() string {
+	if d.tcp == nil {
+		return ""
+	}
+	return d.tcp.Addr().String()
+}
+
+// URL is where clients reach it: ws://host:port, or unix:PATH when it listens on a socket alone.
+func (d *Door) URL() string {
+	if d.tcp == nil {
+		return "unix:" + d.o.Socket
+	}
+	return "ws://" + d.Addr()
+}
+
+// Talking returns how many conversations there are.
+func (d *Door) Talking() int { return int(d.talking.Load()) }
+
+// Serve lets clients in until ctx ends or Stop is called, and returns when all conversations are over: those that are there when
+// ctx ends have their context ended. The error is that of a listener that failed.
+func (d *Door) Serve(ctx context.Context) error {
+	end := context.AfterFunc(ctx, func() { d.Stop(); _ = d.http.Close() })
+	defer end()
+	d.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	d.http.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+	errs := make(chan error, 3)
+	accepting := 0
+	start := func(serve func() error) {
+		accepting++
+		go func() { errs <- serve() }()
+	}
+	if d.tcp != nil {
+		start(func() error { return d.http.Serve(counted{d.tcp, d}) })
+	}
+	if d.unix != nil {
+		start(func() error { return d.http.Serve(d.hand) })
+		start(func() error { return d.acceptUnix(ctx) })
+	}
+	var err error
+	for range accepting {
+		if e := <-errs; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
+			err = errors.Join(err, e)
+			d.Stop()
+		}
+	}
+	d.wg.Wait()
+	_ = d.http.Close() // connections on which nothing is asked
+	return err
+}
+
+type connKey struct{}
+
+// Stop closes the listeners and removes the socket's file. Conversations go on.
+func (d *Door) Stop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return
+	}
+	d.stopped = true
+	if d.tcp != nil {
+		_ = d.tcp.Close()
+	}
+	if d.unix != nil {
+		_ = d.unix.Close()
+		_ = d.hand.Close()
+		if d.socket.same(d.o.Socket) {
+			_ = os.Remove(d.o.Socket)
+		}
+	}
+}
+
+// converse holds one conversation, if there is room for it.
+func (d *Door) converse(ctx context.Context, p Peer, accept func() (jsonrpc.Stream, error), full func()) {
+	if !d.enter() {
+		full()
+		return
+	}
+	defer d.wg.Done()
+	if d.talking.Add(1) > int64(d.o.Connections) {
+		d.talking.Add(-1)
+		d.refuse("full", p)
+		full()
+		return
+	}
+	defer d.talking.Add(-1)
+	s, err := accept()
+	if err != nil {
+		d.log.Info("a connection did not upgrade", "peer", p.String(), "error", err)
+		return
+	}
+	defer s.Close(0, "")
+	d.o.Converse(ctx, s, p)
+}
+
+// enter lets Serve wait for one conversation more, unless it may have stopped to wait.
+func (d *Door) enter() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stopped {
+		return false
+	}
+	d.wg.Add(1)
+	return true
+}
+
+func (d *Door) refuse(why string, p Peer) {
+	d.log.Warn("a connection was refused", "why", why, "peer", p.String())
+	if d.o.Refused != nil {
+		d.o.Refused(why)
+	}
+}
+
+// counted bounds the connections of any kind.
+type counted struct {
+	net.Listener
+	d *Door
+}
+
+func (l counted) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if conn := l.d.count(c); conn != nil {
+			return conn, nil
+		}
+	}
+}
+
+// count lets a connection in, or closes it and returns nil where there are too many.
+func (d *Door) count(c net.Conn) net.Conn {
+	if d.open.Add(1) <= int64(2*d.o.Connections) {
+		return &countedConn{Conn: c, open: &d.open}
+	}
+	d.open.Add(-1)
+	d.refuse("full", Peer{Addr: c.RemoteAddr().String()})
+	_ = c.Close()
+	return nil
+}
+
+type countedConn struct {
+	net.Conn
+	open *atomic.Int64
+	once sync.Once
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.open.Add(-1) })
+	return c.Conn.Close()
+}
