@@ -95,7 +95,7 @@ func (c *Client) linked(ctx context.Context) (*link, error) {
 		case over:
 			return nil, why
 		}
-		if late == nil {
+		if late == nil && c.o.Patience > 0 {
 			timer := time.NewTimer(c.o.Patience)
 			defer timer.Stop()
 			late = timer.C
@@ -103,6 +103,9 @@ func (c *Client) linked(ctx context.Context) (*link, error) {
 		select {
 		case <-changed:
 		case <-late:
+			if why == nil {
+				why = ErrLost // just now
+			}
 			return nil, fmt.Errorf("no connection to the daemon at %s within %s: %w", c.url, c.o.Patience, why)
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), why)

@@ -87,6 +87,7 @@ func (l *link) call(ctx context.Context, method string, params, result any) erro
 	case errors.As(err, &refused):
 		return &Error{Method: method, Code: Code(refused.Code), Message: refused.Message, Data: refused.Data}
 	case errors.Is(err, jsonrpc.ErrClosed):
+		<-l.conn.Context().Done() // so that the next call does not take this connection
 		return fmt.Errorf("%s: %w", method, ErrLost)
 	case err != nil:
 		return fmt.Errorf("%s: %w", method, err)
