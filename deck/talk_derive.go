@@ -16,15 +16,19 @@ type talkSource struct {
 	id   string // what its runs are called by
 	exit *Exit  // of the program; nil where it is not known
 	open bool   // the run has not ended: it is going on, or its recorder was killed
+
+	heard func(sessionlog.Event) error // told of each event before its line; nil for nobody
 }
 
 // A talk derives the session log of one tape.
 type talk struct {
 	src    *talkSource
 	store  cas.Store
-	lanes  map[string]*talkLane
-	main   *talkLane // nil where nothing was said
-	emit   func(line []byte) error
+	lanes  *talkSurvey
+	main   *talkLane                    // nil where nothing was said
+	emit   func(line []byte) error      // nil where nobody wants lines
+	heard  func(sessionlog.Event) error // nil for nobody; told of each event, in order, before its line is given
+	stale  bool                         // what was derived so far holds no longer, now that more of the tape is known
 	notes  talkNotes
 	dialog *sessionlog.Dialog
 
@@ -61,10 +65,16 @@ type unsure struct {
 // derive gives the lines of the session log, in order, each valid until the next, and returns what of it could not be read. The errors are those of emit and of
 // the tape.
 func (src *talkSource) derive(emit func(line []byte) error) (*talkNotes, error) {
-	d := &talk{src: src, emit: emit, known: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
-	d.dialog = sessionlog.NewDialog(src.id, d.put)
+	d := newTalk(src, newTalkSurvey())
+	d.emit, d.heard = emit, src.heard
 	err := d.run()
 	return &d.notes, err
+}
+
+func newTalk(src *talkSource, lanes *talkSurvey) *talk {
+	d := &talk{src: src, lanes: lanes, store: lanes.store, known: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
+	d.dialog = sessionlog.NewDialog(src.id, d.put)
+	return d
 }
 
 func (d *talk) run() error {
@@ -95,6 +105,15 @@ func (d *talk) putAt(e sessionlog.Event, at place) error {
 	if c := e.Base(); c.TapeSeq == nil {
 		c.TapeSeq = &at.seq
 	}
+	if d.heard != nil {
+		if err := d.heard(e); err != nil {
+			return err
+		}
+	}
+	if d.emit == nil {
+		d.lines++
+		return nil
+	}
 	l := talkLine{seq: d.lines, place: at, event: e}
 	line, err := l.append(d.buf[:0])
 	if err != nil {
@@ -123,9 +142,12 @@ func (d *talk) record(rec *tape.Record) error {
 
 // call reads a call of a model.
 func (d *talk) call(k *tape.LLMCall) error {
-	lane := d.lanes[k.Lane]
+	lane := d.lanes.lanes[k.Lane]
 	switch {
 	case unmatched(k) || lane == nil:
+		return nil
+	case lane.left: // it had not come to its end
+		d.stale = true
 		return nil
 	case lane == d.main:
 		return d.mainCall(k)
@@ -144,14 +166,17 @@ func (d *talk) bodies(k *tape.LLMCall) (request, response []byte, err error) {
 	return request, response, nil
 }
 
-func (d *talk) body(p *tape.Payload) ([]byte, error) {
+func (d *talk) body(p *tape.Payload) ([]byte, error) { return bodyIn(d.store, p) }
+
+// bodyIn reads a payload that holds what was said.
+func bodyIn(store cas.Store, p *tape.Payload) ([]byte, error) {
 	switch {
 	case p == nil:
 		return nil, errors.New("was not kept")
 	case p.Len > llm.MaxSaid:
 		return nil, fmt.Errorf("has %d bytes, and %d are read at most", p.Len, int64(llm.MaxSaid))
 	}
-	return p.Bytes(d.store)
+	return p.Bytes(store)
 }
 
 // mainCall reads a call of the main lane.

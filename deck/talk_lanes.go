@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -18,9 +19,25 @@ type talkLane struct {
 	// Of a lane beside the main one, once its first call was read:
 	looked bool
 	tools  bool          // it declares some
+	left   bool          // it was the main one, had come to its end, and the conversation went on in another
 	heard  place         // of its last call so far, and
 	call   *tape.LLMCall // that call
 }
+
+// forget forgets what deriving has found out of a lane: a talk that begins anew reads it again.
+func (l *talkLane) forget() {
+	l.looked, l.tools, l.left, l.heard, l.call = false, false, false, place{}, nil
+}
+
+// A talkSurvey is what is known of the lanes of a tape, as far as it was read.
+type talkSurvey struct {
+	store   cas.Store
+	lanes   map[string]*talkLane
+	tooled  *talkLane // the first whose requests declare tools; nil for none
+	talking *talkLane // the first conversation; nil for none
+}
+
+func newTalkSurvey() *talkSurvey { return &talkSurvey{lanes: make(map[string]*talkLane)} }
 
 // survey finds the lanes of a tape, and the main one: the first whose requests declare tools; where none does, the first
 // conversation.
@@ -30,45 +47,53 @@ func (d *talk) survey() error {
 		return err
 	}
 	defer t.Close()
-	d.store, d.lanes = t.Store, make(map[string]*talkLane)
-	var talking *talkLane
+	d.lanes.store = t.Store
 	for rec, err := range t.Records() {
 		if err != nil {
 			return err
 		}
-		k, ok := rec.Kind.(*tape.LLMCall)
-		if !ok || unmatched(k) {
-			continue
-		}
-		l := d.lanes[k.Lane]
-		if l == nil {
-			l = &talkLane{name: k.Lane, first: placeOf(rec), arrival: k.Arrival}
-			d.lanes[k.Lane] = l
-		}
-		l.last, l.lastArrival = placeOf(rec), max(l.lastArrival, k.Arrival)
-		if d.main != nil {
-			continue
-		}
-		tools, talks := d.declares(k)
-		if talks && talking == nil {
-			talking = l
-		}
-		if tools {
-			d.main = l
-		}
+		d.lanes.see(rec)
 	}
-	if d.main == nil {
-		d.main = talking
+	if d.main = d.lanes.tooled; d.main == nil {
+		d.main = d.lanes.talking
 	}
 	return nil
+}
+
+// see takes a record. One that was seen before changes nothing.
+func (s *talkSurvey) see(rec *tape.Record) {
+	k, ok := rec.Kind.(*tape.LLMCall)
+	if !ok || unmatched(k) {
+		return
+	}
+	at := placeOf(rec)
+	l := s.lanes[k.Lane]
+	if l == nil {
+		l = &talkLane{name: k.Lane, first: at, arrival: k.Arrival}
+		s.lanes[k.Lane] = l
+	}
+	if at.seq >= l.last.seq {
+		l.last = at
+	}
+	l.lastArrival = max(l.lastArrival, k.Arrival)
+	if s.tooled != nil {
+		return
+	}
+	tools, talks := s.declares(k)
+	if talks && s.talking == nil {
+		s.talking = l
+	}
+	if tools {
+		s.tooled = l
+	}
 }
 
 // toolKeys are the keys under which protocols declare tools.
 var toolKeys = [...][]byte{[]byte(`"tools"`), []byte(`"functions"`), []byte(`"toolConfig"`)}
 
 // declares reports whether a request declares tools, and whether it is one of a conversation at all.
-func (d *talk) declares(k *tape.LLMCall) (tools, talks bool) {
-	body, err := d.body(k.RequestPayload)
+func (s *talkSurvey) declares(k *tape.LLMCall) (tools, talks bool) {
+	body, err := bodyIn(s.store, k.RequestPayload)
 	if err != nil {
 		return false, false
 	}

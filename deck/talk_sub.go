@@ -39,6 +39,7 @@ func (d *talk) aside(k *tape.LLMCall, l *talkLane) error {
 	}
 	l.looked = true
 	if d.goesOn(said, l) {
+		d.main.left = said.Follows == ""
 		d.main = l
 		d.listener = new(llm.Listener)
 		d.asked, d.before = 0, 0
