@@ -64,6 +64,7 @@
 //	             again; absent: there is none, or it was made elsewhere
 //	session_hidden  the lines of session.jsonl, from 1, in which a secret was hidden that stands on the tape in pieces; absent:
 //	             none
+//	daemon       the daemon that the run was told to, and what the run is called there (DaemonRun); absent: none
 //	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
 //
 // A key that is not known here is passed by.

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -141,8 +142,11 @@ func (l *late) record(rec *tape.Record) (bool, error) {
 	return false, nil
 }
 
-// otherBytes lists what a record holds beside its strings and payloads: JSON of further keys, and strings that are no text.
+// otherBytes lists what a record holds beside its strings and payloads: JSON, of further keys too, and strings that are no text.
 func otherBytes(rec *tape.Record) (out []*[]byte) {
+	if k, ok := rec.Kind.(*tape.PolicyVerdict); ok {
+		out = append(out, (*[]byte)(&k.State), (*[]byte)(&k.Verdict))
+	}
 	for i := range rec.Raw {
 		out = append(out, &rec.Raw[i].Bytes)
 	}
@@ -174,6 +178,8 @@ func (l *late) hideIn(rec *tape.Record) error {
 		err = exchange.Again(rec, l.s.store, l.class, l.find, &exchange.TapOptions{TrueLength: true})
 	case *tape.ProcessSpawn:
 		err = l.spawn(k)
+	case *tape.PolicyVerdict:
+		err = l.verdict(k)
 	case *tape.FileWrite, *tape.FileDelete:
 		err = files.HideLateRecord(rec, &files.LateOptions{Store: l.changing.trees.made, Late: l.find, All: l.s.scrub}, l.mask)
 	}
@@ -212,6 +218,21 @@ func (l *late) spawn(k *tape.ProcessSpawn) error {
 	}
 	l.stdin = k.Stdin
 	return nil
+}
+
+// verdict takes them out of what a policy judged.
+func (l *late) verdict(k *tape.PolicyVerdict) error {
+	if k.ParamsPayload == nil {
+		return nil
+	}
+	params, err := k.ParamsPayload.Bytes(l.s.store)
+	if err != nil {
+		return err
+	}
+	params, _ = l.find.Bytes(params)
+	k.ParamsDigest = cas.Sum(params)
+	k.ParamsPayload, err = tape.MakePayload(l.s.store, params)
+	return err
 }
 
 // stream keeps a recorded stream once more.

@@ -103,10 +103,8 @@ func (l *Library) ensure(sync bool) error {
 // place makes the directory of a new recording, in the library or at output, and claims it: it is the recorder's until the file
 // is closed. One at output needs no library: who looks for it by its id needs point.
 func (l *Library) place(id, output string, sync bool) (dir string, claimed *os.File, err error) {
-	if output == "" {
-		dir, err = filepath.Join(l.Dir, id+recordingExt), l.ensure(sync)
-	} else {
-		dir, err = filepath.Abs(output)
+	if dir, err = l.pathOf(id, output); err == nil && output == "" {
+		err = l.ensure(sync)
 	}
 	if err != nil {
 		return "", nil, err
@@ -119,6 +117,14 @@ func (l *Library) place(id, output string, sync bool) (dir string, claimed *os.F
 		return "", nil, err
 	}
 	return dir, claimed, nil
+}
+
+// pathOf is the directory of a recording: in the library, or at output.
+func (l *Library) pathOf(id, output string) (string, error) {
+	if output == "" {
+		return filepath.Join(l.Dir, id+recordingExt), nil
+	}
+	return filepath.Abs(output)
 }
 
 func syncDir(dir string, sync bool) error {

@@ -67,6 +67,8 @@ type Manifest struct {
 
 	SessionRules  int   `json:"session_rules,omitempty"`  // version of the rules that session.jsonl was derived by
 	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces
+
+	Daemon *DaemonRun `json:"daemon,omitempty"` // to which the run was told
 }
 
 // Program is the recorded program: its resolved path and the BLAKE3 of its file.

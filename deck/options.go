@@ -47,6 +47,9 @@ type RecordOptions struct {
 	// NoSeal leaves the recording unsealed. Else it is sealed at the end, with the key in ConfigDir, which is made on first use.
 	NoSeal bool
 
+	// Daemon is told the run while it goes on; nil is none.
+	Daemon *DaemonOptions
+
 	ConfigDir string       // where the keys lie; the user's configuration directory when empty
 	Log       *slog.Logger // nil is silent
 	// Progress is told how far the snapshot of the work tree has come, and that it is done before the program starts.

@@ -30,6 +30,7 @@ type Result struct {
 	Unreached  []Unreached    // ports of this host that were asked for and that no upstream names
 	Sealed     *Sealing       // nil where the recording is not sealed
 	NotSealed  error          // why not, where it was to be: the recording is whole all the same, and Recording.Seal seals it
+	DaemonLost error          // why the daemon did not learn how the run ended; nil where it did, or there is none
 }
 
 // recorder is one Record under way.
@@ -46,8 +47,9 @@ type recorder struct {
 	s        *session
 	trees    *trees
 	changing *changing
-	scratch  *scratch  // of an isolated run; to be removed
-	seen     *surveyed // the tape, once it has its end
+	scratch  *scratch   // of an isolated run; to be removed
+	daemon   *daemonRun // nil where the run is told to none
+	seen     *surveyed  // the tape, once it has its end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -59,6 +61,19 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.meet(ctx); err != nil {
+		return nil, err
+	}
+	res, err := r.record(ctx)
+	lost := r.daemon.complete(outcomeOf(r, res, err))
+	if res != nil {
+		res.DaemonLost = lost
+	}
+	return res, err
+}
+
+// record makes the recording.
+func (r *recorder) record(ctx context.Context) (*Result, error) {
 	defer func() { r.held.Close() }() // nobody writes to the recording any more
 	if err := r.begin(); err != nil {
 		return nil, err
@@ -274,7 +289,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
+	r.daemon.begin(r.s)
 	e, err := p.do(ctx)
+	r.daemon.stop()
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programOf(e), cause)
 	}
@@ -349,8 +366,11 @@ func (r *recorder) finish(p *run, e *ended) error {
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
-	if err := writeTalk(r.safe(), m, r.s, r.o.Sync); err != nil {
+	if err := writeTalk(r.safe(), m, r.s, r.o.Sync, r.daemon.again()); err != nil {
 		return err
+	}
+	if gaps := r.daemon.settle(); gaps != nil {
+		m.Axes[axisDaemon] = Axis{On: true, NotCovered: gaps}
 	}
 	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
 	m.ScrubLate = true

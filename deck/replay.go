@@ -453,6 +453,8 @@ func (r *replayer) describe(e *ended, l *late) error {
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
 	m.Secrets = joinedSecrets(m.Secrets, r.s.scrub.Found())
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
+	m.Daemon = nil // a replay is told to none
+	delete(m.Axes, axisDaemon)
 	if len(r.o.Argv) > 0 {
 		m.Raw = maps.Clone(m.Raw)
 		maps.DeleteFunc(m.Raw, func(key string, _ []byte) bool { return strings.HasPrefix(key, "argv.") })
@@ -469,7 +471,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 			return err
 		}
 	}
-	if err := writeTalk(r.dir, &m, r.s, false); err != nil {
+	if err := writeTalk(r.dir, &m, r.s, false, nil); err != nil {
 		return err
 	}
 	return m.write(r.dir, false)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
 // SessionRules is the version of the rules by which a session log is derived from a tape. It grows whenever the same tape gives
@@ -14,13 +15,13 @@ const SessionRules = 1
 
 // writeTalk leaves session.jsonl in dir beside the tape of s, or nothing where no model said anything, and says so in m, whose
 // id and exit stand. It fails for what is written to the disk alone: what of the tape cannot be read is left out, and said in the
-// ledger of m.
+// ledger of m. heard, which may be nil, is told of each event.
 //
 // The tape is scrubbed by now. But a secret that a model spelled in pieces, one an event, stands in one piece in the log: so
 // that is scrubbed once more, and the manifest says which of its lines are not what the tape gives.
-func writeTalk(dir string, m *Manifest, s *session, sync bool) error {
+func writeTalk(dir string, m *Manifest, s *session, sync bool, heard func(sessionlog.Event) error) error {
 	m.SessionRules, m.SessionHidden = 0, nil
-	src := &talkSource{path: filepath.Join(dir, tapeName), id: m.ID, exit: m.Exit}
+	src := &talkSource{path: filepath.Join(dir, tapeName), id: m.ID, exit: m.Exit, heard: heard}
 	w := &talkFile{dir: dir, options: durable.Options{Mode: 0o644, Sync: sync}, hide: s.scrub.Bytes}
 	notes, err := src.derive(w.line)
 	if err = w.end(err); err != nil && w.failed {

@@ -1,0 +1,125 @@
+package deck
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+)
+
+// A run that is recorded may be told to a daemon while it goes on: each tool call of its main conversation becomes a turn of a
+// run there. Files daemon*.go do that.
+//
+// What is told is read from the tape, as session.jsonl is derived from it (talk_live.go), by one goroutine of its own: the tape is
+// its queue, so that a daemon that is slow, gone or restarting holds nobody up and costs no memory, and nothing is told that does
+// not stand on the tape. A call is told with its result, which the next request of the conversation brings, in the order of the
+// calls. For each call the daemon's policies are asked, and what they say goes onto the tape as a policy_verdict: nothing is held
+// back for it.
+//
+// At the end the whole tape is read once more, as session.jsonl is derived from it. What was not told yet is told then, calls
+// without a result too; and what was told otherwise than it stands there by now, where a secret became known late for example, is
+// said in recording.json.
+
+// DaemonOptions say which daemon a run is told to, and as what.
+type DaemonOptions struct {
+	URL    string // ws://HOST:PORT, wss://HOST:PORT or unix:PATH
+	Intent string // what the run is for; must not be empty
+	Agent  string // what the agent is called; the program's name when empty
+	// Patience bounds how long the end of the recording waits for a daemon that does not answer. 0 is 5 s.
+	Patience time.Duration
+
+	dial func(context.Context) (runSink, error) // of tests; nil dials URL
+}
+
+// axisDaemon is where the ledger says what a daemon does not have of the run.
+const axisDaemon = "daemon"
+
+const defaultPatience = 5 * time.Second
+
+// startTimeout bounds the connecting before the program starts.
+const startTimeout = 15 * time.Second
+
+// A DaemonRun names the run of a recording at a daemon.
+type DaemonRun struct {
+	URL     string `json:"url"` // without user, token and query
+	AgentID string `json:"agent_id"`
+	RunID   string `json:"run_id"`
+	// Continued are further runs, in order: the daemon was started again, and what it had was ended as incomplete.
+	Continued []string `json:"continued,omitempty"`
+	Turns     int      `json:"turns"` // that the daemon has acknowledged, in all of them
+}
+
+// A DaemonError says that the daemon to which a run was to be told cannot be reached, or refuses it. The program was not started.
+type DaemonError struct {
+	URL  string
+	Err  error
+	Hint string // the next step
+}
+
+func (e *DaemonError) Error() string {
+	return fmt.Sprintf("the program was not started: the daemon at %s does not take the run: %v; %s", e.URL, e.Err, e.Hint)
+}
+
+func (e *DaemonError) Unwrap() error { return e.Err }
+
+// bareURL is a daemon's URL without what may be a secret.
+func bareURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		before, _, _ := strings.Cut(s, "?")
+		return before
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// meet connects to the daemon and opens the run there, before anything of the recording is written; without Daemon it does nothing.
+func (r *recorder) meet(ctx context.Context) error {
+	o := r.o.Daemon
+	if o == nil {
+		return nil
+	}
+	bare := bareURL(o.URL)
+	refuse := func(err error, hint string) error { return &DaemonError{URL: bare, Err: err, Hint: hint} }
+	if strings.TrimSpace(o.Intent) == "" {
+		return refuse(fmt.Errorf("the run has no intent"), "say in a few words what it is for: --intent TEXT")
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	dial := o.dial
+	if dial == nil {
+		dial = func(ctx context.Context) (runSink, error) { return dialDaemon(ctx, o.URL) }
+	}
+	sink, err := dial(ctx)
+	if err != nil {
+		return refuse(err, "start one with `tapedeck serve`, or record without --daemon")
+	}
+	path, err := r.lib.pathOf(r.manifest.ID, r.o.Output)
+	if err != nil {
+		sink.Close()
+		return err
+	}
+	d := newDaemonRun(sink, r.guard.scrub, cmp.Or(o.Patience, defaultPatience))
+	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, programName(r.manifest.Program.Path)))
+	d.start.Recording = &rpcapi.Recording{ID: r.manifest.ID, Path: d.text(path)}
+	if err := d.open(ctx, r.manifest.ID); err != nil {
+		sink.Close()
+		return refuse(err, "look at what it says there, or record without --daemon")
+	}
+	d.named.URL = d.text(bare)
+	r.daemon, r.manifest.Daemon = d, &d.named
+	return nil
+}
+
+// programName is what an agent is called by whom nobody named: its program, without the ending.
+func programName(path string) string {
+	base := filepath.Base(path)
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
+		return name
+	}
+	return base
+}

@@ -1,0 +1,226 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+)
+
+// A daemonRun tells a run to a daemon while it is recorded. A nil one does nothing: its methods return at once. One goroutine at a
+// time uses it: its own from begin to stop, the recorder's before and after.
+type daemonRun struct {
+	sink   runSink
+	scrub  *scrub.Scrubber
+	start  rpcapi.RunsStartParams
+	named  DaemonRun
+	run    string     // the one that takes turns now
+	acked  int        // turns of it that the daemon has
+	flying []toldTurn // whose answer was lost
+	late   bool       // the patience has ended once: what flies may be recorded yet
+
+	s      *session
+	book   *callBook
+	gaps   daemonGaps
+	left   time.Duration // of the patience
+	closed bool          // the run was completed, or given up
+
+	end    chan struct{}      // closed when the program has ended
+	done   chan struct{}      // closed when the goroutine has ended
+	cancel context.CancelFunc // ends its waiting
+}
+
+func newDaemonRun(sink runSink, s *scrub.Scrubber, patience time.Duration) *daemonRun {
+	return &daemonRun{sink: sink, scrub: s, book: newCallBook(), left: patience}
+}
+
+// text is s as it may be told.
+func (d *daemonRun) text(s string) string {
+	b, _ := d.scrub.Bytes([]byte(s))
+	return string(b)
+}
+
+// open opens the run.
+func (d *daemonRun) open(ctx context.Context, id string) error {
+	d.start.IdempotencyKey = id
+	res, err := d.sink.Start(ctx, &d.start)
+	if err != nil {
+		return err
+	}
+	d.start.AgentID = res.AgentID
+	d.named.AgentID, d.named.RunID, d.run = res.AgentID, res.RunID, res.RunID
+	return nil
+}
+
+// begin starts to tell what gets on the tape of s.
+func (d *daemonRun) begin(s *session) {
+	if d == nil {
+		return
+	}
+	var ctx context.Context
+	ctx, d.cancel = context.WithCancel(context.Background())
+	d.s, d.end, d.done = s, make(chan struct{}), make(chan struct{})
+	lanes := newTalkSurvey()
+	lanes.store = s.store
+	l := &liveTalk{
+		src: &talkSource{path: filepath.Join(s.dir, tapeName), id: d.named.RunID, open: true}, lanes: lanes,
+		heard: func(e sessionlog.Event) error { return d.heard(ctx, e) },
+		idle:  func() error { return d.flush(ctx) },
+	}
+	go func() {
+		defer close(d.done)
+		if err := l.follow(d.end); err != nil && ctx.Err() == nil {
+			d.s.log.Debug("the run is told to its daemon at its end only", "err", err)
+		}
+	}()
+}
+
+// stop has everything told that is on the tape, as far as the patience goes, and ends the goroutine. The tape may be closed then.
+func (d *daemonRun) stop() {
+	if d == nil || d.end == nil {
+		return
+	}
+	_ = d.s.rec.Flush() // who closes the tape sees its error
+	ctx, done := d.within()
+	defer done()
+	defer context.AfterFunc(ctx, d.cancel)()
+	close(d.end)
+	<-d.done
+	d.end = nil
+	d.cancel()
+}
+
+// within returns a context that ends when the patience does, which what passes until done counts against.
+func (d *daemonRun) within() (ctx context.Context, done func()) {
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), max(d.left, time.Second/4)) // one that answers at once is heard
+	return ctx, func() {
+		d.late = d.late || ctx.Err() != nil
+		cancel()
+		d.left -= time.Since(begun)
+	}
+}
+
+// maxWaiting bounds the results that wait to be told, in bytes, before they are: what is told at once, in the common case.
+const maxWaiting = 1 << 20
+
+func (d *daemonRun) heard(ctx context.Context, e sessionlog.Event) error {
+	if err := d.book.hear(e); err != nil || d.book.bytes < maxWaiting {
+		return err
+	}
+	return d.flush(ctx)
+}
+
+// flush asks for verdicts on what was called, and tells what has its result. It waits for a daemon that is gone until ctx ends.
+func (d *daemonRun) flush(ctx context.Context) error {
+	if err := d.judge(ctx); err != nil {
+		return err
+	}
+	if d.book.bytes == 0 && len(d.book.open) == 0 {
+		return nil
+	}
+	return d.tell(ctx, d.book.ready())
+}
+
+// tell tells calls, a batch at a time.
+func (d *daemonRun) tell(ctx context.Context, calls []*toldCall) error {
+	defer d.book.tidy()
+	for len(calls) > 0 {
+		var batch []toldTurn
+		size := 0
+		for len(batch) < min(len(calls), runtrace.MaxBatch) && size < maxWaiting {
+			c := calls[len(batch)]
+			turn, err := turnOf(&c.call, c.result, d.scrub.Bytes)
+			if err != nil { // which what was read from JSON never is
+				return err
+			}
+			batch, size = append(batch, toldTurn{c, turn}), size+len(turn)
+		}
+		if err := d.record(ctx, batch); err != nil {
+			return err
+		}
+		calls = calls[len(batch):]
+	}
+	return nil
+}
+
+// settle tells what is left, now that again has given the whole tape once more, and returns what the daemon does not have, or has
+// otherwise.
+func (d *daemonRun) settle() []string {
+	if d == nil {
+		return nil
+	}
+	ctx, done := d.within()
+	defer done()
+	err := d.tell(ctx, d.standing(d.book.ready()))
+	if err == nil {
+		err = d.tell(ctx, d.standing(d.book.open)) // without a result
+	}
+	return d.gaps.list(d, err)
+}
+
+// standing returns those of calls that the whole tape has.
+func (d *daemonRun) standing(calls []*toldCall) (out []*toldCall) {
+	for _, c := range calls {
+		if c.stands {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// again returns what is to hear the events of the whole tape, at the end; nil for nobody.
+func (d *daemonRun) again() func(sessionlog.Event) error {
+	if d == nil {
+		return nil
+	}
+	d.book.again = func(c *toldCall) error {
+		turn, err := turnOf(&c.call, c.result, d.scrub.Bytes)
+		if err == nil && !c.told.IsZero() && c.told != digestOf(turn) {
+			d.gaps.changed++
+		}
+		return nil
+	}
+	gone := false
+	return func(e sessionlog.Event) error {
+		if err := d.book.hear(e); err != nil || d.book.bytes < maxWaiting || gone {
+			return err
+		}
+		ctx, done := d.within()
+		defer done()
+		gone = d.tell(ctx, d.standing(d.book.ready())) != nil // settle says so
+		return nil
+	}
+}
+
+// complete ends the run, and the connection. The error says that the daemon did not learn of the end.
+func (d *daemonRun) complete(outcome *rpcapi.Outcome) error {
+	if d == nil || d.closed {
+		return nil
+	}
+	d.stop()
+	d.closed = true
+	defer d.sink.Close()
+	ctx, done := d.within()
+	defer done()
+	lost := false
+	err := insist(ctx, func() error {
+		err := d.sink.Complete(ctx, &rpcapi.RunsCompleteParams{RunID: d.run, Outcome: *outcome})
+		var no *daemonRefusal
+		if lost && errors.As(err, &no) {
+			return nil // the first was done, and its answer lost
+		}
+		lost = err != nil
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("the daemon did not learn how the run ended, and ends it as incomplete: %w", err)
+	}
+	return nil
+}
