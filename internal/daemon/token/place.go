@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/adrg/xdg"
@@ -79,9 +80,10 @@ func socketName(path string) ([]string, error) {
 	return []string{"socket-" + hex.EncodeToString(sum[:8])}, nil
 }
 
-// tcpNames names host and port in letters that every file system takes.
+// tcpNames names host and port in letters that every file system takes. A daemon of this machine that listens on every address is
+// one of the candidates for an address of this machine alone: its token must not go to whoever listens elsewhere.
 func tcpNames(host, port string) []string {
-	hosts := []string{host, "any"}
+	hosts := []string{host}
 	ip, err := netip.ParseAddr(host)
 	switch {
 	case host == "localhost":
@@ -89,12 +91,28 @@ func tcpNames(host, port string) []string {
 	case host == "" || err == nil && ip.IsUnspecified():
 		hosts = []string{"any", "127.0.0.1"}
 	case err == nil:
-		hosts[0] = ip.Unmap().WithZone("").String()
+		ip = ip.Unmap().WithZone("")
+		hosts[0] = ip.String()
+		if here(ip) {
+			hosts = append(hosts, "any")
+		}
 	}
 	for i, h := range hosts {
 		hosts[i] = plain(h) + "-" + plain(port)
 	}
 	return hosts
+}
+
+// here reports whether an address is one of this machine.
+func here(ip netip.Addr) bool {
+	if ip.IsLoopback() {
+		return true
+	}
+	addrs, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(addrs, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr().Unmap() == ip
+	})
 }
 
 func plain(s string) string {
