@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/internal/boundre"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
@@ -23,10 +24,7 @@ type environment struct {
 // environment returns the variables of one evaluation.
 func (d *denyExpr) environment(s *subject) map[string]any {
 	if s.env == nil {
-		s.env = &environment{parameters: map[string]any{}}
-		if p := s.action.Parameters; p != nil {
-			s.env.parameters = plain(&p.tree).(map[string]any)
-		}
+		s.env = &environment{parameters: s.action.Parameters.Map()}
 	}
 	b := &budget{maxSpent, d.matchers}
 	return map[string]any{
@@ -96,7 +94,7 @@ func number(v *canonjson.Value) any {
 // A budget is what is left of one evaluation.
 type budget struct {
 	left     int
-	matchers map[string]*matcher
+	matchers map[string]*boundre.Regexp
 }
 
 var errSpent = errors.New("it looks at more than it may: shorten its loops")
@@ -140,8 +138,8 @@ func (b *budget) matches(v any, pattern string) bool {
 		panic(fmt.Errorf("matches: expected a text, got %T", v))
 	}
 	m := b.matchers[pattern]
-	b.take(1 + len(text)/16*m.steps/4)
-	yes, err := m.match(text)
+	b.take(1 + len(text)/16*m.Steps()/4)
+	yes, err := m.Match(text)
 	if err != nil {
 		panic(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/tapedeck-dev/tapedeck/internal/boundre"
 )
 
 // Limits of expressions.
@@ -26,7 +28,7 @@ type denyExpr struct {
 	keys     []string // of the state that are looked at; all where whole
 	whole    bool
 	uses     map[string]bool // the variables
-	matchers map[string]*matcher
+	matchers map[string]*boundre.Regexp
 	reason   string
 }
 
@@ -47,7 +49,7 @@ func compileExpr(r *Rule) (judge, *RuleError) {
 	if err != nil {
 		return nil, wrong(r, field, "expected an expression: %s", exprProblem(err))
 	}
-	look := inspector{uses: make(map[string]bool), matchers: make(map[string]*matcher)}
+	look := inspector{uses: make(map[string]bool), matchers: make(map[string]*boundre.Regexp)}
 	ast.Walk(&tree.Node, &look)
 	if look.problem != "" {
 		return nil, wrong(r, field, "%s", look.problem)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/tapedeck-dev/tapedeck/internal/boundre"
 )
 
 // allowedBuiltins are the functions that an expression may call: those of equal results for equal arguments, in time and memory
@@ -21,9 +23,9 @@ var allowedBuiltins = map[string]int{
 type inspector struct {
 	problem  string
 	uses     map[string]bool
-	states   int                 // how often the state is named
-	keys     []string            // of the state, once for each time that it is named with one
-	matchers map[string]*matcher // by their patterns
+	states   int                        // how often the state is named
+	keys     []string                   // of the state, once for each time that it is named with one
+	matchers map[string]*boundre.Regexp // by their patterns
 }
 
 func (v *inspector) Visit(node *ast.Node) {
@@ -60,7 +62,7 @@ func (v *inspector) pattern(n *ast.BinaryNode) {
 		v.fail(n, "expected a text in quotes behind matches: a pattern that comes with the action would be another's")
 		return
 	}
-	m, err := newMatcher(text.Value)
+	m, err := boundre.Compile(text.Value)
 	if err != nil {
 		v.fail(n, "%v", err)
 		return

@@ -58,6 +58,15 @@ func (p *Parameters) Digest() cas.Digest {
 	return p.digest
 }
 
+// Map returns the parameters as Go values: nil, bool, string, []any, map[string]any, and of numbers int where one is whole and
+// fits, else the nearest float64. It is made anew with each call.
+func (p *Parameters) Map() map[string]any {
+	if p == nil {
+		return map[string]any{}
+	}
+	return plain(&p.tree).(map[string]any)
+}
+
 // get returns the parameter of that name.
 func (p *Parameters) get(key string) (*canonjson.Value, bool) {
 	if p == nil {
