@@ -55,6 +55,8 @@ func steps(re *syntax.Regexp) int {
 		n = len(re.Rune)
 	case syntax.OpCharClass:
 		n = 1 + len(re.Rune)/64
+	case syntax.OpConcat, syntax.OpRepeat:
+		n = 0 // what they are of, and nothing else
 	}
 	for _, sub := range re.Sub {
 		n = min(n+steps(sub), MaxSteps+1)
