@@ -78,3 +78,28 @@ func (c *laneCompare) setTelemetryAside() {
 		c.note("%s: telemetry does not gate (%d recorded, %d on replay)", host, n[Recorded], n[Replay])
 	}
 }
+
+// setVerdictsAside takes out the verdicts of policies where one side has none: they are those of a daemon that the program knows
+// nothing of, and a replay asks none. Two runs that both asked are compared.
+func (c *laneCompare) setVerdictsAside() {
+	var verdicts [2][]*entry
+	for s := range c.sides {
+		for i := range c.sides[s].entries {
+			e := &c.sides[s].entries[i]
+			if e.rec == nil {
+				continue
+			}
+			if _, ok := e.rec.Kind.(*tape.PolicyVerdict); ok {
+				verdicts[s] = append(verdicts[s], e)
+			}
+		}
+	}
+	was, now := len(verdicts[Recorded]), len(verdicts[Replay])
+	if was+now == 0 || was > 0 && now > 0 {
+		return
+	}
+	for _, e := range slices.Concat(verdicts[Recorded], verdicts[Replay]) {
+		e.rec = nil
+	}
+	c.note("verdicts of policies do not gate where one side asked none (%d recorded, %d on replay)", was, now)
+}

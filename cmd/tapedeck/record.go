@@ -29,6 +29,7 @@ type recordOptions struct {
 	proxy       bool
 	noSeal      bool
 	json        bool
+	daemon      recordDaemon
 }
 
 func newRecordCommand(std streams) *cobra.Command {
@@ -45,6 +46,9 @@ recorder's certificates in its environment. The recording lists what that does n
 A program in the jail has a localhost of its own. A server on this host (LM Studio, vLLM, llama.cpp, Ollama, a gateway) is
 reached, and recorded, where --upstream names it: --upstream 127.0.0.1:1234=http://127.0.0.1:1234, with --proxy too.
 
+With --daemon URL the run is told to a daemon (tapedeck serve) while it goes on: each tool call of its conversation becomes a
+turn there (tapedeck runs watch). One that is slow, or goes away, holds CMD up at no time; what it did not get is said at the end.
+
 At its end the recording is sealed with this user's key, which is made on first use (tapedeck seal --help); where that cannot be
 the recording stays, unsealed, and why is said.
 
@@ -55,7 +59,8 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
   tapedeck record --upstream api.anthropic.com=http://127.0.0.1:8080 -- pi -p "write hello.txt"
   tapedeck record --upstream 127.0.0.1:1234=http://127.0.0.1:1234 -- python3 agent.py   # LM Studio on this host
   ls | tapedeck record -- sort
-  tapedeck record --proxy -- python3 agent.py`,
+  tapedeck record --proxy -- python3 agent.py
+  tapedeck record --daemon ws://127.0.0.1:9100 --intent "fix the build" -- pi -p "fix the build"`,
 		Args: withStatus(takes("CMD…"), statusRecorder),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd.Context(), &o, args, std) },
 	}
@@ -71,6 +76,7 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
 	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
+	o.daemon.add(f)
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
@@ -90,6 +96,10 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	if o.json {
 		stdout = std.err
 	}
+	daemon, err := o.daemon.options()
+	if err != nil {
+		return &statusError{statusRecorder, err}
+	}
 	boundMemory()
 	signals, stop := catchSignals()
 	defer stop()
@@ -99,14 +109,14 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
 		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal,
-		Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
+		Daemon: daemon, Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
 	})
 	sealedAll()
 	if err != nil {
 		return &statusError{statusRecorder, err}
 	}
 	endLine(std.err, res.OpenLine)
-	news := sealNews(res)
+	news := bothNews(sealNews(res), daemonNews(res))
 	if o.json {
 		if news != "" {
 			visible.Fprintf(std.err, "tapedeck: %s\n", news)
@@ -151,8 +161,10 @@ type recordResult struct {
 	Beside     int                  `json:"changed_beside"`
 	NotCovered []string             `json:"not_covered"`
 	Axes       map[string]deck.Axis `json:"axes"`
-	Sealed     *deck.Sealing        `json:"sealed"`               // null where it is not
-	NotSealed  string               `json:"not_sealed,omitempty"` // why not, where it was to be
+	Sealed     *deck.Sealing        `json:"sealed"`                // null where it is not
+	NotSealed  string               `json:"not_sealed,omitempty"`  // why not, where it was to be
+	Daemon     *deck.DaemonRun      `json:"daemon,omitempty"`      // to which the run was told
+	DaemonLost string               `json:"daemon_lost,omitempty"` // why it did not learn how the run ended
 }
 
 func newRecordResult(res *deck.Result) *recordResult {
@@ -162,10 +174,18 @@ func newRecordResult(res *deck.Result) *recordResult {
 		why = res.NotSealed.Error()
 	}
 	return &recordResult{
-		Sealed: res.Sealed, NotSealed: why,
+		Sealed: res.Sealed, NotSealed: why, Daemon: m.Daemon, DaemonLost: daemonNews(res),
 		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, Changed: res.Changed, Beside: res.Beside,
 		NotCovered: m.NotCovered(), Axes: m.Axes,
 	}
+}
+
+// bothNews joins what is news.
+func bothNews(a, b string) string {
+	if a != "" && b != "" {
+		return a + "; " + b
+	}
+	return a + b
 }
 
 // sealNews is what is news of the seal: that there is none, and why, or where the key lies that was made; "" for nothing.

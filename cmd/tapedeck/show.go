@@ -239,6 +239,7 @@ func (s *shown) showEnd(o *showOptions, std streams) error {
 		if err := s.showParts(std.out); err != nil {
 			return err
 		}
+		s.showDaemon(std.out)
 	}
 	if s.tape.Torn() {
 		visible.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
@@ -371,7 +372,7 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 	m := s.rec.Manifest
 	by, whole := s.rec.SealedBy()
 	if json {
-		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by})
+		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
 	}
 	for _, name := range sortedKeys(m.Axes) {
 		state := "off"
@@ -391,5 +392,6 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 		said = "by " + by + " (tapedeck verify tells whether it holds)"
 	}
 	visible.Fprintf(out, "seal: %s\n", said)
+	s.showDaemon(out)
 	return nil
 }
