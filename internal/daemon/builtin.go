@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
@@ -56,19 +57,30 @@ type commandOutput struct {
 	Passed    *bool   `json:"passed,omitempty"`
 }
 
-func newBuiltins(list []Builtin, noAuth bool) (map[string]*builtin, error) {
+func newBuiltins(list []Builtin, noAuth bool) (map[string]*tool, error) {
 	if len(list) > 0 && noAuth {
 		return nil, errors.New("built-in tools start programs, so they are refused together with no-auth: leave one of them out")
 	}
-	all := make(map[string]*builtin, len(list))
+	all := make(map[string]*tool, len(list))
 	for _, b := range list {
 		one, err := newBuiltin(b)
 		if err != nil {
 			return nil, fmt.Errorf("built-in tool %q: %w", b.Name, err)
 		}
-		all[b.Name] = one
+		if all[b.Name], err = one.tool(); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
+}
+
+// tool is what sessions call.
+func (b *builtin) tool() (*tool, error) {
+	info := b.info()
+	made, err := proposal.NewTool(
+		proposal.Definition{Name: b.name, Description: info.Description, Parameters: info.Parameters},
+		func(ctx context.Context, c *proposal.Call) (json.RawMessage, error) { return b.call(ctx, c.Parameters) })
+	return &tool{made, info}, err
 }
 
 func newBuiltin(b Builtin) (*builtin, error) {

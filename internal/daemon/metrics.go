@@ -17,7 +17,7 @@ type metrics struct {
 	duration    *prometheus.HistogramVec // method
 	connections prometheus.Gauge
 	refused     *prometheus.CounterVec // reason
-	openRuns    prometheus.GaugeFunc
+	frames      *prometheus.CounterVec // reason
 	turns       prometheus.Counter
 	dropped     *prometheus.CounterVec // reason
 	verdicts    *prometheus.CounterVec // decision
@@ -26,7 +26,7 @@ type metrics struct {
 	lost        prometheus.Counter
 }
 
-func newMetrics(openRuns func() int) *metrics {
+func newMetrics(d *Daemon) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		requests: counters("requests_total", "Requests answered, by method and by ok or the code of their error.", "method", "code"),
@@ -36,10 +36,8 @@ func newMetrics(openRuns func() int) *metrics {
 		}, []string{"method"}),
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "tapedeck", Subsystem: "daemon", Name: "connections", Help: "Connections that are open."}),
-		refused: counters("refused_total", "Connections and sign-ins that were refused, by reason.", "reason"),
-		openRuns: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "tapedeck", Subsystem: "daemon", Name: "runs_open", Help: "Runs that a connection holds open."},
-			func() float64 { return float64(openRuns()) }),
+		refused:   counters("refused_total", "Connections and sign-ins that were refused, by reason.", "reason"),
+		frames:    counters("frames_refused_total", "Frames that were answered without a method or dropped, by reason.", "reason"),
 		turns:     counter("turns_total", "Turns that were acknowledged."),
 		dropped:   counters("turns_dropped_total", "Batches of turns that were not kept, by reason.", "reason"),
 		verdicts:  counters("policy_verdicts_total", "Decisions of policies about an action.", "decision"),
@@ -47,10 +45,38 @@ func newMetrics(openRuns func() int) *metrics {
 		events:    counter("trace_events_total", "Events handed to subscribers."),
 		lost:      counter("trace_events_lost_total", "Events that slow subscribers did not get."),
 	}
-	m.registry.MustRegister(m.requests, m.duration, m.connections, m.refused, m.openRuns, m.turns, m.dropped, m.verdicts,
+	m.registry.MustRegister(m.requests, m.duration, m.connections, m.refused, m.frames, m.turns, m.dropped, m.verdicts,
 		m.callbacks, m.events, m.lost, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.ofStore(d)
 	return m
+}
+
+// ofStore shows what the store counts itself.
+func (m *metrics) ofStore(d *Daemon) {
+	gauge := func(name, help string, f func() float64) {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: "tapedeck", Subsystem: "daemon", Name: name, Help: help}, f))
+	}
+	total := func(name, help string, f func() float64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Namespace: "tapedeck", Subsystem: "store", Name: name, Help: help}, f))
+	}
+	gauge("runs_open", "Runs that a connection holds open, or that are in their grace.", func() float64 { return float64(d.runs.len()) })
+	gauge("ready", "1 while it takes turns, else 0.", func() float64 {
+		if d.ready() != nil {
+			return 0
+		}
+		return 1
+	})
+	total("turns_total", "Turns that were acknowledged.", func() float64 { return float64(d.store.Stats().Turns) })
+	total("runs_started_total", "Runs that were started.", func() float64 { return float64(d.store.Stats().Started) })
+	total("runs_ended_total", "Runs that ended.", func() float64 { return float64(d.store.Stats().Ended) })
+	total("repairs_total", "Run files that were written again from the log.", func() float64 { return float64(d.store.Stats().Repairs) })
+	total("log_blocks_total", "Blocks of the segment log, each of one fsync.", func() float64 { return float64(d.store.Stats().Log.Blocks) })
+	total("log_records_total", "Records of the segment log.", func() float64 { return float64(d.store.Stats().Log.Records) })
+	total("log_bytes_total", "Bytes of the segment log.", func() float64 { return float64(d.store.Stats().Log.Bytes) })
+	total("log_sync_seconds_total", "Time in fsync.", func() float64 { return d.store.Stats().Log.SyncSeconds })
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {

@@ -1,7 +1,10 @@
 package daemon
 
 import (
+	"cmp"
+	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/policy"
@@ -53,14 +56,64 @@ type Limits struct {
 	Tools         int           // registered tools: 1024
 	Policies      int           // policies of all its scopes together: 1024
 	Scopes        int           // open scopes of session.policy.open: 256
-	StateBytes    int           // keys and values of its state: 16 MiB
-	Subscriptions int           // runs that it watches: 64
+	Subscriptions int           // runs that it follows: 64
 	Runs          int           // open runs that it started: 256
 	Requests      int           // requests served at a time: 64
 	FrameBytes    int           // one frame: 16 MiB
-	QueueBytes    int           // replies and events that wait for a slow reader: 32 MiB
-	Rate          float64       // requests a second, on the average: 5000
-	Burst         int           // requests at once: 10000
-	ToolTimeout   time.Duration // one call of a tool whose action names no timeout_ms: 10 minutes
-	Connections   int           // of the whole daemon: 4096
+	QueueBytes    int           // replies and events that wait for a slow reader: 4 MiB, and one frame of any length
+	Rate          float64       // requests a second, on the average: 2000; less than 0 is no bound
+	Burst         int           // requests at once, before Rate counts: 4000
+	ToolTimeout   time.Duration // one call of a tool whose action names no timeout_ms: 5 minutes
+	// Of the whole daemon:
+	Connections int   // 4096
+	Memory      int64 // bytes of frames in flight, in and out: 256 MiB
+}
+
+func (l *Limits) fill() {
+	l.Tools = cmp.Or(l.Tools, 1024)
+	l.Policies = cmp.Or(l.Policies, policy.MaxRules)
+	l.Scopes = cmp.Or(l.Scopes, 256)
+	l.Subscriptions = cmp.Or(l.Subscriptions, 64)
+	l.Runs = cmp.Or(l.Runs, 256)
+	l.Requests = cmp.Or(l.Requests, 64)
+	l.FrameBytes = cmp.Or(l.FrameBytes, 16<<20)
+	l.QueueBytes = cmp.Or(l.QueueBytes, 4<<20)
+	l.Rate = max(0, cmp.Or(l.Rate, 2000))
+	l.Burst = cmp.Or(l.Burst, 4000)
+	l.ToolTimeout = cmp.Or(l.ToolTimeout, 5*time.Minute)
+	l.Connections = cmp.Or(l.Connections, 4096)
+	l.Memory = cmp.Or(l.Memory, 256<<20)
+}
+
+// filled is a copy with every default in its place.
+func (o *Options) filled() Options {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.Listen == "" && out.Socket == "" {
+		out.Listen = DefaultListen
+	}
+	out.Grace = max(0, cmp.Or(out.Grace, DefaultGrace))
+	out.Drain = cmp.Or(out.Drain, DefaultDrain)
+	out.Limits.fill()
+	if out.Logger == nil {
+		out.Logger = slog.New(slog.DiscardHandler)
+	}
+	return out
+}
+
+// check refuses what would let in whom nobody meant to let in.
+func (o *Options) check() error {
+	if !o.NoAuth || o.Listen == "" {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(o.Listen)
+	if err != nil {
+		return fmt.Errorf("listen on %q: want host:port: %w", o.Listen, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("no-auth lets in everybody who reaches %s, so it is for loopback alone: listen on 127.0.0.1, or keep the tokens", o.Listen)
+	}
+	return nil
 }

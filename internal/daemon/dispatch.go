@@ -1,0 +1,126 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+)
+
+// A method answers one request of a session.
+type method struct {
+	do func(ctx context.Context, s *session, r *jsonrpc.Request) (any, error)
+	// inline methods are answered before the next frame is read, so that a client that does not wait for their replies finds
+	// them done. They wait for nothing but the processor.
+	inline bool
+	// open methods may come before session.auth.
+	open bool
+}
+
+// methods is the table of all. It is not changed after it was made.
+var methods = map[string]method{
+	rpcapi.SessionAuth:        {do: sessionAuth, inline: true, open: true},
+	rpcapi.ServerHandshake:    {do: on(handshake), inline: true},
+	rpcapi.SessionInit:        {do: on(sessionInit), inline: true},
+	rpcapi.ToolsRegister:      {do: on(toolsRegister), inline: true},
+	rpcapi.ToolsList:          {do: on(toolsList), inline: true},
+	rpcapi.ToolsUnregister:    {do: on(toolsUnregister), inline: true},
+	rpcapi.PolicyRegister:     {do: on(policyRegister), inline: true},
+	rpcapi.PolicyUnregister:   {do: on(policyUnregister), inline: true},
+	rpcapi.PolicyList:         {do: on(policyList), inline: true},
+	rpcapi.PolicyCheck:        {do: on(policyCheck)},
+	rpcapi.SessionPolicyOpen:  {do: on(policyOpen), inline: true},
+	rpcapi.SessionPolicyClose: {do: on(policyClose), inline: true},
+	rpcapi.StateGet:           {do: on(stateGet), inline: true},
+	rpcapi.StateSet:           {do: on(stateSet), inline: true},
+	rpcapi.StateExists:        {do: on(stateExists), inline: true},
+	rpcapi.StateKeys:          {do: on(stateKeys), inline: true},
+	rpcapi.StateSnapshot:      {do: on(stateSnapshot), inline: true},
+	rpcapi.ProposalSubmit:     {do: proposalSubmit},
+	rpcapi.RunsStart:          {do: on(runsStart)},
+	rpcapi.RunsComplete:       {do: on(runsComplete)},
+	rpcapi.RunsRecordTurns:    {do: runsRecordTurns},
+	rpcapi.RunsSubscribe:      {do: runsSubscribe},
+	rpcapi.RunsUnsubscribe:    {do: on(runsUnsubscribe)},
+	rpcapi.RunsList:           {do: on(runsList)},
+	rpcapi.RunsGetTrace:       {do: on(runsGetTrace)},
+	rpcapi.RunsVerdicts:       {do: on(runsVerdicts)},
+}
+
+func init() {
+	// A function of the table would otherwise refer to the table.
+	isInline = func(name string) bool { return methods[name].inline }
+}
+
+var isInline func(string) bool
+
+// on makes a method of a function that wants its params read.
+func on[P any](f func(ctx context.Context, s *session, p *P) (any, error)) func(context.Context, *session, *jsonrpc.Request) (any, error) {
+	return func(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
+		var p P
+		if err := read(r.Params, &p); err != nil {
+			return nil, err
+		}
+		return f(ctx, s, &p)
+	}
+}
+
+// read reads params; none and null leave p as it is.
+func read(params json.RawMessage, p any) error {
+	if len(params) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(params, p); err != nil {
+		return badParams("%v", err)
+	}
+	return nil
+}
+
+func badParams(format string, args ...any) error {
+	return jsonrpc.Errorf(rpcapi.CodeInvalidParams, "invalid params: "+format, args...)
+}
+
+func failed(format string, args ...any) error {
+	return jsonrpc.Errorf(rpcapi.CodeInternal, format, args...)
+}
+
+// handle is the jsonrpc.Handler of a session.
+func (s *session) handle(ctx context.Context, r *jsonrpc.Request) (any, error) {
+	m, known := methods[r.Method]
+	if !m.open && !s.authed.Load() {
+		s.d.metrics.refused.WithLabelValues("auth_required").Inc()
+		return nil, &jsonrpc.Fatal{
+			Err:  jsonrpc.Errorf(rpcapi.CodeAuthRequired, "auth required: call %s first", rpcapi.SessionAuth),
+			Code: jsonrpc.ClosePolicy, Reason: "auth required",
+		}
+	}
+	if !known {
+		return nil, jsonrpc.Errorf(rpcapi.CodeMethodNotFound, "unknown method: %s", printable(r.Method))
+	}
+	return m.do(ctx, s, r)
+}
+
+// printable is a name of the client's as an error may show it.
+func printable(name string) string {
+	const most = 100
+	if len(name) > most {
+		name = name[:most] + "…"
+	}
+	quoted := strconv.QuoteToGraphic(name)
+	return quoted[1 : len(quoted)-1]
+}
+
+// handled counts a request for the metrics.
+func (d *Daemon) handled(name string, took time.Duration, code int) {
+	if _, known := methods[name]; !known {
+		name = "other"
+	}
+	text := "ok"
+	if code != 0 {
+		text = strconv.Itoa(code)
+	}
+	d.metrics.served(name, text, took)
+}

@@ -1,0 +1,147 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/policy"
+	"github.com/tapedeck-dev/tapedeck/proposal"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+// submission is one proposal while it runs: what was in force when it came holds to its end.
+type submission struct {
+	s     *session
+	run   runtrace.ID // zero: no turn is recorded
+	scope string      // of its policies
+}
+
+type submissionKey struct{}
+
+func proposalSubmit(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
+	var p rpcapi.ProposalSubmitParams
+	if err := read(r.Params, &p); err != nil {
+		return nil, err
+	}
+	if p.Proposal == nil {
+		return nil, badParams("proposal is required")
+	}
+	if p.Idempotent && p.Proposal.ID != "" {
+		return s.repeats.once(ctx, p.Proposal.ID, func() (any, error) { return s.submit(ctx, &p) })
+	}
+	return s.submit(ctx, &p)
+}
+
+func (s *session) submit(ctx context.Context, p *rpcapi.ProposalSubmitParams) (any, error) {
+	s.mu.Lock()
+	sub := &submission{s: s, run: s.current, scope: p.SessionID}
+	agent := s.agent()
+	policies := s.policies.inForce(s.d.policies, p.SessionID)
+	s.mu.Unlock()
+	tenant := ""
+	if p.Scope != nil {
+		tenant = p.Scope.TenantID
+	}
+	e := proposal.Executor{
+		Tools: s, Policies: policies, State: s.state.Scope(tenant), Agent: agent,
+		Judged: func(ctx context.Context, _ *proposal.Action, v *policy.Verdict) error {
+			return s.judged(ctx, sub.run, v)
+		},
+		Done: sub.done,
+	}
+	limit := s.d.deadlineOf(p.Proposal)
+	timed, cancel := context.WithTimeout(context.WithValue(ctx, submissionKey{}, sub), limit)
+	defer cancel()
+	result, err := e.Run(timed, p.Proposal)
+	if errors.Is(timed.Err(), context.DeadlineExceeded) {
+		return nil, jsonrpc.Errorf(rpcapi.CodeDeadline,
+			"handler 'proposal.submit' exceeded its %.0fs response deadline; what it did stands in the trace", limit.Seconds())
+	}
+	if err != nil {
+		return nil, submitError(err)
+	}
+	return result, nil
+}
+
+// submitError is an error of the executor as the wire has it: a proposal that cannot run is bad params, but for a failed store.
+func submitError(err error) error {
+	var wire *jsonrpc.Error
+	if errors.As(err, &wire) || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return badParams("%v", err)
+}
+
+// minDeadline is the least that a proposal may take before it is answered without a result.
+const minDeadline = 30 * time.Minute
+
+// deadlineOf is the time for all attempts of all actions, and some for the rest.
+func (d *Daemon) deadlineOf(p *proposal.Proposal) time.Duration {
+	sum := 15 * time.Second
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		each, attempts := d.o.Limits.ToolTimeout, 1
+		if a.TimeoutMS > 0 {
+			each = time.Duration(min(a.TimeoutMS, int64(24*time.Hour/time.Millisecond))) * time.Millisecond
+		}
+		if a.FailureBehavior == proposal.Retry || a.Idempotent {
+			attempts += min(a.MaxRetries, proposal.MaxRetries)
+		}
+		sum += each * time.Duration(attempts)
+	}
+	return max(sum, minDeadline)
+}
+
+// done records the turn of a tool call that ended. It waits until the turn is on the disk, whatever becomes of the connection:
+// what a tool did is not forgotten because nobody waits for the answer.
+func (sub *submission) done(ctx context.Context, o *proposal.Outcome) error {
+	if sub.run == (runtrace.ID{}) {
+		return nil
+	}
+	s := sub.s
+	_, err := s.d.store.Append(context.WithoutCancel(ctx), sub.run, []runtrace.Turn{turnOf(o)})
+	var dropped *store.Dropped
+	switch {
+	case err == nil:
+		s.d.metrics.turns.Inc()
+		return nil
+	case errors.As(err, &dropped):
+		s.d.metrics.dropped.WithLabelValues(string(dropped.Reason)).Inc()
+		s.log.Warn("turn of a tool call not kept", "run", sub.run.Run, "reason", string(dropped.Reason))
+		return nil
+	}
+	s.log.Error("turn of a tool call not kept", "run", sub.run.Run, "error", err)
+	return failed("the turn of action %s could not be recorded: %v", printable(o.Action.ID), err)
+}
+
+// judged logs a verdict and keeps it, with its run where there is one. What cannot be kept does not run.
+func (s *session) judged(ctx context.Context, run runtrace.ID, v *policy.Verdict) error {
+	decision, level := "allow", slog.LevelDebug
+	if !v.Allowed {
+		decision, level = "deny", slog.LevelInfo
+	}
+	if s.log.Enabled(ctx, level) {
+		s.log.Log(ctx, level, "policy verdict", "decision", decision, "run", run.Run, "action", v.ActionID, "tool", v.Tool,
+			"reason", v.Reason(), "params_digest", v.ParamsDigest().String(), "policy_set", v.PolicySet().String())
+	}
+	s.d.metrics.verdicts.WithLabelValues(decision).Inc()
+	line, err := v.MarshalJSON()
+	if err == nil && len(line) > runtrace.MaxLine {
+		short := *v
+		short.Violations = short.Violations[:min(len(short.Violations), 64)]
+		line, err = short.MarshalJSON()
+	}
+	if err == nil {
+		err = s.d.store.Verdict(context.WithoutCancel(ctx), run, line)
+	}
+	if err != nil {
+		s.log.Error("verdict not kept", "run", run.Run, "error", err)
+		return failed("the verdict on action %s could not be recorded, so it does not run: %v", printable(v.ActionID), err)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+// runsRecordTurns is the daemon's hot path: its params and its result know no reflection.
+func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
+	run, turns, err := readTurns(r.Params)
+	if err != nil {
+		return nil, err
+	}
+	id, ok, err := s.writes(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return s.droppedTurns(run, store.RunNotFound), nil
+	}
+	base, err := s.d.store.Append(ctx, id, turns)
+	var dropped *store.Dropped
+	switch {
+	case err == nil:
+		s.d.metrics.turns.Add(float64(len(turns)))
+		return &recorded{run: run, base: base, count: len(turns)}, nil
+	case errors.As(err, &dropped):
+		return s.droppedTurns(run, dropped.Reason), nil
+	case tooLarge(err):
+		return nil, badParams("turns: %v", err)
+	}
+	s.log.Error("turns not kept", "run", run, "error", err)
+	return nil, failed("the turns could not be recorded: %v", err)
+}
+
+func (s *session) droppedTurns(run string, reason store.Reason) any {
+	s.d.metrics.dropped.WithLabelValues(string(reason)).Inc()
+	return &recorded{run: run, dropped: reason}
+}
+
+const wantTurns = "runs.record_turns requires { run_id, turns: [RunTurn] }, 1 to 256 of them"
+
+// readTurns reads the params of runs.record_turns. The turns share no memory with them.
+func readTurns(params []byte) (run string, turns []runtrace.Turn, err error) {
+	var s jsonscan.Scanner
+	s.Reset(params)
+	if s.Peek() != '{' {
+		return "", nil, badParams(wantTurns)
+	}
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "run_id":
+			run = s.Text()
+		case "turns":
+			turns, err = readTurnList(&s)
+		default:
+			s.Skip()
+		}
+	}
+	if err == nil {
+		err = s.End()
+	}
+	if err != nil {
+		return "", nil, badParams("%s: %v", wantTurns, err)
+	}
+	if run == "" || len(turns) == 0 {
+		return "", nil, badParams(wantTurns)
+	}
+	return run, turns, nil
+}
+
+func readTurnList(s *jsonscan.Scanner) ([]runtrace.Turn, error) {
+	turns := make([]runtrace.Turn, 0, 1)
+	for s.Begin('['); s.More(']'); {
+		if len(turns) == runtrace.MaxBatch {
+			return nil, errors.New("there are more than 256")
+		}
+		turns = append(turns, runtrace.Turn{})
+		if err := turns[len(turns)-1].UnmarshalJSON(s.Raw()); err != nil {
+			return nil, err
+		}
+	}
+	return turns, nil
+}
+
+// recorded is rpcapi.RunsRecordTurnsResult without reflection.
+type recorded struct {
+	run         string
+	base, count int
+	dropped     store.Reason
+}
+
+func (r *recorded) AppendJSON(dst []byte) ([]byte, error) {
+	dst = jsonscan.AppendText(append(dst, `{"run_id":`...), r.run)
+	dst = strconv.AppendInt(append(dst, `,"base_index":`...), int64(r.base), 10)
+	dst = strconv.AppendInt(append(dst, `,"count":`...), int64(r.count), 10)
+	dst = strconv.AppendBool(append(dst, `,"ok":`...), r.dropped == "")
+	if r.dropped != "" {
+		dst = jsonscan.AppendText(append(dst, `,"dropped":`...), string(r.dropped))
+	}
+	return append(dst, '}'), nil
+}

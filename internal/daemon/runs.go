@@ -1,0 +1,253 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+func runsStart(ctx context.Context, s *session, p *rpcapi.RunsStartParams) (any, error) {
+	id, err := s.newRun(p)
+	if err != nil {
+		return nil, err
+	}
+	// Held before it is looked up: a run in its grace must not end between the two.
+	known := s.d.runs.take(id, s)
+	existing, err := s.d.store.Start(ctx, started(id, p))
+	if err != nil {
+		s.letGo(id, known)
+		return nil, startError(err)
+	}
+	if existing && !known {
+		// Ended, or of a time before the daemon's start: there is nothing to hold.
+		if found, err := s.d.store.Find(ctx, id.Run); err == nil && found.Status != runtrace.InProgress {
+			s.d.runs.forget(id)
+		}
+	}
+	s.mu.Lock()
+	s.held[id.Run] = id
+	s.who.start(id.Agent)
+	s.current = id
+	s.mu.Unlock()
+	s.log.Info("run started", "run", id.Run, "agent", id.Agent, "existing", existing)
+	return rpcapi.RunsStartResult{RunID: id.Run, AgentID: id.Agent}, nil
+}
+
+// newRun says under which id the run that p asks for goes, if this connection may start it. Nothing is built from an id that
+// is no plain name.
+func (s *session) newRun(p *rpcapi.RunsStartParams) (runtrace.ID, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := runtrace.ID{Agent: p.AgentID, Run: p.IdempotencyKey}
+	if id.Agent == "" {
+		id.Agent = s.who.bound
+	}
+	if id.Agent == "" && slug(p.AgentName) != "" {
+		id.Agent = "name:" + slug(p.AgentName)
+	}
+	switch {
+	case s.who.host:
+		return id, failed("the host role reads runs and starts none: connect with the token of agents")
+	case id.Agent == "":
+		return id, badParams("agent_id is required, or an agent_name with letters or digits in it")
+	}
+	if id.Run == "" {
+		id.Run = newUUID()
+	}
+	if err := runtrace.CheckName("agent_id", id.Agent); err != nil {
+		return id, badParams("%v", err)
+	}
+	if err := runtrace.CheckName("idempotency_key", id.Run); err != nil {
+		return id, badParams("%v", err)
+	}
+	if !s.who.may(id.Agent) {
+		return id, badParams("agent_id is not that of session.auth: leave it out, or connect as that agent")
+	}
+	if _, again := s.held[id.Run]; !again && len(s.held) >= s.d.o.Limits.Runs {
+		return id, failed("a connection holds at most %d open runs: complete some", s.d.o.Limits.Runs)
+	}
+	return id, nil
+}
+
+func started(id runtrace.ID, p *rpcapi.RunsStartParams) *runtrace.Started {
+	return &runtrace.Started{
+		RunID: id.Run, AgentID: id.Agent, AgentName: optional(p.AgentName), Intent: p.Intent,
+		OutcomeDescription: optional(p.OutcomeDescription), StartedAt: runtrace.Time(time.Now()), Recording: p.Recording,
+	}
+}
+
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// letGo takes back the hold of a run that was not started. One that was held before goes back into its grace.
+func (s *session) letGo(id runtrace.ID, known bool) {
+	s.mu.Lock()
+	_, ours := s.held[id.Run]
+	s.mu.Unlock()
+	switch {
+	case ours:
+	case known:
+		s.d.runs.release(id, s)
+	default:
+		s.d.runs.forget(id)
+	}
+}
+
+// startError keeps from a caller whose run it is that has the id already.
+func startError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrOther):
+		return badParams("idempotency_key cannot be used: take another one")
+	case tooLarge(err):
+		return badParams("%v", err)
+	}
+	return failed("the run could not be recorded: %v", err)
+}
+
+func tooLarge(err error) bool {
+	var large *runtrace.TooLargeError
+	var invalid *runtrace.InvalidError
+	return errors.As(err, &large) || errors.As(err, &invalid)
+}
+
+// completeParams are rpcapi.RunsCompleteParams with the outcome as it came: keys that are not known are kept.
+type completeParams struct {
+	RunID   string          `json:"run_id"`
+	Outcome json.RawMessage `json:"outcome"`
+}
+
+func runsComplete(ctx context.Context, s *session, p *completeParams) (any, error) {
+	var outcome rpcapi.Outcome
+	if err := json.Unmarshal(p.Outcome, &outcome); err != nil || outcome.Status == "" {
+		return nil, badParams("outcome.status is required, one of %s", strings.Join(runtrace.OutcomeStatuses, ", "))
+	}
+	if !slices.Contains(runtrace.OutcomeStatuses, outcome.Status) {
+		return nil, badParams("outcome.status: want one of %s, got %q", strings.Join(runtrace.OutcomeStatuses, ", "), printable(outcome.Status))
+	}
+	id, ok, err := s.writes(ctx, p.RunID)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, noRun()
+	}
+	err = s.d.store.End(ctx, id, &runtrace.Ended{Status: runtrace.Completed, Outcome: p.Outcome})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, noRun()
+	case errors.Is(err, store.ErrEnded):
+		return nil, failed("the run has ended already")
+	case tooLarge(err):
+		return nil, badParams("outcome: %v", err)
+	case err != nil:
+		return nil, failed("the end of the run could not be recorded: %v", err)
+	}
+	s.ended(id)
+	s.log.Info("run completed", "run", id.Run, "agent", id.Agent, "status", outcome.Status)
+	return rpcapi.RunsCompleteResult{RunID: id.Run, OK: true}, nil
+}
+
+// noRun is the answer about a run that is not there and about one that is not the caller's, to the byte.
+func noRun() error { return failed("run not found") }
+
+// ended forgets a run that is over.
+func (s *session) ended(id runtrace.ID) {
+	s.d.runs.forget(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.held, id.Run)
+	if s.current == id {
+		s.current = runtrace.ID{}
+	}
+}
+
+// giveUp ends a run whose connection went away and did not come back.
+func (d *Daemon) giveUp(id runtrace.ID) {
+	err := d.store.End(context.Background(), id, &runtrace.Ended{Status: runtrace.Incomplete})
+	switch {
+	case err == nil:
+		d.log.Info("run given up: its connection went away", "run", id.Run, "agent", id.Agent)
+	case !errors.Is(err, store.ErrEnded) && !errors.Is(err, store.ErrNotFound):
+		d.log.Error("end of a run not kept; it reads as incomplete after the next start", "run", id.Run, "error", err)
+	}
+}
+
+// writes says whether this connection may write a run, and its whole id. Held runs cost a look at a map.
+func (s *session) writes(ctx context.Context, run string) (runtrace.ID, bool, error) {
+	s.mu.Lock()
+	id, held := s.held[run]
+	s.mu.Unlock()
+	if held {
+		return id, true, nil
+	}
+	found, ok, err := s.find(ctx, run)
+	if err != nil || !ok {
+		return runtrace.ID{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found.ID, s.who.owns(found.Agent), nil
+}
+
+// readable is writes for reading.
+func (s *session) readable(ctx context.Context, run string) (runtrace.ID, bool, error) {
+	found, ok, err := s.find(ctx, run)
+	if err != nil || !ok {
+		return runtrace.ID{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found.ID, s.who.reads(found.Agent), nil
+}
+
+// find looks a run up. An id that is no plain name is an error; a run that is not there is none.
+func (s *session) find(ctx context.Context, run string) (store.Summary, bool, error) {
+	if err := runtrace.CheckName("run_id", run); err != nil {
+		return store.Summary{}, false, badParams("%v", err)
+	}
+	found, err := s.d.store.Find(ctx, run)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.Summary{}, false, nil
+	case err != nil:
+		return store.Summary{}, false, failed("the run could not be looked up: %v", err)
+	}
+	return found, true, nil
+}
+
+// checkedRun is the run that a client names beside something else: its own, or none.
+func (s *session) checkedRun(ctx context.Context, run string) (id runtrace.ID, agent string, err error) {
+	s.mu.Lock()
+	agent = s.agent()
+	s.mu.Unlock()
+	if run == "" {
+		return runtrace.ID{}, agent, nil
+	}
+	id, ok, err := s.writes(ctx, run)
+	if err != nil {
+		return id, "", err
+	}
+	if !ok {
+		return id, "", noRun()
+	}
+	return id, id.Agent, nil
+}
+
+// agent is who proposes, for policies: the one that is bound, else that of the current run. s.mu is held.
+func (s *session) agent() string {
+	if s.who.bound != "" {
+		return s.who.bound
+	}
+	return s.current.Agent
+}

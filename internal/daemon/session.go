@@ -1,0 +1,67 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/proposal"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+// session is one connection: who it is, its tools, policies and state, and which runs it holds open. All of it but the runs
+// ends with the connection.
+type session struct {
+	d      *Daemon
+	id     string
+	conn   *jsonrpc.Conn
+	log    *slog.Logger
+	state  *proposal.State
+	authed atomic.Bool // who.authed, for the gate before every request
+
+	mu       sync.Mutex
+	who      identity
+	attempts int              // wrong tokens so far
+	tools    map[string]*tool // its client's
+	policies scopes
+	held     map[string]runtrace.ID   // open runs that it started, by run id
+	current  runtrace.ID              // the run whose turns its tool calls become; zero is none
+	subs     map[string]*subscription // by run id; nil when the session is over
+	repeats  repeats                  // submissions that may come again
+}
+
+func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
+	s := &session{
+		d: d, id: "sess-" + newUUID(), state: &proposal.State{},
+		held: make(map[string]runtrace.ID), subs: make(map[string]*subscription),
+	}
+	s.log = log.With("session", s.id)
+	s.who.open = d.o.NoAuth
+	s.authed.Store(d.o.NoAuth)
+	s.conn = jsonrpc.New(stream, &jsonrpc.Options{
+		Handler: s.handle, Inline: isInline, Limits: d.wireLimits(), Budget: d.budget, Logger: s.log,
+		Meter: d.meter(),
+	})
+	return s
+}
+
+// serve converses until the connection ends or ctx does. When it returns nothing of the session runs any more, and its runs
+// are in their grace.
+func (s *session) serve(ctx context.Context) error {
+	stop := s.expectAuth()
+	err := s.conn.Serve(ctx)
+	stop()
+	s.mu.Lock()
+	subs, held := s.subs, s.held
+	s.subs, s.held = nil, nil
+	s.mu.Unlock()
+	for _, sub := range subs {
+		sub.stop()
+	}
+	for _, id := range held {
+		s.d.runs.release(id, s)
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package daemon
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/proposal"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+)
+
+// tool is one that a session may call: its client's, or a built-in one.
+type tool struct {
+	*proposal.Tool
+	info rpcapi.ToolInfo
+}
+
+const (
+	maxToolName   = 256     // bytes
+	maxToolSchema = 1 << 20 // bytes
+)
+
+func toolsRegister(_ context.Context, s *session, p *rpcapi.ToolsRegisterParams) (any, error) {
+	made, err := s.newTools(*p)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.putTools(made); err != nil {
+		return nil, err
+	}
+	return len(*p), nil
+}
+
+// newTools makes tools of their definitions, all or none.
+func (s *session) newTools(list []rpcapi.Tool) ([]*tool, error) {
+	made := make([]*tool, 0, len(list))
+	for i := range list {
+		t, err := s.newTool(&list[i])
+		if err != nil {
+			return nil, badParams("tool %d, %s: %v", i, printable(list[i].Name), err)
+		}
+		made = append(made, t)
+	}
+	return made, nil
+}
+
+func (s *session) newTool(t *rpcapi.Tool) (*tool, error) {
+	switch {
+	case t.Name == "" || len(t.Name) > maxToolName:
+		return nil, errors.New("want a name of 1 to 256 bytes")
+	case len(t.Parameters) > maxToolSchema:
+		return nil, errors.New("a schema holds at most 1 MiB")
+	case s.d.builtins[t.Name] != nil:
+		return nil, errors.New("the daemon runs a tool of that name itself: take another name")
+	}
+	made, err := proposal.NewTool(proposal.Definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, s.callBack)
+	if err != nil {
+		return nil, err
+	}
+	return &tool{made, rpcapi.ToolInfo{
+		Name: t.Name, Source: rpcapi.SourceClient, Description: t.Description, Parameters: orEmpty(t.Parameters),
+		Idempotent: t.Idempotent}}, nil
+}
+
+func orEmpty(object json.RawMessage) json.RawMessage {
+	if len(object) == 0 || bytes.Equal(object, []byte("null")) {
+		return json.RawMessage("{}")
+	}
+	return object
+}
+
+// putTools registers tools; one of the same name gives way. s.mu is held.
+func (s *session) putTools(made []*tool) error {
+	fresh := make(map[string]bool, len(made))
+	for _, t := range made {
+		if s.tools[t.info.Name] == nil {
+			fresh[t.info.Name] = true
+		}
+	}
+	if len(s.tools)+len(fresh) > s.d.o.Limits.Tools {
+		return badParams("a connection has at most %d tools: unregister some", s.d.o.Limits.Tools)
+	}
+	if s.tools == nil {
+		s.tools = make(map[string]*tool, len(made))
+	}
+	for _, t := range made {
+		s.tools[t.info.Name] = t
+	}
+	return nil
+}
+
+func toolsList(_ context.Context, s *session, _ *struct{}) (any, error) {
+	s.mu.Lock()
+	list := make([]rpcapi.ToolInfo, 0, len(s.tools)+len(s.d.builtins))
+	for _, t := range s.tools {
+		list = append(list, t.info)
+	}
+	s.mu.Unlock()
+	for _, t := range s.d.builtins {
+		list = append(list, t.info)
+	}
+	slices.SortFunc(list, func(a, b rpcapi.ToolInfo) int { return cmp.Compare(a.Name, b.Name) })
+	return rpcapi.ToolsListResult{Tools: list, Count: len(list)}, nil
+}
+
+func toolsUnregister(_ context.Context, s *session, p *rpcapi.ToolsUnregisterParams) (any, error) {
+	if p.Name == "" {
+		return nil, badParams("name is required")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := rpcapi.ToolsUnregisterResult{Unregistered: p.Name}
+	if s.tools[p.Name] != nil {
+		delete(s.tools, p.Name)
+		out.Removed = 1
+	}
+	return out, nil
+}
+
+// Tool makes a session the proposal.Tools of its submissions.
+func (s *session) Tool(name string) (*proposal.Tool, bool) {
+	if t := s.d.builtins[name]; t != nil {
+		return t.Tool, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.tools[name]; t != nil {
+		return t.Tool, true
+	}
+	return nil, false
+}
+
+func sessionInit(_ context.Context, s *session, p *rpcapi.SessionInitParams) (any, error) {
+	made, err := s.newTools(p.Tools)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.policies.clone()
+	for i := range p.Policies {
+		if err := s.addPolicy(&p.Policies[i]); err != nil {
+			s.policies = before
+			return nil, err
+		}
+	}
+	if err := s.putTools(made); err != nil {
+		s.policies = before
+		return nil, err
+	}
+	return rpcapi.SessionInitResult{SessionID: s.id, ToolsRegistered: len(p.Tools), PoliciesRegistered: len(p.Policies)}, nil
+}
