@@ -140,7 +140,8 @@ func (w *writer) trim() {
 	w.ahead = w.end
 }
 
-// create makes the file of a segment, all of it on the disk, and opens it.
+// create makes the file of a segment, all of it on the disk, and opens it. After an error nothing of it is there, or the
+// error is ErrFailed.
 func (w *writer) create(s *segmentInfo) (faultfs.File, error) {
 	temporary, name := filepath.Join(w.dir, nextName), filepath.Join(w.dir, segmentName(s.first))
 	err := w.createHeader(temporary, s.encode())
@@ -148,15 +149,33 @@ func (w *writer) create(s *segmentInfo) (faultfs.File, error) {
 		err = w.fs.Rename(temporary, name)
 	}
 	if err != nil {
-		if removed := w.fs.Remove(temporary); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
-			w.log.Warn("a segment that was not made stays behind", "error", removed, "file", temporary)
-		}
-		return nil, err
+		return nil, w.remove(err, temporary, name) // a rename that fails may have happened
 	}
 	if err := w.fs.SyncDir(w.dir); err != nil {
 		return nil, w.fail(err)
 	}
-	return w.fs.OpenFile(name, os.O_RDWR, 0)
+	f, err := w.fs.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, w.remove(err, name)
+	}
+	return f, nil
+}
+
+// remove undoes a create that failed because of err, which it returns, or ErrFailed when that does not work: a segment that
+// stays where the log goes on without it would break the chain.
+func (w *writer) remove(err error, names ...string) error {
+	if errors.Is(err, ErrFailed) {
+		return err
+	}
+	for _, name := range names {
+		if removed := w.fs.Remove(name); removed != nil && !errors.Is(removed, fs.ErrNotExist) {
+			return w.fail(fmt.Errorf("%w; and removing what was made: %w", err, removed))
+		}
+	}
+	if synced := w.fs.SyncDir(w.dir); synced != nil {
+		return w.fail(fmt.Errorf("%w; and removing what was made: %w", err, synced))
+	}
+	return err
 }
 
 func (w *writer) createHeader(name string, header []byte) error {
