@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
+	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
+)
+
+// pendingVerdicts are those that are durable and not in the index yet.
+type pendingVerdicts struct {
+	mu    sync.Mutex
+	rows  []verdictRow
+	bytes int
+}
+
+func (p *pendingVerdicts) add(o *op) {
+	e, err := parseEntry(o.record)
+	if err != nil {
+		return // it was made by appendHead
+	}
+	p.put(verdictRow{o.pos, e.id, string(e.data)})
+}
+
+func (p *pendingVerdicts) put(v verdictRow) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rows = append(p.rows, v)
+	p.bytes += len(v.verdict)
+}
+
+// snapshot is what is pending now; it is not changed any more.
+func (p *pendingVerdicts) snapshot() []verdictRow {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rows[:len(p.rows):len(p.rows)]
+}
+
+// saved forgets the first n.
+func (p *pendingVerdicts) saved(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, v := range p.rows[:n] {
+		p.bytes -= len(v.verdict)
+	}
+	p.rows = p.rows[n:]
+}
+
+// keep writes the index behind what is appended, and has the files synced at times, until stop. It is the one goroutine that the
+// store has beside the log's; Close ends it and waits for it.
+func (s *Disk) keep(stop <-chan struct{}) {
+	defer s.work.Done()
+	tick := time.NewTicker(s.o.IndexEvery)
+	defer tick.Stop()
+	for {
+		sync := false
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		case <-s.rotated:
+			sync = true
+		}
+		if err := s.checkpoint(context.Background(), sync); err != nil {
+			s.o.Logger.Error("the index could not be written; it is tried again", "error", err)
+		}
+	}
+}
+
+// checkpoint brings the index up to what is durable now. With sync the files are brought to the disk too, so that recovery
+// begins to compare them here.
+func (s *Disk) checkpoint(ctx context.Context, sync bool) error {
+	s.checkpoints.Lock()
+	defer s.checkpoints.Unlock()
+	upto := seglog.Pos(s.lastDone.Load()) // each entry up to here is in its run's durable, and ready or written
+	if sync {
+		if err := s.syncFiles(upto); err != nil {
+			return err
+		}
+	}
+	verdicts := s.verdicts.snapshot()
+	rows, runs := s.takeDirty()
+	err := error(nil)
+	if len(rows)+len(verdicts) > 0 || upto > s.applied {
+		err = s.index.save(ctx, rows, verdicts, upto)
+	}
+	for _, r := range runs {
+		if err != nil {
+			r.dmu.Lock()
+			r.dirty = true
+			r.dmu.Unlock()
+		}
+		r.unpin()
+	}
+	if err != nil {
+		return err
+	}
+	s.verdicts.saved(len(verdicts))
+	s.applied = upto
+	return nil
+}
+
+// takeDirty returns the runs of which the index has an older state, pinned, and their rows.
+func (s *Disk) takeDirty() (rows []row, runs []*run) {
+	s.table.each(func(r *run) {
+		r.dmu.Lock()
+		dirty := r.dirty
+		if dirty {
+			r.dirty = false
+			rows = append(rows, row{r.key, r.durable, r.first})
+		}
+		r.dmu.Unlock()
+		if dirty {
+			r.pin()
+			runs = append(runs, r)
+		}
+	})
+	return rows, runs
+}
+
+// syncFiles brings every run file to the disk, as far as the log up to a position goes, and notes that. Without it recovery
+// would compare all there are.
+func (s *Disk) syncFiles(upto seglog.Pos) error {
+	if upto == s.synced {
+		return nil
+	}
+	var failed error
+	s.table.each(func(r *run) {
+		if err := s.write(r); err != nil {
+			failed = err
+			return
+		}
+		if !s.syncsAll {
+			failed = errors.Join(failed, s.syncRun(r))
+		}
+	})
+	failed = errors.Join(failed, s.gone.sync(s.fs))
+	if failed == nil && s.syncsAll {
+		failed = s.fs.SyncAll(filepath.Join(s.dir, runsDir))
+	}
+	if failed == nil {
+		failed = s.writeSynced(upto)
+	}
+	if failed != nil {
+		return failed
+	}
+	s.synced = upto
+	return nil
+}
+
+// syncRun brings one run's file to the disk, where a whole tree cannot be synced.
+func (s *Disk) syncRun(r *run) error {
+	r.files.Lock()
+	defer r.files.Unlock()
+	if !r.file.exists() {
+		return nil
+	}
+	return syncFile(s.fs, s.path(r.file.head.id))
+}
+
+func syncFile(fs faultfs.FS, path string) error {
+	f, err := fs.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// goneFiles are files of runs that ended since the last sync, where a whole tree cannot be synced.
+type goneFiles struct {
+	mu    sync.Mutex
+	paths []string
+}
+
+func (g *goneFiles) add(path string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.paths = append(g.paths, path)
+}
+
+// sync brings them to the disk. Those that failed stay.
+func (g *goneFiles) sync(fs faultfs.FS) error {
+	g.mu.Lock()
+	paths := g.paths
+	g.paths = nil
+	g.mu.Unlock()
+	for i, path := range paths {
+		if err := syncFile(fs, path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			g.mu.Lock()
+			g.paths = append(g.paths, paths[i:]...)
+			g.mu.Unlock()
+			return err
+		}
+	}
+	return nil
+}
+
+// readSynced reads up to which position of the log the run files are known to be on the disk. 0 is nothing.
+func (s *Disk) readSynced() seglog.Pos {
+	f, err := s.fs.OpenFile(filepath.Join(s.dir, syncedFile), os.O_RDONLY, 0)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(strings.TrimSpace(string(b)), 10, 63)
+	if err != nil {
+		return 0
+	}
+	return seglog.Pos(n)
+}
+
+// writeSynced replaces what readSynced reads, so that it survives the loss of power, old or new.
+func (s *Disk) writeSynced(pos seglog.Pos) error {
+	path := filepath.Join(s.dir, syncedFile)
+	temp := path + ".tmp"
+	f, err := s.fs.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(strconv.AppendUint(nil, uint64(pos), 10), '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := s.fs.Rename(temp, path); err != nil {
+		return err
+	}
+	return s.fs.SyncDir(s.dir)
+}
