@@ -81,17 +81,62 @@ func (c *Conn) Context() context.Context { return c.ctx }
 
 // Serve converses until the stream ends, until Close or Shutdown, or until ctx ends, which closes the stream with
 // CloseGoingAway. When it returns nothing of c runs any more. The error is nil when the peer ended it in good order or this
-// side closed it, a *CloseError where the peer gave a code other than 1000 and 1001, and otherwise what failed.
+// side closed it, a *CloseError where a code other than 1000, 1001 and none was given, and otherwise what failed.
 func (c *Conn) Serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { c.shut(CloseGoingAway, "shutting down") })
 	defer stop()
 	c.wg.Add(1)
 	go c.write()
 	err := c.read()
+	switch {
+	case errors.Is(err, io.EOF):
+		c.linger()
+	case errors.Is(err, ErrTooLong):
+		c.refuse(nil, Errorf(CodeInvalidRequest, "invalid request: %v", err), RefusedInvalid)
+		c.out.flush(lingering)
+	}
 	c.end(err)
 	_ = c.stream.Close(0, "")
 	c.wg.Wait()
 	return c.cause()
+}
+
+// lingering is how long requests may still run when the peer has said all that it will say.
+const lingering = time.Second
+
+// linger answers what has been read, for a peer that has stopped writing may still read. Calls of ours get no reply any more.
+func (c *Conn) linger() {
+	c.mu.Lock()
+	c.failCalls()
+	idle := c.drain()
+	c.mu.Unlock()
+	t := time.NewTimer(lingering)
+	defer t.Stop()
+	select {
+	case <-idle:
+		c.out.flush(lingering)
+	case <-t.C:
+	case <-c.ctx.Done(): // it does not read either
+	}
+}
+
+// failCalls ends the calls that wait. c.mu is held.
+func (c *Conn) failCalls() {
+	for id, ch := range c.calls {
+		ch <- reply{err: ErrClosed}
+		delete(c.calls, id)
+	}
+}
+
+// drain takes no request from now on. It returns what is closed when none runs. c.mu is held.
+func (c *Conn) drain() <-chan struct{} {
+	c.draining = true
+	if c.idle == nil {
+		c.idle = make(chan struct{})
+	}
+	c.changed()
+	c.maybeIdle()
+	return c.idle
 }
 
 // cause turns the reason of the end into what Serve returns.
@@ -102,7 +147,7 @@ func (c *Conn) cause() error {
 	switch {
 	case errors.Is(c.ended, io.EOF), errors.Is(c.ended, ErrClosed):
 		return nil
-	case errors.As(c.ended, &closed) && (closed.Code == CloseNormal || closed.Code == CloseGoingAway):
+	case errors.As(c.ended, &closed) && closed.clean():
 		return nil
 	}
 	return c.ended
@@ -180,10 +225,7 @@ func (c *Conn) end(cause error) {
 	if c.ended == nil {
 		c.ended = cause
 	}
-	for id, ch := range c.calls {
-		ch <- reply{err: ErrClosed}
-		delete(c.calls, id)
-	}
+	c.failCalls()
 	for w := c.waiting.pop(); w != nil; w = c.waiting.pop() {
 		c.o.Budget.Give(w.held)
 	}
@@ -239,13 +281,7 @@ const closeWait = time.Second
 // returns ctx's error then; Serve returns shortly after it.
 func (c *Conn) Shutdown(ctx context.Context) error {
 	c.mu.Lock()
-	if c.idle == nil {
-		c.idle = make(chan struct{})
-	}
-	c.draining = true
-	idle := c.idle
-	c.changed()
-	c.maybeIdle()
+	idle := c.drain()
 	c.mu.Unlock()
 	var err error
 	select {
@@ -260,7 +296,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 
 // maybeIdle tells Shutdown that nothing runs. c.mu is held.
 func (c *Conn) maybeIdle() {
-	if c.draining && c.idle != nil && c.running == 0 && c.waiting.len() == 0 {
+	if c.draining && c.running == 0 && c.waiting.len() == 0 {
 		select {
 		case <-c.idle:
 		default:

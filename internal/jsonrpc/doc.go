@@ -24,6 +24,8 @@
 //	params that are neither object nor array nor null             -32602
 //	a reply to a call that nobody waits for                       dropped, counted
 //
+// A frame longer than the limit ends the conversation: a WebSocket with its close code, lines with one error -32600.
+//
 // An id is kept as bytes and comes back as those bytes: no number is rounded. Keys that the envelope does not know are
 // ignored.
 //
@@ -48,6 +50,7 @@
 // # Ends
 //
 // Serve returns when the stream has ended, every handler has returned and no goroutine of the Conn is left; before that the
-// context of handlers is cancelled and every unanswered call fails with ErrClosed. Shutdown ends a conversation in good
+// context of handlers is cancelled and every unanswered call fails with ErrClosed. A peer that stops writing, and may still
+// read, gets what is answered within a second: `printf '{…}\n' | nc -N -U socket` works. Shutdown ends a conversation in good
 // order: requests that have begun are answered, new ones refused, the queue is written, then the stream is closed.
 package jsonrpc

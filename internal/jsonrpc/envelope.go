@@ -73,16 +73,20 @@ func notObject(s *jsonscan.Scanner) *Error {
 // members reads the members of the envelope. What is wrong with one does not end the reading: whether the frame is JSON at all
 // comes first.
 func (m *message) members(s *jsonscan.Scanner) (wrong string) {
-	seen := 0
+	seen, twice := 0, 0
 	for s.Begin('{'); s.More('}'); {
 		bit := keyBit(s.Key())
 		if seen&bit != 0 {
 			wrong = "a key of the envelope stands twice"
+			twice |= bit
 		}
 		seen |= bit
 		if why := m.member(s, bit); why != "" && wrong == "" {
 			wrong = why
 		}
+	}
+	if twice&seenID != 0 {
+		m.id = nil // which one is meant?
 	}
 	return wrong
 }

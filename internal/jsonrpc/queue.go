@@ -84,10 +84,12 @@ func (q *queue) put(ctx context.Context, b *buffer, wait bool) error {
 func (q *queue) fits(b *buffer) bool {
 	n := q.bytes + len(b.b)
 	switch {
-	case q.bytes == 0, n <= q.allowance:
+	case q.bytes == 0:
 		return true
 	case n > q.limit:
 		return false
+	case n <= q.allowance:
+		return true
 	case b.held == 0 && !q.budget.Take(int64(len(b.b)), 0, nil):
 		return false
 	}

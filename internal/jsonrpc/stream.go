@@ -9,9 +9,9 @@ import (
 // A Stream carries frames. One goroutine reads, another writes, any may close.
 type Stream interface {
 	// Read returns the next frame, whose memory is the caller's, and how many bytes of the Budget it holds, which the caller
-	// gives back. It returns io.EOF when the peer has ended the conversation
-	// in good order, a *CloseError when it said why, ErrTooLong (wrapped) and another error otherwise; after an error it is
-	// not called again. Close makes it return.
+	// gives back. It returns io.EOF when the peer writes no more but may still read, a *CloseError when the peer closed the
+	// stream or broke a rule, ErrTooLong (wrapped) and another error otherwise; after an error it is not called again. Close
+	// makes it return.
 	Read() (frame []byte, held int64, err error)
 	// Write sends one frame. Where more is true another Write follows at once, and the stream may hold the frame until then.
 	Write(frame []byte, more bool) error
@@ -26,6 +26,7 @@ const (
 	CloseGoingAway   = 1001 // shutting down
 	CloseProtocol    = 1002
 	CloseUnsupported = 1003 // a binary frame
+	CloseNoCode      = 1005 // the peer gave no code; never sent
 	CloseNotUTF8     = 1007
 	ClosePolicy      = 1008 // not authenticated, or too slow
 	CloseTooLong     = 1009
@@ -40,6 +41,11 @@ type CloseError struct {
 }
 
 func (e *CloseError) Error() string { return fmt.Sprintf("closed with %d: %s", e.Code, e.Reason) }
+
+// clean reports whether the stream was closed in good order.
+func (e *CloseError) clean() bool {
+	return e.Code == CloseNormal || e.Code == CloseGoingAway || e.Code == CloseNoCode
+}
 
 // Pipe returns the two ends of a stream in memory. A Write waits until the other end reads it.
 func Pipe() (Stream, Stream) {

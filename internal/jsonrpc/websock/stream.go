@@ -152,8 +152,6 @@ func (s *Stream) failed(err error) error {
 	case s.wire.broken.Load() != nil:
 		ours = s.wire.broken.Load()
 	case errors.As(err, &ours):
-	case errors.As(err, &theirs) && theirs.Code == websocket.StatusNoStatusRcvd:
-		return io.EOF
 	case errors.As(err, &theirs):
 		return &jsonrpc.CloseError{Code: int(theirs.Code), Reason: theirs.Reason}
 	case errors.Is(err, websocket.ErrMessageTooBig):
