@@ -104,7 +104,7 @@ func valueText(v json.RawMessage) string {
 	return shorten(string(v))
 }
 
-// appendCanonical appends the canonical JSON of r: what the digest of a set is made of.
+// appendCanonical appends the canonical JSON of r without the keys that are empty: what the digest of a set is made of.
 func (r *Rule) appendCanonical(dst []byte) ([]byte, error) {
 	dst = append(dst, '{')
 	text := func(key, s string, always bool) {
@@ -123,7 +123,7 @@ func (r *Rule) appendCanonical(dst []byte) ([]byte, error) {
 	text("rule", r.Rule, true)
 	text("target", r.Target, false)
 	var err error
-	if len(r.Value) > 0 {
+	if len(r.Value) > 0 && strings.TrimSpace(string(r.Value)) != "null" {
 		dst, err = canonjson.Append(append(dst, `,"value":`...), r.Value)
 	}
 	return append(dst, '}'), err

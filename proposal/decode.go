@@ -172,7 +172,7 @@ func (d *decoder) proposal(p *Proposal) {
 				p.Actions = []Action{}
 			}
 			d.list("actions", MaxActions, func(path string) {
-				p.Actions = append(p.Actions, Action{MaxRetries: DefaultRetries, FailureBehavior: Abort})
+				p.Actions = append(p.Actions, Action{})
 				d.action(path, &p.Actions[len(p.Actions)-1])
 			})
 		default:
@@ -190,7 +190,7 @@ func (d *decoder) action(path string, a *Action) {
 		d.Skip()
 		return
 	}
-	retries := int64(a.MaxRetries)
+	retries := int64(-1)
 	for d.Begin('{'); d.More('}'); {
 		key := string(d.Key())
 		at := path + "." + key
@@ -231,7 +231,10 @@ func (d *decoder) action(path string, a *Action) {
 			d.Skip()
 		}
 	}
-	a.MaxRetries = int(retries)
+	if retries >= 0 {
+		n := int(retries)
+		a.MaxRetries = &n
+	}
 	d.sensible(path, a)
 }
 
@@ -243,6 +246,8 @@ func (d *decoder) sensible(path string, a *Action) {
 		d.fail(path+".type", "expected tool_call, state_write, state_read or assertion, got %.100q", a.Type)
 	}
 	switch a.FailureBehavior {
+	case "":
+		a.FailureBehavior = Abort
 	case Abort, Retry, Skip:
 	default:
 		d.fail(path+".failure_behavior", "expected abort, retry or skip, got %.100q", a.FailureBehavior)
@@ -253,7 +258,7 @@ func (d *decoder) sensible(path string, a *Action) {
 }
 
 func (d *decoder) precondition(path string) Precondition {
-	p := Precondition{Operator: "eq"}
+	var p Precondition
 	if d.Peek() != '{' {
 		d.fail(path, "expected an object, got %s", kindOf(d.Peek()))
 		d.Skip()
@@ -272,6 +277,9 @@ func (d *decoder) precondition(path string) Precondition {
 		default:
 			d.Skip()
 		}
+	}
+	if p.Operator == "" {
+		p.Operator = "eq"
 	}
 	if !hasKey {
 		d.fail(path+".key", "expected the key of a state, got none")

@@ -21,7 +21,7 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 	a := o.Action
 	attempts := 1
 	if a.Idempotent || a.FailureBehavior == Retry {
-		attempts += a.MaxRetries
+		attempts += a.retries()
 	}
 	for attempt := 1; ; attempt++ {
 		r.state.mark()

@@ -41,7 +41,7 @@ const (
 
 // A Proposal is a list of actions that are to be done together.
 type Proposal struct {
-	ID        string          `json:"id"` // a label
+	ID        string          `json:"id,omitempty"` // a label
 	Source    string          `json:"source,omitempty"`
 	Timestamp string          `json:"timestamp,omitempty"`
 	Actions   []Action        `json:"actions"`
@@ -50,7 +50,7 @@ type Proposal struct {
 
 // An Action is one thing to do. Only Type must be there, and Tool of a tool_call.
 type Action struct {
-	ID                string                     `json:"id"`
+	ID                string                     `json:"id,omitempty"`
 	Type              string                     `json:"type"`
 	Tool              string                     `json:"tool,omitempty"`
 	Parameters        json.RawMessage            `json:"parameters,omitempty"`
@@ -58,18 +58,25 @@ type Action struct {
 	ExpectedEffects   map[string]json.RawMessage `json:"expected_effects,omitempty"`
 	StateDependencies []string                   `json:"state_dependencies,omitempty"`
 	Idempotent        bool                       `json:"idempotent,omitempty"`
-	MaxRetries        int                        `json:"max_retries"` // DefaultRetries where it is not there
-	FailureBehavior   string                     `json:"failure_behavior"`
-	TimeoutMS         int64                      `json:"timeout_ms,omitempty"` // 0: none of its own
+	MaxRetries        *int                       `json:"max_retries,omitempty"`      // nil is DefaultRetries
+	FailureBehavior   string                     `json:"failure_behavior,omitempty"` // "" is Abort
+	TimeoutMS         int64                      `json:"timeout_ms,omitempty"`       // 0: none of its own
 	Reversibility     json.RawMessage            `json:"reversibility,omitempty"`
 	Compensation      json.RawMessage            `json:"compensation,omitempty"`
 	Metadata          json.RawMessage            `json:"metadata,omitempty"`
 }
 
+func (a *Action) retries() int {
+	if a.MaxRetries == nil {
+		return DefaultRetries
+	}
+	return *a.MaxRetries
+}
+
 // A Precondition is what the state must be like before an action.
 type Precondition struct {
 	Key      string          `json:"key"`
-	Operator string          `json:"operator"` // eq neq gt lt gte lte exists not_exists contains
+	Operator string          `json:"operator,omitempty"` // "" is eq; eq neq gt lt gte lte exists not_exists contains
 	Value    json.RawMessage `json:"value,omitempty"`
 }
 

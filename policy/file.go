@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+)
+
+// MaxFile is how many bytes a file of policies has at most.
+const MaxFile = 1 << 20
+
+// A FileError is one thing that is wrong in a file of policies.
+type FileError struct {
+	File         string
+	Line, Column int    // from 1
+	Rule         string // the rule's name, or "policy 3" where it has none; "" outside of rules
+	Problem      string // what was expected and what came
+}
+
+func (e *FileError) Error() string {
+	rule := ""
+	if e.Rule != "" {
+		rule = e.Rule + ": "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s", e.File, e.Line, e.Column, rule, e.Problem)
+}
+
+// FileErrors are all that is wrong in a file, in its order; at least one.
+type FileErrors []*FileError
+
+func (e FileErrors) Error() string {
+	var b strings.Builder
+	for i, err := range e {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(err.Error())
+	}
+	return b.String()
+}
+
+// ReadFile reads a file of policies: YAML or JSON, a list of rules with the keys of Rule and no others. Each is compiled, so that
+// what it returns compiles. The error is FileErrors, or that the file cannot be read.
+func ReadFile(path string) ([]Rule, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // which was only read
+	b, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	if err != nil {
+		return nil, err
+	}
+	return ParseFile(path, b)
+}
+
+// ParseFile reads the text of a file of policies; name is what errors call it.
+func ParseFile(name string, b []byte) ([]Rule, error) {
+	r := fileReader{file: name}
+	rules := r.rules(b)
+	if len(r.errs) > 0 {
+		return nil, r.errs
+	}
+	return rules, nil
+}
+
+// A fileReader collects what is wrong.
+type fileReader struct {
+	file string
+	rule string // that is read
+	errs FileErrors
+}
+
+func (r *fileReader) errorf(at place, format string, args ...any) {
+	const most = 100 // who has more wrong than that has another file in mind
+	if len(r.errs) < most {
+		r.errs = append(r.errs, &FileError{r.file, at.line, at.column, r.rule, fmt.Sprintf(format, args...)})
+	}
+}
+
+func (r *fileReader) rules(b []byte) []Rule {
+	top := r.tree(b)
+	switch {
+	case top == nil:
+		return nil
+	case top.kind == canonjson.Null:
+		r.errorf(top.place, "expected a list of rules, got nothing; an empty list is []")
+		return nil
+	case top.kind != canonjson.Array:
+		r.errorf(top.place, "expected a list of rules, got %s", top.got())
+		return nil
+	case len(top.items) > MaxRules:
+		r.errorf(top.items[MaxRules].place, "more than %d rules", MaxRules)
+		return nil
+	}
+	rules := make([]Rule, 0, len(top.items))
+	for i, item := range top.items {
+		r.rule = fmt.Sprintf("policy %d", i+1)
+		if rule, ok := r.oneRule(item); ok {
+			rules = append(rules, rule)
+		}
+	}
+	return rules
+}
+
+// oneRule reads a rule and tries whether it compiles.
+func (r *fileReader) oneRule(n *node) (rule Rule, ok bool) {
+	if n.kind != canonjson.Object {
+		r.errorf(n.place, "expected a rule with name, rule, …, got %s", n.got())
+		return rule, false
+	}
+	if name := n.field("name"); name != nil && name.kind == canonjson.String && name.text != "" {
+		r.rule = fmt.Sprintf("policy %q", shorten(name.text))
+	}
+	before := len(r.errs)
+	texts := map[string]*string{"name": &rule.Name, "rule": &rule.Rule, "target": &rule.Target, "key": &rule.Key, "pattern": &rule.Pattern}
+	for i := range n.fields {
+		f := &n.fields[i]
+		switch to := texts[f.key]; {
+		case f.key == "value":
+			rule.Value = f.value.json(nil)
+		case to == nil:
+			r.errorf(f.place, "%s: expected name, rule, target, key, pattern or value", shorten(f.key))
+		case f.value.kind == canonjson.String:
+			*to = f.value.text
+		case f.value.kind != canonjson.Null:
+			r.errorf(f.value.place, "%s: expected a text, got %s: put it in quotes", f.key, f.value.got())
+		}
+	}
+	if len(r.errs) > before {
+		return rule, false
+	}
+	if _, err := compile(&rule); err != nil {
+		at := n.place
+		if f := n.field(err.Field); f != nil {
+			at = f.place
+		}
+		if err.Field != "" {
+			err.Problem = err.Field + ": " + err.Problem
+		}
+		r.errorf(at, "%s", err.Problem)
+		return rule, false
+	}
+	return rule, true
+}
