@@ -19,10 +19,6 @@ const (
 // execute runs an action that is allowed, as often as its failures ask for, and then makes its effects part of the state.
 func (r *run) execute(ctx context.Context, o *Outcome) {
 	a := o.Action
-	attempts := 1
-	if a.Idempotent || a.FailureBehavior == Retry {
-		attempts += a.retries()
-	}
 	for attempt := 1; ; attempt++ {
 		r.state.mark()
 		output, err := r.attempt(ctx, o, attempt)
@@ -35,7 +31,7 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 		}
 		r.state.back()
 		clear(r.changes)
-		if attempt == attempts || !wait(ctx, attempt) {
+		if attempt == a.Attempts() || !wait(ctx, attempt) {
 			o.Result.end(Failed, nil, err.Error())
 			return
 		}

@@ -66,11 +66,16 @@ type Action struct {
 	Metadata          json.RawMessage            `json:"metadata,omitempty"`
 }
 
-func (a *Action) retries() int {
-	if a.MaxRetries == nil {
-		return DefaultRetries
+// Attempts returns how often the action is tried at most: once, and after a failure MaxRetries times where it is idempotent or
+// its failure behaviour is Retry.
+func (a *Action) Attempts() int {
+	switch {
+	case !a.Idempotent && a.FailureBehavior != Retry:
+		return 1
+	case a.MaxRetries == nil:
+		return 1 + DefaultRetries
 	}
-	return *a.MaxRetries
+	return 1 + max(0, *a.MaxRetries)
 }
 
 // A Precondition is what the state must be like before an action.

@@ -85,14 +85,11 @@ func (d *Daemon) deadlineOf(p *proposal.Proposal) time.Duration {
 	sum := 15 * time.Second
 	for i := range p.Actions {
 		a := &p.Actions[i]
-		each, attempts := d.o.Limits.ToolTimeout, 1
+		each := d.o.Limits.ToolTimeout
 		if a.TimeoutMS > 0 {
 			each = time.Duration(min(a.TimeoutMS, int64(24*time.Hour/time.Millisecond))) * time.Millisecond
 		}
-		if a.FailureBehavior == proposal.Retry || a.Idempotent {
-			attempts += min(a.MaxRetries, proposal.MaxRetries)
-		}
-		sum += each * time.Duration(attempts)
+		sum += each * time.Duration(min(a.Attempts(), 1+proposal.MaxRetries))
 	}
 	return max(sum, minDeadline)
 }
