@@ -56,10 +56,14 @@ func (g *daemonGaps) list(d *daemonRun, err error) []string {
 		out = append(out, turns(g.changed)+" that the daemon has otherwise than the tape: what is hidden there was not known as a secret yet")
 	}
 	if n := g.unjudged + len(d.book.fresh); n > 0 {
-		if g.why == "" && err != nil {
-			g.why = err.Error()
+		why := g.why
+		switch {
+		case why == "" && err != nil:
+			why = err.Error()
+		case why == "":
+			why = "the daemon did not answer before the tape ended"
 		}
-		out = append(out, fmt.Sprintf("verdicts of its policies on %s: %s", counted(n, "tool call"), g.why))
+		out = append(out, fmt.Sprintf("verdicts of its policies on %s: %s", counted(n, "tool call"), why))
 	}
 	if len(d.named.Continued) > 0 {
 		all := slices.Concat([]string{d.named.RunID}, d.named.Continued)

@@ -75,7 +75,11 @@ func (d *daemonRun) begin(s *session) {
 	}
 	go func() {
 		defer close(d.done)
-		if err := l.follow(d.end); err != nil && ctx.Err() == nil {
+		err := l.follow(d.end)
+		if err == nil {
+			err = d.flush(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
 			d.s.log.Debug("the run is told to its daemon at its end only", "err", err)
 		}
 	}()

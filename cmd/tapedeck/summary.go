@@ -49,6 +49,8 @@ func content(k tape.Kind) string {
 		return fmt.Sprintf("%s port %d: %s", k.Addr, k.Port, k.Reason)
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s port %d: %s", k.Host, k.Port, k.Reason)
+	case *tape.PolicyVerdict:
+		return strings.TrimSpace(k.Tool + " " + k.ActionID + ": " + string(k.Verdict))
 	case *tape.Unknown:
 		return string(k.JSON)
 	}
