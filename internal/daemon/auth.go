@@ -41,9 +41,6 @@ func sessionAuth(_ context.Context, s *session, r *jsonrpc.Request) (any, error)
 	if s.who.authed && (s.who.host != host || s.who.bound != p.AgentID && p.AgentID != "") {
 		return nil, failed("auth failed: this connection is somebody else already: open another")
 	}
-	if p.AgentID != "" && len(s.who.started) > 0 && !s.who.authed {
-		s.who.started = nil // of the time without a name, with auth off
-	}
 	s.who.authed, s.who.host = true, host
 	if p.AgentID != "" {
 		s.who.bound = p.AgentID

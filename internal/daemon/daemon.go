@@ -47,6 +47,21 @@ type Daemon struct {
 // Open checks the options, opens the store (and recovers it), writes the tokens and listens. Nothing is answered before
 // Serve. Shutdown must be called, or Serve.
 func Open(ctx context.Context, o *Options) (*Daemon, error) {
+	d, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	if d.store, err = openStore(&d.o); err != nil {
+		return nil, err
+	}
+	if err := d.listen(ctx); err != nil {
+		return nil, errors.Join(err, d.store.Close(ctx))
+	}
+	return d, nil
+}
+
+// prepare makes a daemon that has neither a store nor a door.
+func prepare(o *Options) (*Daemon, error) {
 	d := &Daemon{o: o.filled(), stopped: make(chan struct{}), sessions: make(map[*session]struct{})}
 	d.log, d.notify = d.o.Logger, newNotifier(os.Getenv)
 	if err := d.o.check(); err != nil {
@@ -63,12 +78,6 @@ func Open(ctx context.Context, o *Options) (*Daemon, error) {
 	d.budget = jsonrpc.NewBudget(d.o.Limits.Memory)
 	d.metrics = newMetrics(d)
 	d.serving, d.cut = context.WithCancel(context.Background())
-	if d.store, err = openStore(&d.o); err != nil {
-		return nil, err
-	}
-	if err := d.listen(ctx); err != nil {
-		return nil, errors.Join(err, d.store.Close(ctx))
-	}
 	return d, nil
 }
 

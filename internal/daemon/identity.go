@@ -7,7 +7,7 @@ import "slices"
 //	auth on   host token         host: reads everything, writes nothing
 //	          token, agent_id    bound: that agent
 //	          token              the agents under which it started runs on this connection
-//	auth off  agent_id           bound: that agent
+//	auth off  agent_id           bound: that agent, and those as which it started runs nevertheless
 //	          nothing            what it started, once it started a run; before that it reads everything
 type identity struct {
 	authed  bool     // may call anything but session.auth
@@ -19,13 +19,7 @@ type identity struct {
 
 // owns says whether runs of an agent are its own, to read and to write.
 func (i *identity) owns(agent string) bool {
-	if i.host || agent == "" {
-		return false
-	}
-	if i.bound != "" {
-		return i.bound == agent
-	}
-	return slices.Contains(i.started, agent)
+	return !i.host && agent != "" && (i.bound == agent || slices.Contains(i.started, agent))
 }
 
 // readsAll says whether it reads the runs of every agent.
@@ -36,11 +30,13 @@ func (i *identity) readsAll() bool {
 func (i *identity) reads(agent string) bool { return i.readsAll() || i.owns(agent) }
 
 // may says whether it may start a run as agent.
-func (i *identity) may(agent string) bool { return !i.host && (i.bound == "" || i.bound == agent) }
+func (i *identity) may(agent string) bool {
+	return !i.host && (i.open || i.bound == "" || i.bound == agent)
+}
 
 // start notes that it started a run as agent.
 func (i *identity) start(agent string) {
-	if i.bound == "" && !slices.Contains(i.started, agent) {
+	if i.bound != agent && !slices.Contains(i.started, agent) {
 		i.started = append(i.started, agent)
 	}
 }

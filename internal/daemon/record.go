@@ -31,6 +31,9 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 		s.d.metrics.turns.Add(float64(len(turns)))
 		return &recorded{run: run, base: base, count: len(turns)}, nil
 	case errors.As(err, &dropped):
+		if dropped.Reason == store.RunTerminal {
+			s.ended(id) // by another connection
+		}
 		return s.droppedTurns(run, dropped.Reason), nil
 	case tooLarge(err):
 		return nil, badParams("turns: %v", err)

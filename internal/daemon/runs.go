@@ -147,6 +147,7 @@ func runsComplete(ctx context.Context, s *session, p *completeParams) (any, erro
 	case errors.Is(err, store.ErrNotFound):
 		return nil, noRun()
 	case errors.Is(err, store.ErrEnded):
+		s.ended(id)
 		return nil, failed("the run has ended already")
 	case tooLarge(err):
 		return nil, badParams("outcome: %v", err)
