@@ -171,6 +171,7 @@ func (m *Memory) End(ctx context.Context, id runtrace.ID, e *runtrace.Ended) err
 	}
 	ended := *e
 	ended.RunID, ended.AgentID = id.Run, id.Agent
+	ended.Status = cmp.Or(ended.Status, runtrace.Completed)
 	ended.EndedAt = cmp.Or(ended.EndedAt, runtrace.Time(time.Now()))
 	line, err := ended.AppendLine(nil)
 	if err != nil {

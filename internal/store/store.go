@@ -19,7 +19,7 @@ type Store interface {
 	// Append adds turns to an open run, all of them or none. The first gets the index base, which is how many turns the run had;
 	// indices that came are written over. The turns are not changed. Errors: *Dropped, *runtrace.InvalidError.
 	Append(ctx context.Context, id runtrace.ID, turns []runtrace.Turn) (base int, err error)
-	// End ends a run. RunID and AgentID are set by the store, an empty EndedAt becomes now. Errors: ErrNotFound, ErrEnded,
+	// End ends a run. RunID and AgentID are set by the store, an empty EndedAt becomes now, an empty Status Completed. Errors: ErrNotFound, ErrEnded,
 	// *runtrace.TooLargeError, *runtrace.InvalidError.
 	End(ctx context.Context, id runtrace.ID, e *runtrace.Ended) error
 	// Verdict keeps a policy's decision, any JSON of at most runtrace.MaxLine bytes, about a run that exists, ended or not; or
