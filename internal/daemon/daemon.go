@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/door"
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/token"
@@ -21,7 +22,8 @@ import (
 type Daemon struct {
 	o        Options
 	log      *slog.Logger
-	store    store.Store
+	store    store.Store // set when opened is closed
+	recovery atomic.Pointer[store.Progress]
 	policies *policy.Set
 	builtins map[string]*tool
 	tokens   token.Pair
@@ -34,6 +36,10 @@ type Daemon struct {
 
 	serving context.Context // of every conversation
 	cut     context.CancelFunc
+	opened  chan struct{} // closed when the store is open: d.store is set
+	live    chan struct{} // closed by Serve: conversations begin
+	shut    chan struct{} // closed when the door has ended; nil where none was opened
+	doorErr error         // of the door; set before shut is closed
 	stopped chan struct{} // closed when Shutdown is done
 	once    sync.Once     // of Shutdown
 	stopErr error         // of Shutdown; set before stopped is closed
@@ -41,28 +47,35 @@ type Daemon struct {
 	mu       sync.Mutex
 	sessions map[*session]struct{}
 	draining bool
-	served   chan struct{} // closed when the door lets nobody in any longer; nil before Serve
+	serves   bool
 }
 
-// Open checks the options, opens the store (and recovers it), writes the tokens and listens. Nothing is answered before
-// Serve. Shutdown must be called, or Serve.
+// Open checks the options, listens, opens the store (which after a crash recovers it and may take a while) and writes the
+// tokens. From the moment it listens /healthz, /readyz and /metrics are answered, and clients may connect; what they ask is
+// answered from Serve on. Shutdown must be called, or Serve.
 func Open(ctx context.Context, o *Options) (*Daemon, error) {
 	d, err := prepare(o)
 	if err != nil {
 		return nil, err
 	}
-	if d.store, err = openStore(&d.o); err != nil {
+	if err := d.listen(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.listen(ctx); err != nil {
-		return nil, errors.Join(err, d.store.Close(ctx))
+	if err := d.openStore(ctx); err != nil {
+		return nil, errors.Join(err, d.close(ctx))
+	}
+	if err := d.writeTokens(); err != nil {
+		return nil, errors.Join(err, d.close(ctx))
 	}
 	return d, nil
 }
 
 // prepare makes a daemon that has neither a store nor a door.
 func prepare(o *Options) (*Daemon, error) {
-	d := &Daemon{o: o.filled(), stopped: make(chan struct{}), sessions: make(map[*session]struct{})}
+	d := &Daemon{
+		o: o.filled(), sessions: make(map[*session]struct{}),
+		opened: make(chan struct{}), live: make(chan struct{}), stopped: make(chan struct{}),
+	}
 	d.log, d.notify = d.o.Logger, newNotifier(os.Getenv)
 	if err := d.o.check(); err != nil {
 		return nil, err
@@ -81,14 +94,32 @@ func prepare(o *Options) (*Daemon, error) {
 	return d, nil
 }
 
-func openStore(o *Options) (store.Store, error) {
-	if o.Data == "" {
-		return store.NewMemory(), nil
+// openStore opens what keeps the runs.
+func (d *Daemon) openStore(ctx context.Context) error {
+	if d.o.Data == "" {
+		d.store = store.NewMemory()
+		close(d.opened)
+		return nil
 	}
-	return nil, errors.New("data directory: not yet")
+	kept, err := store.Open(ctx, d.o.Data, &store.Options{
+		Logger: d.log, Committed: d.metrics.committed,
+		Progress: func(p store.Progress) {
+			d.recovery.Store(&p)
+			if d.o.Progress != nil {
+				d.o.Progress(p.Phase, p.Done, p.Total)
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	d.store = kept
+	close(d.opened)
+	return nil
 }
 
-// listen opens the door and puts the tokens where clients find them. The door lets nobody in before Serve.
+// listen opens the door, and lets clients in who wait there for Serve. The door's goroutine ends by d.cut, and Shutdown waits
+// for it.
 func (d *Daemon) listen(ctx context.Context) (err error) {
 	d.door, err = door.Open(ctx, &door.Options{
 		Listen: d.o.Listen, Socket: d.o.Socket, Converse: d.converse, HTTP: d.pages(),
@@ -96,12 +127,24 @@ func (d *Daemon) listen(ctx context.Context) (err error) {
 		Connections: d.o.Limits.Connections, Logger: d.log,
 		Refused: func(why string) { d.metrics.refused.WithLabelValues(why).Inc() },
 	})
-	if err != nil || d.o.NoAuth {
+	if err != nil {
 		return err
+	}
+	d.shut = make(chan struct{})
+	go func() {
+		defer close(d.shut)
+		d.doorErr = d.door.Serve(d.serving)
+	}()
+	return nil
+}
+
+// writeTokens puts the tokens where clients find them.
+func (d *Daemon) writeTokens() (err error) {
+	if d.o.NoAuth {
+		return nil
 	}
 	d.tokens = token.New()
 	if d.kept, err = token.Write(d.o.Tokens, d.tokens, d.addresses()...); err != nil {
-		d.door.Stop()
 		return fmt.Errorf("tokens: %w", err)
 	}
 	return nil
@@ -124,6 +167,11 @@ func (d *Daemon) URL() string { return d.door.URL() }
 
 // converse holds one conversation; the door starts it in a goroutine of its own and waits for it.
 func (d *Daemon) converse(ctx context.Context, stream jsonrpc.Stream, p door.Peer) {
+	select {
+	case <-d.live:
+	case <-ctx.Done():
+		return
+	}
 	s := newSession(d, stream, d.log.With("peer", p.String()))
 	if !d.enter(s) {
 		_ = stream.Close(jsonrpc.CloseGoingAway, "shutting down")
@@ -157,20 +205,21 @@ func (d *Daemon) leave(s *session) {
 // a clean stop.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.mu.Lock()
-	if d.served != nil || d.draining {
-		d.mu.Unlock()
-		return errors.New("serve: this daemon has served already: open another")
-	}
-	d.served = make(chan struct{})
+	again := d.serves
+	d.serves = true
 	d.mu.Unlock()
+	if again {
+		return errors.New("serve: this daemon serves already, or has: open another")
+	}
 	end := context.AfterFunc(ctx, func() { _ = d.Shutdown(context.WithoutCancel(ctx)) })
 	defer end()
+	close(d.live)
 	d.log.Info("listening", "url", d.URL())
 	d.notify.tell("READY=1")
 	var watched sync.WaitGroup
 	watched.Go(func() { d.notify.watch(d.serving, func() bool { return d.store.Health() == nil }) })
-	err := d.door.Serve(d.serving)
-	close(d.served)
+	<-d.shut
+	err := d.doorErr
 	if err != nil {
 		err = fmt.Errorf("serve: %w", err)
 	}
@@ -209,6 +258,14 @@ func (d *Daemon) pages() http.Handler {
 
 // ready says why a client should go elsewhere; nil is that it need not.
 func (d *Daemon) ready() error {
+	select {
+	case <-d.opened:
+	default:
+		if p := d.recovery.Load(); p != nil {
+			return fmt.Errorf("opening the store: %s, %d of %d", p.Phase, p.Done, p.Total)
+		}
+		return errors.New("opening the store")
+	}
 	d.mu.Lock()
 	draining := d.draining
 	d.mu.Unlock()
@@ -219,4 +276,14 @@ func (d *Daemon) ready() error {
 		return fmt.Errorf("the store takes no turns until the daemon is started again: %w", err)
 	}
 	return nil
+}
+
+// stats are those of the store; none before it is open.
+func (d *Daemon) stats() store.Stats {
+	select {
+	case <-d.opened:
+		return d.store.Stats()
+	default:
+		return store.Stats{}
+	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
 )
 
 // metrics are what /metrics shows. Their labels are closed sets: methods of the table, codes of the protocol, reasons that
@@ -22,6 +24,8 @@ type metrics struct {
 	dropped     *prometheus.CounterVec // reason
 	verdicts    *prometheus.CounterVec // decision
 	callbacks   *prometheus.CounterVec // outcome
+	batch       prometheus.Histogram
+	sync        prometheus.Histogram
 	events      prometheus.Counter
 	lost        prometheus.Counter
 }
@@ -42,11 +46,17 @@ func newMetrics(d *Daemon) *metrics {
 		dropped:   counters("turns_dropped_total", "Batches of turns that were not kept, by reason.", "reason"),
 		verdicts:  counters("policy_verdicts_total", "Decisions of policies about an action.", "decision"),
 		callbacks: counters("tool_callbacks_total", "Calls of clients' tools, by what came of them.", "outcome"),
-		events:    counter("trace_events_total", "Events handed to subscribers."),
-		lost:      counter("trace_events_lost_total", "Events that slow subscribers did not get."),
+		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "tapedeck", Subsystem: "store", Name: "log_batch_records", Help: "Records that shared one fsync.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 13)}),
+		sync: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: "tapedeck", Subsystem: "store", Name: "log_sync_seconds", Help: "One fsync of the segment log.",
+			Buckets: prometheus.ExponentialBuckets(.0001, 2, 15)}),
+		events: counter("trace_events_total", "Events handed to subscribers."),
+		lost:   counter("trace_events_lost_total", "Events that slow subscribers did not get."),
 	}
 	m.registry.MustRegister(m.requests, m.duration, m.connections, m.refused, m.frames, m.turns, m.dropped, m.verdicts,
-		m.callbacks, m.events, m.lost, collectors.NewGoCollector(),
+		m.callbacks, m.batch, m.sync, m.events, m.lost, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.ofStore(d)
 	return m
@@ -69,14 +79,13 @@ func (m *metrics) ofStore(d *Daemon) {
 		}
 		return 1
 	})
-	total("turns_total", "Turns that were acknowledged.", func() float64 { return float64(d.store.Stats().Turns) })
-	total("runs_started_total", "Runs that were started.", func() float64 { return float64(d.store.Stats().Started) })
-	total("runs_ended_total", "Runs that ended.", func() float64 { return float64(d.store.Stats().Ended) })
-	total("repairs_total", "Run files that were written again from the log.", func() float64 { return float64(d.store.Stats().Repairs) })
-	total("log_blocks_total", "Blocks of the segment log, each of one fsync.", func() float64 { return float64(d.store.Stats().Log.Blocks) })
-	total("log_records_total", "Records of the segment log.", func() float64 { return float64(d.store.Stats().Log.Records) })
-	total("log_bytes_total", "Bytes of the segment log.", func() float64 { return float64(d.store.Stats().Log.Bytes) })
-	total("log_sync_seconds_total", "Time in fsync.", func() float64 { return d.store.Stats().Log.SyncSeconds })
+	total("turns_total", "Turns that were acknowledged.", func() float64 { return float64(d.stats().Turns) })
+	total("runs_started_total", "Runs that were started.", func() float64 { return float64(d.stats().Started) })
+	total("runs_ended_total", "Runs that ended.", func() float64 { return float64(d.stats().Ended) })
+	total("repairs_total", "Run files that were written again from the log.", func() float64 { return float64(d.stats().Repairs) })
+	total("log_blocks_total", "Blocks of the segment log, each of one fsync.", func() float64 { return float64(d.stats().Log.Blocks) })
+	total("log_records_total", "Records of the segment log.", func() float64 { return float64(d.stats().Log.Records) })
+	total("log_bytes_total", "Bytes of the segment log.", func() float64 { return float64(d.stats().Log.Bytes) })
 }
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
@@ -96,4 +105,10 @@ func (m *metrics) handler() http.Handler {
 func (m *metrics) served(method, code string, took time.Duration) {
 	m.requests.WithLabelValues(method, code).Inc()
 	m.duration.WithLabelValues(method).Observe(took.Seconds())
+}
+
+// committed counts one block of the store's log.
+func (m *metrics) committed(b seglog.Batch) {
+	m.batch.Observe(float64(b.Records))
+	m.sync.Observe(b.Sync.Seconds())
 }

@@ -32,8 +32,9 @@ type Options struct {
 	// Drain is how long Shutdown lets requests finish that are being served; 0 is DefaultDrain.
 	Drain  time.Duration
 	Limits Limits
-	// Progress is told, where it is not nil, how far the rebuilding of the index is, in bytes of the log.
-	Progress func(done, total int64)
+	// Progress is told, where it is not nil, how far Open has come with a store that takes a while: what it does, in words,
+	// and how much of it is done.
+	Progress func(phase string, done, total uint64)
 	Logger   *slog.Logger // nil is silent
 }
 

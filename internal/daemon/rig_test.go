@@ -89,7 +89,9 @@ func (r *rig) connect() *peer {
 	p := &peer{t: r.t, done: make(chan error, 1), tools: map[string]func(context.Context, *rpcapi.ToolsExecuteParams) (any, error){},
 		news: make(chan jsonrpc.Request, 4096)}
 	p.Conn = jsonrpc.New(s, &jsonrpc.Options{Handler: p.handle, IDPrefix: "c-",
-		Inline: func(m string) bool { return m == rpcapi.RunsTraceEvent || m == rpcapi.RunsTraceLost || m == rpcapi.ToolsCancel }})
+		Inline: func(m string) bool {
+			return m == rpcapi.RunsTraceEvent || m == rpcapi.RunsTraceLost || m == rpcapi.ToolsCancel
+		}})
 	go func() { p.done <- p.Serve(context.Background()) }()
 	r.t.Cleanup(p.close)
 	return p

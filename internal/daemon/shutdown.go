@@ -22,31 +22,30 @@ func (d *Daemon) Shutdown(ctx context.Context) error {
 func (d *Daemon) shutdown(ctx context.Context) error {
 	d.notify.tell("STOPPING=1")
 	d.log.Info("shutting down")
-	served := d.drain()
+	d.mu.Lock()
+	d.draining = true // who comes from now on is turned away
+	d.mu.Unlock()
 	d.door.Stop()
 	d.finish(ctx)
-	d.cut()
-	if served != nil {
-		<-served
-	}
-	d.runs.flush()
-	var err error
-	if err = d.store.Close(ctx); err != nil {
-		err = fmt.Errorf("close the store: %w", err)
-	}
-	if d.kept != nil {
-		d.kept.Remove()
-	}
+	err := d.close(ctx)
 	d.log.Info("stopped", "error", err)
 	return err
 }
 
-// drain turns away who comes from now on, and says what is closed when the door has ended.
-func (d *Daemon) drain() (served <-chan struct{}) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.draining = true
-	return d.served
+// close ends every conversation at once, ends their runs and closes the store.
+func (d *Daemon) close(ctx context.Context) (err error) {
+	d.cut()
+	<-d.shut
+	if d.store != nil {
+		d.runs.flush()
+		if err = d.store.Close(ctx); err != nil {
+			err = fmt.Errorf("close the store: %w", err)
+		}
+	}
+	if d.kept != nil {
+		d.kept.Remove()
+	}
+	return err
 }
 
 // finish lets every connection answer what it was asked and closes it.

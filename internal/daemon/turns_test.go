@@ -97,7 +97,9 @@ func TestATurnOfARejectedCallSaysWhichPolicy(t *testing.T) {
 func TestAToolThatFailsIsAResult(t *testing.T) {
 	r := start(t, nil)
 	p := r.as("a")
-	p.serve("shell", func(context.Context, *rpcapi.ToolsExecuteParams) (any, error) { return nil, errors.New("no shell today") })
+	p.serve("shell", func(context.Context, *rpcapi.ToolsExecuteParams) (any, error) {
+		return nil, errors.New("no shell today")
+	})
 	run := p.startRun(rpcapi.RunsStartParams{})
 	out := p.call("shell", `{}`)
 	if out.Results[0].Status != proposal.Failed || out.Results[0].Error == nil || !strings.Contains(*out.Results[0].Error, "no shell today") {
