@@ -132,7 +132,11 @@ func (b *budget) take(n int) {
 	}
 }
 
+// matches is the operator of that name. What is not there matches nothing, as it contains nothing.
 func (b *budget) matches(v any, pattern string) bool {
+	if v == nil {
+		return false
+	}
 	text, ok := v.(string)
 	if !ok {
 		panic(fmt.Errorf("matches: expected a text, got %T", v))
