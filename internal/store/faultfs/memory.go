@@ -189,25 +189,39 @@ func (m *Memory) PowerCut(r *rand.Rand) *Memory {
 	for _, mv := range m.moves[:r.IntN(len(m.moves)+1)] {
 		apply(names, mv)
 	}
-	return m.after(names, func(f *inode) []byte { return f.cut(r) })
-}
-
-// Kill returns the disk as a process finds it that begins when one that used this disk is killed now. This one stays as it
-// is, and whoever uses it does no harm to the other. What was not synced counts as synced there.
-func (m *Memory) Kill() *Memory {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.after(m.names, func(f *inode) []byte { return slices.Clone(f.live) })
-}
-
-func (m *Memory) after(names map[string]*inode, bytes func(*inode) []byte) *Memory {
 	after := NewMemory()
 	after.dirs = maps.Clone(m.dirs)
 	for name, f := range names {
-		b := bytes(f)
+		b := f.cut(r)
 		after.names[name] = &inode{live: b, disk: slices.Clone(b), perm: f.perm}
 	}
 	after.disk = maps.Clone(after.names)
+	return after
+}
+
+// Kill returns the disk as a process finds it that begins when one that used this disk is killed now: nothing is lost, and
+// nothing more is durable. This one stays as it is, and whoever uses it does no harm to the other.
+func (m *Memory) Kill() *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	copies := map[*inode]*inode{nil: nil}
+	copied := func(f *inode) *inode {
+		if _, ok := copies[f]; !ok {
+			copies[f] = &inode{slices.Clone(f.live), slices.Clone(f.disk), slices.Clone(f.pending), f.perm}
+		}
+		return copies[f]
+	}
+	after := NewMemory()
+	after.dirs = maps.Clone(m.dirs)
+	for name, f := range m.names {
+		after.names[name] = copied(f)
+	}
+	for name, f := range m.disk {
+		after.disk[name] = copied(f)
+	}
+	for _, mv := range m.moves {
+		after.moves = append(after.moves, move{mv.from, mv.to, copied(mv.file)})
+	}
 	return after
 }
 

@@ -138,6 +138,9 @@ func TestPowerCutKeepsWhatWasSynced(t *testing.T) {
 	if got := outcomes(t, disk, "/d/f"); len(got) != 1 || !got["first"] {
 		t.Errorf("a second sync brought back what the first had dropped: %v", got)
 	}
+	if got := outcomes(t, disk.Kill(), "/d/f"); len(got) != 1 || !got["first"] {
+		t.Errorf("the death of a process brought bytes to the disk: %v", got)
+	}
 	if got := read(t, disk.Kill(), "/d/f"); got != "other" {
 		t.Errorf("the death of a process changed a file: %q", got)
 	}

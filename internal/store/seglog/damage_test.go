@@ -200,6 +200,31 @@ func TestASegmentIsMissing(t *testing.T) {
 	}
 }
 
+// TestASectorIsLostWithoutMark zeroes each sector ahead of the last block, whose blocks would then look torn if a whole one
+// did not follow.
+func TestASectorIsLostWithoutMark(t *testing.T) {
+	disk := faultfs.NewMemory()
+	l := open(t, "/log", &seglog.Options{FS: disk})
+	var records []string
+	for i := range 9 {
+		records = append(records, strings.Repeat(fmt.Sprint("a block of several sectors ", i), 50))
+	}
+	appendAll(t, l, records...)
+	if err := disk.Remove("/log/mark"); err != nil {
+		t.Fatal(err)
+	}
+	name := files(t, disk)[0]
+	last := 64 + 8*(32+2+len(records[0])+1)
+	for sector := 0; sector+512 <= last; sector += 512 {
+		after := disk.Kill()
+		change(t, after, name, func(b []byte) []byte { clear(b[sector:][:512]); return b })
+		damage := holds(t, after, fmt.Sprintf("sector at %d lost", sector), records)
+		if damage == nil || sector > 0 && !strings.Contains(damage.Reason, "whole block") {
+			t.Errorf("sector at %d lost: %v", sector, damage)
+		}
+	}
+}
+
 // TestBlocksThatChangedPlaces: whole blocks where they do not belong.
 func TestBlocksThatChangedPlaces(t *testing.T) {
 	disk := faultfs.NewMemory()

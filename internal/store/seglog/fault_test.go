@@ -89,7 +89,7 @@ func (g *ledger) work(l *seglog.Log, name string) {
 
 // must checks that a disk opens and holds the acknowledged records in order, then at most some of those that are maybe
 // there, in order. It returns what it holds.
-func must(t testing.TB, disk faultfs.FS, when string, acked, maybe []string) []string {
+func must(t testing.TB, disk *faultfs.Memory, when string, acked, maybe []string) []string {
 	t.Helper()
 	l, err := seglog.Open("/log", small(disk))
 	if err != nil {
@@ -105,11 +105,18 @@ func must(t testing.TB, disk faultfs.FS, when string, acked, maybe []string) []s
 			t.Fatalf("%s: record %d is %.60q, nobody waits for that", when, len(acked)+i+1, r)
 		}
 	}
+	cut := disk.PowerCut(rand.New(rand.NewPCG(1, 1))) // what was read once stays
 	appendAll(t, l, "one more")
+	cutLater := disk.PowerCut(rand.New(rand.NewPCG(1, 1)))
 	shut(t, l)
-	l = open(t, "/log", small(disk))
-	equal(t, all(t, l, 0), append(got, "one more"))
-	shut(t, l)
+	for after, want := range map[*faultfs.Memory][]string{cut: got, cutLater: append(got, "one more"), disk: append(got, "one more")} {
+		l, err := seglog.Open("/log", small(after))
+		if err != nil {
+			t.Fatalf("%s, opened, and then: %v", when, err)
+		}
+		equal(t, all(t, l, 0), want)
+		shut(t, l)
+	}
 	return got
 }
 
@@ -191,6 +198,9 @@ func TestAWriteDiesInTheMiddle(t *testing.T) {
 		}
 		must(t, dead, fmt.Sprintf("%d bytes written", keep), []string{"first", "second"}, []string{"third, which is longer"})
 		fault.Store(nil)
+		for i := range uint64(10) {
+			must(t, disk.PowerCut(rand.New(rand.NewPCG(i, 1))), "what failed came back", []string{"first", "second"}, nil)
+		}
 		equal(t, all(t, l, 0), []string{"first", "second"})
 		appendAll(t, l, "third again")
 		shut(t, l)
