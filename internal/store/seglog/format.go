@@ -167,6 +167,9 @@ func cutRecord(body []byte) (record, rest []byte, err error) {
 	if size <= 0 || n > uint64(len(body)-size) {
 		return nil, nil, errors.New("its length leads out of the block")
 	}
+	if size > 1 && body[size-1] == 0 {
+		return nil, nil, errors.New("its length is written longer than need be")
+	}
 	body = body[size:]
 	return body[:n:n], body[n:], nil
 }

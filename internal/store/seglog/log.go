@@ -105,11 +105,12 @@ func (e *DamageError) Error() string {
 // A Log is open for appends and reading. Its methods may be called at the same time. One goroutine, the committer, writes;
 // Close ends it and waits for it.
 type Log struct {
-	dir    string
-	o      Options
-	fs     faultfs.FS
-	writer writer        // the committer's alone
-	ended  chan struct{} // closed when the committer has ended
+	dir     string
+	o       Options
+	fs      faultfs.FS
+	writer  writer        // the committer's alone
+	callers sync.Pool     // of AppendWait; not shared with other logs, whose tests may run in a bubble of synctest
+	ended   chan struct{} // closed when the committer has ended
 
 	mu       sync.Mutex // guards what follows
 	arrived  sync.Cond  // filling is no longer empty, or the log is closing

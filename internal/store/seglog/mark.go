@@ -32,14 +32,12 @@ const (
 
 var markMagic = [8]byte{0xf5, 't', 'd', 'm', 'a', 'r', 1, 0}
 
-func (m mark) encode() [markSize]byte {
-	var b [markSize]byte
+func (m mark) encode(b *[markSize]byte) {
 	copy(b[:], markMagic[:])
 	le.PutUint64(b[8:], uint64(m.segment))
 	le.PutUint64(b[16:], uint64(m.at))
 	le.PutUint64(b[24:], uint64(m.next))
 	le.PutUint32(b[32:], checksum(b[:32]))
-	return b
 }
 
 func decodeMark(b []byte) (mark, error) {
@@ -55,6 +53,7 @@ func decodeMark(b []byte) (mark, error) {
 // A markFile keeps the mark of a log.
 type markFile struct {
 	f    faultfs.File
+	buf  [markSize]byte
 	lost bool // a write failed: an older mark stays, which is true too
 }
 
@@ -78,8 +77,8 @@ func (m *markFile) write(to mark) error {
 	if m.lost {
 		return nil
 	}
-	b := to.encode()
-	_, err := m.f.WriteAt(b[:], 0)
+	to.encode(&m.buf)
+	_, err := m.f.WriteAt(m.buf[:], 0)
 	m.lost = err != nil
 	return err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"slices"
-	"sync"
 )
 
 // A block is a block that fills: room for its header, then records as they stand on the disk.
@@ -173,23 +172,23 @@ type caller struct {
 	done   func(Pos, error)
 }
 
-var callers = sync.Pool{New: func() any {
+func newCaller() any {
 	c := &caller{answer: make(chan result, 1)}
 	c.done = func(pos Pos, err error) { c.answer <- result{pos, err} }
 	return c
-}}
+}
 
 // AppendWait appends a record in any epoch and returns when it is on the disk. When ctx ends first, the record may still get
 // there.
 func (l *Log) AppendWait(ctx context.Context, record []byte) (Pos, error) {
-	c := callers.Get().(*caller)
+	c := l.callers.Get().(*caller)
 	if err := l.Append(ctx, 0, record, c.done); err != nil {
-		callers.Put(c)
+		l.callers.Put(c)
 		return 0, err
 	}
 	select {
 	case r := <-c.answer:
-		callers.Put(c)
+		l.callers.Put(c)
 		return r.pos, r.err
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
