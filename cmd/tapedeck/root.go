@@ -149,7 +149,7 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.AddCommand(
 		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
 		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
-		newSealCommand(std), newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
+		newSealCommand(std), newServeCommand(std), newRunsCommand(std), newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
 		newCassetteCommand(std), newSessionCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// runsOptions say where runs are read: from a daemon, or from the files that one keeps.
+type runsOptions struct {
+	daemon    string
+	data      string
+	tokenFile string
+}
+
+func newRunsCommand(std streams) *cobra.Command {
+	var o runsOptions
+	cmd := &cobra.Command{
+		Use:   "runs",
+		Short: "List, show, watch and export the runs that a daemon keeps",
+		Long: `A run is what an agent did between its start and its end, turn by turn: each tool call with what was asked, what came of it,
+how it was judged, and what a policy denied. tapedeck serve keeps them; docs/daemon.md is a guide.
+
+They are read from the daemon at --daemon as its host, who sees the runs of every agent; the host's token is found by the
+address. --data DIR reads the files that a daemon keeps in its data directory: it needs no daemon and no token, and writes
+nothing. RUN is the id of a run, a unique prefix of one, or "last".`,
+		Example: `  tapedeck runs list
+  tapedeck runs watch
+  tapedeck runs show last
+  tapedeck runs list --data ~/.local/state/tapedeck/daemon`,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	f := cmd.PersistentFlags()
+	f.StringVar(&o.daemon, "daemon", "", "`URL` of the daemon: ws://HOST:PORT or unix:PATH (default: $TAPEDECK_DAEMON, else "+defaultDaemon+")")
+	f.StringVar(&o.data, "data", "", "read the files of this data `directory` in place of asking a daemon")
+	f.StringVar(&o.tokenFile, "token-file", "", "`file` with the host's token (default: where the daemon of that address keeps it)")
+	cmd.AddCommand(
+		newRunsListCommand(&o, std), newRunsShowCommand(&o, std), newRunsWatchCommand(&o, std), newRunsExportCommand(&o, std),
+	)
+	return cmd
+}
+
+// runNames completes RUN: the runs that there are, newest first, each with what it is for.
+func runNames(o *runsOptions) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		if len(args) > 0 {
+			return nil, none
+		}
+		runs, err := completed(o)
+		if err != nil {
+			return nil, none
+		}
+		out := []string{"last"}
+		for _, r := range runs {
+			out = append(out, cobra.CompletionWithDesc(r.RunID, completionText(r.Intent)))
+		}
+		return out, none
+	}
+}
+
+// agentNames completes --agent.
+func agentNames(o *runsOptions) func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		runs, err := completed(o)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var out []string
+		seen := map[string]bool{}
+		for _, r := range runs {
+			if !seen[r.AgentID] {
+				seen[r.AgentID] = true
+				out = append(out, r.AgentID)
+			}
+		}
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completed are the runs to complete from. A shell does not wait long.
+func completed(o *runsOptions) ([]runInfo, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	src, err := o.open(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return src.Runs(ctx, "", 0)
+}
+
+var errBoth = errors.New("--daemon and --data each say where the runs are: leave one out")

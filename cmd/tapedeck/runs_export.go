@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/runview"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+type runsExportOptions struct {
+	format string
+	output string
+	force  bool
+	json   bool
+}
+
+var runFormats = []string{"jsonl", "session", "markdown"}
+
+func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
+	o := runsExportOptions{format: runFormats[0]}
+	cmd := &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write a run as its trace, as a session log, or as Markdown",
+		Long: `Writes a run in one of the forms
+
+  jsonl     the records of its trace, a line each, as they stand on the disk (docs/run-trace.md)
+  session   a session log, which session show, snapshot, check and export read
+  markdown  for people: the head, and every turn with all of its texts; nothing in a run is read as Markdown
+
+of a run that goes on as far as it has come, which is said. The file of -o is written whole or not at all.
+
+Exit status: 0 written; 1 there is no such run, or it could not be written.`,
+		Example: `  tapedeck runs export last -o run.jsonl
+  tapedeck runs export last --format session | tapedeck session snapshot -
+  tapedeck runs export last --format markdown -o run.md`,
+		Args:              takes("RUN"),
+		ValidArgsFunction: runNames(from),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRunsExport(cmd.Context(), from, &o, args[0], std) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", o.format, "`form`: "+strings.Join(runFormats, ", "))
+	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
+	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
+	f.BoolVar(&o.json, "json", false, "what was written as JSON; takes -o")
+	completeFlag(cmd, "format", runFormats...)
+	return cmd
+}
+
+func (o *runsExportOptions) check() error {
+	switch {
+	case !slices.Contains(runFormats, o.format):
+		return fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(runFormats, ", "))
+	case o.json && o.output == "-":
+		return errors.New("--json says what was written, and takes -o FILE")
+	}
+	return nil
+}
+
+func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std streams) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	src, err := from.open(ctx, std.err)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	defer src.Close()
+	id, err := findRun(ctx, src, name)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	var e exported
+	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error {
+		buf := bufio.NewWriterSize(w, 64<<10)
+		return errors.Join(e.write(ctx, src, id, o.format, buf), buf.Flush())
+	})
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if !e.ended {
+		visible.Fprintln(std.err, "tapedeck: the run goes on: what it has so far was written")
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"run_id": id.Run, "file": o.output, "format": o.format, "records": e.records, "bytes": n, "ended": e.ended})
+	}
+	if o.output != "-" {
+		visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s\n", o.output, plural(e.records, "record", "records"), size(n))
+	}
+	return nil
+}
+
+// exported is what was written of a run.
+type exported struct {
+	records int
+	ended   bool
+}
+
+func (e *exported) write(ctx context.Context, src runSource, id runtrace.ID, format string, w *bufio.Writer) error {
+	put, end := e.form(format, w)
+	for line, err := range src.Records(ctx, id) {
+		if err != nil {
+			return err
+		}
+		rec, err := runtrace.Parse(line)
+		if err != nil {
+			return fmt.Errorf("run %s: record %d: %w", id.Run, e.records, err)
+		}
+		e.records++
+		e.ended = e.ended || rec.Ended != nil
+		if err := put(rec, line); err != nil {
+			return err
+		}
+	}
+	return end()
+}
+
+// form is what writes each record, and the end.
+func (e *exported) form(format string, w *bufio.Writer) (put func(runtrace.Record, []byte) error, end func() error) {
+	switch format {
+	case "session":
+		s := runview.NewSession(w)
+		return func(rec runtrace.Record, _ []byte) error { return s.Add(rec) }, s.Close
+	case "markdown":
+		m := runview.NewMarkdown(w, time.UTC)
+		return func(rec runtrace.Record, _ []byte) error { return m.Add(rec) }, m.Close
+	}
+	return func(_ runtrace.Record, line []byte) error {
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		return w.WriteByte('\n')
+	}, func() error { return nil }
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/runview"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+type runsListOptions struct {
+	agent  string
+	status string
+	limit  int
+	json   bool
+}
+
+var runStatuses = []string{string(runtrace.InProgress), string(runtrace.Completed), string(runtrace.Incomplete)}
+
+func newRunsListCommand(from *runsOptions, std streams) *cobra.Command {
+	var o runsListOptions
+	cmd := &cobra.Command{
+		Use:        "list",
+		SuggestFor: []string{"ls"},
+		Short:      "List runs, newest first",
+		Long: `Lists runs, newest first: when each began, its id, its agent, how it stands, how many turns it has, how long it took, and
+what it is for. The status is one of in_progress, completed (its agent said how it ended, whatever it said) and incomplete (its
+agent went away). On a terminal lines are cut to its width; in a file or a pipe they are whole.
+
+With --json: {"version":1,"source":URL or directory,"runs":[{"run_id","agent_id","intent","started_at","ended_at"?,"status",
+"turn_count"}]}.
+
+Exit status: 0 done, also where there is none; 1 the daemon or the files could not be read.`,
+		Example: `  tapedeck runs list
+  tapedeck runs list --agent pi --status in_progress
+  tapedeck runs list --limit 10 --json
+  tapedeck runs list --daemon unix:/run/user/1000/tapedeck.sock`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runRunsList(cmd.Context(), from, &o, std) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.agent, "agent", "", "only runs of this `agent`, by its id")
+	f.StringVar(&o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "))
+	f.IntVarP(&o.limit, "limit", "n", 0, "at most so `many` of the newest (default: all)")
+	f.BoolVar(&o.json, "json", false, "the list as JSON")
+	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
+	completeFlag(cmd, "status", runStatuses...)
+	return cmd
+}
+
+func (o *runsListOptions) check() error {
+	switch {
+	case o.limit < 0:
+		return fmt.Errorf("--limit %d: want how many runs to list", o.limit)
+	case o.status != "" && !slices.Contains(runStatuses, o.status):
+		return fmt.Errorf("--status %q: want one of %s", o.status, strings.Join(runStatuses, ", "))
+	}
+	return nil
+}
+
+func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std streams) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	src, err := from.open(ctx, std.err)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	defer src.Close()
+	runs, err := o.runs(ctx, src)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"source": src.Name(), "runs": runs})
+	}
+	if len(runs) == 0 {
+		return o.none(src, std)
+	}
+	return raw(std.out, "%s", runTable(runs, time.Now(), colour(std.out), columnsOf(std)))
+}
+
+// runs are those that the flags choose.
+func (o *runsListOptions) runs(ctx context.Context, src runSource) ([]runInfo, error) {
+	limit := o.limit
+	if o.status != "" {
+		limit = 0
+	}
+	runs, err := src.Runs(ctx, o.agent, limit)
+	if err != nil {
+		return nil, err
+	}
+	if o.status != "" {
+		runs = slices.DeleteFunc(runs, func(r runInfo) bool { return r.Status != o.status })
+	}
+	if o.limit > 0 && len(runs) > o.limit {
+		runs = runs[:o.limit]
+	}
+	if runs == nil {
+		runs = []runInfo{}
+	}
+	return runs, nil
+}
+
+func (o *runsListOptions) none(src runSource, std streams) error {
+	what := "no runs yet"
+	if o.agent != "" || o.status != "" {
+		what = "no run fits; `tapedeck runs list` without flags shows all"
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: %s: %s\n", src.Name(), errors.New(what))
+	return err
+}
+
+// columnsOf is the width of stdout where it is a terminal, -1 for any elsewhere.
+func columnsOf(std streams) int {
+	if !isTerminal(std.out) {
+		return -1
+	}
+	return width(std.out)
+}
+
+// runTable is a list of runs for people.
+func runTable(runs []runInfo, now time.Time, colour bool, cols int) string {
+	rows := make([]runview.ListRow, len(runs))
+	for i, r := range runs {
+		rows[i] = runview.ListRow{
+			Run: r.RunID, Agent: r.AgentID, Intent: r.Intent, Status: r.Status, Turns: r.TurnCount, Started: r.StartedAt.In(now.Location()),
+		}
+		if r.EndedAt != nil {
+			rows[i].Ended = r.EndedAt.In(now.Location())
+		}
+	}
+	return runview.List(rows, now, colour, cols)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/runview"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+type runsShowOptions struct {
+	turns    string
+	lines    bool
+	verdicts bool
+	full     bool
+	json     bool
+
+	wanted runview.Range
+}
+
+// shownLines are kept of one text without --full.
+const shownLines = 40
+
+func newRunsShowCommand(from *runsOptions, std streams) *cobra.Command {
+	var o runsShowOptions
+	cmd := &cobra.Command{
+		Use:   "show RUN",
+		Short: "Show a run: every turn with what was asked, what came of it and how it was judged",
+		Long: `Shows what is known of a run, and then its turns: the number of each and its tool, how a command line ended (EXIT 1, TIMEOUT),
+what a check said (PASS, FAIL), or REJECTED where a policy denied it and the tool never ran; its prompt and parameters; and behind
+an arrow what came of it. Of a text with more than 40 lines the first 40 are shown; --full shows all. Control characters stand
+there as escapes.
+
+--verdicts adds what policies decided, allowed ones too, each with the digests of the tool's parameters and of the set of
+policies; only a daemon has them.
+
+With --json: {"version":1,"run_id","agent_id","records":[…],"verdicts":[…]}; the records are those of the trace, as they stand on
+the disk (docs/run-trace.md); verdicts are there with --verdicts alone.
+
+Exit status: 0 done; 1 there is no such run, it has no such turn, or it could not be read.`,
+		Example: `  tapedeck runs show last
+  tapedeck runs show 20261122-1402 --turn 4..7 --full
+  tapedeck runs show last --lines
+  tapedeck runs show last --json --verdicts`,
+		Args:              takes("RUN"),
+		ValidArgsFunction: runNames(from),
+		RunE:              func(cmd *cobra.Command, args []string) error { return runRunsShow(cmd.Context(), from, &o, args[0], std) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")
+	f.BoolVar(&o.lines, "lines", false, "a line a turn")
+	f.BoolVar(&o.verdicts, "verdicts", false, "what policies decided, too")
+	f.BoolVar(&o.full, "full", false, "all of every text")
+	f.BoolVar(&o.json, "json", false, "the records as JSON")
+	return cmd
+}
+
+func (o *runsShowOptions) parse() (err error) {
+	o.wanted, err = runview.ParseRange(o.turns)
+	return prefixedError("--turn", err)
+}
+
+func runRunsShow(ctx context.Context, from *runsOptions, o *runsShowOptions, name string, std streams) error {
+	if err := o.parse(); err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	src, err := from.open(ctx, std.err)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	defer src.Close()
+	id, err := findRun(ctx, src, name)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	var verdicts []rpcapi.PolicyCheckResult
+	if o.verdicts {
+		if verdicts, err = src.Verdicts(ctx, id); err != nil {
+			return orInterrupted(err)
+		}
+	}
+	show := o.text
+	if o.json {
+		show = o.asJSON
+	}
+	return orInterrupted(show(ctx, src, id, verdicts, std))
+}
+
+// text writes a run for people. The head says how many turns there are, so the records are read twice and never held.
+func (o *runsShowOptions) text(ctx context.Context, src runSource, id runtrace.ID, verdicts []rpcapi.PolicyCheckResult, std streams) error {
+	var run runview.Run
+	for line, err := range src.Records(ctx, id) {
+		if err != nil {
+			return err
+		}
+		if err := run.AddLine(line); err != nil {
+			return fmt.Errorf("run %s: record %d: %w", id.Run, run.Records(), err)
+		}
+	}
+	now := time.Now()
+	so := &runview.ShowOptions{Colour: colour(std.out), MaxLines: shownLines, Zone: now.Location()}
+	if o.full {
+		so.MaxLines = 0
+	}
+	if o.turns == "" {
+		if err := runview.WriteHead(std.out, &run, now, so); err != nil {
+			return err
+		}
+		visible.Fprintf(std.out, "\n")
+	}
+	if err := o.writeTurns(ctx, src, id, so, std.out); err != nil {
+		return err
+	}
+	if o.verdicts {
+		return writeVerdicts(std.out, verdicts)
+	}
+	return nil
+}
+
+func (o *runsShowOptions) writeTurns(ctx context.Context, src runSource, id runtrace.ID, so *runview.ShowOptions, out io.Writer) error {
+	found := 0
+	for line, err := range src.Records(ctx, id) {
+		if err != nil {
+			return err
+		}
+		rec, err := runtrace.Parse(line)
+		if err != nil {
+			return err
+		}
+		if rec.Turn == nil || !o.wanted.Has(rec.Turn.Index) {
+			continue
+		}
+		found++
+		t := runview.MakeTurn(rec.Turn, 0)
+		if o.lines {
+			err = raw(out, "%s\n", t.Line(so.Colour))
+		} else {
+			err = runview.WriteTurn(out, &t, so)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if found == 0 && o.turns != "" {
+		return fmt.Errorf("--turn %s: the run has no such turn; they count from 0, and runs show without --turn has all", o.turns)
+	}
+	return nil
+}
+
+// asJSON writes {"version":1,"run_id",…,"records":[…]}, a record at a time.
+func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace.ID, verdicts []rpcapi.PolicyCheckResult, std streams) error {
+	err := raw(std.out, `{"version":%d,"run_id":%q,"agent_id":%q,"records":[`, jsonVersion, id.Run, id.Agent)
+	sep := "\n"
+	for line, errRead := range src.Records(ctx, id) {
+		if err = errors.Join(err, errRead); err != nil {
+			return err
+		}
+		if o.turns != "" {
+			rec, err := runtrace.Parse(line)
+			if err != nil {
+				return err
+			}
+			if rec.Turn == nil || !o.wanted.Has(rec.Turn.Index) {
+				continue
+			}
+		}
+		err = raw(std.out, "%s%s", sep, line)
+		sep = ",\n"
+	}
+	if err != nil {
+		return err
+	}
+	if !o.verdicts {
+		return raw(std.out, "\n]}\n")
+	}
+	if verdicts == nil {
+		verdicts = []rpcapi.PolicyCheckResult{}
+	}
+	b, err := marshal(verdicts)
+	if err != nil {
+		return err
+	}
+	return raw(std.out, "\n],\"verdicts\":%s}\n", json.RawMessage(b))
+}
+
+// writeVerdicts lists what policies decided, with the beginnings of the digests; --json has all of them.
+func writeVerdicts(out io.Writer, verdicts []rpcapi.PolicyCheckResult) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "verdicts   %d\n", len(verdicts))
+	for _, v := range verdicts {
+		fmt.Fprintf(&b, "  %-5s  %s  parameters %.12s, policies %.12s\n", visible.Line(v.Verdict.Kind), visible.Line(v.Tool), visible.Line(v.ParamsDigest), visible.Line(v.PolicySet))
+		for _, x := range v.Verdict.Violations {
+			fmt.Fprintf(&b, "         %s: %s\n", visible.Line(x.PolicyName), visible.Line(x.Reason))
+		}
+	}
+	return raw(out, "%s", b.String())
+}
