@@ -117,6 +117,9 @@ func hintFor(err error) string {
 	case errors.Is(err, fs.ErrPermission):
 		return "check who owns the path, or name another one"
 	}
+	if hint := hintForRuns(err); hint != "" {
+		return hint
+	}
 	return hintForCassette(err)
 }
 

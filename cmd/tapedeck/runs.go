@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // runsOptions say where runs are read: from a daemon, or from the files that one keeps.
@@ -94,3 +96,9 @@ func completed(o *runsOptions) ([]runInfo, error) {
 }
 
 var errBoth = errors.New("--daemon and --data each say where the runs are: leave one out")
+
+// completionText is what a run is for, as a shell shows it beside the id.
+func completionText(intent string) string {
+	r := []rune(strings.Join(strings.Fields(visible.Line(intent)), " "))
+	return string(r[:min(len(r), 60)])
+}

@@ -44,7 +44,9 @@ Exit status: 0 written; 1 there is no such run, or it could not be written.`,
   tapedeck runs export last --format markdown -o run.md`,
 		Args:              takes("RUN"),
 		ValidArgsFunction: runNames(from),
-		RunE:              func(cmd *cobra.Command, args []string) error { return runRunsExport(cmd.Context(), from, &o, args[0], std) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRunsExport(cmd.Context(), from, &o, args[0], std)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", o.format, "`form`: "+strings.Join(runFormats, ", "))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func takeKeys(caller *terminal.Caller, std streams) (keys <-chan string, release
 	stop, err := caller.ReadKeys(func(b []byte) {
 		for _, k := range splitKeys(b) {
 			select {
-			case heard <- terminal.KeyName(k):
+			case heard <- cmp.Or(terminal.KeyName(k), string(k)): // a character has no other name
 			default: // faster than can be followed
 			}
 		}
@@ -173,7 +174,7 @@ func (v *screenView) key(name string) error {
 		at++
 	case "pageup":
 		at -= v.rows / 2
-	case "pagedown", "space":
+	case "pagedown", " ", "space":
 		at += v.rows / 2
 	case "home", "g":
 		at = 0

@@ -52,7 +52,9 @@ Exit status: 0 done; 1 there is no such run, it has no such turn, or it could no
   tapedeck runs show last --json --verdicts`,
 		Args:              takes("RUN"),
 		ValidArgsFunction: runNames(from),
-		RunE:              func(cmd *cobra.Command, args []string) error { return runRunsShow(cmd.Context(), from, &o, args[0], std) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRunsShow(cmd.Context(), from, &o, args[0], std)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -58,7 +60,13 @@ type daemonError struct {
 	err error
 }
 
-func (e *daemonError) Error() string { return e.err.Error() }
+func (e *daemonError) Error() string {
+	if errors.Is(e.err, syscall.ECONNREFUSED) || errors.Is(e.err, fs.ErrNotExist) && strings.HasPrefix(e.url, "unix:") {
+		return "no daemon answers at " + e.url
+	}
+	return e.err.Error()
+}
+
 func (e *daemonError) Unwrap() error { return e.err }
 
 // url is the daemon that is asked.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -229,30 +228,45 @@ type jsonView struct{ plainView }
 
 func (v *jsonView) record(rec runtrace.Record, line []byte) error {
 	v.run.Add(rec)
-	return v.object(map[string]any{"run_id": v.run.ID, "cursor": v.run.Records(), "record": json.RawMessage(line)})
+	return v.object(struct {
+		RunID  string          `json:"run_id"`
+		Cursor int             `json:"cursor"`
+		Record json.RawMessage `json:"record"`
+	}{v.run.ID, v.run.Records(), line})
 }
 
 func (v *jsonView) end() error {
 	if v.run.ID == "" {
 		return nil
 	}
-	end := map[string]any{"status": v.run.Status, "turns": len(v.run.Turns)}
+	end := watchEnd{Status: v.run.Status, Turns: len(v.run.Turns)}
 	if v.run.Outcome != nil {
-		end["outcome"] = v.run.Outcome.Status
+		end.Outcome = v.run.Outcome.Status
 	}
-	return v.object(map[string]any{"run_id": v.run.ID, "end": end})
+	return v.object(struct {
+		RunID string   `json:"run_id"`
+		End   watchEnd `json:"end"`
+	}{v.run.ID, end})
 }
 
-func (v *jsonView) object(o map[string]any) error {
-	o["version"] = jsonVersion
+// watchEnd is the last line of --json.
+type watchEnd struct {
+	Status  string `json:"status"`
+	Turns   int    `json:"turns"`
+	Outcome string `json:"outcome,omitempty"`
+}
+
+// object writes o on one line, with the version as its first key.
+func (v *jsonView) object(o any) error {
 	b, err := marshal(o)
 	if err != nil {
 		return err
 	}
-	return raw(v.std.out, "%s\n", b)
+	return raw(v.std.out, "{\"version\":%d,%s\n", jsonVersion, b[1:])
 }
 
 // runEnded reports whether a run has its last record.
 func runEnded(r *runview.Run) bool { return r.Status != "" && r.Status != runview.InProgress }
 
-var errQuit = fmt.Errorf("quit")
+// errQuit is the end that a key asked for.
+var errQuit = errors.New("quit")

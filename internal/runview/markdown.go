@@ -92,11 +92,18 @@ func (m *Markdown) turn(t *Turn) {
 	}
 }
 
-// field is one text under its name.
+// shortText is how many bytes of a text stand beside its name.
+const shortText = 80
+
+// field is one text under its name, or beside it.
 func (m *Markdown) field(f Field, what string) {
 	name := "**" + what + "**"
 	if f.Name != "" {
 		name += " " + span(f.Name)
+	}
+	if len(f.Text) <= shortText && !strings.ContainsAny(f.Text, "\r\n") && f.Text != "" {
+		m.printf("%s: %s\n\n", name, span(f.Text))
+		return
 	}
 	m.printf("%s\n\n", name)
 	m.fence("text", f.Text)

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/daemon"
+	"github.com/tapedeck-dev/tapedeck/internal/daemon/token"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+)
+
+type serveOptions struct {
+	listen   string
+	socket   string
+	data     string
+	tokens   string
+	noAuth   bool
+	policies string
+	builtins []string
+	allow    []string
+	grace    time.Duration
+	drain    time.Duration
+	log      logOptions
+	json     bool
+}
+
+// logOptions say how the daemon's log is written.
+type logOptions struct{ format, level string }
+
+var (
+	logFormats = []string{"text", "json"}
+	logLevels  = []string{"debug", "info", "warn", "error"}
+	builtins   = []string{"drive_cli", "check_outcome"}
+)
+
+func newServeCommand(std streams) *cobra.Command {
+	o := serveOptions{grace: daemon.DefaultGrace, drain: daemon.DefaultDrain, log: logOptions{"text", "info"}}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon: agents' runs traced turn by turn, their tool calls judged by policies",
+		Long: `Runs the daemon that agents connect to over WebSocket, or a Unix socket, with JSON-RPC 2.0 (docs/daemon-wire.md). It brackets
+their runs, decides by policies what their proposed tool calls may do, calls the tools back, and keeps every turn on the disk before
+it is acknowledged. tapedeck runs shows what it holds; docs/daemon.md is a guide.
+
+Who connects sends a token, fresh at each start, from a file that only this user can read; it is named on stderr, where a line
+says that the daemon is ready. The log goes to stderr, too. With --json that line is an object on stdout: {"version":1,"url",
+"socket"?,"data","auth","token_file"?,"host_token_file"?,"pid"}. /healthz, /readyz and /metrics are served beside the WebSocket.
+
+SIGINT or SIGTERM stops it: requests in service are finished within --drain, open runs end as incomplete, the tokens are removed.
+A second signal ends it at once; nothing that was acknowledged is lost by that.
+
+Exit status: 0 stopped as asked; 1 it could not start or go on, or bad usage; 128+n ended at once by a second signal n.`,
+		Example: `  tapedeck serve
+  tapedeck serve --listen 127.0.0.1:9200 --data /var/lib/tapedeck
+  tapedeck serve --socket /run/tapedeck/daemon.sock --log-format json
+  tapedeck serve --policies policies.yaml --builtin drive_cli --allow claude,codex`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), &o, std) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "", "TCP `address`, port 0 for a free one (default "+daemon.DefaultListen+", none where --socket is given)")
+	f.StringVar(&o.socket, "socket", "", "`path` of a Unix socket, for processes of this user alone")
+	f.StringVar(&o.data, "data", "", "`directory` that keeps the runs, made where it is not there (default: tapedeck/daemon in the XDG state directory)")
+	f.StringVar(&o.tokens, "tokens", "", "`directory` for the files of tokens (default: tapedeck/ in the XDG runtime, else config directory)")
+	f.BoolVar(&o.noAuth, "no-auth", false, "let in who reaches the address, without a token; on loopback alone")
+	f.StringVar(&o.policies, "policies", "", "`file` with policies, YAML or JSON, for every proposal (docs/policy.md)")
+	f.StringSliceVar(&o.builtins, "builtin", nil, "turn on a built-in `tool`: "+strings.Join(builtins, ", ")+" (repeatable, or with commas)")
+	f.StringSliceVar(&o.allow, "allow", nil, "a `command` that built-in tools may start (repeatable, or with commas)")
+	f.DurationVar(&o.grace, "grace", o.grace, "how long a run stays open whose connection went away; 0 for not at all")
+	f.DurationVar(&o.drain, "drain", o.drain, "how long requests in service may take once the daemon is to stop")
+	f.StringVar(&o.log.format, "log-format", o.log.format, "`form` of the log: "+strings.Join(logFormats, ", "))
+	f.StringVar(&o.log.level, "log-level", o.log.level, "the `least` that is logged: "+strings.Join(logLevels, ", "))
+	f.BoolVar(&o.json, "json", false, "what is ready as a JSON object on stdout")
+	completeFlag(cmd, "log-format", logFormats...)
+	completeFlag(cmd, "log-level", logLevels...)
+	completeFlag(cmd, "builtin", builtins...)
+	return cmd
+}
+
+// logger writes the daemon's log to w.
+func (o *logOptions) logger(w io.Writer) (*slog.Logger, error) {
+	var level slog.Level
+	if !slices.Contains(logLevels, o.level) || level.UnmarshalText([]byte(o.level)) != nil {
+		return nil, fmt.Errorf("--log-level %q: want one of %s", o.level, strings.Join(logLevels, ", "))
+	}
+	ho := &slog.HandlerOptions{Level: level}
+	switch o.format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, ho)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, ho)), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: want one of %s", o.format, strings.Join(logFormats, ", "))
+}
+
+// check refuses what cannot go together, before anything is opened.
+func (o *serveOptions) check() error {
+	switch {
+	case o.noAuth && len(o.builtins) > 0:
+		return errors.New("--builtin and --no-auth: whoever reaches the address could start programs: leave one out")
+	case len(o.builtins) > 0 && len(o.allow) == 0:
+		return errors.New("--builtin: no command may be started: name those that may with --allow")
+	case len(o.builtins) == 0 && len(o.allow) > 0:
+		return errors.New("--allow says what built-in tools may start, and none is on: --builtin " + strings.Join(builtins, " or "))
+	case o.grace < 0:
+		return fmt.Errorf("--grace %v: want a time of 0 or more", o.grace)
+	case o.drain <= 0:
+		return fmt.Errorf("--drain %v: want a time of more than 0", o.drain)
+	}
+	for _, name := range o.builtins {
+		if !slices.Contains(builtins, name) {
+			return fmt.Errorf("--builtin %q: want one of %s", name, strings.Join(builtins, ", "))
+		}
+	}
+	return nil
+}
+
+// options are those of the daemon.
+func (o *serveOptions) options(std streams) (*daemon.Options, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	log, err := o.log.logger(std.err)
+	if err != nil {
+		return nil, err
+	}
+	data, err := filepath.Abs(cmp.Or(o.data, defaultData()))
+	if err != nil {
+		return nil, err
+	}
+	do := &daemon.Options{
+		Listen: o.listen, Socket: o.socket, Data: data, Tokens: o.tokens, NoAuth: o.noAuth, Grace: o.grace, Drain: o.drain, Logger: log,
+	}
+	if o.grace == 0 {
+		do.Grace = -1
+	}
+	for _, name := range o.builtins {
+		do.Builtins = append(do.Builtins, daemon.Builtin{Name: name, Commands: o.allow})
+	}
+	if o.policies != "" {
+		if do.Policies, err = readPolicies(o.policies); err != nil {
+			return nil, err
+		}
+	}
+	return do, nil
+}
+
+// readPolicies reads the rules of a file.
+func readPolicies(path string) ([]rpcapi.PolicyRule, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var rules []rpcapi.PolicyRule
+	b, err = yaml.YAMLToJSON(b)
+	if err == nil {
+		err = json.Unmarshal(b, &rules)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: want a list of policies, as YAML or JSON: %w", path, err)
+	}
+	return rules, nil
+}
+
+func runServe(ctx context.Context, o *serveOptions, std streams) error {
+	do, err := o.options(std)
+	if err != nil {
+		return err
+	}
+	ctx, stop := stoppable(ctx, std.err)
+	defer stop()
+	var rebuilt func()
+	do.Progress, rebuilt = rebuilding(std.err, do.Logger)
+	d, err := daemon.Open(ctx, do)
+	rebuilt()
+	if err != nil {
+		return err
+	}
+	if err := o.ready(d.URL(), do, std); err != nil {
+		return errors.Join(err, d.Shutdown(ctx))
+	}
+	if err := d.Serve(ctx); err != nil {
+		return err
+	}
+	visible.Fprintln(std.err, "tapedeck: stopped")
+	return nil
+}
+
+// stoppable is a context that the first signal ends. The second ends the process.
+func stoppable(ctx context.Context, w io.Writer) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() { // ends with stop, which closes signals
+		for n := 0; ; n++ {
+			sig, ok := <-signals
+			switch {
+			case !ok:
+				return
+			case n == 0:
+				visible.Fprintf(w, "tapedeck: %s: stopping; once more ends it at once\n", sig.String())
+				cancel()
+			default:
+				os.Exit(128 + signalNumber(sig))
+			}
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(signals); cancel() }
+}
+
+func signalNumber(sig os.Signal) int {
+	if n, ok := sig.(syscall.Signal); ok {
+		return int(n)
+	}
+	return int(syscall.SIGINT)
+}
+
+// rebuilding tells how far the rebuilding of the index is: on a terminal in a line that changes, else in the log.
+func rebuilding(w io.Writer, log *slog.Logger) (step func(done, total int64), end func()) {
+	const every = 5 * time.Second
+	p := newProgress(w)
+	show := p.bytes("rebuilding the index")
+	var last time.Time
+	return func(done, total int64) {
+		if show(done, total); p.w == nil && time.Since(last) > every {
+			last = time.Now()
+			log.Info("rebuilding the index", "done_bytes", done, "total_bytes", total)
+		}
+	}, p.end
+}
+
+// served is what --json says once the daemon is ready.
+type served struct {
+	URL           string `json:"url"`
+	Socket        string `json:"socket,omitempty"`
+	Data          string `json:"data"`
+	Auth          bool   `json:"auth"`
+	TokenFile     string `json:"token_file,omitempty"`
+	HostTokenFile string `json:"host_token_file,omitempty"`
+	PID           int    `json:"pid"`
+}
+
+// ready says where the daemon is, and where its tokens are.
+func (o *serveOptions) ready(url string, do *daemon.Options, std streams) error {
+	s := served{URL: url, Socket: do.Socket, Data: do.Data, Auth: !do.NoAuth, PID: os.Getpid()}
+	if s.Auth {
+		agent, errAgent := token.File(do.Tokens, url, false)
+		host, errHost := token.File(do.Tokens, url, true)
+		if err := errors.Join(errAgent, errHost); err != nil {
+			return err
+		}
+		s.TokenFile, s.HostTokenFile = agent, host
+	}
+	if o.json {
+		return printJSON(std.out, s)
+	}
+	at := s.URL
+	if s.Socket != "" && !strings.HasPrefix(at, "unix:") {
+		at += " and unix:" + s.Socket
+	}
+	text := fmt.Sprintf("tapedeck: serving at %s\ntapedeck: runs in %s\n", at, shortPath(s.Data))
+	if s.Auth {
+		text += fmt.Sprintf("tapedeck: token in %s, the host's beside it\n", s.TokenFile)
+	} else {
+		text += "tapedeck: without a token: every process on this machine may use it\n"
+	}
+	_, err := io.WriteString(std.err, visible.Text(text))
+	return err
+}
