@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +15,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/internal/daemon"
 	"github.com/tapedeck-dev/tapedeck/internal/daemon/token"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
-	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
 type serveOptions struct {
@@ -58,7 +56,7 @@ their runs, decides by policies what their proposed tool calls may do, calls the
 it is acknowledged. tapedeck runs shows what it holds; docs/daemon.md is a guide.
 
 Who connects sends a token, fresh at each start, from a file that only this user can read; it is named on stderr, where a line
-says that the daemon is ready. The log goes to stderr, too. With --json that line is an object on stdout: {"version":1,"url",
+says that the daemon is ready. The log goes to stderr, too. With --json that line is an object on stdout instead: {"version":1,"url",
 "socket"?,"data","auth","token_file"?,"host_token_file"?,"pid"}. /healthz, /readyz and /metrics are served beside the WebSocket.
 
 SIGINT or SIGTERM stops it: requests in service are finished within --drain, open runs end as incomplete, the tokens are removed.
@@ -154,28 +152,11 @@ func (o *serveOptions) options(std streams) (*daemon.Options, error) {
 		do.Builtins = append(do.Builtins, daemon.Builtin{Name: name, Commands: o.allow})
 	}
 	if o.policies != "" {
-		if do.Policies, err = readPolicies(o.policies); err != nil {
+		if do.Policies, err = policy.ReadFile(o.policies); err != nil {
 			return nil, err
 		}
 	}
 	return do, nil
-}
-
-// readPolicies reads the rules of a file.
-func readPolicies(path string) ([]rpcapi.PolicyRule, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	var rules []rpcapi.PolicyRule
-	b, err = yaml.YAMLToJSON(b)
-	if err == nil {
-		err = json.Unmarshal(b, &rules)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: want a list of policies, as YAML or JSON: %w", path, err)
-	}
-	return rules, nil
 }
 
 func runServe(ctx context.Context, o *serveOptions, std streams) error {
@@ -185,10 +166,10 @@ func runServe(ctx context.Context, o *serveOptions, std streams) error {
 	}
 	ctx, stop := stoppable(ctx, std.err)
 	defer stop()
-	var rebuilt func()
-	do.Progress, rebuilt = rebuilding(std.err, do.Logger)
+	var opened func()
+	do.Progress, opened = opening(std.err, do.Logger)
 	d, err := daemon.Open(ctx, do)
-	rebuilt()
+	opened()
 	if err != nil {
 		return err
 	}
@@ -231,16 +212,16 @@ func signalNumber(sig os.Signal) int {
 	return int(syscall.SIGINT)
 }
 
-// rebuilding tells how far the rebuilding of the index is: on a terminal in a line that changes, else in the log.
-func rebuilding(w io.Writer, log *slog.Logger) (step func(done, total int64), end func()) {
+// opening tells how far a store that takes a while to open has come: on a terminal in a line that changes, else in the log.
+func opening(w io.Writer, log *slog.Logger) (step func(phase string, done, total uint64), end func()) {
 	const every = 5 * time.Second
 	p := newProgress(w)
-	show := p.bytes("rebuilding the index")
-	var last time.Time
-	return func(done, total int64) {
-		if show(done, total); p.w == nil && time.Since(last) > every {
+	last := time.Now()
+	return func(phase string, done, total uint64) {
+		p.show(func() string { return fmt.Sprintf("%s: %d%%", phase, percent(int64(done), int64(total))) })
+		if p.w == nil && time.Since(last) > every {
 			last = time.Now()
-			log.Info("rebuilding the index", "done_bytes", done, "total_bytes", total)
+			log.Info("opening the store", "phase", phase, "done", done, "total", total)
 		}
 	}, p.end
 }
@@ -267,8 +248,12 @@ func (o *serveOptions) ready(url string, do *daemon.Options, std streams) error 
 		}
 		s.TokenFile, s.HostTokenFile = agent, host
 	}
-	if o.json {
-		return printJSON(std.out, s)
+	if o.json { // on one line: who waits for it reads no further
+		b, err := marshal(s)
+		if err != nil {
+			return err
+		}
+		return raw(std.out, "{\"version\":%d,%s\n", jsonVersion, b[1:])
 	}
 	at := s.URL
 	if s.Socket != "" && !strings.HasPrefix(at, "unix:") {
