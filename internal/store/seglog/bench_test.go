@@ -3,6 +3,7 @@ package seglog_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog/logload"
 )
@@ -36,4 +37,46 @@ func BenchmarkAppend(b *testing.B) {
 			b.ReportMetric(float64(sessions.P99)/float64(log.P99), "p99-x-better-than-file-a-session")
 		})
 	}
+}
+
+// BenchmarkArrivals measures how long a record takes that comes at a rate the disk can bear, whatever came before it.
+func BenchmarkArrivals(b *testing.B) {
+	for _, perSecond := range []int{1000, 20_000} {
+		b.Run(fmt.Sprintf("a-second=%d", perSecond), func(b *testing.B) {
+			load := logload.Load{Arrivals: logload.Every(max(b.N, 100), perSecond, 300, 2000)}
+			r, err := logload.Run(b.Context(), b.TempDir(), load)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(float64(r.P50.Microseconds()), "p50-µs")
+			b.ReportMetric(float64(r.P99.Microseconds()), "p99-µs")
+			b.ReportMetric(float64(r.Records)/float64(len(r.Blocks)), "records/block")
+		})
+	}
+}
+
+// BenchmarkOpen opens and reads a log whose last segment is full: 60 MiB in blocks of 32 records.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	load := logload.Load{Appenders: 64, Size: 300, Records: 200_000}
+	if _, err := logload.Run(b.Context(), dir, load); err != nil {
+		b.Fatal(err)
+	}
+	var opening, reading time.Duration
+	var bytes int64
+	for b.Loop() {
+		began := time.Now()
+		l := open(b, dir, nil)
+		opened := time.Now()
+		for r, err := range l.Records(0) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			bytes += int64(len(r.Data))
+		}
+		opening, reading = opening+opened.Sub(began), reading+time.Since(opened)
+		shut(b, l)
+	}
+	b.ReportMetric(float64(opening.Milliseconds())/float64(b.N), "ms-to-open")
+	b.ReportMetric(float64(bytes)/1e6/reading.Seconds(), "MB/s-read")
 }
