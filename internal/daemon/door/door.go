@@ -244,7 +244,7 @@ func (l counted) Accept() (net.Conn, error) {
 }
 
 // count lets a connection in, or closes it and returns nil where there are too many.
-func (d *Door) count(c net.Conn) net.Conn {
+func (d *Door) count(c net.Conn) *countedConn {
 	if d.open.Add(1) <= int64(2*d.o.Connections) {
 		return &countedConn{Conn: c, open: &d.open}
 	}
@@ -258,6 +258,15 @@ type countedConn struct {
 	net.Conn
 	open *atomic.Int64
 	once sync.Once
+}
+
+// CloseWrite says that nothing more will be written.
+func (c *countedConn) CloseWrite() error {
+	half, ok := c.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
 }
 
 func (c *countedConn) Close() error {

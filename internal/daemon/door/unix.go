@@ -47,7 +47,7 @@ func (d *Door) greet(ctx context.Context, c net.Conn) {
 	if counted == nil {
 		return
 	}
-	conn := &unixConn{Conn: counted, r: bufio.NewReaderSize(counted, 4<<10), peer: peer}
+	conn := &unixConn{countedConn: counted, r: bufio.NewReaderSize(counted, 4<<10), peer: peer}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	_ = conn.SetReadDeadline(time.Now().Add(patience))
 	first, err := conn.r.Peek(1)
@@ -78,7 +78,7 @@ func (d *Door) lines(ctx context.Context, conn *unixConn) {
 
 // A unixConn is a connection of the socket, of which a little may have been read.
 type unixConn struct {
-	net.Conn
+	*countedConn
 	r    *bufio.Reader // nil once it is empty and not needed any more
 	peer Peer
 }
@@ -90,7 +90,7 @@ func (c *unixConn) Read(p []byte) (int, error) {
 		}
 		c.r = nil
 	}
-	return c.Conn.Read(p)
+	return c.countedConn.Read(p)
 }
 
 // handed is a listener whose connections somebody else accepted.

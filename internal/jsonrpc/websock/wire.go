@@ -33,8 +33,8 @@ type wire struct {
 
 var epoch = time.Now()
 
-// drain is how long, and drainBytes how much, is read and thrown away after a close that the client has not answered: a
-// client that is still sending would lose our close frame if the connection were reset.
+// drain is how long, and drainBytes how much, is read and thrown away after the client broke a rule: one that is still sending
+// would lose our close frame if the connection were reset.
 const (
 	drain      = 2 * time.Second
 	drainBytes = 256 << 20
@@ -79,6 +79,9 @@ func (w *wire) waste(p []byte) error {
 	if !w.told {
 		w.told = true
 		return w.wrong
+	}
+	if half, ok := w.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite() // the close frame has been sent: a client that waits for the end of the connection sees it
 	}
 	for read := 0; read < drainBytes; {
 		n, err := w.Conn.Read(p)

@@ -1,0 +1,199 @@
+package wstest
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func text(s string) Frame { return Frame{Fin: true, Op: Text, Payload: []byte(s)} }
+func first(s string) Frame {
+	return Frame{Op: Text, Payload: []byte(s)}
+}
+func more(s string) Frame            { return Frame{Op: Continuation, Payload: []byte(s)} }
+func last(s string) Frame            { return Frame{Fin: true, Op: Continuation, Payload: []byte(s)} }
+func ping(s string) Frame            { return Frame{Fin: true, Op: Ping, Payload: []byte(s)} }
+func pong(s string) Frame            { return Frame{Fin: true, Op: Pong, Payload: []byte(s)} }
+func closeWith(payload string) Frame { return Frame{Fin: true, Op: Close, Payload: []byte(payload)} }
+
+func at(chop int, frames ...Frame) []step { return []step{{frames: frames, chop: chop}} }
+
+// each sends every frame in a piece of its own.
+func each(frames ...Frame) []step {
+	var s []step
+	for _, f := range frames {
+		s = append(s, step{frames: []Frame{f}})
+	}
+	return s
+}
+
+func said(s string) Event   { return Event{Op: Text, Payload: s} }
+func ponged(s string) Event { return Event{Op: Pong, Payload: s} }
+
+var violated = []int{1002}
+
+// Category 1: messages of lengths at which their encoding changes.
+func framing() []test {
+	var tests []test
+	for i, n := range []int{0, 125, 126, 127, 128, 65535, 65536, 65536} {
+		chop := 0
+		if i == 7 {
+			chop = 997
+		}
+		for kind, op := range map[string]byte{"1.1.": Text, "1.2.": Binary} {
+			p := strings.Repeat("*", n)
+			if op == Binary {
+				p = strings.Repeat("\xfe", n)
+			}
+			tests = append(tests, test{name: kind + itoa(i+1), steps: at(chop, Frame{Fin: true, Op: op, Payload: []byte(p)}), want: []Event{{Op: op, Payload: p}}})
+		}
+	}
+	return tests
+}
+
+// Category 2: pings and pongs.
+func pings() []test {
+	binary := "\x00\xff\xfe\xfd\xfc\xfb\x00\xff"
+	most := strings.Repeat("\xfe", 125)
+	var ten []Frame
+	var tenth []Event
+	for i := range 10 {
+		ten = append(ten, ping("payload-"+itoa(i)))
+		tenth = append(tenth, ponged("payload-"+itoa(i)))
+	}
+	return []test{
+		{name: "2.1", steps: at(0, ping("")), want: []Event{ponged("")}},
+		{name: "2.2", steps: at(0, ping("Hello, world!")), want: []Event{ponged("Hello, world!")}},
+		{name: "2.3", steps: at(0, ping(binary)), want: []Event{ponged(binary)}},
+		{name: "2.4", steps: at(0, ping(most)), want: []Event{ponged(most)}},
+		{name: "2.5", steps: at(0, ping(most+"\xfe")), closes: violated},
+		{name: "2.6", steps: at(1, ping(most)), want: []Event{ponged(most)}},
+		{name: "2.7", steps: at(0, pong(""))},
+		{name: "2.8", steps: at(0, pong("unsolicited pong payload"))},
+		{name: "2.9", steps: at(0, pong("unsolicited pong payload"), ping("ping payload")), want: []Event{ponged("ping payload")}},
+		{name: "2.10", steps: at(0, ten...), want: tenth},
+		{name: "2.11", steps: at(1, ten...), want: tenth},
+	}
+}
+
+// Category 3: reserved bits.
+func reserved() []test {
+	rsv := func(f Frame, bits byte) Frame { f.RSV = bits; return f }
+	hello := []Event{said("Hello, world!")}
+	after := []Frame{text("Hello, world!"), rsv(text("Hello, world!"), 2), ping("")}
+	return []test{
+		{name: "3.1", steps: at(0, rsv(text("Hello, world!"), 1)), closes: violated},
+		{name: "3.2", steps: at(0, after...), want: hello, closes: violated},
+		{name: "3.3", steps: each(text("Hello, world!"), rsv(text("Hello, world!"), 3), ping("")), want: hello, closes: violated},
+		{name: "3.4", steps: at(1, text("Hello, world!"), rsv(text("Hello, world!"), 4), ping("")), want: hello, closes: violated},
+		{name: "3.5", steps: at(0, rsv(Frame{Fin: true, Op: Binary, Payload: []byte("\x00\xff\xfe")}, 5)), closes: violated},
+		{name: "3.6", steps: at(0, rsv(ping("Hello, world!"), 6)), closes: violated},
+		{name: "3.7", steps: at(0, rsv(closeWith("\x03\xe8"), 7)), closes: violated},
+	}
+}
+
+// Category 4: opcodes that mean nothing.
+func opcodes() []test {
+	var tests []test
+	for group, from := range map[string]byte{"4.1.": 3, "4.2.": 11} {
+		for i := range 5 {
+			odd := Frame{Fin: true, Op: from + byte(i)}
+			tt := test{name: group + itoa(i+1), closes: violated}
+			switch i {
+			case 0:
+				tt.steps = at(0, odd)
+			case 1:
+				odd.Payload = []byte("reserved opcode payload")
+				tt.steps = at(0, odd)
+			case 2:
+				tt.steps = at(0, text("Hello, world!"), odd, ping(""))
+			case 3:
+				odd.Payload = []byte("reserved opcode payload")
+				tt.steps = each(text("Hello, world!"), odd, ping(""))
+			case 4:
+				odd.Payload = []byte("reserved opcode payload")
+				tt.steps = at(1, text("Hello, world!"), odd, ping(""))
+			}
+			if i >= 2 {
+				tt.want = []Event{said("Hello, world!")}
+			}
+			tests = append(tests, tt)
+		}
+	}
+	return tests
+}
+
+// Category 5: fragments.
+func fragments() []test {
+	whole := []Event{said("fragment1fragment2")}
+	two := []Frame{first("fragment1"), last("fragment2")}
+	pinged := []Frame{first("fragment1"), ping("ping payload"), last("fragment2")}
+	pingedWant := []Event{ponged("ping payload"), said("fragment1fragment2")}
+	lost := func(fin bool) []Frame {
+		return []Frame{{Fin: fin, Payload: []byte("non-continuation payload")}, text("Hello, world!")}
+	}
+	five := []Frame{first("fragment1"), more("fragment2"), ping("pongme 1!"), more("fragment3"), more("fragment4"), ping("pongme 2!"), last("fragment5")}
+	fiveWant := []Event{ponged("pongme 1!"), ponged("pongme 2!"), said("fragment1fragment2fragment3fragment4fragment5")}
+	twice := func(fin bool) []Frame {
+		b := []Frame{{Fin: fin, Payload: []byte("fragment1")}, first("fragment2"), last("fragment3")}
+		return append(b, b...)
+	}
+	slow := each(five...)
+	slow[3].after, slow[6].after = time.Second, time.Second
+	return []test{
+		{name: "5.1", steps: at(0, Frame{Op: Ping, Payload: []byte("fragment1")}, last("fragment2")), closes: violated},
+		{name: "5.2", steps: at(0, Frame{Op: Pong, Payload: []byte("fragment1")}, last("fragment2")), closes: violated},
+		{name: "5.3", steps: at(0, two...), want: whole},
+		{name: "5.4", steps: each(two...), want: whole},
+		{name: "5.5", steps: at(1, two...), want: whole},
+		{name: "5.6", steps: at(0, pinged...), want: pingedWant},
+		{name: "5.7", steps: each(pinged...), want: pingedWant},
+		{name: "5.8", steps: at(1, pinged...), want: pingedWant},
+		{name: "5.9", steps: at(0, lost(true)...), closes: violated},
+		{name: "5.10", steps: each(lost(true)...), closes: violated},
+		{name: "5.11", steps: at(1, lost(true)...), closes: violated},
+		{name: "5.12", steps: at(0, lost(false)...), closes: violated},
+		{name: "5.13", steps: each(lost(false)...), closes: violated},
+		{name: "5.14", steps: at(1, lost(false)...), closes: violated},
+		{name: "5.15", steps: at(0, append(two[:2:2], lost(false)...)...), want: whole, closes: violated},
+		{name: "5.16", steps: at(0, twice(false)...), closes: violated},
+		{name: "5.17", steps: at(0, twice(true)...), closes: violated},
+		{name: "5.18", steps: at(0, first("fragment1"), text("fragment2")), closes: violated},
+		{name: "5.19", steps: slow, want: fiveWant, slow: true},
+		{name: "5.20", steps: each(five...), want: fiveWant},
+	}
+}
+
+// Category 7: closing.
+func closing() []test {
+	normal := closeWith("\x03\xe8")
+	is := func(code int) []int { return []int{code} }
+	tests := []test{
+		{name: "7.1.1", steps: at(0, text("Hello World!"), normal), want: []Event{said("Hello World!")}, closes: is(1000)},
+		{name: "7.1.2", steps: at(0, normal, normal), closes: is(1000)},
+		{name: "7.1.3", steps: at(0, normal, ping("")), closes: is(1000)},
+		{name: "7.1.4", steps: at(0, normal, text("Hello World!")), closes: is(1000)},
+		{name: "7.1.5", steps: at(0, first("fragment1"), normal, last("fragment2")), closes: is(1000)},
+		{name: "7.1.6", steps: at(0, text(strings.Repeat("BAsd7&jh23", 26214)), text("Hello World!"), normal, ping("")),
+			want: []Event{said(strings.Repeat("BAsd7&jh23", 26214)), said("Hello World!")}, closes: is(1000)},
+		{name: "7.3.1", steps: at(0, closeWith("")), closes: []int{1005, 1000}},
+		{name: "7.3.2", steps: at(0, closeWith("a")), closes: violated},
+		{name: "7.3.3", steps: at(0, normal), closes: is(1000)},
+		{name: "7.3.4", steps: at(0, closeWith("\x03\xe8Hello World!")), closes: is(1000)},
+		{name: "7.3.5", steps: at(0, closeWith("\x03\xe8"+strings.Repeat("*", 123))), closes: is(1000)},
+		{name: "7.3.6", steps: at(0, closeWith("\x03\xe8"+strings.Repeat("*", 124))), closes: violated},
+		{name: "7.5.1", steps: at(0, closeWith("\x03\xe8"+badText)), closes: is(1007)},
+	}
+	for i, code := range []int{1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999} {
+		tests = append(tests, test{name: "7.7." + itoa(i+1), steps: at(0, closeWith(string(ClosePayload(code, "")))), closes: []int{code, 1000}})
+	}
+	for i, code := range []int{0, 999, 1004, 1005, 1006, 1016, 1100, 2000, 2999, 1015} {
+		tests = append(tests, test{name: "7.9." + itoa(i+1), steps: at(0, closeWith(string(ClosePayload(code, "")))), closes: violated})
+	}
+	for i, code := range []int{5000, 65535} {
+		tests = append(tests, test{name: "7.13." + itoa(i+1), steps: at(0, closeWith(string(ClosePayload(code, "")))), closes: violated})
+	}
+	return tests
+}
