@@ -38,7 +38,7 @@ func newRealDaemon(t *testing.T) *realDaemon {
 		t.Fatal(err)
 	}
 	r := &realDaemon{t: t, o: daemon.Options{
-		Listen: l.Addr().String(), Data: "", Policies: []policy.Rule{{Name: "no reading", Rule: "deny_tool", Target: "read"}},
+		Listen: l.Addr().String(), Data: t.TempDir(), Policies: []policy.Rule{{Name: "no reading", Rule: "deny_tool", Target: "read"}},
 	}}
 	l.Close()
 	r.start()
