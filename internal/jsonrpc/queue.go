@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
@@ -184,6 +185,9 @@ func (c *Conn) write() {
 func (c *Conn) giveUp(rest []*buffer, err error) {
 	for _, b := range rest {
 		c.out.written(b)
+	}
+	if errors.Is(err, ErrClosed) {
+		return // a close is under way: whoever reads sees the end of it
 	}
 	c.end(err)
 	_ = c.stream.Close(0, "")

@@ -165,10 +165,19 @@ func (s *Stream) failed(err error) error {
 	return ours
 }
 
-// Write implements jsonrpc.Stream.
+// Write implements jsonrpc.Stream. Once a close has begun it returns jsonrpc.ErrClosed.
 func (s *Stream) Write(frame []byte, more bool) error {
 	s.wire.hold.Store(more)
-	return s.ws.Write(context.Background(), websocket.MessageText, frame)
+	err := s.ws.Write(context.Background(), websocket.MessageText, frame)
+	if err == nil {
+		return nil
+	}
+	select {
+	case <-s.done:
+		return jsonrpc.ErrClosed
+	default:
+		return err
+	}
 }
 
 // Close implements jsonrpc.Stream. With a code it waits for the peer's close frame, for a few seconds at most.

@@ -33,17 +33,18 @@ type wire struct {
 
 var epoch = time.Now()
 
-// drain is how long, and drainBytes how much, is read and thrown away after the client broke a rule: one that is still sending
-// would lose our close frame if the connection were reset.
+// What a client sends after it broke a rule is read and thrown away, so that one that is still sending does not lose our close
+// frame to a reset: until it ends, until nothing came for drainIdle, but not longer than drainMost and not more than drainBytes.
 const (
-	drain      = 2 * time.Second
+	drainIdle  = 2 * time.Second
+	drainMost  = 15 * time.Second
 	drainBytes = 256 << 20
 )
 
 // Read passes on what the guard lets through. After the first wrong byte nothing passes; the rest is thrown away.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.wrong != nil {
-		return 0, w.waste(p)
+		return 0, w.waste()
 	}
 	n, err := w.read(p)
 	if n > 0 && w.guard != nil {
@@ -51,9 +52,8 @@ func (w *wire) Read(p []byte) (int, error) {
 		if n, why = w.guard.check(p[:n]); why != nil {
 			w.wrong = why
 			w.broken.Store(why)
-			_ = w.SetReadDeadline(time.Now().Add(drain))
 			if n == 0 {
-				return 0, w.waste(p)
+				return 0, w.waste()
 			}
 			return n, nil
 		}
@@ -74,8 +74,8 @@ func (w *wire) read(p []byte) (int, error) {
 	return n, err
 }
 
-// waste reads on without passing anything on. The first call after the wrong byte says what was wrong.
-func (w *wire) waste(p []byte) error {
+// waste says what was wrong, and when it is asked again, which is when our close frame has been sent, that there is no more.
+func (w *wire) waste() error {
 	if !w.told {
 		w.told = true
 		return w.wrong
@@ -83,14 +83,25 @@ func (w *wire) waste(p []byte) error {
 	if half, ok := w.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // the close frame has been sent: a client that waits for the end of the connection sees it
 	}
+	w.drain()
+	return io.EOF
+}
+
+func (w *wire) drain() {
+	buf := make([]byte, 32<<10)
+	last := time.Now().Add(drainMost)
 	for read := 0; read < drainBytes; {
-		n, err := w.Conn.Read(p)
+		soon := time.Now().Add(drainIdle)
+		if soon.After(last) {
+			soon = last
+		}
+		_ = w.SetReadDeadline(soon)
+		n, err := w.Conn.Read(buf)
 		if err != nil {
-			break
+			return
 		}
 		read += n
 	}
-	return io.EOF
 }
 
 // Write sends p, with what was held before it, or holds it.

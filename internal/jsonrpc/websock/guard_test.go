@@ -1,0 +1,403 @@
+package websock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock/wstest"
+)
+
+// FuzzGuard sees the same whatever pieces the bytes come in, and lets no text pass that is not UTF-8.
+func FuzzGuard(f *testing.F) {
+	frame := func(fin bool, op byte, p string) []byte {
+		return wstest.Frame{Fin: fin, Op: op, Payload: []byte(p)}.Append(nil)
+	}
+	f.Add(frame(true, 1, "hello"), uint8(3))
+	f.Add(append(frame(false, 1, "\xce"), frame(true, 0, "\xba")...), uint8(1))
+	f.Add(append(frame(true, 9, "ping"), frame(true, 8, "\x03\xe8bye")...), uint8(7))
+	f.Add(frame(true, 1, strings.Repeat("ä", 1000)+"\xff"), uint8(100))
+	f.Add(frame(true, 2, "x"), uint8(0))
+	f.Fuzz(func(t *testing.T, b []byte, piece uint8) {
+		at, why := (&guard{limit: 1 << 16}).check(b)
+		g := &guard{limit: 1 << 16}
+		for i := 0; i < len(b); {
+			n := min(int(piece)+1, len(b)-i)
+			k, w := g.check(b[i : i+n])
+			i += k
+			if w != nil {
+				if why == nil || w.Code != why.Code {
+					t.Fatalf("in pieces of %d: %v at %d; at once: %v at %d", n, w, i, why, at)
+				}
+				return
+			}
+		}
+		if why != nil {
+			t.Fatalf("at once %v, in pieces of %d nothing", why, piece+1)
+		}
+		reference(t, b)
+	})
+}
+
+// reference reads frames that the guard has passed, simply.
+func reference(t *testing.T, b []byte) {
+	var message []byte
+	isText := false
+	for len(b) >= 2 {
+		head, n := headLength(b[1]), 0
+		if len(b) < head {
+			return
+		}
+		switch l := int(b[1] & 0x7f); l {
+		case 126:
+			n = int(b[2])<<8 | int(b[3])
+		case 127:
+			n = int(b[6])<<24 | int(b[7])<<16 | int(b[8])<<8 | int(b[9])
+		default:
+			n = l
+		}
+		mask := b[head-4 : head]
+		if len(b) < head+n {
+			return
+		}
+		p := bytes.Clone(b[head : head+n])
+		for i := range p {
+			p[i] ^= mask[i&3]
+		}
+		fin, op := b[0]&0x80 != 0, b[0]&15
+		b = b[head+n:]
+		if op >= opClose {
+			continue
+		}
+		if op != opContinuation {
+			message, isText = nil, op == opText
+		}
+		if message = append(message, p...); fin && isText && !utf8.Valid(message) {
+			t.Fatalf("%q passed", message)
+		}
+	}
+}
+
+func BenchmarkGuard(b *testing.B) {
+	for name, s := range map[string]string{"ascii": strings.Repeat("a", 4096), "accents": strings.Repeat("äöü and so on ", 273)} {
+		b.Run(name, func(b *testing.B) {
+			frame := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte(s)}.Append(nil)
+			b.SetBytes(int64(len(frame)))
+			g := &guard{limit: 1 << 20}
+			for b.Loop() {
+				if _, why := g.check(frame); why != nil {
+					b.Fatal(why)
+				}
+			}
+		})
+	}
+}
+
+// client connects by hand.
+func client(t testing.TB, url string, header http.Header) *wstest.Client {
+	t.Helper()
+	c, err := wstest.Dial(t.Context(), url, header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// echoes echoes text through jsonrpc's own interface, and says how each conversation ended.
+func echoes(t testing.TB, o *Options) (url string, ends <-chan error) {
+	ch := make(chan error, 100)
+	return serve(t, o, func(s *Stream) {
+		for {
+			b, held, err := s.Read()
+			if err != nil {
+				ch <- err
+				return
+			}
+			s.o.Budget.Give(held)
+			if err := s.Write(b, false); err != nil {
+				ch <- err
+				return
+			}
+		}
+	}), ch
+}
+
+// TestALongFrameIsRefusedByItsHeader closes before anything of 64 MiB has come.
+func TestALongFrameIsRefusedByItsHeader(t *testing.T) {
+	url, ends := echoes(t, nil)
+	c := client(t, url, nil)
+	if _, err := c.Write([]byte{0x81, 0xff, 0, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Next(); err != nil || e.Code != jsonrpc.CloseTooLong {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	_ = c.Close()
+	var closed *jsonrpc.CloseError
+	if err := <-ends; !errors.As(err, &closed) || closed.Code != jsonrpc.CloseTooLong {
+		t.Errorf("the server says %v", err)
+	}
+}
+
+// TestALongFrameThatIsSentWhole reaches a client that reads only when it has written all 64 MiB.
+func TestALongFrameThatIsSentWhole(t *testing.T) {
+	for _, fragment := range []int{64 << 20, 1 << 20} {
+		t.Run(fmt.Sprint(fragment), func(t *testing.T) {
+			url, _ := echoes(t, nil)
+			c := client(t, url, nil)
+			p := bytes.Repeat([]byte("x"), fragment)
+			for i := range 64 << 20 / fragment {
+				op := byte(wstest.Text)
+				if i > 0 {
+					op = wstest.Continuation
+				}
+				if err := c.Send(wstest.Frame{Op: op, Fin: i == 64<<20/fragment-1, Payload: p}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if e, err := c.Next(); err != nil || e.Code != jsonrpc.CloseTooLong {
+				t.Errorf("got %+v, %v", e, err)
+			}
+		})
+	}
+}
+
+func TestBrokenHeaders(t *testing.T) {
+	tests := []struct {
+		name  string
+		bytes string
+		code  int
+	}{
+		{"no mask", "\x81\x02{}", jsonrpc.CloseProtocol},
+		{"two bytes of length for 5", "\x81\xfe\x00\x05\x00\x00\x00\x00hello", jsonrpc.CloseProtocol},
+		{"eight bytes of length for 5", "\x81\xff\x00\x00\x00\x00\x00\x00\x00\x05\x00\x00\x00\x00hello", jsonrpc.CloseProtocol},
+		{"a negative length", "\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00", jsonrpc.CloseProtocol},
+		{"a ping of 126", "\x89\xfe\x00\x7e\x00\x00\x00\x00", jsonrpc.CloseProtocol},
+		{"binary", "\x82\x82\x00\x00\x00\x00{}", jsonrpc.CloseUnsupported},
+		{"compressed", "\xc1\x82\x00\x00\x00\x00{}", jsonrpc.CloseProtocol},
+		{"HTTP", "GET / HTTP/1.1\r\n\r\n", jsonrpc.CloseProtocol},
+	}
+	url, _ := echoes(t, nil)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := client(t, url, nil)
+			// What was right before the wrong byte, in the same packet, is answered.
+			if _, err := c.Write(append(wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("right")}.Append(nil), tt.bytes...)); err != nil {
+				t.Fatal(err)
+			}
+			if e, err := c.Next(); err != nil || e.Payload != "right" {
+				t.Errorf("got %+v, %v", e, err)
+			}
+			if e, err := c.Next(); err != nil || e.Code != tt.code {
+				t.Errorf("got %+v, %v, want %d", e, err, tt.code)
+			}
+			if err := c.End(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestDeflateIsNotTaken offers it as browsers and libraries do.
+func TestDeflateIsNotTaken(t *testing.T) {
+	url, _ := echoes(t, nil)
+	c := client(t, url, http.Header{"Sec-WebSocket-Extensions": {"permessage-deflate; client_max_window_bits, permessage-deflate"}})
+	if got := c.Response.Header.Get("Sec-WebSocket-Extensions"); got != "" {
+		t.Errorf("the server takes %q", got)
+	}
+	if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("plain")}); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Next(); err != nil || e.Payload != "plain" {
+		t.Errorf("got %+v, %v", e, err)
+	}
+}
+
+// TestWordsBehindTheRequest come in the same packet as the upgrade.
+func TestWordsBehindTheRequest(t *testing.T) {
+	url, _ := echoes(t, nil)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "ws://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	frame := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("early")}.Append(nil)
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"+string(frame))
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	var got []byte
+	for b := make([]byte, 1000); !bytes.HasSuffix(got, []byte("\x81\x05early")); {
+		n, err := conn.Read(b)
+		if got = append(got, b[:n]...); err != nil {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+}
+
+// TestAHalfOpenPeer answers no ping and is dropped; one that answers stays.
+func TestAHalfOpenPeer(t *testing.T) {
+	o := &Options{PingEvery: 50 * time.Millisecond, PongWithin: 50 * time.Millisecond}
+	url, ends := echoes(t, o)
+	c := client(t, url, nil)
+	for range 3 { // it pings, and is answered
+		f, err := c.ReadFrame()
+		if err != nil || f.Op != wstest.Ping {
+			t.Fatalf("got %+v, %v, want a ping", f, err)
+		}
+		if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Pong, Payload: f.Payload}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	if err := <-ends; err == nil {
+		t.Error("no error")
+	}
+	if took := time.Since(began); took < 50*time.Millisecond {
+		t.Errorf("dropped after %v", took)
+	}
+}
+
+// TestAPeerThatIsNotReadIsNotAsked keeps a connection whose server does not read for a while: its pongs wait like all else.
+func TestAPeerThatIsNotReadIsNotAsked(t *testing.T) {
+	o := &Options{PingEvery: 10 * time.Millisecond, PongWithin: 10 * time.Millisecond}
+	goOn := make(chan struct{})
+	url := serve(t, o, func(s *Stream) {
+		<-goOn
+		b, _, err := s.Read()
+		if err == nil {
+			err = s.Write(b, false)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	c := client(t, url, nil)
+	if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte("patient")}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond) // ten times what would be too long
+	close(goOn)
+	if e, err := c.Next(); err != nil || e.Payload != "patient" {
+		t.Errorf("got %+v, %v", e, err)
+	}
+}
+
+// TestFramesOfAllLengths come back as they were, in memory of their own, and pay for what they hold.
+func TestFramesOfAllLengths(t *testing.T) {
+	budget := jsonrpc.NewBudget(4 << 20)
+	type read struct {
+		b    []byte
+		held int64
+	}
+	reads := make(chan read, 100)
+	url := serve(t, &Options{Limit: 1 << 20, Budget: budget}, func(s *Stream) {
+		for {
+			b, held, err := s.Read()
+			if err != nil {
+				close(reads)
+				return
+			}
+			reads <- read{b, held}
+		}
+	})
+	s, err := Dial(t.Context(), url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := []int{0, 1, 4095, 4096, 4097, 16383, 16384, 65535, 65536, 65537, 100_000, 1<<20 - 1, 1 << 20}
+	sent := make(chan error, 1)
+	go func() {
+		for i, n := range lengths {
+			if err := s.Write(bytes.Repeat([]byte{'a' + byte(i)}, n), i%2 == 0); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- s.Close(jsonrpc.CloseNormal, "")
+	}()
+	go func() { // a client reads too, or there is no end
+		_, _, _ = s.Read()
+	}()
+	var all []read
+	var held int64
+	for r := range reads {
+		all = append(all, r)
+		held += r.held
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
+	}
+	for i, n := range lengths {
+		if i >= len(all) || string(all[i].b) != strings.Repeat(string(rune('a'+i)), n) {
+			t.Errorf("a frame of %d bytes did not come as it was", n)
+			continue
+		}
+		if long := n > jsonrpc.DefaultAllowance; long && all[i].held != int64(n) || !long && all[i].held > int64(n) {
+			t.Errorf("a frame of %d bytes holds %d", n, all[i].held)
+		}
+	}
+	if used, _ := budget.Used(); used != held {
+		t.Errorf("%d in the budget, the frames hold %d", used, held)
+	}
+}
+
+// TestNoMemory refuses a long frame when others hold all of the budget, and says so.
+func TestNoMemory(t *testing.T) {
+	budget := jsonrpc.NewBudget(1 << 20)
+	budget.Take(1<<20, 0, nil)
+	s := &Stream{o: Options{Limit: 1 << 20, Budget: budget}, done: make(chan struct{})}
+	close(s.done) // as after LongFrame
+	var closed *jsonrpc.CloseError
+	_, held, err := s.message(strings.NewReader(strings.Repeat("x", 100_000)))
+	if !errors.As(err, &closed) || closed.Code != jsonrpc.CloseTryAgain || held != 0 {
+		t.Errorf("got %v, %d held", err, held)
+	}
+}
+
+// TestADeadNetwork does not keep Close(0): the other end neither reads nor closes.
+func TestADeadNetwork(t *testing.T) {
+	closed := make(chan struct{})
+	url := serve(t, nil, func(s *Stream) {
+		wrote := make(chan error, 1)
+		go func() { wrote <- s.Write(bytes.Repeat([]byte("x"), 64<<20), false) }()
+		go func() { _, _, _ = s.Read() }()
+		time.Sleep(50 * time.Millisecond) // until the network is full
+		_ = s.Close(0, "")
+		if <-wrote == nil {
+			t.Error("64 MiB were written to nobody")
+		}
+		close(closed)
+	})
+	_ = client(t, url, nil)
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("it hangs")
+	}
+}
+
+func TestDialSaysWhy(t *testing.T) {
+	s := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "web pages of this origin may not talk to the daemon", http.StatusForbidden)
+	})}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Serve(l)
+	defer s.Close()
+	_, err = Dial(context.Background(), "ws://"+l.Addr().String(), nil)
+	if err == nil || !strings.Contains(err.Error(), "403") || !strings.Contains(err.Error(), "may not talk") {
+		t.Errorf("got %v", err)
+	}
+}
