@@ -246,7 +246,7 @@ func hintForRuns(err error) string {
 		return "name the directory that tapedeck serve was given as --data (its default is " + defaultData() + ")"
 	case !errors.As(err, &asked):
 		return ""
-	case errors.Is(err, client.ErrToken):
+	case errors.Is(err, client.ErrToken), errors.Is(err, client.AuthRequired):
 		return "the host's token is read from a file that only its daemon's user can read: run as that user, or name it with --token-file"
 	case errors.Is(err, client.Version):
 		return "the daemon is of another version: use the tapedeck that it is of"

@@ -50,9 +50,9 @@ type Daemon struct {
 	serves   bool
 }
 
-// Open checks the options, listens, opens the store (which after a crash recovers it and may take a while) and writes the
-// tokens. From the moment it listens /healthz, /readyz and /metrics are answered, and clients may connect; what they ask is
-// answered from Serve on. Shutdown must be called, or Serve.
+// Open checks the options, writes the tokens, listens, and opens the store, which after a crash recovers it and may take a while.
+// From the moment it listens /healthz, /readyz and /metrics are answered, and clients may connect; what they ask is answered from
+// Serve on. Shutdown must be called, or Serve.
 func Open(ctx context.Context, o *Options) (*Daemon, error) {
 	d, err := prepare(o)
 	if err != nil {
@@ -62,9 +62,6 @@ func Open(ctx context.Context, o *Options) (*Daemon, error) {
 		return nil, err
 	}
 	if err := d.openStore(ctx); err != nil {
-		return nil, errors.Join(err, d.close(ctx))
-	}
-	if err := d.writeTokens(); err != nil {
 		return nil, errors.Join(err, d.close(ctx))
 	}
 	return d, nil
@@ -118,8 +115,8 @@ func (d *Daemon) openStore(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the door, and lets clients in who wait there for Serve. The door's goroutine ends by d.cut, and Shutdown waits
-// for it.
+// listen opens the door, and lets clients in who wait there for Serve. The tokens are there before the first: who connects
+// while the store is being opened has read them. The door's goroutine ends by d.cut, and Shutdown waits for it.
 func (d *Daemon) listen(ctx context.Context) (err error) {
 	d.door, err = door.Open(ctx, &door.Options{
 		Listen: d.o.Listen, Socket: d.o.Socket, Converse: d.converse, HTTP: d.pages(),
@@ -128,6 +125,10 @@ func (d *Daemon) listen(ctx context.Context) (err error) {
 		Refused: func(why string) { d.metrics.refused.WithLabelValues(why).Inc() },
 	})
 	if err != nil {
+		return err
+	}
+	if err := d.writeTokens(); err != nil {
+		d.door.Stop()
 		return err
 	}
 	d.shut = make(chan struct{})
