@@ -26,6 +26,7 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 			err = r.effects(a)
 		}
 		if err == nil {
+			r.state.keep()
 			o.Result.end(Succeeded, output, "")
 			return
 		}

@@ -38,8 +38,9 @@ type State struct {
 
 // A version is a value and the proposal that wrote it; nil is one that has ended, or state.set.
 type version struct {
-	value policy.Value
-	by    *transaction
+	value   policy.Value
+	by      *transaction
+	attempt int // of that proposal: which one's
 }
 
 // Scope returns the part of s that belongs to tenant; "" is the part of those without one.
@@ -126,16 +127,14 @@ func (c *Scope) set(key string, v policy.Value, by *transaction) error {
 	}
 	c.state.mu.Lock()
 	defer c.state.mu.Unlock()
-	versions := c.state.tenants[c.tenant][key]
-	switch n := len(versions); {
-	case by == nil:
-		versions = []version{{v, nil}} // what lies beneath is of no use to anybody: nobody takes this one away
-	case n > 0 && versions[n-1].by == by:
-		versions = append(slices.Clone(versions[:n-1]), version{v, by})
-	default:
-		versions = append(slices.Clone(versions), version{v, by})
+	if by == nil {
+		return c.put(key, []version{{value: v}}) // what lies beneath is of no use to anybody: nobody takes this one away
 	}
-	return c.put(key, versions)
+	versions := slices.Clone(c.state.tenants[c.tenant][key])
+	if n := len(versions); n > 0 && versions[n-1].by == by && versions[n-1].attempt == by.attempt {
+		versions = versions[:n-1]
+	}
+	return c.put(key, append(versions, version{v, by, by.attempt}))
 }
 
 // put makes versions those of key, where the limits have room. The lock is held.

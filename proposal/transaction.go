@@ -6,62 +6,70 @@ import (
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
-// A transaction is what one proposal writes to the state.
+// A transaction is what one proposal writes to the state, attempt by attempt.
 type transaction struct {
 	*Scope
-	wrote []string                 // keys, each once
-	since map[string]*policy.Value // what the keys that were written since the mark had from this proposal then; nil is nothing
+	attempt int
+	wrote   map[string]bool // keys
+	now     map[string]bool // those of the attempt that runs
 }
 
-func (c *Scope) begin() *transaction { return &transaction{Scope: c} }
+func (c *Scope) begin() *transaction { return &transaction{Scope: c, wrote: make(map[string]bool)} }
+
+// mark begins an attempt. It ends with keep, or with back.
+func (t *transaction) mark() {
+	t.attempt++
+	t.now = make(map[string]bool)
+}
 
 func (t *transaction) write(key string, v policy.Value) error {
-	before := t.own(key)
 	if err := t.set(key, v, t); err != nil {
 		return err
 	}
-	if _, known := t.since[key]; !known {
-		t.since[key] = before
-	}
-	if !slices.Contains(t.wrote, key) {
-		t.wrote = append(t.wrote, key)
-	}
+	t.wrote[key], t.now[key] = true, true
 	return nil
 }
 
-// own is what the proposal has written to key last; nil is nothing.
-func (t *transaction) own(key string) *policy.Value {
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	versions := t.state.tenants[t.tenant][key]
-	if i := lastOf(versions, t); i >= 0 {
-		return &versions[i].value
-	}
-	return nil
-}
-
-// mark begins an attempt, and back takes back what was written since.
-func (t *transaction) mark() { t.since = make(map[string]*policy.Value) }
-
-func (t *transaction) back() {
-	t.state.mu.Lock()
-	defer t.state.mu.Unlock()
-	for key, before := range t.since {
-		versions := slices.Clone(t.state.tenants[t.tenant][key])
-		last := lastOf(versions, t)
-		switch {
-		case last < 0: // somebody has written it for good
-		case before == nil:
-			_ = t.put(key, slices.Delete(versions, last, last+1))
-		default:
-			versions[last].value = *before
-			_ = t.put(key, versions)
+// keep keeps what the attempt wrote. What the proposal had there before is of no use any more where nothing lies between.
+func (t *transaction) keep() {
+	t.change(t.now, func(versions []version) []version {
+		i := t.last(versions)
+		if i > 0 && versions[i-1].by == t {
+			return slices.Delete(versions, i-1, i)
 		}
-	}
+		return versions
+	})
 }
 
-// lastOf is the last version of t; -1 is none.
-func lastOf(versions []version, t *transaction) int {
+// back takes away what the attempt wrote.
+func (t *transaction) back() {
+	t.change(t.now, func(versions []version) []version {
+		return slices.DeleteFunc(versions, func(v version) bool { return v.by == t && v.attempt == t.attempt })
+	})
+}
+
+// commit makes what the proposal wrote stay, all in one moment. What lies on it, of proposals that still run, stays there.
+func (t *transaction) commit() {
+	t.change(t.wrote, func(versions []version) []version {
+		i := t.last(versions)
+		if i < 0 {
+			return versions // somebody has written it for good since
+		}
+		versions = versions[i:]
+		versions[0].by = nil
+		return versions
+	})
+}
+
+// rollback takes away what the proposal wrote, all in one moment.
+func (t *transaction) rollback() {
+	t.change(t.wrote, func(versions []version) []version {
+		return slices.DeleteFunc(versions, func(v version) bool { return v.by == t })
+	})
+}
+
+// last is the last version that t wrote; -1 is none.
+func (t *transaction) last(versions []version) int {
 	for i, v := range slices.Backward(versions) {
 		if v.by == t {
 			return i
@@ -70,33 +78,13 @@ func lastOf(versions []version, t *transaction) int {
 	return -1
 }
 
-// commit makes what the proposal wrote stay, all in one moment. What lies on it, of proposals that still run, stays there.
-func (t *transaction) commit() {
-	t.end(func(versions []version) []version {
-		last := lastOf(versions, t)
-		if last < 0 {
-			return versions // somebody has written it for good since
-		}
-		kept := slices.Clone(versions[last:])
-		kept[0].by = nil
-		return kept
-	})
-}
-
-// rollback takes away what the proposal wrote, all in one moment.
-func (t *transaction) rollback() {
-	t.end(func(versions []version) []version {
-		return slices.DeleteFunc(slices.Clone(versions), func(v version) bool { return v.by == t })
-	})
-}
-
-func (t *transaction) end(change func([]version) []version) {
+// change gives each of keys what to makes of its versions, of which it gets a copy.
+func (t *transaction) change(keys map[string]bool, to func([]version) []version) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	for _, key := range t.wrote {
+	for key := range keys {
 		if versions := t.state.tenants[t.tenant][key]; versions != nil {
-			_ = t.put(key, change(versions)) // fewer versions are within every limit
+			_ = t.put(key, to(slices.Clone(versions))) // fewer versions are within every limit
 		}
 	}
-	t.wrote = nil
 }
