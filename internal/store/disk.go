@@ -148,7 +148,7 @@ func (s *Disk) open1(ctx context.Context) error {
 	s.folds = foldsNames(s.dir)
 	s.syncsAll = s.fs.SyncAll(runs) == nil
 	log, err := seglog.Open(filepath.Join(s.dir, logDir), &seglog.Options{
-		SegmentSize: s.o.Segment, FS: s.fs, Logger: s.o.Logger, Committed: s.o.Committed, Rotated: s.onRotated})
+		SegmentSize: s.o.Segment, FS: s.fs, Logger: s.o.Logger, Committed: s.o.Committed, Prepare: true, Rotated: s.onRotated})
 	if err != nil {
 		return err
 	}

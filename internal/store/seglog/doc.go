@@ -15,6 +15,7 @@
 //	00000000000000000001.seg    a segment, named by the position of its first record (20 digits)
 //	00000000000000183744.seg
 //	next.tmp                    a segment that is being made; removed by Open
+//	ahead.tmp                   the next segment's zeros, with Options.Prepare; removed by Open and Close
 //	mark                        how far records were acknowledged, at least
 //
 // A segment is a header of 64 bytes, then blocks without a gap. All numbers are little-endian; crc is CRC-32C (Castagnoli).
@@ -46,7 +47,8 @@
 //
 // A block is written behind the last one by one pwrite, then fdatasync, then the mark (a pwrite, not synced), then its
 // appends are acknowledged. A new segment is next.tmp, its header, fdatasync, rename, fsync of the directory; the segment
-// before is cut to its last block.
+// before is cut to its last block. With Options.Prepare the next segment is ahead.tmp, full of zeros that are on the disk: a
+// file system then has no more to write down with a block than the block, and its sync waits for nobody else's journal.
 //
 // A write that fails or is short fails all that is queued; the file is cut back to the last acknowledged block and that is
 // synced, so that what was told to have failed does not come back; then the log takes appends again (see Log.Append on

@@ -29,8 +29,12 @@ type Options struct {
 	// MaxBlock bounds the bytes of one block, and so those that wait for the disk; 0 means 4 MiB. A record that is longer is
 	// a block of its own. The log holds two blocks in memory: the one being written and the one that fills.
 	MaxBlock int
-	FS       faultfs.FS   // nil: the machine's
-	Logger   *slog.Logger // nil: silent
+	// Prepare has the next segment written with zeros while one is filled: twice the bytes go to the disk, and a sync waits for
+	// no journal, which matters where others write to the same file system. A segment that was not prepared (the first one, that
+	// of an earlier process) is left at an eighth of SegmentSize.
+	Prepare bool
+	FS      faultfs.FS   // nil: the machine's
+	Logger  *slog.Logger // nil: silent
 	// Committed is called by the committer after each block is on the disk and before its done callbacks; it must be quick.
 	Committed func(Batch)
 	// Rotated is called by the committer when a new segment begins: every record before first is in files that are not

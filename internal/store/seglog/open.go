@@ -19,7 +19,7 @@ func Open(dir string, o *Options) (*Log, error) {
 	l.callers.New = newCaller
 	l.arrived.L = &l.mu
 	l.filling, l.spare = newBlock(), newBlock()
-	l.writer = writer{dir: dir, fs: l.fs, log: l.o.Logger, limit: l.o.SegmentSize}
+	l.writer = writer{dir: dir, fs: l.fs, log: l.o.Logger, limit: l.o.SegmentSize, prepares: l.o.Prepare}
 	if err := l.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open the log in %s: %w", dir, err), l.writer.close())
 	}
@@ -77,8 +77,8 @@ func (l *Log) list() ([]Pos, error) {
 	}
 	var firsts []Pos
 	for _, e := range entries {
-		if e.Name() == nextName {
-			if err := l.fs.Remove(filepath.Join(l.dir, nextName)); err != nil {
+		if e.Name() == nextName || e.Name() == aheadName {
+			if err := l.fs.Remove(filepath.Join(l.dir, e.Name())); err != nil {
 				return nil, err
 			}
 		}
@@ -187,6 +187,7 @@ func (l *Log) recoverLast(m mark, size int64) error {
 		return err
 	}
 	w.end, w.ahead, w.next, w.prev = t.at, size, t.want.first, t.want.prev
+	w.began = w.end
 	w.mark()
 	return nil
 }

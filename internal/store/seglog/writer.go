@@ -19,23 +19,33 @@ const (
 
 // A writer writes the last segment. Open makes it, then the committer alone uses it.
 type writer struct {
-	dir     string
-	fs      faultfs.FS
-	log     *slog.Logger
-	limit   int64 // bytes of a segment
-	segment segmentInfo
-	f       faultfs.File
-	end     int64  // behind the last block that is on the disk
-	next    Pos    // behind its last record
-	prev    uint32 // crc of its header, or of the segment's
-	ahead   int64  // the file has its space up to there, all zero behind end
-	noAhead bool   // the file system gives this segment no space ahead
-	marks   markFile
-	failed  error // ErrFailed and why: nothing is written any more
+	dir      string
+	fs       faultfs.FS
+	log      *slog.Logger
+	limit    int64 // bytes of a segment
+	segment  segmentInfo
+	f        faultfs.File
+	end      int64  // behind the last block that is on the disk
+	next     Pos    // behind its last record
+	prev     uint32 // crc of its header, or of the segment's
+	ahead    int64  // the file has its space up to there, all zero behind end
+	noAhead  bool   // the file system gives this segment no space ahead
+	marks    markFile
+	prepares bool      // whether segments are prepared
+	coming   *preparer // of the next segment; nil where none is under way
+	prepared bool      // this segment was
+	began    int64     // where it stood when this process began to write it
+	failed   error     // ErrFailed and why: nothing is written any more
 }
 
 // full says whether a block of n bytes belongs into a new segment.
-func (w *writer) full(n int) bool { return w.end > segmentHeader && w.end+int64(n) > w.limit }
+func (w *writer) full(n int) bool {
+	limit := w.limit
+	if !w.prepared && w.coming != nil && w.coming.ready.Load() {
+		limit /= unpreparedShare
+	}
+	return w.end > segmentHeader && w.end+int64(n) > limit
+}
 
 // fail makes err the end of this writer.
 func (w *writer) fail(err error) error {
@@ -61,6 +71,7 @@ func (w *writer) write(b *block) (writing, syncing time.Duration, err error) {
 	w.ahead = max(w.ahead, w.end)
 	w.next, w.prev = b.first+Pos(len(b.done)), self
 	w.mark()
+	w.prepare()
 	return written.Sub(began), synced.Sub(written), nil
 }
 
@@ -92,7 +103,7 @@ func (w *writer) cutBack(err error) error {
 	if cut := w.f.Truncate(w.end); cut != nil {
 		return w.fail(fmt.Errorf("%w; and cutting that off: %w", err, cut))
 	}
-	w.ahead = w.end
+	w.ahead, w.prepared = w.end, false
 	if cut := w.f.Sync(); cut != nil {
 		return w.fail(fmt.Errorf("%w; and cutting that off: %w", err, cut))
 	}
@@ -114,7 +125,8 @@ func (w *writer) rotate(first Pos) (segmentInfo, error) {
 	if w.f != nil {
 		w.trim()
 	}
-	f, err := w.create(&s)
+	prepared, ahead := w.takePrepared()
+	f, err := w.create(&s, prepared)
 	if err != nil {
 		return s, err
 	}
@@ -123,8 +135,9 @@ func (w *writer) rotate(first Pos) (segmentInfo, error) {
 			w.log.Warn("a full segment of the log does not close", "error", err, "file", w.f.Name())
 		}
 	}
-	w.segment, w.f, w.noAhead = s, f, false
-	w.end, w.ahead, w.next, w.prev = segmentHeader, segmentHeader, first, s.crc
+	w.segment, w.f, w.noAhead, w.prepared = s, f, false, prepared != ""
+	w.end, w.ahead, w.next, w.prev = segmentHeader, max(segmentHeader, ahead), first, s.crc
+	w.began = w.end
 	return s, nil
 }
 
@@ -140,11 +153,15 @@ func (w *writer) trim() {
 	w.ahead = w.end
 }
 
-// create makes the file of a segment, all of it on the disk, and opens it. After an error nothing of it is there, or the
-// error is ErrFailed.
-func (w *writer) create(s *segmentInfo) (faultfs.File, error) {
-	temporary, name := filepath.Join(w.dir, nextName), filepath.Join(w.dir, segmentName(s.first))
-	err := w.createHeader(temporary, s.encode())
+// create makes the file of a segment, of one that was prepared or else anew, all of it on the disk, and opens it. After an error
+// nothing of it is there, or the error is ErrFailed.
+func (w *writer) create(s *segmentInfo, prepared string) (faultfs.File, error) {
+	temporary, name := prepared, filepath.Join(w.dir, segmentName(s.first))
+	flags := os.O_RDWR
+	if prepared == "" {
+		temporary, flags = filepath.Join(w.dir, nextName), os.O_RDWR|os.O_CREATE|os.O_TRUNC
+	}
+	err := w.createHeader(temporary, flags, s.encode())
 	if err == nil {
 		err = w.fs.Rename(temporary, name)
 	}
@@ -178,8 +195,8 @@ func (w *writer) remove(err error, names ...string) error {
 	return err
 }
 
-func (w *writer) createHeader(name string, header []byte) error {
-	f, err := w.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+func (w *writer) createHeader(name string, flags int, header []byte) error {
+	f, err := w.fs.OpenFile(name, flags, 0o600)
 	if err != nil {
 		return err
 	}
@@ -196,6 +213,7 @@ func (w *writer) createHeader(name string, header []byte) error {
 
 // finish closes the files, exactly as long as what they hold.
 func (w *writer) finish() error {
+	w.stopPreparing()
 	err := w.failed
 	if err == nil {
 		w.trim()

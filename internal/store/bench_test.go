@@ -1,0 +1,135 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/internal/store/seglog/logload"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
+)
+
+// benchTurn is a turn of about 270 bytes, as an agent's tool call makes them.
+func benchTurn(text string) runtrace.Turn {
+	tool := "shell"
+	return runtrace.Turn{Tool: &tool, Prompt: &text,
+		Parameters: json.RawMessage(`{"command":"go test ./internal/store/...","timeout_ms":30000}`),
+		Output:     json.RawMessage(`{"exit_code":0,"stdout":"ok  \tgithub.com/tapedeck-dev/tapedeck/internal/store\t0.412s\n"}`)}
+}
+
+// A load is what a number of sessions did.
+type load struct {
+	perSecond float64
+	p99       time.Duration
+	block     float64       // entries a block
+	sync      time.Duration // of a block
+	entry     int           // bytes
+}
+
+// drive has sessions append turns, one at a time each, and measures.
+func drive(b testing.TB, s *store.Disk, sessions, turns int) load {
+	ids := make([]runtrace.ID, sessions)
+	var group sync.WaitGroup
+	for i := range ids {
+		ids[i] = runtrace.ID{Agent: fmt.Sprint("agent", i%50), Run: fmt.Sprintf("run-%s-%d", time.Now().Format("150405.000000"), i)}
+		group.Go(func() {
+			if _, err := s.Start(context.Background(), &runtrace.Started{RunID: ids[i].Run, AgentID: ids[i].Agent, Intent: "bench"}); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	before := s.Stats().Log
+	each := min(max(turns/sessions, 1), runtrace.MaxTurns)
+	waits := make([][]time.Duration, sessions)
+	begin := time.Now()
+	for i, id := range ids {
+		group.Go(func() {
+			waits[i] = make([]time.Duration, 0, each)
+			turn := []runtrace.Turn{benchTurn("build the thing and say what is wrong with it")}
+			for range each {
+				at := time.Now()
+				if _, err := s.Append(context.Background(), id, turn); err != nil {
+					b.Error(err)
+					return
+				}
+				waits[i] = append(waits[i], time.Since(at))
+			}
+		})
+	}
+	group.Wait()
+	took := time.Since(begin)
+	after := s.Stats().Log
+	all := slices.Concat(waits...)
+	slices.Sort(all)
+	records := after.Records - before.Records
+	return load{
+		perSecond: float64(len(all)) / took.Seconds(),
+		p99:       all[len(all)*99/100],
+		sync:      time.Duration((after.SyncSeconds - before.SyncSeconds) * 1e9 / float64(after.Blocks-before.Blocks)),
+		block:     float64(records) / float64(after.Blocks-before.Blocks),
+		entry:     int((after.Bytes - before.Bytes) / max(records, 1)),
+	}
+}
+
+// BenchmarkAppend measures acknowledged turns, and in the same process the log alone with entries of the same size and as many
+// who append, and a file a session with an fsync of its own.
+func BenchmarkAppend(b *testing.B) {
+	for _, sessions := range []int{1, 100, 2000} {
+		b.Run(fmt.Sprintf("sessions=%d", sessions), func(b *testing.B) {
+			s := openDisk(b, b.TempDir(), &store.Options{Segment: 512 << 20})
+			b.ReportAllocs()
+			b.ResetTimer()
+			ours := drive(b, s, sessions, b.N)
+			b.StopTimer()
+			log := logload.Load{Appenders: sessions, Size: ours.entry, Records: max(min(b.N, sessions*runtrace.MaxTurns), sessions)}
+			alone, err := logload.Run(b.Context(), b.TempDir(), log)
+			if err != nil {
+				b.Fatal(err)
+			}
+			log.Records = max(min(log.Records, 10_000), sessions)
+			files, err := logload.Sessions(b.Context(), b.TempDir(), log)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(ours.perSecond, "turns/s")
+			b.ReportMetric(float64(ours.p99.Microseconds()), "p99-µs")
+			b.ReportMetric(ours.block, "turns/block")
+			b.ReportMetric(float64(ours.sync.Microseconds()), "sync-µs/block")
+			b.ReportMetric(float64(ours.entry), "B/entry")
+			b.ReportMetric(ours.perSecond/alone.PerSecond(), "of-log-alone")
+			b.ReportMetric(float64(ours.p99)/float64(alone.P99), "p99-of-log-alone")
+			b.ReportMetric(ours.perSecond/files.PerSecond(), "x-file-a-session")
+		})
+	}
+}
+
+// BenchmarkOpenRun measures what a run that is open keeps in memory.
+func BenchmarkOpenRun(b *testing.B) {
+	const runs = 5000
+	for b.Loop() {
+		s := openDisk(b, b.TempDir(), nil)
+		drive(b, s, 10, 10)
+		before := heap()
+		drive(b, s, runs, runs)
+		b.ReportMetric(float64(heap()-before)/runs, "B/run")
+		runtime.KeepAlive(s)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+var _ = strings.Repeat
