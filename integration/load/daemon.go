@@ -31,7 +31,7 @@ type daemon struct {
 
 // serve starts a daemon over a directory and waits until it is ready.
 func (st *stage) serve(ctx context.Context, data string) (*daemon, error) {
-	cmd := exec.Command(st.program, "serve", "--listen", "127.0.0.1:0", "--data", data, "--json", "--log-level", "warn")
+	cmd := exec.Command(st.program, "serve", "--listen", "127.0.0.1:0", "--data", data, "--json", "--log-level", "error")
 	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+filepath.Join(st.dir, "runtime"))
 	cmd.Stderr = &tail{to: st.log}
 	out, err := cmd.StdoutPipe()

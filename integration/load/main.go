@@ -40,7 +40,12 @@ var scenarios = []scenario{
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	var status int
+	if len(os.Args) == 4 && os.Args[1] == strangersWord {
+		status = beStrangers(ctx, os.Args[2], os.Args[3], os.Stdout, os.Stderr)
+	} else {
+		status = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	}
 	stop()
 	os.Exit(status)
 }

@@ -111,7 +111,7 @@ func turnsOf(ctx context.Context, st *stage, n, size int, long time.Duration) (r
 }
 
 // metricBlocks counts the blocks that the daemon's log has synced.
-const metricBlocks = "tapedeck_log_blocks_total"
+const metricBlocks = "tapedeck_store_log_blocks_total"
 
 // flood has every session record turns, one call after the other; a run that is full is followed by another.
 func flood(ctx context.Context, all []*session, batch string, size int, long time.Duration) (acked int64, took time.Duration, err error) {
