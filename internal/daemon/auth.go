@@ -58,11 +58,13 @@ func (s *session) admits(p *rpcapi.SessionAuthParams) (host bool, err error) {
 	if s.who.open {
 		return false, nil
 	}
-	switch {
-	case p.HostToken != "" && token.Equal(s.d.tokens.Host, p.HostToken):
-		return true, nil
-	case p.HostToken == "" && token.Equal(s.d.tokens.Agent, p.Token):
-		return false, nil
+	if s.attempts < maxAttempts {
+		switch {
+		case p.HostToken != "" && token.Equal(s.d.tokens.Host, p.HostToken):
+			return true, nil
+		case p.HostToken == "" && token.Equal(s.d.tokens.Agent, p.Token):
+			return false, nil
+		}
 	}
 	s.attempts++
 	s.d.metrics.refused.WithLabelValues("token").Inc()
