@@ -116,9 +116,9 @@ func TestAToolPastItsDeadlineIsCancelled(t *testing.T) {
 	p := r.as("a")
 	release := make(chan struct{})
 	defer close(release)
-	var called rpcapi.ToolsExecuteParams
+	calls := make(chan rpcapi.ToolsExecuteParams, 1)
 	p.serve("drive_cli", func(_ context.Context, x *rpcapi.ToolsExecuteParams) (any, error) {
-		called = *x
+		calls <- *x
 		<-release
 		return 1, nil
 	})
@@ -127,7 +127,7 @@ func TestAToolPastItsDeadlineIsCancelled(t *testing.T) {
 	if out.Results[0].Status != proposal.Failed || !strings.Contains(*out.Results[0].Error, "timed out") {
 		t.Fatalf("result: %+v %s", out.Results[0], *out.Results[0].Error)
 	}
-	n := p.next()
+	n, called := p.next(), <-calls
 	var cancel rpcapi.ToolsCancelParams
 	if err := json.Unmarshal(n.Params, &cancel); err != nil || n.Method != rpcapi.ToolsCancel {
 		t.Fatalf("%s %s", n.Method, n.Params)
