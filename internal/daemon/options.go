@@ -62,8 +62,8 @@ type Limits struct {
 	Requests      int           // requests served at a time: 64
 	FrameBytes    int           // one frame: 16 MiB
 	QueueBytes    int           // replies and events that wait for a slow reader: 4 MiB, and one frame of any length
-	Rate          float64       // requests a second, on the average: 2000; less than 0 is no bound
-	Burst         int           // requests at once, before Rate counts: 4000
+	Rate          float64       // requests a second, on the average: 500, many times what an agent asks for; less than 0 is no bound
+	Burst         int           // requests at once, before Rate counts: 500
 	ToolTimeout   time.Duration // one call of a tool whose action names no timeout_ms: 5 minutes
 	// Of the whole daemon:
 	Connections int   // 4096
@@ -79,8 +79,8 @@ func (l *Limits) fill() {
 	l.Requests = cmp.Or(l.Requests, 64)
 	l.FrameBytes = cmp.Or(l.FrameBytes, 16<<20)
 	l.QueueBytes = cmp.Or(l.QueueBytes, 4<<20)
-	l.Rate = max(0, cmp.Or(l.Rate, 2000))
-	l.Burst = cmp.Or(l.Burst, 4000)
+	l.Rate = max(0, cmp.Or(l.Rate, 500))
+	l.Burst = cmp.Or(l.Burst, 500)
 	l.ToolTimeout = cmp.Or(l.ToolTimeout, 5*time.Minute)
 	l.Connections = cmp.Or(l.Connections, 4096)
 	l.Memory = cmp.Or(l.Memory, 256<<20)
