@@ -8,7 +8,7 @@
 //
 // the directory with mode 0700, the files with 0600, both owned by who runs the daemon; a directory that belongs to
 // somebody else, or is a symbolic link, is refused on both sides. <address> is HOST-PORT for TCP, with localhost as 127.0.0.1,
-// a wildcard as "any" and the colons of IPv6 as "_"; for a Unix socket it is the hash of its absolute path. A daemon that is
+// a wildcard as "any" (found under loopback addresses alone) and the colons of IPv6 as "_"; for a Unix socket it is the hash of its absolute path. A daemon that is
 // reached in several ways leaves its tokens under each.
 //
 // Files are put in place whole (package durable). Those of a daemon that was killed are replaced by the next one on that
