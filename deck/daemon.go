@@ -3,12 +3,14 @@ package deck
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/client"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
@@ -62,7 +64,7 @@ type DaemonError struct {
 }
 
 func (e *DaemonError) Error() string {
-	return fmt.Sprintf("the program was not started: the daemon at %s does not take the run: %v; %s", e.URL, e.Err, e.Hint)
+	return fmt.Sprintf("the program was not started, for its run cannot be told to the daemon at %s: %v; %s", e.URL, e.Err, e.Hint)
 }
 
 func (e *DaemonError) Unwrap() error { return e.Err }
@@ -96,7 +98,7 @@ func (r *recorder) meet(ctx context.Context) error {
 	}
 	sink, err := dial(ctx)
 	if err != nil {
-		return refuse(err, "start one with `tapedeck serve`, or record without --daemon")
+		return refuse(err, nextStep(err))
 	}
 	path, err := r.lib.pathOf(r.manifest.ID, r.o.Output)
 	if err != nil {
@@ -113,6 +115,17 @@ func (r *recorder) meet(ctx context.Context) error {
 	d.named.URL = d.text(bare)
 	r.daemon, r.manifest.Daemon = d, &d.named
 	return nil
+}
+
+// nextStep is what to do about a daemon that cannot be connected to.
+func nextStep(err error) string {
+	switch {
+	case errors.Is(err, client.ErrToken):
+		return "run the recorder as the user of the daemon, with its XDG_RUNTIME_DIR"
+	case errors.Is(err, client.Version):
+		return "use the tapedeck of the daemon"
+	}
+	return "start one with `tapedeck serve`, or record without --daemon"
 }
 
 // programName is what an agent is called by whom nobody named: its program, without the ending.

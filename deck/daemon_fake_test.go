@@ -28,6 +28,7 @@ type FakeDaemon struct {
 	before   int                 // so many batches fail before they are recorded
 	after    int                 // so many batches fail after they were recorded
 	refuse   func(string) string // why a batch of this size is dropped
+	full     int                 // so many turns a run takes; 0 for any
 	denied   string              // a tool
 	judged   []string            // tool and parameters
 	unknown  bool                // there is no policy.check
@@ -156,6 +157,9 @@ func (s fakeSink) Record(ctx context.Context, run string, turns []json.RawMessag
 				return &rpcapi.RunsRecordTurnsResult{RunID: run, Dropped: why}, nil
 			}
 		}
+	}
+	if f.full > 0 && len(r.Turns)+len(turns) > f.full {
+		return &rpcapi.RunsRecordTurnsResult{RunID: run, Dropped: droppedLimit}, nil
 	}
 	for _, turn := range turns {
 		var tu runtrace.Turn

@@ -3,6 +3,8 @@ package deck
 import (
 	"fmt"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // daemonGaps are what a daemon does not have of a run, or has otherwise.
@@ -35,7 +37,11 @@ func (g *daemonGaps) unjudge(why string) {
 func (g *daemonGaps) list(d *daemonRun, err error) []string {
 	out := []string{}
 	for _, why := range g.refusals {
-		out = append(out, fmt.Sprintf("%s that the daemon did not take: %s", turns(g.refused[why]), why))
+		said := why
+		if why == droppedLimit {
+			said = fmt.Sprintf("a run has %d at most", runtrace.MaxTurns)
+		}
+		out = append(out, fmt.Sprintf("%s that the daemon did not take: %s", turns(g.refused[why]), said))
 	}
 	var waiting, beside int
 	for _, c := range d.book.byID {

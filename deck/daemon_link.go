@@ -17,6 +17,9 @@ const (
 	lastPause  = 2 * time.Second
 )
 
+// errNoAnswer is why a daemon has not got something that is there and says nothing.
+var errNoAnswer = errors.New("it did not answer in time")
+
 // insist does something with the daemon until it has answered, or ctx ends: then the error says why it did not. A *daemonRefusal
 // is an answer.
 func insist(ctx context.Context, do func() error) error {
@@ -32,6 +35,9 @@ func insist(ctx context.Context, do func() error) error {
 		}
 		select {
 		case <-ctx.Done():
+			if errors.Is(last, context.DeadlineExceeded) || errors.Is(last, context.Canceled) {
+				return errNoAnswer
+			}
 			return last
 		case <-time.After(pause):
 		}
@@ -50,11 +56,15 @@ func digestOf(turn json.RawMessage) cas.Digest { return cas.Sum(turn) }
 const (
 	droppedTerminal = "run_terminal"
 	droppedNotFound = "run_not_found"
+	droppedLimit    = "run_turn_limit"
 )
 
 // record records turns, once each: where an answer was lost, the daemon is asked what it has before it is given them again. What
 // it refuses is lost, and counted; the error is that of a daemon that did not answer.
 func (d *daemonRun) record(ctx context.Context, batch []toldTurn) error {
+	if d.full {
+		return d.refused(batch, &daemonRefusal{err: errors.New(droppedLimit)})
+	}
 	dropped, err := d.send(ctx, batch)
 	switch {
 	case err != nil:
@@ -70,6 +80,7 @@ func (d *daemonRun) record(ctx context.Context, batch []toldTurn) error {
 		}
 	}
 	if len(batch) == 1 {
+		d.full = dropped == droppedLimit
 		return d.refused(batch, &daemonRefusal{err: errors.New(dropped)})
 	}
 	for i := range batch { // it may be one of them alone
@@ -182,6 +193,6 @@ func (d *daemonRun) goOn(ctx context.Context) error {
 		return err
 	}
 	d.named.Continued = append(d.named.Continued, res.RunID)
-	d.run, d.acked = res.RunID, 0
+	d.run, d.acked, d.full = res.RunID, 0, false
 	return nil
 }

@@ -23,6 +23,7 @@ type daemonRun struct {
 	run    string     // the one that takes turns now
 	acked  int        // turns of it that the daemon has
 	flying []toldTurn // whose answer was lost
+	full   bool       // it takes no more
 	late   bool       // the patience has ended once: what flies may be recorded yet
 
 	s      *session

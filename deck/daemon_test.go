@@ -262,6 +262,24 @@ func TestADaemonThatRefuses(t *testing.T) {
 	}
 }
 
+// TestARunThatIsFull: what does not fit is counted, and the daemon is not asked about each.
+func TestARunThatIsFull(t *testing.T) {
+	te := newTelling(t)
+	asked := 0
+	te.f.set(func() {
+		te.f.away = true
+		te.f.full = 7
+		te.f.refuse = func(string) string { asked++; return "" }
+	})
+	want := te.rounds(200)
+	te.f.set(func() { te.f.away = false })
+	gaps := te.end()
+	te.want(want[:7])
+	if diff := cmp.Diff([]string{"193 turns that the daemon did not take: a run has 2000 at most"}, gaps); diff != "" || asked > 500 {
+		t.Errorf("%d turns were sent\n%s", asked, diff)
+	}
+}
+
 // TestASecretThatIsKnownLate: what was told before is said, and what is told after is told without it.
 func TestASecretThatIsKnownLate(t *testing.T) {
 	const secret = "lt4Xw2Lk9Vb4Nm6Tr8Yp"
