@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"net/http/httptest"
 	"os"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +32,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("NO_COLOR", "1")
+			model := httptest.NewServer(scriptedllm.New(nil)) // for quickstart agent
+			e.Defer(model.Close)
+			e.Setenv("MODEL", model.URL)
 			return os.Mkdir(e.WorkDir+"/home", 0o755)
 		},
 		Condition: func(cond string) (bool, error) {
