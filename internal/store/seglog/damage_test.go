@@ -175,7 +175,14 @@ func TestEveryByteCut(t *testing.T) {
 			for at := range n {
 				after := disk.Kill()
 				change(t, after, name, func(b []byte) []byte { return b[:at] })
-				holds(t, after, fmt.Sprintf("%s cut at byte %d (closed %v)", name, at, closed), records)
+				what := fmt.Sprintf("%s cut at byte %d (closed %v)", name, at, closed)
+				if damage := holds(t, after, what, records); damage == nil || name != files(t, disk)[0] {
+					continue
+				}
+				if l, err := seglog.Open("/log", &seglog.Options{FS: after}); err == nil { // no reading is needed to see that
+					l.Close(t.Context())
+					t.Errorf("%s: opened", what)
+				}
 			}
 		}
 	}
@@ -251,5 +258,42 @@ func TestBlocksThatChangedPlaces(t *testing.T) {
 	change(t, after, name, func(b []byte) []byte { return append(b, b[len(b)-block:]...) })
 	if holds(t, after, "the last block twice", records) == nil {
 		t.Error("a block stands twice, and nobody saw")
+	}
+}
+
+// TestCutWhileOpen: a file that somebody cuts under a log that is open.
+func TestCutWhileOpen(t *testing.T) {
+	disk := faultfs.NewMemory()
+	l := open(t, "/log", &seglog.Options{FS: disk, SegmentSize: 600})
+	for len(files(t, disk)) < 4 {
+		appendAll(t, l, "a record of a few bytes")
+	}
+	for _, name := range files(t, disk)[:2] {
+		change(t, disk, name, func(b []byte) []byte { return b[:200] })
+		var err error
+		for _, err = range l.Records(0) {
+		}
+		var damage *seglog.DamageError
+		if !errors.As(err, &damage) || filepath.Base(damage.File) != files(t, disk)[0] || damage.Offset == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAReadFails: the error names the file and the place, and nothing is changed.
+func TestAReadFails(t *testing.T) {
+	disk, records := threeSegments(t, false)
+	bad := errors.New("bad sector")
+	broken := &faultfs.Hook{Inner: disk, Before: func(c *faultfs.Call) error {
+		if c.Op == faultfs.OpRead && c.Size > 64 && filepath.Base(c.Name) != "mark" {
+			return bad
+		}
+		return nil
+	}}
+	if _, err := seglog.Open("/log", &seglog.Options{FS: broken}); !errors.Is(err, bad) || !strings.Contains(err.Error(), "at byte 64") {
+		t.Error(err)
+	}
+	if damage := holds(t, disk, "read again", records); damage != nil {
+		t.Error(damage)
 	}
 }

@@ -402,3 +402,63 @@ type forgetful struct{ faultfs.File }
 func (forgetful) WriteAt(b []byte, _ int64) (int, error) { return len(b), nil }
 func (forgetful) Sync() error                            { return nil }
 func (forgetful) Allocate(int64) error                   { return faultfs.ErrUnsupported }
+
+// TestWaitersWhenAnEpochEnds: those of the past epoch are refused, those of any are queued in the next, even when the log is
+// closing; after a failed sync all are refused.
+func TestWaitersWhenAnEpochEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		op        faultfs.Op
+		closing   bool
+		past, any error
+	}{
+		"write":          {faultfs.OpWrite, false, seglog.ErrEpoch, nil},
+		"write, closing": {faultfs.OpWrite, true, seglog.ErrEpoch, nil},
+		"sync":           {faultfs.OpSync, false, seglog.ErrFailed, seglog.ErrFailed},
+		"sync, closing":  {faultfs.OpSync, true, seglog.ErrFailed, seglog.ErrFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var fail atomic.Bool
+				free := make(chan struct{})
+				hook := &faultfs.Hook{Inner: faultfs.NewMemory(), Before: func(call *faultfs.Call) error {
+					if call.Op == c.op && fail.CompareAndSwap(true, false) {
+						<-free
+						return syscall.EIO
+					}
+					return nil
+				}}
+				l := open(t, "/log", &seglog.Options{FS: hook, MaxBlock: 100})
+				epoch := l.Epoch()
+				fail.Store(true)
+				put := func(epoch seglog.Epoch) <-chan error {
+					answer := make(chan error, 1)
+					go func() {
+						err := l.Append(t.Context(), epoch, make([]byte, 60), func(_ seglog.Pos, err error) { answer <- err })
+						if err != nil {
+							answer <- err
+						}
+					}()
+					synctest.Wait()
+					return answer
+				}
+				failed := []<-chan error{put(0), put(epoch)} // the first is being written, the second fills the next block
+				waiting := []<-chan error{put(0), put(epoch), put(0)}
+				if c.closing {
+					go l.Close(t.Context())
+					synctest.Wait()
+				}
+				close(free)
+				for i, answer := range failed {
+					if err := <-answer; !errors.Is(err, syscall.EIO) {
+						t.Errorf("queued append %d: %v", i, err)
+					}
+				}
+				for i, want := range []error{c.any, c.past, c.any} {
+					if err := <-waiting[i]; !errors.Is(err, want) {
+						t.Errorf("waiting append %d: %v, want %v", i, err, want)
+					}
+				}
+			})
+		})
+	}
+}

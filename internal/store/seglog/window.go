@@ -17,7 +17,8 @@ type window struct {
 
 const windowSize = 256 << 10
 
-// view returns the n bytes at a place, which end at the limit or before; they are valid until the next call.
+// view returns the n bytes at a place, which end at the limit or before; they are valid until the next call. Where the file
+// is shorter it fails with errNoBlock.
 func (w *window) view(at int64, n int) ([]byte, error) {
 	if at >= w.at && at+int64(n) <= w.at+int64(w.have) {
 		return w.buf[at-w.at:][:n], nil
@@ -37,9 +38,9 @@ func (w *window) view(at int64, n int) ([]byte, error) {
 		return w.buf[:n], nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+		return nil, &errNoBlock{fmt.Errorf("the file ends at byte %d", at+int64(got))}
 	}
-	return nil, err
+	return nil, fmt.Errorf("at byte %d: %w", at, err)
 }
 
 // block returns the block at a place whole and checked, and what its header says. The salt and prev are those that it must
