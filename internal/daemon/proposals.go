@@ -2,11 +2,13 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
 	"github.com/tapedeck-dev/tapedeck/policy"
 	"github.com/tapedeck-dev/tapedeck/proposal"
@@ -24,17 +26,54 @@ type submission struct {
 type submissionKey struct{}
 
 func proposalSubmit(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
-	var p rpcapi.ProposalSubmitParams
-	if err := read(r.Params, &p); err != nil {
+	p, err := readSubmit(r.Params)
+	if err != nil {
 		return nil, err
 	}
 	if p.Proposal == nil {
 		return nil, badParams("proposal is required")
 	}
 	if p.Idempotent && p.Proposal.ID != "" {
-		return s.repeats.once(ctx, p.Proposal.ID, func() (any, error) { return s.submit(ctx, &p) })
+		return s.repeats.once(ctx, p.Proposal.ID, func() (any, error) { return s.submit(ctx, p) })
 	}
-	return s.submit(ctx, &p)
+	return s.submit(ctx, p)
+}
+
+// readSubmit reads the params of proposal.submit, of which the proposal is the most and reads itself.
+func readSubmit(params []byte) (*rpcapi.ProposalSubmitParams, error) {
+	p := new(rpcapi.ProposalSubmitParams)
+	if len(params) == 0 {
+		return p, nil
+	}
+	var s jsonscan.Scanner
+	s.Reset(params)
+	for s.Begin('{'); s.More('}'); {
+		var err error
+		switch key := string(s.Key()); {
+		case s.Null():
+		case key == "proposal":
+			if raw := s.Raw(); s.Err() == nil {
+				p.Proposal, err = proposal.Parse(raw)
+			}
+		case key == "session_id":
+			p.SessionID = s.Text()
+		case key == "scope":
+			if raw := s.Raw(); s.Err() == nil {
+				err = json.Unmarshal(raw, &p.Scope)
+			}
+		case key == "idempotent":
+			p.Idempotent = s.Bool()
+		default:
+			s.Skip()
+		}
+		if err != nil {
+			return nil, badParams("%v", err)
+		}
+	}
+	if err := s.End(); err != nil {
+		return nil, badParams("%v", err)
+	}
+	return p, nil
 }
 
 func (s *session) submit(ctx context.Context, p *rpcapi.ProposalSubmitParams) (any, error) {

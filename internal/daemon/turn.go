@@ -26,7 +26,7 @@ func turnOf(o *proposal.Outcome) runtrace.Turn {
 	}
 	if o.Verdict != nil && !o.Verdict.Allowed {
 		t.PolicyRejected = policyRejected(o)
-		t.Fit()
+		fit(&t)
 		return t
 	}
 	if o.Result.Status == proposal.Succeeded {
@@ -38,8 +38,20 @@ func turnOf(o *proposal.Outcome) runtrace.Turn {
 	case checkOutcome:
 		t.VerifierVerdict = verifierVerdict(t.Output)
 	}
-	t.Fit()
+	fit(&t)
 	return t
+}
+
+// fit gives up what a turn is too long for, rather than the turn. Only what is long is looked at: to see whether it fits costs
+// as much as to write it.
+func fit(t *runtrace.Turn) {
+	size := len(t.Parameters) + len(t.Output)
+	if t.Prompt != nil {
+		size += 6 * len(*t.Prompt) // as many bytes as an escape has
+	}
+	if size > runtrace.MaxLine/4 || t.PolicyRejected != nil {
+		t.Fit()
+	}
 }
 
 // policyRejected names every policy that stood against an action.
