@@ -38,6 +38,10 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	tapedeck = filepath.Join(dir, "tapedeck")
+	if modules = os.Getenv("TAPEDECK_WS"); os.Getenv("ZZ") != "" {
+		tapedeck = os.Getenv("ZZ")
+		return m.Run()
+	}
 	build := exec.Command("go", "build", "-o", tapedeck, "github.com/tapedeck-dev/tapedeck/cmd/tapedeck")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
@@ -110,7 +114,8 @@ func serve(t *testing.T, args ...string) *server {
 	t.Cleanup(func() {
 		s.kill()
 		if t.Failed() {
-			t.Logf("the daemon's log:\n%s", s.log)
+			lines := strings.Split(s.log.String(), "\n")
+			t.Logf("the end of the daemon's log:\n%s", strings.Join(lines[max(0, len(lines)-15):], "\n"))
 		}
 		os.RemoveAll(home)
 	})

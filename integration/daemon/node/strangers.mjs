@@ -17,13 +17,13 @@ async function no_token (scene) {
 
 async function wrong_tokens (scene) {
   if (!scene.token) return
-  const peer = await Peer.dial(scene.url)
   for (const params of [{ token: 'wrong' }, { token: null }, { host_token: scene.token }, { token: scene.host }, {}, { token: scene.token + ' ' }]) {
+    const peer = await Peer.dial(scene.url)
     await refused(peer.call('session.auth', params))
+    await peer.call('session.auth', { token: scene.token })
+    await peer.call('tools.list')
+    await peer.close()
   }
-  await peer.call('session.auth', { token: scene.token })
-  await peer.call('tools.list')
-  await peer.close()
 }
 
 async function the_run_of_another_does_not_exist (scene) {

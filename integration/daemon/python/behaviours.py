@@ -375,6 +375,10 @@ async def limits_of_turns(scene):
         reply = await peer.call("runs.record_turns", {"run_id": run, "turns": [{"tool": "t"}] * (2000 - 7 * 256 - 1)})
         same((reply["base_index"], reply["ok"]), (7 * 256 + 1, True))
         same(len(scene.lines(run)), 2001)
+        for cursor in (0, 1, 2000, 2001, 10**9):
+            trace = await peer.call("runs.get_trace", {"run_id": run, "cursor": cursor})
+            same(trace["records"], scene.lines(run)[cursor:])
+        await refused(peer.call("runs.get_trace", {"run_id": run, "cursor": -1}), -32602)
         with open(os.path.join(scene.data, "runs", scene.agent, run + ".jsonl"), "rb") as file:
             assert max(map(len, file)) <= 256 << 10
 

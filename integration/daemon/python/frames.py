@@ -94,14 +94,16 @@ class Wire:
         self.text('{"jsonrpc":"2.0","id":"alive","method":"state.keys"}')
         same(self.reply(), {"jsonrpc": "2.0", "id": "alive", "result": []})
 
-    def closes(self, *codes):
-        """Wants a close frame with one of the codes, then the end."""
+    def closes(self, *codes, answer=True):
+        """Wants a close frame with one of the codes, answers it, and wants the end."""
         try:
             while True:
                 opcode, payload = self.read()
                 if opcode == CLOSE:
                     code, = struct.unpack(">H", payload[:2])
                     payload[2:].decode()
+                    if answer:
+                        self.frame(CLOSE, payload[:2])
                     break
             assert code in codes, f"closed with {code}, want {codes}"
             while self.some():
@@ -181,7 +183,7 @@ async def params_of_the_wrong_shape(scene):
                  ("proposal.submit", '{"proposal":{"actions":{}}}'), ("proposal.submit", '{"proposal":{"actions":[1]}}'),
                  ("runs.start", '{"intent":1,"agent_id":"a"}'), ("runs.start", "[]"), ("runs.complete", "{}"), ("runs.complete", '{"run_id":"x"}'),
                  ("runs.record_turns", '{"run_id":"x","turns":1}'), ("runs.record_turns", '{"turns":[{}]}'), ("runs.record_turns", '{"run_id":"x","turns":[1]}'),
-                 ("runs.get_trace", "{}"), ("runs.get_trace", '{"run_id":"x","cursor":"1"}'), ("runs.get_trace", '{"run_id":"x","cursor":-1}'),
+                 ("runs.get_trace", "{}"), ("runs.get_trace", '{"run_id":"x","cursor":"1"}'),
                  ("runs.subscribe", "{}"), ("runs.unsubscribe", "{}"), ("session.init", '{"tools":1}')]
         texts(wire, [(f'{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}', PARAMS, 1) for method, params in wrong])
 
@@ -290,6 +292,13 @@ async def frames_against_the_protocol(scene):
                 wire.closes(*codes)
             except AssertionError as problem:
                 raise AssertionError(f"{what}: {problem}") from None
+
+
+@case
+async def a_close_that_is_not_answered(scene):
+    with Wire(scene) as wire:
+        wire.frame(BINARY, b"")
+        wire.closes(1003, answer=False)
 
 
 @case
