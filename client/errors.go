@@ -29,6 +29,7 @@ const (
 	MethodNotFound Code = rpcapi.CodeMethodNotFound
 	InvalidParams  Code = rpcapi.CodeInvalidParams
 	Internal       Code = rpcapi.CodeInternal
+	Busy           Code = rpcapi.CodeBusy // too much of this connection in flight, or shutting down: try again later
 	AuthRequired   Code = rpcapi.CodeAuthRequired
 	Approval       Code = rpcapi.CodeApproval // denied by a person, or nobody answered in time
 	Deadline       Code = rpcapi.CodeDeadline

@@ -53,6 +53,7 @@ const (
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602 // params of the wrong shape, a name or an id that is none
 	CodeInternal       = -32603 // it could not be done: a wrong token, a run that is not there or not yours, a failed store
+	CodeBusy           = -32000 // ours: too much of this connection in flight, or shutting down: try again later
 	CodeAuthRequired   = -32001 // no session.auth yet; the connection closes
 	CodeApproval       = -32003 // denied by a person, or nobody answered in time
 	CodeDeadline       = -32004 // the handler's deadline has passed

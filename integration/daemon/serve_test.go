@@ -38,10 +38,6 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	tapedeck = filepath.Join(dir, "tapedeck")
-	if modules = os.Getenv("TAPEDECK_WS"); os.Getenv("ZZ") != "" {
-		tapedeck = os.Getenv("ZZ")
-		return m.Run()
-	}
 	build := exec.Command("go", "build", "-o", tapedeck, "github.com/tapedeck-dev/tapedeck/cmd/tapedeck")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)

@@ -85,6 +85,9 @@ type notFound struct {
 }
 
 func runsGetTrace(ctx context.Context, s *session, p *rpcapi.RunsGetTraceParams) (any, error) {
+	if p.Cursor < 0 {
+		return nil, badParams("cursor: want the index of a record, from 0, got %d", p.Cursor)
+	}
 	id, ok, err := s.readable(ctx, p.RunID)
 	if err != nil {
 		return nil, err

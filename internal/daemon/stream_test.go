@@ -108,6 +108,14 @@ func TestNoEventComesBeforeTheReply(t *testing.T) {
 	<-done
 }
 
+func TestReadsNeedARunAndACursorThatCanBe(t *testing.T) {
+	r := start(t, nil)
+	p := r.as("a")
+	run := p.startRun(rpcapi.RunsStartParams{}).RunID
+	p.refused(rpcapi.CodeInvalidParams, rpcapi.RunsUnsubscribe, json.RawMessage(`{}`))
+	p.refused(rpcapi.CodeInvalidParams, rpcapi.RunsGetTrace, rpcapi.RunsGetTraceParams{RunID: run, Cursor: -1})
+}
+
 func TestUnsubscribeAndSubscribeAgain(t *testing.T) {
 	r := start(t, nil)
 	p := r.as("a")

@@ -112,6 +112,9 @@ func (s *session) send(ctx context.Context, u *store.Subscription, e *store.Even
 }
 
 func runsUnsubscribe(_ context.Context, s *session, p *rpcapi.RunParams) (any, error) {
+	if p.RunID == "" {
+		return nil, badParams("run_id is required")
+	}
 	s.mu.Lock()
 	u := s.subs[p.RunID]
 	delete(s.subs, p.RunID)

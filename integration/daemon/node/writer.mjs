@@ -36,7 +36,8 @@ else {
   await peer.call('runs.start', { intent: 'write on', idempotency_key: flags.run })
   const lost = peer.closed.then(() => say({ lost: true }))
   await Promise.race([lost, Promise.all([0, 1, 2, 3].map(task => write(task).catch(problem => {
-    if (problem.message !== 'the connection is over' && !/not open/.test(problem.message)) throw problem
+    const stopping = problem.code === -32000 // it takes nothing new, and ends the connection
+    if (!stopping && problem.message !== 'the connection is over' && !/not open/.test(problem.message)) throw problem
     return lost
   })))])
 }

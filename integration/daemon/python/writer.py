@@ -4,7 +4,7 @@ import asyncio
 import json
 
 from cases import call
-from peer import Peer
+from peer import Peer, Refused
 
 
 async def write(peer, run, task):
@@ -27,6 +27,15 @@ async def write(peer, run, task):
         n += reply["count"]
 
 
+async def until_it_stops(writing):
+    """Lets a daemon that is stopping refuse what is new: it ends the connection."""
+    try:
+        await writing
+    except Refused as refusal:
+        if refusal.code != -32000:
+            raise
+
+
 async def main():
     flags = argparse.ArgumentParser()
     for name in ("--url", "--token", "--agent", "--run"):
@@ -44,7 +53,8 @@ async def main():
     await peer.register(echo=echo)
     await peer.call("runs.start", {"intent": "write on", "idempotency_key": flags.run})
     try:
-        await asyncio.gather(*(write(peer, flags.run, task) for task in range(4)))
+        await asyncio.gather(*(until_it_stops(write(peer, flags.run, task)) for task in range(4)))
+        await peer.closed()
     except ConnectionError:
         print(json.dumps({"lost": True}), flush=True)
 
