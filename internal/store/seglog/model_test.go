@@ -33,7 +33,7 @@ type model struct {
 func (m *model) open(t *rapid.T) {
 	m.options = seglog.Options{
 		SegmentSize: int64(rapid.SampledFrom([]int{200, 1000, 5000}).Draw(t, "segment")), Prepare: rapid.Bool().Draw(t, "prepare"),
-		MaxBlock:    rapid.SampledFrom([]int{1, 200, 1 << 20}).Draw(t, "block"),
+		MaxBlock: rapid.SampledFrom([]int{1, 200, 1 << 20}).Draw(t, "block"),
 	}
 	m.options.FS = &faultfs.Hook{Inner: m.disk, Before: func(c *faultfs.Call) error {
 		if f := m.fault.Load(); f != nil {
