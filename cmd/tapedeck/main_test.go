@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -13,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	deck.Enter()
-	if len(os.Args) > 1 && (os.Args[1] == "quickstart" || os.Args[1] == "runs") { // tests start it on a terminal; the tour its own executable as the agent
+	if len(os.Args) > 1 && slices.Contains([]string{"quickstart", "runs", "serve"}, os.Args[1]) { // what starts its own executable
 		os.Exit(run(context.Background(), os.Args[1:], stdStreams()))
 	}
 	testscript.Main(m, map[string]func(){

@@ -110,6 +110,8 @@ func hintFor(err error) string {
 		return "its whole lines can be looked at with `tapedeck show`; without the last one (sed '$d') it compares"
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		return "raise the limit of open files (ulimit -n)"
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "a daemon may run there already: `tapedeck runs list` asks it; --listen 127.0.0.1:0 takes a free port"
 	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return "make room there"
 	case errors.Is(err, syscall.EROFS):

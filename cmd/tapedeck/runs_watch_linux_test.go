@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -189,4 +192,55 @@ func TestWatchWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends(t, s, 130)
+}
+
+// A killable daemon is serve in a process of its own.
+type killable struct {
+	cmd *exec.Cmd
+	at  served
+}
+
+func startServe(t *testing.T, listen, data string) *killable {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &killable{cmd: exec.Command(exe, "serve", "--json", "--listen", listen, "--data", data)}
+	out, err := k.cmd.StdoutPipe()
+	if err == nil {
+		err = k.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.kill)
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err != nil || json.Unmarshal(line, &k.at) != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return k
+}
+
+func (k *killable) kill() {
+	_ = k.cmd.Process.Kill()
+	_ = k.cmd.Wait()
+}
+
+// TestWatchOutlivesTheDaemon: a daemon that is killed is said to be gone, and when it is there again the run is seen to its end,
+// with every turn that was acknowledged once.
+func TestWatchOutlivesTheDaemon(t *testing.T) {
+	home := homed(t)
+	data := filepath.Join(home, "data")
+	k := startServe(t, "127.0.0.1:0", data)
+	oneRun(t, k.at.URL, "outlive it")
+	s := watching(t, terminal.Size{Rows: 24, Cols: 100}, []string{"XDG_RUNTIME_DIR=" + home}, "--daemon", k.at.URL)
+	sees(t, s, "2 turns")
+	k.kill()
+	fits(t, sees(t, s, "the daemon is gone: trying again"))
+	startServe(t, strings.TrimPrefix(k.at.URL, "ws://"), data)
+	ends(t, s, 0)
+	if scr := s.Screen(); !scr.Contains("! incomplete  outlive it") || !scr.Contains("2 turns") || scr.Contains("gone") {
+		t.Errorf("it left behind:\n%s", scr)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -107,6 +108,9 @@ func (o *logOptions) logger(w io.Writer) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format %q: want one of %s", o.format, strings.Join(logFormats, ", "))
 }
 
+// maxSocket is how long the path of a Unix socket can be on every system.
+const maxSocket = 103
+
 // check refuses what cannot go together, before anything is opened.
 func (o *serveOptions) check() error {
 	switch {
@@ -120,6 +124,12 @@ func (o *serveOptions) check() error {
 		return fmt.Errorf("--grace %v: want a time of 0 or more", o.grace)
 	case o.drain <= 0:
 		return fmt.Errorf("--drain %v: want a time of more than 0", o.drain)
+	}
+	if _, _, err := net.SplitHostPort(o.listen); o.listen != "" && err != nil {
+		return fmt.Errorf("--listen %q: want HOST:PORT, as in %s", o.listen, daemon.DefaultListen)
+	}
+	if len(o.socket) > maxSocket {
+		return fmt.Errorf("--socket: %d bytes: want a path of at most %d, or the system cannot bind it", len(o.socket), maxSocket)
 	}
 	for _, name := range o.builtins {
 		if !slices.Contains(builtins, name) {
@@ -173,8 +183,8 @@ func runServe(ctx context.Context, o *serveOptions, std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := o.ready(d.URL(), do, std); err != nil {
-		return errors.Join(err, d.Shutdown(ctx))
+	if err := o.ready(d.URL(), do, std); err != nil { // nobody can be told where it is
+		return errors.Join(err, d.Shutdown(context.WithoutCancel(ctx)))
 	}
 	if err := d.Serve(ctx); err != nil {
 		return err
