@@ -42,7 +42,6 @@ type Stream struct {
 	o    Options
 
 	kind websocket.MessageType // of the message that was read last
-	room [4 << 10]byte         // where a message is read at first
 
 	closing sync.Once
 	gone    sync.Once
@@ -78,16 +77,21 @@ func (s *Stream) Read() ([]byte, int64, error) {
 	return frame, held, nil
 }
 
+// rooms are where messages are read at first; a connection that is silent has none.
+var rooms = sync.Pool{New: func() any { return new([4 << 10]byte) }}
+
 // message reads a message to memory of its own: of the right size where it is short.
 func (s *Stream) message(r io.Reader) (frame []byte, held int64, err error) {
-	n, err := fill(r, s.room[:])
+	room := rooms.Get().(*[4 << 10]byte)
+	defer rooms.Put(room)
+	n, err := fill(r, room[:])
 	if err == io.EOF {
-		return append(make([]byte, 0, n), s.room[:n]...), 0, nil
+		return append(make([]byte, 0, n), room[:n]...), 0, nil
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	buf := append(make([]byte, 0, 4*len(s.room)), s.room[:n]...)
+	buf := append(make([]byte, 0, 4*len(room)), room[:n]...)
 	for {
 		if len(buf) == cap(buf) {
 			if len(buf) >= jsonrpc.DefaultAllowance && held == 0 {
