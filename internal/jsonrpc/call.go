@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -99,7 +100,7 @@ func (c *Conn) called(raw []byte) chan<- reply {
 // Notify queues a notification and returns at once: ErrQueueFull where the peer does not keep up, ErrClosed at the end.
 func (c *Conn) Notify(method string, params any) error {
 	err := c.notify(c.ctx, method, params, false)
-	if err == ErrQueueFull {
+	if errors.Is(err, ErrQueueFull) {
 		c.refused(RefusedQueueFull)
 	}
 	return err

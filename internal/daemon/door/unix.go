@@ -20,7 +20,7 @@ func (d *Door) acceptUnix(ctx context.Context) error {
 	for {
 		c, err := d.unix.Accept()
 		if err != nil {
-			if ne, ok := err.(net.Error); ok && ne.Timeout() || transient(err) {
+			if transient(err) {
 				time.Sleep(50 * time.Millisecond) // out of descriptors: some will be given back
 				continue
 			}

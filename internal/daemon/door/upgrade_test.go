@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -124,7 +125,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		t.Run(tt.host+" "+tt.origin, func(t *testing.T) {
 			headers := upgrade
 			if tt.origin != "" {
-				headers = append(upgrade[:4:4], "Origin: "+strings.ReplaceAll(tt.origin, "PORT", port))
+				headers = slices.Concat(upgrade, []string{"Origin: " + strings.ReplaceAll(tt.origin, "PORT", port)})
 			}
 			got, body := ask(t, "tcp", d.Addr(), "/", strings.ReplaceAll(tt.host, "PORT", port), headers...)
 			if got != tt.want {
@@ -147,7 +148,7 @@ func TestHostsAndOrigins(t *testing.T) {
 		for origin, want := range map[string]int{"": 101, "http://localhost": 101, "http://evil.example": 403, "http://localhost:80": 403} {
 			headers := upgrade
 			if origin != "" {
-				headers = append(upgrade[:4:4], "Origin: "+origin)
+				headers = slices.Concat(upgrade, []string{"Origin: " + origin})
 			}
 			if got, _ := ask(t, "unix", socket, "/", "anything", headers...); got != want {
 				t.Errorf("origin %q: got %d, want %d", origin, got, want)

@@ -38,7 +38,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	early, _ := rw.Reader.Peek(rw.Reader.Buffered())
+	early, _ := rw.Peek(rw.Reader.Buffered())
 	h.wire = &wire{Conn: conn, guard: h.guard, early: append([]byte(nil), early...)}
 	rw.Reader.Reset(h.wire)
 	rw.Writer.Reset(h.wire)
@@ -77,7 +77,7 @@ func Dial(ctx context.Context, url string, o *DialOptions) (*Stream, error) {
 		transport.CloseIdleConnections()
 		return nil, refusal(err, resp)
 	}
-	f := o.Options.filled()
+	f := o.filled()
 	ws.SetReadLimit(int64(f.Limit))
 	return newStream(ws, w, f), nil
 }

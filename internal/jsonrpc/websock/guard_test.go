@@ -53,17 +53,16 @@ func reference(t *testing.T, b []byte) {
 	var message []byte
 	isText := false
 	for len(b) >= 2 {
-		head, n := headLength(b[1]), 0
+		head := headLength(b[1])
 		if len(b) < head {
 			return
 		}
-		switch l := int(b[1] & 0x7f); l {
+		n := int(b[1] & 0x7f)
+		switch n {
 		case 126:
 			n = int(b[2])<<8 | int(b[3])
 		case 127:
 			n = int(b[6])<<24 | int(b[7])<<16 | int(b[8])<<8 | int(b[9])
-		default:
-			n = l
 		}
 		mask := b[head-4 : head]
 		if len(b) < head+n {
@@ -348,6 +347,26 @@ func TestFramesOfAllLengths(t *testing.T) {
 	}
 	if used, _ := budget.Used(); used != held {
 		t.Errorf("%d in the budget, the frames hold %d", used, held)
+	}
+}
+
+// TestAMessageThatIsCutOff by the end of the connection is no message, wherever it was cut.
+func TestAMessageThatIsCutOff(t *testing.T) {
+	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: []byte(`{}   `)}.Append(nil)
+	for n := 1; n < len(whole); n++ {
+		read := make(chan error, 1)
+		url := serve(t, nil, func(s *Stream) {
+			_, _, err := s.Read()
+			read <- err
+		})
+		c := client(t, url, nil)
+		if _, err := c.Write(whole[:n]); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+		if err := <-read; err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%d of %d bytes: got %v", n, len(whole), err)
+		}
 	}
 }
 

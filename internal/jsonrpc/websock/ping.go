@@ -40,7 +40,7 @@ func (s *Stream) ask() {
 	defer cancel()
 	err := s.ws.Ping(ctx)
 	if err != nil && s.wire.silent() >= s.o.PongWithin {
-		_ = s.wire.Conn.Close()
+		_ = s.wire.Close()
 		return
 	}
 	s.schedule(s.o.PingEvery)

@@ -85,7 +85,7 @@ func (s *Stream) message(r io.Reader) (frame []byte, held int64, err error) {
 	room := rooms.Get().(*[4 << 10]byte)
 	defer rooms.Put(room)
 	n, err := fill(r, room[:])
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return append(make([]byte, 0, n), room[:n]...), 0, nil
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *Stream) message(r io.Reader) (frame []byte, held int64, err error) {
 		}
 		n, err := fill(r, buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return buf, 0, nil
 		}
 		if err != nil {
@@ -126,7 +126,7 @@ func (s *Stream) long(buf []byte, r io.Reader) (frame []byte, held int64, err er
 		n, err = fill(r, buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return nil, held, err
 	}
 	s.o.Budget.Give(held - int64(len(buf)))
@@ -205,7 +205,7 @@ func (s *Stream) Close(code int, reason string) error {
 
 // abort drops the connection.
 func (s *Stream) abort() error {
-	err := s.wire.Conn.Close() // ends whatever the library waits for
+	err := s.wire.Close() // ends whatever the library waits for
 	_ = s.ws.CloseNow()
 	s.wg.Wait()
 	return err

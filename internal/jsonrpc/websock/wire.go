@@ -71,6 +71,9 @@ func (w *wire) read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.reading.Store(false)
 	w.heard.Store(int64(time.Since(epoch)))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // a WebSocket ends with a close frame; the library takes EOF for the end of a message
+	}
 	return n, err
 }
 
