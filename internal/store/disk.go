@@ -33,7 +33,7 @@ type Options struct {
 	Logger      *slog.Logger  // nil: silent
 	IndexEvery  time.Duration // how far the index may be behind; 0 means 5 s
 	Descriptors int           // of run files that stay open; 0 means 4096, or a quarter of what the process may have
-	// Progress is called while the store is opened and there is much to read, at most a few times a second.
+	// Progress is called while the store is opened and there is much to read, a few times a second and once at its end.
 	Progress func(Progress)
 	// Committed is called after each block of the log, by its committer: it must be quick.
 	Committed func(seglog.Batch)

@@ -289,6 +289,7 @@ func TestPowerCut(t *testing.T) {
 		}
 		moved := &renamed{FS: cut, from: image, to: dir}
 		again := openDisk(t, image, &store.Options{FS: moved})
+		repaired := again.Stats().Repairs
 		for i := range runs {
 			id := runtrace.ID{Agent: "a", Run: fmt.Sprint("r", i)}
 			got := prompts(t, again, id)
@@ -303,6 +304,9 @@ func TestPowerCut(t *testing.T) {
 			if sum, err := again.Find(t.Context(), id.Run); err != nil || sum.Turns != len(got) || sum.Status != runtrace.Incomplete {
 				t.Fatalf("seed %d: %+v, %v", seed, sum, err)
 			}
+		}
+		if n := again.Stats().Repairs; n != repaired {
+			t.Errorf("seed %d: %d files were not what they should be when they were read", seed, n-repaired)
 		}
 		if err := again.Close(t.Context()); err != nil {
 			t.Fatal(err)

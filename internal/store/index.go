@@ -108,6 +108,12 @@ func (x *index) check(ctx context.Context) string {
 		return fmt.Sprintf("it is of version %d, this is %d", version, indexVersion)
 	}
 	m, err := x.meta(ctx)
+	if err == nil {
+		_, _, err = x.get(ctx, "")
+	}
+	if err == nil {
+		err = x.verdicts(ctx, runtrace.ID{}, func(verdictRow) {})
+	}
 	if err != nil {
 		return err.Error()
 	}

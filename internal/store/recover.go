@@ -104,6 +104,9 @@ func (s *Disk) replay(ctx context.Context, end seglog.Pos) error {
 		}
 	}
 	s.lastDone.Store(uint64(end))
+	if from <= end {
+		s.o.Progress(Progress{"reading the log", uint64(end - from + 1), uint64(end - from + 1)})
+	}
 	return s.checkpoint(ctx, false)
 }
 
@@ -121,7 +124,7 @@ func (s *Disk) takeIn(ctx context.Context, rec seglog.Record) error {
 	}
 	r, err := s.look(ctx, e.id.Run)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errIndex, err)
 	}
 	defer r.unpin()
 	r.dmu.Lock()
