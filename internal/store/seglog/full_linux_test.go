@@ -70,7 +70,7 @@ func fill(dir string, segmentSize int64) error {
 	}
 	fmt.Printf("full after %d records: %v\n", len(want), full)
 	if again := put(); again == nil || full == nil {
-		return fmt.Errorf("the file system is full, and the errors are %v and then %v", full, again)
+		return fmt.Errorf("the file system is full, and the errors are %w and then %w", full, again)
 	}
 	before := len(want)
 	if err := os.Remove(filler); err != nil {

@@ -3,6 +3,7 @@ package seglog
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -155,7 +156,7 @@ func TestWindowReadsAnyPart(t *testing.T) {
 			t.Errorf("%v: %d bytes, %v", part, len(got), err)
 		}
 	}
-	if _, err := w.view(3*windowSize-10, 10); err != io.ErrUnexpectedEOF {
+	if _, err := w.view(3*windowSize-10, 10); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Error("read beyond the limit:", err)
 	}
 }
