@@ -30,6 +30,10 @@ func (e *LimitError) Error() string { return "state: " + e.Problem }
 // proposals that still run have written. The last one is its value. A proposal that ends well makes its own the only one; one
 // that is aborted takes its own away, wherever they lie, so that nothing else is lost or comes back.
 type State struct {
+	// Room, where it is set, is asked for the bytes by which the state grows, beside its own limits; it refuses with false. It is
+	// told, with less than 0, of those by which it shrinks. It is set before the first use and called under the state's lock.
+	Room func(bytes int) bool
+
 	mu      sync.Mutex
 	tenants map[string]map[string][]version // no list is empty
 	held    int                             // versions
@@ -147,6 +151,8 @@ func (c *Scope) put(key string, versions []version) error {
 		return &LimitError{fmt.Sprintf("%d keys, and no more are kept", MaxStateKeys)}
 	case bytes > s.bytes && bytes > MaxStateBytes:
 		return &LimitError{fmt.Sprintf("%d bytes, and no more are kept", MaxStateBytes)}
+	case s.Room != nil && bytes != s.bytes && !s.Room(bytes-s.bytes) && bytes > s.bytes:
+		return &LimitError{"no more bytes are kept for this connection"}
 	}
 	s.held, s.bytes = held, bytes
 	if s.tenants == nil {

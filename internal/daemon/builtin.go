@@ -80,7 +80,7 @@ func (b *builtin) tool() (*tool, error) {
 	made, err := proposal.NewTool(
 		proposal.Definition{Name: b.name, Description: info.Description, Parameters: info.Parameters},
 		func(ctx context.Context, c *proposal.Call) (json.RawMessage, error) { return b.call(ctx, c.Parameters) })
-	return &tool{made, info}, err
+	return &tool{Tool: made, info: info}, err
 }
 
 func newBuiltin(b Builtin) (*builtin, error) {

@@ -32,6 +32,8 @@ type Daemon struct {
 	runs     *holds
 	metrics  *metrics
 	budget   *jsonrpc.Budget
+	room     *quota // of all sessions
+	follows  *quota // subscriptions of all sessions
 	notify   notifier
 
 	serving context.Context // of every conversation
@@ -86,6 +88,7 @@ func prepare(o *Options) (*Daemon, error) {
 	}
 	d.runs = newHolds(d.o.Grace, d.giveUp)
 	d.budget = jsonrpc.NewBudget(d.o.Limits.Memory)
+	d.room, d.follows = &quota{most: d.o.Limits.AllSessionBytes}, &quota{most: int64(d.o.Limits.AllSubscriptions)}
 	d.metrics = newMetrics(d)
 	d.serving, d.cut = context.WithCancel(context.Background())
 	return d, nil

@@ -57,7 +57,9 @@ type Limits struct {
 	Tools         int           // registered tools: 1024
 	Policies      int           // policies of all its scopes together: 1024
 	Scopes        int           // open scopes of session.policy.open: 256
+	SessionBytes  int           // tools, policies, state and kept results together: 32 MiB
 	Subscriptions int           // runs that it follows: 64
+	Agents        int           // agents under which it starts runs: 256
 	Runs          int           // open runs that it started: 256
 	Requests      int           // requests served at a time: 64
 	FrameBytes    int           // one frame: 16 MiB
@@ -66,14 +68,18 @@ type Limits struct {
 	Burst         int           // requests at once, before Rate counts: 500
 	ToolTimeout   time.Duration // one call of a tool whose action names no timeout_ms: 5 minutes
 	// Of the whole daemon:
-	Connections int   // 4096
-	Memory      int64 // bytes of frames in flight, in and out: 256 MiB
+	Connections      int   // 4096
+	Memory           int64 // bytes of frames in flight, in and out: 256 MiB
+	AllSessionBytes  int64 // of SessionBytes: 1 GiB
+	AllSubscriptions int   // 4096, each of which may keep 128 KiB, and a record of any length, for a slow reader
 }
 
 func (l *Limits) fill() {
 	l.Tools = cmp.Or(l.Tools, 1024)
 	l.Policies = cmp.Or(l.Policies, policy.MaxRules)
 	l.Scopes = cmp.Or(l.Scopes, 256)
+	l.SessionBytes = cmp.Or(l.SessionBytes, 32<<20)
+	l.Agents = cmp.Or(l.Agents, 256)
 	l.Subscriptions = cmp.Or(l.Subscriptions, 64)
 	l.Runs = cmp.Or(l.Runs, 256)
 	l.Requests = cmp.Or(l.Requests, 64)
@@ -84,6 +90,8 @@ func (l *Limits) fill() {
 	l.ToolTimeout = cmp.Or(l.ToolTimeout, 5*time.Minute)
 	l.Connections = cmp.Or(l.Connections, 4096)
 	l.Memory = cmp.Or(l.Memory, 256<<20)
+	l.AllSessionBytes = cmp.Or(l.AllSessionBytes, 1<<30)
+	l.AllSubscriptions = cmp.Or(l.AllSubscriptions, 4096)
 }
 
 // filled is a copy with every default in its place.

@@ -14,6 +14,7 @@ type scopes struct {
 	own    *policy.Set
 	opened map[string]*policy.Set
 	count  int // policies in all of them
+	size   int // bytes of them, taken from the session's room
 	// joined is what is in force in a scope, the daemon's policies and the connection's first; emptied by every change.
 	joined map[string]*policy.Set
 }
@@ -70,7 +71,8 @@ func policyRegister(_ context.Context, s *session, p *rpcapi.PolicyRegisterParam
 
 // addPolicy puts one policy in force. s.mu is held.
 func (s *session) addPolicy(p *rpcapi.PolicyRegisterParams) error {
-	set, err := s.policies.in(p.SessionID)
+	scope := s.scopeOf(p.SessionID)
+	set, err := s.policies.in(scope)
 	if err != nil {
 		return err
 	}
@@ -80,9 +82,39 @@ func (s *session) addPolicy(p *rpcapi.PolicyRegisterParams) error {
 	if set, err = set.With(p.PolicyRule); err != nil {
 		return badParams("%v", err)
 	}
+	size := ruleSize(&p.PolicyRule)
+	if !s.room.take(size) {
+		return noRoom()
+	}
 	s.policies.count++
-	s.policies.put(p.SessionID, set)
+	s.policies.size += size
+	s.policies.put(scope, set)
 	return nil
+}
+
+// ruleSize is about how many bytes a compiled rule holds.
+func ruleSize(r *policy.Rule) int {
+	return 512 + 4*(len(r.Name)+len(r.Rule)+len(r.Target)+len(r.Key)+len(r.Pattern)+len(r.Value))
+}
+
+// droppedPolicies gives back the room of rules that are gone. s.mu is held.
+func (s *session) droppedPolicies(before, after *policy.Set) {
+	size := 0
+	for _, r := range before.Rules() {
+		size += ruleSize(&r)
+	}
+	for _, r := range after.Rules() {
+		size -= ruleSize(&r)
+	}
+	s.policies.count -= before.Len() - after.Len()
+	s.policies.size -= size
+	s.room.take(-size)
+}
+
+// undoPolicies goes back to what was before. s.mu is held.
+func (s *session) undoPolicies(before scopes) {
+	s.room.take(before.size - s.policies.size)
+	s.policies = before
 }
 
 func policyUnregister(_ context.Context, s *session, p *rpcapi.PolicyUnregisterParams) (any, error) {
@@ -91,19 +123,20 @@ func policyUnregister(_ context.Context, s *session, p *rpcapi.PolicyUnregisterP
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	set, err := s.policies.in(p.SessionID)
+	scope := s.scopeOf(p.SessionID)
+	set, err := s.policies.in(scope)
 	if err != nil {
 		return nil, err
 	}
-	set, removed := set.Without(p.Name)
-	s.policies.count -= removed
-	s.policies.put(p.SessionID, set)
+	left, removed := set.Without(p.Name)
+	s.droppedPolicies(set, left)
+	s.policies.put(scope, left)
 	return rpcapi.PolicyUnregisterResult{Unregistered: p.Name, Removed: removed, Scope: rpcapi.Scope{SessionID: p.SessionID}}, nil
 }
 
 func policyList(_ context.Context, s *session, p *rpcapi.PolicyListParams) (any, error) {
 	s.mu.Lock()
-	set, err := s.policies.in(p.SessionID)
+	set, err := s.policies.in(s.scopeOf(p.SessionID))
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -135,7 +168,7 @@ func policyClose(_ context.Context, s *session, p *rpcapi.SessionPolicyClosePara
 	defer s.mu.Unlock()
 	set, open := s.policies.opened[p.SessionID]
 	if open {
-		s.policies.count -= set.Len()
+		s.droppedPolicies(set, nil)
 		delete(s.policies.opened, p.SessionID)
 		s.policies.joined = nil
 	}

@@ -34,7 +34,7 @@ func proposalSubmit(ctx context.Context, s *session, r *jsonrpc.Request) (any, e
 		return nil, badParams("proposal is required")
 	}
 	if p.Idempotent && p.Proposal.ID != "" {
-		return s.repeats.once(ctx, p.Proposal.ID, func() (any, error) { return s.submit(ctx, p) })
+		return s.repeats.once(ctx, p.Proposal.ID, func() (*proposal.Result, error) { return s.submit(ctx, p) })
 	}
 	return s.submit(ctx, p)
 }
@@ -76,11 +76,11 @@ func readSubmit(params []byte) (*rpcapi.ProposalSubmitParams, error) {
 	return p, nil
 }
 
-func (s *session) submit(ctx context.Context, p *rpcapi.ProposalSubmitParams) (any, error) {
+func (s *session) submit(ctx context.Context, p *rpcapi.ProposalSubmitParams) (*proposal.Result, error) {
 	s.mu.Lock()
-	sub := &submission{s: s, run: s.current, scope: p.SessionID}
+	sub := &submission{s: s, run: s.current, scope: s.scopeOf(p.SessionID)}
 	agent := s.agent()
-	policies := s.policies.inForce(s.d.policies, p.SessionID)
+	policies := s.policies.inForce(s.d.policies, sub.scope)
 	s.mu.Unlock()
 	tenant := ""
 	if p.Scope != nil {
@@ -151,8 +151,7 @@ func (sub *submission) done(ctx context.Context, o *proposal.Outcome) error {
 		s.log.Warn("turn of a tool call not kept", "run", sub.run.Run, "reason", string(dropped.Reason))
 		return nil
 	}
-	s.log.Error("turn of a tool call not kept", "run", sub.run.Run, "error", err)
-	return failed("the turn of action %s could not be recorded: %v", printable(o.Action.ID), err)
+	return s.storeFailed("the turn of action "+printable(o.Action.ID)+" could not be recorded", sub.run.Run, err)
 }
 
 // judged logs a verdict and keeps it, with its run where there is one. What cannot be kept does not run.
@@ -176,8 +175,7 @@ func (s *session) judged(ctx context.Context, run runtrace.ID, v *policy.Verdict
 		err = s.d.store.Verdict(context.WithoutCancel(ctx), run, line)
 	}
 	if err != nil {
-		s.log.Error("verdict not kept", "run", run.Run, "error", err)
-		return failed("the verdict on action %s could not be recorded, so it does not run: %v", printable(v.ActionID), err)
+		return s.storeFailed("the verdict on action "+printable(v.ActionID)+" could not be recorded, so it does not run", run.Run, err)
 	}
 	return nil
 }

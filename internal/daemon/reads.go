@@ -22,7 +22,7 @@ func runsList(ctx context.Context, s *session, p *rpcapi.RunsListParams) (any, e
 	}
 	runs, err := s.d.store.List(ctx, agent)
 	if err != nil {
-		return nil, failed("the runs could not be listed: %v", err)
+		return nil, s.storeFailed("the runs could not be listed", "", err)
 	}
 	if p.Limit > 0 && len(runs) > p.Limit {
 		runs = runs[:p.Limit]
@@ -100,7 +100,7 @@ func runsGetTrace(ctx context.Context, s *session, p *rpcapi.RunsGetTraceParams)
 		return notFound{p.RunID, true}, nil
 	}
 	if err != nil {
-		return nil, failed("the trace could not be read: %v", err)
+		return nil, s.storeFailed("the trace could not be read", id.Run, err)
 	}
 	return &traced{trace, p.Cursor}, nil
 }
@@ -152,7 +152,7 @@ func runsVerdicts(ctx context.Context, s *session, p *rpcapi.RunParams) (any, er
 	}
 	list, err := s.d.store.Verdicts(ctx, id)
 	if err != nil {
-		return nil, failed("the verdicts could not be read: %v", err)
+		return nil, s.storeFailed("the verdicts could not be read", id.Run, err)
 	}
 	if list == nil {
 		list = []json.RawMessage{}

@@ -38,8 +38,7 @@ func runsRecordTurns(ctx context.Context, s *session, r *jsonrpc.Request) (any, 
 	case tooLarge(err):
 		return nil, badParams("turns: %v", err)
 	}
-	s.log.Error("turns not kept", "run", run, "error", err)
-	return nil, failed("the turns could not be recorded: %v", err)
+	return nil, s.storeFailed("the turns could not be recorded", run, err)
 }
 
 func (s *session) droppedTurns(run string, reason store.Reason) any {

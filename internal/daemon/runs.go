@@ -23,7 +23,7 @@ func runsStart(ctx context.Context, s *session, p *rpcapi.RunsStartParams) (any,
 	existing, err := s.d.store.Start(ctx, started(id, p))
 	if err != nil {
 		s.letGo(id, known)
-		return nil, startError(err)
+		return nil, s.startError(id.Run, err)
 	}
 	if existing && !known {
 		// Ended, or of a time before the daemon's start: there is nothing to hold.
@@ -70,6 +70,9 @@ func (s *session) newRun(p *rpcapi.RunsStartParams) (runtrace.ID, error) {
 	if !s.who.may(id.Agent) {
 		return id, badParams("agent_id is not that of session.auth: leave it out, or connect as that agent")
 	}
+	if !s.who.owns(id.Agent) && len(s.who.started) >= s.d.o.Limits.Agents {
+		return id, failed("a connection starts runs of at most %d agents: open another", s.d.o.Limits.Agents)
+	}
 	if _, again := s.held[id.Run]; !again && len(s.held) >= s.d.o.Limits.Runs {
 		return id, failed("a connection holds at most %d open runs: complete some", s.d.o.Limits.Runs)
 	}
@@ -105,14 +108,14 @@ func (s *session) letGo(id runtrace.ID, known bool) {
 }
 
 // startError keeps from a caller whose run it is that has the id already.
-func startError(err error) error {
+func (s *session) startError(run string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrOther):
 		return badParams("idempotency_key cannot be used: take another one")
 	case tooLarge(err):
 		return badParams("%v", err)
 	}
-	return failed("the run could not be recorded: %v", err)
+	return s.storeFailed("the run could not be recorded", run, err)
 }
 
 func tooLarge(err error) bool {
@@ -152,7 +155,7 @@ func runsComplete(ctx context.Context, s *session, p *completeParams) (any, erro
 	case tooLarge(err):
 		return nil, badParams("outcome: %v", err)
 	case err != nil:
-		return nil, failed("the end of the run could not be recorded: %v", err)
+		return nil, s.storeFailed("the end of the run could not be recorded", id.Run, err)
 	}
 	s.ended(id)
 	s.log.Info("run completed", "run", id.Run, "agent", id.Agent, "status", outcome.Status)
@@ -192,25 +195,33 @@ func (s *session) writes(ctx context.Context, run string) (runtrace.ID, bool, er
 	if held {
 		return id, true, nil
 	}
-	found, ok, err := s.find(ctx, run)
-	if err != nil || !ok {
-		return runtrace.ID{}, false, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return found.ID, s.who.owns(found.Agent), nil
+	return s.allowed(ctx, run, (*identity).owns)
 }
 
 // readable is writes for reading.
 func (s *session) readable(ctx context.Context, run string) (runtrace.ID, bool, error) {
+	return s.allowed(ctx, run, (*identity).reads)
+}
+
+// allowed looks a run up and asks whether this connection may do something with runs of its agent. A run of somebody else takes
+// another look that finds nothing, so that it is not answered sooner than one that is not there.
+func (s *session) allowed(ctx context.Context, run string, may func(*identity, string) bool) (runtrace.ID, bool, error) {
 	found, ok, err := s.find(ctx, run)
 	if err != nil || !ok {
 		return runtrace.ID{}, false, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return found.ID, s.who.reads(found.Agent), nil
+	ok = may(&s.who, found.Agent)
+	s.mu.Unlock()
+	if !ok {
+		_, _ = s.d.store.Find(ctx, nobodys)
+		return runtrace.ID{}, false, nil
+	}
+	return found.ID, true, nil
 }
+
+// nobodys is a run id that no run has: the daemon makes none like it, and no client may.
+const nobodys = "-"
 
 // find looks a run up. An id that is no plain name is an error; a run that is not there is none.
 func (s *session) find(ctx context.Context, run string) (store.Summary, bool, error) {
@@ -222,7 +233,7 @@ func (s *session) find(ctx context.Context, run string) (store.Summary, bool, er
 	case errors.Is(err, store.ErrNotFound):
 		return store.Summary{}, false, nil
 	case err != nil:
-		return store.Summary{}, false, failed("the run could not be looked up: %v", err)
+		return store.Summary{}, false, s.storeFailed("the run could not be looked up", run, err)
 	}
 	return found, true, nil
 }

@@ -19,6 +19,7 @@ type session struct {
 	conn   *jsonrpc.Conn
 	log    *slog.Logger
 	state  *proposal.State
+	room   *quota      // bytes of tools, policies, state and results that are kept
 	authed atomic.Bool // who.authed, for the gate before every request
 
 	mu       sync.Mutex
@@ -34,10 +35,11 @@ type session struct {
 
 func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
 	s := &session{
-		d: d, id: "sess-" + newUUID(), state: &proposal.State{},
+		d: d, id: "sess-" + newUUID(), room: &quota{most: int64(d.o.Limits.SessionBytes), up: d.room},
 		held: make(map[string]runtrace.ID), subs: make(map[string]*subscription),
 	}
 	s.log = log.With("session", s.id)
+	s.state, s.repeats.room = &proposal.State{Room: s.room.take}, s.room
 	s.who.open = d.o.NoAuth
 	s.authed.Store(d.o.NoAuth)
 	s.conn = jsonrpc.New(stream, &jsonrpc.Options{
@@ -63,5 +65,20 @@ func (s *session) serve(ctx context.Context) error {
 	for _, id := range held {
 		s.d.runs.release(id, s)
 	}
+	s.room.drop()
 	return err
+}
+
+// scopeOf is the scope of policies that a client names: the id that session.init gave is the connection's own.
+func (s *session) scopeOf(id string) string {
+	if id == s.id {
+		return ""
+	}
+	return id
+}
+
+// storeFailed says in the log what failed and why, and to the client what.
+func (s *session) storeFailed(what, run string, err error) error {
+	s.log.Error(what, "run", run, "error", err)
+	return failed("%s: the daemon's store failed, and its log says why", what)
 }

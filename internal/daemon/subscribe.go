@@ -40,16 +40,23 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 	if !ok {
 		return nil, noRun()
 	}
-	events, err := s.d.store.Subscribe(ctx, id, nil)
+	if !s.d.follows.take(1) {
+		return nil, failed("the daemon has no room for another subscription: try again later")
+	}
+	events, err := s.d.store.Subscribe(ctx, id, &store.SubscribeOptions{MaxEvents: 1024, MaxBytes: 128 << 10})
+	if err != nil {
+		s.d.follows.take(-1)
+	}
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, noRun()
 	}
 	if err != nil {
-		return nil, failed("the run cannot be followed: %v", err)
+		return nil, s.storeFailed("the run cannot be followed", id.Run, err)
 	}
 	u := &subscription{events: events, begun: make(chan struct{}), done: make(chan struct{})}
 	if err := s.subscribe(id.Run, u); err != nil {
 		events.Close()
+		s.d.follows.take(-1)
 		return nil, err
 	}
 	r.After = func() { close(u.begun) }
@@ -79,6 +86,8 @@ func (s *session) subscribe(run string, u *subscription) error {
 // what its store.Subscription cannot hold meanwhile is lost to it, and it is told from where to catch up.
 func (s *session) follow(ctx context.Context, run string, u *subscription) {
 	defer close(u.done)
+	defer s.d.follows.take(-1)
+	defer u.events.Close()
 	defer u.cancel()
 	select {
 	case <-u.begun:

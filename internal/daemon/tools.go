@@ -16,6 +16,7 @@ import (
 type tool struct {
 	*proposal.Tool
 	info rpcapi.ToolInfo
+	size int // bytes, taken from its session's room
 }
 
 const (
@@ -62,9 +63,10 @@ func (s *session) newTool(t *rpcapi.Tool) (*tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &tool{made, rpcapi.ToolInfo{
-		Name: t.Name, Source: rpcapi.SourceClient, Description: t.Description, Parameters: orEmpty(t.Parameters),
-		Idempotent: t.Idempotent}}, nil
+	info := rpcapi.ToolInfo{
+		Name: t.Name, Source: rpcapi.SourceClient, Description: t.Description, Parameters: orEmpty(t.Parameters), Idempotent: t.Idempotent}
+	// A compiled schema is some times as large as its text.
+	return &tool{made, info, 512 + len(t.Name) + len(t.Description) + 8*len(t.Parameters)}, nil
 }
 
 func orEmpty(object json.RawMessage) json.RawMessage {
@@ -85,13 +87,36 @@ func (s *session) putTools(made []*tool) error {
 	if len(s.tools)+len(fresh) > s.d.o.Limits.Tools {
 		return badParams("a connection has at most %d tools: unregister some", s.d.o.Limits.Tools)
 	}
+	size := 0
+	for _, t := range made {
+		size += t.size
+	}
+	if !s.room.take(size) {
+		return noRoom()
+	}
 	if s.tools == nil {
 		s.tools = make(map[string]*tool, len(made))
 	}
 	for _, t := range made {
+		s.dropTool(t.info.Name)
 		s.tools[t.info.Name] = t
 	}
 	return nil
+}
+
+// dropTool forgets a tool and says whether there was one. s.mu is held.
+func (s *session) dropTool(name string) bool {
+	t := s.tools[name]
+	if t == nil {
+		return false
+	}
+	s.room.take(-t.size)
+	delete(s.tools, name)
+	return true
+}
+
+func noRoom() error {
+	return failed("no room for it: what a connection, or all together, may keep of tools, policies and state is used up")
 }
 
 func toolsList(_ context.Context, s *session, _ *struct{}) (any, error) {
@@ -115,8 +140,7 @@ func toolsUnregister(_ context.Context, s *session, p *rpcapi.ToolsUnregisterPar
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := rpcapi.ToolsUnregisterResult{Unregistered: p.Name}
-	if s.tools[p.Name] != nil {
-		delete(s.tools, p.Name)
+	if s.dropTool(p.Name) {
 		out.Removed = 1
 	}
 	return out, nil
@@ -145,12 +169,12 @@ func sessionInit(_ context.Context, s *session, p *rpcapi.SessionInitParams) (an
 	before := s.policies.clone()
 	for i := range p.Policies {
 		if err := s.addPolicy(&p.Policies[i]); err != nil {
-			s.policies = before
+			s.undoPolicies(before)
 			return nil, err
 		}
 	}
 	if err := s.putTools(made); err != nil {
-		s.policies = before
+		s.undoPolicies(before)
 		return nil, err
 	}
 	return rpcapi.SessionInitResult{SessionID: s.id, ToolsRegistered: len(p.Tools), PoliciesRegistered: len(p.Policies)}, nil
