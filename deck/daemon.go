@@ -86,7 +86,14 @@ func (r *recorder) meet(ctx context.Context) error {
 		return nil
 	}
 	bare := bareURL(o.URL)
-	refuse := func(err error, hint string) error { return &DaemonError{URL: bare, Err: err, Hint: hint} }
+	ctx, stop := untilInterrupted(ctx, r.o.Signals)
+	defer stop()
+	refuse := func(err error, hint string) error {
+		if errors.Is(context.Cause(ctx), ErrInterrupted) {
+			return ErrInterrupted
+		}
+		return &DaemonError{URL: bare, Err: err, Hint: hint}
+	}
 	if strings.TrimSpace(o.Intent) == "" {
 		return refuse(fmt.Errorf("the run has no intent"), "say in a few words what it is for: --intent TEXT")
 	}

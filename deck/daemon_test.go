@@ -2,6 +2,7 @@ package deck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -141,6 +142,34 @@ func (te *telling) verdicts() (out []string) {
 		out = append(out, fmt.Sprintf("%s %s %s", k.ActionID, k.Tool, k.Verdict))
 	}
 	return out
+}
+
+// TestAnAnswerThatWasCutAtTheEnd: a call that the program got no whole answer with is judged and told, for nothing came after it.
+func TestAnAnswerThatWasCutAtTheEnd(t *testing.T) {
+	te := newTelling(t)
+	te.call(asks("s", readTool, user("one")), strings.TrimSuffix(calls("t1"), `,"stop_reason":"tool_use"}`)+"}")
+	if gaps := te.end(); len(gaps) > 0 {
+		t.Errorf("%q", gaps)
+	}
+	te.want([]string{`read {"p":1} `})
+	if got := te.verdicts(); len(got) != 1 {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestASignalBeforeTheDaemonAnswers ends the recording before it begins.
+func TestASignalBeforeTheDaemonAnswers(t *testing.T) {
+	o := &DaemonOptions{URL: "unix:x", Intent: "try it"}
+	signals := make(chan os.Signal, 1)
+	o.dial = func(ctx context.Context) (runSink, error) {
+		signals <- os.Interrupt
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	r := &recorder{o: &RecordOptions{Daemon: o, Signals: signals}, manifest: new(Manifest)}
+	if err := r.meet(t.Context()); !errors.Is(err, ErrInterrupted) {
+		t.Error(err)
+	}
 }
 
 // rounds records n calls of tools with their results, one a turn.

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"context"
 	"errors"
 	"os"
 	"sync/atomic"
@@ -14,12 +15,44 @@ var ErrInterrupted = errors.New("interrupted before the program started")
 func interrupted(signals <-chan os.Signal) error {
 	select {
 	case sig, ok := <-signals:
-		if ok && (sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT) {
+		if ok && ends(sig) {
 			return ErrInterrupted
 		}
 	default:
 	}
 	return nil
+}
+
+// untilInterrupted returns a context that ends with ErrInterrupted as its cause at a signal that would have ended the program.
+// What else comes until stop, before there is a program, is dropped.
+func untilInterrupted(ctx context.Context, signals <-chan os.Signal) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	end, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-end:
+				return
+			case sig, ok := <-signals:
+				if !ok {
+					signals = nil // a closed channel would be ready for ever
+				} else if ends(sig) {
+					cancel(ErrInterrupted)
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		close(end)
+		<-done
+		cancel(nil)
+	}
+}
+
+// ends reports whether a signal would have ended the program.
+func ends(sig os.Signal) bool {
+	return sig == os.Interrupt || sig == syscall.SIGTERM || sig == syscall.SIGHUP || sig == syscall.SIGQUIT
 }
 
 // A signalRelay passes the caller's signals on to the program until it is stopped.

@@ -73,7 +73,7 @@ func (l *liveTalk) pass(end <-chan struct{}) (again bool, err error) {
 		}
 		d.stale = false
 	}
-	return false, nil
+	return false, d.settle(nil)
 }
 
 // growing reads a file that grows. At its end it waits, until end is closed.

@@ -51,7 +51,11 @@ func (s *shown) showDaemon(out io.Writer) {
 	d := s.rec.Manifest.Daemon
 	for i, run := range append([]string{d.RunID}, d.Continued...) {
 		if i == 0 {
-			visible.Fprintf(out, "daemon: run %s of %s at %s, %s (tapedeck runs show %s)\n", run, d.AgentID, d.URL, plural(d.Turns, "turn", "turns"), run)
+			told := ""
+			if s.rec.Finished() {
+				told = ", " + plural(d.Turns, "turn", "turns")
+			}
+			visible.Fprintf(out, "daemon: run %s of %s at %s%s (tapedeck runs show %s)\n", run, d.AgentID, d.URL, told, run)
 			continue
 		}
 		visible.Fprintf(out, "daemon: it goes on as run %s\n", run)
