@@ -16,7 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
 )
 
-// A Load says who appends what, and when. Either Appenders or Arrivals.
+// A Load says who appends what, and when. Either Appenders, Arrivals or Batches.
 type Load struct {
 	// Appenders append at once, each its next record as soon as the last one is on the disk: as fast as it goes.
 	Appenders int
@@ -24,7 +24,10 @@ type Load struct {
 	Records   int // all of them together; at least one each
 	// Arrivals come when they come, whether or not earlier ones are on the disk, in the order of At.
 	Arrivals []Arrival
-	Log      *seglog.Options // of Run; nil: the defaults
+	// Batches are blocks that another log wrote, as its Options.Committed saw them: the log gets as many records of such a size
+	// for each of its own blocks, while the one before is on its way. For Run alone.
+	Batches []seglog.Batch
+	Log     *seglog.Options // of Run; nil: the defaults
 }
 
 // An Arrival is a record that comes at a time.
@@ -77,6 +80,13 @@ func Run(ctx context.Context, dir string, load Load) (*Result, error) {
 		if committed != nil {
 			committed(b)
 		}
+	}
+	if load.Batches != nil {
+		r, err := replay(ctx, dir, load.Batches, o)
+		if len(blocks) > 0 {
+			r.Blocks = blocks[1:] // without the one that sets it going
+		}
+		return r, err
 	}
 	log, err := seglog.Open(dir, &o)
 	if err != nil {

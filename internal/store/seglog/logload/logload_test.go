@@ -73,6 +73,29 @@ func TestLoadsDoWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestBatchesAreReplayed as the very blocks that they were.
+func TestBatchesAreReplayed(t *testing.T) {
+	var batches []seglog.Batch
+	record := func(b seglog.Batch) { batches = append(batches, b) }
+	load := logload.Load{Appenders: 50, Size: 300, Records: 1000, Log: &seglog.Options{Committed: record, SegmentSize: 20_000}}
+	if _, err := logload.Run(t.Context(), t.TempDir(), load); err != nil {
+		t.Fatal(err)
+	}
+	first := batches
+	batches = nil
+	r, err := logload.Run(t.Context(), t.TempDir(), logload.Load{Batches: first, Log: load.Log})
+	check(t, r, err, 1000, 300_000)
+	batches = batches[1:] // the record that sets it going
+	if len(r.Blocks) != len(first) || len(batches) != len(first) {
+		t.Fatalf("%d blocks of %d", len(r.Blocks), len(first))
+	}
+	for i, b := range first {
+		if got := batches[i]; got.Records != b.Records || got.Bytes != b.Bytes {
+			t.Fatalf("block %d has %d records and %d bytes, want %d and %d", i, got.Records, got.Bytes, b.Records, b.Bytes)
+		}
+	}
+}
+
 func TestArrivalsWaitForTheirTime(t *testing.T) {
 	r, err := logload.Run(t.Context(), t.TempDir(), logload.Load{Arrivals: logload.Every(5, 100, 10, 1)})
 	if err != nil || r.Elapsed < 40*time.Millisecond {
@@ -85,6 +108,7 @@ func TestALoadThatFailsSaysSo(t *testing.T) {
 	for name, load := range map[string]logload.Load{
 		"appenders": {Appenders: 3, Size: 10, Records: 30},
 		"arrivals":  {Arrivals: logload.Every(10, 10_000, 10, 1)},
+		"batches":   {Batches: []seglog.Batch{{Records: 2, Bytes: 60}, {Records: 1, Bytes: 50}, {Records: 1, Bytes: 50}}},
 	} {
 		n := 0
 		load.Log = &seglog.Options{FS: &faultfs.Hook{Inner: faultfs.OS, Before: func(c *faultfs.Call) error {
