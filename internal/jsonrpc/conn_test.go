@@ -200,9 +200,17 @@ func TestAPanicIsAnswered(t *testing.T) {
 	noLeak(t)
 	var log strings.Builder
 	_, f := peer(t, &Options{
-		Logger:  slog.New(slog.NewTextHandler(&log, nil)),
-		Handler: handler(map[string]Handler{"panic": func(context.Context, *Request) (any, error) { panic("secret") }, "echo": echo}),
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Handler: handler(map[string]Handler{
+			"panic": func(context.Context, *Request) (any, error) { panic("secret") },
+			"after": func(_ context.Context, r *Request) (any, error) { r.After = func() { panic("later") }; return 1, nil },
+			"echo":  echo,
+		}),
 	})
+	f.send(`{"jsonrpc":"2.0","id":0,"method":"after"}`)
+	if got := f.recv(); got != `{"jsonrpc":"2.0","id":0,"result":1}` {
+		t.Error(got)
+	}
 	f.send(`{"jsonrpc":"2.0","id":1,"method":"panic"}`)
 	if got := f.recv(); got != `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}` {
 		t.Error(got)

@@ -149,7 +149,7 @@ func (c *Conn) handle(w *work) {
 		c.reply(w, result, err)
 	}
 	if w.After != nil {
-		w.After()
+		_, _ = c.guarded(w, func() (any, error) { w.After(); return nil, nil })
 	}
 	var fatal *Fatal
 	if errors.As(err, &fatal) {
@@ -208,18 +208,23 @@ func (c *Conn) deadline(w *work, answered *atomic.Bool) *time.Timer {
 	})
 }
 
-// run calls the handler and catches its panic.
+// run calls the handler.
 func (c *Conn) run(ctx context.Context, w *work) (result any, err error) {
+	if c.o.Handler == nil {
+		return nil, Errorf(CodeMethodNotFound, "unknown method: %s", w.Method)
+	}
+	return c.guarded(w, func() (any, error) { return c.o.Handler(ctx, &w.Request) })
+}
+
+// guarded calls f and turns a panic into an error.
+func (c *Conn) guarded(w *work, f func() (any, error)) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			c.log.Error("a handler panicked", "method", w.Method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			result, err = nil, Errorf(CodeInternal, "internal error")
 		}
 	}()
-	if c.o.Handler == nil {
-		return nil, Errorf(CodeMethodNotFound, "unknown method: %s", w.Method)
-	}
-	return c.o.Handler(ctx, &w.Request)
+	return f()
 }
 
 // reply queues the reply to w. It waits for room, which keeps the place of w's handler taken.

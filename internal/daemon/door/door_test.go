@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"net"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock"
@@ -14,6 +17,7 @@ import (
 // open serves a door whose conversations echo params, until the test is over.
 func open(t testing.TB, o *Options) *Door {
 	t.Helper()
+	noLeak(t)
 	if o.Converse == nil {
 		o.Converse = echo
 	}
@@ -31,6 +35,34 @@ func open(t testing.TB, o *Options) *Door {
 		}
 	})
 	return d
+}
+
+// noLeak fails the test when, after all that it cleans up, goroutines of connections are left.
+func noLeak(t testing.TB) {
+	t.Helper()
+	t.Cleanup(func() {
+		var left []string
+		for range 400 {
+			if left = connections(); len(left) == 0 {
+				return
+			}
+			time.Sleep(5 * time.Millisecond) // a goroutine that has nothing left to do may not have ended
+		}
+		t.Errorf("goroutines are left:\n%s", strings.Join(left, "\n\n"))
+	})
+}
+
+func connections() (left []string) {
+	buf := make([]byte, 4<<20)
+	for g := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		for _, of := range []string{"door.(*Door)", "jsonrpc.(*Conn)", "websock.(*Stream)", "websocket.(*Conn)", "http.(*conn)"} {
+			if strings.Contains(g, of) {
+				left = append(left, g)
+				break
+			}
+		}
+	}
+	return left
 }
 
 func echo(ctx context.Context, s jsonrpc.Stream, _ Peer) {

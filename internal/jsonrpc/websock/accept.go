@@ -68,7 +68,7 @@ func Dial(ctx context.Context, url string, o *DialOptions) (*Stream, error) {
 		w.Conn = conn
 		return w, err
 	}}
-	ws, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{
+	ws, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{ //nolint:bodyclose // nil, or the library has closed it
 		HTTPClient:      &http.Client{Transport: transport},
 		HTTPHeader:      o.Header,
 		CompressionMode: websocket.CompressionDisabled,

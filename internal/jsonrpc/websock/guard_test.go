@@ -3,6 +3,7 @@ package websock
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -148,20 +149,24 @@ func TestALongFrameIsRefusedByItsHeader(t *testing.T) {
 	}
 }
 
-// TestALongFrameThatIsSentWhole reaches a client that reads only when it has written all 64 MiB.
+// TestALongFrameThatIsSentWhole reaches a client that reads only when it has written all 64 MiB, in one frame or in many.
 func TestALongFrameThatIsSentWhole(t *testing.T) {
-	for _, fragment := range []int{64 << 20, 1 << 20} {
+	const total = 64 << 20
+	for _, fragment := range []int{total, 1 << 20} {
 		t.Run(fmt.Sprint(fragment), func(t *testing.T) {
 			url, _ := echoes(t, nil)
 			c := client(t, url, nil)
-			p := bytes.Repeat([]byte("x"), fragment)
-			for i := range 64 << 20 / fragment {
-				op := byte(wstest.Text)
+			frame := wstest.Frame{Op: wstest.Text, Fin: fragment == total}.Append(nil)
+			head := append([]byte{frame[0], 0xff}, binary.BigEndian.AppendUint64(nil, uint64(fragment))...)
+			payload := bytes.Repeat([]byte("x"), fragment) // masked with zeros, which a mask may be
+			for i := range total / fragment {
 				if i > 0 {
-					op = wstest.Continuation
+					head[0] = wstest.Continuation
 				}
-				if err := c.Send(wstest.Frame{Op: op, Fin: i == 64<<20/fragment-1, Payload: p}); err != nil {
-					t.Fatal(err)
+				for _, b := range [][]byte{append(head, 0, 0, 0, 0), payload} {
+					if _, err := c.Write(b); err != nil {
+						t.Fatal(err)
+					}
 				}
 			}
 			if e, err := c.Next(); err != nil || e.Code != jsonrpc.CloseTooLong {
