@@ -28,7 +28,11 @@ func (d *Daemon) shutdown(ctx context.Context) error {
 	d.door.Stop()
 	d.finish(ctx)
 	err := d.close(ctx)
-	d.log.Info("stopped", "error", err)
+	if err != nil {
+		d.log.Error("stopped", "error", err)
+	} else {
+		d.log.Info("stopped")
+	}
 	return err
 }
 
