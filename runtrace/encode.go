@@ -22,17 +22,23 @@ func (r Record) AppendLine(dst []byte) ([]byte, error) {
 
 // AppendLine is that of Record.
 func (t *Turn) AppendLine(dst []byte) ([]byte, error) {
-	return line(dst, tagTurn, t.fields)
+	w := begin(dst, tagTurn)
+	t.fields(&w)
+	return w.end(dst, tagTurn)
 }
 
 // AppendLine is that of Record.
 func (s *Started) AppendLine(dst []byte) ([]byte, error) {
-	return line(dst, tagStarted, s.fields)
+	w := begin(dst, tagStarted)
+	s.fields(&w)
+	return w.end(dst, tagStarted)
 }
 
 // AppendLine is that of Record.
 func (e *Ended) AppendLine(dst []byte) ([]byte, error) {
-	return line(dst, tagEnded, e.fields)
+	w := begin(dst, tagEnded)
+	e.fields(&w)
+	return w.end(dst, tagEnded)
 }
 
 // MarshalJSON gives the turn without its tag, cut as in a line.
@@ -48,11 +54,16 @@ const (
 	tagEnded   = "ended"
 )
 
-func line(dst []byte, tag string, fields func(*writer)) ([]byte, error) {
+// begin begins a line.
+func begin(dst []byte, tag string) writer {
 	w := writer{buf: append(dst, `{"record":"`...)}
 	w.buf = append(w.buf, tag...)
 	w.buf = append(w.buf, '"')
-	fields(&w)
+	return w
+}
+
+// end ends a line that began behind dst.
+func (w *writer) end(dst []byte, tag string) ([]byte, error) {
 	w.buf = append(w.buf, '}', '\n')
 	if w.err != nil {
 		return dst, w.err
@@ -72,7 +83,9 @@ func (t *Turn) fields(w *writer) {
 	w.raw("output", t.Output)
 	if t.CLIOutcome != nil {
 		w.key("cli_outcome")
-		w.object(t.CLIOutcome.fields)
+		w.buf = append(w.buf, '{')
+		t.CLIOutcome.fields(w)
+		w.buf = append(w.buf, '}')
 	}
 	verdict := t.VerifierVerdict
 	if verdict == "" {
@@ -81,7 +94,9 @@ func (t *Turn) fields(w *writer) {
 	w.text("verifier_verdict", verdict)
 	if t.PolicyRejected != nil {
 		w.key("policy_rejected")
-		w.object(t.PolicyRejected.fields)
+		w.buf = append(w.buf, '{')
+		t.PolicyRejected.fields(w)
+		w.buf = append(w.buf, '}')
 	}
 }
 
@@ -117,7 +132,9 @@ func (s *Started) fields(w *writer) {
 	w.text("started_at", s.StartedAt)
 	if s.Recording != nil {
 		w.key("recording")
-		w.object(s.Recording.fields)
+		w.buf = append(w.buf, '{')
+		s.Recording.fields(w)
+		w.buf = append(w.buf, '}')
 	}
 }
 
@@ -173,10 +190,4 @@ func (w *writer) raw(name string, raw json.RawMessage) {
 	if w.buf, err = appendRaw(w.buf, raw); err != nil && w.err == nil {
 		w.err = &InvalidError{name, err}
 	}
-}
-
-func (w *writer) object(fields func(*writer)) {
-	w.buf = append(w.buf, '{')
-	fields(w)
-	w.buf = append(w.buf, '}')
 }

@@ -80,11 +80,11 @@ func TestLines(t *testing.T) {
 
 func TestATurnOfAClient(t *testing.T) {
 	for in, want := range map[string]string{
-		`{}`:                         `{"index":0,"parameters":null,"verifier_verdict":"not_run"}`,
+		`{}`:                          `{"index":0,"parameters":null,"verifier_verdict":"not_run"}`,
 		`{"index":"x","prompt":null}`: `{"index":0,"parameters":null,"verifier_verdict":"not_run"}`,
 		`{"index":-1,"extra":{"a":[1]},"verifier_verdict":null,"cli_outcome":null,"policy_rejected":null,"tool":null}`: `{"index":0,"parameters":null,"verifier_verdict":"not_run"}`,
-		`{"index":7,"parameters":{"b":1,"a":1e400},"output":[],"verifier_verdict":"pass"}`:                              `{"index":7,"parameters":{"b":1,"a":1e400},"output":[],"verifier_verdict":"pass"}`,
-		`{"cli_outcome":{"outcome":"exited","code":-1,"x":0},"policy_rejected":{"rule":"r","param":null}}`:              `{"index":0,"parameters":null,"cli_outcome":{"outcome":"exited","code":-1},"verifier_verdict":"not_run","policy_rejected":{"rule":"r","reason":""}}`,
+		`{"index":7,"parameters":{"b":1,"a":1e400},"output":[],"verifier_verdict":"pass"}`:                             `{"index":7,"parameters":{"b":1,"a":1e400},"output":[],"verifier_verdict":"pass"}`,
+		`{"cli_outcome":{"outcome":"exited","code":-1,"x":0},"policy_rejected":{"rule":"r","param":null}}`:             `{"index":0,"parameters":null,"cli_outcome":{"outcome":"exited","code":-1},"verifier_verdict":"not_run","policy_rejected":{"rule":"r","reason":""}}`,
 	} {
 		var turn runtrace.Turn
 		if err := json.Unmarshal([]byte(in), &turn); err != nil {

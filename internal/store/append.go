@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
@@ -18,9 +19,10 @@ type op struct {
 	store  *Disk
 	run    *run
 	kind   byte
-	record []byte // the entry; its data are lines
-	data   []byte
-	after  state // of the run, once this is in
+	record []byte  // the entry, of a verdict alone
+	data   []byte  // the entry's lines
+	buffer *[]byte // holds data, for the next op to use; nil where it has memory of its own
+	after  state   // of the run, once this is in
 	pos    seglog.Pos
 	err    error         // why it is not durable
 	done   chan struct{} // closed when it is durable or failed; pos and err are then final
@@ -141,7 +143,7 @@ func (s *Disk) queue(ctx context.Context, o *op) error {
 	if err := s.pay(ctx, r); err != nil {
 		return err
 	}
-	if err := s.log.Append(ctx, r.epoch, o.record, o.committed); err != nil {
+	if err := s.log.Append(ctx, r.epoch, *o.buffer, o.committed); err != nil { // it copies
 		return s.failed(err)
 	}
 	r.live, r.last = o.after, o
@@ -166,7 +168,7 @@ func (s *Disk) pay(ctx context.Context, r *run) error {
 	r.owed = nil
 	r.dmu.Unlock()
 	for i, o := range owed {
-		again := &op{store: s, run: r, kind: o.kind, record: o.record, data: o.data, done: make(chan struct{})}
+		again := &op{store: s, run: r, kind: o.kind, record: o.record, done: make(chan struct{})}
 		if err := s.queueVerdict(ctx, again); err != nil {
 			r.dmu.Lock()
 			r.owed = append(slices.Clone(owed[i:]), r.owed...)
@@ -177,22 +179,42 @@ func (s *Disk) pay(ctx context.Context, r *run) error {
 	return nil
 }
 
-// op makes one of lines that follow what is live; head is where they begin in the record.
-func (s *Disk) op(r *run, kind byte, record []byte, head int, after state) *op {
-	return &op{store: s, run: r, kind: kind, record: record, data: record[head:], after: after, done: make(chan struct{})}
+// op makes one of lines that follow what is live; head is where they begin in what the buffer holds.
+func (s *Disk) op(r *run, kind byte, buffer *[]byte, head int, after state) *op {
+	return &op{store: s, run: r, kind: kind, buffer: buffer, data: (*buffer)[head:], after: after, done: make(chan struct{})}
 }
 
-// head begins the record of an entry that follows what is live.
-func (r *run) head(kind byte, id runtrace.ID, added, room int) []byte {
+// buffers hold entries from when they are made until they are in the run's file.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxBuffer is how long a buffer may be that is kept for the next op.
+const maxBuffer = 64 << 10
+
+// head begins the buffer of an entry that follows what is live.
+func (r *run) head(kind byte, id runtrace.ID, added int) *[]byte {
 	e := entry{kind: kind, id: id, offset: r.live.bytes, crc: r.live.crc, turns: r.live.turns, added: added}
-	return e.appendHead(make([]byte, 0, 64+len(id.Agent)+len(id.Run)+room))
+	b := buffers.Get().(*[]byte)
+	*b = e.appendHead((*b)[:0])
+	return b
+}
+
+// giveBack gives the buffer of an op back whose lines are in the file, or that was never queued.
+func giveBack(b *[]byte) {
+	if b != nil && cap(*b) <= maxBuffer {
+		buffers.Put(b)
+	}
 }
 
 // finish waits until an op is durable and in the run's file. When ctx ends first, somebody else does.
 func (s *Disk) finish(ctx context.Context, o *op) error {
 	select {
 	case <-o.done:
-		return s.apply(o)
+		err := s.apply(o)
+		if err == nil {
+			giveBack(o.buffer) // whoever follows the run has copies
+			o.buffer, o.data = nil, nil
+		}
+		return err
 	case <-ctx.Done():
 		s.abandon(o)
 		return ctx.Err()
@@ -243,13 +265,12 @@ func (s *Disk) Start(ctx context.Context, started *runtrace.Started) (existing b
 		case r.live.exists():
 			return nil, ErrOther
 		}
-		record := r.head(kindStarted, id, 0, 512)
-		head := len(record)
-		record, err := st.AppendLine(record)
-		if err != nil {
+		b := r.head(kindStarted, id, 0)
+		head := len(*b)
+		if *b, err = st.AppendLine(*b); err != nil {
 			return nil, err
 		}
-		return s.op(r, kindStarted, record, head, begun(&st, record[head:])), nil
+		return s.op(r, kindStarted, b, head, begun(&st, (*b)[head:])), nil
 	})
 	if err == nil && !existing {
 		s.stats.started.Add(1)
@@ -288,27 +309,20 @@ func (s *Disk) Append(ctx context.Context, id runtrace.ID, turns []runtrace.Turn
 
 // turns encodes turns that follow what is live.
 func (s *Disk) turns(r *run, id runtrace.ID, turns []runtrace.Turn) (*op, error) {
-	room := 0
-	for i := range turns {
-		room += 160 + len(turns[i].Parameters) + len(turns[i].Output)
-		if turns[i].Prompt != nil {
-			room += len(*turns[i].Prompt)
-		}
-	}
-	record := r.head(kindTurns, id, len(turns), room+room/16)
-	head := len(record)
+	b := r.head(kindTurns, id, len(turns))
+	head := len(*b)
 	for i := range turns {
 		t := turns[i]
 		t.Index = r.live.turns + i
 		var err error
-		if record, err = t.AppendLine(record); err != nil {
+		if *b, err = t.AppendLine(*b); err != nil {
 			return nil, dropTooLarge(err)
 		}
 	}
-	if len(record) > seglog.MaxRecord {
+	if len(*b) > seglog.MaxRecord {
 		return nil, &Dropped{TurnTooLarge}
 	}
-	return s.op(r, kindTurns, record, head, r.live.grown(record[head:], len(turns))), nil
+	return s.op(r, kindTurns, b, head, r.live.grown((*b)[head:], len(turns))), nil
 }
 
 // End is that of Store.
@@ -329,13 +343,13 @@ func (s *Disk) End(ctx context.Context, id runtrace.ID, e *runtrace.Ended) error
 		if err := s.caughtUp(r); err != nil {
 			return nil, err
 		}
-		record := r.head(kindEnded, id, 0, 256+len(ended.Outcome))
-		head := len(record)
-		record, err := ended.AppendLine(record)
-		if err != nil {
+		b := r.head(kindEnded, id, 0)
+		head := len(*b)
+		var err error
+		if *b, err = ended.AppendLine(*b); err != nil {
 			return nil, err
 		}
-		return s.op(r, kindEnded, record, head, r.live.ended(&ended, record[head:])), nil
+		return s.op(r, kindEnded, b, head, r.live.ended(&ended, (*b)[head:])), nil
 	})
 	if err == nil {
 		s.stats.ended.Add(1)
@@ -360,9 +374,7 @@ func (s *Disk) Verdict(ctx context.Context, id runtrace.ID, verdict json.RawMess
 		return err
 	}
 	e := entry{kind: kindVerdict, id: id}
-	record := e.appendHead(make([]byte, 0, 16+len(id.Agent)+len(id.Run)+len(verdict)))
-	head := len(record)
-	record = append(record, verdict...)
+	record := append(e.appendHead(make([]byte, 0, 16+len(id.Agent)+len(id.Run)+len(verdict))), verdict...)
 	return s.change(ctx, id.Run, func(r *run) (*op, error) {
 		switch {
 		case id == (runtrace.ID{}):
@@ -374,6 +386,6 @@ func (s *Disk) Verdict(ctx context.Context, id runtrace.ID, verdict json.RawMess
 		if err := s.pay(ctx, r); err != nil {
 			return nil, err
 		}
-		return nil, s.queueVerdict(ctx, s.op(r, kindVerdict, record, head, state{}))
+		return nil, s.queueVerdict(ctx, &op{store: s, run: r, kind: kindVerdict, record: record, done: make(chan struct{})})
 	})
 }

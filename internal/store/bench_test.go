@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/cputime"
 	"github.com/tapedeck-dev/tapedeck/internal/store"
+	"github.com/tapedeck-dev/tapedeck/internal/store/seglog"
 	"github.com/tapedeck-dev/tapedeck/internal/store/seglog/logload"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
@@ -29,6 +31,7 @@ type load struct {
 	p99       time.Duration
 	block     float64       // entries a block
 	sync      time.Duration // of a block
+	cpu       time.Duration // of a turn, with what drives it
 	entry     int           // bytes
 }
 
@@ -48,7 +51,7 @@ func drive(b testing.TB, s *store.Disk, sessions, turns int) load {
 	before := s.Stats().Log
 	each := min(max(turns/sessions, 1), runtrace.MaxTurns)
 	waits := make([][]time.Duration, sessions)
-	begin := time.Now()
+	begin, spent := time.Now(), cputime.Spent()
 	for i, id := range ids {
 		group.Go(func() {
 			waits[i] = make([]time.Duration, 0, each)
@@ -65,12 +68,14 @@ func drive(b testing.TB, s *store.Disk, sessions, turns int) load {
 	}
 	group.Wait()
 	took := time.Since(begin)
+	spent = cputime.Spent() - spent
 	after := s.Stats().Log
 	all := slices.Concat(waits...)
 	slices.Sort(all)
 	records := after.Records - before.Records
 	return load{
 		perSecond: float64(len(all)) / took.Seconds(),
+		cpu:       spent / time.Duration(len(all)),
 		p99:       all[len(all)*99/100],
 		sync:      time.Duration((after.SyncSeconds - before.SyncSeconds) * 1e9 / float64(after.Blocks-before.Blocks)),
 		block:     float64(records) / float64(after.Blocks-before.Blocks),
@@ -88,11 +93,19 @@ func BenchmarkAppend(b *testing.B) {
 			b.ResetTimer()
 			ours := drive(b, s, sessions, b.N)
 			b.StopTimer()
-			log := logload.Load{Appenders: sessions, Size: ours.entry, Records: max(min(b.N, sessions*runtrace.MaxTurns), sessions)}
+			log := logload.Load{Appenders: sessions, Size: ours.entry, Records: max(min(b.N, sessions*runtrace.MaxTurns), sessions),
+				Log: &seglog.Options{Prepare: true}}
 			alone, err := logload.Run(b.Context(), b.TempDir(), log)
 			if err != nil {
 				b.Fatal(err)
 			}
+			// As many as give blocks of the same size: half of them are being written while the other half comes.
+			log.Appenders = max(1, min(sessions, int(2*ours.block)))
+			same, err := logload.Run(b.Context(), b.TempDir(), log)
+			if err != nil {
+				b.Fatal(err)
+			}
+			log.Appenders = sessions
 			log.Records = max(min(log.Records, 10_000), sessions)
 			files, err := logload.Sessions(b.Context(), b.TempDir(), log)
 			if err != nil {
@@ -100,11 +113,15 @@ func BenchmarkAppend(b *testing.B) {
 			}
 			b.ReportMetric(ours.perSecond, "turns/s")
 			b.ReportMetric(float64(ours.p99.Microseconds()), "p99-µs")
+			b.ReportMetric(float64(ours.cpu)/1e3, "cpu-µs/turn")
 			b.ReportMetric(ours.block, "turns/block")
 			b.ReportMetric(float64(ours.sync.Microseconds()), "sync-µs/block")
 			b.ReportMetric(float64(ours.entry), "B/entry")
 			b.ReportMetric(ours.perSecond/alone.PerSecond(), "of-log-alone")
 			b.ReportMetric(float64(ours.p99)/float64(alone.P99), "p99-of-log-alone")
+			b.ReportMetric(ours.perSecond/same.PerSecond(), "of-log-with-such-blocks")
+			b.ReportMetric(float64(same.Records)/float64(len(same.Blocks)), "its-records/block")
+			b.ReportMetric(float64(ours.p99)/float64(same.P99), "p99-of-log-with-such-blocks")
 			b.ReportMetric(ours.perSecond/files.PerSecond(), "x-file-a-session")
 		})
 	}

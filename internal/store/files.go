@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"container/list"
 	"errors"
 	"fmt"
@@ -203,7 +204,7 @@ func (s *Disk) writeLines(r *run) error {
 func (r *run) publish() {
 	for _, o := range r.todo {
 		if len(r.feed) > 0 {
-			r.feed.lines(o.data, r.file, o.after)
+			r.feed.lines(bytes.Clone(o.data), r.file, o.after) // the op's memory is used again
 		}
 		r.file = o.after
 	}
