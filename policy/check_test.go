@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -251,5 +252,35 @@ func TestParameters(t *testing.T) {
 		if err != nil || string(p.Raw()) != tt.raw || p.Digest() != sum(tt.digest) {
 			t.Errorf("%s: %v, %s", tt.in, err, p.Raw())
 		}
+	}
+}
+
+// However many rules there are, one check ends soon, and what was not looked at is denied.
+func TestAllRulesShareWhatACheckMayTake(t *testing.T) {
+	var leaves []string
+	for range 50_000 {
+		leaves = append(leaves, `"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"`)
+	}
+	a := Action{Tool: "t", Parameters: parameters(t, `{"l":[`+strings.Join(leaves, ",")+`],"s":"`+strings.Repeat("a", 1<<20)+`"}`)}
+	patterns, expressions := mustCompile(t), mustCompile(t)
+	for range 300 {
+		var err, err2 error
+		patterns, err = patterns.With(Rule{Name: "p", Rule: Regex, Pattern: `^(a|b|c)*x$`})
+		expressions, err2 = expressions.With(Rule{Name: "p", Rule: Expr, Pattern: `any(parameters.l, lower(#) == "x")`})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+	}
+	for name, s := range map[string]*Set{"patterns": patterns, "expressions": expressions} {
+		began := time.Now()
+		v := s.Check(&a, nil, "")
+		took := time.Since(began)
+		if n := len(v.Violations); n == 0 || n > 299 || !strings.Contains(v.Violations[n-1].Reason, "than they may") && !strings.Contains(v.Violations[n-1].Reason, "more than it may") {
+			t.Errorf("%s: %d violations, %s", name, n, v.Reason())
+		}
+		if took > 20*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+		t.Log(name, len(v.Violations), took)
 	}
 }

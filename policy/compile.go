@@ -26,7 +26,23 @@ type subject struct {
 	action *Action
 	state  State
 	agent  string
-	env    *environment // of expressions; made by the first that needs it
+	more   *scratch
+}
+
+// A scratch is what the rules of one check share. The rules of the wire need none where a parameter is a text, and a check by
+// them is to stay small.
+type scratch struct {
+	budget
+	plain  map[string]any   // the parameters as expressions have them, made by the first
+	looked *canonjson.Value // what was looked into last
+	json   string           // of it
+}
+
+func (s *subject) scratch() *scratch {
+	if s.more == nil {
+		s.more = &scratch{}
+	}
+	return s.more
 }
 
 func wrong(r *Rule, field, format string, args ...any) *RuleError {
@@ -135,7 +151,7 @@ func (d *denyToolParam) against(s *subject) string {
 	if !ok {
 		return ""
 	}
-	for text := range texts(v) {
+	for text := range s.texts(v) {
 		if strings.Contains(text, d.pattern) {
 			return d.reason
 		}
@@ -172,13 +188,17 @@ func (q *requireState) against(s *subject) string {
 
 // texts gives what a text may be looked for in: a string as it stands; of anything else its canonical JSON, and each string,
 // key and number within it, so that no escape hides one.
-func texts(v *canonjson.Value) func(yield func(string) bool) {
+func (s *subject) texts(v *canonjson.Value) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		if v.Kind == canonjson.String {
 			yield(v.Str)
 			return
 		}
-		if yield(string(v.Append(nil))) && (v.Kind == canonjson.Array || v.Kind == canonjson.Object) {
+		last := s.scratch()
+		if last.looked != v {
+			last.looked, last.json = v, string(v.Append(nil))
+		}
+		if yield(last.json) && (v.Kind == canonjson.Array || v.Kind == canonjson.Object) {
 			leaves(v, yield)
 		}
 	}

@@ -1,11 +1,9 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
+	"math"
 	"strconv"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
@@ -13,23 +11,20 @@ import (
 var environmentTypes = map[string]any{
 	"tool": "", "type": "", "agent": "", "parameters": map[string]any{}, "state": map[string]any{},
 	"__charge":  func(...any) any { return nil },
+	"__chars":   func(...any) any { return nil },
 	"__matches": func(any, string) bool { return false },
-}
-
-// An environment is what expressions see of one subject; the parameters are decoded once for all of them.
-type environment struct {
-	parameters map[string]any
 }
 
 // environment returns the variables of one evaluation.
 func (d *denyExpr) environment(s *subject) map[string]any {
-	if s.env == nil {
-		s.env = &environment{parameters: s.action.Parameters.Map()}
+	shared := s.scratch()
+	if shared.plain == nil {
+		shared.plain = s.action.Parameters.Map()
 	}
-	b := &budget{maxSpent, d.matchers}
 	return map[string]any{
-		"tool": s.action.Tool, "type": s.action.Type, "agent": s.agent, "parameters": s.env.parameters, "state": d.state(s.state),
-		"__charge": b.charge, "__matches": b.matches,
+		"tool": s.action.Tool, "type": s.action.Type, "agent": s.agent, "parameters": shared.plain, "state": d.state(s.state),
+		"__charge": shared.charge, "__chars": shared.chars,
+		"__matches": func(v any, pattern string) bool { return shared.matches(v, d.matchers[pattern]) },
 	}
 }
 
@@ -85,67 +80,10 @@ func number(v *canonjson.Value) any {
 		}
 		return v.Num
 	}
-	if n := int(v.Num); float64(n) == v.Num && n > -1<<53 && n < 1<<53 {
-		return n
+	if math.Abs(v.Num) < 1<<53 {
+		if n := int(v.Num); float64(n) == v.Num {
+			return n
+		}
 	}
 	return v.Num
-}
-
-// A budget is what is left of one evaluation.
-type budget struct {
-	left     int
-	matchers map[string]*boundre.Regexp
-}
-
-var errSpent = errors.New("it looks at more than it may: shorten its loops")
-
-// charge takes the size of a value off the budget, and returns the value.
-func (b *budget) charge(args ...any) any {
-	b.spend(args[0])
-	return args[0]
-}
-
-func (b *budget) spend(v any) {
-	switch v := v.(type) {
-	case string:
-		b.take(1 + len(v)/16)
-	case []any:
-		b.take(1)
-		for _, e := range v {
-			b.spend(e)
-		}
-	case map[string]any:
-		b.take(1)
-		for _, e := range v {
-			b.spend(e)
-		}
-	case []string:
-		b.take(1 + len(v))
-	default:
-		b.take(1)
-	}
-}
-
-func (b *budget) take(n int) {
-	if b.left -= n; b.left < 0 {
-		panic(errSpent) // which the machine makes the error of the evaluation
-	}
-}
-
-// matches is the operator of that name. What is not there matches nothing, as it contains nothing.
-func (b *budget) matches(v any, pattern string) bool {
-	if v == nil {
-		return false
-	}
-	text, ok := v.(string)
-	if !ok {
-		panic(fmt.Errorf("matches: expected a text, got %T", v))
-	}
-	m := b.matchers[pattern]
-	b.take(1 + len(text)/16*m.Steps()/4)
-	yes, err := m.Match(text)
-	if err != nil {
-		panic(err)
-	}
-	return yes
 }

@@ -18,8 +18,7 @@ import (
 // Limits of expressions.
 const (
 	maxNodes  = 500     // of the tree of one expression
-	maxSpent  = 1 << 20 // what one evaluation may look at: bytes of text and elements of lists in loops, bytes that it joins
-	maxMemory = 1 << 17 // elements that it makes
+	maxMemory = 1 << 17 // elements that one evaluation makes
 )
 
 // A denyExpr denies what an expression is true of, and what it fails on.

@@ -76,9 +76,9 @@ func (v *inspector) fail(n ast.Node, format string, args ...any) {
 	}
 }
 
-// A bounder puts charges into a tree. Outside of loops each node is evaluated once, and costs no more than what it is given;
-// in loops, what a node is given is charged for each time. Texts that are joined are charged for everywhere, or a dozen lets
-// could double one to any length.
+// A bounder puts charges into a tree: for what functions and loops are given, for texts that + joins (a dozen lets could double
+// one to any length), and in the bodies of loops for what is compared. Elsewhere a comparison is made once, and costs no more
+// than what it is given.
 type bounder struct {
 	done map[ast.Node]bool
 }
@@ -91,9 +91,7 @@ func (b *bounder) Visit(node *ast.Node) {
 	case *ast.PredicateNode:
 		ast.Walk(&n.Node, &loopBounder{b})
 	case *ast.BuiltinNode:
-		if len(n.Arguments) > 1 && isPredicate(n.Arguments[1]) {
-			b.charge(n, &n.Arguments[0])
-		}
+		b.function(n)
 	case *ast.BinaryNode:
 		switch n.Operator {
 		case "+":
@@ -107,9 +105,16 @@ func (b *bounder) Visit(node *ast.Node) {
 	}
 }
 
-func isPredicate(n ast.Node) bool {
-	_, ok := n.(*ast.PredicateNode)
-	return ok
+// function charges for the arguments of a function.
+func (b *bounder) function(n *ast.BuiltinNode) {
+	if n.Name == "split" && !b.done[n] {
+		ast.Patch(&n.Arguments[0], call("__chars", n.Arguments[0]))
+	}
+	var args []*ast.Node
+	for i := range min(allowedBuiltins[n.Name], len(n.Arguments)) {
+		args = append(args, &n.Arguments[i])
+	}
+	b.charge(n, args...)
 }
 
 // charge puts a charge around *arg, an argument of n, once.
@@ -133,21 +138,12 @@ func call(name string, args ...ast.Node) ast.Node {
 	return &ast.CallNode{Callee: callee, Arguments: args}
 }
 
-// A loopBounder charges for what stands in the body of a loop.
+// A loopBounder charges for what is compared in the body of a loop.
 type loopBounder struct{ *bounder }
 
 func (b *loopBounder) Visit(node *ast.Node) {
-	switch n := (*node).(type) {
-	case *ast.BuiltinNode:
-		var args []*ast.Node
-		for i := range min(allowedBuiltins[n.Name], len(n.Arguments)) {
-			args = append(args, &n.Arguments[i])
-		}
-		b.charge(n, args...)
-	case *ast.BinaryNode:
-		if slices.Contains(linear, n.Operator) {
-			b.charge(n, &n.Left, &n.Right)
-		}
+	if n, ok := (*node).(*ast.BinaryNode); ok && slices.Contains(linear, n.Operator) {
+		b.charge(n, &n.Left, &n.Right)
 	}
 }
 

@@ -39,10 +39,12 @@ func (d *denyRegex) against(s *subject) string {
 			return ""
 		}
 	}
-	for text := range texts(v) {
-		if yes, err := d.pattern.Match(text); err != nil {
+	for text := range s.texts(v) {
+		yes, err := s.scratch().match(d.pattern, text)
+		if err != nil {
 			return "it cannot be judged, which denies: " + err.Error()
-		} else if yes {
+		}
+		if yes {
 			return d.reason
 		}
 	}
