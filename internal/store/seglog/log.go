@@ -31,7 +31,7 @@ type Options struct {
 	MaxBlock int
 	// Prepare has the next segment written with zeros while one is filled: twice the bytes go to the disk, and a sync waits for
 	// no journal, which matters where others write to the same file system. A segment that was not prepared (the first one, that
-	// of an earlier process) is left at an eighth of SegmentSize.
+	// of an earlier process) is left at an eighth of SegmentSize. When a write fails the space taken for it is given back.
 	Prepare bool
 	FS      faultfs.FS   // nil: the machine's
 	Logger  *slog.Logger // nil: silent

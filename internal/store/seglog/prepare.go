@@ -119,7 +119,7 @@ func (p *preparer) stop() {
 // prepare has the next segment prepared in proportion to what was written to this one. What is not prepared itself is left
 // soon, so that its successor must be ready soon.
 func (w *writer) prepare() {
-	if !w.prepares {
+	if !w.prepares || w.starved {
 		return
 	}
 	if w.coming == nil {
@@ -154,7 +154,13 @@ func (w *writer) takePrepared() (name string, size int64) {
 	return p.name, p.size
 }
 
-// stopPreparing is for the end.
+// starve gives back what is being prepared, for where a write fails its space may be what is missing.
+func (w *writer) starve() {
+	w.starved = true
+	w.stopPreparing()
+}
+
+// stopPreparing gives back what is being prepared.
 func (w *writer) stopPreparing() {
 	if w.coming != nil {
 		w.coming.stop()

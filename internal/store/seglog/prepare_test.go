@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
@@ -97,5 +99,34 @@ func TestPowerCutWhilePreparing(t *testing.T) {
 		if err := errors.Join(again.Close(context.Background()), l.Close(context.Background())); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A write that fails for want of space has the space back that the next segment was to have, before its append fails.
+func TestAFullDiskTakesBackWhatWasPrepared(t *testing.T) {
+	disk := faultfs.NewMemory()
+	var full atomic.Bool
+	hook := &faultfs.Hook{Inner: disk, Before: func(c *faultfs.Call) error {
+		if c.Op == faultfs.OpWrite && full.Load() && filepath.Ext(c.Name) == ".seg" {
+			return syscall.ENOSPC
+		}
+		return nil
+	}}
+	l := open(t, "/log", &seglog.Options{FS: hook, SegmentSize: 4000, Prepare: true})
+	for round := range 2 {
+		for { // after a failure, from the next segment on
+			appendAll(t, l, "a record")
+			if _, err := disk.Stat("/log/" + ahead); err == nil {
+				break
+			}
+		}
+		full.Store(true)
+		if _, err := l.AppendWait(t.Context(), []byte("no room")); !errors.Is(err, syscall.ENOSPC) {
+			t.Fatal(err)
+		}
+		if _, err := disk.Stat("/log/" + ahead); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("round %d: the next segment still takes space: %v", round, err)
+		}
+		full.Store(false)
 	}
 }

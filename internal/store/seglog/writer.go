@@ -34,6 +34,7 @@ type writer struct {
 	prepares bool      // whether segments are prepared
 	coming   *preparer // of the next segment; nil where none is under way
 	prepared bool      // this segment was
+	starved  bool      // a write failed: nothing is prepared until a segment could be made again
 	began    int64     // where it stood when this process began to write it
 	failed   error     // ErrFailed and why: nothing is written any more
 }
@@ -100,6 +101,7 @@ func (w *writer) takeAhead(end int64) {
 
 // cutBack undoes a write that failed because of err, which it returns, or ErrFailed when that does not work.
 func (w *writer) cutBack(err error) error {
+	w.starve()
 	if cut := w.f.Truncate(w.end); cut != nil {
 		return w.fail(fmt.Errorf("%w; and cutting that off: %w", err, cut))
 	}
@@ -128,8 +130,10 @@ func (w *writer) rotate(first Pos) (segmentInfo, error) {
 	prepared, ahead := w.takePrepared()
 	f, err := w.create(&s, prepared)
 	if err != nil {
+		w.starve()
 		return s, err
 	}
+	w.starved = false
 	if w.f != nil {
 		if err := w.f.Close(); err != nil {
 			w.log.Warn("a full segment of the log does not close", "error", err, "file", w.f.Name())
