@@ -88,21 +88,30 @@ func (c *Conn) Serve(ctx context.Context) error {
 	c.wg.Add(1)
 	go c.write()
 	err := c.read()
-	switch {
-	case errors.Is(err, io.EOF):
-		c.linger()
-	case errors.Is(err, ErrTooLong):
-		c.refuse(nil, Errorf(CodeInvalidRequest, "invalid request: %v", err), RefusedInvalid)
-		c.out.flush(lingering)
-	}
+	c.lastWords(err)
 	c.end(err)
 	_ = c.stream.Close(0, "")
 	c.wg.Wait()
 	return c.cause()
 }
 
-// lingering is how long requests may still run when the peer has said all that it will say.
+// lingering is how long it may take to say what is to be said when nothing more can be read.
 const lingering = time.Second
+
+// lastWords says what the peer may still want to know when reading has ended.
+func (c *Conn) lastWords(err error) {
+	var closed *CloseError
+	switch {
+	case errors.Is(err, io.EOF):
+		c.linger()
+	case errors.Is(err, ErrTooLong):
+		c.refuse(nil, Errorf(CodeInvalidRequest, "invalid request: %v", err), RefusedInvalid)
+		c.out.flush(lingering)
+	case errors.As(err, &closed) && closed.Ours:
+		c.out.flush(lingering) // the answers to what was right before
+		_ = c.stream.Close(closed.Code, closed.Reason)
+	}
+}
 
 // linger answers what has been read, for a peer that has stopped writing may still read. Calls of ours get no reply any more.
 func (c *Conn) linger() {

@@ -66,7 +66,7 @@ func (l *lines) line() (line []byte, held int64, err error) {
 			slow = time.AfterFunc(LongFrame, func() { _ = l.Close(0, "") })
 			defer slow.Stop()
 			if !l.budget.Take(int64(l.limit), LongFrame, l.done) {
-				return nil, 0, &CloseError{CloseTryAgain, "no memory for a long frame"}
+				return nil, 0, &CloseError{Code: CloseTryAgain, Reason: "no memory for a long frame", Ours: true}
 			}
 			held = int64(l.limit)
 		}

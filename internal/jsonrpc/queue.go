@@ -197,6 +197,6 @@ func (c *Conn) giveUp(rest []*buffer, err error) {
 // good-bye.
 func (c *Conn) tooSlow() {
 	c.refused(RefusedSlow)
-	c.end(&CloseError{ClosePolicy, "the peer does not read"})
+	c.end(&CloseError{Code: ClosePolicy, Reason: "the peer does not read", Ours: true})
 	_ = c.stream.Close(0, "")
 }

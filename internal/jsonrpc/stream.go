@@ -9,9 +9,9 @@ import (
 // A Stream carries frames. One goroutine reads, another writes, any may close.
 type Stream interface {
 	// Read returns the next frame, whose memory is the caller's, and how many bytes of the Budget it holds, which the caller
-	// gives back. It returns io.EOF when the peer writes no more but may still read, a *CloseError when the peer closed the
-	// stream or broke a rule, ErrTooLong (wrapped) and another error otherwise; after an error it is not called again. Close
-	// makes it return.
+	// gives back. It returns io.EOF when the peer writes no more but may still read; a *CloseError when the peer closed the
+	// stream, or broke a rule (Ours): then the caller closes it with that code; ErrTooLong (wrapped) and another error otherwise.
+	// After an error it is not called again. Close makes it return.
 	Read() (frame []byte, held int64, err error)
 	// Write sends one frame. Where more is true another Write follows at once, and the stream may hold the frame until then.
 	Write(frame []byte, more bool) error
@@ -34,10 +34,11 @@ const (
 	CloseTryAgain    = 1013 // no memory left for a frame of that length
 )
 
-// A CloseError says how a stream was closed by the other side, or why by this one.
+// A CloseError says how a stream was closed by the other side, or why this one has to close it.
 type CloseError struct {
 	Code   int
 	Reason string
+	Ours   bool
 }
 
 func (e *CloseError) Error() string { return fmt.Sprintf("closed with %d: %s", e.Code, e.Reason) }
@@ -89,7 +90,7 @@ func (p *pipe) Close(code int, reason string) error {
 	p.end.once.Do(func() {
 		p.end.err = io.EOF
 		if code > CloseNormal {
-			p.end.err = &CloseError{code, reason}
+			p.end.err = &CloseError{Code: code, Reason: reason}
 		}
 		close(p.end.done)
 	})

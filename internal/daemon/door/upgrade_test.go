@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock/wstest"
 )
@@ -22,35 +21,13 @@ import (
 // TestAutobahn holds the door to the cases of the Autobahn suite, with a JSON-RPC peer behind it: what is no JSON, which is
 // every message of the suite, is answered so.
 func TestAutobahn(t *testing.T) {
-	d := open(t, &Options{Listen: "127.0.0.1:0", Converse: serially})
+	d := open(t, &Options{Listen: "127.0.0.1:0"})
 	wstest.Run(t, wstest.Server{
-		Addr: d.URL(), NoBinary: true,
+		Addr: d.URL(), NoBinary: true, Async: true,
 		Answer: func(_, got string) bool {
 			return strings.HasPrefix(got, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`)
 		},
 	}, os.Getenv("TAPEDECK_LONG") != "")
-}
-
-// serially answers each frame as a Conn does, before it reads the next: the suite wants the answer to what was right before the
-// close for what was wrong.
-func serially(_ context.Context, s jsonrpc.Stream, _ Peer) {
-	near, other := jsonrpc.Pipe()
-	c := jsonrpc.New(near, nil)
-	go c.Serve(context.Background())
-	defer other.Close(jsonrpc.CloseNormal, "")
-	for {
-		frame, _, err := s.Read()
-		if err != nil {
-			return
-		}
-		if err := other.Write(frame, false); err != nil {
-			return
-		}
-		answer, _, err := other.Read()
-		if err != nil || s.Write(answer, false) != nil {
-			return
-		}
-	}
 }
 
 // ask sends a request with that Host and those headers, and returns the status of the answer.

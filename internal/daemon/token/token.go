@@ -133,5 +133,5 @@ func Read(base, addr string, host bool) (string, error) {
 }
 
 func write(file, content string) error {
-	return durable.WriteFile(file, []byte(content+"\n"), nil)
+	return durable.WriteFile(file, []byte(content), nil) // no newline: not every client strips it
 }

@@ -14,6 +14,7 @@ func TestAutobahn(t *testing.T) {
 		for {
 			b, _, err := s.Read()
 			if err != nil {
+				hangUp(s, err)
 				return
 			}
 			if err := s.ws.Write(context.Background(), s.kind, b); err != nil {

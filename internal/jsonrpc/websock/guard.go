@@ -88,7 +88,7 @@ func headLength(b byte) int {
 }
 
 func protocol(why string) *jsonrpc.CloseError {
-	return &jsonrpc.CloseError{Code: jsonrpc.CloseProtocol, Reason: why}
+	return &jsonrpc.CloseError{Code: jsonrpc.CloseProtocol, Reason: why, Ours: true}
 }
 
 // first says what is wrong with the first byte of a header.
@@ -106,7 +106,7 @@ func (g *guard) first(b byte) *jsonrpc.CloseError {
 	case (op == opText || op == opBinary) && g.open:
 		return protocol("a message begins within another")
 	case op == opBinary && !g.binary:
-		return &jsonrpc.CloseError{Code: jsonrpc.CloseUnsupported, Reason: "want text messages, got a binary one"}
+		return &jsonrpc.CloseError{Code: jsonrpc.CloseUnsupported, Reason: "want text messages, got a binary one", Ours: true}
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (g *guard) begin() *jsonrpc.CloseError {
 			g.open, g.text, g.size, g.ncarry = true, g.op == opText, 0, 0
 		}
 		if g.size += n; g.size > g.limit {
-			return &jsonrpc.CloseError{Code: jsonrpc.CloseTooLong, Reason: "message longer than the limit"}
+			return &jsonrpc.CloseError{Code: jsonrpc.CloseTooLong, Reason: "message longer than the limit", Ours: true}
 		}
 	}
 	if n == 0 {
@@ -173,7 +173,7 @@ func (g *guard) payload(b []byte) *jsonrpc.CloseError {
 		}
 	case g.text:
 		if !g.utf8(b, at) {
-			return &jsonrpc.CloseError{Code: jsonrpc.CloseNotUTF8, Reason: "text is not UTF-8"}
+			return &jsonrpc.CloseError{Code: jsonrpc.CloseNotUTF8, Reason: "text is not UTF-8", Ours: true}
 		}
 	}
 	if g.left == 0 {
@@ -192,7 +192,7 @@ func (g *guard) end() *jsonrpc.CloseError {
 	}
 	g.open = false
 	if g.text && g.ncarry > 0 {
-		return &jsonrpc.CloseError{Code: jsonrpc.CloseNotUTF8, Reason: "text ends within a character"}
+		return &jsonrpc.CloseError{Code: jsonrpc.CloseNotUTF8, Reason: "text ends within a character", Ours: true}
 	}
 	return nil
 }
@@ -211,7 +211,7 @@ func checkClose(p []byte) *jsonrpc.CloseError {
 		return protocol("close frame with a code that may not be sent")
 	}
 	if !utf8.Valid(p[2:]) {
-		return &jsonrpc.CloseError{Code: jsonrpc.CloseNotUTF8, Reason: "the reason of a close is not UTF-8"}
+		return &jsonrpc.CloseError{Code: jsonrpc.CloseNotUTF8, Reason: "the reason of a close is not UTF-8", Ours: true}
 	}
 	return nil
 }

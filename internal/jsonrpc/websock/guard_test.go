@@ -120,6 +120,7 @@ func echoes(t testing.TB, o *Options) (url string, ends <-chan error) {
 		for {
 			b, held, err := s.Read()
 			if err != nil {
+				hangUp(s, err)
 				ch <- err
 				return
 			}

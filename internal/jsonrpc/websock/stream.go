@@ -66,8 +66,7 @@ func (s *Stream) Read() ([]byte, int64, error) {
 	}
 	s.kind = kind
 	if kind != websocket.MessageText && !s.o.binary {
-		_ = s.Close(jsonrpc.CloseUnsupported, "want text messages, got a binary one")
-		return nil, 0, &jsonrpc.CloseError{Code: jsonrpc.CloseUnsupported, Reason: "binary message"}
+		return nil, 0, &jsonrpc.CloseError{Code: jsonrpc.CloseUnsupported, Reason: "want text messages, got a binary one", Ours: true}
 	}
 	frame, held, err := s.message(r)
 	if err != nil {
@@ -115,7 +114,7 @@ func (s *Stream) long(buf []byte, r io.Reader) (frame []byte, held int64, err er
 	late := time.AfterFunc(jsonrpc.LongFrame, func() { _ = s.wire.SetReadDeadline(time.Unix(1, 0)) })
 	defer late.Stop()
 	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.done) {
-		return nil, 0, &jsonrpc.CloseError{Code: jsonrpc.CloseTryAgain, Reason: "no memory for a long message"}
+		return nil, 0, &jsonrpc.CloseError{Code: jsonrpc.CloseTryAgain, Reason: "no memory for a long message", Ours: true}
 	}
 	held = int64(s.o.Limit)
 	for err == nil {
@@ -148,25 +147,23 @@ func fill(r io.Reader, p []byte) (n int, err error) {
 	return n, err
 }
 
-// failed says how reading ended, and tells the peer where it broke a rule.
+// failed says how reading ended.
 func (s *Stream) failed(err error) error {
 	var ours *jsonrpc.CloseError
 	var theirs websocket.CloseError
 	switch {
-	case s.wire.broken.Load() != nil:
-		ours = s.wire.broken.Load()
+	case s.wire.wrong != nil:
+		return s.wire.wrong
 	case errors.As(err, &ours):
+		return ours
 	case errors.As(err, &theirs):
 		return &jsonrpc.CloseError{Code: int(theirs.Code), Reason: theirs.Reason}
 	case errors.Is(err, websocket.ErrMessageTooBig):
 		return fmt.Errorf("%w of %d bytes", jsonrpc.ErrTooLong, s.o.Limit)
 	case timeout(err):
-		ours = &jsonrpc.CloseError{Code: jsonrpc.ClosePolicy, Reason: "a long message took too long"}
-	default:
-		return err
+		return &jsonrpc.CloseError{Code: jsonrpc.ClosePolicy, Reason: "a long message took too long", Ours: true}
 	}
-	_ = s.Close(ours.Code, ours.Reason)
-	return ours
+	return err
 }
 
 // Write implements jsonrpc.Stream. Once a close has begun it returns jsonrpc.ErrClosed.

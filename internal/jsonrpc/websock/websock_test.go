@@ -3,6 +3,7 @@ package websock
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -10,6 +11,14 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 )
+
+// hangUp closes a stream of which Read returned err.
+func hangUp(s *Stream, err error) {
+	var ours *jsonrpc.CloseError
+	if errors.As(err, &ours) && ours.Ours {
+		_ = s.Close(ours.Code, ours.Reason)
+	}
+}
 
 // serve starts a server whose connections are given to peer.
 func serve(t testing.TB, o *Options, peer func(*Stream)) (url string) {

@@ -22,9 +22,8 @@ type wire struct {
 	wrong *jsonrpc.CloseError
 	told  bool // Read has returned it
 
-	broken  atomic.Pointer[jsonrpc.CloseError] // wrong, for others
-	heard   atomic.Int64                       // when bytes came last, as nanoseconds since epoch
-	reading atomic.Bool                        // somebody waits for bytes
+	heard   atomic.Int64 // when bytes came last, as nanoseconds since epoch
+	reading atomic.Bool  // somebody waits for bytes
 
 	hold atomic.Bool // more follows
 	mu   sync.Mutex  // guards held
@@ -51,7 +50,6 @@ func (w *wire) Read(p []byte) (int, error) {
 		var why *jsonrpc.CloseError
 		if n, why = w.guard.check(p[:n]); why != nil {
 			w.wrong = why
-			w.broken.Store(why)
 			if n == 0 {
 				return 0, w.waste()
 			}
