@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/signal"
@@ -228,11 +227,7 @@ type jsonView struct{ plainView }
 
 func (v *jsonView) record(rec runtrace.Record, line []byte) error {
 	v.run.Add(rec)
-	return v.object(struct {
-		RunID  string          `json:"run_id"`
-		Cursor int             `json:"cursor"`
-		Record json.RawMessage `json:"record"`
-	}{v.run.ID, v.run.Records(), line})
+	return raw(v.std.out, "{\"version\":%d,\"run_id\":%q,\"cursor\":%d,\"record\":%s}\n", jsonVersion, v.run.ID, v.run.Records(), line)
 }
 
 func (v *jsonView) end() error {
@@ -243,10 +238,11 @@ func (v *jsonView) end() error {
 	if v.run.Outcome != nil {
 		end.Outcome = v.run.Outcome.Status
 	}
-	return v.object(struct {
-		RunID string   `json:"run_id"`
-		End   watchEnd `json:"end"`
-	}{v.run.ID, end})
+	b, err := marshal(end)
+	if err != nil {
+		return err
+	}
+	return raw(v.std.out, "{\"version\":%d,\"run_id\":%q,\"end\":%s}\n", jsonVersion, v.run.ID, b)
 }
 
 // watchEnd is the last line of --json.
@@ -254,15 +250,6 @@ type watchEnd struct {
 	Status  string `json:"status"`
 	Turns   int    `json:"turns"`
 	Outcome string `json:"outcome,omitempty"`
-}
-
-// object writes o on one line, with the version as its first key.
-func (v *jsonView) object(o any) error {
-	b, err := marshal(o)
-	if err != nil {
-		return err
-	}
-	return raw(v.std.out, "{\"version\":%d,%s\n", jsonVersion, b[1:])
 }
 
 // runEnded reports whether a run has its last record.

@@ -269,7 +269,7 @@ func (o *serveOptions) ready(url string, do *daemon.Options, std streams) error 
 	if s.Socket != "" && !strings.HasPrefix(at, "unix:") {
 		at += " and unix:" + s.Socket
 	}
-	text := fmt.Sprintf("tapedeck: serving at %s\ntapedeck: runs in %s\n", at, shortPath(s.Data))
+	text := fmt.Sprintf("tapedeck: serving at %s\ntapedeck: runs in %s\n", at, s.Data)
 	if s.Auth {
 		text += fmt.Sprintf("tapedeck: token in %s, the host's beside it\n", s.TokenFile)
 	} else {

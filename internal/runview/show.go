@@ -168,6 +168,10 @@ func (w *writer) field(indent string, width int, s style, f Field) {
 	}
 	for _, l := range lines {
 		l = strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    ")
+		if l == "" {
+			w.w.WriteByte('\n')
+			continue
+		}
 		w.line(newRow(unlimited, w.o.Colour).put(plain, indent+"    ").put(s, w.kept(l)))
 	}
 	if left > 0 {
