@@ -196,6 +196,24 @@ func TestStateActions(t *testing.T) {
 	}
 }
 
+// An attempt that fails half-way leaves nothing, also where the proposal goes on.
+func TestAFailedAttemptLeavesNothing(t *testing.T) {
+	state := new(State).Scope("")
+	r := runs(t, &Executor{State: state}, `{"actions":[
+		{"id":"a","type":"state_write","parameters":{"key":"k","value":1}},
+		{"id":"b","type":"state_write","parameters":{"key":"k","value":2},"expected_effects":{"x":"\ud800"},"failure_behavior":"skip"},
+		{"id":"c","type":"state_read","parameters":{"key":"k"}}]}`)
+	if got := summary(r); !strings.HasPrefix(got[1], "b failed: expected_effects: value of \"x\": json, byte") || got[2] != "c succeeded = 1" {
+		t.Error(got)
+	}
+	if len(r.Results[1].StateChanges) != 0 {
+		t.Errorf("its changes are %s", r.Results[1].StateChanges)
+	}
+	if got := string(state.Get("k")); got != "1" {
+		t.Errorf("the value is %s", got)
+	}
+}
+
 func TestPoliciesJudgeEveryAction(t *testing.T) {
 	e := &Executor{State: new(State).Scope(""), Agent: "me", Policies: compiled(t,
 		policy.Rule{Name: "ready", Rule: policy.RequireState, Key: "ready", Value: json.RawMessage("true")},
