@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -386,6 +387,32 @@ func TestNoMemory(t *testing.T) {
 	_, held, err := s.message(strings.NewReader(strings.Repeat("x", 100_000)))
 	if !errors.As(err, &closed) || closed.Code != jsonrpc.CloseTryAgain || held != 0 {
 		t.Errorf("got %v, %d held", err, held)
+	}
+}
+
+// TestALongFrameThatStalls is given up after jsonrpc.LongFrame, with its close code, and gives its memory back.
+func TestALongFrameThatStalls(t *testing.T) {
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		t.Skip("set TAPEDECK_LONG=1")
+	}
+	t.Parallel()
+	budget := jsonrpc.NewBudget(1 << 20)
+	url, ends := echoes(t, &Options{Limit: 1 << 20, Budget: budget})
+	c := client(t, url, nil)
+	whole := wstest.Frame{Fin: true, Op: wstest.Text, Payload: bytes.Repeat([]byte("x"), 500_000)}.Append(nil)
+	began := time.Now()
+	if _, err := c.Write(whole[:200_000]); err != nil {
+		t.Fatal(err)
+	}
+	if e, err := c.Next(); err != nil || e.Code != jsonrpc.ClosePolicy {
+		t.Errorf("got %+v, %v", e, err)
+	}
+	if took := time.Since(began); took < jsonrpc.LongFrame || took > jsonrpc.LongFrame+20*time.Second {
+		t.Errorf("after %v", took)
+	}
+	<-ends
+	if used, _ := budget.Used(); used != 0 {
+		t.Errorf("%d bytes were not given back", used)
 	}
 }
 
