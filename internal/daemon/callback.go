@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,16 +25,10 @@ func (s *session) callBack(ctx context.Context, c *proposal.Call) (json.RawMessa
 	} else {
 		limit = c.Timeout
 	}
-	sub, _ := ctx.Value(submissionKey{}).(*submission)
-	p := executeParams{call: c, id: s.conn.NewID()}
-	if sub != nil {
-		p.session = sub.scope
-	}
-	if p.session == "" {
-		p.session = s.id
-	}
+	sub := ctx.Value(submissionKey{}).(*submission) // submit put it there
+	p := executeParams{call: c, id: s.conn.NewID(), session: cmp.Or(sub.scope, s.id)}
 	var output json.RawMessage
-	err := s.conn.Call(ctx, p.id, rpcapi.ToolsExecute, &p, &output)
+	err := sub.r.Call(ctx, p.id, rpcapi.ToolsExecute, &p, &output)
 	s.d.metrics.callbacks.WithLabelValues(outcomeOf(err)).Inc()
 	if err == nil {
 		if len(output) == 0 {

@@ -19,6 +19,7 @@ import (
 // submission is one proposal while it runs: what was in force when it came holds to its end.
 type submission struct {
 	s     *session
+	r     *jsonrpc.Request
 	run   runtrace.ID // zero: no turn is recorded
 	scope string      // of its policies
 }
@@ -34,9 +35,9 @@ func proposalSubmit(ctx context.Context, s *session, r *jsonrpc.Request) (any, e
 		return nil, badParams("proposal is required")
 	}
 	if p.Idempotent && p.Proposal.ID != "" {
-		return s.repeats.once(ctx, p.Proposal.ID, func() (*proposal.Result, error) { return s.submit(ctx, p) })
+		return s.repeats.once(ctx, p.Proposal.ID, func() (*proposal.Result, error) { return s.submit(ctx, r, p) })
 	}
-	return s.submit(ctx, p)
+	return s.submit(ctx, r, p)
 }
 
 // readSubmit reads the params of proposal.submit, of which the proposal is the most and reads itself.
@@ -76,9 +77,9 @@ func readSubmit(params []byte) (*rpcapi.ProposalSubmitParams, error) {
 	return p, nil
 }
 
-func (s *session) submit(ctx context.Context, p *rpcapi.ProposalSubmitParams) (*proposal.Result, error) {
+func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.ProposalSubmitParams) (*proposal.Result, error) {
 	s.mu.Lock()
-	sub := &submission{s: s, run: s.current, scope: s.scopeOf(p.SessionID)}
+	sub := &submission{s: s, r: r, run: s.current, scope: s.scopeOf(p.SessionID)}
 	agent := s.agent()
 	policies := s.policies.inForce(s.d.policies, sub.scope)
 	s.mu.Unlock()

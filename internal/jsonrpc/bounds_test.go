@@ -311,3 +311,47 @@ func TestBudget(t *testing.T) {
 		}
 	})
 }
+
+// TestCallsWithinCallsDoNotWaitForEachOther fills every place with handlers that call the peer, whose answer needs another
+// request of its own.
+func TestCallsWithinCallsDoNotWaitForEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := Pipe()
+		server := New(ours, &Options{Limits: Limits{Concurrent: 2, Waiting: 100}, Handler: func(ctx context.Context, r *Request) (any, error) {
+			if r.Method == "leaf" {
+				return 1, nil
+			}
+			var out json.RawMessage
+			err := r.Call(ctx, r.Conn.NewID(), "back", nil, &out)
+			return out, err
+		}})
+		client := New(theirs, &Options{IDPrefix: "c-", Handler: func(ctx context.Context, r *Request) (any, error) {
+			var out json.RawMessage
+			err := r.Conn.Call(ctx, r.Conn.NewID(), "leaf", nil, &out)
+			return out, err
+		}})
+		var all sync.WaitGroup
+		for _, c := range []*Conn{server, client} {
+			all.Go(func() { _ = c.Serve(context.Background()) })
+		}
+		var calls sync.WaitGroup
+		for range 50 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				var out json.RawMessage
+				if err := client.Call(ctx, client.NewID(), "nest", nil, &out); err != nil || string(out) != "1" {
+					t.Errorf("%s %v", out, err)
+				}
+			})
+		}
+		calls.Wait()
+		if s := server.Stats(); s.Running != 0 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+		if err := server.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		all.Wait()
+	})
+}

@@ -39,6 +39,35 @@ func (c *Conn) Call(ctx context.Context, id, method string, params any, result *
 	}
 }
 
+// Call is Conn.Call for the handler of r, which gives its place to another while it waits: the peer may need an answer of this
+// side to find its own. Not for Inline handlers.
+func (r *Request) Call(ctx context.Context, id, method string, params any, result *json.RawMessage) error {
+	r.Conn.park()
+	defer r.Conn.unpark()
+	return r.Conn.Call(ctx, id, method, params, result)
+}
+
+// park takes a handler out of those that run and begins what waits longest in its place.
+func (c *Conn) park() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parked++
+	c.running--
+	if next := c.waiting.pop(); next != nil {
+		c.begin(next)
+	}
+	c.changed()
+}
+
+// unpark puts it back, though there may be one more than Concurrent for a while.
+func (c *Conn) unpark() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.parked--
+	c.running++
+	c.changed()
+}
+
 // expect notes that a reply to id goes to ch.
 func (c *Conn) expect(id string, ch chan<- reply) error {
 	c.mu.Lock()

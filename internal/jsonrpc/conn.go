@@ -31,7 +31,8 @@ type Conn struct {
 	wg sync.WaitGroup
 
 	mu       sync.Mutex
-	running  int     // handlers that run
+	running  int     // handlers that run and wait for no call of theirs
+	parked   int     // handlers that wait in Request.Call
 	waiting  backlog // requests that wait for one
 	held     int     // bytes of requests in flight that the budget was not asked for
 	calls    map[string]chan<- reply
@@ -305,7 +306,7 @@ func (c *Conn) Shutdown(ctx context.Context) error {
 
 // maybeIdle tells Shutdown that nothing runs. c.mu is held.
 func (c *Conn) maybeIdle() {
-	if c.draining && c.running == 0 && c.waiting.len() == 0 {
+	if c.draining && c.running == 0 && c.parked == 0 && c.waiting.len() == 0 {
 		select {
 		case <-c.idle:
 		default:

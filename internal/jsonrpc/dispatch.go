@@ -38,7 +38,8 @@ func (c *Conn) admit(w *work) {
 func (c *Conn) place(w *work) (why Refusal, wait <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch full := c.running >= c.o.Limits.Concurrent && c.waiting.len() >= c.o.Limits.Waiting; {
+	most := c.o.Limits.Waiting
+	switch full := c.parked >= most || c.running >= c.o.Limits.Concurrent && c.waiting.len() >= most; {
 	case c.ended != nil, c.draining:
 		return RefusedShutdown, nil
 	case full:
@@ -100,7 +101,10 @@ func (c *Conn) next(w *work) *work {
 	if w.own {
 		c.held -= w.size
 	}
-	next := c.waiting.pop()
+	var next *work
+	if c.running <= c.o.Limits.Concurrent { // else there are others to take it
+		next = c.waiting.pop()
+	}
 	if next == nil {
 		c.running--
 		c.maybeIdle()

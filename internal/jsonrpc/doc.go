@@ -38,11 +38,13 @@
 // # Bounds
 //
 // Each has a default in Limits. A frame is at most Frame bytes. At most Concurrent handlers run at once and Waiting
-// requests wait behind them. When those are full, or the bytes of requests in flight exceed what the connection may hold
-// (its own Allowance, and beyond that what the Budget of all connections has left), the peer is not read any further:
-// TCP tells it so. The exception keeps two peers from waiting for each other: while a call of ours is unanswered, reading
-// goes on for the sake of its reply, and what comes beyond the bound is answered -32000 (busy). A token bucket of Rate a second
-// stops reading in the same way when it is empty; replies cost no token.
+// requests wait behind them. A handler that waits in Request.Call has no place among those that run, so that requests of the
+// peer, which its reply may need, are not behind it; as many as Waiting may be there. When those are full, or the bytes of
+// requests in flight exceed what the connection may hold (its own Allowance, and beyond that what the Budget of all
+// connections has left), the peer is not read any further: TCP tells it so. The exception keeps two peers from waiting for
+// each other: while a call of ours is unanswered, reading goes on for the sake of its reply, and what comes beyond the bound
+// is answered -32000 (busy). A token bucket of Rate a second stops reading in the same way when it is empty; replies cost no
+// token.
 //
 // Frames to be sent wait in a queue of Queue bytes. A reply waits for room, which holds its handler's place; a notification
 // that finds no room is refused with ErrQueueFull, at once. A peer that takes no byte of a frame for WriteTimeout is dropped.

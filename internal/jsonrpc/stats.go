@@ -42,7 +42,7 @@ func (c *Conn) Stats() Stats {
 		FramesOut: c.stats.framesOut.Load(), ByteOut: c.stats.bytesOut.Load(),
 	}
 	c.mu.Lock()
-	s.Running, s.Waiting, s.Calls = c.running, c.waiting.len(), len(c.calls)
+	s.Running, s.Waiting, s.Calls = c.running+c.parked, c.waiting.len(), len(c.calls)
 	c.mu.Unlock()
 	c.out.mu.Lock()
 	s.Queued = c.out.bytes
