@@ -38,7 +38,8 @@ func (c *Client) Subscribe(ctx context.Context, runID string, cursor int) iter.S
 			if err == nil {
 				err = t.follow(ctx, l)
 			}
-			if err != nil && !t.over && !(errors.Is(err, ErrLost) && c.o.Patience >= 0) {
+			again := errors.Is(err, ErrLost) && c.o.Patience >= 0
+			if err != nil && !again && !t.over {
 				yield(Record{}, err)
 				return
 			}

@@ -15,8 +15,8 @@ var flavours = []struct {
 	args    []string
 	clients []string
 }{
-	{"with tokens", nil, []string{"python/behaviours.py", "node/behaviours.mjs", "python/strangers.py", "node/strangers.mjs", "python/frames.py"}},
-	{"without tokens", []string{"--no-auth"}, []string{"python/behaviours.py", "node/behaviours.mjs", "python/strangers.py", "node/strangers.mjs", "python/frames.py"}},
+	{"with tokens", nil, []string{"python/behaviours.py", "node/behaviours.mjs", "python/strangers.py", "node/strangers.mjs", "python/examples.py", "python/frames.py"}},
+	{"without tokens", []string{"--no-auth"}, []string{"python/behaviours.py", "node/behaviours.mjs", "python/strangers.py", "node/strangers.mjs", "python/examples.py", "python/frames.py"}},
 	{"on a socket", []string{"--socket", "HOME/run/d.sock"}, []string{"python/behaviours.py", "node/behaviours.mjs", "python/strangers.py", "python/frames.py", "python/lines.py"}},
 	{"with built-in tools", []string{"--builtin", "drive_cli,check_outcome", "--allow", "cat,false,true,sleep"}, []string{"python/builtins.py"}},
 }
@@ -37,7 +37,7 @@ func TestClients(t *testing.T) {
 func cases(t *testing.T, s *server, client string) {
 	args := []string{"--url", s.place(), "--data", s.Data}
 	if token := s.token(s.TokenFile); token != "" {
-		args = append(args, "--token", token, "--host-token", s.token(s.HostFile))
+		args = append(args, "--token="+token, "--host-token="+s.token(s.HostFile)) // one may begin with a dash
 	}
 	cmd := script(t, client, args...)
 	var said, errs bytes.Buffer

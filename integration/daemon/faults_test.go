@@ -38,7 +38,7 @@ const agent = "writer"
 func startWriter(t *testing.T, s *server, file, run string) *writer {
 	t.Helper()
 	w := &writer{run: run, acks: make(chan ack, 1<<16)}
-	w.cmd = script(t, file, "--url", s.place(), "--token", s.token(s.TokenFile), "--agent", agent, "--run", run)
+	w.cmd = script(t, file, "--url", s.place(), "--token="+s.token(s.TokenFile), "--agent", agent, "--run", run)
 	w.cmd.Stderr = &w.errs
 	stdout, err := w.cmd.StdoutPipe()
 	must(t, err)
@@ -151,7 +151,7 @@ func readLines(t *testing.T, path string) (records []record) {
 // readTrace asks for it with a client that is not ours.
 func readTrace(t *testing.T, s *server, run, file string) []record {
 	t.Helper()
-	cmd := script(t, file, "--url", s.place(), "--token", s.token(s.TokenFile), "--agent", agent, "--run", run, "--read")
+	cmd := script(t, file, "--url", s.place(), "--token="+s.token(s.TokenFile), "--agent", agent, "--run", run, "--read")
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	b, err := cmd.Output()

@@ -3,6 +3,7 @@ import json
 import os
 import socket
 import struct
+import time
 import urllib.parse
 
 from cases import case, main, same
@@ -88,6 +89,14 @@ class Wire:
         opcode, payload = self.read()
         same(opcode, TEXT, f"opcode of {payload[:100]!r}")
         return json.loads(payload)
+
+    def call(self, method, params):
+        """The result of a method; what comes before it is dropped."""
+        self.text(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
+        while True:
+            reply = self.reply()
+            if reply.get("id") == method:
+                return reply["result"]
 
     def lives(self):
         """Asks something and wants its answer to be the next frame."""
@@ -311,6 +320,37 @@ async def cut_off_within_a_frame(scene):
             wire.conn.sendall(text)
     with Wire(scene) as wire:
         wire.lives()
+
+
+@case
+async def a_subscriber_that_does_not_read(scene):
+    """It loses events, is told from where to catch up, and holds up nobody."""
+    with Wire(scene) as writer, Wire(scene) as reader:
+        run = writer.call("runs.start", {"intent": "x", "agent_id": scene.agent})["run_id"]
+        reader.call("runs.start", {"intent": "x", "agent_id": scene.agent})  # whose this one is, too
+        same(reader.call("runs.subscribe", {"run_id": run})["cursor"], 0)
+        began = time.monotonic()
+        for n in range(0, 1200, 4):  # 19 MB: more than waits for a slow reader, and fits into the sockets
+            writer.call("runs.record_turns", {"run_id": run, "turns": [{"tool": str(n + i), "output": "x" * 16000} for i in range(4)]})
+        writer.call("runs.complete", {"run_id": run, "outcome": {"status": "done"}})
+        took = time.monotonic() - began
+        assert took < 9, f"the writer took {took:.1f} s"
+        records, lost = scene.lines(run)[:1], 0
+        while records[-1]["record"] != "ended":
+            event = reader.reply()
+            params = event["params"]
+            if event["method"] == "runs.trace.event":
+                same(params["record"].get("index", params["cursor"]) + 1, len(records))
+                records.append(params["record"])
+                continue
+            same((event["method"], params["run_id"], params["cursor"]), ("runs.trace.lost", run, len(records)))
+            lost += params["lost"]
+            while records[-1]["record"] != "ended":  # all of it is there: the run is over
+                page = reader.call("runs.get_trace", {"run_id": run, "cursor": len(records)})["records"]
+                assert page, f"nothing to catch up with behind {len(records)} records"
+                records += page
+        same(records, scene.lines(run))
+        assert lost > 0, "nothing was lost: the test holds up too little"
 
 
 main()
