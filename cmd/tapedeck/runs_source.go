@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/adrg/xdg"
 	"github.com/tapedeck-dev/tapedeck/client"
+	"github.com/tapedeck-dev/tapedeck/internal/daemon/token"
 	"github.com/tapedeck-dev/tapedeck/internal/runfiles"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
@@ -56,8 +58,9 @@ func (e *noRunError) Error() string { return e.msg }
 
 // A daemonError says that a daemon could not be asked.
 type daemonError struct {
-	url string
-	err error
+	url   string
+	token string // the file with the host's token, "" where none was named
+	err   error
 }
 
 func (e *daemonError) Error() string {
@@ -68,6 +71,36 @@ func (e *daemonError) Error() string {
 }
 
 func (e *daemonError) Unwrap() error { return e.err }
+
+// hint is the next step after it.
+func (e *daemonError) hint() string {
+	var refused *client.Error
+	var unreachable *net.OpError
+	switch {
+	case errors.Is(e.err, client.ErrToken), errors.Is(e.err, client.AuthRequired), e.token != "" && errors.Is(e.err, fs.ErrNotExist):
+		return e.hintForToken()
+	case errors.Is(e.err, client.Version):
+		return "the daemon is of another version: use the tapedeck that it is of"
+	case errors.Is(e.err, client.ErrNotFound):
+		return "`tapedeck runs list` shows the runs that there are"
+	case errors.As(e.err, &refused):
+		return "" // it says what it wants
+	case errors.As(e.err, &unreachable), errors.Is(e.err, fs.ErrNotExist):
+		return "`tapedeck serve` starts a daemon; --daemon URL names another one, --data DIR reads the files of one that does not run"
+	}
+	return ""
+}
+
+// hintForToken says where the token was looked for.
+func (e *daemonError) hintForToken() string {
+	file, err := e.token, error(nil)
+	if file == "" {
+		if file, err = token.File("", e.url, true); err != nil {
+			return ""
+		}
+	}
+	return "the host's token was looked for in " + file + ", which its daemon's user alone can read: tapedeck serve says where it keeps it, --token-file names it"
+}
 
 // url is the daemon that is asked.
 func (o *runsOptions) url() string {
@@ -103,15 +136,15 @@ func (o *runsOptions) dial(ctx context.Context, patience time.Duration) (*daemon
 		Host: true, TokenFile: o.tokenFile, Patience: patience, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		return nil, &daemonError{url, err}
+		return nil, &daemonError{url, o.tokenFile, err}
 	}
-	return &daemonRuns{c: c, url: url}, nil
+	return &daemonRuns{c: c, url: url, token: o.tokenFile}, nil
 }
 
 // daemonRuns are read from a daemon.
 type daemonRuns struct {
-	c   *client.Client
-	url string
+	c          *client.Client
+	url, token string
 }
 
 func (d *daemonRuns) Runs(ctx context.Context, agent string, limit int) ([]runInfo, error) {
@@ -146,7 +179,7 @@ func (d *daemonRuns) wrap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	return &daemonError{d.url, err}
+	return &daemonError{d.url, d.token, err}
 }
 
 func (d *daemonRuns) Connected() bool { return d.c.Server() != "" }
@@ -244,14 +277,8 @@ func hintForRuns(err error) string {
 		return none.hint
 	case errors.Is(err, runfiles.ErrNoRuns):
 		return "name the directory that tapedeck serve was given as --data (its default is " + defaultData() + ")"
-	case !errors.As(err, &asked):
-		return ""
-	case errors.Is(err, client.ErrToken), errors.Is(err, client.AuthRequired):
-		return "the host's token is read from a file that only its daemon's user can read: run as that user, or name it with --token-file"
-	case errors.Is(err, client.Version):
-		return "the daemon is of another version: use the tapedeck that it is of"
-	case errors.Is(err, client.ErrNotFound):
-		return "`tapedeck runs list` shows the runs that there are"
+	case errors.As(err, &asked):
+		return asked.hint()
 	}
-	return "`tapedeck serve` starts a daemon; --daemon URL names another one, --data DIR reads the files of one that does not run"
+	return ""
 }

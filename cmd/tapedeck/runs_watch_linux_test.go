@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -192,39 +189,6 @@ func TestWatchWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends(t, s, 130)
-}
-
-// A killable daemon is serve in a process of its own.
-type killable struct {
-	cmd *exec.Cmd
-	at  served
-}
-
-func startServe(t *testing.T, listen, data string) *killable {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	k := &killable{cmd: exec.Command(exe, "serve", "--json", "--listen", listen, "--data", data)}
-	out, err := k.cmd.StdoutPipe()
-	if err == nil {
-		err = k.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(k.kill)
-	line, err := bufio.NewReader(out).ReadBytes('\n')
-	if err != nil || json.Unmarshal(line, &k.at) != nil {
-		t.Fatalf("%v: %s", err, line)
-	}
-	return k
-}
-
-func (k *killable) kill() {
-	_ = k.cmd.Process.Kill()
-	_ = k.cmd.Wait()
 }
 
 // TestWatchOutlivesTheDaemon: a daemon that is killed is said to be gone, and when it is there again the run is seen to its end,

@@ -114,6 +114,15 @@ func TestServe(t *testing.T) {
 			t.Errorf("%q: status %d\n%s%s", from, status, out, errs)
 		}
 	}
+	for args, want := range map[[2]string]string{
+		{"--token-file", at.TokenFile}:              "the host's token was looked for in " + at.TokenFile, // the agents' one
+		{"--token-file", filepath.Join(home, "no")}: "--token-file names it",
+		{"--agent", "../x"}:                         "not a plain name",
+	} {
+		if status, _, errs := said("runs", "list", "--daemon", at.URL, args[0], args[1]); status != 1 || !strings.Contains(errs, want) || strings.Contains(errs, "starts a daemon") {
+			t.Errorf("%q: status %d\n%s", args, status, errs)
+		}
+	}
 	if status := stop(); status != 0 {
 		t.Errorf("stopped with %d", status)
 	}
