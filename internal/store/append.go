@@ -373,6 +373,11 @@ func (s *Disk) Verdict(ctx context.Context, id runtrace.ID, verdict json.RawMess
 	if err := checkVerdict(verdict); err != nil {
 		return err
 	}
+	if s.verdicts.tooMany() { // whoever makes more than the index takes waits for it
+		if err := s.checkpoint(ctx, false); err != nil {
+			return err
+		}
+	}
 	e := entry{kind: kindVerdict, id: id}
 	record := append(e.appendHead(make([]byte, 0, 16+len(id.Agent)+len(id.Run)+len(verdict))), verdict...)
 	return s.change(ctx, id.Run, func(r *run) (*op, error) {

@@ -37,6 +37,15 @@ func (p *pendingVerdicts) put(v verdictRow) {
 	p.bytes += len(v.verdict)
 }
 
+// maxPending bounds the bytes of verdicts that wait for the index.
+const maxPending = 8 << 20
+
+func (p *pendingVerdicts) tooMany() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.bytes > maxPending
+}
+
 // snapshot is what is pending now; it is not changed any more.
 func (p *pendingVerdicts) snapshot() []verdictRow {
 	p.mu.Lock()

@@ -10,5 +10,5 @@ func descriptors(wanted int) int {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 64
 	}
-	return int(min(uint64(wanted), max(uint64(limit.Cur)/4, 16)))
+	return int(min(uint64(wanted), max(uint64(limit.Cur)/4, 16))) //nolint:unconvert // it has a sign on FreeBSD
 }

@@ -62,7 +62,7 @@ type index struct {
 // it is checked whole.
 func openIndex(ctx context.Context, path string) (*index, error) {
 	x := &index{path: path}
-	why := ""
+	var why string
 	if _, err := os.Stat(path); err != nil {
 		why = "there was none"
 	} else if err := x.connect(); err != nil {

@@ -46,9 +46,10 @@ func fillRun(s *store.Disk, i, turns int) error {
 	if _, err := s.Start(ctx, &runtrace.Started{RunID: id.Run, AgentID: id.Agent, Intent: "one of many runs that somebody looks through"}); err != nil {
 		return err
 	}
+	prompt := "build the thing"
 	batch := make([]runtrace.Turn, runtrace.MaxBatch)
 	for k := range batch {
-		batch[k] = benchTurn("build the thing")
+		batch[k].Prompt = &prompt
 	}
 	for n := 0; n < turns; n += len(batch) {
 		if _, err := s.Append(ctx, id, batch[:min(len(batch), turns-n)]); err != nil {

@@ -226,7 +226,7 @@ func subscribe(t *testing.T, s store.Store) {
 			t.Errorf("event %d: %+v", i, e)
 		}
 	}
-	if _, err := sub.Next(t.Context()); err != io.EOF {
+	if _, err := sub.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v", err)
 	}
 	if _, err := s.Subscribe(t.Context(), runtrace.ID{Agent: "b", Run: "r"}, nil); !errors.Is(err, store.ErrNotFound) {
@@ -242,7 +242,7 @@ func subscribeEnded(t *testing.T, s store.Store) {
 	if len(sub.Turns) != 1 || sub.Cursor != 1 || sub.Status != runtrace.Completed {
 		t.Errorf("snapshot %+v", sub)
 	}
-	if _, err := sub.Next(t.Context()); err != io.EOF {
+	if _, err := sub.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("after it: %v", err)
 	}
 	sub.Close()
@@ -293,7 +293,7 @@ func readAll(t *testing.T, sub *store.Subscription) (lines []string) {
 	}
 	for {
 		e, err := sub.Next(t.Context())
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return lines
 		}
 		lines = append(lines, string(e.Record))
@@ -351,7 +351,7 @@ func unsubscribe(t *testing.T, s store.Store) {
 	sub.Close()
 	sub.Close()
 	add(t, s, id, "one")
-	if e, err := sub.Next(t.Context()); err != io.EOF {
+	if e, err := sub.Next(t.Context()); !errors.Is(err, io.EOF) {
 		t.Errorf("%+v, %v", e, err)
 	}
 }
@@ -366,7 +366,7 @@ func closeSubscribed(t *testing.T, s store.Store) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; err != io.EOF {
+	if err := <-done; !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	sub.Close()
