@@ -401,6 +401,7 @@ func TestShutdownHasADeadline(t *testing.T) {
 		served := make(chan error, 1)
 		go func() { served <- c.Serve(context.Background()) }()
 		far{t, other}.send(`{"jsonrpc":"2.0","id":1,"method":"x"}`)
+		synctest.Wait() // it has begun
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := c.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
