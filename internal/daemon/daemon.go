@@ -240,7 +240,7 @@ func (d *Daemon) wireLimits() jsonrpc.Limits {
 
 func (d *Daemon) meter() jsonrpc.Meter {
 	return jsonrpc.Meter{
-		Handled: d.handled,
+		Handled: d.metrics.handled,
 		Refused: func(why jsonrpc.Refusal) { d.metrics.frames.WithLabelValues(string(why)).Inc() },
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
@@ -111,16 +110,4 @@ func printable(name string) string {
 	}
 	quoted := strconv.QuoteToGraphic(name)
 	return quoted[1 : len(quoted)-1]
-}
-
-// handled counts a request for the metrics.
-func (d *Daemon) handled(name string, took time.Duration, code int) {
-	if _, known := methods[name]; !known {
-		name = "other"
-	}
-	text := "ok"
-	if code != 0 {
-		text = strconv.Itoa(code)
-	}
-	d.metrics.served(name, text, took)
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ type metrics struct {
 	registry    *prometheus.Registry
 	requests    *prometheus.CounterVec   // method, code ("ok" or the error's)
 	duration    *prometheus.HistogramVec // method
+	well        map[string]served        // by method, those that are "ok"
 	connections prometheus.Gauge
 	refused     *prometheus.CounterVec // reason
 	frames      *prometheus.CounterVec // reason
@@ -59,6 +61,7 @@ func newMetrics(d *Daemon) *metrics {
 		m.callbacks, m.batch, m.sync, m.events, m.lost, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.ofStore(d)
+	m.wells()
 	return m
 }
 
@@ -101,10 +104,36 @@ func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// served counts one request. known is whether the method is one of the table.
-func (m *metrics) served(method, code string, took time.Duration) {
-	m.requests.WithLabelValues(method, code).Inc()
-	m.duration.WithLabelValues(method).Observe(took.Seconds())
+// served are the two series of one method's requests that were answered without an error, looked up once.
+type served struct {
+	count    prometheus.Counter
+	duration prometheus.Observer
+}
+
+// wells looks them up for every method of the table, and for other.
+func (m *metrics) wells() {
+	m.well = make(map[string]served, len(methods)+1)
+	for name := range methods {
+		m.well[name] = served{m.requests.WithLabelValues(name, "ok"), m.duration.WithLabelValues(name)}
+	}
+	m.well[otherMethod] = served{m.requests.WithLabelValues(otherMethod, "ok"), m.duration.WithLabelValues(otherMethod)}
+}
+
+// otherMethod stands for all that are not in the table.
+const otherMethod = "other"
+
+// handled counts one request; code is 0 or that of its error.
+func (m *metrics) handled(method string, took time.Duration, code int) {
+	well, known := m.well[method]
+	if !known {
+		method, well = otherMethod, m.well[otherMethod]
+	}
+	well.duration.Observe(took.Seconds())
+	if code == 0 {
+		well.count.Inc()
+		return
+	}
+	m.requests.WithLabelValues(method, strconv.Itoa(code)).Inc()
 }
 
 // committed counts one block of the store's log.

@@ -88,7 +88,7 @@ func (r *rig) connect() *peer {
 	}
 	p := &peer{t: r.t, done: make(chan error, 1), tools: map[string]func(context.Context, *rpcapi.ToolsExecuteParams) (any, error){},
 		news: make(chan jsonrpc.Request, 4096)}
-	p.Conn = jsonrpc.New(s, &jsonrpc.Options{Handler: p.handle, IDPrefix: "c-",
+	p.Conn = jsonrpc.New(s, &jsonrpc.Options{Handler: p.handle, IDPrefix: "c-", Limits: jsonrpc.Limits{Concurrent: 1000},
 		Inline: func(m string) bool {
 			return m == rpcapi.RunsTraceEvent || m == rpcapi.RunsTraceLost || m == rpcapi.ToolsCancel
 		}})

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/internal/daemon"
 	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
@@ -187,6 +188,35 @@ func TestManyCallbacksAtOnce(t *testing.T) {
 	}
 	if got := len(turns(t, p.trace(run.RunID))); got != n {
 		t.Fatalf("%d turns", got)
+	}
+}
+
+// TestToolsSubmitProposals lets the bodies of more calls than are served at a time submit proposals of their own.
+func TestToolsSubmitProposals(t *testing.T) {
+	const n = 100
+	r := start(t, &daemon.Options{Limits: daemon.Limits{Rate: -1}})
+	p := r.as("a")
+	run := p.startRun(rpcapi.RunsStartParams{}).RunID
+	p.answers("inner", `1`)
+	var here sync.WaitGroup
+	here.Add(n)
+	p.serve("outer", func(context.Context, *rpcapi.ToolsExecuteParams) (any, error) {
+		here.Done()
+		here.Wait() // until all are in service
+		out, err := p.try(rpcapi.ProposalSubmit, json.RawMessage(`{"proposal":{"actions":[{"type":"tool_call","tool":"inner"}]}}`))
+		return out, err
+	})
+	var all sync.WaitGroup
+	for range n {
+		all.Go(func() {
+			if out := p.call("outer", `{}`); out.Results[0].Status != proposal.Succeeded {
+				t.Errorf("%+v", out.Results[0])
+			}
+		})
+	}
+	all.Wait()
+	if got := len(turns(t, p.trace(run))); got != 2*n {
+		t.Errorf("%d turns", got)
 	}
 }
 
