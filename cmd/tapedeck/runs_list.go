@@ -31,7 +31,8 @@ func newRunsListCommand(from *runsOptions, std streams) *cobra.Command {
 		Short:      "List runs, newest first",
 		Long: `Lists runs, newest first: when each began, its id, its agent, how it stands, how many turns it has, how long it took, and
 what it is for. The status is one of in_progress, completed (its agent said how it ended, whatever it said) and incomplete (its
-agent went away). On a terminal lines are cut to its width; in a file or a pipe they are whole.
+agent went away). On a terminal lines are cut to its width, and ids to what tells those of the list apart; in a file or a pipe they
+are whole.
 
 With --json: {"version":1,"source":URL or directory,"runs":[{"run_id","agent_id","intent","started_at","ended_at"?,"status",
 "turn_count"}]}.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -203,7 +204,7 @@ func (v *plainView) record(rec runtrace.Record, _ []byte) error {
 	v.run.Add(rec)
 	switch {
 	case rec.Started != nil:
-		_, err := visible.Fprintf(v.std.out, "run %s of agent %s: %s\n", v.run.ID, v.run.Agent, v.run.Intent)
+		_, err := visible.Fprintf(v.std.out, "run %s of agent %s: %s\n", v.run.ID, v.run.Agent, strings.Join(strings.Fields(v.run.Intent), " "))
 		return err
 	case rec.Turn != nil:
 		return raw(v.std.out, "%s\n", v.run.Turns[len(v.run.Turns)-1].Line(colour(v.std.out)))

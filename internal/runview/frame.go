@@ -95,7 +95,7 @@ func (p *picture) title() {
 		r.put(s, word).put(plain, "  ")
 	}
 	if room := r.left() - len(took) - 1; room > 0 {
-		r.column(bold, p.run.Intent, room).put(plain, " ").put(plain, took)
+		r.column(bold, oneLine(p.run.Intent), room).put(plain, " ").put(plain, took)
 	}
 	p.add(r)
 }

@@ -18,38 +18,55 @@ type ListRow struct {
 	Started, Ended     time.Time // Ended is zero while it goes on
 }
 
-// List is a list of runs as a table, a line each, cut to cols columns; cols less than 0 cuts nothing. Times are shown as they
-// are, in their own zones.
+// The columns of a list of runs.
+const (
+	colWhen = iota
+	colRun
+	colAgent
+	colStatus
+	colTurns
+	colTook
+	colIntent
+)
+
+// List is a list of runs as a table, a line each. It goes into cols columns: ids are cut to what tells those of the list apart, and
+// where that is not enough columns are left out; cols less than 0 has everything whole. Times are shown as they are, in their own
+// zones.
 func List(rows []ListRow, now time.Time, colour bool, cols int) string {
-	if cols < 0 {
-		cols = unlimited
-	}
 	cells := make([][]string, 0, len(rows)+1)
 	cells = append(cells, []string{"WHEN", "RUN", "AGENT", "STATUS", "TURNS", "TOOK", "INTENT"})
+	idLen := 0
+	if cols >= 0 {
+		idLen = distinct(rows)
+	} else {
+		cols = unlimited
+	}
 	for i := range rows {
-		cells = append(cells, rows[i].cells(now))
+		cells = append(cells, rows[i].cells(now, idLen))
 	}
 	widths := columnWidths(cells, cols)
 	var b strings.Builder
 	for i, c := range cells {
 		r := newRow(cols, colour)
-		for at, text := range c[:len(c)-1] {
+		for at, text := range c {
+			if widths[at] == 0 {
+				continue
+			}
 			s := plain
 			switch {
 			case i == 0:
 				s = dim
-			case at == 3:
+			case at == colStatus:
 				s = statusStyle(rows[i-1].Status)
 			}
-			if at == 4 || at == 5 { // numbers stand to the right
+			switch at {
+			case colIntent:
+				r.put(s, text)
+				continue
+			case colTurns, colTook: // numbers stand to the right
 				text = strings.Repeat(" ", max(0, widths[at]-vt.StringWidth(text))) + text
 			}
 			r.column(s, text, widths[at]).put(plain, "  ")
-		}
-		if i == 0 {
-			r.put(dim, c[len(c)-1])
-		} else {
-			r.put(plain, c[len(c)-1])
 		}
 		b.WriteString(r.String())
 		b.WriteByte('\n')
@@ -57,8 +74,30 @@ func List(rows []ListRow, now time.Time, colour bool, cols int) string {
 	return b.String()
 }
 
-// cells are the texts of a row.
-func (l *ListRow) cells(now time.Time) []string {
+// distinct is how many bytes of their ids tell the runs of a list apart, at least 8.
+func distinct(rows []ListRow) int {
+	n, longest := 8, 0
+	for i := range rows {
+		longest = max(longest, len(rows[i].Run))
+	}
+	for ; n < longest; n++ {
+		seen := make(map[string]bool, len(rows))
+		for i := range rows {
+			seen[clip(rows[i].Run, n)] = true
+		}
+		if len(seen) == len(rows) {
+			break
+		}
+	}
+	return n
+}
+
+// cells are the texts of a row; of the id idLen bytes, 0 for all.
+func (l *ListRow) cells(now time.Time, idLen int) []string {
+	id := l.Run
+	if idLen > 0 {
+		id = clip(id, idLen)
+	}
 	took := "-"
 	switch {
 	case !l.Ended.IsZero():
@@ -67,8 +106,8 @@ func (l *ListRow) cells(now time.Time) []string {
 		took = elapsed(max(0, now.Sub(l.Started)))
 	}
 	return []string{
-		when(l.Started, now), visible.Line(l.Run), visible.Line(l.Agent), strings.ReplaceAll(visible.Line(l.Status), "_", " "),
-		strconv.Itoa(l.Turns), took, oneLine(visible.Line(l.Intent)),
+		when(l.Started, now), visible.Line(id), visible.Line(l.Agent), strings.ReplaceAll(visible.Line(l.Status), "_", " "),
+		strconv.Itoa(l.Turns), took, visible.Line(oneLine(l.Intent)),
 	}
 }
 
@@ -84,7 +123,7 @@ func when(t, now time.Time) string {
 	return t.Format("2006-01-02")
 }
 
-// columnWidths is how wide each column stands. Where there is little room, ids give way: what is left is for the intent.
+// columnWidths is how wide each column stands, 0 for one that is left out: what is left is for the intent.
 func columnWidths(cells [][]string, cols int) []int {
 	widths := make([]int, len(cells[0]))
 	for _, c := range cells {
@@ -95,16 +134,18 @@ func columnWidths(cells [][]string, cols int) []int {
 	if cols == unlimited {
 		return widths
 	}
-	total := 0
-	for _, w := range widths[:len(widths)-1] {
-		total += w + 2
+	const leastIntent, leastAgent = 16, 8
+	over := leastIntent - cols
+	for _, w := range widths[:colIntent] {
+		over += w + 2
 	}
-	const leastIntent, leastID = 16, 8
-	for _, at := range []int{2, 1} { // the agent's first: a run is named by the beginning of its id
-		if over := total + leastIntent - cols; over > 0 {
-			cut := min(over, max(0, widths[at]-leastID))
-			widths[at] -= cut
-			total -= cut
+	cut := max(0, min(over, widths[colAgent]-leastAgent))
+	widths[colAgent] -= cut
+	over -= cut
+	for _, at := range []int{colTook, colWhen, colAgent, colTurns} {
+		if over > 0 {
+			over -= widths[at] + 2
+			widths[at] = 0
 		}
 	}
 	return widths
