@@ -61,9 +61,11 @@ type Disk struct {
 	syncsAll, folds bool
 
 	lastDone atomic.Uint64 // the log's position of the last entry that is durable, and known to its run
-	rotated  chan struct{}
-	stop     chan struct{}
-	work     sync.WaitGroup // keep, and appends whose callers went
+	rotated  chan struct{} // every syncEvery segments
+	// rotations counts segments; the committer's alone.
+	rotations int
+	stop      chan struct{}
+	work      sync.WaitGroup // keep, and appends whose callers went
 
 	gate   sync.RWMutex // held for reading by whatever is under way
 	closed bool
@@ -159,7 +161,14 @@ func (s *Disk) open1(ctx context.Context) error {
 	return s.recover(ctx)
 }
 
+// syncEvery is after how many segments of the log the run files are synced: recovery reads that much, and each sync has the
+// disk busy with every file that was appended to.
+const syncEvery = 4
+
 func (s *Disk) onRotated(seglog.Pos) {
+	if s.rotations++; s.rotations%syncEvery != 0 {
+		return
+	}
 	select {
 	case s.rotated <- struct{}{}:
 	default: // the last one was not looked at yet

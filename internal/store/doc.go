@@ -33,7 +33,7 @@
 // of two marks, that of the index and that of the files, takes in what the index lacks, compares the files that had entries since
 // the last sync, and after an unclean end the length of all others; what differs is written again from the log, in one pass.
 //
-// The files are synced all at once (syncfs) when the log begins a new segment, and at Close. Trace compares length and CRC of what
+// The files are synced all at once (syncfs) every four segments of the log, and at Close. Trace compares length and CRC of what
 // it reads.
 //
 // # Memory

@@ -85,7 +85,7 @@ func TestVerdictsInMemory(t *testing.T) {
 			t.Errorf("verdict %d is %.20s", i, v)
 		}
 	}
-	if len(s.verdicts.snapshot()) > maxPending/200_000+5 {
+	if len(s.verdicts.snapshot()) > maxPending/200_000+45 { // and what the log was writing meanwhile
 		t.Error("they are all in memory")
 	}
 }
