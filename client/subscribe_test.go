@@ -118,6 +118,66 @@ func ping(t *testing.T, c *client.Client) {
 	check(t, c.State("").Set(soon(t), "k", 1))
 }
 
+// What was lost is read again as soon as that is known, and not when the run ends.
+func TestSubscribeClosesGapsAtOnce(t *testing.T) {
+	drop := func(f *fake, on bool) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.drop["r"] = on
+	}
+	for _, test := range []struct {
+		name string
+		lose func(f *fake, c *client.Client) // adds turns from 1 on; the reader is at work on turn 0
+		last int                             // the turn that must come with no more said
+	}{
+		{"a later turn comes", func(f *fake, _ *client.Client) {
+			drop(f, true)
+			f.add("r", turnRecord(1), turnRecord(2))
+			drop(f, false)
+			f.add("r", turnRecord(3))
+		}, 3},
+		{"the daemon says so", func(f *fake, _ *client.Client) {
+			drop(f, true)
+			f.add("r", turnRecord(1))
+			_ = f.peer().Notify(rpcapi.RunsTraceLost, rpcapi.RunsTraceLostParams{RunID: "r"})
+		}, 1},
+		{"more comes than is kept", func(f *fake, c *client.Client) {
+			for n := range 1900 {
+				f.add("r", turnRecord(n+1))
+				if n%100 == 99 {
+					ping(t, c)
+				}
+			}
+		}, 1900},
+		{"somebody else subscribes", func(f *fake, c *client.Client) {
+			drop(f, true)
+			f.add("r", turnRecord(1))
+			drop(f, false)
+			for _, err := range c.Subscribe(soon(t), "r", 0) {
+				check(t, err)
+				break
+			}
+		}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t)
+			c := dial(t, f, nil)
+			f.add("r", `{"record":"started"}`)
+			for record, err := range c.Subscribe(soon(t), "r", 0) {
+				check(t, err)
+				switch record.Cursor {
+				case 1:
+					f.add("r", turnRecord(0))
+				case 2:
+					test.lose(f, c)
+				case test.last + 2:
+					return
+				}
+			}
+		})
+	}
+}
+
 func TestSubscribeTwice(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f, nil)
