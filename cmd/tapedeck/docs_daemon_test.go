@@ -38,13 +38,13 @@ func pythonWithWebsockets(t *testing.T) string {
 	return ""
 }
 
-// TestGuideScript runs the script of docs/daemon.md against serve, and holds what runs show prints of it against the guide.
+// TestGuideScript runs the script of docs/daemon.md, which is docs/examples/agent.py, against serve, and holds what runs show prints of it against the guide.
 func TestGuideScript(t *testing.T) {
 	python := pythonWithWebsockets(t)
 	home := homed(t)
-	script := filepath.Join(home, "agent.py")
-	if err := os.WriteFile(script, []byte(guideBlock(t, "```python\n")), 0o600); err != nil {
-		t.Fatal(err)
+	script := filepath.Join("..", "..", "docs", "examples", "agent.py")
+	if b, err := os.ReadFile(script); err != nil || string(b) != guideBlock(t, "```python\n") {
+		t.Fatalf("the script in the guide is not %s (%v)", script, err)
 	}
 	at, _ := serving(t, "--listen", "127.0.0.1:0", "--data", filepath.Join(home, "data"))
 	out, err := exec.Command(python, script, at.URL, at.TokenFile).CombinedOutput()

@@ -1,31 +1,35 @@
-"""A small agent: tapedeck serve judges its one tool call, calls the tool back and traces it. Needs websockets alone."""
-import asyncio, json, os
+import asyncio, json, os, sys
 import websockets
 
-URL = os.environ.get("TAPEDECK_DAEMON", "ws://127.0.0.1:9100")
-BASE = os.environ.get("XDG_RUNTIME_DIR") or os.path.expanduser("~/.config")
-TOKEN = open(f"{BASE}/tapedeck/daemon-{URL[5:].replace(':', '-')}/token").read().strip()
+url = sys.argv[1] if sys.argv[1:] else "ws://127.0.0.1:9100"
+base = os.environ.get("XDG_RUNTIME_DIR") or os.path.expanduser("~/.config")
+token_file = sys.argv[2] if sys.argv[2:] else f"{base}/tapedeck/daemon-{url[5:].replace(':', '-')}/token"
+
 
 async def main():
-    async with websockets.connect(URL) as daemon:
+    async with websockets.connect(url, max_size=None) as ws:
         async def call(method, params):
-            await daemon.send(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
+            await ws.send(json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}))
             while True:
-                message = json.loads(await daemon.recv())
-                if message.get("method") == "tools.execute":  # the daemon asks for a tool: this is it
-                    output = {"text": message["params"]["parameters"]["text"].upper()}
-                    await daemon.send(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": output}))
-                elif message.get("id") == method:
-                    assert "result" in message, message
-                    return message["result"]
+                msg = json.loads(await ws.recv())
+                if msg.get("method") == "tools.execute":  # the daemon calls our tool back
+                    with open(msg["params"]["parameters"]["path"]) as f:
+                        reply = {"lines": len(f.readlines())}
+                    await ws.send(json.dumps({"jsonrpc": "2.0", "id": msg["id"], "result": reply}))
+                elif msg.get("id") == method:
+                    return msg["result"] if "result" in msg else sys.exit(f"{method}: {msg['error']}")
 
-        await call("session.auth", {"token": TOKEN, "agent_id": "example"})
-        await call("tools.register", [{"name": "shout", "description": "text in capitals"}])
-        run = await call("runs.start", {"intent": "show what a trace looks like"})
-        action = {"type": "tool_call", "tool": "shout", "parameters": {"text": "hello"}}
-        await call("proposal.submit", {"proposal": {"actions": [action]}})
-        await call("runs.complete", {"run_id": run["run_id"], "outcome": {"status": "success"}})
+        def count(path):
+            return {"type": "tool_call", "tool": "count", "parameters": {"path": path}, "failure_behavior": "skip"}
+
+        await call("session.auth", {"token": open(token_file).read().strip(), "agent_id": "counter"})
+        await call("tools.register", [{"name": "count", "parameters": {"type": "object", "required": ["path"]}}])
+        await call("policy.register", {"name": "no_keys", "rule": "deny_tool_param", "target": "count", "key": "path", "pattern": ".ssh"})
+        run = await call("runs.start", {"intent": "count lines"})
+        await call("proposal.submit", {"proposal": {"actions": [count("/etc/hosts"), count("/root/.ssh/id_rsa")]}})
+        await call("runs.complete", {"run_id": run["run_id"], "outcome": {"status": "success", "summary": "Counted."}})
         for record in (await call("runs.get_trace", {"run_id": run["run_id"]}))["records"]:
             print(json.dumps(record))
+
 
 asyncio.run(main())
