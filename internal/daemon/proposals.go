@@ -150,6 +150,9 @@ func (sub *submission) done(ctx context.Context, o *proposal.Outcome) error {
 	case errors.As(err, &dropped):
 		s.d.metrics.dropped.WithLabelValues(string(dropped.Reason)).Inc()
 		s.log.Warn("turn of a tool call not kept", "run", sub.run.Run, "reason", string(dropped.Reason))
+		if dropped.Reason == store.RunTerminal {
+			s.ended(sub.run) // by another connection
+		}
 		return nil
 	}
 	return s.storeFailed("the turn of action "+printable(o.Action.ID)+" could not be recorded", sub.run.Run, err)

@@ -25,14 +25,17 @@ func runsStart(ctx context.Context, s *session, p *rpcapi.RunsStartParams) (any,
 		s.letGo(id, known)
 		return nil, s.startError(id.Run, err)
 	}
-	if existing && !known {
-		// Ended, or of a time before the daemon's start: there is nothing to hold.
+	open := true
+	if existing && !known { // ended, or of a time before the daemon's start: there is nothing to hold
 		if found, err := s.d.store.Find(ctx, id.Run); err == nil && found.Status != runtrace.InProgress {
 			s.d.runs.forget(id)
+			open = false
 		}
 	}
 	s.mu.Lock()
-	s.held[id.Run] = id
+	if open {
+		s.held[id.Run] = id
+	}
 	s.who.start(id.Agent)
 	s.current = id
 	s.mu.Unlock()

@@ -133,7 +133,9 @@ func TestLimits(t *testing.T) {
 	p.must(rpcapi.RunsUnsubscribe, rpcapi.RunParams{RunID: one}, nil)
 	p.subscribe(two)
 	p.must(rpcapi.RunsComplete, json.RawMessage(`{"run_id":"`+one+`","outcome":{"status":"done"}}`), nil)
+	p.startRun(rpcapi.RunsStartParams{IdempotencyKey: one}) // which has ended, and is none that is open
 	p.startRun(rpcapi.RunsStartParams{})
+	p.refused(rpcapi.CodeInternal, rpcapi.RunsStart, rpcapi.RunsStartParams{})
 }
 
 func TestPoliciesOfAScope(t *testing.T) {
