@@ -17,6 +17,7 @@ var groups = []group{
 	{title: "Work on files", note: filePeersNote, peers: filePeerNames(), rows: fileRows},
 	{title: "Terminals", rows: terminalRows},
 	{title: "Sessions and seals", rows: evidenceRows},
+	{title: "The daemon", rows: daemonRows},
 }
 
 func appendBench(sub string) goBench {
