@@ -104,3 +104,31 @@ func TestParamsOfAnyShape(t *testing.T) {
 		hang()
 	})
 }
+
+// TestAForeignRunTakesAnotherLook counts looks that find nothing, which are the slow ones: one for a run that is not there, and one
+// for a run that is somebody else's.
+func TestAForeignRunTakesAnotherLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := inMemory(t, Options{NoAuth: true})
+		var misses atomic.Int64
+		d.store.(*store.Memory).Fail = func(op string, id runtrace.ID) error {
+			if op == "find" && id.Run != "theirs" {
+				misses.Add(1)
+			}
+			return nil
+		}
+		owner, bye := d.dial(t)
+		ask(t, owner, rpcapi.RunsStart, `{"agent_id":"owner","idempotency_key":"theirs"}`)
+		c, hang := d.dial(t)
+		ask(t, c, rpcapi.SessionAuth, `{"agent_id":"stranger"}`)
+		for _, run := range []string{"theirs", "none"} {
+			misses.Store(0)
+			ask(t, c, rpcapi.RunsGetTrace, `{"run_id":"`+run+`"}`)
+			if n := misses.Load(); n != 1 {
+				t.Errorf("%s: %d looks found nothing", run, n)
+			}
+		}
+		hang()
+		bye()
+	})
+}
