@@ -3,6 +3,8 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -161,13 +163,21 @@ func TestSubscribeClosesGapsAtOnce(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFake(t)
+			caughtUp := new(sync.Once)
+			f.answer = func(_ context.Context, r *jsonrpc.Request) (result any, handled bool, err error) {
+				if r.Method == rpcapi.RunsGetTrace && strings.Contains(string(r.Params), `"cursor":1`) {
+					caughtUp.Do(func() { // from here on there are events
+						result, handled = rpcapi.RunsGetTraceResult{}, true
+						f.add("r", turnRecord(0))
+					})
+				}
+				return result, handled, nil
+			}
 			c := dial(t, f, nil)
 			f.add("r", `{"record":"started"}`)
 			for record, err := range c.Subscribe(soon(t), "r", 0) {
 				check(t, err)
 				switch record.Cursor {
-				case 1:
-					f.add("r", turnRecord(0))
 				case 2:
 					test.lose(f, c)
 				case test.last + 2:
