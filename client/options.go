@@ -23,7 +23,7 @@ type Options struct {
 	// Patience is how long a call waits for a connection that was lost to be made again. 0 is 10 s; less than 0 makes none again:
 	// what was lost stays lost.
 	Patience time.Duration
-	// MaxFrame is the longest message taken from the daemon, in bytes. 0 is 16 MiB.
+	// MaxFrame is the longest message taken from the daemon, in bytes. 0 is 64 MiB, as the public protocol has it.
 	MaxFrame int
 	// Version names the program to the daemon. "" is that of this library.
 	Version string
@@ -33,7 +33,7 @@ type Options struct {
 
 const (
 	defaultPatience = 10 * time.Second
-	defaultMaxFrame = 16 << 20
+	defaultMaxFrame = 64 << 20 // a reply of runs.get_trace has up to 32 MiB of records
 )
 
 // filled is o with its defaults.

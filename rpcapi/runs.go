@@ -133,7 +133,9 @@ type RunsGetTraceResult struct {
 	RunID    string            `json:"run_id"`
 	AgentID  string            `json:"agent_id"`
 	Records  []json.RawMessage `json:"records"`
-	Cursor   int               `json:"cursor"` // that of the params
-	Next     int               `json:"next"`   // ours: the cursor behind the last of Records
+	Cursor   int               `json:"cursor"`           // that of the params
+	Next     int               `json:"next"`             // ours: the cursor behind the last of Records
+	More     bool              `json:"more,omitempty"`   // ours: there are records from Next on; one reply has at most 32 MiB of them
+	Status   string            `json:"status,omitempty"` // ours: where the run stands
 	NotFound bool              `json:"not_found,omitempty"`
 }

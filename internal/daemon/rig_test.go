@@ -82,13 +82,13 @@ type peer struct {
 // connect opens a connection without session.auth.
 func (r *rig) connect() *peer {
 	r.t.Helper()
-	s, err := websock.Dial(r.t.Context(), r.URL(), nil)
+	s, err := websock.Dial(r.t.Context(), r.URL(), &websock.DialOptions{Options: websock.Options{Limit: 64 << 20}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	p := &peer{t: r.t, done: make(chan error, 1), tools: map[string]func(context.Context, *rpcapi.ToolsExecuteParams) (any, error){},
 		news: make(chan jsonrpc.Request, 4096)}
-	p.Conn = jsonrpc.New(s, &jsonrpc.Options{Handler: p.handle, IDPrefix: "c-", Limits: jsonrpc.Limits{Concurrent: 1000},
+	p.Conn = jsonrpc.New(s, &jsonrpc.Options{Handler: p.handle, IDPrefix: "c-", Limits: jsonrpc.Limits{Concurrent: 1000, Frame: 64 << 20},
 		Inline: func(m string) bool {
 			return m == rpcapi.RunsTraceEvent || m == rpcapi.RunsTraceLost || m == rpcapi.ToolsCancel
 		}})

@@ -300,3 +300,27 @@ func TestATraceIsReadFromACursor(t *testing.T) {
 		t.Errorf("%s %v", raw, err)
 	}
 }
+
+// TestALongTraceComesInParts reads one that is longer than a reply may be.
+func TestALongTraceComesInParts(t *testing.T) {
+	r := start(t, nil)
+	p := r.as("a")
+	run := p.startRun(rpcapi.RunsStartParams{}).RunID
+	turn := `{"output":[` + strings.Repeat(`"`+strings.Repeat("x", 15000)+`",`, 14) + `0]}`
+	batch := json.RawMessage(`{"run_id":"` + run + `","turns":[` + strings.Repeat(turn+",", 39) + turn + `]}`)
+	for range 5 {
+		p.must(rpcapi.RunsRecordTurns, batch, nil)
+	}
+	got, replies := 0, 0
+	for more := true; more; replies++ {
+		var tr rpcapi.RunsGetTraceResult
+		p.must(rpcapi.RunsGetTrace, rpcapi.RunsGetTraceParams{RunID: run, Cursor: got}, &tr)
+		if len(tr.Records) == 0 || tr.Next != got+len(tr.Records) || tr.Status != "in_progress" {
+			t.Fatalf("from %d: %d records, next %d", got, len(tr.Records), tr.Next)
+		}
+		got, more = tr.Next, tr.More
+	}
+	if got != 201 || replies != 2 {
+		t.Errorf("%d records in %d replies", got, replies)
+	}
+}
