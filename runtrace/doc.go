@@ -9,7 +9,7 @@
 // Grammar: a trace is lines of UTF-8, each one JSON object that ends with a newline, tagged by "record":
 //
 //	{"record":"started","run_id":…,"agent_id":…,"agent_name"?:…,"intent":…,"outcome_description"?:…,"started_at":…,"recording"?:{"id":…,"path"?:…}}
-//	{"record":"turn","index":n,"prompt"?:…,"tool"?:…,"parameters":…,"output"?:…,"cli_outcome"?:{…},"verifier_verdict":…,"policy_rejected"?:{…}}
+//	{"record":"turn","index":n,"prompt"?:…,"tool"?:…,"parameters":…,"output"?:…,"error"?:…,"cli_outcome"?:{…},"verifier_verdict":…,"policy_rejected"?:{…}}
 //	{"record":"ended","run_id":…,"agent_id":…,"status":"completed"|"incomplete","outcome"?:{…},"ended_at":…}
 //
 // The keys stand in that order; what is absent has no key. A reader accepts any order and steps over keys that it does not know.
@@ -21,7 +21,7 @@
 // never within a character. A line that is longer than MaxLine after that is refused, whole: nothing is ever cut into JSON that
 // does not parse.
 //
-// Compatibility: turns and events have the keys of the public CAR protocol; a key is added, never renamed.
+// Compatibility: turns and events have the keys of the public CAR protocol; a key is added (error is ours), never renamed.
 package runtrace
 
 // The limits of a trace.

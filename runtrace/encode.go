@@ -81,6 +81,7 @@ func (t *Turn) fields(w *writer) {
 	w.optional("tool", t.Tool)
 	w.raw("parameters", orNull(t.Parameters))
 	w.raw("output", t.Output)
+	w.optional("error", t.Error)
 	if t.CLIOutcome != nil {
 		w.key("cli_outcome")
 		w.buf = append(w.buf, '{')

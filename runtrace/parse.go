@@ -87,6 +87,8 @@ func (t *Turn) field(s *jsonscan.Scanner, key string) {
 		t.Parameters = raw(s)
 	case "output":
 		t.Output = raw(s)
+	case "error":
+		t.Error = textIfAny(s)
 	case "cli_outcome":
 		t.CLIOutcome = nil
 		if !s.Null() {
@@ -205,6 +207,16 @@ func index(s *jsonscan.Scanner) int {
 // text reads a string; null is nil.
 func text(s *jsonscan.Scanner) *string {
 	if s.Null() {
+		return nil
+	}
+	v := s.Text()
+	return &v
+}
+
+// textIfAny reads a string; of anything else, which clients of the protocol may send under a key that is ours alone, nothing is kept.
+func textIfAny(s *jsonscan.Scanner) *string {
+	if s.Peek() != '"' {
+		s.Skip()
 		return nil
 	}
 	v := s.Text()

@@ -35,6 +35,7 @@ func whole() []runtrace.Record {
 		{Turn: &runtrace.Turn{Index: 5, Tool: text("shell"), Parameters: json.RawMessage(`{"command":"rm -rf /"}`), VerifierVerdict: runtrace.VerdictNotRun,
 			PolicyRejected: &runtrace.PolicyRejected{Rule: "no_rm (deny_tool_param)", Param: text("command"), Reason: "param 'command' matches 'rm -rf'"}}},
 		{Turn: &runtrace.Turn{Index: 6, VerifierVerdict: "someone's own", Parameters: json.RawMessage("null"), Output: json.RawMessage("null"), PolicyRejected: &runtrace.PolicyRejected{}}},
+		{Turn: &runtrace.Turn{Index: 7, Tool: text("shell"), Parameters: json.RawMessage("{}"), Error: text("no \"shell\""), VerifierVerdict: runtrace.VerdictNotRun}},
 		{Ended: &runtrace.Ended{RunID: "run-1", AgentID: "name:bulldozer", Status: runtrace.Completed, EndedAt: "2026-01-02T03:05:00.000000Z",
 			Outcome: json.RawMessage(`{"status":"success","summary":"done","evidence":[{"kind":"tool_result"}],"metrics":{"turns":7},"timestamp":"2026-01-02T03:05:00Z"}`)}},
 		{Ended: &runtrace.Ended{RunID: "r", AgentID: "a", Status: runtrace.Incomplete, EndedAt: "2026-01-02T03:05:00.000000Z"}},
@@ -273,4 +274,24 @@ func BenchmarkAppendLine(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(len(buf)))
+}
+
+// TestErrorsOfClients: a key that is ours alone may be anything in a client's turn, and what is no text is not kept.
+func TestErrorsOfClients(t *testing.T) {
+	for raw, want := range map[string]string{`"why"`: `,"error":"why"`, `null`: "", `{"code":1}`: "", `[1]`: "", `7`: ""} {
+		var turn runtrace.Turn
+		if err := turn.UnmarshalJSON([]byte(`{"error":` + raw + `,"tool":"x"}`)); err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		got, err := turn.AppendLine(nil)
+		if line := `{"record":"turn","index":0,"tool":"x","parameters":null` + want + `,"verifier_verdict":"not_run"}` + "\n"; err != nil || string(got) != line {
+			t.Errorf("%s: %v\ngot  %swant %s", raw, err, got, line)
+		}
+	}
+	long := strings.Repeat("e", runtrace.MaxString+1)
+	got, err := (&runtrace.Turn{Error: &long}).AppendLine(nil)
+	if err != nil || !strings.Contains(string(got), runtrace.Marker) {
+		t.Errorf("an error is cut as other texts are: %v, %d bytes", err, len(got))
+	}
 }

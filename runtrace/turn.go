@@ -10,6 +10,7 @@ type Turn struct {
 	Tool       *string
 	Parameters json.RawMessage // any JSON; nil is null
 	Output     json.RawMessage // any JSON
+	Error      *string         // why there is no output: the call failed, ran out of time, or was refused before any policy judged it
 	CLIOutcome *CLIOutcome
 	// VerifierVerdict is VerdictPass, VerdictFail or VerdictNotRun; "" is the last. Others are kept as they came.
 	VerifierVerdict string

@@ -200,7 +200,7 @@ func writeVerdicts(out io.Writer, verdicts []rpcapi.PolicyCheckResult) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "verdicts   %d\n", len(verdicts))
 	for _, v := range verdicts {
-		fmt.Fprintf(&b, "  %-5s  %s  parameters %.12s, policies %.12s\n", visible.Line(v.Verdict.Kind), visible.Line(v.Tool), visible.Line(v.ParamsDigest), visible.Line(v.PolicySet))
+		fmt.Fprintf(&b, "  %-5s  %s  parameters %.12s, policies %.12s\n", visible.Line(v.Verdict.Kind), visible.Line(judged(&v)), visible.Line(v.ParamsDigest), visible.Line(v.PolicySet))
 		for _, x := range v.Verdict.Violations {
 			fmt.Fprintf(&b, "         %s: %s\n", visible.Line(x.PolicyName), visible.Line(x.Reason))
 		}

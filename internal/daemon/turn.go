@@ -17,7 +17,8 @@ import (
 //	rejected by      policy_rejected names the policies; no output, no cli_outcome, not_run
 //	 policies
 //
-// A call that failed has no output, whatever the tool.
+// A call that failed, ran out of time or was refused before any policy judged it has no output, whatever the tool, and error says
+// why.
 func turnOf(o *proposal.Outcome) runtrace.Turn {
 	tool := o.Action.Tool
 	t := runtrace.Turn{Tool: &tool, Parameters: o.Parameters, VerifierVerdict: runtrace.VerdictNotRun}
@@ -31,6 +32,8 @@ func turnOf(o *proposal.Outcome) runtrace.Turn {
 	}
 	if o.Result.Status == proposal.Succeeded {
 		t.Output = o.Result.Output
+	} else {
+		t.Error = o.Result.Error
 	}
 	switch tool {
 	case driveCLI:
@@ -49,7 +52,7 @@ func fit(t *runtrace.Turn) {
 	if t.Prompt != nil {
 		size += 6 * len(*t.Prompt) // as many bytes as an escape has
 	}
-	if size > runtrace.MaxLine/4 || t.PolicyRejected != nil {
+	if size > runtrace.MaxLine/4 || t.PolicyRejected != nil || t.Error != nil {
 		t.Fit()
 	}
 }

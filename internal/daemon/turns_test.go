@@ -107,8 +107,20 @@ func TestAToolThatFailsIsAResult(t *testing.T) {
 		t.Fatalf("result: %+v", out.Results[0])
 	}
 	got := turns(t, p.trace(run.RunID))
-	if want := `{"record":"turn","index":0,"tool":"shell","parameters":{},"verifier_verdict":"not_run"}`; len(got) != 1 || got[0] != want {
+	if want := `{"record":"turn","index":0,"tool":"shell","parameters":{},"error":"no shell today","verifier_verdict":"not_run"}`; len(got) != 1 || got[0] != want {
 		t.Fatalf("got %s", got)
+	}
+}
+
+func TestATurnOfACallThatNeverRanSaysWhy(t *testing.T) {
+	r := start(t, nil)
+	p := r.as("a")
+	run := p.startRun(rpcapi.RunsStartParams{})
+	p.call("nobody", `{"p":1}`)
+	got := turns(t, p.trace(run.RunID))
+	want := `{"record":"turn","index":0,"tool":"nobody","parameters":{"p":1},"error":"tool 'nobody' is not registered","verifier_verdict":"not_run"}`
+	if len(got) != 1 || got[0] != want {
+		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -140,7 +152,7 @@ func TestAToolPastItsDeadlineIsCancelled(t *testing.T) {
 		t.Fatalf("called: %+v", called)
 	}
 	got := turns(t, p.trace(run.RunID))
-	if want := `{"record":"turn","index":0,"prompt":"p","tool":"drive_cli","parameters":{"prompt":"p"},"cli_outcome":{"outcome":"timeout"},"verifier_verdict":"not_run"}`; len(got) != 1 || got[0] != want {
+	if want := `{"record":"turn","index":0,"prompt":"p","tool":"drive_cli","parameters":{"prompt":"p"},"error":"tool 'drive_cli' timed out (40 ms)","cli_outcome":{"outcome":"timeout"},"verifier_verdict":"not_run"}`; len(got) != 1 || got[0] != want {
 		t.Fatalf("got %s", got)
 	}
 }

@@ -54,10 +54,15 @@ func (t *Turn) came() []Field {
 	if t.Mark == Rejected {
 		return []Field{{Name: "→ denied", Text: t.denial(), Len: len(t.denial())}}
 	}
-	out := make([]Field, len(t.Output))
-	for i, f := range t.Output {
+	out := make([]Field, 0, len(t.Output)+1)
+	for _, f := range t.Output {
 		f.Name = strings.TrimSuffix("→ "+f.Name, " ")
-		out[i] = f
+		out = append(out, f)
+	}
+	if t.Error != nil {
+		f := *t.Error
+		f.Name = "→ " + f.Name
+		out = append(out, f)
 	}
 	return out
 }

@@ -90,6 +90,9 @@ func (m *Markdown) turn(t *Turn) {
 	for _, f := range t.Output {
 		m.field(f, "output")
 	}
+	if t.Error != nil {
+		m.field(Field{Text: t.Error.Text}, "error")
+	}
 }
 
 // shortText is how many bytes of a text stand beside its name.

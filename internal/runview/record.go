@@ -81,6 +81,12 @@ func MakeTurn(t *runtrace.Turn, keep int) Turn {
 	if keep > 0 {
 		v.Tool, v.Prompt = strings.Clone(clip(v.Tool, keep)), strings.Clone(clip(v.Prompt, keep))
 	}
+	if t.Error != nil {
+		v.Error = &Field{Name: "error", Text: *t.Error, Len: len(*t.Error)}
+		if keep > 0 {
+			v.Error.Text = strings.Clone(clip(*t.Error, keep))
+		}
+	}
 	v.judge(t)
 	return v
 }
@@ -104,6 +110,8 @@ func (v *Turn) judge(t *runtrace.Turn) {
 		}
 	case t.CLIOutcome != nil:
 		v.Label = clip(t.CLIOutcome.Outcome, 2*labelWide)
+	case t.Error != nil:
+		v.Mark, v.Label = Failed, "failed"
 	case t.Tool == nil:
 		v.Mark = Said
 	}

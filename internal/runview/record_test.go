@@ -115,3 +115,35 @@ func TestBounded(t *testing.T) {
 		t.Errorf("%d bytes are kept", held)
 	}
 }
+
+// TestErrorOfACall: why a call gave no output stands wherever an output would.
+func TestErrorOfACall(t *testing.T) {
+	line := `{"record":"turn","index":0,"tool":"shell","parameters":{"c":"ls"},"error":"no shell\ntoday","verifier_verdict":"not_run"}`
+	r := traced(t, trace[0], line)
+	rec, err := runtrace.Parse([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if turn := r.Turns[0]; turn.Mark != Failed || turn.Label != "failed" {
+		t.Errorf("it is shown as %v %q", turn.Mark, turn.Label)
+	}
+	var whole, md, log bytes.Buffer
+	if err := WriteTurn(&whole, &r.Turns[0], &ShowOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	m, s := NewMarkdown(&md, time.UTC), NewSession(&log)
+	if err := m.Add(rec); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Add(rec); err != nil {
+		t.Fatal(err)
+	}
+	for what, got := range map[string][2]string{
+		"line": {r.Turns[0].Line(false), "no shell today"}, "show": {whole.String(), "→ error"},
+		"markdown": {md.String(), "**error**\n\n```text\nno shell\ntoday\n```"}, "session": {log.String(), `"output":"no shell\ntoday","is_error":true`},
+	} {
+		if !strings.Contains(got[0], got[1]) {
+			t.Errorf("%s has no %q:\n%s", what, got[1], got[0])
+		}
+	}
+}

@@ -99,6 +99,9 @@ func said(output json.RawMessage) json.RawMessage {
 func resultOf(id string, t *runtrace.Turn) sessionlog.ToolResult {
 	v := MakeTurn(t, 1)
 	r := sessionlog.ToolResult{CallID: id, Output: said(t.Output), IsError: v.Mark == Failed || v.Mark == TimedOut}
+	if len(t.Output) == 0 && t.Error != nil {
+		r.Output = sessionlog.Text(*t.Error)
+	}
 	if t.CLIOutcome != nil {
 		b, err := json.Marshal(t.CLIOutcome)
 		if err == nil {

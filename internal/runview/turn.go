@@ -13,7 +13,7 @@ const (
 	Ran      Mark = iota // a tool gave its output; nobody judged it
 	Said                 // no tool was called
 	Passed               // exit 0, or a check that passed
-	Failed               // another exit, or a check that failed
+	Failed               // another exit, a check that failed, or a call that gave no output
 	TimedOut             // the program was ended by its deadline
 	Rejected             // a policy denied it: the tool never ran
 )
@@ -37,7 +37,8 @@ type Turn struct {
 	Rule   string // of a policy's denial
 	Param  string // which it spoke against, "" for none
 	Reason string
-	Size   int // bytes of the output
+	Error  *Field // why there is no output; nil where nothing is said
+	Size   int    // bytes of the output
 }
 
 // verb is what a turn without a tool is listed as.
@@ -56,6 +57,9 @@ func (t *Turn) gist() string {
 		asked = inline(t.Params, most)
 	}
 	came := inline(t.Output, most)
+	if t.Error != nil {
+		came = clip(t.Error.Text, most)
+	}
 	asked, came = oneLine(clip(asked, most)), oneLine(came)
 	switch {
 	case t.Mark == Rejected: // why it was is what people look for
