@@ -39,12 +39,12 @@ func TestAVerdictAsJSON(t *testing.T) {
 			`"reason":"param 'command' matches 'rm'","rule":"deny_tool_param","param":"command"}]}`},
 	} {
 		p := parameters(t, tt.params)
-		v := s.Check(&Action{ID: "a", Tool: "shell", Parameters: p}, nil, "")
+		v := s.Check(&Action{ID: "a", Type: "tool_call", Tool: "shell", Parameters: p}, nil, "")
 		if got := string(v.AppendJSON(nil)); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
 		whole, err := json.Marshal(&v)
-		want := `{"policy_set":"` + s.Digest().String() + `","action_id":"a","tool":"shell","params_digest":"` + p.Digest().String() + `","verdict":` + tt.want + `}`
+		want := `{"policy_set":"` + s.Digest().String() + `","action_id":"a","type":"tool_call","tool":"shell","params_digest":"` + p.Digest().String() + `","verdict":` + tt.want + `}`
 		if err != nil || string(whole) != want {
 			t.Errorf("%v\n got %s\nwant %s", err, whole, want)
 		}

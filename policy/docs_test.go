@@ -82,7 +82,7 @@ func TestDocumentedDigestsAreOurs(t *testing.T) {
 	for _, block := range docs(t) {
 		if block[0] == "json verdict" {
 			s := mustCompile(t, Rule{Name: "no_rm", Rule: DenyToolParam, Target: "shell", Key: "command", Pattern: "rm -rf"})
-			v := s.Check(&Action{ID: "a1", Tool: "shell", Parameters: parameters(t, `{"command":"rm -rf /"}`)}, nil, "")
+			v := s.Check(&Action{ID: "a1", Type: "tool_call", Tool: "shell", Parameters: parameters(t, `{"command":"rm -rf /"}`)}, nil, "")
 			got, err := json.MarshalIndent(&v, "", "  ")
 			if err != nil || string(got) != block[1] {
 				t.Errorf("%v: the verdict is\n%s", err, got)

@@ -163,7 +163,7 @@ type State interface {
 
 // Check lets every rule of s judge a, which agent proposes in a state. A nil state is an empty one.
 func (s *Set) Check(a *Action, state State, agent string) Verdict {
-	v := Verdict{ActionID: a.ID, Tool: a.Tool, Agent: agent, parameters: a.Parameters, set: s}
+	v := Verdict{ActionID: a.ID, Type: a.Type, Tool: a.Tool, Agent: agent, parameters: a.Parameters, set: s}
 	if s != nil {
 		sub := subject{action: a, state: state, agent: agent}
 		for _, c := range s.rules {

@@ -19,7 +19,8 @@ type Verdict struct {
 	Allowed    bool
 	Violations []Violation // in the order of the rules; nil where it is allowed
 	ActionID   string
-	Tool       string
+	Type       string // of the action: tool_call, state_write, …; "" where it was not said
+	Tool       string // "" where the action calls none
 	Agent      string
 
 	parameters *Parameters
@@ -77,11 +78,14 @@ func (v *Violation) appendJSON(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// MarshalJSON gives the whole verdict, of which AppendJSON's object is "verdict", as policy_verdict has it.
+// MarshalJSON gives the whole verdict, of which AppendJSON's object is "verdict", as policy_verdict has it, and the action's type.
 func (v *Verdict) MarshalJSON() ([]byte, error) {
 	dst := append(make([]byte, 0, 512), `{"policy_set":"`...)
 	dst, _ = v.PolicySet().AppendText(dst)
 	dst = jsonscan.AppendText(append(dst, `","action_id":`...), v.ActionID)
+	if v.Type != "" {
+		dst = jsonscan.AppendText(append(dst, `,"type":`...), v.Type)
+	}
 	dst = jsonscan.AppendText(append(dst, `,"tool":`...), v.Tool)
 	dst, _ = v.ParamsDigest().AppendText(append(dst, `,"params_digest":"`...))
 	dst = v.AppendJSON(append(dst, `","verdict":`...))

@@ -59,6 +59,7 @@ type PolicyCheckParams struct {
 type PolicyCheckResult struct {
 	PolicySet    string         `json:"policy_set"`
 	ActionID     string         `json:"action_id"`
+	Type         string         `json:"type,omitempty"` // of the action: tool_call, state_write, state_read, assertion
 	Tool         string         `json:"tool"`
 	ParamsDigest string         `json:"params_digest"`
 	Verdict      PolicyDecision `json:"verdict"`

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,6 +195,9 @@ func (o *runsShowOptions) asJSON(ctx context.Context, src runSource, id runtrace
 	}
 	return raw(std.out, "\n],\"verdicts\":%s}\n", json.RawMessage(b))
 }
+
+// judged is what a verdict is about: a tool, or the type of an action that calls none.
+func judged(v *rpcapi.PolicyCheckResult) string { return cmp.Or(v.Tool, v.Type) }
 
 // writeVerdicts lists what policies decided, with the beginnings of the digests; --json has all of them.
 func writeVerdicts(out io.Writer, verdicts []rpcapi.PolicyCheckResult) error {
