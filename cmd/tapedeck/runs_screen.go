@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	screenEvery = 100 * time.Millisecond // between two pictures
-	screenKeys  = "↑ ↓ another turn · end the newest · q quit"
+	screenEvery = 100 * time.Millisecond                   // between two pictures
+	screenKeys  = "↑ ↓ another turn · end newest · q quit" // fits 40 columns
 )
 
 // A screenView draws a run on a terminal, on a screen of its own, and leaves the last picture on the terminal's own.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,8 +34,8 @@ func newRunsWatchCommand(from *runsOptions, std streams) *cobra.Command {
 		Use:   "watch [RUN]",
 		Short: "Watch a run as it goes on, until it ends",
 		Long: `Shows a run while it goes on: what it is for, how it stands, its turns as they come, and the newest whole. Without RUN that
-is the newest run that goes on, with --agent that agent's; where none does, it waits for one. It ends with the run, and leaves the
-last picture on the screen. On a terminal these keys are heard:
+is the newest run that goes on, with --agent that agent's; where none does, it waits for the next that begins, however short that
+is. It ends with the run, and leaves the last picture on the screen. On a terminal these keys are heard:
 
   ↑ ↓  another turn   end  the newest   q  quit
 
@@ -154,32 +155,43 @@ func (w *runWatch) follow(ctx context.Context, view runView) error {
 	return nil
 }
 
-// find waits for a run that goes on, where none is named.
+// find is the newest run that goes on, where none is named; else it waits for the next that begins, which may have ended by the
+// time that it is seen.
 func (w *runWatch) find(ctx context.Context, view runView) error {
-	for told := false; w.id == (runtrace.ID{}); {
-		runs, err := w.src.Runs(ctx, w.agent, 0)
-		if err != nil {
-			return err
+	if w.id != (runtrace.ID{}) {
+		return nil
+	}
+	runs, err := w.src.Runs(ctx, w.agent, 0)
+	if err != nil {
+		return err
+	}
+	before := map[runtrace.ID]bool{}
+	for _, r := range runs {
+		if r.Status == string(runtrace.InProgress) {
+			w.id = idOf(r)
+			return nil
 		}
-		for _, r := range runs {
-			if r.Status == string(runtrace.InProgress) {
-				w.id = idOf(r)
-				return nil
-			}
-		}
-		if !told {
-			told = true
-			if err := view.wait(w.awaited()); err != nil {
-				return err
-			}
-		}
+		before[idOf(r)] = true
+	}
+	if err := view.wait(w.awaited()); err != nil {
+		return err
+	}
+	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(watchPause):
 		}
+		if runs, err = w.src.Runs(ctx, w.agent, 0); err != nil {
+			return err
+		}
+		for _, r := range slices.Backward(runs) { // the newest stand first
+			if !before[idOf(r)] {
+				w.id = idOf(r)
+				return nil
+			}
+		}
 	}
-	return nil
 }
 
 func (w *runWatch) awaited() string {

@@ -191,6 +191,28 @@ func TestWatchWaits(t *testing.T) {
 	ends(t, s, 130)
 }
 
+// TestWatchWaitsForAShortRun: a run that has ended before anybody could look is shown all the same, and not the one before it.
+func TestWatchWaitsForAShortRun(t *testing.T) {
+	data := t.TempDir()
+	newTrace(t, data, "r0", `"an old one"`).end()
+	s := watching(t, terminal.Size{Rows: 24, Cols: 40}, nil, "--data", data)
+	scr := sees(t, s, "waiting for one")
+	if !scr.Contains("q quit") || !strings.Contains(scr.String(), " waiting\n") {
+		t.Errorf("it waits with:\n%s", scr)
+	}
+	short := filepath.Join(t.TempDir(), "data")
+	tr := newTrace(t, short, "r1", `"a short one"`)
+	tr.turn("count", `"output":3`)
+	tr.end()
+	if err := os.Rename(filepath.Join(short, "runs", "name:pi", "r1.jsonl"), filepath.Join(data, "runs", "name:pi", "r1.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	ends(t, s, 0)
+	if scr := s.Screen(); !scr.Contains("✓ a short one") || !scr.Contains("1 turn") {
+		t.Errorf("it left behind:\n%s", scr)
+	}
+}
+
 // TestWatchOutlivesTheDaemon: a daemon that is killed is said to be gone, and when it is there again the run is seen to its end,
 // with every turn that was acknowledged once.
 func TestWatchOutlivesTheDaemon(t *testing.T) {

@@ -91,7 +91,7 @@ func (p *picture) title() {
 		took = elapsed(p.run.Took(p.Now))
 	}
 	r := p.row().put(s, sign).put(plain, " ")
-	if p.Cols >= narrow {
+	if p.Cols >= narrow || p.run.Status == "" { // while there is no run, the word is all there is
 		r.put(s, word).put(plain, "  ")
 	}
 	if room := r.left() - len(took) - 1; room > 0 {

@@ -51,13 +51,14 @@ func ended(r *Run, outcome *Outcome) *Run {
 
 // TestPictures holds the drawn pictures against testdata; go test -update writes them.
 func TestPictures(t *testing.T) {
-	const keys = "↑ ↓ another turn · end the newest · q quit"
+	const keys = "↑ ↓ another turn · end newest · q quit"
 	done := &Outcome{Status: "success", Summary: "The test waits for the signal now."}
 	for name, c := range map[string]struct {
 		run   *Run
 		frame Frame
 	}{
 		"waiting-80":    {&Run{}, Frame{Cols: 80, Rows: 12, News: "no run of agent pi is open: waiting for one", Keys: keys}},
+		"waiting-40":    {&Run{}, Frame{Cols: 40, Rows: 12, News: "no run goes on: waiting for one", Keys: keys}},
 		"first-80":      {sample(1), Frame{Cols: 80, Rows: 20, Keys: keys}},
 		"rejected-120":  {sample(3), Frame{Cols: 120, Rows: 24, Keys: keys, Selected: -1}},
 		"many-120":      {sample(300), Frame{Cols: 120, Rows: 24, Keys: keys, Selected: -1, Beat: 3}},
