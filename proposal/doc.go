@@ -10,14 +10,14 @@
 // One action goes through these steps. The first that fails decides its status:
 //
 //  1. its tool is registered, and its parameters agree with the tool's JSON Schema: else rejected
-//  2. every policy of the set allows it: else rejected, with all violations
-//  3. its preconditions hold in the state: else rejected (of an assertion: failed)
+//  2. its preconditions hold in the state, and what it depends on is there: else rejected (of an assertion: failed, in step 4)
+//  3. every policy of the set allows it: else rejected, with all violations
 //  4. it runs, within timeout_ms, again after a failure where it may be repeated: succeeded or failed
 //  5. its expected effects become part of the state
 //
 // What was rejected in 1 to 3 never ran. What failure_behavior is, decides how the proposal goes on after an action that was
-// rejected or failed: abort (which is the default) skips all that follow and takes back what the proposal wrote to the state;
-// skip and retry go on.
+// rejected or failed: abort (which is the default), and retry when nothing helped, skip all that follow and take back what the
+// proposal wrote to the state; skip goes on.
 //
 // Ordering: an action comes after those that it depends on, and else where it stands. One runs at a time. A cycle is an error
 // of the whole, and nothing runs.

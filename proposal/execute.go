@@ -22,7 +22,11 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 	for attempt := 1; ; attempt++ {
 		r.state.mark()
 		output, err := r.attempt(ctx, o, attempt)
-		if err == nil {
+		full := err == nil && r.Room != nil && !r.Room(len(output))
+		switch {
+		case full:
+			err = fmt.Errorf("it ran, and its output of %d bytes was dropped: no room is left for what this proposal gives", len(output))
+		case err == nil:
 			err = r.effects(a)
 		}
 		if err == nil {
@@ -32,7 +36,7 @@ func (r *run) execute(ctx context.Context, o *Outcome) {
 		}
 		r.state.back()
 		clear(r.changes)
-		if attempt == a.Attempts() || !wait(ctx, attempt) {
+		if full || attempt == a.Attempts() || !wait(ctx, attempt) {
 			o.Result.end(Failed, nil, err.Error())
 			return
 		}
@@ -76,6 +80,8 @@ func (r *run) call(ctx context.Context, o *Outcome, attempt int) (json.RawMessag
 	case errors.Is(once.Err(), context.DeadlineExceeded) && err != nil:
 		o.TimedOut = true
 		return nil, fmt.Errorf("tool '%.200s' timed out (%d ms)", a.Tool, a.TimeoutMS)
+	case errors.Is(err, context.DeadlineExceeded): // one that whoever runs the tool has set
+		o.TimedOut = true
 	}
 	return output, err
 }

@@ -35,6 +35,9 @@ type Executor struct {
 	// Done is told the end of every tool_call that came to a verdict or was refused before one (not of those that were
 	// skipped), before the next action begins. An error ends the proposal.
 	Done func(ctx context.Context, o *Outcome) error
+	// Room, where it is set, is asked for the bytes of each output before it becomes part of the result; one that it refuses with
+	// false is dropped, and its action has failed, for good.
+	Room func(bytes int) bool
 	// Now is the clock of timestamps; nil is time.Now.
 	Now func() time.Time
 }
@@ -45,5 +48,5 @@ type Outcome struct {
 	Parameters json.RawMessage // as they came; "{}" where there were none
 	Verdict    *policy.Verdict // nil where the action was refused before policies judged
 	Result     *ActionResult
-	TimedOut   bool // the last attempt ended by the action's own timeout
+	TimedOut   bool // the last attempt ran out of time: the action's own, or that of whoever runs the tool
 }

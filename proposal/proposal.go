@@ -13,7 +13,7 @@ const (
 // What becomes of a proposal after an action that was rejected or failed.
 const (
 	Abort = "abort" // nothing that follows runs, and the state is rolled back
-	Retry = "retry" // the action is tried again after a failure, up to MaxRetries times; then as Skip
+	Retry = "retry" // the action is tried again after a failure, as often as its max_retries says; then as Abort
 	Skip  = "skip"  // the proposal goes on
 )
 

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -167,14 +168,18 @@ func TestAToolWithoutATimeoutHasTheDaemons(t *testing.T) {
 		}})
 		go func() { _ = c.Serve(context.Background()) }()
 		go d.converse(d.serving, theirs, door.Peer{})
-		ask(t, c, rpcapi.ToolsRegister, `[{"name":"t"}]`)
+		ask(t, c, rpcapi.ToolsRegister, `[{"name":"drive_cli"}]`)
+		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
 		began := time.Now()
-		out := ask(t, c, rpcapi.ProposalSubmit, `{"proposal":{"actions":[{"id":"x","type":"tool_call","tool":"t"}]}}`)
+		out := ask(t, c, rpcapi.ProposalSubmit, `{"proposal":{"actions":[{"id":"x","type":"tool_call","tool":"drive_cli"}]}}`)
 		if took := time.Since(began); took != 5*time.Minute {
 			t.Errorf("it took %v: %s", took, out)
 		}
-		if got, want := <-cancelled, `{"request_id":"cb-1","action_id":"x","reason":"tool 't' callback timed out (300s)"}`; got != want {
+		if got, want := <-cancelled, `{"request_id":"cb-1","action_id":"x","reason":"tool 'drive_cli' callback timed out (300s)"}`; got != want {
 			t.Errorf("%s", got)
+		}
+		if got := ask(t, c, rpcapi.RunsGetTrace, `{"run_id":"r","cursor":1}`); !strings.Contains(got, `"cli_outcome":{"outcome":"timeout"}`) {
+			t.Errorf("its turn does not say that it ran out of time: %s", got)
 		}
 		c.Close(jsonrpc.CloseNormal, "")
 		synctest.Wait()
