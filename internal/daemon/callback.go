@@ -44,7 +44,7 @@ func (s *session) notCalled(ctx context.Context, c *proposal.Call, id string, li
 	var said *jsonrpc.Error
 	switch {
 	case errors.As(err, &said):
-		return errors.New(said.Message)
+		return errors.New(cmp.Or(said.Message, fmt.Sprintf("tool '%s' failed with code %d, and did not say why", c.Tool, said.Code)))
 	case errors.Is(err, jsonrpc.ErrClosed):
 		return errors.New("the connection went away before the tool answered")
 	case ctx.Err() == nil:

@@ -57,7 +57,7 @@ type Limits struct {
 	Tools         int           // registered tools: 1024
 	Policies      int           // policies of all its scopes together: 1024
 	Scopes        int           // open scopes of session.policy.open: 256
-	SessionBytes  int           // tools, policies, state and kept results together: 32 MiB
+	SessionBytes  int           // tools, policies, state, kept results and those of proposals that run, together: 32 MiB
 	Subscriptions int           // runs that it follows: 64
 	Agents        int           // agents under which it starts runs: 256
 	Runs          int           // open runs that it started: 256

@@ -22,6 +22,17 @@ type submission struct {
 	r     *jsonrpc.Request
 	run   runtrace.ID // zero: no turn is recorded
 	scope string      // of its policies
+	// outputs are the bytes of its result, taken from the session's room until there is a reply. One action runs at a time.
+	outputs int
+}
+
+// takes makes room for an output.
+func (sub *submission) takes(bytes int) bool {
+	ok := sub.s.room.take(bytes)
+	if ok {
+		sub.outputs += bytes
+	}
+	return ok
 }
 
 type submissionKey struct{}
@@ -92,8 +103,9 @@ func (s *session) submit(ctx context.Context, r *jsonrpc.Request, p *rpcapi.Prop
 		Judged: func(ctx context.Context, _ *proposal.Action, v *policy.Verdict) error {
 			return s.judged(ctx, sub.run, v)
 		},
-		Done: sub.done,
+		Done: sub.done, Room: sub.takes,
 	}
+	defer func() { s.room.take(-sub.outputs) }()
 	limit := s.d.deadlineOf(p.Proposal)
 	timed, cancel := context.WithTimeout(context.WithValue(ctx, submissionKey{}, sub), limit)
 	defer cancel()

@@ -84,6 +84,10 @@ func (r *repeats) settle(one *repeat, result *proposal.Result, err error) {
 		r.forget(one)
 		return
 	}
+	if r.byID[one.id] != one { // so many came since that it is forgotten: those who wait for it have the result, nobody keeps it
+		one.result = result
+		return
+	}
 	if size := sizeOf(result); r.room.take(size) {
 		one.size, one.result = size, result
 		return

@@ -3,10 +3,12 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
@@ -87,6 +89,68 @@ func TestAResultThatIsNotKeptDoesNotRunAgain(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "ran already") {
 			t.Errorf("the second time: %v", err)
 		}
+		hang()
+	})
+}
+
+// TestWhatAProposalGivesIsBounded reads a long value again and again, and once more when that proposal has given its room back.
+func TestWhatAProposalGivesIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := inMemory(t, Options{NoAuth: true, Limits: Limits{SessionBytes: 64 << 10}})
+		c, hang := d.dial(t)
+		ask(t, c, rpcapi.StateSet, `{"key":"k","value":"`+strings.Repeat("x", 10<<10)+`"}`)
+		read := `{"type":"state_read","parameters":{"key":"k"},"failure_behavior":"skip","idempotent":true}`
+		for range 2 {
+			out := ask(t, c, rpcapi.ProposalSubmit, `{"proposal":{"actions":[`+strings.Repeat(read+",", 20)+read+`]}}`)
+			if ok, full := strings.Count(out, `"succeeded"`), strings.Count(out, "no room is left"); ok < 3 || ok > 6 || ok+full != 21 {
+				t.Errorf("%d outputs were kept, %d were refused", ok, full)
+			}
+		}
+		hang()
+		synctest.Wait()
+		if used := d.room.used.Load(); used != 0 {
+			t.Errorf("%d bytes are left", used)
+		}
+	})
+}
+
+// TestAForgottenRepeatTakesNoRoom lets a submission end that so many followed that it is not remembered.
+func TestAForgottenRepeatTakesNoRoom(t *testing.T) {
+	r := &repeats{room: &quota{most: 1 << 30}}
+	quick := func() (*proposal.Result, error) { return &proposal.Result{}, nil }
+	_, _ = r.once(t.Context(), "slow", func() (*proposal.Result, error) {
+		for i := range maxRepeats {
+			_, _ = r.once(t.Context(), strconv.Itoa(i), quick)
+		}
+		return &proposal.Result{ProposalID: strings.Repeat("x", 1000)}, nil
+	})
+	if used := r.room.used.Load(); used != 0 {
+		t.Errorf("%d bytes are taken", used)
+	}
+}
+
+// TestASubscriptionKeepsNoSnapshot follows a run that has turns.
+func TestASubscriptionKeepsNoSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := inMemory(t, Options{NoAuth: true})
+		c, hang := d.dial(t)
+		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
+		ask(t, c, rpcapi.RunsRecordTurns, `{"run_id":"r","turns":[{},{}]}`)
+		if got := ask(t, c, rpcapi.RunsSubscribe, `{"run_id":"r"}`); !strings.Contains(got, `"cursor":2`) || strings.Count(got, `"record":"turn"`) != 2 {
+			t.Errorf("%s", got)
+		}
+		synctest.Wait()
+		d.mu.Lock()
+		for s := range d.sessions {
+			s.mu.Lock()
+			for _, u := range s.subs {
+				if u.events.Turns != nil {
+					t.Errorf("%d turns are kept", len(u.events.Turns))
+				}
+			}
+			s.mu.Unlock()
+		}
+		d.mu.Unlock()
 		hang()
 	})
 }

@@ -19,7 +19,7 @@ type session struct {
 	conn   *jsonrpc.Conn
 	log    *slog.Logger
 	state  *proposal.State
-	room   *quota      // bytes of tools, policies, state and results that are kept
+	room   *quota      // bytes of tools, policies, state and results
 	authed atomic.Bool // who.authed, for the gate before every request
 
 	mu       sync.Mutex

@@ -59,7 +59,10 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 		s.d.follows.take(-1)
 		return nil, err
 	}
-	r.After = func() { close(u.begun) }
+	r.After = func() {
+		events.Turns = nil // the reply has them: they are not kept as long as the subscription
+		close(u.begun)
+	}
 	return &subscribed{events}, nil
 }
 

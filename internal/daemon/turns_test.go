@@ -112,6 +112,20 @@ func TestAToolThatFailsIsAResult(t *testing.T) {
 	}
 }
 
+func TestAToolThatFailsWithoutAWordIsSaidToHaveFailed(t *testing.T) {
+	r := start(t, nil)
+	p := r.as("a")
+	p.serve("shell", func(context.Context, *rpcapi.ToolsExecuteParams) (any, error) { return nil, errors.New("") })
+	run := p.startRun(rpcapi.RunsStartParams{})
+	out := p.call("shell", `{}`)
+	if out.Results[0].Status != proposal.Failed || out.Results[0].Error == nil {
+		t.Fatalf("result: %+v", out.Results[0])
+	}
+	if got := turns(t, p.trace(run.RunID)); !strings.Contains(got[0], `"error":"tool 'shell' failed with code -32603, and did not say why"`) {
+		t.Fatalf("got %s", got)
+	}
+}
+
 func TestATurnOfACallThatNeverRanSaysWhy(t *testing.T) {
 	r := start(t, nil)
 	p := r.as("a")
