@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 )
 
 // Limits of all rules of one check together.
@@ -23,7 +23,7 @@ var (
 type budget struct{ spent, work int }
 
 // match matches a text for all rules' account.
-func (b *budget) match(re *boundre.Regexp, text string) (bool, error) {
+func (b *budget) match(re *boundedregexp.Regexp, text string) (bool, error) {
 	const least = 16 // bytes that a match costs where there are fewer
 	if b.work += (len(text) + least) * re.Steps(); b.work > maxWork {
 		b.work = maxWork
@@ -75,7 +75,7 @@ func (b *budget) take(n int) {
 }
 
 // matches is the operator of that name. What is not there matches nothing, as it contains nothing.
-func (b *budget) matches(v any, re *boundre.Regexp) bool {
+func (b *budget) matches(v any, re *boundedregexp.Regexp) bool {
 	if v == nil {
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 	"github.com/expr-lang/expr/vm"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 )
 
 // Limits of expressions.
@@ -27,7 +27,7 @@ type denyExpr struct {
 	keys     []string // of the state that are looked at; all where whole
 	whole    bool
 	uses     map[string]bool // the variables
-	matchers map[string]*boundre.Regexp
+	matchers map[string]*boundedregexp.Regexp
 	reason   string
 }
 
@@ -48,7 +48,7 @@ func compileExpr(r *Rule) (judge, *RuleError) {
 	if err != nil {
 		return nil, wrong(r, field, "expected an expression: %s", exprProblem(err))
 	}
-	look := inspector{uses: make(map[string]bool), matchers: make(map[string]*boundre.Regexp)}
+	look := inspector{uses: make(map[string]bool), matchers: make(map[string]*boundedregexp.Regexp)}
 	ast.Walk(&tree.Node, &look)
 	if look.problem != "" {
 		return nil, wrong(r, field, "%s", look.problem)

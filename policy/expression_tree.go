@@ -6,7 +6,7 @@ import (
 
 	"github.com/expr-lang/expr/ast"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 )
 
 // allowedBuiltins are the functions that an expression may call: those of equal results for equal arguments, in time and memory
@@ -25,7 +25,7 @@ type inspector struct {
 	uses     map[string]bool
 	states   int                        // how often the state is named
 	keys     []string                   // of the state, once for each time that it is named with one
-	matchers map[string]*boundre.Regexp // by their patterns
+	matchers map[string]*boundedregexp.Regexp // by their patterns
 }
 
 func (v *inspector) Visit(node *ast.Node) {
@@ -62,7 +62,7 @@ func (v *inspector) pattern(n *ast.BinaryNode) {
 		v.fail(n, "expected a text in quotes behind matches: a pattern that comes with the action would be another's")
 		return
 	}
-	m, err := boundre.Compile(text.Value)
+	m, err := boundedregexp.Compile(text.Value)
 	if err != nil {
 		v.fail(n, "%v", err)
 		return

@@ -3,13 +3,13 @@ package policy
 import (
 	"fmt"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 )
 
 // A denyRegex denies what a pattern matches.
 type denyRegex struct {
 	target, key string
-	pattern     *boundre.Regexp
+	pattern     *boundedregexp.Regexp
 	reason      string
 }
 
@@ -17,7 +17,7 @@ func compileRegex(r *Rule) (judge, *RuleError) {
 	if err := need(r, "pattern"); err != nil {
 		return nil, err
 	}
-	m, err := boundre.Compile(r.Pattern)
+	m, err := boundedregexp.Compile(r.Pattern)
 	if err != nil {
 		return nil, wrong(r, "pattern", "%v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/policy"
 )
@@ -122,7 +122,7 @@ func load(text []byte) (compiled *jsonschema.Schema, err error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(nothing{})
 	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
-		re, err := boundre.Compile(pattern)
+		re, err := boundedregexp.Compile(pattern)
 		return boundedRegexp{re}, err
 	})
 	if err := c.AddResource(here, doc); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/tapedeck-dev/tapedeck/internal/boundre"
+	"github.com/tapedeck-dev/tapedeck/internal/boundedregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
@@ -103,7 +103,7 @@ func (s *schema) spend(n int) {
 }
 
 // A boundedRegexp is a pattern of a schema. A text that is too long for it ends the check.
-type boundedRegexp struct{ *boundre.Regexp }
+type boundedRegexp struct{ *boundedregexp.Regexp }
 
 // MatchString implements jsonschema.Regexp.
 func (r boundedRegexp) MatchString(text string) bool {

@@ -1,4 +1,4 @@
-package boundre
+package boundedregexp
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-// Package boundre compiles regular expressions that others wrote, and bounds what they cost.
+// Package boundedregexp compiles regular expressions that others wrote, and bounds what they cost.
 //
 // RE2, which package regexp is, matches in time in proportion to the text times the length of the pattern, but that length is
 // what the pattern's repeats come to when they are written out, of which a few bytes make millions. Here a pattern has a number
@@ -6,7 +6,7 @@
 // than a bound is an error and no match. Neither ever waits.
 //
 // Not goals: other syntaxes. What RE2 does not have (looking ahead or behind, references) is refused.
-package boundre
+package boundedregexp
 
 import (
 	"fmt"
