@@ -10,7 +10,7 @@ import (
 // Limits of all rules of one check together.
 const (
 	maxSpent = 1 << 20 // what expressions look at in loops and in functions: elements, and 16 bytes of text each
-	maxWork  = 1 << 28 // of patterns: their steps times the bytes of the texts; a second or two at the very worst
+	maxWork  = 1 << 26 // of patterns: their steps times the bytes of the texts; half a second at the very worst
 )
 
 var (

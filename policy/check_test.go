@@ -122,8 +122,8 @@ func TestRules(t *testing.T) {
 		{"regex, no parameters", Rule{Name: "p", Rule: Regex, Pattern: `x`}, shell(``), nil, ""},
 		{"regex, no call", Rule{Name: "p", Rule: Regex, Pattern: `x`}, Action{Type: "state_write", Parameters: parameters(t, `{"key":"x"}`)}, nil, ""},
 		{"regex, too long", Rule{Name: "p", Rule: Regex, Key: "command", Pattern: `a{900}b{900}c{900}`},
-			shell(`{"command":"` + strings.Repeat("x", 50_000) + `"}`), nil,
-			"p: it cannot be judged, which denies: a text of 50000 bytes is too long for the pattern, which is matched with at most 38836"},
+			shell(`{"command":"` + strings.Repeat("x", 20_000) + `"}`), nil,
+			"p: it cannot be judged, which denies: a text of 20000 bytes is too long for the pattern, which is matched with at most 12427"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v := mustCompile(t, tt.rule).Check(&tt.action, tt.state, "me")

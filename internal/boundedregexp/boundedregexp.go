@@ -16,9 +16,9 @@ import (
 
 // Limits of a pattern and of a match.
 const (
-	MaxPattern = 16 << 10  // bytes of a pattern
-	MaxSteps   = 5000      // of a pattern whose repeats are written out
-	MaxWork    = 100 << 20 // steps times bytes of a text: some seconds at the very worst, usually a hundredth
+	MaxPattern = 16 << 10 // bytes of a pattern
+	MaxSteps   = 5000     // of a pattern whose repeats are written out
+	MaxWork    = 32 << 20 // steps times bytes of a text: half a second at the very worst, usually a hundredth
 )
 
 // A Regexp is a pattern of bounded cost. It may be used by several goroutines at once.
