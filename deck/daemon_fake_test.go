@@ -98,7 +98,11 @@ func (f *FakeDaemon) wait(t testing.TB, n int) {
 func (r *FakeRun) texts() (out []string) {
 	for i := range r.Turns {
 		tu := &r.Turns[i]
-		out = append(out, fmt.Sprintf("%s %s %s", *tu.Tool, tu.Parameters, tu.Output))
+		text := fmt.Sprintf("%s %s %s", *tu.Tool, tu.Parameters, tu.Output)
+		if tu.Error != nil {
+			text += "failed: " + *tu.Error
+		}
+		out = append(out, text)
 	}
 	return out
 }

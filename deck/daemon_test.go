@@ -103,13 +103,13 @@ func TestTurnsWhileTheRunGoesOn(t *testing.T) {
 	two := []string{user("one"), `{"role":"assistant","content":[]}`, gives("t2", "second"), `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"first"}]}`}
 	te.call(asks("s", readTool, two...), calls("t3"))
 	te.f.wait(t, 1)
-	te.want([]string{`read {"p":1} {"error":"first"}`, `rm {"q":[1, 2]} "second"`})
+	te.want([]string{`read {"p":1} failed: first`, `rm {"q":[1, 2]} "second"`})
 	te.call(asks("s", readTool, append(two, uses("t3"), gives("t3", "third"))...), calls("t4"))
 	te.f.wait(t, 1)
 	if gaps := te.end(); len(gaps) > 0 {
 		t.Errorf("%q", gaps)
 	}
-	te.want([]string{`read {"p":1} {"error":"first"}`, `rm {"q":[1, 2]} "second"`, `read {"p":1} "third"`, `read {"p":1} `})
+	te.want([]string{`read {"p":1} failed: first`, `rm {"q":[1, 2]} "second"`, `read {"p":1} "third"`, `read {"p":1} `})
 	if r := te.f.Runs()[0]; r.Outcome == nil || r.Outcome.Status != outcomeFailure || te.d.named.Turns != 4 {
 		t.Errorf("%+v, %+v", r, te.d.named)
 	}

@@ -15,7 +15,7 @@ const (
 )
 
 // turnOf is a call as a turn, without secrets: hide takes out what is known of them by now. Of a call that has no result the output
-// is absent; that of one that failed is {"error":…}, for a turn has no other place to say so.
+// is absent; that of one that failed too, and what it said stands under error.
 func turnOf(c *sessionlog.ToolCall, r *sessionlog.ToolResult, hide func([]byte) ([]byte, bool)) (json.RawMessage, error) {
 	clean := func(raw json.RawMessage) json.RawMessage {
 		if len(raw) == 0 {
@@ -33,7 +33,8 @@ func turnOf(c *sessionlog.ToolCall, r *sessionlog.ToolResult, hide func([]byte) 
 	if r != nil {
 		t.Output = clean(r.Output)
 		if r.IsError {
-			t.Output = append(append([]byte(`{"error":`), orNull(t.Output)...), '}')
+			text := textOf(t.Output)
+			t.Output, t.Error = nil, &text
 		}
 	}
 	classify(t)
@@ -41,11 +42,13 @@ func turnOf(c *sessionlog.ToolCall, r *sessionlog.ToolResult, hide func([]byte) 
 	return t.MarshalJSON()
 }
 
-func orNull(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("null")
+// textOf is what a result says: its text where it is one, else as JSON.
+func textOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
 	}
-	return raw
+	return string(raw)
 }
 
 // classify adds what the protocol says of the turns of two tools.

@@ -24,7 +24,9 @@ func TestTurnOf(t *testing.T) {
 	}{
 		{"read", `{"p":1}`, `"one"`, false, `{"index":0,"tool":"read","parameters":{"p":1},"output":"one","verifier_verdict":"not_run"}`},
 		{"read", `{"p":1}`, "", false, `"parameters":{"p":1},"verifier_verdict"`},
-		{"read", "", `[{"type":"text"}]`, true, `"parameters":null,"output":{"error":[{"type":"text"}]}`},
+		{"read", "", `[{"type":"text"}]`, true, `"error":"[{\"type\":\"text\"}]"`},
+		{"read", "", `"no such file"`, true, `"error":"no such file"`},
+		{"read", "", `"no such file"`, true, `!"output"`},
 		{"read", `"{not JSON"`, `null`, false, `"parameters":"{not JSON"`},
 		{"drive_cli", `{"prompt":"do \"it\""}`, `{"exit_code":3}`, false, `"prompt":"do \"it\""`},
 		{"drive_cli", `{"prompt":"do it"}`, `{"exit_code":3}`, false, `"cli_outcome":{"outcome":"exited","code":3}`},

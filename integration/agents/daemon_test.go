@@ -185,7 +185,13 @@ func (d *aDaemon) turns(t *testing.T) (out []calledTool) {
 			if err := json.Unmarshal(rec.JSON, &turn); err != nil {
 				t.Fatal(err)
 			}
-			out = append(out, calledTool{*turn.Tool, value(turn.Parameters), value(turn.Output)})
+			c := calledTool{Name: *turn.Tool, Params: value(turn.Parameters), Output: value(turn.Output)}
+			if turn.Error != nil {
+				var said any = *turn.Error
+				_ = json.Unmarshal([]byte(*turn.Error), &said) // what is no text is JSON
+				c.Output = map[string]any{"error": said}
+			}
+			out = append(out, c)
 		case "ended":
 			ended = string(rec.JSON)
 		}
