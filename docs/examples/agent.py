@@ -1,9 +1,9 @@
 import asyncio, json, os, sys
 import websockets
 
-url = sys.argv[1] if sys.argv[1:] else "ws://127.0.0.1:9100"
-base = os.environ.get("XDG_RUNTIME_DIR") or os.path.expanduser("~/.config")
-token_file = sys.argv[2] if sys.argv[2:] else f"{base}/tapedeck/daemon-{url[5:].replace(':', '-')}/token"
+url = os.environ.get("TAPEDECK_DAEMON", "ws://127.0.0.1:9100")
+base = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+token_file = f"{base}/tapedeck/daemon-{url.removeprefix('ws://').replace(':', '-')}/token"
 
 
 async def main():

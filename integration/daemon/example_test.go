@@ -14,8 +14,8 @@ import (
 // The script of the guide runs as it stands there, and prints its trace, which is the run's file.
 func TestExampleOfTheGuide(t *testing.T) {
 	s := serve(t)
-	cmd := script(t, "../../docs/examples/agent.py", s.URL)
-	cmd.Env = append(cmd.Env, "XDG_RUNTIME_DIR="+filepath.Join(s.home, "run"))
+	cmd := script(t, "../../docs/examples/agent.py")
+	cmd.Env = append(cmd.Env, "TAPEDECK_DAEMON="+s.URL, "XDG_RUNTIME_DIR="+filepath.Join(s.home, "run"))
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	said, err := cmd.Output()
