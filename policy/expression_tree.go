@@ -23,8 +23,8 @@ var allowedBuiltins = map[string]int{
 type inspector struct {
 	problem  string
 	uses     map[string]bool
-	states   int                        // how often the state is named
-	keys     []string                   // of the state, once for each time that it is named with one
+	states   int                              // how often the state is named
+	keys     []string                         // of the state, once for each time that it is named with one
 	matchers map[string]*boundedregexp.Regexp // by their patterns
 }
 

@@ -373,10 +373,8 @@ func (s *Disk) Verdict(ctx context.Context, id runtrace.ID, verdict json.RawMess
 	if err := checkVerdict(verdict); err != nil {
 		return err
 	}
-	if s.verdicts.tooMany() { // whoever makes more than the index takes waits for it
-		if err := s.checkpoint(ctx, false); err != nil {
-			return err
-		}
+	if err := s.relieve(ctx); err != nil {
+		return err
 	}
 	e := entry{kind: kindVerdict, id: id}
 	record := append(e.appendHead(make([]byte, 0, 16+len(id.Agent)+len(id.Run)+len(verdict))), verdict...)
@@ -393,4 +391,16 @@ func (s *Disk) Verdict(ctx context.Context, id runtrace.ID, verdict json.RawMess
 		}
 		return nil, s.queueVerdict(ctx, &op{store: s, run: r, kind: kindVerdict, record: record, done: make(chan struct{})})
 	})
+}
+
+// relieve lets whoever makes more verdicts than the index takes wait for it.
+func (s *Disk) relieve(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	defer s.leave()
+	if !s.verdicts.tooMany() {
+		return nil
+	}
+	return s.checkpoint(ctx, false)
 }

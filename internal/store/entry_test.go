@@ -89,3 +89,18 @@ func TestVerdictsInMemory(t *testing.T) {
 		t.Error("they are all in memory")
 	}
 }
+
+// A store that is closed takes no verdict, however many its index does not have.
+func TestVerdictsAfterClose(t *testing.T) {
+	s, err := Open(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.verdicts.put(verdictRow{verdict: strings.Repeat("x", maxPending+1)}) // as a log that failed leaves them
+	if err := s.Verdict(t.Context(), runtrace.ID{}, []byte(`1`)); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+}

@@ -70,7 +70,10 @@ func openIndex(ctx context.Context, path string) (*index, error) {
 	} else {
 		why = x.check(ctx)
 	}
-	if why == "" {
+	switch {
+	case ctx.Err() != nil: // it says nothing about the index
+		return x, ctx.Err()
+	case why == "":
 		return x, nil
 	}
 	x.close()

@@ -41,7 +41,7 @@ func (s *Disk) recover(ctx context.Context) error {
 	} else {
 		err = s.replay(ctx, end)
 	}
-	if errors.Is(err, errIndex) {
+	if errors.Is(err, errIndex) && ctx.Err() == nil { // else nobody knows whether it fits
 		err = s.startOver(ctx, end, err)
 	}
 	if err != nil {

@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"bytes"
+	"context"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -378,4 +380,22 @@ func open(t *testing.T) int {
 		t.Skip("no /proc")
 	}
 	return len(entries)
+}
+
+// An Open that is called off says nothing about the index, and leaves it.
+func TestAnOpenThatIsCalledOffKeepsTheIndex(t *testing.T) {
+	dir, _ := crashed(t)
+	path := filepath.Join(dir, "index.sqlite")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := store.Open(ctx, dir, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("%v, %v", s, err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the index was %d bytes, and is %d: %v", len(before), len(after), err)
+	}
 }
