@@ -54,7 +54,8 @@ func TestKilledRecorderOfADaemon(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "killed.rec")
 	argv, env := b.self("told recorder", r.url(), srv.URL, dir, b.config)
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env = b.dir, append(env, "XDG_RUNTIME_DIR="+os.Getenv("XDG_RUNTIME_DIR"))
+	env = append(env, "XDG_RUNTIME_DIR="+os.Getenv("XDG_RUNTIME_DIR"))
+	cmd.Dir, cmd.Env = b.dir, env
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

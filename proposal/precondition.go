@@ -21,7 +21,7 @@ func (p *Precondition) holds(state policy.State) string {
 	if err != nil {
 		return fmt.Sprintf("state['%.100s']: the value to compare with: %v", p.Key, err)
 	}
-	yes := false
+	var yes bool
 	switch p.Operator {
 	case "eq":
 		yes = have.Equal(want)

@@ -93,8 +93,9 @@ func (e *daemonError) hint() string {
 
 // hintForToken says where the token was looked for.
 func (e *daemonError) hintForToken() string {
-	file, err := e.token, error(nil)
+	file := e.token
 	if file == "" {
+		var err error
 		if file, err = token.File("", e.url, true); err != nil {
 			return ""
 		}

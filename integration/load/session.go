@@ -26,7 +26,7 @@ type session struct {
 func (d *daemon) dial(ctx context.Context, agent string) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, d.url, &websocket.DialOptions{CompressionMode: websocket.CompressionDisabled, HTTPClient: http.DefaultClient})
+	conn, _, err := websocket.Dial(ctx, d.url, &websocket.DialOptions{CompressionMode: websocket.CompressionDisabled, HTTPClient: http.DefaultClient}) //nolint:bodyclose // nil, or the library has closed it
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +52,11 @@ func (s *session) start(ctx context.Context, key string) error {
 	var r struct {
 		RunID string `json:"run_id"`
 	}
-	if err := json.Unmarshal(result, &r); err != nil || r.RunID == "" {
-		return fmt.Errorf("runs.start answered %s, %v", result, err)
+	if err := json.Unmarshal(result, &r); err != nil {
+		return fmt.Errorf("runs.start answered %s: %w", result, err)
+	}
+	if r.RunID == "" {
+		return fmt.Errorf("runs.start answered %s", result)
 	}
 	s.run = r.RunID
 	return nil
@@ -130,8 +133,11 @@ func (s *session) record(ctx context.Context, turns string) (base int, err error
 		BaseIndex int    `json:"base_index"`
 		Dropped   string `json:"dropped"`
 	}
-	if err := json.Unmarshal(result, &r); err != nil || !r.OK {
-		return 0, fmt.Errorf("runs.record_turns answered %s, %v", result, err)
+	if err := json.Unmarshal(result, &r); err != nil {
+		return 0, fmt.Errorf("runs.record_turns answered %s: %w", result, err)
+	}
+	if !r.OK {
+		return 0, fmt.Errorf("runs.record_turns answered %s", result)
 	}
 	return r.BaseIndex, nil
 }

@@ -19,7 +19,7 @@ func TestTracesAreFilesAndOutliveTheDaemon(t *testing.T) {
 	r := start(t, o)
 	p := r.as("coder")
 	p.answers("t", `{"ok":1}`)
-	done, open := p.startRun(rpcapi.RunsStartParams{Intent: "one"}).RunID, ""
+	done := p.startRun(rpcapi.RunsStartParams{Intent: "one"}).RunID
 	p.call("t", `{"n":1}`)
 	file := filepath.Join(data, "runs", "coder", done+".jsonl")
 	onDisk, err := os.ReadFile(file) // the reply was there: so is the turn
@@ -35,7 +35,7 @@ func TestTracesAreFilesAndOutliveTheDaemon(t *testing.T) {
 		t.Fatalf("the file:\n%s\nthe trace:\n%s", onDisk, lines)
 	}
 	p.must(rpcapi.RunsComplete, json.RawMessage(`{"run_id":"`+done+`","outcome":{"status":"success"}}`), nil)
-	open = p.startRun(rpcapi.RunsStartParams{Intent: "two"}).RunID
+	open := p.startRun(rpcapi.RunsStartParams{Intent: "two"}).RunID
 	p.record(open, 3)
 	modes(t, data)
 	if err := r.Shutdown(context.Background()); err != nil {

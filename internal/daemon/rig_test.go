@@ -122,7 +122,7 @@ func (r *rig) host() *peer {
 
 // close goes away and waits.
 func (p *peer) close() {
-	p.Conn.Close(jsonrpc.CloseNormal, "")
+	p.Close(jsonrpc.CloseNormal, "")
 	<-p.done
 	p.done <- nil
 }

@@ -50,7 +50,8 @@ func (s *Session) put(e sessionlog.Event) error {
 	if err != nil {
 		return err
 	}
-	s.line = append(line, '\n')
+	line = append(line, '\n')
+	s.line = line
 	s.seq++
 	_, err = s.w.Write(s.line)
 	return err
