@@ -31,7 +31,7 @@ Exit status: 0 all of that happened as it should, 1 it did not.`,
 	}
 	cmd.Flags().StringVar(&o.dir, "dir", "", "work in this `directory` and leave it (default: a temporary one)")
 	cmd.Flags().BoolVar(&o.json, "json", false, "what came of it as JSON on stdout, its recording null without --dir; the tour itself on stderr")
-	cmd.AddCommand(newQuickstartAgentCommand(std))
+	cmd.AddCommand(newQuickstartAgentCommand(std), newQuickstartEndpointCommand(std))
 	return cmd
 }
 
