@@ -44,7 +44,8 @@
 //     clients of version 3 insist on, for they are about methods that are not here; any other that is required is -32008.
 //   - The cursor of runs.get_trace counts records and comes back as it was sent; "next" beside it is where to go on. That of
 //     runs.subscribe and its events counts turns.
-//   - A subscriber that reads too slowly gets runs.trace.lost, which names what it missed as runs.get_trace takes it.
+//   - A subscriber that reads too slowly gets runs.trace.lost, which names what it missed as runs.get_trace takes it; so does one of
+//     a run whose turns so far are more than 32 MiB, of what the reply does not have.
 //   - A policy session that is not open rejects every action, as there; policies and a tenant given together both hold.
 //   - A tool call that failed is a turn without output; one that ran into its time is a drive_cli's cli_outcome "timeout".
 //   - A proposal that carries "idempotent" runs once in its connection. A result for which there was no room is not kept, and then

@@ -12,7 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
-// maxTraceBytes bounds the records of one reply of runs.get_trace; the rest comes with a cursor.
+// maxTraceBytes bounds the records of one reply of runs.get_trace, where the rest comes with a cursor, and of runs.subscribe,
+// where runs.trace.lost names the rest: clients of the protocol take no message of more than 64 MiB.
 const maxTraceBytes = 32 << 20
 
 func runsList(ctx context.Context, s *session, p *rpcapi.RunsListParams) (any, error) {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -151,6 +152,25 @@ func TestASubscriptionKeepsNoSnapshot(t *testing.T) {
 			s.mu.Unlock()
 		}
 		d.mu.Unlock()
+		hang()
+	})
+}
+
+// TestASnapshotIsNoLongerThanAClientTakes follows a run of 40 MiB.
+func TestASnapshotIsNoLongerThanAClientTakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := inMemory(t, Options{NoAuth: true})
+		c, hang := d.dial(t)
+		ask(t, c, rpcapi.RunsStart, `{"agent_id":"a","idempotency_key":"r"}`)
+		text := `"` + strings.Repeat("x", 16000) + `"`
+		turn := `{"output":[` + strings.Repeat(text+",", 15) + text + `]}`
+		for range 20 {
+			ask(t, c, rpcapi.RunsRecordTurns, `{"run_id":"r","turns":[`+strings.Repeat(turn+",", 7)+turn+`]}`)
+		}
+		got := ask(t, c, rpcapi.RunsSubscribe, `{"run_id":"r"}`)
+		if n := strings.Count(got, `"record":"turn"`); len(got) > maxTraceBytes+1<<20 || n < 100 || !strings.Contains(got, fmt.Sprintf(`"cursor":%d,`, n)) {
+			t.Errorf("%d turns, %d bytes: …%s", n, len(got), got[len(got)-100:])
+		}
 		hang()
 	})
 }

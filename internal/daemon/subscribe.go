@@ -43,7 +43,8 @@ func runsSubscribe(ctx context.Context, s *session, r *jsonrpc.Request) (any, er
 	if !s.d.follows.take(1) {
 		return nil, failed("the daemon has no room for another subscription: try again later")
 	}
-	events, err := s.d.store.Subscribe(ctx, id, &store.SubscribeOptions{MaxEvents: 1024, MaxBytes: 128 << 10})
+	events, err := s.d.store.Subscribe(ctx, id, &store.SubscribeOptions{
+		MaxEvents: 1024, MaxBytes: 128 << 10, MaxSnapshot: maxTraceBytes})
 	if err != nil {
 		s.d.follows.take(-1)
 	}

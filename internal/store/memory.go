@@ -299,7 +299,7 @@ func (m *Memory) Subscribe(ctx context.Context, id runtrace.ID, o *SubscribeOpti
 		return nil, err
 	}
 	s := newSubscription(id, o)
-	s.Turns, s.Cursor, s.Status = slices.Clone(r.lines[1:1+r.Turns]), r.Turns, r.Status
+	s.snapshot(cutTrace(&Trace{}, r.lines, &TraceOptions{From: 1, MaxBytes: s.bounds.MaxSnapshot}), r.Turns, r.Status)
 	if r.Status != runtrace.InProgress {
 		s.finish()
 		return s, nil

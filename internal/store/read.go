@@ -307,12 +307,12 @@ func (s *Disk) Subscribe(ctx context.Context, id runtrace.ID, o *SubscribeOption
 	}
 	defer r.unpin()
 	sub := newSubscription(id, o)
-	t, st, err := s.records(ctx, r, TraceOptions{From: 1}, func() { r.follow(sub) })
+	t, st, err := s.records(ctx, r, TraceOptions{From: 1, MaxBytes: sub.bounds.MaxSnapshot}, func() { r.follow(sub) })
 	if err != nil {
 		sub.Close()
 		return nil, err
 	}
-	sub.Turns, sub.Cursor, sub.Status = t.Records[:st.turns], st.turns, st.status
+	sub.snapshot(t, st.turns, st.status)
 	return sub, nil
 }
 

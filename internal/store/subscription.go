@@ -12,6 +12,9 @@ import (
 type SubscribeOptions struct {
 	MaxEvents int // that wait; 0 means 256
 	MaxBytes  int // of them; 0 means 1 MiB
+	// MaxSnapshot bounds the bytes of the snapshot, but for its first turn; 0: no bound. Turns that do not fit are lost to the
+	// subscriber, who is told so before anything else.
+	MaxSnapshot int
 }
 
 func (o *SubscribeOptions) orDefault() SubscribeOptions {
@@ -21,6 +24,9 @@ func (o *SubscribeOptions) orDefault() SubscribeOptions {
 	}
 	if o != nil && o.MaxBytes > 0 {
 		d.MaxBytes = o.MaxBytes
+	}
+	if o != nil {
+		d.MaxSnapshot = o.MaxSnapshot
 	}
 	return d
 }
@@ -39,7 +45,7 @@ type Event struct {
 // comes again. It is for one reader.
 type Subscription struct {
 	ID     runtrace.ID
-	Turns  [][]byte // the snapshot: lines of the turns so far, without newline
+	Turns  [][]byte // the snapshot: lines of the turns so far, without newline, as far as MaxSnapshot goes
 	Cursor int      // how many
 	Status runtrace.Status
 
@@ -129,6 +135,33 @@ func (s *Subscription) push(e Event, at int) {
 		s.queue = append(s.queue, e)
 		s.bytes += len(e.Record)
 	}
+	s.wake()
+}
+
+// snapshot sets what the subscription begins with: the records of t, which begin with the run's first turn, of a run that had so
+// many turns and that status.
+func (s *Subscription) snapshot(t *Trace, turns int, status runtrace.Status) {
+	s.Turns = t.Records[:min(turns, len(t.Records))]
+	s.Cursor, s.Status = len(s.Turns), status
+	left := turns - s.Cursor
+	if left == 0 {
+		return
+	}
+	if status != runtrace.InProgress {
+		left++ // the end is behind what is missing
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lost := Event{Lost: left, From: t.Next, Cursor: turns, Status: status}
+	for _, e := range s.queue { // what came meanwhile follows what is missing
+		lost.Lost++
+		lost.Cursor, lost.Status = e.Cursor, e.Status
+	}
+	if s.lost.Lost > 0 {
+		lost.Lost += s.lost.Lost
+		lost.Cursor, lost.Status = s.lost.Cursor, s.lost.Status
+	}
+	s.queue, s.bytes, s.lost = nil, 0, lost
 	s.wake()
 }
 

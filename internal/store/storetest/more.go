@@ -345,6 +345,46 @@ func slowSubscriber(t *testing.T, s store.Store) {
 	}
 }
 
+// longSnapshot follows runs that have more turns than a snapshot takes: what is missing is named before anything else comes.
+func longSnapshot(t *testing.T, s store.Store) {
+	id := start(t, s, "a", "r")
+	for range 5 {
+		add(t, s, id, strings.Repeat("x", 1000))
+	}
+	o := &store.SubscribeOptions{MaxSnapshot: 2500}
+	sub := follow(t, s, id, o)
+	defer sub.Close()
+	if len(sub.Turns) != 2 || sub.Cursor != 2 {
+		t.Fatalf("%d turns up to %d", len(sub.Turns), sub.Cursor)
+	}
+	if e := next(t, sub); e.Record != nil || e.Lost != 3 || e.From != 3 || e.Cursor != 5 || e.Status != runtrace.InProgress {
+		t.Errorf("missing: %+v", e)
+	}
+	add(t, s, id, "after")
+	if e := next(t, sub); e.Cursor != 6 || e.Lost != 0 {
+		t.Errorf("after it: %+v", e)
+	}
+	late := follow(t, s, id, o)
+	defer late.Close()
+	add(t, s, id, "before it was told")
+	if e := next(t, late); e.Lost != 5 || e.From != 3 || e.Cursor != 7 {
+		t.Errorf("missing, and what came since: %+v", e)
+	}
+	if err := s.End(t.Context(), id, &runtrace.Ended{}); err != nil {
+		t.Fatal(err)
+	}
+	over := follow(t, s, id, o)
+	if e := next(t, over); e.Lost != 6 || e.From != 3 || e.Cursor != 7 || e.Status != runtrace.Completed {
+		t.Errorf("missing of one that has ended: %+v", e)
+	}
+	if missed := trace(t, s, id, &store.TraceOptions{From: 3}); len(missed.Records) != 6 {
+		t.Errorf("%d records to catch up", len(missed.Records))
+	}
+	if _, err := over.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("then %v", err)
+	}
+}
+
 func unsubscribe(t *testing.T, s store.Store) {
 	id := start(t, s, "a", "r")
 	sub := follow(t, s, id, nil)

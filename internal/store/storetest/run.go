@@ -39,6 +39,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 		"SubscribeEnded":    subscribeEnded,
 		"SubscribeRandom":   subscribeRandom,
 		"SlowSubscriber":    slowSubscriber,
+		"LongSnapshot":      longSnapshot,
 		"Unsubscribe":       unsubscribe,
 		"CloseSubscribed":   closeSubscribed,
 	} {
