@@ -46,6 +46,7 @@ func sessionAuth(_ context.Context, s *session, r *jsonrpc.Request) (any, error)
 		s.who.bound = p.AgentID
 	}
 	s.authed.Store(true)
+	s.stream.Short(false) // inline: nobody reads meanwhile
 	out := rpcapi.SessionAuthResult{OK: true, AuthEnabled: !s.who.open, AgentID: s.who.bound}
 	if host {
 		out.Role, out.AgentID = rpcapi.RoleHost, ""

@@ -126,6 +126,32 @@ func TestAuthIsDoneBeforeTheNextFrame(t *testing.T) {
 	}
 }
 
+func TestALongFrameTakesAuth(t *testing.T) {
+	r := start(t, &daemon.Options{Listen: "127.0.0.1:0", Limits: daemon.Limits{FrameBytes: 1 << 20, Memory: 1 << 20}})
+	long := `{"jsonrpc":"2.0","id":2,"method":"tools.list","params":{"x":"` + strings.Repeat("x", 100<<10) + `"}}`
+	known := r.plain()
+	known.send(`{"jsonrpc":"2.0","id":1,"method":"session.auth","params":{"token":"` + r.token(false) + `"}}`)
+	known.want(`{"jsonrpc":"2.0","id":1,"result":{"ok":true,"auth_enabled":true}}`)
+	for range 3 { // each of which would hold all memory
+		p := r.plain()
+		w, err := p.ws.Writer(t.Context(), websocket.MessageText)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(long)) // and the message goes on
+		if _, code := p.read(); code != websocket.StatusPolicyViolation {
+			t.Fatalf("a long frame before session.auth: closed with %d", code)
+		}
+	}
+	known.send(long)
+	known.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[],"count":0}}`)
+	eager := r.plain()
+	eager.send(`{"jsonrpc":"2.0","id":1,"method":"session.auth","params":{"token":"` + r.token(false) + `"}}`)
+	eager.send(long)
+	eager.want(`{"jsonrpc":"2.0","id":1,"result":{"ok":true,"auth_enabled":true}}`)
+	eager.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[],"count":0}}`)
+}
+
 func TestAConnectionIsOneAgent(t *testing.T) {
 	r := start(t, nil)
 	p := r.as("a")

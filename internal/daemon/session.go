@@ -17,6 +17,7 @@ type session struct {
 	d      *Daemon
 	id     string
 	conn   *jsonrpc.Conn
+	stream jsonrpc.Stream // of conn
 	log    *slog.Logger
 	state  *proposal.State
 	room   *quota      // bytes of tools, policies, state and results
@@ -35,13 +36,14 @@ type session struct {
 
 func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
 	s := &session{
-		d: d, id: "sess-" + newUUID(), room: &quota{most: int64(d.o.Limits.SessionBytes), up: d.room},
+		d: d, id: "sess-" + newUUID(), stream: stream, room: &quota{most: int64(d.o.Limits.SessionBytes), up: d.room},
 		held: make(map[string]runtrace.ID), subs: make(map[string]*subscription),
 	}
 	s.log = log.With("session", s.id)
 	s.state, s.repeats.room = &proposal.State{Room: s.room.take}, s.room
 	s.who.open = d.o.NoAuth
 	s.authed.Store(d.o.NoAuth)
+	stream.Short(!d.o.NoAuth) // who may be anybody takes no memory from those who are known
 	s.conn = jsonrpc.New(stream, &jsonrpc.Options{
 		Handler: s.handle, Inline: isInline, Limits: d.wireLimits(), Budget: d.budget, Logger: s.log,
 		Meter: d.meter(),

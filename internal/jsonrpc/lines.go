@@ -26,6 +26,7 @@ type lines struct {
 	conn   io.ReadWriteCloser
 	limit  int
 	budget *Budget
+	short  bool
 
 	in  []byte // what was read and is not yet given
 	out []byte // frames that wait for the one behind them
@@ -61,6 +62,9 @@ func (l *lines) line() (line []byte, held int64, err error) {
 		seen = len(l.in)
 		if seen > l.limit {
 			return nil, held, fmt.Errorf("%w of %d bytes: a line has none within it", ErrTooLong, l.limit)
+		}
+		if seen >= DefaultAllowance && l.short {
+			return nil, 0, ErrShort
 		}
 		if seen >= DefaultAllowance && held == 0 {
 			slow = time.AfterFunc(LongFrame, func() { _ = l.Close(0, "") })
@@ -147,6 +151,8 @@ func (l *lines) Write(frame []byte, more bool) error {
 	}
 	return err
 }
+
+func (l *lines) Short(only bool) { l.short = only }
 
 func (l *lines) Close(int, string) error {
 	var err error

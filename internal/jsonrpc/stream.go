@@ -15,6 +15,9 @@ type Stream interface {
 	Read() (frame []byte, held int64, err error)
 	// Write sends one frame. Where more is true another Write follows at once, and the stream may hold the frame until then.
 	Write(frame []byte, more bool) error
+	// Short(true) has Read take no frame above DefaultAllowance, and so nothing of a Budget, from the next one on: a longer one
+	// ends the stream with ClosePolicy. Short(false) lifts that. It is called before Read, or by the goroutine that reads.
+	Short(only bool)
 	// Close ends the stream: in good order with a code of RFC 6455 and a reason of at most 123 bytes, where it has such a
 	// thing; at once with code 0, which also ends a Close that takes its time. It is harmless when repeated.
 	Close(code int, reason string) error
@@ -33,6 +36,9 @@ const (
 	CloseInternal    = 1011
 	CloseTryAgain    = 1013 // no memory left for a frame of that length
 )
+
+// ErrShort is what Read returns for a long frame after Short(true).
+var ErrShort = &CloseError{Code: ClosePolicy, Reason: "not authenticated: no frame above 64 KiB", Ours: true}
 
 // A CloseError says how a stream was closed by the other side, or why this one has to close it.
 type CloseError struct {
@@ -85,6 +91,8 @@ func (p *pipe) Write(frame []byte, _ bool) error {
 		return ErrClosed
 	}
 }
+
+func (p *pipe) Short(bool) {} // it has no budget
 
 func (p *pipe) Close(code int, reason string) error {
 	p.end.once.Do(func() {

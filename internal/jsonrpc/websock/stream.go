@@ -41,7 +41,8 @@ type Stream struct {
 	wire *wire
 	o    Options
 
-	kind websocket.MessageType // of the message that was read last
+	kind  websocket.MessageType // of the message that was read last
+	short bool                  // take none that is long
 
 	closing sync.Once
 	gone    sync.Once
@@ -111,6 +112,9 @@ func (s *Stream) message(r io.Reader) (frame []byte, held int64, err error) {
 
 // long reads on a message that is longer than a connection may hold by itself.
 func (s *Stream) long(buf []byte, r io.Reader) (frame []byte, held int64, err error) {
+	if s.short {
+		return nil, 0, jsonrpc.ErrShort
+	}
 	late := time.AfterFunc(jsonrpc.LongFrame, func() { _ = s.wire.SetReadDeadline(time.Unix(1, 0)) })
 	defer late.Stop()
 	if !s.o.Budget.Take(int64(s.o.Limit), jsonrpc.LongFrame, s.done) {
@@ -131,6 +135,9 @@ func (s *Stream) long(buf []byte, r io.Reader) (frame []byte, held int64, err er
 	s.o.Budget.Give(held - int64(len(buf)))
 	return buf, int64(len(buf)), nil
 }
+
+// Short implements jsonrpc.Stream.
+func (s *Stream) Short(only bool) { s.short = only }
 
 // grow doubles a buffer, up to most bytes.
 func grow(buf []byte, most int) []byte {
