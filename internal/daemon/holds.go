@@ -21,9 +21,10 @@ type holds struct {
 
 // hold is one run that is open.
 type hold struct {
-	by    map[*session]struct{}
-	grace *time.Timer   // runs while by is empty
-	gone  chan struct{} // not nil while the run is being given up; closed when it was
+	by     map[*session]struct{}
+	grace  *time.Timer   // runs while by is empty
+	graces int           // how many began or were broken off: a timer that fired late knows that it is not the last
+	gone   chan struct{} // not nil while the run is being given up; closed when it was
 }
 
 func newHolds(grace time.Duration, giveUp func(runtrace.ID)) *holds {
@@ -50,6 +51,7 @@ func (h *holds) take(id runtrace.ID, s *session) (known bool) {
 	if run.grace != nil {
 		run.grace.Stop()
 		run.grace = nil
+		run.graces++
 	}
 	run.by[s] = struct{}{}
 	return known
@@ -67,13 +69,28 @@ func (h *holds) release(id runtrace.ID, s *session) {
 	if len(run.by) > 0 || h.closed {
 		return
 	}
-	run.grace = time.AfterFunc(h.grace, func() { h.over(id, run) })
+	run.graces++
+	n := run.graces
+	run.grace = time.AfterFunc(h.grace, func() { h.over(id, run, n) })
 }
 
-// over gives a run up whose grace is over, if nobody took it in the same moment.
-func (h *holds) over(id runtrace.ID, run *hold) {
+// drop takes back a hold of a run that was not started. Others may hold it meanwhile.
+func (h *holds) drop(id runtrace.ID, s *session) {
 	h.mu.Lock()
-	if h.closed || h.runs[id] != run || run.grace == nil || len(run.by) > 0 {
+	defer h.mu.Unlock()
+	run := h.runs[id]
+	if run == nil || run.gone != nil {
+		return
+	}
+	if delete(run.by, s); len(run.by) == 0 && run.grace == nil {
+		delete(h.runs, id)
+	}
+}
+
+// over gives a run up whose grace number n is over, if nobody took it in the same moment.
+func (h *holds) over(id runtrace.ID, run *hold, n int) {
+	h.mu.Lock()
+	if h.closed || h.runs[id] != run || run.graces != n || len(run.by) > 0 || run.gone != nil {
 		h.mu.Unlock()
 		return
 	}
@@ -90,7 +107,7 @@ func (h *holds) over(id runtrace.ID, run *hold) {
 	}
 }
 
-// forget is for a run that has ended, or that never was.
+// forget is for a run that has ended.
 func (h *holds) forget(id runtrace.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

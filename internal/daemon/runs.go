@@ -106,7 +106,7 @@ func (s *session) letGo(id runtrace.ID, known bool) {
 	case known:
 		s.d.runs.release(id, s)
 	default:
-		s.d.runs.forget(id)
+		s.d.runs.drop(id, s)
 	}
 }
 
