@@ -101,6 +101,18 @@ func TestErrorsByCode(t *testing.T) {
 	}
 }
 
+func TestARunHasAName(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f, nil)
+	for _, res := range []any{nil, rpcapi.RunsStartResult{}, rpcapi.RunsStartResult{RunID: "r"}, rpcapi.RunsStartResult{AgentID: "a"},
+		rpcapi.RunsStartResult{RunID: "another", AgentID: "a"}} {
+		f.answer = func(_ context.Context, r *jsonrpc.Request) (any, bool, error) { return res, r.Method == rpcapi.RunsStart, nil }
+		if run, err := c.Start(soon(t), rpcapi.RunsStartParams{Intent: "x", IdempotencyKey: "mine"}); err == nil {
+			t.Errorf("%+v: got the run %+v", res, run)
+		}
+	}
+}
+
 // blocked makes the fake hold up one call of state.get until its connection ends.
 func blocked(f *fake) (began chan struct{}) {
 	began = make(chan struct{}, 1)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"slices"
 
@@ -23,6 +24,10 @@ func (c *Client) Start(ctx context.Context, p rpcapi.RunsStartParams) (*Run, err
 	var res rpcapi.RunsStartResult
 	if err := c.Call(ctx, rpcapi.RunsStart, p, &res); err != nil {
 		return nil, err
+	}
+	if res.RunID == "" || res.AgentID == "" || p.IdempotencyKey != "" && res.RunID != p.IdempotencyKey {
+		return nil, fmt.Errorf("%s: the daemon's result is not of the protocol's shape: want run_id and agent_id of the run, got %q and %q",
+			rpcapi.RunsStart, res.RunID, res.AgentID)
 	}
 	p.AgentID, p.IdempotencyKey = res.AgentID, res.RunID
 	r := &Run{ID: res.RunID, AgentID: res.AgentID, c: c, params: p}
