@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -197,7 +198,7 @@ func TestWatchWaitsForAShortRun(t *testing.T) {
 	newTrace(t, data, "r0", `"an old one"`).end()
 	s := watching(t, terminal.Size{Rows: 24, Cols: 40}, nil, "--data", data)
 	scr := sees(t, s, "waiting for one")
-	if !scr.Contains("q quit") || !strings.Contains(scr.String(), " waiting\n") {
+	if !scr.Contains("q quit") || !scr.Contains(" waiting\n") || !scr.Contains(strings.Repeat("─", 40)) { // to the last column
 		t.Errorf("it waits with:\n%s", scr)
 	}
 	short := filepath.Join(t.TempDir(), "data")
@@ -210,6 +211,23 @@ func TestWatchWaitsForAShortRun(t *testing.T) {
 	ends(t, s, 0)
 	if scr := s.Screen(); !scr.Contains("✓ a short one") || !scr.Contains("1 turn") {
 		t.Errorf("it left behind:\n%s", scr)
+	}
+}
+
+// TestWatchKeepsTheLastColumn: nothing is cleared behind a row that is as wide as the terminal.
+func TestWatchKeepsTheLastColumn(t *testing.T) {
+	var b bytes.Buffer
+	v := &screenView{w: &b, size: func() (int, int) { return 40, 20 }}
+	if err := v.draw(true); err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(b.String(), strings.Repeat("─", 40))
+	if at < 0 {
+		t.Fatalf("it has no rule: %q", &b)
+	}
+	row, _, _ := strings.Cut(b.String()[at:], "H") // to where the next row begins
+	if strings.Contains(row, "\x1b[K") {
+		t.Errorf("it clears behind the rule: %q", row)
 	}
 }
 
