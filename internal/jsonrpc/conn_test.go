@@ -123,6 +123,24 @@ func TestAnIDWithEscapes(t *testing.T) {
 	}
 }
 
+// TestAnErrorBesideANullResult is what libraries for version 1 send: the call does not wait for another reply.
+func TestAnErrorBesideANullResult(t *testing.T) {
+	noLeak(t)
+	for _, rest := range []string{`"result":null,"error":{"code":7,"message":"no"}`, `"error":{"code":7,"message":"no"},"result":null`} {
+		c, f := peer(t, nil)
+		go func() {
+			f.recv()
+			f.send(`{"jsonrpc":"2.0","id":"cb-1",` + rest + `}`)
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		var said *Error
+		if err := c.Call(ctx, c.NewID(), "tool", nil, nil); !errors.As(err, &said) || said.Code != 7 || said.Message != "no" {
+			t.Errorf("%s: got %v", rest, err)
+		}
+	}
+}
+
 // TestACallIsCancelled drops the reply that comes too late, and goes on.
 func TestACallIsCancelled(t *testing.T) {
 	noLeak(t)

@@ -158,6 +158,9 @@ func (m *message) takeID(raw []byte) (wrong string) {
 
 // misshapen says why well-formed members make neither a request nor a reply.
 func (m *message) misshapen() string {
+	if m.failure != nil && string(m.result) == "null" {
+		m.result = nil // as version 1 had it
+	}
 	switch answers := m.result != nil || m.failure != nil; {
 	case m.called && answers:
 		return "both a request and a reply"
