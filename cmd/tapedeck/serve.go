@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -162,7 +163,11 @@ func (o *serveOptions) options(std streams) (*daemon.Options, error) {
 		do.Builtins = append(do.Builtins, daemon.Builtin{Name: name, Commands: o.allow})
 	}
 	if o.policies != "" {
-		if do.Policies, err = policy.ReadFile(o.policies); err != nil {
+		do.Policies, err = policy.ReadFile(o.policies)
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			return nil, fmt.Errorf("--policies: %w; docs/policy.md says what stands in such a file", err)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -275,6 +280,17 @@ func (o *serveOptions) ready(url string, do *daemon.Options, std streams) error 
 	} else {
 		text += "tapedeck: without a token: every process on this machine may use it\n"
 	}
-	_, err := io.WriteString(std.err, visible.Text(text))
+	_, err := io.WriteString(std.err, visible.Text(text+o.inForce(len(do.Policies))))
 	return err
+}
+
+// inForce is a line on what the daemon was told to hold agents to, "" for nothing.
+func (o *serveOptions) inForce(policies int) string {
+	switch {
+	case o.policies == "":
+		return ""
+	case policies == 1:
+		return fmt.Sprintf("tapedeck: 1 policy in force for every proposal, of %s\n", o.policies)
+	}
+	return fmt.Sprintf("tapedeck: %d policies in force for every proposal, of %s\n", policies, o.policies)
 }

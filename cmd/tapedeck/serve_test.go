@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/client"
+	"github.com/tapedeck-dev/tapedeck/internal/daemon"
+	"github.com/tapedeck-dev/tapedeck/policy"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
@@ -166,7 +168,7 @@ func TestServeRefuses(t *testing.T) {
 		{[]string{"--builtin", "drive_cli"}, "--allow"},
 		{[]string{"--allow", "ls"}, "--builtin"},
 		{[]string{"--builtin", "other", "--allow", "ls"}, "want one of drive_cli, check_outcome"},
-		{[]string{"--policies", filepath.Join(home, "none")}, "none"},
+		{[]string{"--policies", filepath.Join(home, "none")}, "--policies: open "},
 		{[]string{"--listen", "9100"}, "want HOST:PORT"},
 		{[]string{"--socket", strings.Repeat("x", 200)}, "want a path of at most"},
 		{[]string{"--log-level", "loud"}, "want one of debug"},
@@ -177,6 +179,18 @@ func TestServeRefuses(t *testing.T) {
 		status, out, errs := said(append([]string{"serve", "--data", filepath.Join(home, "data")}, c.args...)...)
 		if status != 1 || out != "" || !strings.Contains(errs, c.want) {
 			t.Errorf("%q: status %d\n%s%s", c.args, status, out, errs)
+		}
+	}
+}
+
+// TestServeSaysItsPolicies: whoever starts it sees how many rules of which file are in force.
+func TestServeSaysItsPolicies(t *testing.T) {
+	for n, want := range []string{"tapedeck: 0 policies in force for every proposal, of p.yaml\n", "tapedeck: 1 policy in force for every proposal, of p.yaml\n"} {
+		o := &serveOptions{policies: "p.yaml"}
+		do := &daemon.Options{NoAuth: true, Policies: make([]policy.Rule, n)}
+		var errs strings.Builder
+		if err := o.ready("ws://127.0.0.1:9100", do, streams{err: &errs}); err != nil || !strings.HasSuffix(errs.String(), want) {
+			t.Errorf("%v, it said:\n%s", err, &errs)
 		}
 	}
 }
