@@ -25,7 +25,8 @@
 // # Bounds
 //
 // Options.Connections conversations at once, beyond that an upgrade is answered 503 and lines with one error; twice that many
-// connections of any kind. A request's header is at most 16 KiB and must be there within 10 s.
+// connections of any kind, and no more than half of the descriptors that the process may have. A request's header is at most
+// 16 KiB and must be there within 10 s.
 //
 // # Ownership
 //

@@ -31,8 +31,9 @@ type Options struct {
 	// HTTP answers requests that upgrade to nothing: /healthz, /metrics; nil answers 404.
 	HTTP http.Handler
 	// WebSocket has the limit of a frame, the budget and the pings; the first two hold for lines too.
-	WebSocket   websock.Options
-	Connections int          // conversations at once: 4,096
+	WebSocket websock.Options
+	// Connections is how many conversations there are at once, 4,096; fewer where the process may have few descriptors.
+	Connections int
 	Logger      *slog.Logger // nil is silent
 	// Refused is called with a word for each connection or request that is turned away: host, origin, full, credentials. nil is
 	// for nobody.
@@ -62,6 +63,7 @@ type Door struct {
 	tcp    net.Listener // nil for none
 	unix   net.Listener // nil for none
 	socket fileID       // of the socket's file
+	most   int          // connections of any kind
 	http   *http.Server
 
 	talking atomic.Int64 // conversations
@@ -76,10 +78,10 @@ type Door struct {
 // Open listens; nothing is accepted before Serve. o must have Converse, and Listen or Socket.
 func Open(ctx context.Context, o *Options) (*Door, error) {
 	d := &Door{o: *o, log: o.Logger}
-	d.o.Connections = cmp.Or(d.o.Connections, 4096)
 	if d.log == nil {
 		d.log = slog.New(slog.DiscardHandler)
 	}
+	d.bound(cmp.Or(d.o.Connections, 4096))
 	if o.Converse == nil || o.Listen == "" && o.Socket == "" {
 		return nil, errors.New("open the door: want Converse, and an address or a socket to listen on")
 	}
@@ -106,6 +108,23 @@ func Open(ctx context.Context, o *Options) (*Door, error) {
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	return d, nil
+}
+
+// bound sets how many connections are let in of as many as are wanted.
+func (d *Door) bound(wanted int) {
+	may := descriptors()
+	d.o.Connections, d.most = room(wanted, may)
+	if d.o.Connections < wanted {
+		d.log.Warn("fewer connections than wanted are let in, for this process may have few files open (ulimit -n)",
+			"connections", d.o.Connections, "wanted", wanted, "descriptors", may)
+	}
+}
+
+// room is how many conversations, and connections of any kind, take no more than half of the descriptors: who writes files has
+// the rest, whoever comes.
+func room(wanted, descriptors int) (talking, all int) {
+	all = min(2*wanted, max(descriptors/2, 2))
+	return min(wanted, all-all/8), all
 }
 
 // patience is how long a peer has to say what it wants.
@@ -245,7 +264,7 @@ func (l counted) Accept() (net.Conn, error) {
 
 // count lets a connection in, or closes it and returns nil where there are too many.
 func (d *Door) count(c net.Conn) *countedConn {
-	if d.open.Add(1) <= int64(2*d.o.Connections) {
+	if d.open.Add(1) <= int64(d.most) {
 		return &countedConn{Conn: c, open: &d.open}
 	}
 	d.open.Add(-1)
