@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
 
 // MaxFile is how many bytes a file of policies has at most.
@@ -74,10 +75,10 @@ type fileReader struct {
 	errs FileErrors
 }
 
-func (r *fileReader) errorf(at place, format string, args ...any) {
+func (r *fileReader) errorf(at plainyaml.Place, format string, args ...any) {
 	const most = 100 // who has more wrong than that has another file in mind
 	if len(r.errs) < most {
-		r.errs = append(r.errs, &FileError{r.file, at.line, at.column, r.rule, fmt.Sprintf(format, args...)})
+		r.errs = append(r.errs, &FileError{r.file, at.Line, at.Column, r.rule, fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -87,13 +88,13 @@ func (r *fileReader) rules(b []byte) []Rule {
 	case top == nil:
 		return nil
 	case top.kind == canonjson.Null:
-		r.errorf(top.place, "expected a list of rules, got nothing; an empty list is []")
+		r.errorf(top.Place, "expected a list of rules, got nothing; an empty list is []")
 		return nil
 	case top.kind != canonjson.Array:
-		r.errorf(top.place, "expected a list of rules, got %s", top.got())
+		r.errorf(top.Place, "expected a list of rules, got %s", top.got())
 		return nil
 	case len(top.items) > MaxRules:
-		r.errorf(top.items[MaxRules].place, "more than %d rules", MaxRules)
+		r.errorf(top.items[MaxRules].Place, "more than %d rules", MaxRules)
 		return nil
 	}
 	rules := make([]Rule, 0, len(top.items))
@@ -109,7 +110,7 @@ func (r *fileReader) rules(b []byte) []Rule {
 // oneRule reads a rule and tries whether it compiles.
 func (r *fileReader) oneRule(n *node) (rule Rule, ok bool) {
 	if n.kind != canonjson.Object {
-		r.errorf(n.place, "expected a rule with name, rule, …, got %s", n.got())
+		r.errorf(n.Place, "expected a rule with name, rule, …, got %s", n.got())
 		return rule, false
 	}
 	if name := n.field("name"); name != nil && name.kind == canonjson.String && name.text != "" {
@@ -123,20 +124,20 @@ func (r *fileReader) oneRule(n *node) (rule Rule, ok bool) {
 		case f.key == "value":
 			rule.Value = f.value.json(nil)
 		case to == nil:
-			r.errorf(f.place, "%s: expected name, rule, target, key, pattern or value", shorten(f.key))
+			r.errorf(f.Place, "%s: expected name, rule, target, key, pattern or value", shorten(f.key))
 		case f.value.kind == canonjson.String:
 			*to = f.value.text
 		case f.value.kind != canonjson.Null:
-			r.errorf(f.value.place, "%s: expected a text, got %s: put it in quotes", f.key, f.value.got())
+			r.errorf(f.value.Place, "%s: expected a text, got %s: put it in quotes", f.key, f.value.got())
 		}
 	}
 	if len(r.errs) > before {
 		return rule, false
 	}
 	if _, err := compile(&rule); err != nil {
-		at := n.place
+		at := n.Place
 		if f := n.field(err.Field); f != nil {
-			at = f.place
+			at = f.Place
 		}
 		if err.Field != "" {
 			err.Problem = err.Field + ": " + err.Problem

@@ -5,30 +5,16 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
-
-// maxFlow is how deep a file is nested, and maxIndent how far to the right a level begins: the YAML parser takes memory by the
-// square of the depth.
-const (
-	maxFlow   = 32
-	maxIndent = 256
-)
-
-// A place is a line and a column, from 1.
-type place struct{ line, column int }
 
 // A node is a value of a file and where it stands.
 type node struct {
-	place
+	plainyaml.Place
 	kind   canonjson.Kind
 	text   string // of a text; of a number its JSON
 	truth  bool
@@ -37,7 +23,7 @@ type node struct {
 }
 
 type keyed struct {
-	place
+	plainyaml.Place
 	key   string
 	value *node
 }
@@ -99,86 +85,25 @@ func (n *node) json(dst []byte) []byte {
 
 // tree reads YAML, of which JSON is a part. It returns nil where it has added an error.
 func (r *fileReader) tree(b []byte) *node {
-	start := place{1, 1}
-	if len(b) > MaxFile {
-		r.errorf(start, "more than %d bytes: split the file", MaxFile)
+	body, err := plainyaml.Parse(b, MaxFile)
+	var wrong *plainyaml.Error
+	switch {
+	case errors.As(err, &wrong):
+		r.errorf(wrong.Place, "%s", shorten(wrong.Problem))
 		return nil
-	}
-	if !utf8.Valid(b) {
-		r.errorf(start, "expected UTF-8, got bytes that are none")
-		return nil
-	}
-	tokens := lexer.Tokenize(strings.TrimPrefix(string(b), "\ufeff"))
-	if !r.flat(tokens) {
-		return nil
-	}
-	file, err := parser.Parse(tokens, 0)
-	if err != nil {
-		r.yamlError(err)
-		return nil
-	}
-	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
-		return &node{place: start}
-	}
-	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
-		r.errorf(placeOf(file.Docs[1].Body), "expected one document, got a second one")
-		return nil
+	case body == nil:
+		return &node{Place: plainyaml.Place{Line: 1, Column: 1}}
 	}
 	before := len(r.errs)
-	n := r.node(file.Docs[0].Body)
+	n := r.node(body)
 	if len(r.errs) > before {
 		return nil
 	}
 	return n
 }
 
-// flat refuses what the parser must not see: nesting without end, and aliases, which are copies of copies.
-func (r *fileReader) flat(tokens token.Tokens) bool {
-	depth := 0
-	for _, t := range tokens {
-		at := place{t.Position.Line, t.Position.Column}
-		switch t.Type {
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			r.errorf(at, "anchors (&a) and aliases (*a) are not read here: write it out, or put a text in quotes")
-			return false
-		case token.MappingStartType, token.SequenceStartType:
-			depth++
-		case token.MappingEndType, token.SequenceEndType:
-			depth--
-		case token.SequenceEntryType, token.MappingKeyType:
-			if depth == 0 && t.Position.Column > maxIndent {
-				depth = maxFlow + 1
-			}
-		}
-		if depth > maxFlow {
-			r.errorf(at, "nested deeper than any rule is")
-			return false
-		}
-	}
-	return true
-}
-
-func (r *fileReader) yamlError(err error) {
-	at, problem := place{1, 1}, err.Error()
-	var ye yaml.Error
-	if errors.As(err, &ye) {
-		problem = ye.GetMessage()
-		if t := ye.GetToken(); t != nil && t.Position != nil {
-			at = place{t.Position.Line, t.Position.Column}
-		}
-	}
-	r.errorf(at, "expected YAML: %s", shorten(problem))
-}
-
-func placeOf(n ast.Node) place {
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return place{t.Position.Line, t.Position.Column}
-	}
-	return place{1, 1}
-}
-
 func (r *fileReader) node(n ast.Node) *node {
-	out := &node{place: placeOf(n)}
+	out := &node{Place: plainyaml.PlaceOf(n)}
 	switch n := n.(type) {
 	case *ast.NullNode:
 	case *ast.BoolNode:
@@ -198,7 +123,7 @@ func (r *fileReader) node(n ast.Node) *node {
 	case *ast.FloatNode:
 		out.kind, out.text = canonjson.Number, strconv.FormatFloat(n.Value, 'g', -1, 64)
 		if math.IsInf(n.Value, 0) || math.IsNaN(n.Value) {
-			r.errorf(out.place, "expected a number that JSON has, got %s", n.Token.Value)
+			r.errorf(out.Place, "expected a number that JSON has, got %s", n.Token.Value)
 		}
 	case *ast.SequenceNode:
 		out.kind = canonjson.Array
@@ -210,7 +135,7 @@ func (r *fileReader) node(n ast.Node) *node {
 	case *ast.MappingValueNode:
 		r.mapping(out, []*ast.MappingValueNode{n})
 	default:
-		r.errorf(out.place, "expected plain YAML, got a %s", strings.ToLower(n.Type().String()))
+		r.errorf(out.Place, "expected plain YAML, got a %s", strings.ToLower(n.Type().String()))
 	}
 	return out
 }
@@ -218,18 +143,18 @@ func (r *fileReader) node(n ast.Node) *node {
 func (r *fileReader) mapping(out *node, values []*ast.MappingValueNode) {
 	out.kind = canonjson.Object
 	for i, v := range values {
-		f := keyed{place: placeOf(v.Key)}
-		if i == 0 && (f.line < out.line || f.line == out.line && f.column < out.column) {
-			out.place = f.place // a block has the place of its first colon
+		f := keyed{Place: plainyaml.PlaceOf(v.Key)}
+		if i == 0 && (f.Line < out.Line || f.Line == out.Line && f.Column < out.Column) {
+			out.Place = f.Place // a block has the place of its first colon
 		}
 		key, ok := v.Key.(*ast.StringNode)
 		if !ok {
-			r.errorf(f.place, "expected a key that is a text, got %s", shorten(v.Key.String()))
+			r.errorf(f.Place, "expected a key that is a text, got %s", shorten(v.Key.String()))
 			continue
 		}
 		f.key = key.Value
 		if out.field(f.key) != nil {
-			r.errorf(f.place, "%s: stands here twice", shorten(f.key))
+			r.errorf(f.Place, "%s: stands here twice", shorten(f.key))
 			continue
 		}
 		f.value = r.node(v.Value)

@@ -109,7 +109,7 @@ var refused = []struct {
 	{"a window that ends before it begins", top + "assertions:\n  - frame: {contains: a, eventually: {from: 2s, to: 1s}}\n", "4:38", `expected an end after the beginning (2s), got 1s`, false},
 	{"max below min", top + "assertions:\n  - timing: {total: {min: 2, max: 1}}\n", "4:21", `expected max to be at least min`, false},
 	{"blanks alone", top + "assertions:\n  - frame: {contains: ' ', at: 1}\n", "4:23", `which every screen has`, false},
-	{"an alias", top + "assertions: &a\n  - *a\n", "3:13", `write the text out`, false},
+	{"an alias", top + "assertions: &a\n  - *a\n", "3:13", `write it out`, false},
 	{"a key twice", top + "assertions:\n  - frame: {contains: a, contains: b, at: 1}\n", "4:26", `already defined`, false},
 	{"nothing", "", "1:1", "got an empty file", false},
 	{"broken YAML", "version: [1\n", "1:10", "", false},

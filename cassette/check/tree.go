@@ -6,21 +6,15 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/lexer"
-	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
+
+	"github.com/tapedeck-dev/tapedeck/internal/plainyaml"
 )
 
-// Bounds of a scenario file. The YAML parser takes memory by the square of how deep a text is nested, and time without end for
-// aliases of aliases.
+// Bounds of a scenario file.
 const (
 	maxScenario = 4 << 20 // bytes
-	maxFlow     = 32      // brackets and braces within each other
-	maxColumn   = 256     // of what begins a level by its indentation
 	maxKeys     = 16      // of a list of names in a message
 )
 
@@ -97,80 +91,22 @@ func (r *reading) errorf(at place, format string, args ...any) {
 
 // tree reads YAML, of which JSON is a part. It returns nil where it has added an error.
 func (r *reading) tree(b []byte) *node {
-	top := place{1, 1}
+	body, err := plainyaml.Parse(b, maxScenario)
+	var wrong *plainyaml.Error
 	switch {
-	case len(b) > maxScenario:
-		r.errorf(top, "%d bytes, more than %d: split the file", len(b), maxScenario)
+	case errors.As(err, &wrong):
+		r.errorf(place{wrong.Line, wrong.Column}, "%s", wrong.Problem)
 		return nil
-	case !utf8.Valid(b):
-		r.errorf(top, "expected UTF-8, got bytes that are none")
-		return nil
-	}
-	src := strings.TrimPrefix(string(b), "\ufeff")
-	tokens := lexer.Tokenize(src)
-	if !r.bounded(tokens) {
+	case body == nil:
+		r.errorf(place{1, 1}, "expected a scenario, got an empty file; begin with: version: 1")
 		return nil
 	}
-	f, err := parser.Parse(tokens, 0)
-	if err != nil {
-		r.errs = append(r.errs, r.yamlError(err))
-		return nil
-	}
-	if len(f.Docs) > 1 && f.Docs[1].Body != nil {
-		r.errorf(placeOf(f.Docs[1].Body), "expected one document, got a second one")
-		return nil
-	}
-	if len(f.Docs) == 0 || f.Docs[0].Body == nil {
-		r.errorf(top, "expected a scenario, got an empty file; begin with: version: 1")
-		return nil
-	}
-	return r.node(f.Docs[0].Body)
-}
-
-// bounded refuses what the parser must not see.
-func (r *reading) bounded(tokens token.Tokens) bool {
-	depth := 0
-	for _, t := range tokens {
-		at := place{t.Position.Line, t.Position.Column}
-		switch t.Type {
-		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			r.errorf(at, "anchors (&a) and aliases (*a) are not read here: write the text out")
-			return false
-		case token.MappingStartType, token.SequenceStartType:
-			depth++
-		case token.MappingEndType, token.SequenceEndType:
-			depth--
-		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType:
-			if depth == 0 && t.Type != token.MappingValueType && t.Position.Column > maxColumn {
-				depth = maxFlow + 1
-			}
-		}
-		if depth > maxFlow {
-			r.errorf(at, "nested deeper than any scenario is")
-			return false
-		}
-	}
-	return true
-}
-
-// yamlError takes the place out of an error of the parser.
-func (r *reading) yamlError(err error) *SyntaxError {
-	var ye yaml.Error
-	if errors.As(err, &ye) {
-		at := place{1, 1}
-		if t := ye.GetToken(); t != nil && t.Position != nil {
-			at = place{t.Position.Line, t.Position.Column}
-		}
-		return &SyntaxError{File: r.file, Line: at.line, Column: at.column, Problem: ye.GetMessage()}
-	}
-	return &SyntaxError{File: r.file, Line: 1, Column: 1, Problem: err.Error()}
+	return r.node(body)
 }
 
 func placeOf(n ast.Node) place {
-	if t := n.GetToken(); t != nil && t.Position != nil {
-		return place{t.Position.Line, t.Position.Column}
-	}
-	return place{1, 1}
+	at := plainyaml.PlaceOf(n)
+	return place{at.Line, at.Column}
 }
 
 func (r *reading) node(n ast.Node) *node {
