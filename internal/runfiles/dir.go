@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/runtrace"
@@ -82,6 +81,8 @@ func (d *Dir) ids(agent string) ([]runtrace.ID, error) {
 		}
 	} else if err := runtrace.CheckName("agent", agent); err != nil {
 		return nil, err
+	} else {
+		agents[0] = filepath.Dir(runtrace.ID{Agent: agent, Run: "r"}.File())
 	}
 	var out []runtrace.ID
 	for _, a := range agents {
@@ -90,8 +91,7 @@ func (d *Dir) ids(agent string) ([]runtrace.ID, error) {
 			return nil, err
 		}
 		for _, f := range files {
-			name, ok := strings.CutSuffix(f.Name(), ".jsonl")
-			if id := (runtrace.ID{Agent: a, Run: name}); ok && id.Check() == nil && f.Type().IsRegular() {
+			if id, ok := runtrace.FileID(a, f.Name()); ok && f.Type().IsRegular() {
 				out = append(out, id)
 			}
 		}
@@ -104,5 +104,5 @@ func (d *Dir) file(id runtrace.ID) (string, error) {
 	if err := id.Check(); err != nil {
 		return "", err
 	}
-	return filepath.Join(d.path, "runs", id.Agent, id.Run+".jsonl"), nil
+	return filepath.Join(d.path, "runs", id.File()), nil
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/store/faultfs"
@@ -18,15 +16,7 @@ import (
 
 // path is where the file of a run stands. The id is checked: nothing else ever becomes a path.
 func (s *Disk) path(id runtrace.ID) string {
-	return filepath.Join(s.dir, runsDir, fileName(id.Agent), fileName(id.Run)+".jsonl")
-}
-
-// fileName is a name as a file has it: itself, but for the one character that Windows has another use for.
-func fileName(name string) string {
-	if runtime.GOOS == "windows" {
-		return strings.ReplaceAll(name, ":", "%3A")
-	}
-	return name
+	return filepath.Join(s.dir, runsDir, id.File())
 }
 
 // An openFile is a descriptor of a run's file in the cache.
