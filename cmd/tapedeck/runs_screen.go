@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -221,7 +220,7 @@ func (v *screenView) draw(connected bool) error {
 		}
 		// A character that is wider here than there must not push the rest into the next row: no wrapping. The row is cleared before
 		// it is written: behind a full one the cursor of many terminals stands on the last column, and would clear that.
-		fmt.Fprintf(&b, "\x1b[%d;1H\x1b[K\x1b[?7l%s\x1b[?7h", i+1, line)
+		raw(&b, "\x1b[%d;1H\x1b[K\x1b[?7l%s\x1b[?7h", i+1, line)
 	}
 	v.drawn = lines
 	if b.Len() == 0 {

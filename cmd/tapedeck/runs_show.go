@@ -202,11 +202,11 @@ func judged(v *rpcapi.PolicyCheckResult) string { return cmp.Or(v.Tool, v.Type) 
 // writeVerdicts lists what policies decided, with the beginnings of the digests; --json has all of them.
 func writeVerdicts(out io.Writer, verdicts []rpcapi.PolicyCheckResult) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "verdicts   %d\n", len(verdicts))
+	visible.Fprintf(&b, "verdicts   %d\n", len(verdicts))
 	for _, v := range verdicts {
-		fmt.Fprintf(&b, "  %-5s  %s  parameters %.12s, policies %.12s\n", visible.Line(v.Verdict.Kind), visible.Line(judged(&v)), visible.Line(v.ParamsDigest), visible.Line(v.PolicySet))
+		visible.Fprintf(&b, "  %-5s  %s  parameters %.12s, policies %.12s\n", visible.Line(v.Verdict.Kind), visible.Line(judged(&v)), visible.Line(v.ParamsDigest), visible.Line(v.PolicySet))
 		for _, x := range v.Verdict.Violations {
-			fmt.Fprintf(&b, "         %s: %s\n", visible.Line(x.PolicyName), visible.Line(x.Reason))
+			visible.Fprintf(&b, "         %s: %s\n", visible.Line(x.PolicyName), visible.Line(x.Reason))
 		}
 	}
 	return raw(out, "%s", b.String())
