@@ -106,7 +106,9 @@ func TestARunHasAName(t *testing.T) {
 	c := dial(t, f, nil)
 	for _, res := range []any{nil, rpcapi.RunsStartResult{}, rpcapi.RunsStartResult{RunID: "r"}, rpcapi.RunsStartResult{AgentID: "a"},
 		rpcapi.RunsStartResult{RunID: "another", AgentID: "a"}} {
-		f.answer = func(_ context.Context, r *jsonrpc.Request) (any, bool, error) { return res, r.Method == rpcapi.RunsStart, nil }
+		f.answer = func(_ context.Context, r *jsonrpc.Request) (any, bool, error) {
+			return res, r.Method == rpcapi.RunsStart, nil
+		}
 		if run, err := c.Start(soon(t), rpcapi.RunsStartParams{Intent: "x", IdempotencyKey: "mine"}); err == nil {
 			t.Errorf("%+v: got the run %+v", res, run)
 		}
