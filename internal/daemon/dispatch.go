@@ -42,11 +42,11 @@ var methods = map[string]method{
 	rpcapi.RunsStart:          {do: on(runsStart)},
 	rpcapi.RunsComplete:       {do: on(runsComplete)},
 	rpcapi.RunsRecordTurns:    {do: runsRecordTurns},
-	rpcapi.RunsSubscribe:      {do: runsSubscribe},
+	rpcapi.RunsSubscribe:      {do: alone(runsSubscribe)},
 	rpcapi.RunsUnsubscribe:    {do: on(runsUnsubscribe)},
-	rpcapi.RunsList:           {do: on(runsList)},
-	rpcapi.RunsGetTrace:       {do: on(runsGetTrace)},
-	rpcapi.RunsVerdicts:       {do: on(runsVerdicts)},
+	rpcapi.RunsList:           {do: alone(on(runsList))},
+	rpcapi.RunsGetTrace:       {do: alone(on(runsGetTrace))},
+	rpcapi.RunsVerdicts:       {do: alone(on(runsVerdicts))},
 }
 
 func init() {
@@ -64,6 +64,27 @@ func on[P any](f func(ctx context.Context, s *session, p *P) (any, error)) func(
 			return nil, err
 		}
 		return f(ctx, s, &p)
+	}
+}
+
+// alone makes a method of one whose replies are long: of a connection one at a time is made, and the next when that one is
+// queued. A client that does not read holds two of them, not as many as it may ask for.
+func alone(do func(context.Context, *session, *jsonrpc.Request) (any, error)) func(context.Context, *session, *jsonrpc.Request) (any, error) {
+	return func(ctx context.Context, s *session, r *jsonrpc.Request) (any, error) {
+		select {
+		case s.long <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		result, err := do(ctx, s, r)
+		after := r.After
+		r.After = func() {
+			<-s.long
+			if after != nil {
+				after()
+			}
+		}
+		return result, err
 	}
 }
 

@@ -20,8 +20,9 @@ type session struct {
 	stream jsonrpc.Stream // of conn
 	log    *slog.Logger
 	state  *proposal.State
-	room   *quota      // bytes of tools, policies, state and results
-	authed atomic.Bool // who.authed, for the gate before every request
+	room   *quota        // bytes of tools, policies, state and results
+	long   chan struct{} // holds one while a long reply is made: see alone
+	authed atomic.Bool   // who.authed, for the gate before every request
 
 	mu       sync.Mutex
 	who      identity
@@ -36,7 +37,7 @@ type session struct {
 
 func newSession(d *Daemon, stream jsonrpc.Stream, log *slog.Logger) *session {
 	s := &session{
-		d: d, id: "sess-" + newUUID(), stream: stream, room: &quota{most: int64(d.o.Limits.SessionBytes), up: d.room},
+		d: d, id: "sess-" + newUUID(), stream: stream, long: make(chan struct{}, 1), room: &quota{most: int64(d.o.Limits.SessionBytes), up: d.room},
 		held: make(map[string]runtrace.ID), subs: make(map[string]*subscription),
 	}
 	s.log = log.With("session", s.id)
