@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -113,7 +114,7 @@ func (r *recorder) meet(ctx context.Context) error {
 		return err
 	}
 	d := newDaemonRun(sink, r.guard.scrub, cmp.Or(o.Patience, defaultPatience))
-	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, programName(r.manifest.Program.Path)))
+	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, agentName(r.manifest.Program.Path, r.manifest.Argv)))
 	d.start.Recording = &rpcapi.Recording{ID: r.manifest.ID, Path: d.text(path)}
 	if err := d.open(ctx, r.manifest.ID); err != nil {
 		sink.Close()
@@ -133,6 +134,21 @@ func nextStep(err error) string {
 		return "use the tapedeck of the daemon"
 	}
 	return "start one with `tapedeck serve`, or record without --daemon"
+}
+
+// interpreters run the program that their first argument names.
+var interpreters = []string{"node", "nodejs", "bun", "deno", "python", "python3", "ruby", "perl", "php", "sh", "bash"}
+
+// agentName is what a program is called: by its file, or by that of the script which an interpreter runs.
+func agentName(path string, argv []string) string {
+	name := programName(path)
+	if len(argv) < 2 || argv[1] == "" || strings.HasPrefix(argv[1], "-") {
+		return name
+	}
+	if slices.Contains(interpreters, name) || slices.Contains(interpreters, strings.TrimRight(filepath.Base(path), ".0123456789")) {
+		return programName(argv[1])
+	}
+	return name
 }
 
 // programName is what an agent is called by whom nobody named: its program, without the ending.

@@ -346,3 +346,18 @@ func TestAConversationThatOnlySeemedToGoOn(t *testing.T) {
 		t.Errorf("%q", gaps)
 	}
 }
+
+func TestAgentName(t *testing.T) {
+	for _, tt := range []struct{ path, argv, want string }{
+		{"/usr/bin/node", "node /x/.bin/pi -p hi", "pi"},
+		{"/usr/bin/python3.11", "python3 agents/fixer.py", "fixer"},
+		{"/usr/bin/python3", "python3 -m fixer", "python3"},
+		{"/usr/bin/node", "node", "node"},
+		{"/x/codex", "codex exec", "codex"},
+		{"/x/agent.sh", "./agent.sh now", "agent"},
+	} {
+		if got := agentName(tt.path, strings.Fields(tt.argv)); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.argv, got, tt.want)
+		}
+	}
+}

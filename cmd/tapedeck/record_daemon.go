@@ -19,7 +19,7 @@ type recordDaemon struct {
 func (o *recordDaemon) add(f *pflag.FlagSet) {
 	f.StringVar(&o.url, "daemon", "", "`URL` of a daemon (ws://HOST:PORT, unix:PATH) that is told each tool call as it happens")
 	f.StringVar(&o.intent, "intent", "", "`TEXT` that says what the run is for; with --daemon")
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent; with --daemon (default: the program's)")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent; with --daemon (default: the program's, or that of the script that an interpreter runs)")
 }
 
 // options are those of the deck; nil where no daemon is named.
