@@ -3,6 +3,7 @@
 package tty
 
 import (
+	"context"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -72,8 +73,14 @@ func TestSessionGemini(t *testing.T) {
 	}))
 	p.rests()
 	p.types("/quit")
-	p.until(terminal.Text("/quit"))
+	p.until(terminal.Text("Exit the cli")) // what it could mean is listed
+	p.rests()
 	p.keys("enter")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := p.Wait(ctx); err != nil {
+		p.keys("enter") // the first took a line of the list
+	}
 	p.ends(0)
 }
 
