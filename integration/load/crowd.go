@@ -21,6 +21,9 @@ func crowd(ctx context.Context, st *stage) error {
 	}
 	defer os.RemoveAll(d.data)
 	defer d.kill()
+	if _, err := crowdRound(ctx, d, n, rate, long/4); err != nil { // a round leaves runs that end in the next one: each has one before it
+		return err
+	}
 	quiet, err := crowdRound(ctx, d, n, rate, long)
 	if err != nil {
 		return err
