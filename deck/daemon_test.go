@@ -30,7 +30,7 @@ func newTelling(t *testing.T) *telling {
 	tt, f := newTalkTape(t), NewFakeDaemon()
 	dir := filepath.Dir(tt.path)
 	if err := os.Symlink(tt.path, filepath.Join(dir, tapeName)); err != nil {
-		t.Skip(err)
+		t.Skipf("no symbolic links here: %v", err)
 	}
 	s := &session{dir: dir, guard: &guard{scrub: scrub.New(scrub.Key{1}, nil)}, log: slog.New(slog.DiscardHandler), store: tt.store, rec: tt.rec}
 	d := newDaemonRun(f.Sink(), s.scrub, time.Minute)

@@ -71,24 +71,17 @@ func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions,
 	if err := o.check(); err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	src, err := from.open(ctx, std.err)
-	if err != nil {
-		return orInterrupted(err)
-	}
-	defer src.Close()
-	id, err := findRun(ctx, src, name)
-	if err != nil {
-		return orInterrupted(err)
-	}
+	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.export(ctx, src, id, std) })
+}
+
+func (o *runsExportOptions) export(ctx context.Context, src runSource, id runtrace.ID, std streams) error {
 	var e exported
 	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error {
 		buf := bufio.NewWriterSize(w, 64<<10)
 		return errors.Join(e.write(ctx, src, id, o.format, buf), buf.Flush())
 	})
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	if !e.ended {
 		visible.Fprintln(std.err, "tapedeck: the run goes on: what it has so far was written")

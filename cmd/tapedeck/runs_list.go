@@ -70,16 +70,13 @@ func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std
 	if err := o.check(); err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	src, err := from.open(ctx, std.err)
-	if err != nil {
-		return orInterrupted(err)
-	}
-	defer src.Close()
+	return from.with(ctx, std, func(ctx context.Context, src runSource) error { return o.list(ctx, src, std) })
+}
+
+func (o *runsListOptions) list(ctx context.Context, src runSource, std streams) error {
 	runs, err := o.runs(ctx, src)
 	if err != nil {
-		return orInterrupted(err)
+		return err
 	}
 	if o.json {
 		return printJSON(std.out, map[string]any{"source": src.Name(), "runs": runs})

@@ -75,28 +75,21 @@ func runRunsShow(ctx context.Context, from *runsOptions, o *runsShowOptions, nam
 	if err := o.parse(); err != nil {
 		return err
 	}
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	src, err := from.open(ctx, std.err)
-	if err != nil {
-		return orInterrupted(err)
-	}
-	defer src.Close()
-	id, err := findRun(ctx, src, name)
-	if err != nil {
-		return orInterrupted(err)
-	}
+	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.show(ctx, src, id, std) })
+}
+
+func (o *runsShowOptions) show(ctx context.Context, src runSource, id runtrace.ID, std streams) (err error) {
 	var verdicts []rpcapi.PolicyCheckResult
 	if o.verdicts {
 		if verdicts, err = src.Verdicts(ctx, id); err != nil {
-			return orInterrupted(err)
+			return err
 		}
 	}
 	show := o.text
 	if o.json {
 		show = o.asJSON
 	}
-	return orInterrupted(show(ctx, src, id, verdicts, std))
+	return show(ctx, src, id, verdicts, std)
 }
 
 // text writes a run for people. The head says how many turns there are, so the records are read twice and never held.

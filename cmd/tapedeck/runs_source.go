@@ -114,7 +114,30 @@ func (o *runsOptions) url() string {
 	return defaultDaemon
 }
 
-// open opens where the runs are. Files that are no traces are told of on warn, nil for nowhere.
+// with does something with where the runs are, until it is interrupted.
+func (o *runsOptions) with(ctx context.Context, std streams, do func(context.Context, runSource) error) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	src, err := o.open(ctx, std.err)
+	if err != nil {
+		return orInterrupted(err)
+	}
+	defer src.Close()
+	return orInterrupted(do(ctx, src))
+}
+
+// withRun does something with one run: its id, a unique prefix of one, or last.
+func (o *runsOptions) withRun(ctx context.Context, std streams, name string, do func(context.Context, runSource, runtrace.ID) error) error {
+	return o.with(ctx, std, func(ctx context.Context, src runSource) error {
+		id, err := findRun(ctx, src, name)
+		if err != nil {
+			return err
+		}
+		return do(ctx, src, id)
+	})
+}
+
+// open connects to the daemon, or reads the files of --data; which of them are no traces is said on warn, where it is not nil.
 func (o *runsOptions) open(ctx context.Context, warn io.Writer) (runSource, error) {
 	switch {
 	case o.data != "" && o.daemon != "":

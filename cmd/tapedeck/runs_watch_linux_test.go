@@ -68,7 +68,7 @@ func watching(t *testing.T, size terminal.Size, env []string, args ...string) *t
 		Argv: append([]string{exe, "runs", "watch"}, args...), Env: append([]string{"PATH", "HOME"}, env...), Size: size,
 	})
 	if err != nil {
-		t.Skip(err)
+		t.Skipf("no pseudo-terminal here: %v", err)
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
