@@ -1,6 +1,7 @@
 package bare
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,14 +22,21 @@ const maxPlaceholder = len("td_") + 40 + len("_") + 12
 // each secret: td_authorization_000000000001. So a tape holds nothing that was computed from a secret, and two developers
 // with different secrets write the same tape. A number is as long as what it stands for.
 type Numbers struct {
-	rules map[string]int // those that this recording made; others came with the traffic and are left as they are
-	given map[string]int // by hex digits
+	rules map[string]int  // those that this recording made; others came with the traffic and are left as they are
+	given map[string]int  // by hex digits
+	count int             // numbers given
+	stay  map[string]bool // numbers that stay as they stand; nil for none
+	again bool            // every number stays
 }
 
 // NewNumbers returns the numbers of a recording whose scrubber counted these rules (scrub.Scrubber.Counts).
 func NewNumbers(rules map[string]int) *Numbers {
 	return &Numbers{rules: rules, given: make(map[string]int)}
 }
+
+// Twice has what was numbered stay as it is when it comes again. With all, so does what is numbered and was not by n, and counts as
+// if it had been: a program that is answered from a tape says again what it holds.
+func (n *Numbers) Twice(all bool) { n.stay, n.again = make(map[string]bool), all }
 
 // Knows says what the scrubber has counted since.
 func (n *Numbers) Knows(rules map[string]int) { n.rules = rules }
@@ -58,6 +66,18 @@ func (n *Numbers) Record(r *tape.Record, store cas.Store) error {
 		r.Raw[i].Bytes = []byte(n.text(string(r.Raw[i].Bytes)))
 	}
 	return nil
+}
+
+// Bytes returns b with its placeholders numbered; b itself where it holds none. It never writes to b.
+func (n *Numbers) Bytes(b []byte) []byte {
+	if !bytes.Contains(b, []byte("td_")) {
+		return b
+	}
+	out := bytes.Clone(b)
+	if n.replace(out, len(out)) == 0 {
+		return b
+	}
+	return out
 }
 
 func (n *Numbers) text(s string) string {
@@ -105,19 +125,43 @@ func (n *Numbers) replace(b []byte, limit int) (end int) {
 		if m[0] >= limit {
 			break
 		}
+		digits := b[m[4]:m[5]]
+		if n.stays(digits) {
+			end = m[1]
+			continue
+		}
 		if !n.made(string(b[m[2]:m[3]])) {
 			continue
 		}
-		digits := b[m[4]:m[5]]
 		number := n.given[string(digits)]
 		if number == 0 {
-			number = len(n.given) + 1
+			n.count++
+			number = n.count
 			n.given[string(digits)] = number
 		}
 		copy(digits, fmt.Sprintf("%012d", number))
+		if n.stay != nil {
+			n.stay[string(digits)] = true
+		}
 		end = m[1]
 	}
 	return end
+}
+
+// stays reports whether the digits of a placeholder are a number already. Six digits hold every number; those of a digest do not
+// begin with six zeros.
+func (n *Numbers) stays(digits []byte) bool {
+	switch {
+	case n.stay == nil || !strings.HasPrefix(string(digits), "000000") || strings.Trim(string(digits), "0123456789") != "":
+		return false
+	case n.stay[string(digits)]:
+		return true
+	}
+	if n.again {
+		n.stay[string(digits)] = true
+		n.count++
+	}
+	return n.again
 }
 
 // made reports whether this recording made a placeholder of that rule. Behind the rule, which may then be cut short, may stand

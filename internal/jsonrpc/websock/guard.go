@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 )
 
 // Opcodes of RFC 6455, section 5.2.
@@ -65,26 +66,11 @@ func (g *guard) step(b []byte) (int, *jsonrpc.CloseError) {
 		return 1, g.first(b[0])
 	case 2:
 		return 1, g.second(b[0])
-	case headLength(g.head[1]):
+	case wsframe.HeaderLen(g.head[1]):
 		g.nhead = 0
 		return 1, g.begin()
 	}
 	return 1, nil
-}
-
-// headLength is how long a header is, in bytes, whose second byte is b.
-func headLength(b byte) int {
-	n := 2
-	switch b & 0x7f {
-	case 126:
-		n += 2
-	case 127:
-		n += 8
-	}
-	if b&0x80 != 0 {
-		n += 4
-	}
-	return n
 }
 
 func protocol(why string) *jsonrpc.CloseError {
@@ -130,7 +116,7 @@ func (g *guard) begin() *jsonrpc.CloseError {
 		return why
 	}
 	g.length, g.left = n, n
-	copy(g.mask[:], g.head[headLength(g.head[1])-4:])
+	copy(g.mask[:], g.head[wsframe.HeaderLen(g.head[1])-4:])
 	if g.op < opClose {
 		if g.op != opContinuation {
 			g.open, g.text, g.size, g.ncarry = true, g.op == opText, 0, 0

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonrpc/websock/wstest"
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
 )
 
 // FuzzGuard sees the same whatever pieces the bytes come in, and lets no text pass that is not UTF-8.
@@ -55,7 +56,7 @@ func reference(t *testing.T, b []byte) {
 	var message []byte
 	isText := false
 	for len(b) >= 2 {
-		head := headLength(b[1])
+		head := wsframe.HeaderLen(b[1])
 		if len(b) < head {
 			return
 		}
