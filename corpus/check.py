@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the tapes and stores of this corpus by README.md alone, and reproduces what a reader must make of them.
+"""Reads the tapes, pairs of tapes and stores of this corpus by README.md alone, and reproduces what a reader must make of them.
 
 Only the standard library is needed. It has no BLAKE3, so that blobs and inline texts are not verified, which blob is whole
 and which is damaged is not told, and nothing is put into a store; everything else is.
@@ -20,7 +20,7 @@ KINDS = {
     "clock_sleep": ([("duration_ms", INT)], []),
     "llm_call": ([("request_digest", DIGEST), ("response", PAYLOAD)],
                  [("provider", TEXT), ("endpoint", TEXT), ("model", TEXT), ("params_digest", DIGEST), ("usage", ANY)]
-                 + REQUEST + [("request_payload", PAYLOAD)] + STATUS + STREAM),
+                 + REQUEST + [("request_payload", PAYLOAD)] + STATUS + STREAM + [("connection", UINT), ("opcode", TEXT)]),
     "http_exchange": ([], REQUEST + [("request_digest", DIGEST), ("request_payload", PAYLOAD)] + STATUS
                       + [("response", PAYLOAD)] + STREAM),
     "file_read": (HASHED, FILE), "file_write": (HASHED, FILE), "file_delete": ([("path", TEXT)], FILE),
@@ -29,15 +29,24 @@ KINDS = {
                       [("spawn_id", UINT), ("parent_spawn_id", UINT), ("signal", TEXT), ("stdin_payload", PAYLOAD),
                        ("stdout_digest", DIGEST), ("stderr_digest", DIGEST)]),
     "mcp_json_rpc": ([("server", TEXT), ("method", TEXT), ("request_digest", DIGEST), ("response_digest", DIGEST),
-                      ("latency_ms", INT), ("request_payload", PAYLOAD), ("response_payload", PAYLOAD)], []),
+                      ("latency_ms", INT), ("request_payload", PAYLOAD), ("response_payload", PAYLOAD)],
+                     [("from", TEXT), ("conversation", UINT), ("transport", TEXT), ("arrival", UINT), ("answered", UINT),
+                      ("params_digest", DIGEST), ("result_digest", DIGEST), ("exchange", UINT), ("answer_exchange", UINT),
+                      ("error", TEXT)]),
+    "mcp_open": ([], [("server", TEXT), ("conversation", UINT), ("transport", TEXT), ("program", TEXT), ("args", TEXTS),
+                      ("cwd", TEXT), ("url", TEXT), ("protocol", TEXT)]),
+    "mcp_text": ([], [("server", TEXT), ("conversation", UINT), ("from", TEXT), ("arrival", UINT), ("payload", PAYLOAD)]),
+    "mcp_close": ([], [("server", TEXT), ("conversation", UINT), ("arrival", UINT), ("exit_code", INT), ("signal", TEXT),
+                       ("error", TEXT), ("by", TEXT)]),
     "ws_open": ([], [("url", TEXT), ("lane", TEXT), ("arrival", UINT), ("request_headers", HEADERS),
-                     ("response_headers", HEADERS)]),
+                     ("response_headers", HEADERS), ("status", INT), ("connection", UINT)]),
     "ws_message": ([], [("connection", UINT), ("direction", TEXT), ("opcode", TEXT), ("payload", PAYLOAD)]),
     "ws_close": ([], [("connection", UINT), ("code", INT), ("reason", TEXT)]),
     "tls_refused": ([], [("host", TEXT), ("port", INT), ("reason", TEXT)]),
     "net_refused": ([], [("addr", TEXT), ("port", INT), ("reason", TEXT)]),
-    "dir_list": ([], [("path", TEXT), ("names_digest", DIGEST)]),
-    "env_read": ([], [("name", TEXT)]),
+    "dir_list": ([], [("path", TEXT), ("names_digest", DIGEST), ("names", PAYLOAD)]),
+    "env_read": ([], [("name", TEXT), ("value", PAYLOAD)]),
+    "file_stat": ([], [("path", TEXT), ("type", TEXT), ("len_bytes", INT), ("mode", TEXT)]),
     "random_read": ([], [("length", INT), ("payload", PAYLOAD)]),
     "policy_verdict": ([], [("policy_set", TEXT), ("action_id", TEXT), ("tool", TEXT), ("params_digest", DIGEST),
                             ("params_payload", PAYLOAD), ("state", ANY), ("verdict", ANY)]),
@@ -112,7 +121,7 @@ def check(kind, v):
         if name not in KINDS:
             return dump(v)
         base, own = KINDS[name]
-        keys = [(k, t, EITHER if k == "cwd" else BASE) for k, t in base] + [(k, t, OWN) for k, t in own]
+        keys = [(k, t, EITHER if k == "cwd" else BASE) for k, t in base] + [(k, t, EITHER if k == "exit_code" else OWN) for k, t in own]
         return walk(v, [("kind", TEXT, BASE)] + keys)
     return dump(v)
 
@@ -196,9 +205,54 @@ def verdict(case):
         got["canonical"] = want["canonical"] if want["canonical"] in forms(tape, out) else "of other bytes"
         seqs = [dict(parse(x.encode()))["seq"] for x in out[1:]]
         got["order"] = "" if seqs == [str(i) for i in range(len(seqs))] else "disordered"
+        got["conversations"] = "" if sound(out) else "unsound"
         want.setdefault("order", "")
+        want.setdefault("conversations", "")
     want.setdefault("tolerant", "loads" if code == "loads" else "")
     return [f"{k}: {got[k]}, want {want.get(k, '0')}" for k in got if got[k] != want.get(k, "0")]
+
+
+def kind(line):
+    return dict(dict(parse(line.encode()))["kind"])
+
+
+def sound(out):
+    """Whether every conversation of an MCP server begins once, before all that is said in it, and nothing comes behind its end."""
+    begun, ended = set(), set()
+    for k in map(kind, out[1:]):
+        n = k.get("conversation") or "0"
+        if k["kind"] == "mcp_open":
+            if n == "0" or n in begun:
+                return False
+            begun.add(n)
+        elif k["kind"] in ("mcp_text", "mcp_close") or k["kind"] == "mcp_json_rpc" and n != "0":
+            if n not in begun - ended:
+                return False
+            if k["kind"] == "mcp_close":
+                ended.add(n)
+    return True
+
+
+# What differs of an mcp_json_rpc, in the order in which it is told. The last counts in the exact modes alone.
+MCP = [("server", "mcp_server"), ("method", "mcp_method"), ("request_digest", "mcp_request_digest"),
+       ("response_digest", "mcp_response_digest"), ("request_payload", "mcp_request_hash"),
+       ("response_payload", "mcp_response_hash"), ("latency_ms", "mcp_latency")]
+
+
+def verdict_pair(case):
+    """Compares the calls of two tapes, place by place; of nothing else do they differ."""
+    head, _, body = case.partition(b"\n\n")
+    want = dict(line.split(": ", 1) for line in head.decode().split("\n"))
+    recorded, _, replay = body.partition(b"\n\n")
+    tapes = [load(recorded + b"\n"), load(replay)]
+    if [t[0] for t in tapes] != ["loads", "loads"] or len(tapes[0][2]) != len(tapes[1][2]):
+        return ["two tapes of as many records are wanted"]
+    differ = []
+    for a, b in zip(*(map(kind, t[2][1:]) for t in tapes)):
+        differ += [category for key, category in MCP if a["kind"] == "mcp_json_rpc" and a[key] != b[key]]
+    inexact = [c for c in differ if c != "mcp_latency"]
+    got = {"byte-identical": differ, "phase-aware": differ, "semantic": inexact, "outcome": []}
+    return [f"{k}: {v}, want {want.get(k)}" for k, v in got.items() if (", ".join(v) or "none") != want.get(k)]
 
 
 def forms(tape, out):
@@ -279,8 +333,9 @@ def verdict_store(case):
 
 def main():
     here, wrong, skipped = os.path.dirname(os.path.abspath(__file__)), 0, 0
-    paths = {kind: sorted(glob.glob(os.path.join(here, kind, "*.case"))) for kind in ("tape", "store")}
-    for path, read in [(p, verdict) for p in paths["tape"]] + [(p, verdict_store) for p in paths["store"]]:
+    paths = {kind: sorted(glob.glob(os.path.join(here, kind, "*.case"))) for kind in ("tape", "pairs", "store")}
+    reads = {"tape": verdict, "pairs": verdict_pair, "store": verdict_store}
+    for path, read in [(p, reads[kind]) for kind in paths for p in paths[kind]]:
         with open(path, "rb") as f:
             lines = read(f.read())
         if lines is None:
@@ -289,7 +344,7 @@ def main():
         for line in lines or ():
             wrong += 1
             print(f"{os.path.basename(path)}: {line}")
-    print(f"{len(paths['tape'])} tapes, {len(paths['store'])} stores, {skipped} skipped, {wrong} differences")
+    print(f"{len(paths['tape'])} tapes, {len(paths['pairs'])} pairs, {len(paths['store'])} stores, {skipped} skipped, {wrong} differences")
     return 1 if wrong or not paths["tape"] else 0
 
 

@@ -18,7 +18,7 @@ import (
 	"strings"
 )
 
-//go:embed tape/*.case store/*.case sessions/*.case recording cassettes seals
+//go:embed tape/*.case pairs/*.case store/*.case sessions/*.case recording cassettes seals
 var files embed.FS
 
 // A Case is one file of the corpus.
@@ -34,6 +34,9 @@ type Field struct{ Key, Value string }
 
 // Tapes returns the cases of tapes, by name.
 func Tapes() ([]Case, error) { return read("tape") }
+
+// Pairs returns the cases of two tapes that are compared, by name.
+func Pairs() ([]Case, error) { return read("pairs") }
 
 // Stores returns the cases of directories of blobs, by name.
 func Stores() ([]Case, error) { return read("store") }
@@ -120,6 +123,15 @@ func (c *Case) Int(key string) (int, error) {
 		return 0, nil
 	}
 	return strconv.Atoi(value)
+}
+
+// Pair returns the two tapes of a pair: that of the recording, and that of its replay.
+func (c *Case) Pair() (recorded, replay []byte, err error) {
+	recorded, replay, ok := bytes.Cut(c.Body, []byte("\n\n"))
+	if !ok {
+		return nil, nil, fmt.Errorf("%s holds one tape", c.Name)
+	}
+	return append(recorded[:len(recorded):len(recorded)], '\n'), replay, nil
 }
 
 // Blobs returns the files beside a tape, by name.

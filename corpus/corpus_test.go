@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +127,14 @@ func TestAnotherReaderDiffers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	pair, err := os.ReadFile(filepath.Join("pairs", "bad-mcp-server.case"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsound, err := os.ReadFile(filepath.Join("tape", "bad-mcp-opens-twice.case"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	digest := strings.Repeat("a", 64)
 	files := map[string][]byte{
 		"check.py":              script,
@@ -133,6 +142,9 @@ func TestAnotherReaderDiffers(t *testing.T) {
 		"store/bad-get.case":    []byte("shows: \nget: " + digest + " whole\n\n"),
 		"store/bad-dir.case":    []byte("shows: \nentry: " + digest + " dir\nget: " + digest + " missing\nlist: " + digest + "\n\n"),
 		"store/bad-parse.case":  []byte("shows: \nparse: " + digest + " refused\n\n"),
+		"pairs/bad-mcp.case":    bytes.Replace(pair, []byte("semantic: mcp_server"), []byte("semantic: none"), 1),
+		"pairs/bad-short.case":  pair[:len(pair)-9],
+		"tape/bad-sound.case":   bytes.Replace(unsound, []byte("conversations: unsound\n"), nil, 1),
 		"tape/bad-version.case": bytes.Replace(whole, []byte(`"version":1`), []byte(`"version":3`), 1),
 		"tape/bad-saved.case":   bytes.Replace(whole, []byte(`"agent"`), []byte(`"other"`), 1),
 	}
@@ -164,10 +176,14 @@ func TestCasesSayWhatTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(tapes) < 390 || len(stores) < 25 {
-		t.Errorf("%d tapes, %d stores", len(tapes), len(stores))
+	pairs, err := corpus.Pairs()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, c := range append(tapes, stores...) {
+	if len(tapes) < 470 || len(pairs) < 11 || len(stores) < 25 {
+		t.Errorf("%d tapes, %d pairs, %d stores", len(tapes), len(pairs), len(stores))
+	}
+	for _, c := range slices.Concat(tapes, pairs, stores) {
 		if c.Shows == "" || !strings.HasPrefix(c.Name, "good-") && !strings.HasPrefix(c.Name, "bad-") {
 			t.Errorf("%s shows %q", c.Name, c.Shows)
 		}

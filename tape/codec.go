@@ -23,6 +23,9 @@ type codec struct {
 	last string  // reading: the key that was taken last, for errors
 	buf  []byte  // writing
 	err  error   // writing: the last value that could not be written
+
+	clean   func(b []byte) []byte // writing: RecorderOptions.Clean; nil takes nothing out
+	scratch []byte                // writing: the string that clean is given
 }
 
 // object is the part of a codec that belongs to the object that it stands in.
@@ -182,6 +185,9 @@ func (c *codec) rest() {
 	if c.mode != writing {
 		return
 	}
+	if c.kept == nil {
+		return
+	}
 	for _, f := range c.kept {
 		c.field(f)
 	}
@@ -190,7 +196,7 @@ func (c *codec) rest() {
 
 func (c *codec) field(f Field) {
 	c.comma()
-	c.buf = jsonscan.AppendText(c.buf, f.Name)
+	c.set(jsonscan.AppendText(c.buf, f.Name))
 	c.buf = append(c.buf, ':')
 	c.raw(f.Value)
 }
@@ -198,7 +204,10 @@ func (c *codec) field(f Field) {
 // key writes a key with what stands before and behind it. It makes room once: most of a short record is keys.
 func (c *codec) key(name string) {
 	const around = len(`,"":`)
-	buf := slices.Grow(c.buf, len(name)+around)
+	if cap(c.buf)-len(c.buf) < len(name)+around {
+		c.buf = slices.Grow(c.buf, len(name)+around)
+	}
+	buf := c.buf
 	n := len(buf)
 	buf = buf[:n+len(name)+around]
 	if last := buf[n-1]; last != '{' && last != '[' {
@@ -208,7 +217,17 @@ func (c *codec) key(name string) {
 	buf[n] = '"'
 	n += 1 + copy(buf[n+1:], name)
 	buf[n], buf[n+1] = '"', ':'
-	c.buf = buf[:n+2]
+	c.buf = c.buf[:n+2]
+}
+
+// set makes b, which is buf with something appended, buf. Where it has not moved, its length alone is stored: a pointer that is
+// stored while memory is collected has its cost.
+func (c *codec) set(b []byte) {
+	if cap(b) == cap(c.buf) {
+		c.buf = c.buf[:len(b)]
+		return
+	}
+	c.buf = b
 }
 
 // comma separates what comes next from what stands before it in the same object or list.
@@ -221,6 +240,7 @@ func (c *codec) comma() {
 // raw writes JSON that came from elsewhere. What is no JSON would spoil the line: null stands in its place and err says
 // so. Newlines between its tokens would too, and are dropped.
 func (c *codec) raw(v json.RawMessage) {
+	v = c.cleaned(v)
 	if err := jsonscan.Valid(v); err != nil {
 		c.err = err
 		v = json.RawMessage("null")

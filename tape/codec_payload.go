@@ -24,15 +24,17 @@ func (c *codec) payload(name string, p **Payload, need need) {
 }
 
 func (c *codec) writePayload(p *Payload) {
-	c.buf = append(c.buf, `{"content_hash":`...)
-	c.buf = appendDigest(c.buf, p.Hash)
+	buf := c.buf
+	buf = append(buf, `{"content_hash":`...)
+	buf = appendDigest(buf, p.Hash)
 	if p.Inline {
-		c.buf = append(c.buf, `,"text":`...)
-		c.buf = jsonscan.AppendText(c.buf, p.Text)
+		buf = append(buf, `,"text":`...)
+		buf = jsonscan.AppendText(buf, p.Text)
 	} else {
-		c.buf = append(c.buf, `,"len_bytes":`...)
-		c.buf = appendNumber(c.buf, p.Len)
+		buf = append(buf, `,"len_bytes":`...)
+		buf = appendNumber(buf, p.Len)
 	}
+	c.set(buf)
 	for _, f := range p.Extra {
 		c.field(f)
 	}

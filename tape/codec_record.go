@@ -96,10 +96,7 @@ var (
 func (c *codec) writeKind(k Kind) {
 	switch k := k.(type) {
 	case known:
-		c.openKnown(k.Name())
-		if c.kept = *k.extra(); len(c.kept) > 0 {
-			c.claim("kind")
-		}
+		c.openKnown(k.Name(), *k.extra())
 		k.fields(c)
 		c.rest()
 		c.buf = append(c.buf, '}')
@@ -115,12 +112,17 @@ func (c *codec) writeKind(k Kind) {
 	}
 }
 
-// openKnown begins the object of a known kind, whose name needs no escape.
-func (c *codec) openKnown(name string) {
-	c.object = object{mode: writing}
-	c.buf = append(c.buf, `{"kind":"`...)
-	c.buf = append(c.buf, name...)
-	c.buf = append(c.buf, '"')
+// openKnown begins the object of a known kind, whose name needs no escape, with further keys extra. Of the object, a codec that
+// writes has these alone.
+func (c *codec) openKnown(name string, extra []Field) {
+	if len(extra) > 0 || c.kept != nil {
+		c.kept = extra
+		c.claim("kind")
+	}
+	buf := c.buf
+	buf = append(buf, `{"kind":"`...)
+	buf = append(buf, name...)
+	c.set(append(buf, '"'))
 }
 
 // open begins an object whose first key names what it is.
@@ -128,12 +130,12 @@ func (c *codec) open(key, name string) {
 	c.object = object{mode: writing}
 	c.buf = append(c.buf, '{')
 	c.key(key)
-	c.buf = jsonscan.AppendText(c.buf, name)
+	c.set(jsonscan.AppendText(c.buf, name))
 }
 
 func (c *codec) writeUnknown(u *Unknown) {
 	if len(u.JSON) > 0 && isKindObject(u.JSON, u.KindName) {
-		c.buf = append(c.buf, u.JSON...)
+		c.buf = append(c.buf, c.cleaned(u.JSON)...)
 		return
 	}
 	if len(u.JSON) > 0 {
@@ -167,9 +169,9 @@ func (c *codec) rawBytes(p *[]RawBytes) {
 	c.buf = append(c.buf, '{')
 	for _, raw := range *p {
 		c.comma()
-		c.buf = jsonscan.AppendText(c.buf, raw.Key)
+		c.set(jsonscan.AppendText(c.buf, raw.Key))
 		c.buf = append(c.buf, ':', '"')
-		c.buf = base64.StdEncoding.AppendEncode(c.buf, raw.Bytes)
+		c.buf = base64.StdEncoding.AppendEncode(c.buf, c.cleaned(raw.Bytes))
 		c.buf = append(c.buf, '"')
 	}
 	c.buf = append(c.buf, '}')
@@ -195,19 +197,20 @@ func (c *codec) writeLine(l *line, extra []Field) {
 // writeRecord is the walk of Record.fields for a record without keys of others, which every record of ours is: most of the
 // time of a short one went into walking.
 func (c *codec) writeRecord(r *Record) {
-	c.buf = append(c.buf, `{"type":"record","seq":`...)
-	c.buf = appendNumber(c.buf, r.Seq)
-	c.buf = append(c.buf, `,"phase":"`...)
-	c.buf = append(c.buf, r.Phase.String()...)
-	c.buf = append(c.buf, `","virtual_time_ms":`...)
-	c.buf = appendNumber(c.buf, r.VirtualTimeMS)
-	c.buf = append(c.buf, `,"monotonic_ms":`...)
-	c.buf = appendNumber(c.buf, r.MonotonicMS)
-	c.buf = append(c.buf, `,"kind":`...)
+	buf := c.buf
+	buf = append(buf, `{"type":"record","seq":`...)
+	buf = appendNumber(buf, r.Seq)
+	buf = append(buf, `,"phase":"`...)
+	buf = append(buf, r.Phase.String()...)
+	buf = append(buf, `","virtual_time_ms":`...)
+	buf = appendNumber(buf, r.VirtualTimeMS)
+	buf = append(buf, `,"monotonic_ms":`...)
+	buf = appendNumber(buf, r.MonotonicMS)
+	c.set(append(buf, `,"kind":`...))
 	c.writeKind(r.Kind)
 	if r.G != 0 {
 		c.buf = append(c.buf, `,"g":`...)
-		c.buf = appendNumber(c.buf, r.G)
+		c.set(appendNumber(c.buf, r.G))
 	}
 	if len(r.Raw) > 0 {
 		c.object = object{mode: writing}

@@ -11,7 +11,7 @@ import (
 func (c *codec) text(name string, p *string, need need) {
 	if c.mode == writing {
 		if c.put(name, need, *p == "") {
-			c.buf = jsonscan.AppendText(c.buf, *p)
+			c.string(*p)
 		}
 		return
 	}
@@ -34,7 +34,7 @@ func (c *codec) textOrNull(name string, p **string) {
 		c.buf = append(c.buf, "null"...)
 		return
 	}
-	c.buf = jsonscan.AppendText(c.buf, **p)
+	c.string(**p)
 }
 
 func (c *codec) numberOrNull(name string, p **int64) {
@@ -50,13 +50,13 @@ func (c *codec) numberOrNull(name string, p **int64) {
 		c.buf = append(c.buf, "null"...)
 		return
 	}
-	c.buf = appendNumber(c.buf, **p)
+	c.set(appendNumber(c.buf, **p))
 }
 
 func number[T int | int64 | uint64](c *codec, name string, p *T, need need) {
 	if c.mode == writing {
 		if c.put(name, need, *p == 0) {
-			c.buf = appendNumber(c.buf, *p)
+			c.set(appendNumber(c.buf, *p))
 		}
 		return
 	}
@@ -69,7 +69,7 @@ func number[T int | int64 | uint64](c *codec, name string, p *T, need need) {
 func (c *codec) digest(name string, p *cas.Digest, need need) {
 	if c.mode == writing {
 		if c.put(name, need, p.IsZero()) {
-			c.buf = appendDigest(c.buf, *p)
+			c.set(appendDigest(c.buf, *p))
 		}
 		return
 	}
@@ -99,7 +99,7 @@ func (c *codec) texts(name string, p *[]string, need need) {
 			c.buf = append(c.buf, '[')
 			for _, s := range *p {
 				c.comma()
-				c.buf = jsonscan.AppendText(c.buf, s)
+				c.string(s)
 			}
 			c.buf = append(c.buf, ']')
 		}
@@ -117,7 +117,7 @@ func (c *codec) texts(name string, p *[]string, need need) {
 func (c *codec) headers(name string, p *[]HeaderField) {
 	if c.mode == writing {
 		if c.put(name, optional, len(*p) == 0) {
-			c.buf = appendHeaders(c.buf, *p)
+			c.writeHeaders(*p)
 		}
 		return
 	}
@@ -129,17 +129,17 @@ func (c *codec) headers(name string, p *[]HeaderField) {
 	}
 }
 
-func appendHeaders(dst []byte, headers []HeaderField) []byte {
-	dst = append(dst, '[')
+func (c *codec) writeHeaders(headers []HeaderField) {
+	c.buf = append(c.buf, '[')
 	for i, h := range headers {
 		if i > 0 {
-			dst = append(dst, ',')
+			c.buf = append(c.buf, ',')
 		}
-		dst = append(dst, '[')
-		dst = jsonscan.AppendText(dst, h.Name)
-		dst = append(dst, ',')
-		dst = jsonscan.AppendText(dst, h.Value)
-		dst = append(dst, ']')
+		c.buf = append(c.buf, '[')
+		c.string(h.Name)
+		c.buf = append(c.buf, ',')
+		c.string(h.Value)
+		c.buf = append(c.buf, ']')
 	}
-	return append(dst, ']')
+	c.buf = append(c.buf, ']')
 }

@@ -13,7 +13,7 @@ import (
 // kindNames are all kinds that the package knows.
 var kindNames = []string{
 	"clock_read", "clock_sleep", "llm_call", "http_exchange", "file_read", "file_write", "file_delete", "process_spawn",
-	"mcp_json_rpc", "ws_open", "ws_message", "ws_close", "tls_refused", "net_refused", "dir_list", "env_read",
+	"mcp_json_rpc", "mcp_open", "mcp_text", "mcp_close", "ws_open", "ws_message", "ws_close", "tls_refused", "net_refused", "dir_list", "env_read", "file_stat",
 	"random_read", "policy_verdict",
 }
 
@@ -40,6 +40,14 @@ func (s source) textOrNull() *string {
 	}
 	text := s.text()
 	return &text
+}
+
+func (s source) intOrNull() *int64 {
+	if s.yes() {
+		return nil
+	}
+	n := s.int()
+	return &n
 }
 
 func (s source) texts() (all []string) {
@@ -145,7 +153,7 @@ func (s source) kind(name string) tape.Kind {
 	case "llm_call":
 		return &tape.LLMCall{
 			Provider: s.text(), Endpoint: s.text(), Model: s.text(), ParamsDigest: s.digest(), Usage: s.jsonOrNone(),
-			Exchange: s.exchange(), Extra: s.extra(),
+			Exchange: s.exchange(), Connection: s.id(), Opcode: s.text(), Extra: s.extra(),
 		}
 	case "http_exchange":
 		return &tape.HTTPExchange{Exchange: s.exchange(), Extra: s.extra()}
@@ -166,7 +174,9 @@ func (s source) kind(name string) tape.Kind {
 	case "mcp_json_rpc":
 		return &tape.MCPJSONRPC{
 			Server: s.text(), Method: s.text(), RequestDigest: s.digest(), ResponseDigest: s.digest(), LatencyMS: s.int(),
-			Request: s.payload(), Response: s.payload(), Extra: s.extra(),
+			Request: s.payload(), Response: s.payload(), From: s.text(), Conversation: s.id(), Transport: s.text(),
+			Arrival: s.id(), Answered: s.id(), ParamsDigest: s.digest(), ResultDigest: s.digest(), Exchange: s.id(),
+			AnswerExchange: s.id(), Error: s.text(), Extra: s.extra(),
 		}
 	}
 	return s.ownKind(name)
@@ -174,10 +184,25 @@ func (s source) kind(name string) tape.Kind {
 
 func (s source) ownKind(name string) tape.Kind {
 	switch name {
+	case "mcp_open":
+		return &tape.MCPOpen{
+			Server: s.text(), Conversation: s.id(), Transport: s.text(), Program: s.text(), Args: s.texts(), Cwd: s.text(),
+			URL: s.text(), Protocol: s.text(), Extra: s.extra(),
+		}
+	case "mcp_text":
+		return &tape.MCPText{
+			Server: s.text(), Conversation: s.id(), From: s.text(), Arrival: s.id(), Payload: s.payloadOrNone(), Extra: s.extra(),
+		}
+	case "mcp_close":
+		return &tape.MCPClose{
+			Server: s.text(), Conversation: s.id(), Arrival: s.id(), ExitCode: s.intOrNull(), Signal: s.text(), Error: s.text(),
+			By:    s.text(),
+			Extra: s.extra(),
+		}
 	case "ws_open":
 		return &tape.WSOpen{
 			URL: s.text(), Lane: s.text(), Arrival: s.id(), RequestHeaders: s.headers(), ResponseHeaders: s.headers(),
-			Extra: s.extra(),
+			Status: s.port(), Connection: s.id(), Extra: s.extra(),
 		}
 	case "ws_message":
 		return &tape.WSMessage{
@@ -190,9 +215,11 @@ func (s source) ownKind(name string) tape.Kind {
 	case "net_refused":
 		return &tape.NetRefused{Addr: s.text(), Port: s.port(), Reason: s.text(), Extra: s.extra()}
 	case "dir_list":
-		return &tape.DirList{Path: s.text(), NamesDigest: s.digest(), Extra: s.extra()}
+		return &tape.DirList{Path: s.text(), NamesDigest: s.digest(), Names: s.payloadOrNone(), Extra: s.extra()}
 	case "env_read":
-		return &tape.EnvRead{VarName: s.text(), Extra: s.extra()}
+		return &tape.EnvRead{VarName: s.text(), Value: s.payloadOrNone(), Extra: s.extra()}
+	case "file_stat":
+		return &tape.FileStat{Path: s.text(), Type: s.text(), LenBytes: s.int(), Mode: s.text(), Extra: s.extra()}
 	case "random_read":
 		return &tape.RandomRead{Length: s.int(), Payload: s.payloadOrNone(), Extra: s.extra()}
 	case "policy_verdict":

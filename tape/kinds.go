@@ -36,6 +36,12 @@ func newKind(name []byte) known {
 // newOwnKind is newKind for the kinds that recordings add to the format.
 func newOwnKind(name []byte) known {
 	switch string(name) {
+	case "mcp_open":
+		return &MCPOpen{}
+	case "mcp_text":
+		return &MCPText{}
+	case "mcp_close":
+		return &MCPClose{}
 	case "ws_open":
 		return &WSOpen{}
 	case "ws_message":
@@ -50,6 +56,8 @@ func newOwnKind(name []byte) known {
 		return &DirList{}
 	case "env_read":
 		return &EnvRead{}
+	case "file_stat":
+		return &FileStat{}
 	case "random_read":
 		return &RandomRead{}
 	case "policy_verdict":

@@ -140,27 +140,3 @@ func (k *ProcessSpawn) fields(c *codec) {
 	c.digest("stdout_digest", &k.StdoutDigest, optional)
 	c.digest("stderr_digest", &k.StderrDigest, optional)
 }
-
-// MCPJSONRPC is one request to an MCP server and its answer, redacted.
-type MCPJSONRPC struct {
-	Server, Method                string
-	RequestDigest, ResponseDigest cas.Digest
-	LatencyMS                     int64
-	Request, Response             *Payload
-	Extra                         []Field
-}
-
-// Name implements Kind.
-func (*MCPJSONRPC) Name() string { return "mcp_json_rpc" }
-
-func (k *MCPJSONRPC) extra() *[]Field { return &k.Extra }
-
-func (k *MCPJSONRPC) fields(c *codec) {
-	c.text("server", &k.Server, required)
-	c.text("method", &k.Method, required)
-	c.digest("request_digest", &k.RequestDigest, required)
-	c.digest("response_digest", &k.ResponseDigest, required)
-	number(c, "latency_ms", &k.LatencyMS, required)
-	c.payload("request_payload", &k.Request, required)
-	c.payload("response_payload", &k.Response, required)
-}

@@ -69,7 +69,9 @@ type LLMCall struct {
 	ParamsDigest cas.Digest
 	Usage        json.RawMessage // the provider's own usage object; nil for none
 	Exchange
-	Extra []Field
+	Connection uint64 // of a turn in a WebSocket conversation: which; 0 for a request of its own
+	Opcode     string // of such a turn: "binary" where its messages are not text
+	Extra      []Field
 }
 
 // Name implements Kind.
@@ -89,6 +91,8 @@ func (k *LLMCall) fields(c *codec) {
 	c.payload("request_payload", &k.RequestPayload, optional)
 	k.walkStatus(c)
 	k.walkStream(c)
+	number(c, "connection", &k.Connection, optional)
+	c.text("opcode", &k.Opcode, optional)
 }
 
 // HTTPExchange is any other HTTP request and its answer.

@@ -12,6 +12,8 @@ type WSOpen struct {
 	Lane                            string
 	Arrival                         uint64
 	RequestHeaders, ResponseHeaders []HeaderField
+	Status                          int    // of the answer: 101, or another where no conversation came of it; 0 for none
+	Connection                      uint64 // the number that its messages name it by; 0 means Arrival
 	Extra                           []Field
 }
 
@@ -26,6 +28,8 @@ func (k *WSOpen) fields(c *codec) {
 	number(c, "arrival", &k.Arrival, optional)
 	c.headers("request_headers", &k.RequestHeaders)
 	c.headers("response_headers", &k.ResponseHeaders)
+	number(c, "status", &k.Status, optional)
+	number(c, "connection", &k.Connection, optional)
 }
 
 // WSMessage is one message of a WebSocket conversation.
@@ -109,7 +113,8 @@ func (k *NetRefused) fields(c *codec) {
 // DirList is one listing of a directory.
 type DirList struct {
 	Path        string
-	NamesDigest cas.Digest
+	NamesDigest cas.Digest // of the bytes of Names
+	Names       *Payload   // a JSON list of the names, sorted by their bytes
 	Extra       []Field
 }
 
@@ -121,11 +126,13 @@ func (k *DirList) extra() *[]Field { return &k.Extra }
 func (k *DirList) fields(c *codec) {
 	c.text("path", &k.Path, optional)
 	c.digest("names_digest", &k.NamesDigest, optional)
+	c.payload("names", &k.Names, optional)
 }
 
 // EnvRead is one reading of an environment variable.
 type EnvRead struct {
 	VarName string
+	Value   *Payload // nil where the variable was not set, or the producer does not tell
 	Extra   []Field
 }
 
@@ -136,6 +143,29 @@ func (k *EnvRead) extra() *[]Field { return &k.Extra }
 
 func (k *EnvRead) fields(c *codec) {
 	c.text("name", &k.VarName, optional)
+	c.payload("value", &k.Value, optional)
+}
+
+// FileStat is one look at what stands at a path, or does not: of a run that asked whether a file exists, or that could not
+// read one.
+type FileStat struct {
+	Path     string
+	Type     string // "file", "dir", "link", "none" or "refused"
+	LenBytes int64  // of a file
+	Mode     string // of a file that may be executed: "100755"
+	Extra    []Field
+}
+
+// Name implements Kind.
+func (*FileStat) Name() string { return "file_stat" }
+
+func (k *FileStat) extra() *[]Field { return &k.Extra }
+
+func (k *FileStat) fields(c *codec) {
+	c.text("path", &k.Path, optional)
+	c.text("type", &k.Type, optional)
+	number(c, "len_bytes", &k.LenBytes, optional)
+	c.text("mode", &k.Mode, optional)
 }
 
 // RandomRead is one reading of random bytes.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"io"
+	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -25,6 +27,15 @@ type Payload struct {
 
 // MakePayload returns the payload of b: inline where the format allows it, else after putting b into s.
 func MakePayload(s cas.Store, b []byte) (*Payload, error) {
+	p, err := borrow(s, b)
+	if err == nil {
+		p.Text = strings.Clone(p.Text)
+	}
+	return p, err
+}
+
+// borrow is MakePayload without a copy: the text is b's own memory.
+func borrow(s cas.Store, b []byte) (*Payload, error) {
 	if len(b) <= InlineLimit && utf8.Valid(b) {
 		return inline(b), nil
 	}
@@ -38,9 +49,16 @@ func MakePayload(s cas.Store, b []byte) (*Payload, error) {
 // PayloadOf returns the payload of a blob of n bytes that is in the store already.
 func PayloadOf(d cas.Digest, n int64) *Payload { return &Payload{Hash: d, Len: n} }
 
+// inline is the payload of b, whose text is b's own memory.
 func inline(b []byte) *Payload {
-	return &Payload{Hash: cas.Sum(b), Text: string(b), Inline: true, Len: int64(len(b))}
+	if len(b) == 0 { // the stderr of most programs
+		return &Payload{Hash: nothing, Inline: true}
+	}
+	return &Payload{Hash: cas.Sum(b), Text: unsafe.String(&b[0], len(b)), Inline: true, Len: int64(len(b))}
 }
+
+// nothing is the digest of no bytes.
+var nothing = cas.Sum(nil)
 
 // Bytes returns the payload's bytes, verified against its hash. The error is a *cas.MissingError, a *cas.CorruptError, or
 // that of the store.
@@ -116,8 +134,14 @@ func Payloads(k Kind) []*Payload {
 		all = []*Payload{k.Stdout, k.Stderr, k.Stdin}
 	case *MCPJSONRPC:
 		all = []*Payload{k.Request, k.Response}
+	case *MCPText:
+		all = []*Payload{k.Payload}
 	case *WSMessage:
 		all = []*Payload{k.Payload}
+	case *DirList:
+		all = []*Payload{k.Names}
+	case *EnvRead:
+		all = []*Payload{k.Value}
 	case *RandomRead:
 		all = []*Payload{k.Payload}
 	case *PolicyVerdict:

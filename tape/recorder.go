@@ -15,6 +15,14 @@ type RecorderOptions struct {
 	// Now is the clock, in ms: the run's own (Unix epoch) and a monotonic one from the recording's beginning. It is called
 	// under the recorder's lock. The default reads the wall clock, and the time since NewRecorder.
 	Now func() (wallMS, monotonicMS int64)
+	// Clean takes secrets out of everything that the recorder writes, before it is hashed: every payload that Recorder.Payload
+	// makes, and every string of a record. It returns b itself where there is nothing to take out, never writes to b, does not
+	// keep it, and may be called by several goroutines at once. What it leaves in a string of JSON must be JSON. Keys of JSON,
+	// digests and payloads that were made elsewhere are not its, and nothing shorter than 7 bytes, for package scrub finds nothing
+	// there. Nil takes nothing out.
+	Clean func(b []byte) []byte
+	// Bare leaves out the ordinal of records: that of a tape beside which nothing else stands in an order.
+	Bare bool
 	// Sync is called by Flush once the tape has been handed to the kernel: the fsync of its file, where every barrier must
 	// outlive a loss of power. It may be called by several goroutines at once. Nil is none.
 	Sync func() error
@@ -31,11 +39,14 @@ type RecorderOptions struct {
 // Its first failure sticks and ends the recording, for a tape with a gap would be worse than one that ends: of the tape,
 // of a payload that could not be stored, of a record that has no form on a tape.
 type Recorder struct {
-	store cas.Store
-	now   func() (wallMS, monotonicMS int64)
-	sync  func() error
-	told  func(error)   // Failed
-	g     atomic.Uint64 // the ordinal given last
+	store  cas.Store
+	recent *recent
+	now    func() (wallMS, monotonicMS int64)
+	sync   func() error
+	clean  func(b []byte) []byte
+	bare   bool
+	told   func(error)   // Failed
+	g      atomic.Uint64 // the ordinal given last
 
 	mu    sync.Mutex
 	w     *Writer
@@ -48,9 +59,10 @@ type Recorder struct {
 // NewRecorder returns a recorder that appends to w, which is its own from now on. It starts no goroutine and closes
 // nothing: Flush is all that its end needs.
 func NewRecorder(w *Writer, o *RecorderOptions) *Recorder {
-	r := &Recorder{w: w}
+	r := &Recorder{w: w, recent: newRecent()}
 	if o != nil {
 		r.store, r.now, r.sync, r.told = o.Store, o.Now, o.Sync, o.Failed
+		r.clean, w.c.clean, r.bare = o.Clean, o.Clean, o.Bare
 	}
 	if r.store == nil {
 		r.store = cas.NewMemory()
@@ -90,16 +102,34 @@ func (r *Recorder) record(k Kind, raw []RawBytes) error {
 		return r.err
 	}
 	wall, mono := r.now()
-	r.rec = Record{Seq: r.seq, Phase: r.phase, VirtualTimeMS: wall, MonotonicMS: mono, Kind: k, G: r.g.Add(1), Raw: raw}
+	r.rec.Seq, r.rec.Phase, r.rec.VirtualTimeMS, r.rec.MonotonicMS, r.rec.Kind = r.seq, r.phase, wall, mono, k
+	if raw != nil {
+		r.rec.Raw = raw
+	}
+	if !r.bare {
+		r.rec.G = r.g.Add(1)
+	}
 	err := r.w.Append(&r.rec)
 	if err == nil {
 		r.seq++
 	}
-	r.rec.Kind, r.rec.Raw = nil, nil // they are the caller's
+	if r.rec.Kind = nil; raw != nil { // they are the caller's
+		r.rec.Raw = nil
+	}
 	return r.first(err)
 }
 
-// Payload returns the payload of b, which is in the store when it returns. A nil recorder's is nil.
+// Clean returns b as it may be written: see RecorderOptions.Clean. Who takes a digest of bytes that stand on the tape takes it of
+// these, or of a Payload's. A nil recorder's is b.
+func (r *Recorder) Clean(b []byte) []byte {
+	if r == nil || r.clean == nil || len(b) < minCleaned {
+		return b
+	}
+	return r.clean(b)
+}
+
+// Payload returns the payload of b, cleaned, which is in the store when it returns: its Hash is the one that a record may name.
+// It may be what an earlier call with the same bytes returned, and is not to be changed. A nil recorder's is nil.
 func (r *Recorder) Payload(b []byte) (*Payload, error) {
 	if r == nil {
 		return nil, nil
@@ -108,7 +138,16 @@ func (r *Recorder) Payload(b []byte) (*Payload, error) {
 }
 
 func (r *Recorder) payload(b []byte) (*Payload, error) {
-	p, err := MakePayload(r.store, b)
+	p, err := r.recent.payload(r.store, r.Clean(b)) // as it is to be written: what was clean once may hold a secret by now
+	return p, r.keep(err)
+}
+
+// Borrow is Payload for a record that is written before b changes, without a copy: the text of what it returns is b's own memory.
+func (r *Recorder) Borrow(b []byte) (*Payload, error) {
+	if r == nil {
+		return nil, nil
+	}
+	p, err := borrow(r.store, r.Clean(b))
 	return p, r.keep(err)
 }
 
@@ -121,9 +160,9 @@ func (r *Recorder) Store() cas.Store {
 }
 
 // Ordinal takes the next global ordinal, for something that stands elsewhere than on the tape: a chunk, a frame. The
-// first is 1; a nil recorder's is 0.
+// first is 1; a nil recorder's is 0, and a bare one's.
 func (r *Recorder) Ordinal() uint64 {
-	if r == nil {
+	if r == nil || r.bare {
 		return 0
 	}
 	return r.g.Add(1)

@@ -128,6 +128,39 @@ func TestRecorderPutsPayloadsBeforeItReturns(t *testing.T) {
 	}
 }
 
+// TestBorrowedPayloadsAreWrittenAsOthers: the memory of one may be used again once its record is written, and other payloads are copies.
+func TestBorrowedPayloadsAreWrittenAsOthers(t *testing.T) {
+	texts := []string{"", "some text", strings.Repeat("long ", tape.InlineLimit), "\xff\x00"}
+	made := func(payload func(*tape.Recorder, []byte) (*tape.Payload, error)) string {
+		var buf bytes.Buffer
+		rec := newRecorder(t, &buf, &tape.RecorderOptions{Now: func() (wall, monotonic int64) { return 1, 1 }})
+		b := make([]byte, 0, 2*len(texts[2]))
+		for _, text := range texts {
+			b = append(b[:0], text...)
+			p, err := payload(rec, b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := rec.Record(&tape.WSMessage{Opcode: "text", Payload: p}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := rec.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return buf.String()
+	}
+	borrowed := made((*tape.Recorder).Borrow)
+	copied := made(func(rec *tape.Recorder, b []byte) (*tape.Payload, error) {
+		p, err := rec.Payload(b)
+		clear(b)
+		return p, err
+	})
+	if borrowed != copied {
+		t.Errorf("got\n%swant\n%s", borrowed, copied)
+	}
+}
+
 var errFull = errors.New("no space left")
 
 func TestTheFirstFailureSticks(t *testing.T) {

@@ -8,7 +8,7 @@ import "encoding/json"
 func Strings(k Kind) []*string {
 	switch k := k.(type) {
 	case *LLMCall:
-		return append([]*string{&k.Provider, &k.Endpoint, &k.Model}, k.strings()...)
+		return append(append([]*string{&k.Provider, &k.Endpoint, &k.Model}, k.strings()...), &k.Opcode)
 	case *HTTPExchange:
 		return k.strings()
 	case *FileRead:
@@ -20,7 +20,13 @@ func Strings(k Kind) []*string {
 	case *ProcessSpawn:
 		return k.strings()
 	case *MCPJSONRPC:
-		return []*string{&k.Server, &k.Method}
+		return []*string{&k.Server, &k.Method, &k.From, &k.Transport, &k.Error}
+	case *MCPOpen:
+		return k.strings()
+	case *MCPText:
+		return []*string{&k.Server, &k.From}
+	case *MCPClose:
+		return []*string{&k.Server, &k.Signal, &k.Error, &k.By}
 	case *WSOpen:
 		return headerStrings(headerStrings([]*string{&k.URL, &k.Lane}, k.RequestHeaders), k.ResponseHeaders)
 	case *WSMessage:
@@ -44,6 +50,8 @@ func plainStrings(k Kind) []*string {
 		return []*string{&k.Path}
 	case *EnvRead:
 		return []*string{&k.VarName}
+	case *FileStat:
+		return []*string{&k.Path, &k.Type, &k.Mode}
 	case *PolicyVerdict:
 		return []*string{&k.PolicySet, &k.ActionID, &k.Tool}
 	}
@@ -66,6 +74,14 @@ func (k *ProcessSpawn) strings() []*string {
 		out = append(out, k.Cwd)
 	}
 	return append(out, &k.Signal)
+}
+
+func (k *MCPOpen) strings() []*string {
+	out := []*string{&k.Server, &k.Transport, &k.Program}
+	for i := range k.Args {
+		out = append(out, &k.Args[i])
+	}
+	return append(out, &k.Cwd, &k.URL, &k.Protocol)
 }
 
 func headerStrings(out []*string, fields []HeaderField) []*string {

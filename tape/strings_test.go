@@ -13,7 +13,7 @@ func everyKind() []tape.Kind {
 	return []tape.Kind{
 		&tape.ClockRead{}, &tape.ClockSleep{}, &tape.LLMCall{}, &tape.HTTPExchange{}, &tape.FileRead{}, &tape.FileWrite{},
 		&tape.FileDelete{}, &tape.ProcessSpawn{}, &tape.MCPJSONRPC{}, &tape.WSOpen{}, &tape.WSMessage{}, &tape.WSClose{},
-		&tape.TLSRefused{}, &tape.NetRefused{}, &tape.DirList{}, &tape.EnvRead{}, &tape.RandomRead{}, &tape.PolicyVerdict{},
+		&tape.TLSRefused{}, &tape.NetRefused{}, &tape.DirList{}, &tape.EnvRead{}, &tape.FileStat{}, &tape.RandomRead{}, &tape.PolicyVerdict{},
 	}
 }
 

@@ -3,6 +3,7 @@ package tape
 import (
 	"fmt"
 	"io"
+	"sync"
 )
 
 const (
@@ -10,22 +11,32 @@ const (
 	MaxLine = 64 << 20
 
 	// writerBuffer is how many bytes a Writer gathers before it hands them on.
-	writerBuffer = 64 << 10
+	writerBuffer = 32 << 10
 
 	// keepBuffer is the largest buffer, in bytes, that is kept for the next line: one huge record must not stay.
 	keepBuffer = 1 << 20
+
+	// roomyBuffer is how large a new buffer is, in bytes: most lines that fill it still fit.
+	roomyBuffer = writerBuffer + 16<<10
 )
 
-// A Writer writes a tape. It holds the records that fit its buffer of 64 KiB, and hands on whole lines only. It is for
+// buffers are *[]byte that no Writer holds lines in, each empty and of at most keepBuffer bytes: most tapes are short, and made one
+// after the other.
+var buffers = sync.Pool{New: func() any {
+	b := make([]byte, 0, roomyBuffer)
+	return &b
+}}
+
+// A Writer writes a tape. It holds the records that fit its buffer of 32 KiB, and hands on whole lines only. It is for
 // one goroutine; a Recorder is for many.
 //
 // The first failure of the underlying writer sticks: what it took of a line cannot be known, and a record behind half a
 // line would make the tape unreadable.
 type Writer struct {
-	w    io.Writer
-	c    codec // its buf holds the lines that were not handed on yet
-	line line
-	err  error
+	w   io.Writer
+	c   codec   // its buf holds the lines that were not handed on yet
+	buf *[]byte // of buffers: where c.buf began; nil where there are none
+	err error
 }
 
 // NewWriter hands the header to w at once, so that a tape is never found without one, and returns a writer of the
@@ -36,11 +47,9 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 		head.Version = Version
 	}
 	t := &Writer{w: w}
-	t.line = line{typ: "header", header: &head}
-	if err := t.append(head.Extra); err != nil {
+	if err := t.append(&line{typ: "header", header: &head}, head.Extra); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
-	t.line = line{typ: "record"}
 	if err := t.Flush(); err != nil {
 		return nil, err
 	}
@@ -53,10 +62,7 @@ func (t *Writer) Append(r *Record) error {
 	if t.err != nil {
 		return t.err
 	}
-	t.line.record = r
-	err := t.append(r.Extra)
-	t.line.record = nil
-	if err != nil {
+	if err := t.append(&line{typ: "record", record: r}, r.Extra); err != nil {
 		return fmt.Errorf("record %d: %w", r.Seq, err)
 	}
 	if len(t.c.buf) >= writerBuffer {
@@ -66,17 +72,20 @@ func (t *Writer) Append(r *Record) error {
 }
 
 // append adds the line to the buffer, or nothing.
-func (t *Writer) append(extra []Field) error {
+func (t *Writer) append(l *line, extra []Field) error {
+	if t.buf == nil {
+		t.buf = buffers.Get().(*[]byte)
+		t.c.buf = *t.buf
+	}
 	start := len(t.c.buf)
-	t.c.err = nil
-	t.c.writeLine(&t.line, extra)
+	t.c.writeLine(l, extra)
 	t.c.buf = append(t.c.buf, '\n')
 	err := t.c.err
 	if err == nil && len(t.c.buf)-start > MaxLine {
 		err = ErrLineTooLong
 	}
 	if err != nil {
-		t.c.buf = t.c.buf[:start]
+		t.c.buf, t.c.err = t.c.buf[:start], nil
 	}
 	return err
 }
@@ -91,9 +100,10 @@ func (t *Writer) Flush() error {
 		err = io.ErrShortWrite
 	}
 	t.err = err
-	t.c.buf = t.c.buf[:0]
-	if cap(t.c.buf) > keepBuffer {
-		t.c.buf = nil
+	if cap(t.c.buf) <= keepBuffer {
+		*t.buf = t.c.buf[:0]
+		buffers.Put(t.buf)
 	}
+	t.buf, t.c.buf = nil, nil
 	return t.err
 }

@@ -1,0 +1,37 @@
+package tape
+
+import "strconv"
+
+const (
+	// ConversationKey is a further key of exchanges and ws_open: the number of the conversation of the MCP server that asked. What
+	// the program asked has none.
+	ConversationKey = "conversation"
+	// WithinKey is a further key of mcp_open: the number of the conversation of the MCP server that holds this one as a client.
+	WithinKey = "within"
+)
+
+// AskerOf returns the number of the conversation of the MCP server that made an exchange, opened a WebSocket or began a conversation of
+// its own; 0 where the program did, and for other kinds.
+func AskerOf(k Kind) uint64 {
+	key := ConversationKey
+	switch k.(type) {
+	case *LLMCall, *HTTPExchange, *WSOpen:
+	case *MCPOpen:
+		key = WithinKey
+	default:
+		return 0
+	}
+	n, err := strconv.ParseUint(string(FieldValue(*Extras(k), key)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// AskerField is the further key of that name that holds the number n; none for 0.
+func AskerField(name string, n uint64) []Field {
+	if n == 0 {
+		return nil
+	}
+	return []Field{{Name: name, Value: strconv.AppendUint(nil, n, 10)}}
+}
