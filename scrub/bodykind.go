@@ -25,6 +25,9 @@ const formType = "application/x-www-form-urlencoded"
 
 // BodyKindOf is the kind of a request or an answer by its Content-Type. BodyOther is what is clearly something else than text.
 func BodyKindOf(contentType string) BodyKind {
+	if contentType == "" {
+		return BodyUnsaid
+	}
 	t, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	t = strings.TrimSpace(t)
 	family, name, _ := strings.Cut(t, "/")
@@ -103,6 +106,9 @@ func unguarded(b []byte) []byte {
 				b, again = rest, true
 			}
 		}
+	}
+	if len(b) == 0 || isBracket(b[0]) { // most are, and a regular expression takes its time
+		return b
 	}
 	if m := callback.FindIndex(b[:min(len(b), 100)]); m != nil {
 		return b[m[1]-1:]

@@ -48,6 +48,7 @@ func (s *Scrubber) named(l *look, contentType string, body []byte) []Named {
 		}
 		l.json(body)
 	case BodyForm:
+		l.flow = s.flowNames(string(body[:min(len(body), maxForm)]))
 		l.form(body)
 	case BodyJSON, BodyStream, BodyUnsaid:
 		l.json(body)
@@ -99,15 +100,18 @@ func BeginsJSON(b []byte) bool {
 type look struct {
 	names  *secretNames
 	found  []Named
-	answer bool   // what is looked at was answered
-	piece  bool   // what follows has not come: a string that does not end is none
-	from   int    // where in the body stands what is looked at
-	within *Place // that is looked at without its escapes; nil for none
+	answer bool     // what is looked at was answered
+	piece  bool     // what follows has not come: a string that does not end is none
+	from   int      // where in the body stands what is looked at
+	within *Place   // that is looked at without its escapes; nil for none
+	flow   []string // names of a form that are secrets as parts of an OAuth flow
+	beside beside   // the name that was met last as a value
 }
 
 // member takes the value of a name, which stands from start to end of what is looked at.
 func (l *look) member(name []byte, says nameSaying, value string, start, end int) {
-	if !says.isSecret(value) || l.answer && says.speaks(name, value) {
+	secrets := says.within(name, value)
+	if len(secrets) == 0 || l.answer && says.speaks(name, value) {
 		return
 	}
 	at := Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}
@@ -115,12 +119,20 @@ func (l *look) member(name []byte, says nameSaying, value string, start, end int
 		at = *l.within
 	}
 	at.Name = string(name)
-	l.found = append(l.found, Named{at.Name, value, at})
+	for _, secret := range secrets {
+		l.found = append(l.found, Named{at.Name, secret, at})
+	}
 }
 
 // json looks at each member of a text of JSON, or of several. It does not parse: a quotation mark that is not escaped ends a
 // string, and one before a colon ends a name. JSON that is quoted within a string, as the arguments of a tool are, is text.
 func (l *look) json(b []byte) {
+	l.beside = beside{}
+	l.members(b)
+	l.texts(b)
+}
+
+func (l *look) members(b []byte) {
 	for at := 0; ; {
 		i := bytes.IndexByte(b[at:], ':')
 		if i < 0 {
@@ -130,6 +142,7 @@ func (l *look) json(b []byte) {
 		at = colon + 1
 		name, ok := nameBefore(b, colon)
 		if !ok {
+			l.headerLine(b, colon)
 			continue
 		}
 		value := blanks(b, at)
@@ -138,6 +151,8 @@ func (l *look) json(b []byte) {
 		}
 		if says := l.names.of(name); says != saysNothing {
 			at = l.values(name, says, b, value)
+		} else if l.names.texts {
+			at = l.pair(name, b, value)
 		}
 	}
 }
@@ -222,6 +237,10 @@ func (l *look) form(b []byte) {
 
 // field looks at one field, which begins at l.from and whose value may be JSON.
 func (l *look) field(name string, raw []byte, plain func([]byte) string) {
+	if slices.Contains(l.flow, name) && len(raw) <= 3*maxNamed {
+		l.member([]byte(name), saysAsOrdered, plain(raw), 0, len(raw))
+		return
+	}
 	if says := l.names.of([]byte(name)); says != saysNothing && len(raw) <= 3*maxNamed {
 		l.member([]byte(name), says, plain(raw), 0, len(raw))
 		return

@@ -3,6 +3,7 @@ package scrub
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // A model's answer comes as a stream of events, and a key that the model says comes as the text of several of them:
@@ -31,12 +32,8 @@ const longestField = len("event:")
 
 // isEvents tells whether a text that begins with b is a stream of server-sent events.
 func isEvents(b []byte) bool {
-	for _, field := range []string{"data:", "event:", "id:", ":"} {
-		if bytes.HasPrefix(b, []byte(field)) {
-			return true
-		}
-	}
-	return false
+	first := string(b[:min(len(b), longestField)])
+	return strings.HasPrefix(first, "data:") || strings.HasPrefix(first, "event:") || strings.HasPrefix(first, "id:") || strings.HasPrefix(first, ":")
 }
 
 // A bridge follows one value from event to event.

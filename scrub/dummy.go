@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -338,7 +339,22 @@ func randomOf(rng *rand.Rand, n int, classes string) string {
 		if i < 4*len(sets) {
 			set = sets[i%len(sets)]
 		}
+		if i < len(sets) {
+			set = telling(set)
+		}
 		b.WriteByte(set[rng.IntN(len(set))])
 	}
 	return b.String()
+}
+
+// telling are those letters of a set whose hex digits have a letter: by its case hex and percent-encoding are told from those in the other
+// case. A set that has none stays as it is.
+func telling(set string) string {
+	out := strings.Map(func(r rune) rune {
+		if isAlnum(byte(r)) && !isDigit(byte(r)) && r&0xf >= 0xa {
+			return r
+		}
+		return -1
+	}, set)
+	return cmp.Or(out, set)
 }

@@ -38,3 +38,24 @@ func TestFacts(t *testing.T) {
 		t.Errorf("a mask that is off gives %v", got)
 	}
 }
+
+func TestRename(t *testing.T) {
+	const was, now = "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11", "11111111-7d3c-4f7e-9d55-0c2a5f2f3c22"
+	to := func(name string) string {
+		return map[string]string{was: now, "4711": "12", "2026-11-21": "a time is no name", "0123456789ab": "nor a placeholder"}[name]
+	}
+	m := scrub.NewMasker(nil)
+	for text, want := range map[string]string{
+		`{"id":"` + was + `","of":"` + was + `"}`: `{"id":"` + now + `","of":"` + now + `"}`,
+		"pid 4711 of 4711 on 2026-11-21":          "pid 12 of 4711 on 2026-11-21",
+		"call_a1b2c3d4e5":                         "call_a1b2c3d4e5",
+		"td_api_key_0123456789ab":                 "td_api_key_0123456789ab",
+	} {
+		if got := string(m.Rename([]byte(text), to)); got != want {
+			t.Errorf("%s became %s, want %s", text, got, want)
+		}
+	}
+	if got := m.Used(); len(got) != 0 {
+		t.Errorf("counted %v", got)
+	}
+}

@@ -152,7 +152,7 @@ type starting struct {
 }
 
 func newIndex(rules []rule) *index {
-	x := &index{seen: newSeen()}
+	x := &index{filter: newFilter(), seen: newSeen()}
 	for _, r := range rules {
 		for _, start := range r.starts() {
 			x.allowText(start)
@@ -194,7 +194,7 @@ func (x *index) shapesAt(a, b byte) []starting {
 func (x *index) with(fresh []*known) *index {
 	next := *x
 	next.seen = newSeen()
-	next.third = slices.Clone(x.third)
+	next.filter = x.clone()
 	next.any = true
 	for c := range next.known {
 		next.known[c] = slices.Clip(next.known[c]) // what is appended is next's own

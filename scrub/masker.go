@@ -88,7 +88,7 @@ func NewMasker(o *MaskOptions) *Masker {
 	if o == nil {
 		o = new(MaskOptions)
 	}
-	m := &Masker{off: make(map[string]bool), used: make(map[string]int)}
+	m := &Masker{filter: newFilter(), off: make(map[string]bool), used: make(map[string]int)}
 	for _, name := range o.Disabled {
 		m.off[name] = true
 	}
@@ -192,7 +192,7 @@ type masking struct {
 	out  []byte
 	done int // what is before it was masked or copied to out
 	used map[string]int
-	only func(fact, mask string) // instead of replacing; nil replaces
+	only func(start, end int, mask string) // instead of replacing; nil replaces
 }
 
 // at tries the masks that may begin at i and returns where to go on.
@@ -211,7 +211,7 @@ func (p *masking) at(i int) int {
 // put replaces the bytes from start to end by the mask's name.
 func (p *masking) put(start, end int, name string) {
 	if p.only != nil {
-		p.only(string(p.b[start:end]), name)
+		p.only(start, end, name)
 		p.done = end
 		return
 	}

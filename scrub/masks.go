@@ -60,6 +60,8 @@ var builtin = []mask{
 		`"create_time":1795244930123`}, starts: unixNames, find: findUnixTime},
 	{says: ofNames, MaskInfo: MaskInfo{"cache-key", "the value of prompt_cache_key", `"prompt_cache_key":"019abc"`},
 		starts: []string{cacheKey}, find: findCacheKey},
+	{says: ofNames, MaskInfo: MaskInfo{"event-id", "the value of event_id, by which a program names what it sends", `"event_id":"evt_9xKf2"`},
+		starts: []string{eventID}, find: findEventID},
 	{says: ofNames, MaskInfo: MaskInfo{"chunk-id", "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
 		starts: []string{chunkID}, find: findChunkID},
 	{says: ofNames, MaskInfo: MaskInfo{"pid", "the number after the word pid, ppid or pgid", "pid 12345"},

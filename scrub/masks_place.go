@@ -62,23 +62,29 @@ func findUnixTime(p *masking, i int) int {
 
 const (
 	cacheKey = "prompt_cache_key"
+	eventID  = "event_id"
 	chunkID  = "Chunk ID: "
 )
 
-func findCacheKey(p *masking, i int) int {
-	start, ok := p.valueOf(i, []string{cacheKey})
+func findCacheKey(p *masking, i int) int { return p.namedText(i, cacheKey, "cache-key") }
+
+func findEventID(p *masking, i int) int { return p.namedText(i, eventID, "event-id") }
+
+// namedText masks the string that is the value of a name, whatever it looks like.
+func (p *masking) namedText(i int, name, mask string) int {
+	start, ok := p.valueOf(i, []string{name})
 	if !ok || !bytes.ContainsAny(p.b[start-1:start], `"'`) {
 		return i
 	}
-	end := runOf(p.b, start, cacheKeyChars)
+	end := runOf(p.b, start, namedChars)
 	if end == start || end < len(p.b) && bytes.IndexByte([]byte(`\"'`), p.b[end]) < 0 {
 		return i
 	}
-	p.put(start, end, "cache-key")
+	p.put(start, end, mask)
 	return end
 }
 
-var cacheKeyChars = newSet("_-.:/+=")
+var namedChars = newSet("_-.:/+=")
 
 func findChunkID(p *masking, i int) int {
 	if !hasPrefix(p.b, i, chunkID) || !p.begins(i) {

@@ -40,8 +40,11 @@ func (s *Scrubber) inParts(b []byte, left *int64) (out []byte, found bool) {
 // delimiterOf returns what stands before each but the first part of the form that b is: the end of a line, two hyphens and
 // its boundary. It is nil where b does not begin as a form does, with the boundary.
 func delimiterOf(b []byte) []byte {
+	if len(b) < 3 || b[0] != '-' || b[1] != '-' {
+		return nil
+	}
 	line, _, ok := bytes.Cut(b[:min(len(b), maxBoundary+4)], []byte("\r\n"))
-	if !ok || len(line) < 3 || !bytes.HasPrefix(line, []byte("--")) {
+	if !ok || len(line) < 3 {
 		return nil
 	}
 	return append([]byte("\r\n"), line...)

@@ -42,14 +42,17 @@ type Options struct {
 
 // Rules is the newest version of the shapes: 1 has tapedeck's own, 2 those of gitleaks too. 3 takes the examples of documents
 // for none, and finds tokens in the place of the user of a URL, credentials of proxy variables without a scheme, what is
-// compressed in a part of a form, and more files of credentials. With RulesOfNames names in bodies count beside the shapes.
-const Rules = RulesOfNames
+// compressed in a part of a form, and more files of credentials. With RulesOfNames names in bodies count beside the shapes. 5 knows
+// what OAuth passes through a browser. 6 finds what names in the strings of JSON give away, and headers that are members of it.
+const Rules = rulesTexts
 
 const (
 	rulesGitleaks = 2
 	rulesGenuine  = 3
 	// RulesOfNames is the version from which names in bodies count, and what NamesSecret takes for none is none.
 	RulesOfNames = 4
+	rulesOAuth   = 5
+	rulesTexts   = 6
 )
 
 // An UnknownRulesError says that a recording was made with newer shapes than this package has. A replay with others would not
@@ -111,18 +114,24 @@ func New(key Key, opts *Options) *Scrubber {
 	s.harmless = opts.Harmless
 	s.names = newSecretNames(s.rules, opts.SecretNames)
 	s.index.Store(indexOf[s.rules]())
+	s.LearnEnv(opts.Env)
+	return s
+}
+
+// LearnEnv makes the secrets of an environment known, whose variables are NAME=VALUE: what is known already stays as it is. New
+// does this for Options.Env.
+func (s *Scrubber) LearnEnv(env []string) {
 	// Sorted, so that which of two names for one value gives the rule does not depend on the order.
-	for _, v := range slices.Sorted(slices.Values(opts.Env)) {
+	for _, v := range slices.Sorted(slices.Values(env)) {
 		if name, value, ok := strings.Cut(v, "="); ok && s.NamesSecret(name, value) {
 			s.learnPieces(name, value)
 		}
 	}
-	for _, v := range opts.Env {
+	for _, v := range env {
 		if name, value, ok := strings.Cut(v, "="); ok {
 			s.LearnVar(name, value)
 		}
 	}
-	return s
 }
 
 // indexOf has the index of the shapes of each version. They are made once, and never changed.
@@ -320,9 +329,11 @@ func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
 
 // without returns b without the secrets that spans are, and whether there was one.
 func (s *Scrubber) without(b []byte, spans []span) (out []byte, found bool) {
+	if len(spans) == 0 { // as of most texts
+		return b, false
+	}
 	sortSpans(spans)
-	spans = resolve(spans)
-	if len(spans) == 0 {
+	if spans = resolve(spans); len(spans) == 0 {
 		return b, false
 	}
 	return s.replace(make([]byte, 0, len(b)+len(spans)*longest), b, 0, spans, nil), true

@@ -20,10 +20,11 @@ const maxName = 64
 type secretNames struct {
 	exact   map[string]bool // flat; nil for none
 	general bool            // the list and the rule count too: what was recorded before them compares without
+	texts   bool            // those of headers, of pairs and in texts count too
 }
 
 func newSecretNames(rules int, more []string) *secretNames {
-	n := &secretNames{general: rules >= RulesOfNames}
+	n := &secretNames{general: rules >= RulesOfNames, texts: rules >= rulesTexts}
 	if len(more) > 0 {
 		n.exact = make(map[string]bool)
 	}
@@ -46,11 +47,13 @@ func (n *secretNames) ordered(name string) bool {
 type nameSaying uint8
 
 const (
-	saysNothing   nameSaying = iota
-	saysPerhaps              // a secret where it looks like one
-	saysUnbroken             // a secret, in which nothing is blank
-	saysPassword             // a secret
-	saysAsOrdered            // a secret, for who runs this says so
+	saysNothing     nameSaying = iota
+	saysPerhaps                // a secret where it looks like one
+	saysUnbroken               // a secret, in which nothing is blank
+	saysPassword               // a secret
+	saysAsOrdered              // a secret, for who runs this says so
+	saysCookies                // cookies
+	saysCredentials            // what Authorization holds
 )
 
 // of returns what a name says.
@@ -71,6 +74,13 @@ func (n *secretNames) of(name []byte) nameSaying {
 	}
 	if len(lower) == 0 {
 		return saysNothing
+	}
+	if n.texts {
+		for _, h := range namesOfHeaders[lower[len(lower)-1]] {
+			if h.name == string(lower) {
+				return h.says
+			}
+		}
 	}
 	for _, word := range lastWords[lower[len(lower)-1]] {
 		if len(word) <= len(lower) && string(lower[len(lower)-len(word):]) == word {

@@ -67,8 +67,14 @@ func (h hider) part(name, value string) string {
 
 func (h hider) query(q string) string {
 	parts := strings.Split(q, "&")
+	flow := h.s.flowNames(q)
 	for i, part := range parts {
-		if name, value, ok := strings.Cut(part, "="); ok && value != "" {
+		name, value, ok := strings.Cut(part, "=")
+		switch {
+		case !ok || value == "":
+		case slices.Contains(flow, name):
+			parts[i] = name + "=" + h.part(name, formValue(value))
+		default:
 			parts[i] = name + "=" + h.queryValue(name, value)
 		}
 	}
