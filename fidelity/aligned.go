@@ -50,7 +50,7 @@ func (al *alignment) add(s Side, rec *tape.Record) {
 }
 
 func (al *alignment) compare(r *Report) {
-	pairs, _ := pairUp(al.entries[Recorded], al.entries[Replay], &pairRules{likely: likely, reorder: true})
+	pairs, _ := pairUp(al.entries[Recorded], al.entries[Replay], &pairRules{likely: []func(tape.Kind) string{likely}, reorder: true})
 	for _, p := range pairs {
 		switch {
 		case p.b == nil:

@@ -70,6 +70,8 @@ const (
 	LLMLane            Category = "llm_lane"
 	LLMArrival         Category = "llm_arrival"
 	LLMError           Category = "llm_error"
+	LLMConnection      Category = "llm_connection" // of a turn in a WebSocket conversation
+	LLMOpcode          Category = "llm_opcode"
 )
 
 // Categories of plain HTTP exchanges.
@@ -95,6 +97,8 @@ const (
 	WSOpenArrival         Category = "ws_open_arrival"
 	WSOpenRequestHeaders  Category = "ws_open_request_headers"
 	WSOpenResponseHeaders Category = "ws_open_response_headers"
+	WSOpenStatus          Category = "ws_open_status"
+	WSOpenConnection      Category = "ws_open_connection"
 	WSMessageConnection   Category = "ws_message_connection"
 	WSMessageDirection    Category = "ws_message_direction"
 	WSMessageOpcode       Category = "ws_message_opcode"
@@ -170,11 +174,55 @@ const (
 	MCPResponseHash   Category = "mcp_response_hash"
 )
 
+// Further categories of MCP, of our own keys. The digests of parameters and results only count by position: between lanes they
+// are what MCPRequestDigest and MCPResponseDigest compare.
+const (
+	MCPFrom           Category = "mcp_from"
+	MCPConversation   Category = "mcp_conversation"
+	MCPTransport      Category = "mcp_transport"
+	MCPArrival        Category = "mcp_arrival"
+	MCPAnswered       Category = "mcp_answered"
+	MCPParamsDigest   Category = "mcp_params_digest"
+	MCPResultDigest   Category = "mcp_result_digest"
+	MCPExchange       Category = "mcp_exchange"
+	MCPAnswerExchange Category = "mcp_answer_exchange"
+	MCPError          Category = "mcp_error"
+)
+
+// Categories of conversations with MCP servers: how they began, what in them is no message, how they ended.
+const (
+	MCPOpenServer        Category = "mcp_open_server"
+	MCPOpenConversation  Category = "mcp_open_conversation"
+	MCPOpenTransport     Category = "mcp_open_transport"
+	MCPOpenProgram       Category = "mcp_open_program"
+	MCPOpenArgs          Category = "mcp_open_args"
+	MCPOpenCwd           Category = "mcp_open_cwd"
+	MCPOpenURL           Category = "mcp_open_url"
+	MCPOpenProtocol      Category = "mcp_open_protocol"
+	MCPTextServer        Category = "mcp_text_server"
+	MCPTextConversation  Category = "mcp_text_conversation"
+	MCPTextFrom          Category = "mcp_text_from"
+	MCPTextArrival       Category = "mcp_text_arrival"
+	MCPTextHash          Category = "mcp_text_hash"
+	MCPCloseServer       Category = "mcp_close_server"
+	MCPCloseConversation Category = "mcp_close_conversation"
+	MCPCloseArrival      Category = "mcp_close_arrival"
+	MCPCloseExitCode     Category = "mcp_close_exit_code"
+	MCPCloseSignal       Category = "mcp_close_signal"
+	MCPCloseError        Category = "mcp_close_error"
+	MCPCloseBy           Category = "mcp_close_by"
+)
+
 // Categories of other inputs, and of policy.
 const (
 	DirListPath        Category = "dir_list_path"
 	DirListNames       Category = "dir_list_names"
 	EnvReadName        Category = "env_read_name"
+	EnvReadValue       Category = "env_read_value"
+	FileStatPath       Category = "file_stat_path"
+	FileStatType       Category = "file_stat_type"
+	FileStatLen        Category = "file_stat_len"
+	FileStatMode       Category = "file_stat_mode"
 	RandomReadLength   Category = "random_read_length"
 	RandomReadHash     Category = "random_read_hash"
 	PolicySet          Category = "policy_set"

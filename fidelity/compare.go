@@ -181,6 +181,10 @@ func (d Divergence) complete(f *finding, names sides, about string) Divergence {
 		about = ""
 	}
 	d.title = d.Message + about
+	if f.talk != nil && len(d.Changes) > 0 {
+		d.tellTalk(f.part)
+		return d
+	}
 	if len(d.Changes) == 0 {
 		d.oldValue, d.newValue = f.values[Recorded], f.values[Replay]
 		d.Message += names.versus(d.oldValue, d.newValue)

@@ -68,6 +68,41 @@ func TestCategories(t *testing.T) {
 			{8, MCPLatency, true, func(k tape.Kind) { k.(*tape.MCPJSONRPC).LatencyMS = 9 }},
 			{8, MCPRequestHash, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Request = inline("x") }},
 			{8, MCPResponseHash, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Response = inline("x") }},
+			{8, MCPFrom, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).From = "client" }},
+			{8, MCPConversation, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Conversation = 2 }},
+			{8, MCPTransport, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Transport = "http" }},
+			{8, MCPArrival, true, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Arrival = 9 }},
+			{8, MCPAnswered, true, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Answered = 9 }},
+			{8, MCPParamsDigest, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).ParamsDigest = sum("x") }},
+			{8, MCPResultDigest, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).ResultDigest = sum("x") }},
+			{8, MCPExchange, true, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Exchange = 9 }},
+			{8, MCPAnswerExchange, true, func(k tape.Kind) { k.(*tape.MCPJSONRPC).AnswerExchange = 9 }},
+			{8, MCPError, false, func(k tape.Kind) { k.(*tape.MCPJSONRPC).Error = "server ended" }},
+			{9, WSOpenStatus, false, func(k tape.Kind) { k.(*tape.WSOpen).Status = 404 }},
+			{9, WSOpenConnection, false, func(k tape.Kind) { k.(*tape.WSOpen).Connection = 4 }},
+			{10, WSMessageHash, false, func(k tape.Kind) { k.(*tape.WSMessage).Payload = inline("x") }},
+			{10, WSMessageDirection, false, func(k tape.Kind) { k.(*tape.WSMessage).Direction = "received" }},
+			{11, WSCloseCode, false, func(k tape.Kind) { k.(*tape.WSClose).Code = 1001 }},
+			{19, MCPOpenServer, false, func(k tape.Kind) { k.(*tape.MCPOpen).Server = "x" }},
+			{19, MCPOpenProgram, false, func(k tape.Kind) { k.(*tape.MCPOpen).Program = "x" }},
+			{19, MCPOpenArgs, false, func(k tape.Kind) { k.(*tape.MCPOpen).Args = nil }},
+			{19, MCPOpenProtocol, false, func(k tape.Kind) { k.(*tape.MCPOpen).Protocol = "x" }},
+			{20, MCPTextHash, false, func(k tape.Kind) { k.(*tape.MCPText).Payload = inline("x") }},
+			{20, MCPTextArrival, true, func(k tape.Kind) { k.(*tape.MCPText).Arrival = 9 }},
+			{21, MCPCloseExitCode, false, func(k tape.Kind) { k.(*tape.MCPClose).ExitCode = nil }},
+			{21, MCPCloseArrival, true, func(k tape.Kind) { k.(*tape.MCPClose).Arrival = 10 }},
+			{21, MCPCloseBy, false, func(k tape.Kind) { k.(*tape.MCPClose).By = "x" }},
+			{14, DirListPath, false, func(k tape.Kind) { k.(*tape.DirList).Path = "x" }},
+			{14, DirListNames, false, func(k tape.Kind) { k.(*tape.DirList).NamesDigest = sum("x") }},
+			{14, DirListNames, false, func(k tape.Kind) { k.(*tape.DirList).Names = inline("x") }},
+			{14, DirListNames, false, func(k tape.Kind) { l := k.(*tape.DirList); l.Names, l.NamesDigest = inline("x"), sum("x") }},
+			{15, EnvReadName, false, func(k tape.Kind) { k.(*tape.EnvRead).VarName = "x" }},
+			{15, EnvReadValue, false, func(k tape.Kind) { k.(*tape.EnvRead).Value = inline("x") }},
+			{15, EnvReadValue, false, func(k tape.Kind) { k.(*tape.EnvRead).Value = nil }},
+			{22, FileStatPath, false, func(k tape.Kind) { k.(*tape.FileStat).Path = "x" }},
+			{22, FileStatType, false, func(k tape.Kind) { k.(*tape.FileStat).Type = "none" }},
+			{22, FileStatLen, true, func(k tape.Kind) { k.(*tape.FileStat).LenBytes = 9 }},
+			{22, FileStatMode, false, func(k tape.Kind) { k.(*tape.FileStat).Mode = "" }},
 			{18, UnknownKind, false, func(k tape.Kind) { k.(*tape.Unknown).JSON = []byte(`{"kind":"later","x": 1}`) }},
 		},
 		file(fileRead, func(k tape.Kind) *tape.File { return &k.(*tape.FileRead).File }, 4),
@@ -151,6 +186,8 @@ func alter(t *testing.T, f reflect.Value) {
 	case **tape.Payload:
 		*v = inline("other")
 	case **string:
+		*v = nil
+	case **int64:
 		*v = nil
 	default:
 		if f.Kind() != reflect.Slice {

@@ -28,7 +28,7 @@ func (c *laneCompare) consequences() {
 		}
 		p.afterRefusal = true
 		if p.Follows == "" {
-			p.Follows = fmt.Sprintf("follows from the refused request %s %s (replay seq %d)", c.first.ex.Method, c.first.ex.URL, c.first.seq)
+			p.Follows = fmt.Sprintf("follows from the refused request %s (replay seq %d)", c.first.asked, c.first.seq)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (c *laneCompare) madeUp() {
 	if i < 0 || !c.o.SameStart || c.o.Crossed > 0 {
 		return
 	}
-	if p := &c.found[i]; p.refused != nil && p.Nearest != nil && p.Follows == "" {
+	if p := &c.found[i]; p.refused != nil && p.Recorded != "" && p.Follows == "" {
 		p.Hint = hintMadeUp
 	}
 }

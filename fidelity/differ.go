@@ -23,6 +23,9 @@ type differ struct {
 	found    []finding
 	// answersAlike says whether two answers of a model whose bytes differ say the same; nil stands for no
 	answersAlike func(a, b *tape.Exchange) bool
+	// contentAlike says whether two payloads whose bytes differ are alike once masked; nil stands for no
+	contentAlike func(a, b *tape.Payload) bool
+	renamed      bool // lane mode: that the server of this lane has another name was said
 }
 
 // A finding is one field that differs.
@@ -33,6 +36,7 @@ type finding struct {
 	// was and now are the bytes behind two hashes that differ, for the cause; nil where there are none.
 	was, now *tape.Payload
 	a, b     *tape.Exchange // of which they are part; else nil
+	talk     tape.Kind      // the recorded message of a conversation of which they are part; else nil
 	part     part
 }
 
@@ -203,10 +207,18 @@ func (d *differ) extra(was, now []tape.Field) {
 	if d.lanes && !d.exact || len(was)+len(now) == 0 {
 		return
 	}
+	if d.lanes { // lanes run side by side: their common order is nobody's doing
+		was, now = withoutOrdinal(was), withoutOrdinal(now)
+	}
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
 	if !slices.EqualFunc(was, now, alike) {
 		d.add(ExtraKeys, showFields(was), showFields(now))
 	}
+}
+
+// withoutOrdinal leaves out the key that holds a global ordinal, which what is part of a WebSocket has.
+func withoutOrdinal(fs []tape.Field) []tape.Field {
+	return slices.DeleteFunc(slices.Clone(fs), func(f tape.Field) bool { return f.Name == "at" })
 }
 
 // chunkFields compares the keys of chunks that no version of the format names.

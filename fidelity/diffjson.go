@@ -26,14 +26,20 @@ func DiffJSON(a, b []byte) []Change { return diffBodies(a, b, nil) }
 // diffBodies is DiffJSON without the changes that mask takes away; a nil mask takes none. Where nothing is left it returns
 // all.
 func diffBodies(a, b []byte, mask func(string) string) []Change {
+	changes := maskedChanges(a, b, mask)
+	if len(changes) == 0 && mask != nil {
+		return maskedChanges(a, b, nil)
+	}
+	return changes
+}
+
+// maskedChanges is diffBodies where nothing may be left.
+func maskedChanges(a, b []byte, mask func(string) string) []Change {
 	if bytes.Equal(a, b) {
 		return nil
 	}
 	d := &bodyDiff{mask: mask, words: maxWork}
 	d.bodies(string(a), string(b))
-	if len(d.changes) == 0 && mask != nil {
-		return diffBodies(a, b, nil)
-	}
 	return d.changes
 }
 
@@ -188,9 +194,14 @@ func (d *bodyDiff) member(at spot, a, b *node) {
 		d.removed(at.key(a.key), a)
 	case a == nil:
 		d.added(at.key(b.key), b)
-	default:
+	case d.mask == nil || d.nested(a, b) || !d.alike(d.memberText(d.a, a), d.memberText(d.b, b)):
 		d.value(at.key(a.key), a, b)
 	}
+}
+
+// memberText is a member as masks know it that go by its name.
+func (d *bodyDiff) memberText(of string, n *node) string {
+	return encodeJSON(n.key) + ":" + of[n.from:n.to]
 }
 
 // list compares two lists. Equal elements hold their places; what lies between two of them is paired by likeness; what is

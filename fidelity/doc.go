@@ -7,7 +7,8 @@
 // What counts: ByteIdentical compares every field. Semantic leaves out phase, virtual and monotonic time, the ordinal g,
 // the place of a request in the order of arrival, the times of chunks, the duration of a process, the latency of MCP and
 // the length of a file. Between lanes headers, stdin and keys without a meaning only count byte by byte too, and a digest
-// taken after masking stands for the bytes.
+// taken after masking stands for the bytes. A fact counts once: the payload behind a digest that differs is no second divergence. Tapes
+// of which one does not have all keys compare by those that it has (Keys).
 //
 // What two terminals showed compares in a lane of its own (Screens), in the place of the bytes that drew it where that is asked
 // for: the screen whenever something was typed, and at the end. What moves by itself while nothing is typed or answered is
@@ -25,6 +26,11 @@
 // answer had come, or where the replay got an answer to the same request. Of requests that are equal, which of them got
 // which answer does not gate either: they are paired by what came of them.
 //
+// Conversations with tool servers compare by what was asked and answered: their records are paired by the digests of parameters in
+// the order in which lines were written, so that answers in another order are none, and a conversation that one side lacks is one
+// divergence. What a server wrote to stderr is a note, the HTTP that carried messages is not compared beside them, and a call that
+// its own side did not wait for gates as a request only. Messages of WebSockets compare masked, by direction and in order.
+//
 // Ordering: by position, divergences stand in the order of the tapes, in PhaseAware those of the program first. By lane
 // they stand in the order in which the replay came to them, so that a cause stands before what follows from it; what the
 // replay never did stands where its lane had come to, and not before the first refused request.
@@ -38,7 +44,8 @@
 // Memory and time: comparing by position holds a bounded number of records of each side; lanes and alignment hold the records
 // of both tapes, never their payloads. Two tapes are read at once, by a goroutine each that has ended when the comparison has.
 // No payload is hashed again, and none is read but to explain a divergence (of 500 divergences, 96 MiB of one payload and
-// 256 MiB in all at most) and to see whether two answers of models differ in their ids alone (8 MiB of one, 256 MiB in all). A Report lists MaxDivergences and counts the rest.
+// 256 MiB in all at most) and to see whether two answers of models differ in their ids alone, or two messages in what masks take
+// out (8 MiB of one, 256 MiB in all). A Report lists MaxDivergences and counts the rest.
 //
 // Compatibility: categories and JSON keys are never renamed. Messages and causes are for people and may change.
 //

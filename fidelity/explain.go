@@ -41,6 +41,9 @@ func (x *explainer) changes(f *finding) ([]Change, error) {
 		return nil, err
 	}
 	x.done++
+	if _, call := f.talk.(*tape.MCPJSONRPC); call {
+		return x.callChanges(was, now), nil
+	}
 	if f.a == nil {
 		return diffBodies(was, now, x.o.MaskArg), nil
 	}
@@ -109,6 +112,9 @@ func (x *explainer) explain(d *Divergence, f *finding) {
 		d.Cause = fmt.Sprintf("what differs cannot be shown: %v", err)
 	case len(changes) > 0:
 		d.show(changes)
+	}
+	if f.talk != nil {
+		d.subject = x.nameOfTalk(f.talk)
 	}
 }
 

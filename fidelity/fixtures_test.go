@@ -75,7 +75,8 @@ func everyKind() []tape.Kind {
 		},
 		&tape.MCPJSONRPC{
 			Server: "s", Method: "m", RequestDigest: sum("q"), ResponseDigest: sum("r"), LatencyMS: 1,
-			Request: inline("q"), Response: inline("r"), Extra: extra,
+			Request: inline("q"), Response: inline("r"), From: "server", Conversation: 1, Transport: "stdio", Arrival: 3, Answered: 4,
+			ParamsDigest: sum("p"), ResultDigest: sum("o"), Exchange: 5, AnswerExchange: 6, Error: "cancelled", Extra: extra,
 		},
 		&tape.WSOpen{
 			URL: "wss://x.test/", Lane: "ws", Arrival: 1, RequestHeaders: headers, ResponseHeaders: headers, Extra: extra,
@@ -84,14 +85,23 @@ func everyKind() []tape.Kind {
 		&tape.WSClose{Connection: 1, Code: 1000, Reason: "done", Extra: extra},
 		&tape.TLSRefused{Host: "h", Port: 443, Reason: "pin", Extra: extra},
 		&tape.NetRefused{Addr: "10.0.0.1", Port: 5432, Reason: "port", Extra: extra},
-		&tape.DirList{Path: "d", NamesDigest: sum("n"), Extra: extra},
-		&tape.EnvRead{VarName: "HOME", Extra: extra},
+		&tape.DirList{Path: "d", NamesDigest: sum("n"), Names: inline("n"), Extra: extra},
+		&tape.EnvRead{VarName: "HOME", Value: inline("/h"), Extra: extra},
 		&tape.RandomRead{Length: 8, Payload: inline("12345678"), Extra: extra},
 		&tape.PolicyVerdict{
 			PolicySet: "p", ActionID: "a", Tool: "t", ParamsDigest: sum("p"), ParamsPayload: inline("p"),
 			State: json.RawMessage("1"), Verdict: json.RawMessage("2"), Extra: extra,
 		},
 		&tape.Unknown{KindName: "later", JSON: []byte(`{"kind":"later","x":1}`)},
+		&tape.MCPOpen{
+			Server: "s", Conversation: 1, Transport: "stdio", Program: "node", Args: []string{"a"}, Cwd: "/w", URL: "http://x.test/mcp",
+			Protocol: "2025-06-18", Extra: extra,
+		},
+		&tape.MCPText{Server: "s", Conversation: 1, From: "server", Arrival: 2, Payload: inline("log"), Extra: extra},
+		&tape.MCPClose{
+			Server: "s", Conversation: 1, Arrival: 9, ExitCode: new(int64), Signal: "SIGTERM", Error: "cut", By: "server", Extra: extra,
+		},
+		&tape.FileStat{Path: "a.txt", Type: "file", LenBytes: 3, Mode: "100755", Extra: extra},
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func TestHeld(t *testing.T) {
 	recorded := []tape.Kind{wrote("a.txt", "x"), wrote("b.txt", "y"), program("done", 0)}
 	held := func(paths string) *LaneOptions {
-		return &LaneOptions{Held: func(r *tape.Record) bool { return strings.Contains(paths, fileOf(r.Kind).Path) }}
+		return &LaneOptions{Held: func(r *tape.Record) bool { return strings.Contains(paths, tape.FileOf(r.Kind).Path) }}
 	}
 	for _, mode := range []Mode{Semantic, Outcome} {
 		r := compareLanes(t, mode, recorded, []tape.Kind{program("done", 0)}, held("a.txt b.txt"))

@@ -30,9 +30,19 @@ func describe(k tape.Kind) string {
 	case *tape.ProcessSpawn:
 		return name + " " + visible.Command(append([]string{k.Program}, k.Args...))
 	case *tape.MCPJSONRPC:
-		return name + " " + k.Server + " " + k.Method
+		return spaced(name, k.Server, k.Method, subjectOfCall(k))
+	case *tape.MCPOpen:
+		return spaced(name, k.Server)
+	case *tape.MCPText:
+		return spaced(name, k.Server, k.From)
+	case *tape.MCPClose:
+		return spaced(name, k.Server)
 	case *tape.WSOpen:
 		return name + " " + k.URL
+	case *tape.WSMessage:
+		return spaced(name, k.Direction, typeOfMessage(k))
+	case *tape.WSClose:
+		return fmt.Sprintf("%s %d", name, k.Code)
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s %s port %d", name, k.Host, k.Port)
 	case *tape.NetRefused:
@@ -41,26 +51,15 @@ func describe(k tape.Kind) string {
 		return name + " " + k.Path
 	case *tape.EnvRead:
 		return name + " " + k.VarName
+	case *tape.FileStat:
+		return name + " " + k.Path
 	case *tape.PolicyVerdict:
 		return name + " " + k.Tool
 	}
-	if f := fileOf(k); f != nil {
+	if f := tape.FileOf(k); f != nil {
 		return name + " " + f.Path
 	}
 	return name
-}
-
-// fileOf returns the file of the three kinds that hold one, else nil.
-func fileOf(k tape.Kind) *tape.File {
-	switch k := k.(type) {
-	case *tape.FileRead:
-		return &k.File
-	case *tape.FileWrite:
-		return &k.File
-	case *tape.FileDelete:
-		return &k.File
-	}
-	return nil
 }
 
 // identity says which thing a record is about, so that two tapes can be aligned on it: a hash that holds within this process.
@@ -87,11 +86,14 @@ func (d *differ) identity(k tape.Kind) uint64 {
 			h.text(d.masked(a))
 		}
 	case *tape.MCPJSONRPC:
-		h.text(k.Server, k.Method)
-		h.digest(k.RequestDigest)
+		d.identifyCall(&h, k)
+	case *tape.MCPOpen, *tape.MCPClose: // one of each in a lane
+	case *tape.MCPText:
+		h.text(k.From)
+		d.identifyContent(&h, k.Payload)
 	case *tape.WSMessage:
 		h.text(k.Direction)
-		h.digest(hashOf(k.Payload))
+		d.identifyContent(&h, k.Payload)
 	case *tape.PolicyVerdict:
 		h.text(k.Tool)
 		h.digest(k.ParamsDigest)
@@ -100,13 +102,36 @@ func (d *differ) identity(k tape.Kind) uint64 {
 	case *tape.Unknown:
 		h.Write(k.JSON)
 	default:
-		if f := fileOf(k); f != nil {
+		if f := tape.FileOf(k); f != nil {
 			h.text(f.Path)
 		} else {
 			h.text(describe(k))
 		}
 	}
 	return h.Sum64()
+}
+
+// identifyCall hashes which message to a tool server a record is about: between lanes by what compares of it, whatever the
+// server calls itself.
+func (d *differ) identifyCall(h *hasher, k *tape.MCPJSONRPC) {
+	if !d.lanes {
+		h.text(k.Server)
+	}
+	h.text(k.Method, fromOf(k))
+	if d.lanes && !k.ParamsDigest.IsZero() {
+		h.digest(k.ParamsDigest)
+	} else {
+		h.digest(k.RequestDigest)
+	}
+}
+
+// identifyContent hashes what a message holds, masked where it stands in its record.
+func (d *differ) identifyContent(h *hasher, p *tape.Payload) {
+	if d.lanes && inRecord(p) {
+		h.text(d.masked(p.Text))
+	} else {
+		h.digest(hashOf(p))
+	}
 }
 
 // A hasher hashes fields, so that where one ends counts.
@@ -141,10 +166,12 @@ func likely(k tape.Kind) string {
 	case *tape.ProcessSpawn:
 		return k.Name() + " " + path.Base(k.Program)
 	case *tape.MCPJSONRPC:
-		return k.Name() + " " + k.Server + " " + k.Method
+		return k.Name() + " " + fromOf(k) + " " + k.Method
+	case *tape.MCPText:
+		return k.Name() + " " + k.From
 	case *tape.WSMessage:
 		return k.Name() + " " + k.Direction
-	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete, *tape.DirList, *tape.EnvRead:
+	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete, *tape.DirList, *tape.EnvRead, *tape.FileStat:
 		return describe(k)
 	}
 	return k.Name()

@@ -9,12 +9,31 @@ import (
 
 func (d *differ) dirList(a, b *tape.DirList) {
 	d.text(DirListPath, a.Path, b.Path)
-	same(d, DirListNames, a.NamesDigest, b.NamesDigest)
+	d.names(a, b)
 	d.extra(a.Extra, b.Extra)
+}
+
+// names compares what stood in a directory as one field: the digest, and by position the names themselves, whose digest it is.
+func (d *differ) names(a, b *tape.DirList) {
+	f := finding{category: DirListNames, was: a.Names, now: b.Names}
+	if a.NamesDigest != b.NamesDigest {
+		d.hashed(f, a.NamesDigest, b.NamesDigest)
+	} else if !d.lanes && !a.Names.Same(b.Names) {
+		d.hashed(f, hashOf(a.Names), hashOf(b.Names))
+	}
 }
 
 func (d *differ) envRead(a, b *tape.EnvRead) {
 	same(d, EnvReadName, a.VarName, b.VarName)
+	d.payload(EnvReadValue, a.Value, b.Value)
+	d.extra(a.Extra, b.Extra)
+}
+
+func (d *differ) fileStat(a, b *tape.FileStat) {
+	d.text(FileStatPath, a.Path, b.Path)
+	same(d, FileStatType, a.Type, b.Type)
+	sameExact(d, FileStatLen, a.LenBytes, b.LenBytes)
+	same(d, FileStatMode, a.Mode, b.Mode)
 	d.extra(a.Extra, b.Extra)
 }
 

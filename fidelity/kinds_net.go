@@ -30,7 +30,9 @@ func (d *differ) llmCall(a, b *tape.LLMCall) {
 	d.exchange(&llmExchange, &a.Exchange, &b.Exchange)
 	if !d.lanes {
 		d.json(LLMUsage, a.Usage, b.Usage) // a part of the answer
+		same(d, LLMConnection, a.Connection, b.Connection)
 	}
+	same(d, LLMOpcode, a.Opcode, b.Opcode)
 	d.extra(a.Extra, b.Extra)
 }
 
@@ -38,6 +40,9 @@ func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 	d.text(HTTPMethod, a.Method, b.Method)
 	d.text(HTTPURL, a.URL, b.URL)
 	d.exchange(&httpExchange, &a.Exchange, &b.Exchange)
+	if d.lanes && !d.exact && !racy(&a.Exchange, &b.Exchange) { // else the trailers compare as they stand
+		same(d, HTTPStatus, callStatus(a), callStatus(b))
+	}
 	d.extra(a.Extra, b.Extra)
 }
 
@@ -59,7 +64,7 @@ func (d *differ) exchange(c *exchangeCategories, a, b *tape.Exchange) {
 // asked compares what was asked for: it comes before what came of it, which may follow from it.
 func (d *differ) asked(c *exchangeCategories, a, b *tape.Exchange) {
 	d.requestDigest(c.requestDigest, a, b)
-	if w, n := hashOf(a.RequestPayload), hashOf(b.RequestPayload); !d.lanes && w != n {
+	if w, n := hashOf(a.RequestPayload), hashOf(b.RequestPayload); !d.lanes && w != n && a.RequestDigest == b.RequestDigest { // else it is said
 		d.hashed(finding{category: c.requestHash, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}, w, n)
 	}
 	if !d.lanes || d.exact {
@@ -96,7 +101,9 @@ func (d *differ) requestDigest(c Category, a, b *tape.Exchange) {
 
 func (d *differ) wsOpen(a, b *tape.WSOpen) {
 	d.text(WSOpenURL, a.URL, b.URL)
+	same(d, WSOpenStatus, a.Status, b.Status)
 	if !d.lanes {
+		same(d, WSOpenConnection, a.Connection, b.Connection)
 		same(d, WSOpenLane, a.Lane, b.Lane)
 		sameExact(d, WSOpenArrival, a.Arrival, b.Arrival)
 		d.headers(WSOpenRequestHeaders, a.RequestHeaders, b.RequestHeaders)
@@ -111,7 +118,7 @@ func (d *differ) wsMessage(a, b *tape.WSMessage) {
 	}
 	same(d, WSMessageDirection, a.Direction, b.Direction)
 	same(d, WSMessageOpcode, a.Opcode, b.Opcode)
-	d.payload(WSMessageHash, a.Payload, b.Payload)
+	d.content(WSMessageHash, a, a.Payload, b.Payload)
 	d.extra(a.Extra, b.Extra)
 }
 

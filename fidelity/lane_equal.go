@@ -34,7 +34,7 @@ func (p *pairing) equals() []*equals {
 	groups := make(map[uint64]*equals)
 	var out []*equals
 	for i, j := range p.ofA {
-		if j < 0 || p.a[i].id != p.b[j].id || tape.ExchangeOf(p.a[i].rec.Kind) == nil {
+		if j < 0 || p.a[i].id != p.b[j].id || !hasOutcome(p.a[i].rec.Kind) {
 			continue
 		}
 		g := groups[p.a[i].id]
@@ -86,7 +86,20 @@ type result struct {
 	failure string
 }
 
+// hasOutcome reports whether a record is a request, of which something came.
+func hasOutcome(k tape.Kind) bool {
+	_, call := k.(*tape.MCPJSONRPC)
+	return call || tape.ExchangeOf(k) != nil
+}
+
 func resultOf(k tape.Kind) result {
+	if call, ok := k.(*tape.MCPJSONRPC); ok {
+		answer := call.ResultDigest
+		if call.ParamsDigest.IsZero() {
+			answer = call.ResponseDigest
+		}
+		return result{answer: answer, failure: call.Error}
+	}
 	ex := tape.ExchangeOf(k)
 	return result{ex.Status, hashOf(ex.Response), ex.Error}
 }

@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"strconv"
 	"strings"
@@ -19,6 +20,9 @@ const (
 	laneClock     = "clock"
 )
 
+// laneMCP is what the name of an MCP server's lane begins with.
+const laneMCP = "mcp:"
+
 // maxLaneName bounds the name of a process's lane, in bytes.
 const maxLaneName = 100
 
@@ -31,11 +35,12 @@ const maxLaneName = 100
 //	file_*                       "files"
 //	tls_refused, net_refused     "network"
 //	clock_*                      "clock"
-//	mcp_json_rpc                 "mcp:" and its server
+//	mcp_*                        "mcp:" and its server
 //	any other                    the name of its kind
 //
 // CompareLanes, which sees all records, takes the last process alone for the program, names a child process by its
-// parents too, arguments masked and equal ones numbered, and gives WebSocket messages the lane of their opening.
+// parents too, arguments masked and equal ones numbered, and gives WebSocket messages the lane of their opening, as SocketLanes
+// does.
 func LaneOf(k tape.Kind) string {
 	switch k := k.(type) {
 	case *tape.HTTPExchange:
@@ -53,8 +58,8 @@ func LaneOf(k tape.Kind) string {
 		return laneNetwork
 	case *tape.ClockRead, *tape.ClockSleep:
 		return laneClock
-	case *tape.MCPJSONRPC:
-		return "mcp:" + k.Server
+	case *tape.MCPOpen, *tape.MCPJSONRPC, *tape.MCPText, *tape.MCPClose:
+		return laneMCP + *tape.ServerOf(k)
 	case *tape.WSOpen:
 		return cmp.Or(k.Lane, "ws:"+tape.HostOf(k.URL))
 	case *tape.WSMessage:
@@ -63,6 +68,46 @@ func LaneOf(k tape.Kind) string {
 		return socketLane(k.Connection)
 	}
 	return k.Name()
+}
+
+// SocketLanes names lanes as LaneOf does, and those of WebSocket messages by their openings, which it has seen before: that of
+// the opening, and #2 for the second opening in one lane. The zero value has seen none.
+type SocketLanes struct {
+	byConnection map[uint64]string
+	opened       map[string]int
+}
+
+// Of names the lane of a record. It is called for the records of a tape in their order, for some more than once.
+func (l *SocketLanes) Of(k tape.Kind) string {
+	switch k := k.(type) {
+	case *tape.WSOpen:
+		return l.open(k)
+	case *tape.WSMessage:
+		return l.of(k.Connection)
+	case *tape.WSClose:
+		return l.of(k.Connection)
+	}
+	return LaneOf(k)
+}
+
+func (l *SocketLanes) open(k *tape.WSOpen) string {
+	if l.byConnection == nil {
+		l.byConnection, l.opened = make(map[uint64]string), make(map[string]int)
+	}
+	connection := cmp.Or(k.Connection, k.Arrival)
+	if name := l.byConnection[connection]; name != "" && connection != 0 {
+		return name
+	}
+	name := LaneOf(k)
+	if l.opened[name]++; l.opened[name] > 1 && name != laneUnmatched {
+		name = fmt.Sprintf("%s#%d", name, l.opened[name])
+	}
+	l.byConnection[connection] = name
+	return name
+}
+
+func (l *SocketLanes) of(connection uint64) string {
+	return cmp.Or(l.byConnection[connection], socketLane(connection))
 }
 
 // shownCommand is commandOf as people read it: arguments that need it are quoted.

@@ -31,6 +31,7 @@ func TestLaneOf(t *testing.T) {
 		{&tape.WSMessage{Connection: 3}, "ws:3"},
 		{&tape.WSClose{Connection: 3}, "ws:3"},
 		{new(tape.EnvRead), "env_read"},
+		{new(tape.FileStat), "file_stat"},
 		{&tape.Unknown{KindName: "later"}, "later"},
 	} {
 		if got := LaneOf(tt.kind); got != tt.want {

@@ -15,17 +15,17 @@ type lanePair struct {
 // pairLanes pairs lanes by name, and those that are left by their class: a conversation whose first message changed has
 // another name and is still the one to compare with.
 func pairLanes(a, b []*lane) []lanePair {
-	byName := make(map[string]*lane)
+	byKey := make(map[string]*lane)
 	for _, l := range b {
-		byName[l.name] = l
+		byKey[l.key] = l
 	}
-	names := make(map[string]bool)
+	keys := make(map[string]bool)
 	for _, l := range a {
-		names[l.name] = true
+		keys[l.key] = true
 	}
 	left := make(map[string][]*lane) // lanes of b alone, by class
 	for _, l := range b {
-		if c := l.class(); c != "" && !names[l.name] {
+		if c := l.class(); c != "" && !keys[l.key] {
 			left[c] = append(left[c], l)
 		}
 	}
@@ -33,7 +33,7 @@ func pairLanes(a, b []*lane) []lanePair {
 	taken := make(map[*lane]bool)
 	for _, l := range a {
 		p := lanePair{name: l.name, a: l.entries}
-		other := byName[l.name]
+		other := byKey[l.key]
 		if rest := left[l.class()]; other == nil && len(rest) > 0 {
 			other, left[l.class()] = rest[0], rest[1:]
 		}
@@ -61,6 +61,8 @@ func (l *lane) class() string {
 		return "llm " + k.Provider + " " + tape.HostOf(k.URL)
 	case *tape.ProcessSpawn:
 		return "process " + path.Base(k.Program)
+	case *tape.MCPOpen: // a server that calls itself otherwise
+		return spaced("mcp", k.Transport, path.Base(k.Program), k.URL)
 	}
 	return ""
 }
@@ -73,9 +75,9 @@ type pair struct {
 
 // pairRules say which records that stand alone may still be paired.
 type pairRules struct {
-	likely  func(tape.Kind) string // in the same place, when this is equal
-	reorder bool                   // anywhere, when their identities are equal
-	outcome bool                   // of those with equal identities, the ones with equal outcomes
+	likely  []func(tape.Kind) string // in the same place, when one of these is equal, the first one first
+	reorder bool                     // anywhere, when their identities are equal
+	outcome bool                     // of those with equal identities, the ones with equal outcomes
 }
 
 // pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
@@ -91,9 +93,11 @@ func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 		if rules.reorder {
 			p.reorder()
 		}
-		pairBy(p.ofA, p.ofB,
-			func(i int) near { return near{p.gapA[i], rules.likely(a[i].rec.Kind)} },
-			func(j int) near { return near{p.gapB[j], rules.likely(b[j].rec.Kind)} })
+		for _, likely := range rules.likely {
+			pairBy(p.ofA, p.ofB,
+				func(i int) near { return near{p.gapA[i], likely(a[i].rec.Kind)} },
+				func(j int) near { return near{p.gapB[j], likely(b[j].rec.Kind)} })
+		}
 	}
 	if rules.outcome {
 		p.byOutcome()

@@ -32,7 +32,7 @@ type fileEnd struct {
 }
 
 func (t *fileTrace) add(k tape.Kind) {
-	f := fileOf(k)
+	f := tape.FileOf(k)
 	if !t.seen {
 		t.seen = true
 		if f.Before != nil {
@@ -63,7 +63,7 @@ func (c *laneCompare) setPassingAside(pairs []pair, all *lanePair) []pair {
 	for _, p := range pairs {
 		for s, e := range []*entry{p.a, p.b} {
 			if other := []*entry{p.b, p.a}[s]; e != nil && other == nil {
-				path := fileOf(e.rec.Kind).Path
+				path := tape.FileOf(e.rec.Kind).Path
 				paths[path] = cmp.Or(paths[path], new(filePath))
 				paths[path].alone[s]++
 			}
@@ -74,7 +74,7 @@ func (c *laneCompare) setPassingAside(pairs []pair, all *lanePair) []pair {
 	}
 	for s, es := range [][]entry{all.a, all.b} {
 		for i := range es {
-			if p := paths[fileOf(es[i].rec.Kind).Path]; p != nil {
+			if p := paths[tape.FileOf(es[i].rec.Kind).Path]; p != nil {
 				p.sides[s].add(es[i].rec.Kind)
 			}
 		}
@@ -93,6 +93,6 @@ func (c *laneCompare) setPassingAside(pairs []pair, all *lanePair) []pair {
 		}
 	}
 	return slices.DeleteFunc(pairs, func(p pair) bool {
-		return (p.a == nil || p.b == nil) && paths[fileOf(cmp.Or(p.a, p.b).rec.Kind).Path] != nil
+		return (p.a == nil || p.b == nil) && paths[tape.FileOf(cmp.Or(p.a, p.b).rec.Kind).Path] != nil
 	})
 }

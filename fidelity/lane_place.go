@@ -70,7 +70,7 @@ func (c *laneCompare) noteUnwatched() {
 		only, fits := []string{w}, false
 		for s := range c.sides {
 			fits = fits || slices.ContainsFunc(c.sides[s].entries, func(e entry) bool {
-				f := fileOf(e.rec.Kind)
+				f := tape.FileOf(e.rec.Kind)
 				return f != nil && watched(f.Path, only)
 			})
 		}
@@ -91,7 +91,7 @@ func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
 
 // placeOfKind returns the place of the file that a record is about. What is about none stands in the work tree.
 func (c *laneCompare) placeOfKind(k tape.Kind) place {
-	f := fileOf(k)
+	f := tape.FileOf(k)
 	if f == nil {
 		return workTree
 	}

@@ -18,9 +18,12 @@ const notedPaths = 5
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
 // upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and files outside the work tree.
 func (c *laneCompare) setAside() {
+	c.setServersAside()
 	dead := c.deadHosts()
 	c.alive = dead.alive
 	c.setHeldAside()
+	c.setCarriersAside()
+	c.setStderrAside()
 	c.setUpgradesAside()
 	c.setTelemetryAside()
 	c.setVerdictsAside()
@@ -60,14 +63,20 @@ func (c *laneCompare) setHeldAside() {
 	}
 	changed := make(map[string]bool) // on the replay, by path
 	for _, e := range c.sides[Replay].entries {
-		if f := fileOf(e.rec.Kind); f != nil {
+		if e.rec == nil {
+			continue
+		}
+		if f := tape.FileOf(e.rec.Kind); f != nil {
 			changed[f.Path] = true
 		}
 	}
 	var held []string
 	for i := range c.sides[Recorded].entries {
 		e := &c.sides[Recorded].entries[i]
-		if f := fileOf(e.rec.Kind); f != nil && !changed[f.Path] && c.o.Held(e.rec) {
+		if e.rec == nil {
+			continue
+		}
+		if f := tape.FileOf(e.rec.Kind); f != nil && !changed[f.Path] && c.o.Held(e.rec) {
 			held = append(held, f.Path)
 			e.rec = nil
 		}
@@ -88,6 +97,9 @@ type hosts struct {
 func (c *laneCompare) deadHosts() *hosts {
 	h := &hosts{make(map[string]bool), make(map[string]bool), make(map[uint64]bool), make(map[uint64]int)}
 	for _, e := range c.sides[Recorded].entries {
+		if e.rec == nil {
+			continue
+		}
 		ex := tape.ExchangeOf(e.rec.Kind)
 		if ex == nil || ex.UpgradeRefused() {
 			continue
@@ -128,7 +140,7 @@ func (h *hosts) unanswered(s Side, e *entry, d *differ) (host string, ok bool) {
 func (c *laneCompare) files(p lanePair) {
 	for _, es := range [][]entry{p.a, p.b} {
 		for i := range es {
-			es[i].id = withState(es[i].id, stateOf(fileOf(es[i].rec.Kind)))
+			es[i].id = withState(es[i].id, stateOf(tape.FileOf(es[i].rec.Kind)))
 		}
 	}
 	all := p
@@ -143,7 +155,7 @@ func (c *laneCompare) files(p lanePair) {
 	}
 	sortByPath(p.a)
 	sortByPath(p.b)
-	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: likelyFile})
+	pairs, _ := pairUp(p.a, p.b, &pairRules{likely: []func(tape.Kind) string{likelyFile}})
 	for _, pr := range c.setPassingAside(pairs, &all) {
 		c.filePair(pr)
 	}
@@ -168,7 +180,7 @@ func sortByPath(es []entry) {
 	}
 	all := make([]keyed, len(es))
 	for i := range es {
-		all[i] = keyed{fileOf(es[i].rec.Kind).Path, es[i]}
+		all[i] = keyed{tape.FileOf(es[i].rec.Kind).Path, es[i]}
 	}
 	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.path, b.path), a.at-b.at) })
 	for i := range all {
@@ -196,9 +208,9 @@ func (c *laneCompare) barrier(p pair) {
 // likelyFile pairs a write with a delete of the same path, so that they read as one divergence.
 func likelyFile(k tape.Kind) string {
 	if _, read := k.(*tape.FileRead); read {
-		return "read " + fileOf(k).Path
+		return "read " + tape.FileOf(k).Path
 	}
-	return "change " + fileOf(k).Path
+	return "change " + tape.FileOf(k).Path
 }
 
 // stateOf is what stands for the bytes of a file in lane mode.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -42,7 +43,17 @@ func (s *laneSide) add(rec *tape.Record) {
 // A lane is what is compared side by side.
 type lane struct {
 	name    string
+	key     string // the name, and what tells apart those that are compared by themselves in one lane
 	entries []entry
+}
+
+// keyOf is the key of the lane called name that a record stands in: the exchanges that carry a conversation with a tool server
+// have an order of their own.
+func keyOf(name string, k tape.Kind) string {
+	if strings.HasPrefix(name, laneMCP) && tape.ExchangeOf(k) != nil {
+		return name + " http"
+	}
+	return name
 }
 
 // lanes sorts what gates on one side into lanes, in order of their first records.
@@ -50,9 +61,9 @@ func (c *laneCompare) lanes(s Side) []*lane {
 	side := &c.sides[s]
 	names := laneNames{
 		side: side, mask: c.o.MaskArg,
-		spawns: spawnLanes(side, c.o.MaskArg), sockets: make(map[uint64]string),
+		spawns: spawnLanes(side, c.o.MaskArg),
 	}
-	byName := make(map[string]*lane)
+	byKey := make(map[string]*lane)
 	var out []*lane
 	for i := range side.entries {
 		if side.entries[i].rec == nil {
@@ -61,17 +72,21 @@ func (c *laneCompare) lanes(s Side) []*lane {
 		e := side.entries[i]
 		e.id = c.identityOf(&e)
 		name := names.of(&e)
-		l := byName[name]
+		c.noteURL(name, e.rec.Kind)
+		key := keyOf(name, e.rec.Kind)
+		l := byKey[key]
 		if l == nil {
-			l = &lane{name: name}
-			byName[name] = l
+			l = &lane{name: name, key: key}
+			byKey[key] = l
 			out = append(out, l)
 		}
 		l.entries = append(l.entries, e)
 	}
 	for _, l := range out {
 		byArrival(l.entries)
+		byPlace(l.entries)
 	}
+	c.keyServers(out)
 	return out
 }
 
@@ -102,33 +117,18 @@ func byArrival(es []entry) {
 type laneNames struct {
 	side    *laneSide
 	mask    func(string) string
-	spawns  map[int]string    // by place
-	sockets map[uint64]string // lanes of WebSockets, by connection
+	spawns  map[int]string // by place
+	sockets SocketLanes
 }
 
 func (n *laneNames) of(e *entry) string {
-	switch k := e.rec.Kind.(type) {
-	case *tape.ProcessSpawn:
+	if _, spawn := e.rec.Kind.(*tape.ProcessSpawn); spawn {
 		if e.at == n.side.program {
 			return laneProgram
 		}
 		return n.spawns[e.at]
-	case *tape.WSOpen:
-		n.sockets[k.Arrival] = LaneOf(k)
-	case *tape.WSMessage:
-		return n.socket(k.Connection)
-	case *tape.WSClose:
-		return n.socket(k.Connection)
 	}
-	return LaneOf(e.rec.Kind)
-}
-
-// socket is the lane of a WebSocket: that of its opening, which names it by its arrival.
-func (n *laneNames) socket(connection uint64) string {
-	if name, ok := n.sockets[connection]; ok {
-		return name
-	}
-	return socketLane(connection)
+	return n.sockets.Of(e.rec.Kind)
 }
 
 // spawnLanes names the lanes of all processes but the program: by parent's lane, program and arguments and, from the

@@ -99,7 +99,11 @@ type laneCompare struct {
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
 	unlikes     unlikes
-	unlikeRead  int64 // bytes of requests that were read to find them
+	hidden      hiddenTalk
+	elsewhere   elsewhere
+	unlikeRead  int64             // bytes of requests that were read to find them
+	urls        map[string]string // of WebSockets, by lane
+	renamed     map[string]bool   // lanes of which it was said that their server has another name
 }
 
 // placed is a divergence and where the replay had come to when it showed.
@@ -121,9 +125,9 @@ func (p *placed) seq() uint64 {
 
 // refusal is a request that nothing answered.
 type refusal struct {
-	at  int
-	seq uint64
-	ex  *tape.Exchange
+	at    int
+	seq   uint64
+	asked *asking
 }
 
 func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
@@ -134,7 +138,7 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	if c.o.MaskArg == nil {
 		c.o.MaskArg = func(s string) string { return s }
 	}
-	c.differ = differ{lanes: true, mask: c.o.MaskArg, sides: c.o.Sides, answersAlike: c.answersAlike}
+	c.differ = differ{lanes: true, mask: c.o.MaskArg, sides: c.o.Sides, answersAlike: c.answersAlike, contentAlike: c.contentAlike}
 	c.explainer.o = c.o
 	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
@@ -165,9 +169,12 @@ func (c *laneCompare) compare() {
 
 // lane compares one lane in order of arrival.
 func (c *laneCompare) lane(p lanePair) {
-	rules := &pairRules{likely: likely, reorder: true, outcome: true}
+	if c.aloneConversation(p) {
+		return
+	}
+	rules := &pairRules{likely: []func(tape.Kind) string{likelyCall, likely}, reorder: true, outcome: true}
 	if p.name == laneProgram {
-		rules.likely = tape.Kind.Name // whatever ran: there is one
+		rules.likely = []func(tape.Kind) string{tape.Kind.Name} // whatever ran: there is one
 	}
 	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
@@ -212,6 +219,7 @@ func (c *laneCompare) skipped(p pair) bool {
 }
 
 func (c *laneCompare) both(lane string, p pair, at int) {
+	p = c.heardElsewhere(p)
 	d := c.differ
 	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
 	if lane == laneProgram && c.o.ProgramReplaced {
@@ -225,8 +233,14 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		c.ended(p)
 	}
 	c.unlikeFacts(p)
+	c.unlikeCall(p)
+	if call := callOf(p.a.rec); call != nil && call.IsCall() {
+		c.report.MCPCalls++
+	}
+	d.renamed = c.renamed[lane]
 	var last []Change
 	for _, f := range d.record(p.a.rec, p.b.rec) {
+		c.noteRenamed(lane, f.category)
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
 		div.Lane = lane
 		c.explain(&div, &f)
@@ -241,7 +255,9 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 		} else {
 			last = div.Changes
 		}
-		c.place(placed{at: at, Divergence: div, rec: p.b.rec, evidence: ev})
+		pl := placed{at: at, Divergence: div, rec: p.b.rec, evidence: ev}
+		c.refusedPair(lane, &pl, p)
+		c.place(pl)
 	}
 }
 
@@ -253,27 +269,30 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	p := placed{Divergence: missing(s, e.rec, c.o.Sides), at: at, rank: 1 - int(s), rec: e.rec}
 	p.evidence = evidenceAlone(s, e.rec.Kind)
 	p.Lane = lane
-	if ex := tape.ExchangeOf(e.rec.Kind); ex != nil {
-		ref := RequestRef{Seq: p.Seq, Method: ex.Method, URL: ex.URL, Lane: lane}
-		switch {
-		case s == Recorded && c.mode != ByteIdentical && c.needless(e):
-			return
-		case s == Recorded:
-			if !c.report.sides.named() {
-				p.Message = fmt.Sprintf("recorded and never asked for: %s %s", ex.Method, ex.URL)
-			}
-			c.report.Unasked = append(c.report.Unasked, ref)
-		case lane == laneUnmatched:
-			p.Message = fmt.Sprintf("asked for and not recorded: %s %s", ex.Method, ex.URL)
-			p.Cause = ex.Error
-			c.report.Refused = append(c.report.Refused, ref)
-			if c.first == nil || at < c.first.at {
-				c.first = &refusal{at, e.rec.Seq, ex}
-			}
-			p.refused = e
+	switch asked, ok := c.askedIn(lane, e.rec.Kind); {
+	case !ok:
+	case s == Recorded && c.mode != ByteIdentical && c.needless(e):
+		return
+	case s == Recorded:
+		if !c.report.sides.named() {
+			p.Message = "recorded and never asked for: " + asked.String()
 		}
+		c.report.Unasked = append(c.report.Unasked, asked.ref(p.Seq, lane))
+	case refusedOnReplay(e.rec.Kind):
+		p.Message = "asked for and not recorded: " + asked.String()
+		p.Cause = asked.failure
+		c.refuse(&p, e, asked)
 	}
 	c.place(p)
+}
+
+// refuse lists a request of the replay that nothing answered.
+func (c *laneCompare) refuse(p *placed, e *entry, asked *asking) {
+	c.report.Refused = append(c.report.Refused, asked.ref(p.ReplaySeq, p.Lane))
+	if c.first == nil || p.at < c.first.at {
+		c.first = &refusal{p.at, e.rec.Seq, asked}
+	}
+	p.refused = e
 }
 
 func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
@@ -282,6 +301,8 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 func (c *laneCompare) finish() *Report {
 	c.withdrawals.note(c)
 	c.unlikes.note(c)
+	c.hidden.note(c)
+	c.elsewhere.note(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
 	slices.SortStableFunc(c.report.Refused, bySeq)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -22,23 +22,22 @@ func (c *laneCompare) refusals() {
 			unasked = append(unasked, p.rec)
 		}
 	}
-	type asked struct {
-		method, url string
-		digest      cas.Digest
-	}
-	before := make(map[asked]uint64)
+	before := make(map[asking]uint64)
 	for i := range c.found {
 		p := &c.found[i]
 		if p.refused == nil {
 			continue
 		}
-		ex := tape.ExchangeOf(p.rec.Kind)
-		key := asked{ex.Method, ex.URL, ex.RequestDigest}
-		if seq, again := before[key]; again {
+		asked, _ := askedBy(p.rec.Kind)
+		asked.failure = "" // which says how often it was asked before
+		if seq, again := before[*asked]; again {
 			p.Follows, p.Cause, p.afterRefusal = fmt.Sprintf("asks again what was refused at replay seq %d", seq), "", true
 			continue
 		}
-		before[key] = *p.Seq
+		before[*asked] = *p.ReplaySeq
+		if tape.ExchangeOf(p.rec.Kind) == nil {
+			continue // what it came in place of stands beside it, where there is one
+		}
 		near, changes := c.nearest(p.rec, unasked, sameKind)
 		if near == nil { // another path of an API may be no model call any more
 			near, changes = c.nearest(p.rec, unasked, anyKind)
@@ -72,7 +71,7 @@ func (c *laneCompare) inPlaceOf(near *tape.Record, refused *placed) {
 // refusedRef is the entry of a refused request in the report's list.
 func (c *laneCompare) refusedRef(p *placed) *RequestRef {
 	for i := range c.report.Refused {
-		if ref := &c.report.Refused[i]; ref.Seq == p.Seq {
+		if ref := &c.report.Refused[i]; ref.Seq == p.ReplaySeq {
 			return ref
 		}
 	}
@@ -163,6 +162,10 @@ func (c *laneCompare) previews() {
 			continue
 		}
 		c.done++
+		if call, ok := p.rec.Kind.(*tape.MCPJSONRPC); ok {
+			p.showCall(call, b, side)
+			continue
+		}
 		p.show([]Change{preview(b, side)})
 	}
 }
@@ -179,10 +182,32 @@ func payloadOf(k tape.Kind) *tape.Payload {
 		return k.Content
 	case *tape.MCPJSONRPC:
 		return k.Request
+	case *tape.MCPText:
+		return k.Payload
 	case *tape.WSMessage:
 		return k.Payload
+	case *tape.DirList:
+		return k.Names
+	case *tape.EnvRead:
+		return k.Value
 	}
 	return nil
+}
+
+// showCall shows what a call that one side has alone asked for; nothing of one that its message says all of.
+func (d *Divergence) showCall(call *tape.MCPJSONRPC, b []byte, s Side) {
+	c := Change{Path: "parameters", Op: Shown}
+	asked := mcptext.Request(call.Method, b, maxShown)
+	switch asked {
+	case "", subjectOfCall(call):
+		return
+	}
+	if s == Replay {
+		c.Now = asked
+	} else {
+		c.Was = asked
+	}
+	d.show([]Change{c})
 }
 
 // preview shows a body that one side has alone: of a conversation its last message.

@@ -33,6 +33,8 @@ type Divergence struct {
 	// tells of.
 	title              string
 	oldValue, newValue string
+	subject            string // of a message of a conversation: what it is, as tools/call read_file
+	whole              bool   // Message tells all of the one change
 	// afterRefusal marks what follows from a refused request: WriteText folds it.
 	afterRefusal bool
 
@@ -43,6 +45,8 @@ type Divergence struct {
 	Follows string `json:"follows,omitempty"`
 	// Hint is the next step where one is known: what kind of difference this is, and what makes it compare.
 	Hint string `json:"hint,omitempty"`
+	// Annotations are what people noted about the two records: see Report.Annotate.
+	Annotations []Remark `json:"annotations,omitempty"`
 }
 
 // A RequestRef names a request in a report.
@@ -65,7 +69,8 @@ type Report struct {
 
 	// Lane mode only, and there always in the JSON, NotCompared where it holds something.
 	Crossed     *int           `json:"crossed,omitempty"`
-	Screens     int            `json:"screens,omitempty"` // how many of the terminal were compared, where they count
+	Screens     int            `json:"screens,omitempty"`   // how many of the terminal were compared, where they count
+	MCPCalls    int            `json:"mcp_calls,omitempty"` // how many calls of tool servers were compared
 	Unasked     []RequestRef   `json:"unasked,omitempty"`
 	Refused     []RequestRef   `json:"refused,omitempty"`
 	Masked      map[string]int `json:"masked,omitempty"`
@@ -176,6 +181,9 @@ func (r *Report) String() string {
 		}
 	}
 	counts := r.sides.counts(r.RecordedRecords, r.ReplayRecords)
+	if r.MCPCalls > 0 {
+		counts += ", " + counted(r.MCPCalls, "MCP call") + " compared"
+	}
 	if r.Screens > 0 {
 		counts += ", " + counted(r.Screens, "screen") + " compared"
 	}

@@ -45,6 +45,7 @@ func (t *textWriter) first(r *Report, lead int) {
 	t.cause(d)
 	t.claim(r, d, lead)
 	t.lines(d.Hint)
+	t.remarks(4, d)
 }
 
 // claim says that the first divergence is taken for the cause of the others, where nothing nearer is known.

@@ -101,7 +101,7 @@ func weight(d *Divergence) int {
 	case MissingInRecorded, MissingInReplay, RecordMoved, KindMismatch:
 		kind, _, _ := strings.Cut(cmp.Or(d.Recorded, d.Replay), " ")
 		switch kind {
-		case "llm_call", "http_exchange", "process_spawn", "mcp_json_rpc", "ws_open":
+		case "llm_call", "http_exchange", "process_spawn", "mcp_json_rpc", "mcp_open", "ws_open":
 			return 0
 		}
 		return 1
@@ -141,10 +141,13 @@ func (t *textWriter) other(d *Divergence) {
 	} else {
 		t.line(4, plain, seq+d.Message)
 	}
-	t.changes(d)
+	if !d.whole || t.tooWide(4, seq+d.Message) {
+		t.changes(d)
+	}
 	if d.Follows != "" {
 		t.line(6, plain, d.Follows)
 	}
+	t.remarks(6, d)
 }
 
 // changes writes the first change of a further divergence, or all.
@@ -204,6 +207,10 @@ func consequence(d *Divergence) (what, subject string) {
 			return "calls that were not made", subject
 		case "process_spawn":
 			return "processes that were not run", subject
+		case "mcp_json_rpc":
+			return "calls of tool servers that were not made", subject
+		case "ws_message":
+			return "messages that did not pass", subject
 		case "file_write", "file_delete":
 			return "files that were left alone", subject
 		}
@@ -214,6 +221,10 @@ func consequence(d *Divergence) (what, subject string) {
 			return "calls that nothing was recorded for", subject
 		case "process_spawn":
 			return "processes that were run and not recorded", subject
+		case "mcp_json_rpc":
+			return "calls of tool servers that nothing was recorded for", subject
+		case "ws_message":
+			return "messages that passed and were not recorded", subject
 		case "file_write", "file_delete":
 			return "files that were changed and not recorded so", subject
 		}

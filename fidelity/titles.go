@@ -28,6 +28,9 @@ var titles = map[Category]string{
 	FileWriteHash:      "another content was written",
 	FileWriteContent:   "another content was written",
 	FileWriteMode:      "the file's mode changed",
+	FileReadBefore:     "what stood there before changed",
+	FileWriteBefore:    "what stood there before changed",
+	FileDeleteBefore:   "what stood there before changed",
 	FileReadPath:       "another file was read",
 	FileWritePath:      "another file was written",
 	FileDeletePath:     "another file was deleted",
@@ -48,11 +51,33 @@ var titles = map[Category]string{
 	ClockReadValue:     "the clock's value changed",
 	ClockSleepDuration: "the length of a sleep changed",
 	EnvReadName:        "another variable was read",
+	EnvReadValue:       "the variable's value changed",
+	DirListPath:        "another directory was listed",
+	DirListNames:       "the names in the directory changed",
+	FileStatPath:       "another path was looked at",
+	FileStatType:       "what stands at the path changed",
+	FileStatLen:        "the length of the file changed",
+	FileStatMode:       "the file's mode changed",
 	ScreenCursorAt:     "the cursor stands elsewhere",
 	ScreenSize:         "the terminal has another size",
 	ScreenAlternate:    "another screen is shown",
 	ScreenTitle:        "the terminal's title changed",
 	WSMessageHash:      "the message changed",
+	WSMessageDirection: "the other side sent the message",
+	WSCloseCode:        "the code that ended the conversation changed",
+	WSCloseReason:      "the reason that ended the conversation changed",
+	MCPServer:          "the server calls itself otherwise",
+	MCPOpenServer:      "the server calls itself otherwise",
+	MCPOpenProgram:     "the server is another program",
+	MCPOpenArgs:        "the server was started with other arguments",
+	MCPOpenURL:         "the server has another URL",
+	MCPOpenProtocol:    "another version of the protocol was agreed on",
+	MCPError:           "why there is no answer changed",
+	MCPTextHash:        "what came beside the messages changed",
+	MCPCloseExitCode:   "the server's exit code changed",
+	MCPCloseSignal:     "the signal that ended the server changed",
+	MCPCloseError:      "how the conversation ended changed",
+	MCPCloseBy:         "who ended the conversation changed",
 }
 
 // titleOf is what a category reads as in a message.
@@ -68,16 +93,22 @@ func subjectOf(k tape.Kind) string {
 	if ex := tape.ExchangeOf(k); ex != nil {
 		return strings.TrimSpace(ex.Method + " " + ex.URL)
 	}
-	if f := fileOf(k); f != nil {
+	if f := tape.FileOf(k); f != nil {
 		return visible.Line(f.Path)
 	}
 	switch k := k.(type) {
 	case *tape.ProcessSpawn:
 		return shortened(shownCommand(k))
 	case *tape.MCPJSONRPC:
-		return k.Server + " " + k.Method
+		return spaced(k.Server, k.Method, subjectOfCall(k))
+	case *tape.MCPOpen, *tape.MCPText, *tape.MCPClose:
+		return *tape.ServerOf(k)
 	case *tape.EnvRead:
 		return k.VarName
+	case *tape.DirList:
+		return visible.Line(k.Path)
+	case *tape.FileStat:
+		return visible.Line(k.Path)
 	}
 	return ""
 }

@@ -47,6 +47,10 @@ func evidenceAlone(s Side, k tape.Kind) evidence {
 		ev.news = []string{path.Base(k.Path)}
 	case *tape.FileRead:
 		ev.now, ev.what = k.Content, "the file"
+	case *tape.DirList:
+		ev.now, ev.what = k.Names, "the names in the directory"
+	case *tape.EnvRead:
+		ev.now, ev.what = k.Value, "the variable"
 	case *tape.ProcessSpawn:
 		ev.news, ev.now, ev.what = []string{strings.Join(k.Args, " ")}, k.Stdout, "stdout"
 	case *tape.MCPJSONRPC:
@@ -74,6 +78,10 @@ func nounOf(c Category) string {
 		return "the MCP answer"
 	case WSMessageHash:
 		return "the message"
+	case DirListNames:
+		return "the names in the directory"
+	case EnvReadValue:
+		return "the variable"
 	}
 	return strings.ReplaceAll(string(c), "_", " ")
 }

@@ -1,0 +1,241 @@
+package annotations
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// What a LoadError wraps.
+var (
+	// ErrNoHeader says that the first line is not the header.
+	ErrNoHeader = errors.New("the header is missing: the first line must be one")
+	// ErrVersion says that the sidecar is of a newer version than SchemaVersion. The message names both.
+	ErrVersion = errors.New("the sidecar is too new")
+	// ErrMalformed says that a line is not what it must be.
+	ErrMalformed = errors.New("the line does not hold what it must")
+	// ErrLineTooLong says that a line is longer than MaxLine.
+	ErrLineTooLong = fmt.Errorf("the line is longer than %d bytes", MaxLine)
+)
+
+// A LoadError says where a sidecar cannot be read, and wraps one of the errors above.
+type LoadError struct {
+	Path string
+	Line int // from 1
+	Err  error
+}
+
+// Error implements error.
+func (e *LoadError) Error() string { return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *LoadError) Unwrap() error { return e.Err }
+
+// A Sidecar is what people said about one tape.
+type Sidecar struct {
+	Header      Header
+	Annotations []*Annotation // in the order in which they stand
+	Torn        bool          // a torn last line was dropped
+
+	path string // for problems
+	size int64  // bytes of its whole lines
+}
+
+// About returns the annotations that are about the event seq.
+func (s *Sidecar) About(seq uint64) []*Annotation {
+	if s == nil {
+		return nil
+	}
+	var about []*Annotation
+	for _, a := range s.Annotations {
+		if a.About(seq) {
+			about = append(about, a)
+		}
+	}
+	return about
+}
+
+// Of reports whether s was made for the tape at tapePath, by the digest of that as it is now.
+func (s *Sidecar) Of(tapePath string) (bool, error) {
+	digest, err := digestOf(tapePath)
+	return digest == s.Header.TapeContentHash, err
+}
+
+// Open reads the sidecar of the tape at tapePath. Where there is none it returns nil, and no error.
+func Open(tapePath string) (*Sidecar, error) {
+	if there, err := regular(tapePath + Suffix); err != nil || !there {
+		return nil, err
+	}
+	f, err := os.Open(tapePath + Suffix)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return Read(f, tapePath+Suffix)
+}
+
+// regular reports whether a sidecar stands at path. What is no file there is never opened, which may wait for ever, and nothing is
+// made where a link leads.
+func regular(path string) (bool, error) {
+	st, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return false, fmt.Errorf("%s is a link to nothing: remove it", path)
+		}
+		return false, nil
+	}
+	if err == nil && !st.Mode().IsRegular() {
+		return false, fmt.Errorf("%s is no regular file: remove it", path)
+	}
+	return err == nil, err
+}
+
+// Read reads a sidecar; name stands for it in errors. The error is a *LoadError, or that of r.
+func Read(r io.Reader, name string) (*Sidecar, error) {
+	s := &Sidecar{path: name}
+	lines := bufio.NewReaderSize(r, 64<<10)
+	for number := 1; ; number++ {
+		line, err := readLine(lines)
+		last := errors.Is(err, io.EOF)
+		if last && len(line) == 0 {
+			return s, s.begun(name, number)
+		}
+		if err != nil && !last {
+			return nil, &LoadError{name, number, err}
+		}
+		if takeErr := s.take(line, number); takeErr != nil {
+			if last && !json.Valid(line) {
+				s.Torn = true // what a crash leaves
+				return s, s.begun(name, number)
+			}
+			return nil, &LoadError{name, number, takeErr}
+		}
+		s.size += int64(len(line))
+	}
+}
+
+// begun reports a sidecar that ended before its header.
+func (s *Sidecar) begun(name string, line int) error {
+	if s.Header.SchemaVersion == 0 {
+		return &LoadError{name, line, ErrNoHeader}
+	}
+	return nil
+}
+
+// readLine returns a line with its newline; io.EOF with what stands behind the last one.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > MaxLine:
+			return nil, ErrLineTooLong
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return line, err
+		}
+	}
+}
+
+// take takes one line.
+func (s *Sidecar) take(line []byte, number int) error {
+	line = bytes.TrimSpace(line)
+	if len(line) == 0 || line[0] == '#' {
+		return nil
+	}
+	var what struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(line, &what); err != nil {
+		return malformed(err)
+	}
+	begun := s.Header.SchemaVersion != 0
+	switch {
+	case what.Type == "header" && begun:
+		return fmt.Errorf("%w: a second header", ErrMalformed)
+	case what.Type == "header":
+		return s.takeHeader(line)
+	case !begun:
+		return ErrNoHeader
+	case what.Type != "annotation":
+		return fmt.Errorf("%w: its type is %q, want header or annotation", ErrMalformed, what.Type)
+	}
+	return s.takeAnnotation(line, number)
+}
+
+func (s *Sidecar) takeHeader(line []byte) error {
+	var h Header
+	if err := json.Unmarshal(line, &h); err != nil {
+		return malformed(err)
+	}
+	switch {
+	case h.SchemaVersion < 1:
+		return fmt.Errorf("%w: schema_version must be 1 or more", ErrMalformed)
+	case h.SchemaVersion > SchemaVersion:
+		return fmt.Errorf("%w: schema_version %d, this reads up to %d", ErrVersion, h.SchemaVersion, SchemaVersion)
+	}
+	s.Header = h
+	return nil
+}
+
+func (s *Sidecar) takeAnnotation(line []byte, number int) error {
+	a := &Annotation{line: number}
+	if err := json.Unmarshal(line, a); err != nil {
+		return malformed(err)
+	}
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(line, &keys); err != nil {
+		return malformed(err)
+	}
+	a.missing = missingKeys(a, keys)
+	s.Annotations = append(s.Annotations, a)
+	return nil
+}
+
+// missingKeys lists the required keys that an annotation lacks, or that are empty.
+func missingKeys(a *Annotation, keys map[string]json.RawMessage) (missing []string) {
+	for _, name := range []string{"event_id", "evidence"} { // 0 and "" are values of theirs
+		if v, ok := keys[name]; !ok || string(v) == "null" {
+			missing = append(missing, name)
+		}
+	}
+	return append(append(missing, a.lacks()...), missingOfSpan(keys["span"])...)
+}
+
+// missingOfSpan lists the keys that a span lacks: event 0 is a value of theirs.
+func missingOfSpan(span json.RawMessage) (missing []string) {
+	var keys map[string]json.RawMessage
+	if json.Unmarshal(span, &keys) != nil || keys == nil {
+		return nil
+	}
+	for _, name := range []string{"start_event_id", "end_event_id"} {
+		if v, ok := keys[name]; !ok || string(v) == "null" {
+			missing = append(missing, "span."+name)
+		}
+	}
+	return missing
+}
+
+// lacks lists the fields that a must have filled in and has not.
+func (a *Annotation) lacks() (missing []string) {
+	for _, f := range []struct {
+		name  string
+		empty bool
+	}{
+		{"id", a.ID == ""}, {"kind", a.Kind == ""}, {"author.id", a.Author.ID == ""}, {"author.kind", a.Author.Kind == ""}, {"author.surface", a.Author.Surface == ""},
+		{"timestamp", a.Timestamp == ""},
+		{"hypothesis_status", a.Kind == Hypothesis && a.HypothesisStatus == ""},
+		{"friction_kind", a.Kind == Friction && a.FrictionKind == ""},
+	} {
+		if f.empty {
+			missing = append(missing, f.name)
+		}
+	}
+	return missing
+}
+
+func malformed(err error) error { return fmt.Errorf("%w: %w", ErrMalformed, err) }

@@ -1,0 +1,196 @@
+package fidelity
+
+import (
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Keys are the keys, beyond those that every producer writes, that the records of one tape have. What a tape never says of a kind
+// cannot differ: that tape, and another without these keys (Only), compare by what both say.
+type Keys struct {
+	has map[addedKey]bool
+}
+
+// An addedKey is a key of a kind; of the record itself where kind is "".
+type addedKey struct{ kind, name string }
+
+// KeysOf reads all records. The error is of one that cannot be read.
+func KeysOf(records Records) (*Keys, error) {
+	k := &Keys{has: make(map[addedKey]bool)}
+	for rec, err := range records {
+		if err != nil {
+			return nil, err
+		}
+		name := rec.Kind.Name()
+		eachAdded(rec.Kind, func(key string, _ func()) { k.has[addedKey{name, key}] = true })
+		for _, f := range extraOf(rec.Kind) {
+			k.has[addedKey{name, f.Name}] = true
+		}
+		for _, f := range rec.Extra {
+			k.has[addedKey{"", f.Name}] = true
+		}
+		if rec.G != 0 {
+			k.has[addedKey{"", "g"}] = true
+		}
+	}
+	return k, nil
+}
+
+// Only yields records without the keys that are not among k.
+func (k *Keys) Only(records Records) Records {
+	return func(yield func(*tape.Record, error) bool) {
+		for rec, err := range records {
+			if err == nil {
+				rec = k.only(rec)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+func (k *Keys) only(rec *tape.Record) *tape.Record {
+	bare := *rec
+	bare.Kind = copied(rec.Kind)
+	name := rec.Kind.Name()
+	eachAdded(bare.Kind, func(key string, drop func()) {
+		if !k.has[addedKey{name, key}] {
+			drop()
+		}
+	})
+	if extra := tape.Extras(bare.Kind); extra != nil {
+		*extra = k.fields(name, *extra)
+	}
+	bare.Extra = k.fields("", rec.Extra)
+	if !k.has[addedKey{"", "g"}] {
+		bare.G = 0
+	}
+	return &bare
+}
+
+func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
+	other := func(f tape.Field) bool { return !k.has[addedKey{kind, f.Name}] }
+	if !slices.ContainsFunc(fs, other) {
+		return fs
+	}
+	return slices.DeleteFunc(slices.Clone(fs), other)
+}
+
+func extraOf(k tape.Kind) []tape.Field {
+	if extra := tape.Extras(k); extra != nil {
+		return *extra
+	}
+	return nil
+}
+
+// eachAdded calls f for each key of k that has a value, is ours, and of which nothing follows where it is absent; drop takes it away. An
+// error and a signal are none of these: without them there was none.
+func eachAdded(k tape.Kind, f func(key string, drop func())) {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		added(f, "provider", &k.Provider)
+		added(f, "endpoint", &k.Endpoint)
+		added(f, "model", &k.Model)
+		added(f, "params_digest", &k.ParamsDigest)
+		addedList(f, "usage", &k.Usage)
+		added(f, "connection", &k.Connection)
+		added(f, "opcode", &k.Opcode)
+		addedExchange(f, &k.Exchange)
+	case *tape.FileRead:
+		addedFile(f, &k.File)
+	case *tape.FileWrite:
+		addedFile(f, &k.File)
+	case *tape.FileDelete:
+		addedFile(f, &k.File)
+	case *tape.ProcessSpawn:
+		added(f, "spawn_id", &k.SpawnID)
+		added(f, "parent_spawn_id", &k.ParentSpawnID)
+		added(f, "stdin_payload", &k.Stdin)
+		added(f, "stdout_digest", &k.StdoutDigest)
+		added(f, "stderr_digest", &k.StderrDigest)
+	case *tape.MCPJSONRPC:
+		addedMCP(f, k)
+	case *tape.DirList:
+		added(f, "names", &k.Names)
+	case *tape.EnvRead:
+		added(f, "value", &k.Value)
+	}
+}
+
+func addedExchange(f func(key string, drop func()), x *tape.Exchange) {
+	added(f, "method", &x.Method)
+	added(f, "url", &x.URL)
+	addedList(f, "request_headers", &x.RequestHeaders)
+	added(f, "request_payload", &x.RequestPayload)
+	added(f, "status", &x.Status)
+	addedList(f, "response_headers", &x.ResponseHeaders)
+	addedList(f, "stream", &x.Stream)
+	added(f, "lane", &x.Lane)
+	added(f, "arrival", &x.Arrival)
+}
+
+func addedFile(f func(key string, drop func()), file *tape.File) {
+	added(f, "content", &file.Content)
+	added(f, "before", &file.Before)
+	added(f, "content_digest", &file.ContentDigest)
+	added(f, "mode", &file.Mode)
+	added(f, "spawn_id", &file.SpawnID)
+}
+
+func addedMCP(f func(key string, drop func()), k *tape.MCPJSONRPC) {
+	added(f, "from", &k.From)
+	added(f, "conversation", &k.Conversation)
+	added(f, "transport", &k.Transport)
+	added(f, "arrival", &k.Arrival)
+	added(f, "answered", &k.Answered)
+	added(f, "params_digest", &k.ParamsDigest)
+	added(f, "result_digest", &k.ResultDigest)
+	added(f, "exchange", &k.Exchange)
+	added(f, "answer_exchange", &k.AnswerExchange)
+}
+
+func added[T comparable](f func(key string, drop func()), key string, at *T) {
+	var none T
+	if *at != none {
+		f(key, func() { *at = none })
+	}
+}
+
+func addedList[L ~[]T, T any](f func(key string, drop func()), key string, at *L) {
+	if len(*at) > 0 {
+		f(key, func() { *at = nil })
+	}
+}
+
+// copied is k, for keys of it to be taken away.
+func copied(k tape.Kind) tape.Kind {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return new(*k)
+	case *tape.FileRead:
+		return new(*k)
+	case *tape.FileWrite:
+		return new(*k)
+	case *tape.FileDelete:
+		return new(*k)
+	case *tape.ProcessSpawn:
+		return new(*k)
+	case *tape.MCPJSONRPC:
+		return new(*k)
+	case *tape.DirList:
+		return new(*k)
+	case *tape.EnvRead:
+		return new(*k)
+	case *tape.ClockRead:
+		return new(*k)
+	case *tape.ClockSleep:
+		return new(*k)
+	case *tape.HTTPExchange:
+		return new(*k)
+	case *tape.RandomRead:
+		return new(*k)
+	}
+	return k
+}

@@ -1,0 +1,93 @@
+package fidelity
+
+import (
+	"cmp"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// setServersAside takes out what MCP servers themselves asked of others over the network, and the conversations that they held as
+// clients, and notes how many these are: on a replay no server runs, and the program sees of it what its servers said.
+func (c *laneCompare) setServersAside() {
+	var asked [2]serversAsked
+	for s := range c.sides {
+		a := serversAsked{sockets: make(map[uint64]bool), talks: make(map[uint64]bool)}
+		for i := range c.sides[s].entries { // a conversation's records may stand before its number is known to be one of these
+			a.find(c.sides[s].entries[i].rec)
+		}
+		for i := range c.sides[s].entries {
+			if e := &c.sides[s].entries[i]; a.takes(e.rec) {
+				e.rec = nil
+			}
+		}
+		asked[s] = a
+	}
+	was, now := &asked[Recorded], &asked[Replay]
+	switch {
+	case was.none() && now.none():
+	case now.none() && !c.o.sidesNamed():
+		c.note("%s of MCP servers, which did not run, do not gate", was)
+	default:
+		c.note("what MCP servers asked themselves does not gate%s", c.report.sides.versus(was.String(), now.String()))
+	}
+}
+
+// sidesNamed reports whether two recordings are compared, and no replay.
+func (o *LaneOptions) sidesNamed() bool { return sides(o.Sides).named() }
+
+// serversAsked is what the MCP servers of one side asked.
+type serversAsked struct {
+	exchanges int
+	sockets   map[uint64]bool // by connection
+	talks     map[uint64]bool // by number
+}
+
+func (a *serversAsked) find(rec *tape.Record) {
+	if rec == nil || tape.AskerOf(rec.Kind) == 0 {
+		return
+	}
+	switch k := rec.Kind.(type) {
+	case *tape.WSOpen:
+		a.sockets[cmp.Or(k.Connection, k.Arrival)] = true
+	case *tape.MCPOpen:
+		a.talks[k.Conversation] = true
+	default:
+		a.exchanges++
+	}
+}
+
+// takes reports whether a record is of what was found.
+func (a *serversAsked) takes(rec *tape.Record) bool {
+	if rec == nil {
+		return false
+	}
+	switch k := rec.Kind.(type) {
+	case *tape.LLMCall:
+		return tape.AskerOf(k) != 0 || k.Connection != 0 && a.sockets[k.Connection]
+	case *tape.WSMessage:
+		return a.sockets[k.Connection]
+	case *tape.WSClose:
+		return a.sockets[k.Connection]
+	case *tape.MCPJSONRPC:
+		return k.Conversation != 0 && a.talks[k.Conversation]
+	case *tape.MCPText:
+		return k.Conversation != 0 && a.talks[k.Conversation]
+	case *tape.MCPClose:
+		return k.Conversation != 0 && a.talks[k.Conversation]
+	}
+	return tape.AskerOf(rec.Kind) != 0
+}
+
+func (a *serversAsked) none() bool { return a.exchanges+len(a.sockets)+len(a.talks) == 0 }
+
+// String says how many exchanges (WebSockets are some) and conversations they are.
+func (a *serversAsked) String() string {
+	exchanges, talks := a.exchanges+len(a.sockets), len(a.talks)
+	switch {
+	case talks == 0:
+		return counted(exchanges, "exchange")
+	case exchanges == 0:
+		return counted(talks, "conversation")
+	}
+	return counted(exchanges, "exchange") + " and " + counted(talks, "conversation")
+}
