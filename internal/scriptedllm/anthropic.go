@@ -2,7 +2,9 @@ package scriptedllm
 
 import (
 	"encoding/json"
+	"iter"
 	"net/http"
+	"slices"
 )
 
 // anthropic is the messages API: https://docs.anthropic.com/en/api/messages and .../messages-streaming.
@@ -79,7 +81,7 @@ func (d anthropic) whole(re *reply) object {
 		content = append(content, object{"type": "text", "text": re.answer.text})
 	}
 	for _, c := range re.answer.calls {
-		content = append(content, d.toolUse(re, c.name, c.args))
+		content = append(content, d.toolUse(re, c, c.args))
 	}
 	m := d.message(re, content)
 	m["stop_reason"] = d.stopReason(re)
@@ -94,16 +96,11 @@ func (anthropic) message(re *reply, content []object) object {
 	}
 }
 
-func (anthropic) toolUse(re *reply, name string, input object) object {
-	return object{"type": "tool_use", "id": re.ids.fresh("toolu_01", base62, 22), "name": name, "input": input}
+func (anthropic) toolUse(re *reply, c call, input any) object {
+	return object{"type": "tool_use", "id": re.callID(c, "toolu_01", base62, 22), "name": c.name, "input": input}
 }
 
-func (anthropic) stopReason(re *reply) string {
-	if len(re.answer.calls) > 0 {
-		return "tool_use"
-	}
-	return "end_turn"
-}
+func (anthropic) stopReason(re *reply) string { return re.stop() }
 
 func (anthropic) usage(re *reply, out int) object {
 	return object{
@@ -139,12 +136,12 @@ func (d anthropic) events(re *reply, emit func(kind string, o any)) {
 // does at the provider.
 func (d anthropic) blocks(re *reply, send func(string, object)) {
 	index := 0
-	block := func(start object, deltaType, field string, deltas []string, more ...object) {
+	block := func(start object, deltaType, field string, deltas iter.Seq[string], more ...object) {
 		send("content_block_start", object{"index": index, "content_block": start})
 		if index == 0 {
 			send("ping", object{})
 		}
-		for _, piece := range deltas {
+		for piece := range deltas {
 			send("content_block_delta", object{"index": index, "delta": object{"type": deltaType, field: piece}})
 		}
 		for _, delta := range more {
@@ -154,14 +151,14 @@ func (d anthropic) blocks(re *reply, send func(string, object)) {
 		index++
 	}
 	if thought := re.answer.thought; thought != "" {
-		block(object{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", re.pieces(thought),
+		block(object{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking", slices.Values(re.pieces(thought)),
 			object{"type": "signature_delta", "signature": re.ids.fresh("Ep", base62, 60) + "=="})
 	}
 	if text := re.answer.text; text != "" {
-		block(object{"type": "text", "text": ""}, "text_delta", "text", re.pieces(text))
+		block(object{"type": "text", "text": ""}, "text_delta", "text", re.textPieces())
 	}
 	for _, c := range re.answer.calls {
-		block(d.toolUse(re, c.name, object{}), "input_json_delta", "partial_json", append([]string{""}, re.pieces(c.json())...))
+		block(d.toolUse(re, c, object{}), "input_json_delta", "partial_json", slices.Values(append([]string{""}, re.pieces(c.json())...)))
 	}
 }
 

@@ -105,7 +105,7 @@ func (d converse) whole(re *reply) object {
 	}
 	for _, c := range re.answer.calls {
 		content = append(content, object{"toolUse": object{
-			"toolUseId": re.ids.fresh("tooluse_", base62, 22), "name": c.name, "input": c.args,
+			"toolUseId": re.callID(c, "tooluse_", base62, 22), "name": c.name, "input": c.args,
 		}})
 	}
 	return object{

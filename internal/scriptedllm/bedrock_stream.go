@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/crc32"
+	"iter"
+	"slices"
 )
 
 // eventStream is the content type of a Bedrock stream.
@@ -47,20 +49,20 @@ func (d converse) stream(re *reply, s *sink) {
 	}
 	send("messageStart", object{"role": "assistant"})
 	index := 0
-	block := func(pieces []string, delta func(string) object) {
-		for _, piece := range pieces {
+	block := func(pieces iter.Seq[string], delta func(string) object) {
+		for piece := range pieces {
 			send("contentBlockDelta", object{"contentBlockIndex": index, "delta": delta(piece)})
 		}
 		send("contentBlockStop", object{"contentBlockIndex": index})
 		index++
 	}
 	if re.answer.text != "" {
-		block(re.pieces(re.answer.text), func(piece string) object { return object{"text": piece} })
+		block(re.textPieces(), func(piece string) object { return object{"text": piece} })
 	}
 	for _, c := range re.answer.calls {
-		use := object{"toolUseId": re.ids.fresh("tooluse_", base62, 22), "name": c.name}
+		use := object{"toolUseId": re.callID(c, "tooluse_", base62, 22), "name": c.name}
 		send("contentBlockStart", object{"contentBlockIndex": index, "start": object{"toolUse": use}})
-		block(re.pieces(c.json()), func(piece string) object { return object{"toolUse": object{"input": piece}} })
+		block(slices.Values(re.pieces(c.json())), func(piece string) object { return object{"toolUse": object{"input": piece}} })
 	}
 	send("messageStop", object{"stopReason": anthropic{}.stopReason(re)})
 	send("metadata", object{"usage": d.usage(re), "metrics": object{"latencyMs": 551}})

@@ -2,8 +2,8 @@
 // streaming included, and needs neither a key nor a network.
 //
 // It speaks Anthropic messages, OpenAI chat completions and responses, Gemini generateContent and streamGenerateContent,
-// Ollama's chat, OpenAI's formats under Azure's paths, and Bedrock's Converse and InvokeModel, as their public references
-// describe them; and beside them lists of models, token counts, embeddings and uploads of files where the provider has
+// Ollama's chat, OpenAI's formats under Azure's paths, Bedrock's Converse and InvokeModel, and responses, Realtime and Gemini Live over WebSockets, as
+// their public references describe them; and beside them lists of models, token counts, embeddings and uploads of files where the provider has
 // them. Tests put real agents and SDKs in front of it, and the quickstart records its own small agent against it.
 //
 // The script: a turn that declares tools and carries no tool result yet is answered with one tool call, its arguments
@@ -13,5 +13,9 @@
 //
 // Answers depend on the request alone, but for what real providers vary: ids and times. Options.Seed fixes those too.
 //
-// Non-goals: it has no state between requests (but for Options.Faults, which fail a request once), refuses no odd parameter, and counts tokens by the length of the text.
+// A Wish is one request whose answer somebody else thought of (Completion): Speak puts that on the wire of the provider that was
+// asked.
+//
+// Non-goals: it has no state between requests (but for Options.Faults, which fail a request once, and for what was said on one
+// WebSocket), refuses no odd parameter, and counts tokens by the length of the text.
 package scriptedllm

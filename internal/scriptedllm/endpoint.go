@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -40,9 +41,19 @@ type Options struct {
 	Text string
 	// Shell, when set, is the command that the tool call runs, of a tool that runs commands, in the place of writing a file.
 	Shell string
+	// Calls, when set, are the tool calls of the script, one a turn, in place of writing a file: a turn whose conversation holds n
+	// results of tools is answered with the call of that place, and with a text where there is none left.
+	Calls []Call
 	// Faults makes a request whose body holds the words "fail once with 429", or another status from 400 to 599, fail with
 	// that status the first time that this very body comes, and succeed from then on, as clients with retries expect.
 	Faults bool
+}
+
+// A Call is a tool call of the script.
+type Call struct {
+	// Tool is the tool's name, or what that ends in without regard to case, "_" and "-": agents write their servers' names before it.
+	Tool string
+	Args map[string]any // nil for none
 }
 
 // A Request is one request as the endpoint got it.
@@ -82,8 +93,14 @@ func New(opts *Options) *Endpoint {
 	return e
 }
 
-// ServeHTTP answers one request.
-func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) { e.mux.ServeHTTP(w, r) }
+// ServeHTTP answers one request. Google's SDK begins the path of a socket with two slashes, which its servers take.
+func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if path, ok := strings.CutPrefix(r.URL.Path, "//"); ok {
+		r = r.Clone(r.Context())
+		r.URL.Path = "/" + path
+	}
+	e.mux.ServeHTTP(w, r)
+}
 
 // Requests returns the requests so far, in order of arrival. Each stands there before its answer begins.
 func (e *Endpoint) Requests() []Request {

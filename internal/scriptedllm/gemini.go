@@ -64,18 +64,24 @@ func geminiCall(r *http.Request) (model, method string) {
 }
 
 func (d gemini) parse(r *http.Request, body []byte) (*turn, error) {
-	t := &turn{}
-	var method string
-	t.model, method = geminiCall(r)
+	model, method := geminiCall(r)
 	if method != "generateContent" && method != "streamGenerateContent" {
-		return nil, fmt.Errorf("method %q is not supported for model %q", method, t.model)
+		return nil, fmt.Errorf("method %q is not supported for model %q", method, model)
 	}
-	t.stream = method == "streamGenerateContent"
-	t.array = t.stream && r.URL.Query().Get("alt") != "sse"
 	var q geminiRequest
 	if err := json.Unmarshal(body, &q); err != nil {
 		return nil, err
 	}
+	t := d.turn(&q)
+	t.model = model
+	t.stream = method == "streamGenerateContent"
+	t.array = t.stream && r.URL.Query().Get("alt") != "sse"
+	return t, t.check()
+}
+
+// turn is what a request asks, but for the model.
+func (d gemini) turn(q *geminiRequest) *turn {
+	t := &turn{}
 	t.format = firstSchema(q.GenerationConfig.ResponseJSONSchema, q.GenerationConfig.ResponseSchema)
 	t.think = q.GenerationConfig.ThinkingConfig.IncludeThoughts
 	t.system = d.message(q.SystemInstruction.Parts, false).joined()
@@ -87,7 +93,7 @@ func (d gemini) parse(r *http.Request, body []byte) (*turn, error) {
 			t.tools = append(t.tools, tool{name: f.Name, schema: firstSchema(f.ParametersJSONSchema, f.Parameters, &schema{})})
 		}
 	}
-	return t, t.check()
+	return t
 }
 
 // firstSchema returns the first that is there.
@@ -124,26 +130,39 @@ func geminiResult(response map[string]any) result {
 }
 
 func (d gemini) whole(re *reply) object {
-	return d.chunk(re, re.ids.fresh("", base62, 22), d.parts(re, func(text string) []string { return []string{text} }), true)
+	id := re.ids.fresh("", base62, 22)
+	parts := []object{}
+	for _, p := range d.parts(re, []string{re.answer.thought}, []string{re.answer.text}) {
+		parts = append(parts, p.part)
+	}
+	return d.chunk(re, id, parts, true)
 }
 
-// parts are the thoughts, the texts, as cut makes pieces of both, and then the calls, each one part.
-func (gemini) parts(re *reply, cut func(string) []string) []object {
-	var out []object
-	for _, thought := range cut(re.answer.thought) {
+// A geminiOut is a part of an answer, and which pieces of the text it is: those that are empty make no part of their own.
+type geminiOut struct {
+	part   object
+	pieces []int
+}
+
+// parts are the thoughts, the texts, and then the calls, each one part.
+func (gemini) parts(re *reply, thoughts, texts []string) (out []geminiOut) {
+	for _, thought := range thoughts {
 		if thought != "" {
-			out = append(out, object{"text": thought, "thought": true})
+			out = append(out, geminiOut{part: object{"text": thought, "thought": true}})
 		}
 	}
-	for _, text := range cut(re.answer.text) {
-		if text != "" {
-			out = append(out, object{"text": text})
+	var pieces []int
+	for i, text := range texts {
+		if pieces = append(pieces, i); text != "" {
+			out = append(out, geminiOut{object{"text": text}, pieces})
+			pieces = nil
 		}
 	}
 	for _, c := range re.answer.calls {
-		out = append(out, object{"functionCall": object{
-			"id": re.ids.fresh("", base62, 16), "name": c.name, "args": c.args,
-		}})
+		out = append(out, geminiOut{object{"functionCall": object{
+			"id": re.callID(c, "", base62, 16), "name": c.name, "args": c.args,
+		}}, pieces})
+		pieces = nil
 	}
 	return out
 }
@@ -156,13 +175,24 @@ func (gemini) chunk(re *reply, id string, parts []object, last bool) object {
 		"promptTokensDetails": []object{{"modality": "TEXT", "tokenCount": re.inTokens}},
 	}
 	if last {
-		candidate["finishReason"] = "STOP"
+		candidate["finishReason"] = geminiStop(re.stop())
 		usage["candidatesTokenCount"] = re.outTokens()
 		usage["totalTokenCount"] = re.inTokens + re.outTokens()
 	}
 	return object{
 		"candidates": []object{candidate}, "usageMetadata": usage, "modelVersion": re.turn.model, "responseId": id,
 	}
+}
+
+// geminiStop is why the model stopped in Gemini's words.
+func geminiStop(stop string) string {
+	switch stop {
+	case StopEnd, StopTool:
+		return "STOP"
+	case StopLength:
+		return "MAX_TOKENS"
+	}
+	return stop
 }
 
 // stream sends a part a chunk: a call is never cut into pieces.
@@ -173,10 +203,16 @@ func (d gemini) stream(re *reply, s *sink) {
 		s.begin("text/event-stream")
 	}
 	id := re.ids.fresh("", base62, 22)
-	parts := d.parts(re, re.pieces)
-	for i, part := range parts {
+	parts := d.parts(re, re.pieces(re.answer.thought), re.texts())
+	if len(parts) == 0 {
+		parts = []geminiOut{{part: object{"text": ""}}}
+	}
+	for i, p := range parts {
+		for _, n := range p.pieces {
+			re.tell(n)
+		}
 		last := i == len(parts)-1
-		d.send(s, re.turn.array, string(encode(d.chunk(re, id, []object{part}, last))), i == 0, last)
+		d.send(s, re.turn.array, string(encode(d.chunk(re, id, []object{p.part}, last))), i == 0, last)
 	}
 }
 

@@ -89,11 +89,22 @@ func (ollama) line(re *reply, message object) object {
 
 func (d ollama) last(re *reply, message object) object {
 	o := d.line(re, message)
-	o["done"], o["done_reason"] = true, "stop"
+	o["done"], o["done_reason"] = true, ollamaStop(re.stop())
 	o["total_duration"], o["load_duration"] = 4_883_583_458, 1_334_875 // ns
 	o["prompt_eval_count"], o["prompt_eval_duration"] = re.inTokens, 342_546_000
 	o["eval_count"], o["eval_duration"] = re.outTokens(), 4_535_599_000
 	return o
+}
+
+// ollamaStop is why the model stopped in Ollama's words.
+func ollamaStop(stop string) string {
+	switch stop {
+	case StopEnd, StopTool:
+		return "stop"
+	case StopLength:
+		return "length"
+	}
+	return stop
 }
 
 func (d ollama) stream(re *reply, s *sink) {
@@ -104,7 +115,7 @@ func (d ollama) stream(re *reply, s *sink) {
 			send(d.line(re, d.message("", piece, nil)))
 		}
 	}
-	for _, piece := range re.pieces(re.answer.text) {
+	for piece := range re.textPieces() {
 		send(d.line(re, d.message(piece, "", nil)))
 	}
 	for _, c := range re.answer.calls { // a call comes whole

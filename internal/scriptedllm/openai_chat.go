@@ -60,7 +60,7 @@ func (d chat) whole(re *reply) object {
 	}
 	var calls []object
 	for _, c := range re.answer.calls {
-		calls = append(calls, d.toolCall(re, c.name, c.json()))
+		calls = append(calls, d.toolCall(re, c, c.json()))
 	}
 	if calls != nil {
 		m["tool_calls"] = calls
@@ -78,18 +78,24 @@ func (chat) frame(re *reply, kind string) object {
 	}
 }
 
-func (chat) toolCall(re *reply, name, arguments string) object {
+func (chat) toolCall(re *reply, c call, arguments string) object {
 	return object{
-		"id": re.ids.fresh("call_", base62, 24), "type": "function",
-		"function": object{"name": name, "arguments": arguments},
+		"id": re.callID(c, "call_", base62, 24), "type": "function",
+		"function": object{"name": c.name, "arguments": arguments},
 	}
 }
 
 func (chat) finish(re *reply) string {
-	if len(re.answer.calls) > 0 {
+	switch stop := re.stop(); stop {
+	case StopTool:
 		return "tool_calls"
+	case StopEnd:
+		return "stop"
+	case StopLength:
+		return "length"
+	default:
+		return stop
 	}
-	return "stop"
 }
 
 func (chat) tokens(re *reply) object {
@@ -125,12 +131,12 @@ func (d chat) stream(re *reply, s *sink) {
 func (d chat) deltas(re *reply, send func(object)) {
 	send(object{"role": "assistant", "content": "", "refusal": nil})
 	if re.answer.text != "" {
-		for _, piece := range re.pieces(re.answer.text) {
+		for piece := range re.textPieces() {
 			send(object{"content": piece})
 		}
 	}
 	for i, c := range re.answer.calls {
-		first := d.toolCall(re, c.name, "")
+		first := d.toolCall(re, c, "")
 		first["index"] = i
 		send(object{"tool_calls": []object{first}})
 		for _, piece := range re.pieces(c.json()) {

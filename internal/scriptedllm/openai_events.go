@@ -31,7 +31,7 @@ func (d responses) stream(re *reply, s *sink) {
 		}
 	}
 	d.complete(re, response, items)
-	emit("response.completed", object{"response": response})
+	emit("response."+response["status"].(string), object{"response": response})
 }
 
 // send emits an event within the item.
@@ -54,7 +54,7 @@ func (ev itemEvents) message() {
 	text := ev.re.answer.text
 	ev.frame("content", []object{}, func() {
 		ev.send("response.content_part.added", object{"content_index": 0, "part": textPart("")})
-		for _, piece := range ev.re.pieces(text) {
+		for piece := range ev.re.textPieces() {
 			ev.send("response.output_text.delta", object{"content_index": 0, "delta": piece, "logprobs": []object{}})
 		}
 		ev.send("response.output_text.done", object{"content_index": 0, "text": text, "logprobs": []object{}})

@@ -10,17 +10,21 @@ import (
 type responses struct{ openai }
 
 type responsesRequest struct {
-	Model        string `json:"model"`
-	Stream       bool   `json:"stream"`
-	Instructions string `json:"instructions"`
-	Input        input  `json:"input"`
-	Tools        []struct {
-		Type string `json:"type"`
-		openaiFunction
-	} `json:"tools"`
-	Text struct {
+	Model        string          `json:"model"`
+	Stream       bool            `json:"stream"`
+	Instructions string          `json:"instructions"`
+	Input        input           `json:"input"`
+	Tools        []responsesTool `json:"tools"`
+	Text         struct {
 		Format openaiFormat `json:"format"`
 	} `json:"text"`
+}
+
+// A responsesTool is a function, or a namespace of several.
+type responsesTool struct {
+	Type string `json:"type"`
+	openaiFunction
+	Tools []responsesTool `json:"tools"`
 }
 
 // input is a text, which is a user's message, or a list of items.
@@ -58,12 +62,21 @@ func (responses) parse(_ *http.Request, body []byte) (*turn, error) {
 			t.messages = append(t.messages, message{model: x.Role == "assistant", texts: x.Content.texts()})
 		}
 	}
-	for _, x := range q.Tools {
-		if x.Type == "function" {
-			t.tools = append(t.tools, tool{name: x.Name, schema: &x.Parameters})
+	t.tools = functions(nil, q.Tools, "")
+	return t, t.check()
+}
+
+// functions appends the functions among declared, which stand in a namespace, and those of the namespaces there.
+func functions(to []tool, declared []responsesTool, space string) []tool {
+	for i := range declared {
+		switch x := &declared[i]; {
+		case x.Type == "function":
+			to = append(to, tool{name: x.Name, schema: &x.Parameters, space: space})
+		case x.Type == "namespace" && space == "":
+			to = functions(to, x.Tools, x.Name)
 		}
 	}
-	return t, t.check()
+	return to
 }
 
 func (d responses) whole(re *reply) object {
@@ -86,6 +99,9 @@ func (responses) response(re *reply) object {
 
 func (responses) complete(re *reply, response object, items []object) {
 	response["status"] = "completed"
+	if re.stop() == StopLength {
+		response["status"], response["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
+	}
 	response["output"] = items
 	response["usage"] = object{
 		"input_tokens": re.inTokens, "input_tokens_details": object{"cached_tokens": 0},
@@ -104,10 +120,14 @@ func (responses) items(re *reply) []object {
 		})
 	}
 	for _, c := range re.answer.calls {
-		out = append(out, object{
+		item := object{
 			"id": re.ids.fresh("fc_", hexits, 48), "type": "function_call", "status": "completed",
-			"call_id": re.ids.fresh("call_", base62, 24), "name": c.name, "arguments": c.json(),
-		})
+			"call_id": re.callID(c, "call_", base62, 24), "name": c.name, "arguments": c.json(),
+		}
+		if c.space != "" {
+			item["namespace"] = c.space
+		}
+		out = append(out, item)
 	}
 	return out
 }

@@ -1,6 +1,11 @@
 package scriptedllm
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+
+	"github.com/coder/websocket"
+)
 
 // routes registers every endpoint of every provider. Their hosts differ and their paths do not collide, but for the lists
 // of models and the files, which Anthropic and OpenAI keep under the same names.
@@ -11,6 +16,8 @@ func (e *Endpoint) routes() {
 
 	handle("POST /v1/chat/completions", e.converse(chat{}))
 	handle("POST /v1/responses", e.converse(responses{}))
+	handle("GET /v1/responses", e.talk(openai{}, websocket.MessageText, newResponsesSocket))
+	handle("GET /v1/realtime", e.talk(openai{}, websocket.MessageText, newRealtimeSocket))
 	handle("POST /v1/responses/input_tokens", e.serve(only(openai{}, responsesCount)))
 	handle("POST /v1/embeddings", e.serve(only(openai{}, openaiEmbed)))
 
@@ -18,6 +25,7 @@ func (e *Endpoint) routes() {
 	handle("POST /v1/files", e.serve(eitherOf(e.anthropicFile, e.openaiFile)))
 
 	handle("POST /v1beta/models/{call}", e.gemini)
+	handle("GET /ws/{service}", e.live)
 	handle("GET /v1beta/models", e.serve(only(gemini{}, geminiModels)))
 	handle("POST /upload/v1beta/files", e.geminiUpload)
 
@@ -62,6 +70,15 @@ func (e *Endpoint) gemini(w http.ResponseWriter, r *http.Request) {
 	default:
 		e.converse(gemini{})(w, r)
 	}
+}
+
+// live answers a socket of Gemini Live, of any version of the API.
+func (e *Endpoint) live(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.PathValue("service"), ".GenerativeService.BidiGenerateContent") {
+		e.unknown(w, r)
+		return
+	}
+	e.talk(gemini{}, websocket.MessageBinary, newLiveSocket)(w, r)
 }
 
 // invoke answers a Bedrock model in its own format: Titan embeds, all others speak as Anthropic's do.

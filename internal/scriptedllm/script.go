@@ -1,22 +1,34 @@
 package scriptedllm
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
 
 // An answer is what the script says: a thought, a text and tool calls, each where there is one.
 type answer struct {
 	thought string
 	text    string
 	calls   []call
+	given   *Completion // that it was made of; nil where the script made it
 }
 
 // A call is one tool call.
 type call struct {
-	name string
-	args object
+	id    string // "" for one that is made up
+	name  string
+	args  any    // an object
+	space string // the tool's namespace
 }
 
-// json is the arguments as one JSON object, keys sorted.
-func (c call) json() string { return string(encode(c.args)) }
+// json is the arguments as one JSON object, keys sorted; of a Completion's as they stand.
+func (c call) json() string {
+	if raw, ok := c.args.(json.RawMessage); ok {
+		return plainText(raw)
+	}
+	return string(encode(c.args))
+}
 
 // The tools that the script likes to call, best first, as plainName writes them.
 var (
@@ -42,6 +54,8 @@ func (e *Endpoint) said(t *turn) answer {
 	texts := t.userTexts()
 	results := t.results()
 	switch {
+	case len(t.tools) > 0 && t.answered() < len(e.opts.Calls):
+		return calling(t, e.opts.Calls[t.answered()])
 	case len(t.tools) > 0 && len(results) == 0:
 		if e.opts.Shell != "" {
 			return work(t, shells, []job{{command: e.opts.Shell}})
@@ -58,6 +72,22 @@ func (e *Endpoint) said(t *turn) answer {
 	return answer{text: "Scripted answer to: " + short(promptOf(texts))}
 }
 
+// calling is the call c of a tool that the turn declares, or a text that says that none is so called.
+func calling(t *turn, c Call) answer {
+	i := slices.IndexFunc(t.tools, func(x tool) bool { return x.space+x.name == c.Tool })
+	if i < 0 {
+		i = slices.IndexFunc(t.tools, func(x tool) bool { return strings.HasSuffix(plainName(x.space+x.name), plainName(c.Tool)) })
+	}
+	if i < 0 {
+		return answer{text: "No tool is called " + c.Tool + "."}
+	}
+	args := c.Args
+	if args == nil {
+		args = object{}
+	}
+	return answer{text: "I'll call " + c.Tool + ".", calls: []call{{name: t.tools[i].name, args: args, space: t.tools[i].space}}}
+}
+
 // work calls one of the tools, the best of liked, once for each job, side by side.
 func work(t *turn, liked []string, jobs []job) answer {
 	chosen := choose(t.tools, liked)
@@ -67,7 +97,7 @@ func work(t *turn, liked []string, jobs []job) answer {
 	}
 	for _, j := range jobs {
 		f := filler{job: j, cwd: cwdOf(t)}
-		a.calls = append(a.calls, call{name: chosen.name, args: f.object(chosen.schema)})
+		a.calls = append(a.calls, call{name: chosen.name, args: f.object(chosen.schema), space: chosen.space})
 	}
 	return a
 }

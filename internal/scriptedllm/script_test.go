@@ -3,6 +3,7 @@ package scriptedllm
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,11 +101,11 @@ func TestChoose(t *testing.T) {
 		tools []tool
 		want  string
 	}{
-		{[]tool{{"read", none}, {"Bash", running}, {"Write", writing}}, "Write"},
-		{[]tool{{"apply", none}, {"exec_command", running}}, "exec_command"},
-		{[]tool{{"look", none}, {"do", running}, {"put", writing}}, "put"},
-		{[]tool{{"look", none}, {"do", running}}, "do"},
-		{[]tool{{"echo", none}, {"add", none}}, "echo"},
+		{[]tool{{name: "read", schema: none}, {name: "Bash", schema: running}, {name: "Write", schema: writing}}, "Write"},
+		{[]tool{{name: "apply", schema: none}, {name: "exec_command", schema: running}}, "exec_command"},
+		{[]tool{{name: "look", schema: none}, {name: "do", schema: running}, {name: "put", schema: writing}}, "put"},
+		{[]tool{{name: "look", schema: none}, {name: "do", schema: running}}, "do"},
+		{[]tool{{name: "echo", schema: none}, {name: "add", schema: none}}, "echo"},
 	}
 	for _, tt := range tests {
 		if got := choose(tt.tools, slices.Concat(writers, shells)); got.name != tt.want {
@@ -136,7 +137,7 @@ func TestPlanWithoutATool(t *testing.T) {
 
 func TestASecondPromptIsAnotherJob(t *testing.T) {
 	got := New(nil).plan(&turn{
-		tools: []tool{{"write", &schema{}}},
+		tools: []tool{{name: "write", schema: &schema{}}},
 		messages: []message{
 			{texts: []string{"write a.txt"}}, {model: true}, {results: []result{{text: "ok"}}}, {model: true},
 			{texts: []string{"write b.txt"}},
@@ -159,5 +160,44 @@ func TestShell(t *testing.T) {
 	want := map[string]any{"name": "run_shell_command", "arguments": `{"command":"cat notes.txt"}`}
 	if d := cmp.Diff(any(want), call); d != "" {
 		t.Error(d)
+	}
+}
+
+func TestCallsOfTheScript(t *testing.T) {
+	e := New(&Options{Calls: []Call{{Tool: "files_read", Args: object{"path": "a.txt"}}, {Tool: "memory_read"}, {Tool: "missing"}}}) // and not the tool that is called read
+	for _, tools := range [][]tool{
+		{{name: "read"}, {name: "mcp_memory_read"}, {name: "mcp_files_read"}},
+		{{name: "read"}, {name: "read", space: "mcp__memory"}, {name: "read", space: "mcp__files"}},
+	} {
+		turn := &turn{model: "m", tools: tools, messages: []message{{texts: []string{"write hello.txt"}}}}
+		var got []call
+		for range 2 {
+			got = append(got, e.plan(turn).calls...)
+			turn.messages = append(turn.messages, message{model: true}, message{results: []result{{text: "read"}}}, message{texts: []string{"on"}})
+		}
+		files, memory := tools[2], tools[1]
+		want := []call{
+			{name: files.name, args: object{"path": "a.txt"}, space: files.space}, {name: memory.name, args: object{}, space: memory.space},
+		}
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(call{})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if a := e.plan(turn); a.text != "No tool is called missing." || a.calls != nil {
+			t.Errorf("a tool that is not declared: %+v", a)
+		}
+		turn.messages = append(turn.messages, message{results: []result{{text: "it rained"}}})
+		if a := e.plan(turn); !strings.Contains(a.text, "it rained") || a.calls != nil {
+			t.Errorf("after all calls: %+v", a)
+		}
+	}
+}
+
+func TestNamespacesOfResponses(t *testing.T) {
+	const turn = `{"model":"m","input":"note it","tools":[{"type":"function","name":"look","parameters":{}},
+		{"type":"namespace","name":"mcp__notes","tools":[{"type":"function","name":"add","parameters":{}}]}]}`
+	_, body := post(t, &Options{Calls: []Call{{Tool: "notes_add"}}}, "/v1/responses", turn)
+	item := at(decode(t, body), "output", 1)
+	if at(item, "name") != "add" || at(item, "namespace") != "mcp__notes" {
+		t.Errorf("answer %s", body)
 	}
 }

@@ -26,6 +26,8 @@ type sink struct {
 	delay time.Duration
 	sent  int // events
 	err   error
+
+	message func(v any) error // sends an event as a message of a WebSocket; nil: what is above sends it
 }
 
 func newSink(w http.ResponseWriter, r *http.Request, opts *Options) *sink {
@@ -47,19 +49,37 @@ func (s *sink) json(status int, v any) {
 	s.write(append(encode(v), '\n'))
 }
 
-// begin starts a stream.
+// begin starts a stream; over a WebSocket that has begun.
 func (s *sink) begin(contentType string) {
+	if s.message != nil {
+		return
+	}
 	s.w.Header().Set("Content-Type", contentType)
 	s.w.WriteHeader(http.StatusOK)
 }
 
 // event sends one server-sent event with a name, as Anthropic and the Responses API do.
 func (s *sink) event(name string, v any) {
+	if s.message != nil {
+		s.say(v)
+		return
+	}
 	s.send("event: " + name + "\ndata: " + string(encode(v)) + "\n\n")
 }
 
 // data sends one server-sent event without a name.
 func (s *sink) data(v any) { s.send("data: " + string(encode(v)) + "\n\n") }
+
+// say sends one event as a message, after the delay.
+func (s *sink) say(v any) {
+	if s.sent > 0 {
+		s.wait(s.delay)
+	}
+	s.sent++
+	if s.err == nil {
+		s.err = s.message(v)
+	}
+}
 
 // send writes one piece of a stream, after the delay, and flushes it.
 func (s *sink) send(text string) {

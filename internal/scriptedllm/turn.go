@@ -37,6 +37,7 @@ type result struct {
 type tool struct {
 	name   string
 	schema *schema
+	space  string // the namespace that it is declared in, as of one server; "" for none
 }
 
 // joined is all that a message says.
@@ -70,6 +71,15 @@ func (t *turn) results() []result {
 		out = append(out, m.results...)
 	}
 	return out
+}
+
+// answered counts the tool results of the whole conversation.
+func (t *turn) answered() int {
+	n := 0
+	for _, m := range t.messages {
+		n += len(m.results)
+	}
+	return n
 }
 
 // userTexts returns everything that the user's side said, the last first. Agents put their own context before the
