@@ -1,0 +1,302 @@
+package clock
+
+import (
+	"container/heap"
+	"math"
+	"sync"
+	"time"
+)
+
+// A Timer is time.Timer on a Clock. Its methods are for any number of goroutines.
+type Timer struct {
+	// C takes the time at which the timer fired, which stands on no tape. Nil of AfterFunc. On a paused clock a receive moves
+	// nothing: see the package comment.
+	C <-chan time.Time
+
+	clock *Clock
+	ch    chan time.Time // C, with room for one
+	f     func()         // called in place of a send
+
+	// Of a paused clock, under Clock.mu.
+	due    time.Duration
+	order  uint64
+	period time.Duration // of a ticker
+	at     int           // in the heap, and 1; 0 while it is not armed
+
+	// Of a real clock.
+	hostMu sync.Mutex
+	host   *time.Timer   // nil where it never was armed
+	armed  bool          // it was, and has neither fired nor been stopped since
+	times  uint64        // that it was armed or stopped: what was on its way to fire before does not
+	next   time.Duration // the due time of a ticker
+}
+
+// NewTimer is time.NewTimer.
+func (c *Clock) NewTimer(d time.Duration) *Timer {
+	t := newTimer(c, nil)
+	t.arm(d)
+	return t
+}
+
+// After is time.After.
+func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C }
+
+// AfterFunc is time.AfterFunc. On a paused clock whoever moves it waits until f, on a goroutine of its own, has ended: f sees the
+// time at which it was due, and must not wait for that goroutine. Timers that are due at once fire in the order in which they were
+// set, and before any branch that is.
+func (c *Clock) AfterFunc(d time.Duration, f func()) *Timer {
+	if !c.real {
+		f = apart(f)
+	}
+	t := newTimer(c, f)
+	t.arm(d)
+	return t
+}
+
+// apart is f on a goroutine of its own, which is waited for. A panic ends the program, as in package time, and runtime.Goexit ends
+// nobody's turn.
+func apart(f func()) func() {
+	return func() {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			f()
+		}()
+		<-done
+	}
+}
+
+func newTimer(c *Clock, f func()) *Timer {
+	t := &Timer{clock: c, f: f}
+	if f == nil {
+		t.ch = make(chan time.Time, 1)
+		t.C = t.ch
+	}
+	return t
+}
+
+// Stop is (*time.Timer).Stop: true where it kept the timer from firing, or a time from being received. None is received after it.
+func (t *Timer) Stop() bool {
+	active := t.disarm()
+	select {
+	case <-t.ch:
+		return true
+	default:
+		return active
+	}
+}
+
+// Reset is (*time.Timer).Reset: it says what Stop would have.
+func (t *Timer) Reset(d time.Duration) bool {
+	active := t.Stop()
+	t.arm(d)
+	return active
+}
+
+// A Ticker is time.Ticker on a Clock: ticks that nobody received in time are dropped.
+type Ticker struct {
+	C <-chan time.Time // as Timer.C
+	t *Timer
+}
+
+// NewTicker is time.NewTicker: it panics when d is not above zero.
+func (c *Clock) NewTicker(d time.Duration) *Ticker {
+	t := newTimer(c, nil)
+	k := &Ticker{C: t.C, t: t}
+	k.start(d)
+	return k
+}
+
+// Stop ends the ticks. It does not close C.
+func (k *Ticker) Stop() { k.t.Stop() }
+
+// Reset stops the ticker and starts it with another period.
+func (k *Ticker) Reset(d time.Duration) {
+	k.t.Stop()
+	k.start(d)
+}
+
+func (k *Ticker) start(d time.Duration) {
+	if d <= 0 {
+		panic("clock: the period of a ticker is not above zero")
+	}
+	k.t.tick(d)
+}
+
+// tick arms a ticker.
+func (t *Timer) tick(d time.Duration) {
+	t.hostMu.Lock()
+	t.period = d
+	t.next = t.clock.elapsed() + d
+	t.hostMu.Unlock()
+	t.arm(d)
+}
+
+func (t *Timer) arm(d time.Duration) {
+	if t.clock.real {
+		t.armHost(d)
+		return
+	}
+	c := t.clock
+	c.mu.Lock()
+	now := c.elapsed()
+	t.due = now + min(max(d, 0), math.MaxInt64-now) // one past the clock's end never fires
+	c.order++
+	t.order = c.order
+	c.timers.set(t)
+	c.mu.Unlock()
+}
+
+func (t *Timer) disarm() bool {
+	if t.clock.real {
+		return t.disarmHost()
+	}
+	t.clock.mu.Lock()
+	defer t.clock.mu.Unlock()
+	return t.clock.timers.remove(t)
+}
+
+func (t *Timer) armHost(d time.Duration) {
+	t.hostMu.Lock()
+	defer t.hostMu.Unlock()
+	t.times++
+	t.armed = true
+	times := t.times
+	t.host = time.AfterFunc(d, func() { t.fireHost(times) })
+}
+
+func (t *Timer) disarmHost() bool {
+	t.hostMu.Lock()
+	defer t.hostMu.Unlock()
+	active := t.armed
+	t.armed = false
+	t.times++
+	if t.host != nil {
+		t.host.Stop()
+	}
+	return active
+}
+
+// fireHost fires a timer that was armed so many times by then.
+func (t *Timer) fireHost(times uint64) {
+	if t.dueHost(times) && t.f != nil {
+		t.f()
+	}
+}
+
+// dueHost reports whether it fires, and sends the time where that is what it does.
+func (t *Timer) dueHost(times uint64) bool {
+	t.hostMu.Lock()
+	defer t.hostMu.Unlock()
+	if times != t.times {
+		return false
+	}
+	if t.f == nil {
+		t.send()
+	}
+	if t.armed = t.period > 0; t.armed {
+		t.next += t.period
+		t.host.Reset(t.next - t.clock.elapsed())
+	}
+	return true
+}
+
+// send drops the time where the last one was not received.
+func (t *Timer) send() {
+	wall, _ := t.clock.Stamp()
+	select {
+	case t.ch <- time.UnixMilli(wall).UTC():
+	default:
+	}
+}
+
+// fired is called under mu with the clock at the timer's due time, on its way to limit. It returns what is to be done once mu is
+// not held.
+func (t *Timer) fired(limit time.Duration) func() {
+	c := t.clock
+	c.timers.remove(t)
+	if t.f != nil {
+		return t.f
+	}
+	if t.period > 0 {
+		t.due += t.period * t.skip(min(limit, c.timers.nextCall()))
+		if t.due > 0 { // else past the clock's end
+			c.timers.set(t)
+		}
+	}
+	t.send()
+	return func() {}
+}
+
+// skip is how many periods on the next tick is: past every tick until limit where the channel is full, since nobody runs before that
+// could make room.
+func (t *Timer) skip(limit time.Duration) time.Duration {
+	if len(t.ch) == 0 {
+		return 1
+	}
+	return max(1, (limit-t.due)/t.period)
+}
+
+// timerHeap has the armed timers by due time, then by order. Its callers hold Clock.mu.
+type timerHeap []*Timer
+
+func (h *timerHeap) set(t *Timer) {
+	h.remove(t)
+	heap.Push(h, t)
+}
+
+func (h *timerHeap) remove(t *Timer) bool {
+	if t.at == 0 {
+		return false
+	}
+	heap.Remove(h, t.at-1)
+	return true
+}
+
+// upTo returns the first timer, where that is due by due.
+func (h timerHeap) upTo(due time.Duration) *Timer {
+	if len(h) > 0 && h[0].due <= due {
+		return h[0]
+	}
+	return nil
+}
+
+// nextCall is when the next function is due.
+func (h timerHeap) nextCall() time.Duration {
+	next := time.Duration(math.MaxInt64)
+	for _, t := range h {
+		if t.f != nil {
+			next = min(next, t.due)
+		}
+	}
+	return next
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface.
+func (h timerHeap) Len() int { return len(h) }
+
+func (h timerHeap) Less(i, j int) bool {
+	if h[i].due != h[j].due {
+		return h[i].due < h[j].due
+	}
+	return h[i].order < h[j].order
+}
+
+func (h timerHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].at, h[j].at = i+1, j+1
+}
+
+func (h *timerHeap) Push(x any) {
+	t := x.(*Timer)
+	*h = append(*h, t)
+	t.at = len(*h)
+}
+
+func (h *timerHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	t.at = 0
+	(*h)[last], *h = nil, (*h)[:last]
+	return t
+}
