@@ -38,8 +38,11 @@ func (b *Bill) Add(k tape.Kind) {
 	if !ok {
 		return
 	}
-	b.Calls++
 	u, ok := UsageOf(call)
+	if !ok && call.Endpoint == responsesWarmUp { // which generated nothing
+		return
+	}
+	b.Calls++
 	if !ok {
 		return
 	}

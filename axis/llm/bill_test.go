@@ -33,6 +33,10 @@ func TestBill(t *testing.T) {
 	if usd, ok := b.Whole(); !ok || math.Abs(usd-0.024) > 1e-9 || b.Calls != 2 || b.Usage.InputTokens != 15 || b.Usage.OutputTokens != 3 {
 		t.Errorf("%+v, %v", b, usd)
 	}
+	b.Add(&tape.LLMCall{Provider: "openai", Endpoint: "responses.ws.warmup", Model: "mine"}) // which generated nothing
+	if _, ok := b.Whole(); !ok || b.Calls != 2 {
+		t.Errorf("with a warm-up: %+v", b)
+	}
 	b.Add(call("theirs", 1, 1))
 	b.Add(call("theirs", 1, 1))
 	b.Add(call("", 1, 1))

@@ -44,21 +44,22 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	if jsonErr != nil {
 		return c.plain(r, r.Body), nil
 	}
-	if r.Method != http.MethodPost || body.Kind != canonjson.Object {
+	socket := overSocket(r, u)
+	if r.Method != http.MethodPost && !socket || body.Kind != canonjson.Object {
 		return c.plain(r, body.Append(make([]byte, 0, len(r.Body)))), nil
 	}
-	return c.object(r, u, &body), nil
+	return c.object(r, u, &body, socket), nil
 }
 
 // MaskURL implements exchange.Classifier.
 func (c *Classifier) MaskURL(scrubbed string) string { return string(c.comparable([]byte(scrubbed))) }
 
-// object identifies a POST of a JSON object.
-func (c *Classifier) object(r *exchange.Request, u *url.URL, body *canonjson.Value) *exchange.Identity {
+// object identifies a POST of a JSON object, or a turn over a socket.
+func (c *Classifier) object(r *exchange.Request, u *url.URL, body *canonjson.Value, socket bool) *exchange.Identity {
 	for i := range endpoints {
 		e := &endpoints[i]
 		model, ok := e.match(u.Path)
-		if !ok || e.read == nil {
+		if !ok || e.read == nil || (e.turns != nil) != socket {
 			continue
 		}
 		if call, ok := e.read(body, e.keys); ok {

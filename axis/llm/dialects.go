@@ -9,7 +9,7 @@ func countedByMessages(provider string, o *counts) Usage {
 		InputTokens:  o.at(keyPath("input_tokens")),
 		OutputTokens: o.at(keyPath("output_tokens")),
 		CacheReadTokens: o.at(keyPath("cache_read_input_tokens"), keyPath("input_tokens_details", "cached_tokens"),
-			keyPath("cache_read_tokens")),
+			keyPath("input_token_details", "cached_tokens"), keyPath("cache_read_tokens")),
 		CacheWriteTokens: o.at(keyPath("cache_creation_input_tokens"), keyPath("input_tokens_details", "cache_write_tokens"),
 			keyPath("cache_write_tokens")),
 		CacheWrite1hTokens: o.at(keyPath("cache_creation", "ephemeral_1h_input_tokens")),

@@ -28,6 +28,12 @@
 // Digests are taken over canonical JSON, after renumbering of placeholders and masking (package scrub). What counts is part
 // of what a recording holds: a recording that was made before a list below grew may no longer match, and says so.
 //
+// # Over WebSockets
+//
+// Turns of Responses, Realtime and Gemini Live are calls too. A Turns of exchange follows the messages of one socket (Sockets;
+// socket*.go) and says which of them begin, belong to and end a turn. The request of a turn is folded: the JSON object of all that the
+// model was asked, out of what passed on the same socket, which is read by an endpoint like the body of a POST.
+//
 // # Lanes
 //
 // A call without messages (an embedding, a completion, an image) opens a lane of its own with all of its surface.

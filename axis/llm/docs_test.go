@@ -59,6 +59,9 @@ func describeProvider(b *strings.Builder, es []endpoint) {
 	fmt.Fprintf(b, "\n### %s\n\n| endpoint | paths (POST) | record |\n|---|---|---|\n", es[0].provider)
 	for _, e := range es {
 		record := "`llm_call`"
+		if e.turns != nil {
+			record = "`llm_call` a turn, over a WebSocket (GET)"
+		}
 		if e.plain != "" {
 			record = "`http_exchange`: " + e.plain
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
@@ -19,7 +20,10 @@ type endpoint struct {
 	// nothing. nil takes none.
 	read func(body *canonjson.Value, k *keys) (call, bool)
 	// form takes the parts of a multipart body apart. nil takes none.
-	form  func(parts []part, k *keys) (call, bool)
+	form func(parts []part, k *keys) (call, bool)
+	// turns follows the messages of a WebSocket, whose turns are what read is given: GET requests of ws:// and wss://, folded. nil for
+	// an endpoint that is spoken to by POST.
+	turns func(s *socket) exchange.Turns
 	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
 	fail  func(status int, message string) []byte
 }

@@ -14,7 +14,7 @@ import (
 var smallest = []string{
 	`{"model":"m","messages":[]}`, `{"contents":[]}`, `{"model":"m","request":{"contents":[]}}`, `{"model":"m","input":"i"}`,
 	`{"model":"m","prompt":"p"}`, `{"model":"m","message":"hi"}`, `{"model":"m","texts":[]}`, `{"content":{}}`, `{"requests":[]}`,
-	`{"instances":[]}`,
+	`{"instances":[]}`, `{"model":"m","input":"i","generate":false}`,
 }
 
 // base returns the smallest body that an endpoint takes.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
@@ -21,6 +22,53 @@ var responsesKeys = &keys{
 		{"a bare string as input or content", "read as the list of one message or part that it is short for"},
 		{"an item with a role and no type", "read as a message"},
 	},
+}
+
+// responsesSocketKeys are those of a turn over a WebSocket: previous_response_id counts where the answer that it names did not
+// pass on the same one.
+var responsesSocketKeys = &keys{
+	messages: responsesKeys.messages,
+	surface:  responsesKeys.surface,
+	ignored: ignoring(openAIIgnored,
+		exempt{"stream", "every turn over a WebSocket is a stream"},
+		exempt{foldedKey, "Tapedeck's own: what of the request was sent"},
+	),
+	omitted: append([]exempt{
+		{"turn_id, create_time of internal_chat_message_metadata_passthrough", "Codex says of an item when it was made"},
+		{"input that goes on from an answer of the same socket", "read as the whole conversation, whose last items were sent"},
+	}, responsesKeys.omitted...),
+}
+
+// responsesWarmUp is the endpoint of a turn in which nothing is generated: it has an id that the next one goes on from.
+const responsesWarmUp = "responses.ws.warmup"
+
+// responsesWarmUpKeys are those of such a turn. Its tools do not count: an agent warms up beside the start of its tool servers, and
+// declares those that are ready by then. The next turn has them all.
+var responsesWarmUpKeys = &keys{
+	messages: responsesSocketKeys.messages,
+	surface:  slices.DeleteFunc(slices.Clone(responsesSocketKeys.surface), func(key string) bool { return key == "tools" }),
+	ignored: ignoring(responsesSocketKeys.ignored,
+		exempt{"tools", "those of the tool servers that are ready by then; the next turn declares all"}),
+	omitted: responsesSocketKeys.omitted,
+}
+
+// readWarmUp takes a body apart that asks for no answer.
+func readWarmUp(body *canonjson.Value, k *keys) (call, bool) {
+	generate := get(body, "generate")
+	if generate == nil || generate.Kind != canonjson.Bool || generate.Bool {
+		return call{}, false
+	}
+	return readResponsesSocket(body, k)
+}
+
+// readResponsesSocket takes the request of a turn over a WebSocket apart.
+func readResponsesSocket(body *canonjson.Value, k *keys) (call, bool) {
+	at(body, "input", func(input *canonjson.Value) {
+		each(input, func(item *canonjson.Value) {
+			at(item, "internal_chat_message_metadata_passthrough", func(v *canonjson.Value) { drop(v, "turn_id", "create_time") })
+		})
+	})
+	return readResponses(body, k)
 }
 
 // readResponses takes a body apart that has input or a prompt of the dashboard, or goes on with a kept conversation.
@@ -77,6 +125,11 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 		listed(content, kind)
 		each(content, func(part *canonjson.Value) { drop(part, "annotations", "logprobs") })
 	})
+}
+
+// responsesSocketUsage finds the usage in the messages of an answer.
+func responsesSocketUsage(answer []byte) []byte {
+	return lastObject(answer, []string{"response", "usage"})
 }
 
 // responsesUsage finds the usage of an answer. A stream ends with an event that holds the whole response.

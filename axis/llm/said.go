@@ -20,7 +20,7 @@ var ErrNoTalk = errors.New("no call of a conversation")
 
 // Said is what one call of a model says of its conversation.
 type Said struct {
-	Protocol string // "anthropic-messages", "openai-chat", "openai-responses", "gemini", "ollama", "cohere", "bedrock-converse"; "" else
+	Protocol string // "anthropic-messages", "openai-chat", "openai-responses", "openai-realtime", "gemini", "gemini-live", "ollama", "cohere", "bedrock-converse"; "" else
 	Model    string // as the request names it
 	System   string // the system text of the request; "" for none
 	Tools    bool   // the request declares tools that the program itself runs; the provider's own (a web search) are none
@@ -103,7 +103,7 @@ func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, er
 	if err := l.request(t, request, said); err != nil {
 		return nil, fmt.Errorf("its request: %w", err)
 	}
-	if call.Status != 0 && call.Status != http.StatusOK {
+	if call.Status != 0 && call.Status != http.StatusOK && call.Status != http.StatusSwitchingProtocols {
 		return said, nil
 	}
 	cut := call.Error != ""
@@ -168,8 +168,11 @@ var tongues = map[string]*tongue{
 	openAI + " completions":           prompted(chatTongue),
 	openAI + " responses":             responsesTongue,
 	openAI + " responses.compact":     responsesTongue,
+	openAI + " responses.ws":          responsesTongue,
+	openAI + " realtime":              realtimeTongue,
 	gemini + " generateContent":       geminiTongue,
 	gemini + " streamGenerateContent": geminiTongue,
+	gemini + " BidiGenerateContent":   liveTongue,
 	ollama + " chat":                  ollamaTongue,
 	ollama + " generate":              prompted(ollamaTongue),
 	cohere + " chat":                  cohereTongue,

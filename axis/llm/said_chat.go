@@ -104,7 +104,7 @@ func (h *hearing) parts(content []byte) {
 		readList(s, func() {
 			raw := s.Raw()
 			kind, text := partOf(raw)
-			if strings.HasSuffix(kind, "text") {
+			if strings.HasSuffix(kind, "text") || strings.HasSuffix(kind, "audio") && text != "" {
 				h.text(text)
 			} else {
 				h.attach(raw)
@@ -113,14 +113,14 @@ func (h *hearing) parts(content []byte) {
 	})
 }
 
-// partOf returns the type of a part, and its text.
+// partOf returns the type of a part, and its text, which of sound is what was written down of it.
 func partOf(raw []byte) (kind, text string) {
 	within(raw, func(s *jsonscan.Scanner) {
 		readObject(s, func(key []byte) bool {
 			switch string(key) {
 			case "type":
 				kind = readText(s)
-			case "text", "refusal":
+			case "text", "refusal", "transcript":
 				text = readText(s)
 			default:
 				return false

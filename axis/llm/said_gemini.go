@@ -14,6 +14,61 @@ var geminiTongue = &tongue{
 	messages: "contents", wrapped: "request", top: geminiTop, message: func(h *hearing) { geminiHeard(h) }, event: geminiEvent,
 }
 
+// liveTongue is Gemini Live. Its requests are folded to those of the Gemini API.
+var liveTongue = &tongue{
+	protocol: "gemini-live",
+	messages: "contents", top: geminiTop, message: func(h *hearing) { geminiHeard(h) }, event: liveEvent,
+}
+
+// liveEvent reads one message of the server.
+func liveEvent(a *answering) {
+	readObject(a.s, func(key []byte) bool {
+		switch liveName(string(key)) {
+		case "serverContent":
+			readObject(a.s, a.liveContent)
+		case "toolCall":
+			readObject(a.s, func(key []byte) bool {
+				if liveName(string(key)) != "functionCalls" {
+					return false
+				}
+				readList(a.s, func() { a.geminiCall(a.s.Raw()) })
+				a.stop("toolCall")
+				return true
+			})
+		default:
+			return false
+		}
+		return true
+	})
+}
+
+// liveContent reads one member of what the model says. What was spoken counts as it was written down, and not as sound.
+func (a *answering) liveContent(key []byte) bool {
+	switch liveName(string(key)) {
+	case "modelTurn":
+		_, parts := roleAnd(a.s, "parts")
+		elementsOf(parts, func(part []byte) {
+			if objectAt(part, "inlineData") == nil && objectAt(part, "inline_data") == nil {
+				a.geminiPart(part)
+			}
+		})
+	case "outputTranscription":
+		readObject(a.s, func(key []byte) bool {
+			if string(key) == "text" {
+				a.say(textKind)
+			}
+			return string(key) == "text"
+		})
+	case "turnComplete":
+		if readTrue(a.s) {
+			a.stop("turnComplete")
+		}
+	default:
+		return false
+	}
+	return true
+}
+
 func geminiTop(h *hearing, key []byte) bool {
 	switch string(key) {
 	case "systemInstruction", "system_instruction":
@@ -208,10 +263,7 @@ func (a *answering) geminiPart(raw []byte) {
 	}
 	switch {
 	case p.call != nil:
-		var f geminiFunction
-		within(p.call, f.read)
-		b := a.add(callKind, "")
-		b.id, b.name, b.args = f.id, f.name, objectArguments(f.args)
+		a.geminiCall(p.call)
 	case p.hasText && p.text == "":
 	case p.hasText && p.thought:
 		b := a.last(thoughtKind)
@@ -222,4 +274,12 @@ func (a *answering) geminiPart(raw []byte) {
 	default:
 		a.other(raw)
 	}
+}
+
+// geminiCall adds a call of a tool.
+func (a *answering) geminiCall(raw []byte) {
+	var f geminiFunction
+	within(raw, f.read)
+	b := a.add(callKind, "")
+	b.id, b.name, b.args = f.id, f.name, objectArguments(f.args)
 }

@@ -14,12 +14,20 @@ var responsesTongue = &tongue{
 	messages: "input", top: responsesTop, message: func(h *hearing) { responsesHeard(h) }, event: responsesEvent,
 }
 
+// realtimeTongue is the Realtime API, whose items and events are those of Responses, and more of them.
+var realtimeTongue = &tongue{
+	protocol: "openai-realtime",
+	messages: "input", top: responsesTop, message: func(h *hearing) { responsesHeard(h) }, event: responsesEvent,
+}
+
 func responsesTop(h *hearing, key []byte) bool {
 	switch string(key) {
 	case "instructions":
 		h.top.system = readText(h.s)
 	case "previous_response_id":
 		h.top.follows = readText(h.s)
+	case foldedKey:
+		h.top.follows = followedIn(h.s.Raw())
 	case "tools":
 		readList(h.s, func() {
 			kind, _ := partOf(h.s.Raw())
@@ -29,6 +37,20 @@ func responsesTop(h *hearing, key []byte) bool {
 		return false
 	}
 	return true
+}
+
+// followedIn returns the answer that a folded request went on from.
+func followedIn(folded []byte) (id string) {
+	within(objectAt(folded, "sent"), func(s *jsonscan.Scanner) {
+		readObject(s, func(key []byte) bool {
+			if string(key) != "previous_response_id" {
+				return false
+			}
+			id = readText(s)
+			return true
+		})
+	})
+	return id
 }
 
 // ranByOpenAI reports whether tools of a type run at the provider.
@@ -158,7 +180,7 @@ func responsesEvent(a *answering) {
 		return
 	}
 	switch kind {
-	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed":
+	case "response.created", "response.in_progress", "response.completed", "response.incomplete", "response.failed", "response.done":
 		if len(response) > 0 {
 			whole := a.s
 			within(response, func(s *jsonscan.Scanner) {
@@ -172,7 +194,8 @@ func responsesEvent(a *answering) {
 	case "response.output_item.done":
 		a.responsesDone(item)
 	case "response.output_text.delta", "response.function_call_arguments.delta", "response.custom_tool_call_input.delta",
-		"response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.refusal.delta":
+		"response.reasoning_summary_text.delta", "response.reasoning_text.delta", "response.refusal.delta",
+		"response.output_audio_transcript.delta", "response.audio_transcript.delta", "response.text.delta":
 		if b := a.block(itemID); b != nil && itemID != "" {
 			b.text = append(b.text, textIn(delta)...)
 		}
@@ -274,7 +297,7 @@ func (a *answering) responsesEntry(raw []byte) {
 func (a *answering) responsesPart(raw []byte) {
 	kind, text := partOf(raw)
 	switch kind {
-	case "output_text":
+	case "output_text", "text", "output_audio", "audio":
 		b := a.add(textKind, "")
 		b.text = []byte(text)
 		within(raw, func(s *jsonscan.Scanner) {

@@ -32,16 +32,22 @@ func (u Usage) Add(v Usage) Usage {
 }
 
 // UsageOf returns what a call used; false where its record does not say. It reads the record's usage, which is the
-// provider's own object. A record of another producer has none: there an inline response that is a JSON object with
-// input_tokens and output_tokens at its top counts, as Harn's do.
+// provider's own object. A record of a testbench, or of another producer, has none: there an inline response counts that is
+// a JSON object with input_tokens and output_tokens, in its usage as those of a testbench, or at its top as Harn's. A
+// testbench writes zeros where its fixture says nothing.
 func UsageOf(call *tape.LLMCall) (Usage, bool) {
 	if len(call.Usage) > 0 {
 		return readUsage(call.Provider, call.Usage)
 	}
 	response := foreignResponse(call)
-	o := counts{v: &response}
+	where := response
+	usage, inner := response.Get("usage")
+	if inner && usage.Kind == canonjson.Object {
+		where = usage
+	}
+	o := counts{v: &where}
 	u := countedByMessages(member(&response, "provider"), &o)
-	return u, o.found
+	return u, o.found && (!inner || u != Usage{})
 }
 
 // ModelOf returns the provider and the model that a record names, each "" where it names none. A record of another producer

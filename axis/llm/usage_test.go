@@ -116,7 +116,12 @@ func TestForeignUsage(t *testing.T) {
 	if !ok || got.InputTokens != 7 {
 		t.Errorf("%+v, %v", got, ok)
 	}
-	for _, call := range []*tape.LLMCall{foreign("hi"), foreign(`{"text":"\"input_tokens\""}`), {}} {
+	got, ok = llm.UsageOf(foreign(`{"text":"hi","tool_calls":[],"usage":{"input_tokens":5,"output_tokens":3},"stop_reason":null}`))
+	if !ok || got != (llm.Usage{InputTokens: 5, OutputTokens: 3}) {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	silent := foreign(`{"text":"hi","tool_calls":[],"usage":{"input_tokens":0,"output_tokens":0},"stop_reason":null}`)
+	for _, call := range []*tape.LLMCall{silent, foreign("hi"), foreign(`{"text":"\"input_tokens\""}`), {}} {
 		if got, ok := llm.UsageOf(call); ok {
 			t.Errorf("%+v", got)
 		}
