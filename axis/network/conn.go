@@ -1,12 +1,14 @@
 package network
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,10 +34,14 @@ func (t target) port() int { return int(t.addr.Port()) }
 type conn struct {
 	net.Conn
 	in     io.Reader
+	ahead  *bufio.Reader // part of in: what of it has been read from Conn; nil before sniff
 	target target
 
 	secured time.Time   // when the TLS handshake was done
 	active  atomic.Bool // a request has begun
+
+	asking sync.Once
+	asker  uint64 // see Config.Asker; set by asking
 }
 
 func newConn(c net.Conn, names *Names) *conn {
@@ -49,6 +55,22 @@ func newConn(c net.Conn, names *Names) *conn {
 
 // Read implements net.Conn.
 func (c *conn) Read(b []byte) (int, error) { return c.in.Read(b) }
+
+// askedBy is what ask says of the connection, which is asked once: when its first request has come.
+func (c *conn) askedBy(ask func(net.Addr) uint64) uint64 {
+	if c == nil || ask == nil {
+		return 0
+	}
+	c.asking.Do(func() { c.asker = ask(c.RemoteAddr()) })
+	return c.asker
+}
+
+// eager makes Read one that can be told not to wait. What was unread has to have been read.
+func (c *conn) eager() *eager {
+	e := newEager(c.Conn, c.ahead)
+	c.in = e
+	return e
+}
 
 // unread makes Read give b again before anything else.
 func (c *conn) unread(b []byte) {

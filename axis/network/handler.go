@@ -25,7 +25,13 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	defer s.life.leave(nil)
-	to := requestURL(r)
+	to, asker := requestURL(r), connOf(r.Context()).askedBy(s.cfg.Asker) // before the program may be gone
+	if isGRPC(r) && deny(r, to) == nil {
+		if err := s.call(w, r, to, asker); err != nil {
+			panic(http.ErrAbortHandler) // as below
+		}
+		return
+	}
 	body, denied, err := s.readBody(w, r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the program never finished asking
@@ -33,7 +39,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	if denied == nil {
 		denied = deny(r, to)
 	}
-	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Body: body}
+	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Body: body, Asker: asker}
 	if err := s.exchange(w, r, req, to, denied); err != nil {
 		// net/http's way to cut the connection (HTTP/1.1) or reset the stream (HTTP/2): the program must not take what it
 		// got for the whole.
@@ -44,7 +50,12 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 // exchange records the request and its answer, and passes the answer on. An error means that the program's connection
 // must be cut.
 func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, denied *denial) error {
-	o, err := s.cfg.Tap.Begin(req)
+	socket := asksSocket(r) && denied == nil
+	begun := req
+	if socket {
+		begun = socketRequest(req)
+	}
+	o, err := s.cfg.Tap.Begin(begun)
 	if ended := s.cfg.Tap.Err(); ended != nil { // also one that ended while this request was begun: it has no answer, not an empty one
 		return ended
 	}
@@ -55,19 +66,28 @@ func (s *Server) exchange(w http.ResponseWriter, r *http.Request, req *exchange.
 	}
 	var a *answer
 	switch {
+	case socket && s.cfg.Book != nil:
+		return s.replaySocket(w, r, begun, to, o)
+	case socket:
+		return s.recordSocket(w, r, req, to, o)
 	case s.cfg.Book != nil:
-		a = s.replayed(r.Context(), req, to.Host, o, denied)
+		a = s.replayed(r, req, to.Host, o)
 	case denied != nil:
 		a = localAnswer(o.Identity(), denied.status, denied.kind, denied.message)
 	default:
-		a = s.up.fetch(r.Context(), req, to)
+		a = s.up.fetch(r, req, to)
 	}
+	return s.relay(w, r, o, a)
+}
+
+// relay passes an answer on to the program.
+func (s *Server) relay(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer) error {
 	if a.body != nil {
 		defer a.body.Close()
 	}
-	err = relayAnswer(w, r, o, a, s.log)
+	err := relayAnswer(w, r, o, a, s.log)
 	if err != nil {
-		s.log.Debug("exchange was cut", "url", req.URL, "error", err)
+		s.log.Debug("exchange was cut", "url", o.Request().URL, "error", err)
 	}
 	return err
 }
@@ -102,17 +122,9 @@ func deny(r *http.Request, to *url.URL) *denial {
 		}
 	case r.Method == http.MethodConnect:
 		return &denial{http.StatusMethodNotAllowed, "method_not_allowed", "tapedeck: the recorder is no proxy"}
-	case upgrades(r):
-		return &denial{http.StatusUpgradeRequired, upgradeRequired, "tapedeck: WebSockets are not recorded; use HTTP"}
 	}
 	return nil
 }
-
-// upgradeRequired is the type of the error that a request for another protocol gets.
-const upgradeRequired = "upgrade_required"
-
-// upgrades reports whether a request is for a WebSocket. Other protocols are not asked for so that nothing else would do.
-func upgrades(r *http.Request) bool { return hasToken(r.Header, "Upgrade", "websocket") }
 
 // requestURL is the absolute URL that a request is for: the host is the one that the request names, the port the one
 // that the program dialled, or named to the proxy.

@@ -160,6 +160,8 @@ type jailConn struct {
 
 func (c *jailConn) LocalAddr() net.Addr { return c.dialled }
 
+func (c *jailConn) NetConn() net.Conn { return c.Conn }
+
 // client is a program's HTTP client that speaks exactly one protocol: "h1", "h2" or "h2c".
 func (g *rig) client(protocol string) *http.Client {
 	p := new(http.Protocols)

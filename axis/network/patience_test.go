@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 	"errors"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,7 +75,7 @@ func endOf(ctx context.Context, t *testing.T, status int, endedMS int64) error {
 		t.Fatal(err)
 	}
 	s := &Server{cfg: Config{Book: book}}
-	a := s.replayed(ctx, o.Request(), "a.example", o, nil)
+	a := s.replayed(httptest.NewRequestWithContext(ctx, "POST", "/", nil), o.Request(), "a.example", o)
 	if a.body == nil {
 		return a.err
 	}

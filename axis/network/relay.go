@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 )
@@ -18,7 +19,12 @@ type relay struct {
 	o    *exchange.Open
 	a    *answer
 	log  *slog.Logger
-	sent int64 // bytes of the body
+	sent int64            // bytes of the body
+	talk exchange.Passage // nil where the answer carries no conversation
+
+	writing sync.Mutex // held by who uses w once the head has passed: a conversation may say something of its own in between
+
+	after []int // of a gRPC call: how far its request had come at each step of the answer
 }
 
 // relayAnswer passes a to the program. Each chunk is recorded, then written and flushed; the end of the answer reaches the
@@ -26,15 +32,22 @@ type relay struct {
 //
 // An answer that cannot be written does not come to its end for the program: what the tape does not hold it does not get.
 func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *answer, log *slog.Logger) error {
-	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log}
+	x := &relay{w: w, rc: http.NewResponseController(w), r: r, o: o, a: a, log: log, talk: o.Passage()}
+	if x.talk != nil {
+		defer x.talk.Close()
+	}
+	x.step()
 	if a.status == 0 {
 		return x.cut(a.err)
 	}
-	x.head()
+	if err := x.head(); err != nil {
+		return x.cut(err)
+	}
 	exchange.SetHeader(w.Header(), a.header)
 	x.chunked()
+	x.announce()
 	if a.length == 0 || a.body == nil || !exchange.HasBody(r.Method, a.status) {
-		if err := o.End(""); err != nil {
+		if err := x.over(""); err != nil {
 			return err
 		}
 		w.WriteHeader(a.status)
@@ -45,6 +58,9 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 		if err := x.rc.Flush(); err != nil {
 			return x.cut(errCancelled)
 		}
+	}
+	if x.talk != nil {
+		x.talk.Between(x.put)
 	}
 	return x.chunks()
 }
@@ -57,13 +73,22 @@ func (x *relay) chunked() {
 	}
 }
 
-// head records the head of the answer.
-func (x *relay) head() {
+// head records the head of the answer. The conversation that it carries may change what the program gets.
+func (x *relay) head() error {
 	if x.a.passes {
 		x.o.Replay(x.a.status, x.a.header)
-		return
+	} else {
+		x.o.Response(x.a.status, x.a.header)
 	}
-	x.o.Response(x.a.status, x.a.header)
+	if x.talk == nil {
+		return nil
+	}
+	_, told := x.a.header["Content-Length"]
+	err := x.talk.Head(x.a.status, x.a.header)
+	if _, tells := x.a.header["Content-Length"]; told && !tells {
+		x.a.length = -1
+	}
+	return err
 }
 
 // chunks passes the body on.
@@ -75,10 +100,12 @@ func (x *relay) chunks() error {
 		case done || werr != nil:
 			return werr
 		case err == nil:
+		case x.turnedDown(err):
+			return x.end()
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
-			return x.o.End("")
+			return x.end()
 		default:
 			return x.cut(err)
 		}
@@ -91,28 +118,133 @@ func (x *relay) chunk(b []byte, ended bool) (done bool, err error) {
 	if len(b) == 0 {
 		return false, nil
 	}
+	x.step()
 	if err := x.o.Chunk(b); err != nil {
 		x.log.Debug("answer is not kept", "url", x.r.URL.String(), "error", err)
 		return false, x.cut(err)
 	}
 	x.sent += int64(len(b))
-	if whole := x.sent >= x.a.length; whole && (ended || x.a.length >= 0) {
+	last := x.sent >= x.a.length && (ended || x.a.length >= 0 && !x.a.trails)
+	if x.talk != nil {
+		if b, err = x.said(b, last); err != nil {
+			return false, x.cut(err)
+		}
+	}
+	if last {
 		return true, x.last(b)
 	}
-	if _, err := x.w.Write(b); err != nil {
-		return false, x.cut(errCancelled)
-	}
-	if err := x.rc.Flush(); err != nil {
-		return false, x.cut(errCancelled)
+	if err := x.write(b); err != nil {
+		return false, x.cut(err)
 	}
 	return false, nil
 }
 
-// last records the exchange and passes its last chunk on, which leaves together with the end of the answer.
-func (x *relay) last(b []byte) error {
-	if err := x.o.End(""); err != nil {
+// write passes bytes on at once.
+func (x *relay) write(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if err := x.put(b); err != nil {
 		return err
 	}
+	if x.talk != nil {
+		x.talk.Passed()
+	}
+	return nil
+}
+
+// put writes bytes out.
+func (x *relay) put(b []byte) error {
+	x.writing.Lock()
+	defer x.writing.Unlock()
+	if _, err := x.w.Write(b); err != nil {
+		return errCancelled
+	}
+	if err := x.rc.Flush(); err != nil {
+		return errCancelled
+	}
+	return nil
+}
+
+// said gives a chunk to the conversation that it carries. Of what the program gets instead, all but the last piece is passed on.
+func (x *relay) said(b []byte, ended bool) (last []byte, err error) {
+	pieces, err := x.talk.Chunk(x.r.Context(), b, ended)
+	if err != nil || len(pieces) == 0 {
+		return nil, err
+	}
+	for _, piece := range pieces[:len(pieces)-1] {
+		if err := x.write(piece); err != nil {
+			return nil, err
+		}
+	}
+	return pieces[len(pieces)-1], nil
+}
+
+// rest passes on what the conversation held of an answer that ended.
+func (x *relay) rest() error {
+	if x.talk == nil {
+		return nil
+	}
+	b, err := x.said(nil, true)
+	if err != nil {
+		return err
+	}
+	return x.write(b)
+}
+
+// end ends an answer whose chunks have all passed.
+func (x *relay) end() error {
+	if err := x.rest(); err != nil {
+		return x.cut(err)
+	}
+	x.trail()
+	return x.over("")
+}
+
+// step notes how far the request of a gRPC call has come, before what of the answer comes now.
+func (x *relay) step() {
+	if x.a.asked != nil {
+		x.after = append(x.after, x.a.asked.steps())
+	}
+}
+
+// over ends the exchange. Of a gRPC call it is now known what was asked.
+func (x *relay) over(errText string) error {
+	if x.a.asked != nil {
+		x.step()
+		body := x.a.asked.body()
+		if x.a.ends != nil && errText == "" {
+			body = x.a.ends.recorded(body)
+		}
+		if x.a.asked.cameBefore(x.after[0]) {
+			x.after = nil
+		}
+		x.o.Whole(body, x.after)
+	}
+	return x.o.End(errText)
+}
+
+// turnedDown ends a recorded answer whose call went on otherwise: what is left of it are trailers that say so.
+func (x *relay) turnedDown(err error) bool {
+	var other *otherCall
+	if !errors.As(err, &other) {
+		return false
+	}
+	x.o.TurnDown(other.why)
+	h := make(http.Header)
+	refuseGRPC(h, exchange.Refusal(x.o.Request(), other.why))
+	x.a.trailer, x.a.ends = &h, nil
+	return true
+}
+
+// last records the exchange and passes its last chunk on, which leaves together with the end of the answer.
+func (x *relay) last(b []byte) error {
+	x.trail()
+	if err := x.over(""); err != nil {
+		return err
+	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	_, err := x.w.Write(b)
 	if err != nil || x.a.length >= 0 || x.r.ProtoMajor == 1 {
 		return err
@@ -122,13 +254,17 @@ func (x *relay) last(b []byte) error {
 
 // cut records why the answer ended early. Whatever the program itself has ended is its doing.
 func (x *relay) cut(err error) error {
+	var recorded *exchange.CutError
+	if errors.As(err, &recorded) {
+		_ = x.rest() // it is cut whether that is possible or not
+	}
 	if x.a.prompt && x.sent == 0 {
 		_ = x.rc.Flush() // the program sees the head before the cut; one that has gone sees neither
 	}
 	if x.r.Context().Err() != nil {
 		err = errCancelled
 	}
-	return errors.Join(err, x.o.End(errorText(err)))
+	return errors.Join(err, x.over(errorText(err)))
 }
 
 // writeWhole writes an answer of our own that cannot be recorded.

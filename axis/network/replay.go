@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strconv"
 	"time"
@@ -18,35 +19,52 @@ import (
 // (Recorded.Patience).
 const cancelPatience = 10 * time.Second
 
-// replayed decides what a request gets from the tape. It never resolves and never dials. Of what denied says, only that an
-// upgrade is refused holds here too: a client that is told anything else about it may not go on without.
-func (s *Server) replayed(ctx context.Context, req *exchange.Request, host string, o *exchange.Open, denied *denial) *answer {
-	id := o.Identity()
-	if denied != nil && denied.kind == upgradeRequired {
-		if !o.Upgrade(s.cfg.Book) {
-			s.unmatched(o)
-		}
-		return localAnswer(id, denied.status, denied.kind, denied.message)
-	}
+// replayed decides what a request gets from the tape. It never resolves and never dials.
+func (s *Server) replayed(r *http.Request, req *exchange.Request, host string, o *exchange.Open) *answer {
 	if rec, ok := o.Take(s.cfg.Book); ok {
-		return s.recorded(ctx, id, rec)
+		return s.recorded(r, o, rec)
 	}
 	if s.cfg.Book.DeadHost(host) {
-		return dead(errors.New("no upstream answered for this host while recording"))
+		return dead(errDeadHost)
 	}
-	return localAnswer(id, exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, s.unmatched(o)))
+	return s.refusal(r, req, o)
 }
 
-// unmatched says on the tape that nothing recorded answers a request, and returns why.
-func (s *Server) unmatched(o *exchange.Open) (why string) {
+// errDeadHost ends a request to a host that was silent.
+var errDeadHost = errors.New("no upstream answered for this host while recording")
+
+// refusal answers a request that is not on the tape.
+func (s *Server) refusal(r *http.Request, req *exchange.Request, o *exchange.Open) *answer {
+	why, own := s.unmatched(o)
+	if own != nil {
+		return &answer{status: own.Status, header: own.Header, length: int64(len(own.Body)), body: whole(own.Body)}
+	}
+	if isGRPC(r) {
+		return grpcRefusal(exchange.Refusal(req, why))
+	}
+	return localAnswer(o.Identity(), exchange.RefusedStatus, exchange.NotOnTape, exchange.Refusal(req, why))
+}
+
+// streamPatience is how long a stream of events that the program had ended stays open for it to do so again: a conversation goes on
+// in other exchanges meanwhile.
+const streamPatience = 7 * 24 * time.Hour
+
+// isEvents reports whether the answer of ex is a stream of events.
+func isEvents(ex *tape.Exchange) bool {
+	kind, _, _ := mime.ParseMediaType(exchange.HeaderOf(ex.ResponseHeaders).Get("Content-Type"))
+	return kind == "text/event-stream"
+}
+
+// unmatched says on the tape that nothing recorded answers a request, and returns why, and what the conversation that the request
+// belongs to answers; nil for nothing.
+func (s *Server) unmatched(o *exchange.Open) (why string, own *exchange.OwnAnswer) {
 	_, why = s.cfg.Book.Nearest(o.Identity(), o.Request())
-	o.Refuse(why)
-	return why
+	return why, o.Refuse(why)
 }
 
 // recorded is the answer that an exchange of the tape holds. The Book is told of one that is damaged.
-func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *exchange.Recorded) *answer {
-	ex := rec.Exchange
+func (s *Server) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recorded) *answer {
+	ctx, ex, id := r.Context(), rec.Exchange, x.Identity()
 	damage := func(err error) {
 		s.log.Error("recorded answer cannot be given", "seq", rec.Seq, "url", ex.URL, "error", err)
 		s.cfg.Book.Damage(rec, err)
@@ -59,6 +77,10 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 	if ex.Status < 200 {
 		return dead(exchange.CutAgain(ctx, ex.Error, &o))
 	}
+	stream := x.Passage() != nil && x.Passage().Known() && isEvents(ex)
+	if stream && ex.Method == http.MethodGet {
+		o.Patience = streamPatience
+	}
 	size, same := s.look(ex, &o)
 	b, err := exchange.OpenAnswer(s.cfg.Blobs, ex, &o)
 	if err != nil {
@@ -66,17 +88,22 @@ func (s *Server) recorded(ctx context.Context, id *exchange.Identity, rec *excha
 		message := fmt.Sprintf("tapedeck: the recorded answer of %s %s: %v", ex.Method, ex.URL, err)
 		return localAnswer(id, http.StatusBadRequest, "damaged_tape", message)
 	}
-	if !b.Prompt() { // else the head waits with the first chunk
+	prompt := b.Prompt() && !stream
+	if !prompt && !stream { // else the head waits with the first chunk
 		if err := b.Begin(ctx); err != nil {
 			return dead(errors.Join(err, b.Close()))
 		}
 	}
-	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: b.Prompt()}
+	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt}
+	if stream {
+		a.body = b // its end may be held longer than its last chunk
+	}
 	a.passes = s.revealHeader(a.header) && same
 	if same {
 		size = b.Size()
 	}
 	a.length = lengthOf(a.header, rec, size)
+	s.replayTrailers(a, r, rec, size)
 	return a
 }
 

@@ -55,6 +55,10 @@ type Config struct {
 	Resolver *net.Resolver  // of upstreams' names; nil for the system's
 	RootCAs  *x509.CertPool // that upstreams are checked with; nil for the system's
 
+	// Asker returns, for the remote address of a connection, the number of the conversation of the MCP server that opened it; 0 for
+	// the program. It is asked once a connection, when its first request begins. Nil stands for the program.
+	Asker func(remote net.Addr) uint64
+
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
 	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody
 	Log     *slog.Logger         // gets URLs and errors as they are: it must hide what is secret in them. nil is silent

@@ -33,7 +33,7 @@ func sniff(c *conn) protocol {
 	c.SetReadDeadline(time.Now().Add(sniffTimeout))
 	defer c.SetReadDeadline(time.Time{})
 	br := bufio.NewReaderSize(c.in, 4096)
-	c.in = br
+	c.in, c.ahead = br, br
 	for i := range maxMethod {
 		b, err := br.Peek(i + 1)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,8 +28,10 @@ type upstream struct {
 	named    upstreams
 	guard    *guard
 	resolver *net.Resolver
-	real     *http.Transport // guarded, through the proxies of the environment
-	given    *http.Transport // to the URLs of Upstreams entries, which their user answers for
+	real     *http.Transport    // guarded, through the proxies of the environment
+	given    *http.Transport    // to the URLs of Upstreams entries, which their user answers for
+	sockets  [2]*http.Transport // real and given, for requests for a WebSocket
+	clear    [2]*http.Transport // real and given, for HTTP/2 with prior knowledge
 }
 
 func newUpstream(cfg *Config) (*upstream, error) {
@@ -42,7 +45,18 @@ func newUpstream(cfg *Config) (*upstream, error) {
 	u.real.Proxy = proxyFunc(proxies)
 	u.guard.allowProxies(proxies)
 	u.given = newTransport(cfg, &net.Dialer{Timeout: dialTimeout, Resolver: cfg.Resolver})
+	u.sockets = [2]*http.Transport{socketTransport(u.real), socketTransport(u.given)}
+	u.clear = [2]*http.Transport{clearTransport(u.real), clearTransport(u.given)}
 	return u, nil
+}
+
+// clearTransport is t for HTTP/2 in clear with prior knowledge. No proxy passes that on, so it asks none.
+func clearTransport(t *http.Transport) *http.Transport {
+	c := t.Clone()
+	c.Proxy = nil
+	c.Protocols = new(http.Protocols)
+	c.Protocols.SetUnencryptedHTTP2(true)
+	return c
 }
 
 // newTransport makes a transport that leaves bodies as they come. It has no timeout for an answer: a model thinks for
@@ -98,38 +112,78 @@ func (g *guard) allowProxies(c *httpproxy.Config) {
 }
 
 // fetch sends a request on and returns what came. It follows no redirect. Where no answer came, status is 0.
-func (u *upstream) fetch(ctx context.Context, req *exchange.Request, to *url.URL) *answer {
-	transport, dest := u.real, to
-	if base := u.named.find(to.Hostname(), portOf(to)); base != nil {
-		transport, dest = u.given, under(base, to)
-	} else if err := u.guard.checkHost(to.Hostname(), portOf(to)); err != nil {
-		return dead(err)
-	}
-	out, err := outgoing(ctx, req, dest)
+func (u *upstream) fetch(r *http.Request, req *exchange.Request, to *url.URL) *answer {
+	res, err := u.send(r.Context(), req, to, sending{passed: exchange.EndToEnd, clear: wantsH2C(r)})
 	if err != nil {
 		return dead(err)
 	}
-	res, err := transport.RoundTrip(out)
+	return answerOf(res, trailing(r))
+}
+
+// fetchCall is fetch for a gRPC call, whose body is passed on as it comes.
+func (u *upstream) fetchCall(r *http.Request, req *exchange.Request, in *incoming, to *url.URL) *answer {
+	res, err := u.send(r.Context(), req, to, sending{passed: exchange.EndToEnd, clear: true, body: in})
 	if err != nil {
 		return dead(err)
 	}
+	return answerOf(res, true)
+}
+
+// answerOf is what an upstream answered.
+func answerOf(res *http.Response, trails bool) *answer {
 	if res.StatusCode < 200 {
 		res.Body.Close()
 		return dead(&unexpectedStatus{code: res.StatusCode})
 	}
-	return &answer{status: res.StatusCode, header: exchange.EndToEnd(res.Header), length: res.ContentLength, body: &upstreamBody{r: res.Body}}
+	a := &answer{status: res.StatusCode, header: exchange.EndToEnd(res.Header), length: res.ContentLength}
+	a.body, a.trailer, a.trails = &upstreamBody{r: res.Body}, &res.Trailer, trails || len(res.Trailer) > 0
+	return a
+}
+
+// sending is how a request is sent on.
+type sending struct {
+	passed func(http.Header) http.Header // what of its header goes with it
+	socket bool                          // it asks for a WebSocket
+	body   *incoming                     // in the place of the request's; nil for that
+	clear  bool                          // to an http upstream it goes in HTTP/2 with prior knowledge
+}
+
+// send sends a request on.
+func (u *upstream) send(ctx context.Context, req *exchange.Request, to *url.URL, how sending) (*http.Response, error) {
+	which, dest := 0, to // of each pair of transports
+	if base := u.named.find(to.Hostname(), portOf(to)); base != nil {
+		which, dest = 1, under(base, to)
+	} else if err := u.guard.checkHost(to.Hostname(), portOf(to)); err != nil {
+		return nil, err
+	}
+	transport := [2]*http.Transport{u.real, u.given}[which]
+	switch {
+	case how.socket:
+		transport = u.sockets[which]
+	case how.clear && dest.Scheme == "http":
+		transport = u.clear[which]
+	}
+	out, err := outgoing(ctx, req, dest, how.passed)
+	if err != nil {
+		return nil, err
+	}
+	if how.body != nil {
+		out.Body, out.ContentLength, out.GetBody = how.body, -1, nil
+	}
+	return transport.RoundTrip(out)
 }
 
 // outgoing makes the request that leaves, from the one that the program sent.
-func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL) (*http.Request, error) {
+func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL, passed func(http.Header) http.Header) (*http.Request, error) {
 	out, err := http.NewRequestWithContext(ctx, req.Method, "", bytes.NewReader(req.Body))
 	if err != nil {
 		return nil, err
 	}
 	out.URL, out.Host = dest, dest.Host
-	out.Header = exchange.EndToEnd(req.Header)
+	out.Header = passed(req.Header)
 	out.Header.Del("Expect")         // the whole body is here
 	out.Header.Del("Content-Length") // net/http writes it from the body
+	passTE(out.Header, req.Header)
 	reduceEncodings(out.Header)
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header["User-Agent"] = []string{""} // else net/http sends its own
@@ -140,6 +194,9 @@ func outgoing(ctx context.Context, req *exchange.Request, dest *url.URL) (*http.
 func (u *upstream) close() {
 	u.real.CloseIdleConnections()
 	u.given.CloseIdleConnections()
+	for _, t := range slices.Concat(u.sockets[:], u.clear[:]) {
+		t.CloseIdleConnections()
+	}
 }
 
 // upstreamBody makes one chunk of each read.

@@ -18,7 +18,7 @@ func parseUpstreams(given map[string]string) (upstreams, error) {
 	for name, raw := range given {
 		u, err := url.Parse(raw)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://… as its URL, have %q", name, raw)
+			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://… as its URL, for WebSockets too, have %q", name, raw)
 		}
 		key, err := upstreamKey(name)
 		if err != nil {

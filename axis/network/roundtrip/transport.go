@@ -1,0 +1,195 @@
+package roundtrip
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// ErrUpgrade is wrapped by the error of a request that asks for another protocol, as a WebSocket does.
+var ErrUpgrade = errors.New("upgrades are not carried here")
+
+// A Transport is an http.RoundTripper. It may be used by several goroutines at once.
+type Transport struct {
+	opts  Options
+	allow allowed
+	next  http.RoundTripper // nil where nothing is let out
+	own   *http.Transport   // the same where it is this package's; else nil
+	book  *exchange.Book    // nil for none
+	tap   *exchange.Tap
+	calls atomic.Int64
+
+	mu   sync.Mutex // guards what follows
+	open map[*body]struct{}
+}
+
+// New returns a Transport. Errors: *AllowError; what reading the tape gives.
+func New(o *Options) (*Transport, error) {
+	t := &Transport{open: make(map[*body]struct{})}
+	if o != nil {
+		t.opts = *o
+	}
+	t.fill()
+	var err error
+	if t.allow, err = parseAllow(t.opts.Allow); err != nil {
+		return nil, err
+	}
+	if t.next = t.opts.Next; t.next == nil && len(t.allow) > 0 {
+		t.own = ownTransport()
+		t.next = t.own
+	}
+	if t.opts.Tape != nil {
+		if t.book, err = t.opts.Tape.book(t.opts.Classifier); err != nil {
+			return nil, err
+		}
+	}
+	t.Record(nil)
+	return t, nil
+}
+
+// fill puts what is meant in the place of what is left out.
+func (t *Transport) fill() {
+	o := &t.opts
+	if o.Classifier == nil {
+		o.Classifier = plain{}
+	}
+	if o.Scrubber == nil {
+		var rules scrub.Options
+		if o.Tape != nil {
+			rules.Rules = o.Tape.Rules
+		}
+		o.Scrubber = bare.NewScrubber(&rules)
+	}
+	if o.Outside == nil {
+		o.Outside = func(_ context.Context, f func() error) error { return f() }
+	}
+	if o.NowMS == nil {
+		o.NowMS = func() int64 { return 0 }
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = DefaultMaxBody
+	}
+}
+
+// Record says where exchanges are recorded; nil is nowhere. It is called before the first request.
+func (t *Transport) Record(rec *tape.Recorder) {
+	t.tap = exchange.NewTap(rec, t.opts.Classifier, t.opts.Scrubber, &exchange.TapOptions{
+		Replay: t.book != nil, Closed: t.next == nil, MaxBody: t.opts.MaxBody, InMemory: true, OwnNames: true, NowMS: t.opts.NowMS,
+	})
+}
+
+// RoundTrip implements http.RoundTripper. Errors: *DeniedError, *UnmatchedError, *exchange.DamagedError, *exchange.RecordedError
+// for a request whose upstream gave an error while recording; what Next gives.
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := exchange.ReadBody(req, t.opts.MaxBody)
+	if err != nil {
+		return nil, err
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	call := int(t.calls.Add(1))
+	asked := exchange.RequestOf(req, body)
+	if name := req.Header.Get("Upgrade"); name != "" {
+		return nil, fmt.Errorf("%w: call %d, %s %s, asks for %s", ErrUpgrade, call, asked.Method, t.shown(asked), name)
+	}
+	if t.book == nil && !t.lets(req) {
+		return nil, t.denied(req, asked, call)
+	}
+	return t.exchange(req, asked, call)
+}
+
+// exchange answers a request, or sends it on.
+func (t *Transport) exchange(req *http.Request, asked *exchange.Request, call int) (*http.Response, error) {
+	o, err := t.tap.Begin(asked)
+	if err != nil {
+		return nil, fmt.Errorf("request cannot be recorded: %w", err)
+	}
+	if t.book != nil {
+		take := o.Take
+		if t.opts.InOrder {
+			take = o.TakeNext
+		}
+		if rec, ok := take(t.book); ok {
+			return t.answer(req, o, rec)
+		}
+	}
+	if t.lets(req) {
+		return t.live(req, asked.Body, o)
+	}
+	return nil, t.unmatched(o, call)
+}
+
+// lets reports whether a request may be sent.
+func (t *Transport) lets(req *http.Request) bool {
+	switch {
+	case t.next == nil:
+		return false
+	case len(t.allow) == 0:
+		return true
+	}
+	return t.allow.has(req.URL.Scheme, req.URL.Host) && (req.Host == "" || t.allow.has(req.URL.Scheme, req.Host))
+}
+
+func (t *Transport) denied(req *http.Request, asked *exchange.Request, call int) error {
+	e := &DeniedError{Call: call, Method: asked.Method, URL: t.shown(asked), Host: hostToAllow(req.URL.Scheme, req.URL.Host)}
+	if t.allow.has(req.URL.Scheme, req.URL.Host) { // the name that it asks by is another
+		e.Host = hostToAllow(req.URL.Scheme, req.Host)
+	}
+	if from := req.Response; from != nil && from.Request != nil {
+		e.From = t.shown(exchange.RequestOf(from.Request, nil))
+	}
+	return e
+}
+
+func (t *Transport) unmatched(o *exchange.Open, call int) error {
+	r := o.Request()
+	e := &UnmatchedError{Tape: t.opts.Tape.Name, Call: call, Method: r.Method, URL: r.URL, Asked: o.Asked()}
+	e.Nearest, e.Why = t.book.Nearest(o.Identity(), r)
+	return e
+}
+
+// Unasked lists, by arrival, what the tape holds and nobody asked for so far.
+func (t *Transport) Unasked() []*exchange.Recorded {
+	if t.book == nil {
+		return nil
+	}
+	return t.book.Unasked()
+}
+
+// Close ends the answers that are still open, in the order in which their requests came, and closes idle connections. Who asks
+// afterwards is answered all the same.
+func (t *Transport) Close() error {
+	t.mu.Lock()
+	left := make([]*body, 0, len(t.open))
+	for b := range t.open {
+		left = append(left, b)
+	}
+	t.mu.Unlock()
+	slices.SortFunc(left, func(a, b *body) int { return cmp.Compare(a.o.Arrival(), b.o.Arrival()) })
+	var errs []error
+	for _, b := range left {
+		errs = append(errs, b.Close())
+	}
+	if t.own != nil {
+		t.own.CloseIdleConnections()
+	}
+	return errors.Join(errs...)
+}
+
+// shown is the URL of a request as errors tell it.
+func (t *Transport) shown(r *exchange.Request) string {
+	t.opts.Scrubber.LearnHeader(r.Header)
+	t.opts.Scrubber.LearnURL(r.URL)
+	return t.opts.Scrubber.URL(r.URL)
+}

@@ -1,0 +1,258 @@
+package network
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/wsframe"
+)
+
+// The fields of an upgrade to a WebSocket (RFC 6455, 4.2). net/http spells them as no other program does, so what is sent on has
+// their own letter case again.
+const (
+	wsPrefix     = "Sec-Websocket-"
+	wsKey        = wsPrefix + "Key"
+	wsAccept     = wsPrefix + "Accept"
+	wsProtocol   = wsPrefix + "Protocol"
+	wsExtensions = wsPrefix + "Extensions"
+)
+
+// asksSocket reports whether a request asks for a WebSocket. Over HTTP/2 it cannot: extended CONNECT (RFC 8441) is not offered.
+func asksSocket(r *http.Request) bool {
+	return r.ProtoMajor == 1 && r.ProtoMinor >= 1 && exchange.AsksSocket(r.Method, r.Header)
+}
+
+// socketRequest is the request for a WebSocket as the tape has it: without what is drawn anew for each one and means nothing.
+func socketRequest(req *exchange.Request) *exchange.Request {
+	out := *req
+	out.Header = req.Header.Clone()
+	out.Header.Del(wsKey)
+	return &out
+}
+
+// socketTransport is a transport for requests for a WebSocket: over HTTP/1.1, in connections of its own, which are read eagerly.
+func socketTransport(t *http.Transport) *http.Transport {
+	dial := t.DialContext
+	t = t.Clone()
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &upConn{Conn: c, eager: newEager(c, nil)}, nil
+	}
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2, t.ReadBufferSize = false, wsIdle
+	return t
+}
+
+// An upConn is a connection to an upstream.
+type upConn struct {
+	net.Conn
+	eager *eager
+}
+
+// Read implements net.Conn.
+func (c *upConn) Read(b []byte) (int, error) { return c.eager.Read(b) }
+
+// NetConn is what it is made of.
+func (c *upConn) NetConn() net.Conn { return c.Conn }
+
+// eagerOf is what reads the innermost of the connections that c is made of; nil for none.
+func eagerOf(c net.Conn) *eager {
+	for ; c != nil; c = beneath(c) {
+		switch in := c.(type) {
+		case *upConn:
+			return in.eager
+		case *conn:
+			return in.eager()
+		}
+	}
+	return nil
+}
+
+// An upgraded is the connection to an upstream that answered 101.
+type upgraded struct {
+	io.ReadWriteCloser
+	conn net.Conn // beneath it
+}
+
+// upgrade sends a request for a WebSocket on. What came is an answer like any other where it is not 101, else header is that of the
+// answer and up the connection.
+func (u *upstream) upgrade(ctx context.Context, req *exchange.Request, to *url.URL) (a *answer, up *upgraded) {
+	up = new(upgraded)
+	trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { up.conn = i.Conn }}
+	res, err := u.send(httptrace.WithClientTrace(ctx, trace), req, to, sending{passed: upgradeHeader, socket: true})
+	if err != nil {
+		return dead(err), nil
+	}
+	if res.StatusCode != http.StatusSwitchingProtocols {
+		return answerOf(res, false), nil
+	}
+	rwc, ok := res.Body.(io.ReadWriteCloser)
+	if !ok || !hasToken(res.Header, "Upgrade", "websocket") {
+		res.Body.Close()
+		return dead(&unexpectedStatus{code: res.StatusCode}), nil
+	}
+	up.ReadWriteCloser = rwc
+	return &answer{status: res.StatusCode, header: upgradeFields(res.Header), text: res.Status}, up
+}
+
+// upgradeHeader is the header that leaves with a request for a WebSocket: as the program sent it, but for the extensions that
+// could not be read here.
+func upgradeHeader(h http.Header) http.Header {
+	out := upgradeFields(h)
+	for name, values := range out {
+		if !strings.HasPrefix(name, wsPrefix) {
+			continue
+		}
+		delete(out, name)
+		if name == wsExtensions {
+			values = readable(values)
+		}
+		if len(values) > 0 {
+			out[spelled(name)] = values
+		}
+	}
+	return out
+}
+
+// upgradeFields are the fields that are passed on with an upgrade, with those that make it one.
+func upgradeFields(h http.Header) http.Header {
+	out := exchange.EndToEnd(h)
+	for _, name := range []string{"Connection", "Upgrade"} {
+		if values, ok := h[name]; ok {
+			out[name] = values
+		}
+	}
+	return out
+}
+
+// spelled is the name of a field of an upgrade as RFC 6455 writes it.
+func spelled(name string) string {
+	if rest, ok := strings.CutPrefix(name, wsPrefix); ok {
+		return "Sec-WebSocket-" + rest
+	}
+	return name
+}
+
+// readable leaves permessage-deflate among the extensions that are offered.
+func readable(values []string) []string {
+	var kept []string
+	for _, list := range values {
+		for item := range strings.SplitSeq(list, ",") {
+			if wsframe.IsDeflate(item) {
+				kept = append(kept, textproto.TrimString(item))
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return []string{strings.Join(kept, ", ")}
+}
+
+// recordSocket sends a request for a WebSocket on and passes the conversation.
+func (s *Server) recordSocket(w http.ResponseWriter, r *http.Request, req *exchange.Request, to *url.URL, o *exchange.Open) error {
+	a, up := s.up.upgrade(r.Context(), req, to)
+	if up == nil {
+		return s.relay(w, r, o, a)
+	}
+	defer up.Close()
+	sock, err := o.Opened(withoutAccept(a.header))
+	if err != nil {
+		return err
+	}
+	p, err := s.takeOver(w, a)
+	if err != nil {
+		return errors.Join(err, sock.Closed(&exchange.SocketEnd{Code: exchange.Abnormal, Error: "", At: sock.Ordinal()}))
+	}
+	defer s.life.leave(lastWords{p.Conn})
+	defer p.Close()
+	stop := context.AfterFunc(s.ctx, func() { lastWords{up.conn}.Close() }) // the program's is told by Close itself
+	defer stop()
+	newWSRelay(s, sock, p, up, a.header).run()
+	return nil
+}
+
+// withoutAccept is the header of an answer as the tape has it.
+func withoutAccept(h http.Header) http.Header {
+	out := h.Clone()
+	out.Del(wsAccept)
+	return out
+}
+
+// A programConn is the program's connection, taken over from net/http.
+type programConn struct {
+	net.Conn
+	in *bufio.Reader // what net/http had read; nil once that has been read
+}
+
+// Read implements net.Conn.
+func (p *programConn) Read(b []byte) (int, error) {
+	if p.in != nil {
+		if n := p.in.Buffered(); n > 0 {
+			return p.in.Read(b[:min(n, len(b))])
+		}
+		p.in = nil
+	}
+	return p.Conn.Read(b)
+}
+
+// wsLastWords bounds how long a Server that closes reads what a program has said on a socket. One that has ended is not waited for.
+const wsLastWords = 500 * time.Millisecond
+
+// lastWords ends a connection once what has come on it has been read: what a program says before it ends is said.
+type lastWords struct{ c net.Conn }
+
+// Close implements io.Closer.
+func (l lastWords) Close() error { return l.c.SetDeadline(time.Now().Add(wsLastWords)) }
+
+// takeOver answers the program 101 and takes its connection from net/http. The caller leaves s.life with its lastWords.
+func (s *Server) takeOver(w http.ResponseWriter, a *answer) (*programConn, error) {
+	raw, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return nil, err
+	}
+	if !s.life.enter(lastWords{raw}) {
+		raw.Close()
+		return nil, net.ErrClosed
+	}
+	raw.SetDeadline(time.Time{}) // net/http's own for the header
+	if _, err := raw.Write(upgradeHead(a)); err != nil {
+		raw.Close()
+		s.life.leave(lastWords{raw})
+		return nil, errCancelled
+	}
+	return &programConn{Conn: raw, in: buffered.Reader}, nil
+}
+
+// upgradeHead is the head of an answer 101 as it is sent.
+func upgradeHead(a *answer) []byte {
+	var b strings.Builder
+	b.WriteString("HTTP/1.1 " + a.text + "\r\n")
+	names := make([]string, 0, len(a.header))
+	for name := range a.header {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, v := range a.header[name] {
+			b.WriteString(spelled(name) + ": " + v + "\r\n")
+		}
+	}
+	b.WriteString("\r\n")
+	return []byte(b.String())
+}
