@@ -19,7 +19,7 @@ import (
 // A request whose body was not kept keeps its digest, for nobody can take another. Of o count MaxBody, SecretNames and
 // TrueLength, which are those of the recorder; nil works. Errors: the store's, and the classifier's.
 func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *TapOptions) error {
-	RestoreFields(r)
+	restoreHeaders(r)
 	was := tape.ExchangeOf(r.Kind)
 	tap, err := newAgainTap(store, c, s, o)
 	if err != nil {
@@ -36,6 +36,9 @@ func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *
 	}
 	extra := *tape.Extras(r.Kind)
 	rep.extra = joinedFields(extra, rep.extra)
+	if call, ok := r.Kind.(*tape.LLMCall); ok {
+		rep.connection, rep.opcode = call.Connection, call.Opcode
+	}
 	kind, raw := rep.kind()
 	if tape.FieldValue(extra, "request_lost") != nil {
 		x = tape.ExchangeOf(kind)

@@ -27,6 +27,9 @@ type AnswerOptions struct {
 	// Of is the record that holds the answer, as a Book gave it. With it an answer keeps its place among those to equal
 	// requests that were under way at the same time; nil gives it by itself.
 	Of *Recorded
+	// AtOnce leaves out the moment before the last chunk of an answer that the program had cancelled: for a program that does
+	// not read ahead of what it decides.
+	AtOnce bool
 	// Reveal changes the bytes of each chunk, of which 1 MiB at most are given at once; nil leaves them as they are.
 	Reveal func([]byte) []byte
 	// Stored holds the bytes of the answer's payload where they have been read, and verified, before; nil has them read.
@@ -62,6 +65,7 @@ type AnswerBody struct {
 	r      io.ReadCloser
 	size   int64
 	chunks []tape.Chunk // those that have not begun
+	total  int          // chunks of the whole answer
 	left   int64        // bytes of the chunk that has
 	rest   int64        // bytes of the whole answer that are left
 	cut    string       // the recorded error; "" where the answer came to its end
@@ -90,6 +94,7 @@ func OpenAnswer(store cas.Store, ex *tape.Exchange, o *AnswerOptions) (*AnswerBo
 	if b.chunks, err = checkedChunks(ex.Stream, b.size); err != nil {
 		return nil, err
 	}
+	b.total = len(b.chunks)
 	switch {
 	case b.opts.Stored != nil:
 		b.r = io.NopCloser(bytes.NewReader(b.opts.Stored))
@@ -152,6 +157,12 @@ func (b *AnswerBody) Begin(ctx context.Context) error {
 	}
 	return b.wait(ctx, b.chunks[0].TMS, len(b.chunks) == 1)
 }
+
+// Begun is how many chunks Next gave, or has begun to give.
+func (b *AnswerBody) Begun() int { return b.total - len(b.chunks) }
+
+// Within reports whether Next gives more of the chunk that it gave before.
+func (b *AnswerBody) Within() bool { return b.left > 0 }
 
 // Ended reports whether Next gave the last bytes of an answer that came to its end.
 func (b *AnswerBody) Ended() bool {
@@ -237,7 +248,7 @@ func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 // beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
 // the program ended may have been that chunk alone, as a pipeline does whose end has gone by then.
 func (b *AnswerBody) beforeLast(ctx context.Context) error {
-	if b.cut != tape.Cancelled || b.opts.Speed > 0 || len(b.chunks) != 1 || b.rest == b.size {
+	if b.cut != tape.Cancelled || b.opts.Speed > 0 || b.opts.AtOnce || len(b.chunks) != 1 || b.rest == b.size {
 		return nil
 	}
 	return sleep(ctx, reaction)

@@ -15,14 +15,18 @@ import (
 type Book struct {
 	classifier Classifier
 	store      cas.Store
-	recorded   []*Recorded     // by arrival; not changed after NewBook
-	keys       map[uint64]Key  // by seq, for Audit; not changed after NewBook
-	dead       map[string]bool // by host: true while nothing but silence was recorded; not changed after NewBook
-	queues     map[Key]*queue  // of recorded keys alone; the map is not changed after NewBook
-	upgrades   map[Key]string  // lanes of requests for another protocol that were refused; not changed after NewBook
-	mixed      bool            // a queue holds requests that may have unlike traits; not changed after NewBook
-	mu         sync.Mutex      // guards what follows, and the queues but for their study
+	recorded   []*Recorded                // by arrival; not changed after NewBook
+	keys       map[uint64]Key             // by seq, for Audit; not changed after NewBook
+	dead       map[string]bool            // by host: true while nothing but silence was recorded; not changed after NewBook
+	queues     map[Key]*queue             // of recorded keys alone; the map is not changed after NewBook
+	upgrades   map[Key]*Recorded          // requests for a WebSocket that were answered 426; not changed after NewBook
+	sockets    map[uint64]*RecordedSocket // by connection; not changed after NewBook
+	aside      map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
+	methods    map[streamKey]*method      // not changed after NewBook
+	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
+	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        knownIDs
+	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
 }
@@ -33,30 +37,36 @@ type service struct {
 	seq   uint64
 }
 
-// NewBook reads the exchanges of a tape. Those that a replay refused (lane Unmatched) are no answers and are left out.
+// NewBook reads the exchanges of a tape. Those that a replay refused (lane Unmatched) are no answers and are left out,
+// and so is what MCP servers asked (tape.AskerOf).
 // store holds the payloads of the tape; Nearest reads request bodies from it, nil leaves those out that are not inline.
 // An error is one that records gave.
 func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Store) (*Book, error) {
 	b := &Book{
 		classifier: c, store: store,
-		keys: make(map[uint64]Key), dead: make(map[string]bool),
-		queues: make(map[Key]*queue), upgrades: make(map[Key]string), damaged: make(map[*Recorded]error),
+		keys: make(map[uint64]Key), aside: make(map[uint64]bool), dead: make(map[string]bool),
+		queues: make(map[Key]*queue), methods: make(map[streamKey]*method), upgrades: make(map[Key]*Recorded), sockets: make(map[uint64]*RecordedSocket), damaged: make(map[*Recorded]error),
 	}
+	var refused []*Recorded
 	for r, err := range records {
 		if err != nil {
 			return nil, err
 		}
 		switch rec := b.read(r); {
 		case rec == nil || rec.Lane == Unmatched:
-		case rec.Exchange.UpgradeRefused(): // which answers no request for anything else, though headers are in no key
-			b.upgrades[rec.Key] = rec.Lane
+		case rec.Exchange.UpgradeRefused():
+			refused = append(refused, rec)
 		default:
 			b.recorded = append(b.recorded, rec)
 		}
 	}
+	b.setUpgradesAside(refused)
+	b.sortSockets()
 	slices.SortStableFunc(b.recorded, func(x, y *Recorded) int {
 		return cmp.Or(cmp.Compare(x.Arrival, y.Arrival), cmp.Compare(x.Seq, y.Seq))
 	})
+	b.waiting = b.recorded
+	b.noteCalls()
 	for _, rec := range b.recorded {
 		b.add(rec)
 	}
@@ -73,21 +83,49 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 
 // read returns the exchange that a record holds, nil for none.
 func (b *Book) read(r *tape.Record) *Recorded {
-	x := tape.ExchangeOf(r.Kind)
-	if x == nil {
+	if b.ofServer(r.Kind) {
 		return nil
 	}
+	x := tape.ExchangeOf(r.Kind)
+	if x == nil {
+		return b.readSocket(r)
+	}
 	rec := &Recorded{
-		Seq: r.Seq, Exchange: x, Length: lengthOf(*tape.Extras(r.Kind)),
+		Seq: r.Seq, Exchange: x, extra: *tape.Extras(r.Kind), Length: lengthOf(*tape.Extras(r.Kind)), Trailers: trailersOf(*tape.Extras(r.Kind)), after: afterOf(*tape.Extras(r.Kind)),
 		endedMS: r.MonotonicMS, wallMS: r.VirtualTimeMS, g: r.G,
 	}
 	if call, ok := r.Kind.(*tape.LLMCall); ok {
 		rec.usage = call.Usage
 	}
-	RestoreFields(r)
+	restoreHeaders(r)
 	rec.Key = KeyOf(r.Kind, b.classifier)
 	rec.Lane, rec.Arrival = rec.Exchange.Lane, rec.Exchange.Arrival
+	if call, ok := r.Kind.(*tape.LLMCall); ok && call.Connection != 0 && rec.Lane != Unmatched {
+		rec.opcode = opcodeOf(call.Opcode)
+		if s := b.sockets[call.Connection]; s != nil {
+			s.addTurn(rec, call.Extra)
+		}
+	}
 	return rec
+}
+
+// ofServer reports whether a record is of what an MCP server asked: on a replay none runs, and its answers are not the program's.
+func (b *Book) ofServer(k tape.Kind) bool {
+	switch k := k.(type) {
+	case *tape.WSOpen:
+		if tape.AskerOf(k) != 0 {
+			b.aside[cmp.Or(k.Connection, k.Arrival)] = true
+		}
+	case *tape.WSMessage:
+		return b.aside[k.Connection]
+	case *tape.WSClose:
+		return b.aside[k.Connection]
+	case *tape.LLMCall:
+		if k.Connection != 0 && b.aside[k.Connection] {
+			return true
+		}
+	}
+	return tape.AskerOf(k) != 0
 }
 
 func (b *Book) add(rec *Recorded) {
@@ -127,26 +165,63 @@ func (b *Book) request(rec *Recorded) *Request {
 }
 
 // take hands out a recorded exchange of a key: the one most like the request by its traits, of equally like ones the next in
-// the order in which the requests arrived while recording; false where there is none left.
-func (b *Book) take(k Key, asked *Traits) (*Recorded, bool) {
+// the order in which the requests arrived while recording; nil where there is none left. Of a socket that may still become
+// another one it returns the choice.
+func (b *Book) take(k Key, asked *Traits) (*Recorded, *choice) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	q := b.queues[k]
 	if q == nil {
-		return nil, false
+		return nil, nil
 	}
 	q.asked++
 	rec := q.take(asked, &b.ids)
 	if rec == nil {
-		return nil, false
+		return nil, nil
 	}
+	rec.served = true
+	if rec.Socket != nil {
+		if c := b.choose(rec, q, asked); c != nil {
+			return rec, c
+		}
+	}
+	b.hand(rec, asked)
+	return rec, nil
+}
+
+// hand notes what was handed out for a request. The caller holds mu.
+func (b *Book) hand(rec *Recorded, asked *Traits) {
 	if asked != nil {
 		b.ids.learn(asked, rec.traits)
 	}
+	rec.company.join()
+	b.log = append(b.log, service{rec.Key, rec.Seq})
+}
+
+// takeThis hands out an exchange that is known to be meant, under its own key; false where it was before.
+func (b *Book) takeThis(rec *Recorded) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if rec.served {
+		return false
+	}
 	rec.served = true
 	rec.company.join()
-	b.log = append(b.log, service{k, rec.Seq})
-	return rec, true
+	b.log = append(b.log, service{rec.Key, rec.Seq})
+	return true
+}
+
+// next returns the first by arrival that was not handed out and is no socket; nil for none.
+func (b *Book) next() *Recorded {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.waiting) > 0 && (b.waiting[0].served || b.waiting[0].Socket != nil) {
+		b.waiting = b.waiting[1:]
+	}
+	if len(b.waiting) == 0 {
+		return nil
+	}
+	return b.waiting[0]
 }
 
 // again returns the last of the exchanges of a key: a report is answered as often as it comes. It is handed out for nothing, so
@@ -166,7 +241,7 @@ func (b *Book) Unasked() []*Recorded {
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !rec.served && !silent(rec) && !rec.Exchange.IsTelemetry() {
+		if !rec.served && !silent(rec) && !rec.Exchange.IsTelemetry() && !rec.Exchange.UpgradeRefused() {
 			left = append(left, rec)
 		}
 	}

@@ -38,9 +38,18 @@
 // The identity of a request, and its traits, come from a Classifier: package llm knows the calls of models, everything else
 // is plain HTTP. So this package, which network, llm and httptape share, knows no provider.
 //
+// # Sockets
+//
+// A request for a WebSocket (Key.Socket) that an upstream answers 101 becomes a Socket, which takes its messages in the order in which
+// they pass; any other answer is an exchange. On a replay it is taken like an exchange, and a SocketPlay says what the server
+// said: each message once those of the program before it have come, which are known by their masked bytes. Of sockets that were
+// opened by equal requests what the program says tells which is which (choice); until then what one is may change. What Turns, of a
+// SocketClassifier, knows as a turn of a conversation with a model is an exchange of its own, found by its own key on whichever socket
+// it was recorded. Ordinals put its chunks, the other messages and the end of a socket into one order.
+//
 // # Lanes
 //
-// A lane is what two recordings compare side by side: one conversation with a model, or one host's plain HTTP.
+// A lane is what two recordings compare side by side: one conversation with a model, one WebSocket, or one host's plain HTTP.
 // Conversations are named by the digest of their opening (system text and first user message), "#2" for a second equal
 // one; the rules stand at Lanes. A replayed exchange takes the lane of the recorded one that answered it.
 //
@@ -62,6 +71,8 @@
 //
 //	request_decoded, response_decoded   the Content-Encoding that was taken off
 //	response_length                     the Content-Length that was taken off, of an answer that was not decoded
+//	response_trailers                   the fields behind the body of the answer, a list of header fields
+//	answered_after                      how far the request had come at each step of its answer, a list of integers (BeginStream)
 //	request_lost, response_lost         why the body is not kept; response_lost stands in "error" too
 //
 // # Names
@@ -87,8 +98,9 @@
 // # Both sides of an exchange
 //
 // What whoever speaks HTTP on either side of a Tap or a Book needs stands here once: the fields that are passed on (EndToEnd,
-// SetHeader), the body of a recorded answer at its times (OpenAnswer), the words for what cut an exchange (ErrorText), and the
-// answer to a request that is refused (Refusal, ErrorBody).
+// SetHeader), the body of a recorded answer at its times (OpenAnswer), the words for what cut an exchange (ErrorText) and the errors
+// that they stand for (ErrorAgain), and the answer to a request that is refused (Refusal, ErrorBody). For an http.RoundTripper there
+// are RequestOf, Outgoing and Recorded.Response.
 //
 // Not goals: speaking HTTP (package network), knowing providers (package llm), comparing tapes (package fidelity).
 //

@@ -21,6 +21,8 @@ const (
 	NoAnswer       = "the connection ended before the answer"
 	CutShort       = "the connection ended in the middle of the answer"
 	NoSuchHost     = "no such host: " // and its name
+
+	StreamReset = "the upstream reset the stream: " // and the name of its code (RFC 9113, 7)
 )
 
 // ErrorText says why an upstream gave no answer, or why it ended, in the words of a tape. It leaves out what differs from run
@@ -30,7 +32,10 @@ func ErrorText(err error) string {
 	var op *net.OpError
 	var timeout net.Error
 	var u *url.Error
+	var stream streamReset
 	switch {
+	case errors.As(err, &stream):
+		return StreamReset + stream.code()
 	case errors.Is(err, context.Canceled):
 		return tape.Cancelled
 	case errors.As(err, &dns) && dns.IsNotFound:

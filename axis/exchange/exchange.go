@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -13,6 +14,8 @@ type Request struct {
 	URL    string // absolute: scheme, host (with its port where it is not the scheme's own), path, query
 	Header http.Header
 	Body   []byte // as sent, Content-Encoding and all
+	// Asker is, while recording, the number of the conversation of the MCP server that asks (tape.ConversationKey); 0 for the program.
+	Asker uint64
 }
 
 // Kind says what a request is.
@@ -27,6 +30,8 @@ const (
 // A Key is what must be equal for a recorded answer to serve a request.
 type Key struct {
 	Kind                      Kind
+	Socket                    bool       // asked for a WebSocket, or asked over one
+	Stream                    bool       // answered while it still came: Request is that of its first message
 	Provider, Endpoint, Model string     // of LLM
 	Params                    cas.Digest // of LLM
 	Method, URL               string     // of HTTP; URL renumbered and masked
@@ -73,12 +78,29 @@ func KeyOf(k tape.Kind, c Classifier) Key {
 	case *tape.LLMCall:
 		return Key{
 			Kind: LLM, Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model,
-			Params: k.ParamsDigest, Request: k.RequestDigest,
+			Params: k.ParamsDigest, Request: k.RequestDigest, Socket: k.Connection != 0,
 		}
 	case *tape.HTTPExchange:
-		return Key{Kind: HTTP, Method: k.Method, URL: c.MaskURL(k.URL), Request: k.RequestDigest}
+		key := Key{Kind: HTTP, Method: k.Method, URL: c.MaskURL(k.URL), Request: k.RequestDigest}
+		key.Socket = AsksSocket(k.Method, HeaderOf(k.RequestHeaders))
+		return key
 	}
 	return Key{}
+}
+
+// AsksSocket reports whether a request asks for a WebSocket (RFC 6455, 4.1).
+func AsksSocket(method string, h http.Header) bool {
+	if method != http.MethodGet {
+		return false
+	}
+	for _, list := range h["Upgrade"] {
+		for item := range strings.SplitSeq(list, ",") {
+			if strings.EqualFold(strings.TrimSpace(item), "websocket") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // A Recorded is one exchange of a tape, as a Book hands it out.
@@ -87,16 +109,25 @@ type Recorded struct {
 	Seq      uint64 // of its record
 	Lane     string
 	Arrival  uint64
-	Exchange *tape.Exchange
+	Exchange *tape.Exchange  // of a socket, what its ws_open says, with the status 101
+	Socket   *RecordedSocket // nil for what is no socket
 	// Length is the Content-Length of the answer where the stored bytes are not as many; -1 where it had none, or where that
 	// stands in the header.
 	Length int64
+	// Trailers are the fields that came behind the body; nil for none.
+	Trailers http.Header
 
 	endedMS int64    // when it ended, in ms since the run began that recorded it
 	wallMS  int64    // the same, in Unix epoch ms
 	begunMS int64    // when its request came, or later; see keepCompany
 	g       uint64   // of its record
 	company *company // nil for none
+	opcode  int      // of a turn over a socket: of the server's messages
+	ownTurn bool     // of a turn over a socket: the server began it
+
+	extra []tape.Field // the further keys of its record
+
+	after []int // how far the request had come (keyAfter); nil where all of it came before the answer
 
 	usage  []byte         // of a model, as JSON; nil for none
 	traits *Traits        // of the request; nil before its queue was studied

@@ -90,6 +90,11 @@ func describe(changes []fidelity.Change) string {
 	if len(changes) == 0 {
 		return "which reads the same: it was recorded under other masks, or its body was not kept"
 	}
+	return Differences(changes)
+}
+
+// Differences says in one line what differs; changes has one at least.
+func Differences(changes []fidelity.Change) string {
 	var named []string
 	for _, c := range changes[:min(len(changes), maxNamedChanges)] {
 		named = append(named, oneLine(&c))

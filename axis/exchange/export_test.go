@@ -1,4 +1,7 @@
 package exchange
 
 // Take is what a request of which nothing is known but its key gets.
-func (b *Book) Take(k Key) (*Recorded, bool) { return b.take(k, nil) }
+func (b *Book) Take(k Key) (*Recorded, bool) {
+	rec, _ := b.take(k, nil)
+	return rec, rec != nil
+}

@@ -60,8 +60,8 @@ func HeaderOf(fields []tape.HeaderField) http.Header {
 	return h
 }
 
-// RestoreFields puts the true bytes of header values that are not UTF-8 back into the exchange that r holds.
-func RestoreFields(r *tape.Record) {
+// restoreHeaders puts the true bytes of header values that are not UTF-8 back into the exchange that r holds.
+func restoreHeaders(r *tape.Record) {
 	if x := tape.ExchangeOf(r.Kind); x != nil {
 		restoreFields(rawRequest, x.RequestHeaders, r.Raw)
 		restoreFields(rawResponse, x.ResponseHeaders, r.Raw)

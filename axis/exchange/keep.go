@@ -111,7 +111,7 @@ func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
 	}
 	return &tape.LLMCall{
 		Provider: key.Provider, Endpoint: key.Endpoint, Model: key.Model, ParamsDigest: key.Params,
-		Usage: o.usage, Exchange: x, Extra: o.extra,
+		Usage: o.usage, Exchange: x, Connection: o.connection, Opcode: o.opcode, Extra: o.extra,
 	}, raw
 }
 

@@ -28,6 +28,7 @@ type Lanes struct {
 	mu            sync.Mutex
 	conversations map[cas.Digest][]*conversation // by opening, in order of appearance
 	byName        map[string]*conversation
+	sockets       map[string]int     // by the first lane of a host: how many there are
 	numbers       map[cas.Digest]int // by opening: the names that are taken, counted from the first
 }
 
@@ -58,6 +59,22 @@ func (l *Lanes) Begin(id *Identity, rawURL string) string {
 	c.turns = talk.Turns
 	c.open++
 	return c.name
+}
+
+// Socket returns the lane of a WebSocket that was opened to the host of a URL: "ws:<host>", with "#2", "#3" … behind it for further
+// ones of the same host. Each is a lane of its own, for what is said on two has no order.
+func (l *Lanes) Socket(rawURL string) string {
+	name := "ws:" + tape.HostOf(rawURL)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.sockets == nil {
+		l.sockets = make(map[string]int)
+	}
+	l.sockets[name]++
+	if n := l.sockets[name]; n > 1 {
+		name += "#" + strconv.Itoa(n)
+	}
+	return name
 }
 
 // Adopt says that a request was answered from the tape in the recorded lane name, so that what follows it live, in a fork,

@@ -19,14 +19,24 @@ import (
 type Open struct {
 	tap      *Tap
 	start    time.Time
+	startMS  int64 // by TapOptions.NowMS
 	identity *Identity
 	request  *Request
 	exchange tape.Exchange
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
 	named    []scrub.Named // what names in the body gave away
+	flow     []scrub.Named // and what its query did, as part of an OAuth flow
 	taken    *Recorded     // that answers the request; nil for none
+	choice   *choice       // of a socket that may still become another one; nil for none
+	book     *Book         // that taken is of
 	from     cas.Store     // of its payloads; nil for those alone that are inline
+
+	connection uint64 // of a turn: its socket
+	opcode     string // of a turn: of the server's messages where they are no text
+
+	asked   *Request // as the program sent it, but for its Content-Encoding; nil where nobody follows conversations
+	passage Passage  // of the conversation that the exchange carries; nil for none
 
 	given string      // the lane that Lanes gave; "" for none
 	body  body        // nil before Response or Replay, and for a nil recorder
@@ -54,17 +64,48 @@ func (o *Open) Lane() string { return o.exchange.Lane }
 // one that has the first recorded answer, on the replay's tape too.
 func (o *Open) Take(b *Book) (*Recorded, bool) {
 	rec, ok := o.arriveAt(b)
-	if !ok {
-		return nil, false
+	if ok {
+		o.takes(b, rec)
 	}
-	o.taken, o.from = rec, b.store
+	return rec, ok
+}
+
+// takeThis is Take where it is known which exchange answers; false where it was handed out before.
+func (o *Open) takeThis(b *Book, rec *Recorded) bool {
+	o.tap.taking.Lock()
+	o.arrive()
+	ok := b.takeThis(rec)
+	o.tap.taking.Unlock()
+	if ok {
+		o.takes(b, rec)
+	}
+	return ok
+}
+
+// TakeNext is Take whatever the request asks: the next recorded exchange by arrival answers it, false where none is left. For a tape
+// of another producer, of which it is not known what it takes for equal.
+func (o *Open) TakeNext(b *Book) (*Recorded, bool) {
+	for {
+		rec := b.next()
+		if rec == nil {
+			return nil, false
+		}
+		if o.takeThis(b, rec) {
+			return rec, true
+		}
+	}
+}
+
+// takes makes rec what answers.
+func (o *Open) takes(b *Book, rec *Recorded) {
+	o.taken, o.from, o.book = rec, b.store, b
 	o.recall()
 	o.keepRequest()
 	o.exchange.Lane = rec.Lane
 	if !o.tap.opts.Closed {
 		o.tap.opts.Lanes.Adopt(rec.Lane, o.identity, failed(rec.Exchange.Status, rec.Exchange.Error))
 	}
-	return rec, true
+	o.err = cmp.Or(o.err, o.follow(rec, ""))
 }
 
 // arriveAt is the one step in which a request arrives and is answered. All requests of a replay wait for it, so it is all that
@@ -77,11 +118,12 @@ func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
-	rec, ok := b.take(o.identity.Key, traits)
-	if !ok && o.identity.Telemetry {
+	rec, choice := b.take(o.identity.Key, traits)
+	if rec == nil && o.identity.Telemetry {
 		return b.again(o.identity.Key)
 	}
-	return rec, ok
+	o.choice = choice
+	return rec, rec != nil
 }
 
 // arrive gives the request its place in the order of arrival, unless it has one.
@@ -91,12 +133,18 @@ func (o *Open) arrive() {
 	}
 }
 
-// Refuse says that nothing recorded answers the request. It stands in the lane Unmatched, with the reason as its error.
-func (o *Open) Refuse(reason string) {
+// Refuse says that nothing recorded answers the request. It stands in the lane Unmatched, with the reason as its error. What it
+// returns is what the program is to get, nil for what any other gets; where that Passes, the request stands in its own lane.
+func (o *Open) Refuse(reason string) *OwnAnswer {
 	o.arrive()
 	o.keepRequest()
+	own := o.refused(reason)
+	if own != nil && own.Passes {
+		return own
+	}
 	o.exchange.Lane = Unmatched
 	o.exchange.Error = o.tap.scrubber.String(reason)
+	return own
 }
 
 // Response takes the head of the answer. The error is that of Chunk.
@@ -129,12 +177,19 @@ func (o *Open) Response(status int, h http.Header) error {
 // with it, and the program should not get the chunk.
 func (o *Open) Chunk(b []byte) error {
 	if o.lost == nil && o.body != nil {
-		c := tape.Chunk{TMS: time.Since(o.start).Milliseconds(), G: o.tap.rec.Ordinal()}
-		if err := o.body.chunk(c, b); err != nil {
+		if err := o.body.chunk(o.stamp(), b); err != nil {
 			o.lose(err)
 		}
 	}
 	return o.lost
+}
+
+// stamp is a chunk that comes now.
+func (o *Open) stamp() tape.Chunk {
+	if now := o.tap.opts.NowMS; now != nil {
+		return tape.Chunk{TMS: now() - o.startMS}
+	}
+	return tape.Chunk{TMS: time.Since(o.start).Milliseconds(), G: o.tap.rec.Ordinal()}
 }
 
 // End ends the exchange, before the end of the answer is passed on to the program: its record, its blobs and all before
@@ -150,6 +205,7 @@ func (o *Open) End(errText string) error {
 	}
 	o.ended = true
 	o.live()
+	o.err = cmp.Or(o.err, o.leave(errText))
 	if errText != "" {
 		o.exchange.Error = joined(o.exchange.Error, o.tap.scrubber.String(errText))
 	}
@@ -204,6 +260,9 @@ func unread(err error) bool {
 
 // newSpool begins the part.
 func (o *Open) newSpool() (answerSpool, error) {
+	if o.tap.opts.InMemory {
+		return new(inMemory), nil
+	}
 	if o.tap.opts.PartDir == "" {
 		return unnamed{spool.New(o.tap.rec.Store())}, nil
 	}

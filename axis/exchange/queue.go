@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -54,6 +55,9 @@ func (q *queue) overlap() bool {
 			return true
 		}
 		lastG, lastEnd = max(lastG, rec.g), max(lastEnd, rec.endedMS)
+		if s := rec.Socket; s != nil && s.ended {
+			lastG, lastEnd = max(lastG, s.end.At), max(lastEnd, s.endMS)
+		}
 	}
 	return false
 }
@@ -110,6 +114,25 @@ func (q *queue) take(asked *Traits, ids *knownIDs) *Recorded {
 		return !own && tried < maxTried
 	})
 	return first
+}
+
+// giveBack takes back what was handed out.
+func (q *queue) giveBack(rec *Recorded) {
+	q.waiting = insert(q.waiting, rec)
+	for t := range rec.own {
+		q.apart[t] = insert(q.apart[t], rec)
+	}
+}
+
+// insert puts a record where it belongs in a list by arrival, unless it is still there.
+func insert(list []*Recorded, rec *Recorded) []*Recorded {
+	i, _ := slices.BinarySearchFunc(list, rec, func(x, y *Recorded) int {
+		return cmp.Or(cmp.Compare(x.Arrival, y.Arrival), cmp.Compare(x.Seq, y.Seq))
+	})
+	if i < len(list) && list[i] == rec {
+		return list
+	}
+	return slices.Insert(slices.Clip(list), i, rec)
 }
 
 // likest returns the first of those that have most of what is sought; nil where none has more of it than of another's.

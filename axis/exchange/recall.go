@@ -9,7 +9,11 @@ import (
 // recall learns from the recorded request that a replayed one matched what its placeholders stand for now: where the program
 // names another secret than was recorded, the recorded answer means that one. It learns nothing where the two name not the same.
 func (o *Open) recall() {
-	if len(o.named) == 0 || !o.tap.opts.Replay {
+	if !o.tap.opts.Replay || o.tap.opts.OwnNames {
+		return
+	}
+	o.adopt(o.tap.scrubber.NamedInURL(o.taken.Exchange.URL), o.flow)
+	if len(o.named) == 0 {
 		return
 	}
 	ex := o.taken.Exchange
@@ -24,14 +28,18 @@ func (o *Open) recall() {
 	if body, err = Decode(h.Get("Content-Encoding"), body, scrub.MaxLooked); err != nil {
 		return
 	}
-	was := o.tap.scrubber.Named(h.Get("Content-Type"), body)
-	if !sameNames(was, o.named) {
+	o.adopt(o.tap.scrubber.Named(h.Get("Content-Type"), body), o.named)
+}
+
+// adopt makes the placeholders of a recorded request mean what this one names in their place.
+func (o *Open) adopt(was, now []scrub.Named) {
+	if len(now) == 0 || !sameNames(was, now) {
 		return
 	}
 	o.tap.naming.Lock() // no request is half scrubbed; all others wait
 	defer o.tap.naming.Unlock()
-	for i, now := range o.named {
-		o.tap.scrubber.Adopt(was[i].Value, now.Value) // nothing where it was no placeholder
+	for i := range now {
+		o.tap.scrubber.Adopt(was[i].Value, now[i].Value) // nothing where it was no placeholder
 	}
 }
 

@@ -17,7 +17,9 @@ type cleaned struct {
 	headers []tape.HeaderField // as they stand on the tape
 	stored  []byte             // the body as it stands on the tape; nil for none
 	extra   []tape.Field
+	plain   []byte        // the body as the program sent it, decoded; as it came where it does not decode
 	named   []scrub.Named // what names in the body gave away
+	flow    []scrub.Named // and what the query did, as part of an OAuth flow
 }
 
 // clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
@@ -33,7 +35,7 @@ func (t *Tap) clean(r *Request) cleaned {
 	}
 	s.LearnHeader(r.Header)
 	s.LearnURL(r.URL)
-	var c cleaned
+	c := cleaned{plain: plain, flow: s.NamedInURL(r.URL)}
 	hidden := false
 	if err == nil {
 		c.named = s.Named(r.Header.Get("Content-Type"), plain)

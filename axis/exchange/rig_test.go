@@ -7,6 +7,7 @@ import (
 	"iter"
 	"net/http"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -19,8 +20,11 @@ import (
 // secret is a value that the scrubber of a rig knows; it must never reach a tape, a store or a part.
 const secret = "zq7Xw2Lk9Vb4Nm6Tr8Yp"
 
-// classifier takes {"model":M,"messages":[…]} for a call of a model, everything else for plain HTTP.
+// classifier takes {"model":M,"messages":[…]} for a call of a model, everything else for plain HTTP. What stands behind a # in a message
+// of a socket is an id.
 type classifier struct{}
+
+var idIn = regexp.MustCompile(`#([a-z0-9]+)`)
 
 func (classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 	var call struct {
@@ -28,6 +32,9 @@ func (classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 		Messages []json.RawMessage `json:"messages"`
 	}
 	surface := scrub.Renumber(r.Body)
+	if r.Method == "SEND" {
+		surface = idIn.ReplaceAll(surface, []byte("<id>"))
+	}
 	if json.Unmarshal(r.Body, &call) != nil || call.Model == "" {
 		key := exchange.Key{Method: r.Method, URL: r.URL, Request: cas.Sum(surface)}
 		return &exchange.Identity{Key: key, Surface: surface}, nil
@@ -66,6 +73,10 @@ func (classifier) Traits(r *exchange.Request) *exchange.Traits {
 	for _, id := range r.Header["X-Id"] {
 		t.IDs = append(t.IDs, exchange.ID{Text: id})
 	}
+	for _, id := range idIn.FindAllSubmatch(r.Body, -1) {
+		t.IDs = append(t.IDs, exchange.ID{Text: string(id[1])})
+	}
+	t.Texts = r.Header["X-Who"]
 	return t
 }
 

@@ -33,7 +33,7 @@ func NewSearch(store cas.Store, find *scrub.Scrubber) *Search {
 // Holds reports whether the exchange of r holds something: in a string, in a body, or in what a body decodes to. The errors
 // are those of the store.
 func (s *Search) Holds(r *tape.Record) (bool, error) {
-	RestoreFields(r)
+	restoreHeaders(r)
 	x := tape.ExchangeOf(r.Kind)
 	for _, p := range tape.Strings(r.Kind) {
 		if s.find.String(*p) != *p {

@@ -28,12 +28,23 @@ type TapOptions struct {
 	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
 	// the request.
 	Asked func(*Identity) error
+	// Conversations follows the conversations that exchanges carry; nil for none.
+	Conversations Conversations
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be
 	// scanned for secrets: it is not kept, and its record says so.
 	MaxBody int64
 	// TrueLength keeps the Content-Length of an answer whose stored bytes are not as many, for a replay that puts a value
 	// into it for each placeholder. Without it a tape is the same whatever the secrets are.
 	TrueLength bool
+	// InMemory holds an answer in memory until it ends, and gives it to the recorder whole (tape.Recorder.Payload), which may
+	// clean it. Who gives the chunks bounds them. It goes before PartDir.
+	InMemory bool
+	// OwnNames keeps the placeholder of a secret as it is: none that a tape has takes its place where a recorded request names
+	// another secret there. For who numbers placeholders, which a change in the middle of a run would give two numbers.
+	OwnNames bool
+	// NowMS is the clock by which chunks are timed, in ms from any beginning; they have no ordinals then, so that they say the
+	// same in every run. Nil is the machine's.
+	NowMS func() int64
 }
 
 // A Tap puts the exchanges of one run on its tape. It may be used by several goroutines at once.
@@ -69,13 +80,23 @@ func (t *Tap) Err() error { return t.rec.Err() }
 // Begin takes a request that has arrived whole. End must follow. Errors: the Classifier's, by which the request should be
 // refused; or that of a recorder that has ended, by now or for it could not keep the request's body (Err), and then it should
 // get no answer. On a replay the body is kept once it is known what answers it: End then gives the recorder's error.
-func (t *Tap) Begin(r *Request) (*Open, error) {
+func (t *Tap) Begin(r *Request) (*Open, error) { return t.begin(r, false) }
+
+// begin is Begin, or where stream is set BeginStream: the body is then not kept yet.
+func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	if err := t.rec.Err(); err != nil {
 		return nil, err
 	}
 	o := &Open{tap: t, start: time.Now()}
+	if t.opts.NowMS != nil {
+		o.startMS = t.opts.NowMS()
+	}
 	if !t.opts.Replay {
 		o.arrive()
+	}
+	socket := AsksSocket(r.Method, r.Header)
+	if socket {
+		r = withoutKeys(t.scrubber, r)
 	}
 	c := t.clean(r)
 	id, err := t.classifier.Classify(c.request)
@@ -85,12 +106,19 @@ func (t *Tap) Begin(r *Request) (*Open, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.identity, o.request, o.extra, o.named = id, c.request, c.extra, c.named
+	id.Key.Socket = socket
+	o.identity, o.request, o.extra, o.named, o.flow = id, c.request, c.extra, c.named, c.flow
+	if !t.opts.Replay {
+		o.extra = append(o.extra, tape.AskerField(tape.ConversationKey, r.Asker)...)
+	}
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers
 	o.exchange.RequestDigest = id.Key.Request
-	if t.rec != nil {
+	if t.rec != nil && !stream {
 		o.unkept = c.stored
+	}
+	if t.opts.Conversations != nil {
+		o.asked = &Request{Method: r.Method, URL: r.URL, Header: r.Header, Body: c.plain, Asker: r.Asker}
 	}
 	if !t.opts.Replay {
 		o.keepRequest()
@@ -98,6 +126,9 @@ func (t *Tap) Begin(r *Request) (*Open, error) {
 			return nil, o.err
 		}
 		o.live()
+		if err := o.follow(nil, ""); err != nil {
+			return nil, err
+		}
 	}
 	return o, nil
 }
