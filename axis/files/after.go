@@ -35,13 +35,8 @@ func After(before *Tree, records iter.Seq2[*tape.Record, error], store cas.Store
 }
 
 func (b *treeBuilder) play(rec *tape.Record) error {
-	var f *tape.File
-	switch k := rec.Kind.(type) {
-	case *tape.FileWrite:
-		f = &k.File
-	case *tape.FileDelete:
-		f = &k.File
-	default:
+	f := tape.ChangedFile(rec.Kind)
+	if f == nil {
 		return nil
 	}
 	path, ok := pathIn(rec, f)
@@ -69,13 +64,18 @@ func isIgnoredRecord(f *tape.File) bool {
 
 // pathIn returns the path in the work tree that a record is about; ok is false for one outside of it.
 func pathIn(rec *tape.Record, f *tape.File) (path string, ok bool) {
-	path = f.Path
+	path = truePath(rec, f)
+	return strings.TrimPrefix(path, "./"), !elsewhere(path)
+}
+
+// truePath is the path of f, whose record is rec, byte for byte.
+func truePath(rec *tape.Record, f *tape.File) string {
 	for _, raw := range rec.Raw {
 		if raw.Key == "path" {
-			path = string(raw.Bytes)
+			return string(raw.Bytes)
 		}
 	}
-	return strings.TrimPrefix(path, "./"), !elsewhere(path)
+	return f.Path
 }
 
 // Holds reports whether a file_write left of its path what t holds there: the same bytes, and the same mode as far as Git

@@ -36,7 +36,7 @@ func TestRecords(t *testing.T) {
 	var got []string
 	for rec, err := range Records(Changes(before, after), store, &RecordOptions{Masker: fakeMasker{}}) {
 		must(t, err)
-		got = append(got, rec.Kind.Name()+" "+fileOf(rec.Kind).Path+" "+fileOf(rec.Kind).Mode)
+		got = append(got, rec.Kind.Name()+" "+tape.ChangedFile(rec.Kind).Path+" "+tape.ChangedFile(rec.Kind).Mode)
 		checkRecord(t, rec, store)
 	}
 	want := []string{"file_write .env 100644", "file_write big 100644", "file_write d 100644", "file_delete d/x ", "file_write edit 100644",
@@ -46,19 +46,9 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-func fileOf(k tape.Kind) *tape.File {
-	switch k := k.(type) {
-	case *tape.FileWrite:
-		return &k.File
-	case *tape.FileDelete:
-		return &k.File
-	}
-	return nil
-}
-
 func checkRecord(t *testing.T, rec tape.Record, store cas.Store) {
 	t.Helper()
-	f := fileOf(rec.Kind)
+	f := tape.ChangedFile(rec.Kind)
 	if (f.Path == ".env") != (len(f.Extra) == 1 && f.Extra[0].Name == "secret") {
 		t.Errorf("%s: extra %v", f.Path, f.Extra)
 	}

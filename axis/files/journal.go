@@ -36,6 +36,9 @@ type JournalOptions struct {
 	Masker   Masker    // as in RecordOptions
 	// MaxFileSize is the length in bytes of the longest file that is kept; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
+	// By names who made a change, of those whom Touch.By numbers: a record has it as its further key "conversation". 0, and a nil
+	// By, say nothing.
+	By func(by uint32) uint64
 	// Exclude lists absolute paths that are never kept, with what lies below.
 	Exclude []string
 	// Workers is how many files are read at once at a barrier; 0 as in SnapOptions.
@@ -44,9 +47,10 @@ type JournalOptions struct {
 
 // A Touch is a call that may change files, about to be carried out.
 type Touch struct {
-	Rename   bool // Paths are the old and the new name
-	Exchange bool // Paths change places
-	Link     bool // Paths are the old and the new name
+	Rename   bool   // Paths are the old and the new name
+	Exchange bool   // Paths change places
+	Link     bool   // Paths are the old and the new name
+	By       uint32 // who makes the call, as JournalOptions.By knows it; 0 for the program itself
 	Paths    []TouchedPath
 }
 
@@ -60,8 +64,7 @@ type TouchedPath struct {
 // A Journal keeps what a run changes in files, from before the first change: the pre-image of each path that a call names,
 // and at each barrier what became of it. See the package comment for what it sees.
 //
-// Touch is for one goroutine at a time. All other methods, and what Touch returns, may run beside it; of Barrier and End
-// one at a time. It holds one descriptor of each root until Close.
+// All methods may be called by several goroutines at once, but of Barrier, BarrierOf and End one at a time. It holds one descriptor of each root until Close.
 type Journal struct {
 	o       JournalOptions
 	roots   []*journalRoot // as given

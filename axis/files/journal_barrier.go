@@ -36,12 +36,21 @@ type item struct {
 // first error is the store's; it ends the sequence, as does a consumer that stops: what was not given is looked at again.
 func (j *Journal) Barrier() iter.Seq2[tape.Record, error] {
 	return func(yield func(tape.Record, error) bool) {
-		j.play(j.collect(false), yield)
+		j.play(j.collect(false, anybody), yield)
 	}
 }
 
-// collect takes the items out of the set, sorted by path.
-func (j *Journal) collect(final bool) []*item {
+// BarrierOf is Barrier for the paths that were touched last by one alone (Touch.By).
+func (j *Journal) BarrierOf(by uint32) iter.Seq2[tape.Record, error] {
+	return func(yield func(tape.Record, error) bool) {
+		j.play(j.collect(false, func(n *node) bool { return n.by == by }), yield)
+	}
+}
+
+func anybody(*node) bool { return true }
+
+// collect takes the items whose nodes are wanted out of the set, sorted by path.
+func (j *Journal) collect(final bool, wanted func(*node) bool) []*item {
 	j.spread()
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -52,7 +61,7 @@ func (j *Journal) collect(final bool) []*item {
 	now := j.ms(time.Now())
 	for _, r := range j.roots {
 		r.node.dirty(func(n *node) {
-			if n.taken != nil || n.up == nil {
+			if n.taken != nil || n.up == nil || !wanted(n) {
 				n.mark()
 				return
 			}

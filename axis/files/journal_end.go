@@ -13,7 +13,7 @@ import (
 // where none was taken.
 func (j *Journal) End(after *Tree) iter.Seq2[tape.Record, error] {
 	return func(yield func(tape.Record, error) bool) {
-		items := j.collect(true)
+		items := j.collect(true, anybody)
 		for _, r := range j.roots {
 			if r.Tree != nil && after != nil {
 				r.after = after

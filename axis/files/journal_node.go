@@ -23,6 +23,7 @@ type node struct {
 	state nodeState
 	ino   uint64 // of the file that the run found, where it had other names
 	at    uint32 // when it was last touched, ms since the journal began
+	by    uint32 // who touched it last
 }
 
 // kept is what stands at a path.

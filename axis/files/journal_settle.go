@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -126,9 +127,29 @@ func (j *Journal) record(it *item, ignored bool) (tape.Record, error) {
 		r.hand = inHand{digest: it.now.digest, text: it.text, masked: it.masked}
 	}
 	rec, err := r.between(it.rel, gitSide(it.before.entry(it.rel)), gitSide(it.now.entry(it.rel)))
-	if err == nil && ignored {
-		extra := tape.Extras(rec.Kind)
+	if err != nil {
+		return rec, err
+	}
+	extra := tape.Extras(rec.Kind)
+	if ignored {
 		*extra = append(*extra, tape.Field{Name: ignoredKey, Value: []byte("true")})
 	}
-	return rec, err
+	if by := j.by(it.n); by != 0 {
+		*extra = append(*extra, tape.Field{Name: ConversationKey, Value: strconv.AppendUint(nil, by, 10)})
+	}
+	return rec, nil
+}
+
+// by names who changed n last; 0 for the program, and where n is nil.
+func (j *Journal) by(n *node) uint64 {
+	if n == nil || j.o.By == nil {
+		return 0
+	}
+	j.mu.Lock()
+	by := n.by
+	j.mu.Unlock()
+	if by == 0 {
+		return 0
+	}
+	return j.o.By(by)
 }

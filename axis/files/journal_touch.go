@@ -23,6 +23,7 @@ func (j *Journal) Touch(t *Touch) (then func() error) {
 			continue
 		}
 		nodes[i] = n
+		n.by = t.By
 		if t.Link && i == 0 {
 			continue // what is linked stays as it is
 		}

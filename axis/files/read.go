@@ -94,3 +94,33 @@ func readInto(b []byte, r io.Reader, size, limit int64) ([]byte, error) {
 		}
 	}
 }
+
+// ReadRegular returns the content of the regular file at path, which is relative with "/", below root. What stands there is looked
+// at before it is opened, so that no FIFO and no device ever is, and no link in the last place is followed. Errors: those of the
+// system, and of what is no regular file or has more than limit bytes.
+func ReadRegular(root *os.Root, path string, limit int64) ([]byte, fs.FileInfo, error) {
+	b, info, _, err := readRegular(root, path, limit)
+	return b, info, err
+}
+
+// ListDir returns what stands in the directory at path, "." being the root's own, in no order. What is no directory is not opened.
+func ListDir(root *os.Root, path string) ([]fs.DirEntry, error) {
+	listed, err := root.Lstat(localName(path))
+	if err != nil {
+		return nil, err
+	}
+	if !listed.IsDir() {
+		return nil, &fs.PathError{Op: "readdir", Path: path, Err: syscall.ENOTDIR}
+	}
+	f, err := root.OpenFile(localName(path), os.O_RDONLY|openFlags, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
+}
+
+// OpenRegular opens the regular file at path below root for reading, as ReadRegular does.
+func OpenRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
+	return openRegular(root, path)
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -191,6 +192,22 @@ const (
 	// over, and what records said before of it counts no more.
 	ignoredKey = "ignored"
 )
+
+// ConversationKey is the key of a file record that numbers the conversation with a server which changed the file.
+const ConversationKey = "conversation"
+
+// ConversationOf returns that number; 0 where the program itself made the change, and for other kinds.
+func ConversationOf(k tape.Kind) uint64 {
+	f := tape.ChangedFile(k)
+	if f == nil {
+		return 0
+	}
+	n, err := strconv.ParseUint(string(tape.FieldValue(f.Extra, ConversationKey)), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
 
 func secretField(e *Entry) []tape.Field {
 	if e == nil || e.Secret == "" {

@@ -81,7 +81,7 @@ func TestAfterOfTextsOnTheTape(t *testing.T) {
 	if b, err := os.ReadFile(filepath.Join(to, "a")); err != nil || string(b) != string(text) {
 		t.Errorf("%q, %v", b, err)
 	}
-	fileOf(rec.Kind).Content.Text = "changed"
+	tape.ChangedFile(rec.Kind).Content.Text = "changed"
 	if _, err := After(&Tree{}, records, s); err == nil {
 		t.Error("a text that is not what its hash says is taken")
 	}

@@ -24,3 +24,11 @@ func stampOf(info fs.FileInfo) (stamp, bool) {
 // racyWindow is how long before the beginning of a snapshot a file must have been left alone for its stamp to be
 // believed: file systems stamp with a clock that ticks, some once in two seconds.
 const racyWindow = 2 * time.Second
+
+// Unchanged reports whether a file is as it was when a and b were taken of it, by size, times and inode; false where the system does
+// not tell.
+func Unchanged(a, b fs.FileInfo) bool {
+	was, ok := stampOf(a)
+	now, isKnown := stampOf(b)
+	return ok && isKnown && was == now
+}

@@ -1,0 +1,134 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// RedoOptions says from what Redo writes. Store is needed.
+type RedoOptions struct {
+	Store cas.Store // of the record
+	By    uint32    // who would have made the change, as in Touch
+	// Reveal makes of stored bytes what is written: the program's own values in the place of placeholders. Nil writes what is
+	// stored.
+	Reveal func(stored []byte) []byte
+}
+
+// ErrNotRedone is wrapped where Redo leaves a change alone: its record is of a path outside every root, of content that is not
+// kept, or something stands in the way.
+var ErrNotRedone = errors.New("the recorded change cannot be made again")
+
+// Redo makes the change of which a file_write or file_delete of another run tells, in the place of whoever made it then, and counts
+// it as touched by o.By. Directories that lead to a file are made. It may run beside Touch, Barrier and what the program does.
+//
+// Errors: ErrNotRedone, those of Touch, which end the run, and those of the blobs.
+func (j *Journal) Redo(rec *tape.Record, o *RedoOptions) error {
+	f := tape.ChangedFile(rec.Kind)
+	if f == nil {
+		return fmt.Errorf("%w: a %s changes no file", ErrNotRedone, rec.Kind.Name())
+	}
+	root, rel := j.placed(truePath(rec, f))
+	if root == nil || checkPath(rel) != nil {
+		return fmt.Errorf("%w: %s lies in no directory that is followed", ErrNotRedone, f.Path)
+	}
+	if err := j.touchAgain(root, rel, o.By); err != nil {
+		return err
+	}
+	if rec.Kind.Name() == "file_delete" {
+		return notRedone(f, root.deleted(rel))
+	}
+	e, err := redoEntry(rel, f, o.Store)
+	if err != nil {
+		return notRedone(f, err)
+	}
+	return notRedone(f, root.written(e, f, o))
+}
+
+// notRedone is err as that of f; nil where that is. What the store answers stays what it is.
+func notRedone(f *tape.File, err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	if errors.As(err, &path) || errors.As(err, &link) || errors.Is(err, errNoContent) {
+		return fmt.Errorf("%w: %s: %w", ErrNotRedone, f.Path, err)
+	}
+	if err != nil {
+		return fmt.Errorf("files: %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+var errNoContent = errors.New("its content is not kept")
+
+// placed finds the root of a record's path, and the path below it: that of the longest prefix.
+func (j *Journal) placed(path string) (best *journalRoot, rel string) {
+	if !elsewhere(path) {
+		path = strings.TrimPrefix(path, "./")
+	}
+	for _, r := range j.roots {
+		if (r.Prefix == "") == elsewhere(path) || r.err != nil {
+			continue
+		}
+		if below, ok := strings.CutPrefix(path, r.Prefix); ok && (best == nil || len(r.Prefix) > len(best.Prefix)) {
+			best, rel = r, below
+		}
+	}
+	return best, rel
+}
+
+// touchAgain is Touch for a change that is about to be made here.
+func (j *Journal) touchAgain(r *journalRoot, rel string, by uint32) error {
+	then := j.Touch(&Touch{By: by, Paths: []TouchedPath{{Path: r.Dir + "/" + rel, Dir: -1, Name: baseOf(rel)}}})
+	if then == nil {
+		return nil
+	}
+	return then()
+}
+
+// redoEntry is what a file_write says stands at rel.
+func redoEntry(rel string, f *tape.File, store cas.Store) (*Entry, error) {
+	if f.Content == nil {
+		return nil, errNoContent
+	}
+	b := newTreeBuilder(new(Tree), store)
+	if err := b.write(rel, f); err != nil {
+		return nil, err
+	}
+	return b.get(rel), nil
+}
+
+// deleted removes what stands at rel; that nothing does is as well.
+func (r *journalRoot) deleted(rel string) error {
+	if err := r.Root.Remove(localName(rel)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// written puts e, of which f tells, in its place, whole or not at all.
+func (r *journalRoot) written(e *Entry, f *tape.File, o *RedoOptions) error {
+	if err := r.Root.MkdirAll(localName(parentOf(e.Path)), 0o755); err != nil {
+		return err
+	}
+	store := o.Store
+	if e.Mode.IsRegular() && (o.Reveal != nil || f.Content.Inline) {
+		b, err := f.Content.Bytes(o.Store)
+		if err != nil {
+			return err
+		}
+		if o.Reveal != nil {
+			b = o.Reveal(b)
+		}
+		given := cas.NewMemory()
+		if e.Digest, err = given.Put(b); err != nil {
+			return err
+		}
+		store = given
+	}
+	return replace(r.Root, e, e.Mode.FileMode().Perm(), store)
+}

@@ -1,0 +1,266 @@
+package overlay
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+)
+
+// ReadFile returns the content of the file name. It implements fs.ReadFileFS.
+func (f *FS) ReadFile(name string) ([]byte, error) {
+	if err := check("open", name); err != nil {
+		return nil, err
+	}
+	f.look()
+	p, b, err := f.readAt(name)
+	f.looked()
+	if err != nil {
+		return nil, f.failed("open", name, &p, err)
+	}
+	if f.rec != nil {
+		if err := cmp.Or(f.noteLinks(p.links), f.noteRead(p.path, b, p.mode)); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// readAt returns a copy of the content at name. It is called under mu.
+func (f *FS) readAt(name string) (place, []byte, error) {
+	p, err := f.walk(name, askRead, true)
+	switch {
+	case err != nil:
+		return p, nil, err
+	case p.mode == 0:
+		return p, nil, errNone
+	case p.mode.IsDir():
+		return p, nil, errIsDir
+	}
+	b, err := f.contentOf(&p)
+	return p, b, err
+}
+
+// contentOf returns a copy of the content of the file or link p, never nil. It is called under mu.
+func (f *FS) contentOf(p *place) ([]byte, error) {
+	switch {
+	case p.mode.IsLink():
+		return []byte(p.target), nil
+	case p.up != nil:
+		return cloned(p.up.data), nil
+	}
+	b, err := f.low.read(p.path, p.look)
+	var why *reason
+	if errors.As(err, &why) {
+		return nil, p.bar(why)
+	}
+	return b, err
+}
+
+// Stat says what stands at name, behind a link. It implements fs.StatFS.
+func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.stat("stat", name, true) }
+
+// Lstat is Stat of a link itself. It implements fs.ReadLinkFS.
+func (f *FS) Lstat(name string) (fs.FileInfo, error) { return f.stat("lstat", name, false) }
+
+func (f *FS) stat(op, name string, follow bool) (fs.FileInfo, error) {
+	if err := check(op, name); err != nil {
+		return nil, err
+	}
+	f.look()
+	p, err := f.walk(name, askStat, follow)
+	i := f.infoOf(name, &p)
+	f.looked()
+	if err == nil && p.mode == 0 {
+		err = errNone
+	}
+	if err != nil {
+		return nil, f.failed(op, name, &p, err)
+	}
+	if f.rec != nil {
+		if err := f.noteStat(&p); err != nil {
+			return nil, err
+		}
+	}
+	return i, nil
+}
+
+// Exists reports whether a file or directory stands at name. The error is that of Stat, but for what is not there.
+func (f *FS) Exists(name string) (bool, error) {
+	_, err := f.stat("stat", name, true)
+	if errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ReadLink returns the target of the symbolic link name. It implements fs.ReadLinkFS.
+func (f *FS) ReadLink(name string) (string, error) {
+	if err := check("readlink", name); err != nil {
+		return "", err
+	}
+	f.look()
+	p, err := f.walk(name, askStat, false)
+	f.looked()
+	switch {
+	case err == nil && p.mode == 0:
+		err = errNone
+	case err == nil && !p.mode.IsLink():
+		err = errNoLink
+	}
+	if err != nil {
+		return "", f.failed("readlink", name, &p, err)
+	}
+	if f.rec != nil {
+		if err := f.noteLinks(append(p.links, link{p.path, p.target})); err != nil {
+			return "", err
+		}
+	}
+	return p.target, nil
+}
+
+// ReadDir returns what stands in the directory name, sorted. It implements fs.ReadDirFS.
+func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
+	p, all, err := f.list("open", name)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]fs.DirEntry, len(all))
+	for i, e := range all {
+		out[i] = &dirEntry{f, join(p.path, e.name), e}
+	}
+	return out, nil
+}
+
+// List returns the names in the directory name, sorted.
+func (f *FS) List(name string) ([]string, error) {
+	_, all, err := f.list("open", name)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].name
+	}
+	return names, nil
+}
+
+func (f *FS) list(op, name string) (place, []entry, error) {
+	if err := check(op, name); err != nil {
+		return place{}, nil, err
+	}
+	f.look()
+	p, all, err := f.listAt(name)
+	f.looked()
+	if err != nil {
+		return p, nil, f.failed(op, name, &p, err)
+	}
+	if f.rec != nil {
+		if err := f.noteList(&p, all); err != nil {
+			return p, nil, err
+		}
+	}
+	return p, all, nil
+}
+
+// listAt returns what stands in the directory at name. It is called under mu.
+func (f *FS) listAt(name string) (place, []entry, error) {
+	p, err := f.walk(name, askList, true)
+	switch {
+	case err != nil:
+		return p, nil, err
+	case p.mode == 0:
+		return p, nil, errNone
+	case !p.mode.IsDir():
+		return p, nil, errNoDir
+	}
+	all, err := f.entries(&p)
+	return p, all, err
+}
+
+// entries returns what stands in the directory p, sorted. It is called under mu.
+func (f *FS) entries(p *place) ([]entry, error) {
+	var out []entry
+	if p.below {
+		all, err := f.low.list(p.path, p.look)
+		var why *reason
+		if errors.As(err, &why) {
+			return nil, p.bar(why)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range all {
+			if p.up == nil || p.up.kids[e.name] == nil {
+				out = append(out, e)
+			}
+		}
+	}
+	if p.up != nil {
+		for name, kid := range p.up.kids {
+			if kid.mode != 0 {
+				out = append(out, entry{name, kid.mode})
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b entry) int { return cmp.Compare(a.name, b.name) })
+	return out, nil
+}
+
+// An info is what Stat says.
+type info struct {
+	name  string
+	mode  files.Mode
+	size  int64
+	mtime time.Time
+}
+
+func (f *FS) infoOf(name string, p *place) *info {
+	i := &info{path.Base(name), p.mode, p.size, f.began}
+	if p.up != nil && !p.up.mtime.IsZero() {
+		i.mtime = p.up.mtime
+	}
+	return i
+}
+
+func (i *info) Name() string       { return i.name }
+func (i *info) Size() int64        { return i.size }
+func (i *info) Mode() fs.FileMode  { return fileMode(i.mode) }
+func (i *info) ModTime() time.Time { return i.mtime }
+func (i *info) IsDir() bool        { return i.mode.IsDir() }
+func (i *info) Sys() any           { return nil }
+
+// fileMode is m as package io/fs has it.
+func fileMode(m files.Mode) fs.FileMode {
+	switch {
+	case m.IsDir():
+		return fs.ModeDir | 0o755
+	case m.IsLink():
+		return fs.ModeSymlink | 0o777
+	}
+	return fs.FileMode(m & 0o777)
+}
+
+// A dirEntry is one name in a directory.
+type dirEntry struct {
+	f    *FS
+	path string
+	entry
+}
+
+func (d *dirEntry) Name() string      { return d.name }
+func (d *dirEntry) IsDir() bool       { return d.mode.IsDir() }
+func (d *dirEntry) Type() fs.FileMode { return fileMode(d.mode).Type() }
+
+// Info is a look of its own, which is recorded.
+func (d *dirEntry) Info() (fs.FileInfo, error) { return d.f.Lstat(d.path) }
+
+func (d *dirEntry) String() string { return fs.FormatDirEntry(d) }
+
+// cloned is a copy of b that is never nil.
+func cloned(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
