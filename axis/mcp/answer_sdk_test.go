@@ -1,0 +1,86 @@
+package mcp_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+)
+
+// unasked is what a client does with a server that tells what nobody asked for.
+func (c *webClient) unasked(sampling bool) (seen []string) {
+	if sampling {
+		seen = append(seen, c.call("sample", "hello", nil))
+	}
+	seen = append(seen, c.call("progress", "way", "token-9"))
+	for range 3 {
+		seen = append(seen, next(c.t, c.progress))
+	}
+	seen = append(seen, strings.Join(c.tools(), " "), c.call("grow", "new", nil))
+	next(c.t, c.changed)
+	return append(seen, strings.Join(c.tools(), " "))
+}
+
+// servedWeb answers lenient clients over HTTP from what g recorded.
+func servedWeb(g *webRig) *httptest.Server {
+	g.t.Helper()
+	g.end()
+	b, err := mcp.NewBook(g.reader().Records(), g.store, nil)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	s, err := b.Named("")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", s.Handler(g.t.Context(), &mcp.ServeOptions{}))
+	mux.Handle("/sse", s.SSEHandler(g.t.Context(), &mcp.ServeOptions{}))
+	srv := httptest.NewServer(mux)
+	g.t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	return srv
+}
+
+// What a server said to one client of the Go SDK, asked and unasked, another client hears that speaks by whatever transport and version.
+func TestServedOverHTTP(t *testing.T) {
+	server := webServer()
+	for _, recordedBy := range []string{"2024-11-05", "2025-03-26", "2025-11-25", "2026-07-28"} {
+		modern := recordedBy == "2026-07-28"
+		server = webServer()
+		one := func(*http.Request) *sdk.Server { return server }
+		var h http.Handler = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{Stateless: modern})
+		if recordedBy == "2024-11-05" {
+			h = sdk.NewSSEHandler(one, nil)
+		}
+		g := recordWeb(t, h)
+		tr := sdk.Transport(g.streamable())
+		if recordedBy == "2024-11-05" {
+			tr = &sdk.SSEClientTransport{Endpoint: "http://" + webHost + "/sse", HTTPClient: g.client()}
+		}
+		c := connect(t, tr, recordedBy)
+		want := c.unasked(!modern)
+		c.close()
+		srv := servedWeb(g)
+		for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
+			if !modern && version == "2026-07-28" {
+				continue // it begins with initialize on such a tape, as the version before does
+			}
+			t.Run(fmt.Sprintf("%s as %s", recordedBy, version), func(t *testing.T) {
+				tr := sdk.Transport(&sdk.StreamableClientTransport{Endpoint: srv.URL + "/mcp"})
+				if version == "2024-11-05" {
+					tr = &sdk.SSEClientTransport{Endpoint: srv.URL + "/sse"}
+				}
+				c := connect(t, tr, version)
+				defer c.close()
+				if got := c.unasked(!modern); !slices.Equal(got, want) {
+					t.Errorf("heard\n%q, recorded\n%q", got, want)
+				}
+			})
+		}
+	}
+}

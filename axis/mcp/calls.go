@@ -1,0 +1,151 @@
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// The reasons that records have.
+const (
+	cancelled  = "cancelled"
+	answerLost = "the answer was too long to be kept"
+)
+
+// An openCall is a request that has no answer yet.
+type openCall struct {
+	from   Side
+	record *tape.MCPJSONRPC // but for its answer
+	began  time.Time
+	cut    time.Time // when it was cancelled; zero for never
+	fault  string
+	lost   bool // a line came that is not kept, which may be its answer
+}
+
+// openCalls are the open requests of a conversation. A side may use an id twice at once, which none should: the oldest is answered first.
+type openCalls struct {
+	open map[callKey][]*openCall
+}
+
+type callKey struct {
+	from Side
+	id   string
+}
+
+func keyOf(from Side, id json.RawMessage) callKey {
+	if b, err := canonjson.Canonical(id); err == nil {
+		id = b
+	}
+	return callKey{from, string(id)}
+}
+
+func (c *openCalls) add(id json.RawMessage, k *openCall) {
+	if c.open == nil {
+		c.open = make(map[callKey][]*openCall)
+	}
+	key := keyOf(k.from, id)
+	c.open[key] = append(c.open[key], k)
+}
+
+func (c *openCalls) find(from Side, id json.RawMessage) *openCall {
+	if list := c.open[keyOf(from, id)]; len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+func (c *openCalls) take(from Side, id json.RawMessage) *openCall {
+	key := keyOf(from, id)
+	list := c.open[key]
+	switch len(list) {
+	case 0:
+		return nil
+	case 1:
+		delete(c.open, key)
+	default:
+		c.open[key] = list[1:]
+	}
+	return list[0]
+}
+
+// all takes those that are left, in the order in which they came.
+func (c *openCalls) all() (out []*openCall) {
+	for _, list := range c.open {
+		out = append(out, list...)
+	}
+	c.open = nil
+	slices.SortStableFunc(out, func(a, b *openCall) int { return cmp.Compare(a.record.Arrival, b.record.Arrival) })
+	return out
+}
+
+// lose notes that a line which is not kept may have answered any of the requests of a side.
+func (c *openCalls) lose(from Side) {
+	for key, list := range c.open {
+		for _, k := range list {
+			k.lost = k.lost || key.from == from
+		}
+	}
+}
+
+// has reports whether a request of a method is open.
+func (c *openCalls) has(methods ...string) bool {
+	for _, list := range c.open {
+		for _, k := range list {
+			if slices.Contains(methods, k.record.Method) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ask takes a request.
+func (c *Conversation) ask(from Side, m *kept, via uint64) error {
+	c.naming.asked(m.Message)
+	c.calls.add(m.ID, &openCall{from: from, record: c.record(from, m, via), began: time.Now()})
+	return nil
+}
+
+// tell takes a notification. That a request is cancelled shows only where no answer comes: one may be on its way.
+func (c *Conversation) tell(from Side, m *kept, via uint64) error {
+	if m.Method == "notifications/cancelled" {
+		if k := c.calls.find(from, member(m.Params, "requestId")); k != nil && k.cut.IsZero() {
+			k.cut = time.Now()
+		}
+	}
+	return c.write(c.record(from, m, via), nil)
+}
+
+// answer takes the answer of a call.
+func (c *Conversation) answer(k *openCall, m *kept, via uint64) (err error) {
+	r := k.record
+	r.Response, r.ResponseDigest, r.ResultDigest = m.payload, m.payload.Hash, m.digest
+	r.LatencyMS, r.Answered, r.AnswerExchange = time.Since(k.began).Milliseconds(), c.arrival, via
+	r.Error = k.fault
+	if k.from == Client && !c.naming.done() {
+		if err := c.learnName(k, m.Message); err != nil {
+			return err
+		}
+	}
+	return c.write(r, nil)
+}
+
+// unanswered writes the record of a call that gets no answer.
+func (c *Conversation) unanswered(k *openCall, why string) error {
+	end := time.Now()
+	if !k.cut.IsZero() {
+		end, why = k.cut, cancelled
+	}
+	switch {
+	case k.fault != "":
+		why = k.fault
+	case k.lost && k.cut.IsZero():
+		why = answerLost
+	}
+	k.record.LatencyMS, k.record.Error = end.Sub(k.began).Milliseconds(), why
+	return c.write(k.record, nil)
+}

@@ -1,0 +1,374 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Opened says what a conversation is with.
+type Opened struct {
+	Transport string // Stdio or HTTP
+	Program   string // of stdio: what was executed, as it was spelled
+	// Latest is asked for Program when the conversation begins, where it may have been found elsewhere by then than where it was looked
+	// for first. Nil is not asked.
+	Latest func() string
+	Args   []string
+	// Environ gives the variables of a server over stdio, NAME=VALUE: their secrets are learnt, they are not recorded. Nil where they
+	// are not known.
+	Environ func() []string
+	// Begun is told the number of the conversation before anything is done about its first line. Nil is not.
+	Begun func(conversation uint64)
+	// Within is the number of the conversation of the server that holds this one as a client; 0 for the program.
+	Within uint64
+	Cwd    string // "" where it is not known
+	URL    string // of http
+	// Recorded is, on a replay, the conversation that answers this one: it has its server and its number. Nil else.
+	Recorded *Recorded
+	// Before is called with the number of the conversation before a line of the server is put on the tape: what the server did beside
+	// what it says comes first. An error ends the recorder. Nil is not.
+	Before func(conversation uint64) error
+}
+
+// Ended says how a conversation ended.
+type Ended struct {
+	// By is who ended it, "" the recorder. Where a Relay saw who closed its side first, that counts.
+	By Side
+	// Exited says that the server was a process, of which it is known how it ended: by ExitCode, 128+n where the signal n killed it.
+	Exited   bool
+	ExitCode int
+	Signal   string // "SIGTERM"; "" for none
+}
+
+// A Conversation is one conversation with one server, from its first line to its end. Its methods may be called by several
+// goroutines at once; those of a nil Conversation do nothing.
+type Conversation struct {
+	log    *Log
+	opened Opened                          // redacted
+	before func(conversation uint64) error // nil for none
+	raw    []tape.RawBytes
+	number uint64
+
+	mu      sync.Mutex
+	naming  naming
+	arrival uint64 // place of the line that came last
+	calls   openCalls
+	texts   [3]*text // of the client, the server, stderr
+	part    []byte   // of a line on stderr that has not ended: names in it are looked at as a whole
+	by      Side     // who ended it first
+	went    bool     // the server was gone before it could learn that the client had left
+	lost    string   // what of it is not on the tape
+	ended   bool
+}
+
+// Begin begins a conversation. Nothing is written of it before the server has told its name, or something shows that it will not.
+func (l *Log) Begin(o *Opened) *Conversation {
+	if l.learn != nil {
+		l.learn(o)
+	}
+	if o.Latest != nil {
+		latest := *o
+		latest.Program = o.Latest()
+		o = &latest
+	}
+	c := &Conversation{log: l, number: l.number(o.Recorded), before: o.Before}
+	if o.Begun != nil {
+		o.Begun(c.number)
+	}
+	c.opened, c.raw = l.redactOpened(o)
+	for i, from := range []Side{Client, Server, stderrSide} {
+		c.texts[i] = newText(from, l.scrubber)
+	}
+	if o.Recorded != nil {
+		l.take(o.Recorded.Server)
+		c.naming.server, c.naming.protocol = o.Recorded.Server, o.Recorded.Protocol
+	}
+	return c
+}
+
+// Server returns the name under which the conversation is recorded; "" before it is known.
+func (c *Conversation) Server() string {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.naming.server
+}
+
+// Number returns the number of the conversation on its tape, from 1.
+func (c *Conversation) Number() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.number
+}
+
+// Line takes one line, in the order in which lines passed: a message, a batch, or text that is neither. Of stdio it has its line
+// end, of HTTP it has none. via is the Arrival of the http_exchange that carries it, 0 for none. What passes is not to be passed on
+// in whole before Line has returned: the record of an answer is then with the kernel (but of one that came before the server told
+// its name). It does not keep line. An error is the recorder's, which has ended: nothing is to be passed on.
+func (c *Conversation) Line(from Side, line []byte, via uint64) error {
+	answered, err := c.line(from, line, via)
+	if err == nil && answered {
+		err = c.flush()
+	}
+	return err
+}
+
+// line is Line without the barrier. It reports whether the line holds an answer that is on the tape now.
+func (c *Conversation) line(from Side, line []byte, via uint64) (answered bool, err error) {
+	if c == nil || c.log.rec == nil {
+		return false, nil
+	}
+	if from == Server && c.before != nil {
+		if err := c.before(c.number); err != nil {
+			return false, err
+		}
+	}
+	red := c.log.Redact(from, line)
+	kept, err := c.log.keep(red)
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || from == Client && c.by == Server { // a server that has ended is asked nothing more, though its client may write
+		return false, nil
+	}
+	c.arrival++
+	if len(red.Messages) == 0 {
+		return false, c.text(from, red.Text)
+	}
+	if err := c.writeTexts((*text).lines); err != nil {
+		return false, err
+	}
+	for i := range red.Messages {
+		was, err := c.message(from, red, &kept[i], via)
+		if err != nil {
+			return false, err
+		}
+		answered = answered || was
+	}
+	return answered && c.naming.done(), nil
+}
+
+// message takes one message of a line.
+func (c *Conversation) message(from Side, red *Line, m *kept, via uint64) (answered bool, err error) {
+	switch {
+	case m.IsRequest():
+		return false, c.ask(from, m, via)
+	case m.IsNotification():
+		return false, c.tell(from, m, via)
+	}
+	k := c.calls.take(from.Other(), m.ID)
+	if k == nil { // it answers nothing
+		b := m.Raw
+		if len(red.Messages) == 1 {
+			b = red.Text
+		}
+		if err := c.text(from, b); err != nil {
+			return false, err
+		}
+		return false, c.writeTexts((*text).rest)
+	}
+	return true, c.answer(k, m, via)
+}
+
+// Text takes a line, or a part of one, that is no message whatever it holds: what a server that ended left without a line end.
+func (c *Conversation) Text(from Side, b []byte) error {
+	if c == nil || c.log.rec == nil || len(b) == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil
+	}
+	c.arrival++
+	return c.text(from, b)
+}
+
+// Stderr takes what the server wrote to stderr. It is recorded before the next line, as text of that place.
+func (c *Conversation) Stderr(b []byte) error {
+	if c == nil || c.log.rec == nil || len(b) == 0 {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil
+	}
+	c.part = append(c.part, b...)
+	n := bytes.LastIndexByte(c.part, '\n') + 1
+	if len(c.part) >= maxText {
+		n = len(c.part)
+	}
+	return c.stderr(n)
+}
+
+// stderr takes the first n bytes of what came on stderr.
+func (c *Conversation) stderr(n int) error {
+	if n == 0 {
+		return nil
+	}
+	err := c.text(stderrSide, c.part[:n])
+	c.part = append(c.part[:0], c.part[n:]...)
+	return err
+}
+
+// Lost says that a line of n bytes passed that is too long to be kept. What follows is recorded; that something is missing stands
+// in the end of the conversation, and Log.Lost tells of it.
+func (c *Conversation) Lost(from Side, n int64) {
+	if c == nil || c.log.rec == nil {
+		return
+	}
+	c.mu.Lock()
+	c.arrival++
+	at := c.arrival
+	c.calls.lose(from.Other())
+	c.mu.Unlock()
+	c.lose(fmt.Sprintf("line %d, of %d bytes from the %s, is too long to be kept (at most %d bytes)", at, n, from, MaxLine))
+}
+
+// lose says what of the conversation is not on the tape.
+func (c *Conversation) lose(why string) {
+	c.mu.Lock()
+	if c.lost == "" {
+		c.lost = why
+	}
+	c.mu.Unlock()
+	c.log.lose(fmt.Sprintf("MCP conversation %d: %s", c.number, why))
+}
+
+// Fault gives the oldest open request of a side with that id the reason that its record will have as its error: a replay says so
+// why it refuses it, before it takes the answer by Line.
+func (c *Conversation) Fault(from Side, id json.RawMessage, why string) {
+	if c == nil || c.log.rec == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.calls.find(from, c.log.redactID(id)); k != nil {
+		k.fault = c.log.str(why)
+	}
+}
+
+// Cut writes the record of the oldest open request of a side with that id: it gets no answer, for the reason why.
+func (c *Conversation) Cut(from Side, id json.RawMessage, why string) error {
+	if c == nil || c.log.rec == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.calls.take(from, c.log.redactID(id))
+	if k == nil {
+		return nil
+	}
+	return c.unanswered(k, c.log.str(why))
+}
+
+// By returns who ended the conversation, so far; "" for nobody.
+func (c *Conversation) By() Side {
+	if c == nil {
+		return ""
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.by
+}
+
+// endedBy says who closed its side. The first counts.
+func (c *Conversation) endedBy(side Side) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.by == "" {
+		c.by = side
+	}
+}
+
+// serverWent says that the server was gone before what the client's end passes on to it.
+func (c *Conversation) serverWent() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.went = true
+}
+
+// byItself reports whether a process ended so without having been told to, as clients and the end of a program's world do.
+func (e *Ended) byItself() bool { return e.Exited && !sentSignal(e.Signal) && e.Signal != "SIGPIPE" }
+
+// sentSignal reports whether a signal is one that other processes send, to end this one.
+func sentSignal(name string) bool {
+	switch name {
+	case "SIGTERM", "SIGKILL", "SIGINT", "SIGHUP":
+		return true
+	}
+	return false
+}
+
+// End ends the conversation: what is open gets its record, and all of it is with the kernel when End returns. A second End does
+// nothing.
+func (c *Conversation) End(e Ended) error {
+	if c == nil || c.log.rec == nil {
+		return nil
+	}
+	if done, err := c.end(&e); done || err != nil {
+		return err
+	}
+	return c.flush()
+}
+
+func (c *Conversation) end(e *Ended) (done bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return true, nil
+	}
+	c.ended = true
+	if c.by == "" {
+		c.by = e.By
+	}
+	if c.by == Client && c.went && e.byItself() {
+		c.by = Server
+	}
+	if err := c.stderr(len(c.part)); err != nil {
+		return false, err
+	}
+	if err := c.writeTexts((*text).rest); err != nil {
+		return false, err
+	}
+	for _, k := range c.calls.all() {
+		if err := c.unanswered(k, endReason(c.by)); err != nil {
+			return false, err
+		}
+	}
+	if err := c.name(""); err != nil {
+		return false, err
+	}
+	return false, c.write(c.closing(e), nil)
+}
+
+// endReason is why a request that was open when a side ended the conversation has no answer.
+func endReason(by Side) string {
+	if by == "" {
+		return "recorder ended"
+	}
+	return string(by) + " ended"
+}
+
+// flush is the barrier before an answer is passed on.
+func (c *Conversation) flush() error {
+	if c == nil || c.log.rec == nil {
+		return nil
+	}
+	return c.log.rec.Flush()
+}

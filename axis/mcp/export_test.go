@@ -1,0 +1,36 @@
+package mcp
+
+// A Fed is a Relay without files: the test brings what is read.
+type Fed struct{ t *talk }
+
+// NewFed returns a relay whose talk is not decided.
+func NewFed(l *Log, refuse func([]byte) []byte) *Fed {
+	o := &RelayOptions{Log: l, Opened: &Opened{Transport: Stdio, Program: "server"}, Refuse: refuse}
+	return &Fed{&talk{o: o, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}}
+}
+
+// SetLimit bounds the lines.
+func (f *Fed) SetLimit(n int) { f.t.client.limit, f.t.server.limit = n, n }
+
+// From takes what was read from a side ("stderr" too) and returns what is passed on.
+func (f *Fed) From(side Side, b []byte) ([]byte, error) {
+	switch side {
+	case Client:
+		return f.t.fromClient(b)
+	case Server:
+		return f.t.fromServer(b)
+	}
+	return f.t.fromStderr(b)
+}
+
+// End says that a side has ended.
+func (f *Fed) End(side Side) ([]byte, error) {
+	f.t.endedBy(side)
+	if side == Client {
+		return f.t.clientEnded()
+	}
+	return f.t.serverEnded()
+}
+
+// Conversation returns the conversation; nil for none.
+func (f *Fed) Conversation() *Conversation { return f.t.conversation }

@@ -1,0 +1,184 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// orderSlack is how much longer than while recording a replay waits for a line of the client.
+	orderSlack = 2 * time.Second
+	// reading is the most time that a client has to read a notification before the answer that comes apart from it. Clients forget a
+	// request with its answer: progress of it that one read brings together with that, or a stream of its own after it, is lost to some.
+	// Nothing tells when a client has read a connection.
+	reading = 50 * time.Millisecond
+)
+
+// A webOrder keeps what the server says in a replayed conversation in its place, whatever streams it comes on: a line is due when
+// the client has sent what it had sent by then, and when what the server had said before on streams that are open has been said.
+// A line that does not come holds the others up once, for as long as it took then and orderSlack.
+type webOrder struct {
+	lines []tapedLine
+
+	mu    sync.Mutex
+	done  []bool          // by index into lines: come, said, or given up
+	first int             // the first line that is not done
+	open  map[uint64]bool // exchanges under way, by their recorded arrival
+	last  time.Time       // when a line was done last
+	told  time.Time       // when a line of the server passed last that is no answer
+	tale  int             // its index
+	wake  chan struct{}   // closed at each change; nil while nobody waits
+}
+
+// newWebOrder returns the order of lines, which stand by their places.
+func newWebOrder(lines []tapedLine) *webOrder {
+	return &webOrder{lines: lines, done: make([]bool, len(lines)), open: make(map[uint64]bool)}
+}
+
+// begin notes that a recorded exchange is under way again: the lines of the client in it have come.
+func (o *webOrder) begin(exchange uint64, c *carried) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.open[exchange] = true
+	o.mark(c.client...)
+}
+
+// end notes that an exchange is over: what it would have carried does not come.
+func (o *webOrder) end(exchange uint64, c *carried) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.open, exchange)
+	o.mark(c.server...)
+}
+
+// said notes that the line at place has been passed on.
+func (o *webOrder) said(place uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mark(place)
+	if i, ok := o.find(place); ok && !o.lines[i].answer {
+		o.told, o.tale = o.last, i
+	}
+}
+
+// find returns the index of the line at place.
+func (o *webOrder) find(place uint64) (i int, ok bool) {
+	return slices.BinarySearchFunc(o.lines, place, func(l tapedLine, p uint64) int { return cmp.Compare(l.place, p) })
+}
+
+// mark notes that the lines at places are done, and wakes who waits. The caller holds mu.
+func (o *webOrder) mark(places ...uint64) {
+	for _, p := range places {
+		if i, ok := o.find(p); ok {
+			o.done[i] = true
+		}
+	}
+	for o.first < len(o.lines) && o.done[o.first] {
+		o.first++
+	}
+	o.last = time.Now()
+	if o.wake != nil {
+		close(o.wake)
+		o.wake = nil
+	}
+}
+
+// await waits until the line at place, which an exchange carries, is due: what that carries before it passes before it anyway. The
+// error is ctx's.
+func (o *webOrder) await(ctx context.Context, place, exchange uint64) error {
+	if err := o.until(ctx, place, exchange, true); err != nil {
+		return err
+	}
+	pause := o.pause(place)
+	if pause <= 0 {
+		return nil
+	}
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pause is how long the line at place is still held because of what passed just before: some times as long as it came after that, for the
+// rest of the machine does not go faster.
+func (o *webOrder) pause(place uint64) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i, ok := o.find(place)
+	if !ok || !o.lines[i].answer || o.told.IsZero() {
+		return 0
+	}
+	gap := time.Duration(max(o.lines[i].ms-o.lines[o.tale].ms, 0)) * time.Millisecond
+	return min(reading, 5*time.Millisecond+4*gap) - time.Since(o.told)
+}
+
+// awaitEnd waits, for as long as it takes, until what had come when an exchange ended has come.
+func (o *webOrder) awaitEnd(ctx context.Context, last, exchange uint64) error {
+	return o.until(ctx, last+1, exchange, false)
+}
+
+func (o *webOrder) until(ctx context.Context, place, exchange uint64, limited bool) error {
+	var limit <-chan time.Time
+	begun := time.Now()
+	for {
+		wake, left := o.missing(place, exchange, begun)
+		if wake == nil {
+			return nil
+		}
+		if limited {
+			limit = time.After(left)
+		}
+		select {
+		case <-wake:
+		case <-limit:
+			o.giveUp(place)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// missing returns what is closed when something changes, and how long is left to wait for it, by who waits since begun; nil where the
+// line at place is due.
+func (o *webOrder) missing(place, exchange uint64, begun time.Time) (wake <-chan struct{}, left time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := o.first; i < len(o.lines) && o.lines[i].place < place; i++ {
+		if !o.holds(i, exchange) {
+			continue
+		}
+		if o.wake == nil {
+			o.wake = make(chan struct{})
+		}
+		took := time.Duration(0)
+		if i > 0 {
+			took = time.Duration(max(o.lines[i].ms-o.lines[i-1].ms, 0)) * time.Millisecond
+		}
+		if o.last.After(begun) {
+			begun = o.last
+		}
+		return o.wake, max(took+orderSlack-time.Since(begun), 0)
+	}
+	return nil, 0
+}
+
+// holds reports whether what comes after the line i in an exchange waits for it. The caller holds mu.
+func (o *webOrder) holds(i int, exchange uint64) bool {
+	l := &o.lines[i]
+	return !o.done[i] && (l.from == Client && l.counts || l.from == Server && l.exchange != exchange && o.open[l.exchange])
+}
+
+// giveUp waits no more for what stands before place.
+func (o *webOrder) giveUp(place uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := o.first; i < len(o.lines) && o.lines[i].place < place; i++ {
+		o.done[i] = true
+	}
+	o.mark()
+}

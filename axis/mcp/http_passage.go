@@ -1,0 +1,318 @@
+package mcp
+
+import (
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A passage is one exchange that carries messages, or may: of a GET for events it is not known before the first one came. It
+// implements exchange.Passage.
+type passage struct {
+	over     *OverHTTP
+	asked    *exchange.Asked
+	place    string
+	messages []Message // of a POST
+	batch    bool
+	talk     *webTalk // nil while it is not known
+	opens    bool     // the request is the first of a talk, which begins when the server answers as one of MCP does
+	sse      bool     // the answers come on the GET of HTTP+SSE
+
+	status    int
+	session   string          // that the answer names
+	answered  map[string]bool // ids of requests
+	resumable bool            // the answer may go on in another exchange
+	reader    answerReader    // nil where the answer holds no messages
+	given     giver           // of a replay
+	between   exchange.Between
+	stream    *webStream // of a replay: that of HTTP+SSE which this GET is; nil for none
+}
+
+// begin finds the conversation, and tells it what the client sent. What waits for that on a replay goes on then.
+func (p *passage) begin() error {
+	p.find()
+	if p.talk != nil && p.asked.Recorded != nil {
+		p.given.prepare(p)
+		defer p.given.begin()
+	}
+	switch {
+	case p.asked.Request.Method != http.MethodPost:
+		return nil
+	case p.sse:
+		return p.sent()
+	case p.talk != nil:
+		return p.tell()
+	case p.asked.Refused != "":
+		p.talk = p.over.meant(p.asked.Request, p.place, p.initializes())
+		return p.tell()
+	}
+	p.opens = true
+	return nil
+}
+
+// find finds the conversation, where it is known.
+func (p *passage) find() {
+	r := p.asked.Request
+	p.sse = p.over.isEndpoint(r)
+	if p.initializes() && !p.sse {
+		p.talk = p.over.recorded(p.asked)
+		return
+	}
+	if p.talk = p.over.recorded(p.asked); p.talk == nil {
+		p.talk = p.over.find(r, p.place)
+	}
+	if p.talk != nil && !p.discovers() {
+		p.over.goesOn(p.talk, p.place)
+	}
+}
+
+// discovers reports whether the request is server/discover, after which a client may still begin with initialize.
+func (p *passage) discovers() bool {
+	return len(p.messages) > 0 && p.messages[0].Method == "server/discover"
+}
+
+// initializes reports whether the request opens a conversation, whatever there is already.
+func (p *passage) initializes() bool {
+	return len(p.messages) > 0 && p.messages[0].Method == "initialize"
+}
+
+// Known implements exchange.Passage.
+func (p *passage) Known() bool { return p.talk != nil }
+
+// tell gives what the client sent to the conversation. What is refused has its reason.
+func (p *passage) tell() error {
+	if err := p.talk.Line(Client, p.asked.Request.Body, p.asked.Arrival); err != nil || p.asked.Refused == "" {
+		return err
+	}
+	for i := range p.messages {
+		if m := &p.messages[i]; m.IsRequest() && m.Method != "ping" {
+			p.talk.Fault(Client, m.ID, p.asked.Refused)
+		}
+	}
+	return nil
+}
+
+// sent is tell of HTTP+SSE, where on a replay the stream may wait for the request.
+func (p *passage) sent() error {
+	if err := p.tell(); err != nil {
+		return err
+	}
+	if s := p.talk.streaming(); s != nil {
+		return s.came()
+	}
+	return nil
+}
+
+// start begins the conversation that the request opens.
+func (p *passage) start() error {
+	p.opens = false
+	p.talk = p.over.begun(p.asked.Request, p.place, p.initializes())
+	return p.tell()
+}
+
+// Head implements exchange.Passage.
+func (p *passage) Head(status int, h http.Header) error {
+	p.status, p.session = status, h.Get(sessionHeader)
+	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	encoding := h.Get("Content-Encoding")
+	switch {
+	case encoding != "" && encoding != "identity":
+		p.reader = newPackedReader(kind, encoding)
+	case kind == typeEvents:
+		p.reader = new(eventReader)
+	case kind == typeJSON && p.asked.Request.Method == http.MethodPost:
+		p.reader = new(jsonReader)
+	}
+	if p.opens && status < 300 && p.reader != nil {
+		if err := p.start(); err != nil {
+			return err
+		}
+		p.opens = true // until the answer settles it
+	}
+	if p.talk != nil && p.session != "" {
+		p.over.keep(p.talk, p.place, p.session)
+	}
+	p.given.head(p, h)
+	return nil
+}
+
+// Chunk implements exchange.Passage.
+func (p *passage) Chunk(ctx context.Context, b []byte, ended bool) ([][]byte, error) {
+	if p.given.on {
+		return p.given.chunk(ctx, p, b, ended)
+	}
+	if p.reader != nil {
+		if err := p.reader.take(b, ended, func(u *unit) error { return p.unit(u, u.data()) }); err != nil {
+			return nil, err
+		}
+	}
+	return [][]byte{b}, nil
+}
+
+// unit takes one whole part of the answer, whose data is what the program gets.
+func (p *passage) unit(u *unit, data []byte) error {
+	if e := u.event; e != nil {
+		p.resumable = p.resumable || e.id != ""
+		if e.name == "endpoint" && p.asked.Request.Method == http.MethodGet {
+			return p.endpoint(string(data))
+		}
+		if p.talk == nil && !p.opens { // events of something else
+			p.reader = nil
+			return nil
+		}
+	}
+	return p.say(data)
+}
+
+// endpoint begins a conversation of HTTP+SSE, whose messages go to a URL that may be relative.
+func (p *passage) endpoint(ref string) error {
+	base, err := url.Parse(p.asked.Request.URL)
+	if err != nil {
+		return nil
+	}
+	to, err := base.Parse(ref)
+	if err != nil {
+		return nil
+	}
+	if p.talk = p.over.recorded(p.asked); p.talk == nil {
+		p.talk = p.over.open(p.asked.Request, nil)
+	}
+	p.over.endpoint(p.talk, to.String())
+	if p.asked.Recorded != nil {
+		p.stream = &webStream{get: p, say: p.between}
+		p.talk.stream(p.stream)
+	}
+	return nil
+}
+
+// say gives a line of the server to the conversation. What is no message, and an error that names no request, is none of its
+// lines.
+func (p *passage) say(line []byte) error {
+	messages, _, err := Parse(line)
+	if err != nil || !p.counts(messages) {
+		return nil
+	}
+	if p.talk == nil {
+		if err := p.start(); err != nil {
+			return err
+		}
+		p.opens = true
+	}
+	for i := range messages {
+		if m := &messages[i]; m.IsAnswer() {
+			p.settle(m)
+		}
+	}
+	return p.talk.Line(Server, line, p.asked.Arrival)
+}
+
+// counts reports whether messages are a line of the conversation: one that is not begun begins with an answer to its request.
+func (p *passage) counts(messages []Message) bool {
+	for i := range messages {
+		m := &messages[i]
+		if p.talk != nil && (m.Method != "" || m.hasID()) || p.talk == nil && m.IsAnswer() && p.asks(m.ID) {
+			return true
+		}
+	}
+	return false
+}
+
+// asks reports whether the request with that id is in the POST.
+func (p *passage) asks(id []byte) bool {
+	for i := range p.messages {
+		if m := &p.messages[i]; m.IsRequest() && string(m.ID) == string(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle notes an answer, and by that to the first request of a conversation how the next ones are to be found.
+func (p *passage) settle(m *Message) {
+	if p.answered == nil {
+		p.answered = make(map[string]bool)
+	}
+	p.answered[string(m.ID)] = true
+	if !p.opens {
+		return
+	}
+	p.opens = false
+	if p.discovers() {
+		p.over.wait(p.talk, p.place)
+	}
+	if p.session == "" && (m.Error == nil || !p.discovers()) {
+		p.over.keep(p.talk, p.place, "")
+	}
+}
+
+// End implements exchange.Passage.
+func (p *passage) End(errText string) (lane string, err error) {
+	if p.reader != nil {
+		err = p.reader.take(nil, true, func(u *unit) error { return p.unit(u, u.data()) })
+	}
+	if p.talk == nil {
+		return "", err
+	}
+	if p.asked.Request.Method == http.MethodDelete && p.status < 300 && p.status > 0 {
+		p.talk.leave()
+	}
+	if err == nil && p.sse && p.asked.Refused != "" {
+		err = p.refuse()
+	}
+	if err == nil && !p.elsewhere() {
+		err = p.cut(why(p.status, errText))
+	}
+	if p.asked.Recorded != nil {
+		return "", err
+	}
+	return p.talk.lane(), err
+}
+
+// elsewhere reports whether what was not answered may be answered in another exchange.
+func (p *passage) elsewhere() bool {
+	return p.resumable || p.sse && p.status > 0 && p.status < 300
+}
+
+// cut says of the requests that got no answer why.
+func (p *passage) cut(why string) error {
+	for i := range p.messages {
+		m := &p.messages[i]
+		if !m.IsRequest() || p.answered[string(m.ID)] {
+			continue
+		}
+		if err := p.talk.Cut(Client, m.ID, why); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// why says why a request has no answer.
+func why(status int, errText string) string {
+	switch {
+	case errText == tape.Cancelled:
+		return "cancelled"
+	case status >= 300:
+		return "HTTP " + strconv.Itoa(status)
+	}
+	return "server ended"
+}
+
+// Between implements exchange.Passage.
+func (p *passage) Between(say exchange.Between) { p.between = say }
+
+// Passed implements exchange.Passage.
+func (p *passage) Passed() { p.given.passed() }
+
+// Close implements exchange.Passage.
+func (p *passage) Close() {
+	p.given.close()
+	if p.stream != nil {
+		p.stream.close()
+	}
+}

@@ -1,0 +1,183 @@
+package mcp
+
+import (
+	"bytes"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+)
+
+// maxUnit bounds, in bytes, an event or a JSON answer that is held to be read. A longer one, and what follows it, is not read: it
+// stands in the exchange alone.
+const maxUnit = 64 << 20
+
+// An answerReader finds the messages in an answer.
+type answerReader interface {
+	// take takes what came next, and calls f for each part of the answer that is whole with it, which holds one line at most.
+	take(b []byte, ended bool, f func(u *unit) error) error
+	// idle reports whether it looks for nothing any more.
+	idle() bool
+}
+
+// A unit is a part of an answer that holds a line at most: an event, or a whole JSON answer.
+type unit struct {
+	raw   []byte
+	event *webEvent // nil of JSON
+	after bool      // what stands behind the JSON value
+}
+
+// data is the line, "" for none.
+func (u *unit) data() []byte {
+	switch {
+	case u.after:
+		return nil
+	case u.event == nil:
+		return u.raw
+	case u.event.isMessage() || u.event.name == "endpoint":
+		return u.event.data
+	}
+	return nil
+}
+
+// edited returns the bytes of the unit and its line with changes made to the line.
+func (u *unit) edited(edits []edit) (raw, line []byte) {
+	if u.event == nil {
+		b := applyEdits(u.raw, edits)
+		return b, b
+	}
+	return u.event.put(u.raw, edits), applyEdits(u.event.data, edits)
+}
+
+// eventReader reads server-sent events.
+type eventReader struct {
+	cut eventCutter
+	buf []byte // of the event that is not whole
+	off bool   // an event was too long
+}
+
+func (r *eventReader) take(b []byte, ended bool, f func(u *unit) error) error {
+	for len(b) > 0 && !r.off {
+		n, whole := r.cut.next(b)
+		raw := b[:n]
+		if b = b[n:]; len(r.buf) > 0 || !whole {
+			r.buf = append(r.buf, raw...)
+			raw = r.buf
+		}
+		if r.off = len(raw) > maxUnit; r.off {
+			r.buf = nil
+			return nil
+		}
+		if whole {
+			err := f(newUnit(raw))
+			if r.buf = r.buf[:0]; err != nil {
+				return err
+			}
+		}
+	}
+	if ended && len(r.buf) > 0 { // clients differ on an event that no empty line ends
+		raw := r.buf
+		r.buf = nil
+		return f(newUnit(raw))
+	}
+	return nil
+}
+
+func (r *eventReader) idle() bool { return r.off }
+
+func newUnit(raw []byte) *unit {
+	e := readEvent(raw)
+	return &unit{raw: raw, event: &e}
+}
+
+// jsonReader reads an answer that is one JSON value.
+type jsonReader struct {
+	end  valueEnd
+	buf  []byte
+	done bool
+}
+
+func (r *jsonReader) take(b []byte, ended bool, f func(u *unit) error) error {
+	if r.done {
+		return nil
+	}
+	n, whole := r.end.in(b)
+	rest := b[n:]
+	if len(bytes.TrimSpace(rest)) == 0 { // belongs to the value, in the same chunk
+		n, rest = len(b), nil
+	}
+	r.buf = append(r.buf, b[:n]...)
+	if r.done = whole || ended || len(r.buf) > maxUnit; !r.done || len(bytes.TrimSpace(r.buf)) == 0 || len(r.buf) > maxUnit {
+		return nil
+	}
+	raw := r.buf
+	r.buf = nil
+	if err := f(&unit{raw: raw}); err != nil || len(rest) == 0 {
+		return err
+	}
+	return f(&unit{raw: rest, after: true})
+}
+
+func (r *jsonReader) idle() bool { return r.done }
+
+// valueEnd finds the end of an object or a list that comes in pieces, by its brackets and quotes.
+type valueEnd struct {
+	depth          int
+	quoted, escape bool
+}
+
+// in returns how much of b belongs to the value, and whether it ends there.
+func (v *valueEnd) in(b []byte) (n int, ends bool) {
+	for i, c := range b {
+		switch {
+		case v.escape:
+			v.escape = false
+		case v.quoted && c == '\\':
+			v.escape = true
+		case c == '"':
+			v.quoted = !v.quoted
+		case v.quoted:
+		case c == '{' || c == '[':
+			v.depth++
+		case c == '}' || c == ']':
+			if v.depth--; v.depth == 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return len(b), false
+}
+
+// packedReader reads an answer with a Content-Encoding, which can be read at its end alone.
+type packedReader struct {
+	encoding string
+	plain    answerReader
+	buf      []byte
+}
+
+// newPackedReader returns nil for a type that holds no messages.
+func newPackedReader(kind, encoding string) answerReader {
+	switch kind {
+	case typeJSON:
+		return &packedReader{encoding: encoding, plain: new(jsonReader)}
+	case typeEvents:
+		return &packedReader{encoding: encoding, plain: new(eventReader)}
+	}
+	return nil
+}
+
+func (r *packedReader) take(b []byte, ended bool, f func(u *unit) error) error {
+	if len(r.buf)+len(b) <= maxUnit {
+		r.buf = append(r.buf, b...)
+	}
+	if !ended || len(r.buf) == 0 {
+		return nil
+	}
+	packed := r.buf
+	r.buf = nil
+	plain, err := exchange.Decode(r.encoding, packed, maxUnit)
+	if err != nil {
+		return nil // the exchange says so
+	}
+	return r.plain.take(plain, true, f)
+}
+
+func (r *packedReader) idle() bool { return false }

@@ -1,0 +1,335 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A stream that the server closes before the answer goes on in a GET that names the last event, also with other ids.
+func TestResumption(t *testing.T) {
+	server := webServer()
+	sdk.AddTool(server, &sdk.Tool{Name: "later"}, func(_ context.Context, r *sdk.CallToolRequest, in webTool) (*sdk.CallToolResult, any, error) {
+		r.Extra.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "later " + in.Text}}}, nil, nil
+	})
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
+		&sdk.StreamableHTTPOptions{EventStore: sdk.NewMemoryEventStore(nil)})
+	pings := 0
+	g := replayed(t, h, func(g *webRig) []string {
+		c := connect(t, g.streamable(), "2025-11-25")
+		defer c.close()
+		for range pings {
+			if err := c.Ping(context.Background(), nil); err != nil {
+				t.Error(err)
+			}
+		}
+		pings++
+		return []string{c.call("echo", "a", nil), c.call("later", "b", nil), c.call("later", "c", nil), c.call("echo", "d", nil)}
+	})
+	resumed := 0
+	for _, r := range g.records() {
+		if x := tape.ExchangeOf(r.Kind); x != nil && exchange.HeaderOf(x.RequestHeaders).Get("Last-Event-ID") != "" {
+			resumed++
+		}
+	}
+	if resumed < 2 {
+		t.Errorf("%d streams were resumed", resumed)
+	}
+}
+
+// A session that the server has forgotten is 404, and the client begins another: a conversation of its own.
+func TestLostSession(t *testing.T) {
+	server := webServer()
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	var lost atomic.Bool
+	forget := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte(`"lost"`)) {
+			lost.Store(true)
+			http.Error(w, "session not found", http.StatusNotFound)
+		} else {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			h.ServeHTTP(w, r)
+		}
+	})
+	g := replayed(t, forget, func(g *webRig) []string {
+		first := connect(t, g.streamable(), "2025-11-25")
+		seen := []string{first.call("echo", "a", nil), first.call("echo", "lost", nil)}
+		_ = first.Close() // a session that is missing
+		second := connect(t, g.streamable(), "2025-11-25")
+		defer second.close()
+		return append(seen, second.call("echo", "a", nil))
+	})
+	if calls := strings.Join(g.calls(), "\n"); !lost.Load() || !strings.Contains(calls, "2 tools#2 client tools/call true") ||
+		!strings.Contains(calls, "1 tools client tools/call false HTTP 404") {
+		t.Errorf("recorded\n%s", calls)
+	}
+}
+
+// Two sessions of one server at once are two conversations, and equal requests get the answers of their own.
+func TestTwoSessions(t *testing.T) {
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server {
+		s := webServer()
+		var n atomic.Int64
+		sdk.AddTool(s, &sdk.Tool{Name: "count"}, func(_ context.Context, _ *sdk.CallToolRequest, in webTool) (*sdk.CallToolResult, any, error) {
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(n.Add(1), in.Text)}}}, nil, nil
+		})
+		return s
+	}, nil)
+	g := replayed(t, h, func(g *webRig) []string {
+		a, b := connect(t, g.streamable(), "2025-11-25"), connect(t, g.streamable(), "2025-11-25")
+		defer a.close()
+		defer b.close()
+		return []string{
+			a.call("count", "x", nil), a.call("count", "x", nil), b.call("count", "x", nil), a.call("count", "x", nil),
+			b.call("count", "x", nil),
+		}
+	})
+	if calls := strings.Join(g.calls(), "\n"); strings.Count(calls, "2 tools#2 client tools/call true") != 2 {
+		t.Errorf("recorded\n%s", calls)
+	}
+}
+
+// A client that asks in another order gets the same answers, held up once.
+func TestOtherOrder(t *testing.T) {
+	server := webServer()
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	run := func(g *webRig, texts ...string) map[string]string {
+		c := connect(t, g.streamable(), "2025-11-25")
+		defer c.close()
+		seen := make(map[string]string)
+		for _, text := range texts {
+			seen[text] = c.call("echo", text, nil)
+		}
+		return seen
+	}
+	g := recordWeb(t, h)
+	want := run(g, "a", "b", "c")
+	again := replayWeb(g)
+	begun := time.Now()
+	if got := run(again, "c", "b", "a"); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("replayed %v, recorded %v", got, want)
+	}
+	again.faithful()
+	if took := time.Since(begun); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// A call that the tape lacks is an error of that call, which names the nearest; the session goes on.
+func TestRefusedOverHTTP(t *testing.T) {
+	server := webServer()
+	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
+	g := recordWeb(t, h)
+	c := connect(t, g.streamable(), "2025-11-25")
+	c.call("echo", "a", nil)
+	c.call("echo", "b", nil)
+	c.close()
+	again := replayWeb(g)
+	c = connect(t, again.streamable(), "2025-11-25")
+	got := c.call("echo", "other", nil)
+	for _, want := range []string{"not on the tape: tools/call", "nearest", `params.arguments.text: "a" -> "other"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got %q without %q", got, want)
+		}
+	}
+	if got := c.call("echo", "b", nil); got != "echo b" {
+		t.Errorf("then %q", got)
+	}
+	c.close()
+	again.end()
+	var refused []string
+	for _, r := range again.records() {
+		if k, ok := r.Kind.(*tape.MCPJSONRPC); ok && k.Error != "" {
+			refused = append(refused, k.Server+" "+k.Method+" "+k.Error)
+		}
+		if x := tape.ExchangeOf(r.Kind); x != nil && x.Lane == exchange.Unmatched {
+			refused = append(refused, x.Lane)
+		}
+	}
+	if len(refused) != 2 || !strings.HasPrefix(refused[0], "tools tools/call ") || refused[1] != exchange.Unmatched {
+		t.Errorf("refused on the tape: %q", refused)
+	}
+}
+
+// A scripted peer: what a client sends and gets byte by byte.
+func (g *webRig) post(body string, header ...string) (status int, h http.Header, got string) {
+	g.t.Helper()
+	return g.do(http.MethodPost, "/mcp", body, append([]string{"Accept", "application/json, text/event-stream"}, header...)...)
+}
+
+func (g *webRig) do(method, path, body string, header ...string) (status int, h http.Header, got string) {
+	g.t.Helper()
+	r, err := http.NewRequest(method, "http://"+webHost+path, strings.NewReader(body))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := g.client().Do(r)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		g.t.Error(err)
+	}
+	return res.StatusCode, res.Header, string(b)
+}
+
+// A batch is answered with the ids of this run, in JSON and in events.
+func TestBatchOverHTTP(t *testing.T) {
+	for _, asJSON := range []bool{true, false} {
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if !asJSON {
+				w.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(w, "event: message\r\ndata: [{\"jsonrpc\":\"2.0\",\"id\":\"b\",\r\ndata: \"result\":{\"b\":1}}]\r\n\r\n"+
+					": a comment\n\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"id\":1}}\n\n")
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `[{"jsonrpc":"2.0","id":"b","result":{"b":1}}, {"jsonrpc":"2.0","id":1,"result":{"id":1}}]`)
+		})
+		g := recordWeb(t, h)
+		_, _, want := g.post(`[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","id":"b","method":"prompts/list"}]`)
+		again := replayWeb(g)
+		_, _, got := again.post(`[{"jsonrpc":"2.0","id":"longer","method":"tools/list"},{"jsonrpc":"2.0","id":77,"method":"prompts/list"}]`)
+		want = strings.NewReplacer(`"id":1,`, `"id":"longer",`, `"id":"b"`, `"id":77`).Replace(want)
+		if got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		again.faithful()
+		if calls := strings.Join(again.calls(), "\n"); strings.Count(calls, " true") != 2 {
+			t.Errorf("calls:\n%s", calls)
+		}
+	}
+}
+
+// Where ids are the same, the answer passes chunk by chunk as it came, and its tape holds the recorded bytes in any case.
+func TestChunksStay(t *testing.T) {
+	chunks := []string{"data: {\"jsonrpc\":\"2.0\",", "\"id\":1,\"resu", "lt\":{}}\n\n: end\n\n"}
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, c := range chunks {
+			io.WriteString(w, c)
+			w.(http.Flusher).Flush()
+			time.Sleep(20 * time.Millisecond) // else two of them are one read
+		}
+	})
+	g := recordWeb(t, h)
+	g.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	for _, id := range []string{"1", "22"} {
+		again := replayWeb(g)
+		if _, _, got := again.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/list"}`); got != strings.Replace(strings.Join(chunks, ""), `"id":1`, `"id":`+id, 1) {
+			t.Errorf("got %q", got)
+		}
+		again.end()
+		was, now := streamOf(t, g), streamOf(t, again)
+		if was.Response.Hash != now.Response.Hash || len(was.Stream) != 3 || len(now.Stream) != 3 {
+			t.Errorf("the tape of the replay holds %d chunks of %q", len(now.Stream), now.Response.Text)
+		}
+	}
+}
+
+func streamOf(t *testing.T, g *webRig) *tape.Exchange {
+	for _, r := range g.records() {
+		if x := tape.ExchangeOf(r.Kind); x != nil {
+			return x
+		}
+	}
+	t.Fatal("no exchange")
+	return nil
+}
+
+// What is not MCP's is what it was: JSON-RPC of others, and events of others.
+func TestOthersStayPlain(t *testing.T) {
+	var once sync.Once
+	begun := make(chan struct{})
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"method\":\"tools/list\",\"id\":1}\n\ndata: x")
+			once.Do(func() { close(begun) })
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":"0x1"}`)
+	})
+	bodies := []string{
+		`{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[]}`,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"processId":1,"rootUri":null,"capabilities":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{}}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t"}}`,
+		`{"method":"tools/list","id":1}`,
+	}
+	run := func(g *webRig) (seen []string) {
+		for _, b := range bodies {
+			_, _, got := g.do(http.MethodPost, "/rpc", b, "Content-Type", "application/json", "Accept", "application/json")
+			seen = append(seen, got)
+		}
+		_, _, got := g.do(http.MethodGet, "/events", "", "Accept", "text/event-stream")
+		return append(seen, got)
+	}
+	g := replayed(t, h, run)
+	<-begun
+	for _, r := range g.records() {
+		x := tape.ExchangeOf(r.Kind)
+		if x == nil || x.Lane != "http:"+webHost {
+			t.Errorf("recorded %s", tape.AppendRecord(nil, r))
+		}
+	}
+	again := replayWeb(g)
+	status, _, _ := again.do(http.MethodPost, "/rpc", strings.Replace(bodies[0], `"id":1`, `"id":2`, 1))
+	if status != exchange.RefusedStatus {
+		t.Errorf("another id of another protocol got %d", status)
+	}
+}
+
+// What is asked without a session belongs to the conversation that was recorded with its URL, on the tape or not: whatever came first.
+func TestRefusedWithoutSession(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	})
+	call := func(k string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"k":"` + k + `"}}}`
+	}
+	for _, begin := range []string{"", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","clientInfo":{"name":"CLIENT"}}}`} {
+		g := recordWeb(t, h)
+		say := func(g *webRig, client string, bodies ...string) {
+			if begin != "" {
+				g.post(strings.Replace(begin, "CLIENT", client, 1))
+			}
+			for _, b := range bodies {
+				g.post(b)
+			}
+		}
+		say(g, "a", call("1"), call("2"))
+		for _, client := range []string{"a", "b"} {
+			for _, other := range [][]string{{"x", "2"}, {"1", "x"}} {
+				again := replayWeb(g)
+				say(again, client, call(other[0]), call(other[1]))
+				again.end()
+				for _, line := range again.calls() {
+					if !strings.HasPrefix(line, "1 http://mcp.example.com/mcp client ") {
+						t.Errorf("client %s, calls %q: %s", client, other, line)
+					}
+				}
+			}
+		}
+	}
+}

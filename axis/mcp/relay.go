@@ -1,0 +1,260 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+)
+
+// RelayOptions say what a Relay copies between. Every file becomes the Relay's own, which closes it; those of stdin and stdout must be
+// pipes or stream sockets, and the two of a side may be one socket: the same file then.
+type RelayOptions struct {
+	Log    *Log
+	Opened *Opened
+
+	// ClientIn is read: what the client writes for the server's stdin. ClientOut and ClientErr are written: what it reads. ClientErr
+	// may be nil: nothing is done about stderr then.
+	ClientIn, ClientOut, ClientErr *os.File
+	// ServerIn is written: the server's stdin. ServerOut and ServerErr are read.
+	ServerIn, ServerOut, ServerErr *os.File
+
+	// Refuse is for a replay, in which no server may be talked with that is on no tape. When the client's first line opens a
+	// conversation, Refuse is given that and each further line of the client and returns what the client gets for it, which may be
+	// nothing; the server gets none of it, and what it writes goes nowhere. Nil is for recording.
+	Refuse func(line []byte) (answer []byte)
+}
+
+// Relay copies between a client and a server until both directions have ended, or ctx has. What it copies is undecided until the
+// client's first line, then either a conversation, which Relay begins, or nothing of MCP's, and copied as it comes.
+//
+// It returns the conversation, nil for none, which the caller ends (Conversation.End) when it knows how the server's process did. An
+// error is the recorder's, or that of a file that cannot be used; all files are closed in any case.
+func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
+	t, err := newTalk(o)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, t.close)
+	defer stop()
+	var all sync.WaitGroup // of the goroutines below, each of which ends with its files
+	all.Go(func() { t.copy(t.clientIn, t.serverIn, Client, t.fromClient, t.clientEnded) })
+	all.Go(func() { t.copy(t.serverOut, t.clientOut, Server, t.fromServer, t.serverEnded) })
+	all.Go(func() { t.watch(t.serverIn, t.clientIn, Server) })
+	all.Go(func() { t.watch(t.clientOut, t.serverOut, Client) })
+	if t.serverErr != nil {
+		all.Go(func() { t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil) })
+		all.Go(func() { t.watch(t.clientErr, t.serverErr, "") })
+	}
+	all.Wait()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.conversation, t.err
+}
+
+// A talk is what a Relay copies.
+type talk struct {
+	o                              *RelayOptions
+	clientIn, serverOut, serverErr *end // read
+	serverIn, clientOut, clientErr *end // written
+
+	mu           sync.Mutex
+	state        state
+	conversation *Conversation
+	early        early // what came before the state was decided
+	err          error
+	closed       bool // by the recorder
+
+	client lines  // of who copies from the client
+	held   []byte // the same's: what the client sent and is not passed on yet (Refuse)
+	server lines  // of who copies from the server, once the talk is decided
+	told   bool   // of the same: the server's last line held no answer
+	apart  []int  // of the same: where in what is passed on next an answer begins behind such a line
+}
+
+// state says what a talk is.
+type state uint8
+
+const (
+	undecided state = iota
+	recorded        // a conversation
+	plain           // anything else
+	refused         // a conversation that Refuse answers
+)
+
+func newTalk(o *RelayOptions) (*talk, error) {
+	t := &talk{o: o, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
+	if o.Log == nil {
+		t.state = plain
+	}
+	var all []error
+	use := func(f *os.File) *end {
+		e, err := newEnd(f)
+		all = append(all, err)
+		return e
+	}
+	t.clientIn, t.serverIn = use(o.ClientIn), use(o.ServerIn)
+	back := func(there *end, f, same *os.File) *end {
+		if f == same {
+			return there.other()
+		}
+		e := use(f)
+		if e.sameSocket(there) { // by another descriptor
+			e.close()
+			return there.other()
+		}
+		return e
+	}
+	t.clientOut, t.serverOut = back(t.clientIn, o.ClientOut, o.ClientIn), back(t.serverIn, o.ServerOut, o.ServerIn)
+	if o.ClientErr != nil && o.ServerErr != nil {
+		t.clientErr, t.serverErr = use(o.ClientErr), use(o.ServerErr)
+	}
+	if err := errors.Join(all...); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// close ends all that is under way.
+func (t *talk) close() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	for _, e := range []*end{t.clientIn, t.clientOut, t.clientErr, t.serverIn, t.serverOut, t.serverErr} {
+		e.close()
+	}
+}
+
+// fail ends the talk with the recorder's error.
+func (t *talk) fail(err error) {
+	t.mu.Lock()
+	if t.err == nil {
+		t.err = err
+	}
+	t.mu.Unlock()
+	t.close()
+}
+
+// endedBy says who closed its side of the talk.
+func (t *talk) endedBy(side Side) {
+	t.mu.Lock()
+	c, closed := t.conversation, t.closed
+	t.mu.Unlock()
+	if closed || side == stderrSide || side == "" {
+		return
+	}
+	if side == Server && t.clientIn.hungUp(0) {
+		side = Client // whoever comes to know of it first: what a program leaves running is killed for it
+	}
+	if side == Client && t.serverIn.hungUp(0) && t.serverOut.hungUp(0) {
+		c.serverWent() // or the other way round: a client leaves a server of which it was told that its process is gone
+	}
+	c.endedBy(side)
+}
+
+// watch waits until nobody reads what is written to to any more, and ends what is read from from for it: who writes there is to
+// learn of it at once, as without a Relay. by is whose end it was.
+func (t *talk) watch(to, from *end, by Side) {
+	if to.gone() {
+		t.endedBy(by)
+		from.closeRead()
+	}
+}
+
+// leaving is how long, in ms, a process that ends takes at most to leave its stdin once it has left its stdout: the kernel closes them in
+// no order that can be relied on.
+const leaving = 10
+
+// hangUp is watch for who sees that from has ended, before that is passed on. Of a server that has ended nobody reads what it is asked, and
+// its client, which may ask again when it sees the end, is to find that so by then. Of a socket of two directions nobody else sees that it
+// was closed whole.
+func (t *talk) hangUp(from *end) {
+	switch {
+	case from == t.serverOut && t.serverIn.hungUp(leaving):
+		t.clientIn.closeRead()
+	case from == t.clientIn && t.clientOut.hungUp(0):
+		t.serverOut.closeRead()
+	}
+}
+
+// relayBuffer is the size of one read, in bytes: a pipe's capacity.
+const relayBuffer = 64 << 10
+
+// copy passes what from gives on to to, as take says, until either ends, and then ends the other. ended takes what has no end. Both return
+// what is to be passed on.
+func (t *talk) copy(from, to *end, side Side, take func(b []byte) ([]byte, error), ended func() ([]byte, error)) {
+	defer to.closeWrite()
+	defer from.closeRead()
+	buf := make([]byte, relayBuffer)
+	for {
+		n, err := from.read(buf)
+		if n > 0 && !t.pass(to, side, func() ([]byte, error) { return take(buf[:n]) }) {
+			return
+		}
+		if err != nil {
+			break
+		}
+	}
+	t.endedBy(side)
+	t.hangUp(from)
+	if ended != nil {
+		t.pass(to, side, ended)
+	}
+}
+
+// pass passes on what take returns, and reports whether there is more to do.
+func (t *talk) pass(to *end, side Side, take func() ([]byte, error)) bool {
+	release := t.inTurn(side)
+	defer release()
+	b, err := take()
+	if err != nil {
+		t.fail(err)
+		return false
+	}
+	if len(b) == 0 {
+		return true
+	}
+	if side == Server && t.now() == recorded {
+		t.o.Log.out.turn(to.file.f)
+		if len(b) > surelyFits || unread(to.file.f) > 0 {
+			release() // who does not read must not hold the others up
+		}
+	}
+	if err := t.write(to, side, b); err != nil {
+		if side != stderrSide {
+			t.endedBy(side.Other())
+		}
+		return false
+	}
+	return true
+}
+
+// surelyFits is how much, in bytes, goes into an empty pipe or socket whatever its size, without waiting.
+const surelyFits = 4096
+
+// inTurn waits until the servers of other conversations have passed on what they have recorded. The turn ends with release.
+func (t *talk) inTurn(side Side) (release func()) {
+	if side != Server || t.now() != recorded {
+		return func() {}
+	}
+	t.o.Log.passing.Lock()
+	return sync.OnceFunc(t.o.Log.passing.Unlock)
+}
+
+// write passes b on. What of it stands apart waits until the client has read what comes before.
+func (t *talk) write(to *end, side Side, b []byte) error {
+	done := 0
+	if side == Server {
+		for _, at := range t.apart {
+			if _, err := to.write(b[done:at]); err != nil {
+				return err
+			}
+			settle(to.file.f)
+			done = at
+		}
+		t.apart = t.apart[:0]
+	}
+	_, err := to.write(b[done:])
+	return err
+}
