@@ -1,0 +1,21 @@
+package process
+
+import (
+	"errors"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+)
+
+// awaitExit waits for the end of cmd and leaves it unreaped: the number of its group is nobody else's until reap.
+func awaitExit(cmd *exec.Cmd) {
+	for {
+		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return // reap says what is wrong
+		}
+	}
+}
+
+// reap ends what awaitExit began. How a command ended is in cmd.ProcessState.
+func reap(cmd *exec.Cmd) { _ = cmd.Wait() }
