@@ -3,6 +3,7 @@ package jail
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -82,8 +83,72 @@ func endOf(b *testing.B, script string) time.Duration {
 	return time.Since(start)
 }
 
+// BenchmarkSpawn measures how long a program inside takes to start another and wait for its end: with nobody told of spawns,
+// with a watcher that is not told of it (no pipes), that lets it be (pipes), and that puts its own streams there.
+func BenchmarkSpawn(b *testing.B) {
+	for _, name := range []string{"quiet", "talk"} {
+		for _, spawns := range []string{"plain", "told", "swapped"} {
+			if name == "quiet" && spawns == "swapped" {
+				continue
+			}
+			b.Run(name+"/"+spawns, func(b *testing.B) {
+				c := helperConfig(b, "spawnbench", name, strconv.Itoa(max(b.N, 1)))
+				switch spawns {
+				case "told":
+					c.Spawns = nothing{}
+				case "swapped":
+					c.Spawns = swapper{}
+				}
+				r := run(b, c, nil)
+				ns, err := strconv.Atoi(strings.TrimSpace(r.stdout))
+				if err != nil {
+					b.Fatal(r.stdout, r.stderr)
+				}
+				b.ReportMetric(float64(ns)/float64(b.N), "ns/op")
+			})
+		}
+	}
+}
+
+// helperSpawnbench starts a program that does nothing so many times and prints how many nanoseconds that took.
+func helperSpawnbench(args []string) int {
+	n, _ := strconv.Atoi(args[1])
+	start := time.Now()
+	for range n {
+		cmd := exec.Command("/bin/true")
+		if args[0] == "talk" {
+			in, _ := cmd.StdinPipe()
+			out, _ := cmd.StdoutPipe()
+			defer in.Close()
+			defer out.Close()
+		}
+		if err := cmd.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	fmt.Println(time.Since(start).Nanoseconds())
+	return 0
+}
+
+// swapper is a SpawnWatcher that puts streams of its own there and drops what stood there.
+type swapper struct{}
+
+func (swapper) Spawning(s *Spawn) *SpawnAnswer {
+	st, err := s.Streams()
+	if err != nil {
+		return nil
+	}
+	for _, f := range append(st.Far[:], st.Near[:]...) {
+		f.Close()
+	}
+	return &SpawnAnswer{Stdio: st.Put}
+}
+
 // nothing is a Watcher that does nothing.
 type nothing struct{}
+
+func (nothing) Spawning(*Spawn) *SpawnAnswer { return nil }
 
 func (nothing) Changing(*FileCall) (func() error, error) { return nil, nil }
 

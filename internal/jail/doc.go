@@ -47,6 +47,40 @@
 // Where a program's memory cannot be read (kernel.yama.ptrace_scope is 3, a security module) nothing is watched, and
 // NotCovered says so from the start.
 //
+// # Spawns
+//
+// With Config.Spawns each execve waits until it was looked at, and a SpawnWatcher is told of those of a process that somebody
+// talks with. That is so where what stands at its 0 and 1 are pipes or Unix stream sockets, and
+//
+//   - neither is one of the program's own streams, or one that the parent has as its own 0, 1 or 2: what a shell or a launcher
+//     runs with its own streams is part of that talk;
+//   - one process, the parent or an ancestor, writes what it reads and reads what it writes, as far as these are pipes: in a
+//     pipeline or a substitution those are two. Who has the other end of a socket cannot be told.
+//
+// So servers are told of that a client starts, and commands whose output somebody gathers after having given them input, but
+// not pipelines, loops, and what inherits. The look costs a context switch and, mostly, one readlink.
+//
+// Spawn.Streams takes the process's streams (pidfd_getfd) and makes like ones, which SpawnAnswer.Stdio puts there
+// (SECCOMP_IOCTL_NOTIF_ADDFD) before the program starts: from then on its standard streams lead to the recorder, which copies,
+// and neither side sees a difference but these: two pipes' worth of bytes can be under way; descriptors that travel over a
+// Unix socket (SCM_RIGHTS) stay behind, and its peer is the recorder; what one process leaves unread in a pipe that it was
+// given by itself is not there for the next one that is given the same. O_NONBLOCK, half-closes and SIGPIPE are as without.
+//
+// A process that executes again, along PATH or as a launcher does, has its first Key: Spawn.Again.
+//
+// With SpawnAnswer.Stub another program starts in place of the one that was asked for: some hundred bytes that wait for their
+// exit status. It is executed by a descriptor that is put into the caller, by execveat; for a moment the caller is stopped as a
+// debugger would, and its call made that one. Nothing is written into its memory, which after vfork is its parent's, and no path
+// has to exist. A program that is traced inside (strace, gdb) cannot be replaced: its execve fails with EIO.
+//
+// How a process ended is read in /proc while nobody waited for it, and asked of its pidfd afterwards, which Linux 6.15 and newer
+// answer. Before that it may stay unknown.
+//
+// Not told of: what talks through a terminal, a FIFO with a name, or TCP; processes whose descriptors cannot be looked at; far
+// ends that are passed on to a process that is no ancestor, or are beyond its first 4,096 descriptors. What could not be
+// looked at goes on and is counted (Jail.SpawnsLost). A process that changes its descriptors or arguments in another thread
+// while it executes can have something else told: evidence, as above.
+//
 // # Lifetime and what else holds inside
 //
 // Lifetime: the init ends when the recorder's end of the control socket closes, and the kernel ends everything in the

@@ -37,7 +37,7 @@ func becomeProgram(ctl *control) error {
 		return &ExecError{Op: "chdir", Path: spec.Dir, Err: errnoOf(err)}
 	}
 	setLastPID(lastPIDFD, childPID-1)
-	if err := confine(ctl, prepare.Watch); err != nil {
+	if err := confine(ctl, prepare.Watch, prepare.Spawns); err != nil {
 		return err
 	}
 	if err := ctl.send(&message{Kind: msgReady}); err != nil {
@@ -58,14 +58,14 @@ func becomeProgram(ctl *control) error {
 }
 
 // confine takes from this thread what the program must not have, hands out the filter's listener and tries it.
-func confine(ctl *control, watch bool) error {
+func confine(ctl *control, watch, spawns bool) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return &SetupError{Op: "set no_new_privs", Err: err}
 	}
-	fd, err := installFilter(watch)
+	fd, err := installFilter(watch, spawns)
 	if err != nil {
 		return &SetupError{Op: opFilter, Err: err}
 	}
@@ -76,6 +76,9 @@ func confine(ctl *control, watch bool) error {
 	}
 	if watch {
 		_ = unix.Mkdirat(unix.AT_FDCWD, trialPath, 0) // what came of it the recorder knows
+	}
+	if spawns {
+		trySpawn()
 	}
 	return tryNotification()
 }

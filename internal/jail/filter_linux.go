@@ -57,7 +57,7 @@ const uffdUserModeOnly = 1
 //
 // The kernel runs no filter for a call whose number alone lets it pass (since Linux 5.11 it knows those), so only calls
 // whose arguments count pay for it: opens come first.
-func filterProgram(watch bool) ([]bpf.RawInstruction, error) {
+func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
@@ -69,6 +69,10 @@ func filterProgram(watch bool) ([]bpf.RawInstruction, error) {
 	}
 	if watch {
 		p = append(p, watchRules()...)
+	}
+	if spawns {
+		p = append(p, whenEqual(unix.SYS_EXECVE, retNotify)...)
+		p = append(p, whenEqual(unix.SYS_EXECVEAT, retNotify)...)
 	}
 	for _, nr := range absent {
 		p = append(p, whenEqual(nr, retENOSYS)...)
@@ -198,15 +202,15 @@ func socketRules() []bpf.Instruction {
 
 // installFilter puts the filter on this thread and returns the descriptor of its notifications. no_new_privs must be
 // set.
-func installFilter(watch bool) (int, error) {
-	raw, err := filterProgram(watch)
+func installFilter(watch, spawns bool) (int, error) {
+	raw, err := filterProgram(watch, spawns)
 	if err != nil {
 		return -1, err
 	}
 	prog := sockFilters(raw)
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
 	var flags uintptr = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
-	if watch { // a signal must not restart a call whose files are being kept; Linux 5.19 and newer can hold it off
+	if watch || spawns { // a signal must not restart a call whose files are being kept, or whose streams were replaced; Linux 5.19 and newer can hold it off
 		fd, err := setFilter(flags|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &fprog)
 		if !errors.Is(err, unix.EINVAL) {
 			return fd, err

@@ -33,6 +33,8 @@ type Config struct {
 
 	// Watch is told of calls that change files below Writable and Overlays; nil for nobody.
 	Watch Watcher
+	// Spawns is told of programs that start inside and that somebody talks with; nil for nobody.
+	Spawns SpawnWatcher
 
 	Log *slog.Logger // nil is silent
 }

@@ -34,6 +34,10 @@ type Jail struct {
 	watch      *watch  // nil: nobody watches, or nobody can
 	blind      error   // why nothing is watched although a Watcher is there
 	watchOnce  sync.Once
+	toldSpawns SpawnWatcher
+	streams    []*os.File // the program's, until the jail stands
+	spawns     *spawns    // nil: nobody is told, or nobody can be
+	deaf       error      // why nobody is told although a SpawnWatcher is there
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
 	exit    Exit
@@ -75,7 +79,8 @@ func (j *Jail) await() error {
 	}
 	j.tasks.Go(j.read)
 	j.startWatch(m.Word)
-	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil}); err != nil {
+	j.startSpawns()
+	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil, Spawns: j.spawns != nil}); err != nil {
 		return err
 	}
 	_, fds, err = j.exec.expect(msgListener)
@@ -95,6 +100,12 @@ func (j *Jail) await() error {
 	if j.blind != nil {
 		j.notCovered = append(j.notCovered, notWatched(j.blind))
 	}
+	if j.spawns != nil {
+		j.deaf = j.spawns.arm()
+	}
+	if j.deaf != nil {
+		j.notCovered = append(j.notCovered, noSpawns(j.deaf))
+	}
 	return nil
 }
 
@@ -106,6 +117,15 @@ func (j *Jail) startWatch(word uint64) {
 	j.watch, j.blind = newWatch(j.watcher, j.cmd.Process.Pid, word, j.places)
 }
 
+// startSpawns prepares what finds the spawns that a watcher is told of, if there is one.
+func (j *Jail) startSpawns() {
+	if j.toldSpawns == nil {
+		return
+	}
+	j.spawns, j.deaf = newSpawns(j.toldSpawns, j.cmd.Process.Pid, j.streams)
+	j.streams = nil
+}
+
 // serveNotifications takes over the one descriptor in fds.
 func (j *Jail) serveNotifications(fds []int) error {
 	if len(fds) != 1 {
@@ -113,7 +133,7 @@ func (j *Jail) serveNotifications(fds []int) error {
 		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
 	}
 	var err error
-	j.notify, err = newNotifier(fds[0], j.refusals.add, j.watch)
+	j.notify, err = newNotifier(fds[0], j.refusals.add, j.watch, j.spawns)
 	return err
 }
 
@@ -279,8 +299,13 @@ func (j *Jail) stopWatch() {
 		switch {
 		case j.notify != nil:
 			j.notify.close()
-		case j.watch != nil:
-			j.watch.close()
+		default:
+			if j.watch != nil {
+				j.watch.close()
+			}
+			if j.spawns != nil {
+				j.spawns.close()
+			}
 		}
 	})
 }

@@ -29,7 +29,13 @@ const (
 
 // base says where a relative path of a call starts.
 func (l *lookup) base(dirfd int32) (string, error) {
-	text, err := readLink(l.proc, strconv.Itoa(l.pid)+baseName(dirfd))
+	var text string
+	var err error
+	if who := strconv.Itoa(l.pid); dirfd == unix.AT_FDCWD {
+		text, err = readLink(l.proc, who+baseName(dirfd))
+	} else {
+		text, err = linkOf(l.proc, who, int(dirfd))
+	}
 	if err != nil {
 		return "", err
 	}

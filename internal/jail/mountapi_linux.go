@@ -14,6 +14,7 @@ const (
 	opProc    = "mount a fresh /proc"
 	opFilter  = "install the system call filter"
 	opWatch   = "watch files"
+	opSpawns  = "find spawns"
 )
 
 // A tree is a mount, or a tree of mounts, that stands nowhere yet, or one that stands somewhere and was opened.

@@ -37,7 +37,8 @@ type notifier struct {
 	stop    int // an eventfd: written to, it ends serve
 	done    chan struct{}
 	report  func(Refusal)
-	watch   *watch // nil: no such calls are notified
+	watch   *watch  // nil: no such calls are notified
+	spawns  *spawns // likewise
 	copies  sync.WaitGroup
 	copying chan struct{} // a token each
 }
@@ -47,7 +48,7 @@ const maxCopies = 64
 
 // newNotifier takes over fd and w and starts the goroutine that answers; close ends it and waits for it. It also ends
 // when no process with the filter is left.
-func newNotifier(fd int, report func(Refusal), w *watch) (*notifier, error) {
+func newNotifier(fd int, report func(Refusal), w *watch, s *spawns) (*notifier, error) {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		unix.Close(fd)
@@ -55,7 +56,7 @@ func newNotifier(fd int, report func(Refusal), w *watch) (*notifier, error) {
 	}
 	// Caller and answerer take turns, so that one processor serves both best. Before Linux 6.6 they find out themselves.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, watch: w, copying: make(chan struct{}, maxCopies)}
+	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, watch: w, spawns: s, copying: make(chan struct{}, maxCopies)}
 	go n.serve()
 	return n, nil
 }
@@ -70,6 +71,9 @@ func (n *notifier) close() {
 	unix.Close(n.fd)
 	if n.watch != nil {
 		n.watch.close()
+	}
+	if n.spawns != nil {
+		n.spawns.close()
 	}
 }
 
@@ -103,6 +107,8 @@ func (n *notifier) receive() {
 	switch {
 	case req.Nr == unix.SYS_SOCKET:
 		n.refuse(&req)
+	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:
+		n.spawn(&req)
 	case n.watch == nil:
 		n.goOn(req.ID)
 	case !n.watch.armed.Load():

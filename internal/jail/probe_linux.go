@@ -25,8 +25,10 @@ func Probe() []Check {
 	if err != nil {
 		return checks
 	}
-	checks = append(checks, probeWatch(j))
-	notCovered := slices.DeleteFunc(slices.Clone(j.NotCovered()), func(s string) bool { return j.blind != nil && s == notWatched(j.blind) })
+	checks = append(checks, probeWatch(j), probeSpawns(j))
+	notCovered := slices.DeleteFunc(slices.Clone(j.NotCovered()), func(s string) bool {
+		return j.blind != nil && s == notWatched(j.blind) || j.deaf != nil && s == noSpawns(j.deaf)
+	})
 	checks = append(checks, Check{Name: "evidence", OK: len(notCovered) == 0, Evidence: true,
 		Detail: detailOf(notCoveredError(notCovered), "refused ports are seen, the number of processes is limited"),
 		Cost:   costOf(notCoveredError(notCovered), "recordings list it as not covered")})
@@ -37,6 +39,12 @@ func probeWatch(j *Jail) Check {
 	return Check{Name: "files", OK: j.blind == nil, Evidence: true,
 		Detail: detailOf(j.blind, "calls that change files are seen before they do"),
 		Cost:   costOf(j.blind, "recordings have the work tree before and after, but neither the order of changes nor what stood in other files")}
+}
+
+func probeSpawns(j *Jail) Check {
+	return Check{Name: "spawns", OK: j.deaf == nil, Evidence: true,
+		Detail: detailOf(j.deaf, "programs that a program talks with are seen, and can be answered for"),
+		Cost:   costOf(j.deaf, "MCP servers over stdio are not recorded, and run on a replay")}
 }
 
 func notCoveredError(list []string) error {
@@ -62,7 +70,7 @@ func costOf(err error, cost string) string {
 
 // tryJail makes a whole jail but for its program, over o where it is given. It is closed already.
 func tryJail(o *Overlay) (*Jail, error) {
-	c := &Config{Path: "/", Argv: []string{"probe"}, Dir: "/", TTY: -1, Watch: unwatched{}}
+	c := &Config{Path: "/", Argv: []string{"probe"}, Dir: "/", TTY: -1, Watch: unwatched{}, Spawns: unwatched{}}
 	if o != nil {
 		c.Overlays = []Overlay{*o}
 	}
@@ -73,8 +81,10 @@ func tryJail(o *Overlay) (*Jail, error) {
 	return j, j.Close()
 }
 
-// unwatched is a Watcher of a program that never starts.
+// unwatched is the watchers of a program that never starts.
 type unwatched struct{}
+
+func (unwatched) Spawning(*Spawn) *SpawnAnswer { return nil }
 
 func (unwatched) Changing(*FileCall) (func() error, error) { return nil, nil }
 

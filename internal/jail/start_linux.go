@@ -95,6 +95,7 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	defer files.close()
 	j := newJail(c.Log)
 	j.watcher, j.places = c.Watch, plan.places()
+	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
 	j.ctl = files.control()
 	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
 	j.exec = files.control()

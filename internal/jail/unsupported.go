@@ -54,6 +54,9 @@ func (*Jail) Refusals() <-chan Refusal {
 // RefusalsLost returns 0.
 func (*Jail) RefusalsLost() int64 { return 0 }
 
+// SpawnsLost returns 0.
+func (*Jail) SpawnsLost() int64 { return 0 }
+
 // Unnamed returns 0.
 func (*Jail) Unnamed() int64 { return 0 }
 
@@ -89,3 +92,20 @@ func (*Jail) HoldMounts() (io.Closer, error) { return nil, unavailable() }
 
 // Close does nothing.
 func (*Jail) Close() error { return nil }
+
+type spawnProcess struct{}
+
+// Stdio fails with an *UnavailableError.
+func (*Spawn) Stdio(int) (*os.File, error) { return nil, unavailable() }
+
+// Streams fails with an *UnavailableError.
+func (*Spawn) Streams() (*Streams, error) { return nil, unavailable() }
+
+// Ended returns a channel on which nothing comes.
+func (*Spawn) Ended() <-chan Ended { return nil }
+
+// Environ fails with an *UnavailableError.
+func (*Spawn) Environ() ([]string, error) { return nil, unavailable() }
+
+// Signal fails with an *UnavailableError.
+func (*Spawn) Signal(syscall.Signal) error { return unavailable() }

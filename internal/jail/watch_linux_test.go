@@ -173,6 +173,8 @@ func TestWatchPaths(t *testing.T) {
 		{"dirfd", []string{open("d", "sub", unix.O_RDONLY), open("p", "tosub", unix.O_PATH), call(unix.SYS_OPENAT, fdOf("d"), "a", create, 0o644),
 			call(unix.SYS_OPENAT, fdOf("p"), "../b", create, 0o644), call(unix.SYS_OPENAT, 99, "c", create, 0o644)},
 			"ok\nok\nok\nok\nEBADF\n", []string{"open sub/a", "open b"}},
+		{"dirfd, not to be dumped", []string{call(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0, 0, 0), open("d", "tosub", unix.O_RDONLY),
+			call(unix.SYS_OPENAT, fdOf("d"), "a", create, 0o644), create1("x")}, "", []string{"open sub/a", "open x"}},
 		{"chdir", []string{call(unix.SYS_CHDIR, "sub"), create1("a"), create1("../b")}, "", []string{"open sub/a", "open b"}},
 		{"the directory itself", []string{call(unix.SYS_CHDIR, "sub"), call(unix.SYS_FCHMODAT, cwd, ".", 0o700), call(unix.SYS_FCHMODAT, cwd, "deep/..", 0o755)},
 			"", []string{"mode sub", "mode sub"}},

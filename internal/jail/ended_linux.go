@@ -1,0 +1,106 @@
+package jail
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// wait starts, once, the goroutine that tells how the process ended. It ends with the process, at the latest with the jail.
+func (p *spawnProcess) wait(s *spawns) {
+	p.waiting.Do(func() {
+		p.waited.Store(true)
+		s.live.Add(1)
+		s.ends.Go(func() {
+			e := p.awaitEnd()
+			e.Left = s.programIsOver()
+			p.end <- e
+			p.ended.Store(true)
+			s.live.Add(-1)
+			s.forget(p)
+			p.close()
+		})
+	})
+}
+
+func (p *spawnProcess) awaitEnd() (e Ended) {
+	c, err := p.pidfd.SyscallConn()
+	if err != nil {
+		return Ended{}
+	}
+	// Without an error the function is called again whenever the descriptor may have become readable.
+	err = c.Read(func(fd uintptr) bool { return isOver(int(fd), 0) })
+	if err != nil { // no poller for it
+		c.Control(func(fd uintptr) { isOver(int(fd), -1) })
+	}
+	c.Control(func(fd uintptr) { e = p.howEnded(int(fd)) })
+	return e
+}
+
+// isOver reports whether the process of a pidfd is gone, and waits for it so many milliseconds; -1 is without end.
+func isOver(pidfd, timeout int) bool {
+	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(fds, timeout)
+		if !errors.Is(err, unix.EINTR) {
+			return fds[0].Revents != 0
+		}
+	}
+}
+
+// howEnded asks /proc as long as nobody has taken the status of the dead process, and the kernel itself afterwards.
+func (p *spawnProcess) howEnded(pidfd int) Ended {
+	if status, ok := p.zombieStatus(); ok {
+		return Ended{Exit: exitOf(status), Known: true}
+	}
+	if status, ok := reapedStatus(pidfd); ok {
+		return Ended{Exit: exitOf(status), Known: true}
+	}
+	return Ended{}
+}
+
+// zombieStatus reads the last field of /proc/PID/stat.
+func (p *spawnProcess) zombieStatus() (unix.WaitStatus, bool) {
+	var buf [1024]byte
+	var text []byte
+	err := withFD(p.proc, func(dir int) error {
+		fd, err := unix.Openat(dir, "stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		n, err := unix.Read(fd, buf[:])
+		text = buf[:max(n, 0)]
+		return err
+	})
+	if err != nil {
+		return 0, false
+	}
+	return statusIn(text)
+}
+
+// statusIn finds the status of a dead process in its /proc/PID/stat. The name in it may hold anything, what follows no
+// parenthesis.
+func statusIn(stat []byte) (unix.WaitStatus, bool) {
+	const state, code = 0, 49 // behind the name: the 3rd and 52nd of proc_pid_stat(5)
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= code || string(fields[state]) != "Z" {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(string(fields[code]), 10, 32)
+	return unix.WaitStatus(v), err == nil
+}
+
+// reapedStatus asks for the status of a process that was waited for; Linux 6.15 and newer know it.
+func reapedStatus(pidfd int) (unix.WaitStatus, bool) {
+	// The first version's size; newer kernels take it too.
+	const getInfo = unix.PIDFD_GET_INFO&^(0x3fff<<16) | unix.PIDFD_INFO_SIZE_VER0<<16
+	info := unix.PidfdInfo{Mask: unix.PIDFD_INFO_EXIT}
+	if ioctl(uintptr(pidfd), getInfo, unsafe.Pointer(&info)) != nil || info.Mask&unix.PIDFD_INFO_EXIT == 0 {
+		return 0, false
+	}
+	return unix.WaitStatus(info.Exit_code), true
+}

@@ -1,0 +1,190 @@
+package jail
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// link reads what a descriptor of a thread stands for: "pipe:[123]". A process that does not want to be dumped shows its
+// descriptors in /proc to root alone; to who may trace it, as we may, they can be lent.
+func (s *spawns) link(thread string, fd int) (string, error) { return linkOf(s.view.proc, thread, fd) }
+
+func linkOf(proc int, thread string, fd int) (string, error) {
+	link, err := readLink(proc, thread+"/fd/"+strconv.Itoa(fd))
+	if !errors.Is(err, unix.EACCES) {
+		return link, err
+	}
+	err = withTask(thread, func(task int) error {
+		link, _, err = lent(task, fd)
+		return err
+	})
+	return link, err
+}
+
+// withTask opens a thread.
+func withTask(thread string, use func(task int) error) error {
+	tid, err := strconv.Atoi(thread)
+	if err != nil {
+		return err
+	}
+	task, err := unix.PidfdOpen(tid, pidfdThread)
+	if errors.Is(err, unix.EINVAL) { // before Linux 6.9 only the first thread of a process can be opened
+		task, err = unix.PidfdOpen(tid, 0)
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(task)
+	return use(task)
+}
+
+// lent takes a descriptor, and says what it stands for and how it is open: S_IRUSR, S_IWUSR. The error is ENOENT where none
+// stands.
+func lent(task, fd int) (link string, mode uint32, err error) {
+	taken, err := unix.PidfdGetfd(task, fd, 0)
+	if errors.Is(err, unix.EBADF) {
+		return "", 0, unix.ENOENT
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	defer unix.Close(taken)
+	flags, err := unix.FcntlInt(uintptr(taken), unix.F_GETFL, 0)
+	if err != nil {
+		return "", 0, err
+	}
+	link, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(taken))
+	return link, openFor(flags), err
+}
+
+// openFor spells the flags of an open as the mode of a link in /proc/PID/fd.
+func openFor(flags int) uint32 {
+	switch flags & unix.O_ACCMODE {
+	case unix.O_RDONLY:
+		return unix.S_IRUSR
+	case unix.O_WRONLY:
+		return unix.S_IWUSR
+	}
+	return unix.S_IRUSR | unix.S_IWUSR
+}
+
+// farEnds are those of two pipes that a process was not yet found to hold.
+type farEnds struct {
+	links   [2]string
+	missing [2]bool
+}
+
+// add takes note of a descriptor, of which mode says what it is open for: that of standard input is written to at its far end,
+// that of standard output read. It reports whether nothing is missing any more.
+func (e *farEnds) add(link string, mode func() uint32) (all bool) {
+	for i, want := range [2]uint32{unix.S_IWUSR, unix.S_IRUSR} {
+		if e.missing[i] && link == e.links[i] && mode()&want != 0 {
+			e.missing[i] = false
+		}
+	}
+	return !e.missing[0] && !e.missing[1]
+}
+
+func (s *spawns) holdsFarEnds(pid int, links [2]string) bool {
+	for range maxScans {
+		if all, moved := s.scanFarEnds(pid, links); all || !moved {
+			return all
+		}
+	}
+	return false
+}
+
+// maxScans is how often the descriptors of a process are listed that moves them meanwhile, as bash does with those of a coproc.
+const maxScans = 5
+
+// scanFarEnds looks once. moved says that a descriptor was gone by the time it was looked at.
+func (s *spawns) scanFarEnds(pid int, links [2]string) (all, moved bool) {
+	e := &farEnds{links, [2]bool{isPipe(links[0]), isPipe(links[1])}}
+	process := strconv.Itoa(pid)
+	fd, err := unix.Openat(s.view.proc, process+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EACCES) {
+		return s.lendsFarEnds(process, e), false
+	}
+	if err != nil {
+		return false, false
+	}
+	dir := os.NewFile(uintptr(fd), "fd")
+	defer dir.Close()
+	names, _ := dir.Readdirnames(maxHeld)
+	for _, name := range names {
+		link, err := readLink(fd, name)
+		mode := func() uint32 {
+			m := linkMode(fd, name)
+			moved = moved || m == 0
+			return m
+		}
+		if err == nil && e.add(link, mode) {
+			return true, false
+		}
+		moved = moved || errors.Is(err, unix.ENOENT)
+	}
+	return false, moved
+}
+
+// lendsFarEnds is holdsFarEnds for a process that hides its descriptors.
+func (s *spawns) lendsFarEnds(process string, e *farEnds) (all bool) {
+	size, err := s.status(process, "FDSize")
+	if err != nil {
+		return false
+	}
+	err = withTask(process, func(task int) error {
+		for fd := 0; fd < min(size[0], maxHeld) && !all; fd++ {
+			link, mode, err := lent(task, fd)
+			all = err == nil && e.add(link, func() uint32 { return mode })
+		}
+		return nil
+	})
+	return err == nil && all
+}
+
+// linkMode is how a link in /proc/PID/fd says what its descriptor is open for.
+func linkMode(dir int, name string) uint32 {
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return 0
+	}
+	return st.Mode
+}
+
+// status reads numbers from /proc/PID/status, in the order in which they stand there.
+func (s *spawns) status(thread string, names ...string) ([]int, error) {
+	fd, err := unix.Openat(s.view.proc, thread+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n, err := unix.Read(fd, s.text.buf[:])
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for line := range strings.Lines(string(s.text.buf[:n])) {
+		value, ok := strings.CutPrefix(line, names[len(out)]+":")
+		if !ok {
+			continue
+		}
+		number, err := strconv.Atoi(strings.TrimSpace(value))
+		if out = append(out, number); err != nil || len(out) == len(names) {
+			return out, err
+		}
+	}
+	return nil, unix.ESRCH
+}
+
+// family finds out the process of a thread, and its parent.
+func (s *spawns) family(thread string) (pid, parent int, err error) {
+	n, err := s.status(thread, "Tgid", "PPid")
+	if err != nil {
+		return 0, 0, err
+	}
+	return n[0], n[1], nil
+}

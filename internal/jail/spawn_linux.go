@@ -1,0 +1,176 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A spawnProcess is a process that somebody talks with.
+type spawnProcess struct {
+	pid   int
+	key   uint64
+	pidfd *os.File // readable once the process is gone
+	task  *os.File // of the thread that executes, whose descriptors are taken; pidfd where that is the same
+	proc  *os.File // its directory in /proc: never another's with the same number
+	links []string // what was put at 0 and 1; the spawns' mutex guards it
+
+	stub     bool    // it was to become one: whatever it executes is
+	seen     bool    // nonblock is known
+	nonblock [3]bool // how what stood there blocked
+	altered  [3]bool // and whether it does so no more
+
+	waiting sync.Once
+	waited  atomic.Bool
+	ended   atomic.Bool
+	end     chan Ended
+}
+
+// newProcess opens what outlives a PID.
+func (s *spawns) newProcess(pid, thread int) (*spawnProcess, error) {
+	p := &spawnProcess{pid: pid, end: make(chan Ended, 1)}
+	fd, err := unix.PidfdOpen(pid, pidfdNonblock)
+	if err != nil {
+		return nil, err
+	}
+	p.pidfd = os.NewFile(uintptr(fd), "pidfd")
+	p.task = p.pidfd
+	if thread != pid {
+		if fd, err := unix.PidfdOpen(thread, pidfdThread); err == nil { // before Linux 6.9 its process must do: the table is mostly one
+			p.task = os.NewFile(uintptr(fd), "pidfd")
+		}
+	}
+	fd, err = unix.Openat(s.view.proc, strconv.Itoa(pid), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	p.proc = os.NewFile(uintptr(fd), "proc")
+	return p, nil
+}
+
+// Flags of pidfd_open, from linux/pidfd.h.
+const (
+	pidfdNonblock = unix.O_NONBLOCK
+	pidfdThread   = unix.O_EXCL
+)
+
+func (p *spawnProcess) close() {
+	for _, f := range []*os.File{p.pidfd, p.task, p.proc} {
+		if f != nil {
+			f.Close() // task may be pidfd, which os.File tells apart
+		}
+	}
+}
+
+// drop closes p unless somebody waits for its end.
+func (p *spawnProcess) drop() {
+	if !p.waited.Load() {
+		p.close()
+	}
+}
+
+// take duplicates descriptor i of the process.
+func (p *spawnProcess) take(i int) (fd int, err error) {
+	err = withFD(p.task, func(task int) error {
+		fd, err = unix.PidfdGetfd(task, i, 0)
+		return err
+	})
+	return fd, err
+}
+
+// onlyStreams reports whether those of links that are sockets are Unix stream sockets.
+func (p *spawnProcess) onlyStreams(links [2]string) bool {
+	for i, link := range links {
+		if !isPipe(link) && !p.isStream(i) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *spawnProcess) isStream(i int) bool {
+	fd, err := p.take(i)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	domain, err1 := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
+	kind, err2 := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	return err1 == nil && err2 == nil && domain == unix.AF_UNIX && kind == unix.SOCK_STREAM
+}
+
+// restore makes what was taken and not replaced block as it did.
+func (p *spawnProcess) restore(a *SpawnAnswer) {
+	for i, altered := range p.altered {
+		if !altered || a != nil && a.Stdio[i] != nil {
+			continue
+		}
+		if fd, err := p.take(i); err == nil {
+			unix.SetNonblock(fd, false)
+			unix.Close(fd)
+		}
+		p.altered[i] = false
+	}
+}
+
+// SpawnsLost returns how many execves went on although they may have been spawns that the SpawnWatcher is told of: their processes
+// could not be looked at, or were too many.
+func (j *Jail) SpawnsLost() int64 {
+	if j.spawns == nil {
+		return 0
+	}
+	return j.spawns.lost.Load()
+}
+
+// Ended tells how the process ended, once. The channel is never closed. Where the answer to a spawn is nil nothing comes.
+func (s *Spawn) Ended() <-chan Ended { return s.process.end }
+
+// Environ returns the variables of the process, as NAME=VALUE: those of the program that it runs by now. There are none when it is
+// gone.
+func (s *Spawn) Environ() ([]string, error) {
+	b, err := withinProc(s.process.proc, "environ")
+	if err != nil {
+		return nil, fmt.Errorf("environment of process %d: %w", s.process.pid, err)
+	}
+	return strings.FieldsFunc(string(b), func(r rune) bool { return r == 0 }), nil
+}
+
+// maxEnviron bounds the environment of one process that is read, in bytes: more than the kernel passes to a program by default.
+const maxEnviron = 8 << 20
+
+// withinProc reads a file of a process's directory in /proc.
+func withinProc(proc *os.File, name string) (b []byte, err error) {
+	err = withFD(proc, func(dir int) error {
+		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		f := os.NewFile(uintptr(fd), name)
+		defer f.Close()
+		b, err = io.ReadAll(io.LimitReader(f, maxEnviron))
+		return err
+	})
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrClosed) {
+		return nil, nil
+	}
+	return b, err
+}
+
+// Signal sends sig to the process: a stub that stands for a program that died of it does so too. The error is
+// os.ErrProcessDone when it is gone.
+func (s *Spawn) Signal(sig syscall.Signal) error {
+	err := withFD(s.process.pidfd, func(fd int) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
+	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrClosed) {
+		return os.ErrProcessDone
+	}
+	return err
+}

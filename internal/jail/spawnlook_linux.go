@@ -1,0 +1,164 @@
+package jail
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Bounds of what one spawn is looked at for.
+const (
+	maxAncestors = 16   // that may hold the far ends of its pipes
+	maxHeld      = 4096 // descriptors of each of them
+)
+
+var errTooMany = errors.New("too many programs are talked with at once")
+
+// look says whether the call of n starts a program that somebody talks with. It is nil where that is not so, or cannot be found
+// out, which is an error. Most calls end with one look at descriptor 0.
+func (s *spawns) look(n *seccompNotif) (*Spawn, error) {
+	thread := strconv.Itoa(int(n.PID))
+	var links [2]string
+	for i := range links {
+		link, err := s.link(thread, i)
+		if err != nil || !talks(link) || s.inherited[link] {
+			return nil, passed(err)
+		}
+		links[i] = link
+	}
+	pid, parent, err := s.family(thread)
+	if err != nil {
+		return nil, err
+	}
+	p, ours := s.known(pid, links)
+	if p == nil {
+		if ours || s.handedOn(parent, links) || !s.held(parent, links) {
+			return nil, nil
+		}
+		if s.live.Load() >= s.most {
+			return nil, errTooMany
+		}
+		if p, err = s.newProcess(pid, int(n.PID)); err != nil {
+			return nil, err
+		}
+		if !p.onlyStreams(links) {
+			p.drop()
+			return nil, nil
+		}
+		s.lastKey++
+		p.key = s.lastKey
+	}
+	spawn := &Spawn{PID: pid, Key: p.key, Again: ours, process: p}
+	if err := s.describe(spawn, n); err != nil {
+		p.drop()
+		return nil, passed(err)
+	}
+	return spawn, nil
+}
+
+// passed is nil for errors that the call itself will meet, or that mean that its caller is gone or has no such descriptor.
+func passed(err error) error {
+	for _, e := range []error{unix.ENOENT, unix.ESRCH, unix.EFAULT, unix.ENAMETOOLONG} {
+		if errors.Is(err, e) {
+			return nil
+		}
+	}
+	return err
+}
+
+func isPipe(link string) bool { return strings.HasPrefix(link, "pipe:[") }
+
+// talks reports whether a link may be one of the two ends of a talk.
+func talks(link string) bool { return isPipe(link) || strings.HasPrefix(link, "socket:[") }
+
+// known returns the process that was told of with these streams, if it is this one. ours says that one of them was put there by
+// an answer, to it or to an ancestor.
+func (s *spawns) known(pid int, links [2]string) (p *spawnProcess, ours bool) {
+	for _, link := range links {
+		if owner := s.owner(link); owner != nil {
+			ours = true
+			if owner.pid == pid && !owner.ended.Load() {
+				p = owner
+			}
+		}
+	}
+	return p, ours
+}
+
+// handedOn reports whether the parent has one of the streams as its own: then it does not talk with its child, somebody else
+// talks with both.
+func (s *spawns) handedOn(parent int, links [2]string) bool {
+	for fd := range 3 {
+		own, err := s.link(strconv.Itoa(parent), fd)
+		if err == nil && (own == links[0] || own == links[1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// held reports whether one process, the parent or an ancestor inside, holds the far end of each pipe of links: it writes what
+// comes in and reads what goes out. In a pipeline these are two. Who holds the far end of a socket cannot be told.
+func (s *spawns) held(pid int, links [2]string) bool {
+	if !isPipe(links[0]) && !isPipe(links[1]) {
+		return true
+	}
+	for range maxAncestors {
+		if pid == s.init || pid <= 1 {
+			return false
+		}
+		if s.holdsFarEnds(pid, links) {
+			return true
+		}
+		_, parent, err := s.family(strconv.Itoa(pid))
+		if err != nil {
+			return false
+		}
+		pid = parent
+	}
+	return false
+}
+
+// describe reads what the call is about to start.
+func (s *spawns) describe(spawn *Spawn, n *seccompNotif) (err error) {
+	path, argv, env := n.Args[0], n.Args[1], n.Args[2]
+	if n.Nr == unix.SYS_EXECVEAT {
+		path, argv, env = n.Args[1], n.Args[2], n.Args[3]
+	}
+	if spawn.Path, err = s.text.path(int(n.PID), path); err != nil {
+		return err
+	}
+	if n.Nr == unix.SYS_EXECVEAT && !strings.HasPrefix(spawn.Path, "/") {
+		spawn.Path = s.below(int(n.PID), int32(n.Args[0]), spawn.Path)
+	}
+	if spawn.Argv, err = s.text.list(int(n.PID), argv, maxArgBytes); err != nil {
+		return err
+	}
+	if spawn.Env, err = s.text.list(int(n.PID), env, maxEnvBytes); err != nil {
+		return err
+	}
+	if cwd, err := readLink(s.view.proc, strconv.Itoa(int(n.PID))+"/cwd"); err == nil {
+		spawn.Dir, _ = s.view.strip(cwd)
+	}
+	return nil
+}
+
+// below spells a path that starts at a directory, or, where it is empty, the file that the descriptor stands for.
+func (s *spawns) below(pid int, dirfd int32, path string) string {
+	if dirfd == unix.AT_FDCWD {
+		return path
+	}
+	at, err := readLink(s.view.proc, strconv.Itoa(pid)+baseName(dirfd))
+	if err == nil {
+		at, err = s.view.strip(at)
+	}
+	switch {
+	case err != nil:
+		return path
+	case path == "":
+		return at
+	}
+	return strings.TrimSuffix(at, "/") + "/" + path
+}

@@ -1,0 +1,291 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// spawns finds the programs that somebody talks with among those that are about to start. Only the notifier's goroutine
+// uses it, but for what mu guards.
+type spawns struct {
+	watcher   SpawnWatcher
+	init      int             // PID of the init
+	view      view            // of the recorder's /proc; root is not open
+	inherited map[string]bool // the program's own streams, as links of /proc/PID/fd
+	stub      int             // descriptor of the stub's file
+	program   int             // pidfd of the jail's program; -1 before its trial
+	lastKey   uint64
+	onTheWay  map[int]uint64 // descriptor of the stub in threads that are to execute it
+	text      textReader
+
+	mu    sync.Mutex
+	tried bool                     // the exec stage's trial came
+	off   error                    // why nobody is told of anything
+	ours  map[string]*spawnProcess // by what was put at their 0 and 1, as links
+	gone  []*spawnProcess          // still in ours, though they ended: the oldest first
+
+	armed atomic.Bool
+	lost  atomic.Int64
+	live  atomic.Int64   // processes that answers were given for and that have not ended
+	most  int64          // of these
+	ends  sync.WaitGroup // goroutines that wait for processes to end; all do before the jail is closed
+}
+
+// maxGone is how many processes that ended are still known by the streams that they had: what they started may have them.
+const maxGone = 1024
+
+// newSpawns opens what it needs. An error means that nobody can be told of anything on this machine.
+func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
+	proc, err := unix.Open("/proc", dirFlags, 0)
+	if err != nil {
+		return nil, &SetupError{Op: opSpawns, Path: "/proc", Err: err}
+	}
+	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1, program: -1,
+		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess)}
+	s.most = mostAtOnce()
+	s.stub, err = openStub()
+	if err == nil {
+		s.view.text, err = s.rootText()
+	}
+	if err != nil {
+		s.close()
+		return nil, &SetupError{Op: opSpawns, Err: err}
+	}
+	for _, f := range streams {
+		if link, err := linkOfFile(f); err == nil && talks(link) {
+			s.inherited[link] = true
+		}
+	}
+	return s, nil
+}
+
+// mostAtOnce is for how many processes the recorder has descriptors.
+func mostAtOnce() int64 {
+	const most, share = 1024, 32
+	var lim unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur > most*share {
+		return most
+	}
+	return int64(lim.Cur / share)
+}
+
+// rootText is how the kernel spells the init's root.
+func (s *spawns) rootText() (string, error) {
+	fd, text, err := rootOf(s.view.proc, s.init)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return text, err
+}
+
+// close waits until every process that somebody was told of is gone.
+func (s *spawns) close() {
+	s.ends.Wait()
+	unix.Close(s.view.proc)
+	for _, fd := range []int{s.stub, s.program} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+}
+
+// programIsOver reports whether the jail's program has ended.
+func (s *spawns) programIsOver() bool { return s.program >= 0 && isOver(s.program, 0) }
+
+// linkOfFile spells what f stands for as a link of /proc/PID/fd does; "" for nil.
+func linkOfFile(f *os.File) (link string, err error) {
+	if f == nil {
+		return "", nil
+	}
+	err = withFD(f, func(fd int) (err error) {
+		link, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+		return err
+	})
+	return link, err
+}
+
+// withFD lends f's descriptor as it is: File.Fd may change how it blocks.
+func withFD(f *os.File, use func(fd int) error) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var inner error
+	err = c.Control(func(fd uintptr) { inner = use(int(fd)) })
+	return errors.Join(err, inner)
+}
+
+// arm makes everything from now on the program's. An error says why nobody is told of anything: without a trial nobody is.
+func (s *spawns) arm() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.tried {
+		s.off = errors.New("the trial notification of an execve did not come")
+	}
+	s.armed.Store(true)
+	return s.off
+}
+
+// noSpawns is err as a line of Jail.NotCovered.
+func noSpawns(err error) string { return "MCP over stdio: " + err.Error() }
+
+// spawn answers the notification of an execve or execveat.
+func (n *notifier) spawn(req *seccompNotif) {
+	s := n.spawns
+	switch {
+	case s == nil:
+		n.goOn(req.ID)
+	case !s.armed.Load():
+		s.try(n, req)
+	case s.off != nil || s.isStub(req):
+		n.goOn(req.ID)
+	default:
+		n.lookAtSpawn(req)
+	}
+}
+
+// lookAtSpawn tells the watcher of a spawn that somebody talks with. That holds only if the caller still waits: its PID may be
+// another's otherwise.
+func (n *notifier) lookAtSpawn(req *seccompNotif) {
+	s := n.spawns
+	spawn, err := s.look(req)
+	if spawn == nil {
+		if err != nil && n.waits(req.ID) {
+			s.lost.Add(1)
+		}
+		n.goOn(req.ID)
+		return
+	}
+	if !n.waits(req.ID) {
+		spawn.process.drop()
+		return
+	}
+	if spawn.process.stub {
+		n.answerSpawn(req, spawn, &SpawnAnswer{Stub: true})
+		return
+	}
+	n.answerSpawn(req, spawn, s.watcher.Spawning(spawn))
+}
+
+// answerSpawn carries an answer out.
+func (n *notifier) answerSpawn(req *seccompNotif, spawn *Spawn, a *SpawnAnswer) {
+	p := spawn.process
+	if a == nil {
+		p.restore(nil)
+		p.drop()
+		n.goOn(req.ID)
+		return
+	}
+	p.stub = p.stub || a.Stub
+	p.wait(n.spawns)
+	err := n.put(req, p, a)
+	p.restore(a)
+	closeStdio(a)
+	switch {
+	case err == nil && a.Stub:
+		err = n.startStub(req)
+	case err == nil:
+		n.goOn(req.ID)
+	}
+	if err != nil {
+		n.answer(req.ID, unix.EIO)
+		if a.Failed != nil {
+			a.Failed(err)
+		}
+	}
+}
+
+// put replaces the standard streams of the caller.
+func (n *notifier) put(req *seccompNotif, p *spawnProcess, a *SpawnAnswer) error {
+	for i, f := range a.Stdio {
+		if f == nil {
+			continue
+		}
+		if i < 2 {
+			n.spawns.remember(p, f)
+		}
+		err := withFD(f, func(fd int) error {
+			if err := unix.SetNonblock(fd, p.nonblock[i] && !a.Stub); err != nil {
+				return err
+			}
+			_, err := n.addFD(req.ID, fd, i)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("put a stream at descriptor %d of process %d: %w", i, p.pid, err)
+		}
+	}
+	return nil
+}
+
+func closeStdio(a *SpawnAnswer) {
+	for i, f := range a.Stdio {
+		if f != nil && f != a.Stdio[0] || i == 0 && f != nil {
+			f.Close() // twice for 2>&1, which os.File tells apart
+		}
+	}
+}
+
+// struct seccomp_notif_addfd of linux/seccomp.h.
+type seccompAddFD struct {
+	ID       uint64
+	Flags    uint32
+	SrcFD    uint32
+	NewFD    uint32
+	NewFlags uint32
+}
+
+// addFD makes fd stand at descriptor at of the caller, through execve too; at -1 it stands anywhere, and until execve only.
+// It returns where.
+func (n *notifier) addFD(id uint64, fd, at int) (int, error) {
+	a := seccompAddFD{ID: id, SrcFD: uint32(fd), NewFlags: unix.O_CLOEXEC}
+	if at >= 0 {
+		a.Flags, a.NewFD, a.NewFlags = unix.SECCOMP_ADDFD_FLAG_SETFD, uint32(at), 0
+	}
+	return ioctlValue(uintptr(n.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+}
+
+// remember makes p known by f.
+func (s *spawns) remember(p *spawnProcess, f *os.File) {
+	link, err := linkOfFile(f)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ours[link] = p
+	p.links = append(p.links, link)
+}
+
+// forget is told that p ended.
+func (s *spawns) forget(p *spawnProcess) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(p.links) == 0 {
+		return
+	}
+	s.gone = append(s.gone, p)
+	if len(s.gone) <= maxGone {
+		return
+	}
+	for _, link := range s.gone[0].links {
+		if s.ours[link] == s.gone[0] {
+			delete(s.ours, link)
+		}
+	}
+	s.gone = s.gone[1:]
+}
+
+// owner returns whose stream link is; nil for nobody's.
+func (s *spawns) owner(link string) *spawnProcess {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ours[link]
+}
