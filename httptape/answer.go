@@ -1,19 +1,14 @@
 package httptape
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/internal/bare"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // patience is how long at least an answer that its caller cancelled while recording waits for it to do so again
@@ -28,24 +23,24 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 	ex := rec.Exchange
 	opts := &exchange.AnswerOptions{
 		Speed: t.opts.Speed, Patience: rec.Patience(patience), Of: rec,
-		Damage: func(err error) error { return t.damaged(rec, err) },
+		Damage: func(err error) error { return t.book.Damage(rec, err) },
 	}
 	if ex.Status < http.StatusOK {
 		return nil, asRecorded(exchange.CutAgain(req.Context(), ex.Error, opts))
 	}
 	from, err := exchange.OpenAnswer(t.blobs, ex, opts)
 	if err != nil {
-		return nil, t.damaged(rec, err)
+		return nil, t.book.Damage(rec, err)
 	}
 	if err := from.Begin(req.Context()); err != nil {
 		_ = from.Close() // nothing of it was read
 		return nil, err
 	}
-	b := &tapeBody{from: from}
+	res := rec.Response(req, from.Size())
+	b := &tapeBody{from: from, atEnd: func() { rec.GiveTrailers(res) }}
 	b.ctx, b.cancel = context.WithCancelCause(req.Context())
-	res := t.head(req, rec, from.Size())
-	res.Body, b.atEnd = b, t.trailing(res, rec.Seq)
-	if from.Size() > 0 || ex.Error != "" || b.atEnd != nil {
+	res.Body = b
+	if from.Size() > 0 || ex.Error != "" || res.Trailer != nil {
 		return res, nil
 	}
 	res.Body = http.NoBody
@@ -53,78 +48,20 @@ func (t *Transport) answer(req *http.Request, o *exchange.Open, rec *exchange.Re
 	return res, nil
 }
 
-// head is the recorded answer without its body, which has size bytes.
-func (t *Transport) head(req *http.Request, rec *exchange.Recorded, size int64) *http.Response {
-	ex := rec.Exchange
-	res := &http.Response{
-		Status: statusOf(ex.Status), StatusCode: ex.Status,
-		Header: exchange.HeaderOf(ex.ResponseHeaders), Request: req,
+// asRecorded makes a *RecordedError of an answer's cut; any other error stays.
+func asRecorded(err error) error {
+	var cut *exchange.CutError
+	if errors.As(err, &cut) {
+		return exchange.ErrorAgain(cut.Text)
 	}
-	t.setProto(res, rec.Seq)
-	res.ContentLength = exchange.FittingLength(res.Header, ex, size)
-	return res
-}
-
-// trailing gives res the names of its trailers, and returns what gives it the values, which come with the end, as net/http
-// does; nil where it has none.
-func (t *Transport) trailing(res *http.Response, seq uint64) (atEnd func()) {
-	trailer := t.trailerOf(seq)
-	if trailer == nil {
-		return nil
-	}
-	res.Trailer = make(http.Header)
-	for name := range trailer {
-		res.Trailer[name] = nil
-	}
-	return func() {
-		for name, values := range trailer {
-			res.Trailer[name] = values
-		}
-	}
-}
-
-// statusOf is the status line's end, as net/http writes it: reasons of a server's own are not kept.
-func statusOf(code int) string {
-	reason := cmp.Or(http.StatusText(code), "status code "+strconv.Itoa(code))
-	return strconv.Itoa(code) + " " + reason
-}
-
-// damaged notes that an answer cannot be given whole.
-func (t *Transport) damaged(rec *exchange.Recorded, err error) error {
-	t.book.Damage(rec, err)
-	return &DamagedError{Method: rec.Exchange.Method, URL: rec.Exchange.URL, Seq: rec.Seq, Err: err}
-}
-
-// setProto sets the protocol that the answer came in.
-func (t *Transport) setProto(res *http.Response, seq uint64) {
-	res.Proto = "HTTP/1.1"
-	if raw := tape.FieldValue(t.extras[seq], bare.KeyProto); raw != nil {
-		_ = json.Unmarshal(raw, &res.Proto) // what is none stays HTTP/1.1
-	}
-	var ok bool
-	if res.ProtoMajor, res.ProtoMinor, ok = http.ParseHTTPVersion(res.Proto); !ok {
-		res.Proto, res.ProtoMajor, res.ProtoMinor = "HTTP/1.1", 1, 1
-	}
-}
-
-// trailerOf returns the trailers of an answer; nil for none.
-func (t *Transport) trailerOf(seq uint64) http.Header {
-	var fields [][2]string
-	if raw := tape.FieldValue(t.extras[seq], bare.KeyTrailers); raw == nil || json.Unmarshal(raw, &fields) != nil {
-		return nil
-	}
-	h := make(http.Header)
-	for _, f := range fields {
-		h.Add(f[0], f[1])
-	}
-	return h
+	return err
 }
 
 // A tapeBody gives a recorded answer, chunk by chunk: a Read gives bytes of one chunk at most.
 type tapeBody struct {
 	ctx    context.Context // of the request; Close ends it
 	cancel context.CancelCauseFunc
-	atEnd  func() // before the end is given; nil for nothing
+	atEnd  func() // called before the end is given
 
 	mu    sync.Mutex // guards what follows: one goroutine may close what another reads
 	from  *exchange.AnswerBody
@@ -161,7 +98,7 @@ func (b *tapeBody) next() (err error) {
 	}
 	b.cancel(nil) // nothing waits any more, closed or not
 	b.from.Given()
-	if b.atEnd != nil && errors.Is(err, io.EOF) {
+	if errors.Is(err, io.EOF) {
 		b.atEnd()
 	}
 	return asRecorded(err)

@@ -54,18 +54,11 @@ func (e *MissingTapeError) Error() string {
 }
 
 // A DamagedError says that a recorded answer cannot be given, for its payload is missing or is not what was recorded.
-type DamagedError struct {
-	Method, URL string
-	Seq         uint64 // of its record
-	Err         error
-}
+type DamagedError = exchange.DamagedError
 
-func (e *DamagedError) Error() string {
-	return fmt.Sprintf("httptape: the recorded answer to %s %s (record %d) is damaged: %v", e.Method, e.URL, e.Seq, e.Err)
-}
-
-// Unwrap returns what is wrong: a *cas.MissingError, a *cas.CorruptError, or another.
-func (e *DamagedError) Unwrap() error { return e.Err }
+// A RecordedError is an error that an upstream gave while recording, given again. Of the kinds that
+// exchange.RecordedError lists errors.Is and errors.As find what they found then; of any other only the text is left.
+type RecordedError = exchange.RecordedError
 
 // A DivergenceError is what Close returns where the tape and what was asked do not fit: requests that are not on the tape, or
 // recorded exchanges that nobody asked for.

@@ -99,13 +99,11 @@ func parse(r io.Reader) ([]*tape.Record, error) {
 	return collect(f.Records())
 }
 
-// settle adds what the tape keeps beside an exchange, takes out what differs from run to run and says nothing, and numbers the
-// placeholders.
+// settle takes out what differs from run to run and says nothing, and numbers the placeholders.
 func (t *Transport) settle(records []*tape.Record) error {
 	n := bare.NewNumbers(t.secrets.Counts())
 	for _, r := range records {
-		ex, extra := tape.ExchangeOf(r.Kind), tape.Extras(r.Kind)
-		*extra = append(*extra, t.beside(ex.Arrival)...)
+		ex := tape.ExchangeOf(r.Kind)
 		r.G, ex.Arrival = 0, 0 // records stand in the order of arrival
 		for i := range ex.Stream {
 			ex.Stream[i].G = 0
@@ -115,18 +113,6 @@ func (t *Transport) settle(records []*tape.Record) error {
 		}
 	}
 	return nil
-}
-
-// beside is what the tape keeps beside the exchange of an arrival.
-func (t *Transport) beside(arrival uint64) (extra []tape.Field) {
-	s := t.sides[arrival]
-	if s.proto != "" {
-		extra = append(extra, bare.ProtoField(s.proto))
-	}
-	if s.trailer != nil {
-		extra = append(extra, bare.TrailersField(t.secrets.Scrubber, s.trailer))
-	}
-	return extra
 }
 
 // replace writes the tape: the blobs first, which change nothing yet, then the tape in one step, then blobs go that nothing

@@ -1,24 +1,16 @@
 package httptape
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// side is what the tape keeps of an answer beside the record that package exchange makes.
-type side struct {
-	proto   string      // "HTTP/2.0"; "" for HTTP/1.1
-	trailer http.Header // not scrubbed
-}
 
 // live sends a request on and records what comes.
 func (t *Transport) live(req *http.Request, body []byte, o *exchange.Open) (*http.Response, error) {
@@ -28,20 +20,19 @@ func (t *Transport) live(req *http.Request, body []byte, o *exchange.Open) (*htt
 		return nil, errors.Join(err, o.End(tape.Cancelled))
 	}
 	defer t.called(&cancel)
-	res, err := t.opts.Base.RoundTrip(outgoing(ctx, req, body))
+	res, err := t.opts.Base.RoundTrip(exchange.Outgoing(ctx, req, body))
 	if err == nil && res.StatusCode < http.StatusOK {
 		err = errors.Join(fmt.Errorf("%w: the upstream answered %d", ErrUpgrade, res.StatusCode), res.Body.Close())
 	}
 	if err != nil {
-		t.fail(o.End(errorText(ctx, err)))
+		t.fail(o.End(exchange.ErrorTextIn(ctx, err)))
 		cancel()
 		return nil, err
 	}
 	res.Request = req
 	t.keepHead(o, res)
-	if res.Body == nil || res.Body == http.NoBody || res.ContentLength == 0 || !exchange.HasBody(methodOf(req), res.StatusCode) {
-		t.aside(o.Arrival(), res)
-		t.fail(o.End(""))
+	if res.Body == nil || res.Body == http.NoBody || res.ContentLength == 0 || !exchange.HasBody(req.Method, res.StatusCode) {
+		t.endOf(o, res, "")
 		if res.Body == nil {
 			res.Body = http.NoBody
 		}
@@ -75,46 +66,20 @@ func (t *Transport) called(cancel *context.CancelFunc) {
 	delete(t.calls, cancel)
 }
 
-// outgoing is the request that leaves: what it was, with a body that was read.
-func outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request {
-	out := req.WithContext(ctx)
-	if req.Body == nil || req.Body == http.NoBody {
-		return out
-	}
-	out.Body = io.NopCloser(bytes.NewReader(body))
-	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	return out
-}
-
 // keepHead records the head of an answer. That the answer cannot be kept is no reason to keep it from its caller.
 func (t *Transport) keepHead(o *exchange.Open, res *http.Response) {
 	t.secrets.LearnHeader(res.Header)
 	t.fail(o.Response(res.StatusCode, withoutNames(res.Header, t.drop)))
 }
 
-// aside notes what the tape keeps beside the exchange.
-func (t *Transport) aside(arrival uint64, res *http.Response) {
-	var s side
-	if res.Proto != "HTTP/1.1" {
-		s.proto = res.Proto
+// endOf ends the exchange of an answer: text is what cut it. One that was cut has no trailers, which come with the end.
+func (t *Transport) endOf(o *exchange.Open, res *http.Response, text string) {
+	o.Proto(res.Proto)
+	if text == "" {
+		o.Trailers(withoutNames(res.Trailer, t.drop))
 	}
-	if len(res.Trailer) > 0 {
-		s.trailer = withoutNames(res.Trailer, t.drop)
-	}
-	if s.proto == "" && s.trailer == nil {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sides[arrival] = s
+	t.fail(o.End(text))
 }
-
-// linger is how long Close waits for the end of an answer that its caller closed before it saw the end. A JSON decoder reads
-// a value and never the end behind it, and an answer that has come whole is not one that was cut.
-const linger = 200 * time.Millisecond
-
-// maxLinger bounds, in bytes, what is read then.
-const maxLinger = 64 << 10
 
 // errClosedBody is what a Read gives after Close.
 var errClosedBody = errors.New("httptape: read on a closed body")
@@ -192,7 +157,7 @@ func (b *liveBody) took(p []byte, err error) {
 	case errors.Is(err, io.EOF):
 		b.end("")
 	case err != nil:
-		b.end(errorText(b.ctx, err))
+		b.end(exchange.ErrorTextIn(b.ctx, err))
 	}
 }
 
@@ -202,8 +167,7 @@ func (b *liveBody) end(text string) {
 		return
 	}
 	b.ended = true
-	b.t.aside(b.o.Arrival(), b.res)
-	b.t.fail(b.o.End(text))
+	b.t.endOf(b.o, b.res, text)
 	b.t.mu.Lock()
 	delete(b.t.open, b)
 	b.t.mu.Unlock()
@@ -246,27 +210,11 @@ func (b *liveBody) finish() error {
 
 // drain reads on for a moment. Only where the end comes is what it read a part of the answer.
 func (b *liveBody) drain() {
-	rest := make(chan []byte, 1)
-	go func() { // ends with the answer, or when finish cancels the request
-		p, err := io.ReadAll(io.LimitReader(b.from, maxLinger))
-		if err != nil || len(p) == maxLinger {
-			p = nil
-		} else if p == nil {
-			p = []byte{}
-		}
-		rest <- p
-	}()
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	select {
-	case p := <-rest:
-		if p != nil {
-			b.mu.Lock()
-			b.took(p, io.EOF)
-			b.mu.Unlock()
-		}
-	case <-timer.C:
-		b.cancel()
-		<-rest
+	p, ok := exchange.Rest(b.from, b.cancel)
+	if !ok {
+		return
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.took(p, io.EOF)
 }

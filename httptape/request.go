@@ -2,43 +2,29 @@ package httptape
 
 import (
 	"bytes"
-	"cmp"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/internal/bare"
 )
 
 // readBody reads and closes the body of a request.
 func (t *Transport) readBody(req *http.Request) ([]byte, error) {
-	if req.Body == nil {
-		return nil, nil
+	body, err := exchange.ReadBody(req, t.opts.MaxBody)
+	if errors.Is(err, exchange.ErrTooLarge) {
+		err = fmt.Errorf("httptape: %w; set Options.MaxBody", err)
 	}
-	defer req.Body.Close()
-	b, err := io.ReadAll(io.LimitReader(req.Body, t.opts.MaxBody+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > t.opts.MaxBody {
-		return nil, fmt.Errorf("httptape: %w: the request has more than %d bytes; set Options.MaxBody", exchange.ErrTooLarge, t.opts.MaxBody)
-	}
-	return b, nil
+	return body, err
 }
 
 // asks is a request as it is matched and kept.
 func (t *Transport) asks(req *http.Request, body []byte) *exchange.Request {
 	t.secrets.LearnHeader(req.Header)
-	header := withoutNames(req.Header, t.drop)
+	r := exchange.RequestOf(req, body)
+	r.Header = withoutNames(r.Header, t.drop)
 	if t.opts.Rewrite != nil {
-		header, body = header.Clone(), bytes.Clone(body)
-	}
-	r := &exchange.Request{Method: methodOf(req), URL: absoluteURL(req), Header: header, Body: body}
-	if r.Header == nil {
-		r.Header = make(http.Header)
-	}
-	if t.opts.Rewrite != nil {
+		r.Header, r.Body = r.Header.Clone(), bytes.Clone(body)
 		t.opts.Rewrite(r)
 	}
 	return r
@@ -50,14 +36,5 @@ func (t *Transport) shownURL(req *http.Request) string {
 		return req.URL.Redacted()
 	}
 	t.secrets.LearnHeader(req.Header)
-	return t.secrets.URL(absoluteURL(req))
-}
-
-func methodOf(req *http.Request) string { return cmp.Or(req.Method, http.MethodGet) }
-
-// absoluteURL is what a request asks for: the host is the one that it names.
-func absoluteURL(req *http.Request) string {
-	u := *req.URL
-	u.Host = cmp.Or(req.Host, u.Host)
-	return bare.URL(&u)
+	return t.secrets.URL(exchange.RequestOf(req, nil).URL)
 }

@@ -385,3 +385,26 @@ func TestContextThatHasEnded(t *testing.T) {
 	}
 	closed(t, tr)
 }
+
+// TestTrailerOfALateSecret: what a later answer names as a secret is taken out of a trailer that came before it.
+func TestTrailerOfALateSecret(t *testing.T) {
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/late" {
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"password":"opaque-1f2e3d4c5b6a"}`)
+			return
+		}
+		w.Header().Set("Trailer", "X-Sum")
+		io.WriteString(w, "body")
+		w.Header().Set("X-Sum", "of opaque-1f2e3d4c5b6a")
+	}
+	path := filepath.Join(t.TempDir(), "test")
+	recordAt(t, path, nil, serve, func(c *http.Client, url string) {
+		get(t, c, url+"/early")
+		get(t, c, url+"/late")
+	})
+	on := onDisk(t, filepath.Dir(path))
+	if bytes.Contains(on, []byte("opaque-1f2e3d4c5b6a")) || !bytes.Contains(on, []byte(`"response_trailers":[["X-Sum","of td_`)) {
+		t.Errorf("on the tape:\n%s", on)
+	}
+}

@@ -30,9 +30,8 @@ type Transport struct {
 	drop       []string // headers that do not reach the tape, canonical
 
 	// Of a tape that answers; nil while recording.
-	book   *exchange.Book
-	blobs  *cas.Dir
-	extras map[uint64][]tape.Field // keys that records have beside those of their kind, by seq
+	book  *exchange.Book
+	blobs *cas.Dir
 
 	work *workshop // where a recording is made; nil in ModeReplayOnly
 
@@ -53,7 +52,6 @@ type Transport struct {
 	asked     map[exchange.Key]bool               // of unmatched
 	last      map[exchange.Key]*exchange.Recorded // given last, for Options.Repeat
 	replayed  map[uint64]bool                     // arrivals that the tape answered, in ModeReplayWithNewEpisodes
-	sides     map[uint64]side                     // what the tape keeps beside an exchange, by arrival
 }
 
 // Open opens the tape at path: path.tape, with its blobs in path.tape.cas; the suffix may stand in path. The directory of a
@@ -66,7 +64,7 @@ func open(path string, opts *Options, test string) (*Transport, error) {
 		opts: withDefaults(opts), path: tapePath(path), again: runCommand(test),
 		open: make(map[*liveBody]struct{}), calls: make(map[*context.CancelFunc]struct{}),
 		asked: make(map[exchange.Key]bool), last: make(map[exchange.Key]*exchange.Recorded),
-		replayed: make(map[uint64]bool), sides: make(map[uint64]side),
+		replayed: make(map[uint64]bool),
 	}
 	var err error
 	if t.mode, err = decided(t.opts.Mode); err != nil {
@@ -134,12 +132,8 @@ func (t *Transport) load() (rules int, err error) {
 	if t.blobs, err = cas.OpenDir(t.real+tape.StoreSuffix, nil); err != nil {
 		return 0, fmt.Errorf("httptape: %w", err)
 	}
-	t.extras = make(map[uint64][]tape.Field)
 	for i, r := range records {
 		r.Seq = uint64(i)
-		if extra := tape.Extras(r.Kind); extra != nil {
-			t.extras[r.Seq] = *extra
-		}
 	}
 	t.book, err = exchange.NewBook(each(records), t.classifier, t.blobs)
 	return rules, err

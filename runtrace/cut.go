@@ -42,7 +42,7 @@ func appendCut(dst, raw []byte) []byte {
 		if begin < 0 {
 			return jsonscan.AppendLine(dst, raw)
 		}
-		end := begin + stringLen(raw[begin:])
+		end := begin + jsonscan.TextLen(raw[begin:])
 		dst = jsonscan.AppendLine(dst, raw[:begin])
 		dst = appendString(dst, raw[begin:end], isKey(raw[end:]))
 		raw = raw[end:]
@@ -61,19 +61,6 @@ func appendString(dst, quoted []byte, key bool) []byte {
 		return append(dst, quoted...)
 	}
 	return jsonscan.AppendText(dst, Truncate(string(text)))
-}
-
-// stringLen is the length of the string at the begin of b, with its quotes. B is valid.
-func stringLen(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
 }
 
 // isKey reports whether what stands before b is a key.

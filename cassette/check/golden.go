@@ -12,6 +12,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/golden"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
@@ -65,11 +66,8 @@ func (m model) CursorAt() (row, col int, visible bool) {
 }
 func (m model) CellsOf(row int) []vt.Cell { return m.AppendCells(nil, row) }
 
-// updateName is the flag, and UpdateEnv the variable, that have Golden write its files.
-const updateName = "update"
-
 // UpdateEnv is a variable of the environment that, set to 1, has Golden write its files.
-const UpdateEnv = "TAPEDECK_UPDATE"
+const UpdateEnv = golden.UpdateEnv
 
 // UpdateFlag gives a test binary the flag -update, unless it has one. Call it in the test package, since a flag that an import
 // brought would clash with a package's own:
@@ -77,36 +75,23 @@ const UpdateEnv = "TAPEDECK_UPDATE"
 //	var _ = check.UpdateFlag()
 //
 // Golden looks for a flag of this name, whoever made it.
-func UpdateFlag() *flag.Flag {
-	if flag.Lookup(updateName) == nil {
-		flag.Bool(updateName, false, "write golden files anew")
-	}
-	return flag.Lookup(updateName)
-}
-
-func updating() bool {
-	if os.Getenv(UpdateEnv) == "1" {
-		return true
-	}
-	f := flag.Lookup(updateName)
-	return f != nil && f.Value.String() == "true"
-}
+func UpdateFlag() *flag.Flag { return golden.Flag() }
 
 // Golden compares a screen's text and cursor with the file at path. With -update (see UpdateFlag) or UpdateEnv it writes the file.
 func Golden(t TB, s Screen, path string) {
 	t.Helper()
-	golden(t, GoldenText(s), path)
+	holds(t, GoldenText(s), path)
 }
 
 // GoldenStyled compares how the cells are drawn, too.
 func GoldenStyled(t TB, s StyledScreen, path string) {
 	t.Helper()
-	golden(t, GoldenText(s)+stylesText(s), path)
+	holds(t, GoldenText(s)+stylesText(s), path)
 }
 
-func golden(t TB, got, path string) {
+func holds(t TB, got, path string) {
 	t.Helper()
-	if updating() {
+	if golden.Updating() {
 		if err := writeGolden(path, got); err != nil {
 			t.Fatalf("golden screen: %v", err)
 		}

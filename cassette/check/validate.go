@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 )
 
 // fits holds n against s and adds what is wrong; path names the place in messages.
@@ -151,21 +153,21 @@ func (r *reading) fitsObject(n *node, s *shape, path string) {
 		}
 		return
 	}
-	names, meant := s.names(), &node{} // what unknown keys may have been meant for does not count as missing
+	names, guessed := s.names(), &node{} // what unknown keys may have been meant for does not count as missing
 	for _, f := range n.fields {
 		if i := slices.Index(names, f.key); i >= 0 {
 			r.fits(f.value, s.members[i].shape, join(path, f.key))
 			continue
 		}
 		r.errorf(f.place, "%s: unknown key%s", join(path, f.key), unknownHint(f.key, names))
-		meant.fields = append(meant.fields, field{key: nearestName(f.key, names), value: f.value})
+		guessed.fields = append(guessed.fields, field{key: meant.By(f.key, names), value: f.value})
 	}
 	for _, m := range s.members {
-		if m.required && n.field(m.name) == nil && meant.field(m.name) == nil {
+		if m.required && n.field(m.name) == nil && guessed.field(m.name) == nil {
 			r.errorf(n.place, "%s: expected the key %s, got none", orTop(path), m.name)
 		}
 	}
-	r.together(n, meant, s, path)
+	r.together(n, guessed, s, path)
 }
 
 func (s *shape) names() []string {

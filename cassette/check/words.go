@@ -2,11 +2,11 @@ package check
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -76,46 +76,8 @@ func unknownHint(key string, names []string) string {
 
 // didYouMean returns "; did you mean …?" with the name that is nearest to word, or "" where none is near.
 func didYouMean(word string, names []string) string {
-	if best := nearestName(word, names); best != "" {
+	if best := meant.By(word, names); best != "" {
 		return "; did you mean " + quote(best) + "?"
 	}
 	return ""
-}
-
-func nearestName(word string, names []string) string {
-	best, least := "", max(2, len(word)/3)+1
-	for _, name := range names {
-		d := distance([]rune(strings.ToLower(word)), []rune(name))
-		if d < least || d == least && best != "" && begins(word, name) && !begins(word, best) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
-// begins tells whether two words begin alike.
-func begins(a, b string) bool { return a != "" && b != "" && a[0] == b[0] }
-
-// distance returns how many characters must be put in, taken out or changed to make b of a.
-func distance(a, b []rune) int {
-	if len(a) > 64 || len(b) > 64 {
-		return len(a) + len(b)
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, c := range a {
-		corner := row[0]
-		row[0] = i + 1
-		for j, d := range b {
-			change := corner
-			if c != d {
-				change++
-			}
-			corner = row[j+1]
-			row[j+1] = min(change, corner+1, row[j]+1)
-		}
-	}
-	return slices.Min(row[len(b):])
 }
