@@ -30,6 +30,7 @@ type changing struct {
 	held    io.Closer      // the mounts of the program's world: they cover what must not be seen, for us too
 	at      map[string]int // the journal's root of each directory of roots
 
+	servers  servers
 	barriers sync.Mutex // one at a time
 }
 
@@ -101,6 +102,7 @@ func (c *changing) begin(w world) (err error) {
 	c.trees.made, c.trees.journal = c.staged, c.journal.Load
 	c.journal.Store(files.NewJournal(roots, &files.JournalOptions{
 		Store: c.trees.store, Staged: c.staged, Scrubber: c.s.scrub, Masker: c.s.mask, Exclude: c.trees.exclude,
+		By: c.servers.conversation,
 	}))
 	return nil
 }
@@ -109,7 +111,7 @@ func (c *changing) begin(w world) (err error) {
 func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) {
 	t := &files.Touch{
 		Rename: call.Op == jail.OpRename || call.Op == jail.OpExchange, Exchange: call.Op == jail.OpExchange,
-		Link: call.Op == jail.OpLink, Paths: make([]files.TouchedPath, len(call.Paths)),
+		Link: call.Op == jail.OpLink, By: c.servers.changing(call.PID), Paths: make([]files.TouchedPath, len(call.Paths)),
 	}
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
@@ -182,7 +184,11 @@ func (c *changing) hideLate(o *files.LateOptions) (changed int, err error) {
 	if changed, err = files.HideLate(&first, trees...); err != nil {
 		return changed, err
 	}
-	n, err := c.journal.Load().HideLate(&second)
+	journal := c.journal.Load()
+	if journal == nil { // a talk alone is recorded (mcp wrap): no file changes
+		return changed, nil
+	}
+	n, err := journal.HideLate(&second)
 	return changed + n, err
 }
 

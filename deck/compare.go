@@ -2,9 +2,11 @@ package deck
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -31,6 +33,22 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	if o == nil {
 		o = new(CompareOptions)
 	}
+	r, err := compare(a, b, o)
+	if err == nil {
+		annotate(r, tapeAt(a), tapeAt(b))
+	}
+	return r, err
+}
+
+// tapeAt is where the tape of a recording lies, or the bare tape itself.
+func tapeAt(path string) string {
+	if rec, err := OpenIfRecording(path); err == nil && rec != nil {
+		return rec.TapePath()
+	}
+	return path
+}
+
+func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	sa, err := openSide(a)
 	if err != nil {
 		return nil, err
@@ -45,10 +63,12 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 		if o.Screens {
 			return nil, errors.New("--tty compares two recordings: a bare tape has no screen")
 		}
-		r, err := fidelity.CompareTapes(o.Mode, sa.tape.Records(), sb.tape.Records(), &fidelity.TapeOptions{
+		recorded, replay := alike(sa, sb)
+		r, err := fidelity.CompareTapes(o.Mode, recorded, replay, &fidelity.TapeOptions{
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
 		if err == nil {
+			r.NotCompared = append(r.NotCompared, tornEnds(sa, sb)...)
 			r.Notes = append(r.Notes, headerNotes(o.Mode, sa.tape.Header(), sb.tape.Header())...)
 		}
 		return r, err
@@ -56,12 +76,50 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 	return compareRecordings(sa, sb, o)
 }
 
+// tornEnds lists which of two tapes end in a torn line. They are known once the records have come to their end.
+func tornEnds(sides ...*side) (all []string) {
+	for i, s := range sides {
+		if s.tape.Torn() {
+			all = append(all, fmt.Sprintf("%s: the last line of %s is torn, as a run that was killed leaves it: what it did after the lines before is not on the tape",
+				sidesOfCompare[i], s.path))
+		}
+	}
+	return all
+}
+
+// alike are the records of two tapes, of which one may be of another producer: they compare by the keys that both have.
+func alike(a, b *side) (recorded, replay fidelity.Records) {
+	recorded, replay = a.tape.Records(), b.tape.Records()
+	if a.isOurs() != b.isOurs() {
+		recorded, replay = onlyOf(b, recorded), onlyOf(a, replay)
+	}
+	return recorded, replay
+}
+
+// isOurs reports whether the tape says that Tapedeck made it.
+func (s *side) isOurs() bool { return strings.HasPrefix(s.tape.Header().Producer, producer) }
+
+// onlyOf yields records with the keys alone that the tape of s has, which is opened once more for it. What cannot be read there is an
+// error of the comparison, which says whose.
+func onlyOf(s *side, records fidelity.Records) fidelity.Records {
+	t, err := tape.Open(s.path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return records
+	}
+	defer t.Close()
+	keys, err := fidelity.KeysOf(t.Records())
+	if err != nil {
+		return records
+	}
+	return keys.Only(records)
+}
+
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
 	mask, err := a.rec.Manifest.Masking.masker(&a.rec.Manifest.Roots)
 	if err != nil {
 		return nil, err
 	}
-	lanes := laneOptions(a.tape.Store, b.tape.Store, mask)
+	lanes := laneOptions(a.tape.Store, b.tape.Store, mask, a.rec.Manifest.followsMCP())
 	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
 	if lanes.Inputs, err = inputs(a, b); err != nil {
@@ -75,6 +133,13 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
+	seen, err := mcpOnOneSide(a, b)
+	if err != nil {
+		return nil, err
+	}
+	if seen {
+		lanes.NotCompared = append(lanes.NotCompared, "axis mcp was on in one recording only")
+	}
 	lanes.Watch = a.rec.Manifest.Roots.watched(a.rec.Manifest.Cwd, o.Watch)
 	if !a.rec.Manifest.seesOutside() || !b.rec.Manifest.seesOutside() {
 		tree, err := a.rec.Tree()
@@ -126,6 +191,7 @@ func (m *Manifest) NotCovered() []string {
 type side struct {
 	rec  *Recording // nil for a bare tape
 	tape *tape.Tape
+	path string // of the tape
 }
 
 func openSide(path string) (*side, error) {
@@ -134,20 +200,20 @@ func openSide(path string) (*side, error) {
 		return nil, err
 	}
 	if !st.IsDir() {
-		f, err := tape.Open(path, nil)
-		return &side{tape: f}, err
+		f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+		return &side{tape: f, path: path}, err
 	}
 	rec, err := Open(path)
 	if err != nil {
 		return nil, err
 	}
 	f, err := rec.OpenTape()
-	return &side{rec: rec, tape: f}, err
+	return &side{rec: rec, tape: f, path: rec.TapePath()}, err
 }
 
 // laneOptions are what comparing two recordings needs to explain what it finds.
-func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOptions {
-	class := llm.NewClassifier(m)
+func laneOptions(recorded, replay cas.Store, m *scrub.Masker, followsMCP bool) *fidelity.LaneOptions {
+	class, calls := classifier(m, followsMCP), llm.NewClassifier(m)
 	return &fidelity.LaneOptions{
 		Usual:   UsualGaps(),
 		MaskArg: func(s string) string { return string(m.Mask(scrub.Renumber([]byte(s)))) },
@@ -177,7 +243,7 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker) *fidelity.LaneOpti
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
 		},
 		AnswerSurface: func(ex *tape.Exchange, body []byte) []byte {
-			return class.AnswerSurface(decoded(exchange.HeaderOf(ex.ResponseHeaders), body))
+			return calls.AnswerSurface(decoded(exchange.HeaderOf(ex.ResponseHeaders), body))
 		},
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// What no recording covers, or none with a terminal.
+// What no recording covers, or older ones do not.
 const (
 	gapClock   = "clock and random numbers"
 	gapFiles   = "files outside the work tree (a replay reads them as they are then)" // of recordings without a jail, and older ones
 	gapReads   = "reads outside the work tree (what the run did not change there a replay shows as it is then)"
-	gapMCP     = "MCP over stdio"
-	gapScreen  = "the screen" // of recordings without terminal/
-	gapSockets = "WebSocket"
+	gapMCP     = "MCP over stdio" // of older recordings, those of bare tapes, and where the jail cannot
+	gapScreen  = "the screen"     // of recordings without terminal/
+	gapSockets = "WebSocket"      // of older recordings, and of bare tapes
 	gapSpawns  = "spawns"
 )
 
@@ -48,11 +48,7 @@ func withoutRemark(gap string) string {
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
 func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
-	net := []string{gapSockets}
-	for _, host := range r.seen.upgrades {
-		net = append(net, gapSockets+" to "+host+" (answered 426)")
-	}
-	net = append(net, lost...)
+	net := slices.Concat([]string{}, lost)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
 	}
@@ -61,11 +57,12 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
 	secrets = append(secrets, l.inPaths(r.manifest)...)
+	aboutMCP, gaps := splitMCP(gaps)
 	axes := map[string]Axis{
 		"clock":    {NotCovered: []string{gapClock}},
 		"files":    {On: r.trees.before != nil, NotCovered: noneTwice(slices.Concat(r.fileGaps(), r.notInTree()))},
 		"llm":      {On: true, NotCovered: []string{}},
-		"mcp":      {NotCovered: []string{gapMCP}},
+		axisMCP:    {On: true, NotCovered: slices.Concat(aboutMCP, r.spawns.unseen(), r.s.mcp.Lost())},
 		"network":  {On: true, NotCovered: net},
 		"process":  {On: true, NotCovered: append([]string{gapSpawns}, gaps...)},
 		"secrets":  {On: true, NotCovered: secrets},
@@ -124,13 +121,13 @@ func (r *recorder) notInTree() []string {
 // A surveyed tape is one that was read once for its ledger.
 type surveyed struct {
 	upstreams  map[string]string
-	counts     map[string]int  // records by kind
-	lost       []string        // bodies that were not kept, and why
-	silent     []string        // requests that no upstream answered: "host: why", each once
-	unanswered map[string]int  // records by kind: exchanges without an answer
-	unreached  []Unreached     // ports of this host
-	upgrades   []string        // hosts that were asked for a WebSocket, each once
-	ports      []uint16        // that requests were for, beside 80 and 443
+	counts     map[string]int // records by kind
+	lost       []string       // bodies that were not kept, and why
+	silent     []string       // requests that no upstream answered: "host: why", each once
+	unanswered map[string]int // records by kind: exchanges without an answer
+	unreached  []Unreached    // ports of this host
+	ports      []uint16       // that requests were for, beside 80 and 443
+	mcp        MCPSeen
 	changed    map[string]bool // paths; true for those in the work tree that Git does not ignore
 }
 
@@ -149,7 +146,8 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 			return nil, err
 		}
 		s.counts[rec.Kind.Name()]++
-		if f := fileOf(rec.Kind); f != nil {
+		s.mcp.add(rec.Kind)
+		if f := tape.ChangedFile(rec.Kind); f != nil {
 			s.changed[strings.Clone(f.Path)] = files.InTree(f) // the path is cut from the record, which would stay as a whole
 		}
 		u := UnreachedBy(rec.Kind)
@@ -161,23 +159,12 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 			if x.Status == 0 {
 				s.unanswered[rec.Kind.Name()]++
 			}
-			for _, key := range lostKeys(rec.Kind) {
-				s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
-			}
+		}
+		for _, key := range lostKeys(rec.Kind) {
+			s.lost = append(s.lost, fmt.Sprintf("record %d: its %s was not kept", rec.Seq, strings.TrimSuffix(key, "_lost")))
 		}
 	}
 	return s, nil
-}
-
-// fileOf returns what a record says of the file that it changed; nil for any other.
-func fileOf(k tape.Kind) *tape.File {
-	switch k := k.(type) {
-	case *tape.FileWrite:
-		return &k.File
-	case *tape.FileDelete:
-		return &k.File
-	}
-	return nil
 }
 
 // inTree counts the changed files in the work tree, and the others.
@@ -200,9 +187,6 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 			s.ports = append(s.ports, p)
 		}
 	}
-	if x.UpgradeRefused() && !slices.Contains(s.upgrades, host) {
-		s.upgrades = append(s.upgrades, host)
-	}
 	if x.Status != 0 || unreached {
 		return
 	}
@@ -217,10 +201,14 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 	}
 }
 
-// lostKeys returns the keys by which an exchange says that a body was not kept: request_lost, response_lost.
+// lostKeys returns the keys by which a record says that bytes were not kept: request_lost, response_lost, payload_lost.
 func lostKeys(k tape.Kind) []string {
+	extra := tape.Extras(k)
+	if extra == nil {
+		return nil
+	}
 	var out []string
-	for _, f := range *tape.Extras(k) {
+	for _, f := range *extra {
 		if strings.HasSuffix(f.Name, "_lost") {
 			out = append(out, f.Name)
 		}

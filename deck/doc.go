@@ -55,6 +55,9 @@
 //	ports        TCP ports that a replay serves beside 80 and 443; absent: none
 //	loopback     true: an upstream answered for an address of the loopback; absent: none did
 //	proxy        true: recorded outside the jail, through a proxy; absent: in the jail
+//	mcp          the tool servers that the program talked with, and how often (MCPSeen); absent: there was none, or the recorder was
+//	             killed or older
+//	wrapped      true: holds what was said with one MCP server and nothing else, recorded by WrapMCP; absent: a run
 //	tty.modes    how the caller's terminal treated input and output (terminal.Modes); absent: as it is made
 //	tty.width    and tty.height: its size in pixels; absent: unknown
 //	tty.keys     base64 of what was typed beside a stdin that was no terminal, scrubbed; absent: nothing

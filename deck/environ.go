@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"os"
 	"slices"
 	"strings"
 
@@ -9,6 +10,12 @@ import (
 
 // caBundle is where the program finds the certificates that it shall trust.
 const caBundle = "/run/tapedeck/ca.pem"
+
+// InJail reports whether this process runs in the jail of a recorder.
+func InJail() bool {
+	_, err := os.Stat(caBundle)
+	return err == nil
+}
 
 // proxyVars send a program to a proxy that the jail does not hold. The recorder heeds them itself when it dials.
 var proxyVars = []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "FTP_PROXY", "NO_PROXY"}

@@ -26,8 +26,9 @@ type Filter struct {
 	Failed       bool              // what Failed reports
 	Tail         int               // the last so many of the rest; 0 for all. Of looks at it, Wants does not
 
-	buf  []byte
-	seen map[string]bool // kinds of the records that were looked at, those of Kinds and maxSeen more
+	buf   []byte
+	lanes *fidelity.SocketLanes
+	seen  map[string]bool // kinds of the records that were looked at, those of Kinds and maxSeen more
 }
 
 // NewFilter returns a filter that chooses every record.
@@ -39,7 +40,7 @@ const maxSeen = 64
 // KindNames are the kinds of records that recordings hold.
 var KindNames = []string{
 	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused",
-	"mcp_json_rpc", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "random_read",
+	"mcp_json_rpc", "mcp_open", "mcp_text", "mcp_close", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "file_stat", "random_read",
 	"policy_verdict", KindScreen,
 }
 
@@ -83,17 +84,26 @@ func (f *Filter) Of(records iter.Seq2[*tape.Record, error], store cas.Store) ite
 // Wants reports whether f chooses rec, whose payloads are in store.
 func (f *Filter) Wants(rec *tape.Record, store cas.Store) (bool, error) {
 	f.see(rec.Kind.Name())
+	lane := f.LaneOf(rec.Kind)
 	switch {
 	case rec.Seq < f.First || rec.Seq > f.Last,
 		rec.MonotonicMS < f.Since || rec.MonotonicMS > f.Until,
 		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, rec.Kind.Name()),
-		f.Lane != nil && !f.Lane(fidelity.LaneOf(rec.Kind)),
+		f.Lane != nil && !f.Lane(lane),
 		f.Failed && !Failed(rec.Kind):
 		return false, nil
 	case f.Grep == nil:
 		return true, nil
 	}
 	return f.found(rec, store)
+}
+
+// LaneOf names the lane of a record that Wants has looked at: that of a WebSocket's message by its opening, which came before.
+func (f *Filter) LaneOf(k tape.Kind) string {
+	if f.lanes == nil {
+		f.lanes = new(fidelity.SocketLanes)
+	}
+	return f.lanes.Of(k)
 }
 
 // WantsScreen reports whether f chooses what a terminal showed or was given. It has no number and never fails.

@@ -1,12 +1,11 @@
 package deck
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -26,10 +25,22 @@ func PayloadsOf(k tape.Kind) []NamedPayload {
 		all = []NamedPayload{{"request", k.RequestPayload}, {"response", k.Response}}
 	case *tape.ProcessSpawn:
 		all = []NamedPayload{{"stdin", k.Stdin}, {"stdout", k.Stdout}, {"stderr", k.Stderr}}
+	case *tape.FileRead:
+		all = []NamedPayload{{"content", k.Content}}
 	case *tape.FileWrite:
 		all = []NamedPayload{{"before", k.Before}, {"content", k.Content}}
 	case *tape.FileDelete:
 		all = []NamedPayload{{"before", k.Before}}
+	case *tape.MCPJSONRPC:
+		all = []NamedPayload{{"request", k.Request}, {"response", k.Response}}
+	case *tape.MCPText:
+		all = []NamedPayload{{"text", k.Payload}}
+	case *tape.DirList:
+		all = []NamedPayload{{"names", k.Names}}
+	case *tape.EnvRead:
+		all = []NamedPayload{{"value", k.Value}}
+	case *tape.WSMessage:
+		all = []NamedPayload{{"message", k.Payload}}
 	default:
 		for i, p := range tape.Payloads(k) {
 			all = append(all, NamedPayload{fmt.Sprintf("payload %d", i+1), p})
@@ -69,20 +80,31 @@ func Failed(k tape.Kind) bool {
 		return k.ExitCode != 0 || k.Signal != ""
 	case *tape.MCPJSONRPC:
 		return mcpFailed(k)
+	case *tape.MCPClose:
+		return k.Error != "" || serverFailed(k)
+	case *tape.WSOpen:
+		return k.Status >= 400
 	case *tape.WSClose:
 		return k.Code > 1001 && k.Code != 1005 // RFC 6455, 7.4.1: normal, going away, none given
 	}
 	return false
 }
 
-// mcpFailed reports whether the answer is an error of JSON-RPC.
-func mcpFailed(k *tape.MCPJSONRPC) bool {
-	if k.Response == nil || !k.Response.Inline {
+// serverFailed reports whether a server ended by itself and not well. Clients end theirs by SIGTERM and SIGKILL.
+func serverFailed(k *tape.MCPClose) bool {
+	switch k.Signal {
+	case "":
+		return k.ExitCode != nil && *k.ExitCode != 0
+	case "SIGTERM", "SIGKILL", "SIGINT", "SIGHUP", "SIGPIPE":
 		return false
 	}
-	var answer struct {
-		Error json.RawMessage `json:"error"`
+	return true
+}
+
+// mcpFailed reports whether a request got no answer, or one that says that something failed: an error of JSON-RPC, or of a tool.
+func mcpFailed(k *tape.MCPJSONRPC) bool {
+	if k.Error != "" {
+		return true
 	}
-	err := json.Unmarshal([]byte(k.Response.Text), &answer)
-	return err == nil && len(answer.Error) > 0 && !bytes.Equal(answer.Error, []byte("null"))
+	return k.Response != nil && k.Response.Inline && mcptext.Answer(k.Method, []byte(k.Response.Text), 1).Failed
 }

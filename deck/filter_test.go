@@ -140,6 +140,9 @@ func TestPayloadsOf(t *testing.T) {
 		"response":            &tape.LLMCall{Exchange: tape.Exchange{Response: p}},
 		"stdin stdout stderr": &tape.ProcessSpawn{Stdin: p, Stdout: p, Stderr: p},
 		"content":             &tape.FileWrite{File: tape.File{Content: p}},
+		"before content":      &tape.FileWrite{File: tape.File{Before: p, Content: p}},
+		"names":               &tape.DirList{Names: p},
+		"value":               &tape.EnvRead{Value: p},
 		"payload 1":           &tape.RandomRead{Payload: p},
 		"":                    &tape.ClockSleep{},
 	} {

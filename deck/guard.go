@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
@@ -25,7 +26,8 @@ type guard struct {
 	scrub *scrub.Scrubber
 	mask  *scrub.Masker
 	class exchange.Classifier
-	id    string // names what scrub looks for: a stat cache made for other secrets says nothing about these
+	mcp   *mcp.Classifier // class, where MCP is followed; nil where it is not
+	id    string          // names what scrub looks for: a stat cache made for other secrets says nothing about these
 
 	masking *Masking
 	roots   *Roots
@@ -66,6 +68,21 @@ func newReplayGuard(config, cwd string, p *played, roots *Roots, masking *Maskin
 	}
 	learnArgs(s, p.argv[1:])
 	return guardOf(s, p.argv[1:], p.env, roots, masking)
+}
+
+// followMCP has MCP over HTTP known for what it is, from now on.
+func (g *guard) followMCP() {
+	g.mcp = mcp.NewClassifier(g.class, g.mask)
+	g.class = g.mcp
+}
+
+// classifier returns a new one of the kind that a run has whose masks are m: one that follows MCP or not.
+func classifier(m *scrub.Masker, followsMCP bool) exchange.Classifier {
+	class := llm.NewClassifier(m)
+	if followsMCP {
+		return mcp.NewClassifier(class, m)
+	}
+	return class
 }
 
 // pathsFrom tells what is a path, seen from the directory cwd.

@@ -26,8 +26,19 @@ var packages = []string{".git", ".hg", ".tapedeck", "node_modules", "vendor", ".
 // ignored files are read as well, since the program reads them too. Of recorded, the tree of a replay (nil for none), a file
 // that stands there otherwise now is passed by: the program does not get it.
 func (g *guard) learnSettings(root string, recorded *files.Tree) {
+	for _, digest := range g.settings(root, recorded) {
+		g.id += " " + digest
+	}
+	g.begun = g.scrub.Mark()
+}
+
+// learnWritten does the same at the end of a recording, for the files that the run wrote: what they give away became known late.
+func (g *guard) learnWritten(root string) { g.settings(root, nil) }
+
+// settings returns the keyed digests of the files that told something.
+func (g *guard) settings(root string, recorded *files.Tree) (digests []string) {
 	if root == "" {
-		return
+		return nil
 	}
 	left, seen := maxSettings, 0
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -52,12 +63,12 @@ func (g *guard) learnSettings(root string, recorded *files.Tree) {
 		if err == nil && asRecorded(recorded, name, g.scrub.KeyedDigest(b)) {
 			left--
 			if g.scrub.LearnFile(path, b) > 0 {
-				g.id += " " + g.scrub.KeyedDigest(b)
+				digests = append(digests, g.scrub.KeyedDigest(b))
 			}
 		}
 		return nil
 	})
-	g.begun = g.scrub.Mark()
+	return digests
 }
 
 // asRecorded tells whether a file with that keyed digest is the one that t has under name; one that t has not is ignored there,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
-	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -53,6 +53,7 @@ type late struct {
 	find     *scrub.Scrubber // what became known late, and nothing else
 	mask     *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
 	class    exchange.Classifier
+	mcp      *mcp.Log
 
 	search   *exchange.Search // of find
 	stdin    *tape.Payload    // of the last spawn, where it was replaced
@@ -93,7 +94,8 @@ func newLate(s *session, c *changing, o lateOptions) (*late, error) {
 	if l.mask, err = s.masking.masker(s.guard.roots); err != nil {
 		return nil, l.failed(err)
 	}
-	l.class = llm.NewClassifier(l.mask)
+	l.class = classifier(l.mask, s.guard.mcp != nil)
+	l.mcp = mcp.NewLog(s.rec, find, l.mask, nil)
 	l.tell(0, 0)
 	return l, nil
 }

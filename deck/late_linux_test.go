@@ -229,3 +229,33 @@ func (b *bench) sound(dir string) {
 		}
 	}
 }
+
+func init() { programs["late env"] = playLateEnv }
+
+// playLateEnv sends a value that only the .env which it writes then tells for a secret.
+func playLateEnv(args []string) int {
+	res, err := http.Post(args[0], "text/plain", strings.NewReader("create a project for "+args[1][4:]))
+	if err != nil {
+		return fail(err)
+	}
+	res.Body.Close()
+	fmt.Println("created with", args[1][4:])
+	if err := os.WriteFile(".env", []byte("API_KEY="+args[1][4:]+"\n"), 0o600); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// TestLateCredentials: what a run writes into a file of credentials is a secret, wherever it stood before.
+func TestLateCredentials(t *testing.T) {
+	b := newBench(t)
+	b.upstream("api.example.com", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "yes") })
+	res, out := b.record("late env", "https://api.example.com", "for="+lateSecret)
+	if res.Exit.Code != 0 || !strings.Contains(out, lateSecret) {
+		t.Fatalf("exit %+v: %s", res.Exit, out)
+	}
+	lookFor(t, res.Recording.Dir, lateSecret)
+	b.sound(res.Recording.Dir)
+	v, _ := b.replay(res.Recording, &deck.ReplayOptions{})
+	b.green(v)
+}

@@ -180,6 +180,12 @@ func (l *late) hideIn(rec *tape.Record) error {
 		err = l.spawn(k)
 	case *tape.PolicyVerdict:
 		err = l.verdict(k)
+	case *tape.MCPJSONRPC:
+		err = l.mcpCall(k)
+	case *tape.MCPText:
+		err = l.content(&k.Payload)
+	case *tape.WSMessage:
+		err = l.content(&k.Payload)
 	case *tape.FileWrite, *tape.FileDelete:
 		err = files.HideLateRecord(rec, &files.LateOptions{Store: l.changing.trees.made, Late: l.find, All: l.s.scrub}, l.mask)
 	}
@@ -218,6 +224,20 @@ func (l *late) spawn(k *tape.ProcessSpawn) error {
 	}
 	l.stdin = k.Stdin
 	return nil
+}
+
+// content takes them out of a payload that nothing is compared by but its bytes.
+func (l *late) content(p **tape.Payload) error {
+	if *p == nil {
+		return nil
+	}
+	b, err := (*p).Bytes(l.s.store)
+	if err != nil {
+		return err
+	}
+	b, _ = l.find.Bytes(b)
+	*p, err = tape.MakePayload(l.s.store, b)
+	return err
 }
 
 // verdict takes them out of what a policy judged.

@@ -55,12 +55,14 @@ type Manifest struct {
 	Secrets    []scrub.Secret    `json:"secrets,omitempty"`     // shapes of what the traffic and the files brought
 	ScrubLate  bool              `json:"scrub_late,omitempty"`  // what became known late was taken out of what stood there before
 	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
+	MCP        *MCPSeen          `json:"mcp,omitempty"`         // tool servers that the program talked with, once finished
 	Records    int               `json:"records"`               // on the tape, once finished
 	Roots      Roots             `json:"roots"`
 	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
 	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443
 	Loopback   bool              `json:"loopback,omitempty"` // an upstream answered for an address of the loopback
 	Proxy      bool              `json:"proxy,omitempty"`    // recorded outside the jail, through a proxy
+	Wrapped    bool              `json:"wrapped,omitempty"`  // the talk with one MCP server alone, recorded by WrapMCP
 	TTY        *TTY              `json:"tty"`                // null where no stream was a terminal
 	Masks      map[string]int    `json:"masks,omitempty"`    // how often each mask was used
 	Masking    *Masking          `json:"masking,omitempty"`  // of tapedeck.yaml
@@ -203,6 +205,9 @@ func (m *Manifest) check() error {
 	}
 	return nil
 }
+
+// holdsTree reports whether a recorder that came to its end has left what it found in the work tree, and what was changed there.
+func (m *Manifest) holdsTree() bool { return m.Roots.Tree != "" && !m.Wrapped }
 
 // maxShapes bounds in bytes the secrets of an environment and an argument list: no system gives a program as much.
 const maxShapes = 16 << 20

@@ -13,7 +13,8 @@ import (
 // Version is the version of tapedeck, and Producer what tapes and recordings name as their producer.
 const (
 	Version  = version.Version
-	Producer = "tapedeck " + Version
+	Producer = producer + Version
+	producer = "tapedeck "
 )
 
 // Streams are the caller's ends of the program's standard streams. A nil Stdin is empty, a nil Stdout or Stderr is

@@ -29,6 +29,9 @@ var (
 	outsideGaps = []string{
 		"confinement (run outside the jail; processes that left its group may outlive it)",
 	}
+	outsideMCPGaps = []string{
+		gapMCP + " (put `tapedeck mcp wrap --` before a server in the client's configuration, and it is recorded by itself)",
+	}
 	outsideFileGaps = []string{"what a replay writes outside the work tree (it stays on the disk)"}
 )
 
@@ -190,7 +193,7 @@ func gapsOutside() map[string][]string {
 	if runtime.GOOS == "darwin" {
 		net = append(net[:len(net):len(net)], "HTTPS of Go programs, which trust the keychain alone on macOS")
 	}
-	return map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps}
+	return map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps, axisMCP: outsideMCPGaps}
 }
 
 // ledgerFor returns axes as they are of a run outside the jail, or inside.

@@ -27,6 +27,7 @@ type Result struct {
 	OpenLine   bool           // what the program wrote to a terminal ended within a line
 	Silent     []string       // requests that no upstream answered: "host: why", each once
 	Unanswered map[string]int // exchanges that got no answer, by kind; Counts has them too
+	MCP        MCPSeen        // tool servers
 	Unreached  []Unreached    // ports of this host that were asked for and that no upstream names
 	Sealed     *Sealing       // nil where the recording is not sealed
 	NotSealed  error          // why not, where it was to be: the recording is whole all the same, and Recording.Seal seals it
@@ -47,6 +48,7 @@ type recorder struct {
 	s        *session
 	trees    *trees
 	changing *changing
+	spawns   *spawns    // nil outside the jail
 	scratch  *scratch   // of an isolated run; to be removed
 	daemon   *daemonRun // nil where the run is told to none
 	seen     *surveyed  // the tape, once it has its end
@@ -141,6 +143,7 @@ func (r *recorder) describe() (err error) {
 			"they are: move it to a path without one")
 	}
 	m.ScrubKey = r.guard.scrub.KeyID()
+	r.guard.followMCP()
 	r.guard.learnSettings(m.Roots.Tree, nil)
 	m.Program.Digest = fileDigest(m.Program.Path).String()
 	m.noteArgs(r.guard.scrub, r.o.Argv)
@@ -309,7 +312,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	return &Result{
 		Sealed: sealed, NotSealed: notSealed,
 		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
-		Counts: r.seen.counts, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
+		Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }
 
@@ -324,6 +327,11 @@ func (r *recorder) program() *run {
 	}
 	r.changing = newChanging(r.s, r.trees, m.Roots.followed(m.Writable))
 	p.changing = r.changing
+	if !r.o.Proxy {
+		r.spawns = newSpawns(r.s, r.changing, nil)
+		p.spawns = r.spawns
+		p.net.Asker = r.changing.servers.asks
+	}
 	if r.manifest.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
@@ -353,6 +361,7 @@ func (r *recorder) mountPlan(p *run) (err error) {
 
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
+	r.guard.learnWritten(r.manifest.Roots.Tree)
 	l, err := p.recordEnd(e, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err == nil {
 		err = r.hideLate(l)
@@ -365,6 +374,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	}
 	m := r.manifest
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
+	m.MCP = r.seen.mcp.orNil()
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
 	if err := writeTalk(r.safe(), m, r.s, r.o.Sync, r.daemon.again()); err != nil {
 		return err

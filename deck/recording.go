@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 
@@ -63,6 +64,23 @@ func (r *Recording) PartDir() string { return filepath.Join(r.Dir, partName) }
 // OpenTape opens the event tape. A torn last line, which is what a crash leaves, is dropped.
 func (r *Recording) OpenTape() (*tape.Tape, error) {
 	return tape.Open(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
+}
+
+// records reads the tape, as often as it is ranged over.
+func (r *Recording) records() iter.Seq2[*tape.Record, error] {
+	return func(yield func(*tape.Record, error) bool) {
+		t, err := r.OpenTape()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer t.Close()
+		for rec, err := range t.Records() {
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 // Parts lists the answers that were still streaming when the recorder was killed, each as an exchange with the error

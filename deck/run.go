@@ -45,6 +45,7 @@ type run struct {
 	ports    []uint16
 
 	changing *changing // what follows the files that the program changes
+	spawns   *spawns   // what stands between the program and those that it talks with; nil for nothing
 	// after looks at the work tree once the program has ended. nil for not at all.
 	after func(root string) error
 }
@@ -76,6 +77,7 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	defer context.AfterFunc(r.s.failed, end)()
+	defer r.spawns.stop()
 	w, err := r.world(ctx, st, ca)
 	if err != nil {
 		return nil, err
@@ -85,6 +87,7 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 		r.s.log.Warn("the program's world did not end cleanly", "err", errClose)
 	}
 	st.closeProgram()
+	r.s.endTalks()
 	st.drain() // the program's ends are closed now: what it wrote has an end
 	if e == nil || e.exit.Signal != "" {
 		st.undo()
@@ -142,6 +145,7 @@ func (r *run) wait(w world, e *ended) error {
 	exit, err := w.Wait()
 	endJob()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
+	r.spawns.drain() // before the program's own streams end: what a server wrote to stderr may go there
 	if cause := r.s.failure(); cause != nil {
 		return cause // it was ended for that
 	}
@@ -162,6 +166,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Masks:    r.masks,
 		Files:    []jail.File{{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}},
 		Watch:    r.changing,
+		Spawns:   r.spawns.watcher(),
 		Log:      r.s.log,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -27,6 +28,8 @@ type session struct {
 	file  *tapeFile
 	rec   *tape.Recorder
 	tap   *exchange.Tap
+	mcp   *mcp.Log      // of conversations with MCP servers
+	http  *mcp.OverHTTP // those of them that are held over HTTP; nil where MCP is not followed
 
 	failed context.Context // done once something could not be written; see fail
 	cancel context.CancelCauseFunc
@@ -48,6 +51,8 @@ type sessionOptions struct {
 	replay bool
 	sync   bool
 	log    *slog.Logger
+
+	recorded *recordedTalks // of a replay: what it answers from; nil for none
 }
 
 // newSession starts a tape in o.dir. The session must be closed.
@@ -59,6 +64,12 @@ func newSession(o *sessionOptions) (*session, error) {
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
 	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true, Asked: s.toldOf}
+	if err := s.openTalks(o); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	if s.http != nil {
+		tap.Conversations = s.http
+	}
 	if !o.replay {
 		tap.PartDir = filepath.Join(o.dir, partName)
 	}

@@ -18,4 +18,7 @@ const (
 
 func signalName(s syscall.Signal) string { return s.String() }
 
+// signalNamed is the signal whose signalName is name; 0 for none.
+func signalNamed(string) syscall.Signal { return 0 }
+
 func isEIO(error) bool { return false }

@@ -28,5 +28,8 @@ func signalName(s syscall.Signal) string {
 	return s.String()
 }
 
+// signalNamed is the signal whose signalName is name; 0 for none.
+func signalNamed(name string) syscall.Signal { return unix.SignalNum(name) }
+
 // isEIO reports the error of a terminal whose other side has gone.
 func isEIO(err error) bool { return errors.Is(err, syscall.EIO) }

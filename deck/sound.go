@@ -104,8 +104,8 @@ func (r *Recording) unfinished() []string {
 func offOnOneSide(a, b *Manifest) []string {
 	var out []string
 	for _, name := range sortedNames(a.Axes, b.Axes) {
-		if name == "terminal" || name == axisDaemon {
-			continue // a stream that was no terminal was recorded as a stream, and what was told to a daemon is no input
+		if name == "terminal" || name == axisDaemon || name == axisMCP {
+			continue // a stream that was no terminal was recorded as a stream, what was told to a daemon is no input, and of MCP see mcpOnOneSide
 		}
 		if a.Axes[name].On != b.Axes[name].On {
 			out = append(out, fmt.Sprintf("axis %s was on in one recording only", name))

@@ -48,6 +48,26 @@ func (s *shownSoFar) expect(text string) {
 	}
 }
 
+// expectOf does what is to show text until it does: a shell may look for signals just before one comes, and then wait for a key.
+func (s *shownSoFar) expectOf(text string, do func()) {
+	for shown := false; !shown; {
+		do()
+		late := false
+		stop := time.AfterFunc(5*time.Second, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			late = true
+			s.more.Broadcast()
+		})
+		s.mu.Lock()
+		for shown = strings.Contains(s.buf.String(), text); !shown && !late; shown = strings.Contains(s.buf.String(), text) {
+			s.more.Wait()
+		}
+		s.mu.Unlock()
+		stop.Stop()
+	}
+}
+
 // TestJailStarter runs a session in the jail: what it sees of the machine, what it may change, keys, sizes, signals, Ctrl-Z, a
 // job that it leaves, its end.
 func TestJailStarter(t *testing.T) {
@@ -69,8 +89,10 @@ func TestJailStarter(t *testing.T) {
 	out.expect("11 44")
 	out.expect("/dev/console")
 	out.expect("ready")
-	s.Resize(terminal.Size{Rows: 12, Cols: 55})
-	out.expect("12 55\r\nresized")
+	out.expectOf("12 55\r\nresized", func() {
+		s.Resize(terminal.Size{Rows: 11, Cols: 55})
+		s.Resize(terminal.Size{Rows: 12, Cols: 55})
+	})
 	s.Key("ctrl-c")
 	out.expect("interrupted 0")
 	s.Type("one\n")

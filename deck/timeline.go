@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -44,6 +45,9 @@ func (f *Filter) merged(records iter.Seq2[*tape.Record, error], store cas.Store,
 		more, stop := iter.Pull2(changes)
 		defer stop()
 		s.more = more
+	}
+	if f.lanes == nil {
+		f.lanes = new(fidelity.SocketLanes) // which f and its copy share
 	}
 	whole := *f
 	whole.Tail = 0

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -91,7 +92,8 @@ type verifier struct {
 	head     *tape.Header
 	last     tape.Kind // of the tape
 	blobs    []sealedBlob
-	keyed    int // files that are known by a keyed digest
+	keyed    int         // files that are known by a keyed digest
+	talks    mcp.Checker // of the tape that is read
 }
 
 // Verify reads every line and every blob of the recording, packed recording or bare tape at path. An error means that nothing
@@ -254,6 +256,7 @@ func (c *verifier) tape(path string) error {
 	}
 	defer f.Close()
 	c.store, c.head = f.Store, f.Header() // the store is that of a recording
+	c.talks = mcp.Checker{}
 	var want uint64
 	disordered := false
 	for rec, err := range f.Records() {
@@ -267,14 +270,25 @@ func (c *verifier) tape(path string) error {
 		want, c.last = rec.Seq+1, rec.Kind
 		c.v.Records++
 		c.step(0)
-		for _, p := range tape.Payloads(rec.Kind) {
-			if err := c.payload(p); err != nil {
-				c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: f.Line(), Message: fmt.Sprintf("record %d: %v", rec.Seq, err)})
-			}
+		for _, err := range c.held(rec.Kind) {
+			c.v.Problems = append(c.v.Problems, Problem{Path: path, Line: f.Line(), Message: fmt.Sprintf("record %d: %v", rec.Seq, err)})
 		}
 	}
 	c.torn(f, path)
 	return nil
+}
+
+// held returns what of a record does not hold: its payloads, and what it says of them.
+func (c *verifier) held(k tape.Kind) (problems []error) {
+	for _, p := range tape.Payloads(k) {
+		if err := c.payload(p); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if err := c.talks.Check(k); err != nil {
+		problems = append(problems, err)
+	}
+	return append(problems, mcpDigests(k)...)
 }
 
 // torn is what a crash leaves, and no fault of an unfinished recording or a bare tape; a finished one was cut later.
@@ -351,7 +365,7 @@ func (c *verifier) tree(rec *Recording) *files.Tree {
 		return nil
 	}
 	if t == nil {
-		if rec.Manifest.Roots.Tree != "" && rec.Finished() {
+		if rec.Manifest.holdsTree() && rec.Finished() {
 			c.problem(path, errors.New("is missing"))
 		}
 		return nil

@@ -18,7 +18,7 @@ import (
 // patch checks that workspace.diff is what the run made of the work tree that it found, as tree.json, the tape and the blobs
 // have it. Another version may have written the same changes otherwise.
 func (c *verifier) patch(rec *Recording, before *files.Tree) {
-	if !rec.Finished() || rec.Manifest.Roots.Tree == "" {
+	if !rec.Finished() || !rec.Manifest.holdsTree() {
 		return
 	}
 	have, err := openRegular(rec.DiffPath())

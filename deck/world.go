@@ -88,6 +88,9 @@ func (j jailed) gaps() []string {
 	if n := j.RefusalsLost(); n > 0 {
 		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d refused connections: they came faster than they could be recorded", n))
 	}
+	if n := j.SpawnsLost(); n > 0 {
+		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%s: %d programs that may have been talked with could not be looked at", gapMCP, n))
+	}
 	if n := j.Unnamed(); n > 0 {
 		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d calls that may have changed files: which ones could not be told", n))
 	}

@@ -1,0 +1,192 @@
+package deck
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// axisMCP is the axis of what a program and its tool servers say to each other.
+const axisMCP = "mcp"
+
+// followsMCP reports whether a recording follows MCP. Older ones do not: over HTTP it is HTTP like any other there, and servers on
+// pipes are processes that run again. One that is unfinished does not say, and its servers do not run because of that.
+func (m *Manifest) followsMCP() bool { return m.Axes[axisMCP].On || m.State == StateRecording }
+
+// splitMCP takes what a jail says of MCP out of its gaps.
+func splitMCP(gaps []string) (mcp, others []string) {
+	mcp = []string{}
+	for _, g := range gaps {
+		if strings.HasPrefix(g, gapMCP) {
+			mcp = append(mcp, g)
+		} else {
+			others = append(others, g)
+		}
+	}
+	return mcp, others
+}
+
+// mcpOnOneSide reports whether one recording holds conversations with MCP servers and the other one does not follow them, as older
+// ones do not. Where there is none nothing was left out.
+func mcpOnOneSide(a, b *side) (bool, error) {
+	on := a
+	switch first, second := a.rec.Manifest.followsMCP(), b.rec.Manifest.followsMCP(); {
+	case first == second:
+		return false, nil
+	case second:
+		on = b
+	}
+	for rec, err := range on.rec.records() {
+		if err != nil {
+			return false, err
+		}
+		if _, ok := rec.Kind.(*tape.MCPOpen); ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// recordedTalks are the conversations with MCP servers that a replay answers from.
+type recordedTalks struct {
+	book     *mcp.Book
+	taken    uint64                    // the highest number of one
+	stdio    int                       // how many are over stdio
+	ends     map[uint64]mcp.Ended      // how their servers ended, by number
+	changes  map[uint64][]*tape.Record // what they changed in files, by number
+	within   map[uint64]uint64         // of those that servers held as clients: the conversation of that server, by number
+	programs map[string]bool           // what servers were started as, without their directories
+	records  iter.Seq2[*tape.Record, error]
+	blobs    cas.Store
+	reveal   func([]byte) []byte
+}
+
+// newRecordedTalks reads the conversations of the tape whose records are given, with what guard knows.
+func newRecordedTalks(g *guard, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte) (*recordedTalks, error) {
+	t := &recordedTalks{
+		records: records, blobs: blobs, reveal: reveal,
+		ends: make(map[uint64]mcp.Ended), changes: make(map[uint64][]*tape.Record), programs: make(map[string]bool),
+		within: make(map[uint64]uint64),
+	}
+	var err error
+	t.book, err = mcp.NewBook(func(yield func(*tape.Record, error) bool) {
+		for rec, err := range records {
+			if err == nil {
+				t.survey(rec)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}, blobs, &mcp.BookOptions{Scrub: g.scrub, Mask: g.mask})
+	t.takeOver()
+	return t, err
+}
+
+// takeOver gives the changes of servers that servers talked with to those that the program did: nobody else comes with a request.
+func (t *recordedTalks) takeOver() {
+	for n := range t.within {
+		top, seen := n, 0
+		for t.within[top] != 0 && seen <= len(t.within) {
+			top, seen = t.within[top], seen+1
+		}
+		if changes := t.changes[n]; len(changes) > 0 && top != n {
+			t.changes[top] = append(t.changes[top], changes...)
+			slices.SortFunc(t.changes[top], func(a, b *tape.Record) int { return cmp.Compare(a.Seq, b.Seq) })
+			delete(t.changes, n)
+		}
+	}
+}
+
+// survey remembers what the Book does not tell.
+func (t *recordedTalks) survey(rec *tape.Record) {
+	switch k := rec.Kind.(type) {
+	case *tape.FileWrite, *tape.FileDelete:
+		if n := files.ConversationOf(k); n != 0 {
+			t.changes[n] = append(t.changes[n], rec)
+		}
+	case *tape.MCPOpen:
+		t.taken = max(t.taken, k.Conversation)
+		if n := tape.AskerOf(k); n != 0 {
+			t.within[k.Conversation] = n
+		}
+		if k.Transport == mcp.Stdio {
+			t.stdio++
+			t.programs[strings.Clone(filepath.Base(k.Program))] = true
+		}
+	case *tape.MCPClose:
+		if k.ExitCode != nil {
+			t.ends[k.Conversation] = mcp.Ended{Exited: true, ExitCode: int(*k.ExitCode), Signal: strings.Clone(k.Signal)}
+		}
+	}
+}
+
+// loadTalks reads the conversations with MCP servers.
+func (r *replayer) loadTalks(g *guard) (err error) {
+	if !r.rec.Manifest.followsMCP() {
+		return nil
+	}
+	g.followMCP()
+	var reveal func([]byte) []byte
+	if r.played.reveals() {
+		reveal = g.scrub.Reveal
+	}
+	if r.talks, err = newRecordedTalks(g, r.rec.records(), r.store, reveal); err != nil {
+		return err
+	}
+	if r.o.Proxy && r.talks.stdio > 0 {
+		return fmt.Errorf("%s: %w", r.rec.Dir, errTalksInJail)
+	}
+	return nil
+}
+
+// openTalks makes what takes the conversations with MCP servers.
+func (s *session) openTalks(o *sessionOptions) (err error) {
+	lo := mcp.LogOptions{Learn: s.learnServer}
+	over := &mcp.OverHTTPOptions{}
+	if t := o.recorded; t != nil {
+		lo.Taken = t.taken
+		over.Records, over.Blobs = t.records, t.blobs
+	}
+	s.mcp = mcp.NewLog(s.rec, s.scrub, s.mask, &lo)
+	if s.guard.mcp == nil {
+		return nil
+	}
+	over.Log = s.mcp
+	s.http, err = mcp.NewOverHTTP(over)
+	return err
+}
+
+// learnServer makes the secrets known that a server is given: in its arguments, and in variables that its client has from a
+// configuration and not from its own environment.
+func (s *session) learnServer(o *mcp.Opened) {
+	learnArgs(s.scrub, o.Args)
+	if o.Environ != nil {
+		s.scrub.LearnEnv(o.Environ())
+	}
+}
+
+// endTalks ends the conversations that are held over HTTP. The program's network is closed by then.
+func (s *session) endTalks() {
+	if s.http == nil {
+		return
+	}
+	if err := s.http.End(); err != nil {
+		s.fail(talkFailed(err))
+	}
+}
+
+// talkFailed is err, which ended the recording of a conversation.
+func talkFailed(err error) error { return fmt.Errorf("a talk with an MCP server: %w", err) }
+
+// errTalksInJail refuses a replay outside the jail that could not answer for servers.
+var errTalksInJail = errors.New("its talks with MCP servers over stdio are answered in the jail alone: leave out --proxy")

@@ -1,0 +1,162 @@
+package deck_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+func init() { programs["mcp-lines"] = playMCPLines }
+
+// playMCPLines starts a server and speaks with it line by line: initialize, and one call, for whose answer it waits as long as its
+// first argument says before it cancels. It prints all that came, byte by byte, and how the server ended.
+func playMCPLines(args []string) int {
+	patience, err := time.ParseDuration(args[0])
+	if err != nil {
+		return fail(err)
+	}
+	cmd := exec.Command(args[1], args[2:]...)
+	in, err1 := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	for _, err := range []error{err1, err2, cmd.Start()} {
+		if err != nil {
+			return fail(err)
+		}
+	}
+	lines := make(chan string)
+	go func() { // ends with the server
+		defer close(lines)
+		for r := bufio.NewReader(out); ; {
+			line, err := r.ReadString('\n')
+			if lines <- line; err != nil {
+				return
+			}
+		}
+	}()
+	heard := func(id string, limit time.Duration) bool {
+		late := time.After(limit)
+		for {
+			select {
+			case line, ok := <-lines:
+				switch {
+				case !ok:
+					return false
+				case len(line) > 1000:
+					fmt.Printf("%d bytes, %x\n", len(line), sha256.Sum256([]byte(line)))
+				default:
+					fmt.Printf("%q\n", line)
+				}
+				if strings.Contains(line, id) {
+					return true
+				}
+			case <-late:
+				return false
+			}
+		}
+	}
+	io.WriteString(in, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n")
+	heard(`"id":0`, max(patience, time.Second))
+	io.WriteString(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"look"}}`+"\n")
+	if !heard(`"id":1,"result"`, patience) {
+		io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`+"\n")
+	}
+	in.Close()
+	for heard("nothing", time.Minute) {
+	}
+	fmt.Println("the server ended:", cmd.Wait())
+	return 0
+}
+
+// TestCrookedServers records servers that do what they should not, as the program sees it, and replays them, their programs gone, the
+// same: never without an end.
+func TestCrookedServers(t *testing.T) {
+	const (
+		hello  = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"crooked","version":"1"}}}`
+		answer = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}`
+	)
+	ofCall := func(ok func(k *tape.MCPJSONRPC) bool) func(tape.Kind) bool {
+		return func(k tape.Kind) bool {
+			m, is := k.(*tape.MCPJSONRPC)
+			return is && m.Method == "tools/call" && ok(m)
+		}
+	}
+	for _, c := range []struct {
+		name, script string
+		patience     string
+		prints       []string
+		tape         func(k tape.Kind) bool
+	}{
+		{
+			"logs between its messages", "echo listening; read l; echo '" + hello + "'; echo; read l; echo '{\"level\": \"debug\"}'; echo '" + answer + "'; cat >/dev/null; echo bye", "1m",
+			[]string{`"listening\n"`, `"\n"`, `debug`, `done`, `"bye\n"`, "<nil>"},
+			func(k tape.Kind) bool { x, ok := k.(*tape.MCPText); return ok && x.From == "server" },
+		},
+		{
+			"bytes of a character one by one", "read l; echo '" + hello + `'; read l; printf '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"bl\303'; sleep 0.05; printf '\274h \360\237'; sleep 0.05; printf '\214\274"}]}}'; sleep 0.05; echo; cat >/dev/null`, "1m",
+			[]string{"blüh 🌼"}, ofCall(func(m *tape.MCPJSONRPC) bool { return strings.Contains(m.Response.Text, "blüh 🌼") }),
+		},
+		{
+			"20 MB", "read l; echo '" + hello + `'; read l; printf '{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"'; head -c 20971520 /dev/zero | tr '\0' x; echo '"}]}}'; cat >/dev/null`, "1m",
+			[]string{"20971594 bytes"}, ofCall(func(m *tape.MCPJSONRPC) bool { return m.Response.Len > 20<<20 }),
+		},
+		{
+			"dies in its answer", "read l; echo '" + hello + `'; read l; printf '{"jsonrpc":"2.0","id":1,"res'; exit 7`, "1m",
+			[]string{`"{\"jsonrpc\":\"2.0\",\"id\":1,\"res"`, "exit status 7"}, ofCall(func(m *tape.MCPJSONRPC) bool { return m.Error == "server ended" }),
+		},
+		{
+			"killed in its answer", "read l; echo '" + hello + `'; read l; printf '{"jsonrpc"'; kill -KILL $$`, "1m",
+			[]string{`"{\"jsonrpc\""`, "signal: killed"}, func(k tape.Kind) bool { x, ok := k.(*tape.MCPClose); return ok && x.Signal == "SIGKILL" },
+		},
+		{
+			"never answers", "read l; echo '" + hello + "'; cat >/dev/null", "300ms",
+			[]string{"<nil>"}, ofCall(func(m *tape.MCPJSONRPC) bool { return m.Error == "cancelled" && m.Response.Len == 0 }),
+		},
+		{
+			"never answers at all", "cat >/dev/null", "300ms", []string{"<nil>"},
+			func(k tape.Kind) bool {
+				m, ok := k.(*tape.MCPJSONRPC)
+				return ok && m.Method == "initialize" && m.Error == "client ended"
+			},
+		},
+		{
+			"a version that does not exist", "read l; echo '" + strings.Replace(hello, "2025-11-25", "1999-01-01", 1) + "'; read l; echo '" + answer + "'; cat >/dev/null", "1m",
+			[]string{"1999-01-01", "done"}, func(k tape.Kind) bool { x, ok := k.(*tape.MCPOpen); return ok && x.Protocol == "1999-01-01" },
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t)
+			path := b.server("crooked")
+			b.gone(path)
+			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			res, out := b.record("mcp-lines", c.patience, path)
+			if res.Exit.Code != 0 {
+				t.Fatalf("exit %+v: %s", res.Exit, out)
+			}
+			for _, want := range c.prints {
+				if !strings.Contains(out, want) {
+					t.Errorf("the client did not print %s but\n%s", want, out)
+				}
+			}
+			if !slices.ContainsFunc(kinds(t, res.Recording), c.tape) {
+				t.Error("the tape does not have it")
+			}
+			b.gone(path)
+			v, now := b.replay(res.Recording, nil)
+			if now != out {
+				t.Errorf("the client said\n%s\nand on the replay\n%s", out, now)
+			}
+			b.green(v)
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// keep puts the work tree as the replay left it where the caller wants it.
+func (r *replayer) keep() error {
+	if r.o.Keep == "" {
+		return nil
+	}
+	if r.trees.after == nil {
+		return fmt.Errorf("--keep %s: there is no work tree in this recording", r.o.Keep)
+	}
+	left, err := files.Restore(r.trees.after, r.trees.made, r.o.Keep)
+	for _, path := range left {
+		r.notes = append(r.notes, path+" holds a secret and was not kept")
+	}
+	return err
+}
+
+// adoptChanges puts into the replay's own store what its tape names, and the recording has as well.
+func (r *replayer) adoptChanges() error {
+	t, err := tape.Open(filepath.Join(r.dir, tapeName), nil)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for rec, err := range t.Records() {
+		if err != nil {
+			return err
+		}
+		if tape.ChangedFile(rec.Kind) == nil {
+			continue // what it exchanged and printed went into its own store
+		}
+		for _, p := range tape.Payloads(rec.Kind) {
+			if p.Inline {
+				continue
+			}
+			if err := adoptBlob(r.s.store, r.trees.store, p.Hash); err != nil {
+				return fmt.Errorf("record %d: %w", rec.Seq, err)
+			}
+		}
+	}
+	return nil
+}
+
+// describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
+func (r *replayer) describe(e *ended, l *late) error {
+	if r.o.Out == "" {
+		return nil
+	}
+	m := *r.rec.Manifest
+	fresh := newManifest(time.Now())
+	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
+	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
+	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
+	m.Secrets = joinedSecrets(m.Secrets, r.s.scrub.Found())
+	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
+	m.Daemon = nil // a replay is told to none
+	delete(m.Axes, axisDaemon)
+	if len(r.o.Argv) > 0 {
+		m.Raw = maps.Clone(m.Raw)
+		maps.DeleteFunc(m.Raw, func(key string, _ []byte) bool { return strings.HasPrefix(key, "argv.") })
+		m.ArgSecrets = nil
+		m.noteArgs(r.s.scrub, r.o.Argv)
+		m.Program = Program{r.moved.recorded(r.ran), fileDigest(r.ran).String()}
+	}
+	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
+		return err
+	}
+	if l != nil {
+		m.clearLate(l.find)
+		if err := l.sweep(); err != nil {
+			return err
+		}
+	}
+	if err := writeTalk(r.dir, &m, r.s, false, nil); err != nil {
+		return err
+	}
+	return m.write(r.dir, false)
+}

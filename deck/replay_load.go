@@ -1,0 +1,158 @@
+package deck
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// openSession begins the replay's own tape, with the secrets, masks and settings that the recorded run had.
+func (r *replayer) openSession() error {
+	m := r.rec.Manifest
+	env := r.o.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	r.played = m.play(env)
+	r.played.env = r.moved.env(r.played.env)
+	if len(r.o.Argv) > 0 {
+		r.played.argv = r.o.Argv
+	}
+	g, err := newReplayGuard(r.o.ConfigDir, m.Cwd, r.played, &r.roots, m.Masking)
+	if err != nil {
+		return err
+	}
+	if r.recorded, err = r.rec.Tree(); err != nil {
+		return err
+	}
+	n := keyed(r.recorded)
+	for _, t := range r.found {
+		n += keyed(t)
+	}
+	id := g.scrub.KeyID()
+	if said := r.rec.otherKey(id, fmt.Sprintf("the one in %s is %s", keyPath(r.o.ConfigDir), id), n); said != "" {
+		r.notes = append(r.notes, said)
+	}
+	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
+	for dir, t := range r.found {
+		g.learnFiles(t, r.store, dir)
+	}
+	g.learnSettings(m.Roots.Tree, r.recorded)
+	g.begun = g.scrub.Mark()
+	if err := r.loadTalks(g); err != nil {
+		return err
+	}
+	r.s, err = newSession(&sessionOptions{
+		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
+		recorded: r.talks,
+	})
+	return err
+}
+
+// loadTree reads the work tree as recorded. The replay's snapshot adds to the recording's blobs only what is new.
+func (r *replayer) loadTree() (err error) {
+	m := r.rec.Manifest
+	lib := LibraryOf(m.Roots.libraryRoot(m.Cwd))
+	r.trees = &trees{
+		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
+		cache: filepath.Join(lib.Dir, statCacheName), exclude: append(lib.hidden(r.rec.Dir), r.dir),
+	}
+	if r.o.TreeNow {
+		return r.treeNow()
+	}
+	r.trees.before = r.recorded
+	if r.trees.before == nil && m.Roots.Tree != "" {
+		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
+	}
+	return nil
+}
+
+// treeNow takes the work tree as it is for the one that the run found.
+func (r *replayer) treeNow() (err error) {
+	tree := r.rec.Manifest.Roots.Tree
+	if tree == "" || !isDir(tree) {
+		return fmt.Errorf("there is no work tree at %q now: replay over the recorded one", tree)
+	}
+	r.notes = append(r.notes, "replayed over the work tree as it is now, not as recorded")
+	r.trees.at = time.Now()
+	if r.trees.before, err = r.trees.snap(tree, files.SnapOptions{Store: r.trees.store, KeepCache: true}); err != nil {
+		return fmt.Errorf("work tree as it is now: %w", err)
+	}
+	return nil
+}
+
+// loadBook reads what answers the program over HTTP and WebSockets.
+func (r *replayer) loadBook() error {
+	f, err := r.rec.OpenTape()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	r.changed = make(map[string]bool)
+	records := func(yield func(*tape.Record, error) bool) {
+		for rec, err := range f.Records() {
+			if err == nil {
+				r.survey(rec.Kind)
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+	r.book, err = exchange.NewBook(records, r.s.class, r.store)
+	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
+		r.gaps = append(r.gaps, NothingCame)
+	}
+	return err
+}
+
+// survey remembers what the recorded run changed, and counts what it asked for.
+func (r *replayer) survey(k tape.Kind) {
+	if tape.ExchangeOf(k) != nil {
+		r.asked++
+	}
+	if f := tape.ChangedFile(k); f != nil {
+		r.changed[f.Path] = true
+	}
+}
+
+// loadScreens says how the terminals compare. The replay's own is there by its end.
+func (r *replayer) loadScreens() (err error) {
+	m := r.rec.Manifest
+	if r.rowMask, err = m.Masking.screenMasker(&r.roots); err != nil {
+		return err
+	}
+	r.shown = [2]*terminalSide{r.rec.terminal(), {dir: r.dir, finished: true}}
+	if r.o.Screens && r.o.Mode == fidelity.Outcome {
+		return errors.New("--tty compares screens, and --mode outcome nothing that was printed: leave out one of them")
+	}
+	r.screens, err = screens(m.TTY, r.rowMask, r.o.Screens, r.shown)
+	return err
+}
+
+// eyes are those of a replay whose screens are compared; nil for none.
+func (r *replayer) eyes() (*eyes, error) {
+	if !r.o.Screens {
+		return nil, nil
+	}
+	seen, err := r.shown[fidelity.Recorded].show()
+	if err != nil {
+		return nil, err
+	}
+	return newEyes(r.rec.Manifest.TTY, r.screens, seen), nil
+}
+
+// checkBlobs lists the blobs that the recording names and does not hold: what compares by digest alone would be green
+// without them.
+func (r *replayer) checkBlobs() error {
+	missing, err := r.rec.missingBlobs(r.store)
+	r.gaps = append(r.gaps, missing...)
+	return err
+}

@@ -1,0 +1,197 @@
+package deck
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// servers knows the processes of the servers that a program talks with, so that what these change in files is told from what the
+// program changes itself: the tape has it before the server's next line, and a replay, in which no server runs, makes the change in
+// its place. Its methods may be called by several goroutines at once.
+type servers struct {
+	mu    sync.Mutex
+	all   []*serverProcess // by handle, from 1
+	roots map[int]uint32   // handles, by PID, of those that live
+	asked map[int]origin   // whose the thread was when it was asked last
+}
+
+// A serverProcess is one process that may be a server.
+type serverProcess struct {
+	conversation uint64 // 0 while it is not known to be one
+	changed      bool   // it may have changed files since the last barrier
+}
+
+// An origin is what was found out about a thread. It holds for a moment: threads end, and their numbers are given again.
+type origin struct {
+	by uint32
+	at time.Time
+}
+
+// originHolds is how long an origin is believed, and maxOrigins how many are kept.
+const (
+	originHolds = time.Second
+	maxOrigins  = 4096
+)
+
+// add says that the process pid may be a server, and returns the handle by which journals know it.
+func (s *servers) add(pid int) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.roots == nil {
+		s.roots = make(map[int]uint32)
+	}
+	s.all = append(s.all, new(serverProcess))
+	by := uint32(len(s.all))
+	s.roots[pid] = by
+	s.asked = nil // a child may have been asked about before its program ran
+	return by
+}
+
+// gone says that the process has ended. What it started may go on.
+func (s *servers) gone(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.roots, pid)
+}
+
+// talks says which conversation it is that a process holds.
+func (s *servers) talks(by uint32, conversation uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[by-1].conversation = conversation
+}
+
+// conversation is the number of the conversation of by; 0 where it is none, or none yet.
+func (s *servers) conversation(by uint32) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if by == 0 || int(by) > len(s.all) {
+		return 0
+	}
+	return s.all[by-1].conversation
+}
+
+// changing returns whose the thread is that is about to change a file; 0 for the program's.
+func (s *servers) changing(thread int) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.roots) == 0 {
+		return 0
+	}
+	o, ok := s.asked[thread]
+	if now := time.Now(); !ok || now.Sub(o.at) > originHolds {
+		if o = (origin{by: s.climb(thread), at: now}); s.asked == nil || len(s.asked) >= maxOrigins {
+			s.asked = make(map[int]origin)
+		}
+		s.asked[thread] = o
+	}
+	if o.by != 0 {
+		s.all[o.by-1].changed = true
+	}
+	return o.by
+}
+
+// maxClimb bounds how many parents are asked.
+const maxClimb = 64
+
+// climb looks for a server among a thread's process and those that it comes from.
+func (s *servers) climb(thread int) uint32 {
+	for range maxClimb {
+		process, parent := lineage(thread)
+		if by, ok := s.roots[process]; ok {
+			return by
+		}
+		if parent <= 1 {
+			return 0
+		}
+		thread = parent
+	}
+	return 0
+}
+
+// lineage is the process of a thread and that one's parent; 0 where it is gone.
+func lineage(thread int) (process, parent int) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", thread))
+	if err != nil {
+		return 0, 0
+	}
+	for line := range bytes.Lines(b) {
+		name, value, _ := bytes.Cut(line, []byte{':'})
+		switch n, err := strconv.Atoi(string(bytes.TrimSpace(value))); {
+		case err != nil:
+		case string(name) == "Tgid":
+			process = n
+		case string(name) == "PPid":
+			return process, n
+		}
+	}
+	return process, 0
+}
+
+// takeChanged reports whether by may have changed files since it was asked last.
+func (s *servers) takeChanged(by uint32) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.all[by-1]
+	was := p.changed
+	p.changed = false
+	return was
+}
+
+// served puts on the tape what the server by has changed in files by now, before the next line of its conversation.
+func (c *changing) served(by uint32, conversation uint64) error {
+	c.servers.talks(by, conversation)
+	j := c.journal.Load()
+	if j == nil || !c.servers.takeChanged(by) {
+		return nil
+	}
+	err := c.record(j.BarrierOf(by))
+	if err != nil {
+		c.s.fail(err)
+	}
+	return err
+}
+
+// A redoing makes the changes of one recorded server again, in the order of the tape.
+type redoing struct {
+	c       *changing
+	changes []*tape.Record
+	o       files.RedoOptions
+	lost    func(err error) // told of changes that cannot be made again
+}
+
+// until makes the changes whose records stand before seq.
+func (r *redoing) until(seq uint64) error {
+	for len(r.changes) > 0 && r.changes[0].Seq < seq {
+		rec := r.changes[0]
+		r.changes = r.changes[1:]
+		err := r.c.redo(rec, &r.o)
+		if errors.Is(err, files.ErrNotRedone) {
+			r.lost(err)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *changing) redo(rec *tape.Record, o *files.RedoOptions) error {
+	j := c.journal.Load()
+	if j == nil {
+		return nil
+	}
+	c.servers.mu.Lock()
+	c.servers.all[o.By-1].changed = true
+	c.servers.mu.Unlock()
+	return j.Redo(rec, o)
+}

@@ -1,0 +1,277 @@
+package deck
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+)
+
+// spawns is told of each program that somebody in the jail starts and talks with. While recording it stands between the two, and
+// what turns out to be a conversation with an MCP server is on the tape; on a replay it answers in the place of the recorded
+// servers, whose programs do not run. Each talk has goroutines of its own, which end with it; drain waits for them.
+type spawns struct {
+	s        *session
+	changing *changing
+	recorded *recordedTalks // of a replay: what it answers from; nil while recording
+	speed    float64        // of a replay: as in ReplayOptions
+
+	cut context.Context // done when the talks are to end at once
+	end context.CancelFunc
+
+	talks sync.WaitGroup
+	over  chan struct{} // closed when the program has ended, and every process that it left running has been killed
+
+	mu       sync.Mutex
+	draining bool                   // no talk begins any more
+	lost     []string               // talks that could not be looked into, and why
+	first    map[uint64]*jail.Spawn // that live, by Key, as they were told of first
+	found    map[uint64]string      // where their programs were looked for last, as paths of the tape
+	left     []string               // changes of recorded servers that could not be made again, and why
+}
+
+func newSpawns(s *session, c *changing, recorded *recordedTalks) *spawns {
+	w := &spawns{
+		s: s, changing: c, recorded: recorded, over: make(chan struct{}),
+		first: make(map[uint64]*jail.Spawn), found: make(map[uint64]string),
+	}
+	w.cut, w.end = context.WithCancel(s.failed)
+	return w
+}
+
+// watcher is w for a jail; nil where nothing is to be told.
+func (w *spawns) watcher() jail.SpawnWatcher {
+	if w == nil {
+		return nil
+	}
+	return w
+}
+
+// Spawning implements jail.SpawnWatcher.
+func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
+	if sp.Again { // what is said passes here already
+		w.tried(sp)
+		return nil
+	}
+	if !w.begin(sp) {
+		return nil
+	}
+	st, err := sp.Streams()
+	if err != nil {
+		w.lose(sp, err)
+		w.forget(sp)
+		return nil
+	}
+	answer := &jail.SpawnAnswer{Stdio: st.Put, Failed: func(err error) { w.lose(sp, err) }}
+	within := w.within(sp)
+	by := w.changing.servers.add(sp.PID)
+	served, refuse := w.onTape(sp, by)
+	answer.Stub = served != nil
+	go func() {
+		defer w.forget(sp)
+		if served != nil {
+			w.serve(sp, st, served, by)
+		} else {
+			w.relay(sp, st, refuse, by, within)
+		}
+	}()
+	return answer
+}
+
+// begin makes room for one talk, which forget ends. False says that the program has ended: whoever starts something now is killed.
+func (w *spawns) begin(sp *jail.Spawn) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.draining {
+		return false
+	}
+	w.first[sp.Key] = sp
+	w.talks.Add(1)
+	return true
+}
+
+// within is the conversation of the server that starts something, while recording; 0 for the program.
+func (w *spawns) within(sp *jail.Spawn) uint64 {
+	if w.recorded != nil {
+		return 0
+	}
+	return w.changing.servers.within(sp.PID)
+}
+
+// forget ends a talk, and lets go of what is known of it.
+func (w *spawns) forget(sp *jail.Spawn) {
+	defer w.talks.Done()
+	w.changing.servers.gone(sp.PID)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.first, sp.Key)
+	delete(w.found, sp.Key)
+}
+
+// opened says who is talked with, whose changes of files are known as by.
+func (w *spawns) opened(sp *jail.Spawn, by uint32) *mcp.Opened {
+	o := &mcp.Opened{Transport: mcp.Stdio, Program: w.s.roots.tapePath(sp.Path), Cwd: w.s.roots.tapePath(sp.Dir)}
+	o.Before = func(conversation uint64) error { return w.changing.served(by, conversation) }
+	o.Begun = func(conversation uint64) { w.changing.servers.talks(by, conversation) }
+	o.Latest = func() string {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return cmp.Or(w.found[sp.Key], o.Program)
+	}
+	o.Environ = func() []string {
+		env, err := sp.Environ()
+		if err != nil {
+			w.s.log.Warn("the variables of a server cannot be seen: secrets in them are not known by their names", "program", sp.Path, "err", err)
+		}
+		return append(env, sp.Env...) // the stub of a replay may not run yet
+	}
+	if len(sp.Argv) > 0 {
+		o.Args = sp.Argv[1:]
+	}
+	return o
+}
+
+// tried notes where a program was looked for next along PATH: the last one of these is what runs. What it executes itself later has
+// another name, or other arguments.
+func (w *spawns) tried(sp *jail.Spawn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, ok := w.first[sp.Key]
+	if ok && filepath.Base(sp.Path) == filepath.Base(first.Path) && slices.Equal(sp.Argv, first.Argv) {
+		w.found[sp.Key] = w.s.roots.tapePath(sp.Path)
+	}
+}
+
+// relay stands between a program and the one that it started.
+func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by uint32, within uint64) {
+	opened := w.opened(sp, by)
+	opened.Within = within
+	o := &mcp.RelayOptions{
+		Log: w.s.mcp, Opened: opened,
+		ClientIn: st.Far[0], ClientOut: st.Far[1], ClientErr: st.Far[2],
+		ServerIn: st.Near[0], ServerOut: st.Near[1], ServerErr: st.Near[2],
+	}
+	if refuse != nil {
+		o.Refuse = refuse.line
+	}
+	c, err := mcp.Relay(w.cut, o)
+	if err != nil {
+		w.fail(err)
+	}
+	if refuse != nil {
+		c = refuse.talk
+	}
+	if c != nil {
+		w.ended(c, serverEnd(w.endOf(sp)))
+	}
+}
+
+// ended puts the end of a conversation on the tape.
+func (w *spawns) ended(c *mcp.Conversation, e mcp.Ended) {
+	if err := c.End(e); err != nil {
+		w.fail(err)
+	}
+}
+
+// fail ends the run, as whatever cannot be recorded does.
+func (w *spawns) fail(err error) {
+	w.s.fail(talkFailed(err))
+}
+
+// lose notes a talk that could not be looked into.
+func (w *spawns) lose(sp *jail.Spawn, err error) {
+	w.s.log.Warn("what is said with a program cannot be seen", "program", sp.Path, "err", err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost = append(w.lost, w.s.scrub.String(filepath.Base(sp.Path))+": "+err.Error())
+}
+
+// unseen lists the talks that could not be looked into.
+func (w *spawns) unseen() []string {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, l := range w.lost {
+		out = append(out, gapMCP+": what was said with "+l)
+	}
+	return out
+}
+
+// unmade lists the changes of recorded servers that could not be made again.
+func (w *spawns) unmade() []string {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.left
+}
+
+// endOfServer is how long the end of a process is waited for when its whole world is gone: it comes at once.
+const endOfServer = time.Second
+
+// endOf waits for the end of the process behind sp.
+func (w *spawns) endOf(sp *jail.Spawn) jail.Ended {
+	ended := sp.Ended()
+	select {
+	case e := <-ended:
+		return e
+	case <-w.over:
+	case <-w.cut.Done():
+	}
+	return endWithin(ended, endOfServer)
+}
+
+// serverEnd is how a server ended. What was killed because the program had ended would have ended in a way that nobody knows.
+func serverEnd(e jail.Ended) mcp.Ended {
+	if !e.Known || e.Left && e.Exit.Signal == syscall.SIGKILL {
+		return mcp.Ended{}
+	}
+	exit := exitOf(e.Exit)
+	return mcp.Ended{Exited: true, ExitCode: exit.Code, Signal: exit.Signal}
+}
+
+// endWithin is what c gives within d.
+func endWithin(c <-chan jail.Ended, d time.Duration) jail.Ended {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	select {
+	case e := <-c:
+		return e
+	case <-late.C:
+		return jail.Ended{}
+	}
+}
+
+// endOfTalks is how long talks are waited for when both of their sides are gone: what is left of them is in pipes then, and passes as
+// fast as who called us takes it.
+const endOfTalks = 30 * time.Second
+
+// drain waits for the end of all talks, once nothing of the program's world is left.
+func (w *spawns) drain() {
+	if w == nil {
+		return
+	}
+	close(w.over)
+	w.mu.Lock()
+	w.draining = true
+	w.mu.Unlock()
+	defer time.AfterFunc(endOfTalks, w.end).Stop()
+	w.talks.Wait()
+}
+
+// stop cuts what talks are left.
+func (w *spawns) stop() {
+	if w != nil {
+		w.end()
+	}
+}

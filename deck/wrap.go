@@ -1,0 +1,283 @@
+package deck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// wrapDrain is how long what a server wrote is passed on when its process has ended: what it started may hold its stdout for ever.
+const wrapDrain = 5 * time.Second
+
+// wrapGap is what the ledger of a wrapped server says of every axis but its talk.
+const wrapGap = "all of it: mcp wrap records what is said with one MCP server, and nothing else"
+
+// WrapMCP runs an MCP server as it is, outside the jail, with the caller's own standard streams, and leaves a recording of what is said
+// with it. Its bytes pass unchanged. Of o count Argv, Dir, Env, Streams, Signals (which go to the server), Output, Sync, NoSeal,
+// ConfigDir, Log, Hiding and Sealing. The result's Exit is the server's; where nothing of MCP was said its MCP has no server. Errors
+// are those of Record.
+func WrapMCP(ctx context.Context, o *RecordOptions) (*Result, error) {
+	own := *o
+	own.Proxy, own.Daemon = true, nil
+	r, err := newRecorder(&own)
+	if err != nil {
+		return nil, err
+	}
+	r.manifest.Proxy, r.manifest.Wrapped, r.manifest.TTY = false, true, nil
+	defer func() { r.held.Close() }()
+	if err := r.begin(); err != nil {
+		return nil, err
+	}
+	defer r.s.close()
+	return r.wrap(ctx)
+}
+
+// wrap holds the talk and finishes the recording.
+func (r *recorder) wrap(ctx context.Context) (*Result, error) {
+	r.changing = newChanging(r.s, r.trees, nil) // never begun: it follows nothing
+	begun := time.Now()
+	w, err := r.startWrapped()
+	if err != nil {
+		return nil, err
+	}
+	exit, err := w.run(ctx, r.o.Signals)
+	if err != nil {
+		return nil, r.unwritten(programHadEnded, err)
+	}
+	if err := r.finishWrapped(exit, time.Since(begun)); err != nil {
+		return nil, r.unwritten(programHadEnded, r.exposed(err))
+	}
+	sealed, notSealed := r.seal(ctx)
+	return &Result{
+		Sealed: sealed, NotSealed: notSealed, Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: exit,
+		Counts: r.seen.counts, MCP: r.seen.mcp,
+	}, nil
+}
+
+// errNoEnd is the error of a server of which nobody can tell how it ended.
+var errNoEnd = errors.New("how the server ended cannot be told")
+
+// A wrapped is a server that runs with a Relay before it.
+type wrapped struct {
+	r   *recorder
+	cmd *exec.Cmd
+	o   *mcp.RelayOptions
+
+	outputs sync.WaitGroup // what copies to the caller
+}
+
+// startWrapped starts the server between pipes.
+func (r *recorder) startWrapped() (w *wrapped, err error) {
+	m := r.manifest
+	w = &wrapped{r: r, cmd: exec.Command(m.Program.Path)}
+	w.cmd.Args, w.cmd.Dir, w.cmd.Env = r.o.Argv, m.Cwd, r.env
+	w.o = &mcp.RelayOptions{Log: r.s.mcp, Opened: &mcp.Opened{
+		Transport: mcp.Stdio, Program: r.s.roots.tapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.tapePath(m.Cwd),
+	}}
+	var pipes pipes
+	defer pipes.closeTheirs()
+	stdin, toServer := pipes.make()
+	fromServer, stdout := pipes.make()
+	errors1, stderr := pipes.make()
+	w.o.ServerIn, w.o.ServerOut, w.o.ServerErr = toServer, fromServer, errors1
+	w.o.ClientIn = w.input(&pipes, r.o.Stdin)
+	w.o.ClientOut = w.output(&pipes, r.o.Stdout)
+	w.o.ClientErr = w.copied(&pipes, r.o.Stderr)
+	if pipes.err != nil {
+		return nil, pipes.err
+	}
+	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = stdin, stdout, stderr
+	pipes.theirs = []*os.File{stdin, stdout, stderr}
+	if err := w.cmd.Start(); err != nil {
+		return nil, &NotFoundError{Name: r.o.Argv[0], Err: err}
+	}
+	return w, nil
+}
+
+// pipes are made until the first fails.
+type pipes struct {
+	theirs []*os.File // the ends that are the server's
+	err    error
+}
+
+func (p *pipes) make() (r, w *os.File) {
+	if p.err == nil {
+		r, w, p.err = os.Pipe()
+	}
+	return r, w
+}
+
+func (p *pipes) closeTheirs() {
+	for _, f := range p.theirs {
+		f.Close()
+	}
+}
+
+// talksItself reports whether a stream can be a Relay's own end: one that ends a read when it is closed.
+func talksItself(stream any) (*os.File, bool) {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return nil, false
+	}
+	st, err := f.Stat()
+	return f, err == nil && st.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
+}
+
+// input is the client's end for what it says.
+func (w *wrapped) input(p *pipes, stdin io.Reader) *os.File {
+	if f, ok := talksItself(stdin); ok {
+		return f
+	}
+	from, to := p.make()
+	go func() { // not waited for: a terminal cannot be stopped
+		defer to.Close()
+		if stdin != nil {
+			_, _ = io.Copy(to, stdin) // the server has ended
+		}
+	}()
+	return from
+}
+
+// output is the client's end for what it hears.
+func (w *wrapped) output(p *pipes, stdout io.Writer) *os.File {
+	if f, ok := talksItself(stdout); ok {
+		return f
+	}
+	return w.copied(p, stdout)
+}
+
+// copied is a pipe whose bytes go to a stream.
+func (w *wrapped) copied(p *pipes, to io.Writer) *os.File {
+	if to == nil {
+		to = io.Discard
+	}
+	from, end := p.make()
+	w.outputs.Go(func() {
+		defer from.Close() // nobody reads there any more
+		_, _ = io.Copy(to, from)
+	})
+	return end
+}
+
+// run waits until the server has ended and what it said is passed on.
+func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (Exit, error) {
+	relay, stop := context.WithCancel(w.r.s.failed)
+	defer stop()
+	defer context.AfterFunc(ctx, func() { _ = w.cmd.Process.Kill() })()
+	defer context.AfterFunc(w.r.s.failed, func() { _ = w.cmd.Process.Kill() })()
+	over := make(chan struct{})
+	go func() { // ends with over
+		for {
+			select {
+			case sig := <-signals:
+				_ = w.cmd.Process.Signal(sig) // it may have ended
+			case <-over:
+				return
+			}
+		}
+	}()
+	defer close(over)
+	ended := make(chan error, 1)
+	go func() {
+		err := w.cmd.Wait()
+		time.AfterFunc(wrapDrain, stop)
+		ended <- err
+	}()
+	c, err := mcp.Relay(relay, w.o)
+	if err != nil {
+		_ = w.cmd.Process.Kill()
+	}
+	w.outputs.Wait()
+	if failed := new(exec.ExitError); !errors.As(<-ended, &failed) && w.cmd.ProcessState == nil {
+		return Exit{}, errors.Join(err, errNoEnd)
+	}
+	exit := exitOf(exitState(w.cmd.ProcessState))
+	if err == nil {
+		err = c.End(mcp.Ended{Exited: true, ExitCode: exit.Code, Signal: exit.Signal})
+	}
+	return exit, errors.Join(err, w.r.s.failure())
+}
+
+// finishWrapped puts the end on the tape and closes the recording.
+func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
+	l, err := newLate(r.s, r.changing, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
+	if err != nil {
+		return err
+	}
+	defer l.end()
+	if err := l.beforeEnd(); err != nil {
+		return err
+	}
+	k, raw, err := r.wrappedSpawn(exit, took)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(r.s.rec.RecordRaw(k, raw), r.s.close()); err != nil {
+		return err
+	}
+	if err := errors.Join(l.afterEnd(), r.hideLate(l)); err != nil {
+		return err
+	}
+	if r.seen, err = survey(filepath.Join(r.safe(), tapeName), nil); err != nil {
+		return err
+	}
+	m := r.manifest
+	m.Records, m.MCP, m.State, m.Exit, m.Axes = r.s.rec.Count(), r.seen.mcp.orNil(), StateFinished, &exit, r.wrappedAxes(l)
+	if err := writeTalk(r.safe(), m, r.s, r.o.Sync, nil); err != nil {
+		return err
+	}
+	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), r.s.scrub.Found(), true
+	os.Remove(filepath.Join(r.safe(), partName)) // empty: nothing goes over HTTP
+	return m.write(r.safe(), r.o.Sync)
+}
+
+// wrappedSpawn is the process_spawn of the server itself, whose streams are its talk.
+func (r *recorder) wrappedSpawn(exit Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
+	var raw []tape.RawBytes
+	safe := func(key, v string) string {
+		text, bytes := tape.SafeString(r.s.scrub.String(v))
+		if bytes != nil {
+			raw = append(raw, tape.RawBytes{Key: key, Bytes: bytes})
+		}
+		return text
+	}
+	none, err := r.s.rec.Payload(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := r.manifest
+	cwd := safe("cwd", r.s.roots.tapePath(m.Cwd))
+	k := &tape.ProcessSpawn{
+		Program: safe("program", r.s.roots.tapePath(m.Program.Path)), Cwd: &cwd, ExitCode: exit.Code, Signal: exit.Signal,
+		DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
+	}
+	for i, a := range r.o.Argv[1:] {
+		k.Args = append(k.Args, safe(fmt.Sprintf("args.%d", i), a))
+	}
+	return k, raw, nil
+}
+
+// wrappedAxes is the ledger of a wrapped server.
+func (r *recorder) wrappedAxes(l *late) map[string]Axis {
+	axes := make(map[string]Axis)
+	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
+		axes[name] = Axis{NotCovered: []string{wrapGap}}
+	}
+	secrets := []string{}
+	for _, name := range r.s.scrub.NotCovered() {
+		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
+	}
+	axes["secrets"] = Axis{On: true, NotCovered: append(secrets, l.inPaths(r.manifest)...)}
+	axes[axisMCP] = Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
+	return axes
+}
