@@ -1,0 +1,274 @@
+package testbench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/arrival"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// tools is the run's MCP servers: each request is answered by a recorded one, and recorded.
+type tools struct {
+	b    *Bench
+	book *toolBook // nil denies
+	rec  *tape.Recorder
+
+	mu       sync.Mutex
+	arrivals map[string]*arrival.Counter // by server: the ids on the tape
+}
+
+// openMCP says what answers calls of MCP tools.
+func (b *Bench) openMCP() error {
+	b.tools = &tools{b: b, rec: b.Recorder(), arrivals: make(map[string]*arrival.Counter)}
+	var err error
+	switch {
+	case b.from != nil:
+		b.tools.book, err = newToolBook(b.from.all(), b.from.store, b.secrets.clean, b.from.foreign)
+		if err != nil {
+			return fmt.Errorf("testbench: the tape to replay: %s: %w", b.from.path, err)
+		}
+	case b.conf.MCP != "":
+		if b.tools.book, err = readToolBook(b.conf.MCP, b.secrets.clean); err != nil {
+			return &ConfigError{"MCP", err}
+		}
+		b.unused = append(b.unused, b.tools.book.unused)
+	}
+	return nil
+}
+
+// readToolBook reads what a recording or a tape says of MCP servers.
+func readToolBook(path string, clean func([]byte) []byte) (*toolBook, error) {
+	path = TapePath(path)
+	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	book, err := newToolBook(f.Records(), f.Store, clean, false)
+	if err == nil && len(book.calls) == 0 {
+		err = errors.New("it holds no request to an MCP server")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return book, nil
+}
+
+// A ToolError is an error that an MCP server answered with.
+type ToolError struct {
+	Server  string
+	Method  string
+	Code    int64
+	Message string
+	Data    json.RawMessage // nil for none
+}
+
+// Error implements error.
+func (e *ToolError) Error() string {
+	return fmt.Sprintf("mcp: %s: %s: %s (code %d)", e.Server, e.Method, e.Message, e.Code)
+}
+
+// CallTool calls a tool of an MCP server and returns the result as JSON: its content, and isError where the tool failed. arguments is
+// what encoding/json makes an object of; nil is none.
+//
+// The call is answered by a recorded one to the same server and tool with the same arguments, of equal ones by the next in recorded
+// order, each once. Facts that differ from run to run (package scrub has the list) may differ; a call in which they do not comes first.
+// The recorded latency passes on the run's clock. The error is a *ToolError, or a *RefusedError where nothing answers.
+func (b *Bench) CallTool(ctx context.Context, server, tool string, arguments any) (json.RawMessage, error) {
+	params, err := toolParams(tool, arguments)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: %s: %s: the arguments: %w", server, tool, err)
+	}
+	a, err := b.tools.ask(ctx, server, methodCall, params)
+	if err != nil {
+		return nil, err
+	}
+	if a.Error == nil {
+		return a.Result, nil
+	}
+	return nil, toolError(server, tool, a.Error)
+}
+
+// toolError reads the error that a server answered with.
+func toolError(server, tool string, text json.RawMessage) *ToolError {
+	var e struct {
+		Code    int64           `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(text, &e); err != nil {
+		e.Message = string(text)
+	}
+	return &ToolError{Server: server, Method: methodCall + " " + tool, Code: e.Code, Message: e.Message, Data: e.Data}
+}
+
+// toolParams are the params of a call, keys in the protocol's order.
+func toolParams(tool string, arguments any) (json.RawMessage, error) {
+	name, err := jsonOf(tool)
+	if err != nil {
+		return nil, err
+	}
+	args := []byte("{}")
+	if arguments != nil {
+		if args, err = jsonOf(arguments); err != nil {
+			return nil, err
+		}
+	}
+	if string(args) == "null" {
+		args = []byte("{}")
+	}
+	if args[0] != '{' {
+		return nil, fmt.Errorf("want an object, got %.40s", args)
+	}
+	return fmt.Appendf(nil, `{"name":%s,"arguments":%s}`, name, args), nil
+}
+
+// jsonOf is the JSON of v in one line, with <, > and & as they are.
+func jsonOf(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// ask asks a server. The error is a *RefusedError, the context's, that a recorded request had no answer, or that of a tape.
+func (t *tools) ask(ctx context.Context, server, method string, params json.RawMessage) (*mcp.Message, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("mcp: %s: %s: %w", server, method, err)
+	}
+	if err := t.b.watch.gate(); err != nil {
+		return nil, err
+	}
+	c, err := t.find(server, method, params)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.answer(t.book.store)
+	if err != nil {
+		err = fmt.Errorf("mcp: %s: %s: record %d of the tape: %w", server, method, c.seq, err)
+		t.b.watch.lose(err)
+		return nil, err
+	}
+	x := toolExchange{server: server, method: method, params: params, id: t.of(server).Ask(), call: c, answer: a}
+	waited := t.wait(ctx, c.kind.LatencyMS) // the answer is used up all the same
+	if err := t.recorded(&x); err != nil {
+		return nil, err
+	}
+	switch {
+	case waited != nil:
+		return nil, fmt.Errorf("mcp: %s: %s: %w", server, method, waited)
+	case a == nil:
+		return nil, fmt.Errorf("mcp: %s: %s: it got no answer when it was recorded: %s", server, method, c.kind.Error)
+	}
+	return a, nil
+}
+
+// find takes the recorded request that answers.
+func (t *tools) find(server, method string, params json.RawMessage) (*toolCall, error) {
+	c, err := t.take(server, method, params)
+	if err == nil {
+		return c, nil
+	}
+	return nil, t.b.watch.see(err, func() tape.Kind {
+		p := t.b.payload(request(strconv.AppendUint(nil, t.of(server).Ask(), 10), method, params))
+		if p == nil {
+			p = tape.PayloadOf(cas.Digest{}, 0)
+		}
+		return &tape.MCPJSONRPC{Server: server, Method: method, Request: p, RequestDigest: p.Hash}
+	})
+}
+
+func (t *tools) take(server, method string, params json.RawMessage) (*toolCall, error) {
+	if t.book == nil {
+		return nil, deniedTools(server, method, params)
+	}
+	return t.book.take(server, method, params)
+}
+
+func deniedTools(server, method string, params json.RawMessage) error {
+	return &RefusedError{
+		Axis: "mcp", Asked: fmt.Sprintf("denied: %s of %s", wanted(method, params), server),
+		Next: "a testbench starts no MCP server; give a recording of one (--mcp REC, Config.MCP), which `tapedeck record` and `tapedeck mcp wrap` make",
+	}
+}
+
+// of counts the requests to a server. The id of one is its place.
+func (t *tools) of(server string) *arrival.Counter {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.arrivals[server]
+	if c == nil {
+		c = new(arrival.Counter)
+		t.arrivals[server] = c
+	}
+	return c
+}
+
+func (t *tools) wait(ctx context.Context, ms int64) error {
+	if ms <= 0 {
+		return nil
+	}
+	return t.b.wait(ctx, time.Duration(ms)*time.Millisecond)
+}
+
+// request is a request as it stands on the tape.
+func request(id []byte, method string, params json.RawMessage) []byte {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+	name, _ := jsonOf(method) // a string always has a form
+	b = append(append(b, `,"method":`...), name...)
+	if len(params) > 0 {
+		b = append(append(b, `,"params":`...), params...)
+	}
+	return append(b, '}')
+}
+
+// response is the answer to a request, under its id.
+func response(id []byte, m *mcp.Message) []byte {
+	b := append(append([]byte(`{"jsonrpc":"2.0","id":`), id...), ',')
+	if m.Error != nil {
+		b = append(append(b, `"error":`...), m.Error...)
+	} else {
+		b = append(append(b, `"result":`...), m.Result...)
+	}
+	return append(b, '}')
+}
+
+// A toolExchange is a request and what came of it.
+type toolExchange struct {
+	server, method string
+	params         json.RawMessage
+	id             uint64
+	call           *toolCall    // which answers
+	answer         *mcp.Message // nil where it got none
+}
+
+// recorded is the hook: so small that it stands where it is called.
+func (t *tools) recorded(x *toolExchange) error {
+	if t.rec == nil {
+		return nil
+	}
+	return t.record(x)
+}
+
+// record writes what was asked and what came, in the seven keys that every producer of the format has. Where answers have come in
+// another order than requests were made, it says which it was of its server.
+func (t *tools) record(x *toolExchange) error {
+	k := &tape.MCPJSONRPC{Server: x.server, Method: x.method, LatencyMS: x.call.kind.LatencyMS, Error: x.call.kind.Error}
+	k.Arrival = t.of(x.server).Write(x.id)
+	if err := t.messages(k, x); err != nil {
+		return err
+	}
+	return t.rec.Record(k)
+}

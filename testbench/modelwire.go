@@ -1,0 +1,236 @@
+package testbench
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// modelWire answers the calls of models that a program makes over HTTP, as the providers' SDKs do: whoever answers Bench.Model
+// answers them, in the wire format of the provider that is asked, whatever the host. The record is the one that Bench.Model makes
+// for the same messages. All other requests go on.
+type modelWire struct {
+	b          *Bench
+	classifier *llm.Classifier
+	next       http.RoundTripper
+
+	mu    sync.Mutex
+	asked map[cas.Digest]uint64 // how often each request came
+	open  []*wireBody           // streams that take their time, in the order in which they began
+}
+
+// speaking returns next with the models of the run before it, where these answer what is asked over HTTP.
+func (b *Bench) speaking(next http.RoundTripper, c *llm.Classifier) http.RoundTripper {
+	if !b.wireModels() {
+		return next
+	}
+	m := &modelWire{b: b, classifier: c, next: next, asked: make(map[cas.Digest]uint64)}
+	b.late = append(b.late, m.end)
+	return m
+}
+
+// end ends the streams that nobody closed.
+func (m *modelWire) end() error {
+	m.mu.Lock()
+	open := m.open
+	m.open = nil
+	m.mu.Unlock()
+	var errs []error
+	for _, b := range open {
+		errs = append(errs, b.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// wireModels reports whether Bench.Model answers calls of models over HTTP too. Where nothing was given for it, and something for
+// the network, they are requests as any other; a replay does what its tape shows.
+func (b *Bench) wireModels() bool {
+	if b.from != nil {
+		for _, r := range b.from.records {
+			if k, ok := r.Kind.(*tape.LLMCall); ok && k.URL != "" && scriptedllm.Speaks(operationOf(k)) {
+				return false
+			}
+		}
+		return true
+	}
+	m, n := &b.conf.LLM, &b.conf.Net
+	models := m.Fixture != "" || m.Rules != nil || m.Source != nil || m.Live || m.Record != ""
+	return models || n.Tape == "" && n.Allow == nil && n.Transport == nil
+}
+
+func operationOf(k *tape.LLMCall) scriptedllm.Operation {
+	return scriptedllm.Operation{Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *modelWire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodPost || req.Body == nil {
+		return m.next.RoundTrip(req)
+	}
+	body, err := readWhole(req.Body)
+	if err != nil {
+		return nil, fmt.Errorf("testbench: the request to %s: %w", req.URL.Host, err)
+	}
+	call, plain := m.callOf(req, body)
+	if call == nil {
+		return m.next.RoundTrip(withBody(req, body))
+	}
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	return m.answer(req, call, plain)
+}
+
+// callOf returns the call of a model that a request is, and its body without Content-Encoding; nil for a request that is none, or
+// whose format cannot be answered.
+func (m *modelWire) callOf(req *http.Request, body []byte) (*tape.LLMCall, []byte) {
+	plain, err := exchange.Decode(req.Header.Get("Content-Encoding"), body, exchange.DefaultMaxBody)
+	if err != nil {
+		return nil, nil
+	}
+	u := *req.URL
+	if req.Host != "" {
+		u.Host = req.Host
+	}
+	h := req.Header.Clone()
+	h.Del("Content-Encoding")
+	r := &exchange.Request{Method: req.Method, URL: bare.URL(&u), Header: h, Body: plain}
+	id, err := m.classifier.Classify(r)
+	if err != nil || id.Key.Kind != exchange.LLM {
+		return nil, nil
+	}
+	call := &tape.LLMCall{Provider: id.Key.Provider, Endpoint: id.Key.Endpoint, Model: id.Key.Model}
+	call.Method, call.URL = r.Method, r.URL
+	if !scriptedllm.Speaks(operationOf(call)) {
+		return nil, nil
+	}
+	return call, plain
+}
+
+// answer asks the model, and puts what it says on the wire. A call that nothing answers gets status 400, which no SDK tries again,
+// with the explanation in the error of its provider.
+func (m *modelWire) answer(req *http.Request, call *tape.LLMCall, body []byte) (*http.Response, error) {
+	w := &wireAnswer{header: make(http.Header), status: http.StatusOK}
+	wish := &scriptedllm.Wish{Operation: operationOf(call), Request: req, Body: body, Seed: 1, Now: m.now}
+	streams, err := wish.Streams()
+	r, formErr := fixture.FromCall(call, body)
+	if err = cmp.Or(err, formErr); err != nil {
+		wish.Fail(w, http.StatusBadRequest, err.Error())
+		return w.response(req, nil), nil
+	}
+	wish.Seed = m.seed(r.Digest())
+	s, err := m.b.model.Begin(req.Context(), r)
+	switch {
+	case err != nil && unanswered(err):
+		w.header.Set("X-Should-Retry", "false")
+		wish.Fail(w, exchange.RefusedStatus, err.Error())
+		return w.response(req, nil), nil
+	case err != nil:
+		return nil, err
+	case streams && s.Answer.Err == nil && s.Answer.Delay() > 0:
+		return m.stream(req, wish, w, s)
+	}
+	return m.whole(req, wish, w, s)
+}
+
+// whole gives an answer once all of its time has passed.
+func (m *modelWire) whole(req *http.Request, wish *scriptedllm.Wish, w *wireAnswer, s *fixture.Stream) (*http.Response, error) {
+	err := s.Wait(req.Context(), s.Answer.Delay())
+	if err == nil {
+		err = s.End("")
+	}
+	failed := s.Answer.Err
+	switch {
+	case err != nil:
+		return nil, err
+	case failed != nil && failed.Status == 0:
+		return nil, failed
+	case failed != nil:
+		w.header.Set("Retry-After-Ms", "1") // an SDK waits by the clock of this machine
+		wish.Fail(w, failed.Status, failed.Message)
+	default:
+		err = wish.Speak(w, completionOf(s.Answer), nil)
+	}
+	return w.response(req, nil), err
+}
+
+// stream gives an answer piece by piece, each at its time.
+func (m *modelWire) stream(req *http.Request, wish *scriptedllm.Wish, w *wireAnswer, s *fixture.Stream) (*http.Response, error) {
+	told := 0
+	err := wish.Speak(w, completionOf(s.Answer), func(i int) {
+		told = i + 1
+		w.delay += time.Duration(s.Answer.Pieces[i].DelayMS) * time.Millisecond
+	})
+	if err != nil {
+		return nil, err
+	}
+	w.Flush()
+	for _, p := range s.Answer.Pieces[told:] { // which the provider has no event for
+		w.chunks[len(w.chunks)-1].delay += time.Duration(p.DelayMS) * time.Millisecond
+	}
+	res := w.response(req, s)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open = append(slices.DeleteFunc(m.open, (*wireBody).over), res.Body.(*wireBody))
+	return res, nil
+}
+
+// now is the time of answers: that of the run.
+func (m *modelWire) now() time.Time {
+	wall, _ := m.b.clock.Stamp()
+	return time.UnixMilli(wall).UTC()
+}
+
+// seed is that of what an answer makes up, such as its id: it follows from the request, and how often it came, so that a call more
+// or less changes no other.
+func (m *modelWire) seed(d cas.Digest) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked[d]++
+	return max(binary.BigEndian.Uint64(d[:])+m.asked[d], 1)
+}
+
+// completionOf is an answer as it goes on the wire.
+func completionOf(a *fixture.Answer) *scriptedllm.Completion {
+	r := a.Response
+	c := &scriptedllm.Completion{Text: r.Text, Stop: r.StopReason, InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}
+	for _, p := range a.Pieces {
+		c.Pieces = append(c.Pieces, p.Text)
+	}
+	for _, x := range r.ToolCalls {
+		c.Calls = append(c.Calls, scriptedllm.CompletionCall{ID: x.ID, Name: x.Name, Arguments: x.Arguments})
+	}
+	return c
+}
+
+// readWhole reads and closes the body of a request.
+func readWhole(r io.ReadCloser) ([]byte, error) {
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, exchange.DefaultMaxBody+1))
+	if err == nil && len(b) > exchange.DefaultMaxBody {
+		err = fmt.Errorf("%w: it has more than %d bytes", exchange.ErrTooLarge, exchange.DefaultMaxBody)
+	}
+	return b, err
+}
+
+// withBody is a request whose body was read.
+func withBody(req *http.Request, body []byte) *http.Request {
+	out := req.WithContext(req.Context())
+	out.Body = io.NopCloser(bytes.NewReader(body))
+	return out
+}

@@ -1,0 +1,209 @@
+package testbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/clock"
+	"github.com/tapedeck-dev/tapedeck/internal/regular"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// producer begins the header's harn_version of tapes of ours.
+const producer = "tapedeck "
+
+// Open begins a run. Nil is the zero Config. The error says which part of c does not hold, or what could not be read or made.
+//
+// Close ends the run; what is not closed leaves a tape that may lack its last records.
+func Open(c *Config) (*Bench, error) {
+	if c == nil {
+		c = new(Config)
+	}
+	return open(c, nil, nil)
+}
+
+// open is Open for a replay too. told is told of each call that nothing answers.
+func open(c *Config, from *recorded, told func(error)) (*Bench, error) {
+	b := &Bench{conf: *c, from: from}
+	b.conf.Args = slices.Clone(c.Args)
+	b.env.values = maps.Clone(c.Env)
+	b.watch = watch{replay: from != nil, told: told, now: b.place}
+	if err := b.conf.check(); err != nil {
+		return nil, err
+	}
+	for _, begin := range []func() error{b.openClock, b.openTape, b.openFiles, b.openModel, b.openProcesses, b.openNet, b.openMCP} {
+		if err := begin(); err != nil {
+			b.abandon()
+			return nil, err
+		}
+	}
+	if b.out != nil { // last: a run that cannot begin leaves the tape of the one before
+		if err := b.out.begin(); err != nil {
+			b.abandon()
+			return nil, err
+		}
+	}
+	b.random = newRandom(b, c.Seed)
+	return b, nil
+}
+
+// abandon closes what a run had opened that did not begin.
+func (b *Bench) abandon() {
+	for _, f := range b.closers {
+		_ = f() // why it did not begin is the error of Open
+	}
+}
+
+// check refuses what contradicts itself.
+func (c *Config) check() error {
+	if n := given(c.LLM.Fixture != "", c.LLM.Rules != nil, c.LLM.Source != nil, c.LLM.Live); n > 1 {
+		return errors.New("testbench: of Config.LLM's Fixture, Rules, Source and Live at most one answers: leave one")
+	}
+	if n := given(c.Processes.Tape != "", c.Processes.Calls != nil, c.Processes.Runner != nil, c.Processes.Live); n > 1 {
+		return errors.New("testbench: of Config.Processes' Tape, Calls, Runner and Live at most one answers: leave one")
+	}
+	if c.Net.Tape != "" && c.Net.Transport != nil && len(c.Net.Allow) == 0 {
+		return errors.New("testbench: of Config.Net's Tape and Transport one answers: leave one, or name in Allow what Transport is asked for")
+	}
+	if c.Files.WriteBack && c.Files.Dir == "" {
+		return errors.New("testbench: Config.Files.WriteBack wants Config.Files.Dir to write into")
+	}
+	if c.Clock.Real && !c.Clock.Start.IsZero() {
+		return errors.New("testbench: Config.Clock is real or starts at a time, not both")
+	}
+	for name := range c.Env {
+		if name == "" || strings.ContainsAny(name, "=\x00") {
+			return &ConfigError{"Env", fmt.Errorf("%q is no name of a variable", name)}
+		}
+	}
+	return c.checkPaths()
+}
+
+// checkPaths refuses to write over what the run reads, its program included, and two outputs at one path.
+func (c *Config) checkPaths() error {
+	type file struct{ field, what, path string }
+	taken := []file{
+		{"Name", "program", c.Name}, {"LLM.Fixture", "rules", c.LLM.Fixture}, {"Processes.Tape", "process tape", c.Processes.Tape},
+		{"MCP", "tape of MCP", c.MCP}, {"Net.Tape", "tape of the network", c.Net.Tape},
+	}
+	for _, out := range []file{
+		{"Emit", "tape", c.Emit}, {"Files.Diff", "diff", c.Files.Diff}, {"LLM.Record", "recorded rules", c.LLM.Record},
+		{"Processes.Record", "recorded process tape", c.Processes.Record},
+	} {
+		if out.path == "" {
+			continue
+		}
+		if _, err := regular.Target(out.path); err != nil {
+			return &ConfigError{out.field, err}
+		}
+		for _, other := range taken {
+			if other.path != "" && samePath(out.path, other.path) {
+				return &ConfigError{out.field, fmt.Errorf("it would write over %s, which is the run's %s: give another path", out.path, other.what)}
+			}
+		}
+		taken = append(taken, out)
+	}
+	return nil
+}
+
+func given(flags ...bool) (n int) {
+	for _, f := range flags {
+		if f {
+			n++
+		}
+	}
+	return n
+}
+
+func (b *Bench) openClock() error {
+	o := clock.Options{Start: b.conf.Clock.Start, Real: b.conf.Clock.Real, Idle: b.flush}
+	if b.from != nil {
+		b.from.timeOf(b, &o)
+	}
+	b.clock = clock.New(&o)
+	return nil
+}
+
+// flush hands the tape to the kernel before the run waits: whoever kills it then finds what came before. What fails sticks to the
+// recorder, which tells the next that records.
+func (b *Bench) flush() {
+	if b.out != nil && b.out.file != nil && b.out.file.begun() {
+		_ = b.out.rec.Flush()
+	}
+}
+
+// place is where a record would stand now.
+func (b *Bench) place() (records int, wallMS, monotonicMS int64, phase tape.Phase) {
+	b.mu.Lock()
+	if b.finished {
+		phase = tape.PhaseRuntimeFinalize
+	}
+	b.mu.Unlock()
+	wallMS, monotonicMS = b.clock.Stamp()
+	return b.Recorder().Count(), wallMS, monotonicMS, phase
+}
+
+// wait lets the time of an answer pass.
+func (b *Bench) wait(ctx context.Context, d time.Duration) error { return b.clock.Wait(ctx, d) }
+
+// openTape begins the run's tape, and has the clock record: the first of the pieces.
+func (b *Bench) openTape() error {
+	b.secrets = newSecrets(&b.conf, b.live(), b.from)
+	out, err := newOutput(&b.conf, b.header(), tape.RecorderOptions{Now: b.clock.Stamp, Clean: b.secrets.clean, Bare: true})
+	if err != nil {
+		return err
+	}
+	if b.out = out; out != nil {
+		b.closers = append(b.closers, out.close)
+		b.clock.Record(out.rec)
+	}
+	return nil
+}
+
+// live reports whether a call may leave this process with a key of the host.
+func (b *Bench) live() bool {
+	return b.from == nil && (b.conf.LLM.Live || b.conf.LLM.Record != "" || b.conf.Processes.Live || b.conf.Processes.Record != "")
+}
+
+// header is that of the run's tape.
+func (b *Bench) header() *tape.Header {
+	h := &tape.Header{Producer: producer + version.Version, Argv: make([]string, len(b.conf.Args))}
+	for i, a := range b.conf.Args {
+		h.Argv[i] = strings.ToValidUTF8(string(b.secrets.clean([]byte(a))), "\uFFFD")
+	}
+	if b.clock.Paused() && (b.from == nil || b.from.header.StartedAtUnixMS != nil) {
+		ms := b.clock.Start().UnixMilli()
+		h.StartedAtUnixMS = &ms
+	}
+	if name := scriptPath(b.conf.Name); name != "" {
+		h.ScriptPath = &name
+	}
+	return h
+}
+
+// scriptPath is the name of what runs as it stands in the header: the same wherever the project lies.
+func scriptPath(name string) string {
+	if filepath.IsAbs(name) {
+		name = filepath.Base(name)
+	}
+	return strings.ToValidUTF8(filepath.ToSlash(name), "\uFFFD")
+}
+
+// readFile opens a fixture and has read read it.
+func readFile[T any](path string, read func(r io.Reader, name string) (T, error)) (T, error) {
+	var none T
+	f, err := regular.Open(path)
+	if err != nil {
+		return none, err
+	}
+	defer f.Close()
+	return read(f, path)
+}

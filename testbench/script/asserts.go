@@ -1,0 +1,228 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+func init() {
+	// Values of JSON nest deeper than the ten levels that Starlark compares by default.
+	starlark.CompareLimit = max(starlark.CompareLimit, 100)
+}
+
+func (r *run) assertEq(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+	equal, err := starlark.EqualDepth(args[0], args[1], maxDepth)
+	if err != nil {
+		return nil, err
+	}
+	if equal {
+		return r.holds()
+	}
+	return r.failed(args[2], args[0], "is not", args[1], true)
+}
+
+func (r *run) assertTrue(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+	if args[0].Truth() {
+		return r.holds()
+	}
+	return r.failed(args[1], args[0], "is not true", nil, false)
+}
+
+func (r *run) assertIn(_ *starlark.Thread, args []starlark.Value) (starlark.Value, error) {
+	in, err := starlark.Binary(syntax.IN, args[0], args[1])
+	if err != nil {
+		return nil, fmt.Errorf("assert_in: %w", err)
+	}
+	if in == starlark.True {
+		return r.holds()
+	}
+	return r.failed(args[2], args[0], "is not in", args[1], false)
+}
+
+func (r *run) holds() (starlark.Value, error) {
+	r.held++
+	return starlark.None, nil
+}
+
+// shownValue is how much of a value an assertion shows.
+const shownValue = 2000
+
+func (r *run) failed(message, got starlark.Value, verb string, want starlark.Value, diff bool) (starlark.Value, error) {
+	e := &AssertionError{Verb: verb}
+	var err error
+	if message != nil && message != starlark.None {
+		if e.Message, err = r.str(message); err != nil {
+			return nil, err
+		}
+	}
+	if e.Got, err = r.repr(got); err != nil {
+		return nil, err
+	}
+	if want != nil {
+		if e.Want, err = r.repr(want); err != nil {
+			return nil, err
+		}
+	}
+	if diff && len(e.Got)+len(e.Want) > 120 {
+		d := differ{r: r}
+		d.values(starlark.Tuple{got, want}, "")
+		e.Diff = d.String()
+	}
+	e.Got, e.Want = short(e.Got, shownValue), short(e.Want, shownValue)
+	return nil, e
+}
+
+// differ lists the places at which two values differ.
+type differ struct {
+	strings.Builder
+	r     *run
+	lines int
+	depth int
+}
+
+const (
+	shownPlaces = 12  // of a diff
+	shownPart   = 160 // of a value in it
+)
+
+func (d *differ) values(pair starlark.Tuple, path string) {
+	got, want := pair[0], pair[1]
+	if d.lines > shownPlaces || d.depth > maxDepth {
+		return
+	}
+	if equal, err := starlark.EqualDepth(got, want, maxDepth); err != nil || equal {
+		return
+	}
+	d.depth++
+	defer func() { d.depth-- }()
+	switch g := got.(type) {
+	case *starlark.Dict:
+		if w, ok := want.(*starlark.Dict); ok {
+			d.dicts(g, w, path)
+			return
+		}
+	case *starlark.List:
+		if w, ok := want.(*starlark.List); ok {
+			d.lists(g, w, path)
+			return
+		}
+	case starlark.Tuple:
+		if w, ok := want.(starlark.Tuple); ok {
+			d.lists(g, w, path)
+			return
+		}
+	case *starlarkstruct.Struct:
+		if w, ok := want.(*starlarkstruct.Struct); ok {
+			d.structs(g, w, path)
+			return
+		}
+	case starlark.String:
+		if w, ok := want.(starlark.String); ok {
+			d.texts(string(g), string(w), path)
+			return
+		}
+	}
+	d.place(path, d.text(got), d.text(want))
+}
+
+func (d *differ) dicts(got, want *starlark.Dict, path string) {
+	for k, g := range starlark.Entries(got) {
+		at := path + "[" + d.text(k) + "]"
+		if w, ok, _ := want.Get(k); ok {
+			d.values(starlark.Tuple{g, w}, at)
+		} else {
+			d.place(at, d.text(g), "nothing")
+		}
+	}
+	for k, w := range starlark.Entries(want) {
+		if _, ok, _ := got.Get(k); !ok {
+			d.place(path+"["+d.text(k)+"]", "nothing", d.text(w))
+		}
+	}
+}
+
+func (d *differ) lists(got, want starlark.Indexable, path string) {
+	if got.Len() != want.Len() {
+		d.place(path, fmt.Sprintf("%d elements", got.Len()), fmt.Sprintf("%d elements", want.Len()))
+	}
+	for i := range min(got.Len(), want.Len()) {
+		d.values(starlark.Tuple{got.Index(i), want.Index(i)}, fmt.Sprintf("%s[%d]", path, i))
+	}
+	if n := got.Len(); n > want.Len() {
+		d.place(fmt.Sprintf("%s[%d]", path, want.Len()), d.text(got.Index(want.Len())), "nothing")
+	} else if n < want.Len() {
+		d.place(fmt.Sprintf("%s[%d]", path, n), "nothing", d.text(want.Index(n)))
+	}
+}
+
+func (d *differ) structs(got, want *starlarkstruct.Struct, path string) {
+	for _, name := range got.AttrNames() {
+		g, _ := got.Attr(name)
+		if w, err := want.Attr(name); err == nil && w != nil {
+			d.values(starlark.Tuple{g, w}, path+"."+name)
+		} else {
+			d.place(path+"."+name, d.text(g), "nothing")
+		}
+	}
+	for _, name := range want.AttrNames() {
+		if g, err := got.Attr(name); err != nil || g == nil {
+			w, _ := want.Attr(name)
+			d.place(path+"."+name, "nothing", d.text(w))
+		}
+	}
+}
+
+// texts shows the first line that differs of long texts.
+func (d *differ) texts(got, want, path string) {
+	if len(got)+len(want) <= 2*shownPart && !strings.Contains(got+want, "\n") {
+		d.place(path, syntax.Quote(got, false), syntax.Quote(want, false))
+		return
+	}
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	line := 0
+	for line < min(len(g), len(w))-1 && g[line] == w[line] {
+		line++
+	}
+	from := common(g[line], w[line])
+	cut := func(s string) string { return short(syntax.Quote(s[min(from, len(s)):], false), shownPart) }
+	d.place(fmt.Sprintf("%s line %d, byte %d", path, line+1, from+1), cut(g[line])+" of "+fmt.Sprint(len(g))+" lines", cut(w[line])+" of "+fmt.Sprint(len(w))+" lines")
+}
+
+// common is where two lines begin to differ, less a few characters for people.
+func common(a, b string) int {
+	i := 0
+	for i < min(len(a), len(b)) && a[i] == b[i] {
+		i++
+	}
+	if i < 40 {
+		return 0
+	}
+	for i -= 20; i > 0 && a[i]&0xc0 == 0x80; i-- {
+	}
+	return i
+}
+
+func (d *differ) place(path, got, want string) {
+	if d.lines++; d.lines > shownPlaces {
+		if d.lines == shownPlaces+1 {
+			d.WriteString("  and more\n")
+		}
+		return
+	}
+	if path == "" {
+		path = "the value"
+	}
+	fmt.Fprintf(d, "  %s: got %s, want %s\n", strings.TrimSpace(path), got, want)
+}
+
+func (d *differ) text(v starlark.Value) string {
+	s, err := d.r.repr(v)
+	if err != nil {
+		return v.Type()
+	}
+	return short(s, shownPart)
+}

@@ -1,0 +1,242 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
+	"github.com/tapedeck-dev/tapedeck/testbench/host"
+)
+
+// fromHost is a value of the bench as a script has it.
+func fromHost(v any) (starlark.Value, error) {
+	switch v := v.(type) {
+	case nil:
+		return starlark.None, nil
+	case bool:
+		return starlark.Bool(v), nil
+	case int64:
+		return starlark.MakeInt64(v), nil
+	case int:
+		return starlark.MakeInt(v), nil
+	case float64:
+		return starlark.Float(v), nil
+	case string:
+		return starlark.String(v), nil
+	case []byte:
+		return starlark.Bytes(v), nil
+	case json.Number:
+		return bigInt(v)
+	case []any:
+		return listFromHost(v)
+	case host.Object:
+		return dictFromHost(v)
+	}
+	return nil, fmt.Errorf("the bench gave a %T, which no script has", v)
+}
+
+func bigInt(n json.Number) (starlark.Value, error) {
+	if len(n) > maxDigits {
+		return nil, fmt.Errorf("a number of at most %d digits is wanted, got %d", maxDigits, len(n))
+	}
+	if i, ok := new(big.Int).SetString(string(n), 10); ok {
+		return starlark.MakeBigInt(i), nil
+	}
+	f, err := n.Float64()
+	return starlark.Float(f), err
+}
+
+func listFromHost(list []any) (starlark.Value, error) {
+	out := make([]starlark.Value, len(list))
+	for i := range list {
+		var err error
+		if out[i], err = fromHost(list[i]); err != nil {
+			return nil, err
+		}
+	}
+	return starlark.NewList(out), nil
+}
+
+func dictFromHost(o host.Object) (starlark.Value, error) {
+	d := starlark.NewDict(len(o))
+	for _, m := range o {
+		v, err := fromHost(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.SetKey(starlark.String(m.Name), v); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// toHost is a script's value as the bench takes it. Errors say where in the value something stands that JSON does not have.
+func (r *run) toHost(v starlark.Value) (any, error) {
+	c := converter{budget: r.budget}
+	return c.value(v)
+}
+
+type converter struct {
+	budget *budget
+	strict bool // bytes have no form
+	path   []starlark.Value
+	steps  []step // to where it stands
+	text   int    // bytes of text and digits so far
+	asked  int    // of which the budget knows
+}
+
+// step is one member or element on the way into a value.
+type step struct {
+	name  string
+	index int // where name is ""
+}
+
+func (c *converter) value(v starlark.Value) (any, error) {
+	switch v := v.(type) {
+	case starlark.NoneType:
+		return nil, nil
+	case starlark.Bool:
+		return bool(v), nil
+	case starlark.Int:
+		if n, ok := v.Int64(); ok {
+			return n, nil
+		}
+		n := v.String()
+		return json.Number(n), c.ask(len(n), v)
+	case starlark.Float:
+		return float64(v), nil
+	case starlark.String:
+		return string(v), c.ask(len(v), v)
+	case starlark.Bytes:
+		if !c.strict {
+			return []byte(v), c.ask(len(v), v)
+		}
+		return nil, c.noForm(v)
+	}
+	return c.container(v)
+}
+
+// ask is told of n bytes of v: a text that stands in many places is one here, and as many where it is written. What stands by
+// itself is no larger than it is.
+func (c *converter) ask(n int, v starlark.Value) error {
+	if len(c.path) == 0 {
+		return nil
+	}
+	if c.text += n; c.text-c.asked < 1<<16 {
+		return nil
+	}
+	c.asked = c.text
+	if err := c.budget.stopped(); err != nil {
+		return err
+	}
+	return c.budget.alloc(int64(c.text), "text of "+size(int64(c.text))+", with "+kindOf(v))
+}
+
+func (c *converter) container(v starlark.Value) (any, error) {
+	if len(c.path) >= maxDepth {
+		return nil, tooDeep()
+	}
+	if holds(c.path, v) {
+		return nil, fmt.Errorf("%s holds itself", c.place())
+	}
+	c.path = append(c.path, v)
+	defer func() { c.path = c.path[:len(c.path)-1] }()
+	switch v := v.(type) {
+	case *starlark.Dict:
+		return c.dict(v)
+	case *starlarkstruct.Struct:
+		return c.structure(v)
+	case starlark.Sequence:
+		return c.list(v)
+	}
+	return nil, c.noForm(v)
+}
+
+func (c *converter) noForm(v starlark.Value) error {
+	return fmt.Errorf("%s is a %s, which has no form in JSON", c.place(), v.Type())
+}
+
+func (c *converter) list(v starlark.Sequence) (any, error) {
+	if err := c.budget.alloc(int64(v.Len())*4*valueBytes, kindOf(v)); err != nil {
+		return nil, err
+	}
+	if err := c.budget.stopped(); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, v.Len())
+	for x := range starlark.Elements(v) {
+		item, err := c.at(step{index: len(out)}, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+func (c *converter) dict(d *starlark.Dict) (any, error) {
+	if err := c.budget.alloc(int64(d.Len())*entryBytes, kindOf(d)); err != nil {
+		return nil, err
+	}
+	if err := c.budget.stopped(); err != nil {
+		return nil, err
+	}
+	out := make(host.Object, 0, d.Len())
+	for k, x := range starlark.Entries(d) {
+		name, ok := k.(starlark.String)
+		if !ok {
+			return nil, fmt.Errorf("%s has a key of type %s; JSON has strings alone", c.place(), k.Type())
+		}
+		item, err := c.at(step{name: string(name)}, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, host.Member{Name: string(name), Value: item})
+	}
+	return out, nil
+}
+
+func (c *converter) structure(s *starlarkstruct.Struct) (any, error) {
+	out := host.Object{}
+	for _, name := range s.AttrNames() {
+		x, err := s.Attr(name)
+		if err != nil {
+			return nil, err
+		}
+		item, err := c.at(step{name: name}, x)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, host.Member{Name: name, Value: item})
+	}
+	return out, nil
+}
+
+func (c *converter) at(s step, v starlark.Value) (any, error) {
+	c.steps = append(c.steps, s)
+	x, err := c.value(v)
+	c.steps = c.steps[:len(c.steps)-1]
+	return x, err
+}
+
+// place says where the converter stands: the last steps are enough for people.
+func (c *converter) place() string {
+	if len(c.steps) == 0 {
+		return "the value"
+	}
+	var b strings.Builder
+	b.WriteString("the value's ")
+	for _, s := range c.steps[max(0, len(c.steps)-6):] {
+		if s.name != "" {
+			fmt.Fprintf(&b, "[%q]", short(s.name, 40))
+		} else {
+			fmt.Fprintf(&b, "[%d]", s.index)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/testbench/host"
+	"github.com/tapedeck-dev/tapedeck/testbench/script"
+)
+
+// parameterTypes are Python's words for ours.
+var parameterTypes = map[string]string{
+	"int": "int", "string": "str", "dict": "dict[str, Any]", "anything": "Any", "function": "Callable[[], Any]",
+	"string or bytes": "str | bytes", "string or list": "str | list[Any]", "string or dict": "str | dict[str, Any]",
+	"list of strings": "Sequence[str]", "list of dicts": "Sequence[Mapping[str, Any]]", "dict of strings": "Mapping[str, str]",
+	"list of functions": "Sequence[Callable[[], Any]]", "string, list, dict or set": "str | Sequence[Any] | Mapping[Any, Any] | set[Any]",
+}
+
+// resultTypes are what the functions give, by their names.
+var resultTypes = map[string]string{
+	"clock.now_ms": "int", "clock.monotonic_ms": "int", "clock.sleep": "None", "clock.advance": "None",
+	"llm.complete": "Completion",
+	"fs.read":      "Any", "fs.write": "None", "fs.delete": "None", "fs.list": "list[str]", "fs.exists": "bool", "fs.diff": "str",
+	"process.run": "ProcessResult", "mcp.call": "dict[str, Any]", "http.get": "HTTPResponse", "http.post": "HTTPResponse",
+	"random.int": "int", "random.bytes": "bytes", "env.get": "Any",
+	"parallel": "list[Any]", "log": "None", "assert_eq": "None", "assert_true": "None", "assert_in": "None", "on_finish": "None",
+	"json.encode": "str", "json.decode": "Any", "struct": "Any",
+}
+
+const stubHead = `# The names that a script of tapedeck has beside Starlark's own, for editors. Written by go generate ./testbench/script.
+from typing import Any, Callable, Mapping, Sequence, TypedDict
+
+class ToolCall(TypedDict):
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+class Usage(TypedDict):
+    input_tokens: int
+    output_tokens: int
+
+class Completion(TypedDict):
+    text: str
+    tool_calls: list[ToolCall]
+    usage: Usage
+    stop_reason: str | None
+
+class ProcessResult(TypedDict):
+    stdout: str
+    stderr: str
+    exit_code: int
+    duration_ms: int
+
+class HTTPResponse(TypedDict):
+    status: int
+    headers: dict[str, str]
+    body: str
+`
+
+// typeStub is a class for each name before a dot, its one value, and the functions without a dot.
+func typeStub() ([]byte, error) {
+	var b strings.Builder
+	b.WriteString(stubHead)
+	spaces := map[string]bool{}
+	for _, f := range script.Functions() {
+		space, _, dotted := strings.Cut(f.Name, ".")
+		if !dotted {
+			if err := writeFunction(&b, f, ""); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if spaces[space] {
+			continue
+		}
+		spaces[space] = true
+		if err := writeSpace(&b, space); err != nil {
+			return nil, err
+		}
+	}
+	return []byte(b.String()), nil
+}
+
+func writeSpace(b *strings.Builder, space string) error {
+	fmt.Fprintf(b, "\nclass _%s:\n", space)
+	for _, f := range script.Functions() {
+		if !strings.HasPrefix(f.Name, space+".") {
+			continue
+		}
+		if err := writeFunction(b, f, "    "); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(b, "\n%s: _%s\n", space, space)
+	return nil
+}
+
+func writeFunction(b *strings.Builder, f *host.Function, indent string) error {
+	result, ok := resultTypes[f.Name]
+	if !ok {
+		return fmt.Errorf("%s has no type of its result in resultTypes", f.Name)
+	}
+	var params []string
+	if indent != "" {
+		params = append(params, "self")
+	}
+	for _, p := range f.Params {
+		t, ok := parameterTypes[p.Type]
+		if !ok {
+			return fmt.Errorf("%s: %s: no word of Python's for %q in parameterTypes", f.Name, p.Name, p.Type)
+		}
+		switch {
+		case strings.HasPrefix(p.Name, "*"):
+			params = append(params, p.Name+": "+t)
+		case p.Optional && t != "Any":
+			params = append(params, p.Name+": "+t+" | None = None")
+		case p.Optional:
+			params = append(params, p.Name+": "+t+" = None")
+		default:
+			params = append(params, p.Name+": "+t)
+		}
+	}
+	name := f.Name[strings.IndexByte(f.Name, '.')+1:]
+	if indent == "" {
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(b, "%sdef %s(%s) -> %s:\n%s    \"\"\"%s Gives %s.\"\"\"\n", indent, name, strings.Join(params, ", "), result, indent, f.Doc, f.Result)
+	return nil
+}

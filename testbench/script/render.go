@@ -1,0 +1,155 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+	"go.starlark.net/syntax"
+)
+
+const percent = syntax.PERCENT
+
+// maxDepth is how deep values may be nested where somebody writes, compares or sends them.
+const maxDepth = 1000
+
+// str is v as str() gives it: text as it is, anything else as repr.
+func (r *run) str(v starlark.Value) (string, error) {
+	if s, ok := v.(starlark.String); ok {
+		return string(s), nil
+	}
+	return r.repr(v)
+}
+
+// repr is v as Starlark writes it. Errors: *LimitError for what is too deep or too long.
+func (r *run) repr(v starlark.Value) (string, error) {
+	w := writer{budget: r.budget}
+	if err := w.value(v); err != nil {
+		return "", err
+	}
+	return w.String(), nil
+}
+
+// writer writes values. Unlike Value.String it does not descend without end, and asks for its memory.
+type writer struct {
+	strings.Builder
+	budget *budget
+	path   []starlark.Value // containers that are being written
+	asked  int
+}
+
+func (w *writer) value(v starlark.Value) error {
+	if w.Len()-w.asked > 1<<16 {
+		if err := w.budget.alloc(int64(2*(w.Len()-w.asked)), "the text of "+kindOf(v)); err != nil {
+			return err
+		}
+		w.asked = w.Len()
+		if err := w.budget.stopped(); err != nil {
+			return err
+		}
+	}
+	switch v := v.(type) {
+	case starlark.String:
+		w.WriteString(syntax.Quote(string(v), false))
+	case *starlark.List:
+		return w.within(v, "[", "]", func() error { return w.list(v) })
+	case starlark.Tuple:
+		return w.tuple(v)
+	case *starlark.Dict:
+		return w.within(v, "{", "}", func() error { return w.dict(v) })
+	case *starlark.Set:
+		return w.within(v, "set([", "])", func() error { return w.list(v) })
+	case *starlarkstruct.Struct:
+		return w.within(v, "struct(", ")", func() error { return w.structure(v) })
+	default:
+		w.WriteString(v.String())
+	}
+	return nil
+}
+
+// within descends into a container, once: one that holds itself is written as an ellipsis.
+func (w *writer) within(v starlark.Value, begin, end string, write func() error) error {
+	if len(w.path) >= maxDepth {
+		return tooDeep()
+	}
+	if holds(w.path, v) {
+		w.WriteString(begin + "..." + end)
+		return nil
+	}
+	w.WriteString(begin)
+	w.path = append(w.path, v)
+	err := write()
+	w.path = w.path[:len(w.path)-1]
+	w.WriteString(end)
+	return err
+}
+
+func tooDeep() error {
+	return &LimitError{Limit: "depth", What: "values within values", Value: fmt.Sprint(maxDepth)}
+}
+
+// holds says that v itself stands on a path. Tuples cannot hold themselves.
+func holds(path []starlark.Value, v starlark.Value) bool {
+	if _, tuple := v.(starlark.Tuple); tuple {
+		return false
+	}
+	for _, outer := range path {
+		if _, tuple := outer.(starlark.Tuple); !tuple && outer == v {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) tuple(v starlark.Tuple) error {
+	end := ")"
+	if len(v) == 1 {
+		end = ",)"
+	}
+	return w.within(v, "(", end, func() error { return w.list(v) })
+}
+
+func (w *writer) list(list starlark.Iterable) error {
+	sep := ""
+	for v := range starlark.Elements(list) {
+		w.WriteString(sep)
+		sep = ", "
+		if err := w.value(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) dict(d *starlark.Dict) error {
+	sep := ""
+	for k, v := range starlark.Entries(d) {
+		w.WriteString(sep)
+		sep = ", "
+		if err := w.value(k); err != nil {
+			return err
+		}
+		w.WriteString(": ")
+		if err := w.value(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) structure(s *starlarkstruct.Struct) error {
+	sep := ""
+	for _, name := range s.AttrNames() {
+		v, err := s.Attr(name)
+		if err != nil {
+			return err
+		}
+		w.WriteString(sep + name + " = ")
+		sep = ", "
+		if err := w.value(v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

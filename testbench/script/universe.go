@@ -1,0 +1,186 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.starlark.net/starlark"
+	"go.starlark.net/starlarkstruct"
+
+	"github.com/tapedeck-dev/tapedeck/internal/meant"
+)
+
+// universe are the built-in functions that ask for what they take, in place of Starlark's own, and the few names beside.
+func (r *run) universe(into starlark.StringDict) {
+	for name, each := range map[string]int64{
+		"list": valueBytes, "tuple": valueBytes, "set": entryBytes, "dict": entryBytes, "sorted": 2 * valueBytes,
+		"enumerate": pairBytes, "zip": pairBytes, "reversed": valueBytes, "bytes": 1,
+	} {
+		into[name] = r.collecting(name, each)
+	}
+	for _, name := range []string{"min", "max", "any", "all"} {
+		into[name] = r.counting(name)
+	}
+	into["str"] = starlark.NewBuiltin("str", r.strBuiltin)
+	into["repr"] = starlark.NewBuiltin("repr", r.reprBuiltin)
+	into["print"] = starlark.NewBuiltin("print", r.print)
+	into["fail"] = starlark.NewBuiltin("fail", r.fail)
+	into["int"] = starlark.NewBuiltin("int", r.intBuiltin)
+	into["getattr"] = starlark.NewBuiltin("getattr", r.getattr)
+	into["struct"] = starlark.NewBuiltin("struct", starlarkstruct.Make)
+	into["json"] = r.jsonModule()
+	into["True"], into["False"] = starlark.True, starlark.False // these have a place, the language's own none: where `while True:` turns
+}
+
+// starlarkOwn is a built-in function of the language.
+func starlarkOwn(name string) *starlark.Builtin { return starlark.Universe[name].(*starlark.Builtin) }
+
+func (r *run) collecting(name string, each int64) *starlark.Builtin {
+	own := starlarkOwn(name)
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		for _, arg := range args {
+			if err := r.allocArgument(name, arg, each); err != nil {
+				return nil, err
+			}
+			if list, ok := arg.(starlark.Iterable); ok && each == entryBytes {
+				if err := shallowKeys(list); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return own.CallInternal(t, args, kwargs)
+	})
+}
+
+func (r *run) allocArgument(name string, arg starlark.Value, each int64) error {
+	switch arg := arg.(type) {
+	case starlark.String, starlark.Bytes:
+		return r.budget.alloc(bytesOf(arg), name)
+	case starlark.Iterable:
+		return r.allocElements(arg, each, name)
+	}
+	return nil
+}
+
+func (r *run) counting(name string) *starlark.Builtin {
+	own := starlarkOwn(name)
+	return starlark.NewBuiltin(name, func(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+		for _, arg := range args {
+			if n := starlark.Len(arg); n > 0 {
+				if err := r.budget.charge(n); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return own.CallInternal(t, args, kwargs)
+	})
+}
+
+func (r *run) strBuiltin(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if len(args) == 1 && len(kwargs) == 0 {
+		switch x := args[0].(type) {
+		case starlark.String:
+			return x, nil
+		case starlark.Bytes:
+			if err := r.budget.alloc(3*int64(len(x)), "str"); err != nil {
+				return nil, err
+			}
+		default:
+			s, err := r.repr(x)
+			return starlark.String(s), err
+		}
+	}
+	return starlarkOwn("str").CallInternal(t, args, kwargs)
+}
+
+func (r *run) reprBuiltin(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	var x starlark.Value
+	if err := starlark.UnpackPositionalArgs("repr", args, kwargs, 1, &x); err != nil {
+		return nil, err
+	}
+	s, err := r.repr(x)
+	return starlark.String(s), err
+}
+
+// joined are values as print writes them.
+func (r *run) joined(values starlark.Tuple, sep string) (string, error) {
+	var b strings.Builder
+	for i, v := range values {
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		s, err := r.str(v)
+		if err != nil {
+			return "", err
+		}
+		if err := r.budget.alloc(int64(len(s)), "text to print"); err != nil {
+			return "", err
+		}
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+func (r *run) print(_ *starlark.Thread, b *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	sep := " "
+	if err := starlark.UnpackArgs(b.Name(), nil, kwargs, "sep?", &sep); err != nil {
+		return nil, err
+	}
+	s, err := r.joined(args, sep)
+	if err != nil {
+		return nil, err
+	}
+	return starlark.None, r.println(s)
+}
+
+func (r *run) println(s string) error {
+	if r.opts.Print == nil {
+		return nil
+	}
+	_, err := fmt.Fprintln(r.opts.Print, s)
+	return err
+}
+
+func (r *run) fail(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	sep := " "
+	if err := starlark.UnpackArgs("fail", nil, kwargs, "sep?", &sep); err != nil {
+		return nil, err
+	}
+	s, err := r.joined(args, sep)
+	if err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("fail: %s", s)
+}
+
+// maxDigits is how long a text may be that becomes an integer: reading one takes the square of its length.
+const maxDigits = 100_000
+
+func (r *run) intBuiltin(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	if s, ok := first(args).(starlark.String); ok && len(s) > maxDigits {
+		return nil, fmt.Errorf("int: a text of at most %d digits is wanted, got %d", maxDigits, len(s))
+	}
+	return starlarkOwn("int").CallInternal(t, args, kwargs)
+}
+
+func (r *run) getattr(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
+	v, err := starlarkOwn("getattr").CallInternal(t, args, kwargs)
+	bound, ok := v.(*starlark.Builtin)
+	if err != nil || !ok || bound.Receiver() == nil {
+		return v, err
+	}
+	if check, ok := methods[bound.Name()]; ok {
+		return r.asking(bound, check), nil
+	}
+	return v, nil
+}
+
+// didYouMean is the name that was most likely meant as a question, "" where none is near.
+func didYouMean(name string, names []string, prefix string) string {
+	shown := slices.DeleteFunc(slices.Sorted(slices.Values(names)), func(n string) bool { return strings.HasPrefix(n, hidden) })
+	if best := meant.By(name, shown); best != "" {
+		return fmt.Sprintf(" (did you mean %s%s?)", prefix, best)
+	}
+	return ""
+}

@@ -1,0 +1,248 @@
+package testbench
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A verdict is the comparison of a replay, up to the first call that the tape did not answer.
+type verdict struct {
+	mode               fidelity.Mode
+	recorded, replayed []*tape.Record
+	refused            error        // of that call; nil where all were answered
+	asked              *tape.Record // what stands for it on the replay's side; nil where it is not known
+	after              int          // how many recorded records are not compared
+}
+
+// cut leaves out what comes after a refused call.
+func (v *verdict) cut(b *Bench) {
+	b.watch.mu.Lock()
+	err, asked, at := b.watch.err, b.watch.asked, b.watch.at
+	wall, mono, phase := b.watch.wall, b.watch.mono, b.watch.phase
+	b.watch.mu.Unlock()
+	if b.from.bare {
+		at = v.leaveOutLooks(at)
+	}
+	if err == nil {
+		return
+	}
+	v.refused = err
+	v.replayed = v.replayed[:min(at, len(v.replayed)):min(at, len(v.replayed))]
+	if at < len(v.recorded) {
+		v.after = len(v.recorded) - at - 1
+		if v.mode != fidelity.Outcome { // which looks at the end alone
+			v.recorded = v.recorded[: at+1 : at+1]
+		}
+	}
+	if asked == nil || v.mode == fidelity.Outcome { // nothing came of it
+		return
+	}
+	v.asked = &tape.Record{Seq: uint64(at), Phase: phase, VirtualTimeMS: wall, MonotonicMS: mono, Kind: asked}
+	if at < len(b.from.records) {
+		was := b.from.records[at]
+		late := latencyOf(was.Kind)
+		v.asked.VirtualTimeMS, v.asked.MonotonicMS, v.asked.G = wall+late, mono+late, was.G
+		v.asked.Kind = inPlaceOf(was.Kind, asked)
+		v.asked.Raw, v.asked.Extra = was.Raw, was.Extra
+	}
+	v.replayed = append(v.replayed, v.asked)
+}
+
+// alike are the two sides as they compare: a tape that lacks what ours say of a kind says nothing of it, whoever wrote it, and what
+// another producer adds no replay of ours can have.
+func (v *verdict) alike(from *recorded) (recorded, replayed fidelity.Records, err error) {
+	keys, err := fidelity.KeysOf(each(from.records))
+	if err != nil {
+		return nil, nil, err
+	}
+	recorded, replayed = each(v.recorded), keys.Only(each(v.replayed))
+	if !from.foreign {
+		return recorded, replayed, nil
+	}
+	if keys, err = fidelity.KeysOf(each(v.replayed)); err != nil {
+		return nil, nil, err
+	}
+	return keys.Only(recorded), replayed, nil
+}
+
+// tell adds to the report what the records do not show.
+func (v *verdict) tell(r *fidelity.Report) {
+	if v.refused == nil {
+		return
+	}
+	cause := v.refused.Error()
+	ref := fidelity.RequestRef{Cause: cause}
+	told, shown := false, false
+	if v.asked != nil {
+		ref.Seq = &v.asked.Seq
+		ref.Method, ref.URL = nameOf(v.asked.Kind)
+		told, shown = explain(r, v.asked.Seq, cause)
+	}
+	r.Refused = append(r.Refused, ref)
+	if !told && (v.mode != fidelity.Outcome || r.Faithful()) { // a call that nothing answers is never green
+		r.Divergences = append(r.Divergences, fidelity.Divergence{
+			Seq: ref.Seq, ReplaySeq: ref.Seq, Category: fidelity.MissingInRecorded, Message: "asked for and not on the tape", Cause: cause,
+		})
+		shown = len(r.Divergences) == 1
+	}
+	if !shown {
+		r.Notes = append(r.Notes, "the call that the tape does not answer: "+cause)
+	}
+	if r.RecordedRecords += v.after; v.mode == fidelity.Outcome {
+		r.RecordedRecords, r.Score = len(v.recorded), 0
+	} else {
+		r.Score = 1 - min(1, float64(r.Total())/float64(max(r.RecordedRecords, r.ReplayRecords, 1)))
+	}
+	if v.after > 0 && v.mode != fidelity.Outcome {
+		r.Notes = append(r.Notes, fmt.Sprintf("not compared: the %s after the call that the tape does not answer", counted(v.after, "recorded record", "recorded records")))
+	}
+}
+
+// explain gives the divergences of the refused call at seq its cause where they have none. told is whether there are any, shown whether
+// a report in text says what was asked: it writes the cause of the first divergence, and of the others their changes alone.
+func explain(r *fidelity.Report, seq uint64, cause string) (told, shown bool) {
+	for i := range r.Divergences {
+		d := &r.Divergences[i]
+		if d.ReplaySeq == nil || *d.ReplaySeq != seq {
+			continue
+		}
+		told = true
+		shown = shown || i == 0 || len(d.Changes) > 0
+		if d.Cause == "" {
+			d.Cause = cause
+		}
+	}
+	return told, shown
+}
+
+// nameOf says of a request what stands for its method and its URL in a report.
+func nameOf(k tape.Kind) (method, url string) {
+	if x := tape.ExchangeOf(k); x != nil && x.URL != "" {
+		return x.Method, x.URL
+	}
+	switch k := k.(type) {
+	case *tape.ProcessSpawn:
+		return k.Name(), k.Program
+	case *tape.MCPJSONRPC:
+		return k.Method, k.Server
+	case *tape.FileRead:
+		return k.Name(), k.Path
+	case *tape.FileStat:
+		return k.Name(), k.Path
+	case *tape.FileDelete:
+		return k.Name(), k.Path
+	case *tape.DirList:
+		return k.Name(), k.Path
+	case *tape.EnvRead:
+		return k.Name(), k.VarName
+	}
+	return k.Name(), ""
+}
+
+// latencyOf is how long the answer of a recorded call took, in ms.
+func latencyOf(k tape.Kind) int64 {
+	switch k := k.(type) {
+	case *tape.ProcessSpawn:
+		return k.DurationMS
+	case *tape.MCPJSONRPC:
+		return k.LatencyMS
+	case *tape.LLMCall:
+		return latencyField(k.Extra)
+	}
+	return 0
+}
+
+// inPlaceOf returns the recorded call with its request replaced by what was asked, or what was asked where that is of another kind.
+func inPlaceOf(recorded, asked tape.Kind) tape.Kind {
+	switch a := asked.(type) {
+	case *tape.LLMCall:
+		if was, ok := recorded.(*tape.LLMCall); ok {
+			k := *was
+			k.RequestDigest, k.RequestPayload, k.Model = a.RequestDigest, a.RequestPayload, a.Model
+			if a.URL != "" {
+				replaceRequest(&k.Exchange, &a.Exchange)
+				k.Provider, k.Endpoint, k.ParamsDigest = a.Provider, a.Endpoint, a.ParamsDigest
+			}
+			return &k
+		}
+	case *tape.HTTPExchange:
+		if was, ok := recorded.(*tape.HTTPExchange); ok {
+			k := *was
+			replaceRequest(&k.Exchange, &a.Exchange)
+			return &k
+		}
+	case *tape.ProcessSpawn:
+		if was, ok := recorded.(*tape.ProcessSpawn); ok {
+			k := *was
+			k.Program, k.Args, k.Cwd, k.Stdin = a.Program, slices.Clone(a.Args), a.Cwd, a.Stdin
+			return &k
+		}
+	case *tape.MCPJSONRPC:
+		if was, ok := recorded.(*tape.MCPJSONRPC); ok {
+			k := *was
+			k.Server, k.Method, k.Request, k.RequestDigest, k.ParamsDigest = a.Server, a.Method, a.Request, a.RequestDigest, a.ParamsDigest
+			return &k
+		}
+	default:
+		return inPlaceOfInput(recorded, asked)
+	}
+	return asked
+}
+
+// replaceRequest replaces the request of an exchange.
+func replaceRequest(x, asked *tape.Exchange) {
+	x.Method, x.URL, x.RequestHeaders = asked.Method, asked.URL, asked.RequestHeaders
+	x.RequestDigest, x.RequestPayload = asked.RequestDigest, asked.RequestPayload
+}
+
+// inPlaceOfInput is inPlaceOf of what asks for nothing but a name.
+func inPlaceOfInput(recorded, asked tape.Kind) tape.Kind {
+	switch a := asked.(type) {
+	case *tape.FileRead:
+		if was, ok := recorded.(*tape.FileRead); ok {
+			k := *was
+			k.Path = a.Path
+			return &k
+		}
+	case *tape.FileDelete:
+		if was, ok := recorded.(*tape.FileDelete); ok {
+			k := *was
+			k.Path = a.Path
+			return &k
+		}
+	case *tape.FileStat:
+		if was, ok := recorded.(*tape.FileStat); ok {
+			k := *was
+			k.Path = a.Path
+			return &k
+		}
+	case *tape.DirList:
+		if was, ok := recorded.(*tape.DirList); ok {
+			k := *was
+			k.Path = a.Path
+			return &k
+		}
+	case *tape.EnvRead:
+		if was, ok := recorded.(*tape.EnvRead); ok {
+			k := *was
+			k.VarName = a.VarName
+			return &k
+		}
+	case *tape.RandomRead:
+		if was, ok := recorded.(*tape.RandomRead); ok {
+			k := *was
+			k.Length = a.Length
+			return &k
+		}
+	case *tape.ClockRead:
+		if was, ok := recorded.(*tape.ClockRead); ok {
+			k := *was
+			k.Source = a.Source
+			return &k
+		}
+	}
+	return asked
+}
