@@ -63,14 +63,8 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 	}
 	var paths [2]string
 	for i, name := range []string{a, b} {
-		if paths[i], err = tapeOrRecording(name); err != nil {
-			return err
-		}
-		if err := notForCassette(paths[i]); err != nil {
-			return err
-		}
 		var clean func()
-		if paths[i], clean, err = unpacked(ctx, paths[i], progressFor(std, o.json)); err != nil {
+		if paths[i], clean, err = anyTape(ctx, name, progressFor(std, o.json)); err != nil {
 			return err
 		}
 		defer clean()

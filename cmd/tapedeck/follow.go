@@ -11,7 +11,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck"
-	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -26,6 +25,7 @@ type tail struct {
 	shown shown                    // its tape has the store alone: Follow reads the records
 	last  *deck.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
+	rows  *rows
 	found int // records shown
 
 	told map[uint64]toldPart
@@ -56,7 +56,8 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 		return err
 	}
 	t := &tail{
-		o: o, std: std, shown: shown{rec, &tape.Tape{Store: store}}, line: newLiveLine(std), told: make(map[uint64]toldPart),
+		o: o, std: std, shown: shown{rec: rec, tape: &tape.Tape{Store: store}}, line: newLiveLine(std), rows: newRows(std.out, store),
+		told: make(map[uint64]toldPart),
 	}
 	if o.filter.Tail > 0 {
 		t.last = &deck.Last[*tape.Record]{Size: o.filter.Tail}
@@ -115,8 +116,7 @@ func (t *tail) show(rec *tape.Record) error {
 		return t.object("record", json.RawMessage(line))
 	}
 	t.line.clear()
-	_, err := visible.Fprintf(t.std.out, "%-5d  %9s  %-13s  %-30s  %s\n",
-		rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
+	err := t.rows.follow(t.std.out, rec, t.o.filter.LaneOf(rec.Kind))
 	if err == nil && t.o.payloads {
 		err = t.shown.showPayloads(rec.Kind, t.std.out)
 	}

@@ -18,7 +18,7 @@ func newListCommand(std streams) *cobra.Command {
 		SuggestFor: []string{"ls"},
 		Short:      "List the recordings of this work tree",
 		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first: with the program's exit
-status and whether it says that it is sealed (verify tells whether that holds), "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
+status, how many calls of tool servers it made, and whether it says that it is sealed (verify tells whether that holds), "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
 
 Exit status: 0 done, 1 failed.`,
 		Example: `  tapedeck list
@@ -33,16 +33,17 @@ Exit status: 0 done, 1 failed.`,
 
 // listedRecording is one entry of list --json.
 type listedRecording struct {
-	ID        string     `json:"id"`
-	Path      string     `json:"path"`
-	State     string     `json:"state,omitempty"`
-	Live      bool       `json:"live,omitempty"` // it is being recorded
-	StartedAt *time.Time `json:"started_at,omitempty"`
-	Argv      []string   `json:"argv,omitempty"`
-	Exit      *deck.Exit `json:"exit,omitempty"`
-	Sealed    bool       `json:"sealed"`              // it says so; verify tells whether that holds
-	SealedBy  string     `json:"sealed_by,omitempty"` // the name of the key
-	Error     string     `json:"error,omitempty"`
+	ID        string        `json:"id"`
+	Path      string        `json:"path"`
+	State     string        `json:"state,omitempty"`
+	Live      bool          `json:"live,omitempty"` // it is being recorded
+	StartedAt *time.Time    `json:"started_at,omitempty"`
+	Argv      []string      `json:"argv,omitempty"`
+	Exit      *deck.Exit    `json:"exit,omitempty"`
+	MCP       *deck.MCPSeen `json:"mcp,omitempty"`       // tool servers, where the program talked with some
+	Sealed    bool          `json:"sealed"`              // it says so; verify tells whether that holds
+	SealedBy  string        `json:"sealed_by,omitempty"` // the name of the key
+	Error     string        `json:"error,omitempty"`
 }
 
 func runList(json bool, std streams) error {
@@ -80,7 +81,7 @@ func listed(e *deck.Entry) listedRecording {
 	}
 	m := e.Recording.Manifest
 	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
-	l.Sealed = m.Sealed
+	l.MCP, l.Sealed = m.MCP, m.Sealed
 	l.SealedBy, _ = e.Recording.SealedBy()
 	l.Live = !e.Recording.Finished() && e.Recording.Live() == deck.LiveYes
 	return l
@@ -97,6 +98,9 @@ func listRow(e *deck.Entry) []any {
 		end = fmt.Sprintf("exit %d", m.Exit.Code)
 	} else if e.Recording.Live() == deck.LiveYes {
 		end = "recording"
+	}
+	if said := mcpCalls(m.MCP); said != "" {
+		end += ", " + said
 	}
 	switch by, ok := e.Recording.SealedBy(); {
 	case !ok:

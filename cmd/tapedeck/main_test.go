@@ -18,7 +18,10 @@ func TestMain(m *testing.M) {
 		os.Exit(run(context.Background(), os.Args[1:], stdStreams()))
 	}
 	testscript.Main(m, map[string]func(){
-		"tapedeck": func() { os.Exit(run(context.Background(), os.Args[1:], stdStreams())) },
+		"tapedeck":   func() { os.Exit(run(context.Background(), os.Args[1:], stdStreams())) },
+		"mcpserver":  mcpServer,
+		"mcpclient":  mcpClient,
+		"mcpserving": mcpServing,
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -69,7 +70,7 @@ func runPack(ctx context.Context, name, file string, json bool, std streams) err
 // interruptible returns a context that ends with the first signal that is meant to end the command, so that it can clean
 // up; the second ends it at once.
 func interruptible(ctx context.Context) (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

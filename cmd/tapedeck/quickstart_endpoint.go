@@ -21,8 +21,9 @@ func newQuickstartEndpointCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "endpoint",
 		Short: "The scripted endpoint that quickstart records against",
-		Long: `Answers as api.anthropic.com would, from a script: it needs no key and no network, and takes any key. It knows a few
-wishes, such as "write hello.txt". It says its address on stderr and goes on until it is interrupted.
+		Long: `Answers as api.anthropic.com would, from a script: it needs no key and no network, and takes any key. Other agents can be
+recorded against it too, for it speaks the protocols of the other providers, over their WebSockets as well. It knows a few wishes,
+such as "write hello.txt". It says its address on stderr and goes on until it is interrupted.
 
 Exit status: 0 interrupted or terminated, 1 it could not listen.`,
 		Example: `  tapedeck quickstart endpoint &

@@ -157,6 +157,7 @@ type recordResult struct {
 	ID         string               `json:"id"`
 	Exit       deck.Exit            `json:"exit"`
 	Records    map[string]int       `json:"records"`
+	MCP        *deck.MCPSeen        `json:"mcp,omitempty"` // tool servers, where there were some
 	Changed    int                  `json:"changed"`
 	Beside     int                  `json:"changed_beside"`
 	NotCovered []string             `json:"not_covered"`
@@ -175,7 +176,7 @@ func newRecordResult(res *deck.Result) *recordResult {
 	}
 	return &recordResult{
 		Sealed: res.Sealed, NotSealed: why, Daemon: m.Daemon, DaemonLost: daemonNews(res),
-		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, Changed: res.Changed, Beside: res.Beside,
+		Recording: res.Recording.Dir, ID: m.ID, Exit: res.Exit, Records: res.Counts, MCP: m.MCP, Changed: res.Changed, Beside: res.Beside,
 		NotCovered: m.NotCovered(), Axes: m.Axes,
 	}
 }
@@ -256,11 +257,18 @@ func unreached(list []deck.Unreached) string {
 func seen(res *deck.Result) string {
 	var parts []string
 	counts := res.Counts
-	if n := counts["llm_call"]; n > 0 || counts["http_exchange"] == 0 {
+	exchanges := counts["http_exchange"] - res.MCP.Carried()
+	if n := counts["llm_call"]; n > 0 || exchanges == 0 && len(res.MCP.Servers) == 0 {
 		parts = append(parts, plural(n, "LLM call", "LLM calls")+unanswered(n, res.Unanswered["llm_call"]))
 	}
-	if n := counts["http_exchange"]; n > 0 {
+	if n := exchanges; n > 0 {
 		parts = append(parts, plural(n, "HTTP exchange", "HTTP exchanges")+unanswered(n, res.Unanswered["http_exchange"]))
+	}
+	if said := mcpCalls(&res.MCP); said != "" {
+		parts = append(parts, said)
+	}
+	if n := counts["ws_open"]; n > 0 {
+		parts = append(parts, plural(n, "WebSocket", "WebSockets"))
 	}
 	if res.Changed > 0 {
 		parts = append(parts, plural(res.Changed, "file changed", "files changed"))
@@ -272,6 +280,18 @@ func seen(res *deck.Result) string {
 		parts = append(parts, plural(n, "connection refused", "connections refused"))
 	}
 	return strings.Join(parts, ", ")
+}
+
+// mcpCalls counts calls of tool servers: "3 MCP calls", "3 MCP calls to 2 servers"; "" where there was no server.
+func mcpCalls(m *deck.MCPSeen) string {
+	if m == nil || len(m.Servers) == 0 {
+		return ""
+	}
+	said := plural(m.Calls, "MCP call", "MCP calls")
+	if n := len(m.Servers); n > 1 {
+		said += fmt.Sprintf(" to %d servers", n)
+	}
+	return said
 }
 
 // unanswered says how many of n exchanges got no answer; "" for none.

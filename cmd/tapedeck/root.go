@@ -15,7 +15,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // The exit statuses of every command but record, which ends as its program did.
@@ -106,8 +105,6 @@ func hintFor(err error) string {
 		return "name it by its whole id"
 	case errors.Is(err, files.ErrNotEmpty):
 		return "name a directory that is empty, or that is not there yet"
-	case errors.Is(err, tape.ErrTorn):
-		return "its whole lines can be looked at with `tapedeck show`; without the last one (sed '$d') it compares"
 	case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
 		return "raise the limit of open files (ulimit -n)"
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -153,9 +150,9 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.SetErr(std.err)
 	cmd.AddCommand(
 		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
-		newShowCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
+		newShowCommand(std), newAnnotateCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
 		newSealCommand(std), newServeCommand(std), newRunsCommand(std), newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
-		newCassetteCommand(std), newSessionCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
+		newScriptCommand(std), newCassetteCommand(std), newMCPCommand(std), newSessionCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
 	)
 	cmd.InitDefaultCompletionCmd()
 	for _, c := range cmd.Commands() {

@@ -3,18 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"iter"
-	"path/filepath"
-	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/deck"
-	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -38,9 +35,11 @@ func newShowCommand(std streams) *cobra.Command {
 		Use:   "show REC",
 		Short: "Show the timeline of a recording or a tape, one record, or payloads",
 		Long: `Without flags: one line a record: its number, when it came, its kind, its lane and what it holds. Programs do things side
-by side, so two runs compare lane by lane: a lane is one conversation with a model (llm:…), the HTTP of one host (http:…), the
-work tree (files), the refusals of the network, or the program itself. --seq N shows one record with everything in it, as JSON,
-and with --payloads a field and a header a line, then each body; the other flags choose records, and
+by side, so two runs compare lane by lane: a lane is one conversation with a model (llm:…), the HTTP of one host (http:…), what
+is said with one tool server (mcp:…) or over one WebSocket (ws:…), the work tree (files), the refusals of the network, or the
+program itself. Of a conversation → is what the program's side said and ← what came, the answer to a call below it. --seq N
+shows one record with everything in it, as JSON, and with --payloads a field and a header a line, then each body; a message of a
+conversation always so, its JSON indented. The other flags choose records, and
 only those show of which all is true that they ask for. --payloads adds the bytes, as they are in a file or a pipe, with
 control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
 facts that are masked before two runs are compared, and how often each was seen; without REC it lists those of this work tree.
@@ -53,6 +52,8 @@ still streaming, until the recorder ends. With --json that is one object a line,
 
 The last line adds up the tokens of the model calls that were shown and what they cost at list prices, as far as both are
 known; --prices takes the prices of a file in place of those that are built in (docs/providers.md has their form).
+
+What people noted about an event (tapedeck annotate) stands below it, and with --json in "annotations".
 
 REC may be a packed recording (tapedeck pack).
 
@@ -124,7 +125,11 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 		return s.showCoverage(o.json, std.out)
 	case s.tape == nil:
 		return s.showUnbegun(o, std)
-	case o.json:
+	}
+	if s.rec == nil || s.rec.Finished() {
+		s.foreignNotes(std.err)
+	}
+	if o.json {
 		return s.showJSON(o, std.out)
 	}
 	if err := s.showText(o, std.out); err != nil {
@@ -135,8 +140,11 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 
 // shown is what is being shown: a recording's tape, or a bare one.
 type shown struct {
-	rec  *deck.Recording // nil for a bare tape
-	tape *tape.Tape      // nil where the recorder ended, or is, before it
+	rec    *deck.Recording      // nil for a bare tape
+	tape   *tape.Tape           // nil where the recorder ended, or is, before it
+	path   string               // of the tape
+	notes  *annotations.Sidecar // nil where nobody noted anything
+	unread error                // why the notes could not be read
 }
 
 func openShown(path string) (*shown, error) {
@@ -151,7 +159,11 @@ func openShown(path string) (*shown, error) {
 	if errors.Is(err, fs.ErrNotExist) && rec != nil && !rec.Finished() {
 		return &shown{rec: rec}, nil
 	}
-	return &shown{rec, f}, err
+	s := &shown{rec: rec, tape: f, path: path}
+	if err == nil {
+		s.notes, s.unread = annotations.Open(path)
+	}
+	return s, err
 }
 
 func (s *shown) close() {
@@ -196,6 +208,7 @@ const flushEvery = 500
 
 func (s *shown) showText(o *showOptions, out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	rows := newRows(out, s.tape.Store)
 	found := 0
 	for it, err := range s.chosen(o) {
 		if err != nil {
@@ -208,9 +221,10 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 		} else {
 			o.bill.Add(rec.Kind)
 			if o.single {
-				return s.showRecord(rec, o, out)
+				return s.showSingle(rec, o, out)
 			}
-			visible.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", rec.Seq, seconds(rec.MonotonicMS), rec.Kind.Name(), fidelity.LaneOf(rec.Kind), summary(rec.Kind))
+			rows.write(w, rec, o.filter.LaneOf(rec.Kind))
+			s.showNotes(w, rec.Seq)
 		}
 		if o.payloads || found%flushEvery == 0 {
 			if err := w.Flush(); err != nil {
@@ -241,6 +255,9 @@ func (s *shown) showEnd(o *showOptions, std streams) error {
 		}
 		s.showDaemon(std.out)
 	}
+	if s.unread != nil {
+		visible.Fprintf(std.err, "tapedeck: annotations are left out: %v\n", s.unread)
+	}
 	if s.tape.Torn() {
 		visible.Fprintln(std.err, "tapedeck: the last line is torn, as a crash leaves it; it was dropped")
 	}
@@ -263,48 +280,12 @@ func (s *shown) showParts(out io.Writer) error {
 	return err
 }
 
-// showRecord prints every field of one record, indented as JSON, or with --payloads for a person, each body once.
-func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) error {
-	if !o.payloads {
-		return indentJSON(out, tape.AppendRecord(nil, rec))
-	}
-	if err := writeRecord(out, rec); err != nil {
-		return err
-	}
-	return s.showPayloads(rec.Kind, out)
-}
-
-// showBytes prints what --payloads asks for below a line.
-func (s *shown) showBytes(it deck.Item, o *showOptions, out io.Writer) error {
-	switch {
-	case !o.payloads:
-		return nil
-	case it.Record == nil:
-		return showScreen(it.Screen, out)
-	}
-	return s.showPayloads(it.Record.Kind, out)
-}
-
-func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
-	for _, p := range deck.PayloadsOf(k) {
-		b, err := p.Bytes(s.tape.Store)
-		if err != nil {
-			return err
-		}
-		visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
-		if err := raw(out, "%s", wholeLines(b, isTerminal(out))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// showJSON prints {"version":1,"records":[…],"usage":{…}}, a record at a time.
+// showJSON prints {"version":1,"records":[…],"usage":{…},"annotations":[…]}, a record at a time.
 func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 	if err := raw(out, `{"version":%d,"records":[`, jsonVersion); err != nil {
 		return err
 	}
-	sep, found := "\n", 0
+	sep, found, noted := "\n", 0, []*annotations.Annotation{}
 	for it, err := range s.chosen(o) {
 		if err != nil {
 			return err
@@ -314,6 +295,7 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 			line, err = screenJSON(it.Screen, o)
 		} else {
 			o.bill.Add(it.Record.Kind)
+			noted = append(noted, s.begunAt(it.Record.Seq)...)
 			line, err = s.recordJSON(it.Record, o)
 		}
 		if err != nil {
@@ -329,69 +311,10 @@ func (s *shown) showJSON(o *showOptions, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = raw(out, "\n],\"usage\":%s}\n", usage)
+	said, err := marshal(noted)
+	if err != nil {
+		return err
+	}
+	err = raw(out, "\n],\"usage\":%s,\"annotations\":%s}\n", usage, said)
 	return errors.Join(err, o.nothing(o.filter, found))
-}
-
-// showMasksHere lists the masks of the work tree that holds the working directory.
-func showMasksHere(json bool, out io.Writer) error {
-	lib, err := library()
-	if err != nil {
-		return err
-	}
-	rows, err := deck.MasksOf(filepath.Dir(lib.Dir))
-	if err != nil {
-		return err
-	}
-	return printMasks(rows, json, out)
-}
-
-func (s *shown) showMasks(json bool, out io.Writer) error {
-	return printMasks(s.rec.MaskUses(), json, out)
-}
-
-func printMasks(rows []deck.MaskUse, json bool, out io.Writer) error {
-	if json {
-		return printJSON(out, map[string]any{"masks": rows})
-	}
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	for _, r := range rows {
-		used := strconv.Itoa(r.Used)
-		if r.Off {
-			used = "off"
-		}
-		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, used, r.What, r.Example)
-	}
-	return w.Flush()
-}
-
-func (s *shown) showCoverage(json bool, out io.Writer) error {
-	if s.rec == nil {
-		return fmt.Errorf("--coverage: a bare tape does not say what it covers")
-	}
-	m := s.rec.Manifest
-	by, whole := s.rec.SealedBy()
-	if json {
-		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
-	}
-	for _, name := range sortedKeys(m.Axes) {
-		state := "off"
-		if m.Axes[name].On {
-			state = "on"
-		}
-		visible.Fprintf(out, "%s: %s\n", name, state)
-		for _, n := range m.Axes[name].NotCovered {
-			visible.Fprintf(out, "  not covered: %s\n", n)
-		}
-	}
-	said := "none"
-	switch {
-	case !whole:
-		said = "it says that it has one, which is gone or damaged"
-	case by != "":
-		said = "by " + by + " (tapedeck verify tells whether it holds)"
-	}
-	visible.Fprintf(out, "seal: %s\n", said)
-	s.showDaemon(out)
-	return nil
 }

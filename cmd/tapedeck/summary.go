@@ -43,12 +43,20 @@ func content(k tape.Kind) string {
 		return "deleted " + k.Path
 	case *tape.ProcessSpawn:
 		return spawnSummary(k)
-	case *tape.MCPJSONRPC:
-		return fmt.Sprintf("%s %s, %d ms", k.Server, k.Method, k.LatencyMS)
+	case *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
+		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
 	case *tape.NetRefused:
 		return fmt.Sprintf("%s port %d: %s", k.Addr, k.Port, k.Reason)
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s port %d: %s", k.Host, k.Port, k.Reason)
+	case *tape.DirList:
+		return listSummary(k)
+	case *tape.EnvRead:
+		return envSummary(k)
+	case *tape.FileStat:
+		return statSummary(k)
+	case *tape.RandomRead:
+		return "drew " + size(k.Length)
 	case *tape.PolicyVerdict:
 		return strings.TrimSpace(k.Tool + " " + k.ActionID + ": " + string(k.Verdict))
 	case *tape.Unknown:
@@ -58,11 +66,10 @@ func content(k tape.Kind) string {
 }
 
 func llmSummary(k *tape.LLMCall) string {
-	s := strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ")
-	if k.Method == "" { // another producer's
-		return strings.TrimSpace(s + " request " + k.RequestDigest.Short())
+	if isTalk(k) {
+		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
 	}
-	return s + ": " + exchangeEnd(&k.Exchange)
+	return strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ") + ": " + exchangeEnd(&k.Exchange)
 }
 
 func exchangeSummary(x *tape.Exchange) string { return x.Method + " " + x.URL + ": " + exchangeEnd(x) }

@@ -91,6 +91,11 @@ func printReport(r *fidelity.Report, json bool, out, w io.Writer, o *fidelity.Te
 	if err != nil {
 		return err
 	}
+	return verdictOf(r)
+}
+
+// verdictOf is what makes the exit status of a report; nil of a faithful one.
+func verdictOf(r *fidelity.Report) error {
 	switch {
 	case len(r.NotCompared) > 0:
 		return &statusError{status: statusFailed}

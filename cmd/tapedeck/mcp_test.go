@@ -1,0 +1,179 @@
+//lint:file-ignore SA1019 versions of the protocol before 2026-07-28 have sampling, roots and logging
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+type textIn struct {
+	Text string `json:"text"`
+}
+
+// mcpServer is an MCP server for scripts, by the official SDK: its first argument is its name, its second what it answers before
+// what it was given. It ends with 3, or by a signal.
+func mcpServer() {
+	name, before := "files", ""
+	if len(os.Args) > 1 {
+		name = os.Args[1]
+	}
+	if len(os.Args) > 2 {
+		before = os.Args[2] + " "
+	}
+	s := sdk.NewServer(&sdk.Implementation{Name: name, Version: "1"}, nil)
+	text := func(s string) *sdk.CallToolResult {
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: before + s}}}
+	}
+	sdk.AddTool(s, &sdk.Tool{Name: "echo"}, func(_ context.Context, _ *sdk.CallToolRequest, in textIn) (*sdk.CallToolResult, any, error) {
+		return text(in.Text), nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "grow"}, func(_ context.Context, _ *sdk.CallToolRequest, in textIn) (*sdk.CallToolResult, any, error) {
+		s.AddTool(&sdk.Tool{Name: in.Text, InputSchema: map[string]any{"type": "object"}}, nil) // tells tools/list_changed
+		return text("grown"), nil, nil
+	})
+	sdk.AddTool(s, &sdk.Tool{Name: "sample"}, func(ctx context.Context, r *sdk.CallToolRequest, in textIn) (*sdk.CallToolResult, any, error) {
+		res, err := r.Session.CreateMessage(ctx, &sdk.CreateMessageParams{MaxTokens: 5, SystemPrompt: in.Text, Messages: []*sdk.SamplingMessage{}})
+		if err != nil {
+			return nil, nil, err
+		}
+		return text(res.Content.(*sdk.TextContent).Text), nil, nil
+	})
+	fmt.Fprintln(os.Stderr, name, "is there")
+	_ = s.Run(context.Background(), &sdk.StdioTransport{})
+	os.Exit(3)
+}
+
+// mcpClient is an MCP client for scripts: mcpclient [-version V] [-http URL] [-sample TEXT] [-changed] [TOOL=TEXT…] -- SERVER…. It prints the
+// server's name, its tools and what the tools answer, or how they fail.
+func mcpClient() {
+	version := flag.String("version", "", "of the protocol")
+	url := flag.String("http", "", "of a server")
+	changed := flag.Bool("changed", false, "wait, behind the calls, until the server says that its tools have changed")
+	sample := flag.String("sample", "", "what the client answers when it is asked for a message")
+	term := flag.Bool("term", false, "end the server by SIGTERM, with its stdin open")
+	flag.CommandLine.Parse(os.Args[1:])
+	calls := flag.Args()
+	var tr sdk.Transport = &sdk.StreamableClientTransport{Endpoint: *url}
+	if strings.HasSuffix(*url, "/sse") {
+		tr = &sdk.SSEClientTransport{Endpoint: *url}
+	}
+	var cmd *exec.Cmd
+	for i, a := range calls {
+		if a != "--" {
+			continue
+		}
+		cmd = exec.Command(calls[i+1], calls[i+2:]...)
+		cmd.Stderr = os.Stderr
+		tr, calls = &sdk.CommandTransport{Command: cmd}, calls[:i]
+		break
+	}
+	var o sdk.ClientOptions
+	if *sample != "" {
+		o.CreateMessageHandler = func(context.Context, *sdk.CreateMessageRequest) (*sdk.CreateMessageResult, error) {
+			return &sdk.CreateMessageResult{Model: "m", Role: "assistant", Content: &sdk.TextContent{Text: *sample}}, nil
+		}
+	}
+	news := make(chan struct{}, 1)
+	if *changed {
+		o.ToolListChangedHandler = func(context.Context, *sdk.ToolListChangedRequest) { news <- struct{}{} }
+	}
+	if err := talkMCP(sdk.NewClient(&sdk.Implementation{Name: "mcpclient", Version: *version}, &o), tr, *version, calls, func(cs *sdk.ClientSession) {
+		if *changed {
+			<-news
+			fmt.Println("the tools have changed")
+		}
+		if *term {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			_ = cs.Wait()
+		}
+	}); err != nil {
+		fmt.Fprintln(os.Stderr, "mcpclient:", err)
+		os.Exit(1)
+	}
+	if cmd != nil && cmd.ProcessState != nil {
+		fmt.Fprintln(os.Stderr, "server ended:", cmd.ProcessState)
+	}
+}
+
+func talkMCP(c *sdk.Client, tr sdk.Transport, version string, calls []string, end func(*sdk.ClientSession)) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	cs, err := c.Connect(ctx, tr, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err != nil {
+		return err
+	}
+	tools, err := cs.ListTools(ctx, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Print(cs.InitializeResult().ServerInfo.Name, ":")
+	for _, t := range tools.Tools {
+		fmt.Print(" ", t.Name)
+	}
+	fmt.Println()
+	for _, call := range calls {
+		name, text, _ := strings.Cut(call, "=")
+		res, err := cs.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: map[string]any{"text": text}})
+		if err != nil {
+			fmt.Println("failed:", err)
+			continue
+		}
+		b, _ := json.Marshal(res.Content)
+		fmt.Println(string(b))
+	}
+	end(cs)
+	if err := cs.Close(); err != nil && !errors.As(err, new(*exec.ExitError)) {
+		return err
+	}
+	return nil
+}
+
+// mcpServing runs a command in the background of a script: mcpserving FILE CMD…. When the command has said on
+// stderr where it listens, that URL stands in FILE. An interrupt ends both.
+func mcpServing() {
+	cmd := exec.Command(os.Args[2], os.Args[3:]...)
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		buf := make([]byte, 4096)
+		var said string
+		for {
+			n, err := stderr.Read(buf)
+			said += string(buf[:n])
+			os.Stderr.Write(buf[:n])
+			if at := strings.Index(said, "http://"); at >= 0 {
+				if url, _, whole := strings.Cut(said[at:], "\n"); whole {
+					_ = os.WriteFile(os.Args[1]+".new", []byte(url), 0o644)
+					_ = os.Rename(os.Args[1]+".new", os.Args[1])
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	<-stop
+	_ = cmd.Process.Signal(os.Interrupt)
+	_ = cmd.Wait()
+	fmt.Fprintln(os.Stderr, "served:", cmd.ProcessState)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/testbench"
+	"github.com/tapedeck-dev/tapedeck/testbench/suite"
+)
+
+type scriptReplayOptions struct {
+	verdictFlags
+	limits  limitFlags
+	mode    string
+	aligned bool
+	emit    string
+	json    bool
+}
+
+func newScriptReplayCommand(std streams) *cobra.Command {
+	var o scriptReplayOptions
+	cmd := &cobra.Command{
+		Use:   "replay TAPE FILE",
+		Short: "Run a script on what its tape holds and compare",
+		Long: `Runs the script, or the WASI module, with every answer taken from the tape (or that of a recording): arguments, time, model, files,
+commands, tools, network. What it returns is printed, the verdict goes to stderr, or with --json to stdout alone (what it returns then
+goes to stderr). The first call that the tape does not answer fails, and with it the script; the verdict has what was asked, the
+nearest that is recorded, and the fields that differ.
+
+A program that fails by itself is never 0, even if its records are those of the tape: whether the recorded run failed too is on no tape.
+A tape of another producer answers each kind of call in recorded order, and what was asked is only compared.
+In mode outcome a reading of the clock or of random numbers that is not on the tape ends nothing: a clock that stands still and seed 0
+answer it, and the verdict notes so. A module replays there on a script's tape.
+` + modesHelp + `
+Exit status: 0 faithful, 2 diverged or an assertion failed, 1 it could not be run or compared.`,
+		Example: `  tapedeck script replay agent.tape agent.star
+  tapedeck script replay agent.tape agent.star --mode byte-identical
+  tapedeck script replay agent.tape agent.star --aligned
+  tapedeck script replay agent.tape agent.star --emit-tape now.tape --json`,
+		Args: takes("TAPE", "FILE"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return recordingNames(cmd, args, word)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return jsonWhatever(o.json, std, func(std streams) error {
+				return runScriptReplay(cmd.Context(), &o, args[0], args[1], std)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
+	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
+	f.StringVar(&o.emit, "emit-tape", "", "write the replay's own tape to `TAPE`, over what is there")
+	o.limits.define(f)
+	o.define(f)
+	f.BoolVar(&o.json, "json", false, "the report as JSON")
+	completeVerdict(cmd)
+	return cmd
+}
+
+func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file string, std streams) error {
+	mode, err := fidelity.ParseMode(o.mode)
+	if err != nil {
+		return fmt.Errorf("--mode: %w", err)
+	}
+	text, err := o.text(std.err)
+	if err != nil {
+		return err
+	}
+	limits, err := o.limits.options()
+	if err != nil {
+		return err
+	}
+	path, clean, err := anyTape(ctx, from, progressFor(std, o.json))
+	if err != nil {
+		return err
+	}
+	defer clean()
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	b, err := testbench.Replay(path, &testbench.Config{Name: file, Emit: o.emit, OwnReadings: mode == fidelity.Outcome})
+	if err != nil {
+		return suite.Flagged(err)
+	}
+	program := suite.Program{Path: file, Limits: limits, In: std.in, Out: std.out, Err: std.err}
+	if o.json {
+		program.Out = std.err
+	}
+	_, failed := program.Run(ctx, b)
+	if suite.LeftBehind(failed) || suite.NeverBegan(failed) || ctx.Err() != nil {
+		return scriptError(ctx, failed)
+	}
+	verdict := b.Verdict
+	if o.aligned {
+		verdict = b.AlignedVerdict
+	}
+	report, err := verdict(mode)
+	if err != nil {
+		return errors.Join(err, failed)
+	}
+	return replayed(ctx, report, failed, o.json, std, text)
+}
+
+// replayed prints the verdict. What ended the script tells more than the verdict where the tape answered all that it asked for.
+func replayed(ctx context.Context, r *fidelity.Report, failed error, json bool, std streams, text *fidelity.TextOptions) error {
+	if failed == nil {
+		return printReport(r, json, std.out, std.err, text)
+	}
+	err := scriptError(ctx, failed)
+	verdict := verdictOf(r)
+	if status := new(statusError); errors.As(verdict, &status) {
+		err = &statusError{status.status, err}
+	}
+	var unprinted error
+	if json {
+		unprinted = printJSON(std.out, failedReport{r, failureOf(err)})
+	} else {
+		unprinted = r.WriteText(std.err, text)
+	}
+	if unprinted != nil {
+		return unprinted
+	}
+	if verdict == nil || len(r.Refused) == 0 {
+		return err
+	}
+	if place := suite.Place(failed); place != "" { // which the verdict has told, but for the place
+		visible.Fprintf(std.err, "tapedeck: the call that the tape does not answer is at %s\n", place)
+	}
+	return verdict
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/testbench"
+	"github.com/tapedeck-dev/tapedeck/testbench/script"
+	"github.com/tapedeck-dev/tapedeck/testbench/suite"
+)
+
+type scriptRunOptions struct {
+	in     suite.Inputs
+	limits limitFlags
+	match  string
+	update bool
+	json   bool
+}
+
+func newScriptRunCommand(std streams) *cobra.Command {
+	var o scriptRunOptions
+	cmd := &cobra.Command{
+		Use:   "run FILE|DIR… [flags] [-- ARG…]",
+		Short: "Run a script or a module on a testbench, or the tests below a directory",
+		Long: `FILE.star defines main(args); what it returns is printed, as JSON where it is not a string. What it logs goes to stderr.
+FILE.wasm is a WASI preview 1 module. What no flag gives is denied, and a call that nothing answers says how to give it.
+
+FILE_test.star and DIR are tests: every function test_… of the files …_test.star, or their main, each on a bench of its own. X_test.star
+has the inputs that lie beside it: X_test.llm.jsonl, X_test.process-tape.json, X_test.files/, X_test.mcp.tape, X_test.net.tape; the
+flags give what does not lie there. A test is held against its golden tape, X_test.FUNCTION.tape, where there is one; --update writes
+that of every test that passes.
+
+Exit status: 0 done; 2 an assertion failed, or a golden tape is another; 1 it could not come to its end.`,
+		Example: `  tapedeck script run greet.star --llm greet_test.llm.jsonl -- Ada
+  tapedeck script run agent.star --llm record=agent.llm.jsonl --files . --diff out.patch
+  tapedeck script run agent.star --llm agent.llm.jsonl --processes agent.process-tape.json --emit-tape agent.tape
+  tapedeck script run tests/ --run 'greet_test.star:test_.*name'
+  tapedeck script run tests/ --update`,
+		Args: takes("FILE…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 {
+				dash = len(args)
+			}
+			if dash == 0 {
+				return errors.New("script run takes a FILE before --: none is there")
+			}
+			return jsonWhatever(o.json, std, func(std streams) error {
+				return runScriptRun(cmd.Context(), &o, args[:dash], args[dash:], std)
+			})
+		},
+	}
+	f := cmd.Flags()
+	o.define(f)
+	o.limits.define(f)
+	f.StringVar(&o.match, "run", "", "run the tests alone whose FILE:FUNCTION matches this `regexp`")
+	f.BoolVar(&o.update, "update", false, "write the golden tape of every test that passes")
+	f.BoolVar(&o.json, "json", false, "the result, or the summary of the tests, as JSON")
+	completeFlag(cmd, "clock", "paused", "paused=", "real")
+	_ = cmd.MarkFlagDirname("files") // the flag is there
+	return cmd
+}
+
+// define defines the flags that say where inputs come from.
+func (o *scriptRunOptions) define(f *pflag.FlagSet) {
+	in := &o.in
+	f.StringVar(&in.Clock, "clock", "paused", "`CLOCK`: real, paused (at 2026-01-01T00:00:00Z) or paused=TIME (RFC 3339 or Unix ms)")
+	f.Uint64Var(&in.Seed, "seed", 0, "of random numbers")
+	f.StringVar(&in.LLM, "llm", "", "who answers calls of a model: `FIXTURE.jsonl`, record=OUT.jsonl or live")
+	f.StringVar(&in.Files, "files", "", "the files of `DIR`, which is only read: what the script changes is kept apart")
+	f.StringVar(&in.Diff, "diff", "", "write what the script changed to `OUT.patch`, for git apply")
+	f.BoolVar(&in.WriteBack, "write-back", false, "write what the script changed into the directory of --files")
+	f.StringVar(&in.Processes, "processes", "", "what answers commands: a process `TAPE`, record=OUT or live")
+	f.StringVar(&in.MCP, "mcp", "", "the recording or tape that answers tool servers' calls (`REC`)")
+	f.StringVar(&in.Net, "net", "deny", "`NET`: deny, a recording or tape that answers, or allow=HOST,…")
+	f.StringArrayVar(&in.Env, "env", nil, "`NAME=VALUE` for env.get, which sees nothing else (again for more)")
+	f.StringVar(&in.Emit, "emit-tape", "", "write the run's tape to `TAPE`, over what is there")
+}
+
+// limitFlags are the limits of a script.
+type limitFlags struct {
+	steps   uint64
+	memory  string
+	timeout time.Duration
+}
+
+func (o *limitFlags) define(f *pflag.FlagSet) {
+	f.Uint64Var(&o.steps, "steps", script.DefaultSteps, "steps of the interpreter that a script may take")
+	f.StringVar(&o.memory, "memory", "512M", "`BYTES` that it may need, as in 64M or 2G")
+	f.DurationVar(&o.timeout, "timeout", script.DefaultTimeout, "how long it may take, by the clock on the wall")
+}
+
+// options returns the limits. Zero would read as the default.
+func (o *limitFlags) options() (script.Options, error) {
+	memory, err := parseSize(o.memory)
+	switch {
+	case err != nil:
+		return script.Options{}, fmt.Errorf("--memory %w", err)
+	case o.steps == 0:
+		return script.Options{}, errors.New("--steps 0: want at least 1")
+	case o.timeout <= 0:
+		return script.Options{}, fmt.Errorf("--timeout %v: want more than nothing, as in 30s", o.timeout)
+	}
+	return script.Options{Steps: o.steps, Memory: memory, Timeout: o.timeout}, nil
+}
+
+func runScriptRun(ctx context.Context, o *scriptRunOptions, paths, args []string, std streams) error {
+	limits, err := o.limits.options()
+	if err != nil {
+		return err
+	}
+	in := o.in
+	for _, name := range []*string{&in.MCP, &in.Net} {
+		clean, err := resolveTape(ctx, name, progressFor(std, o.json))
+		if err != nil {
+			return err
+		}
+		defer clean()
+	}
+	conf, err := in.Config()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	tests, err := suite.HoldTests(paths)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && len(paths) > 1:
+		return fmt.Errorf("%w (arguments of a program stand behind --)", err)
+	case err != nil:
+		return err
+	case tests:
+		return runScriptTests(ctx, o, conf, limits, paths, args, std)
+	case o.update || o.match != "":
+		return fmt.Errorf("--update and --run are for tests: %s holds none", paths[0])
+	}
+	conf.Name, conf.Args = paths[0], args
+	return runScriptFile(ctx, o, conf, limits, std)
+}
+
+// resolveTape has a flag that may name a recording by its id name its path.
+func resolveTape(ctx context.Context, name *string, p *progress) (clean func(), err error) {
+	if !suite.NamesTape(*name) {
+		return func() {}, nil
+	}
+	path, clean, err := anyTape(ctx, *name, p)
+	if err == nil {
+		*name = path
+	}
+	return clean, err
+}
+
+func runScriptFile(ctx context.Context, o *scriptRunOptions, conf *testbench.Config, limits script.Options, std streams) error {
+	b, err := testbench.Open(conf)
+	if err != nil {
+		return suite.Flagged(err)
+	}
+	program := suite.Program{Path: conf.Name, Limits: limits, In: std.in, Out: std.out, Err: std.err}
+	if o.json {
+		program.Out = nil
+		if program.IsModule() {
+			program.Out = std.err
+		}
+	}
+	out, err := program.Run(ctx, b)
+	if err != nil {
+		if conf.Files.WriteBack && b.Failed() {
+			visible.Fprintf(std.err, "tapedeck: nothing was written into %s: the run failed\n", shortPath(conf.Files.Dir))
+		}
+		return scriptError(ctx, err)
+	}
+	for _, what := range b.Unused() {
+		visible.Fprintf(std.err, "tapedeck: never asked for: %s\n", what)
+	}
+	if conf.Emit != "" {
+		visible.Fprintf(std.err, "tapedeck: tape: %s (%s)\n", shortPath(conf.Emit), plural(b.Recorder().Count(), "record", "records"))
+	}
+	if o.json {
+		return printJSON(std.out, scriptResult{Status: suite.Passed, Result: out.Result, Steps: out.Steps, Assertions: out.Assertions, Tape: conf.Emit, Unused: b.Unused()})
+	}
+	return nil
+}
+
+// scriptError is what ended a script, with the status that it gives.
+func scriptError(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
+	case suite.StatusOf(err) == suite.Failed:
+		return &statusError{statusDiverged, &programError{err}}
+	}
+	return &programError{err}
+}

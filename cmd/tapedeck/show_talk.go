@@ -1,0 +1,255 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// How many characters a line about a message has: in a file or a pipe, and on a terminal at least.
+const (
+	maxSaid = 120
+	minSaid = 40
+)
+
+// A sayer says what the records of a conversation hold: with a tool server, over a WebSocket, with the model of a testbench.
+type sayer struct {
+	max   int
+	store cas.Store // nil for what stands in the records alone
+}
+
+// saying is what one record says.
+type saying struct {
+	lines  []string // one or two
+	failed bool     // it tells of a failure
+	aside  bool     // it is no part of what people look for first: progress, logs
+}
+
+// isTalk reports whether a record is one that a sayer tells of.
+func isTalk(k tape.Kind) bool {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return k.Method == ""
+	case *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
+		return true
+	}
+	return false
+}
+
+// isMessage reports whether a record holds messages, which show by themselves.
+func isMessage(k tape.Kind) bool {
+	switch k.(type) {
+	case *tape.MCPJSONRPC, *tape.MCPText, *tape.WSMessage:
+		return true
+	}
+	return false
+}
+
+// Arrows: what the program's side said, and what came.
+const (
+	sent     = "→ "
+	received = "← "
+)
+
+func (s sayer) talk(k tape.Kind) saying {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		return s.model(k)
+	case *tape.MCPJSONRPC:
+		return s.call(k)
+	case *tape.MCPOpen:
+		return saying{lines: []string{openedBy(k)}}
+	case *tape.MCPText:
+		return s.text(k)
+	case *tape.MCPClose:
+		return saying{lines: []string{ended(k)}, failed: deck.Failed(k)}
+	case *tape.WSOpen:
+		return saying{lines: []string{strings.TrimSuffix(fmt.Sprintf("opened %s: %d", k.URL, k.Status), ": 0")}, failed: deck.Failed(k)}
+	case *tape.WSMessage:
+		return s.message(k)
+	case *tape.WSClose:
+		return saying{lines: []string{strings.TrimSpace(fmt.Sprintf("closed %d %s", k.Code, k.Reason))}, failed: deck.Failed(k)}
+	}
+	return saying{}
+}
+
+// call says what was asked, and below it what came of that. A server that asks has the arrows turned round.
+func (s sayer) call(k *tape.MCPJSONRPC) saying {
+	ask, answer := sent, received
+	if k.From == "server" {
+		ask, answer = received, sent
+	}
+	holds := mcptext.Request(k.Method, s.start(k.Request), s.max-len([]rune(k.Method))-len("→ "))
+	out := saying{
+		lines: []string{strings.TrimSpace(ask + k.Method + " " + holds)},
+		aside: strings.HasPrefix(k.Method, "notifications/"),
+	}
+	if out.aside {
+		return out
+	}
+	end := took(k.LatencyMS)
+	if k.Response != nil && !k.Response.Inline && k.Response.Len > 0 {
+		end = size(k.Response.Len) + ", " + end
+	}
+	came := mcptext.Outcome{Text: "no answer", Failed: true}
+	if k.Response != nil && k.Response.Len > 0 {
+		came = mcptext.Answer(k.Method, s.start(k.Response), max(s.max-len(end)-5, minSaid/2))
+	}
+	if k.Error != "" {
+		came.Text, came.Failed = came.Text+": "+k.Error, true
+	}
+	if came.Text == "" {
+		came.Text = "{}"
+	}
+	if came.Failed || !strings.ContainsAny(came.Text[len(came.Text)-1:], `"}]`) {
+		end = "(" + end + ")"
+	}
+	out.lines, out.failed = append(out.lines, answer+came.Text+" "+end), came.Failed
+	return out
+}
+
+// took is how long an answer took.
+func took(ms int64) string {
+	if ms < 10_000 {
+		return fmt.Sprintf("%d ms", ms)
+	}
+	return seconds(ms)
+}
+
+func openedBy(k *tape.MCPOpen) string {
+	what := k.URL
+	if what == "" {
+		what = visible.Command(append([]string{k.Program}, k.Args...))
+	}
+	if k.Protocol != "" {
+		what += ", protocol " + k.Protocol
+	}
+	return "opened " + strings.TrimSpace(k.Transport+" "+what)
+}
+
+func ended(k *tape.MCPClose) string {
+	said := "closed"
+	switch {
+	case k.Signal != "":
+		said += " by " + k.Signal
+	case k.ExitCode != nil:
+		said += fmt.Sprintf(": exit %d", *k.ExitCode)
+	}
+	if k.Error != "" {
+		said += " (" + k.Error + ")"
+	}
+	return said
+}
+
+// text is what came beside messages: a log on stdout, what was written to stderr.
+func (s sayer) text(k *tape.MCPText) saying {
+	head := received + "text "
+	switch k.From {
+	case "client":
+		head = sent + "text "
+	case "stderr":
+		head = "stderr "
+	}
+	return saying{lines: []string{head + s.words(k.Payload, s.max-len([]rune(head)))}, aside: true}
+}
+
+// message is a message of a WebSocket: of JSON its type first.
+func (s sayer) message(k *tape.WSMessage) saying {
+	head := received
+	if k.Direction == "sent" {
+		head = sent
+	}
+	if k.Payload == nil {
+		return saying{lines: []string{head + k.Opcode}}
+	}
+	end := " " + size(k.Payload.Len)
+	if k.Opcode == "binary" {
+		end = " binary," + end
+	}
+	b := s.start(k.Payload)
+	room := max(s.max-len([]rune(head+end)), minSaid/2)
+	what, ok := mcptext.Message(b, room)
+	switch {
+	case ok:
+	case k.Opcode == "binary", !utf8.Valid(mcptext.TrimCut(b)):
+		what, end = "", strings.TrimSpace(end)
+	default:
+		what = s.words(k.Payload, room)
+	}
+	return saying{lines: []string{head + what + end}}
+}
+
+// words are the first words of a payload, in quotes.
+func (s sayer) words(p *tape.Payload, max int) string {
+	b := mcptext.TrimCut(s.start(p))
+	if !utf8.Valid(b) {
+		return "binary, " + size(p.Len)
+	}
+	return mcptext.Words(strings.TrimRight(string(b), "\r\n"), max)
+}
+
+// start returns the first bytes of a payload, as many as it takes to say what it holds; nothing where they cannot be had, which
+// verify tells.
+func (s sayer) start(p *tape.Payload) []byte {
+	switch {
+	case p == nil:
+		return nil
+	case p.Inline:
+		return []byte(p.Text)
+	case s.store == nil:
+		return nil
+	}
+	r, err := p.Open(s.store)
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	b, err := io.ReadAll(io.LimitReader(r, mcptext.Shown))
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// maxIndented is how long, in bytes, a message may be that is indented. A longer one shows as it stands.
+const maxIndented = 8 << 20
+
+// showMessages prints the whole of what one record of a conversation holds, JSON indented.
+func (s *shown) showMessages(k tape.Kind, out io.Writer) error {
+	for _, p := range deck.PayloadsOf(k) {
+		if p.Len > maxIndented {
+			if err := s.showPayload(p, out); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := p.Bytes(s.tape.Store)
+		if err != nil {
+			return err
+		}
+		visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
+		if err := raw(out, "%s", indented(b, isTerminal(out))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indented is JSON with a value a line, and any other bytes as they are shown.
+func indented(b []byte, terminal bool) string {
+	var buf bytes.Buffer
+	if json.Indent(&buf, bytes.TrimSpace(b), "", "  ") != nil || buf.Len() == 0 {
+		return wholeLines(b, terminal)
+	}
+	buf.WriteByte('\n')
+	return visible.JSON(buf.String())
+}
