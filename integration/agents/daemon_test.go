@@ -55,12 +55,13 @@ func (w *talker) told(t *testing.T, b *run.Box, r *Recipe, program []string) {
 	model := newScene(r.Value, map[string][]step{"errand alpha": w.in(b.Work)})
 	var once sync.Once
 	seen := errors.New("the agent never asked for its last answer")
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
+	model.front = http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
 		if last(q) {
 			once.Do(func() { seen = d.firstTurn() })
 		}
 		model.ServeHTTP(rw, q)
-	}))
+	})
+	server := httptest.NewServer(model.front)
 	args := []string{"record", "-o", b.Recording(), "--upstream", r.Host + "=" + server.URL, "--daemon", d.URL(), "--intent", "write hello.txt", "--"}
 	res := b.Tapedeck(append(args, r.Command(program, "errand alpha: write hello.txt")...)...)
 	server.Close()
@@ -83,7 +84,11 @@ func (w *talker) told(t *testing.T, b *run.Box, r *Recipe, program []string) {
 	if w.agent == ClaudeCode.Name {
 		return // what it sends is new in each run
 	}
-	report, res := b.Replay()
+	replay := b.Replay
+	if w.agent != "codex" { // whose replay may differ, as below
+		replay = func(...string) (*fidelity.Report, run.Result) { return replaySteady(t, b) }
+	}
+	report, res := replay()
 	if report == nil {
 		t.Fatalf("replay: %v", res)
 	}

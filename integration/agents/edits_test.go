@@ -68,7 +68,7 @@ func (e *editing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestEdits(t *testing.T) {
 	modules := os.Getenv("TAPEDECK_AGENTS")
 	if modules == "" {
-		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-agents.sh fills one")
+		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-npm.sh fills one")
 	}
 	run.Tool(t, "node")
 	pi := &Recipes[slices.IndexFunc(Recipes, func(r Recipe) bool { return r.Name == "pi" })]

@@ -19,6 +19,8 @@ type Recipe struct {
 	Args  []string          // before the prompt
 	Rules string            // the file below HOME whose text the agent puts before the conversation
 	Node  bool              // it needs the Node of node_modules, which is newer than the one that installed it
+	// Socket says that it speaks to its model over a WebSocket, and by HTTP where that is answered 426.
+	Socket bool
 }
 
 const openAIKey = "sk-proj-not-a-key-0123456789-abcdefghij"
@@ -42,7 +44,7 @@ var Recipes = []Recipe{
 		Rules: ".pi/agent/AGENTS.md",
 	},
 	{
-		Name: "codex", Bin: ".bin/codex", Host: "api.openai.com", Key: "CODEX_API_KEY", Value: openAIKey,
+		Name: "codex", Bin: ".bin/codex", Host: "api.openai.com", Key: "CODEX_API_KEY", Value: openAIKey, Socket: true,
 		Args:  []string{"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-5-codex"},
 		Rules: ".codex/AGENTS.md",
 	},

@@ -18,6 +18,8 @@ type scene struct {
 	cues map[string][]step
 	held chan string // cues whose step holds, once it has begun
 	rest http.Handler
+
+	front http.Handler // what stands before the scene, for what is asked over a WebSocket; nil for nothing
 }
 
 // A step is one answer.
@@ -34,6 +36,10 @@ func newScene(key string, cues map[string][]step) *scene {
 
 // ServeHTTP answers one request.
 func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") != "" {
+		s.serveSocket(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return

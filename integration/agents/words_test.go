@@ -5,10 +5,13 @@ package agents
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -19,7 +22,7 @@ import (
 
 // silentKeys are those below which nothing that an agent says to its model stands: names of sessions and calls, books, caches.
 var silentKeys = []string{
-	"client_metadata", "metadata", "prompt_cache_key", "id", "call_id", "tool_call_id", "tool_use_id", "cache_control",
+	"client_metadata", "metadata", "prompt_cache_key", "id", "call_id", "tool_call_id", "tool_use_id", "previous_response_id", "turn_id", "cache_control",
 	"encrypted_content", "signature", "thoughtSignature", "status",
 }
 
@@ -34,8 +37,14 @@ func everyWordCounts(t *testing.T, b *run.Box, r *Recipe, requests []scriptedllm
 			continue
 		}
 		req := exchange.Request{Method: q.Method, URL: "https://" + r.Host + q.URL, Header: q.Header, Body: q.Body}
+		if q.Method == http.MethodGet { // a turn over a WebSocket
+			req.URL = "wss://" + r.Host + q.URL
+		}
 		was := keyOf(t, c, &req)
 		for _, l := range leaves(t, q.Body) {
+			if strings.HasPrefix(l.path, ".tools") && warmsUp(q.Body) {
+				continue // the turn after it declares them all
+			}
 			for _, word := range someWords(l.text) {
 				l.set(l.text[:word[0]] + "tangerine" + l.text[word[1]:])
 				req.Body = l.encode(t)
@@ -52,6 +61,14 @@ func everyWordCounts(t *testing.T, b *run.Box, r *Recipe, requests []scriptedllm
 	}
 }
 
+// warmsUp reports whether a request over a WebSocket asks for no answer yet.
+func warmsUp(body []byte) bool {
+	var r struct {
+		Generate *bool `json:"generate"`
+	}
+	return json.Unmarshal(body, &r) == nil && r.Generate != nil && !*r.Generate
+}
+
 func keyOf(t *testing.T, c *llm.Classifier, r *exchange.Request) exchange.Key {
 	t.Helper()
 	id, err := c.Classify(r)
@@ -65,7 +82,7 @@ var wordRE = regexp.MustCompile(`[A-Za-z]{5,}`)
 
 // someWords returns where the first, the middle and the last word of a text stand, and that which names the file's content.
 func someWords(text string) [][]int {
-	all := wordRE.FindAllStringIndex(text, -1)
+	all := slices.DeleteFunc(wordRE.FindAllStringIndex(text, -1), func(w []int) bool { return inID(text, w[0]) })
 	if len(all) == 0 {
 		return nil
 	}
@@ -76,6 +93,18 @@ func someWords(text string) [][]int {
 		}
 	}
 	return some
+}
+
+// inID reports whether what stands at a place of a text is a piece of a made-up id, which another id may take the place of: letters by
+// chance are no word.
+func inID(text string, at int) bool {
+	part := func(r rune) bool { return r != '-' && r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	begin := strings.LastIndexFunc(text[:at], part) + 1
+	token := text[begin:]
+	if end := strings.IndexFunc(token, part); end >= 0 {
+		token = token[:end]
+	}
+	return len(token) >= 12 && strings.ContainsAny(token, "0123456789")
 }
 
 // A leaf is one string of a JSON body that can be changed.

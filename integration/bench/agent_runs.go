@@ -113,7 +113,7 @@ func needAgent(r *agents.Recipe) need {
 			_, err = r.Program(e.agents.text)
 		}
 		if err != nil {
-			return fmt.Sprintf("agents (install with integration/install-agents.sh DIR and set TAPEDECK_AGENTS=DIR/node_modules, or say -peers): %v", err)
+			return fmt.Sprintf("agents (install with integration/install-npm.sh integration/agents DIR and set TAPEDECK_AGENTS=DIR/node_modules, or say -peers): %v", err)
 		}
 		return ""
 	}
@@ -127,7 +127,7 @@ func (e *env) findAgents(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("TAPEDECK_AGENTS is not set")
 	}
 	dir := filepath.Join(e.tmp, "agents")
-	cmd := e.command(ctx, e.root, "bash", filepath.Join("integration", "install-agents.sh"), dir)
+	cmd := e.command(ctx, e.root, "bash", filepath.Join("integration", "install-npm.sh"), filepath.Join("integration", "agents"), dir)
 	cmd.Env = os.Environ()
 	_, err := do(cmd)
 	return filepath.Join(dir, "node_modules"), err

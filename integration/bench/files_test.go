@@ -192,7 +192,7 @@ func TestAgentsThatAreMissing(t *testing.T) {
 	for _, r := range agentRows() {
 		res := r.begin(true)
 		r.needs = r.needs[len(r.needs)-1:]
-		if r.measure(t.Context(), e, res); res.State != stateNotMeasured || !strings.Contains(res.Why, "install-agents.sh") {
+		if r.measure(t.Context(), e, res); res.State != stateNotMeasured || !strings.Contains(res.Why, "install-npm.sh") {
 			t.Errorf("%s: %s %s, want how to install it", r.name, res.State, res.Why)
 		}
 	}

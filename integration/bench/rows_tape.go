@@ -17,6 +17,8 @@ var groups = []group{
 	{title: "Work on files", note: filePeersNote, peers: filePeerNames(), rows: fileRows},
 	{title: "Terminals", rows: terminalRows},
 	{title: "Sessions and seals", rows: evidenceRows},
+	{title: "MCP and WebSockets", rows: talkRows},
+	{title: "The testbench", rows: testbenchRows},
 	{title: "The daemon", rows: daemonRows},
 }
 

@@ -6,6 +6,8 @@
 // endpoint, stops the endpoint, replays, and wants the same bytes on stdout; then it replays with one word of the prompt
 // changed and wants both words named.
 //
+// Package bench beside this one has the same SDKs speak to a testbench, in one process.
+//
 // The tests need Linux with user namespaces. Those for Node need the packages of node/package-lock.json: run.sh installs
 // them and runs everything.
 package sdk

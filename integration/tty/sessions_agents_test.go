@@ -23,7 +23,7 @@ func agent(t *testing.T, name string, env func(url string) []string, files map[s
 	t.Helper()
 	modules := os.Getenv("TAPEDECK_AGENTS")
 	if modules == "" {
-		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-agents.sh fills one")
+		t.Skip("TAPEDECK_AGENTS names no node_modules folder; integration/install-npm.sh fills one")
 	}
 	for _, r := range agents.Recipes {
 		if r.Name != name {
