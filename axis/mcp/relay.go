@@ -57,6 +57,7 @@ type talk struct {
 	o                              *RelayOptions
 	clientIn, serverOut, serverErr *end // read
 	serverIn, clientOut, clientErr *end // written
+	leaving                        int  // see the constant
 
 	mu           sync.Mutex
 	state        state
@@ -83,7 +84,7 @@ const (
 )
 
 func newTalk(o *RelayOptions) (*talk, error) {
-	t := &talk{o: o, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
+	t := &talk{o: o, leaving: leaving, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
 	if o.Log == nil {
 		t.state = plain
 	}
@@ -171,7 +172,7 @@ const leaving = 10
 // was closed whole.
 func (t *talk) hangUp(from *end) {
 	switch {
-	case from == t.serverOut && t.serverIn.hungUp(leaving):
+	case from == t.serverOut && t.serverIn.hungUp(t.leaving):
 		t.clientIn.closeRead()
 	case from == t.clientIn && t.clientOut.hungUp(0):
 		t.serverOut.closeRead()
