@@ -33,7 +33,7 @@ func TestDialRefuses(t *testing.T) {
 		strings.Replace(web.URL, "http", "ws", 1):    "403 Forbidden",
 		"ws://" + silent.Addr().String() + "/silent": "deadline exceeded",
 	} {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		if strings.HasSuffix(url, "silent") {
 			ctx, cancel = context.WithTimeout(context.Background(), 50*time.Millisecond)
 		}

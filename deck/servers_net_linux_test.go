@@ -131,16 +131,21 @@ func TestServerOfAServer(t *testing.T) {
 		t.Fatalf("exchanges %v, conversations %v; the client said:\n%s", exchanges, talks, out)
 	}
 	b.gone(path)
-	if err := os.Remove(made); err != nil {
-		t.Fatal(err)
+	took := time.Hour
+	for range 3 { // a busy machine takes as long as such a wait, but not each time
+		if err := os.Remove(made); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		v, again := b.replay(res.Recording, nil)
+		took = min(took, time.Since(before))
+		if again != out {
+			t.Errorf("the client said\n%s\nand on the replay\n%s", out, again)
+		}
+		b.noted(v, "1 exchange and 1 conversation of MCP servers, which did not run")
+		if took < 2*time.Second {
+			return
+		}
 	}
-	before := time.Now()
-	v, again := b.replay(res.Recording, nil)
-	if again != out {
-		t.Errorf("the client said\n%s\nand on the replay\n%s", out, again)
-	}
-	b.noted(v, "1 exchange and 1 conversation of MCP servers, which did not run")
-	if took := time.Since(before); took > 2*time.Second {
-		t.Errorf("the replay took %v", took)
-	}
+	t.Errorf("the fastest of three replays took %v", took)
 }

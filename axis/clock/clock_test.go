@@ -41,7 +41,7 @@ func TestADayIsOnTheTape(t *testing.T) {
 	if err := c.Sleep(t.Context(), 25*time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("25 h took %v", took)
 	}
 	if d := c.Monotonic(); d != 25*time.Hour {

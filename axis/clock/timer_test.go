@@ -120,7 +120,7 @@ func TestATickerDropsWhatNobodyReceives(t *testing.T) {
 	c.AfterFunc(45*ms, func() { seen = append(seen, <-ticker.C) }) // at 55
 	begun := time.Now()
 	wait(t, c, 25*time.Hour)
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("nine million ticks took %v", took)
 	}
 	seen = append(seen, <-ticker.C)

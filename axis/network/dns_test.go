@@ -177,7 +177,7 @@ func TestServeDNS(t *testing.T) {
 func askUDP(t *testing.T, c net.Conn) string {
 	t.Helper()
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(5 * time.Second))
+	c.SetDeadline(time.Now().Add(30 * time.Second))
 	buf := make([]byte, 512)
 	c.Write(query(t, "api.example.com.", dnsmessage.TypeA))
 	n, err := c.Read(buf)

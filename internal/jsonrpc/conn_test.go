@@ -132,7 +132,7 @@ func TestAnErrorBesideANullResult(t *testing.T) {
 			f.recv()
 			f.send(`{"jsonrpc":"2.0","id":"cb-1",` + rest + `}`)
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
 		var said *Error
 		if err := c.Call(ctx, c.NewID(), "tool", nil, nil); !errors.As(err, &said) || said.Code != 7 || said.Message != "no" {

@@ -201,7 +201,7 @@ func scene(t testing.TB, ctx context.Context, cs *sdk.ClientSession, h *heard, t
 	p.SetProgressToken(token)
 	res, err := cs.CallTool(ctx, p)
 	add("progress", res, err)
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond) // long enough to ask
 	_, err = cs.CallTool(short, &sdk.CallToolParams{Name: "hang", Arguments: map[string]any{"text": ""}})
 	cancel()
 	add("hang", nil, err)
