@@ -150,6 +150,9 @@ func packetSocket() (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	// What leaves comes in again on a loopback device, so it is not shown on its way out: the kernel would copy every packet of the program
+	// for the filter to drop. Kernels before 4.20 cannot leave it out.
+	_ = unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
 	prog := sockFilters(raw)
 	err = unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER,
 		&unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]})
