@@ -241,3 +241,32 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%+v, want 50 requests", p)
 	}
 }
+
+// TestTalk has a client and a server of WebSockets talk to each other, as processes, for as many turns as they are asked for.
+func TestTalk(t *testing.T) {
+	e, err := newEnv(t.Context(), &options{short: true}, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	srv, err := e.startJob(t.Context(), "echoes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer srv.stop()
+	c, err := e.startTalker(t.Context(), e.jobArgs("talk", talk{URL: "ws" + strings.TrimPrefix(srv.url, "http"), Bytes: 1024, Flight: 8}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{20, 1} {
+		if took, err := c.turn(n)(); err != nil || took <= 0 {
+			t.Errorf("%d messages: %v, %v", n, took, err)
+		}
+	}
+	if err := c.stop(); err != nil {
+		t.Error(err)
+	}
+	if m := (&talk{Bytes: 1024}).message(7); len(m) != 1024 || !json.Valid(m) {
+		t.Errorf("a message of %d bytes, want 1024 of JSON: %s", len(m), m)
+	}
+}

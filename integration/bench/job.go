@@ -15,7 +15,9 @@ const jobWord = "job"
 var jobs = map[string]func(arg []byte) error{
 	"load":   doLoad,
 	"stream": doStream,
-	"serve":  func([]byte) error { return serveUntilEOF() },
+	"serve":  func([]byte) error { return serveUntilEOF(encodeAgain) },
+	"echoes": func([]byte) error { return serveUntilEOF(echo) },
+	"talk":   doTalk,
 	"opens":  doOpens,
 	"write":  doWrite,
 	"jailed": doJailed,

@@ -28,6 +28,11 @@ var talkRows = []row{
 		from: goBench{"./axis/network", "^BenchmarkSocketEcho$/^64-in-flight$", "20000x", "500x", metric("BenchmarkSocketEcho/64-in-flight", "ratio", "recorded-µs/op", "direct-µs/op")},
 	},
 	{
+		name: "ws/echo-jail", unit: "x", target: atLeast(0.7), needs: []need{needJail},
+		what: "the same of a whole program in the jail, over ws://: program, recorder and server are processes of their own",
+		from: talkRun{flight: 64, messages: 2000, few: 100, turns: 25},
+	},
+	{
 		name: "ws/echo-alone", unit: "x",
 		what: "the same, one after another: each message passes two more sockets",
 		from: goBench{"./axis/network", "^BenchmarkSocketEcho$/^1-in-flight$", "5000x", "500x", metric("BenchmarkSocketEcho/1-in-flight", "ratio", "recorded-µs/op", "direct-µs/op")},

@@ -52,14 +52,14 @@ func answerOnce(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveUntilEOF is the job of the peer that is net/http: it says its address, and serves until its stdin ends.
-func serveUntilEOF() error {
+// serveUntilEOF is the job of a server: it says its address, and serves until its stdin ends.
+func serveUntilEOF(h http.HandlerFunc) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	fmt.Println(l.Addr())
-	srv := &http.Server{Handler: http.HandlerFunc(encodeAgain)}
+	srv := &http.Server{Handler: h}
 	go func() {
 		io.Copy(io.Discard, os.Stdin) // its end is what counts
 		srv.Close()
@@ -95,8 +95,11 @@ func (s *server) stop() error {
 }
 
 // startJSON starts the peer that is net/http.
-func startJSON(ctx context.Context, e *env) (*server, error) {
-	args := e.jobArgs("serve", nil)
+func startJSON(ctx context.Context, e *env) (*server, error) { return e.startJob(ctx, "serve") }
+
+// startJob starts a job that is a server.
+func (e *env) startJob(ctx context.Context, name string) (*server, error) {
+	args := e.jobArgs(name, nil)
 	s := &server{cmd: e.command(ctx, e.tmp, args[0], args[1:]...), said: new(tail)}
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
