@@ -23,7 +23,8 @@ func newQuickstartEndpointCommand(std streams) *cobra.Command {
 		Short: "The scripted endpoint that quickstart records against",
 		Long: `Answers as api.anthropic.com would, from a script: it needs no key and no network, and takes any key. Other agents can be
 recorded against it too, for it speaks the protocols of the other providers, over their WebSockets as well. It knows a few wishes,
-such as "write hello.txt". It says its address on stderr and goes on until it is interrupted.
+such as "write hello.txt", and "write hello.txt by mcp_files_write_file" where it is to call that tool. It says its address on stderr
+and goes on until it is interrupted.
 
 Exit status: 0 interrupted or terminated, 1 it could not listen.`,
 		Example: `  tapedeck quickstart endpoint &

@@ -7,9 +7,9 @@
 // them. Tests put real agents and SDKs in front of it, and the quickstart records its own small agent against it.
 //
 // The script: a turn that declares tools and carries no tool result yet is answered with one tool call, its arguments
-// built from the declared schema, so that the agent writes the file which the prompt names ("write hello.txt"). A turn
-// that carries results is answered with a text that mentions the outcome. A turn that declares no tools, as requests
-// for a title do, gets a short text, or an object of the wanted schema.
+// built from the declared schema, so that the agent writes the file which the prompt names ("write hello.txt"), by the tool that it
+// names, if any ("write hello.txt by mcp_files_write_file"). A turn that carries results is answered with a text that mentions
+// the outcome. A turn that declares no tools, as requests for a title do, gets a short text, or an object of the wanted schema.
 //
 // Answers depend on the request alone, but for what real providers vary: ids and times. Options.Seed fixes those too.
 //

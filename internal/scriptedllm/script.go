@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // An answer is what the script says: a thought, a text and tool calls, each where there is one.
@@ -60,7 +61,7 @@ func (e *Endpoint) said(t *turn) answer {
 		if e.opts.Shell != "" {
 			return work(t, shells, []job{{command: e.opts.Shell}})
 		}
-		return work(t, slices.Concat(writers, shells), jobsOf(texts))
+		return work(t, slices.Concat(named(t.tools, texts), writers, shells), jobsOf(texts))
 	case t.format != nil:
 		f := filler{job: jobOf(texts)}
 		return answer{text: string(encode(f.object(t.format.resolved())))}
@@ -100,6 +101,22 @@ func work(t *turn, liked []string, jobs []job) answer {
 		a.calls = append(a.calls, call{name: chosen.name, args: f.object(chosen.schema), space: chosen.space})
 	}
 	return a
+}
+
+// named are the tools that the prompt calls by their whole names, as "write a.txt by mcp_files_write_file" does. A name of one word may
+// be any word of it, and counts as none.
+func named(tools []tool, texts []string) (names []string) {
+	i := slices.IndexFunc(texts, wish.MatchString)
+	if i < 0 {
+		return nil
+	}
+	words := strings.FieldsFunc(texts[i], func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	for _, t := range tools {
+		if strings.ContainsAny(t.name, "_-") && slices.Contains(words, t.name) {
+			names = append(names, plainName(t.name))
+		}
+	}
+	return names
 }
 
 // outcome is the final text, which mentions what the tool said.

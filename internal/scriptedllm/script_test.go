@@ -114,6 +114,22 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+func TestAToolThatThePromptNames(t *testing.T) {
+	tools := []tool{{name: "write_file", schema: &schema{}}, {name: "bash", schema: &schema{}}, {name: "mcp_files_write_file", schema: &schema{}}}
+	for prompt, want := range map[string]string{
+		"write a.txt":                         "write_file",
+		"write a.txt by mcp_files_write_file": "mcp_files_write_file",
+		"Write a.txt (mcp_files_write_file).": "mcp_files_write_file",
+		"write a.txt by files_write_file":     "write_file",
+		"write a bash script a.sh":            "write_file",
+	} {
+		got := New(nil).plan(&turn{tools: tools, messages: []message{{texts: []string{"context: mcp_files_write_file", prompt}}}})
+		if len(got.calls) != 1 || got.calls[0].name != want {
+			t.Errorf("%q: %+v, want a call of %s", prompt, got.calls, want)
+		}
+	}
+}
+
 func TestPlanWithoutATool(t *testing.T) {
 	said := func(texts ...string) []message { return []message{{texts: texts}} }
 	asked := append(said("write a.txt"), message{model: true})
