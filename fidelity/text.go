@@ -53,7 +53,7 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.others(r, slices.Concat(r.Divergences[:lead:lead], r.Divergences[lead+1:]))
 	}
 	if len(r.Masked) > 0 {
-		t.line(0, plain, "masked: "+masks(r.Masked))
+		t.masked(r.Masked)
 	}
 	said := func(gap string) bool { return slices.Contains(r.NotCompared, gap) }
 	if gaps := slices.DeleteFunc(slices.Clone(r.NotCovered), said); len(gaps) > 0 {
@@ -147,11 +147,22 @@ func (t *textWriter) list(title string, items []string, limit int) {
 	}
 }
 
-// masks lists masks and their counts by name.
-func masks(m map[string]int) string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, fmt.Sprintf("%s %d", name, m[name]))
+// masked lists masks and their counts by name, as many as the width has room for.
+func (t *textWriter) masked(counts map[string]int) {
+	var items []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		items = append(items, visible.Line(fmt.Sprintf("%s %d", name, counts[name])))
 	}
-	return strings.Join(out, ", ")
+	for shown := len(items); shown > 0; shown-- {
+		said := "masked: " + strings.Join(items[:shown], ", ")
+		left := len(items) - shown
+		if left > 0 {
+			said += fmt.Sprintf(" and %d more", left)
+		}
+		if shown == 1 || !t.tooWide(0, said) {
+			t.left = t.left || left > 0
+			t.write(0, plain, said)
+			return
+		}
+	}
 }
