@@ -1,5 +1,9 @@
-# The names that a script of tapedeck has beside Starlark's own, for editors. Written by go generate ./testbench/script.
-from typing import Any, Callable, Mapping, Sequence, TypedDict
+# The names that a script of tapedeck has beside those of Python, for editors. Written by go generate ./testbench/script.
+from typing import Any, Callable, Mapping, NoReturn, Sequence, TypedDict
+
+# Of Starlark's own those that Python lacks.
+def fail(*values: Any, sep: str = " ") -> NoReturn: ...
+def load(module: str, /, *names: str, **renamed: str) -> None: ...
 
 class ToolCall(TypedDict):
     id: str

@@ -27,8 +27,12 @@ var resultTypes = map[string]string{
 	"json.encode": "str", "json.decode": "Any", "struct": "Any",
 }
 
-const stubHead = `# The names that a script of tapedeck has beside Starlark's own, for editors. Written by go generate ./testbench/script.
-from typing import Any, Callable, Mapping, Sequence, TypedDict
+const stubHead = `# The names that a script of tapedeck has beside those of Python, for editors. Written by go generate ./testbench/script.
+from typing import Any, Callable, Mapping, NoReturn, Sequence, TypedDict
+
+# Of Starlark's own those that Python lacks.
+def fail(*values: Any, sep: str = " ") -> NoReturn: ...
+def load(module: str, /, *names: str, **renamed: str) -> None: ...
 
 class ToolCall(TypedDict):
     id: str
