@@ -53,12 +53,12 @@ func GoldenIn(t testing.TB, b *Bench, path string, mode fidelity.Mode) {
 	held, err := b.HoldGolden(path, mode, golden.Updating())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("there is no golden tape %s; -update or %s=1 writes it", path, UpdateEnv)
+		t.Errorf("there is no golden tape %s; %s writes it", path, golden.How())
 	case err != nil:
 		t.Fatalf("golden tape: %v", err)
 	case !held.Same():
-		t.Errorf("the run's tape is not the golden one of %s; where the change is meant, -update or %s=1 writes it anew\n%s", path,
-			UpdateEnv, held)
+		t.Errorf("the run's tape is not the golden one of %s; where the change is meant, %s writes it anew\n%s", path,
+			golden.How(), held)
 	}
 }
 

@@ -100,11 +100,11 @@ func holds(t TB, got, path string) {
 	b, err := os.ReadFile(path)
 	switch want := strings.ReplaceAll(string(b), "\r\n", "\n"); {
 	case errors.Is(err, fs.ErrNotExist):
-		t.Errorf("there is no golden screen %s; -update or %s=1 writes it. The screen is\n%s", path, UpdateEnv, got)
+		t.Errorf("there is no golden screen %s; %s writes it. The screen is\n%s", path, golden.How(), got)
 	case err != nil:
 		t.Fatalf("golden screen: %v", err)
 	case want != got:
-		t.Errorf("the screen is not the one of %s; where the change is meant, -update or %s=1 writes it anew\n%s", path, UpdateEnv,
+		t.Errorf("the screen is not the one of %s; where the change is meant, %s writes it anew\n%s", path, golden.How(),
 			udiff.Unified(path, "the screen", want, got))
 	}
 }

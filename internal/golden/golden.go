@@ -20,6 +20,14 @@ func Flag() *flag.Flag {
 	return flag.Lookup(updateName)
 }
 
+// How says how this test binary is told to write its golden files: by the flag only where it has one.
+func How() string {
+	if flag.Lookup(updateName) == nil {
+		return UpdateEnv + "=1"
+	}
+	return "-" + updateName + " or " + UpdateEnv + "=1"
+}
+
 // Updating reports whether golden files are to be written.
 func Updating() bool {
 	if os.Getenv(UpdateEnv) == "1" {
