@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -177,10 +178,21 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args[0]) < 4 { // else "ls" is near every short name
 		cmd.SuggestionsMinimumDistance = 1
 	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if near := nearest(cmd, args[0]); len(near) > 0 {
 		return fmt.Errorf("unknown command %q: did you mean %s?", args[0], strings.Join(near, " or "))
 	}
 	return fmt.Errorf("unknown command %q: %s --help lists them", args[0], cmd.CommandPath())
+}
+
+// nearest are the commands below cmd that word may have meant: that which says of itself that it is looked for by this word, else those
+// of a like name.
+func nearest(cmd *cobra.Command, word string) []string {
+	for _, c := range cmd.Commands() {
+		if slices.Contains(c.SuggestFor, word) {
+			return []string{c.Name()}
+		}
+	}
+	return cmd.SuggestionsFor(word)
 }
 
 // library is the one of the work tree that holds the working directory.

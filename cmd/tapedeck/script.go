@@ -6,8 +6,9 @@ import (
 
 func newScriptCommand(std streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "script",
-		Short: "Run and test agent logic with every input virtual",
+		Use:        "script",
+		SuggestFor: []string{"test"},
+		Short:      "Run and test agent logic with every input virtual",
 		Long: `A script in Starlark, or a WASI module, runs on a testbench: a clock that stands still until somebody waits, a model that
 answers from rules, files in memory, commands and tool servers from a tape, no network. Every input lands on an event tape, the same
 bytes in every run, and from that tape the same script runs again. What is not given is denied: a call says what it asked for and how

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
 	"github.com/tapedeck-dev/tapedeck/testbench"
 	"github.com/tapedeck-dev/tapedeck/testbench/suite"
 )
@@ -105,7 +107,20 @@ func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file str
 	if err != nil {
 		return errors.Join(err, failed)
 	}
-	return replayed(ctx, report, failed, o.json, std, text)
+	err = replayed(ctx, report, failed, o.json, std, text)
+	if program.IsModule() && mode != fidelity.Outcome && slices.ContainsFunc(report.Refused, isReading) {
+		visible.Fprintln(std.err, "tapedeck: the runtime of a module reads clocks and random numbers by itself, which no other program's tape holds: --mode outcome answers them and compares what came of the run")
+	}
+	return err
+}
+
+// isReading reports whether what was refused is a reading of a clock or of random numbers.
+func isReading(r fidelity.RequestRef) bool {
+	switch r.Method {
+	case (*tape.ClockRead)(nil).Name(), (*tape.RandomRead)(nil).Name():
+		return true
+	}
+	return false
 }
 
 // replayed prints the verdict. What ended the script tells more than the verdict where the tape answered all that it asked for.

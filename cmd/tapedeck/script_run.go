@@ -26,8 +26,9 @@ type scriptRunOptions struct {
 func newScriptRunCommand(std streams) *cobra.Command {
 	var o scriptRunOptions
 	cmd := &cobra.Command{
-		Use:   "run FILE|DIR… [flags] [-- ARG…]",
-		Short: "Run a script or a module on a testbench, or the tests below a directory",
+		Use:        "run FILE|DIR… [flags] [-- ARG…]",
+		SuggestFor: []string{"test"},
+		Short:      "Run a script or a module on a testbench, or the tests below a directory",
 		Long: `FILE.star defines main(args); what it returns is printed, as JSON where it is not a string. What it logs goes to stderr.
 FILE.wasm is a WASI preview 1 module. What no flag gives is denied, and a call that nothing answers says how to give it.
 

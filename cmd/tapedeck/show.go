@@ -224,7 +224,7 @@ func (s *shown) showText(o *showOptions, out io.Writer) error {
 				return s.showSingle(rec, o, out)
 			}
 			rows.write(w, rec, o.filter.LaneOf(rec.Kind))
-			s.showNotes(w, rec.Seq)
+			s.showNotes(w, rec.Seq, inTimeline)
 		}
 		if o.payloads || found%flushEvery == 0 {
 			if err := w.Flush(); err != nil {

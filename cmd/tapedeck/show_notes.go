@@ -7,10 +7,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
-// showNotes writes what was noted about the event seq, below it.
-func (s *shown) showNotes(w io.Writer, seq uint64) error {
+// inTimeline is what a note begins with in the columns of a timeline, below those of its event.
+const inTimeline = "\t\t\t\t"
+
+// showNotes writes what was noted about the event seq, a note a line, each behind indent.
+func (s *shown) showNotes(w io.Writer, seq uint64, indent string) error {
 	for _, a := range s.begunAt(seq) {
-		if _, err := visible.Fprintf(w, "\t\t\t\tnoted: %s\n", a.String()); err != nil {
+		if _, err := visible.Fprintf(w, indent+"noted: %s\n", a.String()); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// showRecord prints every field of one record, indented as JSON, or with --payloads for a person, each body once.
+// showRecord prints every field of one record, indented as JSON, or with --payloads for a person: what people noted about it behind
+// the fields, then each body once.
 func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) error {
 	if !o.payloads && !isMessage(rec.Kind) {
 		return indentJSON(out, tape.AppendRecord(nil, rec))
 	}
-	if err := writeRecord(out, rec); err != nil {
+	if err := errors.Join(writeRecord(out, rec), s.showNotes(out, rec.Seq, "")); err != nil {
 		return err
 	}
 	if isMessage(rec.Kind) {
@@ -25,11 +26,11 @@ func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) erro
 	return s.showPayloads(rec.Kind, out)
 }
 
-// showSingle prints one record and what people noted about it, of JSON as one more key.
+// showSingle prints one record and what people noted about it, in JSON as one more key.
 func (s *shown) showSingle(rec *tape.Record, o *showOptions, out io.Writer) error {
 	notes := s.begunAt(rec.Seq)
 	if o.payloads || isMessage(rec.Kind) || len(notes) == 0 {
-		return errors.Join(s.showRecord(rec, o, out), s.showNotes(out, rec.Seq))
+		return s.showRecord(rec, o, out)
 	}
 	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
 	said, err := marshal(notes)
