@@ -115,6 +115,9 @@ func TestStub(t *testing.T) {
 	}
 }
 
+// became waits until the kernel has set p up: Popen knows a moment earlier that the old program is gone.
+const became = "said = ''\nwhile not said: said = open(f'/proc/{p.pid}/cmdline').read()\n"
+
 // TestStubEnds: a stub dies of what kills its program, and the recorder can let it die so.
 func TestStubEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -127,9 +130,9 @@ func TestStubEnds(t *testing.T) {
 		"died as recorded":         {"p = Popen(['server'], stdin=PIPE, stdout=PIPE)\np.stdin.close()\nprint(p.wait())", syscall.SIGSEGV, "-11"},
 		"ended as recorded":        {"p = Popen(['server'], stdin=PIPE, stdout=PIPE)\np.stdin.close()\nprint(p.wait())", 0, "9"},
 		"stopped and continued":    {"import signal\np = Popen(['server'], stdin=PIPE, stdout=PIPE)\np.send_signal(signal.SIGSTOP)\np.send_signal(signal.SIGCONT)\np.stdin.close()\nprint(p.wait())", 0, "9"},
-		"its arguments":            {"p = Popen(['server', 'a', 'b'], stdin=PIPE, stdout=PIPE)\nprint(open(f'/proc/{p.pid}/cmdline').read().split(chr(0))[:-1], p.poll())", 0, "['server', 'a', 'b'] None"},
+		"its arguments":            {"p = Popen(['server', 'a', 'b'], stdin=PIPE, stdout=PIPE)\n" + became + "print(said.split(chr(0))[:-1], p.poll())", 0, "['server', 'a', 'b'] None"},
 		"a short path":             {"p = Popen(['./x'], stdin=PIPE, stdout=PIPE)\nprint(p.communicate(b'x'), p.wait())", 0, "(b'yes: x', None) 9"},
-		"its descriptors":          {"import os\np = Popen(['server'], stdin=PIPE, stdout=PIPE)\nprint(sorted(os.listdir(f'/proc/{p.pid}/fd')))", 0, "['0', '1', '2']"},
+		"its descriptors":          {"import os\np = Popen(['server'], stdin=PIPE, stdout=PIPE)\n" + became + "print(sorted(os.listdir(f'/proc/{p.pid}/fd')))", 0, "['0', '1', '2']"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := pythonConfig(t, "from subprocess import *\n"+tt.script)
