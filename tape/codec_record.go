@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -93,23 +94,109 @@ var (
 	errUnknownJSON = errors.New("JSON of an unknown kind is not an object with its name")
 )
 
+// writeKind writes the object of a kind, and walks each kind by its own type: what is handed to the methods of an interface is
+// allocated, and most of what is recorded is made for its record alone.
 func (c *codec) writeKind(k Kind) {
 	switch k := k.(type) {
-	case known:
-		c.openKnown(k.Name(), *k.extra())
+	case *ClockRead:
+		c.openKnown(k.Name(), k.Extra)
 		k.fields(c)
-		c.rest()
-		c.buf = append(c.buf, '}')
+	case *ClockSleep:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *LLMCall:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *HTTPExchange:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *FileRead:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *FileWrite:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *FileDelete:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *ProcessSpawn:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *MCPJSONRPC:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
 	case *Unknown:
 		c.writeUnknown(k)
+		return
 	case nil:
-		c.err = errNoKind
-		c.buf = append(c.buf, "{}"...)
+		c.refuse(errNoKind)
+		return
 	default:
-		c.err = fmt.Errorf("%w: %T", errForeignKind, k)
-		c.open("kind", k.Name())
-		c.buf = append(c.buf, '}')
+		c.writeOwnKind(k)
+		return
 	}
+	c.close()
+}
+
+// writeOwnKind is writeKind for the kinds that recordings add to the format.
+func (c *codec) writeOwnKind(k Kind) {
+	switch k := k.(type) {
+	case *MCPOpen:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *MCPText:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *MCPClose:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *WSOpen:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *WSMessage:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *WSClose:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *TLSRefused:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *NetRefused:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *DirList:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *EnvRead:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *FileStat:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *RandomRead:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	case *PolicyVerdict:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
+	default:
+		c.refuse(fmt.Errorf("%w: %v", errForeignKind, reflect.TypeOf(k)))
+		return
+	}
+	c.close()
+}
+
+// close writes the further keys of the object that openKnown began, and ends it.
+func (c *codec) close() {
+	c.rest()
+	c.buf = append(c.buf, '}')
+}
+
+// refuse says that the record cannot be written, with err.
+func (c *codec) refuse(err error) {
+	c.err = err
+	c.buf = append(c.buf, "{}"...)
 }
 
 // openKnown begins the object of a known kind, whose name needs no escape, with further keys extra. Of the object, a codec that
@@ -179,7 +266,7 @@ func (c *codec) rawBytes(p *[]RawBytes) {
 
 func (c *codec) writeLine(l *line, extra []Field) {
 	if l.record != nil && len(extra) == 0 {
-		c.writeRecord(l.record)
+		c.writeRecord(l.record, l.record.Kind)
 		return
 	}
 	c.open("type", l.typ)
@@ -195,8 +282,8 @@ func (c *codec) writeLine(l *line, extra []Field) {
 }
 
 // writeRecord is the walk of Record.fields for a record without keys of others, which every record of ours is: most of the
-// time of a short one went into walking.
-func (c *codec) writeRecord(r *Record) {
+// time of a short one went into walking. Its kind is k.
+func (c *codec) writeRecord(r *Record, k Kind) {
 	buf := c.buf
 	buf = append(buf, `{"type":"record","seq":`...)
 	buf = appendNumber(buf, r.Seq)
@@ -207,7 +294,7 @@ func (c *codec) writeRecord(r *Record) {
 	buf = append(buf, `,"monotonic_ms":`...)
 	buf = appendNumber(buf, r.MonotonicMS)
 	c.set(append(buf, `,"kind":`...))
-	c.writeKind(r.Kind)
+	c.writeKind(k)
 	if r.G != 0 {
 		c.buf = append(c.buf, `,"g":`...)
 		c.set(appendNumber(c.buf, r.G))

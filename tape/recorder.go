@@ -50,7 +50,7 @@ type Recorder struct {
 
 	mu    sync.Mutex
 	w     *Writer
-	rec   Record // the one being written
+	rec   Record // the one being written, without its kind
 	seq   uint64 // of the next record
 	phase Phase
 	err   error
@@ -102,18 +102,18 @@ func (r *Recorder) record(k Kind, raw []RawBytes) error {
 		return r.err
 	}
 	wall, mono := r.now()
-	r.rec.Seq, r.rec.Phase, r.rec.VirtualTimeMS, r.rec.MonotonicMS, r.rec.Kind = r.seq, r.phase, wall, mono, k
+	r.rec.Seq, r.rec.Phase, r.rec.VirtualTimeMS, r.rec.MonotonicMS = r.seq, r.phase, wall, mono
 	if raw != nil {
 		r.rec.Raw = raw
 	}
 	if !r.bare {
 		r.rec.G = r.g.Add(1)
 	}
-	err := r.w.Append(&r.rec)
+	err := r.w.append(&r.rec, k)
 	if err == nil {
 		r.seq++
 	}
-	if r.rec.Kind = nil; raw != nil { // they are the caller's
+	if raw != nil { // they are the caller's
 		r.rec.Raw = nil
 	}
 	return r.first(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -267,6 +268,32 @@ func TestANilRecorderCostsNothing(t *testing.T) {
 			t.Error("a nil recorder did something")
 		}
 		rec.SetPhase(tape.PhaseRuntimeFinalize)
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+func TestARecordIsNotAllocated(t *testing.T) {
+	w, err := tape.NewWriter(io.Discard, &tape.Header{Producer: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := tape.NewRecorder(w, nil)
+	p, err := rec.Payload([]byte("a body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		err := errors.Join(
+			rec.Record(&tape.LLMCall{Model: "m", Exchange: tape.Exchange{RequestDigest: p.Hash, RequestPayload: p, Response: p}}),
+			rec.Record(&tape.FileWrite{File: tape.File{Path: "a", ContentHash: p.Hash, LenBytes: p.Len, Content: p}}),
+			rec.Record(&tape.EnvRead{VarName: "A", Value: p}),
+			rec.RecordRaw(&tape.ProcessSpawn{Program: "p", Stdout: p, Stderr: p}, nil),
+		)
+		if err != nil {
+			t.Error(err)
+		}
 	})
 	if allocs != 0 {
 		t.Errorf("%v allocations", allocs)

@@ -11,7 +11,7 @@ const (
 	MaxLine = 64 << 20
 
 	// writerBuffer is how many bytes a Writer gathers before it hands them on.
-	writerBuffer = 32 << 10
+	writerBuffer = 64 << 10
 
 	// keepBuffer is the largest buffer, in bytes, that is kept for the next line: one huge record must not stay.
 	keepBuffer = 1 << 20
@@ -27,7 +27,7 @@ var buffers = sync.Pool{New: func() any {
 	return &b
 }}
 
-// A Writer writes a tape. It holds the records that fit its buffer of 32 KiB, and hands on whole lines only. It is for
+// A Writer writes a tape. It holds the records that fit its buffer of 64 KiB, and hands on whole lines only. It is for
 // one goroutine; a Recorder is for many.
 //
 // The first failure of the underlying writer sticks: what it took of a line cannot be known, and a record behind half a
@@ -47,7 +47,9 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 		head.Version = Version
 	}
 	t := &Writer{w: w}
-	if err := t.append(&line{typ: "header", header: &head}, head.Extra); err != nil {
+	start, _ := t.begin() // nothing has failed yet
+	t.c.writeLine(&line{typ: "header", header: &head}, head.Extra)
+	if err := t.end(start); err != nil {
 		return nil, fmt.Errorf("header: %w", err)
 	}
 	if err := t.Flush(); err != nil {
@@ -59,11 +61,29 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 // Append writes r as it stands, its Seq too. A record that has no form on a tape is refused and leaves the tape as it
 // was: one without a kind, with JSON that is none, or longer than MaxLine (ErrLineTooLong).
 func (t *Writer) Append(r *Record) error {
-	if t.err != nil {
-		return t.err
+	start, err := t.begin()
+	if err != nil {
+		return err
 	}
-	if err := t.append(&line{typ: "record", record: r}, r.Extra); err != nil {
-		return fmt.Errorf("record %d: %w", r.Seq, err)
+	t.c.writeLine(&line{typ: "record", record: r}, r.Extra)
+	return t.appended(r.Seq, start)
+}
+
+// append is Append for a record without keys of others, whose kind is k. Nothing of k is kept: who makes one for its record alone need
+// not allocate it.
+func (t *Writer) append(r *Record, k Kind) error {
+	start, err := t.begin()
+	if err != nil {
+		return err
+	}
+	t.c.writeRecord(r, k)
+	return t.appended(r.Seq, start)
+}
+
+// appended ends the line of a record, and makes room where the buffer is full.
+func (t *Writer) appended(seq uint64, start int) error {
+	if err := t.end(start); err != nil {
+		return fmt.Errorf("record %d: %w", seq, err)
 	}
 	if len(t.c.buf) >= writerBuffer {
 		return t.Flush()
@@ -71,14 +91,20 @@ func (t *Writer) Append(r *Record) error {
 	return nil
 }
 
-// append adds the line to the buffer, or nothing.
-func (t *Writer) append(l *line, extra []Field) error {
+// begin returns where in the buffer the next line begins. The error is the underlying writer's.
+func (t *Writer) begin() (start int, err error) {
+	if t.err != nil {
+		return 0, t.err
+	}
 	if t.buf == nil {
 		t.buf = buffers.Get().(*[]byte)
 		t.c.buf = *t.buf
 	}
-	start := len(t.c.buf)
-	t.c.writeLine(l, extra)
+	return len(t.c.buf), nil
+}
+
+// end ends the line that begins at start, or takes it back: one that has no form, or is too long.
+func (t *Writer) end(start int) error {
 	t.c.buf = append(t.c.buf, '\n')
 	err := t.c.err
 	if err == nil && len(t.c.buf)-start > MaxLine {
