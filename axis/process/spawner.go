@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -97,7 +98,8 @@ func (s *Spawner) recorded(c *Command, res *Result, spawn uint64) error {
 
 // record writes what was asked and what came of it.
 func (s *Spawner) record(c *Command, res *Result, spawn uint64) error {
-	k, raw := SpawnOf(c)
+	var k tape.ProcessSpawn
+	raw := asSpawn(&k, c)
 	if k.SpawnID = s.arrivals.Write(spawn); len(res.Changes) > 0 { // whose records name it
 		k.SpawnID = spawn
 	}
@@ -117,7 +119,7 @@ func (s *Spawner) record(c *Command, res *Result, spawn uint64) error {
 			return err
 		}
 	}
-	return s.rec.RecordRaw(k, raw)
+	return s.rec.RecordRaw(&k, raw)
 }
 
 // failureKey is the further key of a process_spawn that holds Result.Failure.
@@ -125,7 +127,14 @@ const failureKey = "failure"
 
 // SpawnOf is the record of c without what came of it and without its stdin, and the true bytes of what is not UTF-8.
 func SpawnOf(c *Command) (*tape.ProcessSpawn, []tape.RawBytes) {
-	var raw []tape.RawBytes
+	k := new(tape.ProcessSpawn)
+	raw := asSpawn(k, c)
+	k.Args = slices.Clone(k.Args)
+	return k, raw
+}
+
+// asSpawn makes k what SpawnOf returns, with the arguments of c themselves where all of them are UTF-8.
+func asSpawn(k *tape.ProcessSpawn, c *Command) (raw []tape.RawBytes) {
 	safe := func(key, v string) string {
 		text, b := tape.SafeString(v)
 		if b != nil {
@@ -133,10 +142,10 @@ func SpawnOf(c *Command) (*tape.ProcessSpawn, []tape.RawBytes) {
 		}
 		return text
 	}
-	k := &tape.ProcessSpawn{Program: safe("program", c.Program), Args: make([]string, len(c.Args))}
-	for i, a := range c.Args {
-		k.Args[i] = a
-		if !utf8.ValidString(a) {
+	k.Program, k.Args = safe("program", c.Program), c.Args
+	if slices.ContainsFunc(c.Args, func(a string) bool { return !utf8.ValidString(a) }) {
+		k.Args = make([]string, len(c.Args))
+		for i, a := range c.Args {
 			k.Args[i] = safe(fmt.Sprintf("args.%d", i), a)
 		}
 	}
@@ -144,7 +153,7 @@ func SpawnOf(c *Command) (*tape.ProcessSpawn, []tape.RawBytes) {
 		cwd := safe("cwd", *c.Cwd)
 		k.Cwd = &cwd
 	}
-	return k, raw
+	return raw
 }
 
 // A DeniedError is a command that nothing was there to answer.
