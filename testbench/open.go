@@ -87,33 +87,6 @@ func (c *Config) check() error {
 	return c.checkPaths()
 }
 
-// checkPaths refuses to write over what the run reads, its program included, and two outputs at one path.
-func (c *Config) checkPaths() error {
-	type file struct{ field, what, path string }
-	taken := []file{
-		{"Name", "program", c.Name}, {"LLM.Fixture", "rules", c.LLM.Fixture}, {"Processes.Tape", "process tape", c.Processes.Tape},
-		{"MCP", "tape of MCP", c.MCP}, {"Net.Tape", "tape of the network", c.Net.Tape},
-	}
-	for _, out := range []file{
-		{"Emit", "tape", c.Emit}, {"Files.Diff", "diff", c.Files.Diff}, {"LLM.Record", "recorded rules", c.LLM.Record},
-		{"Processes.Record", "recorded process tape", c.Processes.Record},
-	} {
-		if out.path == "" {
-			continue
-		}
-		if _, err := regular.Target(out.path); err != nil {
-			return &ConfigError{out.field, err}
-		}
-		for _, other := range taken {
-			if other.path != "" && samePath(out.path, other.path) {
-				return &ConfigError{out.field, fmt.Errorf("it would write over %s, which is the run's %s: give another path", out.path, other.what)}
-			}
-		}
-		taken = append(taken, out)
-	}
-	return nil
-}
-
 func given(flags ...bool) (n int) {
 	for _, f := range flags {
 		if f {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/clock"
@@ -39,7 +37,7 @@ func replay(tapePath string, c *Config, told func(error)) (*Bench, error) {
 		conf = Config{Name: c.Name, Emit: c.Emit, EmitTo: c.EmitTo, Secrets: c.Secrets, Unused: c.Unused,
 			OwnReadings: c.OwnReadings, Seed: c.Seed}
 	}
-	if conf.Emit != "" && samePath(conf.Emit, from.path) {
+	if conf.Emit != "" && placeOf(conf.Emit).is(placeOf(from.path)) {
 		return nil, fmt.Errorf("testbench: a replay cannot write its tape over %s, which it answers from: give another path", from.path)
 	}
 	conf.Keep, conf.Args = true, from.header.Argv
@@ -47,17 +45,6 @@ func replay(tapePath string, c *Config, told func(error)) (*Bench, error) {
 		conf.Name = *from.header.ScriptPath
 	}
 	return open(&conf, from, told)
-}
-
-func samePath(a, b string) bool {
-	x, errX := os.Stat(a)
-	y, errY := os.Stat(b)
-	if errX == nil && errY == nil {
-		return os.SameFile(x, y)
-	}
-	a, errX = filepath.Abs(a)
-	b, errY = filepath.Abs(b)
-	return errX == nil && errY == nil && a == b
 }
 
 // timeOf sets the clock of a replay: one that stands still, from where the recorded one began.

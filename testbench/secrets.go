@@ -15,7 +15,8 @@ import (
 // secrets write the same bytes, and nobody needs a key.
 type secrets struct {
 	scrubber *scrub.Scrubber
-	again    bool // of a replay
+	again    bool            // of a replay
+	says     map[string]bool // of each variable of Config.Env: whether its name says that it holds a secret
 
 	mu      sync.Mutex
 	numbers *bare.Numbers
@@ -24,8 +25,10 @@ type secrets struct {
 // newSecrets knows the secrets of a run: those that c names, and the keys of the host where a live call may send them.
 func newSecrets(c *Config, live bool, from *recorded) *secrets {
 	var env []string
+	says := make(map[string]bool)
 	for name, value := range c.Env {
 		env = append(env, name+"="+value)
+		says[name] = scrub.NameSaysSecret(name)
 	}
 	if live {
 		env = append(env, hostKeys()...)
@@ -33,7 +36,7 @@ func newSecrets(c *Config, live bool, from *recorded) *secrets {
 	if from != nil { // what it says is scrubbed already
 		env = nil
 	}
-	s := &secrets{again: from != nil, scrubber: bare.NewScrubber(&scrub.Options{Env: env}), numbers: bare.NewNumbers(nil)}
+	s := &secrets{again: from != nil, says: says, scrubber: bare.NewScrubber(&scrub.Options{Env: env}), numbers: bare.NewNumbers(nil)}
 	s.numbers.Twice(s.again)
 	for _, name := range sortedKeys(c.Secrets) {
 		s.scrubber.AddSecret(name, c.Secrets[name])
@@ -78,7 +81,11 @@ func (s *secrets) number(b []byte) []byte {
 
 // variable returns the value of a variable of the environment as the tape may hold it: a short secret is none elsewhere.
 func (s *secrets) variable(name, value string) []byte {
-	if s.again || !scrub.NameSaysSecret(name) {
+	says, ok := s.says[name]
+	if !ok {
+		says = scrub.NameSaysSecret(name)
+	}
+	if s.again || !says {
 		return []byte(value)
 	}
 	v := s.scrubber.Env([]string{name + "=" + value})
