@@ -45,8 +45,8 @@
 //	             nothing else of it; absent: an older recorder's
 //	scrub_rules  version of the shapes that secrets were found by (scrub.Rules), which a replay uses; absent: 1
 //	secrets      placeholder and shape of each secret that the traffic or a file brought, 4,096 at most: a replay that lacks
-//	             it makes up another; absent: none was found, or the recorder was killed or older, and the program of a
-//	             replay gets placeholders
+//	             it makes up another, and recognises one that is "late", which stood somewhere before it was known; absent: none
+//	             was found, or the recorder was killed or older, and the program of a replay gets placeholders
 //	scrub_late   true: what became known as a secret late was taken out of what was written before, so a replay does the
 //	             same; absent: it was not (an older or a killed recorder), and a replay does not either
 //	arg_secrets  the same as env has, for argv: "argv.N", its text, the shapes of the secrets in it; absent: argv holds none

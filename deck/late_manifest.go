@@ -1,7 +1,9 @@
 package deck
 
 import (
+	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -59,6 +61,26 @@ func (m *Manifest) clearLate(find *scrub.Scrubber) {
 			m.Env[i] = EnvVar{Name: v[0].Name, Value: v[0].Value, Secret: true, Shape: v[0].Shape}
 		}
 	}
+}
+
+// marked is the list of a recording's secrets in which those that were taken out late say so: a replay's program may bring one as
+// early as the recorded one did.
+func (l *late) marked(all []scrub.Secret) []scrub.Secret {
+	if l == nil {
+		return all
+	}
+	found := make(map[string]scrub.Secret)
+	for _, s := range l.find.Found() {
+		found[scrub.Digits(s.Placeholder)] = s
+	}
+	out := slices.Clone(all)
+	for i := range out {
+		digits := scrub.Digits(out[i].Placeholder)
+		_, is := found[digits]
+		out[i].Late = out[i].Late || is
+		delete(found, digits)
+	}
+	return joinedSecrets(out, slices.SortedFunc(maps.Values(found), func(a, b scrub.Secret) int { return cmp.Compare(a.Placeholder, b.Placeholder) }))
 }
 
 // inPaths lists the paths of the recording that hold what became known late. They stay: a recording needs them as they are.

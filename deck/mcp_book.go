@@ -17,7 +17,8 @@ type MCPBook struct {
 }
 
 // OpenMCPBook reads the talks with MCP servers of the recording, or the bare tape, at path. What a client asks is compared under the
-// recording's masks, and secrets in it that env (NAME=VALUE) or their shape give away by their placeholders. It must be closed.
+// recording's masks, and secrets in it by their placeholders: those that env (NAME=VALUE) or their shape give away, and those that the
+// recording met before it knew them. It must be closed.
 func OpenMCPBook(path string, env []string) (*MCPBook, error) {
 	rec, err := OpenIfRecording(path)
 	if err != nil {
@@ -32,6 +33,7 @@ func OpenMCPBook(path string, env []string) (*MCPBook, error) {
 		if o.Mask, err = rec.Manifest.Masking.masker(&rec.Manifest.Roots); err != nil {
 			return nil, err
 		}
+		s.Seek(lateSecrets(rec.Manifest.Secrets))
 		path = rec.TapePath()
 	}
 	t, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})

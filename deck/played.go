@@ -142,6 +142,25 @@ func (p *played) makeUp(secrets []scrub.Secret) {
 	}
 }
 
+// late lists those late secrets of a recording that no variable and no argument of it holds.
+func (p *played) late(secrets []scrub.Secret) []scrub.Secret {
+	held := make(map[string]bool, len(p.aliases))
+	for _, a := range p.aliases {
+		held[scrub.Digits(a.placeholder)] = true
+	}
+	return slices.DeleteFunc(lateSecrets(secrets), func(s scrub.Secret) bool { return held[scrub.Digits(s.Placeholder)] })
+}
+
+// lateSecrets lists those that stood in a recording before they were known.
+func lateSecrets(secrets []scrub.Secret) (late []scrub.Secret) {
+	for _, s := range secrets {
+		if s.Late {
+			late = append(late, s)
+		}
+	}
+	return late
+}
+
 // joinedSecrets returns first and what of second is not in it, as many as a recording may list: what the program of a replay
 // brought, or a work tree as it is now, stands in a tape that is kept.
 func joinedSecrets(first, second []scrub.Secret) []scrub.Secret {

@@ -39,12 +39,27 @@ func (r *Recording) otherKeyAt(config string, n int) string {
 
 // otherKey is OtherKey where have names the key that is here, and is says so.
 func (r *Recording) otherKey(have, is string, n int) string {
-	want := r.Manifest.ScrubKey
-	if n == 0 || want == "" || want == have {
+	if n == 0 || !r.madeWithOther(have) {
 		return ""
 	}
 	return fmt.Sprintf("this recording was made with another project key (%s, and %s): nothing tells whether %d of its files, which held "+
-		"secrets, are still the same on the disk; put the key that it was made with there, or go on without these files", want, is, n)
+		"secrets, are still the same on the disk; put the key that it was made with there, or go on without these files",
+		r.Manifest.ScrubKey, is, n)
+}
+
+// notSought says the same of n secrets that a replay seeks by their keyed digests.
+func (r *Recording) notSought(have, is string, n int) string {
+	if n == 0 || !r.madeWithOther(have) {
+		return ""
+	}
+	return fmt.Sprintf("this recording was made with another project key (%s, and %s): nothing tells again %d of its secrets, which stood in "+
+		"it before they were known; where the program brings one the replay diverges, unless the key that it was made with is put there",
+		r.Manifest.ScrubKey, is, n)
+}
+
+// madeWithOther reports whether the recording was made with another key than the one that have names.
+func (r *Recording) madeWithOther(have string) bool {
+	return r.Manifest.ScrubKey != "" && r.Manifest.ScrubKey != have
 }
 
 // keyed counts the files of t that are known by a keyed digest.

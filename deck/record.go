@@ -382,7 +382,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if gaps := r.daemon.settle(); gaps != nil {
 		m.Axes[axisDaemon] = Axis{On: true, NotCovered: gaps}
 	}
-	m.Masks, m.Secrets = r.s.mask.Used(), r.s.scrub.Found()
+	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
 	m.ScrubLate = true
 	if m.TTY != nil {
 		typed, keys := e.streams.con.noted()

@@ -63,7 +63,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
-	m.Secrets = joinedSecrets(m.Secrets, r.s.scrub.Found())
+	m.Secrets = l.marked(joinedSecrets(m.Secrets, r.s.scrub.Found()))
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
 	m.Daemon = nil // a replay is told to none
 	delete(m.Axes, axisDaemon)

@@ -32,19 +32,14 @@ func (r *replayer) openSession() error {
 	if r.recorded, err = r.rec.Tree(); err != nil {
 		return err
 	}
-	n := keyed(r.recorded)
-	for _, t := range r.found {
-		n += keyed(t)
-	}
-	id := g.scrub.KeyID()
-	if said := r.rec.otherKey(id, fmt.Sprintf("the one in %s is %s", keyPath(r.o.ConfigDir), id), n); said != "" {
-		r.notes = append(r.notes, said)
-	}
+	late := r.played.late(m.Secrets)
+	r.noteKey(g.scrub.KeyID(), len(late))
 	g.learnFiles(r.recorded, r.store, m.Roots.Tree)
 	for dir, t := range r.found {
 		g.learnFiles(t, r.store, dir)
 	}
 	g.learnSettings(m.Roots.Tree, r.recorded)
+	g.scrub.Seek(late)
 	g.begun = g.scrub.Mark()
 	if err := r.loadTalks(g); err != nil {
 		return err
@@ -54,6 +49,20 @@ func (r *replayer) openSession() error {
 		recorded: r.talks,
 	})
 	return err
+}
+
+// noteKey notes what a key of another id than the recording's cannot tell: files, and so many secrets that are sought.
+func (r *replayer) noteKey(id string, late int) {
+	n := keyed(r.recorded)
+	for _, t := range r.found {
+		n += keyed(t)
+	}
+	is := fmt.Sprintf("the one in %s is %s", keyPath(r.o.ConfigDir), id)
+	for _, said := range []string{r.rec.otherKey(id, is, n), r.rec.notSought(id, is, late)} {
+		if said != "" {
+			r.notes = append(r.notes, said)
+		}
+	}
 }
 
 // loadTree reads the work tree as recorded. The replay's snapshot adds to the recording's blobs only what is new.

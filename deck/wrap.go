@@ -236,7 +236,7 @@ func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
 	if err := writeTalk(r.safe(), m, r.s, r.o.Sync, nil); err != nil {
 		return err
 	}
-	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), r.s.scrub.Found(), true
+	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), l.marked(r.s.scrub.Found()), true
 	os.Remove(filepath.Join(r.safe(), partName)) // empty: nothing goes over HTTP
 	return m.write(r.safe(), r.o.Sync)
 }

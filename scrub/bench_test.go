@@ -149,3 +149,21 @@ func BenchmarkMask(b *testing.B) {
 		m.Mask(harmless)
 	}
 }
+
+// BenchmarkSeek scans texts that were not seen before, where nothing is sought and where one secret is.
+func BenchmarkSeek(b *testing.B) {
+	secrets := []scrub.Secret{{Placeholder: "td_x_0123456789ab", Shape: ":28:aA0_-"}}
+	for name, text := range map[string][]byte{"JSON": harmless, "code": code} {
+		for what, sought := range map[string][]scrub.Secret{"nothing": nil, "one": secrets} {
+			b.Run(name+" "+what, func(b *testing.B) {
+				s := scrub.New(testKey, &scrub.Options{Env: knownEnv()})
+				s.Seek(sought)
+				b.SetBytes(int64(len(text)))
+				for b.Loop() {
+					scrub.Forget(s)
+					s.Bytes(text)
+				}
+			})
+		}
+	}
+}

@@ -31,6 +31,9 @@
 // Names. What the names in the body of a message give away (members of JSON, fields of forms) Named tells, without parsing it,
 // and LearnAll makes known, before any of that message is scrubbed; HideAt hides what is too many for that.
 //
+// Recognising. Of a secret that a recording met before it was known a replay has the placeholder and the shape alone. Seek has a
+// Scrubber try the words of that shape in whatever text it is given, until one has the keyed digest.
+//
 // Finding. Find and a Finder tell where Bytes and a Writer would put placeholders, for who masks secrets in another way, as
 // recordings of terminals do; FindNamed adds what names give away in lines for people.
 //

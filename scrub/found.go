@@ -13,10 +13,12 @@ const MaxFound = 4096
 type Secret struct {
 	Placeholder string `json:"placeholder"`
 	Shape       string `json:"shape"` // see Var
+	// Late says that it stood in a recording before it was known: a replay may meet it as early, and seeks it (Seek).
+	Late bool `json:"late,omitempty"`
 }
 
 // Found lists the first MaxFound of the secrets that were found so far, by their digits: those of Options.Env and of
-// AddSecret aside, whose shapes Env and Arg tell.
+// AddSecret aside, whose shapes Env and Arg tell. Of a Scrubber that Since returned it lists what that found.
 func (s *Scrubber) Found() []Secret {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,8 +44,26 @@ func (s *Scrubber) noteFound(placeholder, value string) string {
 	if s.found == nil {
 		s.found = make(map[string]Secret)
 	}
-	s.found[digits] = Secret{placeholder, shapeOf(value)}
+	s.found[digits] = Secret{Placeholder: placeholder, Shape: shapeOf(value)}
 	return placeholder
+}
+
+// noteLate notes a known value that a Scrubber of Since has found.
+func (s *Scrubber) noteLate(k *known) {
+	if !s.fixed || len(k.value) > maxDummy {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	placeholder := k.written()
+	digits := Digits(placeholder)
+	if _, ok := s.found[digits]; ok || len(s.found) >= MaxFound {
+		return
+	}
+	if s.found == nil {
+		s.found = make(map[string]Secret)
+	}
+	s.found[digits] = Secret{placeholder, shapeOf(k.value), true}
 }
 
 // first returns the placeholder that stood first for a value. A token that an answer brings has the name of its shape, and keeps

@@ -55,6 +55,7 @@ func (h hider) header(name, value string) string {
 // text scrubs what no name says anything of.
 func (h hider) text(v string) string {
 	if h.learns {
+		h.s.recognise([]byte(v))
 		return v
 	}
 	return h.s.String(v)

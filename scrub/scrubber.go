@@ -79,7 +79,8 @@ type Scrubber struct {
 	harmless func(value string) bool // nil for none
 	names    *secretNames
 	index    atomic.Pointer[index]
-	fixed    bool // knows what it knows: see Since
+	sought   atomic.Pointer[seeker] // nil for nothing: see Seek
+	fixed    bool                   // knows what it knows: see Since
 
 	mu         sync.Mutex        // guards what follows, and is held to replace index
 	known      map[string]*known // by value
@@ -318,6 +319,7 @@ func (s *Scrubber) mark(rule, value string) string {
 // inside, it returns what b decompresses to, scrubbed, behind a line with a placeholder of b; so it does with a compressed part
 // of a form (multipart).
 func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
+	s.recognise(b)
 	left := int64(maxUnpacked)
 	if out, found := s.unpacked(b, &left); found {
 		return out, true
@@ -347,6 +349,7 @@ func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
 	if unpacker(b) != nil {
 		return s.Bytes(b)
 	}
+	s.recognise(b)
 	left := int64(maxUnpacked)
 	b, packed := s.inParts(b, &left)
 	spans := s.index.Load().scanAll(b)
@@ -392,6 +395,7 @@ func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(star
 		case f.blank:
 		case f.known != nil:
 			dst = append(dst, withForm(f.known.written(), f.form)...)
+			s.noteLate(f.known)
 		default:
 			dst = append(dst, s.mark(f.rule, string(b[f.start:f.end]))...)
 		}

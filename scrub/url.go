@@ -54,7 +54,10 @@ func (h hider) userinfo(head string) string {
 
 // LearnURL makes the secrets of a URL known. It comes before anything of the message that the URL belongs to is scrubbed, as
 // LearnHeader does.
-func (s *Scrubber) LearnURL(u string) { hider{s: s, learns: true}.url(u) }
+func (s *Scrubber) LearnURL(u string) {
+	s.recognise([]byte(u))
+	hider{s: s, learns: true}.url(u)
+}
 
 // part hides a part of a URL, whose escapes are undone, and makes it known where it is long enough to be searched for.
 func (h hider) part(name, value string) string {

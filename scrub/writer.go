@@ -20,6 +20,7 @@ type Writer struct {
 	at    int64  // offset of buf in the stream
 	out   []byte // scratch
 	head  []byte // the first bytes of the stream, by which one of events is known
+	tail  []byte // the last bytes of the stream, in which what is sought may have begun; nil where nothing is
 	found bool
 	err   error
 
@@ -64,6 +65,7 @@ func (w *Writer) Write(p []byte) (n int, err error) {
 	for n < len(p) && w.err == nil {
 		part := p[n:min(n+piece, len(p))]
 		w.head = append(w.head, part[:min(len(part), longestField-len(w.head))]...)
+		w.tail = w.s.recogniseNext(w.tail, part)
 		w.buf = append(w.buf, part...)
 		w.flush(false)
 		n += len(part)
@@ -84,7 +86,7 @@ func (w *Writer) Close() error {
 	if err == nil {
 		w.err = ErrClosed
 	}
-	w.buf, w.out = nil, nil
+	w.buf, w.out, w.tail = nil, nil, nil
 	return err
 }
 
