@@ -32,7 +32,7 @@ const maxLaneName = 100
 //	                             host is "llm"
 //	ws_message, ws_close         "ws:" and the number of its connection
 //	process_spawn                "program" where it has no parent, else "process:", the name of its program and its arguments
-//	file_*                       "files"
+//	file_read, file_write, file_delete  "files"
 //	tls_refused, net_refused     "network"
 //	clock_*                      "clock"
 //	mcp_*                        "mcp:" and its server
