@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -71,7 +72,8 @@ func encodingOf(k tape.Kind, name string) string {
 // Failed reports whether a record says that something went wrong.
 func Failed(k tape.Kind) bool {
 	if x := tape.ExchangeOf(k); x != nil {
-		return x.Error != "" || x.Status >= 400 || x.Status == 0 && x.Method != "" // without a method: another producer's
+		return x.Error != "" || x.Status >= 400 || x.Status == 0 && x.Method != "" || // without a method: another producer's
+			grpcstatus.Of(k).Failed()
 	}
 	switch k := k.(type) {
 	case *tape.NetRefused, *tape.TLSRefused:

@@ -1,6 +1,9 @@
 package fidelity
 
-import "github.com/tapedeck-dev/tapedeck/tape"
+import (
+	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
 
 // exchangeCategories are the codes of one of the two kinds that hold an exchange.
 type exchangeCategories struct {
@@ -41,9 +44,16 @@ func (d *differ) httpExchange(a, b *tape.HTTPExchange) {
 	d.text(HTTPURL, a.URL, b.URL)
 	d.exchange(&httpExchange, &a.Exchange, &b.Exchange)
 	if d.lanes && !d.exact && !racy(&a.Exchange, &b.Exchange) { // else the trailers compare as they stand
-		same(d, HTTPStatus, callStatus(a), callStatus(b))
+		d.callStatus(a, b)
 	}
 	d.extra(a.Extra, b.Extra)
+}
+
+// callStatus compares how two gRPC calls ended. Their messages are for people, and explain.
+func (d *differ) callStatus(a, b *tape.HTTPExchange) {
+	if was, now := grpcstatus.Of(a), grpcstatus.Of(b); was.Code != now.Code {
+		d.add(HTTPStatus, shorten(was.String()), shorten(now.String()))
+	}
 }
 
 // exchange compares what model calls and plain HTTP share. In lane mode the digest stands for the request, and headers

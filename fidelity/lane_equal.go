@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -82,6 +83,7 @@ func (g *equals) partners(p *pairing) []int {
 // result is what came of a request.
 type result struct {
 	status  int
+	call    string // the status of a gRPC call
 	answer  cas.Digest
 	failure string
 }
@@ -101,5 +103,5 @@ func resultOf(k tape.Kind) result {
 		return result{answer: answer, failure: call.Error}
 	}
 	ex := tape.ExchangeOf(k)
-	return result{ex.Status, hashOf(ex.Response), ex.Error}
+	return result{status: ex.Status, call: grpcstatus.Of(k).Code, answer: hashOf(ex.Response), failure: ex.Error}
 }

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -34,7 +35,7 @@ func content(k tape.Kind) string {
 	case *tape.LLMCall:
 		return llmSummary(k)
 	case *tape.HTTPExchange:
-		return exchangeSummary(&k.Exchange)
+		return k.Method + " " + k.URL + ": " + exchangeEnd(k)
 	case *tape.FileRead:
 		return fmt.Sprintf("read %s, %s", k.Path, size(k.LenBytes))
 	case *tape.FileWrite:
@@ -69,13 +70,12 @@ func llmSummary(k *tape.LLMCall) string {
 	if isTalk(k) {
 		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
 	}
-	return strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ") + ": " + exchangeEnd(&k.Exchange)
+	return strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ") + ": " + exchangeEnd(k)
 }
 
-func exchangeSummary(x *tape.Exchange) string { return x.Method + " " + x.URL + ": " + exchangeEnd(x) }
-
-func exchangeEnd(x *tape.Exchange) string {
-	s := "no answer"
+// exchangeEnd says what came of the exchange that k holds, of a gRPC call that failed its own status too: that of HTTP is 200 then.
+func exchangeEnd(k tape.Kind) string {
+	s, x := "no answer", tape.ExchangeOf(k)
 	if x.Status != 0 {
 		s = strconv.Itoa(x.Status)
 		if x.Response != nil {
@@ -87,6 +87,9 @@ func exchangeEnd(x *tape.Exchange) string {
 	}
 	if x.Error != "" {
 		s += " (" + x.Error + ")"
+	}
+	if call := grpcstatus.Of(k); call.Failed() {
+		s += ", " + call.String()
 	}
 	return s
 }
