@@ -155,7 +155,7 @@ func (s *session) openTalks(o *sessionOptions) (err error) {
 	over := &mcp.OverHTTPOptions{}
 	if t := o.recorded; t != nil {
 		lo.Taken = t.taken
-		over.Records, over.Blobs = t.records, t.blobs
+		over.Records, over.Blobs, over.Reveal = t.records, t.blobs, t.reveal
 	}
 	s.mcp = mcp.NewLog(s.rec, s.scrub, s.mask, &lo)
 	if s.guard.mcp == nil {

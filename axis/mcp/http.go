@@ -21,6 +21,8 @@ type OverHTTPOptions struct {
 	// Records are those of the tape that is replayed, and Blobs holds its payloads. Nil while recording.
 	Records iter.Seq2[*tape.Record, error]
 	Blobs   cas.Store
+	// Reveal puts the secrets of this run in the place of their placeholders. Nil leaves them.
+	Reveal func([]byte) []byte
 }
 
 // An OverHTTP follows the conversations of one run that are held over HTTP: Streamable HTTP, and HTTP+SSE of 2024-11-05. It
@@ -31,9 +33,10 @@ type OverHTTPOptions struct {
 // Replaying, it puts the ids of this run into the recorded answers, JSON or events, and holds what the server sends until it is
 // due: see the package comment. What nothing on the tape answers gets a JSON-RPC error.
 type OverHTTP struct {
-	log   *Log
-	taped *taped // nil while recording
-	blobs cas.Store
+	log    *Log
+	taped  *taped // nil while recording
+	blobs  cas.Store
+	reveal func([]byte) []byte
 
 	mu       sync.Mutex
 	sessions map[string]*webTalk   // by place and session id
@@ -55,7 +58,7 @@ func NewOverHTTP(o *OverHTTPOptions) (*OverHTTP, error) {
 	if o == nil {
 		return h, nil
 	}
-	h.log, h.blobs = o.Log, o.Blobs
+	h.log, h.blobs, h.reveal = o.Log, o.Blobs, o.Reveal
 	if o.Records == nil {
 		return h, nil
 	}

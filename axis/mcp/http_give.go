@@ -37,6 +37,7 @@ func (g *giver) prepare(p *passage) {
 	if g.talk = p.talk.was; g.talk == nil {
 		return
 	}
+	g.talk.batched.came(rec.Arrival)
 	if g.lines = g.talk.carried[rec.Arrival]; g.lines == nil {
 		g.lines = new(carried)
 	}

@@ -29,6 +29,7 @@ type passage struct {
 	resumable bool            // the answer may go on in another exchange
 	reader    answerReader    // nil where the answer holds no messages
 	given     giver           // of a replay
+	refusal   []byte          // the line that answers requests which are not on the tape; nil where nothing is asked
 	between   exchange.Between
 	stream    *webStream // of a replay: that of HTTP+SSE which this GET is; nil for none
 }
@@ -89,11 +90,7 @@ func (p *passage) tell() error {
 	if err := p.talk.Line(Client, p.asked.Request.Body, p.asked.Arrival); err != nil || p.asked.Refused == "" {
 		return err
 	}
-	for i := range p.messages {
-		if m := &p.messages[i]; m.IsRequest() && m.Method != "ping" {
-			p.talk.Fault(Client, m.ID, p.asked.Refused)
-		}
-	}
+	p.refusal = p.refused(func(m *Message) { p.talk.Fault(Client, m.ID, p.asked.Refused) })
 	return nil
 }
 

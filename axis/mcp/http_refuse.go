@@ -25,7 +25,7 @@ func (p *passage) Answer() (*exchange.OwnAnswer, bool) {
 		}, true
 	}
 	a := &exchange.OwnAnswer{Status: http.StatusAccepted, Header: make(http.Header), Passes: p.pings()}
-	if line := p.refusal(); line != nil && !p.sse {
+	if line := p.refusal; line != nil && !p.sse {
 		a.Status, a.Body = http.StatusOK, line
 		a.Header.Set("Content-Type", typeJSON)
 		a.Header.Set("Content-Length", strconv.Itoa(len(line)))
@@ -43,24 +43,43 @@ func (p *passage) pings() bool {
 	return true
 }
 
-// refusal is the line that answers requests which are not on the tape, nil where nothing is asked; a ping is answered.
-func (p *passage) refusal() []byte {
+// refused is the line that answers requests which are not on the tape, nil where nothing is asked, and calls fault for each. A ping is
+// answered, and so is what else is on the tape of a batch.
+func (p *passage) refused(fault func(*Message)) []byte {
+	known := make([]*batchedCall, len(p.messages))
+	if p.batch && p.talk.was != nil && p.over.log != nil {
+		known = p.answers()
+	}
 	var answers [][]byte
 	for i := range p.messages {
-		switch m := &p.messages[i]; {
-		case !m.IsRequest():
-		case m.Method == "ping":
-			answers = append(answers, answerOf(m.ID, "result", []byte("{}")))
-		default:
-			answers = append(answers, errorAnswer(m.ID, refusedAs+m.Method+"; "+p.asked.Refused))
+		m := &p.messages[i]
+		if !m.IsRequest() {
+			continue
 		}
+		answer := p.answerTo(m, known[i])
+		if answer == nil {
+			fault(m)
+			answer = errorAnswer(m.ID, notOnTape(m, p.asked.Refused))
+		}
+		answers = append(answers, answer)
 	}
 	return bytes.TrimSuffix(lineOf(answers, p.batch), []byte{'\n'})
 }
 
+// answerTo answers a ping, and a request that the tape holds as c; nil for any other.
+func (p *passage) answerTo(m *Message, c *batchedCall) []byte {
+	switch {
+	case m.Method == "ping":
+		return answerOf(m.ID, "result", []byte("{}"))
+	case c != nil:
+		return p.answerAgain(m, c)
+	}
+	return nil
+}
+
 // refuse gives the refusal on the stream of HTTP+SSE.
 func (p *passage) refuse() error {
-	s, line := p.talk.streaming(), p.refusal()
+	s, line := p.talk.streaming(), p.refusal
 	if s == nil || line == nil {
 		return nil
 	}

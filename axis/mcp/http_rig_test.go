@@ -97,7 +97,7 @@ func newWebRig(t testing.TB, upstream string, from *webRig, env ...string) *webR
 			t.Fatal(err)
 		}
 		cfg.Book, cfg.Blobs, cfg.Reveal = g.book, from.store, g.scrub.Reveal
-		o.Records, o.Blobs = from.reader().Records(), from.store
+		o.Records, o.Blobs, o.Reveal = from.reader().Records(), from.store, g.scrub.Reveal
 	}
 	o.Log = mcp.NewLog(g.rec, g.scrub, masker, &mcp.LogOptions{Taken: 100})
 	if from == nil {

@@ -20,6 +20,7 @@ type tapedTalk struct {
 	lines   []tapedLine // by place
 	order   *webOrder
 	carried map[uint64]*carried // by the arrival of the exchange
+	batched batched
 }
 
 // carried is the lines that one exchange carried, by their places, in order.
@@ -82,6 +83,7 @@ func (t *taped) message(r *tape.Record, k *tape.MCPJSONRPC) {
 	if Side(k.From) == Server {
 		asker = Server
 	}
+	talk.batched.note(k)
 	answered := k.Answered > 0
 	asked := tapedLine{
 		place: k.Arrival, from: asker, exchange: k.Exchange, ms: r.MonotonicMS - k.LatencyMS, seq: r.Seq,
@@ -122,6 +124,7 @@ func (t *tapedTalk) finish() {
 		}
 	}
 	t.order = newWebOrder(t.lines)
+	t.batched.settle()
 }
 
 // before is the last place of the conversation that had been recorded when the exchange was: what it ended after.
