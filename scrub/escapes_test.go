@@ -1,7 +1,9 @@
 package scrub_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -51,6 +53,32 @@ func spelling(t *rapid.T, r rune, percent, twice, json bool) string {
 		}
 	}
 	return out
+}
+
+// TestEscapesOfWhatEscapes: where a value holds what an escape begins with, that stands escaped itself, wherever in the value it is.
+func TestEscapesOfWhatEscapes(t *testing.T) {
+	const rest = `7Q2x"9Zp`
+	quoted := func(v string) string {
+		out, _ := json.Marshal(v)
+		return string(out)
+	}
+	for _, sign := range []string{"%", `\`, `"`, "%41", "%25", "%zz", `\u0041`, `\"`, `\\`} {
+		for at := range len(rest) {
+			v := rest[:at] + sign + rest[at:]
+			s := scrub.New(testKey, nil)
+			s.AddSecret("x", v)
+			for name, text := range map[string]string{
+				"plain": v, "JSON": quoted(v), "JSON in JSON": quoted(quoted(v)),
+				"query": url.QueryEscape(v), "path": url.PathEscape(v), "query, twice": url.QueryEscape(url.QueryEscape(v)),
+				"JSON in a query": url.QueryEscape(quoted(v)), "a query in JSON": quoted(url.QueryEscape(v)), "JSON in JSON in a query": url.QueryEscape(quoted(quoted(v))),
+				"by number": strings.ReplaceAll(quoted(v), `\\`, `\u005c`),
+			} {
+				if out, found := s.Bytes([]byte("q=" + text + "&b")); !found {
+					t.Errorf("%s, %s: %s", v, name, out)
+				}
+			}
+		}
+	}
 }
 
 // TestMixedEscapes: each byte of a known value may stand escaped or not, in whatever way it can be: %2F for some slashes,

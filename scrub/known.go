@@ -276,6 +276,9 @@ func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789A
 
 // canFollow tells whether b2 and b3 can stand behind the first byte, in a stream of events or elsewhere.
 func (p *pattern) canFollow(b2, b3 byte, streams bool) bool {
+	if b2 == '\\' || b2 == '%' {
+		return true // an escape, of itself perhaps
+	}
 	if b2 == p.second || b2 == '+' && p.second == ' ' {
 		return b3 == p.third || p.maySplit(b3, streams) || b3 == '+' && p.third == ' '
 	}

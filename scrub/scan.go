@@ -92,6 +92,11 @@ func (x *index) at(t text, i int, f *finds) (wait bool) {
 	if !x.any {
 		return false
 	}
+	return x.knownFrom(t, i, f)
+}
+
+// knownFrom adds the known values at i, whose first byte may stand escaped there.
+func (x *index) knownFrom(t text, i int, f *finds) (wait bool) {
 	c := t.b[i]
 	if x.knownAt(t, i, c, f) {
 		return true
@@ -99,8 +104,15 @@ func (x *index) at(t text, i int, f *finds) (wait bool) {
 	if c != '\\' && c != '%' {
 		return false
 	}
+	tried := c
+	if outer, _, o := t.peel(i, maxPercent); o == hit && outer == '\\' && outer != c { // it may stand for itself
+		if x.knownAt(t, i, outer, f) {
+			return true
+		}
+		tried = outer
+	}
 	first, o := t.firstByte(i)
-	return o == more || o == hit && first != c && x.knownAt(t, i, first, f)
+	return o == more || o == hit && first != c && first != tried && x.knownAt(t, i, first, f)
 }
 
 // ruleAt adds what the rules find at i.
