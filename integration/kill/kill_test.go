@@ -18,6 +18,9 @@ import (
 // tally counts what the rounds of one test met, so that a test that met nothing is seen.
 type tally struct{ killed, none, unfinished, finished, whole, cut int }
 
+// atWork says that something died while an answer was on the tape and the recording was not finished.
+func (n *tally) atWork() bool { return n.unfinished > 0 && n.whole > 0 }
+
 // round starts a record, kills victim at a moment and checks what is left. The moment is counted from the start, or where
 // ready is true from the agent's word.
 func (s *stage) round(i int, ready bool, most time.Duration, victim func(r *running) int, n *tally) (r *running, rec *deck.Recording, killed bool) {
@@ -118,14 +121,14 @@ func TestRecorder(t *testing.T) {
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		s, n := newStage(t, b), new(tally)
 		most := s.whole(s.recordArgs()...) * 11 / 10
-		for i := range moments(t) {
+		for i := range rounds(t, n.atWork) {
 			_, rec, killed := s.round(i, false, most, func(r *running) int { return r.Process.Pid }, n)
 			if rec == nil && !killed {
 				t.Fatalf("round %d: there is no recording", i)
 			}
 		}
 		t.Logf("%+v", *n)
-		if n.unfinished == 0 || n.whole == 0 {
+		if !n.atWork() {
 			t.Error("no recorder was killed at work: the test has tried nothing")
 		}
 	})
@@ -135,7 +138,7 @@ func TestRecorder(t *testing.T) {
 func TestInit(t *testing.T) {
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		s, n := newStage(t, b), new(tally)
-		for i := range moments(t) {
+		for i := range rounds(t, n.atWork) {
 			r, rec, killed := s.round(i, true, works, func(r *running) int { return initOf(r.Process.Pid) }, n)
 			code := r.ProcessState.ExitCode()
 			switch {
@@ -150,7 +153,7 @@ func TestInit(t *testing.T) {
 			}
 		}
 		t.Logf("%+v", *n)
-		if n.unfinished == 0 || n.whole == 0 {
+		if !n.atWork() {
 			t.Error("no init was killed at work: the test has tried nothing")
 		}
 	})
@@ -161,7 +164,8 @@ func TestProgram(t *testing.T) {
 	run.Each(t, func(t *testing.T, b *run.Box) {
 		s, n := newStage(t, b), new(tally)
 		died := 0
-		for i := range moments(t) {
+		tried := func() bool { return died > 0 && n.whole > 0 }
+		for i := range rounds(t, tried) {
 			r, rec, killed := s.round(i, true, works, func(r *running) int { return programOf(r.Process.Pid) }, n)
 			code := r.ProcessState.ExitCode()
 			if rec == nil || !rec.Finished() || code != rec.Manifest.Exit.Code || code != 0 && !killed {
@@ -176,7 +180,7 @@ func TestProgram(t *testing.T) {
 			}
 		}
 		t.Logf("%+v, died %d", *n, died)
-		if died == 0 || n.whole == 0 {
+		if !tried() {
 			t.Error("no program was killed at work: the test has tried nothing")
 		}
 	})

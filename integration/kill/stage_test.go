@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -48,6 +49,19 @@ func moments(t *testing.T) int {
 	}
 	t.Logf("%d moments; KILL_SEED=%d repeats them", n, seeded())
 	return n
+}
+
+// rounds yields the numbers of that many rounds, and of more, five times as many at most, until tried is true: all moments of a few may
+// lie before the work or behind it.
+func rounds(t *testing.T, tried func() bool) iter.Seq[int] {
+	n := moments(t)
+	return func(yield func(int) bool) {
+		for i := 0; i < n || i < 5*n && !tried(); i++ {
+			if !yield(i) {
+				return
+			}
+		}
+	}
 }
 
 // A stage is a box with the agent, its upstream and a mark by which its processes are known.
