@@ -61,6 +61,7 @@ func verdictText(t *testing.T, v *deck.Verdict) string {
 // TestCauseInTheTreeOfNow: the verdict of a replay over the work tree as it is now names the file that was edited, whether
 // its text stands in what differs or not.
 func TestCauseInTheTreeOfNow(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"https://api.example.com/ask"}, {"https://api.example.com/ask", "length"}} {
 		b := newBench(t)
 		b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "answer") })
@@ -83,6 +84,7 @@ func TestCauseInTheTreeOfNow(t *testing.T) {
 // TestWhatTheProgramMakesUp: where all that the program was given is as recorded, the verdict says that what differs is its
 // own doing, and what makes it compare; where something else may be the reason, it does not.
 func TestWhatTheProgramMakesUp(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "answer") })
 	res, _ := b.record("nonce", "https://api.example.com/ask")

@@ -226,6 +226,7 @@ func TestKeptReplayHolds(t *testing.T) {
 
 // TestListingOfDirectories: ls -l says the same of the directories of a replay, which an overlay merges and so counts as one link.
 func TestListingOfDirectories(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for _, dir := range []string{"a", "b/c"} {
 		if err := os.MkdirAll(filepath.Join(b.dir, dir), 0o755); err != nil {
@@ -365,6 +366,7 @@ func playMover([]string) int {
 
 // TestRenamedDirectories: an overlay renames no directory of a lower layer, and a replay renames what the run renamed.
 func TestRenamedDirectories(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	tmp := filepath.Join(filepath.Dir(b.dir), "tmp")
 	b.env = append(b.env, "TMPDIR="+tmp)
@@ -427,6 +429,7 @@ func playBuilder([]string) int {
 
 // TestTimesOfFiles: what goes by the times of files does on a replay what it did, whatever was written since.
 func TestTimesOfFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	old := time.Now().Add(-time.Hour)
 	for i, name := range []string{"out", "src"} { // src is newer

@@ -24,6 +24,7 @@ func playUncoverer([]string) int {
 // TestCoveredStaysCovered: what is masked in the jail is masked for the recorder that looks at what changed, after the
 // program's end too.
 func TestCoveredStaysCovered(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.config = filepath.Join(b.home, ".config", "tapedeck")
 	const secret = "what only the recorder may know"

@@ -30,6 +30,7 @@ func (b *bench) recordTold(o *deck.DaemonOptions, program string, proxy bool) (*
 // TestARunThatIsTold: the turns are those of the tape, without secrets; recording and run name each other; a recording with verdicts
 // verifies, replays green without a daemon, and compares.
 func TestARunThatIsTold(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.env = append(b.env, "SERVICE_TOKEN="+spelledSecret)
 	b.upstream("api.anthropic.com", serveConverse)
@@ -84,6 +85,7 @@ func TestARunThatIsTold(t *testing.T) {
 
 // TestNoDaemonNoRecording: where nobody answers, or the run has no intent, nothing is run and nothing is written.
 func TestNoDaemonNoRecording(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.upstream("api.anthropic.com", serveConverse)
 	for _, o := range []*deck.DaemonOptions{
@@ -138,6 +140,7 @@ func playBlab([]string) int {
 
 // TestASecretInAVerdict: what a policy judged is looked through too for secrets that became known late.
 func TestASecretInAVerdict(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	f := deck.NewFakeDaemon()
 	b.upstream("api.anthropic.com", func(w http.ResponseWriter, r *http.Request) {

@@ -24,6 +24,7 @@ import (
 )
 
 func TestReplayIsAClosedWorld(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "answer to %s", r.URL.Path) })
 	res, out := b.record("get", "https://api.example.com/a", "http://api.example.com/b", "https://api.example.com/a")
@@ -56,6 +57,7 @@ func TestReplayIsAClosedWorld(t *testing.T) {
 // TestDigitsOfNumbersCount: a request that differs in the last of 19 digits of an id is another one, and the verdict shows
 // both.
 func TestDigitsOfNumbersCount(t *testing.T) {
+	t.Parallel()
 	const url = "https://api.example.com/orders"
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
@@ -78,6 +80,7 @@ func TestDigitsOfNumbersCount(t *testing.T) {
 }
 
 func TestNothingGetsOut(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -142,6 +145,7 @@ func kinds(t *testing.T, rec *deck.Recording) []tape.Kind {
 }
 
 func TestStreamsKeepTheirChunks(t *testing.T) {
+	t.Parallel()
 	for _, encoding := range []string{"identity", "gzip"} {
 		t.Run(encoding, func(t *testing.T) {
 			b := newBench(t)
@@ -211,6 +215,7 @@ func stream(t *testing.T, path string) (out [][2]int64) {
 }
 
 func TestUpstreamThatDiesInTheMiddle(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("cut.example.com", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
@@ -227,6 +232,7 @@ func TestUpstreamThatDiesInTheMiddle(t *testing.T) {
 }
 
 func TestConversationsDoNotCross(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.anthropic.com", func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond) // pace is the upstream's own
@@ -245,6 +251,7 @@ func TestConversationsDoNotCross(t *testing.T) {
 }
 
 func TestNoSecretInTheRecording(t *testing.T) {
+	t.Parallel()
 	const canary = "sk-canary-7Q2x9ZpLm4Vt8KrW3nHd"
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
@@ -298,6 +305,7 @@ func searchFor(t *testing.T, dir, secret string) {
 // TestAFileThatHoldsASecret is replayed where its bytes are another's: the stand-in that the program finds is what changes
 // are told from. The work tree as it is now is shown where that is asked for.
 func TestAFileThatHoldsASecret(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	write := func(name, text string) {
 		t.Helper()

@@ -222,6 +222,7 @@ func (b *bench) live(rec string) *live {
 }
 
 func TestFollowUntilTheEnd(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l := b.live(filepath.Join(t.TempDir(), "a.rec"))
 	tl := follow(t, l.rec)
@@ -244,6 +245,7 @@ func TestFollowUntilTheEnd(t *testing.T) {
 }
 
 func TestFollowUntilTheRecorderDies(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	l := b.live(filepath.Join(t.TempDir(), "a.rec"))
 	tl := follow(t, l.rec)
@@ -319,6 +321,7 @@ func TestFollowWaitsForTheLine(t *testing.T) {
 // TestKeepersBesideARecorder runs GC and Remove in processes of their own while a recorder is killed and others record
 // into the same library. Every recording that is left must hold.
 func TestKeepersBesideARecorder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat("a body that is a blob of its own\n", 1000)+r.URL.Path)
@@ -416,6 +419,7 @@ func TestGCOfScratches(t *testing.T) {
 
 // What is unpacked replays as the original does.
 func TestUnpackedReplays(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat("answer ", 2000)+r.URL.Path)

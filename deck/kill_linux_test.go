@@ -38,6 +38,7 @@ func playRecorder(args []string) int {
 // TestKilledRecorder kills the recorder at random moments. What it leaves must load up to its last whole record with every
 // blob, verify must say that it is unfinished, and nothing may be left running.
 func TestKilledRecorder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
 		for i := range 5 {
@@ -45,9 +46,9 @@ func TestKilledRecorder(t *testing.T) {
 			w.(http.Flusher).Flush()
 		}
 	})
-	rounds := 8
-	if testing.Short() {
-		rounds = 2
+	rounds := 3
+	if long {
+		rounds = 20
 	}
 	for i := range rounds {
 		rec := filepath.Join(t.TempDir(), fmt.Sprintf("killed-%d-%d.rec", os.Getpid(), i))

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,16 +182,25 @@ func serveBrought(v string) http.HandlerFunc {
 // TestLateSecretsThatAreBrought: a program sends a value that nothing gives away yet and that the replay can have from nowhere. The
 // replay knows it again where it first passes, by its keyed digest, and another value is still another.
 func TestLateSecretsThatAreBrought(t *testing.T) {
+	t.Parallel()
+	some := []string{"form", "socket", "MCP", "output in bytes"}
 	for how := range broughtTo {
-		t.Run(how+" then file", func(t *testing.T) { testBrought(t, how, "file") })
+		if long || slices.Contains(some, how) {
+			t.Run(how+" then file", func(t *testing.T) { testBrought(t, how, "file") })
+		}
 	}
 	for _, how := range []string{"JSON", "model", "output"} { // in what way it is told does not depend on how it passed
-		t.Run(how+" then header", func(t *testing.T) { testBrought(t, how, "header") })
-		t.Run(how+" then answer", func(t *testing.T) { testBrought(t, how, "answer") })
+		if long || how != "output" {
+			t.Run(how+" then header", func(t *testing.T) { testBrought(t, how, "header") })
+		}
+		if long || how != "JSON" {
+			t.Run(how+" then answer", func(t *testing.T) { testBrought(t, how, "answer") })
+		}
 	}
 }
 
 func testBrought(t *testing.T, how, told string) {
+	t.Parallel()
 	b := newBench(t)
 	seed := filepath.Join(t.TempDir(), "seed") // outside of what is recorded
 	if err := os.WriteFile(seed, []byte(how+told), 0o644); err != nil {
@@ -221,6 +231,7 @@ func testBrought(t *testing.T, how, told string) {
 // TestLateSecretsThatAreOthers: another value in the place of one that is sought, and the same one without the key that tells it, are
 // divergences, and in the second case the verdict says why.
 func TestLateSecretsThatAreOthers(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	seed := filepath.Join(t.TempDir(), "seed")
 	write := func(text string) {
@@ -264,6 +275,7 @@ func (b *bench) refusedMake(v *deck.Verdict) {
 
 // TestLateSecretsOfAReplay: what a replay found again is sought by a replay of that replay, too.
 func TestLateSecretsOfAReplay(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	seed := filepath.Join(t.TempDir(), "seed")
 	if err := os.WriteFile(seed, []byte("again"), 0o644); err != nil {

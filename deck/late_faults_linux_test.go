@@ -59,15 +59,16 @@ func playLateRecorder(args []string) int {
 // TestKilledWhileHiding kills the recorder at random moments while it takes out what became known late. What it leaves loads
 // with every blob, and once gc has been there nothing is left of what the recorder was about to put in place.
 func TestKilledWhileHiding(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", serveLate(lateSecret, "plain"))
 	b.manyFiles(600)
 	lib := filepath.Join(b.dir, ".tapedeck")
 	whole, _ := b.hide(srv.URL, filepath.Join(lib, "whole.rec"), -1)
 	whole = min(whole, 30*time.Millisecond) // where the machine was busy, most would come to their end
-	rounds := 16
-	if testing.Short() {
-		rounds = 3
+	rounds := 4
+	if long {
+		rounds = 16
 	}
 	states := make(map[string]int)
 	for i := range rounds {
@@ -148,6 +149,7 @@ func (b *bench) hide(upstream, rec string, after int) (took time.Duration, ended
 
 // TestLateSecretsThatStay: where a secret cannot be taken out, Record fails, and the recording says so and stays unfinished.
 func TestLateSecretsThatStay(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	rec := filepath.Join(t.TempDir(), "stays.rec")
 	serve := serveLate(lateSecret, "plain")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -123,8 +124,13 @@ const (
 // TestLateSecrets: a value that is written in many places before a header names it is in none of them afterwards, in no
 // form, and a replay is green with the same value, with another and with none.
 func TestLateSecrets(t *testing.T) {
-	for _, where := range []string{"file", "argument", "variable", "stdin", "answer"} {
-		for form := range lateForms {
+	t.Parallel()
+	forms := slices.Sorted(maps.Keys(lateForms))
+	for i, where := range []string{"file", "argument", "variable", "stdin", "answer"} {
+		for j, form := range forms {
+			if !long && i%len(forms) != j { // each place in one form, each form in a place
+				continue
+			}
 			t.Run(where+" "+form, func(t *testing.T) { testLate(t, where, form, false) })
 		}
 	}
@@ -132,6 +138,7 @@ func TestLateSecrets(t *testing.T) {
 }
 
 func testLate(t *testing.T, where, form string, proxy bool) {
+	t.Parallel()
 	b := newBench(t)
 	clean := slices.Clip(b.env)
 	srv := b.upstream("api.example.com", serveLate(lateSecret, form))
@@ -248,6 +255,7 @@ func playLateEnv(args []string) int {
 
 // TestLateCredentials: what a run writes into a file of credentials is a secret, wherever it stood before.
 func TestLateCredentials(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "yes") })
 	res, out := b.record("late env", "https://api.example.com", "for="+lateSecret)

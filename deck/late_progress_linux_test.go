@@ -13,6 +13,7 @@ import (
 // TestLateProgress: what is told of the search for what became known late never goes back, and counts each record once, and
 // each content of the work tree.
 func TestLateProgress(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", serveLate(lateSecret, "plain"))
 	b.putNote(lateSecret)

@@ -13,6 +13,7 @@ import (
 
 // What the network axis logs of an exchange that was cut names its URL, and not the key in it.
 func TestLogOfARunHoldsNoKey(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")

@@ -80,6 +80,7 @@ func playCookies(args []string) int {
 // TestSecretsOfTheTraffic: where a replay cannot know a secret that an answer or a file brought, the program gets one of its
 // shape and length, that works: it sends it back and is answered. Examples of documents are no secrets.
 func TestSecretsOfTheTraffic(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -149,6 +150,7 @@ func playKeys([]string) int {
 // TestSecretsOfTheTreeOfNow: a kept replay over the work tree as it is now lists what its secrets look like, so that its own
 // replay, which lacks them, makes them up.
 func TestSecretsOfTheTreeOfNow(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.put("keys.txt", "nothing\n")
 	res, _ := b.record("prints keys.txt")

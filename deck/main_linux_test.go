@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// long has each test try every case that it knows, not a share of them.
+var long = os.Getenv("TAPEDECK_LONG") != ""
+
 // A bench is a work tree with a HOME and a configuration of its own, and an upstream.
 type bench struct {
 	t      *testing.T

@@ -79,6 +79,7 @@ func playMCPLines(args []string) int {
 // TestCrookedServers records servers that do what they should not, as the program sees it, and replays them, their programs gone, the
 // same: never without an end.
 func TestCrookedServers(t *testing.T) {
+	t.Parallel()
 	const (
 		hello  = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"crooked","version":"1"}}}`
 		answer = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}`
@@ -133,6 +134,7 @@ func TestCrookedServers(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			b := newBench(t)
 			path := b.server("crooked")
 			b.gone(path)

@@ -10,6 +10,7 @@ import (
 // TestEqualServersStartedInAnotherOrder replays a client that talks with equal servers, and starts them in another order: each is
 // answered from its own conversation.
 func TestEqualServersStartedInAnotherOrder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	words := []string{"zero", "one", "two"}

@@ -74,6 +74,7 @@ func calls(t *testing.T, rec *deck.Recording) map[string]int {
 
 // TestServerIsGone records a client with an MCP server, takes the server's program away and replays.
 func TestServerIsGone(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	res, out := b.recordScene(&mcpScene{
@@ -102,6 +103,7 @@ func TestServerIsGone(t *testing.T) {
 
 // TestServersOfUnfinished: a recording whose recorder was killed has no ledger of axes, and its servers do not run all the same.
 func TestServersOfUnfinished(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	res, out := b.recordScene(&mcpScene{
@@ -153,6 +155,7 @@ func one(path string, calls ...mcpCall) *mcpScene {
 
 // TestTalksWithServers records and replays clients whose servers are started and ended in many ways, and are gone on the replay.
 func TestTalksWithServers(t *testing.T) {
+	t.Parallel()
 	echo := func(server int) mcpCall { return tool(server, "echo", map[string]any{"text": "hi"}) }
 	for name, scene := range map[string]func(b *bench, path string) *mcpScene{
 		"left running": func(_ *bench, path string) *mcpScene {
@@ -219,6 +222,7 @@ func TestTalksWithServers(t *testing.T) {
 
 // TestServersOfOneName have a lane each.
 func TestServersOfOneName(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	s := one(path, tool(0, "echo", 1), tool(1, "echo", 2), tool(1, "echo", 3))
@@ -231,6 +235,7 @@ func TestServersOfOneName(t *testing.T) {
 
 // TestOtherTalksDiverge: what a program says otherwise than it did is refused, and what it does not say was never asked for.
 func TestOtherTalksDiverge(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	first, second := tool(0, "echo", map[string]any{"path": "a.txt", "text": "x"}), tool(0, "echo", map[string]any{"path": "b.txt", "text": "y"})
@@ -262,6 +267,7 @@ func TestOtherTalksDiverge(t *testing.T) {
 
 // TestServersInAnotherOrder: each is still answered as itself.
 func TestServersInAnotherOrder(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	s := one(path, tool(0, "echo", "of the first"), tool(1, "echo", "of the second"))
@@ -279,6 +285,7 @@ func TestServersInAnotherOrder(t *testing.T) {
 
 // TestServersChangeFiles: what a server changed is there on a replay, in which it does not run.
 func TestServersChangeFiles(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	s := one(path, tool(0, "echo", 1))
@@ -296,6 +303,7 @@ func TestServersChangeFiles(t *testing.T) {
 
 // TestCallsThatAreNotMadeChangeNothing: a file that a call made is there on a replay when the call is made, and not when it is not.
 func TestCallsThatAreNotMadeChangeNothing(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	path := b.server("thing-server")
 	first, made := tool(0, "echo", 1), tool(0, "make", map[string]any{"Name": "made"})
@@ -319,6 +327,7 @@ func TestCallsThatAreNotMadeChangeNothing(t *testing.T) {
 // TestToolsAreNoServers: what a program reads of the tools that it talks with by pipes, and in which order, is what it is without a
 // recorder, and nothing of it is a talk with a server.
 func TestToolsAreNoServers(t *testing.T) {
+	t.Parallel()
 	scripts := []string{
 		"tr a-z A-Z", "echo to stderr >&2; cat; echo done >&2; exit 4", "exec 0<&-; sleep 0.01; echo read nothing", "head -n 1", "true", "kill -9 $$",
 		`echo '{"jsonrpc":"2.0","id":1,"result":{}}'`, "cat | sort | cat",
@@ -345,6 +354,7 @@ func TestToolsAreNoServers(t *testing.T) {
 
 // TestEditedCallsAreFound: a recorded call whose payload was replaced no longer holds.
 func TestEditedCallsAreFound(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.unsealed = true
 	res, _ := b.recordScene(one(b.server("thing-server"), tool(0, "echo", "said")))
@@ -372,6 +382,7 @@ func TestEditedCallsAreFound(t *testing.T) {
 
 // TestTalksThatCannotBeWritten: a recorder that cannot write cuts its talks, and nothing is left running.
 func TestTalksThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	rec := filepath.Join(t.TempDir(), fmt.Sprintf("blocked-%d.rec", os.Getpid()))
 	path := b.server(fmt.Sprintf("server-%d", os.Getpid()))

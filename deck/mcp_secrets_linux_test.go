@@ -14,6 +14,7 @@ const mcpCanary = "cnryMCPx7Q2x9p4Vt8KrW3nHd"
 // TestServersSecrets: what is known for a secret, by its variable or by a name in what is said, is in nothing that is written of a
 // talk with an MCP server, and a replay is green with the same value, with another and with none.
 func TestServersSecrets(t *testing.T) {
+	t.Parallel()
 	in := func(text string) map[string]any { return map[string]any{"text": text} }
 	for name, c := range map[string]struct {
 		variable string

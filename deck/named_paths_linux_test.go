@@ -23,6 +23,7 @@ func playNamedPaths(args []string) int {
 // TestPathsUnderNamesOfSecrets: a path in a variable or a flag whose name is that of a secret is none. The files stay in the
 // recording, and a replay opens them, also where they are gone from the disk.
 func TestPathsUnderNamesOfSecrets(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	for name, text := range map[string]string{"certs/server.pem": "a certificate", "run/token": "abc", "rows.txt": "rows"} {
 		path := filepath.Join(b.dir, name)

@@ -135,6 +135,7 @@ func playOddities(args []string) int {
 // TestOddities: what no single call tells of is seen all the same, a replay starts from what was there, and what is not kept
 // is listed.
 func TestOddities(t *testing.T) {
+	t.Parallel()
 	page := func(text string) string { return text + strings.Repeat(".", 4096-len(text)) }
 	for name, tt := range map[string]struct {
 		found map[string]string // below HOME

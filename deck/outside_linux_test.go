@@ -33,6 +33,7 @@ func (b *bench) recordOutside(name string, args ...string) (*deck.Result, string
 // TestOutsideTheJail records through a proxy, changes the disk, takes the upstream away and replays: outside again, and in
 // the jail where there is one.
 func TestOutsideTheJail(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	up := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "answer to %s", r.URL.Path) })
 	write := func(name, text string) {
@@ -77,6 +78,7 @@ func TestOutsideTheJail(t *testing.T) {
 
 // TestOutsideDiverges asks for something else.
 func TestOutsideDiverges(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) })
 	res, _ := b.recordOutside("get", "https://api.example.com/a")
@@ -89,6 +91,7 @@ func TestOutsideDiverges(t *testing.T) {
 
 // TestOutsideEndsWhatItStarted leaves a process behind, which ends with the run; its own exit status stands.
 func TestOutsideEndsWhatItStarted(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	begun := time.Now()
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
@@ -103,6 +106,7 @@ func TestOutsideEndsWhatItStarted(t *testing.T) {
 }
 
 func TestOutsideWithoutWhatNeedsTheJail(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	o := &deck.RecordOptions{Argv: []string{"true"}, Env: b.env, Dir: b.dir, ConfigDir: b.config, Proxy: true, Isolated: true}
 	if _, err := deck.Record(context.Background(), o); err == nil || errors.Is(err, deck.ErrUnavailable) {

@@ -16,6 +16,7 @@ import (
 
 // A work tree that no library can be made in is recorded to elsewhere all the same.
 func TestRecordElsewhereWithoutALibrary(t *testing.T) {
+	t.Parallel()
 	for _, proxy := range []bool{false, true} {
 		b := newBenchAnywhere(t)
 		if !proxy {
@@ -50,6 +51,7 @@ func TestRecordElsewhereWithoutALibrary(t *testing.T) {
 
 // What somebody put into the place of the stat cache is neither waited for nor followed, read or replaced.
 func TestRecordWithoutAStatCache(t *testing.T) {
+	t.Parallel()
 	for name, put := range map[string]func(path string) error{
 		"FIFO":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"directory": func(path string) error { return os.Mkdir(path, 0o700) },

@@ -27,6 +27,7 @@ func playSealed(args []string) int {
 // TestEveryBitIsSealed flips bits of a sealed recording, one at a time, of all files: verify finds each, and nothing where only
 // people's notes change. TAPEDECK_LONG flips every bit there is, else a share of each byte's.
 func TestEveryBitIsSealed(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"answer":"done"}`) })
 	if err := os.WriteFile(filepath.Join(b.dir, "in.txt"), []byte("in\n"), 0o644); err != nil {

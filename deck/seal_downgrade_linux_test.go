@@ -15,6 +15,7 @@ import (
 // TestSealTakenBack: a recording whose recording.json was made to say that it is not sealed does not hold for who asks for a key,
 // whether its seal was left there (which looks like an interrupted sealing) or taken away.
 func TestSealTakenBack(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	for _, steps := range []int{2, 3} {
 		res, _ := b.recordOutside("errand")
@@ -36,6 +37,7 @@ func TestSealTakenBack(t *testing.T) {
 
 // TestVerifyWithoutATape: where there is no tape any more, or something else in its place, that is what does not hold.
 func TestVerifyWithoutATape(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	for name, put := range map[string]func(string) error{
 		"nothing":     func(string) error { return nil },

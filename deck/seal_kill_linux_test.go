@@ -34,6 +34,7 @@ func playSealer(args []string) int {
 // TestKilledWhileSealing kills sealers at random moments: what they leave is unsealed and says so, or sealed, and holds; and the next
 // one seals it.
 func TestKilledWhileSealing(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.manyFiles(400)
 	if res, _ := b.recordOutside("errand"); res.NotSealed != nil { // makes the key
@@ -54,9 +55,9 @@ func TestKilledWhileSealing(t *testing.T) {
 	if state := check().State; state != deck.StateSealed {
 		t.Fatal(state)
 	}
-	rounds := 24
-	if testing.Short() {
-		rounds = 4
+	rounds := 4
+	if long {
+		rounds = 24
 	}
 	states := make(map[string]int)
 	for range rounds {
@@ -69,7 +70,7 @@ func TestKilledWhileSealing(t *testing.T) {
 		}
 	}
 	t.Logf("sealing takes %v; killed in it: %v", whole, states)
-	if !testing.Short() && states[deck.StateUnsealed] == 0 {
+	if long && states[deck.StateUnsealed] == 0 {
 		t.Error("no sealer was killed before its end: the test has tried nothing")
 	}
 }

@@ -41,6 +41,7 @@ func interruptedSeal(t *testing.T, dir string, steps int) {
 // TestInterruptedSeals: whatever step of sealing a recorder was killed at, its recording says that it is unsealed, holds, and can be
 // sealed; and what was changed since is not taken for it.
 func TestInterruptedSeals(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	if err := os.WriteFile(filepath.Join(b.dir, "in.txt"), []byte("in\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -108,6 +109,7 @@ func TestInterruptedSeals(t *testing.T) {
 // TestSealsThatCannotBe: a recording whose sealing fails is there all the same, and is sealed once that is mended; one that is not
 // finished is not sealed at all.
 func TestSealsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	for name, c := range map[string]struct {
 		breaks func() error

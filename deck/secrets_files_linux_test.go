@@ -80,6 +80,7 @@ func errorCode(err error) int {
 // TestCredentialFiles: a file that holds credentials is in the recording as a keyed digest; its bytes are those of the
 // disk while they are the recorded ones. A file that holds a known secret inside, compressed or not, is one of them.
 func TestCredentialFiles(t *testing.T) {
+	t.Parallel()
 	const secret = "cnry7Q2x9ZpLm4Vt8KrW3nHd"
 	b := newBench(t)
 	b.env = append(b.env, "CANARY_API_KEY="+secret)

@@ -148,6 +148,7 @@ func serveNamed(w http.ResponseWriter, r *http.Request) {
 // TestNamedSecrets: a secret that nothing but a name in a body gives away reaches the recording in no place and no disguise, and
 // its replay is green with the same secret and with another.
 func TestNamedSecrets(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", serveNamed)
 	res, out := b.record("named", "https://api.example.com", "one")
@@ -211,6 +212,7 @@ func playOAuth(args []string) int {
 
 // TestOAuth: the flow replays in a closed world; the token that the program got on the replay is what it sends.
 func TestOAuth(t *testing.T) {
+	t.Parallel()
 	const access, refresh = "ya7Q2x9ZpLm4Vt8KrW3nHdJx5", "1//0cK5Rt8Wq1Lz0pXv3BgTyUj"
 	b := newBench(t)
 	srv := b.upstream("login.example.com", func(w http.ResponseWriter, r *http.Request) {

@@ -71,6 +71,7 @@ func (s *shownSoFar) expectOf(text string, do func()) {
 // TestJailStarter runs a session in the jail: what it sees of the machine, what it may change, keys, sizes, signals, Ctrl-Z, a
 // job that it leaves, its end.
 func TestJailStarter(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	marker := filepath.Join(b.home, "made")
 	out := newShown()
@@ -117,6 +118,7 @@ func TestJailStarter(t *testing.T) {
 
 // TestJailStarterEnds closes a session in the jail whose program ignores SIGHUP.
 func TestJailStarterEnds(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	out := newShown()
 	s, err := terminal.StartSession(t.Context(), &terminal.SessionOptions{

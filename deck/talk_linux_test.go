@@ -61,6 +61,7 @@ func serveConverse(w http.ResponseWriter, r *http.Request) {
 
 // TestSessionLogOfARecording records a conversation, reads its log, and edits it.
 func TestSessionLogOfARecording(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.unsealed = true
 	b.env = append(b.env, "SERVICE_TOKEN="+spelledSecret)
@@ -115,6 +116,7 @@ func TestSessionLogOfARecording(t *testing.T) {
 
 // TestNoSessionLogWithoutAModel: what called no model has no log.
 func TestNoSessionLogWithoutAModel(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.unsealed = true
 	b.upstream("api.anthropic.com", serveConverse)

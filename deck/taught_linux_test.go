@@ -45,6 +45,7 @@ func playTaught(args []string) int {
 // TestAnswerTeaches: a token that an answer names is hidden where the program sends it without the name, an id of the same
 // form stays, and a replay asks for the same, with another secret beside and without.
 func TestAnswerTeaches(t *testing.T) {
+	t.Parallel()
 	const token, id, canary = "5b10ac8d82e05b22cc7d4ef5", "9f21bd7e93f16c33dd8e5fa6", "sk-canary-7Q2x9ZpLm4Vt8KrW3nHd"
 	for name, env := range map[string][]string{"no other secret": nil, "another secret": {"CANARY_API_KEY=" + canary}} {
 		t.Run(name, func(t *testing.T) {

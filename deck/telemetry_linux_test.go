@@ -13,6 +13,7 @@ import (
 // TestTelemetryDoesNotGate: a program that reports other measures, and more or fewer times, is as faithful as it is without. A
 // request that is no such report still counts.
 func TestTelemetryDoesNotGate(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "{}") })
 	const url = "https://api.example.com/otlp/v1/metrics"

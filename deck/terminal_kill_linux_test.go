@@ -48,6 +48,7 @@ func playTerminalRecorder(args []string) int {
 
 // TestKilledRecorderOfATerminal: what a recorder that is killed leaves of the terminal is read as far as it is whole.
 func TestKilledRecorderOfATerminal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dir := filepath.Join(b.dir, ".tapedeck", "killed.rec")
 	argv, env := b.self("terminal recorder", dir, b.config)

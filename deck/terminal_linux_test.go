@@ -150,6 +150,7 @@ func shownBy(t *testing.T, dir string) (out []cassette.Event, c *cassette.Reader
 
 // TestTerminalIsRecorded looks at what stands in terminal/ beside the tape: everything, once, in one order with the tape.
 func TestTerminalIsRecorded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", sayFine)
 	rec := b.recordTUI("hello", new(deck.RecordOptions))
@@ -201,6 +202,7 @@ func TestTerminalIsRecorded(t *testing.T) {
 
 // TestReplayComparesScreens: a program that draws by the clock prints other bytes and shows the same.
 func TestReplayComparesScreens(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", sayFine)
 	for _, first := range []string{"hello", "spin"} {
@@ -226,6 +228,7 @@ func TestReplayComparesScreens(t *testing.T) {
 
 // TestReplayFindsAnotherScreen replays with a program that shows something else, and wants to be told where and since when.
 func TestReplayFindsAnotherScreen(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", sayFine)
 	rec := b.recordTUI("one", new(deck.RecordOptions))
@@ -248,6 +251,7 @@ func TestReplayFindsAnotherScreen(t *testing.T) {
 
 // TestScreensThatCannotBeCompared are refused before anything runs.
 func TestScreensThatCannotBeCompared(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.unsealed = true
 	b.upstream("api.example.com", sayFine)
@@ -278,6 +282,7 @@ func TestScreensThatCannotBeCompared(t *testing.T) {
 
 // TestVerifySeesTheTerminal: what was edited in terminal/ does not hold, also where it agrees with itself.
 func TestVerifySeesTheTerminal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.unsealed = true
 	b.upstream("api.example.com", sayFine)
@@ -320,6 +325,7 @@ func TestVerifySeesTheTerminal(t *testing.T) {
 
 // TestTerminalWithoutAJail records through the proxy.
 func TestTerminalWithoutAJail(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.upstream("api.example.com", sayFine)
 	rec := b.recordTUI("one", &deck.RecordOptions{Proxy: true})
@@ -332,6 +338,7 @@ func TestTerminalWithoutAJail(t *testing.T) {
 
 // TestTimelineOfATerminal interleaves what was shown and typed with the records.
 func TestTimelineOfATerminal(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", sayFine)
 	rec := b.recordTUI("spin", new(deck.RecordOptions))
@@ -370,6 +377,7 @@ func TestTimelineOfATerminal(t *testing.T) {
 
 // TestTerminalSecrets has a program show and be told secrets, known from the beginning and only later.
 func TestTerminalSecrets(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const early, late = "cnry4Hq8TzWm2LpXv6Nd", "cnry7Q2x9ZpLm4Vt8KrW3nHd"
 	b.env = append(b.env, "CANARY_API_KEY="+early)

@@ -37,6 +37,7 @@ func playTeller([]string) int {
 // TestSecretsOnATerminal: what a terminal shows and is given reaches the recording without secrets, in no file of it, of a
 // recording and of a replay of it.
 func TestSecretsOnATerminal(t *testing.T) {
+	t.Parallel()
 	for name, secret := range map[string]string{"a token": "cnry7Q2x9ZpLm4Vt8KrW3nHd", "a pass phrase": `cn"ry\7Q 2x%9+p/4V&8<W=n#d`} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -66,6 +67,7 @@ func TestSecretsOnATerminal(t *testing.T) {
 // TestPasswordOnATerminal: what is typed while the program shows nothing of it is in no file of the recording, though nothing but
 // that gives it away. A replay types as much, and what comes behind it when it came.
 func TestPasswordOnATerminal(t *testing.T) {
+	t.Parallel()
 	const password = "correcthorse"
 	b := newBench(t)
 	out := &typed{more: make(chan struct{})}

@@ -105,6 +105,7 @@ func oneTurn(conn *websocket.Conn, message string) (id, call string, err error) 
 // TestTurnsOverASocket records a conversation over a WebSocket, reads its log, replays it with the endpoint gone, and with another
 // prompt.
 func TestTurnsOverASocket(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.unsealed = true
 	srv := b.upstream("api.openai.com", scriptedllm.New(nil).ServeHTTP)
@@ -141,6 +142,7 @@ func TestTurnsOverASocket(t *testing.T) {
 // TestLateSecretInTurns: a secret that the program's prompt held, and that a header gave away once the turns were over, is in none of
 // them, each of which says it again; a replay that knows it early finds them all.
 func TestLateSecretInTurns(t *testing.T) {
+	t.Parallel()
 	const secret = "qz81kdm3vx7wlp20sj5"
 	b := newBench(t)
 	b.unsealed = true
@@ -225,6 +227,7 @@ func playSpoken(args []string) int {
 
 // TestSpokenTurns records talks in which the server begins a turn by itself, and replays them.
 func TestSpokenTurns(t *testing.T) {
+	t.Parallel()
 	for name, scene := range spokenScenes {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -27,6 +27,7 @@ func forever(w http.ResponseWriter, r *http.Request) {
 
 // What cannot be written for a limit of the recorder's ends the run, with the reason and what is kept.
 func TestARunThatCannotBeWrittenIsEnded(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", forever)
 	rec := filepath.Join(t.TempDir(), fmt.Sprintf("limited-%d.rec", os.Getpid()))
@@ -96,6 +97,7 @@ func (b *bench) recordForever(rec string, do func() error) (*deck.Result, error)
 
 // A recording whose directory is removed in the run ends it.
 func TestARecordingThatIsRemovedEndsTheRun(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	rec := filepath.Join(t.TempDir(), fmt.Sprintf("removed-%d.rec", os.Getpid()))
 	_, err := b.recordForever(rec, func() error { return os.RemoveAll(rec) })
@@ -108,6 +110,7 @@ func TestARecordingThatIsRemovedEndsTheRun(t *testing.T) {
 
 // What takes the place of a part, or makes the store no directory, ends the run; what is on the tape stays.
 func TestAPartOrABlobThatCannotBeWrittenEndsTheRun(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"run.tape.part", "run.tape.cas"} {
 		b := newBench(t)
 		rec := filepath.Join(t.TempDir(), fmt.Sprintf("blocked-%d.rec", os.Getpid()))
@@ -131,6 +134,7 @@ func TestAPartOrABlobThatCannotBeWrittenEndsTheRun(t *testing.T) {
 
 // A recording that is renamed in the run goes on where it is then.
 func TestARecordingThatIsRenamed(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dir := t.TempDir()
 	rec, moved := filepath.Join(dir, "run.rec"), filepath.Join(dir, "moved.rec")

@@ -46,6 +46,7 @@ func playUpgrade(args []string) int {
 // TestUpgradesAreRefused: a client that asks for a WebSocket, is told to use HTTP and does so, does so on the replay too, more often or
 // never.
 func TestUpgradesAreRefused(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	srv := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "" {

@@ -12,6 +12,7 @@ import (
 
 // TestVerifySeesEditedFiles edits what an unsealed recording holds twice.
 func TestVerifySeesEditedFiles(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.unsealed = true
 	for _, name := range []string{"in.txt", "cache"} {
@@ -62,6 +63,7 @@ func TestVerifySeesEditedFiles(t *testing.T) {
 
 // Another version may have written the same changes in another way: that is no fault, and said.
 func TestVerifyOfAnotherVersionsPatch(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.unsealed = true
 	for _, name := range []string{"in.txt", "cache"} {
@@ -90,6 +92,7 @@ func TestVerifyOfAnotherVersionsPatch(t *testing.T) {
 
 // A replay of another program that is kept as a recording is that program's.
 func TestReplayKeepsTheOtherProgram(t *testing.T) {
+	t.Parallel()
 	b := newBenchAnywhere(t)
 	res, _ := b.recordOutside("errand")
 	kept := filepath.Join(t.TempDir(), "kept")

@@ -55,6 +55,7 @@ func playSocket(args []string) int {
 // TestWebSocket records a program's WebSocket, which keeps no secret, and replays it with the server gone: green for the same words, and
 // for another one a divergence that names it.
 func TestWebSocket(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	const key = "fq8Rw3Lk2Vb9Nm5Tr1Yp"
 	b.env = append(b.env, "TEST_API_KEY="+key)
