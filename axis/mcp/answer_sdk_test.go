@@ -54,15 +54,11 @@ func TestServedOverHTTP(t *testing.T) {
 		server = webServer()
 		one := func(*http.Request) *sdk.Server { return server }
 		var h http.Handler = sdk.NewStreamableHTTPHandler(one, &sdk.StreamableHTTPOptions{Stateless: modern})
-		if recordedBy == "2024-11-05" {
+		if recordedBy == overSSE {
 			h = sdk.NewSSEHandler(one, nil)
 		}
 		g := recordWeb(t, h)
-		tr := sdk.Transport(g.streamable())
-		if recordedBy == "2024-11-05" {
-			tr = &sdk.SSEClientTransport{Endpoint: "http://" + webHost + "/sse", HTTPClient: g.client()}
-		}
-		c := connect(t, tr, recordedBy)
+		c := g.connect(recordedBy)
 		want := c.unasked(!modern)
 		c.close()
 		srv := servedWeb(g)
@@ -71,11 +67,7 @@ func TestServedOverHTTP(t *testing.T) {
 				continue // it begins with initialize on such a tape, as the version before does
 			}
 			t.Run(fmt.Sprintf("%s as %s", recordedBy, version), func(t *testing.T) {
-				tr := sdk.Transport(&sdk.StreamableClientTransport{Endpoint: srv.URL + "/mcp"})
-				if version == "2024-11-05" {
-					tr = &sdk.SSEClientTransport{Endpoint: srv.URL + "/sse"}
-				}
-				c := connect(t, tr, version)
+				c := connect(t, transportTo(srv.URL, version, nil), version)
 				defer c.close()
 				if got := c.unasked(!modern); !slices.Equal(got, want) {
 					t.Errorf("heard\n%q, recorded\n%q", got, want)

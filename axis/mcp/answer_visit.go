@@ -214,7 +214,7 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 		}
 	}
 	if n := len(v.index.inside[c]); n > 0 && v.index.inside[c][n-1].ask == nil {
-		pause(ctx, reading)
+		_ = pause(ctx, reading) // whoever writes the answer finds ctx done
 	}
 	if c.method == methodListen {
 		return v.listen(ctx, c, &subscription{asker: who, out: out})
@@ -232,16 +232,6 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 	v.opening = c
 	v.mu.Unlock()
 	return err
-}
-
-// pause waits for d.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
 }
 
 // reveal is a recorded message as it is said here: with the client's own secrets, and on one line, which over HTTP it need not have

@@ -167,7 +167,7 @@ func TestOAuthReplay(t *testing.T) {
 	replayed(t, server, func(g *webRig) []string {
 		hc := g.client()
 		hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		c := &oauthClient{t: t, http: hc}
+		c := &oauthClient{t: g.t, http: hc}
 		seen := c.flow()
 		g.end()
 		secrets = append(secrets, c.made...)

@@ -34,7 +34,7 @@ func TestOrderGivesUpOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := orderOfTest()
 		o.begin(1, &carried{client: []uint64{1}, server: []uint64{5}})
-		if got, want := waited(t, o, 5, 1), 300*time.Millisecond+orderSlack; got != want {
+		if got, want := waited(t, o, 5, 1), 300*time.Millisecond+holdAsked; got != want {
 			t.Errorf("it waited %v, want %v", got, want)
 		}
 		if got := waited(t, o, 5, 1); got != 0 {
