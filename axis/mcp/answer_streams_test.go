@@ -182,3 +182,24 @@ func TestLenientAnswersApart(t *testing.T) {
 		c.hears(as("4", result(0, "A")))
 	})
 }
+
+// A client that listens hears of what it does as soon as it is told that it is heard.
+func TestListensAtOnce(t *testing.T) {
+	const (
+		named  = `"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}`
+		listen = `> {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{}}}`
+		ack    = `< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{` + named + `}}`
+		note   = `< {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{` + named + `}}`
+	)
+	synctest.Test(t, func(t *testing.T) {
+		c := lenient(t, mcp.ServeOptions{}, `> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`, `< {"jsonrpc":"2.0","id":1,"result":{}}`,
+			listen, ack, callTool(2, "grow", `{}`), result(2, "grown"), note)
+		c.say(said(listen))
+		c.hears(said(ack))
+		c.say(as("2", callTool(0, "grow", `{}`)))
+		c.hears(as("2", result(0, "grown")))
+		synctest.Wait()
+		c.hears(said(note))
+		c.end()
+	})
+}

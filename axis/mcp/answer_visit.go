@@ -208,16 +208,14 @@ func (v *visit) find(m *Message) (*bookCall, bookKey) {
 // recorded gives the answer of a recorded request, and then what the server said before it answered the next one.
 func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outlet) error {
 	who := asker{id: m.ID, token: tokenOf(m.Params)}
-	for _, p := range v.index.inside[c] {
-		if err := v.inside(ctx, p, &who, out); err != nil {
-			return err
-		}
+	if c.method == methodListen {
+		return v.listen(ctx, c, who, out)
+	}
+	if err := v.before(ctx, c, &who, out); err != nil {
+		return err
 	}
 	if n := len(v.index.inside[c]); n > 0 && v.index.inside[c][n-1].ask == nil {
 		_ = pause(ctx, reading) // whoever writes the answer finds ctx done
-	}
-	if c.method == methodListen {
-		return v.listen(ctx, c, &subscription{asker: who, out: out})
 	}
 	b, err := c.answer.Bytes(v.s.book.store)
 	if err != nil {
@@ -232,6 +230,16 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 	v.opening = c
 	v.mu.Unlock()
 	return err
+}
+
+// before says what the server said before its answer to c.
+func (v *visit) before(ctx context.Context, c *bookCall, who *asker, out outlet) error {
+	for _, p := range v.index.inside[c] {
+		if err := v.inside(ctx, p, who, out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reveal is a recorded message as it is said here: with the client's own secrets, and on one line, which over HTTP it need not have
