@@ -39,6 +39,7 @@ func (g *webRig) again(bodies ...string) (last string, again *webRig) {
 
 // Of a batch with one changed call that call is refused, and named; the others get what was recorded.
 func TestChangedCallOfABatchOverHTTP(t *testing.T) {
+	t.Parallel()
 	g := recordWeb(t, http.HandlerFunc(batchServer))
 	g.post(batchOf(1, "stat a.txt", "read a.txt"))
 	for _, tt := range []struct {
@@ -75,6 +76,7 @@ func TestChangedCallOfABatchOverHTTP(t *testing.T) {
 
 // What was recorded once is answered once, and a batch that holds nothing new, put together otherwise, is refused as a whole.
 func TestBatchPutTogetherOtherwise(t *testing.T) {
+	t.Parallel()
 	g := recordWeb(t, http.HandlerFunc(batchServer))
 	g.post(batchOf(1, "stat a.txt", "read a.txt"))
 	for _, tt := range []struct {
@@ -100,6 +102,7 @@ func TestBatchPutTogetherOtherwise(t *testing.T) {
 
 // A recorded answer in which a secret lay is given with that of this run.
 func TestSecretInABatch(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-ant-api03-a-secret-of-this-run-0123456789"
 	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -162,6 +162,7 @@ func (c *oauthClient) flow() (seen []string) {
 
 // The whole flow of OAuth replays with another verifier and state, and leaves no secret.
 func TestOAuthReplay(t *testing.T) {
+	t.Parallel()
 	server := &oauthServer{t: t, asked: make(map[string]string)}
 	var secrets []string
 	replayed(t, server, func(g *webRig) []string {

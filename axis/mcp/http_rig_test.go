@@ -117,7 +117,7 @@ func newWebRig(t *testing.T, upstream string, from *webRig, env ...string) *webR
 	if g.srv, err = network.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	g.in = newPipes()
+	g.in = newPipes(&net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80}) // of somewhere else, as in a jail
 	go g.srv.Serve(g.in)
 	t.Cleanup(g.end)
 	return g
@@ -138,19 +138,22 @@ func (g *webRig) end() {
 	}
 }
 
-// pipes are a listener in memory. Its connections say that they were dialled at port 80 of somewhere else, as a jail's do.
+// pipes are a listener in memory. Its connections say that they were dialled at an address.
 type pipes struct {
+	addr net.Addr
 	come chan net.Conn
 	done chan struct{}
 	once sync.Once
 }
 
-func newPipes() *pipes { return &pipes{come: make(chan net.Conn), done: make(chan struct{})} }
+func newPipes(addr net.Addr) *pipes {
+	return &pipes{addr: addr, come: make(chan net.Conn), done: make(chan struct{})}
+}
 
 func (l *pipes) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.come:
-		return dialledConn{c}, nil
+		return dialledConn{c, l.addr}, nil
 	case <-l.done:
 		return nil, net.ErrClosed
 	}
@@ -161,7 +164,7 @@ func (l *pipes) Close() error {
 	return nil
 }
 
-func (l *pipes) Addr() net.Addr { return dialledConn{}.LocalAddr() }
+func (l *pipes) Addr() net.Addr { return l.addr }
 
 func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
@@ -175,9 +178,23 @@ func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-type dialledConn struct{ net.Conn }
+type dialledConn struct {
+	net.Conn
+	addr net.Addr
+}
 
-func (dialledConn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80} }
+func (c dialledConn) LocalAddr() net.Addr { return c.addr }
+
+// serveHere serves h in memory, as on the loopback.
+func serveHere(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	in := newPipes(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80})
+	srv := &httptest.Server{Listener: in, Config: &http.Server{Handler: h}}
+	srv.Start()
+	srv.Client().Transport.(*http.Transport).DialContext = in.dial
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	return srv
+}
 
 // client is the HTTP client of a program.
 func (g *webRig) client() *http.Client {

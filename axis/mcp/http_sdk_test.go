@@ -183,6 +183,7 @@ func (c *webClient) close() {
 
 // What the Go SDK's client sees of the Go SDK's server over Streamable HTTP is the same on the replay, with the server gone.
 func TestStreamableReplay(t *testing.T) {
+	t.Parallel()
 	for _, version := range webVersions {
 		for _, asJSON := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s json=%t", version, asJSON), func(t *testing.T) {
@@ -205,6 +206,7 @@ func TestStreamableReplay(t *testing.T) {
 
 // HTTP+SSE of 2024-11-05: all answers come on the GET.
 func TestSSEReplay(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	replayed(t, h, func(g *webRig) []string {
@@ -216,6 +218,7 @@ func TestSSEReplay(t *testing.T) {
 
 // A client that asks server/discover first and then begins with initialize holds one conversation, not two.
 func TestDiscoverThenInitialize(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	g := replayed(t, h, func(g *webRig) []string {
@@ -230,6 +233,7 @@ func TestDiscoverThenInitialize(t *testing.T) {
 
 // A notification on the GET stream comes where it came.
 func TestStreamOfItsOwn(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	replayed(t, h, func(g *webRig) []string {
@@ -243,6 +247,7 @@ func TestStreamOfItsOwn(t *testing.T) {
 
 // Many calls at once are each answered with their own answer, also by a client that numbers them otherwise.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	const n = 32
 	for _, asJSON := range []bool{false, true} {
 		server := webServer()

@@ -20,6 +20,7 @@ func recordSSE(t *testing.T, run func(c *webClient)) *webRig {
 // Over HTTP+SSE nobody reads the answer of a POST: a refusal comes on the stream, at once, and no call gets the answer of another one, whether
 // its id is the recorded one of that or not.
 func TestRefusedOverSSE(t *testing.T) {
+	t.Parallel()
 	g := recordSSE(t, func(c *webClient) {
 		for _, text := range []string{"a", "b", "c"} {
 			c.call("echo", text, nil)
@@ -55,6 +56,7 @@ func TestRefusedOverSSE(t *testing.T) {
 
 // A client that asks in another order gets each answer with the request that it answers.
 func TestOtherOrderOverSSE(t *testing.T) {
+	t.Parallel()
 	run := func(c *webClient, texts ...string) map[string]string {
 		seen := make(map[string]string)
 		for _, text := range texts {

@@ -20,6 +20,7 @@ import (
 
 // A stream that the server closes before the answer goes on in a GET that names the last event, also with other ids.
 func TestResumption(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	sdk.AddTool(server, &sdk.Tool{Name: "later"}, func(_ context.Context, r *sdk.CallToolRequest, in webTool) (*sdk.CallToolResult, any, error) {
 		r.Extra.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
@@ -52,6 +53,7 @@ func TestResumption(t *testing.T) {
 
 // A session that the server has forgotten is 404, and the client begins another: a conversation of its own.
 func TestLostSession(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	var lost atomic.Bool
@@ -80,6 +82,7 @@ func TestLostSession(t *testing.T) {
 
 // Two sessions of one server at once are two conversations, and equal requests get the answers of their own.
 func TestTwoSessions(t *testing.T) {
+	t.Parallel()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server {
 		s := webServer()
 		var n atomic.Int64
@@ -104,6 +107,7 @@ func TestTwoSessions(t *testing.T) {
 
 // A client that asks in another order gets the same answers, held up once.
 func TestOtherOrder(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	run := func(g *webRig, texts ...string) map[string]string {
@@ -131,6 +135,7 @@ func TestOtherOrder(t *testing.T) {
 
 // A call that the tape lacks is an error of that call, which names the nearest; the session goes on.
 func TestRefusedOverHTTP(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	g := recordWeb(t, h)
@@ -172,7 +177,8 @@ func (g *webRig) post(body string, header ...string) (status int, h http.Header,
 	return g.do(http.MethodPost, "/mcp", body, append([]string{"Accept", "application/json, text/event-stream"}, header...)...)
 }
 
-func (g *webRig) do(method, path, body string, header ...string) (status int, h http.Header, got string) {
+// open sends a request and reads the head of its answer.
+func (g *webRig) open(method, path, body string, header ...string) *http.Response {
 	g.t.Helper()
 	r, err := http.NewRequest(method, "http://"+webHost+path, strings.NewReader(body))
 	if err != nil {
@@ -185,6 +191,12 @@ func (g *webRig) do(method, path, body string, header ...string) (status int, h 
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	return res
+}
+
+func (g *webRig) do(method, path, body string, header ...string) (status int, h http.Header, got string) {
+	g.t.Helper()
+	res := g.open(method, path, body, header...)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -195,6 +207,7 @@ func (g *webRig) do(method, path, body string, header ...string) (status int, h 
 
 // A batch is answered with the ids of this run, in JSON and in events.
 func TestBatchOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, asJSON := range []bool{true, false} {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !asJSON {
@@ -224,17 +237,27 @@ func TestBatchOverHTTP(t *testing.T) {
 
 // Where ids are the same, the answer passes chunk by chunk as it came, and its tape holds the recorded bytes in any case.
 func TestChunksStay(t *testing.T) {
+	t.Parallel()
 	chunks := []string{"data: {\"jsonrpc\":\"2.0\",", "\"id\":1,\"resu", "lt\":{}}\n\n: end\n\n"}
+	read := make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, c := range chunks {
 			io.WriteString(w, c)
 			w.(http.Flusher).Flush()
-			time.Sleep(20 * time.Millisecond) // else two of them are one read
+			<-read // else two of them are one read
 		}
 	})
 	g := recordWeb(t, h)
-	g.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	body := g.open(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Accept", "application/json, text/event-stream").Body
+	for range chunks {
+		if _, err := body.Read(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		read <- struct{}{}
+	}
+	_, _ = io.ReadAll(body) // what ends it
+	body.Close()
 	for _, id := range []string{"1", "22"} {
 		g.replay(func(again *webRig) {
 			if _, _, got := again.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/list"}`); got != strings.Replace(strings.Join(chunks, ""), `"id":1`, `"id":`+id, 1) {
@@ -262,6 +285,7 @@ func (g *webRig) exchange() *tape.Exchange {
 
 // What is not MCP's is what it was: JSON-RPC of others, and events of others.
 func TestOthersStayPlain(t *testing.T) {
+	t.Parallel()
 	var once sync.Once
 	begun := make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -307,6 +331,7 @@ func TestOthersStayPlain(t *testing.T) {
 
 // What is asked without a session belongs to the conversation that was recorded with its URL, on the tape or not: whatever came first.
 func TestRefusedWithoutSession(t *testing.T) {
+	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)

@@ -144,6 +144,6 @@ func (l *lastOut) turn(out *os.File) {
 	l.f = out
 	l.mu.Unlock()
 	if last != nil && last != out {
-		settle(last)
+		settle(last, settleFor)
 	}
 }
