@@ -38,6 +38,12 @@ func servedWeb(t *testing.T, g *webRig) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveWeb(t, s)
+}
+
+// serveWeb answers lenient clients over HTTP.
+func serveWeb(t *testing.T, s *mcp.Served) *httptest.Server {
+	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", s.Handler(t.Context(), &mcp.ServeOptions{}))
 	mux.Handle("/sse", s.SSEHandler(t.Context(), &mcp.ServeOptions{}))
