@@ -23,7 +23,7 @@ func (p *play) endIfDone() {
 // ended with a request open for a client that may have waited no longer.
 func (p *play) ends() time.Time {
 	e := &p.talk.end
-	took := time.Duration(max(e.at-p.lastAt, 0)) * time.Millisecond
+	took := recordedFor(p.lastAt, e.at)
 	switch {
 	case sentSignal(e.signal):
 		return p.last.Add(took + holdAsked)

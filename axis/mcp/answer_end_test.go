@@ -13,6 +13,7 @@ import (
 
 // A server that ended by itself while nobody waited for it ends so again; one whose client ended does not before that does.
 func TestWhoEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, callTool(2, "a", `{}`), result(2, "A"), "= 12345")
 		c.opens()
@@ -38,6 +39,7 @@ func TestWhoEnds(t *testing.T) {
 
 // A server ends when what it may have ended for has come again, however little an answer to it was waited for.
 func TestEndWaitsForWhatWasTold(t *testing.T) {
+	t.Parallel()
 	exit, progress := `{"jsonrpc":"2.0","method":"notifications/exit"}`, `{"jsonrpc":"2.0","method":"notifications/progress"}`
 	for name, scene := range map[string][]string{
 		"a notification":         {"> " + exit, "= 1"},
@@ -71,6 +73,7 @@ func TestEndWaitsForWhatWasTold(t *testing.T) {
 
 // A client that waits for an answer and then ends the server comes first again.
 func TestEndComesAfterTheClientsPatience(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		scene       []string
 		least, most time.Duration
@@ -98,6 +101,7 @@ func TestEndComesAfterTheClientsPatience(t *testing.T) {
 
 // A server that went on when its client had closed its stdin, until it was sent a signal, does so again.
 func TestEndWaitsForItsSignal(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, callTool(2, "a", `{}`), result(2, "A"), "~ 5s", "terminated")
 		c.opens()
@@ -113,6 +117,7 @@ func TestEndWaitsForItsSignal(t *testing.T) {
 
 // Several lines that are JSON together were no message, and are none.
 func TestMessageOverSeveralLines(t *testing.T) {
+	t.Parallel()
 	m := recorded(t, initialize, initResult, initialized, callTool(2, "a", `{}`), "< {", `< "jsonrpc":"2.0","id":2,"result":{}`, "< }")
 	replay := newMemoryTape(t)
 	log := mcp.NewLog(replay.rec, nil, nil, nil).Begin(opened())
@@ -138,6 +143,7 @@ func TestMessageOverSeveralLines(t *testing.T) {
 // What a server had written before its client's next line stands before that on a replay's tape too, however quick the client is: else
 // two texts would be one.
 func TestTextStandsBeforeTheNextLine(t *testing.T) {
+	t.Parallel()
 	m := recorded(t, initialize, initResult, "< one", callTool(2, "a", `{}`), "< two", result(2, "A"))
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) { // in which a machine that stalls takes no time

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 )
@@ -17,9 +18,7 @@ func handler(t *testing.T, lines ...string) *httptest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewServer(s.Handler(t.Context(), &mcp.ServeOptions{}))
-	t.Cleanup(srv.Close)
-	return srv
+	return serveHere(t, s.Handler(t.Context(), &mcp.ServeOptions{}))
 }
 
 // post sends a message and returns the answer; header is a list of names and values.
@@ -54,6 +53,7 @@ func do(t *testing.T, srv *httptest.Server, method, body string, header ...strin
 }
 
 func TestSessionsOverHTTP(t *testing.T) {
+	t.Parallel()
 	srv := handler(t, callTool(2, "now", `{}`), result(2, "first"), callTool(3, "now", `{}`), result(3, "second"))
 	call := as("7", callTool(0, "now", `{}`))
 	var sessions []string
@@ -90,6 +90,7 @@ func TestSessionsOverHTTP(t *testing.T) {
 }
 
 func TestRefusalsOverHTTP(t *testing.T) {
+	t.Parallel()
 	srv := handler(t, callTool(2, "a", `{}`), result(2, "A"))
 	for _, c := range []struct {
 		name, method, body string
@@ -118,12 +119,15 @@ func TestRefusalsOverHTTP(t *testing.T) {
 // What the server said within a call comes in a stream before the answer, and what it asked waits for the response, which is another
 // request.
 func TestStreamOverHTTP(t *testing.T) {
+	t.Parallel()
 	const token = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"x"}}}`
-	srv := handler(t, "> "+token, `< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`, result(2, "A"))
-	res, body := post(t, srv, strings.ReplaceAll(token, `"x"`, `"y"`))
-	want := "event: message\ndata: " + `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"y","progress":1}}` +
-		"\n\nevent: message\ndata: " + said(result(2, "A")) + "\n\n"
-	if res.Header.Get("Content-Type") != "text/event-stream" || body != want {
-		t.Errorf("%s: %q\nwant %q", res.Header.Get("Content-Type"), body, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		srv := handler(t, "> "+token, `< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"x","progress":1}}`, result(2, "A"))
+		res, body := post(t, srv, strings.ReplaceAll(token, `"x"`, `"y"`))
+		want := "event: message\ndata: " + `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"y","progress":1}}` +
+			"\n\nevent: message\ndata: " + said(result(2, "A")) + "\n\n"
+		if res.Header.Get("Content-Type") != "text/event-stream" || body != want {
+			t.Errorf("%s: %q\nwant %q", res.Header.Get("Content-Type"), body, want)
+		}
+	})
 }

@@ -22,6 +22,7 @@ func lenient(t *testing.T, o mcp.ServeOptions, lines ...string) *client {
 }
 
 func TestLenientAnswersAnyClient(t *testing.T) {
+	t.Parallel()
 	var told []string
 	c := lenient(t, mcp.ServeOptions{Say: func(s string) { told = append(told, s) }}, initialize, initResult, initialized,
 		callTool(2, "a", `{"n":1}`), result(2, "first"), callTool(3, "a", `{"n":1}`), result(3, "second"), callTool(4, "b", `{}`))
@@ -50,6 +51,7 @@ func TestLenientAnswersAnyClient(t *testing.T) {
 
 // What the server asked within a call a client is asked that can be, and the answer waits for its response.
 func TestLenientAsksWhatTheClientCan(t *testing.T) {
+	t.Parallel()
 	scene := []string{
 		initialize, initResult, callTool(2, "s", `{}`),
 		`< {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{}}`, `> {"jsonrpc":"2.0","id":1,"result":{}}`, result(2, "S"),
@@ -74,6 +76,7 @@ func TestLenientAsksWhatTheClientCan(t *testing.T) {
 
 // A client of the versions with initialize is answered from a tape of one without it.
 func TestLenientBeginsEitherWay(t *testing.T) {
+	t.Parallel()
 	c := lenient(t, mcp.ServeOptions{},
 		`> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`,
 		`< {"jsonrpc":"2.0","id":1,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"be nice","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"new","version":"1"}}}}`)
@@ -82,6 +85,7 @@ func TestLenientBeginsEitherWay(t *testing.T) {
 }
 
 func TestNamed(t *testing.T) {
+	t.Parallel()
 	m := newMemoryTape(t)
 	log := mcp.NewLog(m.rec, nil, nil, nil)
 	for i, name := range []string{"files", "web", "files"} {

@@ -134,15 +134,8 @@ func (o *outbox) take() ([]outgoing, bool) {
 
 // wait waits until due.
 func (o *outbox) wait(due time.Time) error {
-	if due.IsZero() {
-		return o.ctx.Err()
+	if err := o.ctx.Err(); err != nil || due.IsZero() {
+		return err
 	}
-	t := time.NewTimer(time.Until(due))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-o.ctx.Done():
-		return o.ctx.Err()
-	}
+	return pause(o.ctx, time.Until(due))
 }

@@ -9,15 +9,8 @@ import (
 	"time"
 )
 
-const (
-	// holdAsked is how long, beyond the recorded time, an answer that the client waits for is held up by a line of the client that does
-	// not come.
-	holdAsked = 2 * time.Second
-	// holdFree is the same of what nobody asked for: it does no harm that it waits.
-	holdFree = 30 * time.Second
-	// maxSettle is how long a line of the client waits, on the tape, for those of the server that had passed before it.
-	maxSettle = 100 * time.Millisecond
-)
+// maxSettle is how long a line of the client waits, on the tape, for those of the server that had passed before it.
+const maxSettle = 100 * time.Millisecond
 
 // A play is one recorded conversation while it is held again.
 type play struct {
@@ -392,8 +385,7 @@ func (p *play) hold() {
 		if i < 0 {
 			return
 		}
-		took := time.Duration(max(p.talk.turns[i].at-a.at, 0)) * time.Millisecond
-		if t := a.since.Add(took + more); first.IsZero() || t.Before(first) {
+		if t := a.since.Add(recordedFor(a.at, p.talk.turns[i].at) + more); first.IsZero() || t.Before(first) {
 			first, until = t, a.line.after
 		}
 	}

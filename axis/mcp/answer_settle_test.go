@@ -62,6 +62,7 @@ func (w lineWriter) Write(b []byte) (int, error) {
 
 // Equal servers that are started in another order than was recorded are each answered from their own conversation.
 func TestEqualServersInAnotherOrder(t *testing.T) {
+	t.Parallel()
 	tool := func(text string) []string {
 		return []string{callTool(3, "t", fmt.Sprintf(`{"n":%q}`, text)), result(3, text)}
 	}
@@ -93,6 +94,7 @@ func TestEqualServersInAnotherOrder(t *testing.T) {
 
 // What cannot be told by what is asked first goes by the order of the starts.
 func TestEqualServersInTheOrderOfStarts(t *testing.T) {
+	t.Parallel()
 	text := func(n int) string { return fmt.Sprintf("of %d", n) }
 	same := []string{callTool(3, "t", `{}`), result(3, text(0))}
 	for name, talks := range map[string][2][]string{
@@ -135,6 +137,7 @@ func TestEqualServersInTheOrderOfStarts(t *testing.T) {
 
 // A request that none of equal servers was asked is refused by the one that is next.
 func TestEqualServersRefuse(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := equals(t, nil, nil)
 		c := settled(t, b, nil)

@@ -87,6 +87,7 @@ func begin(t *testing.T, srv *httptest.Server) (session []string) {
 // What a server said unasked comes on the session's own stream, once: what is said while nobody listens waits, and a connection that
 // broke goes on behind the event that it heard last.
 func TestStreamOfASession(t *testing.T) {
+	t.Parallel()
 	srv := handler(t, rootsRequest, `> {"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`, callTool(2, "grow", `{}`), result(2, "grown"), changedNote)
 	session := begin(t, srv)
 	own := openStream(t, srv, "GET", "", session...)
@@ -124,38 +125,43 @@ func TestStreamOfASession(t *testing.T) {
 
 // The stream of a POST goes on in another connection: what its client missed comes there, and the answer.
 func TestStreamOfAPostGoesOn(t *testing.T) {
+	t.Parallel()
 	const note = `< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`
-	srv := handler(t, callTool(2, "long", `{}`), note, rootsRequest, `> {"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`, result(2, "done"))
-	session := begin(t, srv)
-	posted := openStream(t, srv, "POST", as("8", callTool(0, "long", `{}`)), session...)
-	first := posted.hears(said(note))
-	posted.leave() // before it is asked
-	again := openStream(t, srv, "GET", "", slices.Concat(session, []string{"Last-Event-ID", first})...)
-	asked := `{"jsonrpc":"2.0","id":"tapedeck-1","method":"roots/list"}`
-	again.hears(asked)
-	heard := make(chan string)
-	go func() {
-		_, message := again.next()
-		heard <- message
-	}()
-	select {
-	case message := <-heard:
-		t.Fatalf("heard %q before the response", message)
-	case <-time.After(100 * time.Millisecond):
-	}
-	post(t, srv, `{"jsonrpc":"2.0","id":"tapedeck-1","result":{"roots":[]}}`, session...)
-	if message := <-heard; message != as("8", result(0, "done")) {
-		t.Errorf("heard %q, want the answer", message)
-	}
-	if id, message := again.next(); id != "" || message != "" {
-		t.Errorf("heard %q behind the answer", message)
-	}
-	whole := openStream(t, srv, "GET", "", slices.Concat(session, []string{"Last-Event-ID", "1-0"})...)
-	whole.hears(said(note), asked, as("8", result(0, "done"))) // what has ended can be heard again
+	synctest.Test(t, func(t *testing.T) {
+		srv := handler(t, callTool(2, "long", `{}`), note, rootsRequest, `> {"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`, result(2, "done"))
+		session := begin(t, srv)
+		posted := openStream(t, srv, "POST", as("8", callTool(0, "long", `{}`)), session...)
+		first := posted.hears(said(note))
+		posted.leave() // before it is asked
+		again := openStream(t, srv, "GET", "", slices.Concat(session, []string{"Last-Event-ID", first})...)
+		asked := `{"jsonrpc":"2.0","id":"tapedeck-1","method":"roots/list"}`
+		again.hears(asked)
+		heard := make(chan string)
+		go func() {
+			_, message := again.next()
+			heard <- message
+		}()
+		synctest.Wait()
+		select {
+		case message := <-heard:
+			t.Fatalf("heard %q before the response", message)
+		default:
+		}
+		post(t, srv, `{"jsonrpc":"2.0","id":"tapedeck-1","result":{"roots":[]}}`, session...)
+		if message := <-heard; message != as("8", result(0, "done")) {
+			t.Errorf("heard %q, want the answer", message)
+		}
+		if id, message := again.next(); id != "" || message != "" {
+			t.Errorf("heard %q behind the answer", message)
+		}
+		whole := openStream(t, srv, "GET", "", slices.Concat(session, []string{"Last-Event-ID", "1-0"})...)
+		whole.hears(said(note), asked, as("8", result(0, "done"))) // what has ended can be heard again
+	})
 }
 
 // A client over stdio hears what was said unasked behind the answer that it followed.
 func TestUnaskedOverLines(t *testing.T) {
+	t.Parallel()
 	c := lenient(t, mcp.ServeOptions{}, initialize, initResult, initialized, changedNote, callTool(2, "a", `{}`), result(2, "A"), changedNote, changedNote)
 	c.say(said(initialize))
 	c.hears(said(initResult))
@@ -171,6 +177,7 @@ func TestUnaskedOverLines(t *testing.T) {
 
 // An answer comes apart from a notification before it: some clients lose progress that one read brings together with the answer.
 func TestLenientAnswersApart(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const note = `< {"jsonrpc":"2.0","method":"notifications/message","params":{}}`
 		c := lenient(t, mcp.ServeOptions{}, initialize, initResult, callTool(2, "a", `{}`), note, result(2, "A"), callTool(3, "b", `{}`), result(3, "B"))
@@ -180,5 +187,27 @@ func TestLenientAnswersApart(t *testing.T) {
 		c.hears(as("5", result(0, "B"))) // which waits for nobody
 		c.hearsNothing()
 		c.hears(as("4", result(0, "A")))
+	})
+}
+
+// A client that listens hears of what it does as soon as it is told that it is heard.
+func TestListensAtOnce(t *testing.T) {
+	t.Parallel()
+	const (
+		named  = `"_meta":{"io.modelcontextprotocol/subscriptionId":"l"}`
+		listen = `> {"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{"notifications":{}}}`
+		ack    = `< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{` + named + `}}`
+		note   = `< {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{` + named + `}}`
+	)
+	synctest.Test(t, func(t *testing.T) {
+		c := lenient(t, mcp.ServeOptions{}, `> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`, `< {"jsonrpc":"2.0","id":1,"result":{}}`,
+			listen, ack, callTool(2, "grow", `{}`), result(2, "grown"), note)
+		c.say(said(listen))
+		c.hears(said(ack))
+		c.say(as("2", callTool(0, "grow", `{}`)))
+		c.hears(as("2", result(0, "grown")))
+		synctest.Wait()
+		c.hears(said(note))
+		c.end()
 	})
 }

@@ -61,6 +61,7 @@ func (c *client) opens() {
 }
 
 func TestAnswerHasTheIDOfThisRun(t *testing.T) {
+	t.Parallel()
 	_, c := served(t, callTool(2, "read", `{"path":"a"}`), result(2, "A"), callTool(3, "read", `{"path":"b"}`), result(3, "B"))
 	c.opens()
 	for _, id := range []string{`"x-1"`, `9007199254740993`} {
@@ -77,6 +78,7 @@ func TestAnswerHasTheIDOfThisRun(t *testing.T) {
 }
 
 func TestAnswersComeInRecordedOrder(t *testing.T) {
+	t.Parallel()
 	_, c := served(t, callTool(2, "t", `{"n":2}`), callTool(3, "t", `{"n":3}`), callTool(4, "t", `{"n":4}`),
 		result(4, "four"), result(2, "two"), result(3, "three"))
 	c.opens()
@@ -85,6 +87,7 @@ func TestAnswersComeInRecordedOrder(t *testing.T) {
 }
 
 func TestEqualCallsInRecordedOrder(t *testing.T) {
+	t.Parallel()
 	b, c := served(t, callTool(2, "now", `{}`), result(2, "first"), callTool(3, "now", `{}`), result(3, "second"))
 	c.opens()
 	c.say(as("7", callTool(0, "now", `{}`)))
@@ -101,6 +104,7 @@ func TestEqualCallsInRecordedOrder(t *testing.T) {
 }
 
 func TestUnknownCallNamesTheNearest(t *testing.T) {
+	t.Parallel()
 	b, c := served(t, callTool(2, "write", `{"path":"a"}`), result(2, "A"), callTool(3, "read", `{"path":"a","deep":{"n":[1,2]}}`), result(3, "B"))
 	c.opens()
 	c.say(as("5", callTool(0, "read", `{"path":"b","deep":{"n":[1,2]}}`)))
@@ -120,6 +124,7 @@ func TestUnknownCallNamesTheNearest(t *testing.T) {
 }
 
 func TestRefusalIsOnTheTape(t *testing.T) {
+	t.Parallel()
 	m := recorded(t, initialize, initResult, initialized, callTool(2, "read", `{"path":"a"}`), result(2, "A"))
 	b := m.book(nil)
 	again := newMemoryTape(t)
@@ -142,6 +147,7 @@ func TestRefusalIsOnTheTape(t *testing.T) {
 }
 
 func TestProgressTakesTheTokenOfThisRun(t *testing.T) {
+	t.Parallel()
 	_, c := served(t,
 		`> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":2}}}`,
 		`> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"slower","_meta":{"progressToken":"two"}}}`,
@@ -156,6 +162,7 @@ func TestProgressTakesTheTokenOfThisRun(t *testing.T) {
 }
 
 func TestSubscriptionTakesTheIDOfThisRun(t *testing.T) {
+	t.Parallel()
 	const ack = `< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}`
 	_, c := served(t, `> {"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{"notifications":{}}}`, ack)
 	c.opens()
@@ -164,6 +171,7 @@ func TestSubscriptionTakesTheIDOfThisRun(t *testing.T) {
 }
 
 func TestServerAsksAtItsPlace(t *testing.T) {
+	t.Parallel()
 	const ask, reply = `< {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"maxTokens":5}}`, `> {"jsonrpc":"2.0","id":1,"result":{"role":"assistant"}}`
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, callTool(2, "ask", `{}`), ask, reply, result(2, "done"))
@@ -180,6 +188,7 @@ func TestServerAsksAtItsPlace(t *testing.T) {
 
 // A line of the client that does not come holds the server's up for as long as it took and two seconds, once.
 func TestLineThatDoesNotComeIsGivenUp(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, c := served(t, callTool(2, "a", `{}`), "~ 3s", callTool(3, "b", `{}`), callTool(4, "c", `{}`), "~ 1s",
 			result(2, "A"), result(3, "B"), result(4, "C"), callTool(5, "d", `{}`), result(5, "D"))
@@ -209,6 +218,7 @@ func TestLineThatDoesNotComeIsGivenUp(t *testing.T) {
 
 // Many lines that do not come hold one answer up once, not once each.
 func TestManyLinesThatDoNotCome(t *testing.T) {
+	t.Parallel()
 	var lines []string
 	for i := range 100 {
 		lines = append(lines, callTool(i+2, "t", fmt.Sprintf(`{"n":%d}`, i)), "~ 10ms", result(i+2, "x"))
@@ -227,6 +237,7 @@ func TestManyLinesThatDoNotCome(t *testing.T) {
 }
 
 func TestUnaskedNotificationWaitsForItsPlace(t *testing.T) {
+	t.Parallel()
 	const note = `< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, callTool(2, "a", `{}`), result(2, "A"), "~ 5s", callTool(3, "b", `{}`), note, result(3, "B"), "~ 1s", note)
@@ -242,6 +253,7 @@ func TestUnaskedNotificationWaitsForItsPlace(t *testing.T) {
 }
 
 func TestCutCallGetsNoAnswer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, callTool(2, "slow", `{}`), `> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
 			callTool(3, "a", `{}`), result(3, "A"))
@@ -256,6 +268,7 @@ func TestCutCallGetsNoAnswer(t *testing.T) {
 }
 
 func TestServerThatDiedInAnAnswer(t *testing.T) {
+	t.Parallel()
 	_, c := served(t, callTool(2, "a", `{}`), `half {"jsonrpc":"2.0","id":2,"res`, "! panic: boom", "= 123")
 	c.opens()
 	c.say(as("2", callTool(0, "a", `{}`)))
@@ -273,6 +286,7 @@ func TestServerThatDiedInAnAnswer(t *testing.T) {
 }
 
 func TestServerThatWroteLogs(t *testing.T) {
+	t.Parallel()
 	_, c := served(t, "< starting …", callTool(2, "a", `{}`), "! to stderr", "< [info] reading", result(2, "A"))
 	c.opens()
 	c.hears("starting …")
@@ -285,6 +299,7 @@ func TestServerThatWroteLogs(t *testing.T) {
 }
 
 func TestPingAsOftenAsItComes(t *testing.T) {
+	t.Parallel()
 	b, c := served(t, `> {"jsonrpc":"2.0","id":2,"method":"ping"}`, `< {"jsonrpc":"2.0","id":2,"result":{"at":1}}`)
 	c.opens()
 	c.say(`{"jsonrpc":"2.0","id":"p","method":"ping"}`, `{"jsonrpc":"2.0","id":"q","method":"ping"}`)
@@ -295,6 +310,7 @@ func TestPingAsOftenAsItComes(t *testing.T) {
 }
 
 func TestBatch(t *testing.T) {
+	t.Parallel()
 	one, two := said(callTool(2, "a", `{}`)), said(callTool(3, "b", `{}`))
 	r1, r2 := said(result(2, "A")), said(result(3, "B"))
 	_, c := served(t, "> ["+one+","+two+"]", "< ["+r2+","+r1+"]")
@@ -305,6 +321,7 @@ func TestBatch(t *testing.T) {
 
 // A batch of which one call is not on the tape: that one is refused, the other is answered.
 func TestBatchInPart(t *testing.T) {
+	t.Parallel()
 	one, two := said(callTool(2, "a", `{}`)), said(callTool(3, "b", `{}`))
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, "> ["+one+","+two+"]", "< ["+said(result(3, "B"))+","+said(result(2, "A"))+"]")
@@ -321,6 +338,7 @@ func TestBatchInPart(t *testing.T) {
 }
 
 func TestClientThatStopsEarly(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, c := served(t, callTool(2, "a", `{}`), callTool(3, "b", `{}`), result(2, "A"), result(3, "B"), callTool(4, "c", `{}`), result(4, "C"))
 		c.opens()
@@ -339,6 +357,7 @@ func TestClientThatStopsEarly(t *testing.T) {
 }
 
 func TestRealTime(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := recorded(t, initialize, initResult, initialized, callTool(2, "a", `{}`), "~ 4s", result(2, "A")).book(nil)
 		c := talk(t, spawned(t, b), mcp.ServeOptions{Speed: 2})
@@ -354,6 +373,7 @@ func TestRealTime(t *testing.T) {
 }
 
 func TestSpawn(t *testing.T) {
+	t.Parallel()
 	m := newMemoryTape(t)
 	log := mcp.NewLog(m.rec, nil, nil, nil)
 	for _, dir := range []string{"/a", "/b", "/a"} {
@@ -383,6 +403,7 @@ func TestSpawn(t *testing.T) {
 }
 
 func TestUnknownServerIsRefused(t *testing.T) {
+	t.Parallel()
 	b := recorded(t, initialize, initResult).book(nil)
 	answer := string(b.Refusal("/bin/other", []string{"--x", "/dir"}, "the tape holds `server`")([]byte(as(`"i"`, initialize) + "\n")))
 	if !strings.HasPrefix(answer, `{"jsonrpc":"2.0","id":"i","error":{"code":-32000,"message":"not on the tape: initialize; the tape holds`) || !strings.HasSuffix(answer, "}\n") {
@@ -399,6 +420,7 @@ func TestUnknownServerIsRefused(t *testing.T) {
 
 // An answer that came after the client had cancelled its request comes then again, and not before.
 func TestAnswerAfterItsCancellation(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c := served(t, callTool(2, "slow", `{}`), "~ 1s", `> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`,
 			result(2, "too late"), callTool(3, "a", `{}`), result(3, "A"))

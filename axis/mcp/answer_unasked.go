@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"slices"
+	"sync"
 )
 
 // methodListen is the request of the versions without sessions that is answered by notifications alone.
@@ -11,22 +12,30 @@ const methodListen = "subscriptions/listen"
 // A subscription is where a client listens for what is said unasked.
 type subscription struct {
 	asker
+	mu  sync.Mutex // held by who uses out
 	out outlet
 }
 
-// listen holds a subscription until the client leaves it.
-func (v *visit) listen(ctx context.Context, c *bookCall, s *subscription) error {
+// listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
+// it: it may do at once what it is to hear about.
+func (v *visit) listen(ctx context.Context, c *bookCall, who asker, out outlet) error {
+	s := &subscription{asker: who, out: out}
+	s.mu.Lock() // what is published meanwhile comes behind
 	v.mu.Lock()
 	v.subs[c] = append(v.subs[c], s)
 	v.mu.Unlock()
-	select {
-	case <-ctx.Done():
-	case <-v.gone.Done():
+	err := v.before(ctx, c, &who, out)
+	s.mu.Unlock()
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case <-v.gone.Done():
+		}
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.subs[c] = slices.DeleteFunc(v.subs[c], func(other *subscription) bool { return other == s })
-	return nil
+	return err
 }
 
 // behind says what the server said behind the answer to c, when it worked on nothing. c may be nil. Who does not listen misses it. A
@@ -64,6 +73,8 @@ func (v *visit) publish(p *bookPart) {
 		return
 	}
 	for _, s := range subs {
+		s.mu.Lock()
 		_ = s.out(v.reveal(renamed(b, p, &s.asker)))
+		s.mu.Unlock()
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
 // replyPatience is how long the answer of a lenient Served waits for the client's response to what the server asked within it: a
@@ -148,7 +146,11 @@ func (v *visit) meet(m *Message) {
 	v.legacy, v.init = true, append(json.RawMessage(nil), m.Params...)
 	v.mu.Unlock()
 	want, has := str(member(m.Params, "protocolVersion")), v.protocol()
-	if want != has && has != "" && v.o.Say != nil {
+	switch {
+	case v.o.Say == nil:
+	case v.index.headless():
+		v.o.Say("the tape does not hold what the server said of itself: the client is answered by what was asked of it")
+	case want != has && has != "":
 		v.o.Say(fmt.Sprintf("the client asks for protocol version %s and is answered by %s, which was recorded", want, has))
 	}
 }
@@ -208,16 +210,14 @@ func (v *visit) find(m *Message) (*bookCall, bookKey) {
 // recorded gives the answer of a recorded request, and then what the server said before it answered the next one.
 func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outlet) error {
 	who := asker{id: m.ID, token: tokenOf(m.Params)}
-	for _, p := range v.index.inside[c] {
-		if err := v.inside(ctx, p, &who, out); err != nil {
-			return err
-		}
+	if c.method == methodListen {
+		return v.listen(ctx, c, who, out)
+	}
+	if err := v.before(ctx, c, &who, out); err != nil {
+		return err
 	}
 	if n := len(v.index.inside[c]); n > 0 && v.index.inside[c][n-1].ask == nil {
-		pause(ctx, reading)
-	}
-	if c.method == methodListen {
-		return v.listen(ctx, c, &subscription{asker: who, out: out})
+		_ = pause(ctx, reading) // whoever writes the answer finds ctx done
 	}
 	b, err := c.answer.Bytes(v.s.book.store)
 	if err != nil {
@@ -234,14 +234,14 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 	return err
 }
 
-// pause waits for d.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
+// before says what the server said before its answer to c.
+func (v *visit) before(ctx context.Context, c *bookCall, who *asker, out outlet) error {
+	for _, p := range v.index.inside[c] {
+		if err := v.inside(ctx, p, who, out); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // reveal is a recorded message as it is said here: with the client's own secrets, and on one line, which over HTTP it need not have
@@ -330,41 +330,6 @@ func (v *visit) newRequest() (id json.RawMessage, wait chan *Message) {
 	wait = make(chan *Message, 1)
 	v.waiting[idName(id)] = wait
 	return id, wait
-}
-
-// madeUp is the answer to what a client begins with that was recorded with a client of another kind; nil for none. What a server says
-// of itself is the same in both. Some clients set the level of the log before anything else, wherever the server has one.
-func (v *visit) madeUp(m *Message) []byte {
-	if m.Method == "logging/setLevel" { // which asks for nothing that could be on a tape
-		return answerOf(m.ID, "result", []byte("{}"))
-	}
-	if m.Method != methodInitialize {
-		return nil
-	}
-	for _, d := range v.index.results(methodDiscover) {
-		r := canonjson.Value{Kind: canonjson.Object}
-		add := func(key string, value json.RawMessage) {
-			if val, err := canonjson.Parse(value); err == nil {
-				r.Members = append(r.Members, canonjson.Member{Key: key, Value: val})
-			}
-		}
-		version := legacyVersion(str(member(m.Params, "protocolVersion")))
-		add("protocolVersion", []byte(`"`+version+`"`))
-		add("capabilities", member(d.Result, "capabilities"))
-		add("serverInfo", member(member(d.Result, "_meta"), metaPrefix+"serverInfo"))
-		add("instructions", member(d.Result, "instructions"))
-		return v.reveal(answerOf(m.ID, "result", r.Append(nil)))
-	}
-	return nil
-}
-
-// legacyVersion is the version that a client which begins with initialize is answered by: its own, where that has it.
-func legacyVersion(wanted string) string {
-	const newest = "2025-11-25"
-	if len(wanted) == len(newest) && wanted <= newest && strings.Trim(wanted, "0123456789-") == "" {
-		return wanted
-	}
-	return newest
 }
 
 // unknown is the error for what the tape lacks.

@@ -75,7 +75,7 @@ func (p *play) write(g *outgoing) error {
 	if out, ok := p.o.Out.(*os.File); ok {
 		p.s.book.order.out.turn(out)
 		if answers && p.told {
-			settle(out)
+			settle(out, settleFor)
 		}
 	}
 	p.told = !answers

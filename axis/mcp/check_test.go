@@ -9,6 +9,7 @@ import (
 )
 
 func TestChecker(t *testing.T) {
+	t.Parallel()
 	open, text, end := &tape.MCPOpen{Conversation: 1}, &tape.MCPText{Conversation: 1}, &tape.MCPClose{Conversation: 1}
 	call, foreign := &tape.MCPJSONRPC{Conversation: 1}, &tape.MCPJSONRPC{}
 	for name, c := range map[string]struct {
@@ -35,6 +36,7 @@ func TestChecker(t *testing.T) {
 
 // TestCheckerOfCorpus holds the tapes of the corpus to what they say of their conversations.
 func TestCheckerOfCorpus(t *testing.T) {
+	t.Parallel()
 	cases, err := corpus.Tapes()
 	if err != nil {
 		t.Fatal(err)

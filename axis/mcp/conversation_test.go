@@ -31,6 +31,7 @@ func say(t testing.TB, c *mcp.Conversation, lines ...string) {
 // A record of text ends where a message comes, whatever the scrubber could still be in the middle of; but for a key of several lines, which no
 // message uncovers.
 func TestTextBetweenMessages(t *testing.T) {
+	t.Parallel()
 	key := []string{"-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7xyzABCDEF12", "ggSjAgEAAoIBAQC7MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIB", "-----END PRIVATE KEY-----"}
 	r := newRig(t, "LONG_SECRET=starting up\nand then a lot more of it")
 	c := r.log.Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "p", Recorded: &mcp.Recorded{Server: "files", Conversation: 1}})
@@ -45,6 +46,7 @@ func TestTextBetweenMessages(t *testing.T) {
 }
 
 func TestConversation(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	c := r.log.Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "/usr/bin/node", Args: []string{"--x", "server.js"}})
 	say(t, c, "<listening", askInit)

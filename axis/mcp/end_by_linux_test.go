@@ -9,6 +9,7 @@ import (
 
 // A client leaves a server when it is told that its process is gone, which may be before anybody here has read that.
 func TestServerWentFirst(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		gone bool // when the client's end is read
 		end  mcp.Ended

@@ -26,8 +26,20 @@ func batchOf(first int, paths ...string) string {
 	return "[" + strings.Join(calls, ",") + "]"
 }
 
+// again posts to a replay of g, and returns the last answer.
+func (g *webRig) again(bodies ...string) (last string, again *webRig) {
+	g.replay(func(r *webRig) {
+		again = r
+		for _, b := range bodies {
+			_, _, last = r.post(b)
+		}
+	})
+	return last, again
+}
+
 // Of a batch with one changed call that call is refused, and named; the others get what was recorded.
 func TestChangedCallOfABatchOverHTTP(t *testing.T) {
+	t.Parallel()
 	g := recordWeb(t, http.HandlerFunc(batchServer))
 	g.post(batchOf(1, "stat a.txt", "read a.txt"))
 	for _, tt := range []struct {
@@ -41,8 +53,7 @@ func TestChangedCallOfABatchOverHTTP(t *testing.T) {
 		{[]string{"stat b.txt", "read a.txt"}, `"id":7,"error":{"code":-32000,"message":"not on the tape: tools/call stat; `,
 			`{"jsonrpc":"2.0","id":8,"error":{"code":-1,"message":"none"}}`, `[1].params.arguments.path: \"a.txt\" -> \"b.txt\"`, "tools/call stat: arguments.path"},
 	} {
-		again := replayWeb(g)
-		_, _, got := again.post(batchOf(7, tt.calls...))
+		got, again := g.again(batchOf(7, tt.calls...))
 		for _, want := range []string{tt.refused, tt.was, tt.now} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q: got %s, without %s", tt.calls, got, want)
@@ -51,7 +62,6 @@ func TestChangedCallOfABatchOverHTTP(t *testing.T) {
 		if n := strings.Count(got, "not on the tape"); n != 1 {
 			t.Errorf("%q: %d calls are refused: %s", tt.calls, n, got)
 		}
-		again.end()
 		r, err := fidelity.CompareLanes(fidelity.Semantic, g.reader().Records(), again.reader().Records(), &fidelity.LaneOptions{
 			MaskArg: func(s string) string { return s },
 		})
@@ -66,6 +76,7 @@ func TestChangedCallOfABatchOverHTTP(t *testing.T) {
 
 // What was recorded once is answered once, and a batch that holds nothing new, put together otherwise, is refused as a whole.
 func TestBatchPutTogetherOtherwise(t *testing.T) {
+	t.Parallel()
 	g := recordWeb(t, http.HandlerFunc(batchServer))
 	g.post(batchOf(1, "stat a.txt", "read a.txt"))
 	for _, tt := range []struct {
@@ -78,10 +89,11 @@ func TestBatchPutTogetherOtherwise(t *testing.T) {
 		{"refused again", [][]string{{"stat a.txt", "read b.txt"}, {"stat a.txt", "read b.txt"}}, 2},
 		{"one more", [][]string{{"stat a.txt", "read a.txt", "read c.txt"}}, 1},
 	} {
-		again, last := replayWeb(g), ""
+		var posts []string
 		for _, calls := range tt.posts {
-			_, _, last = again.post(batchOf(7, calls...))
+			posts = append(posts, batchOf(7, calls...))
 		}
+		last, _ := g.again(posts...)
 		if n := strings.Count(last, "not on the tape"); n != tt.want {
 			t.Errorf("%s: %d calls are refused: %s", tt.name, n, last)
 		}
@@ -90,18 +102,20 @@ func TestBatchPutTogetherOtherwise(t *testing.T) {
 
 // A recorded answer in which a secret lay is given with that of this run.
 func TestSecretInABatch(t *testing.T) {
+	t.Parallel()
 	const secret = "sk-ant-api03-a-secret-of-this-run-0123456789"
 	g := recordWeb(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `[{"jsonrpc":"2.0","id":1,"result":{"text":%q}},{"jsonrpc":"2.0","id":2,"result":{}}]`, secret)
 	}), "MY_API_KEY="+secret)
 	g.post(batchOf(1, "stat a.txt", "read a.txt"))
-	again := replayWeb(g, "MY_API_KEY="+secret)
-	if _, _, got := again.post(batchOf(7, "stat a.txt", "read b.txt")); !strings.Contains(got, `"id":7,"result":{"text":"`+secret) {
-		t.Errorf("got %s", got)
-	}
-	again.end()
-	if strings.Contains(string(again.file.bytes()), secret) {
-		t.Error("the secret is on the replay's tape")
-	}
+	g.replay(func(again *webRig) {
+		if _, _, got := again.post(batchOf(7, "stat a.txt", "read b.txt")); !strings.Contains(got, `"id":7,"result":{"text":"`+secret) {
+			again.t.Errorf("got %s", got)
+		}
+		again.end()
+		if strings.Contains(string(again.file.bytes()), secret) {
+			again.t.Error("the secret is on the replay's tape")
+		}
+	}, "MY_API_KEY="+secret)
 }

@@ -78,6 +78,7 @@ func FuzzGiven(f *testing.F) {
 
 // What is named otherwise, and what is not.
 func TestEdits(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{
 		`{"jsonrpc":"2.0","id": 1 ,"result":{"id":1}}`:                                                   `{"jsonrpc":"2.0","id": "another" ,"result":{"id":1}}`,
 		`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`:                                                 `{"jsonrpc":"2.0","id":1,"method":"roots/list"}`,

@@ -162,12 +162,13 @@ func (c *oauthClient) flow() (seen []string) {
 
 // The whole flow of OAuth replays with another verifier and state, and leaves no secret.
 func TestOAuthReplay(t *testing.T) {
+	t.Parallel()
 	server := &oauthServer{t: t, asked: make(map[string]string)}
 	var secrets []string
 	replayed(t, server, func(g *webRig) []string {
 		hc := g.client()
 		hc.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		c := &oauthClient{t: t, http: hc}
+		c := &oauthClient{t: g.t, http: hc}
 		seen := c.flow()
 		g.end()
 		secrets = append(secrets, c.made...)

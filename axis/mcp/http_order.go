@@ -8,18 +8,9 @@ import (
 	"time"
 )
 
-const (
-	// orderSlack is how much longer than while recording a replay waits for a line of the client.
-	orderSlack = 2 * time.Second
-	// reading is the most time that a client has to read a notification before the answer that comes apart from it. Clients forget a
-	// request with its answer: progress of it that one read brings together with that, or a stream of its own after it, is lost to some.
-	// Nothing tells when a client has read a connection.
-	reading = 50 * time.Millisecond
-)
-
 // A webOrder keeps what the server says in a replayed conversation in its place, whatever streams it comes on: a line is due when
 // the client has sent what it had sent by then, and when what the server had said before on streams that are open has been said.
-// A line that does not come holds the others up once, for as long as it took then and orderSlack.
+// A line that does not come holds the others up once, for as long as it took then and holdAsked.
 type webOrder struct {
 	lines []tapedLine
 
@@ -89,58 +80,30 @@ func (o *webOrder) mark(places ...uint64) {
 // await waits until the line at place, which an exchange carries, is due: what that carries before it passes before it anyway. The
 // error is ctx's.
 func (o *webOrder) await(ctx context.Context, place, exchange uint64) error {
-	if err := o.until(ctx, place, exchange, true); err != nil {
+	begun := time.Now()
+	missing := func() (<-chan struct{}, time.Duration) { return o.missing(place, exchange, begun) }
+	if err := held(ctx, missing, func() { o.giveUp(place) }); err != nil {
 		return err
 	}
-	pause := o.pause(place)
-	if pause <= 0 {
-		return nil
-	}
-	select {
-	case <-time.After(pause):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return pause(ctx, o.unread(place))
 }
 
-// pause is how long the line at place is still held because of what passed just before: some times as long as it came after that, for the
+// unread is how long the line at place is still held because of what passed just before: some times as long as it came after that, for the
 // rest of the machine does not go faster.
-func (o *webOrder) pause(place uint64) time.Duration {
+func (o *webOrder) unread(place uint64) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	i, ok := o.find(place)
 	if !ok || !o.lines[i].answer || o.told.IsZero() {
 		return 0
 	}
-	gap := time.Duration(max(o.lines[i].ms-o.lines[o.tale].ms, 0)) * time.Millisecond
+	gap := recordedFor(o.lines[o.tale].ms, o.lines[i].ms)
 	return min(reading, 5*time.Millisecond+4*gap) - time.Since(o.told)
 }
 
 // awaitEnd waits, for as long as it takes, until what had come when an exchange ended has come.
 func (o *webOrder) awaitEnd(ctx context.Context, last, exchange uint64) error {
-	return o.until(ctx, last+1, exchange, false)
-}
-
-func (o *webOrder) until(ctx context.Context, place, exchange uint64, limited bool) error {
-	var limit <-chan time.Time
-	begun := time.Now()
-	for {
-		wake, left := o.missing(place, exchange, begun)
-		if wake == nil {
-			return nil
-		}
-		if limited {
-			limit = time.After(left)
-		}
-		select {
-		case <-wake:
-		case <-limit:
-			o.giveUp(place)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return held(ctx, func() (<-chan struct{}, time.Duration) { return o.missing(last+1, exchange, time.Time{}) }, nil)
 }
 
 // missing returns what is closed when something changes, and how long is left to wait for it, by who waits since begun; nil where the
@@ -157,12 +120,12 @@ func (o *webOrder) missing(place, exchange uint64, begun time.Time) (wake <-chan
 		}
 		took := time.Duration(0)
 		if i > 0 {
-			took = time.Duration(max(o.lines[i].ms-o.lines[i-1].ms, 0)) * time.Millisecond
+			took = recordedFor(o.lines[i-1].ms, o.lines[i].ms)
 		}
 		if o.last.After(begun) {
 			begun = o.last
 		}
-		return o.wake, max(took+orderSlack-time.Since(begun), 0)
+		return o.wake, max(took+holdAsked-time.Since(begun), 0)
 	}
 	return nil, 0
 }

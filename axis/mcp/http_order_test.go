@@ -31,10 +31,11 @@ func waited(t *testing.T, o *webOrder, place, exchange uint64) time.Duration {
 
 // A line that does not come holds the others up once, for as long as it took then and a while.
 func TestOrderGivesUpOnce(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := orderOfTest()
 		o.begin(1, &carried{client: []uint64{1}, server: []uint64{5}})
-		if got, want := waited(t, o, 5, 1), 300*time.Millisecond+orderSlack; got != want {
+		if got, want := waited(t, o, 5, 1), 300*time.Millisecond+holdAsked; got != want {
 			t.Errorf("it waited %v, want %v", got, want)
 		}
 		if got := waited(t, o, 5, 1); got != 0 {
@@ -45,6 +46,7 @@ func TestOrderGivesUpOnce(t *testing.T) {
 
 // A line waits for what was said before on streams that are open, and an answer a little for who reads what came before it.
 func TestOrderOfStreams(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := orderOfTest()
 		o.begin(9, &carried{server: []uint64{4}})
@@ -64,6 +66,7 @@ func TestOrderOfStreams(t *testing.T) {
 
 // The end of a stream waits for as long as it takes, and no longer than the program does.
 func TestOrderOfEnds(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		o := orderOfTest()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)

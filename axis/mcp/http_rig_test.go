@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
@@ -25,9 +26,9 @@ import (
 // webHost is where the programs of these tests find their servers.
 const webHost = "mcp.example.com"
 
-// A webRig is a network.Server on loopback between a client and a server of MCP over HTTP, with its tape.
+// A webRig is a network.Server between a client and a server of MCP over HTTP, with its tape.
 type webRig struct {
-	t     testing.TB
+	t     *testing.T
 	file  lockedFile
 	store *cas.Memory
 	rec   *tape.Recorder
@@ -36,7 +37,7 @@ type webRig struct {
 	over  *mcp.OverHTTP
 	book  *exchange.Book // of a replay
 	srv   *network.Server
-	addr  string // of the listener
+	in    *pipes // of the program
 	ended bool
 }
 
@@ -58,21 +59,25 @@ func (l *lockedFile) bytes() []byte {
 }
 
 // recordWeb records what is said to the server h.
-func recordWeb(t testing.TB, h http.Handler, env ...string) *webRig {
+func recordWeb(t *testing.T, h http.Handler, env ...string) *webRig {
 	t.Helper()
 	up := httptest.NewServer(h)
 	t.Cleanup(func() { up.CloseClientConnections(); up.Close() })
 	return newWebRig(t, up.URL, nil, env...)
 }
 
-// replayWeb answers from what g recorded, which ends with that.
-func replayWeb(g *webRig, env ...string) *webRig {
+// replay answers f from what g recorded, which ends with that. The time in which lines are held passes at once.
+func (g *webRig) replay(f func(again *webRig), env ...string) {
 	g.t.Helper()
 	g.end()
-	return newWebRig(g.t, "", g, env...)
+	synctest.Test(g.t, func(t *testing.T) {
+		again := newWebRig(t, "", g, env...)
+		defer again.end()
+		f(again)
+	})
 }
 
-func newWebRig(t testing.TB, upstream string, from *webRig, env ...string) *webRig {
+func newWebRig(t *testing.T, upstream string, from *webRig, env ...string) *webRig {
 	t.Helper()
 	masker := scrub.NewMasker(nil)
 	g := &webRig{t: t, store: cas.NewMemory(), scrub: scrub.New(scrub.Key{1}, &scrub.Options{Env: env})}
@@ -112,12 +117,8 @@ func newWebRig(t testing.TB, upstream string, from *webRig, env ...string) *webR
 	if g.srv, err = network.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.addr = l.Addr().String()
-	go g.srv.Serve(&dialledListener{l})
+	g.in = newPipes(&net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80}) // of somewhere else, as in a jail
+	go g.srv.Serve(g.in)
 	t.Cleanup(g.end)
 	return g
 }
@@ -137,26 +138,67 @@ func (g *webRig) end() {
 	}
 }
 
-// dialledListener gives connections that say that they were dialled at port 80 of somewhere else, as a jail's do.
-type dialledListener struct{ net.Listener }
-
-func (l *dialledListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return dialledConn{c}, nil
+// pipes are a listener in memory. Its connections say that they were dialled at an address.
+type pipes struct {
+	addr net.Addr
+	come chan net.Conn
+	done chan struct{}
+	once sync.Once
 }
 
-type dialledConn struct{ net.Conn }
+func newPipes(addr net.Addr) *pipes {
+	return &pipes{addr: addr, come: make(chan net.Conn), done: make(chan struct{})}
+}
 
-func (dialledConn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80} }
+func (l *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.come:
+		return dialledConn{c, l.addr}, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *pipes) Close() error {
+	l.once.Do(func() { close(l.done) })
+	return nil
+}
+
+func (l *pipes) Addr() net.Addr { return l.addr }
+
+func (l *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.come <- far:
+		return near, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+type dialledConn struct {
+	net.Conn
+	addr net.Addr
+}
+
+func (c dialledConn) LocalAddr() net.Addr { return c.addr }
+
+// serveHere serves h in memory, as on the loopback.
+func serveHere(t *testing.T, h http.Handler) *httptest.Server {
+	t.Helper()
+	in := newPipes(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80})
+	srv := &httptest.Server{Listener: in, Config: &http.Server{Handler: h}}
+	srv.Start()
+	srv.Client().Transport.(*http.Transport).DialContext = in.dial
+	t.Cleanup(func() { srv.CloseClientConnections(); srv.Close() })
+	return srv
+}
 
 // client is the HTTP client of a program.
 func (g *webRig) client() *http.Client {
-	tr := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "tcp", g.addr)
-	}}
+	tr := &http.Transport{DialContext: g.in.dial}
 	g.t.Cleanup(tr.CloseIdleConnections)
 	return &http.Client{Transport: tr}
 }

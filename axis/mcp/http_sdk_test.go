@@ -148,19 +148,31 @@ func replayed(t *testing.T, h http.Handler, run func(g *webRig) []string) *webRi
 	t.Helper()
 	g := recordWeb(t, h)
 	want := run(g)
-	again := replayWeb(g)
-	if diff := cmp.Diff(want, run(again)); diff != "" {
-		t.Errorf("replay differs (-recorded +replayed):\n%s", diff)
-	}
-	again.faithful()
-	if diff := cmp.Diff(g.calls(), again.calls()); diff != "" {
-		t.Errorf("tapes differ (-recorded +replayed):\n%s", diff)
-	}
+	g.replay(func(again *webRig) {
+		if diff := cmp.Diff(want, run(again)); diff != "" {
+			again.t.Errorf("replay differs (-recorded +replayed):\n%s", diff)
+		}
+		again.faithful()
+		if diff := cmp.Diff(g.calls(), again.calls()); diff != "" {
+			again.t.Errorf("tapes differ (-recorded +replayed):\n%s", diff)
+		}
+	})
 	return g
 }
 
-func (g *webRig) streamable() *sdk.StreamableClientTransport {
-	return &sdk.StreamableClientTransport{Endpoint: "http://" + webHost + "/mcp", HTTPClient: g.client()}
+// overSSE is the version whose transport is HTTP+SSE.
+const overSSE = "2024-11-05"
+
+// transportTo is that of a version to the servers at a URL: at /mcp, and at /sse.
+func transportTo(url, version string, c *http.Client) sdk.Transport {
+	if version == overSSE {
+		return &sdk.SSEClientTransport{Endpoint: url + "/sse", HTTPClient: c}
+	}
+	return &sdk.StreamableClientTransport{Endpoint: url + "/mcp", HTTPClient: c}
+}
+
+func (g *webRig) connect(version string) *webClient {
+	return connect(g.t, transportTo("http://"+webHost, version, g.client()), version)
 }
 
 func (c *webClient) close() {
@@ -171,6 +183,7 @@ func (c *webClient) close() {
 
 // What the Go SDK's client sees of the Go SDK's server over Streamable HTTP is the same on the replay, with the server gone.
 func TestStreamableReplay(t *testing.T) {
+	t.Parallel()
 	for _, version := range webVersions {
 		for _, asJSON := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s json=%t", version, asJSON), func(t *testing.T) {
@@ -179,7 +192,7 @@ func TestStreamableReplay(t *testing.T) {
 				h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server },
 					&sdk.StreamableHTTPOptions{JSONResponse: asJSON, Stateless: modern})
 				g := replayed(t, h, func(g *webRig) []string {
-					c := connect(t, g.streamable(), version)
+					c := g.connect(version)
 					defer c.close()
 					return c.scene(!asJSON && !modern, !asJSON || !modern)
 				})
@@ -193,10 +206,11 @@ func TestStreamableReplay(t *testing.T) {
 
 // HTTP+SSE of 2024-11-05: all answers come on the GET.
 func TestSSEReplay(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	replayed(t, h, func(g *webRig) []string {
-		c := connect(t, &sdk.SSEClientTransport{Endpoint: "http://" + webHost + "/sse", HTTPClient: g.client()}, "2024-11-05")
+		c := g.connect(overSSE)
 		defer c.close()
 		return c.scene(true, true)
 	})
@@ -204,10 +218,11 @@ func TestSSEReplay(t *testing.T) {
 
 // A client that asks server/discover first and then begins with initialize holds one conversation, not two.
 func TestDiscoverThenInitialize(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	g := replayed(t, h, func(g *webRig) []string {
-		c := connect(t, g.streamable(), "")
+		c := g.connect("")
 		defer c.close()
 		return c.scene(true, true)
 	})
@@ -218,19 +233,21 @@ func TestDiscoverThenInitialize(t *testing.T) {
 
 // A notification on the GET stream comes where it came.
 func TestStreamOfItsOwn(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	replayed(t, h, func(g *webRig) []string {
-		c := connect(t, g.streamable(), "2025-11-25")
+		c := g.connect("2025-11-25")
 		defer c.close()
 		seen := []string{c.call("grow", "new", nil)}
-		next(t, c.changed)
+		next(c.t, c.changed)
 		return append(seen, c.tools()...)
 	})
 }
 
 // Many calls at once are each answered with their own answer, also by a client that numbers them otherwise.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	const n = 32
 	for _, asJSON := range []bool{false, true} {
 		server := webServer()
@@ -246,11 +263,11 @@ func TestManyAtOnce(t *testing.T) {
 		h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{JSONResponse: asJSON})
 		pings := 0
 		replayed(t, h, func(g *webRig) []string {
-			c := connect(t, g.streamable(), "2025-06-18")
+			c := g.connect("2025-06-18")
 			defer c.close()
 			for range pings { // each takes an id
 				if err := c.Ping(context.Background(), nil); err != nil {
-					t.Error(err)
+					g.t.Error(err)
 				}
 			}
 			pings += 3

@@ -20,6 +20,7 @@ import (
 
 // A stream that the server closes before the answer goes on in a GET that names the last event, also with other ids.
 func TestResumption(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	sdk.AddTool(server, &sdk.Tool{Name: "later"}, func(_ context.Context, r *sdk.CallToolRequest, in webTool) (*sdk.CallToolResult, any, error) {
 		r.Extra.CloseSSEStream(sdk.CloseSSEStreamArgs{RetryAfter: 10 * time.Millisecond})
@@ -29,11 +30,11 @@ func TestResumption(t *testing.T) {
 		&sdk.StreamableHTTPOptions{EventStore: sdk.NewMemoryEventStore(nil)})
 	pings := 0
 	g := replayed(t, h, func(g *webRig) []string {
-		c := connect(t, g.streamable(), "2025-11-25")
+		c := g.connect("2025-11-25")
 		defer c.close()
 		for range pings {
 			if err := c.Ping(context.Background(), nil); err != nil {
-				t.Error(err)
+				g.t.Error(err)
 			}
 		}
 		pings++
@@ -52,6 +53,7 @@ func TestResumption(t *testing.T) {
 
 // A session that the server has forgotten is 404, and the client begins another: a conversation of its own.
 func TestLostSession(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	var lost atomic.Bool
@@ -65,10 +67,10 @@ func TestLostSession(t *testing.T) {
 		}
 	})
 	g := replayed(t, forget, func(g *webRig) []string {
-		first := connect(t, g.streamable(), "2025-11-25")
+		first := g.connect("2025-11-25")
 		seen := []string{first.call("echo", "a", nil), first.call("echo", "lost", nil)}
 		_ = first.Close() // a session that is missing
-		second := connect(t, g.streamable(), "2025-11-25")
+		second := g.connect("2025-11-25")
 		defer second.close()
 		return append(seen, second.call("echo", "a", nil))
 	})
@@ -80,6 +82,7 @@ func TestLostSession(t *testing.T) {
 
 // Two sessions of one server at once are two conversations, and equal requests get the answers of their own.
 func TestTwoSessions(t *testing.T) {
+	t.Parallel()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server {
 		s := webServer()
 		var n atomic.Int64
@@ -89,7 +92,7 @@ func TestTwoSessions(t *testing.T) {
 		return s
 	}, nil)
 	g := replayed(t, h, func(g *webRig) []string {
-		a, b := connect(t, g.streamable(), "2025-11-25"), connect(t, g.streamable(), "2025-11-25")
+		a, b := g.connect("2025-11-25"), g.connect("2025-11-25")
 		defer a.close()
 		defer b.close()
 		return []string{
@@ -104,10 +107,11 @@ func TestTwoSessions(t *testing.T) {
 
 // A client that asks in another order gets the same answers, held up once.
 func TestOtherOrder(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	run := func(g *webRig, texts ...string) map[string]string {
-		c := connect(t, g.streamable(), "2025-11-25")
+		c := g.connect("2025-11-25")
 		defer c.close()
 		seen := make(map[string]string)
 		for _, text := range texts {
@@ -117,51 +121,54 @@ func TestOtherOrder(t *testing.T) {
 	}
 	g := recordWeb(t, h)
 	want := run(g, "a", "b", "c")
-	again := replayWeb(g)
-	begun := time.Now()
-	if got := run(again, "c", "b", "a"); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("replayed %v, recorded %v", got, want)
-	}
-	again.faithful()
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("it took %v", took)
-	}
+	g.replay(func(again *webRig) {
+		begun := time.Now()
+		if got := run(again, "c", "b", "a"); fmt.Sprint(got) != fmt.Sprint(want) {
+			again.t.Errorf("replayed %v, recorded %v", got, want)
+		}
+		again.faithful()
+		if took := time.Since(begun); took < 2*time.Second || took > 4*time.Second {
+			again.t.Errorf("it took %v", took)
+		}
+	})
 }
 
 // A call that the tape lacks is an error of that call, which names the nearest; the session goes on.
 func TestRefusedOverHTTP(t *testing.T) {
+	t.Parallel()
 	server := webServer()
 	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, nil)
 	g := recordWeb(t, h)
-	c := connect(t, g.streamable(), "2025-11-25")
+	c := g.connect("2025-11-25")
 	c.call("echo", "a", nil)
 	c.call("echo", "b", nil)
 	c.close()
-	again := replayWeb(g)
-	c = connect(t, again.streamable(), "2025-11-25")
-	got := c.call("echo", "other", nil)
-	for _, want := range []string{"not on the tape: tools/call", "nearest", `params.arguments.text: "a" -> "other"`} {
-		if !strings.Contains(got, want) {
-			t.Errorf("got %q without %q", got, want)
+	g.replay(func(again *webRig) {
+		c := again.connect("2025-11-25")
+		got := c.call("echo", "other", nil)
+		for _, want := range []string{"not on the tape: tools/call", "nearest", `params.arguments.text: "a" -> "other"`} {
+			if !strings.Contains(got, want) {
+				c.t.Errorf("got %q without %q", got, want)
+			}
 		}
-	}
-	if got := c.call("echo", "b", nil); got != "echo b" {
-		t.Errorf("then %q", got)
-	}
-	c.close()
-	again.end()
-	var refused []string
-	for _, r := range again.records() {
-		if k, ok := r.Kind.(*tape.MCPJSONRPC); ok && k.Error != "" {
-			refused = append(refused, k.Server+" "+k.Method+" "+k.Error)
+		if got := c.call("echo", "b", nil); got != "echo b" {
+			c.t.Errorf("then %q", got)
 		}
-		if x := tape.ExchangeOf(r.Kind); x != nil && x.Lane == exchange.Unmatched {
-			refused = append(refused, x.Lane)
+		c.close()
+		again.end()
+		var refused []string
+		for _, r := range again.records() {
+			if k, ok := r.Kind.(*tape.MCPJSONRPC); ok && k.Error != "" {
+				refused = append(refused, k.Server+" "+k.Method+" "+k.Error)
+			}
+			if x := tape.ExchangeOf(r.Kind); x != nil && x.Lane == exchange.Unmatched {
+				refused = append(refused, x.Lane)
+			}
 		}
-	}
-	if len(refused) != 2 || !strings.HasPrefix(refused[0], "tools tools/call ") || refused[1] != exchange.Unmatched {
-		t.Errorf("refused on the tape: %q", refused)
-	}
+		if len(refused) != 2 || !strings.HasPrefix(refused[0], "tools tools/call ") || refused[1] != exchange.Unmatched {
+			c.t.Errorf("refused on the tape: %q", refused)
+		}
+	})
 }
 
 // A scripted peer: what a client sends and gets byte by byte.
@@ -170,7 +177,8 @@ func (g *webRig) post(body string, header ...string) (status int, h http.Header,
 	return g.do(http.MethodPost, "/mcp", body, append([]string{"Accept", "application/json, text/event-stream"}, header...)...)
 }
 
-func (g *webRig) do(method, path, body string, header ...string) (status int, h http.Header, got string) {
+// open sends a request and reads the head of its answer.
+func (g *webRig) open(method, path, body string, header ...string) *http.Response {
 	g.t.Helper()
 	r, err := http.NewRequest(method, "http://"+webHost+path, strings.NewReader(body))
 	if err != nil {
@@ -183,6 +191,12 @@ func (g *webRig) do(method, path, body string, header ...string) (status int, h 
 	if err != nil {
 		g.t.Fatal(err)
 	}
+	return res
+}
+
+func (g *webRig) do(method, path, body string, header ...string) (status int, h http.Header, got string) {
+	g.t.Helper()
+	res := g.open(method, path, body, header...)
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -193,6 +207,7 @@ func (g *webRig) do(method, path, body string, header ...string) (status int, h 
 
 // A batch is answered with the ids of this run, in JSON and in events.
 func TestBatchOverHTTP(t *testing.T) {
+	t.Parallel()
 	for _, asJSON := range []bool{true, false} {
 		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !asJSON {
@@ -206,57 +221,71 @@ func TestBatchOverHTTP(t *testing.T) {
 		})
 		g := recordWeb(t, h)
 		_, _, want := g.post(`[{"jsonrpc":"2.0","id":1,"method":"tools/list"},{"jsonrpc":"2.0","id":"b","method":"prompts/list"}]`)
-		again := replayWeb(g)
-		_, _, got := again.post(`[{"jsonrpc":"2.0","id":"longer","method":"tools/list"},{"jsonrpc":"2.0","id":77,"method":"prompts/list"}]`)
 		want = strings.NewReplacer(`"id":1,`, `"id":"longer",`, `"id":"b"`, `"id":77`).Replace(want)
-		if got != want {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
-		}
-		again.faithful()
-		if calls := strings.Join(again.calls(), "\n"); strings.Count(calls, " true") != 2 {
-			t.Errorf("calls:\n%s", calls)
-		}
+		g.replay(func(again *webRig) {
+			_, _, got := again.post(`[{"jsonrpc":"2.0","id":"longer","method":"tools/list"},{"jsonrpc":"2.0","id":77,"method":"prompts/list"}]`)
+			if got != want {
+				again.t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			again.faithful()
+			if calls := strings.Join(again.calls(), "\n"); strings.Count(calls, " true") != 2 {
+				again.t.Errorf("calls:\n%s", calls)
+			}
+		})
 	}
 }
 
 // Where ids are the same, the answer passes chunk by chunk as it came, and its tape holds the recorded bytes in any case.
 func TestChunksStay(t *testing.T) {
+	t.Parallel()
 	chunks := []string{"data: {\"jsonrpc\":\"2.0\",", "\"id\":1,\"resu", "lt\":{}}\n\n: end\n\n"}
+	read := make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for _, c := range chunks {
 			io.WriteString(w, c)
 			w.(http.Flusher).Flush()
-			time.Sleep(20 * time.Millisecond) // else two of them are one read
+			<-read // else two of them are one read
 		}
 	})
 	g := recordWeb(t, h)
-	g.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	body := g.open(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "Accept", "application/json, text/event-stream").Body
+	for range chunks {
+		if _, err := body.Read(make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+		read <- struct{}{}
+	}
+	_, _ = io.ReadAll(body) // what ends it
+	body.Close()
 	for _, id := range []string{"1", "22"} {
-		again := replayWeb(g)
-		if _, _, got := again.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/list"}`); got != strings.Replace(strings.Join(chunks, ""), `"id":1`, `"id":`+id, 1) {
-			t.Errorf("got %q", got)
-		}
-		again.end()
-		was, now := streamOf(t, g), streamOf(t, again)
-		if was.Response.Hash != now.Response.Hash || len(was.Stream) != 3 || len(now.Stream) != 3 {
-			t.Errorf("the tape of the replay holds %d chunks of %q", len(now.Stream), now.Response.Text)
-		}
+		g.replay(func(again *webRig) {
+			if _, _, got := again.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/list"}`); got != strings.Replace(strings.Join(chunks, ""), `"id":1`, `"id":`+id, 1) {
+				again.t.Errorf("got %q", got)
+			}
+			again.end()
+			was, now := g.exchange(), again.exchange()
+			if was.Response.Hash != now.Response.Hash || len(was.Stream) != 3 || len(now.Stream) != 3 {
+				again.t.Errorf("the tape of the replay holds %d chunks of %q", len(now.Stream), now.Response.Text)
+			}
+		})
 	}
 }
 
-func streamOf(t *testing.T, g *webRig) *tape.Exchange {
+// exchange is the first one of the tape.
+func (g *webRig) exchange() *tape.Exchange {
 	for _, r := range g.records() {
 		if x := tape.ExchangeOf(r.Kind); x != nil {
 			return x
 		}
 	}
-	t.Fatal("no exchange")
+	g.t.Fatal("no exchange")
 	return nil
 }
 
 // What is not MCP's is what it was: JSON-RPC of others, and events of others.
 func TestOthersStayPlain(t *testing.T) {
+	t.Parallel()
 	var once sync.Once
 	begun := make(chan struct{})
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -292,15 +321,17 @@ func TestOthersStayPlain(t *testing.T) {
 			t.Errorf("recorded %s", tape.AppendRecord(nil, r))
 		}
 	}
-	again := replayWeb(g)
-	status, _, _ := again.do(http.MethodPost, "/rpc", strings.Replace(bodies[0], `"id":1`, `"id":2`, 1))
-	if status != exchange.RefusedStatus {
-		t.Errorf("another id of another protocol got %d", status)
-	}
+	g.replay(func(again *webRig) {
+		status, _, _ := again.do(http.MethodPost, "/rpc", strings.Replace(bodies[0], `"id":1`, `"id":2`, 1))
+		if status != exchange.RefusedStatus {
+			again.t.Errorf("another id of another protocol got %d", status)
+		}
+	})
 }
 
 // What is asked without a session belongs to the conversation that was recorded with its URL, on the tape or not: whatever came first.
 func TestRefusedWithoutSession(t *testing.T) {
+	t.Parallel()
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -321,14 +352,15 @@ func TestRefusedWithoutSession(t *testing.T) {
 		say(g, "a", call("1"), call("2"))
 		for _, client := range []string{"a", "b"} {
 			for _, other := range [][]string{{"x", "2"}, {"1", "x"}} {
-				again := replayWeb(g)
-				say(again, client, call(other[0]), call(other[1]))
-				again.end()
-				for _, line := range again.calls() {
-					if !strings.HasPrefix(line, "1 http://mcp.example.com/mcp client ") {
-						t.Errorf("client %s, calls %q: %s", client, other, line)
+				g.replay(func(again *webRig) {
+					say(again, client, call(other[0]), call(other[1]))
+					again.end()
+					for _, line := range again.calls() {
+						if !strings.HasPrefix(line, "1 http://mcp.example.com/mcp client ") {
+							again.t.Errorf("client %s, calls %q: %s", client, other, line)
+						}
 					}
-				}
+				})
 			}
 		}
 	}

@@ -36,6 +36,7 @@ func TestKilledRecorderChild(t *testing.T) {
 
 // Whatever a client was answered is on the tape, whole, when the recorder is killed at any moment.
 func TestKilledRecorder(t *testing.T) {
+	t.Parallel()
 	for _, after := range []int{1, 7, 40} {
 		t.Run(strconv.Itoa(after), func(t *testing.T) { killAfter(t, after) })
 	}

@@ -14,6 +14,7 @@ import (
 
 // A result of 20 MB passes and is kept, with what is secret in it taken out.
 func TestLongResult(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "API_TOKEN="+member)
 	p := newPlug(t, r)
 	p.write(p.toServer, askInit+"\n")
@@ -39,6 +40,7 @@ func TestLongResult(t *testing.T) {
 
 // A line that is too long passes; what follows is recorded, and the end of the conversation says what is missing.
 func TestLineIsTooLong(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	f := mcp.NewFed(r.log, nil)
 	f.SetLimit(300)
@@ -73,6 +75,7 @@ func TestLineIsTooLong(t *testing.T) {
 
 // A call whose answer was too long to be kept is an error on a replay, at once; the calls beside it are answered.
 func TestAnswerIsTooLong(t *testing.T) {
+	t.Parallel()
 	m := newMemoryTape(t)
 	f := mcp.NewFed(mcp.NewLog(m.rec, nil, nil, nil), nil)
 	f.SetLimit(300)
@@ -106,6 +109,7 @@ func TestAnswerIsTooLong(t *testing.T) {
 
 // What comes before the talk is decided is kept up to a bound, and what is not is told of.
 func TestMuchBeforeTheFirstLine(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	f := mcp.NewFed(r.log, nil)
 	for i := range 40000 {
@@ -126,6 +130,7 @@ func TestMuchBeforeTheFirstLine(t *testing.T) {
 
 // Records that wait for the server's name are bounded: one that never tells it is called by its program.
 func TestServerNeverTellsItsName(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	c := r.log.Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "/bin/npx", Args: []string{"-y", "a-server"}})
 	say(t, c, askInit)
@@ -142,6 +147,7 @@ func TestServerNeverTellsItsName(t *testing.T) {
 
 // The second conversation with a server of a name has a name of its own, and numbers go on behind those of the tape that is replayed.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	r := newRigWith(t, nil, &mcp.LogOptions{Taken: 7})
 	for i, want := range []string{"files", "files#2", "files#3"} {
 		c := r.log.Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "p"})
@@ -170,6 +176,7 @@ func TestNames(t *testing.T) {
 
 // A version without initialize tells the server's name in _meta; a failed server/discover waits for what follows.
 func TestNameWithoutInitialize(t *testing.T) {
+	t.Parallel()
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	info := `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern"}}`
 	r := newRig(t)
@@ -191,6 +198,7 @@ func TestNameWithoutInitialize(t *testing.T) {
 
 // What opens a conversation, and what does not.
 func TestOpens(t *testing.T) {
+	t.Parallel()
 	for line, want := range map[string]bool{
 		askInit: true, "[" + askInit + "]": true, " " + askInit + "\r\n": true,
 		`{"jsonrpc":"2.0","id":"x","method":"initialize","params":{"protocolVersion":"9999-99-99"}}`:                                 true,
@@ -211,6 +219,7 @@ func TestOpens(t *testing.T) {
 
 // A client that opens a conversation on a replay which may not is answered, and its server gets nothing; another program gets everything.
 func TestRefuse(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	var asked []string
 	refuse := func(line []byte) []byte { asked = append(asked, string(line)); return nil }
@@ -246,6 +255,7 @@ func TestRefuse(t *testing.T) {
 
 // TestBlankLinesWithoutEnd are not held for ever by a replay that waits for what a client's first line says.
 func TestBlankLinesWithoutEnd(t *testing.T) {
+	t.Parallel()
 	f := mcp.NewFed(newRig(t).log, func([]byte) []byte { return nil })
 	sent, passed := 0, 0
 	for range 64 {

@@ -71,22 +71,10 @@ func (o *order) wait(ctx context.Context, t *recordedTalk, l *bookLine) {
 	if !l.ordered() {
 		return
 	}
-	for {
+	_ = held(ctx, func() (changed <-chan struct{}, left time.Duration) {
 		until, changed := o.before(t, l)
-		if changed == nil {
-			return
-		}
-		late := time.NewTimer(holdAsked + time.Duration(max(0, until-l.asked()))*time.Millisecond)
-		select {
-		case <-changed: // the others go on
-		case <-late.C:
-			o.giveUp(t, l)
-		case <-ctx.Done():
-		}
-		if late.Stop(); ctx.Err() != nil {
-			return
-		}
-	}
+		return changed, recordedFor(l.asked(), until) + holdAsked // anew when the others go on
+	}, func() { o.giveUp(t, l) }) // who writes finds the context done, too
 }
 
 // before returns what is closed when a conversation goes on, and when the last of those that have a line before l wrote that while
@@ -156,6 +144,6 @@ func (l *lastOut) turn(out *os.File) {
 	l.f = out
 	l.mu.Unlock()
 	if last != nil && last != out {
-		settle(last)
+		settle(last, settleFor)
 	}
 }

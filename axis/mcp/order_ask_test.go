@@ -13,6 +13,7 @@ import (
 // TestServerThatAsksBesideAnother has a server ask before another answers, and the client respond after that: the record of what was
 // asked stands behind both answers, and neither server waits for the other on a replay.
 func TestServerThatAsksBesideAnother(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemoryTape(t)
 		log := mcp.NewLog(m.rec, nil, nil, nil)

@@ -20,6 +20,7 @@ func answersOf(seqs ...uint64) *recordedTalk {
 
 // TestOrderOfServers has conversations write side by side: their lines go out in the order of the tape.
 func TestOrderOfServers(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		talks := []*recordedTalk{answersOf(1, 4, 5, 9), answersOf(2, 3, 8), answersOf(6, 7)}
 		o := newOrder(talks)
@@ -48,6 +49,7 @@ func TestOrderOfServers(t *testing.T) {
 // TestOrderOfServersThatDoNotCome waits once for all conversations that are not held again, however long ago they were, and for none
 // that has ended.
 func TestOrderOfServersThatDoNotCome(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		here, over := answersOf(100_003, 100_004, 100_007), answersOf(0)
 		missing := []*recordedTalk{answersOf(1, 2, 100_005), answersOf(3, 100_006), answersOf(4)}
@@ -66,6 +68,7 @@ func TestOrderOfServersThatDoNotCome(t *testing.T) {
 
 // TestOrderOfASlowServer has an answer wait for another that came long after its request.
 func TestOrderOfASlowServer(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		quick, slow := answersOf(1001), answersOf(1000)
 		quick.lines[0].parts[0].call.at = 0

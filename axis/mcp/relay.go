@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"sync"
+	"time"
 )
 
 // RelayOptions say what a Relay copies between. Every file becomes the Relay's own, which closes it; those of stdin and stdout must be
@@ -23,6 +25,8 @@ type RelayOptions struct {
 	// conversation, Refuse is given that and each further line of the client and returns what the client gets for it, which may be
 	// nothing; the server gets none of it, and what it writes goes nowhere. Nil is for recording.
 	Refuse func(line []byte) (answer []byte)
+
+	settles time.Duration // how long the client may take to read; 0 is settleFor
 }
 
 // Relay copies between a client and a server until both directions have ended, or ctx has. What it copies is undecided until the
@@ -251,7 +255,7 @@ func (t *talk) write(to *end, side Side, b []byte) error {
 			if _, err := to.write(b[done:at]); err != nil {
 				return err
 			}
-			settle(to.file.f)
+			settle(to.file.f, cmp.Or(t.o.settles, settleFor))
 			done = at
 		}
 		t.apart = t.apart[:0]

@@ -9,7 +9,7 @@ import (
 
 // TestServerThatEndedIsAskedNothing: a client that has seen the end of its server cannot ask it any more, as without a Relay.
 func TestServerThatEndedIsAskedNothing(t *testing.T) {
-	for range 500 { // it was a race
+	for range 100 { // it was a race
 		p := newPlug(t, newRig(t))
 		p.write(p.toServer, askInit+"\n")
 		p.read(p.in, askInit+"\n")

@@ -60,6 +60,7 @@ func (p *plug) read(r io.Reader, want string) {
 }
 
 func TestRelay(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	p := newPlug(t, r)
 	p.write(p.out, "starting\n")

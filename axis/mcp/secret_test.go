@@ -40,6 +40,7 @@ func guises(value string) []string {
 
 // No byte of a secret is in the directory of a tape, wherever in a conversation it stood, and the JSON of the messages stays JSON.
 func TestNoSecretIsWritten(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	log, rec := canaryLog(t, dir)
 	for i, guise := range guises(canary) {
@@ -124,6 +125,7 @@ func holdsJSON(t *testing.T, dir string) {
 
 // Structure, names and numbers stay exactly what they were; only strings are looked into, and a number that is a secret becomes one.
 func TestRedactKeepsTheShape(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "PIN_SECRET=9182736455", "API_TOKEN="+member)
 	for in, want := range map[string]string{
 		`{"jsonrpc":"2.0","id":1,"result":{"a":1.0,"b":[10000000000000000000001,-0,1e5, 2.50 ],"é":"\u00e9\/","z":null}}`: "",
@@ -144,6 +146,7 @@ func TestRedactKeepsTheShape(t *testing.T) {
 
 // A secret that reaches over the ends of strings goes with all of them, and JSON stays JSON.
 func TestRedactHidesWhatReachesOverStrings(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, `LIST_SECRET=left9182x","right77y`)
 	in := `{"jsonrpc":"2.0","id":1,"result":{"lines":["a","my left9182x","right77y is","b"],"n":[1,2]}}`
 	got := r.log.Redact(mcp.Server, []byte(in))
@@ -155,6 +158,7 @@ func TestRedactHidesWhatReachesOverStrings(t *testing.T) {
 
 // A secret that takes half of an escape with it leaves JSON.
 func TestRedactLeavesNoHalfEscape(t *testing.T) {
+	t.Parallel()
 	r := newRig(t)
 	line := r.log.Redact(mcp.Server, []byte(`{"jsonrpc":"2.0","id":1,"result":{"token":"-----BEGIN PRIVATE KEY-----\\"}}`))
 	if len(line.Messages) != 1 || bytes.Contains(line.Text, []byte("PRIVATE")) {
@@ -164,6 +168,7 @@ func TestRedactLeavesNoHalfEscape(t *testing.T) {
 
 // Whatever stands in a message, what is written is JSON of the same shape.
 func TestRedactedIsJSON(t *testing.T) {
+	t.Parallel()
 	r := newRig(t, "PIN_SECRET=9182736455", "API_TOKEN="+member, "ODD_SECRET="+canary)
 	pieces := rapid.SampledFrom(append(guises(canary), member, "9182736455", shaped, "a", `\"`, `\\`, `\u0041`, "password", "\xff", " ", "-----BEGIN PRIVATE KEY-----",
 		"Bearer ", "https://u:hunter2hunter2@h/"))
@@ -185,6 +190,7 @@ func TestRedactedIsJSON(t *testing.T) {
 
 // Two runs with other secrets and other scrub keys compare as equal, and so do two askers that count in another way.
 func TestDigestsOfTwoRuns(t *testing.T) {
+	t.Parallel()
 	digests := func(key scrub.Key, secret, id, token string) string {
 		r := newRigWith(t, scrub.New(key, &scrub.Options{Env: []string{"API_TOKEN=" + secret}}), nil)
 		c := r.log.Begin(&mcp.Opened{Transport: mcp.Stdio, Program: "p"})
@@ -212,6 +218,7 @@ func TestDigestsOfTwoRuns(t *testing.T) {
 
 // Params that are absent, null or empty are the same question.
 func TestNoParams(t *testing.T) {
+	t.Parallel()
 	log := newRig(t).log
 	for _, params := range []string{"", "null", "{}", ` { } `, `{"_meta":{"progressToken":1}}`} {
 		if got := string(log.Surface("tools/list", json.RawMessage(params))); got != "{}" {

@@ -88,6 +88,7 @@ func someLine(t *rapid.T) string {
 
 // Any cut of both directions gives the same bytes, and the same records.
 func TestAnyCutIsTheSame(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		var parts []part
 		if rapid.Bool().Draw(rt, "early") {

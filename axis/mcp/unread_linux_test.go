@@ -85,6 +85,7 @@ func TestAnswersComeApart(t *testing.T) {
 		_, err := Relay(t.Context(), &RelayOptions{
 			Log: log, Opened: &Opened{Transport: Stdio, Program: "p"},
 			ClientIn: toRelay[0], ClientOut: toClient[1], ServerIn: toServer[1], ServerOut: fromServer[0],
+			settles: time.Minute, // on a machine that is busy
 		})
 		done <- err
 	}()

@@ -35,7 +35,7 @@ http://ADDR/mcp, and over the older HTTP+SSE, at http://ADDR/sse. No server runs
 Any client is answered, in whatever order it asks: initialize as it was recorded, tools/list and the rest by method and parameters
 (what stands in _meta aside), equal requests in recorded order and after the last that one again. What the server asked while it
 worked on a request (sampling, roots, elicitation) the client is asked again, if it can be; what it said unasked follows the answer
-that it followed then. What is not on the tape is an error that names the nearest request that is, and where the two differ.
+that it followed then. A tape that holds calls alone, as other producers write them, is introduced by what those name. What is not on the tape is an error that names the nearest request that is, and where the two differ.
 
 With --live-fallback, and only then, CMD is started when a client asks for something that the tape lacks, and asked instead; each
 request that it is asked is said on stderr. What follows CMD is CMD's own, a first argument with a dash behind "--".

@@ -135,6 +135,7 @@ func differ(was, now []string) string {
 // A server in a process of its own is recorded with everything that it does, and answers the same client the same from the tape, in
 // every version of the protocol.
 func TestReplayOfAProcess(t *testing.T) {
+	t.Parallel()
 	for _, version := range sdk.SupportedProtocolVersions() {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +181,11 @@ func TestReplayOfAProcess(t *testing.T) {
 
 // 32 calls at once, answered out of order: each gets its own answer, in every round.
 func TestTogether(t *testing.T) {
-	const rounds = 100
+	t.Parallel()
+	rounds := 20
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		rounds = 100
+	}
 	m := newMemoryTape(t)
 	tr, wait := relayed(t, mcp.NewLog(m.rec, nil, nil, nil))
 	cs := session(t, newClient(new(heard)), tr, "")
@@ -252,6 +257,7 @@ func answersOf(t *testing.T, m *memoryTape) (out []string) {
 
 // A recording by RecordTransport answers as one of a process does.
 func TestRecordTransport(t *testing.T) {
+	t.Parallel()
 	m := newMemoryTape(t)
 	var was, now heard
 	tr := &mcpsdk.RecordTransport{Transport: &sdk.CommandTransport{Command: serverCommand()}, Log: mcp.NewLog(m.rec, nil, nil, nil)}

@@ -49,7 +49,11 @@ func newServer() *sdk.Server {
 	add("pid", func(context.Context, *sdk.CallToolRequest, textIn) (string, error) {
 		return fmt.Sprint(os.Getpid()), nil
 	})
-	add("hang", func(ctx context.Context, _ *sdk.CallToolRequest, _ textIn) (string, error) {
+	add("hang", func(ctx context.Context, r *sdk.CallToolRequest, _ textIn) (string, error) {
+		p := &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Message: hangs}
+		if err := r.Session.NotifyProgress(ctx, p); err != nil {
+			return "", err
+		}
 		<-ctx.Done()
 		return "", ctx.Err()
 	})
@@ -98,6 +102,9 @@ func newServer() *sdk.Server {
 	return s
 }
 
+// hangs is said by the tool hang when it does.
+const hangs = "it hangs"
+
 // together is how many calls of the tool of that name come at once.
 const together = 32
 
@@ -131,6 +138,7 @@ func addTogether(s *sdk.Server) {
 type heard struct {
 	mu    sync.Mutex
 	notes []string
+	hangs func() // called when the tool hang does
 }
 
 func (h *heard) note(what string, v any) {
@@ -152,6 +160,11 @@ func newClient(h *heard) *sdk.Client {
 		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) { h.note("log", r.Params) },
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			h.note("progress", []any{r.Params.ProgressToken, r.Params.Progress})
+			if r.Params.Message == hangs {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				h.hangs()
+			}
 		},
 	})
 	c.AddRoots(&sdk.Root{URI: "file:///root"})
@@ -201,9 +214,13 @@ func scene(t testing.TB, ctx context.Context, cs *sdk.ClientSession, h *heard, t
 	p.SetProgressToken(token)
 	res, err := cs.CallTool(ctx, p)
 	add("progress", res, err)
-	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond) // long enough to ask
-	_, err = cs.CallTool(short, &sdk.CallToolParams{Name: "hang", Arguments: map[string]any{"text": ""}})
-	cancel()
+	ctxHang, cancel := context.WithCancel(ctx)
+	h.mu.Lock()
+	h.hangs = cancel
+	h.mu.Unlock()
+	p = &sdk.CallToolParams{Name: "hang", Arguments: map[string]any{"text": ""}}
+	p.SetProgressToken("hang")
+	_, err = cs.CallTool(ctxHang, p)
 	add("hang", nil, err)
 	call("echo", "the last")
 	h.mu.Lock()
