@@ -19,6 +19,7 @@ type env struct {
 	tmp   string // removed at the end
 	self  string // this program, for jobs
 	short bool
+	rough bool // how long a run takes is not looked at
 	peers bool
 	log   io.Writer // of progress
 
@@ -64,6 +65,13 @@ func newEnv(ctx context.Context, o *options, log io.Writer) (*env, error) {
 func (e *env) close() {
 	if err := os.RemoveAll(e.tmp); err != nil {
 		e.say("bench: %v\n", err)
+	}
+}
+
+// settle brings to the disk what has been written on the file system of dir, unless nobody looks at how long a run takes.
+func (e *env) settle(dir string) {
+	if !e.rough {
+		settle(dir)
 	}
 }
 

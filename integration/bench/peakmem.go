@@ -105,7 +105,7 @@ func (r peakRun) measure(ctx context.Context, e *env) (reading, error) {
 			return reading{}, err
 		}
 	}
-	settle(t.place.root)
+	t.e.settle(t.place.root)
 	rec := filepath.Join(e.tmp, filepath.Base(t.place.root)+".rec")
 	defer os.RemoveAll(rec)
 	argv := e.recording(rec, t.flags, e.jobArgs("write", job))

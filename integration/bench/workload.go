@@ -87,7 +87,7 @@ func (t *trial) begin() error {
 	if err := t.load.clean(t.e, t.place); err != nil {
 		return err
 	}
-	settle(t.place.root)
+	t.e.settle(t.place.root)
 	return nil
 }
 

@@ -131,11 +131,13 @@ func TestSwappedIDs(t *testing.T) {
 	s.prove(t)
 }
 
-// TestDays has callers that ask for a day each, in another order in each run.
+// TestDays has callers that ask for a day each, side by side, in another order in each run. Side by side they must be in the recording
+// too: of requests that came one after the other the order is the program's own, and a date may be today's.
 func TestDays(t *testing.T) {
-	s := &scenario{upstream: new(upstream)}
+	const days = 10
+	s := &scenario{upstream: &upstream{crowd: days}}
 	s.program = func(p *program) {
-		order := p.free.Perm(10)
+		order := p.free.Perm(days)
 		p.each(len(order), func(i int) {
 			got := p.post(fmt.Sprintf("/tool/day?date=2026-11-%d", 10+order[i]), "")
 			p.note("day %d: %s", order[i], numbers([]string{got}))

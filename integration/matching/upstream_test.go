@@ -49,6 +49,8 @@ type upstream struct {
 	same bool
 	// twice lets no request be answered before its double is there.
 	twice bool
+	// crowd lets no request be answered before so many are there.
+	crowd int
 	// pace is the longest wait before a chunk, half of it the shortest.
 	pace time.Duration
 	held arrivals // bodies that were left without an answer
@@ -58,6 +60,7 @@ type upstream struct {
 	rng   *rand.Rand
 	times map[string]int
 	pairs map[string]chan struct{} // by body; closed when it has come twice
+	here  chan struct{}            // closed when the crowd is there
 	count int
 }
 
@@ -65,6 +68,7 @@ type upstream struct {
 func (u *upstream) serve(t testing.TB) string {
 	u.rng, u.times = rand.New(rand.NewPCG(1, 2)), make(map[string]int)
 	u.pairs = make(map[string]chan struct{})
+	u.here = make(chan struct{})
 	if u.pace == 0 {
 		u.pace = time.Millisecond
 	}
@@ -90,6 +94,19 @@ func (u *upstream) double(r *http.Request, body string) {
 	select {
 	case <-pair:
 	case <-r.Context().Done():
+	}
+}
+
+// gather waits until the crowd is there; t is of one of it.
+func (u *upstream) gather(r *http.Request, t *turn) {
+	if t.number == u.crowd {
+		close(u.here)
+	}
+	if t.number <= u.crowd {
+		select {
+		case <-u.here:
+		case <-r.Context().Done():
+		}
 	}
 }
 
@@ -169,6 +186,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	u.double(r, r.URL.String()+string(b))
 	t := u.plan(r.URL.String()+string(b), r.Header.Get("X-Stainless-Retry-Count"))
+	u.gather(r, t)
 	switch t.fault {
 	case limited, broken, overload:
 		status, _ := strconv.Atoi(string(t.fault))

@@ -105,12 +105,19 @@ func (s *Screen) blank(l *line, st uint32) *line {
 	if l == nil {
 		l = s.newLine()
 	} else {
-		l.clear(0, s.cols, 0)
 		l.wrapped, l.text = false, ""
 		s.touch(l)
 	}
-	if st != 0 {
-		l.clear(0, s.cols, st)
+	l.fill(cell{st: st}, Origin{})
+	return l
+}
+
+// row is row y, as cells.
+func (s *Screen) row(y int) *line {
+	l := s.buf.rows[y]
+	if l.uniform {
+		s.drawn += s.cols
+		l.spread()
 	}
 	return l
 }
@@ -136,31 +143,34 @@ func (s *Screen) style(p *pen) uint32 {
 	return s.penID
 }
 
-// feedLine scrolls the rows from the top margin to the bottom margin up by one, into the scrollback where they begin at the top.
-func (s *Screen) feedLine() {
+// feedLines scrolls the rows from the top margin to the bottom margin up by n, at most all of them, into the scrollback where they
+// begin at the top.
+func (s *Screen) feedLines(n int) {
 	b := s.buf
 	if s.lrmm && (s.left > 0 || s.right < s.cols-1) {
-		s.scrollUp(s.top, 1)
+		s.scrollUp(s.top, n)
 		return
 	}
-	if s.top > 0 {
-		s.scrollUp(s.top, 1)
-		return
+	st, whole, rows := s.erased(), s.top == 0 && s.bottom == s.rows-1, b.rows[s.top:s.bottom+1]
+	s.spare = append(s.spare[:0], rows[:n]...)
+	if !whole {
+		copy(rows, rows[n:])
 	}
-	st := s.erased()
-	var gone *line
-	if s.bottom == s.rows-1 {
-		gone = b.slide()
-	} else {
-		gone = b.rows[0]
-		copy(b.rows, b.rows[1:s.bottom+1])
+	for i, l := range s.spare {
+		y := s.bottom - n + 1 + i
+		if whole {
+			b.slide()
+			y = s.bottom
+		}
+		if s.top == 0 {
+			if b == &s.primary {
+				s.scrolled++
+			}
+			l = b.hist.push(l)
+		}
+		b.rows[y] = s.blank(l, st)
 	}
-	if b == &s.primary {
-		s.scrolled++
-	}
-	gone = b.hist.push(gone)
-	b.rows[s.bottom] = s.blank(gone, st)
-	s.seam(s.bottom)
+	s.seam(s.top - 1)
 }
 
 // seam forgets that row y goes on in the next one, where the two do not belong together any longer.
@@ -225,7 +235,7 @@ func (s *Screen) scrollDown(y, n int) {
 
 // copyCells copies what stands between the margins in row from to row to.
 func (s *Screen) copyCells(to, from int) {
-	a, b := s.buf.rows[to], s.buf.rows[from]
+	a, b := s.row(to), s.row(from)
 	for _, l := range []*line{a, b} {
 		l.split(s.left)
 		l.split(s.right + 1)
@@ -245,9 +255,14 @@ func (s *Screen) erase(y, lo, hi int) {
 		return
 	}
 	l := s.buf.rows[y]
-	l.split(lo)
-	l.split(hi)
-	l.clear(lo, hi, s.erased())
+	if st := s.erased(); lo == 0 && hi == s.cols {
+		l.fill(cell{st: st}, Origin{})
+	} else {
+		l.solid()
+		l.split(lo)
+		l.split(hi)
+		l.clear(lo, hi, st)
+	}
 	if hi == s.cols {
 		l.wrapped = false
 	}

@@ -22,6 +22,63 @@ type line struct {
 	wrapped bool     // it goes on in the next line
 	text    string   // what Row says, as of textGen
 	textGen uint64
+
+	// A line that is the same throughout is one cell, until somebody looks: a control of a few bytes fills the whole screen.
+	uniform bool
+	of      cell   // every cell, with its filler where it is wide
+	tail    cell   // the last one, where wide ones leave it over
+	ofOrig  Origin // of each
+}
+
+// fill makes every cell of the line the same. What is behind wide ones is blank.
+func (l *line) fill(c cell, o Origin) { l.uniform, l.of, l.tail, l.ofOrig = true, c, cell{}, o }
+
+// solid returns the line with its cells in their places.
+func (l *line) solid() *line {
+	if l.uniform {
+		l.spread()
+	}
+	return l
+}
+
+func (l *line) spread() {
+	l.uniform = false
+	for i := range l.orig {
+		l.orig[i] = l.ofOrig
+	}
+	if l.of == (cell{}) {
+		clear(l.cells[:l.used])
+		l.used = 0
+		return
+	}
+	l.used = len(l.cells)
+	if l.of.ch&isWide == 0 {
+		for i := range l.cells {
+			l.cells[i] = l.of
+		}
+		return
+	}
+	for i := 1; i < len(l.cells); i += 2 {
+		l.cells[i-1], l.cells[i] = l.of, cell{filler, l.of.st}
+	}
+	if last := len(l.cells) - 1; last%2 == 0 {
+		l.cells[last] = l.tail
+		if l.orig != nil {
+			l.orig[last] = Origin{}
+		}
+	}
+}
+
+// each shows f the cells that are not blank.
+func (l *line) each(f func(*cell)) {
+	if l.uniform {
+		f(&l.of)
+		f(&l.tail)
+		return
+	}
+	for i := range l.cells[:l.used] {
+		f(&l.cells[i])
+	}
 }
 
 // clear makes the cells from lo to before hi blank, in style st.

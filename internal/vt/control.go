@@ -79,7 +79,7 @@ func (s *Screen) down() {
 	switch {
 	case s.y == s.bottom:
 		if s.x >= s.left && s.x <= s.right {
-			s.feedLine()
+			s.feedLines(1)
 		}
 	case s.y < s.rows-1:
 		s.y++
@@ -155,11 +155,8 @@ func (s *Screen) align() {
 	s.x, s.y, s.pending, s.origin = 0, 0, false, false
 	s.modes.dec[6] = false
 	for _, l := range s.buf.rows {
-		l.clear(0, s.cols, 0)
-		for i := range l.cells {
-			l.cells[i] = cell{ch: 'E'}
-		}
-		l.used, l.wrapped = s.cols, false
+		l.fill(cell{ch: 'E'}, Origin{})
+		l.wrapped = false
 		s.touch(l)
 	}
 }

@@ -139,19 +139,6 @@ func (s *Screen) leftBy(n int) {
 	s.x = max(s.x-n, least)
 }
 
-// repeat is REP: the character before it once more, n times.
-func (s *Screen) repeat(n int) {
-	r, from, to := s.lastRune, s.lastFrom, s.lastTo
-	if r == 0 {
-		return
-	}
-	for range min(n, s.rows*s.cols) {
-		s.cluster = afterASCII
-		s.print(r, from, to)
-	}
-	s.forget()
-}
-
 // edit executes the other sequences without prefix and intermediates.
 func (s *Screen) edit(m *machine, final byte) {
 	n := m.num(0, 1)
@@ -262,7 +249,7 @@ func (s *Screen) insertCells(n int) {
 }
 
 func (s *Screen) insertAt(y, x, n int) {
-	l := s.buf.rows[y]
+	l := s.row(y)
 	n = min(n, s.right+1-x)
 	l.split(x)
 	l.split(s.right + 1 - n)
@@ -281,7 +268,7 @@ func (s *Screen) deleteCells(n int) {
 }
 
 func (s *Screen) deleteAt(y, x, n int) {
-	l := s.buf.rows[y]
+	l := s.row(y)
 	n = min(n, s.right+1-x)
 	l.split(x)
 	l.split(x + n)

@@ -78,10 +78,10 @@ func (r *rig) dump() string {
 		fmt.Fprintln(&b, s.x, s.y, s.pending, s.origin, s.sets, s.pen.style())
 	}
 	for i := range rows {
-		fmt.Fprintf(&b, "%q %v %v %v\n", r.Row(i), r.Wrapped(i), r.AppendCells(nil, i), r.line(i).orig)
+		fmt.Fprintf(&b, "%q %v %v %v\n", r.Row(i), r.Wrapped(i), r.AppendCells(nil, i), r.line(i).solid().orig)
 	}
 	for i := range r.ScrollbackLen() {
-		fmt.Fprintf(&b, "%q %v %v\n", r.ScrollbackRow(i), r.ScrollbackWrapped(i), r.above(i).orig)
+		fmt.Fprintf(&b, "%q %v %v\n", r.ScrollbackRow(i), r.ScrollbackWrapped(i), r.above(i).solid().orig)
 	}
 	fmt.Fprintf(&b, "%q %q\n", r.replies, r.events)
 	return b.String()
@@ -119,6 +119,7 @@ func (r *rig) check(t *testing.T) {
 
 func (r *rig) checkLine(t *testing.T, l *line) {
 	t.Helper()
+	l.solid()
 	if len(l.cells) != r.cols || len(l.orig) != r.cols || l.used > r.cols {
 		t.Fatalf("a line of %d cells, %d used, of %d", len(l.cells), l.used, r.cols)
 	}

@@ -157,15 +157,11 @@ func (s *Screen) collect() {
 func (s *Screen) eachCell(f func(*cell)) {
 	for _, b := range []*buffer{&s.primary, &s.alternate} {
 		for _, l := range b.rows {
-			for i := range l.cells[:l.used] {
-				f(&l.cells[i])
-			}
+			l.each(f)
 		}
 		for i := range b.hist.n {
 			l := b.hist.at(i)
-			for i := range l.cells[:l.used] {
-				f(&l.cells[i])
-			}
+			l.each(f)
 		}
 	}
 }

@@ -13,7 +13,7 @@ var firstDEC = map[int]bool{
 	1: false, 3: false, 4: false, 5: false, 6: false, 7: true, 8: true, 9: false, 12: false, 25: true, 40: false, 45: false,
 	47: false, 66: false, 67: false, 69: false, 1000: false, 1001: false, 1002: false, 1003: false, 1004: false, 1005: false,
 	1006: false, 1007: false, 1015: false, 1016: false, 1034: false, 1035: false, 1036: false, 1039: false, 1042: false,
-	1047: false, 1048: false, 1049: false, 2004: false, 2026: false, 2027: true,
+	1047: false, 1048: false, 1049: false, 2004: false, 2026: false, 2027: false,
 }
 
 var firstANSI = map[int]bool{2: false, 4: false, 12: true, 20: false}
@@ -84,7 +84,7 @@ func (s *Screen) setDECMode(n int, on bool) {
 			s.restore()
 		}
 	case 2027:
-		s.clusterOn = on
+		s.emojiWide = on
 	}
 }
 

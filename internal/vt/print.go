@@ -31,7 +31,7 @@ func (s *Screen) text(p []byte, at int64) {
 		}
 		edge := s.edge()
 		n := min(len(p), edge-s.x)
-		l := s.buf.rows[s.y]
+		l := s.row(s.y)
 		s.put(l, p[:n], at, st)
 		s.x += n
 		s.pending = false
@@ -67,7 +67,7 @@ func (s *Screen) before() int {
 	if s.pending {
 		x = s.x
 	}
-	if x > 0 && s.buf.rows[s.y].cells[x].ch == filler {
+	if x > 0 && s.row(s.y).cells[x].ch == filler {
 		x--
 	}
 	return x
@@ -114,7 +114,7 @@ func (s *Screen) chars(p []byte, at int64) int {
 		return 3
 	}
 	st, edge := s.style(&s.pen), s.edge()
-	l, n, from := s.buf.rows[s.y], 0, s.x
+	l, n, from := s.row(s.y), 0, s.x
 	l.split(from)
 	for ; s.x+2 < edge && plainWidth(r) == 2; r = rune3(p[n:]) {
 		s.lastRune = r
@@ -144,7 +144,7 @@ func (s *Screen) print(r rune, from, to int64) {
 	}
 	next, boundary := grapheme.Next(s.cluster, r)
 	w := grapheme.Width(r)
-	if w == 0 || s.clusterOn && !boundary && grapheme.JoinsCell(s.cluster, r) {
+	if w == 0 || !boundary && grapheme.JoinsCell(s.cluster, r) {
 		s.cluster = next
 		s.join(r, w, to)
 		return
@@ -194,7 +194,7 @@ func (s *Screen) place(r rune, w int, from, to int64) {
 	if s.insert {
 		s.insertCells(w)
 	}
-	l := s.buf.rows[s.y]
+	l := s.row(s.y)
 	l.split(s.x)
 	l.split(s.x + w)
 	st := s.style(&s.pen)
@@ -222,7 +222,7 @@ func (s *Screen) join(r rune, w int, to int64) {
 	if x < 0 {
 		return
 	}
-	l := s.buf.rows[s.y]
+	l := s.row(s.y)
 	c := &l.cells[x]
 	if c.ch == 0 {
 		return
@@ -237,7 +237,7 @@ func (s *Screen) join(r rune, w int, to int64) {
 	base, _ := utf8.DecodeRuneInString(text)
 	s.scratch = utf8.AppendRune(append(s.scratch[:0], text...), r)
 	c.ch = c.ch&isWide | isCluster | s.clusters.put(s.scratch)
-	if c.ch&isWide == 0 && (w == 2 || s.clusterOn && widens(base, r)) {
+	if c.ch&isWide == 0 && (w == 2 || flag(r) || s.emojiWide && r == 0xfe0f && grapheme.VariationWide(base)) {
 		s.widen(l, x)
 	}
 	if l.orig != nil && l.orig[x].End > 0 {
@@ -249,11 +249,8 @@ func (s *Screen) join(r rune, w int, to int64) {
 	s.touch(l)
 }
 
-// widens reports whether a code point that joins a character of one column, which begins with base, makes it one of two: an emoji
-// that was text, and the second half of a flag.
-func widens(base, r rune) bool {
-	return r == 0xfe0f && grapheme.VariationWide(base) || r >= 0x1f1e6 && r <= 0x1f1ff
-}
+// flag reports whether a code point is half a flag: the second half makes the character before it one of two columns.
+func flag(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
 // widen gives the character at column x, which stands before the cursor, a second column. At the edge it stays as it is.
 func (s *Screen) widen(l *line, x int) {

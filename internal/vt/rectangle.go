@@ -1,5 +1,7 @@
 package vt
 
+import "slices"
+
 // A rect is a rectangle of cells: from top and left to before bottom and right.
 type rect struct{ top, left, bottom, right int }
 
@@ -54,6 +56,12 @@ func (s *Screen) fill(r rect, ch int) {
 	st := s.style(&s.pen)
 	s.each(r, func(y, lo, hi int) {
 		l := s.buf.rows[y]
+		if lo == 0 && hi == s.cols {
+			l.fill(cell{uint32(ch), st}, Origin{})
+			s.touch(l)
+			return
+		}
+		l.solid()
 		l.split(lo)
 		l.split(hi)
 		l.clear(lo, hi, 0)
@@ -72,24 +80,28 @@ func (s *Screen) copyArea(r rect, row, col int) {
 		row, col, bottom, right = row+s.top, col+s.left, s.bottom+1, s.right+1
 	}
 	h, w := min(r.bottom-r.top, bottom-row), min(r.right-r.left, right-col)
-	if h <= 0 || w <= 0 {
+	if h <= 0 || w <= 0 || row == r.top && col == r.left {
 		return
 	}
-	cells, orig := make([]cell, h*w), make([]Origin, h*w)
-	for y := range h {
-		l := s.buf.rows[r.top+y]
-		copy(cells[y*w:(y+1)*w], l.cells[r.left:])
-		if l.orig != nil {
-			copy(orig[y*w:(y+1)*w], l.orig[r.left:])
+	for i := range h {
+		y := i
+		if row > r.top {
+			y = h - 1 - i // a row is read before it is written
 		}
-	}
-	for y := range h {
-		l := s.buf.rows[row+y]
+		from, l := s.row(r.top+y), s.row(row+y)
+		cells := from.cells[r.left : r.left+w]
+		var orig []Origin
+		if l.orig != nil {
+			orig = from.orig[r.left : r.left+w]
+		}
+		if from == l { // which is cut at the edges first
+			cells, orig = slices.Clone(cells), slices.Clone(orig)
+		}
 		l.split(col)
 		l.split(col + w)
-		copy(l.cells[col:], cells[y*w:(y+1)*w])
+		copy(l.cells[col:], cells)
 		if l.orig != nil {
-			copy(l.orig[col:], orig[y*w:(y+1)*w])
+			copy(l.orig[col:], orig)
 		}
 		l.used = max(l.used, col+w)
 		l.mend(col, col+w)
@@ -109,12 +121,17 @@ func (l *line) mend(lo, hi int) {
 
 // eraseSelective erases what DECSCA does not protect.
 func (s *Screen) eraseSelective(y, lo, hi int) {
-	l := s.buf.rows[y]
-	hi = min(hi, l.used)
+	if !s.protects {
+		s.erase(y, lo, hi)
+		return
+	}
+	l := s.row(y)
 	for x := lo; x < hi; x++ {
-		if s.pens.list[l.cells[x].st].protect {
-			continue
+		from := x
+		for x < hi && !s.pens.list[l.cells[x].st].protect {
+			x++
 		}
-		s.erase(y, x, x+1)
+		s.erase(y, from, x)
+		l.solid()
 	}
 }

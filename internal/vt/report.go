@@ -114,6 +114,7 @@ func (s *Screen) extended(m *machine, which uint32) {
 		}
 	case seq(0, '"', 'q'):
 		s.pen.protect = m.raw(0, 0) == 1
+		s.protects = s.protects || s.pen.protect
 	case seq(0, ' ', '@'), seq(0, ' ', 'A'):
 		s.shift(m.num(0, 1), byte(which) == 'A')
 	case seq(0, '\'', '}'), seq(0, '\'', '~'):

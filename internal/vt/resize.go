@@ -42,6 +42,9 @@ type spot struct {
 func (s *Screen) resizeBuffer(b *buffer, rows, cols int, spots []*spot) {
 	base := b.hist.n
 	lines := append(b.hist.take(), b.rows...)
+	for _, l := range lines {
+		l.solid()
+	}
 	if spots[0] == spots[1] {
 		spots = spots[:1]
 	}

@@ -41,7 +41,9 @@ type Screen struct {
 	lastRune  rune           // of REP; 0 where there is none
 	lastFrom  int64          // where it stands in the stream
 	lastTo    int64
-	clusterOn bool // mode 2027
+	protects  bool // something may be protected from selective erasing
+	emojiWide bool // mode 2027
+	drawn     int  // cells that were repeated or given their places: the work of tests
 
 	autowrap, insert, origin, newline, lrmm, visible bool
 	modes                                            modes
@@ -111,7 +113,7 @@ func (s *Screen) reset() {
 	s.kitty = [2]kittyFlags{}
 	s.modes = newModes()
 	s.soft()
-	s.autowrap, s.newline, s.clusterOn = true, false, true
+	s.autowrap, s.newline, s.emojiWide = true, false, false
 	s.x, s.y, s.pending = 0, 0, false
 	s.forget()
 }
@@ -225,7 +227,7 @@ func (l *line) origin(col int) Origin {
 	if l == nil || l.orig == nil || col < 0 || col >= len(l.orig) {
 		return Origin{}
 	}
-	return l.orig[col]
+	return l.solid().orig[col]
 }
 
 // Cell is a place of the screen.
@@ -234,13 +236,13 @@ func (s *Screen) Cell(row, col int) Cell {
 	if l == nil || col < 0 || col >= s.cols {
 		return Cell{Width: 1}
 	}
-	return s.public(l.cells[col])
+	return s.public(l.solid().cells[col])
 }
 
 // AppendCells appends every cell of a row to dst.
 func (s *Screen) AppendCells(dst []Cell, row int) []Cell {
 	if l := s.line(row); l != nil {
-		for _, c := range l.cells {
+		for _, c := range l.solid().cells {
 			dst = append(dst, s.public(c))
 		}
 	}
@@ -289,6 +291,7 @@ func (s *Screen) textOf(l *line) string {
 	if l.textGen == l.gen {
 		return l.text
 	}
+	l.solid()
 	b := s.scratch[:0]
 	end := 0
 	for _, c := range l.cells[:l.used] {

@@ -10,11 +10,11 @@ import (
 const Name = "tapedeck-vt"
 
 // Version is raised with every change after which equal bytes may give another screen.
-const Version = 1
+const Version = 2
 
 // Pin is what a recording says of this emulator: its name, and all that its screens depend on.
 func Pin() (name, version string) {
-	return Name, strconv.Itoa(Version) + " unicode-" + grapheme.Version + " clusters-uax29"
+	return Name, strconv.Itoa(Version) + " unicode-" + grapheme.Version + " clusters-uax29-vs16-2027"
 }
 
 // Limits of what one sequence may hold, in bytes.

@@ -6,21 +6,17 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
 )
 
-// FirstCluster is what the first cell of a text would hold, with the columns that it takes. Of an empty text it is empty.
+// FirstCluster is what the first cell of a text would hold, with the columns that it takes where mode 2027 is off. Of an empty text it is empty.
 func FirstCluster(text string) (cluster string, width int) {
 	var st grapheme.State
-	var base rune
 	for i, r := range text {
 		next, boundary := grapheme.Next(st, r)
 		w := grapheme.Width(r)
 		if i > 0 && w > 0 && (boundary || !grapheme.JoinsCell(st, r)) {
 			return text[:i], width
 		}
-		if i == 0 {
-			base = r
-		}
 		width = max(width, w)
-		if i > 0 && widens(base, r) {
+		if i > 0 && flag(r) {
 			width = 2
 		}
 		st = next
