@@ -104,6 +104,7 @@ func try(t *testing.T, dir string, want *outcome) *outcome {
 		}
 		t.Log(err)
 	}
+	lazily(t, dir, err)
 	o.Partial = true
 	r, err = cassette.Open(dir, o)
 	if err != nil {
@@ -115,6 +116,25 @@ func try(t *testing.T, dir string, want *outcome) *outcome {
 	events, output := lines(t, r)
 	got.Events, got.Bytes = len(events), int64(len(output))
 	return got
+}
+
+// lazily sees that a reader that checks late refuses of the output what one does that checks at once.
+func lazily(t *testing.T, dir string, want error) {
+	t.Helper()
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Lazy: true})
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	err = r.CheckOutput()
+	for _, of := range []error{cassette.ErrDigest, cassette.ErrChunkDigest, cassette.ErrChunkRange} {
+		if errors.Is(want, of) && !errors.Is(err, of) {
+			t.Errorf("lazily %v, expected %v", err, want)
+		}
+	}
+	if want == nil && err != nil {
+		t.Error(err)
+	}
 }
 
 // usable sees that everything can be done with what loads.

@@ -80,7 +80,7 @@ type Exit struct {
 	Signal   string
 	Exited   bool
 	Signaled bool
-	Err      json.RawMessage // anything; nil is null, which every reader takes
+	Err      json.RawMessage // an object; nil is null, which every reader takes. Older cassettes have a string, which is written as null
 }
 
 // A Frame is the screen after RawEnd bytes of output.

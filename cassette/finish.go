@@ -61,10 +61,14 @@ func (r *Recorder) Abort() error {
 }
 
 // Finish writes what is left, the final record, the scrub report and at last the manifest, which it returns. The place of the
-// final record in the order is given here; its other fields are the caller's. ErrNoFinal: f is nil, the recording goes on.
+// final record in the order is given here; its other fields are the caller's. ErrNoFinal: f is nil; ErrBadJSON: its duration is
+// below 0. The recording goes on then.
 func (r *Recorder) Finish(f *Final) (*Manifest, error) {
 	if f == nil {
 		return nil, ErrNoFinal
+	}
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	if !r.stop() {
 		return nil, ErrFinished

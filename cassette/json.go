@@ -3,6 +3,7 @@ package cassette
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"unicode/utf8"
 )
@@ -71,8 +72,11 @@ func (e *Exit) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	*e = Exit{Code: j.Code, Exited: j.Exited, Signaled: j.Signaled, Err: j.Err, Signal: string(j.Signal)}
-	if string(e.Err) == "null" {
+	switch {
+	case string(e.Err) == "null":
 		e.Err = nil
+	case len(e.Err) > 0 && e.Err[0] != '{' && e.Err[0] != '"':
+		return fmt.Errorf("Err: expected an object or null, found %.40q", e.Err)
 	}
 	switch {
 	case e.Signal == "null":
@@ -83,10 +87,10 @@ func (e *Exit) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON writes an Err of nil as null, which the format's first producer reads back.
+// MarshalJSON writes an Err that is no object as null, which the format's first producer reads back.
 func (e Exit) MarshalJSON() ([]byte, error) {
 	err := e.Err
-	if err == nil {
+	if len(err) == 0 || err[0] != '{' {
 		err = json.RawMessage("null")
 	}
 	return encode(struct {

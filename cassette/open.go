@@ -16,7 +16,7 @@ type OpenOptions struct {
 	// a reader says StateUnfinished, unless everything is whole after all.
 	Partial bool
 	// Lazy checks the streams as they are read, not now: the manifest and that the files are there. It opens a cassette of any
-	// length at once.
+	// length at once. Who shows what is in it calls CheckOutput before.
 	Lazy bool
 }
 
@@ -154,7 +154,7 @@ func (r *Reader) readWhole() error {
 		read     func() error
 		required bool
 	}{
-		{FinalFile, func() error { return optional(r, FinalFile, &r.final) }, true},
+		{FinalFile, r.readFinal, true},
 		{ScrubReportFile, func() error { return optional(r, ScrubReportFile, &r.report) }, true},
 		{QuotaFile, func() error { return optional(r, QuotaFile, &r.quota) }, false},
 		{DiscoveryFile, func() error { return optional(r, DiscoveryFile, &r.discovery) }, false},
@@ -171,6 +171,21 @@ func (r *Reader) readWhole() error {
 				return err
 			}
 		}
+	}
+	return nil
+}
+
+func (r *Reader) readFinal() error {
+	if err := optional(r, FinalFile, &r.final); err != nil {
+		return err
+	}
+	return r.final.check()
+}
+
+// check refuses what no program can have ended with.
+func (f *Final) check() error {
+	if f.DurationMS < 0 {
+		return refuse(FinalFile, 0, ErrBadJSON, "duration_ms: expected 0 or more, found %d", f.DurationMS)
 	}
 	return nil
 }
@@ -236,7 +251,7 @@ func (m *Manifest) check(o *OpenOptions) error {
 		return refuse(ManifestFile, 0, ErrNoID, "")
 	case m.ContentDigest.SHA256 == "":
 		return refuse(ManifestFile, 0, ErrNoDigest, "")
-	case m.Terminal.Emulator == Emulator{}:
+	case m.Terminal.Emulator.Name == "":
 		return refuse(ManifestFile, 0, ErrNoEmulator, "")
 	case m.Timing.ResolutionMS <= 0:
 		return refuse(ManifestFile, 0, ErrResolution, "found %d", m.Timing.ResolutionMS)

@@ -62,6 +62,53 @@ func checkDigest(c *Chunk, sum []byte, line int) error {
 	return nil
 }
 
+// prover returns one that stands before the output.
+func (r *Reader) prover() *prover {
+	p := &prover{in: strings.NewReader(""), size: r.size, whole: sha256.New(), buf: make([]byte, 256<<10)}
+	if r.raw != nil {
+		p.in = io.NewSectionReader(r.raw, 0, r.size)
+	}
+	return p
+}
+
+// CheckOutput reads the output along with its index, and refuses of them what Open refuses where it is not Lazy: ErrChunkRange,
+// ErrChunkDigest, ErrDigest. Of a cassette that Open has read it looks at nothing.
+func (r *Reader) CheckOutput() error {
+	if !r.o.Lazy || r.o.Partial {
+		return nil
+	}
+	m, err := newMerger(r.dir, []Stream{StreamOutput}, nil, 0, false)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	p := r.prover()
+	for {
+		e, err := m.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.chunk(e.Chunk, m.file.line); err != nil {
+			return err
+		}
+	}
+	if err := p.covered(); err != nil {
+		return err
+	}
+	return checkWhole(&r.manifest, p.whole.Sum(nil))
+}
+
+// covered refuses output behind the last chunk.
+func (p *prover) covered() error {
+	if p.at != p.size {
+		return refuse(ChunksFile, 0, ErrChunkRange, "expected chunks of %d bytes, found %d", p.size, p.at)
+	}
+	return nil
+}
+
 // scan reads everything once.
 func (r *Reader) scan() error {
 	m, err := newMerger(r.dir, lineStreams, r.final, 0, r.o.Partial)
@@ -69,10 +116,7 @@ func (r *Reader) scan() error {
 		return err
 	}
 	defer m.close()
-	p := &prover{in: strings.NewReader(""), size: r.size, whole: sha256.New(), buf: make([]byte, 256<<10)}
-	if r.raw != nil {
-		p.in = io.NewSectionReader(r.raw, 0, r.size)
-	}
+	p := r.prover()
 	err = r.walk(m, p)
 	if err == nil {
 		err = r.end(m, p)
@@ -110,8 +154,8 @@ func (r *Reader) walk(m *merger, p *prover) error {
 
 // end checks what can be told at the end alone.
 func (r *Reader) end(m *merger, p *prover) error {
-	if p.at != p.size {
-		return refuse(ChunksFile, 0, ErrChunkRange, "expected chunks of %d bytes, found %d", p.size, p.at)
+	if err := p.covered(); err != nil {
+		return err
 	}
 	if r.final != nil && m.file.stream != StreamFinal {
 		return refuse(m.file.stream.File(), m.file.line, ErrSequence, "nothing may come behind the final record")

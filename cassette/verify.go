@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // MaxFindings is how many findings Verify keeps.
@@ -111,10 +110,7 @@ func (v *verifier) streams() error {
 	}
 	defer m.close()
 	m.note = v.note
-	p := &prover{in: strings.NewReader(""), size: v.r.size, whole: sha256.New(), buf: make([]byte, 256<<10)}
-	if v.r.raw != nil {
-		p.in = io.NewSectionReader(v.r.raw, 0, v.r.size)
-	}
+	p := v.r.prover()
 	for {
 		e, err := m.next()
 		if errors.Is(err, io.EOF) {
@@ -159,10 +155,8 @@ func (p *prover) resume(r *Reader, c *Chunk) {
 // end compares the digest of all the output, which is read as a whole where the chunks did not.
 func (v *verifier) end(m *merger, p *prover) error {
 	v.out.Bytes = v.r.size
-	if p.at != p.size {
-		if err := v.note(refuse(ChunksFile, 0, ErrChunkRange, "expected chunks of %d bytes, found %d", p.size, p.at)); err != nil {
-			return err
-		}
+	if err := v.note(p.covered()); err != nil {
+		return err
 	}
 	if v.r.final != nil && m.file != nil && m.file.stream != StreamFinal {
 		if err := v.note(refuse(m.file.stream.File(), m.file.line, ErrSequence, "nothing may come behind the final record")); err != nil {

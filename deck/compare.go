@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -63,12 +64,16 @@ func compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 		if o.Screens {
 			return nil, errors.New("--tty compares two recordings: a bare tape has no screen")
 		}
-		recorded, replay := alike(sa, sb)
+		recorded, replay, notes, err := alike(sa, sb)
+		if err != nil {
+			return nil, err
+		}
 		r, err := fidelity.CompareTapes(o.Mode, recorded, replay, &fidelity.TapeOptions{
 			Aligned: o.Aligned, Sides: sidesOfCompare, Payload: payloads(sa.tape.Store, sb.tape.Store),
 		})
 		if err == nil {
 			r.NotCompared = append(r.NotCompared, tornEnds(sa, sb)...)
+			r.Notes = append(r.Notes, notes...)
 			r.Notes = append(r.Notes, headerNotes(o.Mode, sa.tape.Header(), sb.tape.Header())...)
 		}
 		return r, err
@@ -87,31 +92,59 @@ func tornEnds(sides ...*side) (all []string) {
 	return all
 }
 
-// alike are the records of two tapes, of which one may be of another producer: they compare by the keys that both have.
-func alike(a, b *side) (recorded, replay fidelity.Records) {
-	recorded, replay = a.tape.Records(), b.tape.Records()
-	if a.isOurs() != b.isOurs() {
-		recorded, replay = onlyOf(b, recorded), onlyOf(a, replay)
+// alike are the records of two tapes by the keys that both have: one may be of another producer, or a copy that one saved, which drops
+// what it does not know. The note says which keys only one of them has.
+func alike(a, b *side) (recorded, replay fidelity.Records, notes []string, err error) {
+	keys, err := bothKeys(a, b)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	return recorded, replay
+	records := [2]fidelity.Records{a.tape.Records(), b.tape.Records()}
+	for i := range records {
+		if names := keys[i].Beyond(keys[1-i]); len(names) > 0 {
+			records[i] = keys[1-i].Only(records[i])
+			notes = append(notes, fmt.Sprintf("keys that no record of %s has were not compared: %s", sidesOfCompare[1-i], few(names)))
+		}
+	}
+	return records[0], records[1], notes, nil
 }
 
-// isOurs reports whether the tape says that Tapedeck made it.
-func (s *side) isOurs() bool { return strings.HasPrefix(s.tape.Header().Producer, producer) }
+// few joins the first names of a list and counts the rest.
+func few(names []string) string {
+	const most = 12
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
 
-// onlyOf yields records with the keys alone that the tape of s has, which is opened once more for it. What cannot be read there is an
-// error of the comparison, which says whose.
-func onlyOf(s *side, records fidelity.Records) fidelity.Records {
+// bothKeys reads two tapes at once, opened once more for it, and says which keys each has.
+func bothKeys(a, b *side) (keys [2]*fidelity.Keys, err error) {
+	var wg sync.WaitGroup
+	var errs [2]error
+	for i, s := range []*side{a, b} {
+		wg.Go(func() { keys[i], errs[i] = s.keys() })
+	}
+	wg.Wait()
+	for i := range errs {
+		if errs[i] != nil {
+			return keys, fmt.Errorf("%s: %w", sidesOfCompare[i], errs[i])
+		}
+	}
+	return keys, nil
+}
+
+func (s *side) keys() (*fidelity.Keys, error) {
 	t, err := tape.Open(s.path, &tape.ReaderOptions{Tolerant: true})
 	if err != nil {
-		return records
+		return nil, err
 	}
 	defer t.Close()
 	keys, err := fidelity.KeysOf(t.Records())
-	if err != nil {
-		return records
+	if err == nil {
+		keys.Copy = true
 	}
-	return keys.Only(records)
+	return keys, err
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {

@@ -2,18 +2,25 @@ package deck
 
 import (
 	"bytes"
+	"encoding/json"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// headerNotes names the header keys in which two bare tapes differ, where a mode asks for the same bytes. A header is no
-// record: what differs there alone is no divergence, and is not passed over in silence either.
-func headerNotes(mode fidelity.Mode, a, b *tape.Header) []string {
+// headerNotes says in what the headers of two bare tapes differ: in their arguments always, for two runs that differ in nothing else
+// are two; in other keys by name, where a mode asks for the same bytes. A header is no record: what differs there alone is no
+// divergence, and is not passed over in silence either.
+func headerNotes(mode fidelity.Mode, a, b *tape.Header) (notes []string) {
+	if !slices.Equal(a.Argv, b.Argv) {
+		notes = append(notes, fmt.Sprintf("the runs were given other arguments (argv): A %s, B %s", argvText(a.Argv), argvText(b.Argv)))
+	}
 	if mode != fidelity.ByteIdentical {
-		return nil
+		return notes
 	}
 	var keys []string
 	for _, k := range []struct {
@@ -30,9 +37,22 @@ func headerNotes(mode fidelity.Mode, a, b *tape.Header) []string {
 		}
 	}
 	if keys = append(keys, extraKeys(a.Extra, b.Extra)...); keys == nil {
-		return nil
+		return notes
 	}
-	return []string{"the headers differ in " + strings.Join(keys, ", ") + ": a header is no record, so this is no divergence"}
+	return append(notes, "the headers differ in "+strings.Join(keys, ", ")+": a header is no record, so this is no divergence")
+}
+
+// argvText is a list of arguments as JSON, cut where it is long.
+func argvText(argv []string) string {
+	const most = 200
+	b, err := json.Marshal(append([]string{}, argv...))
+	if err != nil {
+		return err.Error()
+	}
+	if len(b) > most {
+		return strings.ToValidUTF8(string(b[:most]), "") + "…"
+	}
+	return string(b)
 }
 
 // extraKeys names the further keys that do not stand in both lists with the same value.

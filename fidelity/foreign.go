@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -9,36 +10,75 @@ import (
 // Keys are the keys, beyond those that every producer writes, that the records of one tape have. What a tape never says of a kind
 // cannot differ: that tape, and another without these keys (Only), compare by what both say.
 type Keys struct {
-	has map[addedKey]bool
+	// Copy says that the tape may be a copy of another, which a producer saved that knows none of these keys: of a kind of which it
+	// says nothing beyond what every producer writes, it lacks an error and a signal too.
+	Copy bool
+
+	has  map[addedKey]bool
+	all  bool            // has is full: the tape counts as one that has every key
+	says map[string]bool // kinds of which the tape has such keys
 }
 
-// An addedKey is a key of a kind; of the record itself where kind is "".
-type addedKey struct{ kind, name string }
+// An addedKey is a key of a kind; of the record itself where kind is "". One of an end is an error or a signal.
+type addedKey struct {
+	kind, name string
+	end        bool
+}
+
+// lacksEnds reports whether an error or a signal that the tape does not have may have been dropped.
+func (k *Keys) lacksEnds(kind string) bool { return k.Copy && !k.says[kind] }
+
+// maxKeys is how many keys are kept of one tape.
+const maxKeys = 1 << 14
 
 // KeysOf reads all records. The error is of one that cannot be read.
 func KeysOf(records Records) (*Keys, error) {
-	k := &Keys{has: make(map[addedKey]bool)}
+	k := &Keys{has: make(map[addedKey]bool), says: make(map[string]bool)}
 	for rec, err := range records {
 		if err != nil {
 			return nil, err
 		}
 		name := rec.Kind.Name()
-		eachAdded(rec.Kind, func(key string, _ func()) { k.has[addedKey{name, key}] = true })
+		note := func(key string, end bool) { k.has[addedKey{name, key, end}], k.says[name] = true, true }
+		eachAdded(rec.Kind, func(key string, _ func()) { note(key, false) })
+		eachEnd(rec.Kind, func(key string, _ func()) { note(key, true) })
 		for _, f := range extraOf(rec.Kind) {
-			k.has[addedKey{name, f.Name}] = true
+			note(f.Name, false)
 		}
 		for _, f := range rec.Extra {
-			k.has[addedKey{"", f.Name}] = true
+			k.has[addedKey{name: f.Name}] = true
 		}
 		if rec.G != 0 {
-			k.has[addedKey{"", "g"}] = true
+			k.has[addedKey{name: "g"}] = true
+		}
+		if rec.Raw != nil {
+			k.has[addedKey{name: "raw"}] = true
+		}
+		if len(k.has) > maxKeys { // of others, made up to fill memory
+			k.all, k.has = true, nil
+			return k, nil
 		}
 	}
 	return k, nil
 }
 
+// Beyond names the keys that k has and other lacks, each with its kind, in order: those that Only of other takes away from the tape of
+// k.
+func (k *Keys) Beyond(other *Keys) (names []string) {
+	for key := range k.has {
+		if !other.all && !other.has[key] && (!key.end || other.lacksEnds(key.kind)) {
+			names = append(names, strings.TrimPrefix(key.kind+"."+key.name, "."))
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Only yields records without the keys that are not among k.
 func (k *Keys) Only(records Records) Records {
+	if k.all {
+		return records
+	}
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
 			if err == nil {
@@ -56,22 +96,28 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 	bare.Kind = copied(rec.Kind)
 	name := rec.Kind.Name()
 	eachAdded(bare.Kind, func(key string, drop func()) {
-		if !k.has[addedKey{name, key}] {
+		if !k.has[addedKey{kind: name, name: key}] {
 			drop()
 		}
 	})
+	if k.lacksEnds(name) {
+		eachEnd(bare.Kind, func(_ string, drop func()) { drop() })
+	}
 	if extra := tape.Extras(bare.Kind); extra != nil {
 		*extra = k.fields(name, *extra)
 	}
 	bare.Extra = k.fields("", rec.Extra)
-	if !k.has[addedKey{"", "g"}] {
+	if !k.has[addedKey{name: "g"}] {
 		bare.G = 0
+	}
+	if !k.has[addedKey{name: "raw"}] {
+		bare.Raw = nil
 	}
 	return &bare
 }
 
 func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
-	other := func(f tape.Field) bool { return !k.has[addedKey{kind, f.Name}] }
+	other := func(f tape.Field) bool { return !k.has[addedKey{kind: kind, name: f.Name}] }
 	if !slices.ContainsFunc(fs, other) {
 		return fs
 	}
@@ -83,6 +129,18 @@ func extraOf(k tape.Kind) []tape.Field {
 		return *extra
 	}
 	return nil
+}
+
+// eachEnd calls f as eachAdded does, for how something failed or was ended.
+func eachEnd(k tape.Kind, f func(key string, drop func())) {
+	switch k := k.(type) {
+	case *tape.LLMCall:
+		added(f, "error", &k.Error)
+	case *tape.ProcessSpawn:
+		added(f, "signal", &k.Signal)
+	case *tape.MCPJSONRPC:
+		added(f, "error", &k.Error)
+	}
 }
 
 // eachAdded calls f for each key of k that has a value, is ours, and of which nothing follows where it is absent; drop takes it away. An
@@ -126,7 +184,9 @@ func addedExchange(f func(key string, drop func()), x *tape.Exchange) {
 	added(f, "request_payload", &x.RequestPayload)
 	added(f, "status", &x.Status)
 	addedList(f, "response_headers", &x.ResponseHeaders)
-	addedList(f, "stream", &x.Stream)
+	if len(x.Stream)+len(x.StreamExtra) > 0 {
+		f("stream", func() { x.Stream, x.StreamExtra = nil, nil })
+	}
 	added(f, "lane", &x.Lane)
 	added(f, "arrival", &x.Arrival)
 }

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -61,5 +62,55 @@ func TestKeysOfAnother(t *testing.T) {
 	}
 	if got := categories(mustCompare(t, ByteIdentical, theirs, ours)); len(got) != 3 {
 		t.Errorf("as they stand: %v, want the ordinal and two extra keys", got)
+	}
+}
+
+// TestCopy: a tape and its copy that another producer saved compare equal, ends too; a tape that says anything else of a kind lacks no
+// error.
+func TestCopy(t *testing.T) {
+	ours := []tape.Kind{
+		&tape.LLMCall{Model: "m", Exchange: tape.Exchange{RequestDigest: sum("r"), Response: inline(""), Error: "reset",
+			Stream: []tape.Chunk{{Length: 1}}, StreamExtra: []tape.ChunkField{{Field: tape.Field{Name: "x", Value: []byte("1")}}}}},
+		&tape.ProcessSpawn{Program: "p", ExitCode: 143, Signal: "SIGTERM", SpawnID: 2, Stdout: inline(""), Stderr: inline("")},
+	}
+	saved := []tape.Kind{
+		&tape.LLMCall{Exchange: tape.Exchange{RequestDigest: sum("r"), Response: inline("")}},
+		&tape.ProcessSpawn{Program: "p", ExitCode: 143, Stdout: inline(""), Stderr: inline("")},
+	}
+	compared := func(saved []tape.Kind) []Category {
+		keys, err := KeysOf(tapeOf(saved...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys.Copy = true
+		return categories(mustCompare(t, ByteIdentical, keys.Only(tapeOf(ours...)), tapeOf(saved...)))
+	}
+	if got := compared(saved); len(got) > 0 {
+		t.Errorf("a copy differs: %v", got)
+	}
+	saved[0].(*tape.LLMCall).Model = "m"
+	if diff := cmp.Diff([]Category{LLMError}, compared(saved)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestKeysAreBounded: a tape with keys without end counts as one that has every key.
+func TestKeysAreBounded(t *testing.T) {
+	many := func(yield func(*tape.Record, error) bool) {
+		for i := range 2 * maxKeys {
+			if !yield(&tape.Record{Kind: &tape.ClockSleep{}, Extra: []tape.Field{{Name: fmt.Sprint(i), Value: []byte("1")}}}, nil) {
+				return
+			}
+		}
+	}
+	keys, err := KeysOf(many)
+	if err != nil || len(keys.has) > 0 {
+		t.Errorf("%d keys, %v", len(keys.has), err)
+	}
+	differs := []*tape.Record{{G: 1, Kind: &tape.ClockSleep{}}}
+	for rec := range keys.Only(func(yield func(*tape.Record, error) bool) { yield(differs[0], nil) }) {
+		if rec.G != 1 {
+			t.Error("a key was taken away")
+		}
 	}
 }

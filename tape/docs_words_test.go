@@ -35,7 +35,7 @@ var aboutKeys = map[string]string{
 	"harn_version":       "the producer's name and version, as `mytool 1.2`; the key's name is a historical one",
 	"started_at_unix_ms": "when the run began, Unix epoch ms; null where the run has the real clock",
 	"script_path":        "the program. For people; nothing is looked up there",
-	"argv":               "the program's arguments; `[]` where absent. A header is no record, so two runs that differ in these alone compare faithful in every mode; of bare tapes `diff --mode byte-identical` notes the keys of the header that differ",
+	"argv":               "the program's arguments; `[]` where absent. A header is no record, so two runs that differ in these alone compare faithful in every mode; of bare tapes `diff` notes other arguments, and with `--mode byte-identical` every key of the header that differs",
 
 	"seq":             "0, 1, 2 … without a gap, in the order of the lines",
 	"phase":           "`user_script` for what the program did (also where the key is absent or another word stands), `runtime_finalize` for what its runtime did behind it",

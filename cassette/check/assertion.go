@@ -301,7 +301,7 @@ func (n *normalise) options() *scrub.MaskOptions {
 
 // masks refuses masks that there are not.
 func (r *reading) masks(n *normalise, at *node) {
-	if err := n.options().Check(); err != nil {
+	if err := checkMasks(n.options()); err != nil {
 		r.errorf(at.place, "normalise: %v", err)
 	}
 }

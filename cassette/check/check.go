@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // Options say how a scenario is checked. Nil and zero work.
@@ -115,9 +114,9 @@ func orNothing(s string) string {
 // masks returns what makes screens stable.
 func (s *Scenario) masks() masker {
 	if s.normalise == nil || s.normalise.Off {
-		return scrub.NewMasker(nil) // for an assertion that asks for it
+		return newMasker(nil) // for an assertion that asks for it
 	}
-	return scrub.NewMasker(s.normalise.options())
+	return newMasker(s.normalise.options())
 }
 
 // probes returns what looks at a cassette for each assertion.

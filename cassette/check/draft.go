@@ -10,7 +10,6 @@ import (
 	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // Bounds of a first scenario.
@@ -66,7 +65,7 @@ type drafter struct {
 // look goes through the cassette once.
 func (d *drafter) look(ctx context.Context) error {
 	m := d.r.Manifest()
-	g := newEngine(size{m.Terminal.InitialRows, m.Terminal.InitialCols}, []probe{d}, nil, scrub.NewMasker(nil))
+	g := newEngine(size{m.Terminal.InitialRows, m.Terminal.InitialCols}, []probe{d}, nil, newMasker(nil))
 	end, err := g.read(ctx, d.r)
 	if err != nil {
 		return err

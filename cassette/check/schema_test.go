@@ -114,6 +114,7 @@ var refused = []struct {
 	{"nothing", "", "1:1", "got an empty file", false},
 	{"broken YAML", "version: [1\n", "1:10", "", false},
 	{"a mask that there is not", top + "normalise: {disable: [nonsense]}\nassertions:\n  - process: {exit_code: 0}\n", "3:12", `no mask is named "nonsense"`, false},
+	{"a mask of one's own by a name that is taken", top + "normalise: {extra: [{name: socket, pattern: x}]}\nassertions:\n  - process: {exit_code: 0}\n", "3:12", `mask "socket": the name is taken`, false},
 	{"an order with one text twice", top + "assertions:\n  - timing: {order: [a, a]}\n", "4:21", "got one twice", false},
 	{"an exit code of a signalled program", top + "assertions:\n  - process: {exit_code: 1, signal: SIGTERM}\n", "4:14", "leave one out", false},
 }

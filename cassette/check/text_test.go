@@ -138,7 +138,7 @@ func TestFailureSteersNoTerminal(t *testing.T) {
 	m := making(t, 4, 20).out(100, "hello")
 	m.must(m.r.Signal("SIG\x1b[2J"))
 	m.service(200, "{\"type\":\"\u009b2J\u202e\"}")
-	dir := m.end(300, &cassette.Exit{Exited: true, Code: 1, Err: json.RawMessage(`"\u001b]0;owned\u0007"`)})
+	dir := m.end(300, &cassette.Exit{Exited: true, Code: 1, Err: json.RawMessage(`{"a":"\u001b]0;owned\u0007"}`)})
 	r := asserting(t, dir, `process: {exit_code: 0}`, `input: {signals: []}`, `service: {path: $.type, equals: turn}`)
 	for i := range r.Assertions {
 		if text := r.Assertions[i].Text("a.yaml"); r.Assertions[i].Status != check.Failed || strings.ContainsAny(text, "\x1b\a\u009b\u202e") {

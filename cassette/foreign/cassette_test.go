@@ -80,8 +80,8 @@ func TestImportUnknown(t *testing.T) {
 	if term := r.Manifest().Terminal; term.InitialRows != 24 || term.InitialCols != 80 || term.Term != DefaultTerm {
 		t.Errorf("terminal %+v", term)
 	}
-	if e := r.Final().Exit; e.Exited || e.Signaled || !strings.Contains(string(e.Err), "not known") {
-		t.Errorf("exit %+v", e)
+	if e := r.Final().Exit; e.Exited || e.Signaled || e.Err != nil || !strings.Contains(string(r.Final().Metadata), "not known") {
+		t.Errorf("exit %+v, %s", e, r.Final().Metadata)
 	}
 	if want := []string{"size", "term", "input", "exit"}; !slices.Equal(im.Origin.Unknown, want) {
 		t.Errorf("unknown %q", im.Origin.Unknown)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -240,12 +241,14 @@ func (im *importer) final() *cassette.Final {
 	if im.exit == nil && im.o.Exit != nil {
 		im.exit = &cassette.Exit{Code: *im.o.Exit, Exited: true}
 	}
+	notes := im.out.Notes
 	if im.exit == nil {
-		im.exit = &cassette.Exit{Err: json.RawMessage(`"not known: the file that was imported does not say it"`)}
+		im.exit = new(cassette.Exit)
+		notes = append(slices.Clip(notes), "how the program ended is not known: the file that was imported does not say it")
 	}
 	f := &cassette.Final{Exit: im.exit, DurationMS: im.at().Milliseconds()}
-	if len(im.out.Notes) > 0 {
-		f.Metadata, _ = json.Marshal(map[string][]string{"import_notes": im.out.Notes}) // strings always marshal
+	if len(notes) > 0 {
+		f.Metadata, _ = json.Marshal(map[string][]string{"import_notes": notes}) // strings always marshal
 	}
 	return f
 }

@@ -90,19 +90,36 @@ func isCassette(dir string) bool {
 	return false
 }
 
-// openCassette opens what a CASSETTE argument stands for. It is checked while it is read. Of a damaged one that partial opens it is
-// said what ends it.
+// openCassette opens what a CASSETTE argument stands for. Its output is held against the digests before any of it is shown, the rest
+// is checked while it is read. Of a damaged one that partial opens it is said what ends it.
 func openCassette(name string, partial bool, std streams) (*cassette.Reader, error) {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return nil, err
 	}
-	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
+	r, err := openSound(dir, partial, std)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", shortPath(dir), err)
+		return nil, err
 	}
 	if why := r.Unfinished(); why != nil && !errors.Is(why, cassette.ErrNoManifest) {
 		visible.Fprintf(std.err, "tapedeck: damaged: %s; what is whole before that is taken\n", firstLine(why))
+	}
+	return r, nil
+}
+
+// openSound opens the cassette in dir, whose output is what its digests say, or with partial as far as it is.
+func openSound(dir string, partial bool, std streams) (*cassette.Reader, error) {
+	r, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
+	if err == nil {
+		stop := progressFor(std, false).busy("checking digests")
+		err = r.CheckOutput()
+		stop()
+		if err != nil {
+			r.Close()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", shortPath(dir), err)
 	}
 	return r, nil
 }
@@ -130,6 +147,8 @@ func hintForCassette(err error) string {
 	switch {
 	case errors.Is(err, cassette.ErrNoManifest):
 		return "its recorder is still at work or came to no end: --partial opens it up to its last whole chunk"
+	case errors.Is(err, cassette.ErrDigest), errors.Is(err, cassette.ErrChunkDigest), errors.Is(err, cassette.ErrChunkRange):
+		return "this is not what was recorded: `tapedeck verify` says all that is wrong, --partial takes what is whole before it"
 	case errors.Is(err, cassette.ErrExists):
 		return "name a directory that is empty, or that is not there yet"
 	case errors.As(err, &locked):

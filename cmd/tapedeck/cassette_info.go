@@ -15,20 +15,22 @@ import (
 )
 
 func newCassetteInfoCommand(std streams) *cobra.Command {
-	var json bool
+	var json, partial bool
 	cmd := &cobra.Command{
 		Use:   "info CASSETTE",
 		Short: "Say what a cassette is: what was recorded, how long, how large, what was masked",
-		Long: `Says what the manifest holds, how many events of each kind there are, how the program ended and what scrubbing did. Of one
-whose recorder came to no end it says what there is.
+		Long: `Says what the manifest holds, how many events of each kind there are, how the program ended, what scrubbing did, and what evidence
+there is of a quota and of what the program offers. Of one whose recorder came to no end it says what there is, and with --partial
+of a damaged one.
 
-Exit status: 0 done, an unfinished one too; 1 it could not be read.`,
+Exit status: 0 done, an unfinished one too; 1 it could not be read, or is damaged.`,
 		Example: `  tapedeck cassette info last
   tapedeck cassette info demo.cassette --json`,
 		Args:              takes("CASSETTE"),
 		ValidArgsFunction: cassetteNames,
-		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteInfo(args[0], json, std) },
+		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteInfo(args[0], json, partial, std) },
 	}
+	cmd.Flags().BoolVar(&partial, "partial", false, "of a damaged one, what is whole before the damage")
 	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
 	return cmd
 }
@@ -51,16 +53,18 @@ type cassetteInfo struct {
 	Bytes      int64                 `json:"bytes"`
 	Events     map[string]int        `json:"events"`
 	Scrub      *cassette.ScrubReport `json:"scrub"`
+	Quota      *cassette.Capability  `json:"quota,omitempty"`
+	Discovery  *cassette.Capability  `json:"discovery,omitempty"`
 }
 
-func runCassetteInfo(name string, json bool, std streams) error {
+func runCassetteInfo(name string, json, partial bool, std streams) error {
 	dir, err := cassettePath(name)
 	if err != nil {
 		return err
 	}
-	r, err := cassette.Open(dir, &cassette.OpenOptions{Lazy: true})
-	if cassette.Code(err) != "" {
-		r, err = cassette.Open(dir, &cassette.OpenOptions{Partial: true})
+	r, err := openSound(dir, partial, std)
+	if errors.Is(err, cassette.ErrNoManifest) {
+		r, err = openSound(dir, true, std)
 	}
 	if err != nil {
 		return err
@@ -89,6 +93,7 @@ func infoOf(r *cassette.Reader) (*cassetteInfo, error) {
 	out := &cassetteInfo{
 		Path: r.Dir(), State: r.State(), ID: m.ID, SHA256: m.ContentDigest.SHA256, Harness: m.Harness, Command: m.Command,
 		Terminal: m.Terminal, Timing: m.Timing, Provenance: m.Provenance, Bytes: r.Size(), Scrub: r.ScrubReport(),
+		Quota: r.Quota(), Discovery: r.Discovery(),
 		Events: map[string]int{"chunk": 0, "input": 0, "resize": 0, "signal": 0, "frame": 0, "service": 0},
 	}
 	if len(m.Optional) > 0 {
@@ -152,6 +157,8 @@ func (i *cassetteInfo) write(out io.Writer) error {
 	line("events", i.events())
 	line("end", i.end())
 	line("secrets", i.secrets())
+	line("quota", capability(i.Quota))
+	line("discovery", capability(i.Discovery))
 	line("sha256", i.SHA256)
 	return w.Flush()
 }
@@ -174,6 +181,30 @@ func (i *cassetteInfo) secrets() string {
 		return "no report"
 	}
 	return secretsOf(i.Scrub)
+}
+
+// capability says in one line what evidence there is of what an account or a program could do; "" where there is none.
+func capability(c *cassette.Capability) string {
+	if c == nil {
+		return ""
+	}
+	parts := []string{fmt.Sprintf("%s, by %s", c.Status, c.Source)}
+	part := func(format, value string) {
+		if value != "" {
+			parts = append(parts, fmt.Sprintf(format, value))
+		}
+	}
+	part("captured %s", c.CapturedAt)
+	part("fresh for %s", strings.Trim(string(c.FreshnessWindow), `"`))
+	part("%s when stale", c.StalenessBehavior)
+	part("account %s", c.AccountClass)
+	part("models %s", strings.Join(c.Models, ", "))
+	part("reasoning %s", strings.Join(c.ReasoningLevels, ", "))
+	for _, w := range c.Windows {
+		part("window %s", string(w))
+	}
+	part("metadata %s", string(c.Metadata))
+	return strings.Join(parts, "; ")
 }
 
 // secretsOf says what a scrub report does.
