@@ -165,7 +165,7 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 			return span{}, miss
 		}
 		if from, end, o = t.netrcWord(end, i); o == hit && key == "password" {
-			if v := string(t.b[from:end]); isExample(v) || fromOutside.MatchString(v) || isPlaceholder(v) {
+			if v := string(t.b[from:end]); isExample(v) || strings.HasPrefix(v, "<") || strings.HasPrefix(v, `\u003c`) || isPlaceholder(v) {
 				return span{}, miss
 			}
 			return span{start: from, end: end, rule: "netrc", context: true}, hit

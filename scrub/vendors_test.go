@@ -53,7 +53,7 @@ func TestNetrc(t *testing.T) {
 		{`"machine h password pw7\""`, `"machine h password td_#1\""`},
 		{`{\"a\":\"machine h\\nlogin u\\npassword pw7\"}`, `{\"a\":\"machine h\\nlogin u\\npassword td_#1\"}`},
 		{"machine h account a port 1 login u password p", "machine h account a port 1 login u password td_#1"},
-		{"machine h login u password correct-horse-battery x correct-horse-battery", "machine h login u password td_#1 x correct-horse-battery"},
+		{"machine h login u password swordfish x swordfish", "machine h login u password td_#1 x swordfish"},
 		{"machine h login u password k9Zp2QvT x k9Zp2QvT", "machine h login u password td_#1 x td_#1"},
 	} {
 		for _, pieces := range []int{1, 3, 1000} {
