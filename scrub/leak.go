@@ -146,6 +146,13 @@ func (r *leakRule) starts() []string {
 	return starts
 }
 
+func (r *leakRule) names() (names []string) {
+	for _, l := range slices.Concat(r.literal, r.assigned) {
+		names = append(names, l.rule)
+	}
+	return names
+}
+
 func (r *leakRule) match(t text, i int) (span, outcome) {
 	if i -= r.trigger; i < 0 {
 		return span{}, miss

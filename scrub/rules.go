@@ -3,7 +3,9 @@ package scrub
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -22,6 +24,23 @@ func rulesOf(version int) []rule {
 	}
 	return rules
 }
+
+// RuleNames lists the rules by which s finds secrets by their shape, by name in order. A secret that a name tells has that for its rule.
+func (s *Scrubber) RuleNames() []string { return slices.Clone(ruleNames[s.rules]()) }
+
+// ruleNames has the names of the rules of each version.
+var ruleNames = func() (out [Rules + 1]func() []string) {
+	for version := range out {
+		out[version] = sync.OnceValue(func() (names []string) {
+			for _, r := range rulesOf(version) {
+				names = append(names, r.names()...)
+			}
+			slices.Sort(names)
+			return slices.Compact(names)
+		})
+	}
+	return out
+}()
 
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
 // ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values. users says that a
@@ -67,6 +86,8 @@ type placeholderRule struct{}
 
 func (placeholderRule) starts() []string { return []string{prefix} }
 
+func (placeholderRule) names() []string { return nil }
+
 func (placeholderRule) match(t text, i int) (span, outcome) {
 	end, o := t.placeholder(i)
 	return span{start: i, end: end, protected: true}, o
@@ -83,6 +104,8 @@ type prefixRule struct {
 }
 
 func (r *prefixRule) starts() []string { return []string{r.prefix[:3]} }
+
+func (r *prefixRule) names() []string { return []string{r.rule} }
 
 func (r *prefixRule) match(t text, i int) (span, outcome) {
 	o := t.literal(i, r.prefix)
@@ -146,6 +169,8 @@ func (r *schemeRule) starts() []string {
 	}
 	return starts
 }
+
+func (r *schemeRule) names() []string { return []string{r.rule} }
 
 func (r *schemeRule) match(t text, i int) (span, outcome) {
 	o := t.literalFold(i, r.scheme)

@@ -71,6 +71,8 @@ type telegramRule struct{}
 
 func (telegramRule) starts() []string { return []string{":AA", "%3A", "%3a"} }
 
+func (telegramRule) names() []string { return []string{"telegram"} }
+
 func (telegramRule) match(t text, i int) (span, outcome) {
 	const fewest, length = 8, 35
 	if i < fewest || bytes.ContainsFunc(t.b[i-fewest:i], func(r rune) bool { return r < '0' || r > '9' }) {
@@ -94,6 +96,8 @@ func (telegramRule) match(t text, i int) (span, outcome) {
 type webhookRule struct{}
 
 func (webhookRule) starts() []string { return []string{"hoo"} }
+
+func (webhookRule) names() []string { return []string{"discord"} }
 
 func (webhookRule) match(t text, i int) (span, outcome) {
 	const fewest, most, least, longest = 17, 20, 60, 80
@@ -145,6 +149,8 @@ type netrcRule struct{}
 const maxNetrc = 1 << 10
 
 func (netrcRule) starts() []string { return []string{"mac"} }
+
+func (netrcRule) names() []string { return []string{"netrc"} }
 
 func (netrcRule) match(t text, i int) (span, outcome) {
 	if o := t.literal(i, "machine"); o != hit {

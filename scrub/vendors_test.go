@@ -87,3 +87,25 @@ func TestVendorsAnySplit(t *testing.T) {
 		}
 	})
 }
+
+// TestRuleNames: what finds a secret by its shape is listed.
+func TestRuleNames(t *testing.T) {
+	t.Parallel()
+	s := scrub.New(testKey, nil)
+	names := s.RuleNames()
+	if !slices.IsSorted(names) || len(names) < 200 {
+		t.Errorf("%d rules: %v", len(names), names)
+	}
+	rng := rand.New(rand.NewPCG(25, 26))
+	for name, re := range ownShapes {
+		s.String(" " + example(rng, re) + " ")
+		if len(s.Counts()) == 0 {
+			t.Errorf("%s is not found", name)
+		}
+	}
+	for rule := range s.Counts() {
+		if !slices.Contains(names, rule) {
+			t.Errorf("%s is not listed", rule)
+		}
+	}
+}
