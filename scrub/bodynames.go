@@ -96,6 +96,13 @@ func BeginsJSON(b []byte) bool {
 	return len(b) > 0 && isBracket(b[0])
 }
 
+// NamedInTool is Named for a message of MCP, or NamedInAnswer where it is an answer.
+func (s *Scrubber) NamedInTool(answer bool, message []byte) []Named {
+	names := *s.names
+	names.tools = names.texts
+	return s.named(&look{names: &names, answer: answer}, "application/json", message)
+}
+
 // A look goes through one body.
 type look struct {
 	names  *secretNames
@@ -110,8 +117,11 @@ type look struct {
 
 // member takes the value of a name, which stands from start to end of what is looked at.
 func (l *look) member(name []byte, says nameSaying, value string, start, end int) {
-	secrets := says.within(name, value)
-	if len(secrets) == 0 || l.answer && says.speaks(name, value) {
+	secrets, whole := says.within(name, value), l.names.tools && value != "" && isTool(name)
+	if len(secrets) == 0 && whole {
+		secrets = []string{value}
+	}
+	if len(secrets) == 0 || l.answer && !whole && says.speaks(name, value) {
 		return
 	}
 	at := Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}

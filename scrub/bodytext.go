@@ -51,6 +51,12 @@ func (l *look) assignments(b []byte) {
 			continue
 		}
 		name := wordAt(b, i)
+		if l.names.tools && l.names.saysInLine(name) {
+			if value, whole := l.until(b, at, " \t\r\n\"'`\\;&|,<>"); whole && isSaid(string(name), value) {
+				l.found = append(l.found, Named{string(name), value, Place{int64(l.from + at), int64(l.from + at + len(value)), string(name), value}})
+			}
+			continue
+		}
 		if !bytes.HasPrefix(name, []byte("--")) && !isVariable(string(name)) {
 			continue
 		}

@@ -138,3 +138,33 @@ func TestNamedInPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedInTool: of a message of MCP, names that say so make a secret of any string, of any length; numbers and null are none, nor
+// are the marks of lists.
+func TestNamedInTool(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"token":"abc12","n":1}`:                                             "abc12",
+		`{"authorization":"Bearer zz99"}`:                                     "Bearer zz99",
+		`{"Authorization":"Bearer cnr4k9zp"}`:                                 "cnr4k9zp",
+		`{"api_key":"k","apiKey":"l","api-key":"m","secret":"disabled"}`:      "k l m disabled",
+		`{"password":"a","access_token":"b","refreshToken":"c"}`:              "a b c",
+		`{"client_secret":"a","credentials":["b","c"],"private_key":"d"}`:     "a b c d",
+		`{"cookie":"sid=a1"}`:                                                 "sid=a1",
+		`{"text":` + quoted("api_key=abcdef12345678\nsecret=s3cr3tv4l") + `}`: "abcdef12345678 s3cr3tv4l",
+
+		`{"input_tokens":12,"max_tokens":"12","token":null,"token":17,"token_type":"Bearer"}`:                                            "",
+		`{"nextPageToken":"abc12","pageToken":"CAUQAA","continuation_token":"x","nextCursor":"abc","cursor":"YWJj","progressToken":"p"}`: "",
+		`{"properties":{"token":{"type":"string"}},"required":["token","password"]}`:                                                     "",
+		`{"text":` + quoted("token=getToken1(user1), password=required secret=a.b.c") + `}`:                                              "",
+	} {
+		for _, answer := range []bool{false, true} {
+			var got []string
+			for _, v := range scrub.New(testKey, nil).NamedInTool(answer, []byte(body)) {
+				got = append(got, v.Value)
+			}
+			if strings.Join(got, " ") != want {
+				t.Errorf("%s: got %q, want %q", body, got, want)
+			}
+		}
+	}
+}

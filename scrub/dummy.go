@@ -17,7 +17,7 @@ import (
 var keyPrefixes = []string{
 	"sk-ant-api03-", "sk-ant-oat01-", "sk-ant-admin01-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-", "sk-",
 	"AIza", "github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "ASIA", "xoxa-", "xoxb-", "xoxe-", "xoxp-",
-	"xoxr-", "xoxs-", "xapp-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_", "hf_", "gsk_", "xai-",
+	"xoxr-", "xoxs-", "xapp-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_", "hf_",
 }
 
 const (
@@ -50,8 +50,13 @@ func shapeOf(value string) string {
 	return fmt.Sprintf(":%d:%s", len(value), classes(value))
 }
 
-// leakPrefix returns the literal with which a key that gitleaks knows begins; "" for none.
+// leakPrefix returns the literal with which a key of a vendor, or one that gitleaks knows, begins; "" for none.
 func leakPrefix(value string) (longest string) {
+	for i := range vendorKeys {
+		if p := vendorKeys[i].prefix; len(p) > len(longest) && strings.HasPrefix(value, p) {
+			longest = p
+		}
+	}
 	for i := range leaks {
 		for _, name := range leaks[i].names {
 			if !leaks[i].assigned && len(name) > len(longest) && strings.HasPrefix(value, name) && !strings.ContainsAny(name, ": ") {

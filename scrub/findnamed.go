@@ -10,8 +10,8 @@ const maxNamedLine = 4 << 10
 
 // FindNamed returns the secrets that names give away in lines for people, which are neither JSON nor a form: NAME=VALUE and
 // NAME: VALUE of settings, of an environment, of a listed header, with quotation marks or without. Of a Cookie, each of its
-// values. A value must look made by a machine, or the name must be that of a variable, in capitals: lines speak of passwords
-// more often than they have one.
+// values. A value must look made by a machine, or the name must be that of a variable, in capitals, or end in api key, secret, token
+// or password: lines speak of passwords more often than they have one. Of a member of JSON under one of toolNames any string is a secret.
 func (s *Scrubber) FindNamed(b []byte) (found []Range) {
 	for _, sign := range []byte("=:") {
 		for at := 0; ; {
@@ -50,7 +50,7 @@ func mayName(name []byte) bool {
 		default:
 			continue
 		}
-		return isCookie(name) || nameSays(string(name)) != sayNothing
+		return isCookie(name) || nameSays(string(name)) != sayNothing || isTool(name)
 	}
 	return false
 }
@@ -78,6 +78,7 @@ func nameAt(b []byte, i int) []byte {
 
 // namedAt adds the secrets of a value that stands at i behind a name and a sign.
 func (s *Scrubber) namedAt(found []Range, name string, b []byte, i int) []Range {
+	isMember := i > 1 && (b[i-2] == '"' || b[i-2] == ' ' && i > 2 && b[i-3] == '"')
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '=') {
 		i++
 	}
@@ -98,7 +99,8 @@ func (s *Scrubber) namedAt(found []Range, name string, b []byte, i int) []Range 
 		value = firstValue(line[n:], ends)
 		from = i + n
 	}
-	if !s.NamesSecret(name, string(value)) || !s.saidOf(name, string(value)) {
+	isMember = isMember && len(value) > 0 && line[0] == '"' && isTool([]byte(name))
+	if !isMember && (!s.NamesSecret(name, string(value)) || !s.saidOf(name, string(value))) {
 		return found
 	}
 	return append(found, Range{Start: int64(from), End: int64(from + len(value)), Rule: ruleName(name)})
@@ -111,8 +113,37 @@ func (s *Scrubber) saidOf(name, value string) bool {
 		return false
 	case isVariable(name):
 		return searchable(value) && !strings.ContainsAny(value, "()")
+	case s.names.saysInLine([]byte(name)):
+		return isSaid(name, value)
 	}
 	return looksMade(value) && !strings.ContainsAny(value, "()[]{}")
+}
+
+// saysInLine tells whether a name in small letters says in a line that a secret follows: one that ends in api key, secret, token or
+// password.
+func (n *secretNames) saysInLine(name []byte) bool {
+	var buf [maxName]byte
+	if len(name) > maxName || n.of(name) == saysNothing {
+		return false
+	}
+	lower := flat(buf[:0], name)
+	return bytes.HasSuffix(lower, []byte("apikey")) || bytes.HasSuffix(lower, []byte("secret")) || bytes.HasSuffix(lower, []byte("token")) ||
+		bytes.HasSuffix(lower, []byte("password")) || bytes.HasSuffix(lower, []byte("passwd"))
+}
+
+// isSaid tells whether a value of 8 bytes or more behind such a name and a sign is a secret: no code, no words, no path and no reference. A
+// number is the secret of a password alone.
+func isSaid(name, value string) bool {
+	switch {
+	case len(value) < minKnown, isPlaceholder(value), fromOutside.MatchString(value), reference.MatchString(value),
+		strings.ContainsAny(value, "()[]{}<>"), strings.Contains(value, "://"), isPathOf(name, value), isExample(value), filledUp([]byte(value)):
+		return false
+	case strings.Trim(value, "0123456789") == "":
+		return strings.HasPrefix(strings.ToLower(name[max(0, len(name)-len("password")):]), "passw")
+	case strings.ContainsAny(value, "_./-") && Ordinary(value): // decode_v2
+		return false
+	}
+	return len(wordsIn(value)) == 0
 }
 
 // isVariable tells the name of a variable, in capitals.

@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"bytes"
 	"math"
 	"regexp"
 	"slices"
@@ -145,6 +146,13 @@ func (r *leakRule) starts() []string {
 	return starts
 }
 
+func (r *leakRule) names() (names []string) {
+	for _, l := range slices.Concat(r.literal, r.assigned) {
+		names = append(names, l.rule)
+	}
+	return names
+}
+
 func (r *leakRule) match(t text, i int) (span, outcome) {
 	if i -= r.trigger; i < 0 {
 		return span{}, miss
@@ -188,7 +196,7 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 		return span{}, miss
 	}
 	if l.closed {
-		o = t.keyEnds(end)
+		o = t.keyEnds(i, end)
 	} else {
 		end, o = t.run(end, tokenChars, maxLeak)
 	}
@@ -201,26 +209,73 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 	return span{start: i, end: end, rank: shaped, rule: l.rule}, hit
 }
 
-// alone tells whether no digit of base64 stands before i.
+// alone tells whether no digit of base64 stands before i. A slash of a path and a blank of a form, as +, are none: a word stands
+// before them.
 func alone(b []byte, i int) bool {
-	return i == 0 || !base64Chars[b[i-1]] || b[i-1] == '=' || afterEscape(b[max(0, i-lookBehind):i])
+	before := b[max(0, i-lookBehind):i]
+	if len(before) == 0 || !base64Chars[b[i-1]] || b[i-1] == '=' || afterEscape(before) {
+		return true
+	}
+	if isAlnum(b[i-1]) {
+		return false
+	}
+	word := before[:len(before)-1]
+	end := len(word)
+	for len(word) > 0 && isAlnum(word[len(word)-1]) {
+		word = word[:len(word)-1]
+	}
+	return (len(word) > 0 || i < lookBehind) && isPlain(before[len(word):end])
 }
 
-// keyEnds tells whether a key can end at i: what follows is no more of a word, of base64, or of a call.
-func (t text) keyEnds(i int) outcome {
+// isPlain tells a word, which may be numbered, from a piece of base64.
+func isPlain(word []byte) bool {
+	const most = 12
+	letters := bytes.TrimRight(word, "0123456789")
+	return len(word) <= most && !bytes.ContainsFunc(letters, func(r rune) bool { return r < 'a' || r > 'z' })
+}
+
+// keyEnds tells whether a key that begins at start can end at i: what follows is no more of a word, of base64, or of a call. Where the key
+// itself may be base64, what follows a plus sign or a slash tells.
+func (t text) keyEnds(start, i int) outcome {
 	if i >= len(t.b) {
 		return atEnd(t)
 	}
 	switch c := t.b[i]; {
-	case wordChars[c] || strings.IndexByte("-+/=([", c) >= 0:
+	case wordChars[c] || strings.IndexByte("-([", c) >= 0:
 		return miss
-	case c == '.':
-		if i+1 >= len(t.b) {
-			return atEnd(t)
+	case base64Chars[c]:
+		if bytes.ContainsAny(t.b[start:i], "_-.~") {
+			return hit
 		}
-		if wordChars[t.b[i+1]] {
-			return miss
-		}
+		return t.plainAt(i+1, c)
+	}
+	return t.stops(i)
+}
+
+// stops tells whether no dot with more behind it stands at i.
+func (t text) stops(i int) outcome {
+	switch {
+	case t.b[i] != '.':
+		return hit
+	case i+1 >= len(t.b):
+		return atEnd(t)
+	case wordChars[t.b[i+1]]:
+		return miss
+	}
+	return hit
+}
+
+// plainAt tells whether a word follows at i, behind c, and no base64.
+func (t text) plainAt(i int, c byte) outcome {
+	end := i
+	for end < len(t.b) && isAlnum(t.b[end]) && end-i < lookBehind {
+		end++
+	}
+	switch {
+	case end == len(t.b) && !t.final:
+		return more
+	case end == i && c == '=' || !isPlain(t.b[i:end]): // what ends in = is base64
+		return miss
 	}
 	return hit
 }

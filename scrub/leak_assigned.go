@@ -69,8 +69,11 @@ func (t text) valueEnds(i int) outcome {
 	if i >= len(t.b) {
 		return atEnd(t)
 	}
-	if strings.IndexByte(" \t\r\n\v\f'\"`;\\&,)]}<", t.b[i]) >= 0 {
+	if strings.IndexByte(" \t\r\n\v\f'\"`;\\&,)]}<>+/:=%|#?@", t.b[i]) >= 0 {
 		return hit
+	}
+	if t.b[i] == '.' {
+		return t.stops(i)
 	}
 	return miss
 }
@@ -157,6 +160,8 @@ func (t text) quote(i int) (n int, o outcome) {
 	switch t.b[i] {
 	case ' ', '\t', '\r', '\n', '\v', '\f', '\'', '"', '`':
 		return 1, hit
+	case '%':
+		return t.escapedQuote(i)
 	case '\\':
 		n = t.slashes(i)
 		if i+n >= len(t.b) {
@@ -164,6 +169,16 @@ func (t text) quote(i int) (n int, o outcome) {
 		}
 		if strings.IndexByte(`"'nrt`, t.b[i+n]) >= 0 {
 			return n + 1, hit
+		}
+	}
+	return 0, miss
+}
+
+// escapedQuote is quote for one of a form or a URL.
+func (t text) escapedQuote(i int) (n int, o outcome) {
+	for _, s := range []string{"%20", "%22", "%27"} {
+		if o := t.literal(i, s); o != miss {
+			return len(s), o
 		}
 	}
 	return 0, miss

@@ -24,8 +24,8 @@ func TestHideAt(t *testing.T) {
 			t.Fatalf("%s: fresh is %t, full is %t", v, fresh, full)
 		}
 	}
-	if _, full := s.LearnNamed("password", "short"); full {
-		t.Error("what is too short is not hidden in its place")
+	if _, here := s.LearnNamed("password", "short"); !here {
+		t.Error("what is too short is hidden in its place")
 	}
 	in := `{"b":"value-of-no-shape-7","password":"` + `pass\"word of\\mine` + `","u":"https://a:` + value + `@h","x":"another%2Fone+of+them` + strings.Repeat("y", 100) + later
 	var places []scrub.Place

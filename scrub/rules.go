@@ -3,7 +3,9 @@ package scrub
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -11,11 +13,34 @@ import (
 // rulesOf lists the rules of a version.
 func rulesOf(version int) []rule {
 	rules := shapeRules(version >= rulesGenuine)
+	if version >= rulesTexts {
+		for i := range vendorKeys {
+			rules = append(rules, &vendorKeys[i])
+		}
+		rules = append(rules, telegramRule{}, webhookRule{}, netrcRule{})
+	}
 	if version >= rulesGitleaks {
 		rules = append(rules, leakRules()...)
 	}
 	return rules
 }
+
+// RuleNames lists the rules by which s finds secrets by their shape, by name in order. A secret that a name tells has that for its rule.
+func (s *Scrubber) RuleNames() []string { return slices.Clone(ruleNames[s.rules]()) }
+
+// ruleNames has the names of the rules of each version.
+var ruleNames = func() (out [Rules + 1]func() []string) {
+	for version := range out {
+		out[version] = sync.OnceValue(func() (names []string) {
+			for _, r := range rulesOf(version) {
+				names = append(names, r.names()...)
+			}
+			slices.Sort(names)
+			return slices.Compact(names)
+		})
+	}
+	return out
+}()
 
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
 // ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values. users says that a
@@ -51,8 +76,8 @@ func shapeRules(users bool) []rule {
 		pemRule{},
 		urlRule{slashes: "://", users: users},
 		urlRule{slashes: `:\/\/`, users: users},
-		&schemeRule{rule: "bearer", scheme: "bearer ", set: bearerChars, accept: bearerToken},
-		&schemeRule{rule: "basic", scheme: "basic ", set: base64Chars, accept: basicCredentials},
+		&schemeRule{rule: "bearer", scheme: "bearer", set: bearerChars, accept: bearerToken},
+		&schemeRule{rule: "basic", scheme: "basic", set: base64Chars, accept: basicCredentials},
 	}
 }
 
@@ -60,6 +85,8 @@ func shapeRules(users bool) []rule {
 type placeholderRule struct{}
 
 func (placeholderRule) starts() []string { return []string{prefix} }
+
+func (placeholderRule) names() []string { return nil }
 
 func (placeholderRule) match(t text, i int) (span, outcome) {
 	end, o := t.placeholder(i)
@@ -72,14 +99,17 @@ type prefixRule struct {
 	min, max     int // bytes after the prefix; a longer run is not a key
 	set          *charset
 	word         bool // the prefix must begin a word
+	alone        bool // nor may a digit of base64 stand before it
 	accept       func(rest []byte) bool
 }
 
 func (r *prefixRule) starts() []string { return []string{r.prefix[:3]} }
 
+func (r *prefixRule) names() []string { return []string{r.rule} }
+
 func (r *prefixRule) match(t text, i int) (span, outcome) {
 	o := t.literal(i, r.prefix)
-	if o == miss || r.word && !boundary(t.b, i) {
+	if o == miss || r.word && !boundary(t.b, i) || r.alone && !alone(t.b, i) {
 		return span{}, miss
 	}
 	if o == more {
@@ -87,6 +117,9 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 	}
 	start := i + len(r.prefix)
 	end, o := t.run(start, r.set, r.max)
+	if o == hit && r.alone {
+		o = t.keyEnds(i, end)
+	}
 	if o == hit && (end-start < r.min || r.accept != nil && !r.accept(t.b[start:end])) {
 		o = miss
 	}
@@ -137,6 +170,8 @@ func (r *schemeRule) starts() []string {
 	return starts
 }
 
+func (r *schemeRule) names() []string { return []string{r.rule} }
+
 func (r *schemeRule) match(t text, i int) (span, outcome) {
 	o := t.literalFold(i, r.scheme)
 	if o == miss || !boundary(t.b, i) {
@@ -145,12 +180,25 @@ func (r *schemeRule) match(t text, i int) (span, outcome) {
 	if o == more {
 		return span{}, more
 	}
-	start := i + len(r.scheme)
-	end, o := t.run(start, r.set, maxShape-len(r.scheme)-1)
+	start, o := t.formBlank(i + len(r.scheme))
+	if o != hit {
+		return span{}, o
+	}
+	end, o := t.run(start, r.set, maxShape-len(r.scheme)-len("%20"))
 	if o == hit && !r.accept(t.b[start:end]) {
 		o = miss
 	}
 	return span{start: start, end: end, rule: r.rule}, o
+}
+
+// formBlank returns the end of the blank at i, which a form or a URL may have escaped.
+func (t text) formBlank(i int) (end int, o outcome) {
+	for _, s := range []string{" ", "+", "%20"} {
+		if o := t.literal(i, s); o != miss {
+			return i + len(s), o
+		}
+	}
+	return 0, miss
 }
 
 // bearerToken tells a token from a word of prose.

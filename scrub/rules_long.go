@@ -11,6 +11,8 @@ type jwtRule struct{}
 
 func (jwtRule) starts() []string { return []string{"eyJ"} }
 
+func (jwtRule) names() []string { return []string{"jwt"} }
+
 func (jwtRule) match(t text, i int) (span, outcome) {
 	if !boundary(t.b, i) {
 		return span{}, miss
@@ -50,6 +52,8 @@ const (
 )
 
 func (pemRule) starts() []string { return []string{"---"} }
+
+func (pemRule) names() []string { return []string{"pem"} }
 
 func (pemRule) match(t text, i int) (span, outcome) {
 	start, o := t.pemLine(i, pemBegin)
@@ -180,6 +184,8 @@ type urlRule struct {
 var userinfoChars = newSet("-._~!$&*+=:%@")
 
 func (r urlRule) starts() []string { return []string{r.slashes[:3]} }
+
+func (r urlRule) names() []string { return []string{"url_password"} }
 
 func (r urlRule) match(t text, i int) (span, outcome) {
 	if i == 0 || !alnum[t.b[i-1]] {

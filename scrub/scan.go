@@ -31,6 +31,8 @@ type span struct {
 type rule interface {
 	// starts lists the three bytes with which the evidence can begin: match is called where one of them stands.
 	starts() []string
+	// names lists what it calls the secrets that it finds.
+	names() []string
 	// match looks for a secret whose evidence begins at i. The span may begin later. The outcome may be more only while
 	// fewer than maxShape bytes follow i.
 	match(t text, i int) (span, outcome)

@@ -149,7 +149,7 @@ var indexOf = func() (out [Rules + 1]func() *index) {
 
 // AddSecret makes value known: from now on it is replaced wherever it stands, plain or percent-encoded, JSON-escaped, as
 // base64 or hex. The rule names it in placeholders; what is not a letter, a digit or an underscore becomes one. White
-// space around the value does not count. A value of fewer than 8 bytes and a common word are not searched for: rule is
+// space around the value does not count. A value of fewer than 8 bytes and a word are not searched for: rule is
 // then listed by NotCovered. A value that is known already keeps its first rule.
 func (s *Scrubber) AddSecret(rule, value string) { s.addNamed(rule, value) }
 
@@ -230,19 +230,19 @@ func (s *Scrubber) add(all ...*known) {
 // learn is addNamed for a value that came with the traffic.
 func (s *Scrubber) learn(name, value string) (placeholder string) {
 	if !s.admits(name, value, &s.learnt, maxLearnt) {
-		return s.conceal(name, value)
+		return s.concealOnly(name, value)
 	}
 	return s.noteFound(s.addNamed(name, value), value)
 }
 
-// admits reports whether value may be learnt, and counts one that is searched for from now on to n, of which there may be most.
+// admits reports whether value may be learnt: it looks like a secret, and there are not most of them yet. It counts to n.
 func (s *Scrubber) admits(name, value string, n *int, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[value] != nil || !searchable(value) {
-		return true // what is not searched for costs nothing
+	if s.known[value] != nil || isPlaceholder(value) {
+		return true
 	}
-	if *n >= most {
+	if !learnable(value) || *n >= most {
 		s.notCovered[name] = true
 		return false
 	}
@@ -251,9 +251,9 @@ func (s *Scrubber) admits(name, value string, n *int, most int) bool {
 }
 
 // LearnNamed is AddSecret for a value that a name in a body told. fresh reports whether the value was not known before and is
-// now. After 512 such values further ones are not searched for: full is true, NotCovered lists the name, and HideAt hides the
-// value where it stands.
-func (s *Scrubber) LearnNamed(name, value string) (fresh, full bool) {
+// now. One that does not look like a secret (see learnable), and those after 512, are not searched for: here is true, NotCovered lists the
+// name, and HideAt hides the value where it stands.
+func (s *Scrubber) LearnNamed(name, value string) (fresh, here bool) {
 	value = strings.TrimSpace(value)
 	if value == "" || isPlaceholder(value) || s.isKnown(value) {
 		return false, false
@@ -377,7 +377,7 @@ func (s *Scrubber) teach(b []byte, spans []span) bool {
 func (s *Scrubber) learnLeak(rule, value string) *known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fixed || s.leaks >= maxLeaks || s.known[value] != nil || !searchable(value) {
+	if s.fixed || s.leaks >= maxLeaks || s.known[value] != nil || !learnable(value) {
 		return nil
 	}
 	s.leaks++

@@ -21,6 +21,20 @@ type secretNames struct {
 	exact   map[string]bool // flat; nil for none
 	general bool            // the list and the rule count too: what was recorded before them compares without
 	texts   bool            // those of headers, of pairs and in texts count too
+	tools   bool            // what tools are given and answer: toolNames say so of any value, and count in small letters in texts
+}
+
+// toolNames are the members of a message of MCP whose strings are secrets, of whatever length: flat. Other programs that keep such
+// messages hide the same.
+var toolNames = map[string]bool{"token": true, "authorization": true, "proxyauthorization": true, "apikey": true, "xapikey": true, "secret": true,
+	"password": true, "passwd": true, "passphrase": true, "accesstoken": true, "refreshtoken": true, "idtoken": true, "sessiontoken": true,
+	"authtoken": true, "bearertoken": true, "clientsecret": true, "credential": true, "credentials": true, "cookie": true, "setcookie": true,
+	"privatekey": true, "secretkey": true, "accesskey": true, "secretaccesskey": true}
+
+// isTool reports whether a name is one of toolNames.
+func isTool(name []byte) bool {
+	var buf [maxName]byte
+	return len(name) <= maxName && toolNames[string(flat(buf[:0], name))]
 }
 
 func newSecretNames(rules int, more []string) *secretNames {

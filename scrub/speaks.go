@@ -33,7 +33,7 @@ func (s nameSaying) speaks(name []byte, value string) bool {
 	case isSentence(value):
 		return !bytes.HasSuffix(bytes.ToLower(name), ofWords) || strings.IndexByte(".!?", value[len(value)-1]) >= 0 // who makes words up makes no sentence
 	case s == saysPassword:
-		return fewJoined.MatchString(value)
+		return fewJoined.MatchString(value) || !searchable(value) && len(wordsIn(value)) > 0
 	}
 	return keyless.MatchString(value)
 }

@@ -14,9 +14,6 @@ type Line struct {
 	Batch    bool
 }
 
-// jsonType is what a line is said to be to who looks for names in it.
-const jsonType = "application/json"
-
 // Redact takes the secrets out of a line of JSON-RPC: within strings, so that JSON stays what it is; a number that is one becomes
 // a string. What its names tell of secrets is known from then on. A line that is no JSON-RPC comes back without messages, and with
 // its secrets: it may be a part of a longer text, which is scrubbed as one. Where nothing is to be taken out Text is line.
@@ -46,11 +43,7 @@ func hidden(s *scrub.Scrubber, line []byte) []byte {
 
 // redact returns a line of JSON without its secrets, and whether it had any.
 func redact(s *scrub.Scrubber, from Side, line []byte) (out []byte, found bool) {
-	named := s.NamedInAnswer
-	if from == Client {
-		named = s.Named
-	}
-	_, over := s.LearnAll(clean(s, named(jsonType, line)))
+	_, over := s.LearnAll(clean(s, s.NamedInTool(from != Client, line)))
 	plain := s.HideAt(line, over)
 	out, found = s.LearnBytes(plain)
 	switch {

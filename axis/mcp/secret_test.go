@@ -144,6 +144,19 @@ func TestRedactKeepsTheShape(t *testing.T) {
 	}
 }
 
+// What names of members and of settings in texts tell is hidden whatever its length; counts and marks of lists are not.
+func TestRedactShortValues(t *testing.T) {
+	r := newRig(t)
+	for _, from := range []mcp.Side{mcp.Client, mcp.Server} {
+		in := `{"jsonrpc":"2.0","id":1,"result":{"token":"abc12","authorization":"Bearer zz99","text":"api_key=abcdef12345678 x","max_tokens":12,"nextCursor":"abc12","secret":null}}`
+		got := string(scrub.Renumber(r.log.Redact(from, []byte(in)).Text))
+		want := `{"jsonrpc":"2.0","id":1,"result":{"token":"td_#1","authorization":"td_#2","text":"api_key=td_#3 x","max_tokens":12,"nextCursor":"abc12","secret":null}}`
+		if got != want {
+			t.Errorf("from %s: became %s", from, got)
+		}
+	}
+}
+
 // A secret that reaches over the ends of strings goes with all of them, and JSON stays JSON.
 func TestRedactHidesWhatReachesOverStrings(t *testing.T) {
 	t.Parallel()

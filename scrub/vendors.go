@@ -1,0 +1,214 @@
+package scrub
+
+import (
+	"bytes"
+	"strings"
+)
+
+// vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
+// service before it. Each has a literal of its own; where that is short, what follows must look random too.
+var vendorKeys = []prefixRule{
+	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: alnum, alone: true, accept: random},
+	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: newSet("_-="), accept: random},
+	{rule: "brave", prefix: "BSA", min: 27, max: 29, set: tokenChars, alone: true, accept: random},
+	{rule: "cerebras", prefix: "csk-", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
+	{rule: "docker", prefix: "dckr_oat_", min: 20, max: 64, set: tokenChars, accept: hasDigit},
+	{rule: "docker", prefix: "dckr_pat_", min: 20, max: 64, set: tokenChars, accept: hasDigit},
+	{rule: "e2b", prefix: "e2b_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
+	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: alnum, word: true, accept: hexDigits},
+	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
+	{rule: "fireworks", prefix: "fw_", min: 20, max: 40, set: alnum, word: true, accept: random},
+	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: tokenChars, word: true},
+	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: newSet("_-."), word: true, accept: hasDigit},
+	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
+	{rule: "jina", prefix: "jina_", min: 40, max: 80, set: tokenChars, word: true, accept: jinaKey},
+	{rule: "langfuse", prefix: "sk-lf-", min: uuidLen, max: uuidLen, set: tokenChars, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
+	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
+	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
+	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
+	{rule: "newrelic", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
+	{rule: "newrelic", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
+	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: wordChars, word: true, accept: hasDigit},
+	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, word: true, accept: random},
+	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: newSet("_+/="), word: true, accept: hasDigit},
+	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
+	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
+	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: wordChars, word: true, accept: random},
+	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: wordChars, word: true, accept: hasDigit},
+}
+
+// random tells what was drawn from capitals, small letters and digits, and is no name.
+func random(b []byte) bool {
+	const least = 3.4 // bits a byte; of twenty characters drawn from 62 there are 4
+	return hasDigit(b) && !bytes.Equal(b, bytes.ToLower(b)) && !bytes.Equal(b, bytes.ToUpper(b)) && entropy(b) >= least
+}
+
+func hexDigits(b []byte) bool {
+	for _, c := range b {
+		if !isLowerHex(c) {
+			return false
+		}
+	}
+	return hasDigit(b)
+}
+
+// jinaKey tells a key from the name of a model: jina_embeddings_v2_….
+func jinaKey(b []byte) bool { return hasDigit(b) && bytes.IndexAny(b[:20], "_-") < 0 }
+
+// A telegramRule finds the secret of a bot's token, which stands behind the bot's number. The number is no secret.
+type telegramRule struct{}
+
+func (telegramRule) starts() []string { return []string{":AA", "%3A", "%3a"} }
+
+func (telegramRule) names() []string { return []string{"telegram"} }
+
+func (telegramRule) match(t text, i int) (span, outcome) {
+	const fewest, length = 8, 35
+	if i < fewest || bytes.ContainsFunc(t.b[i-fewest:i], func(r rune) bool { return r < '0' || r > '9' }) {
+		return span{}, miss
+	}
+	start := i + 1
+	if t.b[i] == '%' {
+		start = i + len("%3A")
+	}
+	if o := t.literal(start, "AA"); o != hit {
+		return span{}, o
+	}
+	end, o := t.run(start, tokenChars, length)
+	if o == hit && end-start != length {
+		o = miss
+	}
+	return span{start: start, end: end, rank: shaped, rule: "telegram"}, o
+}
+
+// A webhookRule finds the secret at the end of the URL of a webhook of Discord, …/webhooks/NUMBER/SECRET, whose slashes may be escaped.
+type webhookRule struct{}
+
+func (webhookRule) starts() []string { return []string{"hoo"} }
+
+func (webhookRule) names() []string { return []string{"discord"} }
+
+func (webhookRule) match(t text, i int) (span, outcome) {
+	const fewest, most, least, longest = 17, 20, 60, 80
+	if !bytes.HasSuffix(t.b[:i], []byte("web")) {
+		return span{}, miss
+	}
+	if o := t.literal(i, "hooks"); o != hit {
+		return span{}, o
+	}
+	start, o := t.slash(i + len("hooks"))
+	if o != hit {
+		return span{}, o
+	}
+	end := start
+	for end < len(t.b) && end-start <= most && isDigit(t.b[end]) {
+		end++
+	}
+	switch n := end - start; {
+	case end == len(t.b):
+		return span{}, t.ended()
+	case n < fewest || n > most:
+		return span{}, miss
+	}
+	if start, o = t.slash(end); o != hit {
+		return span{}, o
+	}
+	end, o = t.run(start, tokenChars, longest)
+	if o == hit && (end-start < least || !hasDigit(t.b[start:end])) {
+		o = miss
+	}
+	return span{start: start, end: end, rank: shaped, rule: "discord"}, o
+}
+
+// slash returns the end of the slash at i, as it is or escaped.
+func (t text) slash(i int) (end int, o outcome) {
+	for _, s := range []string{"/", `\/`, "%2F", "%2f"} {
+		if o := t.literal(i, s); o != miss {
+			return i + len(s), o
+		}
+	}
+	return 0, miss
+}
+
+// A netrcRule finds the password of a machine in the words of a .netrc, in whatever order and on however many lines: machine HOST login
+// NAME password SECRET. Line ends may be those of a string of JSON.
+type netrcRule struct{}
+
+// maxNetrc bounds, in bytes, one machine.
+const maxNetrc = 1 << 10
+
+func (netrcRule) starts() []string { return []string{"mac"} }
+
+func (netrcRule) names() []string { return []string{"netrc"} }
+
+func (netrcRule) match(t text, i int) (span, outcome) {
+	if o := t.literal(i, "machine"); o != hit {
+		return span{}, o
+	}
+	if !boundary(t.b, i) {
+		return span{}, miss
+	}
+	_, end, o := t.netrcWord(i+len("machine"), i) // the host
+	for o == hit {
+		var start, from int
+		start, end, o = t.netrcWord(end, i)
+		if o != hit {
+			break
+		}
+		key := string(t.b[start:end])
+		if key != "login" && key != "account" && key != "port" && key != "password" {
+			return span{}, miss
+		}
+		if from, end, o = t.netrcWord(end, i); o == hit && key == "password" {
+			if v := string(t.b[from:end]); isExample(v) || strings.HasPrefix(v, "<") || strings.HasPrefix(v, `\u003c`) || isPlaceholder(v) {
+				return span{}, miss
+			}
+			return span{start: from, end: end, rule: "netrc", context: true}, hit
+		}
+	}
+	return span{}, o
+}
+
+// netrcWord returns the word behind the blanks at i, of a machine that began at first.
+func (t text) netrcWord(i, first int) (start, end int, o outcome) {
+	start = i
+	for n := 1; n > 0; start += n {
+		if n, o = t.blank(start); o == more {
+			return 0, 0, more
+		}
+	}
+	for end = start; start > i && end-first < maxNetrc; end++ {
+		if end == len(t.b) {
+			return start, end, atEnd(t)
+		}
+		n, o := t.blank(end)
+		switch c := t.b[end]; {
+		case o == more:
+			return 0, 0, more
+		case end > start && (n > 0 || c == '"' || c == '\\' && t.slashes(end) > 0 && bytes.HasPrefix(t.b[end+t.slashes(end):], []byte{'"'})):
+			return start, end, hit
+		case n > 0 || c == '"':
+			return 0, 0, miss
+		}
+	}
+	return 0, 0, miss
+}
+
+// blank returns the length of the white space at i, which may be escaped as in JSON; 0 for none.
+func (t text) blank(i int) (n int, o outcome) {
+	if n, o = t.quote(i); o == hit && strings.IndexByte("'\"`", t.b[i+n-1]) >= 0 {
+		return 0, miss
+	}
+	return n, o
+}
