@@ -213,6 +213,11 @@ func (x *lexer) harmless(final byte) bool {
 	return false
 }
 
+// jumps reports whether what follows a sequence, or a control, that moves with a last byte stands elsewhere: it does not erase alone.
+func (x *lexer) jumps(last byte) bool {
+	return last != x.final || x.inter != 0 && x.inter != '?' || last != 'J' && last != 'K' && last != 'X'
+}
+
 // isReset reports whether an SGR turns everything off.
 func (x *lexer) isReset() bool { return x.n == 0 || x.n == 1 && x.params[0] == '0' }
 

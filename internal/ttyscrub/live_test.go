@@ -308,7 +308,7 @@ func TestMemory(t *testing.T) {
 		round(p)
 		before := inUse()
 		round(p)
-		if after := inUse(); after > before+2<<20 {
+		if after := inUse(); after > before+1<<19 {
 			t.Errorf("%s: %d KiB, then %d KiB", name, before>>10, after>>10)
 		}
 	}

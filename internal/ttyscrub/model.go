@@ -135,14 +135,14 @@ func (m *model) ended(p []byte) {
 // goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it is as long as
 // the screen is wide, or ends in the border of a box.
 func (m *model) goesOn() bool {
-	if m.width == m.cols || m.tail[2] == '|' {
+	if m.width >= m.cols-maxPadding && m.width <= m.cols || m.tail[2] == '|' {
 		return true
 	}
 	if m.tail[0] != 0xe2 { // the first byte of borders but for '|'
 		return false
 	}
-	border, _ := utf8.DecodeRune(m.tail[:])
-	return isBorder(border)
+	last, _ := utf8.DecodeRune(m.tail[:])
+	return isBorder(last)
 }
 
 // leave ends plain text: from an offset on everything is drawn.

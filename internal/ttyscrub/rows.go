@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // What may be looked at: each byte of the stream earns so many bytes of rows, so that a program that moves the cursor after each
@@ -33,10 +34,16 @@ type screenRows struct {
 	buf   []byte // of the rows that are looked at
 	parts []part // of buf
 	cells []vt.Cell
+	grids []grid
+	pairs []seams
 }
 
-// A part is what of a row stands in buf from an offset on: from a column on.
-type part struct{ at, row, col int }
+// A part is what of a row stands in buf from an offset on: the columns from col to before end. Joint says how it goes on with the
+// part before it.
+type part struct {
+	at, row, col, end int
+	joint             joint
+}
 
 // offsets say that what the screen was given from one offset on stands in the stream from another one on.
 type offsets struct{ given, raw int64 }
@@ -97,65 +104,86 @@ func (r *screenRows) look(must bool) {
 
 // lines looks at the rows from y to end and at those that they go on in, and returns the last of them.
 func (r *screenRows) lines(y, end int) int {
-	rows, _ := r.screen.Size()
-	full := false
-	for n := 0; y > 0 && n < maxJoined && r.goesOn(y-1, &full); y-- {
+	for n := 0; y > 0 && n < maxJoined && len(r.seams(y-1)) > 0; y-- {
 		n += len(r.screen.Row(y - 1))
 	}
-	for n := 0; end+1 < rows && n < maxJoined && r.goesOn(end, &full); end++ {
+	for n := 0; n < maxJoined && len(r.seams(end)) > 0; end++ {
 		n += len(r.screen.Row(end + 1))
 	}
-	r.text(y, end, false)
+	r.text(y, end)
 	if len(bytes.TrimSpace(r.buf)) == 0 {
 		return end
 	}
 	r.scan()
-	for i := y; i < end && !full; i++ {
-		r.goesOn(i, &full)
+	for i := y; i < end; i++ {
+		for _, s := range r.seams(i) {
+			if i == y || !goesOnFrom(r.seams(i-1), s) {
+				r.chain(i, end, s)
+			}
+		}
 	}
-	if full {
-		r.text(y, end, true)
-		r.scan()
-	}
-	r.boxes(y, end)
 	return end
 }
 
-// goesOn reports whether row y goes on in the next one: it was wrapped, or it is full, as rows are that a program cut itself.
-func (r *screenRows) goesOn(y int, full *bool) bool {
-	if r.screen.Wrapped(y) {
-		return true
-	}
-	if r.isFull(y) {
-		*full = true
-		return true
-	}
-	return false
-}
-
-// isFull tells whether words reach from the end of row y to the beginning of the next one.
-func (r *screenRows) isFull(y int) bool {
-	rows, cols := r.screen.Size()
-	if y+1 >= rows || len(r.screen.Row(y)) < cols {
-		return false
-	}
-	return isWord(r.screen.Cell(y, cols-1).Text) && isWord(r.screen.Cell(y+1, 0).Text)
-}
-
-func isWord(cell string) bool { return len(cell) == 1 && cell[0] > ' ' }
-
-// text puts the rows from y to end into buf. A row that does not go on ends in a line end; with joined, one that is full goes on.
-func (r *screenRows) text(y, end int, joined bool) {
+// text puts the rows from y to end into buf. One that the terminal did not wrap ends in a line end.
+func (r *screenRows) text(y, end int) {
 	_, cols := r.screen.Size()
 	r.buf, r.parts = r.buf[:0], r.parts[:0]
+	kind := apart
 	for ; y <= end; y++ {
-		r.parts = append(r.parts, part{len(r.buf), y, 0})
+		r.parts = append(r.parts, part{len(r.buf), y, 0, cols, kind})
 		r.buf = append(r.buf, r.screen.Row(y)...)
-		switch {
-		case !r.screen.Wrapped(y) && (!joined || !r.isFull(y)):
+		kind = apart
+		if !r.screen.Wrapped(y) {
 			r.buf = append(r.buf, '\n')
-		case r.screen.Cell(y, cols-1).Text == "" && r.screen.Cell(y, cols-1).Width != 0:
+			continue
+		}
+		kind = r.wrapped(y)
+		if r.screen.Cell(y, cols-1).Text == "" && r.screen.Cell(y, cols-1).Width != 0 {
 			r.buf = append(r.buf, ' ') // blanks at the end were cut
+		}
+	}
+}
+
+// goesOnFrom tells whether one of the seams above is of the same pane as s.
+func goesOnFrom(above []seam, s seam) bool {
+	return slices.ContainsFunc(above, func(o seam) bool { return o.right == s.right })
+}
+
+// chain looks at the rows of a pane from y on, over seams of which s is the first.
+func (r *screenRows) chain(y, end int, s seam) {
+	r.buf, r.parts = r.buf[:0], r.parts[:0]
+	col, kind, decorated := s.left, apart, false
+	for {
+		r.add(y, col, s.end, kind)
+		_, cols := r.screen.Size()
+		decorated = decorated || s.left > 0 || s.right < cols || s.start > 0 || s.end < cols || !r.screen.Wrapped(y)
+		col, kind = s.start, s.kind
+		y++
+		next := slices.IndexFunc(r.seams(y), func(o seam) bool { return o.right == s.right })
+		if y >= end || next < 0 {
+			break
+		}
+		s = r.seams(y)[next]
+	}
+	r.add(y, col, s.right, kind)
+	r.buf = append(r.buf, '\n')
+	if decorated { // or else the rows were looked at as they are
+		r.scan()
+	}
+}
+
+// add adds the columns of a row from col to before end, without blanks at their end, to buf.
+func (r *screenRows) add(y, col, end int, kind joint) {
+	_, end = r.grid(y).trim(col, end)
+	r.parts = append(r.parts, part{len(r.buf), y, col, end, kind})
+	r.cells = r.screen.AppendCells(r.cells[:0], y)
+	for _, c := range r.cells[col:max(col, end)] {
+		switch {
+		case c.Text != "":
+			r.buf = append(r.buf, c.Text...)
+		case c.Width != 0:
+			r.buf = append(r.buf, ' ')
 		}
 	}
 }
@@ -166,11 +194,56 @@ func (r *screenRows) scan() {
 	r.key = r.key || bytes.Contains(r.buf, keyBegins)
 	for _, f := range r.rules.in(r.buf) {
 		r.credit -= len(r.buf)
-		r.ledger.add(f.rule, r.origins(f.start, f.end, false), f.part)
+		if end := r.clip(f.start, f.end, false); end > f.start {
+			r.ledger.add(f.rule, r.origins(f.start, end, false), f.part)
+		}
 	}
 	if r.again {
 		r.rests()
 	}
+}
+
+// clip returns the end of a secret in buf that was found over joints: where the next row begins with something else, it ends with the
+// row. Known says that it was found without it.
+func (r *screenRows) clip(start, end int, known bool) int {
+	for i, p := range r.parts {
+		if p.joint == apart || p.joint == sure || p.at <= start || p.at >= end {
+			continue
+		}
+		stop := len(r.buf)
+		if i+1 < len(r.parts) {
+			stop = r.parts[i+1].at
+		}
+		piece := r.buf[p.at:min(end, stop)]
+		other := isOther(piece, len(bytes.TrimSpace(r.buf[p.at:stop])))
+		if p.joint == hard && !other {
+			continue
+		}
+		switch {
+		case known || r.endsAt(start, p.at):
+			return p.at
+		case other && p.joint == soft:
+			return start
+		}
+	}
+	return end
+}
+
+// isOther tells whether the beginning of a row of n bytes is no piece of a secret but words, as far as can be told.
+func isOther(piece []byte, n int) bool {
+	const words = 12
+	return (len(piece) < n || n >= words) && scrub.Ordinary(string(piece))
+}
+
+// endsAt tells whether what begins at start in buf is a secret that ends at end, where nothing follows.
+func (r *screenRows) endsAt(start, end int) bool {
+	from := bytes.LastIndexByte(r.buf[:start], '\n') + 1
+	for _, f := range r.rules.in(r.buf[from:end]) {
+		if from+f.start <= start && from+f.end == end {
+			return true
+		}
+	}
+	return false
 }
 
 // rests takes what stands beside a mask, without a blank, for the rest of a secret: the mask was made of what the stripped stream
@@ -192,6 +265,7 @@ func (r *screenRows) rests() {
 		for to < len(r.buf) && isToken(r.buf[to]) {
 			to++
 		}
+		to = r.clip(start, to, true)
 		if (from < start || to > end) && r.ledger.coversAll(r.origins(start, end, true)) {
 			r.ledger.add("rest", r.origins(from, to, false), false)
 		}
@@ -216,11 +290,41 @@ func (r *screenRows) privateKey() {
 	rows, _ := r.screen.Size()
 	for y := range rows {
 		if bytes.Contains([]byte(r.screen.Row(y)), keyBegins) {
-			r.text(y, rows-1, false)
+			r.text(y, rows-1)
 			r.scan()
+			r.framedKey(y)
 			return
 		}
 	}
+}
+
+var keyBegin = []byte("-----BEGIN")
+
+// framedKey looks at the rows from y on in the columns of a private key that begins in it: beside it stand frames, numbers of lines.
+func (r *screenRows) framedKey(y int) {
+	rows, right := r.screen.Size()
+	left := bytes.Index(r.grid(y).ch, keyBegin)
+	if left < 0 || y+1 == rows {
+		return
+	}
+	for x := left; x < right; x++ {
+		if separates(r.grid(y), r.grid(y+1), x) {
+			right = x
+		}
+	}
+	room := 0
+	if _, cols := r.screen.Size(); right < cols {
+		room = maxPadding
+	}
+	r.buf, r.parts = r.buf[:0], r.parts[:0]
+	for ; y < rows; y++ {
+		from, to := r.grid(y).trim(left, right)
+		r.add(y, from, to, apart)
+		if to < right-room {
+			r.buf = append(r.buf, '\n')
+		}
+	}
+	r.scan()
 }
 
 // origins returns where in the stream the cells stand whose text is in buf from start to before end; masks only with masks. What a
@@ -237,7 +341,7 @@ func (r *screenRows) origins(start, end int, masks bool) (ranges []span) {
 		at := p.at
 		r.cells = r.screen.AppendCells(r.cells[:0], p.row)
 		for x, c := range r.cells {
-			if x < p.col || c.Width == 0 && c.Text == "" {
+			if x < p.col || x >= p.end || c.Width == 0 && c.Text == "" {
 				continue
 			}
 			n := max(len(c.Text), 1)

@@ -53,6 +53,9 @@ func (s *stripped) write(p []byte) {
 			s.take(p[from:i])
 			from = -1
 		}
+		if k == moves && s.lex.jumps(p[i+n-1]) {
+			s.jump(s.at + int64(i+n-1))
+		}
 		if k == payload {
 			s.str.take(s.lex.osc, p[i:i+n], s.at+int64(i))
 		} else if s.str.isOpen {
@@ -89,6 +92,15 @@ func (s *stripped) segment(raw int64) {
 		return
 	}
 	s.segs = append(s.segs, segment{s.n, raw})
+}
+
+// jump ends the text where the cursor goes elsewhere: what follows does not stand beside it. The byte at raw stands for the end.
+func (s *stripped) jump(raw int64) {
+	if n := len(s.buf); n > 0 && s.buf[n-1] == '\n' || n == 0 && len(s.line) == 0 {
+		return
+	}
+	s.segs = append(s.segs, segment{s.n, raw})
+	s.take([]byte{'\n'})
 }
 
 // take adds text.
