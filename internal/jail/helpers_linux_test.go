@@ -20,6 +20,8 @@ import (
 // helpers run inside a jail, as its program; recorder and relay start one.
 var helpers = map[string]func(args []string) int{
 	"dial":         helperDial,
+	"connect":      helperConnect,
+	"backlog":      helperBacklog,
 	"query":        helperQuery,
 	"socket":       helperSocket,
 	"syscall":      helperSyscall,

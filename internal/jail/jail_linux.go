@@ -29,6 +29,7 @@ type Jail struct {
 	refusals   *refusals
 	stopOnce   sync.Once
 	notify     *notifier
+	connector  *connector
 	watcher    Watcher
 	places     []place // of the watcher
 	watch      *watch  // nil: nobody watches, or nobody can
@@ -133,7 +134,7 @@ func (j *Jail) serveNotifications(fds []int) error {
 		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
 	}
 	var err error
-	j.notify, err = newNotifier(fds[0], j.refusals.add, j.watch, j.spawns)
+	j.notify, err = newNotifier(fds[0], j.refusals.add, j.connector, j.watch, j.spawns)
 	return err
 }
 
@@ -293,19 +294,20 @@ func (j *Jail) Close() error {
 	return nil
 }
 
-// stopWatch ends the notifier, and the watch with it, once; a start that failed may have made the one without the other.
+// stopWatch ends the notifier, and then what it asks, once; a start that failed may have made some of it only.
 func (j *Jail) stopWatch() {
 	j.watchOnce.Do(func() {
-		switch {
-		case j.notify != nil:
+		if j.notify != nil {
 			j.notify.close()
-		default:
-			if j.watch != nil {
-				j.watch.close()
-			}
-			if j.spawns != nil {
-				j.spawns.close()
-			}
+		}
+		if j.watch != nil {
+			j.watch.close()
+		}
+		if j.spawns != nil {
+			j.spawns.close()
+		}
+		if j.connector != nil {
+			j.connector.close()
 		}
 	})
 }
