@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"strconv"
@@ -21,18 +22,19 @@ const opConnect = "connect in the program's place"
 // Datagrams would need the same for each sendto and sendmsg; there are no Unix datagram sockets inside instead, but pairs.
 type connector struct {
 	proc   int
-	inside *diag           // the jail's network namespace
-	host   *diag           // the recorder's
-	shared map[uint32]bool // devices of the file systems that the host has mounted
-	slots  chan struct{}   // a token each
+	inside *diag                       // the jail's network namespace
+	nested func(ns int) (*diag, error) // another's, that the program made
+	host   *diag                       // the recorder's
+	shared map[uint32]bool             // devices of the file systems that the host has mounted
+	slots  chan struct{}               // a token each
 }
 
 // maxConnects is how many connections are made at once: each may block a thread, on a full backlog say.
 const maxConnects = 512
 
 // newConnector takes over inside.
-func newConnector(inside *diag) (*connector, error) {
-	c := &connector{proc: -1, inside: inside, shared: make(map[uint32]bool), slots: make(chan struct{}, maxConnects)}
+func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
+	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, maxConnects)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -187,7 +189,7 @@ func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error
 	if !waits() {
 		return unix.EINTR
 	}
-	if err := c.check(file, pid); err != nil {
+	if err := c.check(file, fd, pid); err != nil {
 		return err
 	}
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
@@ -218,7 +220,7 @@ func (c *connector) open(pid int, path string) (int, error) {
 
 // check makes sure that a file is a socket of the jail's. What lies in a file system that the host has not mounted is:
 // in an overlay the host's sockets are other files.
-func (c *connector) check(file, pid int) error {
+func (c *connector) check(file, fd, pid int) error {
 	var st unix.Statx_t
 	if err := unix.Statx(file, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE|unix.STATX_INO|unix.STATX_MNT_ID, &st); err != nil {
 		return err
@@ -238,25 +240,36 @@ func (c *connector) check(file, pid int) error {
 		if !c.shared[dev] {
 			return nil
 		}
-		return c.owned(boundFile{dev, uint32(st.Ino)})
+		return c.owned(fd, boundFile{dev, uint32(st.Ino)})
 	}
 	return unix.ECONNREFUSED
 }
 
-// owned asks both network namespaces: the kernel tells the low half of an inode's number only.
-func (c *connector) owned(f boundFile) error {
-	ours, err := c.inside.listening()
-	if err != nil {
-		return err
-	}
+// owned asks the jail's network namespace, or else the one of the caller's socket, and the recorder's too: the kernel tells
+// the low half of an inode's number only.
+func (c *connector) owned(fd int, f boundFile) error {
 	theirs, err := c.host.listening()
-	if err != nil {
+	if err != nil || theirs[f] {
+		return cmp.Or(err, error(unix.ECONNREFUSED))
+	}
+	ours, err := c.inside.listening()
+	if err != nil || ours[f] {
 		return err
 	}
-	if !ours[f] || theirs[f] {
+	ns, err := ioctlValue(uintptr(fd), unix.SIOCGSKNS, nil)
+	if err != nil {
 		return unix.ECONNREFUSED
 	}
-	return nil
+	defer unix.Close(ns)
+	own, err := c.nested(ns)
+	if err != nil {
+		return unix.ECONNREFUSED
+	}
+	defer own.close()
+	if ours, err = own.listening(); err != nil || ours[f] {
+		return err
+	}
+	return unix.ECONNREFUSED
 }
 
 // A boundFile is what a Unix socket was bound to, as the kernel tells it.

@@ -6,7 +6,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -191,6 +193,39 @@ func TestHostSockets(t *testing.T) {
 			t.Error(err)
 		}
 	}).want(t, "")
+}
+
+// TestHostSocketsHidden: an overlay hides them, and a program that made a network namespace of its own reaches what it makes
+// there, but no more of the host's.
+func TestHostSocketsHidden(t *testing.T) {
+	for _, kind := range []string{"connect", "connectnest"} {
+		for _, hidden := range []bool{false, true} {
+			dir := testDir(t)
+			listenAt(t, dir, "relative")
+			c := helperConfig(t, kind, dir, "relative")
+			if hidden {
+				c.Overlays = []Overlay{overlay(t, dir)}
+			} else {
+				c.Writable = []string{dir}
+			}
+			if r := run(t, c, nil); r.stdout != "" || r.exit != (Exit{}) {
+				t.Errorf("%s, hidden %v: %+v", kind, hidden, r)
+			}
+		}
+	}
+}
+
+// helperConnectNest does what helperConnect does in a network namespace of its own.
+func helperConnectNest(args []string) int {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env = append(os.Environ(), helperVar+"=connect")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET}
+	if err := cmd.Run(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
 }
 
 // TestFullBacklog: a connect that waits for its peer holds up nobody else's.

@@ -22,6 +22,7 @@ var helpers = map[string]func(args []string) int{
 	"dial":         helperDial,
 	"connect":      helperConnect,
 	"backlog":      helperBacklog,
+	"connectnest":  helperConnectNest,
 	"query":        helperQuery,
 	"socket":       helperSocket,
 	"syscall":      helperSyscall,
