@@ -24,7 +24,8 @@ const (
 	msgGo                                // recorder to exec stage: become the program
 	msgSignal                            // recorder to init
 	msgOpen                              // recorder to init: open Path; the answer is msgRoot or msgFailed
-	msgRoot                              // init: the directory
+	msgDiag                              // recorder to init: a socket that tells of Unix sockets, in this network namespace; the same answers
+	msgRoot                              // init: what was asked for
 	msgExit                              // init: the program ended and nothing of it is left
 	msgForeground                        // recorder to init: the program gets its terminal
 	msgBackground                        // recorder to init: and loses it

@@ -85,6 +85,9 @@ func diagnoseSetup(err error) error {
 	case opProc:
 		return &UnavailableError{Reason: e.Error(),
 			Remedy: "where parts of /proc are covered, as in Docker, show it whole: --security-opt systempaths=unconfined"}
+	case opConnect:
+		return &UnavailableError{Reason: e.Error(), Remedy: "connections are made in the program's place: that takes CONFIG_UNIX_DIAG, process_vm_readv and" +
+			" pidfd_getfd (Linux 5.10 and newer; not where kernel.yama.ptrace_scope is 3, or a container's seccomp profile forbids them)"}
 	case opFilter:
 		return &UnavailableError{Reason: e.Error(), Remedy: "a kernel with seccomp notifications (Linux 5.9 and newer), not nested in another jail"}
 	}

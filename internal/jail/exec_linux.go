@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"os"
@@ -80,7 +81,23 @@ func confine(ctl *control, watch, spawns bool) error {
 	if spawns {
 		trySpawn()
 	}
+	if err := tryConnect(); err != nil {
+		return err
+	}
 	return tryNotification()
+}
+
+// tryConnect makes a connect that the recorder must make, and which nobody can accept.
+func tryConnect() error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return &SetupError{Op: opConnect, Err: err}
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: "@tapedeck trial"}); !errors.Is(err, unix.ECONNREFUSED) {
+		return &SetupError{Op: opConnect, Detail: "the trial was not refused as it must be", Err: cmp.Or(err, error(unix.ENOTSUP))}
+	}
+	return nil
 }
 
 // tryNotification makes a call that must reach the recorder and come back refused, so that a kernel on which

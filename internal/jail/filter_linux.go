@@ -30,10 +30,15 @@ const (
 	retKill   = unix.SECCOMP_RET_KILL_PROCESS
 	retEPERM  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	retENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retNoType = unix.SECCOMP_RET_ERRNO | uint32(unix.ESOCKTNOSUPPORT)
 )
 
-// absent are calls that the program is told this kernel does not have: io_uring does what a filter refuses.
-var absent = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER}
+// absent are calls that the program is told this kernel does not have: io_uring does what a filter refuses, and memory of
+// memfd_secret can be read by nobody else, paths and addresses in it neither.
+var absent = []uint32{unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER, sysMemfdSecret}
+
+// sysMemfdSecret has the same number on every processor.
+const sysMemfdSecret = 447
 
 // forbidden are calls that reach outside of every namespace with no capability at all: the kernel's keys (whose requests
 // start programs of the host), its programs and counters, its log, and files by handle instead of by a path through our
@@ -74,6 +79,7 @@ func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
 		p = append(p, whenEqual(unix.SYS_EXECVE, retNotify)...)
 		p = append(p, whenEqual(unix.SYS_EXECVEAT, retNotify)...)
 	}
+	p = append(p, whenEqual(unix.SYS_CONNECT, retNotify)...)
 	for _, nr := range absent {
 		p = append(p, whenEqual(nr, retENOSYS)...)
 	}
@@ -84,6 +90,9 @@ func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
 		p = append(p, notInit(nr)...)
 	}
 	p = append(p, whenBits(unix.SYS_USERFAULTFD, dataArg0, uffdUserModeOnly, retAllow, retEPERM)...)
+	p = append(p,
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKETPAIR, SkipTrue: uint8(len(unixRules(0)))})
+	p = append(p, unixRules(retNotify)...)
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},
 		bpf.RetConstant{Val: retAllow})
@@ -171,12 +180,26 @@ func notInit(nr uint32) []bpf.Instruction {
 	}
 }
 
+// unixRules let Unix sockets be made that must connect before they send. To others, of datagrams, other happens.
+func unixRules(other uint32) []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.LoadAbsolute{Off: dataArg1, Size: 4},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: typeMask},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_STREAM, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SOCK_SEQPACKET, SkipTrue: 1},
+		bpf.RetConstant{Val: other},
+		bpf.RetConstant{Val: retAllow},
+	}
+}
+
+const typeMask = 0xf // of a socket; the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
+
 // socketRules decide a socket call: Unix and netlink sockets are the namespaces' own, Internet ones are let through as
 // TCP (plain or multipath) and UDP.
 func socketRules() []bpf.Instruction {
-	const typeMask = 0xf // the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
 	p := []bpf.Instruction{bpf.LoadAbsolute{Off: dataArg0, Size: 4}}
-	p = append(p, whenEqual(unix.AF_UNIX, retAllow)...)
+	p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: uint8(len(unixRules(0)))})
+	p = append(p, unixRules(retNoType)...)
 	p = append(p, whenEqual(unix.AF_NETLINK, retAllow)...)
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_INET, SkipTrue: 2},

@@ -20,6 +20,9 @@ import (
 // helpers run inside a jail, as its program; recorder and relay start one.
 var helpers = map[string]func(args []string) int{
 	"dial":         helperDial,
+	"connect":      helperConnect,
+	"backlog":      helperBacklog,
+	"connectnest":  helperConnectNest,
 	"query":        helperQuery,
 	"socket":       helperSocket,
 	"syscall":      helperSyscall,

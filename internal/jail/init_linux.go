@@ -141,15 +141,19 @@ func (in *initProcess) serve() {
 		if err != nil {
 			syscall.Exit(0) // at once: nothing is left to be flushed
 		}
-		closeFDs(fds)
 		switch m.Kind {
 		case msgSignal:
 			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
 		case msgForeground, msgBackground:
 			in.foreground(m.Kind == msgForeground)
 		case msgOpen:
-			in.open(m.Path)
+			fd, err := in.opened(m.Path)
+			in.handOut(m.Path, fd, err)
+		case msgDiag:
+			fd, err := diagIn(fds)
+			in.handOut("", fd, err)
 		}
+		closeFDs(fds)
 	}
 }
 
@@ -164,9 +168,8 @@ func (in *initProcess) signalTarget(sig syscall.Signal) int {
 // mountsInside stands for the mounts themselves where a directory is asked for.
 const mountsInside = "/proc/self/ns/mnt"
 
-// open hands out a directory, or the mounts.
-func (in *initProcess) open(path string) {
-	fd, err := in.opened(path)
+// handOut sends what was opened, or why it was not.
+func (in *initProcess) handOut(path string, fd int, err error) {
 	if err != nil {
 		in.ctl.send(failed(&SetupError{Op: "open", Path: path, Err: err}))
 		return
@@ -175,7 +178,30 @@ func (in *initProcess) open(path string) {
 	unix.Close(fd)
 }
 
-// opened opens what open hands out. A target of the plan is opened through what was mounted there, for the program may have
+// diagIn opens a socket in a network namespace. The thread comes back: a new one would have a number that is not guarded.
+func diagIn(fds []int) (int, error) {
+	if len(fds) != 1 {
+		return -1, unix.EINVAL
+	}
+	runtime.LockOSThread()
+	home, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		runtime.UnlockOSThread()
+		return -1, err
+	}
+	defer unix.Close(home)
+	if err := unix.Setns(fds[0], unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return -1, err
+	}
+	fd, err := diagSocket()
+	if unix.Setns(home, unix.CLONE_NEWNET) == nil {
+		runtime.UnlockOSThread()
+	}
+	return fd, err
+}
+
+// opened opens a directory, or the mounts. A target of the plan is opened through what was mounted there, for the program may have
 // moved its parents since; for others no symbolic link of the program's is followed.
 func (in *initProcess) opened(path string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC

@@ -29,6 +29,7 @@ type Jail struct {
 	refusals   *refusals
 	stopOnce   sync.Once
 	notify     *notifier
+	connector  *connector
 	watcher    Watcher
 	places     []place // of the watcher
 	watch      *watch  // nil: nobody watches, or nobody can
@@ -44,8 +45,8 @@ type Jail struct {
 	exitErr error
 	exited  chan struct{}
 
-	openMu  sync.Mutex   // one OpenRoot at a time
-	answers chan rootMsg // to OpenRoot; closed when the init is gone
+	openMu  sync.Mutex   // one ask at a time
+	answers chan rootMsg // to ask; closed when the init is gone
 
 	stopped chan syscall.Signal
 }
@@ -133,7 +134,7 @@ func (j *Jail) serveNotifications(fds []int) error {
 		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
 	}
 	var err error
-	j.notify, err = newNotifier(fds[0], j.refusals.add, j.watch, j.spawns)
+	j.notify, err = newNotifier(fds[0], j.refusals.add, j.connector, j.watch, j.spawns)
 	return err
 }
 
@@ -254,22 +255,40 @@ func (j *Jail) Wait() (Exit, error) {
 // OpenRoot opens a directory as the program sees it, after its end too, until Close. What lies in it is the program's:
 // walk it through os.OpenRoot of /proc/self/fd/N, or a symbolic link leads out.
 func (j *Jail) OpenRoot(path string) (*os.File, error) {
+	fd, err := j.ask(&message{Kind: msgOpen, Path: path})
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// ask has the init open something, and returns it.
+func (j *Jail) ask(m *message, fds ...int) (int, error) {
 	j.openMu.Lock()
 	defer j.openMu.Unlock()
-	if err := j.ctl.send(&message{Kind: msgOpen, Path: path}); err != nil {
-		return nil, j.explain(err)
+	if err := j.ctl.send(m, fds...); err != nil {
+		return -1, j.explain(err)
 	}
 	a, ok := <-j.answers
 	switch {
 	case !ok:
-		return nil, j.explain(io.EOF)
+		return -1, j.explain(io.EOF)
 	case a.m.Kind == msgFailed && a.m.Failure != nil:
-		return nil, a.m.Failure.err()
+		return -1, a.m.Failure.err()
 	case len(a.fds) != 1:
 		closeFDs(a.fds)
-		return nil, fmt.Errorf("jail: %d descriptors for %s", len(a.fds), path)
+		return -1, fmt.Errorf("jail: %d descriptors for message %d", len(a.fds), m.Kind)
 	}
-	return os.NewFile(uintptr(a.fds[0]), path), nil
+	return a.fds[0], nil
+}
+
+// diagIn tells of the Unix sockets in a network namespace that the program made.
+func (j *Jail) diagIn(ns int) (*diag, error) {
+	fd, err := j.ask(&message{Kind: msgDiag}, ns)
+	if err != nil {
+		return nil, err
+	}
+	return &diag{fd: fd}, nil
 }
 
 // HoldMounts keeps the mounts inside until what it returns is closed, after Close too: until then directories of OpenRoot
@@ -293,19 +312,20 @@ func (j *Jail) Close() error {
 	return nil
 }
 
-// stopWatch ends the notifier, and the watch with it, once; a start that failed may have made the one without the other.
+// stopWatch ends the notifier, and then what it asks, once; a start that failed may have made some of it only.
 func (j *Jail) stopWatch() {
 	j.watchOnce.Do(func() {
-		switch {
-		case j.notify != nil:
+		if j.notify != nil {
 			j.notify.close()
-		default:
-			if j.watch != nil {
-				j.watch.close()
-			}
-			if j.spawns != nil {
-				j.spawns.close()
-			}
+		}
+		if j.watch != nil {
+			j.watch.close()
+		}
+		if j.spawns != nil {
+			j.spawns.close()
+		}
+		if j.connector != nil {
+			j.connector.close()
 		}
 	})
 }

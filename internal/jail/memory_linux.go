@@ -27,6 +27,17 @@ func readMemory(pid int, addr uint64, buf []byte) error {
 	return nil
 }
 
+// writeMemory does the reverse.
+func writeMemory(pid int, addr uint64, buf []byte) error {
+	local := []unix.Iovec{{Base: &buf[0]}}
+	local[0].SetLen(len(buf))
+	n, err := unix.ProcessVMWritev(pid, local, []unix.RemoteIovec{{Base: uintptr(addr), Len: len(buf)}}, 0)
+	if err == nil && n < len(buf) {
+		err = unix.EFAULT
+	}
+	return err
+}
+
 // readString reads up to the zero byte, never past the page in which that lies: the next one may not be there.
 func readString(pid int, addr uint64, buf *[maxPath]byte) (string, error) {
 	for n := 0; n < len(buf); {

@@ -61,6 +61,14 @@ type mountLine struct {
 	kind   string // of the file system
 }
 
+// kernelDevice is the device as the kernel's own number.
+func (m *mountLine) kernelDevice() (uint32, bool) {
+	major, minor, _ := strings.Cut(m.device, ":")
+	a, err1 := strconv.ParseUint(major, 10, 12)
+	b, err2 := strconv.ParseUint(minor, 10, 20)
+	return uint32(a<<20 | b), err1 == nil && err2 == nil
+}
+
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\043`, "#", `\134`, `\`)
 
 func parseMounts(data string) []mountLine {

@@ -139,7 +139,7 @@ func (w *world) mountTmpfs(path, mode string) error {
 
 const (
 	emptyDir  = "/run/tapedeck/empty" // what a masked directory shows
-	emptyFile = "/run/tapedeck/none"  // and a masked file or socket
+	emptyFile = "/run/tapedeck/none"  // and a masked file
 
 	// ignoredDir is what a masked directory shows that has a .gitignore: Git would take an empty one for litter, and its clean
 	// would fail to remove it.

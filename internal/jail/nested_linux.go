@@ -61,7 +61,7 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 	if err != nil {
 		return FilePath{}, err
 	}
-	own, err := r.mounts(r.pid)
+	own, err := mountsOf(r.proc, strconv.Itoa(r.pid))
 	if err != nil {
 		return FilePath{}, err
 	}
@@ -72,7 +72,7 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 		}
 	}
 	inside := path.Join(from.root, path.Dir(f.Path)[len(strings.TrimSuffix(from.point, "/")):])
-	jails, err := r.mounts(r.w.init)
+	jails, err := mountsOf(r.proc, strconv.Itoa(r.w.init))
 	if err != nil {
 		return FilePath{}, err
 	}
@@ -99,9 +99,9 @@ func (r *request) translate(f FilePath) (FilePath, error) {
 	return FilePath{}, errPass // a file system of its own, /tmp in memory say
 }
 
-// mounts lists the mounts that a process sees.
-func (r *request) mounts(pid int) ([]mountLine, error) {
-	fd, err := unix.Openat(r.proc, strconv.Itoa(pid)+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// mountsOf lists the mounts that a process sees, by its name in proc.
+func mountsOf(proc int, who string) ([]mountLine, error) {
+	fd, err := unix.Openat(proc, who+"/mountinfo", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 
 // takeSockets takes over what the init handed out, in the order of sockets; the first ones are listeners of ports.
 func (j *Jail) takeSockets(fds []int, listeners int) error {
-	if n := len(fds) - listeners; n != 2 && n != 3 {
+	if n := len(fds) - listeners; n != 3 && n != 4 {
 		closeFDs(fds)
 		return fmt.Errorf("jail: %d sockets for %d ports", len(fds), listeners)
 	}
@@ -24,8 +24,8 @@ func (j *Jail) takeSockets(fds []int, listeners int) error {
 	return nil
 }
 
-// takeSocket takes over fd: which is negative for the listener of a port, then 0 for DNS over UDP, 1 for DNS over TCP
-// and 2 for the packet socket.
+// takeSocket takes over fd: which is negative for the listener of a port, then 0 for DNS over UDP, 1 for DNS over TCP,
+// 2 for what tells of Unix sockets and 3 for the packet socket.
 func (j *Jail) takeSocket(which, fd int) error {
 	switch which {
 	case 0:
@@ -36,6 +36,10 @@ func (j *Jail) takeSocket(which, fd int) error {
 		j.dnsPackets = pc
 		return nil
 	case 2:
+		var err error
+		j.connector, err = newConnector(&diag{fd: fd}, j.diagIn)
+		return err
+	case 3:
 		j.refusals.sniff = newSniffer(fd, j.refusals.add)
 		return nil
 	}

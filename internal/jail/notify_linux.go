@@ -30,25 +30,26 @@ type (
 	}
 )
 
-// A notifier answers the notified calls of a jail: refused ones with an error, and those that change files by letting
-// them go on once the watch, if there is one, has told of them.
+// A notifier answers the notified calls of a jail: refused ones with an error, connects by making them, and those that change
+// files by letting them go on once the watch, if there is one, has told of them.
 type notifier struct {
-	fd      int // the listener
-	stop    int // an eventfd: written to, it ends serve
-	done    chan struct{}
-	report  func(Refusal)
-	watch   *watch  // nil: no such calls are notified
-	spawns  *spawns // likewise
-	copies  sync.WaitGroup
-	copying chan struct{} // a token each
+	fd        int // the listener
+	stop      int // an eventfd: written to, it ends serve
+	done      chan struct{}
+	report    func(Refusal)
+	connector *connector
+	watch     *watch  // nil: no such calls are notified
+	spawns    *spawns // likewise
+	copies    sync.WaitGroup
+	copying   chan struct{} // a token each
 }
 
 // maxCopies is how many functions that a Watcher returned run at once. Beyond that all calls wait.
 const maxCopies = 64
 
-// newNotifier takes over fd and w and starts the goroutine that answers; close ends it and waits for it. It also ends
+// newNotifier takes over what it is given and starts the goroutine that answers; close ends it and waits for it. It also ends
 // when no process with the filter is left.
-func newNotifier(fd int, report func(Refusal), w *watch, s *spawns) (*notifier, error) {
+func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns) (*notifier, error) {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		unix.Close(fd)
@@ -56,12 +57,12 @@ func newNotifier(fd int, report func(Refusal), w *watch, s *spawns) (*notifier, 
 	}
 	// Caller and answerer take turns, so that one processor serves both best. Before Linux 6.6 they find out themselves.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, watch: w, spawns: s, copying: make(chan struct{}, maxCopies)}
+	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, connector: c, watch: w, spawns: s, copying: make(chan struct{}, maxCopies)}
 	go n.serve()
 	return n, nil
 }
 
-// close waits for what a Watcher's functions still copy. It is called once.
+// close waits for what a Watcher's functions still copy and for connects. It is called once.
 func (n *notifier) close() {
 	one := [8]byte{1}
 	unix.Write(n.stop, one[:])
@@ -69,12 +70,6 @@ func (n *notifier) close() {
 	n.copies.Wait()
 	unix.Close(n.stop)
 	unix.Close(n.fd)
-	if n.watch != nil {
-		n.watch.close()
-	}
-	if n.spawns != nil {
-		n.spawns.close()
-	}
 }
 
 // serve has a thread of its own: woken by the kernel, it needs no scheduler to go on.
@@ -107,6 +102,10 @@ func (n *notifier) receive() {
 	switch {
 	case req.Nr == unix.SYS_SOCKET:
 		n.refuse(&req)
+	case req.Nr == unix.SYS_SOCKETPAIR:
+		n.answer(req.ID, errnoFor(n.pair(&req)))
+	case req.Nr == unix.SYS_CONNECT:
+		n.connect(&req)
 	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:
 		n.spawn(&req)
 	case n.watch == nil:

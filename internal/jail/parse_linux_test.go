@@ -3,7 +3,6 @@ package jail
 import (
 	"encoding/hex"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -92,20 +91,6 @@ func TestHiddenMounts(t *testing.T) {
 		if s := strings.Join(got, " "); err != nil || s != tt.want {
 			t.Errorf("%s: %q, %v; want %q", tt.name, s, err, tt.want)
 		}
-	}
-}
-
-func TestHostSockets(t *testing.T) {
-	dir := testDir(t)
-	sock := filepath.Join(dir, "a b.sock")
-	l, err := net.Listen("unix", sock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	got, err := hostSockets("/proc/net/unix")
-	if err != nil || !slices.Contains(got, sock) {
-		t.Errorf("%q, %v: want %s among them", got, err, sock)
 	}
 }
 

@@ -1,7 +1,6 @@
 package jail
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -21,15 +20,6 @@ func planMounts(c *Config) (*mountPlan, error) {
 		return nil, err
 	}
 	masks := append([]string{"/var/run"}, c.Masks...)
-	sockets, err := hostSockets("/proc/net/unix")
-	if err != nil {
-		return nil, &SetupError{Op: "list the sockets of", Path: "/proc/net/unix", Err: errnoOf(err)}
-	}
-	for _, s := range sockets {
-		if !p.overlaid(s) {
-			masks = append(masks, s)
-		}
-	}
 	for _, m := range masks {
 		path, err := filepath.EvalSymlinks(m)
 		switch {
@@ -40,34 +30,11 @@ func planMounts(c *Config) (*mountPlan, error) {
 			p.Masks = append(p.Masks, path)
 		}
 	}
-	for _, s := range sockets {
-		p.maskShown(s)
-	}
 	slices.Sort(p.Masks)
 	p.Masks = slices.Compact(p.Masks)
 	p.addFiles(c)
 	p.Console = terminalOf(c)
 	return p, nil
-}
-
-// overlaid reports whether path is seen through an overlay, where a socket of the host is not reached.
-func (p *mountPlan) overlaid(path string) bool {
-	t := p.targetAbove(path)
-	return t != nil && t.Overlay != nil && !slices.ContainsFunc(t.Submounts, func(m string) bool { return within(path, m) })
-}
-
-// maskShown masks a socket of the host where a mount below a lower shows it at another place.
-func (p *mountPlan) maskShown(socket string) {
-	for _, t := range p.Targets {
-		if !slices.ContainsFunc(t.Covered, func(m string) bool { return within(socket, m) }) {
-			continue
-		}
-		for _, l := range t.Overlay.Lowers {
-			if rest, ok := strings.CutPrefix(socket, l+"/"); ok && l != t.Path {
-				p.Masks = append(p.Masks, filepath.Join(t.Path, rest))
-			}
-		}
-	}
 }
 
 func (p *mountPlan) addTargets(c *Config) error {
@@ -127,28 +94,6 @@ func (p *mountPlan) targetAbove(path string) *mountTarget {
 		}
 	}
 	return nil
-}
-
-// hostSockets returns the paths of the Unix sockets in a /proc/net/unix that a program could reach by path. Those of a
-// host's other network namespaces are not listed there.
-func hostSockets(path string) ([]string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		_, name, ok := strings.Cut(lines.Text(), " /")
-		if !ok {
-			continue
-		}
-		name = "/" + name
-		if st, err := os.Lstat(name); err == nil && st.Mode()&fs.ModeSocket != 0 {
-			out = append(out, name)
-		}
-	}
-	return out, nil
 }
 
 // addFiles adds the files of c, and the resolver's configuration, which names us.

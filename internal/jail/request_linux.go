@@ -140,25 +140,24 @@ func (r *request) text(arg pathArg) (string, error) {
 	case arg.path == ofFD:
 		return "", nil
 	case r.call.flags == sockAddr:
-		return r.socketPath(r.Args[arg.path], r.Args[r.call.at])
+		return r.socketText(r.Args[arg.path], r.Args[r.call.at])
 	}
 	return readString(int(r.PID), r.Args[arg.path], &r.w.buf)
 }
 
-// socketPath reads the path of a struct sockaddr_un; an address of another family, or an abstract one, makes no file.
-func (r *request) socketPath(addr, size uint64) (string, error) {
-	const family = 2 // bytes
-	if size <= family || size > unix.SizeofSockaddrUnix {
+// socketText reads the path of a struct sockaddr_un; an address of another family, or an abstract one, makes no file.
+func (r *request) socketText(addr, size uint64) (string, error) {
+	if size == 0 || size > unix.SizeofSockaddrUnix {
 		return "", errPass
 	}
 	b := r.w.buf[:size]
 	if err := readMemory(int(r.PID), addr, b); err != nil {
 		return "", err
 	}
-	if b[0] != unix.AF_UNIX || b[1] != 0 || b[family] == 0 {
-		return "", errPass
+	if path, ok := socketPath(b); ok {
+		return path, nil
 	}
-	return unix.ByteSliceToString(b[family:]), nil
+	return "", errPass
 }
 
 // readFlags finds out what the call's flags make of it.

@@ -12,7 +12,7 @@ import (
 const backlog = 4096 // connections that wait for the recorder
 
 // sockets are what the init makes inside and hands out, in this order: a listener of each port, DNS over UDP, DNS over
-// TCP, and the packet socket where there is one.
+// TCP, one that tells of Unix sockets, and the packet socket where there is one.
 type sockets struct {
 	fds        []int
 	ipv6       bool
@@ -46,7 +46,12 @@ func (s *sockets) open(ports []uint16) error {
 			return err
 		}
 	}
-	fd, err := packetSocket()
+	fd, err := diagSocket()
+	if err != nil {
+		return &SetupError{Op: opConnect, Err: err}
+	}
+	s.fds = append(s.fds, fd)
+	fd, err = packetSocket()
 	if err != nil {
 		s.notCovered = append(s.notCovered, "attempts on ports that nobody serves: no packet socket: "+err.Error())
 		return nil

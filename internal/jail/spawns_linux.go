@@ -215,7 +215,7 @@ func (n *notifier) put(req *seccompNotif, p *spawnProcess, a *SpawnAnswer) error
 			if err := unix.SetNonblock(fd, p.nonblock[i] && !a.Stub); err != nil {
 				return err
 			}
-			_, err := n.addFD(req.ID, fd, i)
+			_, err := n.addFD(req.ID, fd, i, 0)
 			return err
 		})
 		if err != nil {
@@ -242,12 +242,12 @@ type seccompAddFD struct {
 	NewFlags uint32
 }
 
-// addFD makes fd stand at descriptor at of the caller, through execve too; at -1 it stands anywhere, and until execve only.
-// It returns where.
-func (n *notifier) addFD(id uint64, fd, at int) (int, error) {
-	a := seccompAddFD{ID: id, SrcFD: uint32(fd), NewFlags: unix.O_CLOEXEC}
+// addFD makes fd stand at descriptor at of the caller, at -1 anywhere, with O_CLOEXEC in flags until execve only. It returns
+// where.
+func (n *notifier) addFD(id uint64, fd, at, flags int) (int, error) {
+	a := seccompAddFD{ID: id, SrcFD: uint32(fd), NewFlags: uint32(flags)}
 	if at >= 0 {
-		a.Flags, a.NewFD, a.NewFlags = unix.SECCOMP_ADDFD_FLAG_SETFD, uint32(at), 0
+		a.Flags, a.NewFD = unix.SECCOMP_ADDFD_FLAG_SETFD, uint32(at)
 	}
 	return ioctlValue(uintptr(n.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 }

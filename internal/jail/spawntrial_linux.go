@@ -55,7 +55,7 @@ func (s *spawns) swapSame(n *notifier, req *seccompNotif, p *spawnProcess) error
 		return fmt.Errorf("a program's descriptors cannot be taken: %w (a container's seccomp profile may forbid pidfd_getfd)", err)
 	}
 	defer unix.Close(fd)
-	if _, err := n.addFD(req.ID, fd, 0); err != nil {
+	if _, err := n.addFD(req.ID, fd, 0, 0); err != nil {
 		return fmt.Errorf("a program's descriptors cannot be replaced: %w (Linux 5.9 and newer can)", err)
 	}
 	return nil

@@ -65,7 +65,7 @@ func openStub() (int, error) {
 // for a moment as a debugger does, and goes on with another call, execveat of the stub's descriptor. Nothing is written into
 // its memory, which after vfork is its parent's too; the empty path of that call is the end of the one that it gave.
 func (n *notifier) startStub(req *seccompNotif) error {
-	at, err := n.addFD(req.ID, n.spawns.stub, -1)
+	at, err := n.addFD(req.ID, n.spawns.stub, -1, unix.O_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("give the stub to process %d: %w", req.PID, err)
 	}
