@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,9 +19,11 @@ import (
 func init() { programs["mcp-lines"] = playMCPLines }
 
 // playMCPLines starts a server and speaks with it line by line: initialize, and one call, for whose answer it waits as long as its
-// first argument says before it cancels. It prints all that came, byte by byte, and how the server ended.
+// first argument says before it cancels. It prints all that came, byte by byte, and how the server ended; but of one that it sends SIGTERM,
+// as it does with ",term" behind that argument, only that.
 func playMCPLines(args []string) int {
-	patience, err := time.ParseDuration(args[0])
+	limit, term := strings.CutSuffix(args[0], ",term")
+	patience, err := time.ParseDuration(limit)
 	if err != nil {
 		return fail(err)
 	}
@@ -69,8 +72,17 @@ func playMCPLines(args []string) int {
 	if !heard(`"id":1,"result"`, patience) {
 		io.WriteString(in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`+"\n")
 	}
-	in.Close()
+	if term {
+		cmd.Process.Signal(syscall.SIGTERM)
+	} else {
+		in.Close()
+	}
 	for heard("nothing", time.Minute) {
+	}
+	if term {
+		cmd.Wait()
+		fmt.Println("the server ended")
+		return 0
 	}
 	fmt.Println("the server ended:", cmd.Wait())
 	return 0
@@ -116,6 +128,10 @@ func TestCrookedServers(t *testing.T) {
 		{
 			"killed in its answer", "read l; echo '" + hello + `'; read l; printf '{"jsonrpc"'; kill -KILL $$`, "1m",
 			[]string{`"{\"jsonrpc\""`, "signal: killed"}, func(k tape.Kind) bool { x, ok := k.(*tape.MCPClose); return ok && x.Signal == "SIGKILL" },
+		},
+		{
+			"ends well when it is told to", "trap 'exit 0' TERM; read l; echo '" + hello + "'; read l; echo '" + answer + "'; while read l; do :; done", "1m,term",
+			[]string{"done", "the server ended"}, func(k tape.Kind) bool { x, ok := k.(*tape.MCPClose); return ok && x.ExitCode != nil && *x.ExitCode == 0 },
 		},
 		{
 			"never answers", "read l; echo '" + hello + "'; cat >/dev/null", "300ms",

@@ -89,10 +89,23 @@ func (w *spawns) serve(sp *jail.Spawn, st *jail.Streams, served *mcp.Served, by 
 	byTape, recorded := ctx.Err() == nil, w.recorded.ends[opened.Recorded.Conversation]
 	endStub(sp, st, recorded.Signal, exit)
 	now := serverEnd(<-end)
-	if byTape || !now.Exited { // its end is our doing, or that of the end of the program's world
+	if byTape || raced(recorded, now) {
 		now = recorded
 	}
 	w.ended(c, now)
+}
+
+// raced reports whether the end of a process that stood for a server says nothing against the recorded one. It may be that of the end
+// of the program's world. A signal that a server may take in its own way ended the process, which has none; and where the server had
+// failed by itself, who kills it may come before or after that.
+func raced(recorded, now mcp.Ended) bool {
+	switch {
+	case !now.Exited:
+		return true
+	case now.Signal == "SIGKILL":
+		return recorded.ExitCode != 0
+	}
+	return now.Signal != "" && recorded.Exited
 }
 
 // serveOn finds out which of equal conversations it is, answers until the talk has ended, and closes what it was held on.

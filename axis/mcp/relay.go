@@ -47,7 +47,7 @@ func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
 	all.Go(func() { t.watch(t.serverIn, t.clientIn, Server) })
 	all.Go(func() { t.watch(t.clientOut, t.serverOut, Client) })
 	if t.serverErr != nil {
-		all.Go(func() { t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil) })
+		all.Go(t.copyStderr)
 		all.Go(func() { t.watch(t.clientErr, t.serverErr, "") })
 	}
 	all.Wait()
@@ -69,6 +69,8 @@ type talk struct {
 	early        early // what came before the state was decided
 	err          error
 	closed       bool // by the recorder
+
+	errMu sync.Mutex // held by who passes on what the server writes to its stderr
 
 	client lines  // of who copies from the client
 	held   []byte // the same's: what the client sent and is not passed on yet (Refuse)
@@ -194,6 +196,9 @@ func (t *talk) copy(from, to *end, side Side, take func(b []byte) ([]byte, error
 	buf := make([]byte, relayBuffer)
 	for {
 		n, err := from.read(buf)
+		if side == Server {
+			t.moveStderr()
+		}
 		if n > 0 && !t.pass(to, side, func() ([]byte, error) { return take(buf[:n]) }) {
 			return
 		}

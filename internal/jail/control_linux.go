@@ -30,6 +30,8 @@ const (
 	msgForeground                        // recorder to init: the program gets its terminal
 	msgBackground                        // recorder to init: and loses it
 	msgStopped                           // init: Signal stopped the program
+	msgOver                              // init: the program ended, and what is left of it stands still
+	msgKill                              // recorder to init: kill that
 )
 
 // A message is one packet. Which fields count depends on Kind; descriptors travel beside it.

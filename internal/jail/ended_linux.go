@@ -13,17 +13,64 @@ import (
 func (p *spawnProcess) wait(s *spawns) {
 	p.waiting.Do(func() {
 		p.waited.Store(true)
-		s.live.Add(1)
+		s.begun(p)
 		s.ends.Go(func() {
 			e := p.awaitEnd()
-			e.Left = s.programIsOver()
+			e.Left = s.forget(p)
 			p.end <- e
 			p.ended.Store(true)
-			s.live.Add(-1)
-			s.forget(p)
 			p.close()
 		})
 	})
+}
+
+// begun is told that somebody waits for the end of p.
+func (s *spawns) begun(p *spawnProcess) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p.left = s.over
+	s.alive[p] = true
+}
+
+// left is told that all that lives now is about to be killed, and whether it was stopped before. That s is nil means that nobody asks.
+func (s *spawns) left(stopped bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	tries := 0
+	if stopped {
+		tries = untilDead
+	}
+	for p := range s.alive {
+		p.left = p.left || p.lives(tries)
+	}
+}
+
+// untilDead is how long, in ms, a process takes at most to end that was killed, or to stop.
+const untilDead = 100
+
+// lives reports whether the process has not ended. One that was killed may take a moment for that, in which it does not stop: until it
+// has done either, it is asked so many times again, a millisecond apart.
+func (p *spawnProcess) lives(tries int) (yes bool) {
+	err := withFD(p.pidfd, func(fd int) error {
+		over := isOver(fd, 0)
+		for ; !over && tries > 0 && !p.stopped(); tries-- {
+			over = isOver(fd, 1)
+		}
+		yes = !over
+		return nil
+	})
+	return err == nil && yes
+}
+
+// stopped reports whether the process stands still.
+func (p *spawnProcess) stopped() bool {
+	b, err := withinProc(p.proc, "stat")
+	_, after, ok := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte{' '})
+	return err == nil && ok && len(after) > 0 && (after[0] == 'T' || after[0] == 't')
 }
 
 func (p *spawnProcess) awaitEnd() (e Ended) {

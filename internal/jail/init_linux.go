@@ -146,6 +146,8 @@ func (in *initProcess) serve() {
 			unix.Kill(in.signalTarget(syscall.Signal(m.Signal)), syscall.Signal(m.Signal))
 		case msgForeground, msgBackground:
 			in.foreground(m.Kind == msgForeground)
+		case msgKill:
+			unix.Kill(-1, unix.SIGKILL)
 		case msgOpen:
 			fd, err := in.opened(m.Path)
 			in.handOut(m.Path, fd, err)
@@ -215,8 +217,9 @@ func (in *initProcess) opened(path string) (int, error) {
 	return unix.Openat2(dir, rest, &unix.OpenHow{Flags: flags, Resolve: unix.RESOLVE_NO_SYMLINKS})
 }
 
-// reap waits for every process that ends here. When the program does, the rest is killed, and once that is gone too the
-// recorder is told: nothing inside changes any more then. It is told, too, when the program is stopped.
+// reap waits for every process that ends here. When the program does, the rest is stopped, the recorder looks what still lives,
+// and has it killed; once that is gone too it is told: nothing inside changes any more then. It is told, too, when the program
+// is stopped.
 func (in *initProcess) reap() {
 	var status unix.WaitStatus
 	for {
@@ -233,7 +236,9 @@ func (in *initProcess) reap() {
 			}
 		case pid == in.program:
 			status = ws
-			unix.Kill(-1, unix.SIGKILL)
+			if unix.Kill(-1, unix.SIGSTOP) == nil && in.ctl.send(&message{Kind: msgOver}) != nil {
+				unix.Kill(-1, unix.SIGKILL)
+			}
 		}
 	}
 }

@@ -66,7 +66,11 @@ func newJail(l *slog.Logger) *Jail {
 	}
 }
 
-func (j *Jail) kill() { j.cmd.Process.Kill() }
+// kill ends everything inside.
+func (j *Jail) kill() {
+	j.spawns.left(false)
+	j.cmd.Process.Kill()
+}
 
 // await takes over what the stages make and returns once the exec stage is ready to become the program.
 func (j *Jail) await() error {
@@ -148,6 +152,9 @@ func (j *Jail) read() {
 			return
 		}
 		switch m.Kind {
+		case msgOver:
+			j.spawns.left(true)
+			j.ctl.send(&message{Kind: msgKill}) // an error means that the init is gone
 		case msgExit:
 			j.setExit(m.Exit, nil)
 		case msgStopped:

@@ -55,5 +55,5 @@ type SpawnAnswer struct {
 type Ended struct {
 	Exit  Exit
 	Known bool // false: the process is gone, and this kernel does not tell how it ended
-	Left  bool // the jail's program had ended by then: what it leaves running is killed
+	Left  bool // it lived when the jail's program had ended or the jail was closed: what is left is killed then
 }

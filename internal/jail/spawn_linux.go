@@ -22,6 +22,7 @@ type spawnProcess struct {
 	task  *os.File // of the thread that executes, whose descriptors are taken; pidfd where that is the same
 	proc  *os.File // its directory in /proc: never another's with the same number
 	links []string // what was put at 0 and 1; the spawns' mutex guards it
+	left  bool     // it lived when all was killed; the same guards it
 
 	stub     bool    // it was to become one: whatever it executes is
 	seen     bool    // nonblock is known

@@ -20,7 +20,6 @@ type spawns struct {
 	view      view            // of the recorder's /proc; root is not open
 	inherited map[string]bool // the program's own streams, as links of /proc/PID/fd
 	stub      int             // descriptor of the stub's file
-	program   int             // pidfd of the jail's program; -1 before its trial
 	lastKey   uint64
 	onTheWay  map[int]uint64 // descriptor of the stub in threads that are to execute it
 	text      textReader
@@ -30,11 +29,12 @@ type spawns struct {
 	off   error                    // why nobody is told of anything
 	ours  map[string]*spawnProcess // by what was put at their 0 and 1, as links
 	gone  []*spawnProcess          // still in ours, though they ended: the oldest first
+	alive map[*spawnProcess]bool   // whose end somebody waits for
+	over  bool                     // what lives is killed
 
 	armed atomic.Bool
 	lost  atomic.Int64
-	live  atomic.Int64   // processes that answers were given for and that have not ended
-	most  int64          // of these
+	most  int            // of alive
 	ends  sync.WaitGroup // goroutines that wait for processes to end; all do before the jail is closed
 }
 
@@ -47,8 +47,8 @@ func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
 	if err != nil {
 		return nil, &SetupError{Op: opSpawns, Path: "/proc", Err: err}
 	}
-	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1, program: -1,
-		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess)}
+	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1,
+		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess), alive: make(map[*spawnProcess]bool)}
 	s.most = mostAtOnce()
 	s.stub, err = openStub()
 	if err == nil {
@@ -67,13 +67,13 @@ func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
 }
 
 // mostAtOnce is for how many processes the recorder has descriptors.
-func mostAtOnce() int64 {
+func mostAtOnce() int {
 	const most, share = 1024, 32
 	var lim unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur > most*share {
 		return most
 	}
-	return int64(lim.Cur / share)
+	return int(lim.Cur / share)
 }
 
 // rootText is how the kernel spells the init's root.
@@ -89,15 +89,10 @@ func (s *spawns) rootText() (string, error) {
 func (s *spawns) close() {
 	s.ends.Wait()
 	unix.Close(s.view.proc)
-	for _, fd := range []int{s.stub, s.program} {
-		if fd >= 0 {
-			unix.Close(fd)
-		}
+	if s.stub >= 0 {
+		unix.Close(s.stub)
 	}
 }
-
-// programIsOver reports whether the jail's program has ended.
-func (s *spawns) programIsOver() bool { return s.program >= 0 && isOver(s.program, 0) }
 
 // linkOfFile spells what f stands for as a link of /proc/PID/fd does; "" for nil.
 func linkOfFile(f *os.File) (link string, err error) {
@@ -264,16 +259,17 @@ func (s *spawns) remember(p *spawnProcess, f *os.File) {
 	p.links = append(p.links, link)
 }
 
-// forget is told that p ended.
-func (s *spawns) forget(p *spawnProcess) {
+// forget is told that p ended, and reports whether it lived when all was killed.
+func (s *spawns) forget(p *spawnProcess) (left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.alive, p)
 	if len(p.links) == 0 {
-		return
+		return p.left
 	}
 	s.gone = append(s.gone, p)
 	if len(s.gone) <= maxGone {
-		return
+		return p.left
 	}
 	for _, link := range s.gone[0].links {
 		if s.ours[link] == s.gone[0] {
@@ -281,6 +277,14 @@ func (s *spawns) forget(p *spawnProcess) {
 		}
 	}
 	s.gone = s.gone[1:]
+	return p.left
+}
+
+// full reports whether no more processes can be waited for.
+func (s *spawns) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.alive) >= s.most
 }
 
 // owner returns whose stream link is; nil for nobody's.

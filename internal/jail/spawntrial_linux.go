@@ -36,9 +36,6 @@ func (s *spawns) rehearse(n *notifier, req *seccompNotif) error {
 		return fmt.Errorf("a program cannot be opened: %w (Linux 5.10 and newer can)", err)
 	}
 	defer p.close()
-	if s.program, err = unix.PidfdOpen(pid, pidfdNonblock); err != nil { // what tries becomes the program
-		return fmt.Errorf("the program cannot be opened: %w", err)
-	}
 	if err := s.swapSame(n, req, p); err != nil {
 		return err
 	}

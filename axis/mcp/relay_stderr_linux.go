@@ -1,0 +1,71 @@
+package mcp
+
+import (
+	"errors"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyStderr passes on what the server writes to its stderr. Who reads its stdout may write to the same file as it does, and is to do so
+// behind it: what stands in its stderr goes before each piece of its stdout and before its end.
+func (t *talk) copyStderr() {
+	defer t.clientErr.closeWrite()
+	defer t.serverErr.closeRead()
+	if !t.serverErr.file.watching || !t.clientErr.file.watching {
+		t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil)
+		return
+	}
+	for t.serverErr.awaitRead() && t.clientErr.awaitWrite() && t.moveStderr() {
+	}
+}
+
+// moveStderr passes on what stands in the server's stderr, as far as that goes without waiting: a client may read its stdout first. It
+// reports whether there may be more.
+func (t *talk) moveStderr() bool {
+	if t.serverErr == nil || !t.serverErr.file.watching || !t.clientErr.file.watching {
+		return true
+	}
+	t.errMu.Lock()
+	defer t.errMu.Unlock()
+	var buf [surelyFits]byte
+	for moved := 0; moved < relayBuffer && t.serverErr.canRead() && t.clientErr.canWrite(); {
+		n, err := t.serverErr.read(buf[:])
+		if n > 0 && !t.pass(t.clientErr, stderrSide, func() ([]byte, error) { return t.fromStderr(buf[:n]) }) || err != nil {
+			return false
+		}
+		moved += n
+	}
+	return true
+}
+
+// awaitRead waits until something can be read, be it the end. False says that e is closed.
+func (e *end) awaitRead() bool {
+	conn, err := e.file.f.SyscallConn()
+	return err == nil && conn.Read(func(fd uintptr) bool { return ready(fd, unix.POLLIN) }) == nil
+}
+
+// awaitWrite waits until surelyFits bytes can be written, or never any more. False says that e is closed.
+func (e *end) awaitWrite() bool {
+	conn, err := e.file.f.SyscallConn()
+	return err == nil && conn.Write(func(fd uintptr) bool { return ready(fd, unix.POLLOUT) }) == nil
+}
+
+func (e *end) canRead() bool  { return e.ready(unix.POLLIN) }
+func (e *end) canWrite() bool { return e.ready(unix.POLLOUT) }
+
+func (e *end) ready(events int16) (yes bool) {
+	if conn, err := e.file.f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { yes = ready(fd, events) })
+	}
+	return yes
+}
+
+// ready reports whether one of events, or an error or the end, is there.
+func ready(fd uintptr, events int16) bool {
+	set := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	for {
+		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
+			return err == nil && set[0].Revents != 0
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package mcp
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+)
+
+// Who has read what a server wrote to its stdout finds what it wrote to its stderr before that, whether or not anybody else got round to
+// passing that on.
+func TestStderrComesFirst(t *testing.T) {
+	for name, said := range map[string]string{"a line": "a line\n", "the end": ""} {
+		t.Run(name, func(t *testing.T) {
+			p := newStderrPlug(t)
+			if _, err := io.WriteString(p.serverErr, "before\n"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(p.serverOut, said); err != nil {
+				t.Fatal(err)
+			}
+			p.serverOut.Close()
+			p.talk.copy(p.talk.serverOut, p.talk.clientOut, Server, p.talk.fromServer, p.talk.serverEnded) // copyStderr does not run
+			p.clientErrFar.Close()
+			p.talk.clientErr.close()
+			if b, err := io.ReadAll(p.clientErr); string(b) != "before\n" || err != nil {
+				t.Errorf("stderr has %q, %v", b, err)
+			}
+		})
+	}
+}
+
+// A client that reads its server's stderr last is given its stdout all the same.
+func TestStderrThatNobodyReads(t *testing.T) {
+	p := newStderrPlug(t)
+	full := bytes.Repeat([]byte("x"), relayBuffer)
+	for _, f := range []*os.File{p.clientErrFar, p.serverErr} {
+		if _, err := f.Write(full); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan struct{})
+	go func() { // ends with both files
+		defer close(done)
+		p.talk.copyStderr()
+	}()
+	go p.talk.copy(p.talk.serverOut, p.talk.clientOut, Server, p.talk.fromServer, p.talk.serverEnded)
+	if _, err := io.WriteString(p.serverOut, "a line\n"); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 16)
+	if n, err := p.clientOut.Read(b); string(b[:n]) != "a line\n" {
+		t.Errorf("read %q, %v", b[:n], err)
+	}
+	p.serverErr.Close()
+	p.clientErrFar.Close()
+	if b, err := io.ReadAll(p.clientErr); len(b) != 2*relayBuffer || err != nil {
+		t.Errorf("%d bytes on stderr, %v", len(b), err)
+	}
+	<-done
+}
+
+// A stderrPlug is a talk, none of whose goroutines run, and the far ends of its files.
+type stderrPlug struct {
+	talk                 *talk
+	serverOut, serverErr *os.File // written
+	clientOut, clientErr *os.File // read
+	clientErrFar         *os.File // another end of clientErr that is written
+	clientIn, serverIn   *os.File // the other far ends
+}
+
+func newStderrPlug(t *testing.T) *stderrPlug {
+	pipe := func() (r, w *os.File) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close(); w.Close() })
+		return r, w
+	}
+	var p stderrPlug
+	var o RelayOptions
+	o.ClientIn, p.clientIn = pipe()
+	p.clientOut, o.ClientOut = pipe()
+	p.clientErr, o.ClientErr = pipe()
+	p.serverIn, o.ServerIn = pipe()
+	o.ServerOut, p.serverOut = pipe()
+	o.ServerErr, p.serverErr = pipe()
+	fd, err := duplicateFile(o.ClientErr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.clientErrFar = fd
+	t.Cleanup(func() { fd.Close() })
+	if p.talk, err = newTalk(&o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.talk.close)
+	return &p
+}
+
+// duplicateFile opens a pipe's end anew.
+func duplicateFile(f *os.File) (own *os.File, err error) {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	errControl := conn.Control(func(fd uintptr) {
+		var again int
+		if again, err = reopened(int(fd)); err == nil {
+			own = os.NewFile(uintptr(again), f.Name())
+		}
+	})
+	if err == nil {
+		err = errControl
+	}
+	return own, err
+}
