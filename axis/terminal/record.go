@@ -2,8 +2,8 @@ package terminal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -188,7 +188,7 @@ func (r *recording) run(ctx context.Context, rec *cassette.Recorder) (*Recorded,
 	out.TimedOut = ctx.Err() == nil && begin.Err() != nil
 	final := out.Exit.Final()
 	if out.TimedOut {
-		final.Exit.Err = fmt.Appendf(nil, "%q", "timeout after "+r.o.Timeout.String())
+		final.Metadata = json.RawMessage(`{"timed_out":true}`) // in Err the format has an object that says nothing of it
 	}
 	r.cleanUp(out)
 	manifest, errFinish := rec.Finish(final)
