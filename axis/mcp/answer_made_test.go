@@ -20,6 +20,12 @@ import (
 // bareTape is a tape as another producer writes it, with calls and their results alone: no mcp_open, no places, no digests of params.
 func bareTape(t *testing.T, server string, calls ...string) *mcp.Served {
 	t.Helper()
+	return bareTapeOf(t, server, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, `{"jsonrpc":"2.0","id":%d,"result":%s}`, calls...)
+}
+
+// bareTapeOf is that of a producer that keeps a request (its id, method and params) and an answer (its id and result) so.
+func bareTapeOf(t *testing.T, server, request, answer string, calls ...string) *mcp.Served {
+	t.Helper()
 	var b bytes.Buffer
 	b.WriteString(`{"type":"header","version":1,"harn_version":"other 1.0","started_at_unix_ms":null,"script_path":"a.star","argv":[]}` + "\n")
 	payload := func(text string) (digest, payload string) {
@@ -33,8 +39,8 @@ func bareTape(t *testing.T, server string, calls ...string) *mcp.Served {
 	for i, call := range calls {
 		method, rest, _ := strings.Cut(call, " ")
 		params, result, _ := strings.Cut(rest, " => ")
-		asked, request := payload(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, i, method, params))
-		answered, response := payload(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, i, result))
+		asked, request := payload(fmt.Sprintf(request, i, method, params))
+		answered, response := payload(fmt.Sprintf(answer, i, result))
 		fmt.Fprintf(&b, `{"type":"record","seq":%d,"phase":"user_script","virtual_time_ms":%d,"monotonic_ms":%[2]d,"kind":{"kind":"mcp_json_rpc",`+
 			`"server":%q,"method":%q,"request_digest":"%s","response_digest":"%s","latency_ms":2,"request_payload":%s,"response_payload":%s}}`+"\n",
 			i, i*10, server, method, asked, answered, request, response)
@@ -157,5 +163,23 @@ func TestHeadlessHasWhatWasAsked(t *testing.T) {
 	c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 	if got := <-c.lines; !strings.Contains(got, "not on the tape: tools/list") {
 		t.Errorf("a list of which the tape holds another page: %s", got)
+	}
+}
+
+// Some producers keep less than the messages: the params and the result alone, or no version. Nothing is answered otherwise for that.
+func TestLessThanMessages(t *testing.T) {
+	t.Parallel()
+	const asked = `{"jsonrpc":"2.0","id":"q","method":"tools/call","params":{"name":"x","arguments":{"n":1}}}`
+	for _, tt := range []struct{ request, answer, gets string }{
+		{`%[3]s`, `%[2]s`, `"result":{"content":[]}`},
+		{` {"id":%d,"method":"%s","params":%s}` + "\n", `{"id":%d,"result":%s,"error":null}`, `"result":{"content":[]}`},
+		{`%[3]s`, `{"error":{"code":-1,"message":"no"},"was":%[2]s}`, `"error":{"code":-1,"message":"no"}`},
+	} {
+		s := bareTapeOf(t, "s", tt.request, tt.answer, `tools/call {"name":"y"} => {"y":1}`, `tools/call {"arguments":{"n":1},"name":"x"} => {"content":[]}`)
+		c := talk(t, s, mcp.ServeOptions{Lenient: true})
+		c.say(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, asked)
+		c.hears(`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"inputSchema":{"type":"object"},"name":"y"},{"inputSchema":{"type":"object"},"name":"x"}]}}`,
+			`{"jsonrpc":"2.0","id":"q",`+tt.gets+`}`)
+		c.end()
 	}
 }

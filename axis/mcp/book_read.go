@@ -63,6 +63,9 @@ func (r *bookReader) take(rec *tape.Record) {
 		if k.Transport != "" {
 			t.talk.Transport = k.Transport
 		}
+		if k.Conversation == 0 {
+			k = r.book.enveloped(k, rec.Seq)
+		}
 		t.message(rec, k, r.book)
 	case *tape.MCPText:
 		r.talk(k.Server, k.Conversation).text(rec, k)

@@ -41,6 +41,9 @@
 // answer to initialize, or in versions without one by that to the first request. At most 256 wait; then, and where it tells none, the
 // server is called by its program and first argument that is no flag, or by its URL without the query.
 //
+// Other producers write calls alone: no mcp_open, no places, or only the params and the result in the place of messages. A Book reads
+// those too, and a lenient Served introduces their server by what they ask of it.
+//
 // # Order
 //
 // Every line of a conversation has a place (arrival), both directions counted in the order in which they passed through the recorder. A

@@ -238,7 +238,7 @@ func TestClientIsGone(t *testing.T) {
 
 // Much passes in both directions at once, and the last of it before the end.
 func TestMuchPasses(t *testing.T) {
-	text := strings.Repeat("0123456789abcde\n", 1<<14) // more than any pipe holds
+	text := strings.Repeat(strings.Repeat("0123456789abcde", 17)+"\n", 1<<10) // more than any pipe holds
 	eachJoint(t, func(t *testing.T, j *joined) {
 		go func() {
 			_, _ = io.WriteString(j.clientWrites, text)

@@ -8,6 +8,7 @@ import (
 )
 
 func TestRequest(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ method, params, want string }{
 		{"tools/call", `{"name":"read_file","arguments":{"path":"notes.txt"}}`, `read_file {path: "notes.txt"}`},
 		{"tools/call", `{"arguments":{"a-b":[1,2.50,{"c":null}],"d":true},"_meta":{"progressToken":4},"name":"sum"}`, `sum {"a-b": [1, 2.50, {c: null}], d: true}`},
@@ -39,6 +40,7 @@ func TestRequest(t *testing.T) {
 
 // TestBare: some producers keep the params and the result alone.
 func TestBare(t *testing.T) {
+	t.Parallel()
 	asked, answered := []byte(`{"name":"echo","arguments":{"n":1}}`), []byte(`{"content":[{"type":"text","text":"one"}]}`)
 	if got := Request("tools/call", asked, 80); got != "echo {n: 1}" || Subject("tools/call", asked) != "echo" {
 		t.Errorf("a request reads %s, of %s", got, Subject("tools/call", asked))
@@ -49,6 +51,7 @@ func TestBare(t *testing.T) {
 }
 
 func TestAnswer(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		method, body, want string
 		failed             bool
@@ -83,6 +86,7 @@ func TestAnswer(t *testing.T) {
 }
 
 func TestOtherBytes(t *testing.T) {
+	t.Parallel()
 	for in, want := range map[string]string{"": "", "hello": "hello", "\t[1,2]": "[1,2]", `"a"`: `"a"`, "{": ""} {
 		if got := Answer("m", []byte(in), 40); got.Text != want || got.Failed {
 			t.Errorf("%q: %+v, want %s", in, got, want)
@@ -91,6 +95,7 @@ func TestOtherBytes(t *testing.T) {
 }
 
 func TestWidth(t *testing.T) {
+	t.Parallel()
 	long := `{"params":{"name":"w","arguments":{"text":"` + strings.Repeat("é", 1000) + `"}}}`
 	for _, max := range []int{10, 40, 200} {
 		got := Request("tools/call", []byte(long), max)
@@ -105,6 +110,7 @@ func TestWidth(t *testing.T) {
 
 // TestCut cuts a message at every byte: the start is always told, and a mended value is JSON.
 func TestCut(t *testing.T) {
+	t.Parallel()
 	whole := `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"one \u00e9 é\n two"}],"n":[1,{"a":-2.5e3}],"isError":false}}`
 	for n := 1; n < len(whole); n++ {
 		if got := mend([]byte(whole[:n])); !json.Valid(got) {
