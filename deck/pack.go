@@ -208,19 +208,30 @@ func (p *packer) leaveOut(name, why string) {
 	p.out.LeftOut = append(p.out.LeftOut, LeftOut{name, why})
 }
 
-// write makes the file, under a temporary name until it is whole. Its name may have been taken meanwhile.
+// packPrefix begins the name of the directory in which a recording is packed. Who packs holds its lock.
+const packPrefix = durable.TempPrefix + "pack-"
+
+// write makes the file, in a directory beside it until it is whole. Its name may have been taken meanwhile. What a killed packer
+// left there goes.
 func (p *packer) write() error {
-	f, err := os.CreateTemp(filepath.Dir(p.out.File), durable.TempPrefix+"pack-*")
+	parent := filepath.Dir(p.out.File)
+	removeStale(staleTemps(parent, packPrefix))
+	lock, dir, err := lockedTemp(parent, packPrefix)
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(p.writeTo(f), f.Close()); err == nil {
-		err = renameNew(f.Name(), p.out.File)
+	if lock != nil {
+		defer lock.Close()
 	}
+	defer os.RemoveAll(dir) // a leftover is harmless: the next packer removes it
+	f, err := os.OpenFile(filepath.Join(dir, "packed"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		os.Remove(f.Name()) // a leftover is harmless: readers ignore its name
+		return err
 	}
-	return err
+	if err = errors.Join(p.writeTo(f), f.Close()); err != nil {
+		return err
+	}
+	return renameNew(f.Name(), p.out.File)
 }
 
 func (p *packer) writeTo(f io.Writer) error {

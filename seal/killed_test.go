@@ -46,9 +46,9 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, map[string]string{"terminal/service-events.jsonl": strings.Repeat(strings.Repeat("x", 99)+"\n", 40_000)})
-	rounds := 60
-	if testing.Short() {
-		rounds = 8
+	rounds := 8
+	if long {
+		rounds = 60
 	}
 	without, leftovers := 0, 0
 	for range rounds {

@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"hash/fnv"
 	"io/fs"
@@ -175,4 +176,20 @@ func mutate(t *rapid.T, m model) model {
 		out.add(p, what)
 	}
 	return out
+}
+
+// init has properties tried on fewer examples than rapid would, unless TAPEDECK_LONG is set; each is files on the disk.
+func init() {
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		if err := flag.Set("rapid.checks", "25"); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// lower gives a bound another value until the test has ended.
+func lower(t *testing.T, bound *int, to int) {
+	was := *bound
+	*bound = to
+	t.Cleanup(func() { *bound = was })
 }

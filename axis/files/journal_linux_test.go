@@ -397,6 +397,7 @@ func TestJournalFailsWithItsStore(t *testing.T) {
 
 // TestJournalOfTooMuchMoved: a directory that holds more than is kept at once is listed, and what was kept of it stands.
 func TestJournalOfTooMuchMoved(t *testing.T) {
+	lower(t, &maxMovedEntries, 400)
 	p, dir := home(t, model{"d/a/x": "1"}, nil)
 	in := func(path string) string { return filepath.Join(dir, path) }
 	for i := range maxMovedEntries {
@@ -546,10 +547,10 @@ func TestJournalsMemory(t *testing.T) {
 	s := scrub.New(scrub.Key{}, nil)
 	p := newProgram(t, &JournalOptions{Store: store, Scrubber: s, Masker: scrub.NewMasker(nil)}, JournalRoot{Dir: dir, Tree: before})
 	line := []byte(strings.Repeat("words of a line, now and then more of them\n", 1000))
-	for i := range 303 {
+	for i := range 153 {
 		size := 200 << 10
 		if i < 3 {
-			size = 40 << 20
+			size = 20 << 20
 		}
 		path := filepath.Join(dir, fmt.Sprint("f", i))
 		p.touch(Touch{}, path)
@@ -567,8 +568,8 @@ func TestJournalsMemory(t *testing.T) {
 		must(t, err)
 	}
 	runtime.ReadMemStats(&is)
-	if made := (is.TotalAlloc - was.TotalAlloc) >> 20; made > 60 {
-		t.Errorf("%d MiB were allocated for 180 MiB of contents", made)
+	if made := (is.TotalAlloc - was.TotalAlloc) >> 20; made > 30 {
+		t.Errorf("%d MiB were allocated for 90 MiB of contents", made)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 )
 
 // What a Journal keeps of a directory that the run did not make, when it is renamed: more is listed as not covered.
-const (
-	maxMovedEntries = 20_000
-	maxMovedBytes   = 256 << 20
+var (
+	maxMovedEntries = 20_000 // tests lower it
+	maxMovedBytes   = int64(256 << 20)
 )
 
 // errMoved says that a directory holds more than is kept.

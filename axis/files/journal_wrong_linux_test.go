@@ -90,6 +90,7 @@ func TestJournalStaysInItsRoot(t *testing.T) {
 
 // TestJournalOfTooMuchMovedBelow: what is not kept of a directory within one that is renamed is not said to have been absent.
 func TestJournalOfTooMuchMovedBelow(t *testing.T) {
+	lower(t, &maxMovedEntries, 400)
 	p, dir := home(t, model{"d/a/x": "1"}, nil)
 	in := func(i int) string { return filepath.Join(dir, fmt.Sprintf("d/a/%d", i)) }
 	for i := range maxMovedEntries + 1 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -113,7 +114,8 @@ func TestPack(t *testing.T) {
 			s.took("0", "list")
 			left, _ := filepath.Glob(filepath.Join(s.top, "tmp", "tapedeck-*"))
 			beside, _ := filepath.Glob(filepath.Join(dir, ".tmp-unpack-*"))
-			if left = append(left, beside...); len(left) > 0 {
+			halves, _ := filepath.Glob(filepath.Join(dir, ".tmp-pack-*", "*"))
+			if left = slices.Concat(left, beside, halves); len(left) > 0 {
 				t.Fatalf("round %d: left over: %v", i, left)
 			}
 		}

@@ -182,14 +182,23 @@ func (d *differ) texts(got, want, path string) {
 		d.place(path, syntax.Quote(got, false), syntax.Quote(want, false))
 		return
 	}
-	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	line := 0
-	for line < min(len(g), len(w))-1 && g[line] == w[line] {
-		line++
+	same := 0
+	for same < min(len(got), len(want)) && got[same] == want[same] {
+		same++
 	}
-	from := common(g[line], w[line])
-	cut := func(s string) string { return short(syntax.Quote(s[min(from, len(s)):], false), shownPart) }
-	d.place(fmt.Sprintf("%s line %d, byte %d", path, line+1, from+1), cut(g[line])+" of "+fmt.Sprint(len(g))+" lines", cut(w[line])+" of "+fmt.Sprint(len(w))+" lines")
+	start := strings.LastIndexByte(got[:same], '\n') + 1
+	line := func(s string) string {
+		s, _, _ = strings.Cut(s[start:], "\n")
+		return s
+	}
+	from := common(line(got), line(want))
+	cut := func(s string) string {
+		l := line(s)
+		l = l[min(from, len(l)):]
+		l = l[:min(len(l), 2*shownPart)] // what is shown no more need not be quoted
+		return fmt.Sprintf("%s of %d lines", short(syntax.Quote(l, false), shownPart), strings.Count(s, "\n")+1)
+	}
+	d.place(fmt.Sprintf("%s line %d, byte %d", path, strings.Count(got[:same], "\n")+1, from+1), cut(got), cut(want))
 }
 
 // common is where two lines begin to differ, less a few characters for people.

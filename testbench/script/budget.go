@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"sync"
 	"sync/atomic"
@@ -143,19 +144,39 @@ func (b *budget) alloc(n int64, what string) error {
 	return nil
 }
 
-// measure asks the runtime; only what is still there after a collection counts. What grows in small pieces ends a little before the
-// limit: it would be collected for ever just below.
+// allocText is alloc of a text that is put together: it grows, and has its old place beside the new one.
+func (b *budget) allocText(n int64, what string) error {
+	if n > b.memory {
+		return b.outOfMemory(what)
+	}
+	return b.alloc(n*9/4, what)
+}
+
+// givenBack is the least limit for which what was collected is given back to the system at once, which takes a while.
+const givenBack = 128 << 20
+
+// measure asks the runtime; only what is still there after a collection counts. A large piece of n bytes may bring it to three
+// quarters of the limit: the runtime holds more than what is alive. What grows in small pieces, n is 0, ends at a third:
+// a list or a dict grows unseen, and has its old place and one of twice the size then. It is collected a little above that, or it
+// would be for ever just below.
 func (b *budget) measure(n int64, what string) error {
 	b.pending = 0
-	limit := b.base + b.memory
-	if heap(allHeap)+n <= limit {
+	most := b.memory / 4 * 3
+	if n == 0 {
+		most = b.memory / 3
+	}
+	if heap(allHeap)+n <= b.base+most {
 		return nil
 	}
-	runtime.GC()
-	if n == 0 {
-		limit -= b.memory / 8
+	if b.memory >= givenBack {
+		debug.FreeOSMemory()
+	} else {
+		runtime.GC()
 	}
-	if heap(allHeap)+n <= limit {
+	if n == 0 {
+		most -= b.memory / 16
+	}
+	if heap(allHeap)+n <= b.base+most {
 		return nil
 	}
 	return b.outOfMemory(what)

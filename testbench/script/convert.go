@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -84,6 +85,7 @@ func (r *run) toHost(v starlark.Value) (any, error) {
 type converter struct {
 	budget *budget
 	strict bool // bytes have no form
+	encode bool // what comes of it is written as JSON
 	path   []starlark.Value
 	steps  []step // to where it stands
 	text   int    // bytes of text and digits so far
@@ -111,7 +113,7 @@ func (c *converter) value(v starlark.Value) (any, error) {
 	case starlark.Float:
 		return float64(v), nil
 	case starlark.String:
-		return string(v), c.ask(len(v), v)
+		return string(v), c.ask(c.written(string(v)), v)
 	case starlark.Bytes:
 		if !c.strict {
 			return []byte(v), c.ask(len(v), v)
@@ -121,10 +123,28 @@ func (c *converter) value(v starlark.Value) (any, error) {
 	return c.container(v)
 }
 
+// encodedCopies is how often a text stands in memory while it is written as JSON: in the encoder's buffer and in ours, which grow, and
+// in the end as a string.
+const encodedCopies = 6
+
+// written is how many bytes of a text are written at most.
+func (c *converter) written(s string) int {
+	n := len(s)
+	if !c.encode {
+		return n
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] >= utf8.RuneSelf || s[i] == '"' || s[i] == '\\' {
+			n += len(`\u0000`) - 1
+		}
+	}
+	return n
+}
+
 // ask is told of n bytes of v: a text that stands in many places is one here, and as many where it is written. What stands by
 // itself is no larger than it is.
 func (c *converter) ask(n int, v starlark.Value) error {
-	if len(c.path) == 0 {
+	if len(c.path) == 0 && !c.encode {
 		return nil
 	}
 	if c.text += n; c.text-c.asked < 1<<16 {
@@ -134,7 +154,11 @@ func (c *converter) ask(n int, v starlark.Value) error {
 	if err := c.budget.stopped(); err != nil {
 		return err
 	}
-	return c.budget.alloc(int64(c.text), "text of "+size(int64(c.text))+", with "+kindOf(v))
+	n = c.text
+	if c.encode {
+		n *= encodedCopies
+	}
+	return c.budget.alloc(int64(n), "text of "+size(int64(c.text))+", with "+kindOf(v))
 }
 
 func (c *converter) container(v starlark.Value) (any, error) {

@@ -3,6 +3,7 @@ package script_test
 import (
 	"errors"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -38,8 +39,10 @@ func seeds() []string {
 	for _, f := range script.Functions() {
 		all = append(all, body(f.Example))
 	}
-	for _, tt := range tooMuch {
-		all = append(all, tt.src)
+	for i, tt := range tooMuch {
+		if i%6 == 0 || os.Getenv("TAPEDECK_LONG") != "" { // TestLimits runs them all
+			all = append(all, tt.src)
+		}
 	}
 	return all
 }
@@ -53,9 +56,9 @@ func FuzzSource(f *testing.F) {
 
 // Scripts that hold, with bytes changed, taken out, doubled and mixed.
 func TestMutatedScripts(t *testing.T) {
-	times := 300
-	if testing.Short() {
-		times = 30
+	times := 60
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		times = 300
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	all := seeds()

@@ -22,7 +22,7 @@ func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.
 	if err := starlark.UnpackArgs(b.Name(), args, kwargs, "x", &x); err != nil {
 		return nil, err
 	}
-	c := converter{budget: r.budget, strict: true}
+	c := converter{budget: r.budget, strict: true, encode: true}
 	v, err := c.value(x)
 	if err != nil {
 		return nil, fmt.Errorf("json.encode: %w", err)
@@ -36,10 +36,11 @@ func (r *run) jsonEncode(_ *starlark.Thread, b *starlark.Builtin, args starlark.
 
 func (r *run) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Value, error) {
 	if text, ok := first(args).(starlark.String); ok {
-		if err := r.budget.alloc(16*int64(len(text)), "the values of a JSON text of "+size(int64(len(text)))); err != nil {
+		deepest, bytes := shapeOf(string(text))
+		if err := r.budget.alloc(bytes, "the values of a JSON text of "+size(int64(len(text)))); err != nil {
 			return nil, err
 		}
-		if nesting(string(text)) > maxDepth {
+		if deepest > maxDepth {
 			return nil, fmt.Errorf("json.decode: %w", tooDeep())
 		}
 	}
@@ -49,16 +50,32 @@ func (r *run) jsonDecode(t *starlark.Thread, _ *starlark.Builtin, args starlark.
 // decodeJSON is Starlark's own; it descends as far as the text does.
 var decodeJSON = json.Module.Members["decode"].(*starlark.Builtin)
 
-// nesting is how deep brackets outside of strings stand in each other.
-func nesting(text string) (deepest int) {
+// What the parts of a JSON text take at most when they are read, in bytes: a dict has room for eight entries from the start.
+const (
+	dictBytes    = 640
+	listBytes    = 64
+	elementBytes = 64 // of a list that grows, with a short text or a number
+)
+
+// shapeOf is how deep brackets outside of strings stand in each other, and how much memory what they say will take.
+func shapeOf(text string) (deepest int, bytes int64) {
+	bytes = int64(len(text))
 	depth := 0
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '[', '{':
+			bytes += listBytes + elementBytes
+			if text[i] == '{' {
+				bytes += dictBytes
+			}
 			depth++
 			deepest = max(deepest, depth)
 		case ']', '}':
 			depth--
+		case ',':
+			bytes += elementBytes
+		case ':':
+			bytes += 3 * entryBytes // of a table that grows
 		case '"':
 			for i++; i < len(text) && text[i] != '"'; i++ {
 				if text[i] == '\\' {
@@ -67,5 +84,5 @@ func nesting(text string) (deepest int) {
 			}
 		}
 	}
-	return deepest
+	return deepest, bytes
 }

@@ -17,7 +17,7 @@ var methods = map[string]check{
 	"join": checkJoin, "replace": checkReplace, "format": checkFormat,
 	"split": checkSplit, "rsplit": checkSplit, "splitlines": checkSplit,
 	"upper": checkCase, "lower": checkCase, "title": checkCase, "capitalize": checkCase,
-	"extend": checkExtend, "update": checkUpdate, "union": checkUpdate,
+	"append": checkGrowth, "insert": checkGrowth, "extend": checkExtend, "update": checkUpdate, "union": checkUpdate,
 	"intersection": checkUpdate, "difference": checkUpdate, "symmetric_difference": checkUpdate,
 	"get": checkKey, "pop": checkKey, "setdefault": checkKey, "add": checkKey, "discard": checkKey, "remove": checkKey,
 	"keys": checkCopy, "values": checkCopy, "items": checkCopy,
@@ -75,7 +75,7 @@ func checkJoin(r *run, self starlark.Value, args starlark.Tuple, kwargs []starla
 	for v := range starlark.Elements(list) {
 		n += int64(len(sep)) + bytesOf(v)
 	}
-	return args, kwargs, r.budget.alloc(n, "join to "+size(n))
+	return args, kwargs, r.budget.allocText(n, "join to "+size(n))
 }
 
 func checkReplace(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
@@ -142,12 +142,23 @@ func checkKey(_ *run, _ starlark.Value, args starlark.Tuple, kwargs []starlark.T
 	return args, kwargs, shallow(args[0])
 }
 
+// checkGrowth asks for the place that a long list may move to.
+func checkGrowth(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
+	if list, ok := self.(*starlark.List); ok {
+		if n := int64(list.Len()) * valueBytes * 5 / 4; n > r.budget.memory/16 {
+			return args, kwargs, r.budget.measure(n, fmt.Sprintf("a list of %d elements", list.Len()+1))
+		}
+	}
+	return args, kwargs, nil
+}
+
 func checkExtend(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
 	more, ok := first(args).(starlark.Iterable)
-	if _, list := self.(*starlark.List); !ok || !list {
+	list, isList := self.(*starlark.List)
+	if !ok || !isList {
 		return args, kwargs, nil
 	}
-	return args, kwargs, r.allocElements(more, valueBytes, "extend by a list")
+	return args, kwargs, r.allocGrown(list, more)
 }
 
 func checkUpdate(r *run, self starlark.Value, args starlark.Tuple, kwargs []starlark.Tuple) (starlark.Tuple, []starlark.Tuple, error) {
@@ -188,7 +199,7 @@ func checkFormat(r *run, self starlark.Value, args starlark.Tuple, kwargs []star
 		}
 	}
 	n := int64(len(format)) + int64(strings.Count(string(format), "{"))*longest
-	return plain, named, r.budget.alloc(n, "format to "+size(n))
+	return plain, named, r.budget.allocText(n, "format to "+size(n))
 }
 
 // plain puts v into to, as text where it is a container, and keeps the length of the longest.
@@ -268,7 +279,7 @@ func (r *run) interpolate(format starlark.String, y starlark.Value) (starlark.Va
 		}
 	}
 	n := int64(len(format)) + int64(strings.Count(string(format), "%"))*longest
-	if err := r.budget.alloc(n, "a string formatted to "+size(n)); err != nil {
+	if err := r.budget.allocText(n, "a string formatted to "+size(n)); err != nil {
 		return nil, err
 	}
 	return starlark.Binary(percent, format, arg)

@@ -134,11 +134,16 @@ func (r *run) addInPlace(_ *starlark.Thread, _ *starlark.Builtin, args starlark.
 }
 
 func (r *run) extend(list *starlark.List, more starlark.Iterable) error {
-	if err := r.allocElements(more, valueBytes, "a list"); err != nil {
+	if err := r.allocGrown(list, more); err != nil {
 		return err
 	}
 	if same, ok := more.(*starlark.List); ok && same == list {
-		more = starlark.Tuple(elements(list))
+		for i := range list.Len() {
+			if err := list.Append(list.Index(i)); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	for v := range starlark.Elements(more) {
 		if err := list.Append(v); err != nil {
@@ -146,14 +151,6 @@ func (r *run) extend(list *starlark.List, more starlark.Iterable) error {
 		}
 	}
 	return nil
-}
-
-func elements(x starlark.Iterable) []starlark.Value {
-	var out []starlark.Value
-	for v := range starlark.Elements(x) {
-		out = append(out, v)
-	}
-	return out
 }
 
 // mergeInPlace is `x |= y`: a dict takes the entries of another, anything else is united.
@@ -183,6 +180,15 @@ func (r *run) copied(_ *starlark.Thread, _ *starlark.Builtin, args starlark.Tupl
 		return x, r.allocElements(x, valueBytes, "a copy of "+kindOf(x))
 	}
 	return args[0], nil
+}
+
+// allocGrown asks for the places that list may move to when more is added to it.
+func (r *run) allocGrown(list *starlark.List, more starlark.Iterable) error {
+	n := int64(list.Len()) + int64(length(more))
+	if n > 1<<58 {
+		return r.budget.alloc(-1, "a list")
+	}
+	return r.budget.alloc(n*valueBytes*9/4, fmt.Sprintf("a list of %d elements", n))
 }
 
 // allocElements asks for each bytes an element of x.

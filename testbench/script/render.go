@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"go.starlark.net/starlark"
 	"go.starlark.net/starlarkstruct"
@@ -51,7 +52,7 @@ func (w *writer) value(v starlark.Value) error {
 	}
 	switch v := v.(type) {
 	case starlark.String:
-		w.WriteString(syntax.Quote(string(v), false))
+		return w.quote(string(v))
 	case *starlark.List:
 		return w.within(v, "[", "]", func() error { return w.list(v) })
 	case starlark.Tuple:
@@ -67,6 +68,29 @@ func (w *writer) value(v starlark.Value) error {
 	}
 	return nil
 }
+
+// quote writes a text in quotes, piece by piece: whole it would stand in memory several times.
+func (w *writer) quote(s string) error {
+	w.WriteByte('"')
+	for len(s) > 0 {
+		n := min(len(s), quotedPiece)
+		for n < len(s) && !utf8.RuneStart(s[n]) {
+			n++
+		}
+		q := syntax.Quote(s[:n], false)
+		if w.Cap()-w.Len() < len(q) && w.Cap() > quotedPiece { // it moves
+			if err := w.budget.alloc(2*int64(w.Cap()), "the text of a string"); err != nil {
+				return err
+			}
+		}
+		w.WriteString(q[1 : len(q)-1])
+		s = s[n:]
+	}
+	w.WriteByte('"')
+	return nil
+}
+
+const quotedPiece = 1 << 16 // bytes of a text
 
 // within descends into a container, once: one that holds itself is written as an ellipsis.
 func (w *writer) within(v starlark.Value, begin, end string, write func() error) error {

@@ -169,7 +169,8 @@ func depthOf(t *starlark.Thread) int { return t.Local(localDepth).(int) + t.Call
 
 func (r *run) result(v starlark.Value) (*Result, error) {
 	out := &Result{Steps: r.budget.steps, Assertions: r.held}
-	plain, err := r.toHost(v)
+	c := converter{budget: r.budget, encode: true}
+	plain, err := c.value(v)
 	if err == nil {
 		out.JSON, err = host.Encode(plain)
 	}

@@ -234,10 +234,18 @@ func randomly(w worker, seed uint64, n, ways int) (told []string) {
 	return told
 }
 
+// sized is short, or long where TAPEDECK_LONG is set.
+func sized(short, long int) int {
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		return long
+	}
+	return short
+}
+
 // TestATreeIsAsTheSystemHasIt does random things in a tree and in a copy of its directory: the same comes of them.
 func TestATreeIsAsTheSystemHasIt(t *testing.T) {
 	skipWindows(t)
-	for seed := range uint64(100) {
+	for seed := range uint64(sized(30, 100)) {
 		dir := hostDir(t, randomTree)
 		f := newFS(t, &overlay.Options{Dir: dir})
 		root, err := os.OpenRoot(hostDir(t, randomTree))
@@ -280,7 +288,7 @@ func firstOther(a, b []byte) string {
 // TestATapeAnswersARandomProgram: over the tape it sees what it saw over the directory, and leaves the same tape.
 func TestATapeAnswersARandomProgram(t *testing.T) {
 	skipWindows(t)
-	for seed := range uint64(400) {
+	for seed := range uint64(sized(100, 400)) {
 		f := newFS(t, &overlay.Options{Dir: hostDir(t, randomTree)})
 		first := record(t, f)
 		a := randomly(overlaid{f}, seed, 60, allWays)

@@ -106,7 +106,7 @@ func read(t *testing.T, path string) []byte {
 func TestModule(t *testing.T) {
 	dir := t.TempDir()
 	module := filepath.Join(dir, "agent.wasm")
-	build := exec.Command("go", "build", "-o", module, "./module")
+	build := exec.Command("go", "build", "-trimpath", "-o", module, "./module") // the flags of testbench/wasi: its library is built once
 	build.Env = append(os.Environ(), "GOOS=wasip1", "GOARCH=wasm", "CGO_ENABLED=0", "GOFLAGS=")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -3,9 +3,11 @@ package seglog_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -145,6 +147,13 @@ func (m *model) forget() {
 	m.fault.Store(&gone)
 	m.log.Close(context.Background())
 	m.fault.Store(nil)
+}
+
+// init has the model tried on fewer examples than rapid would, unless TAPEDECK_LONG is set.
+func init() {
+	if err := flag.Set("rapid.checks", strconv.Itoa(pick(30, 100))); err != nil {
+		panic(err)
+	}
 }
 
 func TestModel(t *testing.T) {
