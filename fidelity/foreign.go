@@ -19,6 +19,11 @@ type Keys struct {
 	says map[string]bool // kinds of which the tape has such keys
 }
 
+// everyones are keys that every producer writes, and of which a tape of another holds as a further field what has no form here: a digest
+// of another kind, a number beyond 63 bits. They are of both tapes, always.
+var everyones = map[string]bool{"request_digest": true, "response_digest": true, "content_hash": true, "len_bytes": true,
+	"duration_ms": true, "latency_ms": true}
+
 // An addedKey is a key of a kind; of the record itself where kind is "". One of an end is an error or a signal.
 type addedKey struct {
 	kind, name string
@@ -43,7 +48,9 @@ func KeysOf(records Records) (*Keys, error) {
 		eachAdded(rec.Kind, func(key string, _ func()) { note(key, false) })
 		eachEnd(rec.Kind, func(key string, _ func()) { note(key, true) })
 		for _, f := range extraOf(rec.Kind) {
-			note(f.Name, false)
+			if !everyones[f.Name] {
+				note(f.Name, false)
+			}
 		}
 		for _, f := range rec.Extra {
 			k.has[addedKey{name: f.Name}] = true
@@ -117,7 +124,7 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 }
 
 func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
-	other := func(f tape.Field) bool { return !k.has[addedKey{kind: kind, name: f.Name}] }
+	other := func(f tape.Field) bool { return !everyones[f.Name] && !k.has[addedKey{kind: kind, name: f.Name}] }
 	if !slices.ContainsFunc(fs, other) {
 		return fs
 	}
