@@ -72,6 +72,10 @@ func (s *scanner) hash() (d cas.Digest, ok bool) {
 	return standIn(text), false
 }
 
+// HashOfOthers reports whether the content_hash of a kind, whose further keys are extra, stood on its tape as no digest: what it is of
+// cannot be told from it then.
+func HashOfOthers(extra []Field) bool { return FieldValue(extra, hashKey) != nil }
+
 // unsigned is the way of a required number that other producers hold in 64 bits without a sign. One below 0 is taken.
 func (c *codec) unsigned(name string, p *int64) {
 	if c.mode == writing {
