@@ -9,7 +9,7 @@ import (
 // ReplayOptions say how a cassette is played. Nil and zero work.
 type ReplayOptions struct {
 	Mode   ReplayMode    // "": what the manifest says
-	Factor float64       // of ReplayScaled: recorded time times this; 0.25 is four times as fast. It must be above 0
+	Factor float64       // of ReplayScaled: recorded time times this; 0.25 is four times as fast. 0 is 1
 	From   time.Duration // from the first event at this time or later
 	Most   time.Duration // at most so long between two events; 0 is without a limit
 	// Sleep waits for d, and returns the error of ctx where that ends first. Nil is the machine's.
@@ -20,8 +20,9 @@ type ReplayOptions struct {
 	Streams []Stream // nil: all
 }
 
-// Replay calls each with every event in the order of seq, at the time that the mode says. An event's times are the recorded ones
-// in every mode. It ends with the error of each, of reading, or of ctx.
+// Replay calls each with every event in the order of seq, at the time that the mode says: the first one at once, and each other as long
+// after it as it was recorded. An event's times are the recorded ones in every mode. It ends with the error of each, of reading, or of
+// ctx.
 func Replay(ctx context.Context, r *Reader, opts *ReplayOptions, each func(*Event) error) error {
 	o := ReplayOptions{}
 	if opts != nil {
@@ -31,10 +32,14 @@ func Replay(ctx context.Context, r *Reader, opts *ReplayOptions, each func(*Even
 	if err != nil {
 		return err
 	}
-	last := o.From
+	var last time.Duration
+	first := true
 	for e, err := range r.Events(&EventsOptions{From: o.From, Streams: o.Streams}) {
 		if err != nil {
 			return err
+		}
+		if first {
+			last, first = e.Time(), false
 		}
 		if err := p.until(ctx, max(e.Time()-last, 0)); err != nil {
 			return err
@@ -62,6 +67,7 @@ func newPacer(o *ReplayOptions, standard ReplayMode) (*pacer, error) {
 	case ReplayRealtime:
 		p.factor = 1
 	case ReplayScaled:
+		orDefault(&o.Factor, 1)
 		if !(o.Factor > 0) || o.Factor > 1e6 {
 			return nil, fmt.Errorf("replay: scaled needs a factor above 0, found %v", o.Factor)
 		}

@@ -51,7 +51,9 @@ func TestReplayTime(t *testing.T) {
 		{cassette.ReplayOptions{Mode: cassette.ReplayCollapsed}, 0},
 		{cassette.ReplayOptions{}, 0}, // what the manifest says
 		{cassette.ReplayOptions{Mode: cassette.ReplayRealtime, Most: time.Second}, 1900 * time.Millisecond},
-		{cassette.ReplayOptions{Mode: cassette.ReplayRealtime, From: 30 * time.Minute}, 30 * time.Minute},
+		{cassette.ReplayOptions{Mode: cassette.ReplayRealtime, From: 30 * time.Minute}, 0},
+		{cassette.ReplayOptions{Mode: cassette.ReplayRealtime, From: 450 * time.Millisecond}, time.Hour - 500*time.Millisecond},
+		{cassette.ReplayOptions{Mode: cassette.ReplayScaled}, time.Hour}, // without a factor
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
@@ -117,7 +119,7 @@ func TestReplayEnds(t *testing.T) {
 			t.Error(err, time.Since(start))
 		}
 	})
-	for _, o := range []cassette.ReplayOptions{{Mode: "backwards"}, {Mode: cassette.ReplayScaled}, {Mode: cassette.ReplayScaled, Factor: -1}} {
+	for _, o := range []cassette.ReplayOptions{{Mode: "backwards"}, {Mode: cassette.ReplayScaled, Factor: -1}} {
 		if err := cassette.Replay(t.Context(), r, &o, func(*cassette.Event) error { return nil }); err == nil {
 			t.Errorf("%+v plays", o)
 		}

@@ -8,28 +8,28 @@ import base64, binascii, glob, hashlib, json, os, re, shutil, socket, stat, sys,
 
 # What a value is, and whether its key must be there: BASE must, OWN may be absent or null and is kept as it is, EITHER may
 # be absent or null and is written.
-TEXT, PAYLOAD, DIGEST, INT, UINT, HEADERS, CHUNKS, TEXTS, ANY, RAW, KIND, BASE, OWN, EITHER = range(14)
+TEXT, PAYLOAD, DIGEST, INT, UINT, HEADERS, CHUNKS, TEXTS, ANY, RAW, KIND, BASE, OWN, EITHER, HASH, WIDE, SOURCE, OTHERS = range(18)
 FILE = [("content", PAYLOAD), ("before", PAYLOAD), ("content_digest", DIGEST), ("mode", TEXT), ("spawn_id", UINT)]
 REQUEST = [("method", TEXT), ("url", TEXT), ("request_headers", HEADERS)]
 STATUS = [("status", INT), ("response_headers", HEADERS)]
 STREAM = [("stream", CHUNKS), ("lane", TEXT), ("arrival", UINT), ("error", TEXT)]
-HASHED = [("path", TEXT), ("content_hash", DIGEST), ("len_bytes", INT)]
+HASHED = [("path", TEXT), ("content_hash", HASH), ("len_bytes", WIDE)]
 # The kinds: the keys that must be there, and those that recordings add.
 KINDS = {
-    "clock_read": ([("source", TEXT), ("value_ms", INT)], []),
-    "clock_sleep": ([("duration_ms", INT)], []),
-    "llm_call": ([("request_digest", DIGEST), ("response", PAYLOAD)],
+    "clock_read": ([("source", SOURCE), ("value_ms", INT)], []),
+    "clock_sleep": ([("duration_ms", UINT)], []),
+    "llm_call": ([("request_digest", HASH), ("response", PAYLOAD)],
                  [("provider", TEXT), ("endpoint", TEXT), ("model", TEXT), ("params_digest", DIGEST), ("usage", ANY)]
                  + REQUEST + [("request_payload", PAYLOAD)] + STATUS + STREAM + [("connection", UINT), ("opcode", TEXT)]),
     "http_exchange": ([], REQUEST + [("request_digest", DIGEST), ("request_payload", PAYLOAD)] + STATUS
                       + [("response", PAYLOAD)] + STREAM),
     "file_read": (HASHED, FILE), "file_write": (HASHED, FILE), "file_delete": ([("path", TEXT)], FILE),
-    "process_spawn": ([("program", TEXT), ("args", TEXTS), ("cwd", TEXT), ("exit_code", INT), ("duration_ms", INT),
+    "process_spawn": ([("program", TEXT), ("args", TEXTS), ("cwd", TEXT), ("exit_code", INT), ("duration_ms", UINT),
                        ("stdout_payload", PAYLOAD), ("stderr_payload", PAYLOAD)],
                       [("spawn_id", UINT), ("parent_spawn_id", UINT), ("signal", TEXT), ("stdin_payload", PAYLOAD),
                        ("stdout_digest", DIGEST), ("stderr_digest", DIGEST)]),
-    "mcp_json_rpc": ([("server", TEXT), ("method", TEXT), ("request_digest", DIGEST), ("response_digest", DIGEST),
-                      ("latency_ms", INT), ("request_payload", PAYLOAD), ("response_payload", PAYLOAD)],
+    "mcp_json_rpc": ([("server", TEXT), ("method", TEXT), ("request_digest", HASH), ("response_digest", HASH),
+                      ("latency_ms", WIDE), ("request_payload", PAYLOAD), ("response_payload", PAYLOAD)],
                      [("from", TEXT), ("conversation", UINT), ("transport", TEXT), ("arrival", UINT), ("answered", UINT),
                       ("params_digest", DIGEST), ("result_digest", DIGEST), ("exchange", UINT), ("answer_exchange", UINT),
                       ("error", TEXT)]),
@@ -85,11 +85,13 @@ def parse(line):
 
 def check(kind, v):
     """Refuses a value that is not of the kind, and returns its canonical text."""
-    if kind == TEXT:
+    if kind in (TEXT, HASH):  # a hash of others may be any text
         need(type(v) is str)
-    elif kind in (INT, UINT):
+    elif kind == SOURCE:
+        need(v in ("wall", "monotonic"))
+    elif kind in (INT, UINT, WIDE):
         need(type(v) is Number and not set(v) & set(".eE"))
-        need(0 <= int(v) < 1 << 64 if kind == UINT else -1 << 63 <= int(v) < 1 << 63)
+        need((0 if kind == UINT else -1 << 63) <= int(v) < (1 << 63 if kind == INT else 1 << 64))
         return str(int(v))
     elif kind == DIGEST:
         need(type(v) is str and len(v) == 64 and not set(v) - set("0123456789abcdef"))
@@ -103,9 +105,10 @@ def check(kind, v):
         need(type(v) is list)
         keys = [("offset", INT, BASE), ("length", INT, BASE), ("t_ms", INT, BASE), ("g", UINT, OWN)]
         return "[" + ",".join(walk(x, keys) for x in v) + "]"
-    elif kind == PAYLOAD:
+    elif kind in (PAYLOAD, OTHERS):  # one that others write may have any hash
         text = type(v) is tuple and "text" in dict(v)
-        return walk(v, [("content_hash", DIGEST, BASE), ("text", TEXT, BASE) if text else ("len_bytes", UINT, BASE)])
+        return walk(v, [("content_hash", HASH if kind == OTHERS else DIGEST, BASE),
+                        ("text", TEXT, BASE) if text else ("len_bytes", UINT, BASE)])
     elif kind == RAW:
         need(type(v) is tuple)
         for _, x in v:
@@ -121,7 +124,7 @@ def check(kind, v):
         if name not in KINDS:
             return dump(v)
         base, own = KINDS[name]
-        keys = [(k, t, EITHER if k == "cwd" else BASE) for k, t in base] + [(k, t, EITHER if k == "exit_code" else OWN) for k, t in own]
+        keys = [(k, OTHERS if t == PAYLOAD else t, EITHER if k == "cwd" else BASE) for k, t in base] + [(k, t, EITHER if k == "exit_code" else OWN) for k, t in own]
         return walk(v, [("kind", TEXT, BASE)] + keys)
     return dump(v)
 

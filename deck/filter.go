@@ -22,7 +22,7 @@ type Filter struct {
 	Kinds        []string
 	Lane         func(string) bool // nil for any; see MatchLane
 	Grep         *regexp.Regexp    // in a record's line or payloads; nil for any
-	Since, Until int64             // ms after the start
+	Since, Until int64             // ms after the start; a Since of 0 is none: tapes of others may say less than 0
 	Failed       bool              // what Failed reports
 	Tail         int               // the last so many of the rest; 0 for all. Of looks at it, Wants does not
 
@@ -87,7 +87,7 @@ func (f *Filter) Wants(rec *tape.Record, store cas.Store) (bool, error) {
 	lane := f.LaneOf(rec.Kind)
 	switch {
 	case rec.Seq < f.First || rec.Seq > f.Last,
-		rec.MonotonicMS < f.Since || rec.MonotonicMS > f.Until,
+		f.Since > 0 && rec.MonotonicMS < f.Since || rec.MonotonicMS > f.Until,
 		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, rec.Kind.Name()),
 		f.Lane != nil && !f.Lane(lane),
 		f.Failed && !Failed(rec.Kind):
@@ -110,7 +110,7 @@ func (f *Filter) LaneOf(k tape.Kind) string {
 func (f *Filter) WantsScreen(c *ScreenChange) bool {
 	switch {
 	case f.First > 0 || f.Last < math.MaxUint64 || f.Failed,
-		c.TMS < f.Since || c.TMS > f.Until,
+		f.Since > 0 && c.TMS < f.Since || c.TMS > f.Until,
 		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, KindScreen),
 		f.Lane != nil && !f.Lane(LaneTerminal):
 		return false

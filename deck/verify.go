@@ -311,6 +311,9 @@ func (c *verifier) load(path string, err error) error {
 }
 
 func (c *verifier) payload(p *tape.Payload) error {
+	if err := p.CheckHash(); err != nil {
+		return err
+	}
 	if p.Inline {
 		_, err := p.Bytes(c.store)
 		return err

@@ -135,6 +135,8 @@ func alterLine(t *testing.T, line map[string]any, key string) map[string]any {
 			in[key] = cas.Sum([]byte(was)).String()
 		case key == "phase":
 			in[key] = map[string]string{"user_script": "runtime_finalize", "runtime_finalize": "user_script"}[was]
+		case key == "source":
+			in[key] = map[string]string{"wall": "monotonic", "monotonic": "wall"}[was]
 		default:
 			in[key] = was + "x"
 		}

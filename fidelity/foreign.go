@@ -19,6 +19,22 @@ type Keys struct {
 	says map[string]bool // kinds of which the tape has such keys
 }
 
+// isEveryones reports whether every producer writes a key of a kind. A tape of another holds as a further field of that name what has no
+// form here: a digest of another kind, a number beyond 63 bits. Such a key is of both tapes, always.
+func isEveryones(kind, key string) bool {
+	switch kind {
+	case "llm_call":
+		return key == "request_digest"
+	case "clock_sleep", "process_spawn":
+		return key == "duration_ms"
+	case "file_read", "file_write":
+		return key == "content_hash" || key == "len_bytes"
+	case "mcp_json_rpc":
+		return key == "request_digest" || key == "response_digest" || key == "latency_ms"
+	}
+	return false
+}
+
 // An addedKey is a key of a kind; of the record itself where kind is "". One of an end is an error or a signal.
 type addedKey struct {
 	kind, name string
@@ -43,7 +59,9 @@ func KeysOf(records Records) (*Keys, error) {
 		eachAdded(rec.Kind, func(key string, _ func()) { note(key, false) })
 		eachEnd(rec.Kind, func(key string, _ func()) { note(key, true) })
 		for _, f := range extraOf(rec.Kind) {
-			note(f.Name, false)
+			if !isEveryones(name, f.Name) {
+				note(f.Name, false)
+			}
 		}
 		for _, f := range rec.Extra {
 			k.has[addedKey{name: f.Name}] = true
@@ -117,7 +135,7 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 }
 
 func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
-	other := func(f tape.Field) bool { return !k.has[addedKey{kind: kind, name: f.Name}] }
+	other := func(f tape.Field) bool { return !isEveryones(kind, f.Name) && !k.has[addedKey{kind: kind, name: f.Name}] }
 	if !slices.ContainsFunc(fs, other) {
 		return fs
 	}

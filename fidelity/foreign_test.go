@@ -114,3 +114,36 @@ func TestKeysAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestDigestsOfOthers: a digest of another kind compares as one, a number beyond 63 bits as it stands.
+func TestDigestsOfOthers(t *testing.T) {
+	tapeWith := func(digest, sleep string) Records {
+		const nothing = `{"content_hash":"af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262","text":""}`
+		return func(yield func(*tape.Record, error) bool) {
+			for _, kind := range []string{`{"kind":"llm_call","request_digest":"` + digest + `","response":` + nothing + `}`,
+				`{"kind":"clock_sleep","duration_ms":` + sleep + `}`} {
+				if !yield(tape.ParseRecord([]byte(`{"type":"record","seq":0,"virtual_time_ms":0,"monotonic_ms":0,"kind":` + kind + `}`))) {
+					return
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		digest, sleep string
+		want          []Category
+	}{
+		{"sha256:a", "18446744073709551615", nil},
+		{"sha256:b", "18446744073709551615", []Category{LLMRequestDigest}},
+		{"sha256:a", "18446744073709551614", []Category{ExtraKeys}},
+		{"sha256:a", "9223372036854775807", []Category{ExtraKeys}},
+	} {
+		a, b := tapeWith("sha256:a", "18446744073709551615"), tapeWith(c.digest, c.sleep)
+		keys, err := KeysOf(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, categories(mustCompare(t, ByteIdentical, keys.Only(a), b))); diff != "" {
+			t.Errorf("%s, %s: %s", c.digest, c.sleep, diff)
+		}
+	}
+}

@@ -112,15 +112,15 @@ func TestABrokenTapeOfAnotherLanguageFails(t *testing.T) {
 		want error
 		line int
 	}{
-		"empty":             {nil, tape.ErrEmpty, 1},
-		"no header":         {rest, tape.ErrNoHeader, 1},
-		"two headers":       {append(bytes.Clone(head), whole...), tape.ErrSecondHeader, 2},
-		"newer":             {replace(`"version": 1`, `"version": 2`), tape.ErrVersion, 1},
-		"not JSON":          {replace(`"duration_ms": 10`, `'duration_ms': 10`), tape.ErrNotJSON, 3},
-		"a key is missing":  {replace(`, "duration_ms": 10`, ``), tape.ErrMalformed, 3},
-		"a float":           {replace(`"duration_ms": 10`, `"duration_ms": 10.0`), tape.ErrMalformed, 3},
-		"a hash in capital": {replace(`"af1349`, `"AF1349`), tape.ErrMalformed, 4},
-		"torn":              {whole[:len(whole)-2], tape.ErrTorn, 6},
+		"empty":            {nil, tape.ErrEmpty, 1},
+		"no header":        {rest, tape.ErrNoHeader, 1},
+		"two headers":      {append(bytes.Clone(head), whole...), tape.ErrSecondHeader, 2},
+		"newer":            {replace(`"version": 1`, `"version": 2`), tape.ErrVersion, 1},
+		"not JSON":         {replace(`"duration_ms": 10`, `'duration_ms': 10`), tape.ErrNotJSON, 3},
+		"a key is missing": {replace(`, "duration_ms": 10`, ``), tape.ErrMalformed, 3},
+		"a float":          {replace(`"duration_ms": 10`, `"duration_ms": 10.0`), tape.ErrMalformed, 3},
+		"a time below 0":   {replace(`"duration_ms": 10`, `"duration_ms": -5`), tape.ErrMalformed, 3},
+		"torn":             {whole[:len(whole)-2], tape.ErrTorn, 6},
 	} {
 		var at *tape.LoadError
 		if err := loadBytes(tt.in, nil).err; !errors.Is(err, tt.want) || !errors.As(err, &at) || at.Line != tt.line {

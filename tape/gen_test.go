@@ -20,12 +20,13 @@ var kindNames = []string{
 // A source draws the values of a record. Each optional one may be zero.
 type source struct{ t *rapid.T }
 
-func (s source) text() string { return rapid.String().Draw(s.t, "text") }
-func (s source) int() int64   { return rapid.Int64().Draw(s.t, "int") }
-func (s source) id() uint64   { return rapid.Uint64().Draw(s.t, "id") }
-func (s source) yes() bool    { return rapid.Bool().Draw(s.t, "yes") }
-func (s source) some() int    { return rapid.IntRange(0, 3).Draw(s.t, "some") }
-func (s source) port() int    { return rapid.IntRange(-1<<31, 1<<31-1).Draw(s.t, "port") }
+func (s source) text() string    { return rapid.String().Draw(s.t, "text") }
+func (s source) int() int64      { return rapid.Int64().Draw(s.t, "int") }
+func (s source) duration() int64 { return rapid.Int64Min(0).Draw(s.t, "duration") }
+func (s source) id() uint64      { return rapid.Uint64().Draw(s.t, "id") }
+func (s source) yes() bool       { return rapid.Bool().Draw(s.t, "yes") }
+func (s source) some() int       { return rapid.IntRange(0, 3).Draw(s.t, "some") }
+func (s source) port() int       { return rapid.IntRange(-1<<31, 1<<31-1).Draw(s.t, "port") }
 
 func (s source) digest() cas.Digest {
 	if s.yes() {
@@ -147,9 +148,9 @@ func (s source) file() tape.File {
 func (s source) kind(name string) tape.Kind {
 	switch name {
 	case "clock_read":
-		return &tape.ClockRead{Source: s.text(), ValueMS: s.int(), Extra: s.extra()}
+		return &tape.ClockRead{Source: rapid.SampledFrom([]string{"wall", "monotonic"}).Draw(s.t, "source"), ValueMS: s.int(), Extra: s.extra()}
 	case "clock_sleep":
-		return &tape.ClockSleep{DurationMS: s.int(), Extra: s.extra()}
+		return &tape.ClockSleep{DurationMS: s.duration(), Extra: s.extra()}
 	case "llm_call":
 		return &tape.LLMCall{
 			Provider: s.text(), Endpoint: s.text(), Model: s.text(), ParamsDigest: s.digest(), Usage: s.jsonOrNone(),
@@ -167,7 +168,7 @@ func (s source) kind(name string) tape.Kind {
 		return &tape.FileDelete{File: f}
 	case "process_spawn":
 		return &tape.ProcessSpawn{
-			Program: s.text(), Args: s.texts(), Cwd: s.textOrNull(), ExitCode: s.port(), DurationMS: s.int(),
+			Program: s.text(), Args: s.texts(), Cwd: s.textOrNull(), ExitCode: s.port(), DurationMS: s.duration(),
 			Stdout: s.payload(), Stderr: s.payload(), SpawnID: s.id(), ParentSpawnID: s.id(), Signal: s.text(),
 			Stdin: s.payloadOrNone(), StdoutDigest: s.digest(), StderrDigest: s.digest(), Extra: s.extra(),
 		}

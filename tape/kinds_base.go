@@ -15,7 +15,7 @@ func (*ClockRead) Name() string { return "clock_read" }
 func (k *ClockRead) extra() *[]Field { return &k.Extra }
 
 func (k *ClockRead) fields(c *codec) {
-	c.text("source", &k.Source, required)
+	c.clock("source", &k.Source)
 	number(c, "value_ms", &k.ValueMS, required)
 }
 
@@ -31,7 +31,7 @@ func (*ClockSleep) Name() string { return "clock_sleep" }
 func (k *ClockSleep) extra() *[]Field { return &k.Extra }
 
 func (k *ClockSleep) fields(c *codec) {
-	number(c, "duration_ms", &k.DurationMS, required)
+	c.duration("duration_ms", &k.DurationMS)
 }
 
 // File is what FileRead, FileWrite and FileDelete hold.
@@ -50,8 +50,8 @@ type File struct {
 // walkFile walks the keys of a file that is there.
 func (f *File) walkFile(c *codec) {
 	c.text("path", &f.Path, required)
-	c.digest("content_hash", &f.ContentHash, required)
-	number(c, "len_bytes", &f.LenBytes, required)
+	c.hash("content_hash", &f.ContentHash)
+	c.unsigned("len_bytes", &f.LenBytes)
 	f.walkContent(c)
 }
 
@@ -130,7 +130,7 @@ func (k *ProcessSpawn) fields(c *codec) {
 	c.texts("args", &k.Args, required)
 	c.textOrNull("cwd", &k.Cwd)
 	number(c, "exit_code", &k.ExitCode, required)
-	number(c, "duration_ms", &k.DurationMS, required)
+	c.duration("duration_ms", &k.DurationMS)
 	c.payload("stdout_payload", &k.Stdout, required)
 	c.payload("stderr_payload", &k.Stderr, required)
 	number(c, "spawn_id", &k.SpawnID, optional)

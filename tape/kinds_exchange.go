@@ -80,7 +80,7 @@ func (*LLMCall) Name() string { return "llm_call" }
 func (k *LLMCall) extra() *[]Field { return &k.Extra }
 
 func (k *LLMCall) fields(c *codec) {
-	c.digest("request_digest", &k.RequestDigest, required)
+	c.hash("request_digest", &k.RequestDigest)
 	c.payload("response", &k.Response, required)
 	c.text("provider", &k.Provider, optional)
 	c.text("endpoint", &k.Endpoint, optional)

@@ -36,9 +36,9 @@ func (k *MCPJSONRPC) extra() *[]Field { return &k.Extra }
 func (k *MCPJSONRPC) fields(c *codec) {
 	c.text("server", &k.Server, required)
 	c.text("method", &k.Method, required)
-	c.digest("request_digest", &k.RequestDigest, required)
-	c.digest("response_digest", &k.ResponseDigest, required)
-	number(c, "latency_ms", &k.LatencyMS, required)
+	c.hash("request_digest", &k.RequestDigest)
+	c.hash("response_digest", &k.ResponseDigest)
+	c.unsigned("latency_ms", &k.LatencyMS)
 	c.payload("request_payload", &k.Request, required)
 	c.payload("response_payload", &k.Response, required)
 	c.text("from", &k.From, optional)

@@ -60,14 +60,18 @@ func inline(b []byte) *Payload {
 // nothing is the digest of no bytes.
 var nothing = cas.Sum(nil)
 
-// Bytes returns the payload's bytes, verified against its hash. The error is a *cas.MissingError, a *cas.CorruptError, or
-// that of the store.
+// Bytes returns the payload's bytes, verified against its hash. The error is a *cas.MissingError, a *cas.CorruptError, that of
+// the store, or of a blob without a digest that of CheckHash: an inline text needs none.
 func (p *Payload) Bytes(s cas.Store) ([]byte, error) {
+	none := p.CheckHash()
 	if !p.Inline {
+		if none != nil {
+			return nil, none
+		}
 		return s.Get(p.Hash)
 	}
 	b := []byte(p.Text)
-	if got := cas.Sum(b); got != p.Hash {
+	if got := cas.Sum(b); got != p.Hash && none == nil {
 		return nil, &cas.CorruptError{Digest: p.Hash, Got: got}
 	}
 	return b, nil
@@ -76,6 +80,9 @@ func (p *Payload) Bytes(s cas.Store) ([]byte, error) {
 // Open streams the payload's bytes. What a blob's bytes do not hash to is found out at their end, as cas.Store.Open says.
 func (p *Payload) Open(s cas.Store) (io.ReadCloser, error) {
 	if !p.Inline {
+		if err := p.CheckHash(); err != nil {
+			return nil, err
+		}
 		return s.Open(p.Hash)
 	}
 	b, err := p.Bytes(s)
@@ -108,7 +115,7 @@ func ParsePayload(b []byte) (*Payload, error) {
 	s := scannerOf(b)
 	var p *Payload
 	if !s.Null() {
-		p = s.payload()
+		p = s.payload(false)
 	}
 	if err := cmp.Or(s.End(), jsonscan.ValidUTF8(b)); err != nil {
 		return nil, err

@@ -118,6 +118,9 @@ func sameButExtra(a, b []byte) bool {
 
 const goodHash = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85"
 
+// nothing is the payload of no bytes.
+const nothing = `{"content_hash":"af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262","text":""}`
+
 // line wraps the object of a kind into a record.
 func line(kind string) string {
 	return `{"type":"record","seq":1,"phase":"user_script","virtual_time_ms":2,"monotonic_ms":3,"kind":` + kind + `}`
@@ -222,38 +225,45 @@ func TestMalformedLinesAreRefused(t *testing.T) {
 		in   string
 		want error
 	}{
-		"number as text":        {line(`{"kind":"clock_sleep","duration_ms":"1"}`), tape.ErrMalformed},
-		"fraction":              {line(`{"kind":"clock_sleep","duration_ms":1.0}`), tape.ErrMalformed},
-		"exponent":              {line(`{"kind":"clock_sleep","duration_ms":1e3}`), tape.ErrMalformed},
-		"leading zero":          {line(`{"kind":"clock_sleep","duration_ms":01}`), tape.ErrNotJSON},
-		"out of range":          {line(`{"kind":"clock_sleep","duration_ms":9223372036854775808}`), tape.ErrMalformed},
-		"below range":           {line(`{"kind":"ws_close","connection":-1}`), tape.ErrMalformed},
-		"null":                  {line(`{"kind":"clock_sleep","duration_ms":null}`), tape.ErrMalformed},
-		"missing key":           {line(`{"kind":"clock_sleep"}`), tape.ErrMalformed},
-		"key twice":             {line(`{"kind":"clock_sleep","duration_ms":1,"duration_ms":1}`), tape.ErrMalformed},
-		"kind twice":            {line(`{"kind":"clock_sleep","kind":"clock_sleep","duration_ms":1}`), tape.ErrMalformed},
-		"no kind":               {line(`{"duration_ms":1}`), tape.ErrMalformed},
-		"kind is a list":        {line(`[]`), tape.ErrMalformed},
-		"record is a list":      {`[1]`, tape.ErrMalformed},
-		"header of three":       {line(`{"kind":"ws_open","request_headers":[["a","b","c"]]}`), tape.ErrMalformed},
-		"header of one":         {line(`{"kind":"ws_open","request_headers":[["a"]]}`), tape.ErrMalformed},
-		"chunk without t_ms":    {line(`{"kind":"http_exchange","stream":[{"offset":1,"length":1}]}`), tape.ErrMalformed},
-		"payload without hash":  {line(`{"kind":"random_read","payload":{"text":""}}`), tape.ErrMalformed},
-		"payload of less":       {line(`{"kind":"random_read","payload":{"content_hash":"` + goodHash + `","len_bytes":-1}}`), tape.ErrMalformed},
-		"hash in capitals":      {line(`{"kind":"dir_list","names_digest":"` + strings.ToUpper(goodHash) + `"}`), cas.ErrName},
-		"hash that is a path":   {line(`{"kind":"dir_list","names_digest":"../../../../etc/passwd"}`), cas.ErrName},
-		"raw that is no base64": {`{"type":"record","seq":0,"virtual_time_ms":0,"monotonic_ms":0,"kind":{"kind":"x"},"raw":{"a":"*"}}`, tape.ErrMalformed},
-		"another type":          {`{"type":"footer"}`, tape.ErrMalformed},
-		"header":                {`{"type":"header","version":1,"harn_version":"x"}`, tape.ErrSecondHeader},
-		"something behind it":   {line(`{"kind":"x"}`) + `{}`, tape.ErrNotJSON},
-		"comma at the end":      {line(`{"kind":"x","a":1,}`), tape.ErrNotJSON},
-		"no comma":              {line(`{"kind":"clock_read","source":"wall" "value_ms":1}`), tape.ErrNotJSON},
-		"control character":     {line("{\"kind\":\"env_read\",\"name\":\"a\x01\"}"), tape.ErrNotJSON},
-		"not UTF-8":             {line("{\"kind\":\"env_read\",\"name\":\"a\xff\"}"), tape.ErrNotJSON},
-		"bad escape":            {line(`{"kind":"env_read","name":"\x"}`), tape.ErrNotJSON},
-		"cut":                   {line(`{"kind":"env_read","name":"a"}`)[:100], tape.ErrNotJSON},
-		"empty":                 {"", tape.ErrNotJSON},
-		"too deep":              {line(`{"kind":"x","a":` + deep + `}`), tape.ErrNotJSON},
+		"number as text":      {line(`{"kind":"clock_sleep","duration_ms":"1"}`), tape.ErrMalformed},
+		"fraction":            {line(`{"kind":"clock_sleep","duration_ms":1.0}`), tape.ErrMalformed},
+		"exponent":            {line(`{"kind":"clock_sleep","duration_ms":1e3}`), tape.ErrMalformed},
+		"leading zero":        {line(`{"kind":"clock_sleep","duration_ms":01}`), tape.ErrNotJSON},
+		"out of range":        {line(`{"kind":"clock_sleep","duration_ms":18446744073709551616}`), tape.ErrMalformed},
+		"a sleep below 0":     {line(`{"kind":"clock_sleep","duration_ms":-5}`), tape.ErrMalformed},
+		"a source of its own": {line(`{"kind":"clock_read","source":"cpu","value_ms":1}`), tape.ErrMalformed},
+		"no source":           {line(`{"kind":"clock_read","source":"","value_ms":1}`), tape.ErrMalformed},
+		"a process below 0": {line(`{"kind":"process_spawn","program":"p","args":[],"cwd":null,"exit_code":0,"duration_ms":-5,"stdout_payload":` + nothing +
+			`,"stderr_payload":` + nothing + `}`), tape.ErrMalformed},
+		"a length of ours out of range": {line(`{"kind":"random_read","payload":{"content_hash":"` + goodHash + `","len_bytes":18446744073709551615}}`), tape.ErrMalformed},
+		"a hash of ours":                {line(`{"kind":"random_read","payload":{"content_hash":"sha256:1","len_bytes":1}}`), cas.ErrName},
+		"below range":                   {line(`{"kind":"ws_close","connection":-1}`), tape.ErrMalformed},
+		"null":                          {line(`{"kind":"clock_sleep","duration_ms":null}`), tape.ErrMalformed},
+		"missing key":                   {line(`{"kind":"clock_sleep"}`), tape.ErrMalformed},
+		"key twice":                     {line(`{"kind":"clock_sleep","duration_ms":1,"duration_ms":1}`), tape.ErrMalformed},
+		"kind twice":                    {line(`{"kind":"clock_sleep","kind":"clock_sleep","duration_ms":1}`), tape.ErrMalformed},
+		"no kind":                       {line(`{"duration_ms":1}`), tape.ErrMalformed},
+		"kind is a list":                {line(`[]`), tape.ErrMalformed},
+		"record is a list":              {`[1]`, tape.ErrMalformed},
+		"header of three":               {line(`{"kind":"ws_open","request_headers":[["a","b","c"]]}`), tape.ErrMalformed},
+		"header of one":                 {line(`{"kind":"ws_open","request_headers":[["a"]]}`), tape.ErrMalformed},
+		"chunk without t_ms":            {line(`{"kind":"http_exchange","stream":[{"offset":1,"length":1}]}`), tape.ErrMalformed},
+		"payload without hash":          {line(`{"kind":"random_read","payload":{"text":""}}`), tape.ErrMalformed},
+		"payload of less":               {line(`{"kind":"random_read","payload":{"content_hash":"` + goodHash + `","len_bytes":-1}}`), tape.ErrMalformed},
+		"hash in capitals":              {line(`{"kind":"dir_list","names_digest":"` + strings.ToUpper(goodHash) + `"}`), cas.ErrName},
+		"hash that is a path":           {line(`{"kind":"dir_list","names_digest":"../../../../etc/passwd"}`), cas.ErrName},
+		"raw that is no base64":         {`{"type":"record","seq":0,"virtual_time_ms":0,"monotonic_ms":0,"kind":{"kind":"x"},"raw":{"a":"*"}}`, tape.ErrMalformed},
+		"another type":                  {`{"type":"footer"}`, tape.ErrMalformed},
+		"header":                        {`{"type":"header","version":1,"harn_version":"x"}`, tape.ErrSecondHeader},
+		"something behind it":           {line(`{"kind":"x"}`) + `{}`, tape.ErrNotJSON},
+		"comma at the end":              {line(`{"kind":"x","a":1,}`), tape.ErrNotJSON},
+		"no comma":                      {line(`{"kind":"clock_read","source":"wall" "value_ms":1}`), tape.ErrNotJSON},
+		"control character":             {line("{\"kind\":\"env_read\",\"name\":\"a\x01\"}"), tape.ErrNotJSON},
+		"not UTF-8":                     {line("{\"kind\":\"env_read\",\"name\":\"a\xff\"}"), tape.ErrNotJSON},
+		"bad escape":                    {line(`{"kind":"env_read","name":"\x"}`), tape.ErrNotJSON},
+		"cut":                           {line(`{"kind":"env_read","name":"a"}`)[:100], tape.ErrNotJSON},
+		"empty":                         {"", tape.ErrNotJSON},
+		"too deep":                      {line(`{"kind":"x","a":` + deep + `}`), tape.ErrNotJSON},
 	} {
 		r, err := tape.ParseRecord([]byte(tt.in))
 		if !errors.Is(err, tt.want) {

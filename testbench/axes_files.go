@@ -1,6 +1,7 @@
 package testbench
 
 import (
+	"os"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files/overlay"
@@ -12,7 +13,12 @@ import (
 func (b *Bench) openFiles() error {
 	o := &overlay.Options{Dir: b.conf.Files.Dir, Now: b.fileTime}
 	if b.from != nil {
-		o.Tape = overlay.NewTaped(b.from.records, b.from.store, &overlay.TapedOptions{InOrder: b.from.foreign})
+		if dir := b.conf.Files.Read; dir != "" {
+			if _, err := os.ReadDir(dir); err != nil {
+				return &ConfigError{"Files.Read", err}
+			}
+		}
+		o.Tape = overlay.NewTaped(b.from.records, b.from.store, &overlay.TapedOptions{InOrder: b.from.foreign, Files: b.conf.Files.Read})
 		o.Unknown = b.unknownPath
 	}
 	files, err := overlay.New(o)

@@ -73,6 +73,7 @@ type Files struct {
 	Dir       string // a directory that is read and never written; "" is an empty tree
 	Diff      string // Close writes what the run changed to this file, as a unified diff that git apply takes
 	WriteBack bool   // Close writes what the run changed into Dir, unless it failed (Bench.Fail)
+	Read      string // of Replay: a directory with the files that the run read, for a tape that has their hashes alone; "" is none
 }
 
 // Processes says what answers commands. Of Tape, Calls, Runner and Live at most one is set; none denies every command.

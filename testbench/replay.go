@@ -13,7 +13,7 @@ import (
 
 // Replay begins a run whose every axis answers from the tape at tapePath, or that of a recording. Nothing is asked for anywhere
 // else. Arguments, the environment and the time at which the clock starts are those of the tape; of c, which may be nil, count Name,
-// Emit, EmitTo, Secrets, Unused, and OwnReadings with its Seed, so that the Config of the run itself will do. Verdict compares the two.
+// Emit, EmitTo, Secrets, Unused, Files.Read, and OwnReadings with its Seed, so that the Config of the run itself will do. Verdict compares the two.
 //
 // A tape of ours answers by what is asked: equal requests in recorded order, others as they come. One of another producer answers each
 // kind in recorded order, whatever is asked, and the comparison tells. A run on a real clock is replayed on one that does not wait:
@@ -35,7 +35,7 @@ func replay(tapePath string, c *Config, told func(error)) (*Bench, error) {
 	var conf Config
 	if c != nil {
 		conf = Config{Name: c.Name, Emit: c.Emit, EmitTo: c.EmitTo, Secrets: c.Secrets, Unused: c.Unused,
-			OwnReadings: c.OwnReadings, Seed: c.Seed}
+			OwnReadings: c.OwnReadings, Seed: c.Seed, Files: Files{Read: c.Files.Read}}
 	}
 	if conf.Emit != "" && placeOf(conf.Emit).is(placeOf(from.path)) {
 		return nil, fmt.Errorf("testbench: a replay cannot write its tape over %s, which it answers from: give another path", from.path)

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // upstreams says where the requests for a host go instead.
@@ -18,7 +20,7 @@ func parseUpstreams(given map[string]string) (upstreams, error) {
 	for name, raw := range given {
 		u, err := url.Parse(raw)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://… as its URL, for WebSockets too, have %q", name, raw)
+			return nil, fmt.Errorf("upstream %s: want http://HOST[:PORT][/PREFIX] or https://… as its URL, for WebSockets too, have %q", visible.WithoutUser(name), visible.WithoutUser(raw))
 		}
 		key, err := upstreamKey(name)
 		if err != nil {
@@ -36,7 +38,7 @@ func upstreamKey(name string) (string, error) {
 		host, port = strings.Trim(name, "[]"), ""
 	}
 	if _, perr := strconv.ParseUint(port, 10, 16); port != "" && perr != nil || host == "" {
-		return "", fmt.Errorf("upstream %q: want NAME or NAME:PORT", name)
+		return "", fmt.Errorf("upstream %q: want NAME or NAME:PORT", visible.WithoutUser(name))
 	}
 	if port == "" {
 		return cleanName(host), nil

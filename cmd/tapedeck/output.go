@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"golang.org/x/term"
@@ -92,4 +94,40 @@ func plural(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// forJSON returns std as a command line that asks for JSON writes to it. On a terminal, what of the JSON would steer it (C1, what turns
+// the direction of writing) stands there as an escape of JSON; a file and a pipe get it as it is.
+func (std streams) forJSON(args []string) streams {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	if isTerminal(std.out) && (slices.Contains(args, "--json") || slices.Contains(args, "--json=true")) {
+		std.out = &shownJSON{w: std.out}
+	}
+	return std
+}
+
+// shownJSON writes JSON to a terminal.
+type shownJSON struct {
+	w   io.Writer
+	cut []byte // the begin of a character, until the rest of it comes
+}
+
+func (s *shownJSON) Write(p []byte) (int, error) {
+	b := append(s.cut, p...)
+	n := len(b)
+	for i := 1; i < utf8.UTFMax && i <= n; i++ {
+		if c := b[n-i]; utf8.RuneStart(c) {
+			if !utf8.FullRune(b[n-i:]) {
+				n -= i
+			}
+			break
+		}
+	}
+	s.cut = slices.Clone(b[n:])
+	if _, err := io.WriteString(s.w, visible.JSON(string(b[:n]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

@@ -144,7 +144,7 @@ func parseUpstreams(list []string) (map[string]string, error) {
 	for _, s := range list {
 		name, url, ok := strings.Cut(s, "=")
 		if !ok || name == "" || url == "" {
-			return nil, fmt.Errorf("--upstream %q: want NAME[:PORT]=URL, as in api.anthropic.com=http://127.0.0.1:8080", s)
+			return nil, fmt.Errorf("--upstream %q: want NAME[:PORT]=URL, as in api.anthropic.com=http://127.0.0.1:8080", visible.WithoutUser(s))
 		}
 		out[strings.ToLower(name)] = url
 	}

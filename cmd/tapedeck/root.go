@@ -53,7 +53,7 @@ func (e *statusError) Unwrap() error { return e.err }
 func run(ctx context.Context, args []string, std streams) int {
 	// net/http's clients have no other log than this one, and quote there what an upstream sent unasked.
 	log.SetOutput(io.Discard)
-	cmd := newRootCommand(std)
+	cmd := newRootCommand(std.forJSON(args))
 	cmd.SetArgs(args)
 	return report(cmd.ExecuteContext(ctx), std.err)
 }

@@ -20,6 +20,7 @@ type scriptReplayOptions struct {
 	mode    string
 	aligned bool
 	emit    string
+	files   string
 	json    bool
 }
 
@@ -34,7 +35,8 @@ goes to stderr). The first call that the tape does not answer fails, and with it
 nearest that is recorded, and the fields that differ.
 
 A program that fails by itself is never 0, even if its records are those of the tape: whether the recorded run failed too is on no tape.
-A tape of another producer answers each kind of call in recorded order, and what was asked is only compared.
+A tape of another producer answers each kind of call in recorded order, and what was asked is only compared. Of files it may hold
+hashes alone: --files DIR has what the recorded run read, under the same paths, and what has another hash is refused.
 In mode outcome a reading of the clock or of random numbers that is not on the tape ends nothing: a clock that stands still and seed 0
 answer it, and the verdict notes so. A module replays there on a script's tape.
 ` + modesHelp + `
@@ -42,6 +44,7 @@ Exit status: 0 faithful, 2 diverged or an assertion failed, 1 it could not be ru
 		Example: `  tapedeck script replay agent.tape agent.star
   tapedeck script replay agent.tape agent.star --mode byte-identical
   tapedeck script replay agent.tape agent.star --aligned
+  tapedeck script replay theirs.tape agent.star --files checkout/
   tapedeck script replay agent.tape agent.star --emit-tape now.tape --json`,
 		Args: takes("TAPE", "FILE"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -60,6 +63,7 @@ Exit status: 0 faithful, 2 diverged or an assertion failed, 1 it could not be ru
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")
 	f.StringVar(&o.emit, "emit-tape", "", "write the replay's own tape to `TAPE`, over what is there")
+	f.StringVar(&o.files, "files", "", "take what the recorded run read from `DIR`, where the tape has hashes alone")
 	o.limits.define(f)
 	o.define(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
@@ -87,7 +91,7 @@ func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file str
 	defer clean()
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	b, err := testbench.Replay(path, &testbench.Config{Name: file, Emit: o.emit, OwnReadings: mode == fidelity.Outcome})
+	b, err := testbench.Replay(path, &testbench.Config{Name: file, Emit: o.emit, Files: testbench.Files{Read: o.files}, OwnReadings: mode == fidelity.Outcome})
 	if err != nil {
 		return suite.Flagged(err)
 	}

@@ -172,7 +172,7 @@ func there(c *testbench.Config) error {
 
 // flags are the flags that set fields of a Config.
 var flags = map[string]string{
-	"Emit": "--emit-tape", "Env": "--env", "Files.Diff": "--diff", "Files.Dir": "--files", "Files.WriteBack": "--write-back",
+	"Emit": "--emit-tape", "Env": "--env", "Files.Diff": "--diff", "Files.Dir": "--files", "Files.Read": "--files", "Files.WriteBack": "--write-back",
 	"LLM.Fixture": "--llm", "LLM.Record": "--llm", "MCP": "--mcp", "Net": "--net", "Net.Tape": "--net",
 	"Processes.Record": "--processes", "Processes.Tape": "--processes",
 }

@@ -15,6 +15,7 @@ import (
 // FS, and holds the records that it was given.
 type Taped struct {
 	store cas.Store
+	files string // TapedOptions.Files
 
 	mu    sync.Mutex // guards what follows
 	paths map[string]*heard
@@ -26,6 +27,9 @@ type TapedOptions struct {
 	// InOrder answers a read of a path that the tape does not know by the next content in recorded order that nobody has read: how
 	// a tape of another producer is replayed, whose paths are compared afterwards.
 	InOrder bool
+	// Files is a directory with the files that the run read, under their paths: contents of which the tape has the hash alone come from
+	// there. "" is none. It is only read, and what has another hash is refused.
+	Files string
 }
 
 // A heard is what a tape says of one path.
@@ -81,7 +85,11 @@ func NewTaped(records []*tape.Record, store cas.Store, o *TapedOptions) *Taped {
 			h.first = len(h.answers)
 		}
 	}
-	if o != nil && o.InOrder {
+	if o == nil {
+		return t
+	}
+	t.files = o.Files
+	if o.InOrder {
 		t.reads = t.contents()
 	}
 	return t

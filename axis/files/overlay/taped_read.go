@@ -18,7 +18,7 @@ func (t *Taped) read(name string, l look) ([]byte, error) {
 	}
 	switch k := l.from.Kind.(type) {
 	case *tape.FileRead:
-		return t.bytes(name, k.Content, k.ContentHash)
+		return t.contentOf(name, k)
 	case *tape.FileWrite:
 		return t.bytes(name, k.Before, cas.Digest{})
 	case *tape.FileDelete:
@@ -32,7 +32,7 @@ func (t *Taped) read(name string, l look) ([]byte, error) {
 		}
 		for _, x := range h.answers[:h.first] { // any content of it will do
 			if k, ok := x.rec.Kind.(*tape.FileRead); ok && k.Mode != linkMode {
-				return t.bytes(name, k.Content, k.ContentHash)
+				return t.contentOf(name, k)
 			}
 		}
 	}
