@@ -101,13 +101,24 @@ type prefixRule struct {
 	word         bool // the prefix must begin a word
 	alone        bool // nor may a digit of base64 stand before it
 	accept       func(rest []byte) bool
+	stays        bool // the prefix is a word of many texts: it is looked for by its end, and is no part of the secret
 }
 
-func (r *prefixRule) starts() []string { return []string{r.prefix[:3]} }
+func (r *prefixRule) starts() []string {
+	if r.stays {
+		return []string{r.prefix[len(r.prefix)-3:]}
+	}
+	return []string{r.prefix[:3]}
+}
 
 func (r *prefixRule) names() []string { return []string{r.rule} }
 
 func (r *prefixRule) match(t text, i int) (span, outcome) {
+	if r.stays {
+		if i -= len(r.prefix) - 3; i < 0 {
+			return span{}, miss
+		}
+	}
 	o := t.literal(i, r.prefix)
 	if o == miss || r.word && !boundary(t.b, i) || r.alone && !alone(t.b, i) {
 		return span{}, miss
@@ -123,7 +134,10 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 	if o == hit && (end-start < r.min || r.accept != nil && !r.accept(t.b[start:end])) {
 		o = miss
 	}
-	return span{start: i, end: end, rank: shaped, rule: r.rule}, o
+	if !r.stays {
+		start = i
+	}
+	return span{start: start, end: end, rank: shaped, rule: r.rule}, o
 }
 
 // openaiKey tells a key from a hyphenated word that happens to begin with "sk-": digits, and letters and digits in a row

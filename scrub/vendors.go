@@ -26,7 +26,7 @@ var vendorKeys = []prefixRule{
 	{rule: "langfuse", prefix: "sk-lf-", min: uuidLen, max: uuidLen, set: tokenChars, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
 	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
 	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
-	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
+	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits, stays: true},
 	{rule: "newrelic", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
 	{rule: "newrelic", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
