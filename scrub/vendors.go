@@ -6,7 +6,7 @@ import (
 )
 
 // vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
-// service before it. Each has a literal of its own; where that is short, what follows must look random too.
+// service before it, whose name for it is taken then. Each has a literal of its own; where that is short, what follows must look random too.
 var vendorKeys = []prefixRule{
 	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: alnum, alone: true, accept: random},
 	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: newSet("_-="), accept: random},
@@ -27,8 +27,8 @@ var vendorKeys = []prefixRule{
 	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
 	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
 	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits, stays: true},
-	{rule: "newrelic", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
-	{rule: "newrelic", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
+	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
 	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: tokenChars, word: true, accept: hasDigit},
