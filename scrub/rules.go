@@ -99,7 +99,7 @@ type prefixRule struct {
 	min, max     int // bytes after the prefix; a longer run is not a key
 	set          *charset
 	word         bool // the prefix must begin a word
-	alone        bool // nor may a digit of base64 stand before it
+	alone        bool // it is short: no digit of base64, of either alphabet, may stand on its two sides
 	accept       func(rest []byte) bool
 	stays        bool // the prefix is a word of many texts: it is looked for by its end, and is no part of the secret
 }
@@ -120,7 +120,7 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 		}
 	}
 	o := t.literal(i, r.prefix)
-	if o == miss || r.word && !boundary(t.b, i) || r.alone && !alone(t.b, i) {
+	if o == miss || r.word && !boundary(t.b, i) || r.alone && (!alone(t.b, i) || i > 0 && t.b[i-1] == '-') {
 		return span{}, miss
 	}
 	if o == more {

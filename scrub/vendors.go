@@ -18,7 +18,7 @@ var vendorKeys = []prefixRule{
 	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: alnum, word: true, accept: hexDigits},
 	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
-	{rule: "fireworks", prefix: "fw_", min: 20, max: 40, set: alnum, word: true, accept: random},
+	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: alnum, alone: true, accept: random},
 	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: tokenChars, word: true},
 	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: newSet("_-."), word: true, accept: hasDigit},
 	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
@@ -33,17 +33,17 @@ var vendorKeys = []prefixRule{
 	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: wordChars, word: true, accept: hasDigit},
-	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, word: true, accept: random},
+	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, alone: true, accept: random},
 	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: newSet("_+/="), word: true, accept: hasDigit},
 	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
 	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
 	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, alone: true, accept: random},
 	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: wordChars, word: true, accept: random},
 	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: wordChars, word: true, accept: hasDigit},
 }
@@ -171,13 +171,23 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 			return span{}, miss
 		}
 		if from, end, o = t.netrcWord(end, i); o == hit && key == "password" {
-			if v := string(t.b[from:end]); isExample(v) || strings.HasPrefix(v, "<") || strings.HasPrefix(v, `\u003c`) || isPlaceholder(v) {
+			if isNetrcExample(string(t.b[from:end])) {
 				return span{}, miss
 			}
 			return span{start: from, end: end, rule: "netrc", context: true}, hit
 		}
 	}
 	return span{}, o
+}
+
+// isNetrcExample tells a password that is none: of a document, a template or a program.
+func isNetrcExample(v string) bool {
+	for _, begin := range []string{"<", `\u003c`, "{", prefix} {
+		if strings.HasPrefix(v, begin) {
+			return true
+		}
+	}
+	return isExample(strings.TrimRight(v, "'`,;.)")) || strings.Contains(v, `\u00`) || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' })
 }
 
 // netrcWord returns the word behind the blanks at i, of a machine that began at first.
