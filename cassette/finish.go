@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -222,14 +223,17 @@ func (r *Recorder) report() *ScrubReport {
 	all.Add(r.masked)
 	all.Add(r.w.mask.Report())
 	all.Add(r.w.keys.mask.Report())
-	return newReport(&all, r.o.Command.EnvAllowlist, r.o.Preserve)
+	return newReport(&all, r.o.scrubbing().RuleNames(), r.o.Command.EnvAllowlist, r.o.Preserve)
 }
 
-func newReport(all *ttyscrub.Report, env, preserved []string) *ScrubReport {
-	s := &ScrubReport{Status: Clean, Rules: []string{}, HitCounts: map[string]int{}, EnvAllowlist: env,
+// newReport returns what rules that were applied did.
+func newReport(all *ttyscrub.Report, applied, env, preserved []string) *ScrubReport {
+	rules := slices.Concat(applied, all.Rules())
+	slices.Sort(rules)
+	s := &ScrubReport{Status: Clean, Rules: slices.Compact(rules), HitCounts: map[string]int{}, EnvAllowlist: env,
 		IntentionallyPreserved: preserved, LateHits: all.Late}
 	if len(all.Hits) > 0 {
-		s.Status, s.Rules, s.HitCounts = Redacted, all.Rules(), all.Hits
+		s.Status, s.HitCounts = Redacted, all.Hits
 	}
 	return s
 }

@@ -105,7 +105,7 @@ type Capability struct {
 // A ScrubReport says what scrubbing did.
 type ScrubReport struct {
 	Status                 string         `json:"status"` // Clean or Redacted
-	Rules                  []string       `json:"rules"`  // those that hit, sorted
+	Rules                  []string       `json:"rules"`  // those that were applied, sorted
 	HitCounts              map[string]int `json:"hit_counts"`
 	EnvAllowlist           []string       `json:"env_allowlist,omitempty"`
 	IntentionallyPreserved []string       `json:"intentionally_preserved,omitempty"`

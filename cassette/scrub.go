@@ -91,7 +91,7 @@ func scrubInto(r *Reader, to string, o *ScrubOptions) (*ScrubReport, error) {
 		texts.report.Count(m.keys)
 		m.from = to
 	}
-	report := mergeReports(r.report, newReport(&texts.report, nil, o.Preserve))
+	report := mergeReports(r.report, newReport(&texts.report, so.RuleNames(), nil, o.Preserve))
 	if err := writeJSON(filepath.Join(to, ScrubReportFile), report, false); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func mergeReports(a, b *ScrubReport) *ScrubReport {
 	all.Add(ttyscrub.Report{Hits: b.HitCounts})
 	preserved := slices.Concat(a.IntentionallyPreserved, b.IntentionallyPreserved)
 	slices.Sort(preserved)
-	return newReport(&all, a.EnvAllowlist, slices.Compact(preserved))
+	return newReport(&all, slices.Concat(a.Rules, b.Rules), a.EnvAllowlist, slices.Compact(preserved))
 }
 
 // settle puts the files of from in the place of those in dir, and removes from. The manifest is away while they change.

@@ -104,6 +104,7 @@ func textOf(stream string) string {
 
 // TestDeltas: a known value that comes in the texts of several events is hidden, however the text and the stream are cut.
 func TestDeltas(t *testing.T) {
+	t.Parallel()
 	for _, value := range []string{"Zx9QvT2mKw7Lp4Rn", "aaaabaaaacaaaa", "\"q\\u/o\nte", "text_delta", "cn\"ry\\7Q 2x%9+p/4V&8<W=n#d"} {
 		s := scrub.New(testKey, nil)
 		s.AddSecret("API_KEY", value)

@@ -24,6 +24,7 @@ const harmlessVar = "SCRUB_TEST_HARMLESS"
 // TestHarmlessFiles: nothing is found in the sources of Go's standard library, of Python and of Node, where they are here,
 // but for the credentials that some of them hold as examples.
 func TestHarmlessFiles(t *testing.T) {
+	t.Parallel()
 	s := scrub.New(testKey, nil)
 	lines := 0
 	for _, root := range harmlessRoots() {
@@ -250,6 +251,7 @@ func uuid(r *rand.Rand) string {
 // TestHarmlessLines: lock files, checksums, logs, Git's output, minified code and images of projects that are named after
 // the services that gitleaks knows. All of it plain and as a JSON string.
 func TestHarmlessLines(t *testing.T) {
+	t.Parallel()
 	s := scrub.New(testKey, nil)
 	rng := rand.New(rand.NewPCG(5, 6))
 	lines := 0

@@ -71,6 +71,7 @@ func TestSinceLearnsNothing(t *testing.T) {
 
 // TestPlaceholdersTeachNothing: a replay's headers hold placeholders; they are no values, and use up no room for some.
 func TestPlaceholdersTeachNothing(t *testing.T) {
+	t.Parallel()
 	s := scrub.New(testKey, nil)
 	mark := s.Mark()
 	for i := range 600 {

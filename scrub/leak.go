@@ -281,12 +281,7 @@ func (t text) plainAt(i int, c byte) outcome {
 }
 
 // atEnd is the outcome of a matcher that is content with the end of the text.
-func atEnd(t text) outcome {
-	if t.final {
-		return hit
-	}
-	return more
-}
+func atEnd(t text) outcome { return t.endedOr(hit) }
 
 // secret tells whether what a shape fits is a secret, and not a word, a template or an example.
 func (l *compiledLeak) secret(b []byte) bool {

@@ -91,6 +91,7 @@ var contexts = struct{ literal, assigned, bare []string }{
 
 // TestLeaksAreFound: an example of each shape is hidden in every context, and nothing of it is left; as a stream too.
 func TestLeaksAreFound(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := scrub.New(testKey, nil)
 	for _, l := range scrub.Leaks() {
@@ -205,6 +206,7 @@ func TestRulesOfAnOldRecording(t *testing.T) {
 
 // TestLeaksHeldIsBounded: the name of a service alone holds little back, and gives up soon.
 func TestLeaksHeldIsBounded(t *testing.T) {
+	t.Parallel()
 	s := scrub.New(testKey, nil)
 	for _, l := range scrub.Leaks() {
 		for _, text := range []string{l.Name + " is a word of prose, and", l.Name + "_key = " + strings.Repeat("a1", 4000)} {

@@ -19,6 +19,7 @@ func secretsOf(n int, shape string) (out []scrub.Secret) {
 // TestDummiesAreBounded: what a hostile recording asks for is 16 MiB, also where every try gives the same value: without a
 // bound on what is tried this test does not end.
 func TestDummiesAreBounded(t *testing.T) {
+	t.Parallel()
 	for _, shape := range []string{
 		":1000000:aA0", "jwt:1000000.0.0", "jwt:4096.0.0", "pem:A:n:1000000", ":8:", "prefix:0:a", strings.Repeat("p", 1<<20) + ":0:a",
 	} {
@@ -38,6 +39,7 @@ func TestDummiesAreBounded(t *testing.T) {
 
 // TestDummiesAreSearchedFor: as many as are learnt from the traffic are found anywhere, further ones where they stand alone.
 func TestDummiesAreSearchedFor(t *testing.T) {
+	t.Parallel()
 	const searched = 512 + 512 + 256
 	made := scrub.DummiesOf(secretsOf(searched+1, ":20:aA0"), none)
 	s := scrub.New(testKey, nil)

@@ -67,6 +67,7 @@ func noise(n int) string {
 
 // TestGitObjects: a secret that was committed is found in the loose object and, packed by Git, in the pack.
 func TestGitObjects(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("git is not here")
 	}

@@ -12,6 +12,7 @@ import (
 // TestHideAt: beyond what is learnt, a value is hidden in its place alone, in any pieces, with the form in which it stood; what
 // stands around it is scrubbed as ever.
 func TestHideAt(t *testing.T) {
+	t.Parallel()
 	s := scrub.New(testKey, nil)
 	for i := range 512 {
 		if fresh, full := s.LearnNamed("token", fmt.Sprintf("value-of-no-shape-%d", i)); !fresh || full {

@@ -99,17 +99,28 @@ type prefixRule struct {
 	min, max     int // bytes after the prefix; a longer run is not a key
 	set          *charset
 	word         bool // the prefix must begin a word
-	alone        bool // nor may a digit of base64 stand before it
+	alone        bool // it is short: no digit of base64, of either alphabet, may stand on its two sides
 	accept       func(rest []byte) bool
+	stays        bool // the prefix is a word of many texts: it is looked for by its end, and is no part of the secret
 }
 
-func (r *prefixRule) starts() []string { return []string{r.prefix[:3]} }
+func (r *prefixRule) starts() []string {
+	if r.stays {
+		return []string{r.prefix[len(r.prefix)-3:]}
+	}
+	return []string{r.prefix[:3]}
+}
 
 func (r *prefixRule) names() []string { return []string{r.rule} }
 
 func (r *prefixRule) match(t text, i int) (span, outcome) {
+	if r.stays {
+		if i -= len(r.prefix) - 3; i < 0 {
+			return span{}, miss
+		}
+	}
 	o := t.literal(i, r.prefix)
-	if o == miss || r.word && !boundary(t.b, i) || r.alone && !alone(t.b, i) {
+	if o == miss || r.word && !boundary(t.b, i) || r.alone && (!alone(t.b, i) || i > 0 && t.b[i-1] == '-') {
 		return span{}, miss
 	}
 	if o == more {
@@ -123,7 +134,10 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 	if o == hit && (end-start < r.min || r.accept != nil && !r.accept(t.b[start:end])) {
 		o = miss
 	}
-	return span{start: i, end: end, rank: shaped, rule: r.rule}, o
+	if !r.stays {
+		start = i
+	}
+	return span{start: start, end: end, rank: shaped, rule: r.rule}, o
 }
 
 // openaiKey tells a key from a hyphenated word that happens to begin with "sk-": digits, and letters and digits in a row

@@ -42,7 +42,7 @@ func (jwtRule) match(t text, i int) (span, outcome) {
 	return span{start: i, end: end, rank: shaped, rule: "jwt"}, hit
 }
 
-// A pemRule finds blocks of private keys, whole or cut off, with real line ends or JSON's.
+// A pemRule finds blocks of private keys, whole or cut off, with real line ends, JSON's or those of a form.
 type pemRule struct{}
 
 const (
@@ -69,27 +69,34 @@ func (pemRule) match(t text, i int) (span, outcome) {
 
 // pemLine returns the end of a line like "-----BEGIN RSA PRIVATE KEY-----".
 func (t text) pemLine(i int, begin string) (end int, o outcome) {
+	begin = strings.TrimSuffix(begin, " ")
 	if o := t.literal(i, begin); o != hit {
 		return 0, o
 	}
 	const maxLabel = 64
-	start := i + len(begin)
+	start, o := t.formBlank(i + len(begin))
+	if o != hit {
+		return 0, o
+	}
 	for end = start; end < start+maxLabel; end++ {
 		if end == len(t.b) {
 			return 0, t.ended()
 		}
 		if c := t.b[end]; c == '-' {
-			if !bytes.Contains(t.b[start:end], []byte(pemLabel)) {
+			if !strings.Contains(formBlanks.Replace(string(t.b[start:end])), pemLabel) {
 				return 0, miss
 			}
 			o := t.literal(end, "-----")
 			return end + 5, o
-		} else if c != ' ' && !isAlnum(c) {
+		} else if c != ' ' && c != '+' && c != '%' && !isAlnum(c) {
 			return 0, miss
 		}
 	}
 	return 0, miss
 }
+
+// formBlanks undoes the blanks of a form and of a URL.
+var formBlanks = strings.NewReplacer("+", " ", "%20", " ")
 
 // pemBody returns the end of the block that began at first and whose lines begin at i: after its last line, or where the
 // lines end that look like a key's. A line of a key has 20 digits of base64 or more, but for its last.
@@ -103,7 +110,7 @@ func (t text) pemBody(first, i int) (end int, o outcome) {
 		if i = t.pemSpace(i); i-first > maxBlock {
 			return end, hit
 		}
-		if !t.final && (i == len(t.b) || i+1 == len(t.b) && t.b[i] == '\\') {
+		if left := len(t.b) - i; !t.final && (left == 0 || left == 1 && t.b[i] == '\\' || left < 3 && t.b[i] == '%') {
 			return 0, more
 		}
 		if after, o := t.pemLine(i, pemEnd); o != miss {
@@ -119,16 +126,35 @@ func (t text) pemBody(first, i int) (end int, o outcome) {
 				continue
 			}
 		}
-		after, o := t.run(i, base64Chars, first+maxBlock-i)
+		after, o := t.pemDigits(i, first+maxBlock)
 		if o == more {
 			return 0, more
 		}
-		last := after > i && (t.b[after-1] == '=' || t.pemEndsAt(after))
+		last := after > i && (t.b[after-1] == '=' || bytes.EqualFold(t.b[max(i, after-3):after], []byte("%3D")) || t.pemEndsAt(after))
 		if after-i < minLine && !last {
 			return end, hit
 		}
 		i, end = after, after
 	}
+}
+
+// pemDigits returns the end of the digits of base64 at i, those that a form escapes among them, or a place behind limit.
+func (t text) pemDigits(i, limit int) (end int, o outcome) {
+	for end = i; end <= limit; {
+		if end, o = t.run(end, base64Chars, max(0, limit-end)); o != hit || end == len(t.b) || t.b[end] != '%' {
+			break
+		}
+		if end+2 >= len(t.b) {
+			return end, t.endedOr(hit)
+		}
+		switch c := string(t.b[end+1 : end+3]); strings.ToUpper(c) {
+		case "2B", "2F", "3D":
+			end += len("%2B")
+		default:
+			return end, hit
+		}
+	}
+	return end, o
 }
 
 // pemEndsAt tells whether the last line of a block follows at i, as far as the text has come.
@@ -145,6 +171,8 @@ func (t text) pemSpace(i int) int {
 			i++
 		case c == '\\' && i+1 < len(t.b) && strings.IndexByte(`nrt\`, t.b[i+1]) >= 0:
 			i += 2
+		case c == '%' && i+2 < len(t.b) && t.b[i+1] == '0' && strings.IndexByte("AaDd", t.b[i+2]) >= 0:
+			i += 3
 		default:
 			return i
 		}

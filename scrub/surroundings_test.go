@@ -3,6 +3,7 @@ package scrub_test
 import (
 	"maps"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -45,7 +46,6 @@ var ownShapes = map[string]string{
 	"langfuse":            `sk-lf-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`,
 	"langsmith":           `lsv2_pt_[0-9a-f]{32}_[0-9a-f]{10}`,
 	"langsmith, service":  `lsv2_sk_[0-9a-f]{32}_[0-9a-f]{10}`,
-	"mailgun":             `key-[0-9a-f]{32}`,
 	"newrelic":            `NRAK-[A-Z0-9]{27}`,
 	"newrelic, insert":    `NRII-[A-Za-z0-9_-]{32}`,
 	"notion":              `ntn_[0-9]{11}[A-Za-z0-9]{35}`,
@@ -72,6 +72,7 @@ var placed = map[string]struct{ before, secret string }{
 	"discord":            {"https://discord.com/api/webhooks/123456789012345678/", `[A-Za-z0-9_-]{68}`},
 	"discord, in forms":  {"discord.com%2Fapi%2Fwebhooks%2F123456789012345678%2F", `[A-Za-z0-9_-]{68}`},
 	"discord, in JSON":   {`https:\/\/discord.com\/api\/v10\/webhooks\/123456789012345678\/`, `[A-Za-z0-9_-]{68}`},
+	"mailgun":            {"key-", `[0-9a-f]{32}`},
 	"bearer":             {"Bearer ", `[A-Za-z0-9]{40}`},
 	"bearer, in forms":   {"Bearer+", `[A-Za-z0-9]{40}`},
 	"bearer, in URLs":    {"bearer%20", `[A-Za-z0-9]{40}`},
@@ -159,4 +160,31 @@ func isMasked(t *testing.T, s *scrub.Scrubber, before, secret, after string) boo
 		return false
 	}
 	return true
+}
+
+// TestPEMInForms: a private key is found as a form and as a URL have it.
+func TestPEMInForms(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(27, 28))
+	s := scrub.New(testKey, nil)
+	for _, end := range []string{"\n", "\r\n"} {
+		block := "-----BEGIN RSA PRIVATE KEY-----" + end
+		for range 5 {
+			block += example(rng, `[A-Za-z0-9/+]{64}`) + end
+		}
+		block += "q+/Zk2Lm9Qw4Rt7Yp3Bn6Q==" + end + "-----END RSA PRIVATE KEY-----"
+		for how, written := range map[string]string{"form": url.QueryEscape(block), "URL": url.PathEscape(block), "plain": block, "JSON": strings.Trim(quoted(block), `"`)} {
+			text := "a=1&key=" + written + "&b=2"
+			for n := 1; n < len(text); n += 37 {
+				got := string(scrub.Renumber([]byte(writtenIn(s, text, n))))
+				if want := "a=1&key=td_#1&b=2"; got != want {
+					t.Errorf("%s in pieces of %d: %s", how, n, got)
+				}
+			}
+		}
+	}
+}
+
+func writtenIn(s *scrub.Scrubber, text string, n int) string {
+	return written(s, text, func(left int) int { return min(left, n) })
 }

@@ -24,6 +24,14 @@ func (t text) ended() outcome {
 	return more
 }
 
+// endedOr is o, or more where something may follow.
+func (t text) endedOr(o outcome) outcome {
+	if t.final {
+		return o
+	}
+	return more
+}
+
 // literal tells whether lit stands at i.
 func (t text) literal(i int, lit string) outcome {
 	rest := t.b[min(i, len(t.b)):]

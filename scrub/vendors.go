@@ -6,7 +6,7 @@ import (
 )
 
 // vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
-// service before it. Each has a literal of its own; where that is short, what follows must look random too.
+// service before it, whose name for it is taken then. Each has a literal of its own; where that is short, what follows must look random too.
 var vendorKeys = []prefixRule{
 	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: alnum, alone: true, accept: random},
 	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: newSet("_-="), accept: random},
@@ -18,7 +18,7 @@ var vendorKeys = []prefixRule{
 	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: alnum, word: true, accept: hexDigits},
 	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
-	{rule: "fireworks", prefix: "fw_", min: 20, max: 40, set: alnum, word: true, accept: random},
+	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: alnum, alone: true, accept: random},
 	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: tokenChars, word: true},
 	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: newSet("_-."), word: true, accept: hasDigit},
 	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
@@ -26,24 +26,24 @@ var vendorKeys = []prefixRule{
 	{rule: "langfuse", prefix: "sk-lf-", min: uuidLen, max: uuidLen, set: tokenChars, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
 	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
 	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
-	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
-	{rule: "newrelic", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
-	{rule: "newrelic", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
+	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits, stays: true},
+	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
+	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
 	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: wordChars, word: true, accept: hasDigit},
-	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, word: true, accept: random},
+	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, alone: true, accept: random},
 	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: newSet("_+/="), word: true, accept: hasDigit},
 	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: tokenChars, word: true, accept: hasDigit},
 	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
 	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
 	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, word: true, accept: random},
-	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, word: true, accept: random},
+	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, alone: true, accept: random},
 	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: wordChars, word: true, accept: random},
 	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: wordChars, word: true, accept: hasDigit},
 }
@@ -171,13 +171,23 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 			return span{}, miss
 		}
 		if from, end, o = t.netrcWord(end, i); o == hit && key == "password" {
-			if v := string(t.b[from:end]); isExample(v) || strings.HasPrefix(v, "<") || strings.HasPrefix(v, `\u003c`) || isPlaceholder(v) {
+			if isNetrcExample(string(t.b[from:end])) {
 				return span{}, miss
 			}
 			return span{start: from, end: end, rule: "netrc", context: true}, hit
 		}
 	}
 	return span{}, o
+}
+
+// isNetrcExample tells a password that is none: of a document, a template or a program.
+func isNetrcExample(v string) bool {
+	for _, begin := range []string{"<", `\u003c`, "{", prefix} {
+		if strings.HasPrefix(v, begin) {
+			return true
+		}
+	}
+	return isExample(strings.TrimRight(v, "'`,;.)")) || strings.Contains(v, `\u00`) || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' })
 }
 
 // netrcWord returns the word behind the blanks at i, of a machine that began at first.

@@ -28,6 +28,8 @@ func TestVendorsHarmless(t *testing.T) {
 		"12345678:AA", "time 12:30:AAAAAAAAAA", "00:11:22:AA:BB:CC:DD:EE", "https://discord.com/api/webhooks/123456789012345678", "/webhooks/github/incoming/1234",
 		"https://example.com/webhooks/123456789012345678/messages/123456789012345678",
 		"the machine learning model", "machine login screen", "a machine of ours: login as root, password in the vault", "state machine\nlogin -> logout",
+		"a.whl,sha256=kq-fw_htIgKUVXoAuAEVgKxQu3tZ9qE2eiKkWIS7LA,123", "sha256=fw_htIgKUVXoAuAEVgKxQu3tZ9qE2eiKkWIS7LAxyz0,1", "x-vcp_htIgKUVXoAuAEVgKxQu3tZ9qE2eiKkWIS7LAxyz0",
+		"f'machine {host} login {user} password {self.password}'", "`machine HOST login NAME password SECRET`, over lines", "machine h login u password )\x00\x01r",
 		"machine: ubuntu login: ann", "machine HOST login USER password <your password>", "machine h login u password $TOKEN", "machine h login u password xxxxxx",
 	}
 	for range 2000 {

@@ -145,6 +145,7 @@ func TestWriterReleasesWhatIsHarmless(t *testing.T) {
 
 // TestHeldIsBounded: however long what looks like the beginning of a secret goes on, little is held back.
 func TestHeldIsBounded(t *testing.T) {
+	t.Parallel()
 	s := scrub.New(testKey, &scrub.Options{Env: []string{"API_KEY=aaaaaaaaaaaaaaaaaaab", "B_KEY=abababab"}})
 	for _, tt := range []struct{ start, more string }{
 		{"Bearer ", "a1"}, {"sk-ant-", "a1"}, {"eyJ", "a1"}, {"https://", "a:"}, {"-----BEGIN PRIVATE KEY-----", "abcd"},

@@ -57,6 +57,20 @@ func (o *Options) withDefaults() Options {
 	return d
 }
 
+// RuleNames lists the rules that are looked for, sorted. A secret that a name tells has that for its rule.
+func (o *Options) RuleNames() []string {
+	d := o.withDefaults()
+	names := append(d.Scrub.RuleNames(), "rest", "typed")
+	if !d.KeepEmail {
+		names = append(names, "email")
+	}
+	if len(d.Accounts) > 0 {
+		names = append(names, "account")
+	}
+	slices.Sort(names)
+	return names
+}
+
 // A Hit is a range of the raw stream whose text is a secret: from Start to before End, in bytes. Sequences that stand in it are
 // no part of the secret; see Mask.
 type Hit struct {
