@@ -92,6 +92,21 @@ func plainRun(p []byte) (n int) {
 	return n
 }
 
+// plainASCII reports whether p has nothing but ASCII.
+func plainASCII(p []byte) bool {
+	for ; len(p) >= 8; p = p[8:] {
+		if binary.LittleEndian.Uint64(p)&0x8080808080808080 != 0 {
+			return false
+		}
+	}
+	for _, c := range p {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
 // control takes a byte of C0, DEL or 0xC2 outside of a sequence.
 func (x *lexer) control(c byte) kind {
 	switch c {

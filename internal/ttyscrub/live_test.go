@@ -289,7 +289,7 @@ func TestMemory(t *testing.T) {
 	l := ttyscrub.NewLive(o)
 	now := time.Duration(0)
 	round := func(p []byte) {
-		for range 3 << 20 / len(p) {
+		for range 1 << 20 / len(p) {
 			now += time.Millisecond
 			l.Write(p, now)
 			l.Take(now)

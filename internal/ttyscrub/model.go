@@ -1,6 +1,7 @@
 package ttyscrub
 
 import (
+	"bytes"
 	"slices"
 	"unicode/utf8"
 
@@ -23,14 +24,16 @@ type model struct {
 	cols   int
 
 	plain   bool
-	begun   int64   // where the last line begins, while plain
-	width   int     // bytes of text in it
-	tail    [3]byte // the last of them
-	cr      bool    // it ends in CR
-	lines   ring    // where the last lines begin
-	fed     int64   // up to where the screen is drawn
-	fedLex  lexer   // as of fed, while plain
-	pending []byte  // from fed to at, while plain
+	begun   int64  // where the last line begins, while plain
+	width   int    // columns of text in it, had none two
+	above   int    // those of the line above it
+	framed  bool   // it may have a border
+	border  bool   // its last byte may begin one
+	cr      bool   // it ends in CR
+	lines   ring   // where the last lines begin
+	fed     int64  // up to where the screen is drawn
+	fedLex  lexer  // as of fed, while plain
+	pending []byte // from fed to at, while plain
 
 	drawn   bool // there was text since the last moment
 	odd     bool // there was more than plain text since the last line end
@@ -103,8 +106,7 @@ func (m *model) read(p []byte) {
 func (m *model) plainToken(k kind, i, n int) {
 	switch {
 	case k == text && !m.cr:
-		m.width += n
-		m.ended(m.p[i : i+n])
+		m.measure(m.p[i : i+n])
 		return
 	case k == carriage:
 		m.cr = true
@@ -112,7 +114,7 @@ func (m *model) plainToken(k kind, i, n int) {
 	case k == newline && m.cr && !m.goesOn():
 		m.begun = m.at + int64(i+n)
 		m.lines.add(m.begun)
-		m.cr, m.width = false, 0
+		m.cr, m.above, m.width, m.framed = false, m.width, 0, false
 		return
 	case k == tab || k == quiet || k == payload:
 		return
@@ -121,28 +123,28 @@ func (m *model) plainToken(k kind, i, n int) {
 	m.token(k, i, n)
 }
 
-// ended notes the last bytes of text.
-func (m *model) ended(p []byte) {
-	if n := len(p); n >= len(m.tail) {
-		m.tail = [3]byte(p[n-3:])
+// measure takes text of the last line.
+func (m *model) measure(p []byte) {
+	m.framed = m.framed || bytes.IndexByte(p, '|') >= 0
+	if plainASCII(p) {
+		m.width += len(p)
+		m.border = false
 		return
 	}
 	for _, c := range p {
-		m.tail = [3]byte{m.tail[1], m.tail[2], c}
+		if utf8.RuneStart(c) {
+			m.width++
+		}
+		m.framed = m.framed || m.border && c >= 0x94 && c <= 0x97
+		m.border = c == borders
 	}
 }
 
-// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it is as long as
-// the screen is wide, or ends in the border of a box.
+// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it is about as long
+// as the screen is wide, or as the one above it, or has a border.
 func (m *model) goesOn() bool {
-	if m.width >= m.cols-maxPadding && m.width <= m.cols || m.tail[2] == '|' {
-		return true
-	}
-	if m.tail[0] != 0xe2 { // the first byte of borders but for '|'
-		return false
-	}
-	last, _ := utf8.DecodeRune(m.tail[:])
-	return isBorder(last)
+	const least = 20 // columns of rows that a program cut itself
+	return m.framed || m.width >= m.cols-maxPadding && m.width <= m.cols || m.width >= least && m.width == m.above
 }
 
 // leave ends plain text: from an offset on everything is drawn.
@@ -208,7 +210,7 @@ func (m *model) newline(end int64) {
 	if !m.freshRows() {
 		return
 	}
-	m.plain, m.fedLex, m.begun, m.width = true, m.lex, end, 0
+	m.plain, m.fedLex, m.begun, m.width, m.framed = true, m.lex, end, 0, false
 	rows, _ := m.screen.Size()
 	m.lines.reset(rows)
 	m.lines.add(end)

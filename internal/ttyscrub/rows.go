@@ -159,6 +159,9 @@ func (r *screenRows) chain(y, end int, s seam) {
 		_, cols := r.screen.Size()
 		decorated = decorated || s.left > 0 || s.right < cols || s.start > 0 || s.end < cols || !r.screen.Wrapped(y)
 		col, kind = s.start, s.kind
+		if s.gap {
+			r.buf = append(r.buf, ' ')
+		}
 		y++
 		next := slices.IndexFunc(r.seams(y), func(o seam) bool { return o.right == s.right })
 		if y >= end || next < 0 {
@@ -168,9 +171,37 @@ func (r *screenRows) chain(y, end int, s seam) {
 	}
 	r.add(y, col, s.right, kind)
 	r.buf = append(r.buf, '\n')
-	if decorated { // or else the rows were looked at as they are
-		r.scan()
+	if !decorated { // the rows were looked at as they are
+		return
 	}
+	r.scan()
+	for k := 1; k < len(r.parts); k++ {
+		if r.parts[k].joint != sure && r.begins(k) {
+			r.cut(k)
+			r.scan()
+			k = 0
+		}
+	}
+}
+
+// begins tells whether a secret begins with part k of buf: what stands before it is no part of it then, though it may go on.
+func (r *screenRows) begins(k int) bool {
+	end := len(r.buf)
+	if k+2 < len(r.parts) {
+		end = r.parts[k+2].at
+	}
+	return slices.ContainsFunc(r.rules.in(r.buf[r.parts[k].at:end]), func(f find) bool { return f.start == 0 })
+}
+
+// cut drops what stands before part k of buf.
+func (r *screenRows) cut(k int) {
+	at := r.parts[k].at
+	r.buf = append(r.buf[:0], r.buf[at:]...)
+	r.parts = append(r.parts[:0], r.parts[k:]...)
+	for i := range r.parts {
+		r.parts[i].at -= at
+	}
+	r.parts[0].joint = apart
 }
 
 // add adds the columns of a row from col to before end, without blanks at their end, to buf.
