@@ -1,7 +1,6 @@
 package ttyscrub
 
 import (
-	"bytes"
 	"slices"
 	"unicode/utf8"
 
@@ -27,6 +26,7 @@ type model struct {
 	begun   int64  // where the last line begins, while plain
 	width   int    // columns of text in it, had none two
 	above   int    // those of the line above it
+	word    int    // bytes of the word that it ends in
 	framed  bool   // it may have a border
 	border  bool   // its last byte may begin one
 	cr      bool   // it ends in CR
@@ -86,6 +86,9 @@ func (m *model) read(p []byte) {
 	m.rows.earn(len(p))
 	for i := 0; i < len(p); {
 		k, n := m.lex.next(p[i:])
+		if k == quiet && !m.rows.panels && p[i+n-1] == 'm' {
+			m.rows.panels = m.lex.setsBackground()
+		}
 		if m.plain {
 			m.plainToken(k, i, n)
 		} else {
@@ -114,7 +117,7 @@ func (m *model) plainToken(k kind, i, n int) {
 	case k == newline && m.cr && !m.goesOn():
 		m.begun = m.at + int64(i+n)
 		m.lines.add(m.begun)
-		m.cr, m.above, m.width, m.framed = false, m.width, 0, false
+		m.cr, m.above, m.width, m.word, m.framed = false, m.width, 0, 0, false
 		return
 	case k == tab || k == quiet || k == payload:
 		return
@@ -125,8 +128,15 @@ func (m *model) plainToken(k kind, i, n int) {
 
 // measure takes text of the last line.
 func (m *model) measure(p []byte) {
-	m.framed = m.framed || bytes.IndexByte(p, '|') >= 0
-	if plainASCII(p) {
+	n := 0
+	for n < len(p) && isToken(p[len(p)-1-n]) {
+		n++
+	}
+	if n == len(p) {
+		n += m.word
+	}
+	m.word = n
+	if !hasBorder(p) {
 		m.width += len(p)
 		m.border = false
 		return
@@ -135,16 +145,16 @@ func (m *model) measure(p []byte) {
 		if utf8.RuneStart(c) {
 			m.width++
 		}
-		m.framed = m.framed || m.border && c >= 0x94 && c <= 0x97
+		m.framed = m.framed || c == '|' || m.border && c >= 0x94 && c <= 0x97
 		m.border = c == borders
 	}
 }
 
-// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it is about as long
-// as the screen is wide, or as the one above it, or has a border.
+// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it has a border, is
+// about as long as the screen is wide, or ends as the one above it in a word that may have been cut.
 func (m *model) goesOn() bool {
-	const least = 20 // columns of rows that a program cut itself
-	return m.framed || m.width >= m.cols-maxPadding && m.width <= m.cols || m.width >= least && m.width == m.above
+	return m.framed || m.width == m.cols || m.word > 0 && m.width >= m.cols-maxPadding && m.width < m.cols ||
+		m.word >= longPiece && m.width == m.above
 }
 
 // leave ends plain text: from an offset on everything is drawn.
@@ -210,7 +220,7 @@ func (m *model) newline(end int64) {
 	if !m.freshRows() {
 		return
 	}
-	m.plain, m.fedLex, m.begun, m.width, m.framed = true, m.lex, end, 0, false
+	m.plain, m.fedLex, m.begun, m.width, m.word, m.framed = true, m.lex, end, 0, 0, false
 	rows, _ := m.screen.Size()
 	m.lines.reset(rows)
 	m.lines.add(end)

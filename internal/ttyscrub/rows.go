@@ -28,6 +28,7 @@ type screenRows struct {
 	gen    uint64 // of the last look
 	credit int
 	key    bool // the beginning of a private key may stand on the screen
+	panels bool // there were backgrounds
 	again  bool // what is drawn has been masked, as far as it was known then
 	offs   []offsets
 

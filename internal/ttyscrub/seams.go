@@ -69,7 +69,7 @@ func (r *screenRows) mayGoOn(y int) bool {
 		return false
 	}
 	_, cols := r.screen.Size()
-	return len(row) >= cols-maxPadding || r.screen.Wrapped(y) || !isPlain(row) || isCut(row) || r.endsPanel(y, len(row)-1)
+	return len(row) >= cols-maxPadding || r.screen.Wrapped(y) || !isPlain(row) || isCut(row) || r.panels && r.endsPanel(y, len(row)-1)
 }
 
 // endsPanel tells whether the background behind column x of row y, the last one with text, is another somewhere.

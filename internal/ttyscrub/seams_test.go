@@ -206,6 +206,9 @@ func TestSeams(t *testing.T) {
 	o.KeepEmail = true
 	for _, f := range frames {
 		for way, write := range ways {
+			if f.name == "background" && way == "printed" {
+				continue // plain text is not drawn, and has no edge
+			}
 			t.Run(f.name+", "+way, func(t *testing.T) {
 				for seed := range uint64(seeds * len(keysMade)) {
 					rng := rand.New(rand.NewPCG(seed, uint64(len(f.name)*100+len(way))))
