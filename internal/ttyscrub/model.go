@@ -27,6 +27,7 @@ type model struct {
 	width   int    // columns of text in it, had none two
 	above   int    // those of the line above it
 	word    int    // bytes of the word that it ends in
+	last    byte   // of it
 	framed  bool   // it may have a border
 	border  bool   // its last byte may begin one
 	cr      bool   // it ends in CR
@@ -135,7 +136,7 @@ func (m *model) measure(p []byte) {
 	if n == len(p) {
 		n += m.word
 	}
-	m.word = n
+	m.word, m.last = n, p[len(p)-1]
 	if !hasBorder(p) {
 		m.width += len(p)
 		m.border = false
@@ -151,10 +152,10 @@ func (m *model) measure(p []byte) {
 }
 
 // goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it has a border, is
-// about as long as the screen is wide, or ends as the one above it in a word that may have been cut.
+// about as long as the screen is wide, ends as the one above it in a word that may have been cut, or may begin a private key.
 func (m *model) goesOn() bool {
 	return m.framed || m.width == m.cols || m.word > 0 && m.width >= m.cols-maxPadding && m.width < m.cols ||
-		m.word >= longPiece && m.width == m.above
+		m.word >= longPiece && m.width == m.above || m.word >= len("KEY-----") && m.last == '-'
 }
 
 // leave ends plain text: from an offset on everything is drawn.
@@ -211,7 +212,7 @@ func (m *model) edits(final byte) bool {
 
 // newline begins plain text behind a line that was plain, where nothing stands on the rows that come.
 func (m *model) newline(end int64) {
-	plain := !m.odd && m.cr && !m.margins
+	plain := !m.odd && m.cr && !m.margins && !m.rows.key
 	m.odd = false
 	if !plain {
 		return

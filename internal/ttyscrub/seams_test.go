@@ -270,5 +270,99 @@ func differ(got, want []byte) string {
 	is, should := vt.New(nil), vt.New(nil)
 	_, _ = is.Write(got)
 	_, _ = should.Write(want)
-	return fmt.Sprintf("is\n%s\nwant\n%s", strings.Join(is.Text(), "\n"), strings.Join(should.Text(), "\n"))
+	text := func(s *vt.Screen) string { return strings.TrimSpace(strings.Join(s.Text(), "\n")) }
+	return fmt.Sprintf("is\n%q\n%s\nwant\n%q\n%s", got, text(is), want, text(should))
+}
+
+// asPrograms are what programs write; « and » stand around what is of the secret.
+var asPrograms = map[string]string{
+	"vim": "\x1b[1;1Hfirst line\r\nkey: «sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3Kl1Zx6Cvv»\x1b[3;1H«0Bn4Mq9We2Rt7Yu5»" +
+		"\x1b[3;34H\x1b[K\x1b[4;1HnextlineWithoutBlanks and more\r\nanother\r\n\x1b[94m~",
+	"vim, over another line": "\x1b[2;1Hthe second line\x1b[3;1Hextline here\x1b[2;1Hkey: " +
+		"«sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3Kl1Zx6Cvv»\x1b[3;1H«0Bn4Mq9We2Rt7Yu5»\x1b[K\x1b[4;1Hnext line",
+	"vim, set nu": "\x1b[1;1H\x1b[38;5;130m  1 \x1b[mfirst line\r\n\x1b[38;5;130m  2 \x1b[mkey: " +
+		"«sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3Kl1ZZ»\x1b[3;1H\x1b[38;5;130m    \x1b[m«x6Cv0Bn4Mq9We2Rt7»" +
+		"\x1b[3;42H\x1b[K\x1b[4;1H\x1b[38;5;130m  3 \x1b[mnextlineWithoutBlanks and more\r\n\x1b[38;5;130m  4 \x1b[manother",
+	"vim, set nu linebreak showbreak": "\x1b[2;1H\x1b[38;5;130m  2 \x1b[mkey: «sk-ant-api03-»" + strings.Repeat(" ", 58) + "\x1b[3;1H\x1b[38;5;130m    " +
+		"\x1b[94m>> \x1b[m«Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3Kl1Zx6Cv0Bn4Mq9We2RR»\x1b[4;1H\x1b[38;5;130m    " +
+		"\x1b[94m>> \x1b[m«t7Yu5Io8Pa3Sd-_1Fg6HxZ»\x1b[5;1H\x1b[38;5;130m  3 \x1b[mnextline",
+	"vim, set nu, typed": "\x1b[1;1H  1 see " + strings.Repeat("see ", 12) + "«s»\x1b[1;58H«k-ant-api03-Qm4xT9»\x1b[1;75H«vLr2Wp»\x1b[2;1H    «8»\x1b[2;6H«Z»\x1b[2;7H" +
+		"«k1Nd5Hs7Gb3Yc6»\x1b[3;1H  2 nextline",
+	"less -N": "     12 first\r\n     13 key: «sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3»" +
+		" \b     13 «Kl1Zx6Cv0Bn4Mq9We2Rt7Yu5Io8Pa»\r\n     14 nextline\r\n:\x1b[K",
+	"less -N, backwards": "\x1b[2J\x1b[H\x1bM     13 «Kl1Zx6Cv0Bn4Mq9We2Rt7Yu5Io8Pa»\x1b[H\x1bM     13 key: " +
+		"«sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3»\x1b[24;1H:",
+	"a narrow column": "\x1b[2J\x1b[5;1H  ┃ the key\x1b[6;1H  ┃ «sk-ant-api03-Qm4xT9vLr2Wp8Zk1»\x1b[7;1H  ┃ «Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7»\x1b[8;1H  ┃ «Sd5Fg8Hj3Kl»\x1b[9;1H" +
+		"  ┃ is set",
+	"what is known, in a narrow column": "\x1b[2J\x1b[5;3Hthe value «correct-horse_b»\x1b[6;3H«attery9staple» is set\x1b[9;1H$ ",
+	"a key and a word below it":         "\x1b[2J\x1b[5;3H«sk-ant-api03-Qm4xT9vLr2Wp8Zk1»\x1b[6;3HGOOGLE2_PROJECT=x\x1b[9;1H$ ",
+	"a name, and its value below it": "\x1b[2J\x1b[2;10H│ curl -H Authorization: Bearer │\x1b[3;10H│ «q7Xv0Zt3Lm8Rk2Wp5Nd1Hs6» okay  │" +
+		"\x1b[4;10H└",
+}
+
+// TestProgramsThatWrap masks secrets in what programs write, and nothing else.
+func TestProgramsThatWrap(t *testing.T) {
+	for name, text := range asPrograms {
+		t.Run(name, func(t *testing.T) {
+			if at := wrong(marked(text), fixed, rand.New(rand.NewPCG(1, 1))); at != "" {
+				t.Error(at)
+			}
+		})
+	}
+}
+
+func marked(text string) (s screenful) {
+	secret := false
+	for _, r := range text {
+		switch r {
+		case '«', '»':
+			secret = r == '«'
+			continue
+		}
+		s.plain(string(r))
+		if secret {
+			s.secret[len(s.secret)-1] = true
+		}
+	}
+	return s
+}
+
+// TestKeyBesideNumbers masks the lines of a private key that stand beside numbers of lines, or in a box.
+func TestKeyBesideNumbers(t *testing.T) {
+	lines := strings.Split(pem, "\n")
+	for name, of := range map[string]func(i int, line string) string{
+		"vim, set nu": func(i int, line string) string { return fmt.Sprintf("\x1b[%d;1H\x1b[33m%3d \x1b[m%s", i+2, i+1, line) },
+		"a box":       func(i int, line string) string { return fmt.Sprintf("\x1b[%d;5H│ %-66s │ side", i+2, line) },
+		"cat -n":      func(i int, line string) string { return fmt.Sprintf("%6d\t%s\r\n", i+1, line) },
+	} {
+		stream := "$ show\r\n"
+		for i, line := range lines {
+			stream += of(i, line)
+		}
+		file, _ := record(fixed, []byte(stream+"\x1b[20;1H$ "), rand.New(rand.NewPCG(1, 1)), 0)
+		for _, line := range lines[1 : len(lines)-1] {
+			if strings.Contains(string(file), line[8:24]) {
+				t.Errorf("%s: %q", name, file)
+				break
+			}
+		}
+		if strings.Count(string(file), "side") != strings.Count(stream, "side") || !strings.Contains(string(file), "$ show") {
+			t.Errorf("%s: too much is masked: %q", name, file)
+		}
+	}
+}
+
+// TestMaskShown masks what stands in pieces among the bytes, and leaves to others what they find.
+func TestMaskShown(t *testing.T) {
+	s := marked("$ cat key\r\nsk-proj-a8Fk2Lm9Qx4Tz7Vb1Nc6Rd3We5Hy0Ug\r\n" + asPrograms["vim, set nu"] + "\x1b[9;1HMY_\x1b[1mTOKEN=«q7Xv0Zt3Lm8Rk2Wp»")
+	want := bytes.Clone(s.bytes)
+	for i, secret := range s.secret {
+		if secret {
+			want[i] = '*'
+		}
+	}
+	ttyscrub.MaskShown(s.bytes, nil, fixed)
+	if !bytes.Equal(s.bytes, want) {
+		t.Errorf("is\n%q\nwant\n%q", s.bytes, want)
+	}
 }
