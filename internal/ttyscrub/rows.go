@@ -35,6 +35,7 @@ type screenRows struct {
 	buf   []byte // of the rows that are looked at
 	parts []part // of buf
 	cells []vt.Cell
+	found found
 	grids []grid
 	pairs []seams
 }
@@ -50,7 +51,7 @@ type part struct {
 type offsets struct{ given, raw int64 }
 
 func newScreenRows(s *vt.Screen, r *rules, l *ledger) *screenRows {
-	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit}
+	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit, found: make(found)}
 }
 
 func (r *screenRows) earn(n int) { r.credit = min(r.credit+n*earned, maxCredit) }
@@ -116,6 +117,7 @@ func (r *screenRows) lines(y, end int) int {
 		return end
 	}
 	r.scan()
+	r.found.each(r.buf, func(start, stop int, rule string) { r.ledger.add(rule, r.origins(start, stop, false), true) })
 	for i := y; i < end; i++ {
 		for _, s := range r.seams(i) {
 			if i == y || !goesOnFrom(r.seams(i-1), s) {
@@ -228,6 +230,7 @@ func (r *screenRows) scan() {
 		r.credit -= len(r.buf)
 		if end := r.clip(f.start, f.end, false); end > f.start {
 			r.ledger.add(f.rule, r.origins(f.start, end, false), f.part)
+			r.found.learn(f.rule, r.buf[f.start:end])
 		}
 	}
 	if r.again {

@@ -292,6 +292,8 @@ var asPrograms = map[string]string{
 		" \b     13 «Kl1Zx6Cv0Bn4Mq9We2Rt7Yu5Io8Pa»\r\n     14 nextline\r\n:\x1b[K",
 	"less -N, backwards": "\x1b[2J\x1b[H\x1bM     13 «Kl1Zx6Cv0Bn4Mq9We2Rt7Yu5Io8Pa»\x1b[H\x1bM     13 key: " +
 		"«sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3»\x1b[24;1H:",
+	"less, drawn again in the middle of a line": "\x1b[2J\x1b[H«sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7Sd5Fg8Hj3Kl1Zx6Cv0Bn4M» \b" +
+		"«q9We2Rt7Yu5Io8Pa3Sd»\r\nthe next line\r\n:\x1b[2J\x1b[H«q9We2Rt7Yu5Io8Pa3Sd»\r\nthe next line, and sk-ant-api03- is no key\r\n:\x1b[K",
 	"a narrow column": "\x1b[2J\x1b[5;1H  ┃ the key\x1b[6;1H  ┃ «sk-ant-api03-Qm4xT9vLr2Wp8Zk1»\x1b[7;1H  ┃ «Nd5Hs7Gb3Yc6Jf0AeUi4Ro9Tp2La7»\x1b[8;1H  ┃ «Sd5Fg8Hj3Kl»\x1b[9;1H" +
 		"  ┃ is set",
 	"what is known, in a narrow column": "\x1b[2J\x1b[5;3Hthe value «correct-horse_b»\x1b[6;3H«attery9staple» is set\x1b[9;1H$ ",
