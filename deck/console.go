@@ -286,6 +286,7 @@ func (c *console) resize(size terminal.Size) {
 	c.size = size
 	c.mu.Unlock()
 	c.tape.resize(size)
+	c.st.out[c.st.tty.shownAs()].Resize(size.Rows, size.Cols)
 	c.eyes.resize(size)
 	if same {
 		c.world.Signal(sigWINCH)

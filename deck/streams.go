@@ -63,6 +63,10 @@ func openStreams(r *run) (_ *streams, err error) {
 	for i := range st.program {
 		st.out[i] = process.NewStream(s.store, s.scrub, s.mask)
 		if st.isTTY(i) {
+			if i == tty.shownAs() {
+				size := st.con.size.OrDefault()
+				st.out[i] = process.NewTerminalStream(s.store, s.scrub, s.mask, size.Rows, size.Cols)
+			}
 			st.program[i] = st.con.pty.Slave
 			continue
 		}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -20,6 +21,7 @@ type Stream struct {
 	mask  *scrub.Masker
 
 	mu    sync.Mutex
+	shown *shown        // of a terminal; else nil
 	clean *scrub.Writer // scrubs into spool
 	spool *spool.Spool
 	done  bool
@@ -47,6 +49,9 @@ func (s *Stream) Write(p []byte) (int, error) {
 	if s.done {
 		return len(p), nil
 	}
+	if s.shown != nil {
+		return s.shown.write(s.clean, p)
+	}
 	return s.clean.Write(p)
 }
 
@@ -63,7 +68,11 @@ func (s *Stream) Finish() (*Kept, error) {
 }
 
 func (s *Stream) finish() (*Kept, error) {
-	p, err := s.spool.Finish(s.clean.Close())
+	var failed error
+	if s.shown != nil {
+		failed = s.shown.flush(s.clean)
+	}
+	p, err := s.spool.Finish(errors.Join(failed, s.clean.Close()))
 	if err != nil {
 		return nil, err
 	}

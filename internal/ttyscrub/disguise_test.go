@@ -3,6 +3,7 @@ package ttyscrub_test
 import (
 	"bytes"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -40,24 +41,29 @@ func record(o *ttyscrub.Options, stream []byte, rng *rand.Rand, slow time.Durati
 
 // TestDisguises has every secret in every disguise: live in pieces, fast and slowly, and offline.
 func TestDisguises(t *testing.T) {
+	seeds := 2
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		seeds = 20
+	}
 	for _, s := range secrets {
 		for _, d := range disguises {
 			t.Run(s.name+" "+d.name, func(t *testing.T) {
-				for seed := range uint64(5) {
+				o := options()
+				for seed := range uint64(seeds) {
 					rng := rand.New(rand.NewPCG(seed, 1))
 					stream := []byte(d.of(rng, s))
 					for _, slow := range []time.Duration{0, 700 * time.Millisecond} {
-						file, report := record(options(), stream, rng, slow)
+						file, report := record(o, stream, rng, slow)
 						check(t, s, stream, file)
 						if len(report.Hits) == 0 {
 							t.Errorf("seed %d: reports nothing", seed)
 						}
-						if left, err := ttyscrub.Scan(memory(file), int64(len(file)), nil, options()); err != nil || len(left) > 0 {
+						if left, err := ttyscrub.Scan(memory(file), int64(len(file)), nil, o); err != nil || len(left) > 0 {
 							t.Errorf("seed %d: live left %v, %v in %q", seed, left, err, file)
 						}
 					}
 					file := bytes.Clone(stream)
-					if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, options()); err != nil {
+					if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, o); err != nil {
 						t.Error(err)
 					}
 					check(t, s, stream, file)

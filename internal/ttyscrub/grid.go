@@ -74,9 +74,12 @@ func isBorder(r rune) bool {
 		strings.ContainsRune("▮▯■□▲▼△▽◆◼⏐⎪↑↓", r)
 }
 
+// borders is the first byte of what isBorder tells.
+const borders = 0xe2
+
 // trim returns the columns from l to before r without blanks at their ends.
 func (g *grid) trim(l, r int) (from, to int) {
-	for to = min(r, g.end); to > l && g.ch[to-1] == blank; to-- {
+	for to = max(min(r, g.end), l); to > l && g.ch[to-1] == blank; to-- {
 	}
 	for from = l; from < to && g.ch[from] == blank; from++ {
 	}

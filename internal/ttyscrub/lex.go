@@ -92,6 +92,23 @@ func plainRun(p []byte) (n int) {
 	return n
 }
 
+// hasBorder reports whether p may have a border: what is no ASCII, or '|'.
+func hasBorder(p []byte) bool {
+	const ones, highs, bars = 0x0101010101010101, 0x8080808080808080, 0x7c7c7c7c7c7c7c7c
+	for ; len(p) >= 8; p = p[8:] {
+		v := binary.LittleEndian.Uint64(p)
+		if bar := v ^ bars; (v|(bar-ones)&^bar)&highs != 0 {
+			return true
+		}
+	}
+	for _, c := range p {
+		if c >= 0x80 || c == '|' {
+			return true
+		}
+	}
+	return false
+}
+
 // control takes a byte of C0, DEL or 0xC2 outside of a sequence.
 func (x *lexer) control(c byte) kind {
 	switch c {
@@ -220,6 +237,26 @@ func (x *lexer) jumps(last byte) bool {
 
 // isReset reports whether an SGR turns everything off.
 func (x *lexer) isReset() bool { return x.n == 0 || x.n == 1 && x.params[0] == '0' }
+
+// setsBackground reports whether a sequence that ended may be an SGR that sets a background, or turns it round.
+func (x *lexer) setsBackground() bool {
+	if x.final != 'm' || x.inter != 0 {
+		return false
+	}
+	for i, c := range x.params[:x.n] {
+		if i > 0 && x.params[i-1] != ';' {
+			continue
+		}
+		digits := 1
+		for i+digits < x.n && x.params[i+digits] >= '0' && x.params[i+digits] <= '9' {
+			digits++
+		}
+		if c == '7' && digits == 1 || c == '4' && digits == 2 || c == '1' && digits == 3 {
+			return true
+		}
+	}
+	return false
+}
 
 // switchesScreen reports whether the modes of a DECSET change what is on the screen, or where the cursor is.
 func (x *lexer) switchesScreen() bool {

@@ -92,8 +92,9 @@ func TestFoundAfterPlainText(t *testing.T) {
 	}
 	file = append(file, l.Flush()...)
 	_ = ttyscrub.MaskAt(memory(file), l.Late())
-	if n := strings.Count(string(file), strings.Repeat("*", len(key)-20)); n != 100 || bytes.Contains(file, []byte(key[:20])) {
-		t.Errorf("masked %d of 100 parts", n)
+	if n := strings.Count(string(file), strings.Repeat("*", len(key)-20)); n != 149 || // the second half is known from the first time on
+		bytes.Contains(file, []byte(key[:20])) {
+		t.Errorf("masked %d of 149 parts", n)
 	}
 	if n := l.Report().Hits["anthropic"]; n != 50 {
 		t.Errorf("counts %d", n)
@@ -289,7 +290,7 @@ func TestMemory(t *testing.T) {
 	l := ttyscrub.NewLive(o)
 	now := time.Duration(0)
 	round := func(p []byte) {
-		for range 3 << 20 / len(p) {
+		for range 1 << 20 / len(p) {
 			now += time.Millisecond
 			l.Write(p, now)
 			l.Take(now)

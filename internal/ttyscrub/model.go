@@ -23,14 +23,18 @@ type model struct {
 	cols   int
 
 	plain   bool
-	begun   int64   // where the last line begins, while plain
-	width   int     // bytes of text in it
-	tail    [3]byte // the last of them
-	cr      bool    // it ends in CR
-	lines   ring    // where the last lines begin
-	fed     int64   // up to where the screen is drawn
-	fedLex  lexer   // as of fed, while plain
-	pending []byte  // from fed to at, while plain
+	begun   int64  // where the last line begins, while plain
+	width   int    // columns of text in it, had none two
+	above   int    // those of the line above it
+	word    int    // bytes of the word that it ends in
+	last    byte   // of it
+	framed  bool   // it may have a border
+	border  bool   // its last byte may begin one
+	cr      bool   // it ends in CR
+	lines   ring   // where the last lines begin
+	fed     int64  // up to where the screen is drawn
+	fedLex  lexer  // as of fed, while plain
+	pending []byte // from fed to at, while plain
 
 	drawn   bool // there was text since the last moment
 	odd     bool // there was more than plain text since the last line end
@@ -83,6 +87,9 @@ func (m *model) read(p []byte) {
 	m.rows.earn(len(p))
 	for i := 0; i < len(p); {
 		k, n := m.lex.next(p[i:])
+		if k == quiet && !m.rows.panels && p[i+n-1] == 'm' {
+			m.rows.panels = m.lex.setsBackground()
+		}
 		if m.plain {
 			m.plainToken(k, i, n)
 		} else {
@@ -103,8 +110,7 @@ func (m *model) read(p []byte) {
 func (m *model) plainToken(k kind, i, n int) {
 	switch {
 	case k == text && !m.cr:
-		m.width += n
-		m.ended(m.p[i : i+n])
+		m.measure(m.p[i : i+n])
 		return
 	case k == carriage:
 		m.cr = true
@@ -112,7 +118,7 @@ func (m *model) plainToken(k kind, i, n int) {
 	case k == newline && m.cr && !m.goesOn():
 		m.begun = m.at + int64(i+n)
 		m.lines.add(m.begun)
-		m.cr, m.width = false, 0
+		m.cr, m.above, m.width, m.word, m.framed = false, m.width, 0, 0, false
 		return
 	case k == tab || k == quiet || k == payload:
 		return
@@ -121,28 +127,35 @@ func (m *model) plainToken(k kind, i, n int) {
 	m.token(k, i, n)
 }
 
-// ended notes the last bytes of text.
-func (m *model) ended(p []byte) {
-	if n := len(p); n >= len(m.tail) {
-		m.tail = [3]byte(p[n-3:])
+// measure takes text of the last line.
+func (m *model) measure(p []byte) {
+	n := 0
+	for n < len(p) && isToken(p[len(p)-1-n]) {
+		n++
+	}
+	if n == len(p) {
+		n += m.word
+	}
+	m.word, m.last = n, p[len(p)-1]
+	if !hasBorder(p) {
+		m.width += len(p)
+		m.border = false
 		return
 	}
 	for _, c := range p {
-		m.tail = [3]byte{m.tail[1], m.tail[2], c}
+		if utf8.RuneStart(c) {
+			m.width++
+		}
+		m.framed = m.framed || c == '|' || m.border && c >= 0x94 && c <= 0x97
+		m.border = c == borders
 	}
 }
 
-// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it is as long as
-// the screen is wide, or ends in the border of a box.
+// goesOn reports whether the line may go on in the next one, of which the stream without sequences does not tell: it has a border, is
+// about as long as the screen is wide, ends as the one above it in a word that may have been cut, or may begin a private key.
 func (m *model) goesOn() bool {
-	if m.width >= m.cols-maxPadding && m.width <= m.cols || m.tail[2] == '|' {
-		return true
-	}
-	if m.tail[0] != 0xe2 { // the first byte of borders but for '|'
-		return false
-	}
-	last, _ := utf8.DecodeRune(m.tail[:])
-	return isBorder(last)
+	return m.framed || m.width == m.cols || m.word > 0 && m.width >= m.cols-maxPadding && m.width < m.cols ||
+		m.word >= longPiece && m.width == m.above || m.word >= len("KEY-----") && m.last == '-'
 }
 
 // leave ends plain text: from an offset on everything is drawn.
@@ -199,7 +212,7 @@ func (m *model) edits(final byte) bool {
 
 // newline begins plain text behind a line that was plain, where nothing stands on the rows that come.
 func (m *model) newline(end int64) {
-	plain := !m.odd && m.cr && !m.margins
+	plain := !m.odd && m.cr && !m.margins && !m.rows.key
 	m.odd = false
 	if !plain {
 		return
@@ -208,7 +221,7 @@ func (m *model) newline(end int64) {
 	if !m.freshRows() {
 		return
 	}
-	m.plain, m.fedLex, m.begun, m.width = true, m.lex, end, 0
+	m.plain, m.fedLex, m.begun, m.width, m.word, m.framed = true, m.lex, end, 0, 0, false
 	rows, _ := m.screen.Size()
 	m.lines.reset(rows)
 	m.lines.add(end)

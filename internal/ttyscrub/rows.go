@@ -28,12 +28,14 @@ type screenRows struct {
 	gen    uint64 // of the last look
 	credit int
 	key    bool // the beginning of a private key may stand on the screen
+	panels bool // there were backgrounds
 	again  bool // what is drawn has been masked, as far as it was known then
 	offs   []offsets
 
 	buf   []byte // of the rows that are looked at
 	parts []part // of buf
 	cells []vt.Cell
+	found found
 	grids []grid
 	pairs []seams
 }
@@ -49,7 +51,7 @@ type part struct {
 type offsets struct{ given, raw int64 }
 
 func newScreenRows(s *vt.Screen, r *rules, l *ledger) *screenRows {
-	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit}
+	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit, found: make(found)}
 }
 
 func (r *screenRows) earn(n int) { r.credit = min(r.credit+n*earned, maxCredit) }
@@ -115,6 +117,7 @@ func (r *screenRows) lines(y, end int) int {
 		return end
 	}
 	r.scan()
+	r.found.each(r.buf, func(start, stop int, rule string) { r.ledger.add(rule, r.origins(start, stop, false), true) })
 	for i := y; i < end; i++ {
 		for _, s := range r.seams(i) {
 			if i == y || !goesOnFrom(r.seams(i-1), s) {
@@ -159,6 +162,9 @@ func (r *screenRows) chain(y, end int, s seam) {
 		_, cols := r.screen.Size()
 		decorated = decorated || s.left > 0 || s.right < cols || s.start > 0 || s.end < cols || !r.screen.Wrapped(y)
 		col, kind = s.start, s.kind
+		if s.gap {
+			r.buf = append(r.buf, ' ')
+		}
 		y++
 		next := slices.IndexFunc(r.seams(y), func(o seam) bool { return o.right == s.right })
 		if y >= end || next < 0 {
@@ -168,9 +174,37 @@ func (r *screenRows) chain(y, end int, s seam) {
 	}
 	r.add(y, col, s.right, kind)
 	r.buf = append(r.buf, '\n')
-	if decorated { // or else the rows were looked at as they are
-		r.scan()
+	if !decorated { // the rows were looked at as they are
+		return
 	}
+	r.scan()
+	for k := 1; k < len(r.parts); k++ {
+		if r.parts[k].joint != sure && r.begins(k) {
+			r.cut(k)
+			r.scan()
+			k = 0
+		}
+	}
+}
+
+// begins tells whether a secret begins with part k of buf: what stands before it is no part of it then, though it may go on.
+func (r *screenRows) begins(k int) bool {
+	end := len(r.buf)
+	if k+2 < len(r.parts) {
+		end = r.parts[k+2].at
+	}
+	return slices.ContainsFunc(r.rules.in(r.buf[r.parts[k].at:end]), func(f find) bool { return f.start == 0 })
+}
+
+// cut drops what stands before part k of buf.
+func (r *screenRows) cut(k int) {
+	at := r.parts[k].at
+	r.buf = append(r.buf[:0], r.buf[at:]...)
+	r.parts = append(r.parts[:0], r.parts[k:]...)
+	for i := range r.parts {
+		r.parts[i].at -= at
+	}
+	r.parts[0].joint = apart
 }
 
 // add adds the columns of a row from col to before end, without blanks at their end, to buf.
@@ -196,6 +230,7 @@ func (r *screenRows) scan() {
 		r.credit -= len(r.buf)
 		if end := r.clip(f.start, f.end, false); end > f.start {
 			r.ledger.add(f.rule, r.origins(f.start, end, false), f.part)
+			r.found.learn(f.rule, r.buf[f.start:end])
 		}
 	}
 	if r.again {

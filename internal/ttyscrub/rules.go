@@ -45,7 +45,21 @@ func (r *rules) in(b []byte) (found []find) {
 		found = append(found, find{int(s.Start), int(s.End), s.Rule, s.Part})
 	}
 	r.inLines(b, func(f find) { found = append(found, f) })
+	for i := range found {
+		found[i].end = beforeBorder(b, found[i].start, found[i].end)
+	}
 	return slices.DeleteFunc(found, func(f find) bool { return masked(b[f.start:f.end]) })
+}
+
+// beforeBorder returns where what was found in a row ends: the border of a box is no part of it.
+func beforeBorder(b []byte, start, end int) int {
+	if bytes.IndexByte(b[start:end], borders) < 0 || bytes.IndexByte(b[start:end], '\n') >= 0 {
+		return end
+	}
+	if i := bytes.IndexFunc(b[start:end], isBorder); i > 0 {
+		return start + i
+	}
+	return end
 }
 
 // inLines tells of the secrets that lie within one line: addresses of email, accounts, and what a name before a sign gives away.

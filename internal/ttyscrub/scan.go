@@ -1,16 +1,25 @@
 package ttyscrub
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // Scan derives the screens of a recorded stream of size bytes and returns the secrets in it, in the order of the stream. Resizes
 // are in the order of their offsets. What was masked has none. The error is r's.
 func Scan(r io.ReaderAt, size int64, resizes []Resize, o *Options) ([]Hit, error) {
+	hits, err := scan(r, size, resizes, o)
+	return sorted(hits), err
+}
+
+// scan is Scan, in the order in which the secrets were found.
+func scan(r io.ReaderAt, size int64, resizes []Resize, o *Options) ([]Hit, error) {
 	d := o.withDefaults()
 	l := &ledger{keep: true}
 	rules := newRules(&d)
@@ -30,7 +39,7 @@ func Scan(r io.ReaderAt, size int64, resizes []Resize, o *Options) ([]Hit, error
 	}
 	stripped.close()
 	model.rest()
-	return sorted(l.all), nil
+	return l.all, nil
 }
 
 // sorted orders hits by where they begin, each secret's ranges behind its first.
@@ -62,6 +71,37 @@ func Clean(f File, size int64, resizes []Resize, o *Options) (hits []Hit, err er
 		}
 	}
 	return hits, fmt.Errorf("ttyscrub: expected no secret after %d rounds of masking, found some: do not share the recording", maxRounds)
+}
+
+// MaskShown masks in b, all that a terminal showed, in place what a scrub.Writer does not find in its bytes: secrets that stand in
+// pieces there, and those that names give away. The others stay for who hides them in another way.
+func MaskShown(b []byte, resizes []Resize, o *Options) {
+	d := o.withDefaults()
+	for range maxRounds {
+		hits, _ := scan(bytes.NewReader(b), int64(len(b)), resizes, &d) // which cannot fail
+		hits = slices.DeleteFunc(pieces(hits), func(h Hit) bool { return !h.Part && isWhole(d.Scrub, b, h) })
+		if len(hits) == 0 {
+			return
+		}
+		Mask(b, 0, hits)
+	}
+}
+
+// pieces marks the first range of each secret that has several as a part, as the others are.
+func pieces(hits []Hit) []Hit {
+	for i := range hits {
+		hits[i].Part = hits[i].Part || i+1 < len(hits) && hits[i+1].Part
+	}
+	return hits
+}
+
+// isWhole tells whether a secret is found where its bytes stand.
+func isWhole(s *scrub.Scrubber, b []byte, h Hit) bool {
+	const around = 256 // bytes that may say what it is
+	from := max(h.Start-around, 0)
+	return slices.ContainsFunc(s.Find(b[from:min(h.End+around, int64(len(b)))]), func(r scrub.Range) bool {
+		return from+r.Start <= h.Start && from+r.End >= h.End
+	})
 }
 
 // Text returns s with its secrets masked: a title, an argument, the text of an event. The hits' offsets are of s.

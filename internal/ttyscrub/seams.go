@@ -3,6 +3,8 @@ package ttyscrub
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
 // What is longer than a row goes on in the next one. A terminal says so where it wrapped the row itself; most programs wrap for
@@ -16,6 +18,7 @@ type seam struct {
 	end         int // of the text of the row
 	start       int // of the text of the next one
 	kind        joint
+	gap         bool // a blank stands between
 }
 
 // A joint says how sure it is that text goes on.
@@ -66,7 +69,14 @@ func (r *screenRows) mayGoOn(y int) bool {
 		return false
 	}
 	_, cols := r.screen.Size()
-	return len(row) >= cols-maxPadding || r.screen.Wrapped(y) || !isPlain(row) || isCut(row)
+	return len(row) >= cols-maxPadding || r.screen.Wrapped(y) || !isPlain(row) || isCut(row) || r.panels && r.endsPanel(y, len(row)-1)
+}
+
+// endsPanel tells whether the background behind column x of row y, the last one with text, is another somewhere.
+func (r *screenRows) endsPanel(y, x int) bool {
+	_, cols := r.screen.Size()
+	a, b := r.screen.Cell(y, x).Style, r.screen.Cell(y, cols-1).Style
+	return a.BG != b.BG || (a.Attr^b.Attr)&vt.Reverse != 0
 }
 
 // isPlain tells a text that has nothing but ASCII and no borders.
@@ -90,13 +100,30 @@ func isPlain(s string) bool {
 	return true
 }
 
-// isCut tells a text whose last word is long enough to have been cut.
+// isCut tells a text whose last word is long enough to have been cut, or has what follows it for its value.
 func isCut(s string) bool {
+	if namesNext(s) {
+		return true
+	}
 	n := 0
 	for n < longWord && n < len(s) && isToken(s[len(s)-1-n]) {
 		n++
 	}
 	return n == longWord
+}
+
+// namesNext tells a text that ends in a sign, or a word, behind which a value stands.
+func namesNext[T string | []byte](s T) bool {
+	n := len(s)
+	switch s[n-1] {
+	case ':', '=':
+		return true
+	case 'r', 'R':
+		return n >= 6 && strings.EqualFold(string(s[n-6:]), "bearer")
+	case 'c', 'C':
+		return n >= 5 && strings.EqualFold(string(s[n-5:]), "basic")
+	}
+	return false
 }
 
 // compare adds the seams between rows y and y+1.
@@ -146,35 +173,35 @@ func (r *screenRows) seam(y int, a, b *grid, left, right int) (s seam, ok bool) 
 	if begin == end {
 		return s, false
 	}
-	marked := end-begin > 2 && right-end <= maxPadding && isMark(a.ch[end-1]) && isTokenChar(a.ch[end-2])
-	if marked { // a sign that says that it goes on
-		end--
+	if end-begin > 2 && right-end <= maxPadding && isMark(a.ch[end-1]) && isToken(a.ch[end-2]) {
+		end-- // a sign that says that it goes on
 	}
 	start, ok := goesOnAt(a, b, left, right)
 	if !ok || !isChar(a.ch[end-1]) || !isChar(b.ch[start]) {
 		return s, false
 	}
 	s = seam{left: left, right: right, end: end, start: start}
-	s.kind = r.joint(y, a, b, s, begin, marked)
+	if namesNext(a.ch[begin:end]) && (right > end || isAlnum(a.ch[end-1])) && b.word(start, right)-start > right-end-1 {
+		s.kind, s.gap = hard, true // the value had no room behind its name
+		return s, true
+	}
+	s.kind = r.joint(y, a, b, s, begin)
 	return s, s.kind != apart
 }
 
 // isChar tells a character of ASCII that is seen.
 func isChar(c byte) bool { return c > blank && c < 0x7f }
 
-func isTokenChar(c byte) bool { return isToken(c) }
-
 func isMark(c byte) bool { return c == '\\' || c == glyph }
 
 // joint says how the text of row y that begins at a column goes on over a seam.
-func (r *screenRows) joint(y int, a, b *grid, s seam, begin int, marked bool) joint {
+func (r *screenRows) joint(y int, a, b *grid, s seam, begin int) joint {
 	_, cols := r.screen.Size()
 	room := s.right - s.end
-	framed := s.right < cols || marked || begin > s.left && s.start > s.left
 	switch {
 	case room == 0 && s.right == cols && r.screen.Wrapped(y):
 		return r.wrapped(y)
-	case room == 0 || room <= maxPadding && framed:
+	case room <= maxPadding:
 		return hard
 	}
 	for x := s.end; x < min(s.end+maxPadding+1, cols); x++ { // the background tells where a pane ends
@@ -185,7 +212,7 @@ func (r *screenRows) joint(y int, a, b *grid, s seam, begin int, marked bool) jo
 	_, stop := b.trim(s.start, s.right)
 	first := b.word(s.start, stop)
 	last := s.end
-	for last > begin && isTokenChar(a.ch[last-1]) {
+	for last > begin && isToken(a.ch[last-1]) {
 		last--
 	}
 	switch long := s.end - last; {
