@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -202,10 +203,12 @@ func homeless(err error) bool {
 // keyPath is the file of the project's key.
 func keyPath(config string) string { return filepath.Join(configDir(config), "scrub.key") }
 
-// configDir is where the keys lie.
+// configDir is where the keys lie. It is absolute where HOME is not: what a jail covers has no other name.
 func configDir(set string) string {
-	if set != "" {
-		return set
+	home := cmp.Or(xdg.ConfigHome, filepath.Join(os.Getenv("HOME"), ".config")) // xdg knows no relative ones
+	dir := cmp.Or(set, filepath.Join(home, "tapedeck"))
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
 	}
-	return filepath.Join(xdg.ConfigHome, "tapedeck")
+	return dir
 }

@@ -211,7 +211,35 @@ func (o *outside) listenUnix() error {
 	if err := o.listenAt("renamed", old, renamed); err != nil {
 		return err
 	}
-	return os.Rename(old, renamed)
+	linked, below, moved := filepath.Join(o.Home, "linked.sock"), filepath.Join(o.Home, "below"), filepath.Join(o.Home, "moved")
+	line := filepath.Join(o.Home, "new\nline.sock")
+	hard, shown := filepath.Join(o.Home, "hard.sock"), filepath.Join(moved, "a.sock")
+	if err := errors.Join(os.Rename(old, renamed), os.MkdirAll(below, 0o755), o.listenAt("line", line, line),
+		o.listenAt("hard", linked, hard), o.listenAt("moved", filepath.Join(below, "a.sock"), shown)); err != nil {
+		return err
+	}
+	o.cleanup(func() { os.RemoveAll(moved); os.Remove(linked) })
+	return errors.Join(o.own(below), os.Link(linked, hard), os.Rename(below, moved), o.receiveUnix())
+}
+
+// receiveUnix makes a socket of datagrams.
+func (o *outside) receiveUnix() error {
+	path := filepath.Join(o.Home, "datagrams.sock")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	o.Sockets["datagrams"] = path
+	o.cleanup(func() { c.Close(); os.Remove(path) })
+	go func() {
+		for {
+			if _, _, err := c.ReadFromUnix(make([]byte, 100)); err != nil {
+				return
+			}
+			o.hit("datagrams")
+		}
+	}()
+	return os.Chmod(path, 0o777)
 }
 
 func (o *outside) listenAt(what, path, shown string) error {

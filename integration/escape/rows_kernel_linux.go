@@ -18,6 +18,12 @@ var kernelRows = []row{
 		},
 	},
 	{
+		name: "memory that cannot be read", tried: "memfd_secret, in which paths and addresses would be hidden from the recorder",
+		how: "the filter: ENOSYS", try: func(*inside) outcome {
+			return refused("memfd_secret", call(447, 0), unix.ENOSYS)
+		},
+	},
+	{
 		name: "x32 calls", tried: "calls with the x32 bit: getpid, socket, io_uring_setup, keyctl", how: "the filter: ENOSYS", try: func(*inside) outcome {
 			if !has32Bit {
 				return notTried("only amd64 has them")

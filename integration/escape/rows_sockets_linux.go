@@ -12,6 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// owned is how sockets that have a path are told apart.
+const owned = "the recorder connects in the program's place, to the file that it looked at, and only if the jail's own network namespace says that" +
+	" it is bound there: ECONNREFUSED"
+
+// socketRow is a row of a socket that stands outside.
+func socketRow(what, name, where string) row {
+	return row{name: "a Unix socket " + name, tried: "a connection to a socket " + where, how: owned, untouched: unreached(what),
+		try: func(in *inside) outcome { return dialUnix(in.Sockets[what]) }}
+}
+
 var socketRows = []row{
 	{
 		name: "abstract Unix sockets", tried: "connections to abstract sockets of the host, X11's among them",
@@ -20,7 +30,7 @@ var socketRows = []row{
 	},
 	{
 		name: "Unix sockets by path", tried: "connections to sockets that stood before the start: in HOME, the temporary directory, the work tree, /run, XDG_RUNTIME_DIR",
-		how:       "each is covered by an empty file, /run and the runtime directory are hidden whole; on replay layers hide them",
+		how:       owned + "; /run and the runtime directory are hidden whole",
 		untouched: unreached("home", "temp", "work", "run", "runtime"), try: func(in *inside) outcome {
 			var list []outcome
 			for _, what := range []string{"home", "temp", "work", "run", "runtime"} {
@@ -33,8 +43,7 @@ var socketRows = []row{
 	},
 	{
 		name: "a Unix socket that is made later", tried: "a connection to a socket in HOME that the host makes while the program runs",
-		how: "nothing covers what was not there at the start; a replay's layers do. Keep servers' sockets in /run, or record with --isolated",
-		out: recording, untouched: nil, try: func(in *inside) outcome {
+		how: owned, untouched: unreached("later"), try: func(in *inside) outcome {
 			path := filepath.Join(in.Home, laterName)
 			for range 100 {
 				if _, err := os.Lstat(path); err == nil {
@@ -45,15 +54,50 @@ var socketRows = []row{
 			return dialUnix(path)
 		},
 	},
+	socketRow("renamed", "that was renamed", "in HOME that was bound by another name"),
+	socketRow("relative", "elsewhere, bound by a relative name", "outside HOME, the temporary directory, the work tree and /run that everybody may open"),
+	socketRow("line", "with a newline in its name", "in HOME that /proc/net/unix lists in two lines"),
+	socketRow("hard", "with a second name", "in HOME by a hard link to it"),
+	socketRow("moved", "in a directory that was renamed", "in HOME whose directory had another name when it was bound"),
 	{
-		name: "a Unix socket that was renamed", tried: "a connection to a socket in HOME that was bound by another name",
-		how: "/proc/net/unix lists the name by which it was bound, and only what it lists is covered; a replay's layers hide it", out: recording,
-		try: func(in *inside) outcome { return dialUnix(in.Sockets["renamed"]) },
+		name: "a Unix socket by other names that the program makes", tried: "a connection by /proc/self/fd/N, a symbolic link, a hard link, and after a rename by the program",
+		how: owned, untouched: unreached("renamed"), try: func(in *inside) outcome {
+			path := in.Sockets["renamed"]
+			dir, err := os.Open(in.Home)
+			if err != nil {
+				return out("open HOME: %v", err)
+			}
+			defer dir.Close()
+			link, hard, moved := path+".l", path+".h", path+".m"
+			os.Symlink(path, link)
+			os.Link(path, hard)
+			list := []outcome{dialUnix(fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))), dialUnix(link), dialUnix(hard)}
+			if os.Rename(path, moved) == nil {
+				list = append(list, dialUnix(moved))
+				os.Rename(moved, path)
+			}
+			os.Remove(link)
+			os.Remove(hard)
+			return all(list...)
+		},
 	},
 	{
-		name: "a Unix socket elsewhere, bound by a relative name", tried: "a connection to one outside HOME, the temporary directory, the work tree and /run that everybody may open",
-		how: "it is listed without a directory, and read-only mounts do not close sockets: run as a user who may not open it", out: always,
-		try: func(in *inside) outcome { return dialUnix(in.Sockets["relative"]) },
+		name: "a path that changes while it is connected to", tried: "connections to a name that another thread turns from a socket of the program's to one of the host's and back",
+		how: owned, untouched: unreached("renamed"), try: func(in *inside) outcome { return dialChanging(in) },
+	},
+	{
+		name: "Unix datagrams", tried: "a datagram to a socket in HOME, from a socket and from one of a pair",
+		how: "the filter: sockets of datagrams do not exist, and a pair is one of connected packets: ESOCKTNOSUPPORT", untouched: unreached("datagrams"),
+		try: func(in *inside) outcome {
+			_, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
+			list := []outcome{refused("socket", err, unix.ESOCKTNOSUPPORT)}
+			if pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0); err == nil {
+				to := &unix.SockaddrUnix{Name: in.Sockets["datagrams"]}
+				unix.Sendto(pair[0], []byte("escape"), 0, to)
+				unix.Sendmsg(pair[0], []byte("escape"), nil, to, 0)
+			}
+			return all(list...)
+		},
 	},
 	{
 		name: "a FIFO elsewhere", tried: "writing to a FIFO outside of the writable directories that a process of the host reads",
@@ -112,6 +156,53 @@ var socketRows = []row{
 			return all(refused("keyctl", errSearch, unix.EPERM), refused("add_key", errAdd, unix.EPERM), refused("request_key", errRequest, unix.EPERM))
 		},
 	},
+}
+
+// dialChanging connects for a while to a link that leads to a socket of ours and to one of the host's in turn.
+func dialChanging(in *inside) outcome {
+	own, link := filepath.Join(in.Home, "own.sock"), filepath.Join(in.Home, "changing.sock")
+	l, err := net.Listen("unix", own)
+	if err != nil {
+		return out("listen: %v", err)
+	}
+	defer l.Close()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				os.Remove(link)
+				return
+			default:
+			}
+			os.Symlink([]string{own, in.Sockets["renamed"]}[i%2], link+".new")
+			os.Rename(link+".new", link)
+		}
+	}()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	for range 300 {
+		if c, err := net.DialTimeout("unix", link, dialLimit); err == nil {
+			if c.RemoteAddr().String() != own {
+				c.Close()
+				close(stop)
+				<-done
+				return out("connected to %s", c.RemoteAddr())
+			}
+			c.Close()
+		}
+	}
+	close(stop)
+	<-done
+	return held("ours or nothing")
 }
 
 // dialUnix tells what is reached by path, as a stream.

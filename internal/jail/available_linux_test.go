@@ -7,6 +7,7 @@ import (
 )
 
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	if err := Available(); err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +24,7 @@ func TestProbe(t *testing.T) {
 
 // TestUnavailable takes away what the jail needs in namespaces of the test's own.
 func TestUnavailable(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("unshare"); err != nil {
 		t.Skip("unshare is not installed")
 	}

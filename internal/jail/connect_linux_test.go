@@ -171,6 +171,7 @@ func onThreadIn(dir string, f func() error) (err error) {
 
 // TestHostSockets: no Unix socket of the host is reached, however it was bound and whatever it is called; the jail's own are.
 func TestHostSockets(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {
 		t.Fatal(err)
@@ -198,6 +199,7 @@ func TestHostSockets(t *testing.T) {
 // TestHostSocketsHidden: an overlay hides them, and a program that made a network namespace of its own reaches what it makes
 // there, but no more of the host's.
 func TestHostSocketsHidden(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []string{"connect", "connectnest"} {
 		for _, hidden := range []bool{false, true} {
 			dir := testDir(t)
@@ -230,6 +232,7 @@ func helperConnectNest(args []string) int {
 
 // TestFullBacklog: a connect that waits for its peer holds up nobody else's.
 func TestFullBacklog(t *testing.T) {
+	t.Parallel()
 	c := helperConfig(t, "backlog", testDir(t))
 	c.Writable = []string{c.Argv[1]}
 	run(t, c, nil).want(t, "")

@@ -9,6 +9,7 @@ import (
 )
 
 func TestExit(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		script string
 		want   Exit
@@ -25,6 +26,7 @@ func TestExit(t *testing.T) {
 }
 
 func TestProgramNotFound(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
@@ -52,6 +54,7 @@ func TestProgramNotFound(t *testing.T) {
 }
 
 func TestReadOnly(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/ro/f", "old")
 	mustWrite(t, dir+"/rw/f", "old")

@@ -83,6 +83,7 @@ func wantExit(t *testing.T, j *Jail, want Exit) {
 
 // TestCtrlZStopsTheProgram stops a program by a key, and continues it.
 func TestCtrlZStopsTheProgram(t *testing.T) {
+	t.Parallel()
 	j, s := onTerminal(t, false, "echo ready; read x; echo got $x")
 	s.expect("ready")
 	io.WriteString(s.master, "\x1a")
@@ -97,6 +98,7 @@ func TestCtrlZStopsTheProgram(t *testing.T) {
 
 // TestBackground starts a program that may write to its terminal and is stopped where it reads it, until it is given to it.
 func TestBackground(t *testing.T) {
+	t.Parallel()
 	j, s := onTerminal(t, true, "echo ready; read x; echo got $x; echo more; stty -echo; echo set")
 	s.expect("ready")
 	wantStop(t, j, syscall.SIGTTIN)

@@ -41,6 +41,7 @@ func overlay(t testing.TB, target string, lowers ...string) Overlay {
 }
 
 func TestOverlayKeepsHost(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/f", "host")
 	mustWrite(t, dir+"/gone", "host")
@@ -58,6 +59,7 @@ func TestOverlayKeepsHost(t *testing.T) {
 
 // TestOverlayVolatile: nothing of an upper layer is worth waiting for the disk.
 func TestOverlayVolatile(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	c := shellConfig(t, "grep -c '^overlay "+dir+" .*volatile' /proc/mounts")
 	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
@@ -66,6 +68,7 @@ func TestOverlayVolatile(t *testing.T) {
 
 // TestOverlayWithout: an option that the kernel does not know is left out.
 func TestOverlayWithout(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount on the host")
 	}
@@ -84,6 +87,7 @@ func TestOverlayWithout(t *testing.T) {
 }
 
 func TestOverlayLayers(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	for _, f := range []string{"host/a", "host/b", "host/d/x", "delta/b", "delta/d/y"} {
 		mustWrite(t, filepath.Join(dir, f), f+"\n")
@@ -100,6 +104,7 @@ func TestOverlayLayers(t *testing.T) {
 }
 
 func TestOverlayNested(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/home/rc", "rc")
 	mustWrite(t, dir+"/home/tree/f", "f")
@@ -123,6 +128,7 @@ func TestOverlayNested(t *testing.T) {
 }
 
 func TestOverlayAbsentTarget(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/lower/f", "f")
 	mustWrite(t, dir+"/there/sibling", "sibling")
@@ -154,6 +160,7 @@ func TestOverlayAbsentTarget(t *testing.T) {
 }
 
 func TestSymlinkedTarget(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/real/f", "f")
 	if err := os.Symlink("real", dir+"/link"); err != nil {
@@ -168,6 +175,7 @@ func TestSymlinkedTarget(t *testing.T) {
 }
 
 func TestMasksAndFiles(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/secret/key", "key")
 	mustWrite(t, dir+"/file", "secret")
@@ -181,6 +189,7 @@ func TestMasksAndFiles(t *testing.T) {
 
 // TestMaskThatGitIgnores: a masked directory that keeps itself out of Git's sight still does, for git clean removes an empty one.
 func TestMaskThatGitIgnores(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/kept/.gitignore", "*\n!key\n")
 	mustWrite(t, dir+"/kept/key", "key")
@@ -190,6 +199,7 @@ func TestMaskThatGitIgnores(t *testing.T) {
 }
 
 func TestSocketsCovered(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	abstract := fmt.Sprintf("@tapedeck-test-abstract-%d", os.Getpid())
 	for _, network := range []string{dir + "/path.sock", abstract} {
@@ -210,6 +220,7 @@ func TestSocketsCovered(t *testing.T) {
 }
 
 func TestSubmounts(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount on the host")
 	}
@@ -231,6 +242,7 @@ func TestSubmounts(t *testing.T) {
 
 // TestHiddenSubmounts: mounts that others hide are not looked for, and do not stay in the way when those are taken away.
 func TestHiddenSubmounts(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount on the host")
 	}
@@ -252,6 +264,7 @@ func TestHiddenSubmounts(t *testing.T) {
 }
 
 func TestOpenRoot(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/w/f", "host")
 	c := shellConfig(t, "echo inside >f")
@@ -286,6 +299,7 @@ func TestOpenRoot(t *testing.T) {
 }
 
 func TestWritableWithin(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/w/tree/f", "f")
 	mustWrite(t, dir+"/w/g", "g")
@@ -299,12 +313,14 @@ func TestWritableWithin(t *testing.T) {
 
 // TestProcReadOnly: what belongs to no process of the program's own cannot be written to, by root's name either.
 func TestProcReadOnly(t *testing.T) {
+	t.Parallel()
 	run(t, shellConfig(t, `for f in /proc/1/oom_score_adj /proc/sys/kernel/core_pattern /proc/[a-z]*; do
 	[ -f $f ] && [ ! -L $f ] && (: >>$f) 2>/dev/null && echo $f; done; echo 0 >/proc/self/oom_score_adj && echo own`), nil).want(t, "own\n")
 }
 
 // TestNoCgroupNamespaces: in one, root of a nested user namespace could mount the recorder's own control group.
 func TestNoCgroupNamespaces(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/sys/user/max_cgroup_namespaces"); err != nil {
 		t.Skip("no control groups here")
 	}
@@ -315,6 +331,7 @@ func TestNoCgroupNamespaces(t *testing.T) {
 
 // TestCameAndWent: a start that failed is tried again, with layers as fresh as the first.
 func TestCameAndWent(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	mustWrite(t, dir+"/a/file", "content")
 	mustWrite(t, dir+"/b/file", "content")
@@ -340,6 +357,7 @@ func TestCameAndWent(t *testing.T) {
 
 // TestMountedMeanwhile: what others mount below an overlay, or unmount, while a jail starts makes it plan anew.
 func TestMountedMeanwhile(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount on the host")
 	}
@@ -380,6 +398,7 @@ func TestMountedMeanwhile(t *testing.T) {
 
 // TestMountedMeanwhileOverAFilledLayer: what a caller put into an upper layer is not taken away for a start anew.
 func TestMountedMeanwhileOverAFilledLayer(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount on the host")
 	}

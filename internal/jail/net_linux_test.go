@@ -13,6 +13,7 @@ import (
 )
 
 func TestListeners(t *testing.T) {
+	t.Parallel()
 	c := helperConfig(t, "dial", "tcp", "1.2.3.4:443", "tcp", "[2001:db8::7]:80", "tcp", "5.6.7.8:11434", "tcp", "127.0.0.1:80")
 	c.Ports = []uint16{11434, 443}
 	r := run(t, c, func(j *Jail) {
@@ -31,6 +32,7 @@ func TestListeners(t *testing.T) {
 }
 
 func TestHostLoopback(t *testing.T) {
+	t.Parallel()
 	for _, addr := range []string{"127.0.0.1:0", "[::1]:0"} {
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
@@ -64,12 +66,14 @@ func (r result) wantRefused(t testing.TB, want ...string) {
 }
 
 func TestRefusedPorts(t *testing.T) {
+	t.Parallel()
 	r := run(t, helperConfig(t, "dial", "tcp", "9.9.9.9:22", "tcp", "[2001:db8::9]:25",
 		"udp", "8.8.8.8:443", "udp", "[2001:db8::8]:123", "udp", "224.0.0.251:5353", "udp", "255.255.255.255:67"), nil)
 	r.wantRefused(t, "tcp 9.9.9.9:22", "tcp [2001:db8::9]:25", "udp 8.8.8.8:443", "udp [2001:db8::8]:123", "udp 224.0.0.251:5353", "udp 255.255.255.255:67")
 }
 
 func TestSocketsRefused(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		family, kind, protocol int
 		err, refused           string
@@ -103,6 +107,7 @@ func TestSocketsRefused(t *testing.T) {
 }
 
 func TestManyNotifications(t *testing.T) {
+	t.Parallel()
 	var args []string
 	for range 3000 {
 		args = append(args, strconv.Itoa(unix.AF_VSOCK), strconv.Itoa(unix.SOCK_STREAM), "0")
@@ -115,6 +120,7 @@ func TestManyNotifications(t *testing.T) {
 }
 
 func TestForbiddenCalls(t *testing.T) {
+	t.Parallel()
 	calls := []struct {
 		nr  int
 		err string
@@ -139,10 +145,12 @@ func TestForbiddenCalls(t *testing.T) {
 
 // TestKernelLog: where dmesg_restrict is 0 everybody else may read it.
 func TestKernelLog(t *testing.T) {
+	t.Parallel()
 	run(t, helperConfig(t, "klog"), nil).want(t, "EPERM\n")
 }
 
 func TestDNS(t *testing.T) {
+	t.Parallel()
 	c := helperConfig(t, "query", "127.0.0.1:53", "8.8.8.8:53", "[2001:db8::53]:53")
 	r := run(t, c, func(j *Jail) {
 		packets, stream := j.DNS()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestRefusalOf(t *testing.T) {
+	t.Parallel()
 	addr := netip.MustParseAddr
 	for _, tt := range []struct {
 		name, packet string
@@ -59,6 +60,7 @@ func FuzzRefusalOf(f *testing.F) {
 }
 
 func TestMountPoints(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mountinfo")
 	mustWrite(t, path, "36 35 98:0 / /mnt/a\\040b rw - ext4 /dev/x rw\n37 35 98:0 / / rw - ext4 /dev/x rw\nnonsense\n")
 	got, err := mountPoints(path)
@@ -68,6 +70,7 @@ func TestMountPoints(t *testing.T) {
 }
 
 func TestHiddenMounts(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mountinfo")
 	for _, tt := range []struct{ name, mounts, want string }{
 		{"all seen", "1 0 /|2 1 /tmp|3 2 /tmp/a|4 3 /tmp/a/b|5 1 /tmpfile", "/ /tmp /tmp/a /tmp/a/b /tmpfile"},
@@ -95,6 +98,7 @@ func TestHiddenMounts(t *testing.T) {
 }
 
 func TestResolve(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	for name, to := range map[string]string{"link": "real", "dangling": "gone/file", "far": "/run/none/x", "loop": "loop"} {
 		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
@@ -113,6 +117,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestWithin(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		path, dir string
 		want      bool

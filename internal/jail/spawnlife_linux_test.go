@@ -21,6 +21,7 @@ import (
 
 // TestSpawnsOfNode: Node talks through a socket for each stream.
 func TestSpawnsOfNode(t *testing.T) {
+	t.Parallel()
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("node is not installed")
@@ -56,6 +57,7 @@ func TestSpawnsOfNode(t *testing.T) {
 
 // TestSpawnEnds: how a process ended is what its parent learns.
 func TestSpawnEnds(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]Exit{
 		"true": {}, "exit 7": {Code: 7}, "exit 255": {Code: 255}, "kill -9 $$": {Signal: syscall.SIGKILL}, "kill -15 $$": {Signal: syscall.SIGTERM},
 		"exec cat": {}, "exec >&-; cat; exit 4": {Code: 4}, "kill -11 $$": {Signal: syscall.SIGSEGV}, "cat & exit 5": {Code: 5},
@@ -71,6 +73,7 @@ func TestSpawnEnds(t *testing.T) {
 
 // TestSpawnLeft: what the end of the program kills is told from what the program killed.
 func TestSpawnLeft(t *testing.T) {
+	t.Parallel()
 	for script, left := range map[string]bool{
 		"p.kill(); p.wait()": false,
 		"p.kill()":           false, // it is dead before the program ends, though nobody took that
@@ -87,6 +90,7 @@ func TestSpawnLeft(t *testing.T) {
 
 // TestReapedStatus: the kernel itself tells how a process ended that its parent has waited for.
 func TestReapedStatus(t *testing.T) {
+	t.Parallel()
 	if !kernelAtLeast(6, 15) {
 		t.Skip("Linux 6.15 and newer know it")
 	}
@@ -108,6 +112,7 @@ func TestReapedStatus(t *testing.T) {
 }
 
 func TestStatusIn(t *testing.T) {
+	t.Parallel()
 	line := func(name, state, code string) string {
 		return "12 (" + name + ") " + state + strings.Repeat(" 0", 48) + " " + code + "\n"
 	}
@@ -127,6 +132,7 @@ func TestStatusIn(t *testing.T) {
 
 // TestSpawnKilledWhileItWaits: the answer fails, and says so; nothing hangs, and others go on.
 func TestSpawnKilledWhileItWaits(t *testing.T) {
+	t.Parallel()
 	for _, stub := range []bool{false, true} {
 		e := new(ear)
 		failed := make(chan error, 1)
@@ -310,6 +316,7 @@ func execveat(path string, argv []string) error {
 
 // TestSpawnsTooMany: what there are no descriptors for goes on unseen, and is counted.
 func TestSpawnsTooMany(t *testing.T) {
+	t.Parallel()
 	e := new(ear)
 	c := helperConfig(t, "talks", "a", "b")
 	c.Spawns = e
@@ -329,6 +336,7 @@ func TestSpawnsTooMany(t *testing.T) {
 
 // TestSpawnDescribed: what is told is what the program gave, up to the bounds.
 func TestSpawnDescribed(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 20000)
 	script := "import os\nfrom subprocess import *\nos.chdir('/usr/bin')\n" +
 		"run(['./cat', '', 'ä\\n', '" + long + "'], stdin=PIPE, stdout=PIPE, stderr=PIPE, env={'A': 'b=c', 'D': ''})\n" +

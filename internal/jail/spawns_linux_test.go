@@ -177,6 +177,7 @@ func helperTalk(args []string) int {
 }
 
 func TestSpawnTalk(t *testing.T) {
+	t.Parallel()
 	e := new(ear)
 	r := runSpawns(t, helperConfig(t, "talk", "hello\n", "sh", "-c", "cat; echo bye; exit 3"), e)
 	r.want(t, "hello\nbye\nexit status 3 true\n")

@@ -59,6 +59,7 @@ func stdinOf(t testing.TB, text string) *os.File {
 
 // TestSpawnsOfBash: a shell that talks with a job.
 func TestSpawnsOfBash(t *testing.T) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")

@@ -16,6 +16,7 @@ import (
 
 // TestSpawnsUnreadable: what a program starts that hides its memory cannot be looked at. It goes on, and is counted.
 func TestSpawnsUnreadable(t *testing.T) {
+	t.Parallel()
 	exe := os.Getenv(unreadableVar)
 	if exe == "" {
 		t.Skip("needs a program of root's: runs in TestUnprivileged")
@@ -33,6 +34,7 @@ func TestSpawnsUnreadable(t *testing.T) {
 
 // TestSpawnsHidden: a program that does not want to be dumped hides its descriptors from everybody but root and who may trace it.
 func TestSpawnsHidden(t *testing.T) {
+	t.Parallel()
 	for _, stub := range []bool{false, true} {
 		e, want := new(ear), "hello\nexit status 0 false\n"
 		if stub {
@@ -56,6 +58,7 @@ func helperHidden(args []string) int {
 // TestSpawnsDeaf: where something of it is forbidden nobody is told of spawns, the jail says so, and the program runs; or there
 // is no jail, where connects cannot be made either.
 func TestSpawnsDeaf(t *testing.T) {
+	t.Parallel()
 	forbidden := func(nr int) (string, error) {
 		c := helperConfig(t, "deaf", strconv.Itoa(nr))
 		cmd := exec.Command(c.Path, c.Argv[1:]...)
@@ -112,6 +115,7 @@ func recordTalk(then func(*Jail) error) int {
 
 // TestSpawnsStarved: where the recorder has no descriptor left a spawn goes on unseen.
 func TestSpawnsStarved(t *testing.T) {
+	t.Parallel()
 	c := helperConfig(t, "starvedspawn")
 	cmd := exec.Command(c.Path)
 	cmd.Env = c.Env
@@ -129,6 +133,7 @@ func helperStarvedSpawn([]string) int {
 
 // TestSpawnsLeft: what runs with the streams of a program that was told of and left alone is part of that talk.
 func TestSpawnsLeft(t *testing.T) {
+	t.Parallel()
 	e := &ear{left: true}
 	r := runSpawns(t, pythonConfig(t, "from subprocess import *\nprint(Popen('cat; (cat); sh -c \"cat; true\"', shell=True, stdin=PIPE, stdout=PIPE).communicate(b'hello'))"), e)
 	r.want(t, "(b'hello', None)\n")
@@ -137,6 +142,7 @@ func TestSpawnsLeft(t *testing.T) {
 
 // TestSpawnsOwnSocket: a program whose own streams are a socket is not talked with inside.
 func TestSpawnsOwnSocket(t *testing.T) {
+	t.Parallel()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +172,7 @@ func TestSpawnsOwnSocket(t *testing.T) {
 
 // TestSpawnsBlocking: how streams block is as without us, where they were replaced and where they were taken and left.
 func TestSpawnsBlocking(t *testing.T) {
+	t.Parallel()
 	const child = `[sys.executable, '-c', 'import os; print(os.get_blocking(0), os.get_blocking(1))']`
 	for name, tt := range map[string]struct{ script, want string }{
 		"pipes":         {"p = Popen(" + child + ", stdin=PIPE, stdout=PIPE)\nprint(p.communicate()[0])", "b'True True\\n'\n"},

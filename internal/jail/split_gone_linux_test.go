@@ -9,6 +9,7 @@ import (
 // TestGoneWhileSplitting: others work below a temporary directory, so what was listed there may be gone when its turn comes. That
 // is no reason not to start.
 func TestGoneWhileSplitting(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	upper, err := openPath(dir)
 	if err != nil {

@@ -38,7 +38,7 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 	if auditArch == 0 {
 		return nil, errProcessor
 	}
-	if err := c.check(); err != nil {
+	if err := errors.Join(c.check(), ctx.Err()); err != nil {
 		return nil, err
 	}
 	plan, err := planMounts(c)
@@ -54,11 +54,15 @@ func startOnce(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
 		return nil, err
 	}
 	j.stopContext = context.AfterFunc(ctx, j.kill)
-	if err := j.await(); err != nil {
-		j.Close() // what the init said last is there then
-		return nil, errors.Join(j.explain(err), ctx.Err())
+	err = j.await()
+	if err == nil && ctx.Err() == nil { // who kills may not have come to it yet
+		return j, nil
 	}
-	return j, nil
+	j.Close() // what the init said last is there then
+	if err != nil {
+		err = j.explain(err)
+	}
+	return nil, errors.Join(err, ctx.Err())
 }
 
 func (c *Config) check() error {

@@ -13,6 +13,7 @@ import (
 
 // TestStubFile runs the stub by itself.
 func TestStubFile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(testDir(t), "stub")
 	if err := os.WriteFile(path, stubFile(), 0o755); err != nil {
 		t.Fatal(err)
@@ -75,6 +76,7 @@ func becoming(t testing.TB, how string, args ...string) []string {
 
 // TestStub: whatever way a program is started, and whether or not there is one, what the recorder answers is heard instead.
 func TestStub(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		argv []string
 		only string // the stub stands for the program of this name alone; what comes before it goes on

@@ -13,6 +13,7 @@ import (
 )
 
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("no bash here")

@@ -9,8 +9,12 @@ import (
 	"testing"
 )
 
-// TestUnprivileged runs this package's tests again as a user who is not root.
+// likewise are tests of what is the same for every user, and takes long.
+const likewise = "TestSpawnsOf|TestSpawnsBlocking|TestSpawnsMany|TestStub|TestNothingLeaks|TestWatchCalls|TestWatchOldCalls|TestSignals"
+
+// TestUnprivileged runs this package's tests again as a user who is not root: of those that are likewise only in the long form.
 func TestUnprivileged(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("is unprivileged already")
 	}
@@ -43,6 +47,9 @@ func TestUnprivileged(t *testing.T) {
 	covered := filepath.Join(dir, "covered")
 	coverTree(t, covered, user)
 	args := []string{"--reuid", "65534", "--regid", "65534", "--clear-groups", exe, "-test.timeout=300s"} // with the race detector each start of a jail takes half a second
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		args = append(args, "-test.skip="+likewise)
+	}
 	if testing.Verbose() {
 		args = append(args, "-test.v")
 	}

@@ -8,6 +8,7 @@ import (
 
 // TestWatchOldCalls: those that newer processors do not have.
 func TestWatchOldCalls(t *testing.T) {
+	t.Parallel()
 	runWatchTests(t, []watchTest{
 		{"open", []string{call(unix.SYS_OPEN, "new", unix.O_CREAT|unix.O_WRONLY, 0o644), call(unix.SYS_OPEN, "file", unix.O_RDONLY)},
 			"", []string{"open new"}},

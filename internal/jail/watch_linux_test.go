@@ -114,6 +114,7 @@ func runWatchTests(t *testing.T, tests []watchTest) {
 }
 
 func TestWatchCalls(t *testing.T) {
+	t.Parallel()
 	runWatchTests(t, []watchTest{
 		{"openat", []string{call(unix.SYS_OPENAT, cwd, "new", unix.O_CREAT|unix.O_WRONLY, 0o644),
 			call(unix.SYS_OPENAT, cwd, "file", unix.O_RDWR, 0), call(unix.SYS_OPENAT, cwd, "file", unix.O_TRUNC, 0)},
@@ -154,6 +155,7 @@ func TestWatchCalls(t *testing.T) {
 
 // TestWatchPaths: however a program spells a path, it is told by its own name.
 func TestWatchPaths(t *testing.T) {
+	t.Parallel()
 	const create = unix.O_CREAT | unix.O_WRONLY
 	create1 := func(path string) string { return call(unix.SYS_OPENAT, cwd, path, create, 0o644) }
 	open := func(name, path string, flags int) string {
@@ -197,6 +199,7 @@ func TestWatchPaths(t *testing.T) {
 
 // TestWatchUnnamed: a file of O_TMPFILE is told of when it gets its name.
 func TestWatchUnnamed(t *testing.T) {
+	t.Parallel()
 	tmpfile := callAs("f", unix.SYS_OPENAT, cwd, "sub", unix.O_TMPFILE|unix.O_RDWR, 0o644)
 	runWatchTests(t, []watchTest{
 		{"by its descriptor's name", []string{tmpfile, call(unix.SYS_LINKAT, cwd, "/proc/self/fd/{f}", cwd, "new", unix.AT_SYMLINK_FOLLOW)}, "", []string{"link - new"}},
@@ -206,6 +209,7 @@ func TestWatchUnnamed(t *testing.T) {
 
 // TestWatchLongPath: a path of 4,095 bytes, the longest there is, and one that is longer than that when it is whole.
 func TestWatchLongPath(t *testing.T) {
+	t.Parallel()
 	dir := watchDir(t)
 	const name = "/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	deep := dir + "/deep"

@@ -21,6 +21,7 @@ import (
 
 // TestWatchErrors: what a Watcher cannot keep fails in the program with EIO, and does not happen.
 func TestWatchErrors(t *testing.T) {
+	t.Parallel()
 	dir := watchDir(t)
 	bad := errors.New("bad")
 	w := &witness{base: dir, hook: func(c *FileCall) (func() error, error) {
@@ -44,6 +45,7 @@ func TestWatchErrors(t *testing.T) {
 
 // TestWatchThenHoldsUpOnlyItsCall: while a function of the Watcher runs, others' calls go on.
 func TestWatchThenHoldsUpOnlyItsCall(t *testing.T) {
+	t.Parallel()
 	dir := watchDir(t)
 	other := make(chan struct{})
 	w := &witness{base: dir, hook: func(c *FileCall) (func() error, error) {
@@ -64,6 +66,7 @@ func TestWatchThenHoldsUpOnlyItsCall(t *testing.T) {
 // TestWatchMany: threads and processes at once, more functions than may run at once, and signals all the while. Each call
 // is told of, none twice where the kernel can hold signals off.
 func TestWatchMany(t *testing.T) {
+	t.Parallel()
 	const processes, threads, files = 4, 8, 25
 	dir := testDir(t)
 	var running, most atomic.Int64
@@ -152,6 +155,7 @@ func crowd(n int, args []string) int {
 
 // TestWatchKilled: a program that is killed, and a jail that is closed, while a call waits.
 func TestWatchKilled(t *testing.T) {
+	t.Parallel()
 	for _, how := range []string{"killed", "closed"} {
 		t.Run(how, func(t *testing.T) {
 			dir := testDir(t)
@@ -198,6 +202,7 @@ func TestWatchKilled(t *testing.T) {
 
 // TestWatchAfterStopNetwork: a program that outlives StopNetwork is watched on, and its sockets are refused on.
 func TestWatchAfterStopNetwork(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	r, out, err := os.Pipe()
 	if err != nil {
@@ -237,6 +242,7 @@ func TestWatchAfterStopNetwork(t *testing.T) {
 // changes go unseen at worst. What is told of is a name in a directory of the jail's, nothing outside is opened, and
 // nothing hangs.
 func TestWatchRaces(t *testing.T) {
+	t.Parallel()
 	dir := watchDir(t)
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644); err != nil {
 		t.Fatal(err)

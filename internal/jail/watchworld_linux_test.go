@@ -24,6 +24,7 @@ func created(path string) string { return call(unix.SYS_OPENAT, cwd, path, creat
 
 // TestWatchOverlays: what a program changes through overlays, over a root that had to be replaced too.
 func TestWatchOverlays(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	o := overlay(t, dir)
 	mustWrite(t, filepath.Join(o.Lowers[0], "a/file"), "content")
@@ -45,6 +46,7 @@ func TestWatchOverlays(t *testing.T) {
 
 // TestWatchPlaces: only what the program may change is told of, and each place by the name that it has inside.
 func TestWatchPlaces(t *testing.T) {
+	t.Parallel()
 	dir := testDir(t)
 	home, masked := filepath.Join(dir, "home"), filepath.Join(dir, "home/secret")
 	work, beside := filepath.Join(home, "work"), filepath.Join(dir, "beside")
@@ -65,6 +67,7 @@ func TestWatchPlaces(t *testing.T) {
 
 // TestWatchNested: a sandbox inside, with mounts and a root of its own, is told of by the jail's names.
 func TestWatchNested(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() == 0 {
 		t.Skip("a uid 0 without capabilities cannot make namespaces")
 	}
@@ -90,6 +93,7 @@ func TestWatchNested(t *testing.T) {
 // TestWatchNestedUnnamed: what a nested sandbox changes through an overlay of its own, or through a mount that stands
 // nowhere, is counted.
 func TestWatchNestedUnnamed(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() == 0 {
 		t.Skip("a uid 0 without capabilities cannot make namespaces")
 	}
@@ -137,6 +141,7 @@ const unreadableVar = "JAIL_TEST_UNREADABLE"
 // TestWatchUnreadable: a program whose file may be executed but not read, and is another's, hides its memory. Its calls go
 // on and are counted.
 func TestWatchUnreadable(t *testing.T) {
+	t.Parallel()
 	exe := os.Getenv(unreadableVar)
 	if exe == "" {
 		t.Skip("needs a program of root's: runs in TestUnprivileged")
@@ -153,6 +158,7 @@ func TestWatchUnreadable(t *testing.T) {
 
 // TestSplitWatched: the same through the several overlays of a split one.
 func TestSplitWatched(t *testing.T) {
+	t.Parallel()
 	dir := coveredTree(t)
 	w := &witness{base: dir}
 	c := callsConfig(t, dir, created("new"), created("f"), created("plain/new"), created("a/new"), created("a/c/new"),
@@ -164,6 +170,7 @@ func TestSplitWatched(t *testing.T) {
 
 // TestWatchStarved: a call fails where the recorder has no descriptor left to find out what it changes.
 func TestWatchStarved(t *testing.T) {
+	t.Parallel()
 	c := helperConfig(t, "starved")
 	cmd := exec.Command(c.Path)
 	cmd.Env = c.Env
@@ -181,6 +188,7 @@ func helperStarved([]string) int {
 
 // TestWatchBlind: where a program's memory cannot be read there is no jail, and it says why.
 func TestWatchBlind(t *testing.T) {
+	t.Parallel()
 	c := helperConfig(t, "blind")
 	cmd := exec.Command(c.Path)
 	cmd.Env = c.Env
