@@ -207,8 +207,11 @@ func (d *differ) extra(was, now []tape.Field) {
 	if d.lanes && !d.exact || len(was)+len(now) == 0 {
 		return
 	}
-	if d.lanes { // lanes run side by side: their common order is nobody's doing
-		was, now = withoutOrdinal(was), withoutOrdinal(now)
+	if !d.exact { // it is a duration
+		was, now = without(was, tape.EndedKey), without(now, tape.EndedKey)
+	}
+	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
+		was, now = without(was, "at", tape.EndedKey), without(now, "at", tape.EndedKey)
 	}
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
 	if !slices.EqualFunc(was, now, alike) {
@@ -216,9 +219,9 @@ func (d *differ) extra(was, now []tape.Field) {
 	}
 }
 
-// withoutOrdinal leaves out the key that holds a global ordinal, which what is part of a WebSocket has.
-func withoutOrdinal(fs []tape.Field) []tape.Field {
-	return slices.DeleteFunc(slices.Clone(fs), func(f tape.Field) bool { return f.Name == "at" })
+// without leaves keys out.
+func without(fs []tape.Field, names ...string) []tape.Field {
+	return slices.DeleteFunc(slices.Clone(fs), func(f tape.Field) bool { return slices.Contains(names, f.Name) })
 }
 
 // chunkFields compares the keys of chunks that no version of the format names.
