@@ -131,7 +131,10 @@ func TestCrookedServers(t *testing.T) {
 		},
 		{
 			"ends well when it is told to", "trap 'exit 0' TERM; read l; echo '" + hello + "'; read l; echo '" + answer + "'; while read l; do :; done", "1m,term",
-			[]string{"done", "the server ended"}, func(k tape.Kind) bool { x, ok := k.(*tape.MCPClose); return ok && x.ExitCode != nil && *x.ExitCode == 0 },
+			[]string{"done", "the server ended"}, func(k tape.Kind) bool {
+				x, ok := k.(*tape.MCPClose)
+				return ok && x.ExitCode != nil && *x.ExitCode == 0
+			},
 		},
 		{
 			"never answers", "read l; echo '" + hello + "'; cat >/dev/null", "300ms",

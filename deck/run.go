@@ -54,6 +54,7 @@ type run struct {
 type ended struct {
 	exit     Exit
 	duration time.Duration
+	atMS     int64 // when that was, by the tape's time
 	streams  *streams
 	signals  int           // passed on to the program
 	stdin    *tape.Payload // known once recorded
@@ -145,6 +146,7 @@ func (r *run) wait(w world, e *ended) error {
 	exit, err := w.Wait()
 	endJob()
 	e.exit, e.duration, e.signals = exitOf(exit), time.Since(begun), signals.end()
+	e.atMS = r.s.rec.MonotonicMS()
 	r.spawns.drain() // before the program's own streams end: what a server wrote to stderr may go there
 	if cause := r.s.failure(); cause != nil {
 		return cause // it was ended for that
@@ -246,6 +248,7 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	sp := &tape.ProcessSpawn{
 		Program:  safe("program", r.s.roots.tapePath(r.path)),
 		ExitCode: e.exit.Code, Signal: e.exit.Signal, DurationMS: e.duration.Milliseconds(),
+		Extra: tape.EndedField(e.atMS),
 		Stdin: in.Payload, Stdout: out.Payload, Stderr: errs.Payload, StdoutDigest: out.Digest, StderrDigest: errs.Digest,
 	}
 	for i, a := range r.argv[1:] {

@@ -207,34 +207,27 @@ func (d *differ) extra(was, now []tape.Field) {
 	if d.lanes && !d.exact || len(was)+len(now) == 0 {
 		return
 	}
-	was, now = withoutDigests(was), withoutDigests(now)
-	if d.lanes { // lanes run side by side: their common order is nobody's doing
-		was, now = withoutOrdinal(was), withoutOrdinal(now)
+	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
+	if !d.exact {
+		leave = append(leave, tape.EndedKey) // it is a duration
 	}
+	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
+		leave = append(leave, "at", tape.EndedKey)
+	}
+	was, now = without(was, leave...), without(now, leave...)
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }
 	if !slices.EqualFunc(was, now, alike) {
 		d.add(ExtraKeys, showFields(was), showFields(now))
 	}
 }
 
-// withoutDigests leaves out digests of another kind, which compare as digests.
-func withoutDigests(fs []tape.Field) []tape.Field {
-	isOne := func(f tape.Field) bool {
-		switch f.Name {
-		case "request_digest", "response_digest", "content_hash":
-			return true
-		}
-		return false
-	}
-	if !slices.ContainsFunc(fs, isOne) {
+// without leaves keys out.
+func without(fs []tape.Field, names ...string) []tape.Field {
+	out := func(f tape.Field) bool { return slices.Contains(names, f.Name) }
+	if !slices.ContainsFunc(fs, out) {
 		return fs
 	}
-	return slices.DeleteFunc(slices.Clone(fs), isOne)
-}
-
-// withoutOrdinal leaves out the key that holds a global ordinal, which what is part of a WebSocket has.
-func withoutOrdinal(fs []tape.Field) []tape.Field {
-	return slices.DeleteFunc(slices.Clone(fs), func(f tape.Field) bool { return f.Name == "at" })
+	return slices.DeleteFunc(slices.Clone(fs), out)
 }
 
 // chunkFields compares the keys of chunks that no version of the format names.

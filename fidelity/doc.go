@@ -26,6 +26,9 @@
 // answer had come, or where the replay got an answer to the same request. Of requests that are equal, which of them got
 // which answer does not gate either: they are paired by what came of them.
 //
+// What was under way when a program ended (tape.EndedKey) was waited for by nobody. It is a note whether or not the other side
+// has it, and so is what follows it in its lane, on the replay though nothing recorded is like it.
+//
 // Conversations with tool servers compare by what was asked and answered: their records are paired by the digests of parameters in
 // the order in which lines were written, so that answers in another order are none, and a conversation that one side lacks is one
 // divergence. What a server wrote to stderr is a note, the HTTP that carried messages is not compared beside them, and a call that

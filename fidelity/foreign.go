@@ -135,7 +135,9 @@ func (k *Keys) only(rec *tape.Record) *tape.Record {
 }
 
 func (k *Keys) fields(kind string, fs []tape.Field) []tape.Field {
-	other := func(f tape.Field) bool { return !isEveryones(kind, f.Name) && !k.has[addedKey{kind: kind, name: f.Name}] }
+	other := func(f tape.Field) bool {
+		return !isEveryones(kind, f.Name) && !k.has[addedKey{kind: kind, name: f.Name}]
+	}
 	if !slices.ContainsFunc(fs, other) {
 		return fs
 	}

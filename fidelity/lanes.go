@@ -79,6 +79,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 		return nil, err
 	}
 	c.noteUnwatched()
+	c.findCut()
 	c.setAside()
 	c.compare()
 	c.screens()
@@ -95,6 +96,7 @@ type laneCompare struct {
 	found  []placed
 	explainer
 	withdrawals withdrawals
+	cutWork     cutWork
 	alive       map[string]bool // hosts that answered while recording
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
@@ -266,6 +268,9 @@ func (c *laneCompare) alone(s Side, lane string, e *entry, at int) {
 	if _, clock := e.rec.Kind.(*tape.ClockRead); clock && c.mode == PhaseAware && e.runtime() {
 		return
 	}
+	if c.unfinished(s, e) {
+		return
+	}
 	p := placed{Divergence: missing(s, e.rec, c.o.Sides), at: at, rank: 1 - int(s), rec: e.rec}
 	p.evidence = evidenceAlone(s, e.rec.Kind)
 	p.Lane = lane
@@ -300,6 +305,7 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 // finish orders what was found by where the replay had come to, and makes the report of it.
 func (c *laneCompare) finish() *Report {
 	c.withdrawals.note(c)
+	c.cutWork.note(c)
 	c.unlikes.note(c)
 	c.hidden.note(c)
 	c.elsewhere.note(c)

@@ -32,7 +32,7 @@ func racy(a, b *tape.Exchange) bool {
 // ended counts a pair of exchanges one of which the program itself ended, where they differ for that.
 func (c *laneCompare) ended(p pair) {
 	a, b := tape.ExchangeOf(p.a.rec.Kind), tape.ExchangeOf(p.b.rec.Kind)
-	if a != nil && b != nil && racy(a, b) && resultOf(p.a.rec.Kind) != resultOf(p.b.rec.Kind) {
+	if a != nil && b != nil && racy(a, b) && !c.cutPair(p) && resultOf(p.a.rec.Kind) != resultOf(p.b.rec.Kind) {
 		c.withdrawals.cut++
 	}
 }

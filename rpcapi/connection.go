@@ -43,7 +43,8 @@ type HandshakeResult struct {
 	NegotiatedCapabilities []string `json:"negotiated_capabilities"`
 }
 
-// SessionInitParams registers tools and policies at once: all of them or, with an error, none.
+// SessionInitParams registers tools and policies at once: all of them or, with an error, none. ClientID is what the client calls itself;
+// the runs that it starts from then on keep it.
 type SessionInitParams struct {
 	ClientID string                 `json:"client_id,omitempty"`
 	Tools    []Tool                 `json:"tools"`

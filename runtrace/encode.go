@@ -128,6 +128,7 @@ func (s *Started) fields(w *writer) {
 	w.text("run_id", s.RunID)
 	w.text("agent_id", s.AgentID)
 	w.optional("agent_name", s.AgentName)
+	w.optional("client_id", s.ClientID)
 	w.text("intent", s.Intent)
 	w.optional("outcome_description", s.OutcomeDescription)
 	w.text("started_at", s.StartedAt)

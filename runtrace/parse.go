@@ -144,6 +144,8 @@ func (st *Started) field(s *jsonscan.Scanner, key string) {
 		st.AgentID = plain(s)
 	case "agent_name":
 		st.AgentName = text(s)
+	case "client_id":
+		st.ClientID = text(s)
 	case "intent":
 		st.Intent = plain(s)
 	case "outcome_description":

@@ -20,7 +20,8 @@ type Started struct {
 	RunID              string
 	AgentID            string
 	AgentName          *string
-	Intent             string // what the run is for, in words
+	ClientID           *string // what the program calls itself that started the run
+	Intent             string  // what the run is for, in words
 	OutcomeDescription *string
 	StartedAt          string     // RFC 3339; see Time
 	Recording          *Recording // of the run, where there is one

@@ -24,7 +24,7 @@ func text(s string) *string { return &s }
 // whole is one record of each kind with everything set, and one with nothing set.
 func whole() []runtrace.Record {
 	return []runtrace.Record{
-		{Started: &runtrace.Started{RunID: "run-1", AgentID: "name:bulldozer", AgentName: text("Bulldozer"), Intent: "mend the \"build\"\n",
+		{Started: &runtrace.Started{RunID: "run-1", AgentID: "name:bulldozer", AgentName: text("Bulldozer"), ClientID: text("bench-7"), Intent: "mend the \"build\"\n",
 			OutcomeDescription: text("tests pass"), StartedAt: "2026-01-02T03:04:05.000006Z",
 			Recording: &runtrace.Recording{ID: "0192f0c1", Path: "/home/a/.tapedeck/0192f0c1"}}},
 		{Started: &runtrace.Started{RunID: "r", AgentID: "a"}},

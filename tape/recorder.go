@@ -119,6 +119,17 @@ func (r *Recorder) record(k Kind, raw []RawBytes) error {
 	return r.first(err)
 }
 
+// MonotonicMS is the time that a record would have now, in ms since the recording began. A nil recorder's is 0.
+func (r *Recorder) MonotonicMS() int64 {
+	if r == nil {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ms := r.now()
+	return ms
+}
+
 // Clean returns b as it may be written: see RecorderOptions.Clean. Who takes a digest of bytes that stand on the tape takes it of
 // these, or of a Payload's. A nil recorder's is b.
 func (r *Recorder) Clean(b []byte) []byte {

@@ -150,6 +150,11 @@ func (b *AnswerBody) Size() int64 { return b.size }
 // it came with the first chunk is what a program that waits for its first byte must not see come earlier.
 func (b *AnswerBody) Prompt() bool { return len(b.chunks) > 0 && b.chunks[0].Length > 0 }
 
+// Pieces reports whether the head or the end of the answer came by itself where that counts: an empty chunk of the tape stands for it.
+func (b *AnswerBody) Pieces() bool {
+	return len(b.chunks) > 1 && (b.chunks[0].Length == 0 || b.chunks[len(b.chunks)-1].Length == 0)
+}
+
 // Begin waits until the head is due: with the first chunk. The error is ctx's where that ends before.
 func (b *AnswerBody) Begin(ctx context.Context) error {
 	if len(b.chunks) == 0 {
@@ -186,6 +191,9 @@ func (b *AnswerBody) Next(ctx context.Context) ([]byte, error) {
 			return nil, b.end(ctx)
 		}
 		c := b.chunks[0]
+		if err := b.afterHead(ctx); err != nil {
+			return nil, err
+		}
 		if err := b.beforeLast(ctx); err != nil {
 			return nil, err
 		}
@@ -243,6 +251,15 @@ func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 		}
 	}
 	return b.together(ctx, tms, end)
+}
+
+// afterHead holds the first chunk for a moment behind a head that came by itself, where all comes at once: who reads the head is not to
+// find the chunk with it.
+func (b *AnswerBody) afterHead(ctx context.Context) error {
+	if b.Begun() != 1 || b.size == 0 || b.rest < b.size || b.opts.Speed > 0 {
+		return nil
+	}
+	return sleep(ctx, reaction)
 }
 
 // beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what

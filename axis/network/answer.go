@@ -19,6 +19,11 @@ type answer struct {
 
 	prompt bool // the header goes with the first chunk, not before it
 
+	// pieces says that it counts in which pieces header, body and end come, as it does to who asked for a WebSocket and reads what it
+	// got instead. A header and an end that come by themselves are empty chunks of the tape.
+	pieces bool
+	again  func(tell func()) // has tell called before the upstream is waited for again, once, unless the body has ended; nil for never
+
 	text string // of 101, its status line's
 
 	passes bool // the body is that of the recorded answer, byte by byte

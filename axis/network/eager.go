@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -23,7 +24,8 @@ type eager struct {
 	conn   net.Conn
 	before *bufio.Reader // read from while it holds anything; nil for none
 	raw    syscall.RawConn
-	now    bool // nothing is waited for
+	now    bool                   // nothing is waited for
+	again  atomic.Pointer[func()] // called before the connection is read next, once; nil for nothing
 
 	buf     []byte
 	at, end int  // what of it has been filled and not read
@@ -69,6 +71,9 @@ func (e *eager) fill() (err error) {
 		e.buf = make([]byte, wsIdle)
 	case e.full && len(e.buf) < wsBusy:
 		e.buf = make([]byte, wsBusy)
+	}
+	if tell := e.again.Swap(nil); tell != nil {
+		(*tell)()
 	}
 	e.at, e.end = 0, 0
 	if !e.now {

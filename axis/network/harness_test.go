@@ -27,7 +27,8 @@ type rig struct {
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]net.Listener
 	refused   []tape.Kind
-	gone      chan struct{} // one token for each of refused
+	gone      chan struct{}  // one token for each of refused
+	wrote     func(b []byte) // is told what the Server is about to write to a program in one piece; nil for nobody
 }
 
 // newRig starts a Server that records on a new tape, unless change gives it a Tap; change alters its configuration.
@@ -130,7 +131,7 @@ func (g *rig) real(addr string) string {
 	if g.listeners[dialled] == nil {
 		l := listenLoopback(g.t)
 		g.listeners[dialled] = l
-		go g.srv.Serve(&jailListener{Listener: l, dialled: net.TCPAddrFromAddrPort(dialled)})
+		go g.srv.Serve(&jailListener{Listener: l, dialled: net.TCPAddrFromAddrPort(dialled), wrote: g.wrote})
 	}
 	return g.listeners[dialled].Addr().String()
 }
@@ -143,6 +144,7 @@ func (g *rig) dial(ctx context.Context, _, addr string) (net.Conn, error) {
 type jailListener struct {
 	net.Listener
 	dialled net.Addr
+	wrote   func(b []byte)
 }
 
 func (l *jailListener) Accept() (net.Conn, error) {
@@ -150,12 +152,20 @@ func (l *jailListener) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &jailConn{Conn: c, dialled: l.dialled}, nil
+	return &jailConn{Conn: c, dialled: l.dialled, wrote: l.wrote}, nil
 }
 
 type jailConn struct {
 	net.Conn
 	dialled net.Addr
+	wrote   func(b []byte)
+}
+
+func (c *jailConn) Write(b []byte) (int, error) {
+	if c.wrote != nil {
+		c.wrote(b)
+	}
+	return c.Conn.Write(b)
 }
 
 func (c *jailConn) LocalAddr() net.Addr { return c.dialled }

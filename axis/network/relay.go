@@ -54,15 +54,37 @@ func relayAnswer(w http.ResponseWriter, r *http.Request, o *exchange.Open, a *an
 		return nil
 	}
 	w.WriteHeader(a.status)
-	if !a.prompt {
-		if err := x.rc.Flush(); err != nil {
-			return x.cut(errCancelled)
+	switch {
+	case a.again != nil:
+		a.again(func() { _ = x.alone() }) // an error comes again with the first chunk
+	case !a.prompt:
+		if err := x.alone(); err != nil {
+			return x.cut(err)
 		}
 	}
 	if x.talk != nil {
 		x.talk.Between(x.put)
 	}
 	return x.chunks()
+}
+
+// alone passes the header on before anything else comes.
+func (x *relay) alone() error {
+	if err := x.apart(); err != nil {
+		return err
+	}
+	if err := x.rc.Flush(); err != nil {
+		return errCancelled
+	}
+	return nil
+}
+
+// apart notes that a header or an end comes by itself, where that counts.
+func (x *relay) apart() error {
+	if !x.a.pieces {
+		return nil
+	}
+	return x.o.Chunk(nil)
 }
 
 // chunked keeps net/http from telling the length of a short answer that had none: it would where header and body leave at once.
@@ -105,6 +127,9 @@ func (x *relay) chunks() error {
 		case errors.Is(err, io.EOF) && x.a.length > x.sent:
 			return x.cut(io.ErrUnexpectedEOF)
 		case errors.Is(err, io.EOF):
+			if err := x.apart(); err != nil {
+				return x.cut(err)
+			}
 			return x.end()
 		default:
 			return x.cut(err)

@@ -94,7 +94,7 @@ func (s *Server) recorded(r *http.Request, x *exchange.Open, rec *exchange.Recor
 			return dead(errors.Join(err, b.Close()))
 		}
 	}
-	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt}
+	a := &answer{status: ex.Status, header: exchange.HeaderOf(ex.ResponseHeaders), body: playedBody{b}, prompt: prompt, pieces: b.Pieces()}
 	if stream {
 		a.body = b // its end may be held longer than its last chunk
 	}

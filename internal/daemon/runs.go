@@ -20,7 +20,7 @@ func runsStart(ctx context.Context, s *session, p *rpcapi.RunsStartParams) (any,
 	}
 	// Held before it is looked up: a run in its grace must not end between the two.
 	known := s.d.runs.take(id, s)
-	existing, err := s.d.store.Start(ctx, started(id, p))
+	existing, err := s.d.store.Start(ctx, s.started(id, p))
 	if err != nil {
 		s.letGo(id, known)
 		return nil, s.startError(id.Run, err)
@@ -82,9 +82,12 @@ func (s *session) newRun(p *rpcapi.RunsStartParams) (runtrace.ID, error) {
 	return id, nil
 }
 
-func started(id runtrace.ID, p *rpcapi.RunsStartParams) *runtrace.Started {
+func (s *session) started(id runtrace.ID, p *rpcapi.RunsStartParams) *runtrace.Started {
+	s.mu.Lock()
+	client := s.client
+	s.mu.Unlock()
 	return &runtrace.Started{
-		RunID: id.Run, AgentID: id.Agent, AgentName: optional(p.AgentName), Intent: p.Intent,
+		RunID: id.Run, AgentID: id.Agent, AgentName: optional(p.AgentName), ClientID: optional(client), Intent: p.Intent,
 		OutcomeDescription: optional(p.OutcomeDescription), StartedAt: runtrace.Time(time.Now()), Recording: p.Recording,
 	}
 }

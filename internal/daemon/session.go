@@ -27,6 +27,7 @@ type session struct {
 	mu       sync.Mutex
 	who      identity
 	attempts int              // wrong tokens so far
+	client   string           // what its client calls itself; "" for nothing
 	tools    map[string]*tool // its client's
 	policies scopes
 	held     map[string]runtrace.ID   // open runs that it started, by run id

@@ -207,6 +207,25 @@ func TestSessionInitIsAllOrNothing(t *testing.T) {
 	}
 }
 
+func TestRunsKeepTheirClient(t *testing.T) {
+	p := start(t, nil).as("a")
+	trace := func() string {
+		t.Helper()
+		raw, err := p.try(rpcapi.RunsGetTrace, rpcapi.RunParams{RunID: p.startRun(rpcapi.RunsStartParams{Intent: "x"}).RunID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	if s := trace(); strings.Contains(s, "client_id") {
+		t.Errorf("of no client: %s", s)
+	}
+	p.must(rpcapi.SessionInit, json.RawMessage(`{"client_id":"bench-7","tools":[]}`), new(rpcapi.SessionInitResult))
+	if s := trace(); !strings.Contains(s, `"client_id":"bench-7"`) {
+		t.Error(s)
+	}
+}
+
 func TestState(t *testing.T) {
 	r := start(t, nil)
 	p := r.as("a")

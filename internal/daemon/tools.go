@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/proposal"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // tool is one that a session may call: its client's, or a built-in one.
@@ -177,5 +178,6 @@ func sessionInit(_ context.Context, s *session, p *rpcapi.SessionInitParams) (an
 		s.undoPolicies(before)
 		return nil, err
 	}
+	s.client = runtrace.Truncate(p.ClientID)
 	return rpcapi.SessionInitResult{SessionID: s.id, ToolsRegistered: len(p.Tools), PoliciesRegistered: len(p.Policies)}, nil
 }
