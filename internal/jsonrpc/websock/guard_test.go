@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -251,23 +252,65 @@ func TestWordsBehindTheRequest(t *testing.T) {
 	}
 }
 
+// pipes is a listener whose connections are pipes: time stands still while both ends wait.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p pipes) Close() error { close(p); return nil }
+func (pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
 // TestAHalfOpenPeer answers no ping and is dropped; one that answers stays.
 func TestAHalfOpenPeer(t *testing.T) {
-	o := &Options{PingEvery: 50 * time.Millisecond, PongWithin: 2 * time.Second}
-	url, ends := echoes(t, o)
-	c := client(t, url, nil)
-	for range 3 { // it pings, and is answered
-		f, err := c.ReadFrame()
-		if err != nil || f.Op != wstest.Ping {
-			t.Fatalf("got %+v, %v, want a ping", f, err)
-		}
-		if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Pong, Payload: f.Payload}); err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		in, ends := make(pipes), make(chan error, 1)
+		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			s, err := Accept(w, r, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer s.Close(0, "")
+			_, _, err = s.Read()
+			ends <- err
+		})}
+		go srv.Serve(in)
+		defer srv.Close()
+		near, far := net.Pipe()
+		in <- far
+		c, err := wstest.Upgrade(near, "host", nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := <-ends; err == nil { // and then it is not
-		t.Error("no error")
-	}
+		defer c.Close()
+		began := time.Now()
+		for range 3 { // it pings, and is answered
+			f, err := c.ReadFrame()
+			if err != nil || f.Op != wstest.Ping {
+				t.Fatalf("got %+v, %v, want a ping", f, err)
+			}
+			if err := c.Send(wstest.Frame{Fin: true, Op: wstest.Pong, Payload: f.Payload}); err != nil {
+				t.Fatal(err)
+			}
+			_ = c.SetDeadline(time.Now().Add(time.Minute))
+		}
+		if took := time.Since(began); took != 90*time.Second {
+			t.Errorf("three pings took %v", took)
+		}
+		if f, err := c.ReadFrame(); err != nil || f.Op != wstest.Ping {
+			t.Fatalf("got %+v, %v, want a ping", f, err)
+		}
+		if err := <-ends; err == nil { // which is not answered
+			t.Error("no error")
+		}
+		if took := time.Since(began); took != 135*time.Second {
+			t.Errorf("it was given up after %v", took)
+		}
+	})
 }
 
 // TestAPeerThatIsNotReadIsNotAsked keeps a connection whose server does not read for a while: its pongs wait like all else.

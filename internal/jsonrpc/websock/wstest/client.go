@@ -74,9 +74,14 @@ func Dial(ctx context.Context, addr string, header http.Header) (*Client, error)
 	if err != nil {
 		return nil, err
 	}
+	return Upgrade(conn, addr, header)
+}
+
+// Upgrade asks for a WebSocket on a connection to host. A connection that stays none is closed.
+func Upgrade(conn net.Conn, host string, header http.Header) (*Client, error) {
 	c := &Client{Conn: conn, r: bufio.NewReader(conn)}
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	if err := c.upgrade(addr, header); err != nil {
+	if err := c.upgrade(host, header); err != nil {
 		_ = conn.Close()
 		return c, err
 	}
