@@ -33,6 +33,7 @@ type outcome struct {
 
 // TestCorpus opens every cassette of the corpus.
 func TestCorpus(t *testing.T) {
+	t.Parallel()
 	if *update {
 		generate(t)
 	}

@@ -26,6 +26,7 @@ func document(t *testing.T) string {
 
 // TestDocumentPython runs the reader of docs/cassette.md over the corpus: it reads what loads, as we do, and no more.
 func TestDocumentPython(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed")

@@ -54,6 +54,7 @@ func TestLazyChecks(t *testing.T) {
 
 // TestTooLong has lines and files that no reader keeps.
 func TestTooLong(t *testing.T) {
+	t.Parallel()
 	long := string(bytes.Repeat([]byte(" "), cassette.MaxLine)) + "{}"
 	for _, name := range []string{cassette.InputFile, cassette.FramesFile, cassette.ManifestFile, cassette.FinalFile} {
 		files := base()

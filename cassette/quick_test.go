@@ -17,6 +17,7 @@ var pieces = []string{"hello", "\r\n", "\r\n", "\r\n", "wörld 漢字", "\x1b[31
 
 // TestQuick compares a screen that skips with one that does not, where every text has many lines between its rare sequences.
 func TestQuick(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(400) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		size := Size{2 + rnd.IntN(6), 8 + rnd.IntN(12)}

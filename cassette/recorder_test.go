@@ -36,6 +36,7 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 
 // TestFullDisk has each stream's disk full at several places: one error, and what is there loads as unfinished.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	names := []string{OutputFile, ChunksFile, InputFile, FramesFile, ServiceFile}
 	for i := range names {
 		for _, room := range []int{0, 1, 100, 5000, 20000} {
@@ -99,6 +100,7 @@ func loadsUnfinished(t *testing.T, dir string) {
 
 // TestManyAtOnce has several goroutines record: nothing is lost, and the order is that of the ordinals.
 func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "c")
 	var g uint64
 	r, err := Create(dir, &CreateOptions{ResolutionMS: 1, G: func() uint64 { g++; return g }})
@@ -250,6 +252,7 @@ func TestCreateRefuses(t *testing.T) {
 
 // TestHurry has more output than the screen keeps up with: the recorder falls behind and comes back, and the last frame is right.
 func TestHurry(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "c")
 	var told []int64
 	r, err := Create(dir, &CreateOptions{ResolutionMS: 1, Progress: func(done, total int64) { told = append(told, done*100/total) }})

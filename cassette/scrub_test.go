@@ -257,6 +257,7 @@ func sameFrames(t *testing.T, dir string) {
 
 // TestVerify finds in every cassette of the corpus what Open refuses first.
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	files, err := corpus.CassetteFiles()
 	if err != nil {
 		t.Fatal(err)

@@ -226,7 +226,11 @@ func TestLongEntries(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("it moves a gigabyte")
 	}
-	text := `{"seq":0,"event":{"kind":"llm_completed","turn":1,"message":{"content":"` + strings.Repeat("long \\\" words ", 100_000_000/14) + `"}}}` + "\n"
+	size, befores := 10_000_000, []string{"{\"kind\":\"a\"}\n"}
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		size, befores = 100_000_000, append(befores, "[{\"kind\":\"a\"},\n")
+	}
+	text := `{"seq":0,"event":{"kind":"llm_completed","turn":1,"message":{"content":"` + strings.Repeat("long \\\" words ", size/14) + `"}}}` + "\n"
 	for _, text := range []string{text, "[" + strings.TrimSpace(text) + "]"} {
 		r := NewReader(strings.NewReader(text), "a.jsonl", nil)
 		out := &comparer{want: text}
@@ -234,7 +238,7 @@ func TestLongEntries(t *testing.T) {
 			t.Errorf("%d bytes of %d, differs %v: %v", out.n, len(text), out.differs, err)
 		}
 	}
-	for _, before := range []string{"{\"kind\":\"a\"}\n", "[{\"kind\":\"a\"},\n"} {
+	for _, before := range befores {
 		huge := io.MultiReader(strings.NewReader(before+`{"kind":"`), io.LimitReader(endless('x'), MaxEntry), strings.NewReader("\"}\n"))
 		_, err := Load(huge, "a.jsonl", nil)
 		var load *LoadError
@@ -266,12 +270,15 @@ func (c *comparer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A list of 5,000,000 elements is read in bounded memory, and a log of as many lines.
+// A list of 500,000 elements is read in bounded memory, and a log of as many lines; where TAPEDECK_LONG is set, of 5,000,000.
 func TestManyEntriesInBoundedMemory(t *testing.T) {
 	if testing.Short() || raceEnabled {
-		t.Skip("it reads ten million entries")
+		t.Skip("it reads a million entries")
 	}
-	const n = 5_000_000
+	n := 500_000
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		n = 5_000_000
+	}
 	for _, list := range []bool{false, true} {
 		src := &repeated{list: list, left: n}
 		r := NewReader(src, "a.jsonl", nil)
@@ -283,7 +290,7 @@ func TestManyEntriesInBoundedMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if count++; count%500_000 == 0 {
+			if count++; count%(n/10) == 0 {
 				runtime.GC()
 				runtime.ReadMemStats(&now)
 				most = max(most, now.HeapAlloc)

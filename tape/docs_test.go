@@ -334,6 +334,7 @@ func join(members []member) string {
 
 // TestDocsScript runs the Python of docs/tape.md and reads what it wrote.
 func TestDocsScript(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed: the page's producer is not run")
@@ -387,6 +388,7 @@ func TestDocsScript(t *testing.T) {
 
 // TestDocsBLAKE3 holds the page's hash to that of package cas, at the lengths where its tree changes.
 func TestDocsBLAKE3(t *testing.T) {
+	t.Parallel()
 	python, err := exec.LookPath("python3")
 	if err != nil {
 		t.Skip("python3 is not installed: the page's hash is not run")

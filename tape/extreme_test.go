@@ -124,7 +124,8 @@ func readClocks(path, count string) error {
 
 // 10,000,000 records in the long form.
 func TestManyRecordsAreWrittenAndReadInLittleMemory(t *testing.T) {
-	count := "200000"
+	t.Parallel()
+	count := "50000"
 	if long() {
 		count = "10000000"
 	}
@@ -165,10 +166,14 @@ func readEndless(path string) error {
 	return fmt.Errorf("no error behind %d records", n)
 }
 
-// The line is of 1 GB. What came before it loads, and the error says where it is and what the limit is.
+// The line is of 1 GB in the long form, else of a quarter. What came before it loads, and the error says where it is and what the limit is.
 func TestALineOfAGigabyteIsRefusedInLittleMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.tape")
-	if err := makeEndless(path, endlessLine); err != nil {
+	n := int64(endlessLine / 4)
+	if long() {
+		n = endlessLine
+	}
+	if err := makeEndless(path, n); err != nil {
 		t.Fatal(err)
 	}
 	out := runJob(t, maxResident+2*tape.MaxLine, "endless", path)

@@ -54,6 +54,7 @@ func runForeign(t *testing.T, sleep string) []byte {
 }
 
 func TestATapeOfAnotherLanguageLoads(t *testing.T) {
+	t.Parallel()
 	l := loadBytes(runForeign(t, "10"), nil)
 	if l.err != nil {
 		t.Fatal(l.err)
@@ -79,6 +80,7 @@ func TestATapeOfAnotherLanguageLoads(t *testing.T) {
 
 // Saved by us, the tapes of two runs of the script differ in what the runs did, and in nothing else.
 func TestTapesOfAnotherLanguageCompare(t *testing.T) {
+	t.Parallel()
 	same, other := foreignKinds(t, "10"), foreignKinds(t, "11")
 	if again := foreignKinds(t, "10"); again != same {
 		t.Errorf("equal runs:\n%s\n%s", same, again)
@@ -103,6 +105,7 @@ func foreignKinds(t *testing.T, sleep string) string {
 }
 
 func TestABrokenTapeOfAnotherLanguageFails(t *testing.T) {
+	t.Parallel()
 	whole := runForeign(t, "10")
 	head, rest, _ := bytes.Cut(whole, []byte("\n"))
 	head = append(bytes.Clone(head), '\n')

@@ -32,6 +32,7 @@ func mounting(cmd *exec.Cmd) {
 }
 
 func TestATapeOnAFullDiskLoadsAndTheRunGoesOn(t *testing.T) {
+	t.Parallel()
 	probe := exec.Command("/bin/sh", "-c", "mount -t tmpfs -o size=64k tmpfs "+t.TempDir())
 	mounting(probe)
 	if out, err := probe.CombinedOutput(); err != nil {

@@ -81,14 +81,14 @@ var hostile = map[string]func(n int) string{
 }
 
 // The time that a byte takes has a bound: a tape of four times the bytes takes about four times as long to read and to
-// save, whatever stands on it. What grew with the square would take sixteen times. 4 MiB in the long form, else 1 MiB.
+// save, whatever stands on it. What grew with the square would take sixteen times. 4 MiB in the long form, else 256 KiB.
 // A tape that takes less than enough a byte is not looked at further: a square of so many bytes takes seconds.
 func TestTimePerByteIsBounded(t *testing.T) {
 	if race {
 		t.Skip("the race detector's own time is measured here")
 	}
 	const factor, most, enough = 4, 12, 200 * time.Nanosecond
-	short := 256 << 10
+	short := 64 << 10
 	if long() {
 		short = 1 << 20
 	}

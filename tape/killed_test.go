@@ -81,6 +81,7 @@ func recordOne(rec *tape.Recorder, producer, i int) error {
 }
 
 func TestAKilledRecorderLeavesEverythingUpToItsLastWholeRecord(t *testing.T) {
+	t.Parallel()
 	for i := range 20 {
 		path := filepath.Join(t.TempDir(), "run.tape")
 		promised := runVictim(t, path, rand.IntN(10*i+1))
