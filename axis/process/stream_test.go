@@ -12,6 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -180,5 +181,21 @@ func TestStoreFails(t *testing.T) {
 		if kept, err := s.Finish(); kept != nil || !errors.Is(err, errFull) {
 			t.Errorf("%d bytes: %v, %v", size, kept, err)
 		}
+	}
+}
+
+// TestTerminalStream masks what only the screen has whole, of the size that it has then, and replaces the rest.
+func TestTerminalStream(t *testing.T) {
+	const key = "sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0Ae"
+	store := cas.NewMemory()
+	sc := scrub.New(scrub.Key{}, nil)
+	s := process.NewTerminalStream(store, sc, scrub.NewMasker(nil), 24, 80)
+	io.WriteString(s, "a "+key+"\r\n")
+	s.Resize(24, 20)
+	io.WriteString(s, "\x1b[2J\x1b[5;1H"+key[:20]+"\x1b[6;1H"+key[20:40]+"\x1b[7;1H"+key[40:]+"\x1b[8;1Hnext")
+	_, b := finish(t, s, store)
+	want := "a " + sc.String(key) + "\r\n\x1b[2J\x1b[5;1H" + strings.Repeat("*", 20) + "\x1b[6;1H" + strings.Repeat("*", 20) + "\x1b[7;1H" + strings.Repeat("*", len(key)-40) + "\x1b[8;1Hnext"
+	if string(b) != want {
+		t.Errorf("%q, want %q", b, want)
 	}
 }

@@ -4,9 +4,10 @@
 // A mask has as many bytes and columns as what it hides ('*' for ASCII) and joins its neighbours as that does. So offsets,
 // lengths and the layout of every screen stay, and a recording can be masked in place. Control sequences are never touched.
 //
-// Two scans find secrets. The first (stripped) reads the text of the stream without sequences, line ends kept, and each control
-// string by itself. The second (model, screenRows) draws the screen and looks at the rows that changed before each control that
-// may move the cursor or erase, with wraps joined; cells know which bytes drew them. While a program writes plain lines one below
+// Two scans find secrets. The first (stripped) reads the text of the stream without sequences, line ends kept, up to where the
+// cursor goes elsewhere, and each control string by itself. The second (model, screenRows) draws the screen and looks at the rows
+// that changed before each control that may move the cursor or erase, with those that they go on in (seams); cells know which bytes
+// drew them. While a program writes plain lines one below
 // the other, the first scan has seen all that stands on the screen, and nothing is drawn until somebody asks or the cursor moves.
 //
 // A Live masks output while it is recorded: Write, then Take what need not be held any longer. What is found in bytes that were

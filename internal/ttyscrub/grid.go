@@ -2,6 +2,7 @@ package ttyscrub
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
@@ -59,11 +60,8 @@ func classOf(c *vt.Cell) byte {
 	case len(c.Text) == 1:
 		return c.Text[0]
 	}
-	for _, first := range c.Text {
-		if isBorder(first) {
-			return border
-		}
-		break
+	if first, _ := utf8.DecodeRuneInString(c.Text); isBorder(first) {
+		return border
 	}
 	return glyph
 }

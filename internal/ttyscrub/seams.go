@@ -290,6 +290,12 @@ const maxMarker = 4
 // isMarker tells a sign before a row: one that says that it goes on, or that stands before the one above too.
 func isMarker(a, b *grid, x int) bool {
 	c := b.ch[x]
-	return c == '>' || c == glyph || c == border || c == '\\' || c == a.ch[x] && isChar(c) && !isAlnum(c) ||
-		c == '+' && x+1 < len(b.ch) && (b.ch[x+1] == blank || b.ch[x+1] == '+')
+	alone := x+1 < len(b.ch) && b.ch[x+1] == blank
+	switch {
+	case c == '>' || c == glyph || c == border || c == '\\':
+		return true
+	case c == '+' && x+1 < len(b.ch) && (alone || b.ch[x+1] == '+'):
+		return true
+	}
+	return c == a.ch[x] && isChar(c) && !isAlnum(c) && (!isToken(c) || alone && a.ch[x+1] == blank)
 }
