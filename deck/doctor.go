@@ -40,8 +40,8 @@ func diagnosis(checks []jail.Check) *Diagnosis {
 
 // notHeld is what no jail of ours can hold, each said in docs/security.md too, where integration/escape tries it.
 var notHeld = []string{
-	"a FIFO of this machine can be opened by a program that may: under HOME, TMP and the work tree while recording, elsewhere on " +
-		"replay too; run untrusted programs as a user that may not",
+	"a FIFO of this machine that a program may open can be read, and written to where it was made after the start: under HOME, TMP and the " +
+		"work tree while recording, elsewhere on replay too; run untrusted programs as a user that may not",
 	"the program reads what you may read, and while recording may send it to any host by HTTP: what it sent is on the tape",
 	"it may lock files that it may read, and shares CPU, memory, disk and your user's limits with you",
 	"bugs of the kernel: see docs/security.md for what is tried, and what the jail is not for",

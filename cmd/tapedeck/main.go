@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	_ "github.com/tapedeck-dev/tapedeck/internal/addressspace" // first of all
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 

@@ -343,7 +343,10 @@ func (o *outside) listenLater() error {
 const laterName = "later.sock"
 
 func (o *outside) makeFIFO() error {
-	path := filepath.Join(o.Elsewhere, "fifo")
+	return errors.Join(o.readFIFO("fifo", filepath.Join(o.Elsewhere, "fifo")), o.readFIFO("homefifo", filepath.Join(o.Home, "fifo")))
+}
+
+func (o *outside) readFIFO(what, path string) error {
 	if err := errors.Join(unix.Mkfifo(path, 0o644), o.own(path)); err != nil {
 		return err
 	}
@@ -351,13 +354,13 @@ func (o *outside) makeFIFO() error {
 	if err != nil {
 		return err
 	}
-	o.cleanup(func() { f.Close() })
+	o.cleanup(func() { f.Close(); os.Remove(path) })
 	go func() {
 		for {
 			if _, err := f.Read(make([]byte, 100)); err != nil {
 				return
 			}
-			o.hit("fifo")
+			o.hit(what)
 		}
 	}()
 	return nil

@@ -16,6 +16,19 @@ import (
 const owned = "the recorder connects in the program's place, to the file that it looked at, and only if the jail's own network namespace says that" +
 	" it is bound there: ECONNREFUSED"
 
+// olderFIFO is how FIFOs of the host are told apart.
+const olderFIFO = "the recorder refuses to have a FIFO opened for writing that is older than the run: EACCES"
+
+func writeFIFO(path string) outcome {
+	f, err := os.OpenFile(path, os.O_WRONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return refused("open", err, unix.EACCES, unix.ENXIO, unix.ENOENT)
+	}
+	defer f.Close()
+	_, err = f.WriteString("escape")
+	return refused("write", err)
+}
+
 // socketRow is a row of a socket that stands outside.
 func socketRow(what, name, where string) row {
 	return row{name: "a Unix socket " + name, tried: "a connection to a socket " + where, how: owned, untouched: unreached(what),
@@ -101,14 +114,34 @@ var socketRows = []row{
 	},
 	{
 		name: "a FIFO elsewhere", tried: "writing to a FIFO outside of the writable directories that a process of the host reads",
-		how: "read-only mounts do not close FIFOs: run as a user who may not open it", out: always, try: func(in *inside) outcome {
-			f, err := os.OpenFile(filepath.Join(in.Elsewhere, "fifo"), os.O_WRONLY|unix.O_NONBLOCK, 0)
-			if err != nil {
-				return refused("open", err, unix.EACCES, unix.ENXIO, unix.ENOENT)
+		how: olderFIFO, untouched: unreached("fifo"), try: func(in *inside) outcome { return writeFIFO(filepath.Join(in.Elsewhere, "fifo")) },
+	},
+	{
+		name: "a FIFO in HOME", tried: "writing to one that stood before the start, also by a hard link to it and after a rename by the program",
+		how: olderFIFO + "; on replay layers hide it", untouched: unreached("homefifo"), try: func(in *inside) outcome {
+			path := filepath.Join(in.Home, "fifo")
+			hard, moved := path+".h", path+".m"
+			list := []outcome{writeFIFO(path)}
+			if os.Link(path, hard) == nil {
+				list = append(list, writeFIFO(hard))
+				os.Remove(hard)
 			}
-			defer f.Close()
-			_, err = f.WriteString("escape")
-			return refused("write", err)
+			if os.Rename(path, moved) == nil {
+				list = append(list, writeFIFO(moved))
+				os.Rename(moved, path)
+			}
+			return all(list...)
+		},
+	},
+	{
+		name: "reading a FIFO", tried: "opening a FIFO elsewhere for reading, to which a process of the host may write",
+		how: "opens for reading are not looked at: run as a user who may not open it", out: always, try: func(in *inside) outcome {
+			f, err := os.OpenFile(filepath.Join(in.Elsewhere, "fifo"), os.O_RDONLY|unix.O_NONBLOCK, 0)
+			if err != nil {
+				return refused("open", err, unix.EACCES, unix.ENOENT)
+			}
+			f.Close()
+			return out("opened")
 		},
 	},
 	{

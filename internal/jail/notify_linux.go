@@ -134,6 +134,9 @@ func (n *notifier) refuse(req *seccompNotif) {
 func (n *notifier) look(req *seccompNotif) {
 	call, err := n.watch.look(req)
 	switch {
+	case errors.Is(err, errOlder):
+		n.answer(req.ID, unix.EACCES)
+		return
 	case err != nil:
 		n.answer(req.ID, unix.EIO)
 		return

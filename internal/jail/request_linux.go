@@ -27,7 +27,7 @@ type request struct {
 var errStarved = errors.New("no resources to find out what a call changes")
 
 // look says what the call of n will change. It is nil for a call that can go on at once. An error that is errStarved
-// means that the call must fail.
+// or errOlder means that the call must fail.
 func (w *watch) look(n *seccompNotif) (*FileCall, error) {
 	r := &request{seccompNotif: n, w: w, call: watchedCalls[uint32(n.Nr)]}
 	if r.call == nil || w.off != nil {
@@ -38,6 +38,8 @@ func (w *watch) look(n *seccompNotif) (*FileCall, error) {
 	switch {
 	case err == nil:
 		return c, nil
+	case errors.Is(err, errOlder):
+		return nil, err
 	case errors.As(err, &errno) && slices.Contains(starved, errno):
 		return nil, fmt.Errorf("%w: %w", errStarved, errno)
 	case errors.Is(err, unix.EPERM), errors.Is(err, errUnnamed), r.nested && errors.Is(err, unix.EACCES):
@@ -50,6 +52,7 @@ var (
 	starved    = []unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS}
 	errUnnamed = errors.New("a path that cannot be told")
 	errPass    = errors.New("nothing that is watched")
+	errOlder   = errors.New("a FIFO of the host's")
 )
 
 // find names the paths of the call. The error is errPass where none is watched.
@@ -124,6 +127,10 @@ func (r *request) path(i int, text string) (f FilePath, err error) {
 	}
 	if errors.Is(err, errNoName) && r.op == OpLink && i == 0 {
 		return FilePath{Dir: -1}, nil // from O_TMPFILE, say
+	}
+	if err == nil && r.op == OpOpen && r.w.older(f) {
+		unix.Close(f.Dir)
+		return FilePath{}, errOlder
 	}
 	if err == nil && r.nested {
 		return r.translate(f)

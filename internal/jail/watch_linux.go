@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -18,9 +19,10 @@ import (
 type watch struct {
 	watcher Watcher
 	places  []place // the deepest first
-	init    int     // PID of the init
-	view    view    // the jail's, as the init sees it
-	rootID  fileID  // of the view's root
+	began   time.Time
+	init    int    // PID of the init
+	view    view   // the jail's, as the init sees it
+	rootID  fileID // of the view's root
 	buf     [maxPath]byte
 
 	mu    sync.Mutex // until armed is set
@@ -35,19 +37,20 @@ type watch struct {
 type place struct {
 	path    string
 	watched bool
+	layered bool // what the host has there is another file
 }
 
 // placesOf lists what c's program may change, and what is covered in it.
 func (p *mountPlan) places() []place {
 	var out []place
 	for _, t := range p.Targets {
-		out = append(out, place{t.Path, true})
+		out = append(out, place{t.Path, true, t.Overlay != nil})
 		for _, m := range t.Submounts {
-			out = append(out, place{m, false})
+			out = append(out, place{m, false, false})
 		}
 	}
 	for _, m := range p.Masks {
-		out = append(out, place{m, false})
+		out = append(out, place{m, false, false})
 	}
 	slices.SortFunc(out, func(a, b place) int {
 		return cmp.Or(cmp.Compare(len(b.path), len(a.path)), cmp.Compare(a.path, b.path))
@@ -65,6 +68,18 @@ func (w *watch) watches(path string) bool {
 	return false
 }
 
+// older reports whether a file is a FIFO that stood before the start, whatever it is called now: its other end is the host's.
+// (In a layer it is not.)
+func (w *watch) older(f FilePath) bool {
+	var st unix.Statx_t
+	err := unix.Statx(f.Dir, f.Name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_BTIME, &st)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO || st.Mask&unix.STATX_BTIME == 0 {
+		return false
+	}
+	i := slices.IndexFunc(w.places, func(p place) bool { return within(f.Path, p.path) })
+	return (i < 0 || !w.places[i].layered) && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(w.began)
+}
+
 // newWatch opens what lookups need, and tries to read the init's memory at addr. An error means that nothing can be
 // watched on this machine.
 func newWatch(w Watcher, init int, addr uint64, places []place) (*watch, error) {
@@ -76,7 +91,7 @@ func newWatch(w Watcher, init int, addr uint64, places []place) (*watch, error) 
 	if err != nil {
 		return nil, &SetupError{Op: opWatch, Path: "/proc", Err: err}
 	}
-	out := &watch{watcher: w, init: init, places: places, view: view{root: -1, proc: proc}}
+	out := &watch{watcher: w, init: init, places: places, began: time.Now(), view: view{root: -1, proc: proc}}
 	out.view.root, out.view.text, err = rootOf(proc, init)
 	if err == nil {
 		out.rootID, err = identify(out.view.root, "", unix.AT_EMPTY_PATH)

@@ -226,3 +226,26 @@ func TestWatchLongPath(t *testing.T) {
 	longest = longest[len(dir)+1:]
 	w.want(t, "mkdir "+longest, "mkdir "+longest+name, "open "+longest+name+"/c")
 }
+
+// TestOlderFIFO: a FIFO that stood before the start is not opened for writing, whatever it is called, but in an overlay; one of
+// the program's own is.
+func TestOlderFIFO(t *testing.T) {
+	t.Parallel()
+	for _, layered := range []bool{false, true} {
+		dir := watchDir(t)
+		if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		const flags = unix.O_RDWR | unix.O_NONBLOCK
+		open := func(path string) string { return call(unix.SYS_OPENAT, cwd, path, flags, 0) }
+		c := callsConfig(t, dir, open("fifo"), call(unix.SYS_LINKAT, cwd, "fifo", cwd, "hard", 0), open("hard"),
+			call(unix.SYS_RENAMEAT2, cwd, "fifo", cwd, "moved", 0), open("sub/../moved"),
+			call(unix.SYS_MKNODAT, cwd, "own", unix.S_IFIFO|0o600, 0), open("own"))
+		c.Watch = &witness{base: dir}
+		want := "EACCES\nok\nEACCES\nok\nEACCES\nok\nok\n"
+		if layered {
+			c.Overlays, c.Writable, want = []Overlay{overlay(t, dir)}, nil, ok(7)
+		}
+		run(t, c, nil).want(t, want)
+	}
+}
