@@ -77,7 +77,8 @@ func (s *scanner) payload(others bool) *Payload {
 	const hash, text, length = 1, 2, 4
 	seen := 0
 	for s.Begin('{'); s.More('}'); {
-		bit, ok := 0, true
+		var ok bool
+		bit := 0
 		switch key := s.Key(); string(key) {
 		case hashKey:
 			s.Peek()

@@ -115,7 +115,7 @@ type shownJSON struct {
 }
 
 func (s *shownJSON) Write(p []byte) (int, error) {
-	b := append(s.cut, p...)
+	b := slices.Concat(s.cut, p)
 	n := len(b)
 	for i := 1; i < utf8.UTFMax && i <= n; i++ {
 		if c := b[n-i]; utf8.RuneStart(c) {
