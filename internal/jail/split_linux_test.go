@@ -80,7 +80,7 @@ func mount(t *testing.T, from, at, kind string, flags uintptr) {
 	t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
 }
 
-// coveredTree returns a tree of coverTree whose mounts are locked for the jail.
+// coveredTree returns a tree of coverTree whose mounts are locked for the jail. The tests share it, and so run one after another.
 func coveredTree(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv(coveredVar)
@@ -117,7 +117,6 @@ func TestSplitNestedRoot(t *testing.T) {
 const listing = "find . ! -name big ! -name secret ! -type d | LC_ALL=C sort | while read p; do echo $p $(cat $p); done"
 
 func TestSplitOverlay(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	script := strings.Join([]string{listing,
 		"echo new >f; echo new >plain/x; echo new >a/g; echo new >a/b/h; echo new >a/c/i",
@@ -193,7 +192,6 @@ func hostState(t *testing.T, dir string) string {
 }
 
 func TestSplitLayers(t *testing.T) {
-	t.Parallel()
 	dir, delta := coveredTree(t), testDir(t)
 	for _, f := range []string{"f", "a/g", "a/b/added", "opaque/delta", "plain/x", "new/n"} {
 		mustWrite(t, filepath.Join(delta, f), "delta\n")
@@ -225,7 +223,6 @@ x
 
 // TestSplitClosed: what the caller cannot look into is shown as it is, and so are the mounts in it.
 func TestSplitClosed(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	if os.Geteuid() == 0 {
 		t.Skip("root may look into everything")
@@ -236,7 +233,6 @@ func TestSplitClosed(t *testing.T) {
 }
 
 func TestSplitElsewhere(t *testing.T) {
-	t.Parallel()
 	lower, dir := coveredTree(t), testDir(t)
 	c := shellConfig(t, "cat f mnt/s a/b/mnt/s a/one; (echo x >mnt/s) 2>/dev/null || echo refused")
 	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir, lower)}
@@ -244,7 +240,6 @@ func TestSplitElsewhere(t *testing.T) {
 }
 
 func TestSplitNested(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	c := shellConfig(t, "cat b/h b/mnt/s ../f; echo 1 >g; echo 2 >../f; cat g ../f")
 	c.Dir, c.Overlays = dir+"/a", []Overlay{overlay(t, dir), overlay(t, dir+"/a")}
@@ -252,7 +247,6 @@ func TestSplitNested(t *testing.T) {
 }
 
 func TestSplitOpenRoot(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	c := shellConfig(t, "echo new >plain/x; rm plain/y gone")
 	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
@@ -287,7 +281,6 @@ func TestSplitOpenRoot(t *testing.T) {
 }
 
 func TestSplitSocket(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	path := dir + "/mnt/sock"
 	l, err := net.Listen("unix", path)
@@ -305,7 +298,6 @@ func TestSplitSocket(t *testing.T) {
 }
 
 func TestSplitMasks(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	o := overlay(t, dir)
 	c := shellConfig(t, "cat f a/g; ls a/c mnt; cat "+o.Upper+"/f "+o.Upper+"/a/g; echo end")
@@ -314,7 +306,6 @@ func TestSplitMasks(t *testing.T) {
 }
 
 func TestSplitRename(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	c := helperConfig(t, "rename", dir+"/plain/x", dir+"/x")
 	c.Overlays = []Overlay{overlay(t, dir)}

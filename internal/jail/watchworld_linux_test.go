@@ -158,7 +158,6 @@ func TestWatchUnreadable(t *testing.T) {
 
 // TestSplitWatched: the same through the several overlays of a split one.
 func TestSplitWatched(t *testing.T) {
-	t.Parallel()
 	dir := coveredTree(t)
 	w := &witness{base: dir}
 	c := callsConfig(t, dir, created("new"), created("f"), created("plain/new"), created("a/new"), created("a/c/new"),
