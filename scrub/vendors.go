@@ -64,7 +64,7 @@ func hexDigits(b []byte) bool {
 }
 
 // jinaKey tells a key from the name of a model: jina_embeddings_v2_….
-func jinaKey(b []byte) bool { return hasDigit(b) && bytes.IndexAny(b[:20], "_-") < 0 }
+func jinaKey(b []byte) bool { return hasDigit(b) && !bytes.ContainsAny(b[:20], "_-") }
 
 // A telegramRule finds the secret of a bot's token, which stands behind the bot's number. The number is no secret.
 type telegramRule struct{}

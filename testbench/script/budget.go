@@ -15,10 +15,10 @@ import (
 
 // Bounds of a run that are not options.
 const (
-	maxCalls     = 1000            // calls within calls
-	stepsALook   = 1000            // between two looks at the limits
-	stepsACall   = 100             // that a call of the host counts as
-	looksAMetric = 10              // of which one asks how large the heap is
+	maxCalls     = 1000 // calls within calls
+	stepsALook   = 1000 // between two looks at the limits
+	stepsACall   = 100  // that a call of the host counts as
+	looksAMetric = 10   // of which one asks how large the heap is
 )
 
 // leftBehind is how long a step may go on when the time is over. Tests lower it.
