@@ -316,7 +316,9 @@ func TestSecretsInAllDisguises(t *testing.T) {
 		"a token":       {"cnry7Q2x9ZpLm4Vt8KrW3nHd", "Zother1Y0vUj5Gd6BqTsEfA8"},
 		"a pass phrase": {`cn"ry\7Q 2x%9+p/4V&8<W=n#d`, `ot"he\1Y 0v%5+d/6B&s<f=A#z`},
 	} {
-		t.Run(name, func(t *testing.T) { testDisguises(t, secrets[0], secrets[1]) })
+		if long || name == "a pass phrase" { // with all that a token has, and what has to be escaped
+			t.Run(name, func(t *testing.T) { testDisguises(t, secrets[0], secrets[1]) })
+		}
 	}
 }
 
@@ -351,6 +353,9 @@ func testDisguises(t *testing.T, secret, other string) {
 	srv.Close()
 	lookFor(t, res.Recording.Dir, secret)
 	for what, value := range map[string]string{"the same": secret, "another": other, "another, everywhere": other, "no": ""} {
+		if !long && (what == "the same" || what == "another") {
+			continue
+		}
 		replayEnv := slices.Clone(clean)
 		if value != "" {
 			replayEnv = append(replayEnv, "CANARY_API_KEY="+value)

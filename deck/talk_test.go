@@ -405,7 +405,7 @@ func TestTalkFileHidesOnceMore(t *testing.T) {
 
 // TestALongTalk derives the log of 10,000 turns, whose requests hold the last 100 messages each, in bounded memory.
 func TestALongTalk(t *testing.T) {
-	const turns = 1_000 // whose requests are 200 MB
+	const turns = 400 // whose requests are 80 MB
 	tt := newTalkTape(t)
 	text := strings.Repeat("x", 2000)
 	history := []string{user("do it")}
@@ -420,7 +420,7 @@ func TestALongTalk(t *testing.T) {
 	src := &talkSource{path: tt.path, id: "run"}
 	before, most, n := heap(), int64(0), 0
 	if _, err := src.derive(func([]byte) error {
-		if n++; n%500 == 0 {
+		if n++; n%100 == 0 {
 			most = max(most, heap()-before)
 		}
 		return nil
