@@ -84,6 +84,7 @@ func layMounts(t *testing.T, dir string, user int) {
 // TestMountsBelowHome: what a program writes into a mount below HOME or the work tree it writes on a replay too, and there the
 // mount stays as it is.
 func TestMountsBelowHome(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	dir := os.Getenv(homeOfMountsVar)
 	if dir == "" {
@@ -135,6 +136,7 @@ func TestMountsBelowHome(t *testing.T) {
 
 // TestMountsBelowHomeUnprivileged does the same as a user who is not root, whose mounts are locked.
 func TestMountsBelowHomeUnprivileged(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("not root: the tests have run so already")
 	}

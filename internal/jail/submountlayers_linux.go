@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -82,6 +83,9 @@ func (w *world) mountSubmount(t *mountTarget, s *source) error {
 	}
 	if err != nil {
 		return err
+	}
+	if slices.Contains(w.plan.Masks, t.Path) {
+		return nil // what is hidden must not be copied
 	}
 	for i, l := range t.Overlay.Lowers {
 		if l != t.Path {

@@ -119,3 +119,30 @@ func showLayers(t *testing.T, dir, delta string) {
 		t.Errorf("what is mounted holds %q", got)
 	}
 }
+
+// TestOverlaysInSubmounts: another overlay may lie in a mount, or be one.
+func TestOverlaysInSubmounts(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 || os.Getenv(coveredVar) != "" {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	for _, p := range []string{"disk", "tree", "tree/in"} {
+		if err := os.Mkdir(filepath.Join(dir, p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		mount(t, "tmpfs", filepath.Join(dir, p), "tmpfs", 0)
+	}
+	files := []string{"disk/tree/f", "disk/f", "tree/f", "tree/in/f"}
+	for _, f := range files {
+		mustWrite(t, filepath.Join(dir, f), f)
+	}
+	c := shellConfig(t, "for f in "+strings.Join(files, " ")+"; do cat $f; echo; echo new >$f; cat $f; done")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir), overlay(t, dir+"/disk/tree"), overlay(t, dir+"/tree")}
+	run(t, c, nil).want(t, strings.Join(files, "\nnew\n")+"\nnew\n")
+	for _, f := range files {
+		if got := mustRead(t, filepath.Join(dir, f)); got != f {
+			t.Errorf("%s holds %q", f, got)
+		}
+	}
+}
