@@ -30,6 +30,11 @@ func (p *mountPlan) findSubmounts() error {
 		})
 	}
 	p.covering = p.coveringOf(points)
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		t.Beneath = t.Overlay != nil && slices.Contains(t.Overlay.Lowers, t.Path) &&
+			slices.ContainsFunc(p.covering, func(m string) bool { return within(t.Path, m) })
+	}
 	return nil
 }
 

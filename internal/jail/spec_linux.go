@@ -48,8 +48,9 @@ type mountTarget struct {
 	Covered   []string // of an overlay: mount points of the host below its lowers
 	Submounts []string // of an overlay: mount points of the host below Path that stay read-only, outermost ones only
 
-	Mount bool   // it is a mount of the host's below another overlay, and one of its own overlay's lowers
-	Flags uint64 // and has these flags: MOUNT_ATTR_NOEXEC, _NOSUID
+	Mount   bool   // it is a mount of the host's below another overlay
+	Flags   uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
+	Beneath bool   // it is one of its overlay's lowers, and in what covers another's: it stands there first, read-only
 }
 
 // memfile puts a spec in a file in memory that a child inherits: it may be larger than a packet.

@@ -77,26 +77,35 @@ func likeMount(upper, path string) error {
 
 // mountSubmount shows a mount of the host's read-only, and upon it what can be changed.
 func (w *world) mountSubmount(t *mountTarget, s *source) error {
-	err := s.mount.attach(t.Path)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
-		return nil // gone since
-	}
-	if err != nil {
-		return err
-	}
-	if slices.Contains(w.plan.Masks, t.Path) {
-		return nil // what is hidden must not be copied
-	}
-	for i, l := range t.Overlay.Lowers {
-		if l != t.Path {
-			continue
-		}
-		if s.lowers[i], err = openPath(l); err != nil {
-			w.staysReadOnly(t, fmt.Errorf("cannot be opened (%w)", errnoOf(err)))
-			return nil
-		}
+	err := s.standBeneath(t)
+	switch {
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR): // gone since
+		return nil
+	case err != nil:
+		w.staysReadOnly(t, fmt.Errorf("cannot be opened (%w)", errnoOf(err)))
+		return nil
+	case slices.Contains(w.plan.Masks, t.Path): // what is hidden must not be copied
+		return nil
 	}
 	return w.mountOverlay(t, s)
+}
+
+// mountUpon mounts an overlay that lies in a mount below another, or is one.
+func (w *world) mountUpon(t *mountTarget, s *source) error {
+	if err := s.standBeneath(t); err != nil {
+		return err
+	}
+	return w.mountOverlay(t, s)
+}
+
+// standBeneath mounts and opens the lower that is the target's own directory.
+func (s *source) standBeneath(t *mountTarget) error {
+	if err := s.beneath.attach(t.Path); err != nil {
+		return err
+	}
+	var err error
+	s.lowers[slices.Index(t.Overlay.Lowers, t.Path)], err = openPath(t.Path)
+	return err
 }
 
 func (w *world) staysReadOnly(t *mountTarget, err error) {

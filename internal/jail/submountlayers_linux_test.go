@@ -146,3 +146,15 @@ func TestOverlaysInSubmounts(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitInside: the same where the mounts are locked.
+func TestSplitInside(t *testing.T) {
+	t.Parallel()
+	dir := coveredTree(t)
+	c := shellConfig(t, "for f in mnt/s odd/foreign/in/s odd/noexec/s; do cat $f; echo new >$f; cat $f; done")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir), overlay(t, dir+"/mnt"), overlay(t, dir+"/odd/foreign/in"), overlay(t, dir+"/odd")}
+	run(t, c, nil).want(t, "mounted\nnew\nforeign/in\nnew\nnoexec\nnew\n")
+	if got := mustRead(t, dir+"/mnt/s"); got != "mounted\n" {
+		t.Errorf("what is mounted holds %q", got)
+	}
+}

@@ -78,7 +78,7 @@ type submount struct {
 func (p *mountPlan) submounts() []submount {
 	var out []submount
 	for _, t := range p.Targets {
-		if t.Mount { // those in it are targets too, and no lower may have any
+		if t.Beneath { // those in it are targets too, and no lower may have any
 			out = append(out, submount{t.Path, 0})
 		}
 		for _, m := range t.Submounts {

@@ -20,7 +20,7 @@ type source struct {
 	upper     string // below it
 	work      string
 	submounts map[string]tree
-	mount     tree // of a target that is a mount of the host's
+	beneath   tree // what stands beneath the overlay
 }
 
 func (w *world) openSources() error {
@@ -56,8 +56,8 @@ func (w *world) openSources() error {
 			return err
 		}
 		var err error
-		if t.Mount {
-			if s.mount, err = submount(t.Path); err != nil {
+		if t.Beneath {
+			if s.beneath, err = submount(t.Path); err != nil {
 				return err
 			}
 		}
@@ -70,11 +70,11 @@ func (w *world) openSources() error {
 	return nil
 }
 
-// openOverlay leaves out the lower that is a mount of the host's: it is opened where it stands by then.
+// openOverlay leaves out the lower that stands beneath: it is opened once it does.
 func (s *source) openOverlay(target *mountTarget) error {
 	o := target.Overlay
 	for _, l := range o.Lowers {
-		if target.Mount && l == target.Path {
+		if target.Beneath && l == target.Path {
 			s.lowers = append(s.lowers, tree{-1})
 			continue
 		}
@@ -105,6 +105,8 @@ func (w *world) mountTargets() error {
 		switch {
 		case t.Mount:
 			mount = w.mountSubmount
+		case t.Beneath:
+			mount = w.mountUpon
 		case t.Overlay != nil:
 			mount = w.mountOverlay
 		}
