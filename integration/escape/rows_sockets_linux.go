@@ -96,7 +96,7 @@ var socketRows = []row{
 	},
 	{
 		name: "a path that changes while it is connected to", tried: "connections to a name that another thread turns from a socket of the program's to one of the host's and back",
-		how: owned, untouched: unreached("renamed"), try: func(in *inside) outcome { return dialChanging(in) },
+		how: owned, untouched: unreached("renamed"), try: dialChanging,
 	},
 	{
 		name: "Unix datagrams", tried: "a datagram to a socket in HOME, from a socket and from one of a pair",

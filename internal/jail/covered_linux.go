@@ -2,6 +2,7 @@ package jail
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,7 +53,8 @@ var kernelKinds = []string{
 // lowers of t hide it, nothing is mounted.
 func (p *mountPlan) addSubmount(t *mountTarget, m *mountLine) {
 	closed := closedAbove(t.Path, m.point) != m.point
-	if closed || m.flags&unix.MOUNT_ATTR_RDONLY != 0 || slices.Contains(kernelKinds, m.kind) {
+	_, dead := os.Lstat(m.point) // it is there: it does not answer, or not us
+	if closed || dead != nil || m.flags&unix.MOUNT_ATTR_RDONLY != 0 || slices.Contains(kernelKinds, m.kind) {
 		t.Submounts = addOutermost(t.Submounts, t.Path, m.point)
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestSubmountsOddly runs what TestSplitOddly does for root, who takes mounts away.
@@ -62,10 +64,37 @@ func changeOddly(t *testing.T, dir string) {
 	}
 }
 
+// TestDeadSubmount: a file system whose server is gone stays what it is, and is in nobody's way.
+func TestDeadSubmount(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount on the host")
+	}
+	dir := testDir(t)
+	mustWrite(t, dir+"/dead/f", "f")
+	mustWrite(t, dir+"/f", "f")
+	server, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no FUSE here:", err)
+	}
+	err = unix.Mount("dead", dir+"/dead", "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server.Fd()))
+	server.Close()
+	if err != nil {
+		t.Skip("cannot mount here:", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir+"/dead", unix.MNT_DETACH) })
+	c := shellConfig(t, "cat dead/f || echo dead; echo new >f; cat f")
+	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
+	run(t, c, nil).want(t, "dead\nnew\n")
+}
+
 // TestSubmountsOfKernel: what is no file system of files, or cannot be written to, is no layer.
 func TestSubmountsOfKernel(t *testing.T) {
 	t.Parallel()
 	dir := testDir(t)
+	if err := os.Mkdir(dir+"/at", 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, m := range []mountLine{{kind: "proc"}, {kind: "sysfs"}, {kind: "tmpfs", flags: flagsOf("ro,relatime")}} {
 		m.point = dir + "/at"
 		p := &mountPlan{Targets: []mountTarget{{Path: dir, Overlay: &Overlay{Target: dir, Lowers: []string{dir}}}}}
