@@ -57,6 +57,12 @@ func launchAsRoot(s *scene, uid int) error {
 	if err == nil {
 		err = unix.Mount(s.SlashTmp, "/tmp", "", unix.MS_BIND, "")
 	}
+	if err == nil && s.Below != "" {
+		at := filepath.Join(s.Small, "mounted")
+		if err = os.Mkdir(at, 0o755); err == nil {
+			err = unix.Mount(s.Below, at, "", unix.MS_BIND, "")
+		}
+	}
 	if err == nil && s.OtherProc != "" {
 		err = unix.Mount("proc", s.OtherProc, "proc", 0, "")
 	}

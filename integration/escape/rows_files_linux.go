@@ -31,6 +31,16 @@ var fileRows = []row{
 		},
 	},
 	{
+		name: "a mount below", tried: "writing into what is mounted below a writable directory, as HOME is one: on the disk while recording",
+		how: "on a replay, and with `--isolated`, a layer of its own lies over each mount", try: tryMountBelow, untouched: func(o *outside) error {
+			by, err := os.ReadFile(filepath.Join(o.Below, "by"))
+			if err == nil && !strings.HasSuffix(string(by), "plain.rec") {
+				err = fmt.Errorf("%s was written to by %q", o.Below, by)
+			}
+			return err
+		},
+	},
+	{
 		name: "files by handle", tried: "name_to_handle_at, then open_by_handle_at: a file that is covered, by its number", how: "the filter: EPERM",
 		try: func(in *inside) outcome {
 			handle, id, err := unix.NameToHandleAt(unix.AT_FDCWD, in.Home, 0)
@@ -261,6 +271,17 @@ func mknodRefused(path string, major, minor uint32) outcome {
 		os.Remove(path)
 	}
 	return refused("mknod", err, unix.EPERM, unix.EACCES, unix.EOVERFLOW)
+}
+
+// tryMountBelow writes in which run it is. That it cannot write would be a replay that is not as the recording.
+func tryMountBelow(in *inside) outcome {
+	if in.Below == "" {
+		return notTried("only root can mount on the host")
+	}
+	if err := os.WriteFile(filepath.Join(in.Small, "mounted", "by"), []byte(filepath.Base(in.Recording)), 0o644); err != nil {
+		return out("writing: %v", err)
+	}
+	return held("written where it may be")
 }
 
 func tryFullDisk(in *inside) outcome {

@@ -74,6 +74,10 @@ func (st *stage) prepare() error {
 	o := st.o
 	if os.Geteuid() == 0 {
 		o.OtherProc = filepath.Join(o.Elsewhere, "proc")
+		o.Below = filepath.Join(o.base, "below")
+		if err := errors.Join(os.Mkdir(o.Below, 0o755), o.own(o.Below)); err != nil {
+			return err
+		}
 	}
 	self, err := os.ReadFile("/proc/self/exe")
 	if err != nil {

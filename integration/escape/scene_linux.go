@@ -27,5 +27,6 @@ type scene struct {
 	OtherProc      string // the host's /proc at another place; likewise
 	Cgroup         string // cgroup directory that the program's user owns; likewise
 	Small          string // writable, and as root a file system of few MiB
+	Below          string // a directory that is mounted below Small too; empty where it could not be
 	SlashTmp       string // what stands at /tmp for a recorder that root starts: the machine's own is not ours to fill layers from
 }

@@ -137,7 +137,7 @@ func connectUnix(path string) error {
 	return unix.Connect(fd, &unix.SockaddrUnix{Name: path})
 }
 
-// listenAt listens on the host at a path that is relative to dir. It must not be reached.
+// listenAt listens on the host at a path that is relative to dir. It must not be reached: who does must not wait for an answer.
 func listenAt(t *testing.T, dir, path string) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -151,7 +151,7 @@ func listenAt(t *testing.T, dir, path string) {
 		})
 		err = onThreadIn(dir, func() error { return unix.Bind(fd, &unix.SockaddrUnix{Name: path}) })
 	}
-	if err = errors.Join(err, unix.SetNonblock(fd, true), unix.Listen(fd, 1)); err != nil {
+	if err = errors.Join(err, unix.SetNonblock(fd, true), unix.Listen(fd, 100)); err != nil {
 		t.Fatal(path, err)
 	}
 }

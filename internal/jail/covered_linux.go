@@ -2,39 +2,69 @@ package jail
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
 
-// findSubmounts gives each overlay the host's mount points below it that are not below another target, and those below
-// its lowers.
+// findSubmounts makes the host's mounts below overlays targets, and gives each overlay the host's mount points below it that
+// are none, and those below its lowers.
 func (p *mountPlan) findSubmounts() error {
-	points, err := listMounts("/proc/self/mountinfo")
+	mounts, err := mountsSeen("/proc/self/mountinfo")
 	if err != nil {
-		return err
+		return listError("/proc/self/mountinfo", err)
 	}
-	for _, m := range points {
-		if t := p.targetAbove(m); t != nil && t.Overlay != nil && t.Path != m {
-			t.Submounts = addOutermost(t.Submounts, t.Path, m)
+	for i := range mounts { // outer ones first
+		m := &mounts[i]
+		if t := p.targetAbove(m.point); t != nil && t.Overlay != nil && t.Path != m.point {
+			p.addSubmount(t, m)
 		}
 	}
+	p.sortTargets()
+	points := pointsOf(mounts)
 	for i := range p.Targets {
 		p.Targets[i].eachCovered(points, func(t *mountTarget, lower, m string) {
 			t.Covered = addOutermost(t.Covered, lower, m)
 		})
 	}
 	p.covering = p.coveringOf(points)
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		t.Beneath = t.Overlay != nil && slices.Contains(t.Overlay.Lowers, t.Path) &&
+			slices.ContainsFunc(p.covering, func(m string) bool { return within(t.Path, m) })
+	}
 	return nil
 }
 
-func listMounts(path string) ([]string, error) {
-	points, err := mountPoints(path)
-	if err != nil {
-		return nil, &SetupError{Op: "list the mounts of", Path: path, Err: errnoOf(err)}
+func listError(path string, err error) error {
+	return &SetupError{Op: "list the mounts of", Path: path, Err: errnoOf(err)}
+}
+
+// kernelKinds are file systems that hold no files but the kernel's own things, or none before they are looked for.
+var kernelKinds = []string{
+	"autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl",
+	"hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "rpc_pipefs", "securityfs", "selinuxfs", "sysfs", "tracefs",
+}
+
+// addSubmount has a mount below the overlay t changed in a layer of its own, as t is, unless nobody could change it. Where the
+// lowers of t hide it, nothing is mounted.
+func (p *mountPlan) addSubmount(t *mountTarget, m *mountLine) {
+	closed := closedAbove(t.Path, m.point) != m.point
+	_, dead := os.Lstat(m.point) // it is there: it does not answer, or not us
+	if closed || dead != nil || m.flags&unix.MOUNT_ATTR_RDONLY != 0 || slices.Contains(kernelKinds, m.kind) {
+		t.Submounts = addOutermost(t.Submounts, t.Path, m.point)
+		return
 	}
-	return points, nil
+	lowers := lowersAt(t.Overlay.Lowers, m.point[len(t.Path)+1:])
+	if !slices.Contains(lowers, m.point) {
+		return
+	}
+	dir := filepath.Join(filepath.Dir(t.Overlay.Upper), submountsDir, strconv.Itoa(len(p.Targets)))
+	o := &Overlay{Target: m.point, Lowers: lowers, Upper: filepath.Join(dir, "upper"), Work: filepath.Join(dir, "work")}
+	p.Targets = append(p.Targets, mountTarget{Path: m.point, Overlay: o, Mount: true, Flags: m.flags})
 }
 
 // eachCovered calls f for each of the points that is below a lower of t.
@@ -70,7 +100,7 @@ func (p *mountPlan) coveringOf(points []string) []string {
 // sameMounts reports whether the host's mounts below the targets are those of q. Both are plans of one Config.
 func (p *mountPlan) sameMounts(q *mountPlan) bool {
 	return slices.Equal(p.covering, q.covering) && slices.EqualFunc(p.Targets, q.Targets, func(a, b mountTarget) bool {
-		return slices.Equal(a.Covered, b.Covered) && slices.Equal(a.Submounts, b.Submounts)
+		return a.Path == b.Path && slices.Equal(a.Covered, b.Covered) && slices.Equal(a.Submounts, b.Submounts)
 	})
 }
 

@@ -105,7 +105,7 @@
 // capabilities over new namespaces only, the mounts and the network that they start from stay locked; namespaces of control
 // groups cannot be made. (A uid 0 without capabilities cannot map an id in a nested one.)
 //
-// Each writable directory and each overlay is a mount of its own: a rename or a link from one to another fails with
+// Each writable directory, each overlay and each mount below one is a mount of its own: a rename or a link from one to another fails with
 // EXDEV, where programs copy. What is masked cannot be renamed or removed: EBUSY.
 //
 // For a caller who is not root, an overlay over a tree with mounts in it, such as a HOME with a FUSE mount, is split:

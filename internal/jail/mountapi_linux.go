@@ -21,9 +21,10 @@ const (
 type tree struct{ fd int }
 
 // cloneTree copies the mounts at path and below it. A symbolic link at its end is not followed.
-func cloneTree(path string) (tree, error) {
-	fd, err := unix.OpenTree(unix.AT_FDCWD, path,
-		unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE|unix.AT_SYMLINK_NOFOLLOW)
+func cloneTree(path string) (tree, error) { return openTree(path, unix.AT_RECURSIVE) }
+
+func openTree(path string, flags uint) (tree, error) {
+	fd, err := unix.OpenTree(unix.AT_FDCWD, path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW|flags)
 	if err != nil {
 		return tree{}, &SetupError{Op: "copy the mounts of", Path: path, Err: err}
 	}

@@ -5,21 +5,43 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // mountPoints reads a mountinfo file and returns its mount points, outer ones first. What another mount hides is left
 // out.
 func mountPoints(path string) ([]string, error) {
+	mounts, err := mountsSeen(path)
+	return pointsOf(mounts), err
+}
+
+func pointsOf(mounts []mountLine) []string {
+	var out []string
+	for _, m := range mounts {
+		out = append(out, m.point)
+	}
+	return out
+}
+
+// mountsSeen is mountPoints for the mounts themselves: of those at one point the topmost.
+func mountsSeen(path string) ([]mountLine, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var out []string
-	for _, m := range visible(parseMounts(string(data))) {
-		out = append(out, m.point)
+	all := visible(parseMounts(string(data)))
+	slices.SortStableFunc(all, func(a, b mountLine) int { return strings.Compare(a.point, b.point) })
+	out := all[:0]
+	for _, m := range all {
+		switch n := len(out); {
+		case n == 0 || out[n-1].point != m.point:
+			out = append(out, m)
+		case out[n-1].id == m.parent:
+			out[n-1] = m
+		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	return out, nil
 }
 
 // visible leaves out the mounts whose points cannot be reached: something is mounted on a directory above, of the same
@@ -59,6 +81,7 @@ type mountLine struct {
 	root   string // the directory of the file system that is shown
 	point  string // where
 	kind   string // of the file system
+	flags  uint64 // of MOUNT_ATTR_RDONLY, _NOSUID and _NOEXEC
 }
 
 // kernelDevice is the device as the kernel's own number.
@@ -87,7 +110,24 @@ func parseMounts(data string) []mountLine {
 		if i := slices.Index(f, "-"); i >= 0 && i+1 < len(f) {
 			m.kind = f[i+1]
 		}
+		if len(f) > 5 {
+			m.flags = flagsOf(f[5] + "," + f[len(f)-1]) // of the mount, and of the whole file system
+		}
 		out = append(out, m)
 	}
 	return out
+}
+
+func flagsOf(options string) (flags uint64) {
+	for o := range strings.SplitSeq(options, ",") {
+		switch o {
+		case "ro":
+			flags |= unix.MOUNT_ATTR_RDONLY
+		case "nosuid":
+			flags |= unix.MOUNT_ATTR_NOSUID
+		case "noexec":
+			flags |= unix.MOUNT_ATTR_NOEXEC
+		}
+	}
+	return flags
 }

@@ -61,15 +61,19 @@ func (p *mountPlan) addTargets(c *Config) error {
 			return err
 		}
 	}
-	slices.SortFunc(p.Targets, func(a, b mountTarget) int {
-		return cmp.Or(strings.Count(a.Path, "/")-strings.Count(b.Path, "/"), cmp.Compare(a.Path, b.Path))
-	})
+	p.sortTargets()
 	for i := range p.Targets {
 		t := &p.Targets[i]
 		above := p.targetAbove(filepath.Dir(t.Path))
 		t.Within = t.Overlay == nil && above != nil && above.Overlay == nil
 	}
 	return p.findSubmounts()
+}
+
+func (p *mountPlan) sortTargets() {
+	slices.SortFunc(p.Targets, func(a, b mountTarget) int {
+		return cmp.Or(strings.Count(a.Path, "/")-strings.Count(b.Path, "/"), cmp.Compare(a.Path, b.Path))
+	})
 }
 
 func (p *mountPlan) addTarget(t mountTarget) error {
@@ -87,13 +91,14 @@ func (p *mountPlan) addTarget(t mountTarget) error {
 }
 
 // targetAbove returns the deepest target that path lies in or is; nil for none.
-func (p *mountPlan) targetAbove(path string) *mountTarget {
-	for i := len(p.Targets) - 1; i >= 0; i-- { // deeper ones come later
-		if within(path, p.Targets[i].Path) {
-			return &p.Targets[i]
+func (p *mountPlan) targetAbove(path string) (deepest *mountTarget) {
+	for i := range p.Targets {
+		t := &p.Targets[i]
+		if within(path, t.Path) && (deepest == nil || len(t.Path) > len(deepest.Path)) {
+			deepest = t
 		}
 	}
-	return nil
+	return deepest
 }
 
 // addFiles adds the files of c, and the resolver's configuration, which names us.

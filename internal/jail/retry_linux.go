@@ -49,6 +49,9 @@ func hasFilledLayer(c *Config) bool {
 // emptyLayers takes away what a start that failed left in the layers' directories.
 func emptyLayers(c *Config) error {
 	for _, o := range c.Overlays {
+		if err := removeLayer(filepath.Join(filepath.Dir(o.Upper), submountsDir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 		for _, dir := range []string{o.Upper, o.Work} {
 			entries, err := os.ReadDir(dir)
 			if err != nil {

@@ -35,7 +35,7 @@ type mountPlan struct {
 	Resolv  string        // what /etc/resolv.conf is on the host; empty where there is none
 	Console string        // the slave of the program's terminal; empty for none
 
-	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on.
+	// Uncovered says that the init inherits what is mounted below overlays, from submountFD on: see mountPlan.submounts.
 	Uncovered bool
 	covering  []string // the recorder's alone: outermost mount points below lowers of overlays
 }
@@ -46,7 +46,11 @@ type mountTarget struct {
 	Within    bool // it lies in another writable directory: a mount of its own would split what can be renamed
 	Overlay   *Overlay
 	Covered   []string // of an overlay: mount points of the host below its lowers
-	Submounts []string // of an overlay: mount points of the host below Path, outermost ones only
+	Submounts []string // of an overlay: mount points of the host below Path that stay read-only, outermost ones only
+
+	Mount   bool   // it is a mount of the host's below another overlay
+	Flags   uint64 // of such a mount: MOUNT_ATTR_NOEXEC, _NOSUID
+	Beneath bool   // it is one of its overlay's lowers, and in what covers another's: it stands there first, read-only
 }
 
 // memfile puts a spec in a file in memory that a child inherits: it may be larger than a packet.

@@ -31,15 +31,21 @@ type split struct {
 	source *source
 	parts  int   // overlays made
 	room   int64 // bytes that may still be copied
+	copies bool  // no overlays: all directories are real ones
 }
 
 // mountSplit needs the layers' mount to stand somewhere.
 func (w *world) mountSplit(t *mountTarget, s *source) error {
+	return (&split{w: w, target: t, source: s, room: maxCopied}).mount()
+}
+
+func (p *split) mount() error {
+	t, s := p.target, p.source
 	own, err := cloneTree(filepath.Join(s.layers.path(), s.upper))
 	if err != nil {
 		return err
 	}
-	if err := own.restrict(unix.MOUNT_ATTR_NODEV); err != nil {
+	if err := own.restrict(t.Flags | unix.MOUNT_ATTR_NODEV); err != nil {
 		own.close()
 		return at(t.Path, err)
 	}
@@ -50,8 +56,11 @@ func (w *world) mountSplit(t *mountTarget, s *source) error {
 	for i, l := range s.lowers {
 		lowers[i] = layerDir{l.path(), t.Overlay.Lowers[i]}
 	}
-	p := &split{w: w, target: t, source: s, room: maxCopied}
-	return p.fill("", lowers)
+	err = p.fill("", lowers)
+	if err != nil { // another way may be tried
+		err = errors.Join(err, unix.Unmount(t.Path, unix.MNT_DETACH|unix.UMOUNT_NOFOLLOW))
+	}
+	return err
 }
 
 // fill makes the entries of one real directory. rel is its path below the target.
@@ -70,6 +79,11 @@ func (p *split) fill(rel string, dirs []layerDir) error {
 
 func (p *split) put(rel string, e *mergedEntry) error {
 	top := e.layers[0]
+	if p.copies {
+		if p.room -= copiedEntry; p.room < 0 {
+			return errTooLarge
+		}
+	}
 	point := slices.IndexFunc(e.layers, func(l layerDir) bool { return slices.Contains(p.target.Covered, l.host) })
 	switch {
 	case p.coveredLater(p.inside(rel)):
@@ -159,7 +173,7 @@ func (p *split) putDir(rel string, e *mergedEntry) error {
 	if err := errors.Join(os.Mkdir(upper, 0o700), os.Chmod(upper, st.Mode()&kept)); err != nil {
 		return stepError("make", p.inside(rel), err)
 	}
-	if p.hasMountBelow(e.layers) {
+	if p.copies || p.hasMountBelow(e.layers) {
 		if err := p.fill(rel, e.layers); err != nil {
 			return err
 		}
@@ -204,7 +218,7 @@ func (p *split) putPart(rel string, dirs []layerDir) error {
 		}
 		opened = append(opened, t)
 	}
-	merged, err := newOverlay(opened[2:], opened[0].path(), opened[1].path())
+	merged, err := newOverlay(p.target.Flags, opened[2:], opened[0].path(), opened[1].path())
 	if err != nil {
 		return overlayError(p.target, err)
 	}
@@ -227,6 +241,9 @@ func (p *split) putFile(rel string, l layerDir) error {
 	st, err := in.Stat()
 	if err != nil {
 		return stepError("copy", l.host, err)
+	}
+	if p.copies && st.Size() > p.room {
+		return errTooLarge
 	}
 	if st.Size() > min(maxCopiedFile, p.room) {
 		return p.bindFile(rel, l, "it is too large to be copied")

@@ -35,6 +35,7 @@ func coverTree(t *testing.T, dir string, user int) {
 	}
 	mount(t, dir+"/mnt/s", points[2], "", unix.MS_BIND)
 	hideAndClose(t, dir)
+	coverOddly(t, dir+"/odd", user)
 	if err := os.Symlink("plain/x", dir+"/link"); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func coverTree(t *testing.T, dir string, user int) {
 		switch {
 		case err != nil || path == dir+"/secret":
 			return err
-		case path == dir+"/closed":
+		case path == dir+"/closed" || path == dir+"/odd":
 			return filepath.SkipDir
 		}
 		return os.Lchown(path, user, user)
@@ -70,6 +71,64 @@ func hideAndClose(t *testing.T, dir string) {
 	if err := os.Chmod(dir+"/closed", 0o700); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// coverOddly mounts in dir what is read-only, without execution, another user's, in another mount, and what cannot be a layer.
+func coverOddly(t *testing.T, dir string, user int) {
+	t.Helper()
+	for _, m := range []struct {
+		name, kind string
+		flags      uintptr
+		options    string
+	}{
+		{"fixed", "tmpfs", unix.MS_RDONLY, ""},
+		{"noexec", "tmpfs", unix.MS_NOEXEC, "mode=0777"},
+		{"foreign", "tmpfs", 0, "mode=0755"},
+		{"foreign/in", "tmpfs", 0, "mode=0777"},
+		{"foreign/in/deep", "tmpfs", 0, "mode=0777"},
+		{"layers", "tmpfs", 0, "mode=0777"},
+		{"layers/stack", "overlay", 0, "2"},
+		{"layers/full", "overlay", 0, "3"},
+	} {
+		at := filepath.Join(dir, m.name)
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if m.kind == "overlay" {
+			m.options = stacked(t, dir+"/layers/of", m.options)
+		}
+		if err := unix.Mount(m.kind, at, m.kind, m.flags, m.options); err != nil {
+			t.Skipf("cannot mount %s here: %v", m.kind, err)
+		}
+		t.Cleanup(func() { unix.Unmount(at, unix.MNT_DETACH) })
+		if m.name == "fixed" {
+			continue
+		}
+		mustWrite(t, at+"/s", m.name+"\n")
+		if err := os.Chown(at+"/s", user, user); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Truncate(dir+"/layers/full/s", maxCopied); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stacked makes the layers of an overlay upon another, below which a third would be one too many, and returns its options.
+func stacked(t *testing.T, dir, name string) string {
+	t.Helper()
+	dir = filepath.Join(dir, name)
+	for _, d := range []string{"lower", "upper", "work", "upper2", "work2", "merged"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
+	if err := unix.Mount("overlay", dir+"/merged", "overlay", 0, options); err != nil {
+		t.Skip("cannot mount overlays here:", err)
+	}
+	t.Cleanup(func() { unix.Unmount(dir+"/merged", unix.MNT_DETACH) })
+	return fmt.Sprintf("lowerdir=%[1]s/merged,upperdir=%[1]s/upper2,workdir=%[1]s/work2", dir)
 }
 
 func mount(t *testing.T, from, at, kind string, flags uintptr) {
@@ -114,7 +173,7 @@ func TestSplitNestedRoot(t *testing.T) {
 }
 
 // listing shows a tree as the program sees it: names, then what the small files hold.
-const listing = "find . ! -name big ! -name secret ! -type d | LC_ALL=C sort | while read p; do echo $p $(cat $p); done"
+const listing = "find . -path ./odd -prune -o ! -name big ! -name secret ! -type d -print | LC_ALL=C sort | while read p; do echo $p $(cat $p); done"
 
 func TestSplitOverlay(t *testing.T) {
 	dir := coveredTree(t)
@@ -141,19 +200,22 @@ func TestSplitOverlay(t *testing.T) {
 ./opaque/host opaque/host
 ./plain/x plain/x
 ./plain/y plain/y
+wrote mnt/s
+wrote a/b/mnt/s
+wrote a/one
 
 ./a/b/fresh/n n
 ./a/b/g new
 ./a/b/h new
-./a/b/mnt/s mounted
+./a/b/mnt/s new
 ./a/c/i new
 ./a/linked hidden
-./a/one mounted
+./a/one new
 ./f new
 ./fresh/n n
 ./hidden hidden
 ./link new
-./mnt/s mounted
+./mnt/s new
 ./opaque/host opaque/host
 ./plain/x new
 `)
@@ -175,7 +237,7 @@ func hostState(t *testing.T, dir string) string {
 	t.Helper()
 	var out strings.Builder
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrPermission) || path == dir+"/odd" {
 			return filepath.SkipDir
 		}
 		if err != nil {
@@ -229,7 +291,7 @@ func TestSplitClosed(t *testing.T) {
 	}
 	c := shellConfig(t, "stat -c '%a %F' closed; ls closed; rmdir closed; chmod 755 closed; touch cover/f; ls cover")
 	c.Dir, c.Overlays = dir, []Overlay{overlay(t, dir)}
-	run(t, c, nil).want(t, "700 directory\n")
+	run(t, c, nil).want(t, "700 directory\nf\n")
 }
 
 func TestSplitElsewhere(t *testing.T) {

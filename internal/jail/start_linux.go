@@ -49,6 +49,9 @@ func Start(ctx context.Context, c *Config) (*Jail, error) {
 }
 
 func startOnce(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
+	if err := plan.makeLayers(); err != nil {
+		return nil, err
+	}
 	j, err := launch(c, plan)
 	if err != nil {
 		return nil, err

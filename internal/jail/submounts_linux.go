@@ -35,12 +35,12 @@ func uncover(plan *mountPlan) (kept []*os.File, err error) {
 	if err := makePrivate(); err != nil {
 		return nil, err
 	}
-	for _, path := range plan.submounts() {
-		t, err := cloneTree(path)
+	for _, m := range plan.submounts() {
+		t, err := openTree(m.path, m.flags)
 		if err != nil {
-			return kept, err
+			return kept, &SetupError{Op: opOverlay, Path: m.path, Detail: "something is mounted there", Err: errnoOf(err)}
 		}
-		kept = append(kept, os.NewFile(uintptr(t.fd), path))
+		kept = append(kept, os.NewFile(uintptr(t.fd), m.path))
 	}
 	return kept, plan.unmountCovering()
 }
@@ -57,9 +57,9 @@ func (p *mountPlan) unmountCovering() error {
 				return &SetupError{Op: opOverlay, Path: path, Detail: "something is mounted there", Err: err}
 			}
 		}
-		points, err := listMounts("/proc/thread-self/mountinfo")
+		points, err := mountPoints("/proc/thread-self/mountinfo")
 		if err != nil {
-			return err
+			return listError("/proc/thread-self/mountinfo", err)
 		}
 		if covering = p.coveringOf(points); len(covering) == 0 {
 			return nil
@@ -68,11 +68,22 @@ func (p *mountPlan) unmountCovering() error {
 	return &SetupError{Op: opOverlay, Path: covering[0], Detail: "too much is mounted there", Err: unix.EBUSY}
 }
 
+// A submount is what is mounted below an overlay: the mount alone, or with those in it.
+type submount struct {
+	path  string
+	flags uint // of open_tree
+}
+
 // submounts returns what is mounted below overlays, in the order in which the init inherits it.
-func (p *mountPlan) submounts() []string {
-	var out []string
+func (p *mountPlan) submounts() []submount {
+	var out []submount
 	for _, t := range p.Targets {
-		out = append(out, t.Submounts...)
+		if t.Beneath { // those in it are targets too, and no lower may have any
+			out = append(out, submount{t.Path, 0})
+		}
+		for _, m := range t.Submounts {
+			out = append(out, submount{m, unix.AT_RECURSIVE})
+		}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package jail
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,10 +20,21 @@ type source struct {
 	upper     string // below it
 	work      string
 	submounts map[string]tree
+	beneath   tree // what stands beneath the overlay
 }
 
 func (w *world) openSources() error {
 	inherited := submountFD
+	submount := func(path string) (tree, error) {
+		clone, err := tree{inherited}, error(nil)
+		if inherited++; !w.plan.Uncovered {
+			clone, err = cloneTree(path)
+		}
+		if err != nil {
+			return tree{}, err
+		}
+		return clone, at(path, clone.restrict(unix.MOUNT_ATTR_RDONLY|unix.MOUNT_ATTR_NODEV))
+	}
 	for _, t := range w.plan.Targets {
 		s := &source{submounts: make(map[string]tree)}
 		w.sources[t.Path] = s
@@ -40,28 +52,32 @@ func (w *world) openSources() error {
 			}
 			continue
 		}
-		if err := s.openOverlay(t.Overlay); err != nil {
+		if err := s.openOverlay(&t); err != nil {
 			return err
 		}
-		for _, m := range t.Submounts {
-			clone, err := tree{inherited}, error(nil)
-			if inherited++; !w.plan.Uncovered {
-				clone, err = cloneTree(m)
-			}
-			if err != nil {
+		var err error
+		if t.Beneath {
+			if s.beneath, err = submount(t.Path); err != nil {
 				return err
 			}
-			s.submounts[m] = clone
-			if err := clone.restrict(unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NODEV); err != nil {
-				return at(m, err)
+		}
+		for _, m := range t.Submounts {
+			if s.submounts[m], err = submount(m); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-func (s *source) openOverlay(o *Overlay) error {
+// openOverlay leaves out the lower that stands beneath: it is opened once it does.
+func (s *source) openOverlay(target *mountTarget) error {
+	o := target.Overlay
 	for _, l := range o.Lowers {
+		if target.Beneath && l == target.Path {
+			s.lowers = append(s.lowers, tree{-1})
+			continue
+		}
 		t, err := openPath(l)
 		if err != nil {
 			return err
@@ -80,17 +96,27 @@ func (w *world) mountTargets() error {
 	for i := range w.plan.Targets {
 		t := &w.plan.Targets[i]
 		s := w.sources[t.Path]
-		if err := w.needDir(t.Path); err != nil {
-			return err
+		if !t.Mount {
+			if err := w.needDir(t.Path); err != nil {
+				return err
+			}
 		}
 		mount := w.mountWritable
-		if t.Overlay != nil {
+		switch {
+		case t.Mount:
+			mount = w.mountSubmount
+		case t.Beneath:
+			mount = w.mountUpon
+		case t.Overlay != nil:
 			mount = w.mountOverlay
 		}
 		if err := mount(t, s); err != nil {
 			return err
 		}
 		open, err := openPath(t.Path)
+		if t.Mount && err != nil {
+			continue // gone since, or does not answer
+		}
 		if err != nil {
 			return err
 		}
@@ -112,20 +138,20 @@ func (w *world) mountOverlay(t *mountTarget, s *source) error {
 	if err := s.layers.move(unix.AT_FDCWD, emptyDir); err != nil {
 		return at(s.layersAt, err)
 	}
-	mount := mountWhole
-	if !w.plan.Uncovered && len(t.Covered) > 0 {
-		mount = w.mountSplit
-	}
-	err := mount(t, s)
+	err := w.mountLayers(t, s)
 	errDetach := s.layers.detach()
 	for _, l := range append(s.lowers, s.layers) {
 		l.close()
 	}
-	if err != nil {
-		return err
-	}
 	if errDetach != nil {
 		return at(s.layersAt, errDetach)
+	}
+	if err != nil && t.Mount {
+		w.staysReadOnly(t, err)
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	for _, m := range t.Submounts {
 		err := s.submounts[m].attach(m)
@@ -136,8 +162,33 @@ func (w *world) mountOverlay(t *mountTarget, s *source) error {
 	return nil
 }
 
+// mountLayers mounts the overlay of t. A mount below another overlay whose file system cannot be a layer is copied.
+func (w *world) mountLayers(t *mountTarget, s *source) error {
+	if t.Mount {
+		file, err := isFile(s.lowers[0])
+		if err != nil {
+			return fmt.Errorf("cannot be looked at (%w)", err)
+		}
+		if file {
+			return mountFile(t, s)
+		}
+	}
+	mount := mountWhole
+	if !w.plan.Uncovered && len(t.Covered) > 0 {
+		mount = w.mountSplit
+	}
+	err := mount(t, s)
+	if err == nil || !t.Mount {
+		return err
+	}
+	if errCopy := w.mountCopy(t, s); errCopy != nil {
+		return fmt.Errorf("cannot be a layer (%w), nor be copied (%w)", errnoOf(err), errnoOf(errCopy))
+	}
+	return nil
+}
+
 func mountWhole(t *mountTarget, s *source) error {
-	merged, err := newOverlay(s.lowers, filepath.Join(s.layers.path(), s.upper), filepath.Join(s.layers.path(), s.work))
+	merged, err := newOverlay(t.Flags, s.lowers, filepath.Join(s.layers.path(), s.upper), filepath.Join(s.layers.path(), s.work))
 	if err != nil {
 		return overlayError(t, err)
 	}
@@ -146,22 +197,23 @@ func mountWhole(t *mountTarget, s *source) error {
 
 // newOverlay makes an overlay that stands nowhere yet. Nobody wants its upper layer after a crash of the machine, so the
 // kernel need not write it to the disk: not for an fsync inside, and not when the jail ends, which would take seconds.
-func newOverlay(lowers []tree, upper, work string) (tree, error) {
-	return newOverlayWith("volatile", lowers, upper, work)
+func newOverlay(flags uint64, lowers []tree, upper, work string) (tree, error) {
+	return newOverlayWith("volatile", flags, lowers, upper, work)
 }
 
 // newOverlayWith makes an overlay with an option that it can do without. The work directory must be a fresh one.
-func newOverlayWith(option string, lowers []tree, upper, work string) (tree, error) {
+func newOverlayWith(option string, flags uint64, lowers []tree, upper, work string) (tree, error) {
 	paths := make([]string, len(lowers))
 	for i, l := range lowers {
 		paths[i] = l.path()
 	}
 	options := []string{"userxattr", "lowerdir=" + strings.Join(paths, ":"), "upperdir=" + upper, "workdir=" + work}
-	t, err := newFS("overlay", unix.MOUNT_ATTR_NODEV, append(options, option)...)
+	attrs := int(flags | unix.MOUNT_ATTR_NODEV)
+	t, err := newFS("overlay", attrs, append(options, option)...)
 	if err == nil {
 		return t, nil
 	}
-	if t, errWithout := newFS("overlay", unix.MOUNT_ATTR_NODEV, options...); errWithout == nil {
+	if t, errWithout := newFS("overlay", attrs, options...); errWithout == nil {
 		return t, nil
 	}
 	return tree{}, err

@@ -1,0 +1,181 @@
+package jail
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is mounted below an overlay is an overlay of its own: its lowers are what the outer one's have at its place, and the mount.
+// Who records writes into such mounts, so who replays must be able to, and must not change the host's.
+
+// submountsDir holds, beside the upper layer of an overlay, those of the mounts below it.
+const submountsDir = "mounts"
+
+// copiedEntry is what each file and each directory of a mount that is copied counts for, in bytes, beside what it holds.
+const copiedEntry = 4096
+
+var errTooLarge = errors.New("it is too large")
+
+// lowersAt returns what an overlay of lowers has at rel: as many directories as show through it, or one file.
+func lowersAt(lowers []string, rel string) []string {
+	for name := range strings.SplitSeq(rel, "/") {
+		e := &mergedEntry{name: name}
+		for i, l := range lowers {
+			at := filepath.Join(l, name)
+			if info, err := os.Lstat(at); err == nil {
+				e.add(fs.FileInfoToDirEntry(info), layerDir{at, at}, i == len(lowers)-1)
+			}
+		}
+		lowers = nil
+		for _, l := range e.layers {
+			lowers = append(lowers, l.path)
+		}
+	}
+	return lowers
+}
+
+// makeLayers makes the directories for the layers of mounts below overlays.
+func (p *mountPlan) makeLayers() error {
+	for _, t := range p.Targets {
+		if !t.Mount {
+			continue
+		}
+		upper, work := t.Overlay.Upper, t.Overlay.Work
+		if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700), likeMount(upper, t.Path)); err != nil {
+			return stepError("make a layer of", t.Path, err)
+		}
+	}
+	return nil
+}
+
+// likeMount gives an upper layer the owner and the mode of what is mounted at path, for its own are those that are seen. Where the
+// owner is another's to give, it gets the mode that lets the caller do what it may do there.
+func likeMount(upper, path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil // it does not answer: neither will it be a layer
+	}
+	mode := st.Mode() & (os.ModePerm | os.ModeSticky | os.ModeSetgid)
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok && os.Chown(upper, int(sys.Uid), int(sys.Gid)) != nil {
+		mode &^= 0o700
+		for _, can := range []uint32{unix.R_OK, unix.W_OK, unix.X_OK} {
+			if unix.Access(path, can) == nil {
+				mode |= os.FileMode(can) << 6
+			}
+		}
+	}
+	return os.Chmod(upper, mode)
+}
+
+// mountSubmount shows a mount of the host's read-only, and upon it what can be changed.
+func (w *world) mountSubmount(t *mountTarget, s *source) error {
+	err := s.standBeneath(t)
+	switch {
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR): // gone since
+		return nil
+	case err != nil:
+		w.staysReadOnly(t, fmt.Errorf("cannot be opened (%w)", errnoOf(err)))
+		return nil
+	case slices.Contains(w.plan.Masks, t.Path): // what is hidden must not be copied
+		return nil
+	}
+	return w.mountOverlay(t, s)
+}
+
+// mountUpon mounts an overlay that lies in a mount below another, or is one.
+func (w *world) mountUpon(t *mountTarget, s *source) error {
+	if err := s.standBeneath(t); err != nil {
+		return err
+	}
+	return w.mountOverlay(t, s)
+}
+
+// standBeneath mounts and opens the lower that is the target's own directory.
+func (s *source) standBeneath(t *mountTarget) error {
+	if err := s.beneath.attach(t.Path); err != nil {
+		return err
+	}
+	var err error
+	s.lowers[slices.Index(t.Overlay.Lowers, t.Path)], err = openPath(t.Path)
+	return err
+}
+
+func (w *world) staysReadOnly(t *mountTarget, err error) {
+	w.notCovered = append(w.notCovered, "changes of "+t.Path+": read-only inside, as it "+err.Error())
+}
+
+func isFile(t tree) (bool, error) {
+	var st unix.Stat_t
+	err := unix.Fstat(t.fd, &st)
+	return st.Mode&unix.S_IFMT != unix.S_IFDIR, err
+}
+
+// mountFile mounts a copy of the file that is mounted at t.
+func mountFile(t *mountTarget, s *source) error {
+	dir := filepath.Join(s.layers.path(), s.upper)
+	to := filepath.Join(dir, filepath.Base(t.Path))
+	if err := copyMounted(s.lowers[0].path(), to, dir); err != nil {
+		return fmt.Errorf("cannot be copied (%w)", errnoOf(err))
+	}
+	own, err := cloneTree(to)
+	if err != nil {
+		return err
+	}
+	if err := own.restrict(t.Flags | unix.MOUNT_ATTR_NODEV); err != nil {
+		own.close()
+		return at(t.Path, err)
+	}
+	return own.attach(t.Path)
+}
+
+// copyMounted copies a regular file to a new one that has the owner and the permissions of like.
+func copyMounted(from, to, like string) error {
+	in, err := os.OpenFile(from, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	st, err := in.Stat()
+	switch {
+	case err != nil:
+		return err
+	case !st.Mode().IsRegular():
+		return unix.EOPNOTSUPP
+	case st.Size() > maxCopied:
+		return errTooLarge
+	}
+	if err := copyOpened(in, st, to); err != nil {
+		return err
+	}
+	as, err := os.Stat(like)
+	if err != nil {
+		return err
+	}
+	if sys, ok := as.Sys().(*syscall.Stat_t); ok {
+		os.Chown(to, int(sys.Uid), int(sys.Gid)) // likeMount found whether that may be
+	}
+	return os.Chmod(to, as.Mode().Perm())
+}
+
+// mountCopy mounts a copy of a mount whose file system cannot be a layer, in place of an overlay that failed.
+func (w *world) mountCopy(t *mountTarget, s *source) error {
+	upper := filepath.Join(s.layers.path(), s.upper)
+	entries, err := os.ReadDir(upper)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if err := removeLayer(filepath.Join(upper, e.Name())); err != nil {
+			return err
+		}
+	}
+	return (&split{w: w, target: t, source: s, room: maxCopied, copies: true}).mount()
+}
