@@ -57,8 +57,8 @@ func record(t *testing.T, b *run.Box, r *Recipe, program []string, endpoint *scr
 	recordFrom(t, b, r, program, endpoint, server.URL)
 }
 
-// recordFrom is record with an endpoint that is reached at a URL.
-func recordFrom(t *testing.T, b *run.Box, r *Recipe, program []string, endpoint *scriptedllm.Endpoint, url string) {
+// recordFrom is record with an endpoint that is reached at a URL. It returns how the recording ended.
+func recordFrom(t *testing.T, b *run.Box, r *Recipe, program []string, endpoint *scriptedllm.Endpoint, url string) run.Result {
 	t.Helper()
 	res := b.Record(map[string]string{r.Host: url}, r.Command(program, prompt)...)
 	if res.Status != 0 {
@@ -85,6 +85,7 @@ func recordFrom(t *testing.T, b *run.Box, r *Recipe, program []string, endpoint 
 	if err := os.Remove(filepath.Join(b.Work, "hello.txt")); err != nil {
 		t.Fatal(err)
 	}
+	return res
 }
 
 // nothingLeft fails the test where a process runs whose HOME is that of the box: one that an agent left behind.
@@ -95,8 +96,8 @@ func nothingLeft(t *testing.T, b *run.Box) {
 	}
 }
 
-// replayGreen replays the recording as it is.
-func replayGreen(t *testing.T, b *run.Box) {
+// replayGreen replays the recording as it is, and returns how that ended.
+func replayGreen(t *testing.T, b *run.Box) run.Result {
 	t.Helper()
 	report, res := replaySteady(t, b)
 	if res.Status != 0 || report == nil || len(report.Divergences) > 0 {
@@ -110,6 +111,7 @@ func replayGreen(t *testing.T, b *run.Box) {
 	if _, err := os.Stat(filepath.Join(b.Work, "hello.txt")); !os.IsNotExist(err) {
 		t.Errorf("the replay left a file: %v", err)
 	}
+	return res
 }
 
 // replaySteady replays, and where that is red twice more: agents have races of their own. qwen-code, on a machine that has much to do,

@@ -5,12 +5,15 @@ package agents
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
@@ -107,6 +110,57 @@ func TestCodexWithoutSockets(t *testing.T) {
 		replayGreen(t, b)
 		replayRed(t, b, "marigold", "chrysanthemum", r.Command(program, changed)...)
 	})
+}
+
+// TestCodexRefused is codex with an endpoint that answers with a page where a WebSocket is asked for. What it says of that holds as much
+// of the page as it read with the header, and is the same on each of $TAPEDECK_AGENTS_REPLAYS replays, one by default.
+func TestCodexRefused(t *testing.T) {
+	r, program := codexIn(t)
+	byHTTP := *r
+	byHTTP.Socket = false
+	const page = "no WebSocket here"
+	for name, tt := range map[string]struct {
+		refuse func(w http.ResponseWriter)
+		told   bool // codex says what the page is
+	}{
+		"length":           {func(w http.ResponseWriter) {}, true},
+		"chunked":          {func(w http.ResponseWriter) { w.Header().Set("Transfer-Encoding", "chunked") }, true},
+		"chunked and late": {func(w http.ResponseWriter) { w.(http.Flusher).Flush(); time.Sleep(50 * time.Millisecond) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits more than it works
+			run.Once(t, func(t *testing.T, b *run.Box) {
+				r.prepare(b)
+				endpoint := scriptedllm.New(&scriptedllm.Options{Key: r.Value})
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+					if q.Header.Get("Upgrade") != "" {
+						tt.refuse(w)
+						io.WriteString(w, page)
+						return
+					}
+					endpoint.ServeHTTP(w, q)
+				}))
+				defer server.Close()
+				was := refusal(recordFrom(t, b, &byHTTP, program, endpoint, server.URL))
+				server.Close()
+				if strings.Contains(was, page) != tt.told {
+					t.Errorf("recording, it says %q", was)
+				}
+				for range count("TAPEDECK_AGENTS_REPLAYS", 1) {
+					if now := refusal(replayGreen(t, b)); now != was {
+						t.Errorf("recording, it says %q, and on the replay %q", was, now)
+					}
+				}
+			})
+		})
+	}
+}
+
+// refusal is what codex says of the answer to its request for a WebSocket.
+func refusal(res run.Result) string {
+	_, said, _ := strings.Cut(res.Stderr, "unexpected status ")
+	said, _, _ = strings.Cut(said, ", url: ")
+	return said
 }
 
 // kinds are the records of a recording.
