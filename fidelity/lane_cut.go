@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -8,8 +9,8 @@ import (
 )
 
 // Work that nobody waited for: a program that ends while it downloads something ends that too, and a moment earlier or later it would
-// have asked for more or less. So of exchanges that were under way when the program ended, and of those that follow them in the same
-// lane, the run's end decides how many there are. They are a note on both sides.
+// have asked for more or less. So the run's end decides whether there are exchanges that were under way when the program ended, and
+// those of the same lane that began once the other run had got the whole of such a one. They are a note on both sides.
 
 // endsWithin is how long before the program's end, in ms, what it ended itself counts as ended by that: its connections are closed
 // before anybody can see that it is gone, on a busy machine long before.
@@ -17,52 +18,61 @@ const endsWithin = 1000
 
 // cutWork is what the end of the runs cut.
 type cutWork struct {
-	ended [2]int64             // when the programs had, by monotonic_ms; 0 where that is not known
-	under [2]map[string][]*cut // what was under way then, by lane
-	asked map[uint64][]uint64  // arrivals of what the replay asked for and the tape answered, by identity
-	count map[string]int       // exchanges that are a note, by lane
-}
-
-// A cut is an exchange that was under way when its program ended.
-type cut struct {
-	id      uint64
-	arrival uint64
+	ended [2]int64                     // when the programs had, by monotonic_ms; 0 where that is not known
+	whole [2]map[string][]*tape.Record // what one side got the whole of, at its end, and the other's end cut; by lane
+	count map[string]int               // exchanges that are a note, by lane
 }
 
 // findCut looks at both sides before anything is set aside.
 func (c *laneCompare) findCut() {
 	w := &c.cutWork
-	w.asked, w.count = make(map[uint64][]uint64), make(map[string]int)
+	w.count = make(map[string]int)
+	var all [2]map[uint64][]*tape.Record // exchanges, by identity and in order of arrival
 	for s := range c.sides {
 		side := &c.sides[s]
-		w.under[s] = make(map[string][]*cut)
+		all[s], w.whole[s] = make(map[uint64][]*tape.Record), make(map[string][]*tape.Record)
 		if side.program >= 0 && len(side.entries) > 0 {
 			w.ended[s] = tape.EndedMS(side.entries[side.program].rec.Kind)
 		}
 		for i := range side.entries {
 			e := &side.entries[i]
-			ex := tape.ExchangeOf(e.rec.Kind)
-			if ex == nil || ex.Lane == laneUnmatched {
-				continue
-			}
-			id := c.identityOf(e)
-			if Side(s) == Replay {
-				w.asked[id] = append(w.asked[id], ex.Arrival)
-			}
-			if w.cuts(Side(s), e.rec) {
-				lane := LaneOf(e.rec.Kind)
-				w.under[s][lane] = append(w.under[s][lane], &cut{id, ex.Arrival})
+			if ex := tape.ExchangeOf(e.rec.Kind); ex != nil && ex.Lane != laneUnmatched {
+				id := c.identityOf(e)
+				all[s][id] = append(all[s][id], e.rec)
 			}
 		}
+		for _, recs := range all[s] {
+			slices.SortFunc(recs, func(a, b *tape.Record) int {
+				return cmp.Compare(tape.ExchangeOf(a.Kind).Arrival, tape.ExchangeOf(b.Kind).Arrival)
+			})
+		}
 	}
-	for _, arrivals := range w.asked {
-		slices.Sort(arrivals)
+	for id, was := range all[Recorded] {
+		now := all[Replay][id]
+		for i := range min(len(was), len(now)) {
+			w.pair([2]*tape.Record{was[i], now[i]})
+		}
 	}
+}
+
+// pair keeps the record of the side that got the whole of an exchange, where that was at its end and the other's end cut it.
+func (w *cutWork) pair(recs [2]*tape.Record) {
+	for s, rec := range recs {
+		if other := 1 - s; tape.ExchangeOf(rec.Kind).Error == "" && w.atEnd(Side(s), rec) && w.cuts(Side(other), recs[other]) {
+			lane := LaneOf(rec.Kind)
+			w.whole[s][lane] = append(w.whole[s][lane], rec)
+		}
+	}
+}
+
+// atEnd reports whether a record was made when its program ended, or little before.
+func (w *cutWork) atEnd(s Side, rec *tape.Record) bool {
+	return w.ended[s] > 0 && rec.MonotonicMS+endsWithin >= w.ended[s]
 }
 
 // cuts reports whether a record is of an exchange that was under way when its program ended.
 func (w *cutWork) cuts(s Side, rec *tape.Record) bool {
-	return w.ended[s] > 0 && withdrawn(tape.ExchangeOf(rec.Kind)) && rec.MonotonicMS+endsWithin >= w.ended[s]
+	return withdrawn(tape.ExchangeOf(rec.Kind)) && w.atEnd(s, rec)
 }
 
 // unfinished reports whether an exchange that one side has alone is there, or not, because a run ended when it did; it is noted then.
@@ -77,41 +87,26 @@ func (c *laneCompare) unfinished(s Side, e *entry) bool {
 		own.Lane = ""
 		lane = LaneOf(&tape.HTTPExchange{Exchange: own})
 	}
-	if !w.cuts(s, e.rec) && !w.follows(s, lane, ex.Arrival, c.recordedArrivals) {
+	chained := w.atEnd(s, e.rec) && slices.ContainsFunc(w.whole[s][lane], func(x *tape.Record) bool { return behind(e.rec, x) })
+	if !chained && !w.cuts(s, e.rec) {
 		return false
 	}
 	w.count[lane]++
 	return true
 }
 
-// follows reports whether what came then in a lane came behind an exchange that was under way when one of the programs ended. recorded
-// gives the arrivals of the recorded exchanges of an identity.
-func (w *cutWork) follows(s Side, lane string, arrival uint64, recorded func(id uint64) []uint64) bool {
-	if s == Replay { // behind what it asked for again and the recorded run did not see the end of
-		return slices.ContainsFunc(w.under[Recorded][lane], func(x *cut) bool {
-			return slices.ContainsFunc(w.asked[x.id], func(a uint64) bool { return a < arrival })
-		})
+// behind reports whether the exchange of rec began once that of x had ended, as far as the tape tells: what was under way together with
+// x was not begun by its end. An answer without a body does not tell when it was asked for; a refusal comes at once.
+func behind(rec, x *tape.Record) bool {
+	ex := tape.ExchangeOf(rec.Kind)
+	begunMS, first := rec.MonotonicMS, rec.G
+	if n := len(ex.Stream); n > 0 {
+		begunMS -= ex.Stream[n-1].TMS
+		first = ex.Stream[0].G
+	} else if ex.Lane != laneUnmatched {
+		return false
 	}
-	if slices.ContainsFunc(w.under[Recorded][lane], func(x *cut) bool { return x.arrival < arrival }) {
-		return true
-	}
-	return slices.ContainsFunc(w.under[Replay][lane], func(x *cut) bool {
-		nth, was := slices.Index(w.asked[x.id], x.arrival), recorded(x.id)
-		return nth >= 0 && nth < len(was) && was[nth] < arrival
-	})
-}
-
-// recordedArrivals are the places of the recorded exchanges of an identity, in order.
-func (c *laneCompare) recordedArrivals(id uint64) (all []uint64) {
-	for i := range c.sides[Recorded].entries {
-		e := &c.sides[Recorded].entries[i]
-		if e.rec == nil || tape.ExchangeOf(e.rec.Kind) == nil || c.identityOf(e) != id {
-			continue
-		}
-		all = append(all, tape.ExchangeOf(e.rec.Kind).Arrival)
-	}
-	slices.Sort(all)
-	return all
+	return ex.Arrival > tape.ExchangeOf(x.Kind).Arrival && begunMS >= x.MonotonicMS && first > x.G
 }
 
 // cutPair counts a pair of which the end of a run cut one, and reports whether it is such a pair.

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,14 +10,20 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// endedRun is the tape of a run that was over at 9000 ms, as were the exchanges that it had ended itself; all others had ended long before.
-func endedRun(kinds []tape.Kind) Records {
+// endedRun is the tape of a run that was over at some ms. Its exchanges ended one after another from 8900 ms on, 10 ms apart; those that
+// it had ended itself did at its end.
+func endedRun(ms int64, kinds []tape.Kind) Records {
 	end := program("", 0)
-	end.Extra = tape.EndedField(9000)
+	end.Extra = tape.EndedField(ms)
 	all := recordsOf(append(kinds[:len(kinds):len(kinds)], end)...)
-	for _, rec := range all {
-		if withdrawn(tape.ExchangeOf(rec.Kind)) {
-			rec.MonotonicMS = 8990
+	for i, rec := range all {
+		rec.G *= 10
+		rec.MonotonicMS = int64(8900 + 10*min(i, 9))
+		ex := tape.ExchangeOf(rec.Kind)
+		if withdrawn(ex) {
+			rec.MonotonicMS = ms - 10
+		} else if ex != nil && len(ex.Stream) > 0 {
+			ex.Stream[0].G = rec.G - 1
 		}
 	}
 	return yieldAll(all, nil)
@@ -24,7 +31,17 @@ func endedRun(kinds []tape.Kind) Records {
 
 // TestCutByTheEnd: how far the run's end let work come that nobody waited for does not gate, what came of other work does.
 func TestCutByTheEnd(t *testing.T) {
-	whole := func(name string, arrival uint64) tape.Kind { return get("http://h/"+name, arrival, 200) }
+	took := func(ms int64, name string, arrival uint64) tape.Kind {
+		k := get("http://h/"+name, arrival, 200)
+		k.Stream = []tape.Chunk{{Length: k.Response.Len, TMS: ms}}
+		return k
+	}
+	whole := func(name string, arrival uint64) tape.Kind { return took(1, name, arrival) }
+	empty := func(name string, arrival uint64) tape.Kind {
+		k := get("http://h/"+name, arrival, 204)
+		k.Response = inline("")
+		return k
+	}
 	cutOff := func(name string, arrival uint64) tape.Kind {
 		k := get("http://h/"+name, arrival, 200)
 		k.Error, k.Response = tape.Cancelled, inline("some")
@@ -42,23 +59,35 @@ func TestCutByTheEnd(t *testing.T) {
 		recorded, replay kinds
 		want             []code
 		note             string // how many are cut, as it is said; "" for none
+		endedMS          int64  // when the recorded run was over
 	}{
-		{"cut in both", kinds{cutOff("a", 1)}, kinds{cutOff("a", 1)}, nil, "1 exchange cut"},
-		{"cut on the replay", kinds{whole("a", 1)}, kinds{cutOff("a", 1)}, nil, "1 exchange cut"},
-		{"cut while recording", kinds{cutOff("a", 1)}, kinds{whole("a", 1)}, nil, "1 exchange cut"},
-		{"cut and not begun again", kinds{cutOff("a", 1)}, nil, nil, "1 exchange cut"},
-		{"the replay came less far", kinds{whole("a", 1), whole("b", 2), cutOff("c", 3)}, kinds{cutOff("a", 1)}, nil, "3 exchanges cut"},
-		{"the replay came further", kinds{whole("a", 1), cutOff("b", 2)}, kinds{whole("a", 1), cutOff("b", 2), fresh("c", 3)}, nil, "2 exchanges cut"},
+		{"cut in both", kinds{cutOff("a", 1)}, kinds{cutOff("a", 1)}, nil, "1 exchange cut", 9000},
+		{"cut on the replay", kinds{whole("a", 1)}, kinds{cutOff("a", 1)}, nil, "1 exchange cut", 9000},
+		{"cut while recording", kinds{cutOff("a", 1)}, kinds{whole("a", 1)}, nil, "1 exchange cut", 9000},
+		{"cut and not begun again", kinds{cutOff("a", 1)}, nil, nil, "1 exchange cut", 9000},
+		{"the replay came less far", kinds{whole("a", 1), whole("b", 2), cutOff("c", 3)}, kinds{cutOff("a", 1)}, nil, "3 exchanges cut", 9000},
+		{"the replay came further", kinds{whole("a", 1), cutOff("b", 2)}, kinds{whole("a", 1), whole("b", 2), fresh("c", 3)}, nil, "2 exchanges cut", 9000},
 		{"the second of equal ones", kinds{whole("a", 1), whole("b", 2), whole("a", 3), whole("c", 4)},
-			kinds{whole("a", 1), whole("b", 2), cutOff("a", 3)}, nil, "2 exchanges cut"},
-		{"whole and not asked for", kinds{whole("a", 1)}, nil, []code{missed}, ""},
-		{"before what was cut", kinds{whole("a", 1), cutOff("b", 2)}, kinds{cutOff("b", 1)}, []code{missed}, "1 exchange cut"},
-		{"another one, whole", kinds{whole("a", 1)}, kinds{fresh("b", 1)}, []code{added, missed}, ""},
-		{"another one in place of one that was cut", kinds{cutOff("a", 1)}, kinds{fresh("b", 1)}, []code{added}, "1 exchange cut"},
-		{"another one before", kinds{cutOff("a", 1)}, kinds{fresh("b", 1), cutOff("a", 2)}, []code{added}, "1 exchange cut"},
+			kinds{whole("a", 1), whole("b", 2), cutOff("a", 3)}, nil, "2 exchanges cut", 9000},
+		{"whole and not asked for", kinds{whole("a", 1)}, nil, []code{missed}, "", 9000},
+		{"before what was cut", kinds{whole("a", 1), cutOff("b", 2)}, kinds{cutOff("b", 1)}, []code{missed}, "1 exchange cut", 9000},
+		{"another one, whole", kinds{whole("a", 1)}, kinds{fresh("b", 1)}, []code{added, missed}, "", 9000},
+		{"another one in place of one that was cut", kinds{cutOff("a", 1)}, kinds{fresh("b", 1)}, []code{added}, "1 exchange cut", 9000},
+		{"another one before", kinds{cutOff("a", 1)}, kinds{fresh("b", 1), cutOff("a", 2)}, []code{added}, "1 exchange cut", 9000},
+		{"beside one that both runs cut", kinds{cutOff("events", 1), whole("a", 2), whole("b", 3), whole("c", 4)},
+			kinds{cutOff("events", 1), fresh("x", 2), fresh("y", 3)}, []code{added, missed, missed, missed, added}, "1 exchange cut", 9000},
+		{"beside one that the recorded run cut", kinds{cutOff("events", 1), whole("a", 2)}, nil, []code{missed}, "1 exchange cut", 9000},
+		{"beside one that the replay cut", kinds{whole("events", 1), took(15, "a", 2)}, kinds{cutOff("events", 1)},
+			[]code{missed}, "1 exchange cut", 9000},
+		{"nobody knows whether behind what the replay cut", kinds{whole("a", 1), empty("b", 2)}, kinds{cutOff("a", 1)},
+			[]code{missed}, "1 exchange cut", 9000},
+		{"arrived before what the replay cut", kinds{whole("a", 2), whole("b", 1)}, kinds{cutOff("a", 2)}, []code{missed}, "1 exchange cut", 9000},
+		{"long before the end", kinds{whole("a", 1), whole("b", 2)}, kinds{cutOff("a", 1)}, []code{missed}, "1 exchange cut", 99000},
+		{"at the end, behind what was whole long before", kinds{whole("a", 1), whole("b", 2)}, kinds{cutOff("a", 1)},
+			[]code{missed}, "1 exchange cut", 9905},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := CompareLanes(Semantic, endedRun(tt.recorded), endedRun(tt.replay), nil)
+			r, err := CompareLanes(Semantic, endedRun(tt.endedMS, tt.recorded), endedRun(9000, tt.replay), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,5 +110,31 @@ func TestEndedLongBefore(t *testing.T) {
 	r, err := CompareLanes(Semantic, tapeOf(k, end), tapeOf(end), nil) // its record stands at 0 ms
 	if diff := cmp.Diff([]code{{"http:h", MissingInReplay}}, codes(r)); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+}
+
+// TestManyCut: what it takes to find what the end cut grows with the exchanges, not with them times those that were cut.
+func TestManyCut(t *testing.T) {
+	allocs := func(n int) float64 {
+		var recorded, replay []tape.Kind
+		for i := range n {
+			k := get(fmt.Sprintf("http://h/%d", i), uint64(i+1), 200)
+			k.Stream = []tape.Chunk{{Length: k.Response.Len, TMS: 500}}
+			recorded = append(recorded, k)
+			if i >= n/2 {
+				cut := *k
+				cut.Error, cut.Response, cut.Stream = tape.Cancelled, inline("some"), nil
+				replay = append(replay, &cut)
+			}
+		}
+		was, now := endedRun(9000, recorded), endedRun(9000, replay)
+		return testing.AllocsPerRun(1, func() {
+			if _, err := CompareLanes(Semantic, was, now, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	if few, many := allocs(100), allocs(400); many > 6*few {
+		t.Errorf("%v allocations for 100 exchanges, %v for 400", few, many)
 	}
 }
