@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,61 @@ type connector struct {
 	host   *diag                       // the recorder's
 	shared map[uint32]bool             // devices of the file systems that the host has mounted
 	slots  chan struct{}               // a token each
+
+	mu       sync.Mutex
+	attempts map[*attempt]bool // that may be in a system call
+}
+
+// An attempt is one connect. Nothing ends the system call of one that is not answered but the shutdown of its socket.
+type attempt struct {
+	task, fd int // the caller, and its socket
+	look     *time.Timer
+}
+
+// lookAfter is how long it takes at most to find out that the caller of an attempt is gone.
+const lookAfter = 200 * time.Millisecond
+
+// begin keeps an eye on an attempt until end.
+func (c *connector) begin(a *attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts[a] = true
+	a.look = time.AfterFunc(lookAfter, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.attempts[a] {
+			return
+		}
+		if isOver(a.task, 0) {
+			unix.Shutdown(a.fd, unix.SHUT_RDWR)
+		}
+		a.look.Reset(lookAfter) // it may not have come to its system call yet
+	})
+}
+
+func (c *connector) end(a *attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.look.Stop()
+	delete(c.attempts, a)
+}
+
+// abandon shuts all sockets until no attempt is left, but does not wait for long: one may hang on what the host has, a file
+// system that does not answer say.
+func (c *connector) abandon(gone <-chan struct{}) {
+	const every, patience = 5 * time.Millisecond, time.Second
+	for range patience / every {
+		c.mu.Lock()
+		for a := range c.attempts {
+			unix.Shutdown(a.fd, unix.SHUT_RDWR)
+		}
+		c.mu.Unlock()
+		select {
+		case <-gone:
+			return
+		case <-time.After(every):
+		}
+	}
 }
 
 // maxConnects is how many connections are made at once: each may block a thread, on a full backlog say.
@@ -34,7 +90,7 @@ const maxConnects = 512
 
 // newConnector takes over inside.
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
-	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, maxConnects)}
+	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, maxConnects), attempts: make(map[*attempt]bool)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -77,7 +133,7 @@ func (n *notifier) connect(req *seccompNotif) {
 		return
 	}
 	call := *req
-	n.copies.Go(func() {
+	n.connects.Go(func() {
 		defer func() { <-n.connector.slots }()
 		n.answer(call.ID, errnoFor(n.connector.connect(&call, func() bool { return n.waits(call.ID) })))
 	})
@@ -128,18 +184,24 @@ func (c *connector) connect(req *seccompNotif, waits func() bool) error {
 			return err
 		}
 	}
-	var fd int
-	err := withTask(strconv.Itoa(pid), func(task int) (err error) {
-		fd, err = unix.PidfdGetfd(task, int(int32(req.Args[0])), 0)
-		return err
+	return withTask(strconv.Itoa(pid), func(task int) error {
+		fd, err := unix.PidfdGetfd(task, int(int32(req.Args[0])), 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if !waits() {
+			return unix.EINTR
+		}
+		a := &attempt{task: task, fd: fd}
+		c.begin(a)
+		defer c.end(a)
+		return c.connectSocket(fd, pid, addr, waits)
 	})
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if !waits() {
-		return unix.EINTR
-	}
+}
+
+// connectSocket connects a socket of pid.
+func (c *connector) connectSocket(fd, pid int, addr []byte, waits func() bool) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch path, ok := socketPath(addr); {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -271,4 +272,108 @@ func helperBacklog(args []string) int {
 		}
 	}
 	return 0
+}
+
+// TestUnansweredConnect: a connect that nobody answers does not hold up the end, and a killed caller's leaves its place to others.
+func TestUnansweredConnect(t *testing.T) {
+	t.Parallel()
+	c := helperConfig(t, "unanswered", "outer")
+	var j *Jail
+	run(t, c, func(started *Jail) { j = started }).want(t, "")
+	start := time.Now()
+	j.Close()
+	if took := time.Since(start); took > 20*time.Second {
+		t.Error("the end took", took)
+	}
+	if n := len(j.connector.slots); n != 0 {
+		t.Error(n, "connects are left")
+	}
+}
+
+// helperUnanswered makes a network namespace in which an address never answers, has processes connect to it that it kills, as
+// many as may connect at once, then connects itself and ends.
+func helperUnanswered(args []string) int {
+	if args[0] == "outer" {
+		cmd := exec.Command("/proc/self/exe", "inner")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET, AmbientCaps: []uintptr{unix.CAP_NET_ADMIN}}
+		if err := cmd.Run(); err != nil {
+			fmt.Println(err)
+		}
+		return 0
+	}
+	if args[0] == "inner" {
+		if err := silentNetwork(); err != nil {
+			fmt.Println("network:", err)
+			return 1
+		}
+		cmd := exec.Command("/proc/self/exe", "many")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err = errors.Join(err, cmd.Start()); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		out.Read(make([]byte, 1))
+		time.Sleep(100 * time.Millisecond) // the last ones are under way
+		cmd.Process.Kill()
+		cmd.Wait()
+		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			err := connectUnix("/nowhere")
+			if errors.Is(err, unix.ENOENT) {
+				break
+			}
+			if time.Since(start) > 20*time.Second {
+				fmt.Println("after the kill:", errorName(err))
+				break
+			}
+		}
+	}
+	done := make(chan error)
+	many := 1
+	if args[0] == "many" {
+		many = maxConnects + 1
+	}
+	for range many {
+		go func() { done <- connectSilent() }()
+	}
+	if args[0] == "many" {
+		fmt.Println(<-done) // EAGAIN
+		select {}
+	}
+	select {
+	case err := <-done:
+		fmt.Println("answered", errorName(err))
+	case <-time.After(100 * time.Millisecond):
+	}
+	return 0
+}
+
+// silentNetwork makes a route to addresses that never answer.
+func silentNetwork() error {
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return err
+	}
+	_, dst, err := net.ParseCIDR("10.0.0.0/8")
+	if err != nil {
+		return err
+	}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK})
+}
+
+// connectSilent connects to one of these, for many minutes.
+func connectSilent() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_SYNCNT, 100); err != nil {
+		return err
+	}
+	return unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 0, 0, 1}, Port: 80})
 }

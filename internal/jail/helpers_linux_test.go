@@ -22,6 +22,7 @@ var helpers = map[string]func(args []string) int{
 	"dial":         helperDial,
 	"connect":      helperConnect,
 	"backlog":      helperBacklog,
+	"unanswered":   helperUnanswered,
 	"connectnest":  helperConnectNest,
 	"query":        helperQuery,
 	"socket":       helperSocket,
