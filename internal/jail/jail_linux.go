@@ -82,9 +82,9 @@ func (j *Jail) await() error {
 	if err := j.takeSockets(fds, m.Listeners); err != nil {
 		return err
 	}
-	j.tasks.Go(j.read)
 	j.startWatch(m.Word)
 	j.startSpawns()
+	j.tasks.Go(j.read)
 	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil, Spawns: j.spawns != nil}); err != nil {
 		return err
 	}
