@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -376,4 +377,46 @@ func connectSilent() error {
 		return err
 	}
 	return unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 0, 0, 1}, Port: 80})
+}
+
+// TestConnectSignalled: a signal does not make a connect start again that is being made.
+func TestConnectSignalled(t *testing.T) {
+	t.Parallel()
+	c := helperConfig(t, "signalled", testDir(t))
+	c.Writable = []string{c.Argv[1]}
+	run(t, c, nil).want(t, "")
+}
+
+// helperSignalled connects many times while signals come.
+func helperSignalled(args []string) int {
+	path := filepath.Join(args[0], "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	runtime.LockOSThread()
+	thread := unix.Gettid()
+	go func() { // what the Go runtime has handlers for, which let calls start again
+		for {
+			unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+			time.Sleep(50 * time.Microsecond)
+		}
+	}()
+	for range 2000 {
+		if err := connectUnix(path); err != nil {
+			fmt.Println(errorName(err))
+			return 1
+		}
+	}
+	return 0
 }

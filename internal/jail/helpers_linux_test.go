@@ -23,6 +23,7 @@ var helpers = map[string]func(args []string) int{
 	"connect":      helperConnect,
 	"backlog":      helperBacklog,
 	"unanswered":   helperUnanswered,
+	"signalled":    helperSignalled,
 	"connectnest":  helperConnectNest,
 	"query":        helperQuery,
 	"socket":       helperSocket,
