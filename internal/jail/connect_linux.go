@@ -139,9 +139,19 @@ func (n *notifier) connect(req *seccompNotif) {
 	})
 }
 
-// pair makes a pair of datagram sockets one of connected packets: those keep bounds as well, and send to nobody else.
-func (n *notifier) pair(req *seccompNotif) error {
-	kind := int(int32(req.Args[1]))
+// pair answers a socketpair of Unix sockets. One of datagrams becomes one of connected packets: those keep bounds as well, and send
+// to nobody else. Others the kernel refuses; it takes its arguments from registers, so they are these.
+func (n *notifier) pair(req *seccompNotif) {
+	kind, protocol := int(int32(req.Args[1])), int(int32(req.Args[2]))
+	datagrams := kind&typeMask == unix.SOCK_DGRAM || kind&typeMask == unix.SOCK_RAW // the kernel makes the same of both
+	if !datagrams || protocol != 0 && protocol != unix.AF_UNIX {
+		n.goOn(req.ID)
+		return
+	}
+	n.answer(req.ID, errnoFor(n.makePair(req, kind)))
+}
+
+func (n *notifier) makePair(req *seccompNotif, kind int) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, kind&^typeMask|unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,6 +61,25 @@ func helperConnect(args []string) int {
 		}
 		if err := tryPair(kind); err != nil {
 			fmt.Println("socketpair", kind, err)
+		}
+	}
+	for _, pair := range []struct {
+		family, kind, protocol int
+		want                   unix.Errno
+	}{
+		{unix.AF_UNIX, unix.SOCK_DGRAM, unix.AF_UNIX, 0}, {unix.AF_UNIX, unix.SOCK_DGRAM, 5, unix.EPROTONOSUPPORT},
+		{unix.AF_UNIX, unix.SOCK_RDM, 0, unix.ESOCKTNOSUPPORT}, {unix.AF_UNIX, unix.SOCK_DGRAM | 0x40, 0, unix.EINVAL},
+		{unix.AF_INET, unix.SOCK_DGRAM, 0, unix.EOPNOTSUPP}, {unix.AF_TIPC, unix.SOCK_STREAM, 0, unix.EOPNOTSUPP},
+	} {
+		fds, err := unix.Socketpair(pair.family, pair.kind, pair.protocol)
+		if !errors.Is(cmp.Or(err, error(unix.Errno(0))), pair.want) {
+			fmt.Println("socketpair", pair, errorName(err))
+		}
+		if err != nil {
+			continue
+		}
+		if kind, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
+			fmt.Println("socketpair", pair, "is of type", kind, err)
 		}
 	}
 	if _, _, errno := unix.Syscall(sysMemfdSecret, 0, 0, 0); errno != unix.ENOSYS {

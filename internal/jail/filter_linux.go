@@ -30,6 +30,7 @@ const (
 	retKill   = unix.SECCOMP_RET_KILL_PROCESS
 	retEPERM  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	retENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retNoPair = unix.SECCOMP_RET_ERRNO | uint32(unix.EOPNOTSUPP)
 	retNoType = unix.SECCOMP_RET_ERRNO | uint32(unix.ESOCKTNOSUPPORT)
 )
 
@@ -91,7 +92,10 @@ func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
 	}
 	p = append(p, whenBits(unix.SYS_USERFAULTFD, dataArg0, uffdUserModeOnly, retAllow, retEPERM)...)
 	p = append(p,
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKETPAIR, SkipTrue: uint8(len(unixRules(0)))})
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKETPAIR, SkipTrue: uint8(3 + len(unixRules(0)))},
+		bpf.LoadAbsolute{Off: dataArg0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+		bpf.RetConstant{Val: retNoPair}) // as the kernel says it of nearly every family
 	p = append(p, unixRules(retNotify)...)
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},

@@ -111,7 +111,7 @@ func (n *notifier) receive() {
 	case req.Nr == unix.SYS_SOCKET:
 		n.refuse(&req)
 	case req.Nr == unix.SYS_SOCKETPAIR:
-		n.answer(req.ID, errnoFor(n.pair(&req)))
+		n.pair(&req)
 	case req.Nr == unix.SYS_CONNECT:
 		n.connect(&req)
 	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:
