@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unsafe"
@@ -85,12 +88,12 @@ func (c *connector) abandon(gone <-chan struct{}) {
 	}
 }
 
-// maxConnects is how many connections are made at once: each may block a thread, on a full backlog say.
+// maxConnects is how many connections are made at once: each may block a thread, on a full backlog say, and takes some descriptors.
 const maxConnects = 512
 
 // newConnector takes over inside.
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
-	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, maxConnects), attempts: make(map[*attempt]bool)}
+	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -218,19 +221,59 @@ func (c *connector) connectSocket(fd, pid int, addr []byte, waits func() bool) e
 		return err
 	case domain == unix.AF_NETLINK && !toKernel(addr):
 		return unix.EPERM // what the recorder may do in the jail's namespaces the program may not
+	case domain == unix.AF_NETLINK && len(addr) >= sizeofNetlink:
+		if err := c.bindNetlink(fd, pid); err != nil {
+			return err
+		}
 	case domain == unix.AF_UNIX && ok:
 		return c.connectTo(fd, pid, path, waits)
 	}
 	return connectRaw(fd, addr)
 }
 
+const sizeofNetlink = 12 // bytes: family, pad, pid, groups
+
 // toKernel reports whether a struct sockaddr_nl names the kernel and no group, which nobody needs a capability for.
 func toKernel(addr []byte) bool {
-	const size = 12 // bytes: family, pad, pid, groups
-	if len(addr) < size || binary.NativeEndian.Uint16(addr) != unix.AF_NETLINK {
+	if len(addr) < sizeofNetlink || binary.NativeEndian.Uint16(addr) != unix.AF_NETLINK {
 		return true // the kernel refuses it, or disconnects
 	}
 	return binary.NativeEndian.Uint64(addr[4:]) == 0
+}
+
+// bindNetlink gives a netlink socket that has no address yet the one that it would get from its process's connect: its PID, or one
+// that is no PID if another has that. From ours it would get the recorder's.
+func (c *connector) bindNetlink(fd, pid int) error {
+	sa, err := unix.Getsockname(fd)
+	at, ok := sa.(*unix.SockaddrNetlink)
+	if err != nil || !ok || at.Pid != 0 {
+		return err
+	}
+	if at.Pid, err = c.pidInside(pid); err != nil {
+		return err
+	}
+	for range 10 {
+		if err = unix.Bind(fd, at); !errors.Is(err, unix.EADDRINUSE) {
+			return err
+		}
+		at.Pid = rand.Uint32() | 1<<31
+	}
+	return err
+}
+
+// pidInside is the process that a thread belongs to, as itself has it.
+func (c *connector) pidInside(pid int) (uint32, error) {
+	b, err := os.ReadFile("/proc/self/fd/" + strconv.Itoa(c.proc) + "/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, unix.ESRCH
+	}
+	for line := range strings.Lines(string(b)) {
+		if list, ok := strings.CutPrefix(line, "NStgid:"); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(list[strings.LastIndexByte(list, '\t')+1:]), 10, 31) // the innermost namespace's
+			return uint32(n), err
+		}
+	}
+	return 0, unix.ESRCH
 }
 
 // connectRaw is connect with an address of any family.

@@ -82,10 +82,29 @@ func helperConnect(args []string) int {
 			fmt.Println("socketpair", pair, "is of type", kind, err)
 		}
 	}
+	for i := range 2 { // the second one cannot have the PID
+		if at, err := netlinkAddress(); err != nil || at.Pid == 0 || (at.Pid == uint32(os.Getpid())) != (i == 0) {
+			fmt.Println("netlink", i, at, err)
+		}
+	}
 	if _, _, errno := unix.Syscall(sysMemfdSecret, 0, 0, 0); errno != unix.ENOSYS {
 		fmt.Println("memfd_secret", errno)
 	}
 	return 0
+}
+
+// netlinkAddress is what a netlink socket has that was connected, and which stays open.
+func netlinkAddress() (*unix.SockaddrNetlink, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, err
+	}
+	sa, err := unix.Getsockname(fd)
+	at, _ := sa.(*unix.SockaddrNetlink)
+	return at, err
 }
 
 // tryPair sends through a pair of datagram sockets. It must keep bounds and send nowhere else.
