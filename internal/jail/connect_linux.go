@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"math/rand/v2"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,14 +31,69 @@ type connector struct {
 	host   *diag                       // the recorder's
 	shared map[uint32]bool             // devices of the file systems that the host has mounted
 	slots  chan struct{}               // a token each
+
+	mu       sync.Mutex
+	attempts map[*attempt]bool // that may be in a system call
 }
 
-// maxConnects is how many connections are made at once: each may block a thread, on a full backlog say.
+// An attempt is one connect. Nothing ends the system call of one that is not answered but the shutdown of its socket.
+type attempt struct {
+	task, fd int // the caller, and its socket
+	look     *time.Timer
+}
+
+// lookAfter is how long it takes at most to find out that the caller of an attempt is gone.
+const lookAfter = 200 * time.Millisecond
+
+// begin keeps an eye on an attempt until end.
+func (c *connector) begin(a *attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts[a] = true
+	a.look = time.AfterFunc(lookAfter, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.attempts[a] {
+			return
+		}
+		if isOver(a.task, 0) {
+			unix.Shutdown(a.fd, unix.SHUT_RDWR)
+		}
+		a.look.Reset(lookAfter) // it may not have come to its system call yet
+	})
+}
+
+func (c *connector) end(a *attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	a.look.Stop()
+	delete(c.attempts, a)
+}
+
+// abandon shuts all sockets until no attempt is left, but does not wait for long: one may hang on what the host has, a file
+// system that does not answer say.
+func (c *connector) abandon(gone <-chan struct{}) {
+	const every, patience = 5 * time.Millisecond, time.Second
+	for range patience / every {
+		c.mu.Lock()
+		for a := range c.attempts {
+			unix.Shutdown(a.fd, unix.SHUT_RDWR)
+		}
+		c.mu.Unlock()
+		select {
+		case <-gone:
+			return
+		case <-time.After(every):
+		}
+	}
+}
+
+// maxConnects is how many connections are made at once: each may block a thread, on a full backlog say, and takes some descriptors.
 const maxConnects = 512
 
 // newConnector takes over inside.
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
-	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, maxConnects)}
+	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -77,15 +136,25 @@ func (n *notifier) connect(req *seccompNotif) {
 		return
 	}
 	call := *req
-	n.copies.Go(func() {
+	n.connects.Go(func() {
 		defer func() { <-n.connector.slots }()
 		n.answer(call.ID, errnoFor(n.connector.connect(&call, func() bool { return n.waits(call.ID) })))
 	})
 }
 
-// pair makes a pair of datagram sockets one of connected packets: those keep bounds as well, and send to nobody else.
-func (n *notifier) pair(req *seccompNotif) error {
-	kind := int(int32(req.Args[1]))
+// pair answers a socketpair of Unix sockets. One of datagrams becomes one of connected packets: those keep bounds as well, and send
+// to nobody else. Others the kernel refuses; it takes its arguments from registers, so they are these.
+func (n *notifier) pair(req *seccompNotif) {
+	kind, protocol := int(int32(req.Args[1])), int(int32(req.Args[2]))
+	datagrams := kind&typeMask == unix.SOCK_DGRAM || kind&typeMask == unix.SOCK_RAW // the kernel makes the same of both
+	if !datagrams || protocol != 0 && protocol != unix.AF_UNIX {
+		n.goOn(req.ID)
+		return
+	}
+	n.answer(req.ID, errnoFor(n.makePair(req, kind)))
+}
+
+func (n *notifier) makePair(req *seccompNotif, kind int) error {
 	fds, err := unix.Socketpair(unix.AF_UNIX, kind&^typeMask|unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -128,37 +197,83 @@ func (c *connector) connect(req *seccompNotif, waits func() bool) error {
 			return err
 		}
 	}
-	var fd int
-	err := withTask(strconv.Itoa(pid), func(task int) (err error) {
-		fd, err = unix.PidfdGetfd(task, int(int32(req.Args[0])), 0)
-		return err
+	return withTask(strconv.Itoa(pid), func(task int) error {
+		fd, err := unix.PidfdGetfd(task, int(int32(req.Args[0])), 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if !waits() {
+			return unix.EINTR
+		}
+		a := &attempt{task: task, fd: fd}
+		c.begin(a)
+		defer c.end(a)
+		return c.connectSocket(fd, pid, addr, waits)
 	})
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if !waits() {
-		return unix.EINTR
-	}
+}
+
+// connectSocket connects a socket of pid.
+func (c *connector) connectSocket(fd, pid int, addr []byte, waits func() bool) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch path, ok := socketPath(addr); {
 	case err != nil:
 		return err
 	case domain == unix.AF_NETLINK && !toKernel(addr):
 		return unix.EPERM // what the recorder may do in the jail's namespaces the program may not
+	case domain == unix.AF_NETLINK && len(addr) >= sizeofNetlink:
+		if err := c.bindNetlink(fd, pid); err != nil {
+			return err
+		}
 	case domain == unix.AF_UNIX && ok:
 		return c.connectTo(fd, pid, path, waits)
 	}
 	return connectRaw(fd, addr)
 }
 
+const sizeofNetlink = 12 // bytes: family, pad, pid, groups
+
 // toKernel reports whether a struct sockaddr_nl names the kernel and no group, which nobody needs a capability for.
 func toKernel(addr []byte) bool {
-	const size = 12 // bytes: family, pad, pid, groups
-	if len(addr) < size || binary.NativeEndian.Uint16(addr) != unix.AF_NETLINK {
+	if len(addr) < sizeofNetlink || binary.NativeEndian.Uint16(addr) != unix.AF_NETLINK {
 		return true // the kernel refuses it, or disconnects
 	}
 	return binary.NativeEndian.Uint64(addr[4:]) == 0
+}
+
+// bindNetlink gives a netlink socket that has no address yet the one that it would get from its process's connect: its PID, or one
+// that is no PID if another has that. From ours it would get the recorder's.
+func (c *connector) bindNetlink(fd, pid int) error {
+	sa, err := unix.Getsockname(fd)
+	at, ok := sa.(*unix.SockaddrNetlink)
+	if err != nil || !ok || at.Pid != 0 {
+		return err
+	}
+	if at.Pid, err = c.pidInside(pid); err != nil {
+		return err
+	}
+	for range 10 {
+		if err = unix.Bind(fd, at); !errors.Is(err, unix.EADDRINUSE) {
+			return err
+		}
+		at.Pid = rand.Uint32() | 1<<31
+	}
+	return err
+}
+
+// pidInside is the process that a thread belongs to, as itself has it.
+func (c *connector) pidInside(pid int) (uint32, error) {
+	b, err := os.ReadFile("/proc/self/fd/" + strconv.Itoa(c.proc) + "/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, unix.ESRCH
+	}
+	for line := range strings.Lines(string(b)) {
+		if list, ok := strings.CutPrefix(line, "NStgid:"); ok {
+			n, err := strconv.ParseUint(strings.TrimSpace(list[strings.LastIndexByte(list, '\t')+1:]), 10, 31) // the innermost namespace's
+			return uint32(n), err
+		}
+	}
+	return 0, unix.ESRCH
 }
 
 // connectRaw is connect with an address of any family.

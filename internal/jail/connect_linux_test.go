@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -60,10 +63,48 @@ func helperConnect(args []string) int {
 			fmt.Println("socketpair", kind, err)
 		}
 	}
+	for _, pair := range []struct {
+		family, kind, protocol int
+		want                   unix.Errno
+	}{
+		{unix.AF_UNIX, unix.SOCK_DGRAM, unix.AF_UNIX, 0}, {unix.AF_UNIX, unix.SOCK_DGRAM, 5, unix.EPROTONOSUPPORT},
+		{unix.AF_UNIX, unix.SOCK_RDM, 0, unix.ESOCKTNOSUPPORT}, {unix.AF_UNIX, unix.SOCK_DGRAM | 0x40, 0, unix.EINVAL},
+		{unix.AF_INET, unix.SOCK_DGRAM, 0, unix.EOPNOTSUPP}, {unix.AF_TIPC, unix.SOCK_STREAM, 0, unix.EOPNOTSUPP},
+	} {
+		fds, err := unix.Socketpair(pair.family, pair.kind, pair.protocol)
+		if !errors.Is(cmp.Or(err, error(unix.Errno(0))), pair.want) {
+			fmt.Println("socketpair", pair, errorName(err))
+		}
+		if err != nil {
+			continue
+		}
+		if kind, err := unix.GetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_TYPE); err != nil || kind != unix.SOCK_SEQPACKET {
+			fmt.Println("socketpair", pair, "is of type", kind, err)
+		}
+	}
+	for i := range 2 { // the second one cannot have the PID
+		if at, err := netlinkAddress(); err != nil || at.Pid == 0 || (at.Pid == uint32(os.Getpid())) != (i == 0) {
+			fmt.Println("netlink", i, at, err)
+		}
+	}
 	if _, _, errno := unix.Syscall(sysMemfdSecret, 0, 0, 0); errno != unix.ENOSYS {
 		fmt.Println("memfd_secret", errno)
 	}
 	return 0
+}
+
+// netlinkAddress is what a netlink socket has that was connected, and which stays open.
+func netlinkAddress() (*unix.SockaddrNetlink, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, err
+	}
+	sa, err := unix.Getsockname(fd)
+	at, _ := sa.(*unix.SockaddrNetlink)
+	return at, err
 }
 
 // tryPair sends through a pair of datagram sockets. It must keep bounds and send nowhere else.
@@ -268,6 +309,152 @@ func helperBacklog(args []string) int {
 			}
 		case <-time.After(time.Minute):
 			fmt.Println("still waits")
+		}
+	}
+	return 0
+}
+
+// TestUnansweredConnect: a connect that nobody answers does not hold up the end, and a killed caller's leaves its place to others.
+func TestUnansweredConnect(t *testing.T) {
+	t.Parallel()
+	c := helperConfig(t, "unanswered", "outer")
+	var j *Jail
+	run(t, c, func(started *Jail) { j = started }).want(t, "")
+	start := time.Now()
+	j.Close()
+	if took := time.Since(start); took > 20*time.Second {
+		t.Error("the end took", took)
+	}
+	if n := len(j.connector.slots); n != 0 {
+		t.Error(n, "connects are left")
+	}
+}
+
+// helperUnanswered makes a network namespace in which an address never answers, has processes connect to it that it kills, as
+// many as may connect at once, then connects itself and ends.
+func helperUnanswered(args []string) int {
+	if args[0] == "outer" {
+		cmd := exec.Command("/proc/self/exe", "inner")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWNET, AmbientCaps: []uintptr{unix.CAP_NET_ADMIN}}
+		if err := cmd.Run(); err != nil {
+			fmt.Println(err)
+		}
+		return 0
+	}
+	if args[0] == "inner" {
+		if err := silentNetwork(); err != nil {
+			fmt.Println("network:", err)
+			return 1
+		}
+		cmd := exec.Command("/proc/self/exe", "many")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: unix.SIGKILL}
+		out, err := cmd.StdoutPipe()
+		if err = errors.Join(err, cmd.Start()); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		out.Read(make([]byte, 1))
+		time.Sleep(100 * time.Millisecond) // the last ones are under way
+		cmd.Process.Kill()
+		cmd.Wait()
+		for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+			err := connectUnix("/nowhere")
+			if errors.Is(err, unix.ENOENT) {
+				break
+			}
+			if time.Since(start) > 20*time.Second {
+				fmt.Println("after the kill:", errorName(err))
+				break
+			}
+		}
+	}
+	done := make(chan error)
+	many := 1
+	if args[0] == "many" {
+		many = maxConnects + 1
+	}
+	for range many {
+		go func() { done <- connectSilent() }()
+	}
+	if args[0] == "many" {
+		fmt.Println(<-done) // EAGAIN
+		select {}
+	}
+	select {
+	case err := <-done:
+		fmt.Println("answered", errorName(err))
+	case <-time.After(100 * time.Millisecond):
+	}
+	return 0
+}
+
+// silentNetwork makes a route to addresses that never answer.
+func silentNetwork() error {
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.LinkSetUp(lo)
+	}
+	if err != nil {
+		return err
+	}
+	_, dst, err := net.ParseCIDR("10.0.0.0/8")
+	if err != nil {
+		return err
+	}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Scope: netlink.SCOPE_LINK})
+}
+
+// connectSilent connects to one of these, for many minutes.
+func connectSilent() error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_SYNCNT, 100); err != nil {
+		return err
+	}
+	return unix.Connect(fd, &unix.SockaddrInet4{Addr: [4]byte{10, 0, 0, 1}, Port: 80})
+}
+
+// TestConnectSignalled: a signal does not make a connect start again that is being made.
+func TestConnectSignalled(t *testing.T) {
+	t.Parallel()
+	c := helperConfig(t, "signalled", testDir(t))
+	c.Writable = []string{c.Argv[1]}
+	run(t, c, nil).want(t, "")
+}
+
+// helperSignalled connects many times while signals come.
+func helperSignalled(args []string) int {
+	path := filepath.Join(args[0], "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	runtime.LockOSThread()
+	thread := unix.Gettid()
+	go func() { // what the Go runtime has handlers for, which let calls start again
+		for {
+			unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+			time.Sleep(50 * time.Microsecond)
+		}
+	}()
+	for range 2000 {
+		if err := connectUnix(path); err != nil {
+			fmt.Println(errorName(err))
+			return 1
 		}
 	}
 	return 0

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -40,24 +41,24 @@ func (s *spawns) left(stopped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	tries := 0
+	var until time.Time
 	if stopped {
-		tries = untilDead
+		until = time.Now().Add(untilDead)
 	}
 	for p := range s.alive {
-		p.left = p.left || p.lives(tries)
+		p.left = p.left || p.lives(until)
 	}
 }
 
-// untilDead is how long, in ms, a process takes at most to end that was killed, or to stop.
-const untilDead = 100
+// untilDead is how long what was killed takes at most to end, or to stop.
+const untilDead = 100 * time.Millisecond
 
-// lives reports whether the process has not ended. One that was killed may take a moment for that, in which it does not stop: until it
-// has done either, it is asked so many times again, a millisecond apart.
-func (p *spawnProcess) lives(tries int) (yes bool) {
+// lives reports whether the process has not ended. One that was killed may take a moment for that, in which it does not stop: it is
+// asked again until it has done either, or until then.
+func (p *spawnProcess) lives(until time.Time) (yes bool) {
 	err := withFD(p.pidfd, func(fd int) error {
 		over := isOver(fd, 0)
-		for ; !over && tries > 0 && !p.stopped(); tries-- {
+		for !over && time.Now().Before(until) && !p.stopped() {
 			over = isOver(fd, 1)
 		}
 		yes = !over

@@ -30,6 +30,7 @@ const (
 	retKill   = unix.SECCOMP_RET_KILL_PROCESS
 	retEPERM  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 	retENOSYS = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	retNoPair = unix.SECCOMP_RET_ERRNO | uint32(unix.EOPNOTSUPP)
 	retNoType = unix.SECCOMP_RET_ERRNO | uint32(unix.ESOCKTNOSUPPORT)
 )
 
@@ -91,7 +92,10 @@ func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
 	}
 	p = append(p, whenBits(unix.SYS_USERFAULTFD, dataArg0, uffdUserModeOnly, retAllow, retEPERM)...)
 	p = append(p,
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKETPAIR, SkipTrue: uint8(len(unixRules(0)))})
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_SOCKETPAIR, SkipTrue: uint8(3 + len(unixRules(0)))},
+		bpf.LoadAbsolute{Off: dataArg0, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+		bpf.RetConstant{Val: retNoPair}) // as the kernel says it of nearly every family
 	p = append(p, unixRules(retNotify)...)
 	p = append(p,
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_SOCKET, SkipTrue: 1},
@@ -194,8 +198,8 @@ func unixRules(other uint32) []bpf.Instruction {
 
 const typeMask = 0xf // of a socket; the rest are SOCK_CLOEXEC and SOCK_NONBLOCK
 
-// socketRules decide a socket call: Unix and netlink sockets are the namespaces' own, Internet ones are let through as
-// TCP (plain or multipath) and UDP.
+// socketRules decide a socket call: Unix ones are let through as what must connect, netlink ones all, for they are the network
+// namespace's own, and Internet ones as TCP (plain or multipath) and UDP.
 func socketRules() []bpf.Instruction {
 	p := []bpf.Instruction{bpf.LoadAbsolute{Off: dataArg0, Size: 4}}
 	p = append(p, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_UNIX, SkipTrue: uint8(len(unixRules(0)))})
@@ -232,14 +236,14 @@ func installFilter(watch, spawns bool) (int, error) {
 	}
 	prog := sockFilters(raw)
 	fprog := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
-	var flags uintptr = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
-	if watch || spawns { // a signal must not restart a call whose files are being kept, or whose streams were replaced; Linux 5.19 and newer can hold it off
-		fd, err := setFilter(flags|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &fprog)
-		if !errors.Is(err, unix.EINVAL) {
-			return fd, err
-		}
+	const flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	// A signal must not restart a call whose files are being kept, whose streams were replaced, or whose socket is being connected;
+	// Linux 5.19 and newer can hold it off.
+	fd, err := setFilter(flags|unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &fprog)
+	if errors.Is(err, unix.EINVAL) {
+		fd, err = setFilter(flags, &fprog)
 	}
-	return setFilter(flags, &fprog)
+	return fd, err
 }
 
 func setFilter(flags uintptr, prog *unix.SockFprog) (int, error) {

@@ -22,6 +22,8 @@ var helpers = map[string]func(args []string) int{
 	"dial":         helperDial,
 	"connect":      helperConnect,
 	"backlog":      helperBacklog,
+	"unanswered":   helperUnanswered,
+	"signalled":    helperSignalled,
 	"connectnest":  helperConnectNest,
 	"query":        helperQuery,
 	"socket":       helperSocket,

@@ -82,9 +82,9 @@ func (j *Jail) await() error {
 	if err := j.takeSockets(fds, m.Listeners); err != nil {
 		return err
 	}
-	j.tasks.Go(j.read)
 	j.startWatch(m.Word)
 	j.startSpawns()
+	j.tasks.Go(j.read)
 	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil, Spawns: j.spawns != nil}); err != nil {
 		return err
 	}
@@ -322,17 +322,17 @@ func (j *Jail) Close() error {
 // stopWatch ends the notifier, and then what it asks, once; a start that failed may have made some of it only.
 func (j *Jail) stopWatch() {
 	j.watchOnce.Do(func() {
-		if j.notify != nil {
-			j.notify.close()
+		switch {
+		case j.notify != nil:
+			j.notify.close() // and the connector
+		case j.connector != nil:
+			j.connector.close()
 		}
 		if j.watch != nil {
 			j.watch.close()
 		}
 		if j.spawns != nil {
 			j.spawns.close()
-		}
-		if j.connector != nil {
-			j.connector.close()
 		}
 	})
 }

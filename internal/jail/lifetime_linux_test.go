@@ -309,3 +309,22 @@ func TestPIDs(t *testing.T) {
 	}
 	run(t, shellConfig(t, "cat /proc/sys/kernel/pid_max; ls -d /proc/[0-9]* | head -n 2 | tail -n 1"), nil).want(t, "16384\n/proc/100\n")
 }
+
+// TestStartCancelled: a context may end at any moment of a start; the race detector sees whether what ends the jail reads what the start
+// still makes.
+func TestStartCancelled(t *testing.T) {
+	t.Parallel()
+	for after := range 30 {
+		c := helperConfig(t, "nothing")
+		c.Watch, c.Spawns = nothing{}, nothing{}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(2*after)*time.Millisecond)
+		j, err := Start(ctx, c)
+		switch {
+		case err == nil:
+			j.Close()
+		case !errors.Is(err, context.DeadlineExceeded):
+			t.Errorf("after %d ms: %v", 2*after, err)
+		}
+		cancel()
+	}
+}

@@ -40,6 +40,7 @@ type notifier struct {
 	connector *connector
 	watch     *watch  // nil: no such calls are notified
 	spawns    *spawns // likewise
+	connects  sync.WaitGroup
 	copies    sync.WaitGroup
 	copying   chan struct{} // a token each
 }
@@ -62,14 +63,21 @@ func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns
 	return n, nil
 }
 
-// close waits for what a Watcher's functions still copy and for connects. It is called once.
+// close waits for what a Watcher's functions still copy, and ends connects. It is called once.
 func (n *notifier) close() {
 	one := [8]byte{1}
 	unix.Write(n.stop, one[:])
 	<-n.done
 	n.copies.Wait()
 	unix.Close(n.stop)
-	unix.Close(n.fd)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		n.connects.Wait()
+		n.connector.close()
+		unix.Close(n.fd)
+	}()
+	n.connector.abandon(gone)
 }
 
 // serve has a thread of its own: woken by the kernel, it needs no scheduler to go on.
@@ -103,7 +111,7 @@ func (n *notifier) receive() {
 	case req.Nr == unix.SYS_SOCKET:
 		n.refuse(&req)
 	case req.Nr == unix.SYS_SOCKETPAIR:
-		n.answer(req.ID, errnoFor(n.pair(&req)))
+		n.pair(&req)
 	case req.Nr == unix.SYS_CONNECT:
 		n.connect(&req)
 	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:

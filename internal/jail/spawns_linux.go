@@ -49,7 +49,7 @@ func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
 	}
 	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1,
 		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess), alive: make(map[*spawnProcess]bool)}
-	s.most = mostAtOnce()
+	s.most = shareOfFiles(1024, 32) // processes
 	s.stub, err = openStub()
 	if err == nil {
 		s.view.text, err = s.rootText()
@@ -66,14 +66,13 @@ func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
 	return s, nil
 }
 
-// mostAtOnce is for how many processes the recorder has descriptors.
-func mostAtOnce() int {
-	const most, share = 1024, 32
+// shareOfFiles is one part in so many of the descriptors that the recorder may have, but no more than most.
+func shareOfFiles(most, parts uint64) int {
 	var lim unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) != nil || lim.Cur > most*share {
-		return most
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &lim) == nil {
+		most = min(most, lim.Cur/parts)
 	}
-	return int(lim.Cur / share)
+	return int(most)
 }
 
 // rootText is how the kernel spells the init's root.

@@ -56,9 +56,10 @@ func startOnce(ctx context.Context, c *Config, plan *mountPlan) (*Jail, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.stopContext = context.AfterFunc(ctx, j.kill)
+	stop := context.AfterFunc(ctx, func() { j.cmd.Process.Kill() }) // of what await makes it must read nothing
 	err = j.await()
-	if err == nil && ctx.Err() == nil { // who kills may not have come to it yet
+	if stop() && err == nil {
+		j.stopContext = context.AfterFunc(ctx, j.kill)
 		return j, nil
 	}
 	j.Close() // what the init said last is there then
