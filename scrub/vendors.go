@@ -194,6 +194,9 @@ func isNetrcExample(v string) bool {
 func (t text) netrcWord(i, first int) (start, end int, o outcome) {
 	start = i
 	for n := 1; n > 0; start += n {
+		if start-first >= maxNetrc {
+			return 0, 0, miss
+		}
 		if n, o = t.blank(start); o == more {
 			return 0, 0, more
 		}

@@ -67,6 +67,30 @@ func TestNetrc(t *testing.T) {
 	}
 }
 
+// TestNetrcHeldIsBounded: a machine with blanks without end holds little back, of which little is looked at again with each piece.
+func TestNetrcHeldIsBounded(t *testing.T) {
+	t.Parallel()
+	s := scrub.New(testKey, nil)
+	for _, begin := range []string{"machine", "machine h", "machine h password"} {
+		for _, blank := range []string{" ", `\n`, "%20"} {
+			var out strings.Builder
+			w := s.Writer(&out)
+			text := begin + strings.Repeat(blank, 64<<10)
+			for piece := range slices.Chunk([]byte(text), 64) {
+				if _, err := w.Write(piece); err != nil {
+					t.Fatal(err)
+				}
+				if w.Held() > 2<<10 {
+					t.Fatalf("%s, %q: %d bytes are held", begin, blank, w.Held())
+				}
+			}
+			if err := w.Close(); err != nil || out.String() != text {
+				t.Errorf("%s, %q: %v, or another text", begin, blank, err)
+			}
+		}
+	}
+}
+
 // TestVendorsAnySplit: however a stream with keys is cut, the same comes out.
 func TestVendorsAnySplit(t *testing.T) {
 	t.Parallel()
