@@ -54,8 +54,13 @@ func TestNetrc(t *testing.T) {
 		{`{"text":"machine api.x\nlogin ann\npassword hunter2\n"}`, `{"text":"machine api.x\nlogin ann\npassword td_#1\n"}`},
 		{`"machine h password pw7\""`, `"machine h password td_#1\""`},
 		{`{\"a\":\"machine h\\nlogin u\\npassword pw7\"}`, `{\"a\":\"machine h\\nlogin u\\npassword td_#1\"}`},
-		{"machine h account a port 1 login u password p", "machine h account a port 1 login u password td_#1"},
-		{"machine h login u password swordfish x swordfish", "machine h login u password td_#1 x swordfish"},
+		{"machine h.x account a port 1 login u password p", "machine h.x account a port 1 login u password td_#1"},
+		{"machine localhost login u password swordfish x swordfish", "machine localhost login u password td_#1 x swordfish"},
+		{"machine h\nlogin u password swordfish", "machine h\nlogin u password td_#1"},
+		{"machine h login u password hunter2", "machine h login u password td_#1"},
+		{"machine learning account login password reset", "machine learning account login password reset"},
+		{"the machine api login bob password is required", "the machine api login bob password is required"},
+		{"that machine works. login bob password reset, then", "that machine works. login bob password reset, then"},
 		{"machine h login u password k9Zp2QvT x k9Zp2QvT", "machine h login u password td_#1 x td_#1"},
 	} {
 		for _, pieces := range []int{1, 3, 1000} {
