@@ -117,7 +117,11 @@ type look struct {
 
 // member takes the value of a name, which stands from start to end of what is looked at.
 func (l *look) member(name []byte, says nameSaying, value string, start, end int) {
-	secrets, whole := says.within(name, value), l.names.tools && value != "" && isTool(name)
+	secrets, tool := says.within(name, value), l.names.tools && isTool(name)
+	if tool && says != saysAsOrdered && isNoSecret(value) {
+		return
+	}
+	whole := tool && !saysLittle(value)
 	if len(secrets) == 0 && whole {
 		secrets = []string{value}
 	}

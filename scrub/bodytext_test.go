@@ -139,18 +139,22 @@ func TestNamedInPieces(t *testing.T) {
 	}
 }
 
-// TestNamedInTool: of a message of MCP, names that say so make a secret of any string, of any length; numbers and null are none, nor
-// are the marks of lists.
+// TestNamedInTool: of a message of MCP, names that say so make a secret of any string but words of schemas and settings; numbers and null
+// are none, nor are the marks of lists.
 func TestNamedInTool(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"token":"abc12","n":1}`:                                             "abc12",
 		`{"authorization":"Bearer zz99"}`:                                     "Bearer zz99",
 		`{"Authorization":"Bearer cnr4k9zp"}`:                                 "cnr4k9zp",
-		`{"api_key":"k","apiKey":"l","api-key":"m","secret":"disabled"}`:      "k l m disabled",
-		`{"password":"a","access_token":"b","refreshToken":"c"}`:              "a b c",
-		`{"client_secret":"a","credentials":["b","c"],"private_key":"d"}`:     "a b c d",
+		`{"api_key":"k1","apiKey":"l1","api-key":"m1","secret":"disabled"}`:   "k1 l1 m1 disabled",
+		`{"password":"a1","access_token":"b1","refreshToken":"c1"}`:           "a1 b1 c1",
+		`{"client_secret":"a1","credentials":["b1","c1"],"private_key":"d1"}`: "a1 b1 c1 d1",
 		`{"cookie":"sid=a1"}`:                                                 "sid=a1",
 		`{"text":` + quoted("api_key=abcdef12345678\nsecret=s3cr3tv4l") + `}`: "abcdef12345678 s3cr3tv4l",
+
+		`{"credentials":"include","cookie":"essential","token":"none","authorization":"Required","api_key":"true"}`: "",
+		`{"password":"string","token":["required","null"],"secret":"off","token":"abc"}`:                            "",
+		`{"token":"ab1","secret":"abcd","password":"off1"}`:                                                         "ab1 abcd off1",
 
 		`{"input_tokens":12,"max_tokens":"12","token":null,"token":17,"token_type":"Bearer"}`:                                            "",
 		`{"nextPageToken":"abc12","pageToken":"CAUQAA","continuation_token":"x","nextCursor":"abc","cursor":"YWJj","progressToken":"p"}`: "",

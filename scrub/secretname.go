@@ -24,12 +24,26 @@ type secretNames struct {
 	tools   bool            // what tools are given and answer: toolNames say so of any value, and count in small letters in texts
 }
 
-// toolNames are the members of a message of MCP whose strings are secrets, of whatever length: flat. Other programs that keep such
+// toolNames are the members of a message of MCP whose strings are secrets, short ones too: flat. Other programs that keep such
 // messages hide the same.
 var toolNames = map[string]bool{"token": true, "authorization": true, "proxyauthorization": true, "apikey": true, "xapikey": true, "secret": true,
 	"password": true, "passwd": true, "passphrase": true, "accesstoken": true, "refreshtoken": true, "idtoken": true, "sessiontoken": true,
 	"authtoken": true, "bearertoken": true, "clientsecret": true, "credential": true, "credentials": true, "cookie": true, "setcookie": true,
 	"privatekey": true, "secretkey": true, "accesskey": true, "secretaccesskey": true}
+
+// noSecrets are what such members are set to where they hold none: what JSON, schemas, settings of fetch and of cookies say.
+var noSecrets = map[string]bool{"true": true, "false": true, "null": true, "none": true, "nil": true, "undefined": true,
+	"string": true, "number": true, "integer": true, "boolean": true, "object": true, "array": true, "required": true, "optional": true,
+	"include": true, "omit": true, "same-origin": true, "essential": true, "necessary": true, "strict": true, "bearer": true, "basic": true}
+
+// isNoSecret reports whether a value is one of noSecrets.
+func isNoSecret(value string) bool { return noSecrets[strings.ToLower(value)] }
+
+// saysLittle reports whether a value is too short to be a secret by one of toolNames alone.
+func saysLittle(value string) bool {
+	const least = 4 // bytes
+	return len(value) < least && !hasDigit([]byte(value))
+}
 
 // isTool reports whether a name is one of toolNames.
 func isTool(name []byte) bool {

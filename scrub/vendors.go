@@ -142,7 +142,7 @@ func (t text) slash(i int) (end int, o outcome) {
 }
 
 // A netrcRule finds the password of a machine in the words of a .netrc, in whatever order and on however many lines: machine HOST login
-// NAME password SECRET. Line ends may be those of a string of JSON.
+// NAME password SECRET. Line ends may be those of a string of JSON. Words of prose on one line are none.
 type netrcRule struct{}
 
 // maxNetrc bounds, in bytes, one machine.
@@ -159,9 +159,10 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 	if !boundary(t.b, i) {
 		return span{}, miss
 	}
-	_, end, o := t.netrcWord(i+len("machine"), i) // the host
+	from, end, o := t.netrcWord(i+len("machine"), i)
+	host := string(t.b[from:end])
 	for o == hit {
-		var start, from int
+		var start int
 		start, end, o = t.netrcWord(end, i)
 		if o != hit {
 			break
@@ -171,13 +172,25 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 			return span{}, miss
 		}
 		if from, end, o = t.netrcWord(end, i); o == hit && key == "password" {
-			if isNetrcExample(string(t.b[from:end])) {
+			value := string(t.b[from:end])
+			if isNetrcExample(value) || isProse(host, value) && !hasLineEnd(t.b[i:from]) {
 				return span{}, miss
 			}
 			return span{start: from, end: end, rule: "netrc", context: true}, hit
 		}
 	}
 	return span{}, o
+}
+
+// isProse tells whether what stands on one line behind a host is a sentence: neither names a machine, nor is the password no word.
+func isProse(host, value string) bool {
+	isHost := host == "localhost" || strings.Contains(strings.Trim(host, "."), ".")
+	return !isHost && len(wordsIn(strings.TrimRight(value, "'`,;.:!?)"))) > 0
+}
+
+// hasLineEnd tells whether b has a line end, be it that of a string of JSON.
+func hasLineEnd(b []byte) bool {
+	return bytes.ContainsAny(b, "\r\n") || bytes.Contains(b, []byte(`\n`)) || bytes.Contains(b, []byte(`\r`))
 }
 
 // isNetrcExample tells a password that is none: of a document, a template or a program.
@@ -194,6 +207,9 @@ func isNetrcExample(v string) bool {
 func (t text) netrcWord(i, first int) (start, end int, o outcome) {
 	start = i
 	for n := 1; n > 0; start += n {
+		if start-first >= maxNetrc {
+			return 0, 0, miss
+		}
 		if n, o = t.blank(start); o == more {
 			return 0, 0, more
 		}

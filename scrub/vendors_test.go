@@ -54,14 +54,43 @@ func TestNetrc(t *testing.T) {
 		{`{"text":"machine api.x\nlogin ann\npassword hunter2\n"}`, `{"text":"machine api.x\nlogin ann\npassword td_#1\n"}`},
 		{`"machine h password pw7\""`, `"machine h password td_#1\""`},
 		{`{\"a\":\"machine h\\nlogin u\\npassword pw7\"}`, `{\"a\":\"machine h\\nlogin u\\npassword td_#1\"}`},
-		{"machine h account a port 1 login u password p", "machine h account a port 1 login u password td_#1"},
-		{"machine h login u password swordfish x swordfish", "machine h login u password td_#1 x swordfish"},
+		{"machine h.x account a port 1 login u password p", "machine h.x account a port 1 login u password td_#1"},
+		{"machine localhost login u password swordfish x swordfish", "machine localhost login u password td_#1 x swordfish"},
+		{"machine h\nlogin u password swordfish", "machine h\nlogin u password td_#1"},
+		{"machine h login u password hunter2", "machine h login u password td_#1"},
+		{"machine learning account login password reset", "machine learning account login password reset"},
+		{"the machine api login bob password is required", "the machine api login bob password is required"},
+		{"that machine works. login bob password reset, then", "that machine works. login bob password reset, then"},
 		{"machine h login u password k9Zp2QvT x k9Zp2QvT", "machine h login u password td_#1 x td_#1"},
 	} {
 		for _, pieces := range []int{1, 3, 1000} {
 			got := written(scrub.New(testKey, nil), tt.text, func(n int) int { return min(n, pieces) })
 			if got := string(scrub.Renumber([]byte(got))); got != tt.want {
 				t.Errorf("%s\nin pieces of %d became %s", tt.text, pieces, got)
+			}
+		}
+	}
+}
+
+// TestNetrcHeldIsBounded: a machine with blanks without end holds little back, of which little is looked at again with each piece.
+func TestNetrcHeldIsBounded(t *testing.T) {
+	t.Parallel()
+	s := scrub.New(testKey, nil)
+	for _, begin := range []string{"machine", "machine h", "machine h password"} {
+		for _, blank := range []string{" ", `\n`, "%20"} {
+			var out strings.Builder
+			w := s.Writer(&out)
+			text := begin + strings.Repeat(blank, 64<<10)
+			for piece := range slices.Chunk([]byte(text), 64) {
+				if _, err := w.Write(piece); err != nil {
+					t.Fatal(err)
+				}
+				if w.Held() > 2<<10 {
+					t.Fatalf("%s, %q: %d bytes are held", begin, blank, w.Held())
+				}
+			}
+			if err := w.Close(); err != nil || out.String() != text {
+				t.Errorf("%s, %q: %v, or another text", begin, blank, err)
 			}
 		}
 	}

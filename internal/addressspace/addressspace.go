@@ -1,4 +1,4 @@
-// Package addressspace ends a process at its start that was given too little address space (ulimit -v), with one line.
+// Package addressspace ends a command that makes a jail at its start where it was given too little address space (ulimit -v), with one line.
 //
 // A Go program reserves more than it uses, and its runtime ends with a dump of all its stacks where that fails, in the recorder
 // or in a stage of the jail, at any later moment. So the limit is looked at before other packages are initialized: this one
