@@ -12,21 +12,43 @@ const methodListen = "subscriptions/listen"
 // A subscription is where a client listens for what is said unasked.
 type subscription struct {
 	asker
-	mu  sync.Mutex // held by who uses out
-	out outlet
+	mu    sync.Mutex // held by who uses what follows
+	out   outlet
+	begun bool     // the client was told that it is heard
+	held  [][]byte // what is said until then
+}
+
+// say says b to who listens, behind what tells it that it is heard.
+func (s *subscription) say(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		s.held = append(s.held, b)
+		return
+	}
+	_ = s.out(b)
+}
+
+// begin says what is held.
+func (s *subscription) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.held {
+		_ = s.out(b)
+	}
+	s.begun, s.held = true, nil
 }
 
 // listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
 // it: it may do at once what it is to hear about.
 func (v *visit) listen(ctx context.Context, c *bookCall, who asker, out outlet) error {
 	s := &subscription{asker: who, out: out}
-	s.mu.Lock() // what is published meanwhile comes behind
 	v.mu.Lock()
 	v.subs[c] = append(v.subs[c], s)
 	v.mu.Unlock()
-	err := v.before(ctx, c, &who, out)
-	s.mu.Unlock()
+	err := v.before(ctx, c, &who, out) // what is published meanwhile comes behind
 	if err == nil {
+		s.begin()
 		select {
 		case <-ctx.Done():
 		case <-v.gone.Done():
@@ -73,8 +95,6 @@ func (v *visit) publish(p *bookPart) {
 		return
 	}
 	for _, s := range subs {
-		s.mu.Lock()
-		_ = s.out(v.reveal(renamed(b, p, &s.asker)))
-		s.mu.Unlock()
+		s.say(v.reveal(renamed(b, p, &s.asker)))
 	}
 }

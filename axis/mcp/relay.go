@@ -70,7 +70,8 @@ type talk struct {
 	err          error
 	closed       bool // by the recorder
 
-	errMu sync.Mutex // held by who passes on what the server writes to its stderr
+	errMu   sync.Mutex // held by who passes on what the server writes to its stderr; never while that waits
+	errRest []byte     // guarded by errMu: what was taken of that and is to be written
 
 	client lines  // of who copies from the client
 	held   []byte // the same's: what the client sent and is not passed on yet (Refuse)

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -15,8 +16,15 @@ func (t *talk) copyStderr() {
 		t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil)
 		return
 	}
-	for t.serverErr.awaitRead() && t.clientErr.awaitWrite() && t.moveStderr() {
+	for (t.holdsStderr() || t.serverErr.awaitRead()) && t.clientErr.awaitWrite() && t.moveStderr() {
 	}
+}
+
+// holdsStderr reports whether something was taken from the server's stderr that the client's did not take yet.
+func (t *talk) holdsStderr() bool {
+	t.errMu.Lock()
+	defer t.errMu.Unlock()
+	return len(t.errRest) > 0
 }
 
 // moveStderr passes on what stands in the server's stderr, as far as that goes without waiting: a client may read its stdout first. It
@@ -28,14 +36,45 @@ func (t *talk) moveStderr() bool {
 	t.errMu.Lock()
 	defer t.errMu.Unlock()
 	var buf [surelyFits]byte
-	for moved := 0; moved < relayBuffer && t.serverErr.canRead() && t.clientErr.canWrite(); {
-		n, err := t.serverErr.read(buf[:])
-		if n > 0 && !t.pass(t.clientErr, stderrSide, func() ([]byte, error) { return t.fromStderr(buf[:n]) }) || err != nil {
+	for moved := 0; moved < relayBuffer && t.clientErr.canWrite(); {
+		if len(t.errRest) == 0 {
+			if !t.serverErr.canRead() {
+				break
+			}
+			n, err := t.serverErr.read(buf[:])
+			if err != nil {
+				return false
+			}
+			b, err := t.fromStderr(buf[:n])
+			if err != nil {
+				t.fail(err)
+				return false
+			}
+			t.errRest = append(t.errRest, b...)
+		}
+		n, err := t.clientErr.writeNow(t.errRest)
+		switch t.errRest = t.errRest[n:]; {
+		case errors.Is(err, unix.EAGAIN): // another that has the same stderr has filled it meanwhile
+			return true
+		case err != nil:
 			return false
 		}
 		moved += n
 	}
 	return true
+}
+
+// writeNow writes what of b can be written without waiting.
+func (e *end) writeNow(b []byte) (n int, err error) {
+	conn, err := e.file.f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	errControl := conn.Control(func(fd uintptr) { // conn.Write would wait for copyStderr, which may wait there
+		for n, err = unix.Write(int(fd), b); errors.Is(err, unix.EINTR); n, err = unix.Write(int(fd), b) {
+		}
+	})
+	return max(n, 0), cmp.Or(errControl, err)
 }
 
 // awaitRead waits until something can be read, be it the end. False says that e is closed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"runtime"
 	"testing"
 )
 
@@ -58,6 +59,32 @@ func TestStderrThatNobodyReads(t *testing.T) {
 		t.Errorf("%d bytes on stderr, %v", len(b), err)
 	}
 	<-done
+}
+
+// Where another fills the stderr that both write to while a piece is taken, nobody waits for it, and the piece comes later.
+func TestStderrThatAnotherFills(t *testing.T) {
+	p := newStderrPlug(t)
+	if _, err := io.WriteString(p.serverErr, "before\n"); err != nil {
+		t.Fatal(err)
+	}
+	p.talk.mu.Lock() // the piece waits for it between the look at the client's stderr and the write
+	moved := make(chan bool)
+	go func() { moved <- p.talk.moveStderr() }()
+	for p.talk.serverErr.canRead() {
+		runtime.Gosched()
+	}
+	full := bytes.Repeat([]byte("x"), relayBuffer)
+	_, err := p.clientErrFar.Write(full)
+	p.talk.mu.Unlock()
+	if err != nil || !<-moved {
+		t.Fatalf("there is no more to move, %v", err)
+	}
+	p.serverErr.Close()
+	p.clientErrFar.Close()
+	go p.talk.copyStderr()
+	if b, err := io.ReadAll(p.clientErr); string(b) != string(full)+"before\n" || err != nil {
+		t.Errorf("%d bytes on stderr, %v", len(b), err)
+	}
 }
 
 // A stderrPlug is a talk, none of whose goroutines run, and the far ends of its files.

@@ -73,6 +73,8 @@ func (x *relay) alone() error {
 	if err := x.apart(); err != nil {
 		return err
 	}
+	x.writing.Lock()
+	defer x.writing.Unlock()
 	if err := x.rc.Flush(); err != nil {
 		return errCancelled
 	}
@@ -284,7 +286,9 @@ func (x *relay) cut(err error) error {
 		_ = x.rest() // it is cut whether that is possible or not
 	}
 	if x.a.prompt && x.sent == 0 {
+		x.writing.Lock()
 		_ = x.rc.Flush() // the program sees the head before the cut; one that has gone sees neither
+		x.writing.Unlock()
 	}
 	if x.r.Context().Err() != nil {
 		err = errCancelled
