@@ -16,15 +16,17 @@
 //	recorder  Start returns; Release lets the exec stage become the program
 //
 // What confines is the kernel: namespaces, read-only mounts, no capability, no_new_privs, and a filter whose refusals
-// needs nobody to answer. Notifications (Refusals) are evidence of what was tried, never confinement; connects alone are made by
-// the recorder, for a Unix socket that has a path is reached from every network namespace.
+// need nobody to answer. Notifications (Refusals) are evidence of what was tried, never confinement. Connects, and pairs of Unix
+// datagram sockets, are the exception: they need the recorder, for a Unix socket that has a path is reached from every network
+// namespace. Without it they fail.
 //
 // # Connects
 //
 // The recorder reads the address of a connect once and connects the program's own socket (pidfd_getfd) to it. What a path means is
 // looked up from the program's own root and working directory; what stands there must be a socket that the jail's network namespace,
 // or that of the program's socket, says is bound to this file, or lie in a file system that the host has not mounted. Where the
-// recorder fails the connect does. At most 512 wait at once, others fail with EAGAIN; a signal does not end one. SO_PEERCRED
+// recorder fails the connect does. At most 512 wait at once, fewer where the recorder may have few descriptors, and others fail with
+// EAGAIN; a signal does not end one, but the end of its caller does (not while it waits for room in a Unix socket's backlog). SO_PEERCRED
 // of such a connection has the program's ids and 0 for its process. A program whose memory cannot be read connects to nothing.
 // There are no Unix datagram sockets (ESOCKTNOSUPPORT); a pair of them is a pair of SOCK_SEQPACKET.
 //
@@ -54,8 +56,9 @@
 // than themselves, is refused), nor walk on for ever. A file system inside that does not answer, of a network say,
 // holds up every call that changes files, not only those to itself.
 //
-// A FIFO that is older than the jail is not opened for writing (EACCES), but in an overlay: its other end is the host's. That holds
-// against who does not swap files while it is opened.
+// A FIFO that is older than the jail is not opened for writing (EACCES), but in an overlay: its other end is the host's. This keeps
+// ordinary programs from it and is no confinement, for the kernel reads the path again after us: who swaps files while it is opened,
+// or in a mount namespace of its own has it in a mount that stands nowhere, writes to it.
 //
 // Where programs' memory cannot be read (kernel.yama.ptrace_scope is 3, a security module) there is no jail.
 //

@@ -15,7 +15,8 @@ const maxLinks = 40
 // is still valid afterwards.
 type lookup struct {
 	view
-	pid int
+	pid   int
+	older func(pid, dir int, link string) bool // not nil: the file that a link of /proc is must not be such a one
 }
 
 // An ending is what a call does with a link at the end of a path.
@@ -164,6 +165,9 @@ func (l *lookup) throughProc(p string, end ending) (next string, id *fileID, err
 		at = "."
 	}
 	text, err := readLink(proc, at+"/"+name)
+	if err == nil && rest == "" && l.older != nil && l.older(l.pid, proc, at+"/"+name) {
+		return "", nil, errOlder
+	}
 	if err == nil {
 		text, err = l.strip(text)
 	}

@@ -18,6 +18,9 @@ import (
 // openView chooses the tree in which the caller's paths are looked up.
 func (r *request) openView() error {
 	r.lookup = lookup{view: r.w.view, pid: int(r.PID)}
+	if r.op == OpOpen {
+		r.older = r.w.olderOpen
+	}
 	id, err := identify(r.w.view.proc, strconv.Itoa(r.pid)+"/root", 0)
 	if errors.Is(err, unix.EACCES) { // it hides like its memory
 		return errUnnamed

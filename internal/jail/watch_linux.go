@@ -71,13 +71,37 @@ func (w *watch) watches(path string) bool {
 // older reports whether a file is a FIFO that stood before the start, whatever it is called now: its other end is the host's.
 // (In a layer it is not.)
 func (w *watch) older(f FilePath) bool {
-	var st unix.Statx_t
-	err := unix.Statx(f.Dir, f.Name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_BTIME, &st)
-	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFIFO || st.Mask&unix.STATX_BTIME == 0 {
+	if !w.olderFIFO(f.Dir, f.Name, unix.AT_SYMLINK_NOFOLLOW) {
 		return false
 	}
 	i := slices.IndexFunc(w.places, func(p place) bool { return within(f.Path, p.path) })
-	return (i < 0 || !w.places[i].layered) && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(w.began)
+	return i < 0 || !w.places[i].layered
+}
+
+// olderOpen is the same for what a link of /proc leads to, whether it has a name left or not. Whoever has it open for writing
+// wins nothing by another open.
+func (w *watch) olderOpen(pid, dir int, link string) bool {
+	if !w.olderFIFO(dir, link, 0) {
+		return false
+	}
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, link, &st, unix.AT_SYMLINK_NOFOLLOW); err == nil && st.Mode&unix.S_IWUSR != 0 {
+		return false
+	}
+	id, err := identify(dir, link, 0)
+	if err != nil {
+		return true
+	}
+	mounts, err := mountsOf(w.view.proc, strconv.Itoa(pid))
+	i := slices.IndexFunc(mounts, func(m mountLine) bool { return m.id == id.mount })
+	return err != nil || i < 0 || mounts[i].kind != "overlay"
+}
+
+func (w *watch) olderFIFO(dir int, name string, flags int) bool {
+	var st unix.Statx_t
+	err := unix.Statx(dir, name, flags|unix.AT_NO_AUTOMOUNT, unix.STATX_TYPE|unix.STATX_BTIME, &st)
+	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO && st.Mask&unix.STATX_BTIME != 0 &&
+		time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(w.began)
 }
 
 // newWatch opens what lookups need, and tries to read the init's memory at addr. An error means that nothing can be

@@ -240,11 +240,14 @@ func TestOlderFIFO(t *testing.T) {
 		open := func(path string) string { return call(unix.SYS_OPENAT, cwd, path, flags, 0) }
 		c := callsConfig(t, dir, open("fifo"), call(unix.SYS_LINKAT, cwd, "fifo", cwd, "hard", 0), open("hard"),
 			call(unix.SYS_RENAMEAT2, cwd, "fifo", cwd, "moved", 0), open("sub/../moved"),
-			call(unix.SYS_MKNODAT, cwd, "own", unix.S_IFIFO|0o600, 0), open("own"))
+			call(unix.SYS_MKNODAT, cwd, "own", unix.S_IFIFO|0o600, 0), open("own"),
+			callAs("path", unix.SYS_OPENAT, cwd, "moved", unix.O_PATH, 0), callAs("read", unix.SYS_OPENAT, cwd, "moved", unix.O_RDONLY|unix.O_NONBLOCK, 0),
+			callAs("mine", unix.SYS_OPENAT, cwd, "own", unix.O_PATH, 0), call(unix.SYS_UNLINKAT, cwd, "moved", 0), call(unix.SYS_UNLINKAT, cwd, "hard", 0),
+			call(unix.SYS_UNLINKAT, cwd, "own", 0), open("/proc/self/fd/{path}"), open("/proc/self/fd/{read}"), open("/proc/self/fd/{mine}"))
 		c.Watch = &witness{base: dir}
-		want := "EACCES\nok\nEACCES\nok\nEACCES\nok\nok\n"
+		want := "EACCES\nok\nEACCES\nok\nEACCES\nok\nok\n" + ok(6) + "EACCES\nEACCES\nok\n"
 		if layered {
-			c.Overlays, c.Writable, want = []Overlay{overlay(t, dir)}, nil, ok(7)
+			c.Overlays, c.Writable, want = []Overlay{overlay(t, dir)}, nil, ok(16)
 		}
 		run(t, c, nil).want(t, want)
 	}
