@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -289,8 +290,12 @@ func TestMemory(t *testing.T) {
 	o := options()
 	l := ttyscrub.NewLive(o)
 	now := time.Duration(0)
+	size := 1 << 18
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		size = 1 << 20
+	}
 	round := func(p []byte) {
-		for range 1 << 20 / len(p) {
+		for range size / len(p) {
 			now += time.Millisecond
 			l.Write(p, now)
 			l.Take(now)

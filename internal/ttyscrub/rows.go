@@ -11,9 +11,10 @@ import (
 
 // What may be looked at: each byte of the stream earns so many bytes of rows, so that a program that moves the cursor after each
 // character of a large screen does not slow its recording down without bounds. Where they are used up the next moments pass, and
-// the rows are looked at later.
+// the rows are looked at later. Where that happens within a look, it ends soon: more is masked than the secrets then.
 const (
-	earned    = 192
+	earned    = 32
+	atRest    = 64 << 10 // bytes of a look that is the last chance, at least
 	maxCredit = 16 << 20
 	bonus     = 16 << 10 // bytes of the stream, for another size
 	lookCost  = 64       // of one look, in bytes
@@ -27,6 +28,8 @@ type screenRows struct {
 	ledger *ledger
 	gen    uint64 // of the last look
 	credit int
+	earns  int  // of each byte
+	marked bool // only what has a mask in it is looked at: it was looked at without
 	key    bool // the beginning of a private key may stand on the screen
 	panels bool // there were backgrounds
 	again  bool // what is drawn has been masked, as far as it was known then
@@ -51,10 +54,10 @@ type part struct {
 type offsets struct{ given, raw int64 }
 
 func newScreenRows(s *vt.Screen, r *rules, l *ledger) *screenRows {
-	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit, found: make(found)}
+	return &screenRows{screen: s, rules: r, ledger: l, offs: []offsets{{}}, credit: maxCredit, earns: earned, found: make(found)}
 }
 
-func (r *screenRows) earn(n int) { r.credit = min(r.credit+n*earned, maxCredit) }
+func (r *screenRows) earn(n int) { r.credit = min(r.credit+n*r.earns, maxCredit) }
 
 // maxOffsets bounds how often what is drawn may be out of step with the stream. What is older has left every screen.
 const maxOffsets = 1024
@@ -86,6 +89,9 @@ func (r *screenRows) look(must bool) {
 	gen := r.screen.Generation()
 	if gen == r.gen || r.credit < 0 && !must {
 		return
+	}
+	if must {
+		r.credit = max(r.credit, atRest)
 	}
 	last := r.gen
 	r.gen = gen
@@ -179,22 +185,71 @@ func (r *screenRows) chain(y, end int, s seam) {
 	}
 	r.scan()
 	for k := 1; k < len(r.parts); k++ {
-		if r.parts[k].joint != sure && r.begins(k) {
+		if r.parts[k].joint == sure {
+			continue
+		}
+		switch end, ok := r.begins(k); {
+		case ok && r.credit >= 0:
 			r.cut(k)
 			r.scan()
 			k = 0
+		case ok:
+			r.hide(r.parts[k].at, end)
 		}
 	}
 }
 
-// begins tells whether a secret begins with part k of buf: what stands before it is no part of it then, though it may go on.
-func (r *screenRows) begins(k int) bool {
-	end := len(r.buf)
+// begins tells whether a secret begins with part k of buf, and where it ends: what stands before it is no part of it then, though
+// it may go on.
+func (r *screenRows) begins(k int) (end int, ok bool) {
+	at, stop := r.parts[k].at, len(r.buf)
 	if k+2 < len(r.parts) {
-		end = r.parts[k+2].at
+		stop = r.parts[k+2].at
 	}
-	return slices.ContainsFunc(r.rules.in(r.buf[r.parts[k].at:end]), func(f find) bool { return f.start == 0 })
+	if r.skips(r.buf) {
+		return 0, false
+	}
+	for _, f := range r.in(r.buf[at:stop]) {
+		if f.start == 0 {
+			return at + f.end, true
+		}
+	}
+	return 0, false
 }
+
+// hide masks a secret in buf, of which nobody looks where it ends any more, with what goes on behind it.
+func (r *screenRows) hide(start, end int) {
+	for end < len(r.buf) && isToken(r.buf[end]) {
+		end++
+	}
+	r.ledger.add("rest", r.origins(start, end, false), false)
+}
+
+// in returns the secrets of a text, for as much credit as they cost.
+func (r *screenRows) in(b []byte) []find {
+	found := r.rules.in(b)
+	r.credit -= costOf(b) + len(found)*len(b)
+	return found
+}
+
+// costOf tells what looking at b costs: what may be a name takes longer, and so do signs of the beginning of a key in a long word.
+func costOf(b []byte) int {
+	const ofName, ofSign = 256, 2
+	cost := len(b) + ofName*bytes.Count(b, []byte("="))
+	for i := 0; i < len(b); i++ {
+		from, signs := i, 0
+		for ; i < len(b) && isToken(b[i]); i++ {
+			if b[i] == '-' || b[i] == '_' {
+				signs++
+			}
+		}
+		cost += signs * (i - from) * ofSign
+	}
+	return cost
+}
+
+// skips tells a text that was looked at in an earlier round as it is now.
+func (r *screenRows) skips(b []byte) bool { return r.marked && bytes.IndexByte(b, maskASCII) < 0 }
 
 // cut drops what stands before part k of buf.
 func (r *screenRows) cut(k int) {
@@ -224,10 +279,11 @@ func (r *screenRows) add(y, col, end int, kind joint) {
 
 // scan looks at buf.
 func (r *screenRows) scan() {
-	r.credit -= len(r.buf)
 	r.key = r.key || bytes.Contains(r.buf, keyBegins)
-	for _, f := range r.rules.in(r.buf) {
-		r.credit -= len(r.buf)
+	if r.skips(r.buf) {
+		return
+	}
+	for _, f := range r.in(r.buf) {
 		if end := r.clip(f.start, f.end, false); end > f.start {
 			r.ledger.add(f.rule, r.origins(f.start, end, false), f.part)
 			r.found.learn(f.rule, r.buf[f.start:end])
@@ -254,6 +310,9 @@ func (r *screenRows) clip(start, end int, known bool) int {
 		if p.joint == hard && !other {
 			continue
 		}
+		if r.credit < 0 && !known {
+			continue // and is masked over words too
+		}
 		switch {
 		case known || r.endsAt(start, p.at):
 			return p.at
@@ -273,7 +332,12 @@ func isOther(piece []byte, n int) bool {
 // endsAt tells whether what begins at start in buf is a secret that ends at end, where nothing follows.
 func (r *screenRows) endsAt(start, end int) bool {
 	from := bytes.LastIndexByte(r.buf[:start], '\n') + 1
-	for _, f := range r.rules.in(r.buf[from:end]) {
+	for i, p := range r.parts { // what says that it is one stands in its row or in the one above
+		if p.at <= start && i > 0 {
+			from = max(from, r.parts[i-1].at)
+		}
+	}
+	for _, f := range r.in(r.buf[from:end]) {
 		if from+f.start <= start && from+f.end == end {
 			return true
 		}

@@ -14,16 +14,17 @@ import (
 // Scan derives the screens of a recorded stream of size bytes and returns the secrets in it, in the order of the stream. Resizes
 // are in the order of their offsets. What was masked has none. The error is r's.
 func Scan(r io.ReaderAt, size int64, resizes []Resize, o *Options) ([]Hit, error) {
-	hits, err := scan(r, size, resizes, o)
+	d := o.withDefaults()
+	hits, err := scan(r, size, resizes, newRules(&d), &d, 0)
 	return sorted(hits), err
 }
 
-// scan is Scan, in the order in which the secrets were found.
-func scan(r io.ReaderAt, size int64, resizes []Resize, o *Options) ([]Hit, error) {
-	d := o.withDefaults()
+// scan is Scan, in the order in which the secrets were found. In a round after the first one only what has a mask is looked at, for
+// half as much as in the round before.
+func scan(r io.ReaderAt, size int64, resizes []Resize, rules *rules, d *Options, round int) ([]Hit, error) {
 	l := &ledger{keep: true}
-	rules := newRules(&d)
 	stripped, model := newStripped(rules, l), newModel(rules, l, d.Rows, d.Cols)
+	model.rows.marked, model.rows.earns, model.rows.credit = round > 0, earned>>round, maxCredit>>round
 	for _, z := range resizes {
 		model.resize(z)
 	}
@@ -54,7 +55,7 @@ type File interface {
 	io.WriterAt
 }
 
-// maxRounds bounds how often Clean scans: what was masked may have hidden what is a secret without it.
+// maxRounds bounds how often Clean and MaskShown scan: what was masked may have hidden what is a secret without it.
 const maxRounds = 8
 
 // Clean scans a recorded stream of size bytes and masks in place what it finds, until it finds nothing: the last scan is the
@@ -75,16 +76,25 @@ func Clean(f File, size int64, resizes []Resize, o *Options) (hits []Hit, err er
 
 // MaskShown masks in b, all that a terminal showed, in place what a scrub.Writer does not find in its bytes: secrets that stand in
 // pieces there, and those that names give away. The others stay for who hides them in another way.
-func MaskShown(b []byte, resizes []Resize, o *Options) {
+func MaskShown(b []byte, resizes []Resize, o *Options) { maskShown(b, resizes, o) }
+
+// maskShown is MaskShown. It returns what looking at rows cost.
+func maskShown(b []byte, resizes []Resize, o *Options) (looked int64) {
 	d := o.withDefaults()
-	for range maxRounds {
-		hits, _ := scan(bytes.NewReader(b), int64(len(b)), resizes, &d) // which cannot fail
-		hits = slices.DeleteFunc(pieces(hits), func(h Hit) bool { return !h.Part && isWhole(d.Scrub, b, h) })
+	rules := newRules(&d)
+	for round := range maxRounds {
+		hits, _ := scan(bytes.NewReader(b), int64(len(b)), resizes, rules, &d, round) // which cannot fail
 		if len(hits) == 0 {
-			return
+			break
+		}
+		whole := d.Scrub.Find(b)
+		hits = slices.DeleteFunc(pieces(hits), func(h Hit) bool { return !h.Part && isWhole(whole, h) })
+		if len(hits) == 0 {
+			break
 		}
 		Mask(b, 0, hits)
 	}
+	return rules.looked
 }
 
 // pieces marks the first range of each secret that has several as a part, as the others are.
@@ -95,13 +105,10 @@ func pieces(hits []Hit) []Hit {
 	return hits
 }
 
-// isWhole tells whether a secret is found where its bytes stand.
-func isWhole(s *scrub.Scrubber, b []byte, h Hit) bool {
-	const around = 256 // bytes that may say what it is
-	from := max(h.Start-around, 0)
-	return slices.ContainsFunc(s.Find(b[from:min(h.End+around, int64(len(b)))]), func(r scrub.Range) bool {
-		return from+r.Start <= h.Start && from+r.End >= h.End
-	})
+// isWhole tells whether a secret is one of those that are found where their bytes stand, which are in order.
+func isWhole(whole []scrub.Range, h Hit) bool {
+	i, _ := slices.BinarySearchFunc(whole, h.End, func(r scrub.Range, end int64) int { return cmp.Compare(r.End, end) })
+	return i < len(whole) && whole[i].Start <= h.Start
 }
 
 // Text returns s with its secrets masked: a title, an argument, the text of an event. The hits' offsets are of s.
