@@ -323,6 +323,8 @@ func TestSpawnsTooMany(t *testing.T) {
 	var lost func() int64
 	r := run(t, c, func(j *Jail) {
 		lost = j.SpawnsLost
+		j.spawns.mu.Lock()
+		defer j.spawns.mu.Unlock()
 		j.spawns.most = 0
 	})
 	if !strings.Contains(r.stdout, "a: said x, exit status 0\n") || !strings.Contains(r.stdout, "b: said x, exit status 0\n") {
