@@ -13,9 +13,9 @@ import (
 // character of a large screen does not slow its recording down without bounds. Where they are used up the next moments pass, and
 // the rows are looked at later. Where that happens within a look, it ends soon: more is masked than the secrets then.
 const (
-	earned    = 32
+	earned    = 24
 	atRest    = 64 << 10 // bytes of a look that is the last chance, at least
-	maxCredit = 16 << 20
+	maxCredit = 8 << 20
 	bonus     = 16 << 10 // bytes of the stream, for another size
 	lookCost  = 64       // of one look, in bytes
 	maxJoined = 16 << 10 // bytes of rows above and below that are joined
@@ -234,7 +234,7 @@ func (r *screenRows) in(b []byte) []find {
 
 // costOf tells what looking at b costs: what may be a name takes longer, and so do signs of the beginning of a key in a long word.
 func costOf(b []byte) int {
-	const ofName, ofSign = 256, 2
+	const ofName, ofSign = 512, 4
 	cost := len(b) + ofName*bytes.Count(b, []byte("="))
 	for i := 0; i < len(b); i++ {
 		from, signs := i, 0

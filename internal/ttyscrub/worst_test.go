@@ -57,7 +57,7 @@ func TestWorkIsBounded(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const most = 2 * (16<<20 + size*32) // of all rounds: each may cost half of the one before
+			const most = 2 * (8<<20 + size*24) // of all rounds: each may cost half of the one before
 			if n := ttyscrub.MaskShownWork(text, fixed); n > most+1<<20 {
 				t.Errorf("%d for %d bytes, want %d at most", n, size, most)
 			}
