@@ -8,14 +8,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-// shownLimit is how much of what a terminal showed is looked at at once, in bytes, for which it is in memory.
-const shownLimit = 8 << 20
+// What a terminal showed is in memory until it is looked at, which holds up who writes more. What was there before is looked at
+// again, for a secret may be drawn over the cut.
+const (
+	shownLimit = 1 << 20   // bytes that are looked at at once
+	shownAgain = 128 << 10 // of them that were passed on before
+)
 
 // A shown holds what a terminal showed until it is looked at: a secret may stand on the screen alone, in pieces among the bytes.
 type shown struct {
 	o     ttyscrub.Options
-	sizes []ttyscrub.Resize // since the first byte held
+	sizes []ttyscrub.Resize // behind the first byte held
 	held  []byte
+	again int // of held that was passed on
 }
 
 // NewTerminalStream is NewStream for what a terminal of a size shows. What only its screen has whole is masked with '*'.
@@ -51,10 +56,17 @@ func (h *shown) write(w io.Writer, p []byte) (int, error) {
 // flush passes on what is held.
 func (h *shown) flush(w io.Writer) error {
 	ttyscrub.MaskShown(h.held, h.sizes, &h.o)
-	_, err := w.Write(h.held)
-	if n := len(h.sizes); n > 0 {
-		h.o.Rows, h.o.Cols = h.sizes[n-1].Rows, h.sizes[n-1].Cols
+	_, err := w.Write(h.held[h.again:])
+	cut := max(len(h.held)-shownAgain, 0)
+	sizes := h.sizes[:0]
+	for _, z := range h.sizes {
+		if z.Offset -= int64(cut); z.Offset > 0 {
+			sizes = append(sizes, z)
+		} else {
+			h.o.Rows, h.o.Cols = z.Rows, z.Cols
+		}
 	}
-	h.held, h.sizes = h.held[:0], h.sizes[:0]
+	h.held, h.sizes = append(h.held[:0], h.held[cut:]...), sizes
+	h.again = len(h.held)
 	return err
 }

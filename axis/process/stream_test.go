@@ -184,6 +184,25 @@ func TestStoreFails(t *testing.T) {
 	}
 }
 
+// TestTerminalStreamGoesOn draws the second row of a secret where what was held before it has been passed on.
+func TestTerminalStreamGoesOn(t *testing.T) {
+	t.Parallel()
+	const first, second = "sk-ant-api03-Qm4xT9v", "Lr2Wp8Zk1Nd5Hs7Gb3Yc"
+	store := cas.NewMemory()
+	s := process.NewTerminalStream(store, scrub.New(scrub.Key{}, nil), scrub.NewMasker(nil), 24, 80)
+	s.Resize(24, 20)
+	head := strings.Repeat("a line\r\n", 1<<20/8-8) + "\x1b[2J\x1b[5;1H" + first
+	head += strings.Repeat("\x1b[m", (1<<20-len(head))/3)
+	head += strings.Repeat("\x00", 1<<20-len(head))
+	io.WriteString(s, head)
+	io.WriteString(s, "\x1b[6;1H"+second+"\x1b[8;1Hnext")
+	_, b := finish(t, s, store)
+	tail := "\x1b[6;1H" + strings.Repeat("*", len(second)) + "\x1b[8;1Hnext"
+	if text := string(b); !strings.HasSuffix(text, tail) || strings.Count(text, "a line\r\n") != 1<<20/8-8 {
+		t.Errorf("%d bytes, which end in %q", len(text), text[len(text)-60:])
+	}
+}
+
 // TestTerminalStream masks what only the screen has whole, of the size that it has then, and replaces the rest.
 func TestTerminalStream(t *testing.T) {
 	const key = "sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0Ae"

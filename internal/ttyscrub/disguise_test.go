@@ -41,6 +41,7 @@ func record(o *ttyscrub.Options, stream []byte, rng *rand.Rand, slow time.Durati
 
 // TestDisguises has every secret in every disguise: live in pieces, fast and slowly, and offline.
 func TestDisguises(t *testing.T) {
+	t.Parallel()
 	seeds := 2
 	if os.Getenv("TAPEDECK_LONG") != "" {
 		seeds = 20

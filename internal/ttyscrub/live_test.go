@@ -19,6 +19,7 @@ const key = "sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7"
 
 // TestScreenBehindPlainText has the model pass over plain text: what it shows is what a screen shows that was given all of it.
 func TestScreenBehindPlainText(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 21))
 		l := ttyscrub.NewLive(fixed)

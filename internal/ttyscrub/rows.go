@@ -13,9 +13,9 @@ import (
 // character of a large screen does not slow its recording down without bounds. Where they are used up the next moments pass, and
 // the rows are looked at later. Where that happens within a look, it ends soon: more is masked than the secrets then.
 const (
-	earned    = 32
+	earned    = 24
 	atRest    = 64 << 10 // bytes of a look that is the last chance, at least
-	maxCredit = 16 << 20
+	maxCredit = 8 << 20
 	bonus     = 16 << 10 // bytes of the stream, for another size
 	lookCost  = 64       // of one look, in bytes
 	maxJoined = 16 << 10 // bytes of rows above and below that are joined
@@ -123,7 +123,9 @@ func (r *screenRows) lines(y, end int) int {
 		return end
 	}
 	r.scan()
-	r.found.each(r.buf, func(start, stop int, rule string) { r.ledger.add(rule, r.origins(start, stop, false), true) })
+	if !r.skips(r.buf) {
+		r.found.each(r.buf, func(start, stop int, rule string) { r.ledger.add(rule, r.origins(start, stop, false), true) })
+	}
 	for i := y; i < end; i++ {
 		for _, s := range r.seams(i) {
 			if i == y || !goesOnFrom(r.seams(i-1), s) {
@@ -180,7 +182,7 @@ func (r *screenRows) chain(y, end int, s seam) {
 	}
 	r.add(y, col, s.right, kind)
 	r.buf = append(r.buf, '\n')
-	if !decorated { // the rows were looked at as they are
+	if !decorated || r.skips(r.buf) { // the rows were looked at as they are
 		return
 	}
 	r.scan()
@@ -205,9 +207,6 @@ func (r *screenRows) begins(k int) (end int, ok bool) {
 	at, stop := r.parts[k].at, len(r.buf)
 	if k+2 < len(r.parts) {
 		stop = r.parts[k+2].at
-	}
-	if r.skips(r.buf) {
-		return 0, false
 	}
 	for _, f := range r.in(r.buf[at:stop]) {
 		if f.start == 0 {
@@ -234,7 +233,7 @@ func (r *screenRows) in(b []byte) []find {
 
 // costOf tells what looking at b costs: what may be a name takes longer, and so do signs of the beginning of a key in a long word.
 func costOf(b []byte) int {
-	const ofName, ofSign = 256, 2
+	const ofName, ofSign = 512, 6
 	cost := len(b) + ofName*bytes.Count(b, []byte("="))
 	for i := 0; i < len(b); i++ {
 		from, signs := i, 0
@@ -267,6 +266,7 @@ func (r *screenRows) add(y, col, end int, kind joint) {
 	_, end = r.grid(y).trim(col, end)
 	r.parts = append(r.parts, part{len(r.buf), y, col, end, kind})
 	r.cells = r.screen.AppendCells(r.cells[:0], y)
+	r.credit -= len(r.cells)
 	for _, c := range r.cells[col:max(col, end)] {
 		switch {
 		case c.Text != "":
@@ -281,6 +281,7 @@ func (r *screenRows) add(y, col, end int, kind joint) {
 func (r *screenRows) scan() {
 	r.key = r.key || bytes.Contains(r.buf, keyBegins)
 	if r.skips(r.buf) {
+		r.credit -= len(r.buf)
 		return
 	}
 	for _, f := range r.in(r.buf) {

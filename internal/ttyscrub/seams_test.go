@@ -198,6 +198,7 @@ var ways = map[string]func(s *screenful, rng *rand.Rand, col int, rows []row){
 
 // TestSeams lays secrets out in frames, at any column, and writes them in many ways: what is masked is the secret and nothing else.
 func TestSeams(t *testing.T) {
+	t.Parallel()
 	seeds := 2
 	if os.Getenv("TAPEDECK_LONG") != "" {
 		seeds = 100
