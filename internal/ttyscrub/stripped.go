@@ -14,7 +14,10 @@ const (
 )
 
 // A segment says that text from an offset on stands in the stream from an offset on, without sequences.
-type segment struct{ text, raw int64 }
+type segment struct {
+	text, raw int64
+	jump      bool // it is the end that a jump makes
+}
 
 // A stripped scans the text of a stream without its control sequences, line ends kept, and the control strings in it by
 // themselves. What it holds is bounded, and what it finds does not depend on how the stream is cut.
@@ -88,18 +91,19 @@ func (s *stripped) typed(b []byte, raw int64) {
 
 // segment notes that the next byte of text stands at raw.
 func (s *stripped) segment(raw int64) {
-	if last := len(s.segs) - 1; last >= 0 && raw-s.segs[last].raw == s.n-s.segs[last].text {
+	if last := len(s.segs) - 1; last >= 0 && !s.segs[last].jump && raw-s.segs[last].raw == s.n-s.segs[last].text {
 		return
 	}
-	s.segs = append(s.segs, segment{s.n, raw})
+	s.segs = append(s.segs, segment{text: s.n, raw: raw})
 }
 
-// jump ends the text where the cursor goes elsewhere: what follows does not stand beside it. The byte at raw stands for the end.
+// jump ends the text where the cursor goes elsewhere: what follows does not stand beside it.
+// The end of the line that this makes stands for the last byte of a sequence, at raw, which no mask may touch.
 func (s *stripped) jump(raw int64) {
 	if n := len(s.buf); n > 0 && s.buf[n-1] == '\n' || n == 0 && len(s.line) == 0 {
 		return
 	}
-	s.segs = append(s.segs, segment{s.n, raw})
+	s.segs = append(s.segs, segment{text: s.n, raw: raw, jump: true})
 	s.take([]byte{'\n'})
 }
 
@@ -177,7 +181,7 @@ func (s *stripped) ranges(start, end int64) []span {
 			stop = min(end, s.segs[i+1].text)
 		}
 		from := max(start, g.text)
-		if from < stop {
+		if from < stop && !g.jump {
 			s.parts = append(s.parts, span{g.raw + from - g.text, g.raw + stop - g.text})
 		}
 	}
