@@ -144,10 +144,19 @@ func TestJailStarterEnds(t *testing.T) {
 
 // TestJailStarterUnprivileged does the same as a user who is not root, where the caller is.
 func TestJailStarterUnprivileged(t *testing.T) {
+	runAsNobody(t, "^TestJailStarter(Ends)?$", 2, nil)
+}
+
+const nobody = 65534
+
+// runAsNobody runs so many tests of this program, those of a pattern, as a user who is not root, in a directory of their own. prepare, which may be
+// nil, fills that and returns what their environment has beside.
+func runAsNobody(t *testing.T, pattern string, tests int, prepare func(dir string) []string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("not root: the tests have run so already")
 	}
-	dir, err := os.MkdirTemp("", "tapedeck-starter-") // outside t.TempDir, whose path is not readable by everyone
+	dir, err := os.MkdirTemp("", "tapedeck-nobody-") // outside t.TempDir, whose path is not readable by everyone
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,9 +166,12 @@ func TestJailStarterUnprivileged(t *testing.T) {
 	}
 	binary := filepath.Join(dir, "deck.test")
 	copyProgram(t, binary)
-	const nobody = 65534
-	cmd := exec.Command(binary, "-test.run", "^TestJailStarter(Ends)?$", "-test.v", "-test.timeout", "2m")
-	cmd.Dir, cmd.Env = dir, []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir}
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir}
+	if prepare != nil {
+		env = append(env, prepare(dir)...)
+	}
+	cmd := exec.Command(binary, "-test.run", pattern, "-test.v", "-test.timeout", "2m")
+	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	report, err := cmd.CombinedOutput()
 	switch {
@@ -167,7 +179,7 @@ func TestJailStarterUnprivileged(t *testing.T) {
 		t.Errorf("%v\n%s", err, report)
 	case bytes.Contains(report, []byte("--- SKIP")):
 		t.Skipf("the jail does not work for everyone here\n%s", report)
-	case bytes.Count(report, []byte("--- PASS")) != 2:
+	case bytes.Count(report, []byte("--- PASS")) != tests:
 		t.Errorf("%s", report)
 	}
 }

@@ -1,14 +1,11 @@
 package deck_test
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -137,32 +134,9 @@ func TestMountsBelowHome(t *testing.T) {
 // TestMountsBelowHomeUnprivileged does the same as a user who is not root, whose mounts are locked.
 func TestMountsBelowHomeUnprivileged(t *testing.T) {
 	t.Parallel()
-	if os.Geteuid() != 0 {
-		t.Skip("not root: the tests have run so already")
-	}
-	dir, err := os.MkdirTemp("", "tapedeck-mounts-") // outside t.TempDir, whose path is not readable by everyone
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	binary, mounts := filepath.Join(dir, "deck.test"), filepath.Join(dir, "mounts")
-	copyProgram(t, binary)
-	const nobody = 65534
-	layMounts(t, mounts, nobody)
-	cmd := exec.Command(binary, "-test.run", "^TestMountsBelowHome$", "-test.v", "-test.timeout", "2m")
-	cmd.Dir = dir
-	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + dir, "TMPDIR=" + dir, homeOfMountsVar + "=" + mounts}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	report, err := cmd.CombinedOutput()
-	switch {
-	case err != nil:
-		t.Errorf("%v\n%s", err, report)
-	case bytes.Contains(report, []byte("--- SKIP")):
-		t.Skipf("the jail does not work for everyone here\n%s", report)
-	case bytes.Count(report, []byte("--- PASS")) != 1:
-		t.Errorf("%s", report)
-	}
+	runAsNobody(t, "^TestMountsBelowHome$", 1, func(dir string) []string {
+		mounts := filepath.Join(dir, "mounts")
+		layMounts(t, mounts, nobody)
+		return []string{homeOfMountsVar + "=" + mounts}
+	})
 }

@@ -14,20 +14,12 @@ import (
 // TestServerLeavesBothAtOnce has a server leave its stdout and, a moment later, its stdin, as a process may that ends: who has read the end
 // of its stdout writes to it in vain, whoever of the relay's goroutines comes to know of it first.
 func TestServerLeavesBothAtOnce(t *testing.T) {
-	pipe := func() (r, w *os.File) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { r.Close(); w.Close() })
-		return r, w
-	}
 	var o RelayOptions
 	var clientReads, clientWrites, serverReads, serverWrites *os.File
-	o.ClientIn, clientWrites = pipe()
-	clientReads, o.ClientOut = pipe()
-	serverReads, o.ServerIn = pipe()
-	o.ServerOut, serverWrites = pipe()
+	o.ClientIn, clientWrites = newPipe(t)
+	clientReads, o.ClientOut = newPipe(t)
+	serverReads, o.ServerIn = newPipe(t)
+	o.ServerOut, serverWrites = newPipe(t)
 	talk, err := newTalk(&o)
 	if err != nil {
 		t.Fatal(err)
@@ -43,4 +35,15 @@ func TestServerLeavesBothAtOnce(t *testing.T) {
 	if _, err := io.WriteString(clientWrites, "\n"); !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("the write: %v, want a broken pipe", err)
 	}
+}
+
+// newPipe returns a pipe that ends with the test.
+func newPipe(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
 }

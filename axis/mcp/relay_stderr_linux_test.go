@@ -97,22 +97,14 @@ type stderrPlug struct {
 }
 
 func newStderrPlug(t *testing.T) *stderrPlug {
-	pipe := func() (r, w *os.File) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { r.Close(); w.Close() })
-		return r, w
-	}
 	var p stderrPlug
 	var o RelayOptions
-	o.ClientIn, p.clientIn = pipe()
-	p.clientOut, o.ClientOut = pipe()
-	p.clientErr, o.ClientErr = pipe()
-	p.serverIn, o.ServerIn = pipe()
-	o.ServerOut, p.serverOut = pipe()
-	o.ServerErr, p.serverErr = pipe()
+	o.ClientIn, p.clientIn = newPipe(t)
+	p.clientOut, o.ClientOut = newPipe(t)
+	p.clientErr, o.ClientErr = newPipe(t)
+	p.serverIn, o.ServerIn = newPipe(t)
+	o.ServerOut, p.serverOut = newPipe(t)
+	o.ServerErr, p.serverErr = newPipe(t)
 	fd, err := duplicateFile(o.ClientErr)
 	if err != nil {
 		t.Fatal(err)
