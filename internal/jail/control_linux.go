@@ -42,10 +42,9 @@ type message struct {
 	Exit       Exit
 	Failure    *failure
 	NotCovered []string
-	Listeners  int    // how many of the descriptors are listeners of ports
-	Word       uint64 // of the init: where trialWord is in its memory
-	Watch      bool   // to the exec stage: calls that change files are to be notified
-	Spawns     bool   // and spawns
+	Listeners  int  // how many of the descriptors are listeners of ports
+	Watch      bool // to the exec stage: calls that change files are to be notified
+	Spawns     bool // and spawns
 }
 
 // A failure is a *SetupError or an *ExecError on its way to the recorder.

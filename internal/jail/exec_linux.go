@@ -94,10 +94,14 @@ func tryConnect() error {
 		return &SetupError{Op: opConnect, Err: err}
 	}
 	defer unix.Close(fd)
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: "@tapedeck trial"}); !errors.Is(err, unix.ECONNREFUSED) {
+	switch err := unix.Connect(fd, &unix.SockaddrUnix{Name: "@tapedeck trial"}); {
+	case errors.Is(err, unix.ECONNREFUSED):
+		return nil
+	case errors.Is(err, unix.EPERM):
+		return &SetupError{Op: opConnect, Detail: toRead(), Err: err}
+	default:
 		return &SetupError{Op: opConnect, Detail: "the trial was not refused as it must be", Err: cmp.Or(err, error(unix.ENOTSUP))}
 	}
-	return nil
 }
 
 // tryNotification makes a call that must reach the recorder and come back refused, so that a kernel on which

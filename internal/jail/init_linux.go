@@ -100,8 +100,7 @@ func (in *initProcess) setUp() error {
 		return err
 	}
 	defer closeFDs(socks.fds)
-	ready := &message{Kind: msgReady, NotCovered: append(w.notCovered, socks.notCovered...), Listeners: len(spec.Ports),
-		Word: uint64(uintptr(unsafe.Pointer(&trialWord)))}
+	ready := &message{Kind: msgReady, NotCovered: append(w.notCovered, socks.notCovered...), Listeners: len(spec.Ports)}
 	return in.ctl.send(ready, socks.fds...)
 }
 

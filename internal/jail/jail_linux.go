@@ -82,7 +82,7 @@ func (j *Jail) await() error {
 	if err := j.takeSockets(fds, m.Listeners); err != nil {
 		return err
 	}
-	j.startWatch(m.Word)
+	j.startWatch()
 	j.startSpawns()
 	j.tasks.Go(j.read)
 	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil, Spawns: j.spawns != nil}); err != nil {
@@ -114,12 +114,12 @@ func (j *Jail) await() error {
 	return nil
 }
 
-// startWatch prepares the watch, if one is wanted; word is where the init has trialWord.
-func (j *Jail) startWatch(word uint64) {
+// startWatch prepares the watch, if one is wanted.
+func (j *Jail) startWatch() {
 	if j.watcher == nil {
 		return
 	}
-	j.watch, j.blind = newWatch(j.watcher, j.cmd.Process.Pid, word, j.places)
+	j.watch, j.blind = newWatch(j.watcher, j.cmd.Process.Pid, j.places)
 }
 
 // startSpawns prepares what finds the spawns that a watcher is told of, if there is one.

@@ -55,7 +55,3 @@ func readString(pid int, addr uint64, buf *[maxPath]byte) (string, error) {
 	}
 	return "", unix.ENAMETOOLONG
 }
-
-// trialWord is what the init lets the recorder read in its memory, so that a machine that forbids it is found before a
-// filter is made that relies on it.
-var trialWord = [...]byte{'t', 'a', 'p', 'e', 'd', 'e', 'c', 'k'}

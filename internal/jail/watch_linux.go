@@ -104,13 +104,8 @@ func (w *watch) olderFIFO(dir int, name string, flags int) bool {
 		time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(w.began)
 }
 
-// newWatch opens what lookups need, and tries to read the init's memory at addr. An error means that nothing can be
-// watched on this machine.
-func newWatch(w Watcher, init int, addr uint64, places []place) (*watch, error) {
-	var word [len(trialWord)]byte
-	if err := readMemory(init, addr, word[:]); err != nil || word != trialWord {
-		return nil, unreadable(err)
-	}
+// newWatch opens what lookups need. An error means that nothing can be watched on this machine.
+func newWatch(w Watcher, init int, places []place) (*watch, error) {
 	proc, err := unix.Open("/proc", dirFlags, 0)
 	if err != nil {
 		return nil, &SetupError{Op: opWatch, Path: "/proc", Err: err}
@@ -149,11 +144,15 @@ func unreadable(err error) error {
 	if err == nil {
 		err = errors.New("other bytes came than stand there")
 	}
-	remedy := "a security module or a container's seccomp profile forbids process_vm_readv: allow it"
+	return fmt.Errorf("a program's memory cannot be read: %w (%s)", err, toRead())
+}
+
+// toRead says what must change where a program's memory cannot be read.
+func toRead() string {
 	if scope, _ := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope"); strings.TrimSpace(string(scope)) == "3" {
-		remedy = "kernel.yama.ptrace_scope is 3: boot with a lower one"
+		return "kernel.yama.ptrace_scope is 3: boot with a lower one"
 	}
-	return fmt.Errorf("a program's memory cannot be read: %w (%s)", err, remedy)
+	return "a security module or a container's seccomp profile forbids process_vm_readv or pidfd_getfd: allow it"
 }
 
 // trialPath can be made by nobody.
