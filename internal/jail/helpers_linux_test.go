@@ -92,7 +92,7 @@ func helperQuery(args []string) int {
 			return 1
 		}
 		buf := make([]byte, 100)
-		c.SetDeadline(time.Now().Add(30 * time.Second))
+		c.SetDeadline(time.Now().Add(3 * time.Minute))
 		n, from, err := c.ReadFrom(buf)
 		if err != nil {
 			fmt.Println(err)

@@ -61,7 +61,7 @@ func run(t testing.TB, c *Config, serve func(*Jail)) result {
 	stdout, waitOut := pipeTo(t, &out)
 	stderr, waitErr := pipeTo(t, &errs)
 	c.Stdout, c.Stderr = stdout, stderr
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for what hangs alone: a busy machine is slow
 	defer cancel()
 	j, err := Start(ctx, c)
 	stdout.Close()

@@ -67,7 +67,7 @@ func TestWatchThenHoldsUpOnlyItsCall(t *testing.T) {
 // is told of, none twice where the kernel can hold signals off.
 func TestWatchMany(t *testing.T) {
 	t.Parallel()
-	const processes, threads, files = 4, 8, 25
+	const processes, threads, files = 4, 8, 10
 	dir := testDir(t)
 	var running, most atomic.Int64
 	w := &witness{base: dir, hook: func(c *FileCall) (func() error, error) {
