@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -157,9 +156,7 @@ func TestCrookedServers(t *testing.T) {
 			b := newBench(t)
 			path := b.server("crooked")
 			b.gone(path)
-			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+c.script+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			writeProgram(t, path, []byte("#!/bin/sh\n"+c.script+"\n"))
 			res, out := b.record("mcp-lines", c.patience, path)
 			if res.Exit.Code != 0 {
 				t.Fatalf("exit %+v: %s", res.Exit, out)

@@ -29,13 +29,7 @@ func (b *bench) server(name string) string {
 		b.t.Fatal(err)
 	}
 	if err := os.Link(exe, path); err != nil { // on another file system
-		content, err := os.ReadFile(exe)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, content, 0o755); err != nil {
-			b.t.Fatal(err)
-		}
+		copyProgram(b.t, path)
 	}
 	return path
 }
@@ -183,9 +177,7 @@ func TestTalksWithServers(t *testing.T) {
 		},
 		"through a script": func(b *bench, path string) *mcpScene {
 			script := filepath.Join(filepath.Dir(path), "script")
-			if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+path+" thing\n"), 0o755); err != nil {
-				b.t.Fatal(err)
-			}
+			writeProgram(b.t, script, []byte("#!/bin/sh\nexec "+path+" thing\n"))
 			s := one(path, echo(0))
 			s.Servers[0].Argv = []string{script}
 			return s

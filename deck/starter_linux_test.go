@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -187,17 +186,20 @@ func runAsNobody(t *testing.T, pattern string, tests int, prepare func(dir strin
 // copyProgram copies the program that runs.
 func copyProgram(t *testing.T, to string) {
 	t.Helper()
-	from, err := os.Open("/proc/self/exe")
+	content, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer from.Close()
-	f, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err == nil {
-		_, err = io.Copy(f, from)
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	writeProgram(t, to, content)
+}
+
+// writeProgram writes what is executed next. While it does no process is forked, which would hold the file open for writing until it executes
+// something else: nobody can execute it till then.
+func writeProgram(t *testing.T, path string, content []byte) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := os.WriteFile(path, content, 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

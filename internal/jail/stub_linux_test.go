@@ -15,7 +15,7 @@ import (
 func TestStubFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(testDir(t), "stub")
-	if err := os.WriteFile(path, stubFile(), 0o755); err != nil {
+	if err := writeProgram(path, stubFile()); err != nil {
 		t.Fatal(err)
 	}
 	for in, want := range map[string]int{"": 0, "\x00": 0, "\x03": 3, "\xff": 255, "\x07\x08": 7} {

@@ -2,10 +2,10 @@ package jail
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
@@ -64,17 +64,17 @@ func TestUnprivileged(t *testing.T) {
 }
 
 func copyFile(from, to string) error {
-	in, err := os.Open(from)
+	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer in.Close()
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	return out.Close()
+	return writeProgram(to, content)
+}
+
+// writeProgram writes what is executed next. While it does no process is forked, which would hold the file open for writing until it executes
+// something else: nobody can execute it till then.
+func writeProgram(path string, content []byte) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(path, content, 0o755)
 }
