@@ -42,9 +42,16 @@ type message struct {
 	Exit       Exit
 	Failure    *failure
 	NotCovered []string
-	Listeners  int  // how many of the descriptors are listeners of ports
-	Watch      bool // to the exec stage: calls that change files are to be notified
-	Spawns     bool // and spawns
+	Listeners  int      // how many of the descriptors are listeners of ports
+	Notified   notified // to the exec stage
+}
+
+// notified says which calls a filter notifies beside those that it always does.
+type notified struct {
+	Watch  bool // those that change files
+	Spawns bool // those that start programs
+	Inputs bool // those that Inputs answers
+	Waits  bool // those that wait for a moment of the wall time
 }
 
 // A failure is a *SetupError or an *ExecError on its way to the recorder.

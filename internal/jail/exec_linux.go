@@ -38,7 +38,7 @@ func becomeProgram(ctl *control) error {
 		return &ExecError{Op: "chdir", Path: spec.Dir, Err: errnoOf(err)}
 	}
 	setLastPID(lastPIDFD, childPID-1)
-	if err := confine(ctl, prepare.Watch, prepare.Spawns); err != nil {
+	if err := confine(ctl, prepare.Notified); err != nil {
 		return err
 	}
 	if err := ctl.send(&message{Kind: msgReady}); err != nil {
@@ -46,6 +46,9 @@ func becomeProgram(ctl *control) error {
 	}
 	if _, _, err := ctl.expect(msgGo); err != nil {
 		return err
+	}
+	if prepare.Notified.Inputs {
+		fixAddresses()
 	}
 	for _, sig := range spec.Ignored {
 		signal.Ignore(sig)
@@ -59,14 +62,14 @@ func becomeProgram(ctl *control) error {
 }
 
 // confine takes from this thread what the program must not have, hands out the filter's listener and tries it.
-func confine(ctl *control, watch, spawns bool) error {
+func confine(ctl *control, o notified) error {
 	if err := dropCapabilities(); err != nil {
 		return err
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return &SetupError{Op: "set no_new_privs", Err: err}
 	}
-	fd, err := installFilter(watch, spawns)
+	fd, err := installFilter(o)
 	if err != nil {
 		return &SetupError{Op: opFilter, Err: err}
 	}
@@ -75,10 +78,10 @@ func confine(ctl *control, watch, spawns bool) error {
 	if err != nil {
 		return err
 	}
-	if watch {
+	if o.Watch {
 		_ = unix.Mkdirat(unix.AT_FDCWD, trialPath, 0) // what came of it the recorder knows
 	}
-	if spawns {
+	if o.Spawns {
 		trySpawn()
 	}
 	if err := tryConnect(); err != nil {
@@ -143,6 +146,15 @@ func dropCapabilities() error {
 		return &SetupError{Op: "drop capabilities", Err: err}
 	}
 	return nil
+}
+
+// fixAddresses makes the kernel give each program of this process and of its children the same addresses in every run. Where it does
+// not, they are an input that is not given again.
+func fixAddresses() {
+	const addrNoRandomize, query = 0x0040000, 0xffffffff // ADDR_NO_RANDOMIZE of linux/personality.h
+	if now, _, errno := unix.RawSyscall(unix.SYS_PERSONALITY, query, 0, 0); errno == 0 {
+		_, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, now|addrNoRandomize, 0, 0)
+	}
 }
 
 // closeOnExec marks every descriptor above 2.

@@ -58,12 +58,12 @@ var initOnly = []uint32{unix.SYS_PRLIMIT64, unix.SYS_RT_SIGQUEUEINFO, unix.SYS_R
 const uffdUserModeOnly = 1
 
 // filterProgram is the one filter of a jail. What it lets through is what ordinary programs do; socket calls of other
-// families, of raw types or of other protocols go to the recorder, which only ever refuses them. With watch, calls that
-// change files go there too, and on from there.
+// families, of raw types or of other protocols go to the recorder, which only ever refuses them. What o names goes there too, and
+// most of it on from there.
 //
 // The kernel runs no filter for a call whose number alone lets it pass (since Linux 5.11 it knows those), so only calls
-// whose arguments count pay for it: opens come first.
-func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
+// whose arguments count pay for it: reads of a clock and opens come first.
+func filterProgram(o notified) ([]bpf.RawInstruction, error) {
 	p := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
@@ -73,10 +73,13 @@ func filterProgram(watch, spawns bool) ([]bpf.RawInstruction, error) {
 	if x32Bit != 0 {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: x32Bit, SkipTrue: 1}, bpf.RetConstant{Val: retENOSYS})
 	}
-	if watch {
+	if o.Inputs {
+		p = append(p, inputRules(o.Waits)...)
+	}
+	if o.Watch {
 		p = append(p, watchRules()...)
 	}
-	if spawns {
+	if o.Spawns {
 		p = append(p, whenEqual(unix.SYS_EXECVE, retNotify)...)
 		p = append(p, whenEqual(unix.SYS_EXECVEAT, retNotify)...)
 	}
@@ -229,8 +232,8 @@ func socketRules() []bpf.Instruction {
 
 // installFilter puts the filter on this thread and returns the descriptor of its notifications. no_new_privs must be
 // set.
-func installFilter(watch, spawns bool) (int, error) {
-	raw, err := filterProgram(watch, spawns)
+func installFilter(o notified) (int, error) {
+	raw, err := filterProgram(o)
 	if err != nil {
 		return -1, err
 	}

@@ -35,6 +35,10 @@ type Config struct {
 	Watch Watcher
 	// Spawns is told of programs that start inside and that somebody talks with; nil for nobody.
 	Spawns SpawnWatcher
+	// Inputs answers for wall time and randomness; nil leaves both to the kernel. Shifted says that its wall time is not the
+	// kernel's: waits for a moment of it are shifted.
+	Inputs  Inputs
+	Shifted bool
 
 	Log *slog.Logger // nil is silent
 }

@@ -39,6 +39,9 @@ type Jail struct {
 	streams    []*os.File // the program's, until the jail stands
 	spawns     *spawns    // nil: nobody is told, or nobody can be
 	deaf       error      // why nobody is told although a SpawnWatcher is there
+	given      Inputs
+	shifted    bool
+	inputs     *inputs // nil: the kernel answers
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
 	exit    Exit
@@ -85,7 +88,7 @@ func (j *Jail) await() error {
 	j.startWatch()
 	j.startSpawns()
 	j.tasks.Go(j.read)
-	if err := j.exec.send(&message{Kind: msgPrepare, Watch: j.watch != nil, Spawns: j.spawns != nil}); err != nil {
+	if err := j.exec.send(&message{Kind: msgPrepare, Notified: j.notified()}); err != nil {
 		return err
 	}
 	_, fds, err = j.exec.expect(msgListener)
@@ -124,11 +127,18 @@ func (j *Jail) startWatch() {
 
 // startSpawns prepares what finds the spawns that a watcher is told of, if there is one.
 func (j *Jail) startSpawns() {
-	if j.toldSpawns == nil {
+	if j.toldSpawns == nil && j.given == nil {
 		return
 	}
 	j.spawns, j.deaf = newSpawns(j.toldSpawns, j.cmd.Process.Pid, j.streams)
 	j.streams = nil
+	if j.given != nil && j.spawns != nil {
+		j.inputs = newInputs(j.given, j.spawns)
+	}
+}
+
+func (j *Jail) notified() notified {
+	return notified{Watch: j.watch != nil, Spawns: j.spawns != nil, Inputs: j.inputs != nil, Waits: j.inputs != nil && j.shifted}
 }
 
 // serveNotifications takes over the one descriptor in fds.
@@ -138,7 +148,7 @@ func (j *Jail) serveNotifications(fds []int) error {
 		return fmt.Errorf("jail: %d descriptors with the notification listener", len(fds))
 	}
 	var err error
-	j.notify, err = newNotifier(fds[0], j.refusals.add, j.connector, j.watch, j.spawns)
+	j.notify, err = newNotifier(fds[0], j.refusals.add, j.connector, j.watch, j.spawns, j.inputs)
 	return err
 }
 

@@ -40,6 +40,7 @@ type notifier struct {
 	connector *connector
 	watch     *watch  // nil: no such calls are notified
 	spawns    *spawns // likewise
+	inputs    *inputs // likewise
 	connects  sync.WaitGroup
 	copies    sync.WaitGroup
 	copying   chan struct{} // a token each
@@ -50,7 +51,7 @@ const maxCopies = 64
 
 // newNotifier takes over what it is given and starts the goroutine that answers; close ends it and waits for it. It also ends
 // when no process with the filter is left.
-func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns) (*notifier, error) {
+func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns, in *inputs) (*notifier, error) {
 	stop, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
 		unix.Close(fd)
@@ -58,7 +59,7 @@ func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns
 	}
 	// Caller and answerer take turns, so that one processor serves both best. Before Linux 6.6 they find out themselves.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, connector: c, watch: w, spawns: s, copying: make(chan struct{}, maxCopies)}
+	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, connector: c, watch: w, spawns: s, inputs: in, copying: make(chan struct{}, maxCopies)}
 	go n.serve()
 	return n, nil
 }
@@ -74,6 +75,9 @@ func (n *notifier) close() {
 	go func() {
 		defer close(gone)
 		n.connects.Wait()
+		if n.inputs != nil {
+			n.inputs.executing.Wait()
+		}
 		n.connector.close()
 		unix.Close(n.fd)
 	}()
@@ -116,6 +120,8 @@ func (n *notifier) receive() {
 		n.connect(&req)
 	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:
 		n.spawn(&req)
+	case n.inputs != nil && isInput(req.Nr):
+		n.input(&req)
 	case n.watch == nil:
 		n.goOn(req.ID)
 	case !n.watch.armed.Load():

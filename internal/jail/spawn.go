@@ -56,4 +56,5 @@ type Ended struct {
 	Exit  Exit
 	Known bool // false: the process is gone, and this kernel does not tell how it ended
 	Left  bool // it lived when the jail's program had ended or the jail was closed: what is left is killed then
+	Again bool // of a Program alone: the process lives, as another one
 }

@@ -49,7 +49,7 @@ func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
 	}
 	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1,
 		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess), alive: make(map[*spawnProcess]bool)}
-	s.most = shareOfFiles(1024, 32) // processes
+	s.most = shareOfFiles(4096, 16) // processes
 	s.stub, err = openStub()
 	if err == nil {
 		s.view.text, err = s.rootText()
@@ -140,9 +140,20 @@ func (n *notifier) spawn(req *seccompNotif) {
 		s.try(n, req)
 	case s.off != nil || s.isStub(req):
 		n.goOn(req.ID)
+	case s.watcher == nil:
+		n.start(req)
 	default:
 		n.lookAtSpawn(req)
 	}
+}
+
+// start lets an execve go on.
+func (n *notifier) start(req *seccompNotif) {
+	if n.inputs == nil {
+		n.goOn(req.ID)
+		return
+	}
+	n.follow(req)
 }
 
 // lookAtSpawn tells the watcher of a spawn that somebody talks with. That holds only if the caller still waits: its PID may be
@@ -154,7 +165,7 @@ func (n *notifier) lookAtSpawn(req *seccompNotif) {
 		if err != nil && n.waits(req.ID) {
 			s.lost.Add(1)
 		}
-		n.goOn(req.ID)
+		n.start(req)
 		return
 	}
 	if !n.waits(req.ID) {
@@ -174,7 +185,7 @@ func (n *notifier) answerSpawn(req *seccompNotif, spawn *Spawn, a *SpawnAnswer) 
 	if a == nil {
 		p.restore(nil)
 		p.drop()
-		n.goOn(req.ID)
+		n.start(req)
 		return
 	}
 	p.stub = p.stub || a.Stub
@@ -186,7 +197,7 @@ func (n *notifier) answerSpawn(req *seccompNotif, spawn *Spawn, a *SpawnAnswer) 
 	case err == nil && a.Stub:
 		err = n.startStub(req)
 	case err == nil:
-		n.goOn(req.ID)
+		n.start(req)
 	}
 	if err != nil {
 		n.answer(req.ID, unix.EIO)

@@ -103,6 +103,7 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	defer files.close()
 	j := newJail(c.Log)
 	j.watcher, j.places = c.Watch, plan.places()
+	j.given, j.shifted = c.Inputs, c.Shifted
 	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
 	j.ctl = files.control()
 	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})

@@ -42,3 +42,10 @@ func (r *registers) call(req *seccompNotif, nr, a, b, c, d, e uint64) {
 func (r *registers) result(req *seccompNotif, v uint64) {
 	r.Rip, r.Rax, r.Orig_rax = req.IP, v, ^uint64(0)
 }
+
+func (r *registers) stack() uint64 { return r.Rsp }
+
+// sysTime is time(2); wallCalls are those that tell the wall time and nothing else.
+const sysTime = unix.SYS_TIME
+
+var wallCalls = []uint32{unix.SYS_GETTIMEOFDAY, sysTime}

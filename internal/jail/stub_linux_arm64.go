@@ -49,3 +49,10 @@ func (r *registers) call(req *seccompNotif, nr, a, b, c, d, e uint64) {
 func (r *registers) result(req *seccompNotif, v uint64) {
 	r.Pc, r.Regs[0] = req.IP, v
 }
+
+func (r *registers) stack() uint64 { return r.Sp }
+
+// sysTime is time(2), which is not there; wallCalls are those that tell the wall time and nothing else.
+const sysTime = -1
+
+var wallCalls = []uint32{unix.SYS_GETTIMEOFDAY}

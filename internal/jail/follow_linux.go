@@ -1,0 +1,223 @@
+package jail
+
+import (
+	"encoding/binary"
+	"errors"
+	"runtime"
+	"strconv"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// follow lets an execve go on and looks at what it made: the process is stopped for a moment, as a debugger does, before its new
+// program's first instruction. What that would read from the kernel's pages, without a call, is hidden from it then. Of an execve
+// that fails nothing is seen.
+//
+// A thread other than the first has the number of its process when its execve has succeeded.
+func (n *notifier) follow(req *seccompNotif) {
+	n.inputs.executing.Go(func() {
+		runtime.LockOSThread() // the kernel knows a tracer by its thread
+		defer runtime.UnlockOSThread()
+		tid := int(req.PID)
+		pid := n.inputs.processOf(tid)
+		if err := seize(tid, unix.PTRACE_O_TRACEEXEC); err != nil {
+			if errors.Is(err, unix.EPERM) && n.waits(req.ID) {
+				n.inputs.untraced.Add(1)
+			}
+			n.goOn(req.ID)
+			return
+		}
+		n.goOn(req.ID)
+		_ = unix.PtraceInterrupt(tid) // for an execve that fails; one that succeeded forgets it
+		stopped, executed := awaitExec(tid, pid)
+		if stopped == 0 {
+			return
+		}
+		if executed {
+			n.inputs.look(stopped)
+		}
+		_ = detach(stopped, 0)
+	})
+}
+
+// seize is PTRACE_SEIZE with options, which nothing has to be stopped for.
+func seize(tid, options int) error {
+	_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(tid), 0, uintptr(options), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// awaitExec waits until a thread of process pid stands still, and tells under which number; 0 where it is gone.
+func awaitExec(tid, pid int) (stopped int, executed bool) {
+	for {
+		at, err := tracee(tid, pid)
+		if err != nil {
+			return 0, false
+		}
+		var ws unix.WaitStatus
+		if _, err := unix.Wait4(at, &ws, unix.WALL|unix.WNOTHREAD, nil); err != nil {
+			return 0, false
+		}
+		switch {
+		case !ws.Stopped():
+			return 0, false
+		case uint32(ws)>>16 == unix.PTRACE_EVENT_EXEC:
+			return at, true
+		case uint32(ws)>>16 == unix.PTRACE_EVENT_STOP:
+			return at, false
+		default: // a signal came first: the call is made again or has failed
+			_ = detach(at, int(ws.StopSignal()))
+			return 0, false
+		}
+	}
+}
+
+// tracee waits for news of the one thread that this thread traces, and tells which of its two numbers it has.
+func tracee(tid, pid int) (int, error) {
+	const events = unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD
+	for {
+		var info struct { // siginfo_t of a child: 128 bytes
+			_   [4]int32
+			pid int32
+			_   [27]int32
+		}
+		_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)), events, 0, 0)
+		switch at := int(info.pid); {
+		case errno == unix.EINTR:
+		case errno != 0:
+			return 0, errno
+		case at == tid || at == pid:
+			return at, nil
+		default: // a child of ours that happens to have been started from this thread: who waits for it takes it
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// look is told that a process has become another program. It stands still.
+func (in *inputs) look(pid int) {
+	var r registers
+	if r.get(pid) != nil {
+		return
+	}
+	st, err := readStack(pid, r.stack())
+	if err != nil {
+		return
+	}
+	p := &Program{Argv: st.argv, Path: st.path}
+	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
+		p.Dir, _ = in.spawns.view.strip(cwd)
+	}
+	source, err := in.started(pid, p)
+	if err != nil {
+		return
+	}
+	st.hide(pid, source)
+}
+
+// A startStack is what the kernel put on the stack of a new program.
+type startStack struct {
+	argv   []string
+	path   string // what was executed
+	vdso   uint64 // where the type of the entry stands that names the kernel's code; 0 for none
+	random uint64 // 16 bytes
+}
+
+// maxStack bounds the pointers to arguments and variables that are passed over, in words.
+const maxStack = 1 << 20
+
+// readStack reads argc, argv, the variables and the auxiliary vector, as they stand at a program's start (the processor's ABI).
+func readStack(pid int, sp uint64) (*startStack, error) {
+	r := stackReader{pid: pid, at: sp}
+	argc, err := r.word()
+	if err != nil || argc > maxStack {
+		return nil, errors.Join(err, unix.E2BIG)
+	}
+	argv := sp + 8
+	r.skip(argc + 1)
+	for range maxStack { // the variables
+		v, err := r.word()
+		if err != nil {
+			return nil, err
+		}
+		if v == 0 {
+			return r.auxiliary(argv)
+		}
+	}
+	return nil, unix.E2BIG
+}
+
+// Types of the auxiliary vector, from linux/auxvec.h.
+const (
+	atNull        = 0
+	atIgnore      = 1
+	atRandom      = 25
+	atExecFn      = 31
+	atSysinfoEhdr = 33
+)
+
+func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
+	st := new(startStack)
+	var text textReader
+	for {
+		at := r.at
+		kind, err1 := r.word()
+		value, err2 := r.word()
+		if err := errors.Join(err1, err2); err != nil {
+			return nil, err
+		}
+		switch kind {
+		case atNull:
+			list, err := text.list(r.pid, argv, maxArgBytes)
+			st.argv = list
+			return st, err
+		case atRandom:
+			st.random = value
+		case atSysinfoEhdr:
+			st.vdso = at
+		case atExecFn:
+			st.path, _ = text.path(r.pid, value)
+		}
+	}
+}
+
+// hide takes from the program what it could read of time without asking, and gives it other random bytes.
+func (st *startStack) hide(pid int, source Source) {
+	if st.vdso != 0 {
+		var b [8]byte
+		binary.NativeEndian.PutUint64(b[:], atIgnore)
+		_ = writeMemory(pid, st.vdso, b[:]) // an error means that it was killed
+	}
+	if st.random != 0 {
+		var b [16]byte
+		source.Fill(b[:])
+		_ = writeMemory(pid, st.random, b[:])
+	}
+}
+
+// A stackReader reads words, a page at a time.
+type stackReader struct {
+	pid  int
+	at   uint64
+	buf  [pageSize]byte
+	from uint64 // where buf was read; nothing was for 0
+	n    uint64 // bytes of it
+}
+
+func (r *stackReader) skip(words uint64) { r.at += 8 * words }
+
+func (r *stackReader) word() (uint64, error) {
+	if r.from == 0 || r.at < r.from || r.at+8 > r.from+r.n {
+		r.from, r.n = r.at, pageSize-r.at%pageSize
+		if err := readMemory(r.pid, r.at, r.buf[:r.n]); err != nil {
+			return 0, err
+		}
+	}
+	v := binary.NativeEndian.Uint64(r.buf[r.at-r.from:])
+	r.at += 8
+	return v, nil
+}

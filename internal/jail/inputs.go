@@ -1,0 +1,33 @@
+package jail
+
+// Inputs gives wall time and randomness to what runs inside, in the kernel's place: see "Inputs" in the package comment.
+// Its methods, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
+type Inputs interface {
+	// Started is told of an execve that succeeded, before the program's first instruction. What it returns answers the
+	// process from then on.
+	Started(p *Program) Source
+	// Forked is told of a process that asks for something before it has executed anything since its parent, of parent, forked
+	// it. pid is its number inside.
+	Forked(parent Source, pid int) Source
+}
+
+// A Source answers one process, all of its threads.
+type Source interface {
+	// Now is one read of the wall time, in ns since 1970.
+	Now() int64
+	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
+	Behind() int64
+	// Fill fills b with random bytes.
+	Fill(b []byte)
+}
+
+// A Program is what a process became by an execve.
+type Program struct {
+	Parent Source   // of the process that executed it, or of the one that forked that; nil for the jail's program
+	PID    int      // inside
+	Path   string   // as the call spelled it; of a script, the script
+	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
+	Dir    string   // working directory, as the program sees it; empty where it cannot be told
+	// Ended tells once how the process ended, or became another Program's: Again is set then.
+	Ended <-chan Ended
+}

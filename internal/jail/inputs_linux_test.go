@@ -1,0 +1,168 @@
+package jail
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// still is Inputs whose time stands still, but that each read is a millisecond later, and whose random bytes count up.
+type still struct {
+	mu       sync.Mutex
+	programs []string
+	ends     []<-chan Ended
+	forked   int
+}
+
+const stillAt = 1_000_000_000 * int64(second) // 2001-09-09
+
+type stillSource struct {
+	mu sync.Mutex
+	n  int64
+	r  *rand.ChaCha8
+}
+
+func newStill(seed uint64) *stillSource {
+	var b [32]byte
+	binary.NativeEndian.PutUint64(b[:], seed)
+	return &stillSource{r: rand.NewChaCha8(b)}
+}
+
+func (s *stillSource) Now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	return stillAt + s.n*1e6
+}
+
+func (s *stillSource) Behind() int64 { return time.Now().UnixNano() - stillAt }
+
+func (s *stillSource) Fill(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.r.Read(b)
+}
+
+func (s *still) Started(p *Program) Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.programs = append(s.programs, strings.Join(p.Argv, " "))
+	s.ends = append(s.ends, p.Ended)
+	return newStill(uint64(len(s.programs)))
+}
+
+func (s *still) Forked(Source, int) Source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forked++
+	return newStill(uint64(1000 + s.forked))
+}
+
+func inputsOf(t *testing.T, c *Config) (*still, result) {
+	t.Helper()
+	s := new(still)
+	c.Inputs, c.Shifted = s, true
+	r := run(t, c, func(j *Jail) {
+		if j.inputs == nil || j.deaf != nil {
+			t.Skip("no notifications of spawns here: ", j.deaf)
+		}
+	})
+	return s, r
+}
+
+// TestInputs has programs of several kinds tell the time and draw: twice the same, and the time that is given.
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, program, script string }{
+		{"date", "sh", "date -u +%s.%N; date -u +%s"},
+		{"shuf", "sh", "shuf -i 1-1000000 -n 3; mktemp -u; echo $$"},
+		{"python", "python3", "import time,uuid,random,os,threading\nprint(time.time(), uuid.uuid1(), uuid.uuid4(), random.random(), os.urandom(4), {'a','b','c','d'}, id(object()), hash('x'))"},
+		{"thread", "python3", "import time,threading\nt=threading.Thread(target=lambda: print(time.time())); t.start(); t.join(); print(time.time())"},
+		{"fork", "python3", "import os,uuid\nif os.fork(): os.wait()\nprint(uuid.uuid4())"},
+		{"node", "node", "console.log(Date.now(), crypto.randomUUID(), Math.random())"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			path, err := exec.LookPath(c.program)
+			if err != nil {
+				t.Skip(c.program, " is not here")
+			}
+			flag := "-c"
+			if c.program == "node" {
+				flag = "-e"
+			}
+			config := func() *Config {
+				return &Config{Path: path, Argv: []string{c.program, flag, c.script}, Dir: "/", TTY: -1, Env: []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}}
+			}
+			s1, r1 := inputsOf(t, config())
+			s2, r2 := inputsOf(t, config())
+			if r1.stdout != r2.stdout || r1.stderr != r2.stderr || r1.stderr != "" {
+				t.Errorf("first\n%s%s\nthen\n%s%s", r1.stdout, r1.stderr, r2.stdout, r2.stderr)
+			}
+			if !slices.Equal(s1.programs, s2.programs) {
+				t.Errorf("programs %q, then %q", s1.programs, s2.programs)
+			}
+			t.Logf("%s%d programs, %d forks", r1.stdout, len(s1.programs), s1.forked)
+		})
+	}
+}
+
+// TestInputsWait waits for moments of a wall time that is far behind the kernel's.
+func TestInputsWait(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("no python3 here")
+	}
+	path, _ := exec.LookPath("python3")
+	script := `
+import ctypes, time, os
+libc = ctypes.CDLL(None, use_errno=True)
+class ts(ctypes.Structure): _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+class its(ctypes.Structure): _fields_ = [("i", ts), ("v", ts)]
+def at(after):
+    t = time.time() + after
+    return ts(int(t), int(t % 1 * 1e9))
+def took(what, f):
+    m = time.monotonic()
+    r = f()
+    print(what, r, 0.09 < time.monotonic() - m < 30)
+sem = (ctypes.c_char * 64)()
+libc.sem_init(sem, 0, 0)
+when = at(0.1)
+was = (when.s, when.ns)
+took("sem_timedwait", lambda: libc.sem_timedwait(sem, ctypes.byref(when)))
+print("untouched", was == (when.s, when.ns))
+took("clock_nanosleep", lambda: libc.clock_nanosleep(0, 1, ctypes.byref(at(0.1)), None))
+fd = libc.timerfd_create(0, 0)
+libc.timerfd_settime(fd, 1, ctypes.byref(its(ts(0, 0), at(0.1))), None)
+took("timerfd", lambda: len(os.read(fd, 8)))
+`
+	_, r := inputsOf(t, &Config{Path: path, Argv: []string{"python3", "-c", script}, Dir: "/", TTY: -1, Env: []string{"PATH=" + os.Getenv("PATH")}})
+	r.want(t, "sem_timedwait -1 True\nuntouched True\nclock_nanosleep 0 True\ntimerfd 8 True\n")
+}
+
+// TestInputsEnds is told of each program, and how it ended.
+func TestInputsEnds(t *testing.T) {
+	t.Parallel()
+	s, r := inputsOf(t, shellConfig(t, "sh -c 'exit 3'; sh -c 'kill -9 $$'; /nonexistent; exec true"))
+	if r.exit != (Exit{}) {
+		t.Error(r.exit)
+	}
+	want := []Ended{{Again: true}, {Exit: Exit{Code: 3}, Known: true}, {Exit: Exit{Signal: unix.SIGKILL}, Known: true}, {Known: true}}
+	for i, p := range s.programs {
+		if e := <-s.ends[i]; i >= len(want) || e.Exit != want[i].Exit || e.Again != want[i].Again {
+			t.Errorf("%s ended %v", p, e)
+		}
+	}
+	if len(s.programs) != len(want) {
+		t.Errorf("programs %q", s.programs)
+	}
+}
