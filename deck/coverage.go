@@ -10,25 +10,29 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // What no recording covers, or older ones do not.
 const (
-	gapClock   = "clock and random numbers"
+	gapClock   = "wall time"                                                          // outside the jail, with --time real, and of older recordings
+	gapRandom  = "random numbers"                                                     // likewise
 	gapFiles   = "files outside the work tree (a replay reads them as they are then)" // of recordings without a jail, and older ones
 	gapReads   = "reads outside the work tree (what the run did not change there a replay shows as it is then)"
 	gapMCP     = "MCP over stdio" // of older recordings, those of bare tapes, and where the jail cannot
 	gapScreen  = "the screen"     // of recordings without terminal/
 	gapSockets = "WebSocket"      // of older recordings, and of bare tapes
-	gapSpawns  = "spawns"
+	gapSpawns  = "spawns"         // outside the jail, and of older recordings
+
+	gapBefore2 = "clock and random numbers" // of recordings of format 1
 )
 
 // UsualGaps are the gaps that all recordings have in common, or all that were made outside the jail, each with the short
 // form in which a line of text names it.
 func UsualGaps() map[string]string {
 	short := make(map[string]string)
-	for _, g := range []string{gapClock, gapFiles, gapReads, gapMCP, gapScreen, gapSockets, gapSpawns} {
+	for _, g := range []string{gapClock, gapRandom, gapFiles, gapReads, gapMCP, gapScreen, gapSockets, gapSpawns, gapBefore2} {
 		short[g] = withoutRemark(g)
 	}
 	for _, gaps := range gapsOutside() {
@@ -57,14 +61,20 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
 	secrets = append(secrets, l.inPaths(r.manifest)...)
-	aboutMCP, gaps := splitMCP(gaps)
+	aboutMCP, gaps := splitGaps(gaps, gapMCP)
+	aboutInputs, gaps := splitGaps(gaps, jail.InputGap)
+	clock, random := r.processes.axes(aboutInputs)
+	if r.processes == nil {
+		gaps = append([]string{gapSpawns}, gaps...)
+	}
 	axes := map[string]Axis{
-		"clock":    {NotCovered: []string{gapClock}},
+		axisClock:  clock,
+		axisRandom: random,
 		"files":    {On: r.trees.before != nil, NotCovered: noneTwice(slices.Concat(r.fileGaps(), r.notInTree()))},
 		"llm":      {On: true, NotCovered: []string{}},
 		axisMCP:    {On: true, NotCovered: slices.Concat(aboutMCP, r.spawns.unseen(), r.s.mcp.Lost())},
 		"network":  {On: true, NotCovered: net},
-		"process":  {On: true, NotCovered: append([]string{gapSpawns}, gaps...)},
+		"process":  {On: true, NotCovered: append([]string{}, gaps...)},
 		"secrets":  {On: true, NotCovered: secrets},
 		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{}},
 	}

@@ -28,6 +28,7 @@ type guard struct {
 	mask  *scrub.Masker
 	class exchange.Classifier
 	mcp   *mcp.Classifier // class, where MCP is followed; nil where it is not
+	key   scrub.Key       // the project's
 	id    string          // names what scrub looks for: a stat cache made for other secrets says nothing about these
 
 	masking *Masking
@@ -43,7 +44,7 @@ func newGuard(config, cwd string, args, env []string, roots *Roots, masking *Mas
 	}
 	s := scrub.New(key, &scrub.Options{Env: env, Harmless: pathsFrom(cwd)})
 	learnArgs(s, args)
-	return guardOf(s, args, env, roots, masking)
+	return guardOf(key, s, args, env, roots, masking)
 }
 
 // newReplayGuard returns the guard of a replay: its secrets read as those of the recording, whatever their values.
@@ -68,7 +69,7 @@ func newReplayGuard(config, cwd string, p *played, roots *Roots, masking *Maskin
 		}
 	}
 	learnArgs(s, p.argv[1:])
-	return guardOf(s, p.argv[1:], p.env, roots, masking)
+	return guardOf(key, s, p.argv[1:], p.env, roots, masking)
 }
 
 // followMCP has MCP over HTTP known for what it is, from now on.
@@ -91,13 +92,13 @@ func pathsFrom(cwd string) func(value string) bool {
 	return scrub.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
 }
 
-func guardOf(s *scrub.Scrubber, args, env []string, roots *Roots, masking *Masking) (*guard, error) {
+func guardOf(key scrub.Key, s *scrub.Scrubber, args, env []string, roots *Roots, masking *Masking) (*guard, error) {
 	m, err := masking.masker(roots)
 	if err != nil {
 		return nil, err
 	}
 	return &guard{
-		scrub: s, mask: m, class: llm.NewClassifier(m), id: guardID(s, args, env), masking: masking, roots: roots, begun: s.Mark(),
+		scrub: s, key: key, mask: m, class: llm.NewClassifier(m), id: guardID(s, args, env), masking: masking, roots: roots, begun: s.Mark(),
 	}, nil
 }
 

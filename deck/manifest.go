@@ -16,7 +16,10 @@ import (
 )
 
 // ManifestFormat is the format number of recording.json that this package writes, and the highest that it reads.
-const ManifestFormat = 1
+//
+//	1  neither time nor randomness was recorded, and of the processes that ran the program's alone
+//	2  both may be (axes clock and random), with each process
+const ManifestFormat = 2
 
 // The states of a recording.
 const (

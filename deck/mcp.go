@@ -22,17 +22,17 @@ const axisMCP = "mcp"
 // pipes are processes that run again. One that is unfinished does not say, and its servers do not run because of that.
 func (m *Manifest) followsMCP() bool { return m.Axes[axisMCP].On || m.State == StateRecording }
 
-// splitMCP takes what a jail says of MCP out of its gaps.
-func splitMCP(gaps []string) (mcp, others []string) {
-	mcp = []string{}
+// splitGaps takes what a jail says of one thing out of its gaps.
+func splitGaps(gaps []string, of string) (its, others []string) {
+	its = []string{}
 	for _, g := range gaps {
-		if strings.HasPrefix(g, gapMCP) {
-			mcp = append(mcp, g)
+		if strings.HasPrefix(g, of) {
+			its = append(its, g)
 		} else {
 			others = append(others, g)
 		}
 	}
-	return mcp, others
+	return its, others
 }
 
 // mcpOnOneSide reports whether one recording holds conversations with MCP servers and the other one does not follow them, as older

@@ -44,7 +44,9 @@ type RecordOptions struct {
 	// Proxy runs the program outside the jail, for systems that cannot make one: recorded is what heeds HTTP_PROXY, and
 	// nothing is confined. The recording lists what that does not cover.
 	Proxy bool
-	Sync  bool // fsync at every barrier
+	// RealTime leaves wall time and randomness to the kernel: they are not recorded, and a replay has others.
+	RealTime bool
+	Sync     bool // fsync at every barrier
 	// NoSeal leaves the recording unsealed. Else it is sealed at the end, with the key in ConfigDir, which is made on first use.
 	NoSeal bool
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -45,13 +46,14 @@ type recorder struct {
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
 
-	s        *session
-	trees    *trees
-	changing *changing
-	spawns   *spawns    // nil outside the jail
-	scratch  *scratch   // of an isolated run; to be removed
-	daemon   *daemonRun // nil where the run is told to none
-	seen     *surveyed  // the tape, once it has its end
+	s         *session
+	trees     *trees
+	changing  *changing
+	spawns    *spawns    // nil outside the jail
+	processes *processes // nil where time and randomness are the kernel's
+	scratch   *scratch   // of an isolated run; to be removed
+	daemon    *daemonRun // nil where the run is told to none
+	seen      *surveyed  // the tape, once it has its end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -327,6 +329,12 @@ func (r *recorder) program() *run {
 	}
 	r.changing = newChanging(r.s, r.trees, m.Roots.followed(m.Writable))
 	p.changing = r.changing
+	if !r.o.Proxy && !r.o.RealTime {
+		seed := ambient.NewSeed(r.guard.key[:], m.ID)
+		p.processes = recordProcesses(r.s, &r.changing.servers, &seed)
+		r.s.answered = p.processes.answered
+	}
+	r.processes = p.processes
 	if !r.o.Proxy {
 		r.spawns = newSpawns(r.s, r.changing, nil)
 		p.spawns = r.spawns

@@ -35,23 +35,25 @@ type replayer struct {
 	moved   moved // of a replay outside the jail
 	roots   Roots // as the program finds them now
 
-	s        *session
-	recorded *files.Tree            // as the run found it; nil for none
-	found    map[string]*files.Tree // by directory: what else the run found at the paths that it changed
-	store    cas.Store              // the recording's blobs
-	book     *exchange.Book
-	talks    *recordedTalks // with MCP servers; nil where the recording does not follow them
-	spawns   *spawns        // what answers for them on pipes; nil where nothing does
-	trees    *trees
-	ran      string // path of the program
-	notes    []string
-	gaps     []string        // what could not be compared
-	changed  map[string]bool // paths of the work tree that the recorded run changed
-	asked    int             // exchanges on the recording's tape
-	screens  *fidelity.Screens
-	rowMask  *scrub.Masker    // of screens, which it counts for
-	shown    [2]*terminalSide // what the terminals showed, as recorded and now
-	altered  bool             // the program, or what it is given, is not as recorded
+	s         *session
+	recorded  *files.Tree            // as the run found it; nil for none
+	found     map[string]*files.Tree // by directory: what else the run found at the paths that it changed
+	store     cas.Store              // the recording's blobs
+	book      *exchange.Book
+	talks     *recordedTalks // with MCP servers; nil where the recording does not follow them
+	spawns    *spawns        // what answers for them on pipes; nil where nothing does
+	again     *recordedProcesses
+	processes *processes // nil where time and randomness are the kernel's
+	trees     *trees
+	ran       string // path of the program
+	notes     []string
+	gaps      []string        // what could not be compared
+	changed   map[string]bool // paths of the work tree that the recorded run changed
+	asked     int             // exchanges on the recording's tape
+	screens   *fidelity.Screens
+	rowMask   *scrub.Masker    // of screens, which it counts for
+	shown     [2]*terminalSide // what the terminals showed, as recorded and now
+	altered   bool             // the program, or what it is given, is not as recorded
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -167,6 +169,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 func (r *replayer) note(e *ended) {
 	r.notes = slices.Concat(r.notes, e.gaps, e.unmasked, r.spawns.unmade())
 	r.gaps = slices.Concat(r.gaps, r.spawns.unseen(), r.s.mcp.Lost())
+	r.notes = append(r.notes, r.processes.unlike()...)
 	if e.signals > 0 {
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}
@@ -195,6 +198,7 @@ func (r *replayer) program() (*run, error) {
 	}
 	p.changing = newChanging(r.s, r.trees, r.roots.followed(m.Writable))
 	p.changing.passing = r.o.Out == ""
+	p.processes = r.giveAgain(p.changing)
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}

@@ -104,10 +104,11 @@ func (r *replayer) loadBook() error {
 		return err
 	}
 	defer f.Close()
-	r.changed = make(map[string]bool)
+	r.changed, r.again = make(map[string]bool), newRecordedProcesses(r.store)
 	records := func(yield func(*tape.Record, error) bool) {
 		for rec, err := range f.Records() {
 			if err == nil {
+				r.again.add(rec.Kind)
 				r.survey(rec.Kind)
 			}
 			if !yield(rec, err) {

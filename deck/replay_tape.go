@@ -286,7 +286,7 @@ func (r *tapeReplayer) compared(e *ended) []string {
 
 // notCovered is the ledger of a bare tape.
 func (r *tapeReplayer) notCovered() []string {
-	out := []string{"process (exit, output and arguments are on no bare tape)", "files (what the program changed is on no bare tape)", gapClock, gapMCP, gapScreen, gapSockets}
+	out := []string{"process (exit, output and arguments are on no bare tape)", "files (what the program changed is on no bare tape)", gapClock, gapRandom, gapMCP, gapScreen, gapSockets}
 	for _, kind := range sortedKinds(r.tape.counts) {
 		if !isNetwork(kind) {
 			out = append(out, fmt.Sprintf("%s (%d on the tape, which nothing replays without a recording)", kind, r.tape.counts[kind]))

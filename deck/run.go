@@ -46,6 +46,8 @@ type run struct {
 
 	changing *changing // what follows the files that the program changes
 	spawns   *spawns   // what stands between the program and those that it talks with; nil for nothing
+	// processes gives time and randomness; nil leaves both to the kernel.
+	processes *processes
 	// after looks at the work tree once the program has ended. nil for not at all.
 	after func(root string) error
 }
@@ -88,6 +90,7 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 		r.s.log.Warn("the program's world did not end cleanly", "err", errClose)
 	}
 	st.closeProgram()
+	r.processes.drain()
 	r.s.endTalks()
 	st.drain() // the program's ends are closed now: what it wrote has an end
 	if e == nil || e.exit.Signal != "" {
@@ -169,6 +172,8 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Files:    []jail.File{{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}},
 		Watch:    r.changing,
 		Spawns:   r.spawns.watcher(),
+		Inputs:   r.processes.inputs(),
+		Shifted:  r.processes.replays(),
 		Log:      r.s.log,
 	}
 }
@@ -237,26 +242,19 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 			e.unmasked = append(e.unmasked, fmt.Sprintf("%s is over %d MiB: it compares byte for byte, without masks", name, process.MaskLimit>>20))
 		}
 	}
-	var raw []tape.RawBytes
-	safe := func(key, v string) string {
-		text, bytes := tape.SafeString(r.s.scrub.String(v))
-		if bytes != nil {
-			raw = append(raw, tape.RawBytes{Key: key, Bytes: bytes})
-		}
-		return text
-	}
+	t := texts{s: r.s}
 	sp := &tape.ProcessSpawn{
-		Program:  safe("program", r.s.roots.tapePath(r.path)),
+		Program:  t.safe("program", r.s.roots.tapePath(r.path)),
 		ExitCode: e.exit.Code, Signal: e.exit.Signal, DurationMS: e.duration.Milliseconds(),
 		Extra: tape.EndedField(e.atMS),
 		Stdin: in.Payload, Stdout: out.Payload, Stderr: errs.Payload, StdoutDigest: out.Digest, StderrDigest: errs.Digest,
 	}
 	for i, a := range r.argv[1:] {
-		sp.Args = append(sp.Args, safe(fmt.Sprintf("args.%d", i), a))
+		sp.Args = append(sp.Args, t.safe(fmt.Sprintf("args.%d", i), a))
 	}
-	cwd := safe("cwd", r.s.roots.tapePath(r.dir))
+	cwd := t.safe("cwd", r.s.roots.tapePath(r.dir))
 	sp.Cwd = &cwd
-	return sp, raw, nil
+	return sp, t.raw, r.processes.program(sp)
 }
 
 // recordEnd puts on the tape what the program changed last, then its own spawn, and closes the tape; then it writes what the

@@ -99,6 +99,16 @@ func (s *servers) changing(thread int) uint32 {
 	return o.by
 }
 
+// of is whose a process is that is about to start; 0 for the program's.
+func (s *servers) of(pid int) uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.roots) == 0 {
+		return 0
+	}
+	return s.climb(pid)
+}
+
 // maxClimb bounds how many parents are asked.
 const maxClimb = 64
 

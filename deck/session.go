@@ -36,6 +36,8 @@ type session struct {
 	// asked is told of each request before it is sent on or answered; an error refuses it. nil is not. Set before the program
 	// starts.
 	asked func(*exchange.Identity) error
+	// answered is told of each exchange whose answer is about to begin (exchange.TapOptions.Answered); set likewise.
+	answered func(arrival uint64)
 
 	closing  sync.Once
 	closeErr error
@@ -63,7 +65,7 @@ func newSession(o *sessionOptions) (*session, error) {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
-	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true, Asked: s.toldOf}
+	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true, Asked: s.toldOf, Answered: s.toldOfAnswer}
 	if err := s.openTalks(o); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
@@ -82,6 +84,12 @@ func (s *session) toldOf(id *exchange.Identity) error {
 		return nil
 	}
 	return s.asked(id)
+}
+
+func (s *session) toldOfAnswer(arrival uint64) {
+	if s.answered != nil {
+		s.answered(arrival)
+	}
 }
 
 func (s *session) openTape(o *sessionOptions) (err error) {

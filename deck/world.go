@@ -91,6 +91,9 @@ func (j jailed) gaps() []string {
 	if n := j.SpawnsLost(); n > 0 {
 		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%s: %d programs that may have been talked with could not be looked at", gapMCP, n))
 	}
+	if n := j.Untraced(); n > 0 {
+		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%s: %d programs were debugged, and asked the kernel", jail.InputGap, n))
+	}
 	if n := j.Unnamed(); n > 0 {
 		gaps = append(gaps[:len(gaps):len(gaps)], fmt.Sprintf("%d calls that may have changed files: which ones could not be told", n))
 	}

@@ -51,6 +51,7 @@ func (a *serversAsked) find(rec *tape.Record) {
 		a.sockets[cmp.Or(k.Connection, k.Arrival)] = true
 	case *tape.MCPOpen:
 		a.talks[k.Conversation] = true
+	case *tape.ProcessSpawn: // a server of a replay is none
 	default:
 		a.exchanges++
 	}

@@ -4,18 +4,18 @@ import "strconv"
 
 const (
 	// ConversationKey is a further key of exchanges and ws_open: the number of the conversation of the MCP server that asked. What
-	// the program asked has none.
+	// the program asked has none. Of a process_spawn it is that of the server that the process is, or that started it.
 	ConversationKey = "conversation"
 	// WithinKey is a further key of mcp_open: the number of the conversation of the MCP server that holds this one as a client.
 	WithinKey = "within"
 )
 
-// AskerOf returns the number of the conversation of the MCP server that made an exchange, opened a WebSocket or began a conversation of
-// its own; 0 where the program did, and for other kinds.
+// AskerOf returns the number of the conversation of the MCP server that made an exchange, opened a WebSocket, ran a program or began a
+// conversation of its own; 0 where the program did, and for other kinds.
 func AskerOf(k Kind) uint64 {
 	key := ConversationKey
 	switch k.(type) {
-	case *LLMCall, *HTTPExchange, *WSOpen:
+	case *LLMCall, *HTTPExchange, *WSOpen, *ProcessSpawn:
 	case *MCPOpen:
 		key = WithinKey
 	default:

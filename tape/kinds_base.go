@@ -117,6 +117,8 @@ type ProcessSpawn struct {
 	Stdin         *Payload
 	StdoutDigest  cas.Digest // after masking and renumbering
 	StderrDigest  cas.Digest
+	PID           int      // as the process knows itself; 0 where that is not known
+	Times         *Payload // wall times that it read (docs/tape.md); nil where that is not known
 	Extra         []Field
 }
 
@@ -139,4 +141,6 @@ func (k *ProcessSpawn) fields(c *codec) {
 	c.payload("stdin_payload", &k.Stdin, optional)
 	c.digest("stdout_digest", &k.StdoutDigest, optional)
 	c.digest("stderr_digest", &k.StderrDigest, optional)
+	number(c, "pid", &k.PID, optional)
+	c.payload("times", &k.Times, optional)
 }

@@ -150,6 +150,7 @@ func (o *Open) Refuse(reason string) *OwnAnswer {
 // Response takes the head of the answer. The error is that of Chunk.
 func (o *Open) Response(status int, h http.Header) error {
 	o.live()
+	o.answers()
 	o.exchange.Status = status
 	o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
 	if o.tap.rec == nil {
@@ -170,6 +171,17 @@ func (o *Open) Response(status int, h http.Header) error {
 		o.body = plain
 	}
 	return nil
+}
+
+// answers tells whoever wants to know that the answer begins.
+func (o *Open) answers() {
+	switch told := o.tap.opts.Answered; {
+	case told == nil:
+	case o.taken != nil:
+		told(o.taken.Arrival)
+	default:
+		told(o.exchange.Arrival)
+	}
 }
 
 // Chunk takes what one read of the upstream's body gave, before it is passed on to the program. When it returns, all that

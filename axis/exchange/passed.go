@@ -18,6 +18,7 @@ func (o *Open) Replay(status int, h http.Header) {
 		return
 	}
 	o.live()
+	o.answers()
 	o.exchange.Status = status
 	o.exchange.ResponseHeaders = o.taken.Exchange.ResponseHeaders
 	if !areFields(h, o.exchange.ResponseHeaders) {

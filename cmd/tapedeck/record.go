@@ -28,6 +28,7 @@ type recordOptions struct {
 	sync        bool
 	proxy       bool
 	noSeal      bool
+	time        string
 	json        bool
 	daemon      recordDaemon
 }
@@ -75,15 +76,26 @@ Exit status: the program's own, 128+n when signal n ended it, 125 when the recor
 	f.StringVar(&o.tty, "tty", "auto", "give the program a terminal: auto, on or off")
 	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the program saw")
 	f.BoolVar(&o.proxy, "proxy", false, "run the program outside the jail and record what heeds HTTP_PROXY")
+	f.StringVar(&o.time, "time", timeRecorded, "wall time and random numbers: recorded, so that a replay has the same, or real")
 	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
 	o.daemon.add(f)
 	f.BoolVar(&o.json, "json", false, "the result as JSON on stdout; the program's stdout then goes to stderr")
 	completeFlag(cmd, "tty", "auto", "on", "off")
+	completeFlag(cmd, "time", timeRecorded, timeReal)
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
 	return cmd
 }
 
+// The values of --time.
+const (
+	timeRecorded = "recorded"
+	timeReal     = "real"
+)
+
 func runRecord(ctx context.Context, o *recordOptions, args []string, std streams) error {
+	if o.time != timeRecorded && o.time != timeReal {
+		return &statusError{statusRecorder, fmt.Errorf("--time %s: it is %s or %s", o.time, timeRecorded, timeReal)}
+	}
 	mode, err := terminal.ParseMode(o.tty)
 	if err != nil {
 		return &statusError{statusRecorder, err}
@@ -108,7 +120,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
-		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal,
+		Writable: o.writable, Passthrough: o.passthrough, Isolated: o.isolated, Sync: o.sync, Proxy: o.proxy, NoSeal: o.noSeal, RealTime: o.time == timeReal,
 		Daemon: daemon, Log: logger(std.err), Progress: progress.step, Hiding: hiding(std.err), Sealing: sealed,
 	})
 	sealedAll()

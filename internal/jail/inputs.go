@@ -1,15 +1,15 @@
 package jail
 
 // Inputs gives wall time and randomness to what runs inside, in the kernel's place: see "Inputs" in the package comment.
-// Its methods, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
+// Its method, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
 type Inputs interface {
-	// Started is told of an execve that succeeded, before the program's first instruction. What it returns answers the
-	// process from then on.
+	// Started is told of an execve that succeeded, before the program's first instruction, and of a process that asks for
+	// something without having executed anything since it was forked. What it returns answers the process from then on.
 	Started(p *Program) Source
-	// Forked is told of a process that asks for something before it has executed anything since its parent, of parent, forked
-	// it. pid is its number inside.
-	Forked(parent Source, pid int) Source
 }
+
+// InputGap is what texts of Jail.NotCovered begin with that are about Inputs.
+const InputGap = "time and randomness"
 
 // A Source answers one process, all of its threads.
 type Source interface {
@@ -21,10 +21,12 @@ type Source interface {
 	Fill(b []byte)
 }
 
-// A Program is what a process became by an execve.
+// A Program is what a process became by an execve, or by a fork.
 type Program struct {
 	Parent Source   // of the process that executed it, or of the one that forked that; nil for the jail's program
+	Forked bool     // it has executed nothing: Path, Argv and Dir are its parent's, and not told again
 	PID    int      // inside
+	Host   int      // the same process, as the recorder's PID namespace knows it
 	Path   string   // as the call spelled it; of a script, the script
 	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told

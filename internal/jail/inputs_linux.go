@@ -32,7 +32,7 @@ type inputProcess struct {
 	pid    int
 	source Source
 	tasks  []int
-	ended  chan Ended // of its Program; nil where it has executed nothing, or that was told
+	ended  chan Ended // of its Program; nil once that was told
 }
 
 // maxFill is how many bytes one getrandom is given at most. Whoever wants more asks again, as it does after a signal.
@@ -271,7 +271,10 @@ func (in *inputs) find(task, depth int) *inputProcess {
 		in.add(p, task)
 		return p
 	}
-	p := &inputProcess{pid: f.process, source: in.to.Forked(in.parentOf(f, depth).source, f.inside)}
+	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
+	p.source = in.to.Started(&Program{
+		Parent: in.parentOf(f, depth).source, Forked: true, PID: f.inside, Host: f.process, Ended: p.ended,
+	})
 	in.add(p, f.process)
 	if task != f.process {
 		in.add(p, task)
@@ -329,7 +332,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 		p.Parent = in.parentOf(f, 0).source
 	}
 	ended := make(chan Ended, 1)
-	p.PID, p.Ended = f.inside, ended
+	p.PID, p.Host, p.Ended = f.inside, f.process, ended
 	is := was
 	if was == nil {
 		is = &inputProcess{pid: f.process}

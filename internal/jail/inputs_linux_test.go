@@ -54,16 +54,13 @@ func (s *stillSource) Fill(b []byte) {
 func (s *still) Started(p *Program) Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.Forked {
+		s.forked++
+		return newStill(uint64(1000 + s.forked))
+	}
 	s.programs = append(s.programs, strings.Join(p.Argv, " "))
 	s.ends = append(s.ends, p.Ended)
 	return newStill(uint64(len(s.programs)))
-}
-
-func (s *still) Forked(Source, int) Source {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forked++
-	return newStill(uint64(1000 + s.forked))
 }
 
 func inputsOf(t *testing.T, c *Config) (*still, result) {

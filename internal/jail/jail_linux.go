@@ -112,7 +112,7 @@ func (j *Jail) await() error {
 		j.deaf = j.spawns.arm()
 	}
 	if j.deaf != nil {
-		j.notCovered = append(j.notCovered, noSpawns(j.deaf))
+		j.notCovered = append(j.notCovered, noSpawns(j.deaf)...)
 	}
 	return nil
 }
@@ -216,6 +216,15 @@ func (j *Jail) Unnamed() int64 {
 		return 0
 	}
 	return j.watch.unnamed.Load()
+}
+
+// Untraced returns how many programs started whose time and randomness the kernel answers for, although there are Inputs: a
+// debugger inside had them.
+func (j *Jail) Untraced() int64 {
+	if j.inputs == nil {
+		return 0
+	}
+	return j.inputs.untraced.Load()
 }
 
 // StopNetwork closes the listeners and the DNS sockets, reads the refusals that are left and closes their channel.

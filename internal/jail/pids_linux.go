@@ -28,8 +28,9 @@ func openLastPID() (*os.File, error) {
 	return f, nil
 }
 
+// setLastPID writes from the beginning of the file, which two of our stages share: the kernel passes over what is written elsewhere.
 func setLastPID(fd, pid int) {
-	unix.Write(fd, strconv.AppendInt(nil, int64(pid), 10))
+	unix.Pwrite(fd, strconv.AppendInt(nil, int64(pid), 10), 0)
 }
 
 // limitPIDs holds a fork bomb. Before Linux 6.14 the limit is the whole machine's, and a uid 0 may write it: not ours.

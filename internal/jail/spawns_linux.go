@@ -127,8 +127,10 @@ func (s *spawns) arm() error {
 	return s.off
 }
 
-// noSpawns is err as a line of Jail.NotCovered.
-func noSpawns(err error) string { return "MCP over stdio: " + err.Error() }
+// noSpawns is err as lines of Jail.NotCovered.
+func noSpawns(err error) []string {
+	return []string{"MCP over stdio: " + err.Error(), InputGap + ": " + err.Error()}
+}
 
 // spawn answers the notification of an execve or execveat.
 func (n *notifier) spawn(req *seccompNotif) {

@@ -57,6 +57,9 @@ func (*Jail) RefusalsLost() int64 { return 0 }
 // SpawnsLost returns 0.
 func (*Jail) SpawnsLost() int64 { return 0 }
 
+// Untraced returns 0.
+func (*Jail) Untraced() int64 { return 0 }
+
 // Unnamed returns 0.
 func (*Jail) Unnamed() int64 { return 0 }
 

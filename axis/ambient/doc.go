@@ -1,0 +1,27 @@
+// Package ambient keeps what a process takes from its kernel that no two runs would get alike: the wall time it reads, and random
+// bytes. Time is recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk.
+//
+// # Times
+//
+// A Log is told of each answer that reaches the program, by its number (Answered), and has a Stream for each process. A Stream
+// reads the kernel's wall time and keeps what it read:
+//
+//	times = { token }      token = an unsigned varint (encoding/binary)
+//	token = zigzag(ns since the time before, or since 1970)<<1
+//	      | arrival<<1|1   an answer had come since the time before: the last one, by the arrival of its exchange
+//
+// A replay has a Clock, which is told of the same answers, and a Given for each process. It gives the recorded times in their order,
+// those between two answers between the same two. How often a program looks at the clock while it waits for an answer is a
+// matter of moments: what is left of the times before an answer when that has come is passed over, and a read beyond them gets
+// a time that goes on from the last one at the pace of the real clock, and comes before the next recorded one. Beyond counts these.
+//
+// # Random bytes
+//
+// A Seed is HMAC-SHA256 of the recording's id under the project's key, and Source(n) the bytes of its process n: ChaCha8, whose
+// key is HMAC-SHA256 of n under the Seed. Who has a Seed can derive every key that was made in the run. It is used as a key is:
+// held in memory, never written.
+//
+// Concurrency: everything may be used by several goroutines at once.
+//
+// Not goals: who is which process (package deck), how it is asked (internal/jail).
+package ambient

@@ -1,0 +1,62 @@
+package ambient
+
+import (
+	"encoding/binary"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// MaxTimes bounds the times of one process, in bytes: some ten million reads. What it reads beyond that is not kept.
+const MaxTimes = 64 << 20
+
+// A Log is the recorded times of one run. The zero value is ready.
+type Log struct{ answered atomic.Uint64 }
+
+// Answered is told of the exchange of this arrival before its answer reaches the program.
+func (l *Log) Answered(arrival uint64) { l.answered.Store(arrival) }
+
+// Stream begins the times of a process.
+func (l *Log) Stream() *Stream { return &Stream{log: l, marked: l.answered.Load()} }
+
+// A Stream is the times that one process reads while it is recorded.
+type Stream struct {
+	log *Log
+
+	mu     sync.Mutex
+	times  []byte
+	last   int64
+	marked uint64 // the answer that times tell of
+	lost   int
+}
+
+// Now reads the wall time, in ns since 1970.
+func (s *Stream) Now() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now().UnixNano()
+	if len(s.times) > MaxTimes-2*binary.MaxVarintLen64 {
+		s.lost++
+		return now
+	}
+	if a := s.log.answered.Load(); a != s.marked {
+		s.marked = a
+		s.times = binary.AppendUvarint(s.times, a<<1|1)
+	}
+	s.times = binary.AppendUvarint(s.times, zigzag(now-s.last)<<1)
+	s.last = now
+	return now
+}
+
+// Behind is 0: what Now says is the kernel's time.
+func (s *Stream) Behind() int64 { return 0 }
+
+// Times is what was read so far, and how many reads found no room.
+func (s *Stream) Times() (times []byte, lost int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.times, s.lost
+}
+
+func zigzag(v int64) uint64   { return uint64(v<<1 ^ v>>63) }
+func unzigzag(u uint64) int64 { return int64(u>>1) ^ -int64(u&1) }

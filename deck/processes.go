@@ -1,0 +1,369 @@
+package deck
+
+import (
+	"cmp"
+	"crypto/rand"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/ambient"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// processes gives the processes of a run their wall time and their random bytes, and puts each on the tape when it has ended: what
+// it ran, how that ended, and the times that it read. A replay gives the times again, and the same random bytes: those of the
+// recorded process that a process is again (recordedProcesses).
+//
+// The program is process 1. Its own record is the run's; of it processes has the times alone.
+type processes struct {
+	s       *session
+	servers *servers
+	seed    *ambient.Seed // nil: nobody has it, and the kernel's bytes are given
+
+	log   *ambient.Log       // while recording
+	clock *ambient.Clock     // on a replay
+	again *recordedProcesses // the same
+
+	ends sync.WaitGroup // goroutines that wait for the end of a process
+
+	mu     sync.Mutex
+	last   uint64 // the highest number that was given
+	first  *processInputs
+	lost   int      // times that found no room
+	damage []string // recorded times that cannot be read
+}
+
+// programID is the spawn_id of the program.
+const programID = 1
+
+// recordProcesses records those of a run.
+func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processes {
+	return &processes{s: s, servers: servers, seed: seed, log: new(ambient.Log)}
+}
+
+// replayProcesses gives again what those of a recording had, which began at start.
+func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time) *processes {
+	return &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last}
+}
+
+// inputs is p for a jail; nil for the kernel.
+func (p *processes) inputs() jail.Inputs {
+	if p == nil {
+		return nil
+	}
+	return p
+}
+
+// replays reports whether the times are others than the kernel's.
+func (p *processes) replays() bool { return p != nil && p.clock != nil }
+
+// answered is told of the exchange whose answer is about to reach the program, by its recorded arrival.
+func (p *processes) answered(arrival uint64) {
+	switch {
+	case p == nil:
+	case p.log != nil:
+		p.log.Answered(arrival)
+	default:
+		p.clock.Answered(arrival)
+	}
+}
+
+// The axes of time and randomness.
+const (
+	axisClock  = "clock"
+	axisRandom = "random"
+)
+
+// giveAgain returns what gives time and randomness to the processes of a replay; nil where they are not on the recording.
+func (r *replayer) giveAgain(c *changing) *processes {
+	m := r.rec.Manifest
+	if !m.Axes[axisClock].On || r.o.Proxy {
+		return nil
+	}
+	var seed *ambient.Seed
+	if m.ScrubKey == r.s.scrub.KeyID() {
+		seed = new(ambient.Seed)
+		*seed = ambient.NewSeed(r.s.key[:], m.ID)
+	}
+	r.again.sort()
+	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt)
+	r.s.answered = r.processes.answered
+	return r.processes
+}
+
+// unlike says what of time and randomness a replay could not give again.
+func (p *processes) unlike() (notes []string) {
+	if p == nil {
+		return nil
+	}
+	if p.seed == nil {
+		notes = append(notes, "random numbers are others than recorded: the recording was made with another project key")
+	}
+	if n := p.clock.Beyond(); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d times that were read have no recorded ones", n))
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append(notes, p.damage...)
+}
+
+// axes says what of time and randomness is covered, beside the gaps of the jail.
+func (p *processes) axes(gaps []string) (clock, random Axis) {
+	if p == nil {
+		return Axis{NotCovered: []string{gapClock}}, Axis{NotCovered: []string{gapRandom}}
+	}
+	clock, random = Axis{On: true, NotCovered: slices.Clone(gaps)}, Axis{On: true, NotCovered: slices.Clone(gaps)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost > 0 {
+		clock.NotCovered = append(clock.NotCovered, fmt.Sprintf("%d times were read and not kept: of one process at most %d MiB are", p.lost, ambient.MaxTimes>>20))
+	}
+	return clock, random
+}
+
+// A processInputs is what one process gets.
+type processInputs struct {
+	timer
+	random interface{ Fill([]byte) }
+
+	id, parent uint64
+	began      time.Time
+	program    *jail.Program
+	by         uint32 // the server that it is of; 0 for none
+}
+
+// A timer tells the wall time.
+type timer interface {
+	Now() int64
+	Behind() int64
+}
+
+// Fill implements jail.Source.
+func (i *processInputs) Fill(b []byte) { i.random.Fill(b) }
+
+// kernelRandom is the bytes of a process whose seed nobody has.
+type kernelRandom struct{}
+
+func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
+
+// Started implements jail.Inputs.
+func (p *processes) Started(pr *jail.Program) jail.Source {
+	in := &processInputs{program: pr, began: time.Now(), random: kernelRandom{}}
+	if parent, ok := pr.Parent.(*processInputs); ok {
+		in.parent = parent.id
+	}
+	in.by = p.servers.of(pr.Host)
+	p.mu.Lock()
+	times := p.number(in)
+	p.mu.Unlock()
+	p.time(in, times)
+	if p.seed != nil {
+		in.random = p.seed.Source(in.id)
+	}
+	p.ends.Go(func() { p.ended(in, <-pr.Ended) })
+	return in
+}
+
+// number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, whose times it
+// returns.
+func (p *processes) number(in *processInputs) (times *tape.Payload) {
+	if p.again != nil {
+		if was := p.again.take(in.parent, p.asRecorded(in)); was != nil {
+			in.id, times = was.SpawnID, was.Times
+		}
+	}
+	switch {
+	case p.first == nil:
+		p.first, in.id = in, programID
+		p.last = max(p.last, programID)
+	case in.id == 0:
+		p.last++
+		in.id = p.last
+	}
+	return times
+}
+
+func (p *processes) time(in *processInputs, times *tape.Payload) {
+	if p.log != nil {
+		in.timer = p.log.Stream()
+		return
+	}
+	g, err := p.given(times)
+	if err != nil {
+		p.mu.Lock()
+		p.damage = append(p.damage, fmt.Sprintf("times of process %d: %v", in.id, err))
+		p.mu.Unlock()
+		g, _ = p.clock.Given(nil) // none: no error
+	}
+	in.timer = g
+}
+
+func (p *processes) given(times *tape.Payload) (*ambient.Given, error) {
+	if times == nil {
+		return p.clock.Given(nil)
+	}
+	b, err := times.Bytes(p.again.store)
+	if err != nil {
+		return nil, err
+	}
+	return p.clock.Given(b)
+}
+
+// asRecorded is what a process runs, as its record says it.
+func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
+	k, _ := p.spawn(in, nil)
+	return k
+}
+
+// ended puts the end of a process on the tape. The program's is the run's.
+func (p *processes) ended(in *processInputs, e jail.Ended) {
+	if in.id == programID {
+		return
+	}
+	var times *tape.Payload
+	if s, ok := in.timer.(*ambient.Stream); ok {
+		var err error
+		if times, err = p.times(s); err != nil {
+			p.s.fail(err)
+			return
+		}
+	}
+	k, raw := p.spawn(in, &e)
+	k.Times = times
+	_ = p.s.rec.RecordRaw(k, raw) // the recorder tells fail
+}
+
+// times are those of a recorded process.
+func (p *processes) times(s *ambient.Stream) (*tape.Payload, error) {
+	b, lost := s.Times()
+	if lost > 0 {
+		p.mu.Lock()
+		p.lost += lost
+		p.mu.Unlock()
+	}
+	if len(b) == 0 {
+		return nil, nil
+	}
+	return p.s.rec.Payload(b)
+}
+
+// spawn is the record of a process that ended so; nil for one that has not.
+func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn, []tape.RawBytes) {
+	t := texts{s: p.s}
+	k := &tape.ProcessSpawn{SpawnID: in.id, ParentSpawnID: in.parent, PID: in.program.PID, Args: []string{}}
+	if e != nil {
+		exit := exitOf(e.Exit)
+		k.ExitCode, k.Signal, k.DurationMS = exit.Code, exit.Signal, time.Since(in.began).Milliseconds()
+	}
+	flags := map[string]bool{tape.ForkedKey: in.program.Forked}
+	if e != nil {
+		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
+	}
+	k.Extra = append(tape.FlagFields(flags), tape.AskerField(tape.ConversationKey, p.servers.conversation(in.by))...)
+	if in.program.Forked {
+		return k, nil
+	}
+	k.Program = t.safe("program", p.s.roots.tapePath(in.program.Path))
+	for i, a := range in.program.Argv[min(1, len(in.program.Argv)):] {
+		k.Args = append(k.Args, t.safe(fmt.Sprintf("args.%d", i), a))
+	}
+	if in.program.Dir != "" {
+		cwd := t.safe("cwd", p.s.roots.tapePath(in.program.Dir))
+		k.Cwd = &cwd
+	}
+	return k, t.raw
+}
+
+// drain waits until every process is on the tape. All have ended.
+func (p *processes) drain() {
+	if p != nil {
+		p.ends.Wait()
+	}
+}
+
+// program adds to the record of the program what is known of its process.
+func (p *processes) program(k *tape.ProcessSpawn) (err error) {
+	if p == nil || p.first == nil {
+		return nil
+	}
+	k.SpawnID, k.PID = programID, p.first.program.PID
+	if s, ok := p.first.timer.(*ambient.Stream); ok {
+		k.Times, err = p.times(s)
+	}
+	return err
+}
+
+// texts makes strings of a record out of what a program said.
+type texts struct {
+	s   *session
+	raw []tape.RawBytes
+}
+
+func (t *texts) safe(key, v string) string {
+	text, bytes := tape.SafeString(t.s.scrub.String(v))
+	if bytes != nil {
+		t.raw = append(t.raw, tape.RawBytes{Key: key, Bytes: bytes})
+	}
+	return text
+}
+
+// recordedProcesses are those of a recording, by who started them.
+type recordedProcesses struct {
+	store    cas.Store
+	children map[uint64][]*tape.ProcessSpawn // that are no process's again yet, by spawn_id
+	last     uint64                          // the highest number
+}
+
+func newRecordedProcesses(store cas.Store) *recordedProcesses {
+	return &recordedProcesses{store: store, children: make(map[uint64][]*tape.ProcessSpawn), last: programID}
+}
+
+// add takes the records of a tape, in any order.
+func (r *recordedProcesses) add(k tape.Kind) {
+	p, ok := k.(*tape.ProcessSpawn)
+	if !ok || p.SpawnID == 0 {
+		return
+	}
+	r.last = max(r.last, p.SpawnID)
+	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)
+}
+
+// sort puts children into the order in which they began.
+func (r *recordedProcesses) sort() {
+	for _, list := range r.children {
+		slices.SortFunc(list, func(a, b *tape.ProcessSpawn) int { return cmp.Compare(a.SpawnID, b.SpawnID) })
+	}
+}
+
+// take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same; else
+// the first that ran this program in another way, so that a changed argument changes nothing beside. nil for none.
+func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
+	list := r.children[parent]
+	forked := tape.HasFlag(is, tape.ForkedKey)
+	for _, alike := range []func(*tape.ProcessSpawn) bool{
+		func(was *tape.ProcessSpawn) bool { return forked && was.PID == is.PID },
+		func(was *tape.ProcessSpawn) bool {
+			return !forked && was.Program == is.Program && slices.Equal(was.Args, is.Args)
+		},
+		func(was *tape.ProcessSpawn) bool {
+			return !forked && path.Base(was.Program) == path.Base(is.Program) && len(was.Args) == len(is.Args)
+		},
+		func(was *tape.ProcessSpawn) bool { return path.Base(was.Program) == path.Base(is.Program) },
+		func(was *tape.ProcessSpawn) bool { return parent == 0 },
+	} {
+		i := slices.IndexFunc(list, func(was *tape.ProcessSpawn) bool {
+			return tape.HasFlag(was, tape.ForkedKey) == forked && alike(was)
+		})
+		if i >= 0 {
+			was := list[i]
+			r.children[parent] = slices.Delete(list, i, i+1)
+			return was
+		}
+	}
+	return nil
+}

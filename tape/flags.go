@@ -1,0 +1,27 @@
+package tape
+
+// Further keys of a process_spawn, each true where it stands.
+const (
+	// ForkedKey is that of a process which has executed nothing: it is what its parent is.
+	ForkedKey = "forked"
+	// LeftKey is that of a process which lived when the program had ended, and was killed then.
+	LeftKey = "left"
+	// AgainKey is that of a process which lives on as another program, by an execve of its own: its exit is not known.
+	AgainKey = "again"
+)
+
+// FlagFields are those of names for which it is true.
+func FlagFields(names map[string]bool) (out []Field) {
+	for _, name := range []string{ForkedKey, LeftKey, AgainKey} {
+		if names[name] {
+			out = append(out, Field{Name: name, Value: []byte("true")})
+		}
+	}
+	return out
+}
+
+// HasFlag reports whether a record has this key, and it is true.
+func HasFlag(k Kind, name string) bool {
+	extra := Extras(k)
+	return extra != nil && string(FieldValue(*extra, name)) == "true"
+}
