@@ -87,6 +87,7 @@ func TestWhatTheProgramMakesUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "answer") })
+	b.realTime = true
 	res, _ := b.record("nonce", "https://api.example.com/ask")
 	argv, _ := b.self("nonce", "https://api.example.com/ask")
 	for name, o := range map[string]*deck.ReplayOptions{

@@ -268,12 +268,13 @@ func TestAbsentHome(t *testing.T) {
 // TestWatch: files outside the work tree gate where they are asked for.
 func TestWatch(t *testing.T) {
 	b, _ := housekeeping(t)
+	b.through = []string{"/bin/sh", "-c", `"$0" "$@"; :`}
 	res, _ := b.record("housekeeper", "https://api.openai.com")
+	b.through[2] = `"$0" "$@"; echo more >> ~/.agent/state.json`
 	argv, _ := b.self("housekeeper", "https://api.openai.com")
-	shell := []string{"/bin/sh", "-c", `"$0" "$@"; echo more >> ~/.agent/state.json`}
-	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: append(shell, argv...)})
+	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: argv})
 	b.green(v)
-	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Argv: append(shell, argv...), Watch: []string{filepath.Join(b.home, ".agent")}})
+	v, _ = b.replay(res.Recording, &deck.ReplayOptions{Argv: argv, Watch: []string{filepath.Join(b.home, ".agent")}})
 	if v.Total() != 1 || v.Divergences[0].Category != fidelity.MissingInRecorded {
 		t.Errorf("%+v", v.Divergences)
 	}

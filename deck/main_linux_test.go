@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -43,7 +44,9 @@ type bench struct {
 	env    []string
 	hosts  map[string]string
 
-	unsealed bool // what is recorded is left unsealed, for a test that edits it
+	unsealed bool     // what is recorded is left unsealed, for a test that edits it
+	realTime bool     // time and randomness are not recorded
+	through  []string // what starts the programs; nothing for themselves
 }
 
 func newBench(t *testing.T) *bench {
@@ -86,7 +89,7 @@ func (b *bench) self(name string, args ...string) ([]string, []string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return append([]string{exe}, args...), append(b.env[:len(b.env):len(b.env)], programVar+"="+name)
+	return slices.Concat(b.through, []string{exe}, args), append(b.env[:len(b.env):len(b.env)], programVar+"="+name)
 }
 
 // record records one of programs and returns its recording and what it printed.
@@ -95,7 +98,7 @@ func (b *bench) record(name string, args ...string) (*deck.Result, string) {
 	argv, env := b.self(name, args...)
 	var out bytes.Buffer
 	res, err := deck.Record(context.Background(), &deck.RecordOptions{
-		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, NoSeal: b.unsealed,
+		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, NoSeal: b.unsealed, RealTime: b.realTime,
 		Streams: deck.Streams{Stdout: &out, Stderr: &out},
 	})
 	if err != nil {

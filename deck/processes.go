@@ -34,6 +34,7 @@ type processes struct {
 	mu     sync.Mutex
 	last   uint64 // the highest number that was given
 	first  *processInputs
+	opened uint64   // random devices
 	lost   int      // times that found no room
 	damage []string // recorded times that cannot be read
 }
@@ -126,10 +127,24 @@ func (p *processes) axes(gaps []string) (clock, random Axis) {
 	return clock, random
 }
 
+// Opened implements jail.Inputs. The opens of a run are numbered in the order in which they come, whoever makes them.
+func (p *processes) Opened() jail.Filler {
+	if p.seed == nil {
+		return kernelRandom{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.opened++
+	return p.seed.Source(firstOpen + p.opened)
+}
+
+// firstOpen is beyond the numbers of processes.
+const firstOpen = 1 << 62
+
 // A processInputs is what one process gets.
 type processInputs struct {
 	timer
-	random interface{ Fill([]byte) }
+	random jail.Filler
 
 	id, parent uint64
 	began      time.Time

@@ -161,6 +161,8 @@ const (
 	ProcessStdinHash    Category = "process_stdin_hash"
 	ProcessStdoutDigest Category = "process_stdout_digest"
 	ProcessStderrDigest Category = "process_stderr_digest"
+	ProcessPID          Category = "process_pid"
+	ProcessTimes        Category = "process_times"
 )
 
 // Categories of MCP. The digests are of the redacted bytes, the hashes of the payloads.

@@ -144,6 +144,8 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 	if !d.lanes {
 		same(d, ProcessSpawnID, a.SpawnID, b.SpawnID)
 		same(d, ProcessParent, a.ParentSpawnID, b.ParentSpawnID)
+		same(d, ProcessPID, a.PID, b.PID)
+		d.payload(ProcessTimes, a.Times, b.Times)
 		if hashOf(a.Stdout) == hashOf(b.Stdout) { // else it is said
 			same(d, ProcessStdoutDigest, a.StdoutDigest, b.StdoutDigest)
 		}

@@ -6,6 +6,14 @@ type Inputs interface {
 	// Started is told of an execve that succeeded, before the program's first instruction, and of a process that asks for
 	// something without having executed anything since it was forked. What it returns answers the process from then on.
 	Started(p *Program) Source
+	// Opened returns what fills the next FIFO that stands for /dev/random or /dev/urandom.
+	Opened() Filler
+}
+
+// A Filler makes random bytes.
+type Filler interface {
+	// Fill fills b with random bytes.
+	Fill(b []byte)
 }
 
 // InputGap is what texts of Jail.NotCovered begin with that are about Inputs.
@@ -17,8 +25,7 @@ type Source interface {
 	Now() int64
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
-	// Fill fills b with random bytes.
-	Fill(b []byte)
+	Filler
 }
 
 // A Program is what a process became by an execve, or by a fork.

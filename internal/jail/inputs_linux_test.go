@@ -20,6 +20,7 @@ type still struct {
 	programs []string
 	ends     []<-chan Ended
 	forked   int
+	opened   int
 }
 
 const stillAt = 1_000_000_000 * int64(second) // 2001-09-09
@@ -63,6 +64,13 @@ func (s *still) Started(p *Program) Source {
 	return newStill(uint64(len(s.programs)))
 }
 
+func (s *still) Opened() Filler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opened++
+	return newStill(uint64(2000 + s.opened))
+}
+
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()
 	s := new(still)
@@ -81,6 +89,7 @@ func TestInputs(t *testing.T) {
 	for _, c := range []struct{ name, program, script string }{
 		{"date", "sh", "date -u +%s.%N; date -u +%s"},
 		{"shuf", "sh", "shuf -i 1-1000000 -n 3; mktemp -u; echo $$"},
+		{"devices", "sh", "head -c 6 /dev/urandom | od -An -tx1; tr -dc a-z </dev/urandom | head -c 20000 | md5sum; dd if=/dev/random bs=7 count=1 2>/dev/null | od -An -tx1"},
 		{"python", "python3", "import time,uuid,random,os,threading\nprint(time.time(), uuid.uuid1(), uuid.uuid4(), random.random(), os.urandom(4), {'a','b','c','d'}, id(object()), hash('x'))"},
 		{"thread", "python3", "import time,threading\nt=threading.Thread(target=lambda: print(time.time())); t.start(); t.join(); print(time.time())"},
 		{"fork", "python3", "import os,uuid\nif os.fork(): os.wait()\nprint(uuid.uuid4())"},
@@ -104,6 +113,8 @@ func TestInputs(t *testing.T) {
 			if r1.stdout != r2.stdout || r1.stderr != r2.stderr || r1.stderr != "" {
 				t.Errorf("first\n%s%s\nthen\n%s%s", r1.stdout, r1.stderr, r2.stdout, r2.stderr)
 			}
+			slices.Sort(s1.programs) // those of a pipeline start side by side
+			slices.Sort(s2.programs)
 			if !slices.Equal(s1.programs, s2.programs) {
 				t.Errorf("programs %q, then %q", s1.programs, s2.programs)
 			}
