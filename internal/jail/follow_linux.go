@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strconv"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,47 +52,45 @@ func seize(tid, options int) error {
 
 // awaitExec waits until a thread of process pid stands still, and tells under which number; 0 where it is gone.
 func awaitExec(tid, pid int) (stopped int, executed bool) {
-	for {
-		at, err := tracee(tid, pid)
-		if err != nil {
-			return 0, false
+	at, ws, err := tracee(tid, pid)
+	switch {
+	case err != nil, !ws.Stopped():
+		return 0, false
+	case uint32(ws)>>16 == unix.PTRACE_EVENT_EXEC:
+		return at, true
+	case uint32(ws)>>16 == unix.PTRACE_EVENT_STOP:
+		return at, false
+	}
+	_ = detach(at, int(ws.StopSignal())) // a signal came first: the call is made again or has failed
+	return 0, false
+}
+
+// tracee waits for news of the one thread that this thread traces, and tells which of its two numbers it has by now. This thread may
+// have other children, which somebody else waits for.
+func tracee(tid, pid int) (at int, ws unix.WaitStatus, err error) {
+	if tid == pid || pid == 0 {
+		at, err = wait4(tid, &ws, 0)
+		return at, ws, err
+	}
+	for pause := 20 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		at, was := wait4(tid, &ws, unix.WNOHANG)
+		if at != 0 {
+			return at, ws, nil
 		}
-		var ws unix.WaitStatus
-		if _, err := unix.Wait4(at, &ws, unix.WALL|unix.WNOTHREAD, nil); err != nil {
-			return 0, false
+		at, is := wait4(pid, &ws, unix.WNOHANG) // second: what has taken this number meanwhile is found
+		if at != 0 || was != nil && is != nil {
+			return at, ws, is
 		}
-		switch {
-		case !ws.Stopped():
-			return 0, false
-		case uint32(ws)>>16 == unix.PTRACE_EVENT_EXEC:
-			return at, true
-		case uint32(ws)>>16 == unix.PTRACE_EVENT_STOP:
-			return at, false
-		default: // a signal came first: the call is made again or has failed
-			_ = detach(at, int(ws.StopSignal()))
-			return 0, false
-		}
+		time.Sleep(pause)
 	}
 }
 
-// tracee waits for news of the one thread that this thread traces, and tells which of its two numbers it has.
-func tracee(tid, pid int) (int, error) {
-	const events = unix.WEXITED | unix.WSTOPPED | unix.WNOWAIT | unix.WALL | unix.WNOTHREAD
+// wait4 tells 0 for nothing new.
+func wait4(n int, ws *unix.WaitStatus, flags int) (int, error) {
 	for {
-		var info struct { // siginfo_t of a child: 128 bytes
-			_   [4]int32
-			pid int32
-			_   [27]int32
-		}
-		_, _, errno := unix.Syscall6(unix.SYS_WAITID, unix.P_ALL, 0, uintptr(unsafe.Pointer(&info)), events, 0, 0)
-		switch at := int(info.pid); {
-		case errno == unix.EINTR:
-		case errno != 0:
-			return 0, errno
-		case at == tid || at == pid:
-			return at, nil
-		default: // a child of ours that happens to have been started from this thread: who waits for it takes it
-			time.Sleep(time.Millisecond)
+		at, err := unix.Wait4(n, ws, unix.WALL|unix.WNOTHREAD|flags, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return max(at, 0), err
 		}
 	}
 }
