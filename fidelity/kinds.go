@@ -129,8 +129,10 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 		d.args(a.Args, b.Args)
 	}
 	d.text(ProcessCwd, orNull(a.Cwd), orNull(b.Cwd))
-	same(d, ProcessExitCode, a.ExitCode, b.ExitCode)
-	same(d, ProcessSignal, a.Signal, b.Signal)
+	if !d.lanes || endedItself(a) && endedItself(b) {
+		same(d, ProcessExitCode, a.ExitCode, b.ExitCode)
+		same(d, ProcessSignal, a.Signal, b.Signal)
+	}
 	sameExact(d, ProcessDuration, a.DurationMS, b.DurationMS)
 	if d.onScreen != 1 {
 		d.digested(ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
@@ -154,6 +156,12 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 		}
 	}
 	d.extra(a.Extra, b.Extra)
+}
+
+// endedItself reports whether how a process ended is its own doing. Whether one has written all before the other end of its pipe is
+// closed is a matter of moments.
+func endedItself(p *tape.ProcessSpawn) bool {
+	return !tape.HasFlag(p, tape.LeftKey) && !tape.HasFlag(p, tape.AgainKey) && (p.Signal != "SIGPIPE" || p.ParentSpawnID == 0)
 }
 
 // args compares two argument lists as one field; the message shows the first argument that differs.

@@ -66,8 +66,8 @@ func (c *laneCompare) lanes(s Side) []*lane {
 	byKey := make(map[string]*lane)
 	var out []*lane
 	for i := range side.entries {
-		if side.entries[i].rec == nil {
-			continue // set aside
+		if rec := side.entries[i].rec; rec == nil || tape.HasFlag(rec.Kind, tape.ForkedKey) {
+			continue // set aside, or told for its times alone: whether a fork reads a clock is no doing of its own
 		}
 		e := side.entries[i]
 		e.id = c.identityOf(&e)
@@ -140,7 +140,7 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]string {
 	}
 	var all []started
 	for _, e := range side.entries {
-		if e.rec == nil {
+		if e.rec == nil || tape.HasFlag(e.rec.Kind, tape.ForkedKey) {
 			continue
 		}
 		if p, ok := e.rec.Kind.(*tape.ProcessSpawn); ok && e.at != side.program {

@@ -16,28 +16,33 @@ import (
 //
 // A thread other than the first has the number of its process when its execve has succeeded.
 func (n *notifier) follow(req *seccompNotif) {
+	if !n.inputs.follows(int(req.PID)) {
+		n.goOn(req.ID)
+		return
+	}
+	tid, id := int(req.PID), req.ID
 	n.inputs.executing.Go(func() {
 		runtime.LockOSThread() // the kernel knows a tracer by its thread
 		defer runtime.UnlockOSThread()
-		tid := int(req.PID)
 		pid := n.inputs.processOf(tid)
 		if err := seize(tid, unix.PTRACE_O_TRACEEXEC); err != nil {
-			if errors.Is(err, unix.EPERM) && n.waits(req.ID) {
+			if errors.Is(err, unix.EPERM) && n.waits(id) {
 				n.inputs.untraced.Add(1)
 			}
-			n.goOn(req.ID)
+			n.inputs.unfollow(tid)
+			n.goOn(id)
 			return
 		}
-		n.goOn(req.ID)
+		n.goOn(id)
 		_ = unix.PtraceInterrupt(tid) // for an execve that fails; one that succeeded forgets it
-		stopped, executed := awaitExec(tid, pid)
-		if stopped == 0 {
-			return
-		}
+		stopped, sig, executed := awaitExec(tid, pid)
 		if executed {
 			n.inputs.look(stopped)
 		}
-		_ = detach(stopped, 0)
+		n.inputs.unfollow(tid)
+		if stopped != 0 {
+			_ = detach(stopped, sig)
+		}
 	})
 }
 
@@ -50,19 +55,19 @@ func seize(tid, options int) error {
 	return nil
 }
 
-// awaitExec waits until a thread of process pid stands still, and tells under which number; 0 where it is gone.
-func awaitExec(tid, pid int) (stopped int, executed bool) {
+// awaitExec waits until a thread of process pid stands still, and tells under which number, and the signal that it is to be given; 0
+// where it is gone.
+func awaitExec(tid, pid int) (stopped, sig int, executed bool) {
 	at, ws, err := tracee(tid, pid)
 	switch {
 	case err != nil, !ws.Stopped():
-		return 0, false
+		return 0, 0, false
 	case uint32(ws)>>16 == unix.PTRACE_EVENT_EXEC:
-		return at, true
+		return at, 0, true
 	case uint32(ws)>>16 == unix.PTRACE_EVENT_STOP:
-		return at, false
+		return at, 0, false
 	}
-	_ = detach(at, int(ws.StopSignal())) // a signal came first: the call is made again or has failed
-	return 0, false
+	return at, int(ws.StopSignal()), false // a signal came first: the call is made again or has failed
 }
 
 // tracee waits for news of the one thread that this thread traces, and tells which of its two numbers it has by now. This thread may

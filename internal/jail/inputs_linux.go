@@ -23,6 +23,7 @@ type inputs struct {
 
 	executing sync.WaitGroup // goroutines that follow an execve
 	untraced  atomic.Int64   // programs whose clock could not be taken, for they are debugged
+	followed  map[int]bool   // threads whose execve is being followed
 	shifted   map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
 	buf       [maxFill]byte  // the same
 }
@@ -31,6 +32,7 @@ type inputs struct {
 type inputProcess struct {
 	pid    int
 	source Source
+	forker Source // of the process that forked it; nil once it has executed something
 	tasks  []int
 	ended  chan Ended // of its Program; nil once that was told
 }
@@ -70,7 +72,7 @@ const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
 
 // newInputs needs what finds out about spawns.
 func newInputs(to Inputs, s *spawns) *inputs {
-	return &inputs{to: to, spawns: s, tasks: make(map[int]*inputProcess), shifted: make(map[int]uint64)}
+	return &inputs{to: to, spawns: s, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64)}
 }
 
 // isInput reports whether a call is one of inputRules.
@@ -271,9 +273,9 @@ func (in *inputs) find(task, depth int) *inputProcess {
 		in.add(p, task)
 		return p
 	}
-	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
+	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1), forker: in.parentOf(f, depth).source}
 	p.source = in.to.Started(&Program{
-		Parent: in.parentOf(f, depth).source, Forked: true, PID: f.inside, Host: f.process, Ended: p.ended,
+		Parent: p.forker, Forked: true, PID: f.inside, Host: f.process, Ended: p.ended,
 	})
 	in.add(p, f.process)
 	if task != f.process {
@@ -296,6 +298,23 @@ func (in *inputs) parentOf(f family, depth int) *inputProcess {
 func (in *inputs) add(p *inputProcess, task int) {
 	in.tasks[task] = p
 	p.tasks = append(p.tasks, task)
+}
+
+// follows makes a thread one that is followed; false where it is one already: a program that is looked for along PATH is executed
+// again before the failure of the first try was seen.
+func (in *inputs) follows(task int) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	was := in.followed[task]
+	in.followed[task] = true
+	return !was
+}
+
+// unfollow is called while the thread stands still, or is gone.
+func (in *inputs) unfollow(task int) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.followed, task)
 }
 
 // processOf tells the process of a thread; 0 where it is gone.
@@ -326,6 +345,8 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	}
 	was := in.tasks[f.process]
 	switch {
+	case was != nil && was.forker != nil: // whether a fork asks for something before it executes must change nothing
+		p.Parent = was.forker
 	case was != nil:
 		p.Parent = was.source
 	case in.program != nil:
@@ -341,7 +362,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if is.ended != nil {
 		is.ended <- Ended{Again: true}
 	}
-	is.source, is.ended = in.to.Started(p), ended
+	is.source, is.ended, is.forker = in.to.Started(p), ended, nil
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is
