@@ -96,6 +96,22 @@
 // looked at goes on and is counted (Jail.SpawnsLost). A process that changes its descriptors or arguments in another thread
 // while it executes can have something else told: evidence, as above.
 //
+// # Inputs
+//
+// With Config.Inputs the recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime of the wall
+// time, gettimeofday, time, getrandom. At each execve the caller is stopped for a moment, as a debugger would, before the new
+// program's first instruction: AT_SYSINFO_EHDR of its auxiliary vector becomes AT_IGNORE, so that the C library, Go and others make
+// these calls instead of reading the vDSO, and its AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Addresses
+// are not randomised. /dev/random and /dev/urandom are links to FIFOs, one for each open, that the recorder fills.
+//
+// The monotonic clock is the kernel's. Where the wall time that is given lies behind the kernel's (Config.Shifted), waits for a
+// moment of it (FUTEX_CLOCK_REALTIME, clock_nanosleep and timerfd_settime with an absolute time) are made again with another one,
+// which is written below the stack of the thread, where nobody keeps anything.
+//
+// A process is known by its threads. A fork is a process of its own from the first time that it asks; its parent is who forked it. A
+// program that a debugger inside has started cannot be stopped, asks the kernel, and is counted (Jail.Untraced). rdtsc and rdrand
+// are the processor's own.
+//
 // # Lifetime and what else holds inside
 //
 // Lifetime: the init ends when the recorder's end of the control socket closes, and the kernel ends everything in the
