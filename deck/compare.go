@@ -217,7 +217,7 @@ func (m *Manifest) NotCovered() []string {
 	for _, name := range sortedNames(m.Axes) {
 		out = append(out, m.Axes[name].NotCovered...)
 	}
-	return out
+	return noneTwice(out)
 }
 
 // A side is one of the two things that are compared.

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ type Manifest struct {
 	Raw        map[string][]byte `json:"raw,omitempty"`         // true bytes of what is not UTF-8: argv.N, env.NAME
 	MCP        *MCPSeen          `json:"mcp,omitempty"`         // tool servers that the program talked with, once finished
 	Records    int               `json:"records"`               // on the tape, once finished
+	Seed       string            `json:"seed,omitempty"`        // id of the recording that the run's random bytes are of; "" for its own
 	Roots      Roots             `json:"roots"`
 	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
 	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443
@@ -208,6 +210,9 @@ func (m *Manifest) check() error {
 	}
 	return nil
 }
+
+// seededBy is the id of the recording that the random bytes of the run are of.
+func (m *Manifest) seededBy() string { return cmp.Or(m.Seed, m.ID) }
 
 // holdsTree reports whether a recorder that came to its end has left what it found in the work tree, and what was changed there.
 func (m *Manifest) holdsTree() bool { return m.Roots.Tree != "" && !m.Wrapped }

@@ -25,7 +25,7 @@ type processes struct {
 	servers *servers
 	seed    *ambient.Seed // nil: nobody has it, and the kernel's bytes are given
 
-	log   *ambient.Log       // while recording
+	log   *ambient.Log       // of the times that are kept; nil for none
 	clock *ambient.Clock     // on a replay
 	again *recordedProcesses // the same
 
@@ -47,9 +47,13 @@ func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processe
 	return &processes{s: s, servers: servers, seed: seed, log: new(ambient.Log)}
 }
 
-// replayProcesses gives again what those of a recording had, which began at start.
-func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time) *processes {
-	return &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last}
+// replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
+func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
+	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last}
+	if kept {
+		p.log = new(ambient.Log)
+	}
+	return p
 }
 
 // inputs is p for a jail; nil for the kernel.
@@ -63,14 +67,13 @@ func (p *processes) inputs() jail.Inputs {
 // replays reports whether the times are others than the kernel's.
 func (p *processes) replays() bool { return p != nil && p.clock != nil }
 
-// answered is told of the exchange whose answer is about to reach the program, by its recorded arrival.
-func (p *processes) answered(arrival uint64) {
-	switch {
-	case p == nil:
-	case p.log != nil:
+// answered is told of the exchange whose answer is about to reach the program: its arrival, and the recorded one.
+func (p *processes) answered(arrival, recorded uint64) {
+	if p.log != nil {
 		p.log.Answered(arrival)
-	default:
-		p.clock.Answered(arrival)
+	}
+	if p.clock != nil {
+		p.clock.Answered(recorded)
 	}
 }
 
@@ -89,10 +92,10 @@ func (r *replayer) giveAgain(c *changing) *processes {
 	var seed *ambient.Seed
 	if m.ScrubKey == r.s.scrub.KeyID() {
 		seed = new(ambient.Seed)
-		*seed = ambient.NewSeed(r.s.key[:], m.ID)
+		*seed = ambient.NewSeed(r.s.key[:], m.seededBy())
 	}
 	r.again.sort()
-	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt)
+	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
 	return r.processes
 }
@@ -143,19 +146,13 @@ const firstOpen = 1 << 62
 
 // A processInputs is what one process gets.
 type processInputs struct {
-	timer
+	ambient.Timer
 	random jail.Filler
 
 	id, parent uint64
 	began      time.Time
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
-}
-
-// A timer tells the wall time.
-type timer interface {
-	Now() int64
-	Behind() int64
 }
 
 // Fill implements jail.Source.
@@ -204,8 +201,8 @@ func (p *processes) number(in *processInputs) (times *tape.Payload) {
 }
 
 func (p *processes) time(in *processInputs, times *tape.Payload) {
-	if p.log != nil {
-		in.timer = p.log.Stream()
+	if p.clock == nil {
+		in.Timer = p.log.Stream(nil)
 		return
 	}
 	g, err := p.given(times)
@@ -215,7 +212,10 @@ func (p *processes) time(in *processInputs, times *tape.Payload) {
 		p.mu.Unlock()
 		g, _ = p.clock.Given(nil) // none: no error
 	}
-	in.timer = g
+	in.Timer = g
+	if p.log != nil {
+		in.Timer = p.log.Stream(g)
+	}
 }
 
 func (p *processes) given(times *tape.Payload) (*ambient.Given, error) {
@@ -241,7 +241,7 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 		return
 	}
 	var times *tape.Payload
-	if s, ok := in.timer.(*ambient.Stream); ok {
+	if s, ok := in.Timer.(*ambient.Stream); ok {
 		var err error
 		if times, err = p.times(s); err != nil {
 			p.s.fail(err)
@@ -307,7 +307,7 @@ func (p *processes) program(k *tape.ProcessSpawn) (err error) {
 		return nil
 	}
 	k.SpawnID, k.PID = programID, p.first.program.PID
-	if s, ok := p.first.timer.(*ambient.Stream); ok {
+	if s, ok := p.first.Timer.(*ambient.Stream); ok {
 		k.Times, err = p.times(s)
 	}
 	return err

@@ -60,6 +60,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 	}
 	m := *r.rec.Manifest
 	fresh := newManifest(time.Now())
+	m.Seed = m.seededBy()
 	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()

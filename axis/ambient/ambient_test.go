@@ -12,7 +12,7 @@ func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		log := new(Log)
-		s := log.Stream()
+		s := log.Stream(nil)
 		read := func(n int) (out []int64) {
 			for range n {
 				time.Sleep(time.Second)
@@ -109,7 +109,7 @@ func FuzzTimes(f *testing.F) {
 }
 
 func BenchmarkNow(b *testing.B) {
-	s := new(Log).Stream()
+	s := new(Log).Stream(nil)
 	for b.Loop() {
 		s.Now()
 		s.times = s.times[:0]

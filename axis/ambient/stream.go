@@ -16,11 +16,30 @@ type Log struct{ answered atomic.Uint64 }
 // Answered is told of the exchange of this arrival before its answer reaches the program.
 func (l *Log) Answered(arrival uint64) { l.answered.Store(arrival) }
 
-// Stream begins the times of a process.
-func (l *Log) Stream() *Stream { return &Stream{log: l, marked: l.answered.Load()} }
+// Stream begins the times of a process, which from tells; nil is the kernel's wall time.
+func (l *Log) Stream(from Timer) *Stream {
+	if from == nil {
+		from = kernel{}
+	}
+	return &Stream{Timer: from, log: l, marked: l.answered.Load()}
+}
 
-// A Stream is the times that one process reads while it is recorded.
+// A Timer tells the wall time.
+type Timer interface {
+	// Now reads it, in ns since 1970.
+	Now() int64
+	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
+	Behind() int64
+}
+
+type kernel struct{}
+
+func (kernel) Now() int64    { return time.Now().UnixNano() }
+func (kernel) Behind() int64 { return 0 }
+
+// A Stream is the times that one process reads, as they are kept.
 type Stream struct {
+	Timer
 	log *Log
 
 	mu     sync.Mutex
@@ -34,7 +53,7 @@ type Stream struct {
 func (s *Stream) Now() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now().UnixNano()
+	now := s.Timer.Now()
 	if len(s.times) > MaxTimes-2*binary.MaxVarintLen64 {
 		s.lost++
 		return now
@@ -47,9 +66,6 @@ func (s *Stream) Now() int64 {
 	s.last = now
 	return now
 }
-
-// Behind is 0: what Now says is the kernel's time.
-func (s *Stream) Behind() int64 { return 0 }
 
 // Times is what was read so far, and how many reads found no room.
 func (s *Stream) Times() (times []byte, lost int) {

@@ -178,9 +178,9 @@ func (o *Open) answers() {
 	switch told := o.tap.opts.Answered; {
 	case told == nil:
 	case o.taken != nil:
-		told(o.taken.Arrival)
+		told(o.exchange.Arrival, o.taken.Arrival)
 	default:
-		told(o.exchange.Arrival)
+		told(o.exchange.Arrival, 0)
 	}
 }
 

@@ -28,9 +28,9 @@ type TapOptions struct {
 	// Asked, when not nil, is told of each request that has arrived whole, before it is sent on or answered. An error refuses
 	// the request.
 	Asked func(*Identity) error
-	// Answered, when not nil, is told of each exchange whose answer is about to begin, by its arrival; on a replay by that of the
+	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
 	// recorded exchange which answers.
-	Answered func(arrival uint64)
+	Answered func(arrival, recorded uint64)
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations
 	// MaxBody bounds, in bytes, an encoded answer and a decoded request; 0 is DefaultMaxBody. A longer one cannot be

@@ -1,0 +1,88 @@
+package deck_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// sh has a shell run what a test says, by "sh" as program: "$0" "$@" are what it is given.
+func (b *bench) sh(script string) (*deck.Result, string) {
+	b.t.Helper()
+	b.through = []string{"/bin/sh", "-c", script}
+	return b.record("")
+}
+
+const drawing = "date +%s.%N; shuf -i 1-1000000 -n 3; od -An -N8 -tx1 /dev/urandom; mktemp -u; echo $$; sh -c 'echo $$'"
+
+// TestGivenAgain: a replay reads the same times and draws the same numbers, and so does the replay of that replay; with real time it
+// does not, and neither where another key has other seeds.
+func TestGivenAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	res, out := b.sh(drawing)
+	kept := filepath.Join(t.TempDir(), "kept.rec")
+	v, again := b.replay(res.Recording, &deck.ReplayOptions{Out: kept})
+	b.green(v)
+	if again != out {
+		t.Errorf("first\n%s\nagain\n%s", out, again)
+	}
+	rec, err := deck.Open(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, third := b.replay(rec, nil); third != out || !v.Faithful() {
+		t.Errorf("first\n%s\na replay of a replay\n%s", out, third)
+	}
+
+	b.config = t.TempDir()
+	if v, other := b.replay(res.Recording, nil); other == out || !strings.Contains(verdictText(t, v), "made with another project key") {
+		t.Errorf("with another key\n%s\n%s", other, verdictText(t, v))
+	}
+	b.realTime = true
+	res, out = b.sh(drawing)
+	if _, again := b.replay(res.Recording, nil); again == out {
+		t.Errorf("with real time the same: %s", out)
+	}
+	if a := res.Recording.Manifest.Axes; a["clock"].On || a["random"].On {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestChildrenCompare: a child that has no effect is seen where it is added, dropped or changed.
+func TestChildrenCompare(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	res, _ := b.sh("true; /bin/echo hi >/dev/null; false; :")
+	for script, want := range map[string]fidelity.Category{
+		"true; /bin/echo ho >/dev/null; false; :":       fidelity.ProcessArgs,
+		"/bin/true; /bin/echo hi >/dev/null; :":         fidelity.MissingInRecorded, // true is a builtin
+		"true; :":                                       fidelity.MissingInReplay,
+		"true; cd /; /bin/echo hi >/dev/null; false; :": fidelity.ProcessCwd,
+	} {
+		b.through[2] = script
+		argv, _ := b.self("")
+		v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: argv})
+		if v.Faithful() || v.Divergences[0].Category != want {
+			t.Errorf("%s:\n%s", script, verdictText(t, v))
+		}
+	}
+	var programs []string
+	f, err := res.Recording.OpenTape()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for rec, err := range f.Records() {
+		if k, ok := rec.Kind.(*tape.ProcessSpawn); ok && err == nil {
+			programs = append(programs, filepath.Base(k.Program))
+		}
+	}
+	if got := strings.Join(programs, " "); got != "echo sh" {
+		t.Errorf("programs %q", got)
+	}
+}
