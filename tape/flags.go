@@ -2,7 +2,7 @@ package tape
 
 // Further keys of a process_spawn, each true where it stands.
 const (
-	// ForkedKey is that of a process which has executed nothing: it is what its parent is.
+	// ForkedKey is that of a process which has executed nothing, or of a thread: it is what its parent is.
 	ForkedKey = "forked"
 	// LeftKey is that of a process which lived when the program had ended, and was killed then.
 	LeftKey = "left"

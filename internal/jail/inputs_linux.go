@@ -3,7 +3,10 @@ package jail
 import (
 	"bytes"
 	"encoding/binary"
+	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -33,8 +36,10 @@ type inputProcess struct {
 	pid    int
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
+	apart  bool   // its threads have sources of their own
 	tasks  []int
-	ended  chan Ended // of its Program; nil once that was told
+	others []*inputProcess // those threads
+	ended  chan Ended      // of its Program; nil once that was told
 }
 
 // maxFill is how many bytes one getrandom is given at most. Whoever wants more asks again, as it does after a signal.
@@ -270,8 +275,7 @@ func (in *inputs) find(task, depth int) *inputProcess {
 		return nil
 	}
 	if p := in.tasks[f.process]; p != nil {
-		in.add(p, task)
-		return p
+		return in.thread(p, task, f)
 	}
 	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1), forker: in.parentOf(f, depth).source}
 	p.source = in.to.Started(&Program{
@@ -283,6 +287,32 @@ func (in *inputs) find(task, depth int) *inputProcess {
 	}
 	in.followEnd(p)
 	return p
+}
+
+// thread returns what answers a thread of p that asks for the first time.
+func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
+	if !p.apart {
+		in.add(p, task)
+		return p
+	}
+	t := &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
+	t.source = in.to.Started(&Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended})
+	p.others = append(p.others, t)
+	in.tasks[task] = t
+	p.tasks = append(p.tasks, task)
+	return t
+}
+
+// keepsThreads reports whether what a program does in one thread stays in it: so its threads have sources of their own, and what
+// runs side by side does not take the times of each other. Elsewhere (Go, tokio, pools) work moves between threads, and they share.
+func keepsThreads(path string) bool {
+	name := filepath.Base(path)
+	for _, of := range []string{"python", "pypy", "ruby"} {
+		if strings.HasPrefix(name, of) {
+			return true
+		}
+	}
+	return false
 }
 
 // parentOf is the jail's program for what was left by its own parent.
@@ -328,11 +358,14 @@ func (in *inputs) processOf(task int) int {
 // forget is told that the threads of p are no more.
 func (in *inputs) forget(p *inputProcess) {
 	for _, task := range p.tasks {
-		if in.tasks[task] == p {
+		if is := in.tasks[task]; is == p || slices.Contains(p.others, is) {
 			delete(in.tasks, task)
 		}
 	}
-	p.tasks = p.tasks[:0]
+	for _, t := range p.others {
+		t.ended <- Ended{}
+	}
+	p.tasks, p.others = p.tasks[:0], nil
 }
 
 // started is told that the process task has become another program, which p describes but for who it was before.
@@ -362,7 +395,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if is.ended != nil {
 		is.ended <- Ended{Again: true}
 	}
-	is.source, is.ended, is.forker = in.to.Started(p), ended, nil
+	is.source, is.ended, is.forker, is.apart = in.to.Started(p), ended, nil, keepsThreads(p.Path)
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is
@@ -404,8 +437,8 @@ func (in *inputs) opened(pid int) (*spawnProcess, error) {
 	return in.spawns.newProcess(pid, pid)
 }
 
-// A family is what /proc says of a thread: its process, the parent of that, and the process's number inside.
-type family struct{ process, parent, inside int }
+// A family is what /proc says of a thread: its process, the parent of that, and the numbers of both inside.
+type family struct{ process, parent, inside, number int }
 
 func (in *inputs) familyOf(task int) (f family, err error) {
 	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(task)+"/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -431,6 +464,8 @@ func (in *inputs) familyOf(task int) (f family, err error) {
 			f.parent = last
 		case "NStgid":
 			f.inside = last
+		case "NSpid":
+			f.number = last
 			return f, nil
 		}
 	}
