@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -108,12 +109,17 @@ func (p *processes) unlike() (notes []string) {
 	if p.seed == nil {
 		notes = append(notes, "random numbers are others than recorded: the recording was made with another project key")
 	}
-	if n := p.clock.Beyond(); n > 0 {
-		notes = append(notes, fmt.Sprintf("%d times that were read have no recorded ones", n))
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append(notes, p.damage...)
+}
+
+// beyond notes times that were read and not recorded. After a request that was refused that says nothing: no answer has come there.
+func (p *processes) beyond(r *fidelity.Report) {
+	if p == nil || p.clock.Beyond() == 0 || len(r.Refused) > 0 {
+		return
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("%d times that were read have no recorded ones: they go on from the last one", p.clock.Beyond()))
 }
 
 // axes says what of time and randomness is covered, beside the gaps of the jail.

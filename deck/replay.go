@@ -274,6 +274,9 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	o.Screens = r.screens
 	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
+	if err == nil {
+		r.processes.beyond(report)
+	}
 	if err == nil && r.o.Screens {
 		for name, n := range r.rowMask.Used() {
 			report.Masked[name] += n
