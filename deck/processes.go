@@ -114,9 +114,10 @@ func (p *processes) unlike() (notes []string) {
 	return append(notes, p.damage...)
 }
 
-// beyond notes times that were read and not recorded. After a request that was refused that says nothing: no answer has come there.
+// beyond notes times that were read and not recorded, where something differs. After a request that was refused that says nothing: no
+// answer has come there.
 func (p *processes) beyond(r *fidelity.Report) {
-	if p == nil || p.clock.Beyond() == 0 || len(r.Refused) > 0 {
+	if p == nil || p.clock.Beyond() == 0 || len(r.Refused) > 0 || r.Faithful() {
 		return
 	}
 	r.Notes = append(r.Notes, fmt.Sprintf("%d times that were read have no recorded ones: they go on from the last one", p.clock.Beyond()))
