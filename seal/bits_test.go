@@ -47,7 +47,7 @@ func TestEveryBit(t *testing.T) {
 		}
 		for at := range whole {
 			for bit := range 8 {
-				if !long && (at%4 != 0 && at < len(whole)-4 || bit != at%8) {
+				if !long && (at%16 != 0 && at < len(whole)-4 || bit != at/16%8) {
 					continue
 				}
 				bits++

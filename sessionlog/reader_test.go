@@ -226,7 +226,7 @@ func TestLongEntries(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("it moves a gigabyte")
 	}
-	size, befores := 10_000_000, []string{"{\"kind\":\"a\"}\n"}
+	size, befores := 2_000_000, []string{"{\"kind\":\"a\"}\n"}
 	if os.Getenv("TAPEDECK_LONG") != "" {
 		size, befores = 100_000_000, append(befores, "[{\"kind\":\"a\"},\n")
 	}
