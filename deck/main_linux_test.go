@@ -9,9 +9,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 )
@@ -42,11 +44,15 @@ func runTests(m *testing.M) int {
 	}
 	defer os.Remove(roots)
 	os.Setenv("SSL_CERT_FILE", roots)
+	debug.SetGCPercent(400)
 	return m.Run()
 }
 
 // long has each test try every case that it knows, not a share of them.
 var long = os.Getenv("TAPEDECK_LONG") != ""
+
+// shortly is the patience of a replay with what will not come.
+const shortly = 100 * time.Millisecond
 
 // A bench is a work tree with a HOME and a configuration of its own, and an upstream.
 type bench struct {

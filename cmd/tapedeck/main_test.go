@@ -38,6 +38,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("HOME", e.WorkDir+"/home")
 			e.Setenv("XDG_CONFIG_HOME", e.WorkDir+"/config")
 			e.Setenv("NO_COLOR", "1")
+			e.Setenv("GOGC", "400")                           // hundreds of processes that end before they have anything to collect
 			model := httptest.NewServer(scriptedllm.New(nil)) // for quickstart agent
 			e.Defer(model.Close)
 			e.Setenv("MODEL", model.URL)
