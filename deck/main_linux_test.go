@@ -51,6 +51,9 @@ func runTests(m *testing.M) int {
 // long has each test try every case that it knows, not a share of them.
 var long = os.Getenv("TAPEDECK_LONG") != ""
 
+// rare reports whether a case of a table is one of those that only the long form tries.
+func rare(name string, names ...string) bool { return !long && slices.Contains(names, name) }
+
 // shortly is the patience of a replay with what will not come.
 const shortly = 100 * time.Millisecond
 

@@ -199,6 +199,9 @@ func TestTalksWithServers(t *testing.T) {
 			return s
 		},
 	} {
+		if rare(name, "left running", "a shell that becomes it", "through a script", "along PATH", "two of one program") {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			path := b.server("thing-server")
