@@ -49,7 +49,11 @@ func TestVerifyOfADamagedPackedFile(t *testing.T) {
 			t.Errorf("%s %d of %d: %+v, %v", what, n, len(b), v, err)
 		}
 	}
-	for i := range b {
+	step := 3
+	if long {
+		step = 1
+	}
+	for i := 0; i < len(b); i += step {
 		for _, bits := range []byte{1 << (i % 8), 1 << ((i + 4) % 8), 0xff} {
 			damaged := slices.Clone(b)
 			damaged[i] ^= bits
