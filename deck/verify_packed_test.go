@@ -14,7 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 )
 
-// TestVerifyOfADamagedPackedFile flips bits of every byte, and cuts the file everywhere: each is told as what does not hold,
+// TestVerifyOfADamagedPackedFile flips bits of every third byte, in the long form of every one, and cuts the file there: each is told as what does not hold,
 // with the place, and none as what could not be looked at.
 func TestVerifyOfADamagedPackedFile(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())

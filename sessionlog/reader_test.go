@@ -221,7 +221,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// A line of 100 MB is kept exactly; one over the limit is refused with its line.
+// A line of 2 MB, or, where TAPEDECK_LONG is set, 100 MB, is kept exactly; one over the limit is refused with its line.
 func TestLongEntries(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("it moves a gigabyte")
