@@ -53,6 +53,7 @@ func newConsole(st *streams, r *run) (_ *console, err error) {
 		size: terminal.Size{Rows: tty.Rows, Cols: tty.Cols, Width: tty.Width, Height: tty.Height},
 		host: terminal.NewCaller([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr}),
 	}
+	c.typist.Patience = r.patience
 	c.wanted = c.host == nil || tty.has(0) && (tty.has(1) || !c.typesOnHost())
 	if c.pty, err = terminal.Open(c.size); err != nil {
 		c.host.Close()

@@ -183,19 +183,18 @@ func serveBrought(v string) http.HandlerFunc {
 // replay knows it again where it first passes, by its keyed digest, and another value is still another.
 func TestLateSecretsThatAreBrought(t *testing.T) {
 	t.Parallel()
-	some := []string{"form", "socket", "MCP", "output in bytes"}
-	for how := range broughtTo {
-		if long || slices.Contains(some, how) {
-			t.Run(how+" then file", func(t *testing.T) { testBrought(t, how, "file") })
+	some := []string{"form then file", "socket then file", "model then header", "output then answer"}
+	try := func(how, told string) {
+		if name := how + " then " + told; long || slices.Contains(some, name) {
+			t.Run(name, func(t *testing.T) { testBrought(t, how, told) })
 		}
 	}
+	for how := range broughtTo {
+		try(how, "file")
+	}
 	for _, how := range []string{"JSON", "model", "output"} { // in what way it is told does not depend on how it passed
-		if long || how != "output" {
-			t.Run(how+" then header", func(t *testing.T) { testBrought(t, how, "header") })
-		}
-		if long || how != "JSON" {
-			t.Run(how+" then answer", func(t *testing.T) { testBrought(t, how, "answer") })
-		}
+		try(how, "header")
+		try(how, "answer")
 	}
 }
 

@@ -174,6 +174,9 @@ func testLate(t *testing.T, where, form string, proxy bool) {
 	lookFor(t, res.Recording.Dir, lateSecret)
 	b.sound(res.Recording.Dir)
 	for what, note := range map[string]string{"the same": text, "another": lateForms[form].of(otherLate), "no": ""} {
+		if rare(what, "the same", "no") && where != "file" { // whose values are the program's own, wherever they came from
+			continue
+		}
 		t.Run(what, func(t *testing.T) {
 			b.t = t
 			b.env = slices.Clone(clean)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
@@ -70,8 +71,10 @@ type recordedTalks struct {
 	reveal   func([]byte) []byte
 }
 
-// newRecordedTalks reads the conversations of the tape whose records are given, with what guard knows.
-func newRecordedTalks(g *guard, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte) (*recordedTalks, error) {
+// newRecordedTalks reads the conversations of the tape whose records are given, with what guard knows. hold is that of mcp.BookOptions.
+func newRecordedTalks(
+	g *guard, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte, hold time.Duration,
+) (*recordedTalks, error) {
 	t := &recordedTalks{
 		records: records, blobs: blobs, reveal: reveal,
 		ends: make(map[uint64]mcp.Ended), changes: make(map[uint64][]*tape.Record), programs: make(map[string]bool),
@@ -87,7 +90,7 @@ func newRecordedTalks(g *guard, records iter.Seq2[*tape.Record, error], blobs ca
 				return
 			}
 		}
-	}, blobs, &mcp.BookOptions{Scrub: g.scrub, Mask: g.mask})
+	}, blobs, &mcp.BookOptions{Scrub: g.scrub, Mask: g.mask, Hold: hold})
 	t.takeOver()
 	return t, err
 }
@@ -140,7 +143,7 @@ func (r *replayer) loadTalks(g *guard) (err error) {
 	if r.played.reveals() {
 		reveal = g.scrub.Reveal
 	}
-	if r.talks, err = newRecordedTalks(g, r.rec.records(), r.store, reveal); err != nil {
+	if r.talks, err = newRecordedTalks(g, r.rec.records(), r.store, reveal, r.o.Patience); err != nil {
 		return err
 	}
 	if r.o.Proxy && r.talks.stdio > 0 {

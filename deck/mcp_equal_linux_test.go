@@ -31,7 +31,7 @@ func TestEqualServersStartedInAnotherOrder(t *testing.T) {
 	b.gone(path)
 	for _, order := range [][]int{{1, 2, 0}, {2, 1, 0}, {0, 2, 1}} {
 		argv, _ := b.self("mcp-client", b.scene(scene(order...)))
-		v, out := b.replay(res.Recording, &deck.ReplayOptions{Argv: argv})
+		v, out := b.replay(res.Recording, &deck.ReplayOptions{Argv: argv, Patience: shortly})
 		for word := range words {
 			if n := strings.Count(out, `\"text\":\"`+words[word]+`\"`); n != 2 {
 				t.Errorf("started as %v, the client heard %q %d times:\n%s", order, words[word], n, out)

@@ -59,6 +59,9 @@ func TestServersSecrets(t *testing.T) {
 			lookFor(t, res.Recording.Dir, mcpCanary)
 			b.sound(res.Recording.Dir)
 			for what, now := range map[string]string{"the same": mcpCanary, "another": "Zother1Y0vjGd6BqTsEfA8ttx", "no": ""} {
+				if rare(what, "the same", "no") && name != "known from the beginning" {
+					continue
+				}
 				t.Run(what, func(t *testing.T) {
 					b.t = t
 					env := slices.Clone(clean)

@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -86,8 +87,11 @@ type ReplayOptions struct {
 	// TreeNow runs the program over the work tree as it is on the disk now, in place of the recorded one, in a layer or a
 	// copy all the same: for asking whether an agent that lives in its work tree still does what it did.
 	TreeNow bool
-	Keep    string // a directory that gets the work tree as the replay left it; must not exist or be empty
-	Out     string // a directory that gets the replay as a recording of its own; none when empty
+	// Patience is how much longer than while recording a replay waits for what does not come: an answer of a tool server by what its
+	// program does not say before it, keys by the screen that they were typed at. 0 is 2 s and 5 s.
+	Patience time.Duration
+	Keep     string // a directory that gets the work tree as the replay left it; must not exist or be empty
+	Out      string // a directory that gets the replay as a recording of its own; none when empty
 
 	// Starting is called once all is restored and read, before the program starts; nil is not.
 	Starting func()

@@ -182,7 +182,7 @@ func (r *replayer) program() (*run, error) {
 		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
 		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, hostname: m.Host.Name,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
-		ports: m.Ports,
+		ports: m.Ports, patience: r.o.Patience,
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
 	}
 	p.masks = append(p.masks, r.trees.exclude...)

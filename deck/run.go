@@ -20,16 +20,17 @@ import (
 type run struct {
 	s *session
 
-	path string // resolved
-	argv []string
-	env  []string // the program's own, before ownEnv
-	dir  string
-	std  Streams
-	tty  *TTY      // nil for none
-	keys io.Reader // replay: typed beside a stdin that was no terminal; nil for none
-	id   string    // of the recording; of a replay empty
-	sync bool      // what is written must outlive a loss of power
-	eyes *eyes     // replay: knows what the screen must show before keys are typed; nil for nobody
+	path     string // resolved
+	argv     []string
+	env      []string // the program's own, before ownEnv
+	dir      string
+	std      Streams
+	tty      *TTY          // nil for none
+	keys     io.Reader     // replay: typed beside a stdin that was no terminal; nil for none
+	id       string        // of the recording; of a replay empty
+	sync     bool          // what is written must outlive a loss of power
+	eyes     *eyes         // replay: knows what the screen must show before keys are typed; nil for nobody
+	patience time.Duration // replay: with a screen that does not come; 0 is the usual
 
 	net     network.Config // Tap, Book and the like; the rest is filled in here
 	signals <-chan os.Signal

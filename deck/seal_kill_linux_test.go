@@ -55,7 +55,7 @@ func TestKilledWhileSealing(t *testing.T) {
 	if state := check().State; state != deck.StateSealed {
 		t.Fatal(state)
 	}
-	rounds := 4
+	rounds := 2
 	if long {
 		rounds = 24
 	}

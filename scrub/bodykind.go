@@ -2,9 +2,10 @@ package scrub
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A BodyKind says how the secrets that names in a body give away are found: by its Content-Type, and where that says little, by
@@ -94,7 +95,7 @@ func bracketed(text []byte) (kind BodyKind, ok bool) {
 // what makes a call of it.
 var (
 	guards   = []string{"\xef\xbb\xbf", "\x1e", ")]}',", ")]}'", "for(;;);", "while(1);", "/**/"}
-	callback = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$.]{0,63}\([ \t\r\n]*[{\[]`)
+	callback = lazyregexp.New(`^[A-Za-z_$][A-Za-z0-9_$.]{0,63}\([ \t\r\n]*[{\[]`)
 )
 
 // unguarded is a text without what stands before its JSON.

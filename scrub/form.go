@@ -5,10 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A form says in which disguise a known value stood, so that on replay another value can be put there in the same. It
@@ -192,7 +193,7 @@ func bitsText(bits byte) string {
 	return strconv.FormatUint(uint64(bits&15), 16)
 }
 
-var formText = regexp.MustCompile(`^z(?:([hu])|([bv])([012])([0-9a-fx])([0-9a-fx]))?(?:n([0-9]{1,4})(?:w([0-9]{1,4}))?(c)?)?` +
+var formText = lazyregexp.New(`^z(?:([hu])|([bv])([012])([0-9a-fx])([0-9a-fx]))?(?:n([0-9]{1,4})(?:w([0-9]{1,4}))?(c)?)?` +
 	`(?:j([1-3])(k)?(m)?(a)?(s)?)?(?:([pr])(e)?(s)?(d)?)?$`)
 
 // parseForm reads a form. ok is false where s is none.

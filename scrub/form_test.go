@@ -109,6 +109,9 @@ func TestDeltas(t *testing.T) {
 		s := scrub.New(testKey, nil)
 		s.AddSecret("API_KEY", value)
 		for size := 1; size <= len(value)+2; size++ {
+			if !long && size > 3 && size%4 != 0 && size < len(value) {
+				continue
+			}
 			for _, between := range []string{"", "event: ping\ndata: {\"type\": \"ping\"}\n\n", ": comment\n\n"} {
 				text := "the key is " + value + ", " + value + "."
 				var stream strings.Builder

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // MaskOptions are what NewMasker takes. A nil *MaskOptions is the zero MaskOptions.
@@ -61,7 +62,7 @@ func (o *MaskOptions) Check() error {
 	return nil
 }
 
-var maskName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,31}$`)
+var maskName = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // A Masker replaces volatile facts by the names of their masks, and counts them. Its methods may be called by several
 // goroutines at once.

@@ -1,9 +1,10 @@
 package scrub
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // searchable reports whether a known value can be searched for anywhere without replacing what is no secret: it is no word, nor an
@@ -43,10 +44,10 @@ func varied(value string, least int) bool {
 
 var (
 	// word is letters as people write a word, or several with a capital each.
-	word = regexp.MustCompile(`^([A-Z]+|[A-Z]?[a-z]+|[A-Z]?[a-z]{2,11}([A-Z][a-z]{2,11}){1,3})$`)
+	word = lazyregexp.New(`^([A-Z]+|[A-Z]?[a-z]+|[A-Z]?[a-z]{2,11}([A-Z][a-z]{2,11}){1,3})$`)
 	// drawn is what no word has: five consonants in a row, or four vowels.
-	drawn = regexp.MustCompile(`(?i)[bcdfghjklmnpqrstvwxz]{5}|[aeiou]{4}`)
-	vowel = regexp.MustCompile(`(?i)[aeiouy]`)
+	drawn = lazyregexp.New(`(?i)[bcdfghjklmnpqrstvwxz]{5}|[aeiou]{4}`)
+	vowel = lazyregexp.New(`(?i)[aeiouy]`)
 )
 
 // wordsIn returns the words that a value is made of and that a sign joins; nil where it is made of something else.

@@ -2,9 +2,10 @@ package scrub
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // NamesSecret reports whether value is a secret because name, that of a variable or of an argument, says so. With
@@ -58,8 +59,8 @@ var (
 	// keysThatOpen are words before KEY that people make up words for.
 	keysThatOpen = []string{"API", "SECRET", "PRIVATE", "ACCESS", "MASTER", "ENCRYPTION", "ENCRYPT", "SIGNING", "SIGN", "AUTH",
 		"LICENSE", "SESSION", "COOKIE", "JWT", "HMAC", "APP", "ADMIN", "SHARED", "SERVICE"}
-	identifier = regexp.MustCompile(`^[A-Za-z]+([_.-][A-Za-z]+)*$`)
-	column     = regexp.MustCompile(`^[a-z]{1,16}(_[a-z]{1,16})+$`)
+	identifier = lazyregexp.New(`^[A-Za-z]+([_.-][A-Za-z]+)*$`)
+	column     = lazyregexp.New(`^[a-z]{1,16}(_[a-z]{1,16})+$`)
 )
 
 // namesColumn tells whether a value is the name of a column or of its like: words, under a name that ends in KEY.

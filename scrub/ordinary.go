@@ -1,9 +1,10 @@
 package scrub
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 const (
@@ -14,8 +15,8 @@ const (
 // ordinaryWord is a word as people write it: in capitals, in small letters, or several of them with a capital each.
 // numberedWord has a number with it, of which one is ordinary and several are a code (ab12-cd34).
 var (
-	ordinaryWord = regexp.MustCompile(`^([A-Z]{1,12}|[A-Z]?[a-z]{1,15}|[A-Z]?[a-z]{2,11}([A-Z][a-z]{2,11}){1,3})$`)
-	numberedWord = regexp.MustCompile(`^([A-Za-z]?[a-z]{0,11}[0-9]{1,2}|[0-9]{1,2}[a-z])$`)
+	ordinaryWord = lazyregexp.New(`^([A-Z]{1,12}|[A-Z]?[a-z]{1,15}|[A-Z]?[a-z]{2,11}([A-Z][a-z]{2,11}){1,3})$`)
+	numberedWord = lazyregexp.New(`^([A-Za-z]?[a-z]{0,11}[0-9]{1,2}|[0-9]{1,2}[a-z])$`)
 )
 
 // Ordinary reports whether a value is made of words and numbers: accepted, dark-mode, us-east-1, en-US, /dashboard/home,
@@ -43,7 +44,7 @@ func Ordinary(value string) bool {
 var sessionNames = []string{"sess", "sid", "auth", "token", "csrf", "xsrf", "jwt", "login", "user", "account", "key", "secret", "pass", "pin"}
 
 // longNumber is one that may be somebody's: an id, a code, a time.
-var longNumber = regexp.MustCompile(`[0-9]{4}`)
+var longNumber = lazyregexp.New(`[0-9]{4}`)
 
 // isSetting tells whether a cookie of an ordinary value says how a page is to be shown, and not who looks at it.
 func isSetting(name, value string) bool {

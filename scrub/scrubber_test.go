@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,9 @@ import (
 )
 
 var testKey = scrub.Key{1, 2, 3}
+
+// long has tests try every case that they know, not a share of them.
+var long = os.Getenv("TAPEDECK_LONG") != ""
 
 // canaries are known values; each byte run of four or more of one of them is told from any other text.
 var canaries = []string{

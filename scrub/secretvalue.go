@@ -1,9 +1,10 @@
 package scrub
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 const (
@@ -34,10 +35,10 @@ func (s nameSaying) isSecret(value string) bool {
 // reference is what says where a secret is to be taken from: ${API_KEY}, $API_KEY, {{ API_KEY }}, {{ vault.token }}, ${db.password},
 // ${{ secrets.TOKEN }}. It is no more than what nobody's password looks like: one that is taken for a reference leaks, a reference
 // that is taken for a password costs a dummy.
-var reference = func() *regexp.Regexp {
+var reference = func() *lazyregexp.Regexp {
 	const capitals, path = `[A-Z_][A-Z0-9_]*`, `\.?[A-Za-z_][A-Za-z0-9_]*([.:][A-Za-z_][A-Za-z0-9_]*)+`
 	const name = `(` + capitals + `|` + path + `)`
-	return regexp.MustCompile(`^(\$` + capitals + `|\$\{` + name + `\}|\{\{ *` + name + ` *\}\}|\$\{\{[^{}]*\}\})$`)
+	return lazyregexp.New(`^(\$` + capitals + `|\$\{` + name + `\}|\{\{ *` + name + ` *\}\}|\$\{\{[^{}]*\}\})$`)
 }()
 
 // made tells whether a value looks made by a machine and opens something: letters and digits, no address, no path, no UUID, no
@@ -57,5 +58,5 @@ func made(value string) bool {
 	return len(value) >= minMade && letters >= 2 && digits >= 2 && !plainlyOther.MatchString(value)
 }
 
-var plainlyOther = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]*://.*|[./~].*|(?i:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12})|` +
+var plainlyOther = lazyregexp.New(`^([A-Za-z][A-Za-z0-9+.-]*://.*|[./~].*|(?i:[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12})|` +
 	`[0-9]{4}-[0-9]{2}-[0-9]{2}.*)$`)

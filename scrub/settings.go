@@ -2,17 +2,18 @@ package scrub
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // What a file of credentials has its values in: a line of a dotenv file, of INI, YAML or TOML, and members of JSON that share
 // one. A value in quotation marks may go over several lines.
 var (
-	settingLine = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+|-[ \t]+)?["']?([A-Za-z_/][A-Za-z0-9_./:-]*?)["']?[ \t]*(?:=[ \t]*|:[ \t]+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\r\n]*)`)
-	jsonMember  = regexp.MustCompile(`"([A-Za-z_][A-Za-z0-9_.-]*)"\s*:\s*"((?:[^"\\]|\\.)+)"`)
-	comment     = regexp.MustCompile(`[ \t]+#.*$`)
-	fromOutside = regexp.MustCompile(`^(\$[A-Za-z_{(]|<.*>$|\{\{)`) // ${OTHER}, <your key>
+	settingLine = lazyregexp.New(`(?m)^[ \t]*(?:export[ \t]+|-[ \t]+)?["']?([A-Za-z_/][A-Za-z0-9_./:-]*?)["']?[ \t]*(?:=[ \t]*|:[ \t]+)("(?:[^"\\]|\\.)*"|'[^']*'|[^\r\n]*)`)
+	jsonMember  = lazyregexp.New(`"([A-Za-z_][A-Za-z0-9_.-]*)"\s*:\s*"((?:[^"\\]|\\.)+)"`)
+	comment     = lazyregexp.New(`[ \t]+#.*$`)
+	fromOutside = lazyregexp.New(`^(\$[A-Za-z_{(]|<.*>$|\{\{)`) // ${OTHER}, <your key>
 )
 
 // LearnFile makes the secrets known that names in a file give away which holds credentials by its own name, and returns how

@@ -2,8 +2,9 @@ package scrub
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // An answer has texts under the names of secrets that no request has: what is wrong with a password, what its field is called,
@@ -17,11 +18,11 @@ const (
 
 var (
 	// spoken is a word or a number of a sentence in any language, with its punctuation.
-	spoken = regexp.MustCompile(`^["'“‘«(¿¡]*(\p{L}[\p{L}\p{M}]*(['’/-]\p{L}[\p{L}\p{M}]*)*|[0-9]{1,4}|[–—-])["'”’»).,;:!?…]*$`)
+	spoken = lazyregexp.New(`^["'“‘«(¿¡]*(\p{L}[\p{L}\p{M}]*(['’/-]\p{L}[\p{L}\p{M}]*)*|[0-9]{1,4}|[–—-])["'”’»).,;:!?…]*$`)
 	// fewJoined are two or three words with hyphens between them: not-set-yet. Four may be a password that was made so.
-	fewJoined = regexp.MustCompile(`^` + joinedWord + `([_-]` + joinedWord + `){1,2}$`)
+	fewJoined = lazyregexp.New(`^` + joinedWord + `([_-]` + joinedWord + `){1,2}$`)
 	// keyless are up to four words that are no key and no token, of which none is made, with the number of a version behind them.
-	keyless = regexp.MustCompile(`^([A-Z]?[a-z]{1,14}|[A-Z]{1,5})([_-]` + joinedWord + `){0,3}(-[0-9]\.[0-9])?$`)
+	keyless = lazyregexp.New(`^([A-Z]?[a-z]{1,14}|[A-Z]{1,5})([_-]` + joinedWord + `){0,3}(-[0-9]\.[0-9])?$`)
 	ofWords = []byte("phrase")
 )
 

@@ -152,7 +152,7 @@ func TestHeldIsBounded(t *testing.T) {
 		{"-----BEGIN PRIVATE KEY-----", "\n"}, {"-----BEGIN PRIVATE KEY-----", "abcdefghijklmnopqrstuv\n"}, {"td_", "a"},
 		{"a", "a"}, {"", "abababab"}, {`\`, `\`}, {"YWFh", "YWFh"}, {"YWFh", "\n"},
 	} {
-		text := tt.start + strings.Repeat(tt.more, 40<<10/len(tt.more))
+		text := tt.start + strings.Repeat(tt.more, 24<<10/len(tt.more))
 		var out bytes.Buffer
 		w := s.Writer(&out)
 		for piece := range slices.Chunk([]byte(text), 1000) {

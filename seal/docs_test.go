@@ -154,7 +154,7 @@ func TestDocsPython(t *testing.T) {
 			t.Errorf("%s: %+v", paths[i], got)
 		}
 	}
-	for i, got := range check(t, newKey(t).Public(), paths...) {
+	for i, got := range check(t, newKey(t).Public(), paths[:2]...) {
 		if !strings.Contains(got.Refused, "another key") {
 			t.Errorf("%s by another's key: %+v", paths[i], got)
 		}
@@ -167,7 +167,7 @@ func TestDocsPythonRefuses(t *testing.T) {
 	k := sealed(t, dir)
 	whole := prove(t, dir, &seal.ProveOptions{Seq: 1, Payloads: true})
 	var paths []string
-	parts := 12
+	parts := 4
 	if long {
 		parts = 40
 	}
@@ -178,8 +178,8 @@ func TestDocsPythonRefuses(t *testing.T) {
 		paths = append(paths, path)
 		whole[i] ^= 1
 	}
-	for _, c := range tamperings {
-		if strings.Contains(c.path, "seal.tiles") {
+	for i, c := range tamperings {
+		if strings.Contains(c.path, "seal.tiles") || !long && i%4 != 0 {
 			continue // the page leaves tiles out
 		}
 		changed := filepath.Join(to, c.name)

@@ -46,7 +46,7 @@ func TestKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, dir, map[string]string{"terminal/service-events.jsonl": strings.Repeat(strings.Repeat("x", 99)+"\n", 40_000)})
-	rounds := 8
+	rounds := 4
 	if long {
 		rounds = 60
 	}

@@ -83,7 +83,7 @@ func TestEveryBitOfAProof(t *testing.T) {
 		b := prove(t, dir, &c.o)
 		for i := range b {
 			for bit := range 8 {
-				if !long && bit != i%8 {
+				if !long && (i%4 != 0 || bit != i/4%8) {
 					continue
 				}
 				b[i] ^= 1 << bit
@@ -165,7 +165,7 @@ func TestProveWhatChanged(t *testing.T) {
 func TestProofsOfManyLeaves(t *testing.T) {
 	for _, n := range []int{1, 2, 255, 256, 257, 512, 1000, 65_536, 70_001} {
 		for _, order := range []string{"ascending", "descending", "blank lines"} {
-			if testing.Short() && n > 1000 || n > 1000 && order == "descending" {
+			if n > 1000 && (order == "descending" || !long && (n > 65_536 || order == "blank lines")) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%d %s", n, order), func(t *testing.T) {

@@ -2,6 +2,7 @@ package seal_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,9 @@ import (
 
 // TestWhere changes a tape whose lines all differ, in one way, and holds what is said against what was done.
 func TestWhere(t *testing.T) {
+	if !long {
+		flag.Set("rapid.checks", "25") // each is files on the disk; it is the one property here
+	}
 	k := newKey(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(2, 700).Draw(rt, "lines")

@@ -18,7 +18,7 @@ func TestKilledSnapshot(t *testing.T) {
 	}
 	dir := t.TempDir()
 	m := model{}
-	for i := range 3000 {
+	for i := range 1000 {
 		m[fmt.Sprintf("d%d/f%d", i%7, i)] = strings.Repeat(fmt.Sprintln(i), 2000)
 	}
 	m.build(t, filepath.Join(dir, "tree"))

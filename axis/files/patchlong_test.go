@@ -69,8 +69,8 @@ func TestPatchOfLongFiles(t *testing.T) {
 		must(t, err)
 		return &Entry{Mode: Regular | 0o644, Digest: d, Size: int64(len(content))}
 	}
-	lines := strings.Repeat("a line of text that is as long as they are\n", 700_000)
-	middle := strings.Replace(lines[:15<<20]+"one more\n"+lines[15<<20:], "more\n", "more or less\n", 1)
+	lines := strings.Repeat("a line of text that is as long as they are\n", 400_000)
+	middle := strings.Replace(lines[:9<<20]+"one more\n"+lines[9<<20:], "more\n", "more or less\n", 1)
 	c := []Change{
 		{Path: "middle", Before: entry(lines), After: entry(middle)},
 		{Path: "new", After: entry(middle + "n")},

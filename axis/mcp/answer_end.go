@@ -26,9 +26,9 @@ func (p *play) ends() time.Time {
 	took := recordedFor(p.lastAt, e.at)
 	switch {
 	case sentSignal(e.signal):
-		return p.last.Add(took + holdAsked)
+		return p.last.Add(took + p.s.book.order.hold)
 	case e.open && !p.ended:
-		return p.last.Add(took + min(took, holdAsked))
+		return p.last.Add(took + min(took, p.s.book.order.hold))
 	}
 	return p.last
 }

@@ -390,7 +390,7 @@ func (p *play) hold() {
 		}
 	}
 	for i := range p.owned {
-		consider(&p.owned[i], holdAsked)
+		consider(&p.owned[i], p.s.book.order.hold)
 	}
 	if p.free < len(p.talk.free) && first.IsZero() {
 		consider(&armed{line: p.talk.free[p.free], since: p.last, at: p.lastAt}, holdFree)

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -16,6 +18,8 @@ import (
 type BookOptions struct {
 	Scrub *scrub.Scrubber // the secrets of the replay
 	Mask  *scrub.Masker   // the masks that the recording was made with
+	// Hold is how much longer than while recording an answer of a server over stdio is held up by what does not come before it. 0 is 2 s.
+	Hold time.Duration
 }
 
 // A Book holds the conversations of a tape and hands each out once. It may be used by several goroutines at once.
@@ -57,6 +61,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], store cas.Store, o *BookOpt
 		return nil, err
 	}
 	b.order = newOrder(b.talks)
+	b.order.hold = cmp.Or(o.Hold, holdAsked)
 	return b, nil
 }
 

@@ -12,9 +12,11 @@ import (
 
 // An order keeps what several servers answer at once in the order in which it passed while recording: a program may act on whichever
 // answer it sees first. An answer waits until every earlier one of another conversation has gone out and its client has read it. Those
-// that are late hold it up together, and once, for as long as it took then from its request on and holdAsked: a program may talk with
+// that are late hold it up together, and once, for as long as it took then from its request on and hold: a program may talk with
 // fewer servers now. Its methods may be called by several goroutines at once.
 type order struct {
+	hold time.Duration // not changed once it is used
+
 	mu      sync.Mutex
 	left    map[*recordedTalk][]orderedLine // that have not gone out, in recorded order; of those that are waited for
 	changed chan struct{}                   // closed when left changes, and then another
@@ -31,7 +33,7 @@ type orderedLine struct {
 // newOrder returns the order of the lines of talks that hold an answer; what may come as often as it likes has no place in it, and of
 // what a server asked the tape tells when it was answered, not when it was asked.
 func newOrder(talks []*recordedTalk) *order {
-	o := &order{left: make(map[*recordedTalk][]orderedLine), changed: make(chan struct{})}
+	o := &order{hold: holdAsked, left: make(map[*recordedTalk][]orderedLine), changed: make(chan struct{})}
 	for _, t := range talks {
 		if t.Transport != Stdio || t.Within != 0 {
 			continue // what carried it keeps it in order; or nobody comes with it
@@ -73,7 +75,7 @@ func (o *order) wait(ctx context.Context, t *recordedTalk, l *bookLine) {
 	}
 	_ = held(ctx, func() (changed <-chan struct{}, left time.Duration) {
 		until, changed := o.before(t, l)
-		return changed, recordedFor(l.asked(), until) + holdAsked // anew when the others go on
+		return changed, recordedFor(l.asked(), until) + o.hold // anew when the others go on
 	}, func() { o.giveUp(t, l) }) // who writes finds the context done, too
 }
 

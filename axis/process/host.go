@@ -28,6 +28,8 @@ type HostOptions struct {
 	Unchanged func(a, b fs.FileInfo) bool
 	// MaxOutput bounds, in bytes, each of stdout and stderr: DefaultMaxOutput where it is 0.
 	MaxOutput int64
+	// Linger is how long what a command has left running may go on writing to its output: a second where it is 0.
+	Linger time.Duration
 	// Now is a monotonic clock, by which Result.Duration is measured. Nil: every command lasts 0, which is the same in each run.
 	Now func() time.Duration
 	// Outside runs f, which waits for the world. Nil calls it.
@@ -59,6 +61,9 @@ func NewHost(o *HostOptions) *Host {
 	}
 	if h.o.MaxOutput == 0 {
 		h.o.MaxOutput = DefaultMaxOutput
+	}
+	if h.o.Linger == 0 {
+		h.o.Linger = time.Second
 	}
 	if h.o.Path == "" {
 		h.o.Path = os.Getenv("PATH")

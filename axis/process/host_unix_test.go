@@ -221,7 +221,7 @@ func gone(t *testing.T, pid string) {
 // TestHostEndsTheWholeGroup cancels a command that has a child, and ends one that leaves a child behind.
 func TestHostEndsTheWholeGroup(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	h := newHost(t, &process.HostOptions{Env: map[string]string{"PIDS": pids}})
+	h := newHost(t, &process.HostOptions{Env: map[string]string{"PIDS": pids}, Linger: 50 * time.Millisecond})
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() { // ends when the child has begun, or with the test's time
 		for {

@@ -15,9 +15,6 @@ import (
 	"time"
 )
 
-// linger is how long what a command has left running may go on writing to its output.
-const linger = time.Second
-
 // An OutputError is a command that wrote more than it may. It was ended then.
 type OutputError struct {
 	Command Command
@@ -53,7 +50,7 @@ func (h *Host) run(ctx context.Context, c *Command, base, dir string) (*Result, 
 	if r.failure != nil {
 		return r.failure, nil
 	}
-	res, err := r.wait(ctx)
+	res, err := r.wait(ctx, h.o.Linger)
 	if res != nil {
 		res.Passed, res.Duration = true, h.now()-began
 	}
@@ -227,7 +224,7 @@ func (r *running) copy(in *os.File) {
 }
 
 // wait waits for the end of the command, of its output and of what it has left running.
-func (r *running) wait(ctx context.Context) (*Result, error) {
+func (r *running) wait(ctx context.Context, linger time.Duration) (*Result, error) {
 	exited := make(chan struct{})
 	go func() { // ends with the command
 		defer close(exited)
@@ -245,7 +242,7 @@ func (r *running) wait(ctx context.Context) (*Result, error) {
 		endGroup(r.cmd)
 		<-exited
 	} else {
-		cut = r.drain(ctx)
+		cut = r.drain(ctx, linger)
 	}
 	endGroup(r.cmd)
 	reap(r.cmd)
@@ -264,7 +261,7 @@ func (r *running) wait(ctx context.Context) (*Result, error) {
 }
 
 // drain waits until the output of a command that has ended does so too: what it has left running may hold it open, but not for long.
-func (r *running) drain(ctx context.Context) error {
+func (r *running) drain(ctx context.Context, linger time.Duration) error {
 	t := time.NewTimer(linger)
 	defer t.Stop()
 	for _, s := range r.streams {

@@ -7,13 +7,23 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 )
+
+// init has programs end by SIGHUP where nohup started the tests, too: what is ignored is passed on to them, and what is caught is not.
+func init() {
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+}
 
 // TestBurstAtExit has programs write much and end at once, some in the midst of a line or a sequence: every byte arrives.
 func TestBurstAtExit(t *testing.T) {

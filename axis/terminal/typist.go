@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"sync"
@@ -54,6 +55,10 @@ func (in Input) Size() Size {
 // A Typist knows how much a program has printed, and so when to type. Everything that the program prints must be written
 // to it.
 type Typist struct {
+	// Patience is for how long, beyond twice the time that it took while recording, PlayWhen waits for a screen that does not come. 0 is
+	// 5 s. Not to be changed while it plays.
+	Patience time.Duration
+
 	mu      sync.Mutex
 	begun   time.Time // moved by the time for which the program was stopped
 	paused  time.Time // since when it is; zero for not
@@ -296,7 +301,7 @@ func (p *player) waitFor(in Input, run int, ready func(i int) (yes, known bool))
 // given reports whether a screen has been given its time: twice that which it took while recording, and patience beside it. What
 // comes after a screen that did not come is another, too, and gets what is printed its rest.
 func (p *player) given(gap, waited time.Duration) bool {
-	if waited >= 2*gap+patient {
+	if waited >= 2*gap+cmp.Or(p.t.Patience, patient) {
 		return true
 	}
 	return p.missed && waited >= max(quiet, min(2*gap, patient)) && p.t.idle() >= quiet

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -65,6 +66,9 @@ func TestDraftOfASignalledProgram(t *testing.T) {
 
 // TestDerivedFrameAsserted: what a derived frame shows, an assertion about its time finds.
 func TestDerivedFrameAsserted(t *testing.T) {
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		flag.Set("rapid.checks", "25") // each is files on the disk; it is the one property here
+	}
 	piece := rapid.SampledFrom([]string{"word", "a b", "日本", "é", "e\u0301", "👩‍💻", " ", "\r\n", "\x1b[2;3H", "\x1b[31m", "\x1b[K", "\b",
 		"\t", "\x1b[?1049h", "\x1b[?1049l", "\x1b[2J", "\x1b]2;t\x07", "\x1b[3", "long long long line", "\"quote\" \\ # : {"})
 	rapid.Check(t, func(rt *rapid.T) {

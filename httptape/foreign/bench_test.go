@@ -99,10 +99,10 @@ func BenchmarkGoVCR(b *testing.B) {
 // TestMemory imports files of two sizes: the heap does not grow with them.
 func TestMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("writes 60 MB")
+		t.Skip("writes 20 MB")
 	}
 	var peaks []uint64
-	for _, size := range []int{4 << 20, 40 << 20} {
+	for _, size := range []int{2 << 20, 16 << 20} {
 		path := written(t, longHAR(size))
 		runtime.GC()
 		var before, peak runtime.MemStats

@@ -213,6 +213,7 @@ func TestModelRequest(t *testing.T) {
 
 // TestTinyRow runs the command on a row of a real benchmark.
 func TestTinyRow(t *testing.T) {
+	tinyEnv(t)
 	var stdout, stderr bytes.Buffer
 	if status := run(t.Context(), []string{"-short", "-run", "^tape/nil-allocations$"}, &stdout, &stderr); status != 0 {
 		t.Fatalf("status %d\n%s", status, &stderr)

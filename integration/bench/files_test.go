@@ -21,8 +21,12 @@ var tiny struct {
 	err  error
 }
 
+// tinyEnv returns it, in the long form only: a tapedeck without cgo has every package of it compiled once more.
 func tinyEnv(t *testing.T) *env {
 	t.Helper()
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		t.Skip("compiles a tapedeck of its own: TAPEDECK_LONG=1 tries it")
+	}
 	tiny.once.Do(func() {
 		tiny.env, tiny.err = newEnv(context.Background(), &options{short: true}, io.Discard)
 		if tiny.err == nil {
@@ -45,17 +49,14 @@ func needs(t *testing.T, e *env, list ...need) {
 	}
 }
 
-// TestTinyWorkloads measures a workload in miniature, with all peers that are here; in the long form another one too.
+// TestTinyWorkloads measures workloads in miniature, with all peers that are here.
 func TestTinyWorkloads(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("its recorder needs a Unix system")
 	}
 	e := tinyEnv(t)
 	needs(t, e, needGit, installed("tar", "a package manager"))
-	loads := []workload{&untar{few: 20, suffix: ".tar.gz"}}
-	if os.Getenv("TAPEDECK_LONG") != "" {
-		loads = append(loads, &clone{few: 20})
-	}
+	loads := []workload{&untar{few: 20, suffix: ".tar.gz"}, &clone{few: 20}}
 	for _, load := range loads {
 		r, err := workRun{load: load, runs: 1, peers: 1}.measure(t.Context(), e)
 		if err != nil {

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -111,8 +112,16 @@ func TestBuiltinsRefuseEverythingElse(t *testing.T) {
 func TestABuiltinPastItsTimeIsKilledWithItsChildren(t *testing.T) {
 	_, p := builtinRig(t)
 	run := p.startRun(rpcapi.RunsStartParams{}).RunID
-	mark := filepath.Join(t.TempDir(), "outlived")
-	script, _ := json.Marshal("(sleep 1; touch " + mark + ") & echo begun; sleep 60")
+	fifo := filepath.Join(t.TempDir(), "held")
+	if err := exec.Command("mkfifo", fifo).Run(); err != nil {
+		t.Fatal(err)
+	}
+	letGo := make(chan error, 1)
+	go func() { // ends when no process holds the FIFO
+		_, err := os.ReadFile(fifo)
+		letGo <- err
+	}()
+	script, _ := json.Marshal("exec 3>" + fifo + "; sleep 3600 & echo begun; sleep 3600")
 	began := time.Now()
 	out := p.builtin("drive_cli", `{"timeout_ms":200,"prompt":"p","command":["sh","-c",`+string(script)+`]}`)
 	if !out.TimedOut || out.ExitCode != nil || out.Stdout != "begun\n" {
@@ -121,8 +130,15 @@ func TestABuiltinPastItsTimeIsKilledWithItsChildren(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("it took %v", took)
 	}
-	time.Sleep(time.Until(began.Add(1500 * time.Millisecond))) // when the child would have written
-	if _, err := os.Stat(mark); err == nil {
+	if f, err := os.OpenFile(fifo, os.O_RDWR, 0); err == nil { // a reader whom nobody came to reads on
+		f.Close()
+	}
+	select {
+	case err := <-letGo:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
 		t.Error("the child outlived its parent")
 	}
 	if got := turns(t, p.trace(run)); !strings.Contains(got[0], `"cli_outcome":{"outcome":"timeout"}`) {

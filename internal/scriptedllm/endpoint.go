@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // maxBody bounds a request's body, in bytes.
@@ -207,7 +208,7 @@ func (e *Endpoint) reply(d dialect, s *sink, r *http.Request, body []byte, t *tu
 	s.json(http.StatusOK, d.whole(re))
 }
 
-var faultWish = regexp.MustCompile(`fail once with ([45][0-9][0-9])\b`)
+var faultWish = lazyregexp.New(`fail once with ([45][0-9][0-9])\b`)
 
 // fault is the status that a request has to fail with this time, 0 for none.
 func (e *Endpoint) fault(body []byte) int {

@@ -2,9 +2,10 @@ package scriptedllm
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A slot is what a property is for, by its name.
@@ -38,7 +39,7 @@ func plainName(name string) string {
 }
 
 // eitherPath matches descriptions that take a relative path as well as an absolute one.
-var eitherPath = regexp.MustCompile(`(?i)relative (paths? )?or absolute|absolute (paths? )?or (\w+-)?relative`)
+var eitherPath = lazyregexp.New(`(?i)relative (paths? )?or absolute|absolute (paths? )?or (\w+-)?relative`)
 
 // A filler makes arguments for a tool out of its schema.
 type filler struct {

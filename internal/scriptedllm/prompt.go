@@ -2,21 +2,22 @@ package scriptedllm
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A job is what the prompt asks for: a file and what to write into it; or a command, where Options.Shell has one.
 type job struct{ file, content, command string }
 
 var (
-	fileName = regexp.MustCompile(`[\w./-]*\w\.[A-Za-z]\w{0,7}\b`)
-	wish     = regexp.MustCompile(`(?i)\b(?:write|create|make|save|put|add)\b[^\n]{0,80}?([\w./-]*\w\.[A-Za-z]\w{0,7})\b`)
-	wording  = regexp.MustCompile(`(?im)\b(?:containing|saying|with(?: the)?(?: text| contents?)?)[: ]+(.+?)[.\s]*$`)
-	another  = regexp.MustCompile(`^(?:,? and |, )([\w./-]*\w\.[A-Za-z]\w{0,7})\b`)
+	fileName = lazyregexp.New(`[\w./-]*\w\.[A-Za-z]\w{0,7}\b`)
+	wish     = lazyregexp.New(`(?i)\b(?:write|create|make|save|put|add)\b[^\n]{0,80}?([\w./-]*\w\.[A-Za-z]\w{0,7})\b`)
+	wording  = lazyregexp.New(`(?im)\b(?:containing|saying|with(?: the)?(?: text| contents?)?)[: ]+(.+?)[.\s]*$`)
+	another  = lazyregexp.New(`^(?:,? and |, )([\w./-]*\w\.[A-Za-z]\w{0,7})\b`)
 	// workingDir finds where the agent says that it works: "Current working directory: /x", "working in the directory: /x",
 	// "<cwd>/x</cwd>", or a list under "Workspace Directories:".
-	workingDir = regexp.MustCompile(
+	workingDir = lazyregexp.New(
 		`(?i)(?:working in the directory|working directory|current directory|workspace director(?:y|ies)|<cwd>)` +
 			`[^/\n]{0,24}\n?[\s*-]*(/[^\n<>"'` + "`" + `]*)`)
 )

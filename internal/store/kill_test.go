@@ -105,7 +105,7 @@ func TestKilled(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	acked := map[runtrace.ID]promised{}
 	turns := 0
-	for life := range pick(4, 200) {
+	for life := range pick(2, 200) {
 		fresh := map[runtrace.ID]promised{}
 		live(t, dir, life, fresh)
 		s, err := store.Open(t.Context(), dir, nil)
@@ -117,7 +117,7 @@ func TestKilled(t *testing.T) {
 			turns += p.turns
 		}
 		look := fresh
-		if life%20 == 9 || life == pick(4, 200)-1 {
+		if life%20 == 9 || life == pick(2, 200)-1 {
 			look = acked // the old ones must still be as they were
 		}
 		checkPromised(t, s, dir, look)

@@ -11,6 +11,14 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 )
 
+// pick returns short, or longer where TAPEDECK_LONG is set.
+func pick(short, longer int) int {
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		return longer
+	}
+	return short
+}
+
 // memory is a file.
 type memory []byte
 
@@ -42,10 +50,7 @@ func record(o *ttyscrub.Options, stream []byte, rng *rand.Rand, slow time.Durati
 // TestDisguises has every secret in every disguise: live in pieces, fast and slowly, and offline.
 func TestDisguises(t *testing.T) {
 	t.Parallel()
-	seeds := 2
-	if os.Getenv("TAPEDECK_LONG") != "" {
-		seeds = 20
-	}
+	seeds := pick(1, 20)
 	for _, s := range secrets {
 		for _, d := range disguises {
 			t.Run(s.name+" "+d.name, func(t *testing.T) {

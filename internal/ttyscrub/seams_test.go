@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -199,10 +198,7 @@ var ways = map[string]func(s *screenful, rng *rand.Rand, col int, rows []row){
 // TestSeams lays secrets out in frames, at any column, and writes them in many ways: what is masked is the secret and nothing else.
 func TestSeams(t *testing.T) {
 	t.Parallel()
-	seeds := 2
-	if os.Getenv("TAPEDECK_LONG") != "" {
-		seeds = 100
-	}
+	seeds := pick(1, 100)
 	o := *fixed
 	o.KeepEmail = true
 	for _, f := range frames {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -205,7 +206,11 @@ func sameInPieces(t *testing.T, stream []byte, seed uint64) {
 }
 
 func TestSameInPieces(t *testing.T) {
-	for seed := range uint64(600) {
+	seeds := uint64(150)
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		seeds = 5000
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 3))
 		data := make([]byte, 600)
 		for i := range data {

@@ -50,9 +50,9 @@ func addForEver(spec []string) {
 
 // TestKilled kills adders at random moments: the log verifies every time, what was said to be in it is in it, and adding goes on.
 func TestKilled(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 8
+	rounds := 6
+	if os.Getenv("TAPEDECK_LONG") != "" {
+		rounds = 100
 	}
 	sk, vk, err := note.GenerateKey(rand.Reader, "tester")
 	if err != nil {

@@ -210,7 +210,7 @@ func TestMany(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			for j := range 40 {
+			for j := range 10 {
 				if _, err := recordlog.Add(context.Background(), dir, k.Signer, k.Verifier, nil, entry(100*i+j)); err != nil {
 					t.Error(err)
 				}
@@ -218,7 +218,7 @@ func TestMany(t *testing.T) {
 		})
 	}
 	all.Wait()
-	holds(t, dir, k, 320)
+	holds(t, dir, k, 80)
 }
 
 // sampled is of how many bytes of each file one bit is changed.
@@ -226,7 +226,7 @@ var sampled = func() int {
 	if os.Getenv("TAPEDECK_LONG") != "" {
 		return 200
 	}
-	return 40
+	return 12
 }()
 
 // TestTampering changes each byte of each file of a log in turn: no change stays unseen but those of the index.

@@ -105,12 +105,12 @@ func plainly(t testing.TB, path string) {
 	}
 }
 
-// longSize is how much a test of memory reads: 20 MB, or, where TAPEDECK_LONG is set, 500 MB.
+// longSize is how much a test of memory reads: 5 MB, or, where TAPEDECK_LONG is set, 500 MB.
 func longSize() int {
 	if os.Getenv("TAPEDECK_LONG") != "" {
 		return 500_000_000
 	}
-	return 20_000_000
+	return 5_000_000
 }
 
 // TestLong reads a long transcript of each kind in bounded memory, and logs how fast that went.

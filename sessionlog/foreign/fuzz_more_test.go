@@ -85,7 +85,7 @@ func TestMutated(t *testing.T) {
 			}
 			file := filepath.Join(t.TempDir(), filepath.Base(path))
 			random := rand.New(rand.NewPCG(1, 2))
-			rounds := 40
+			rounds := 10
 			if os.Getenv("TAPEDECK_LONG") != "" {
 				rounds = 2000
 			}

@@ -21,9 +21,6 @@ const (
 	looksAMetric = 10   // of which one asks how large the heap is
 )
 
-// leftBehind is how long a step may go on when the time is over. Tests lower it.
-var leftBehind = 2 * time.Second
-
 // budget holds a run to its limits. But for stop and threads it belongs to whichever branch runs: one does.
 type budget struct {
 	steps    uint64 // taken

@@ -62,7 +62,7 @@ func (r *run) start(ctx context.Context, path string) (*Result, error) {
 	select {
 	case out := <-done:
 		return out.result, out.err
-	case <-time.After(leftBehind):
+	case <-time.After(r.opts.grace()):
 		err := r.budget.stopped()
 		return nil, &Error{Position: Position{File: filepath.ToSlash(path)},
 			Message: err.Error() + " (it was left behind in the middle of a step)", LeftBehind: true, cause: err}

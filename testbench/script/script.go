@@ -23,6 +23,7 @@ type Options struct {
 	Steps   uint64        // of the interpreter, 0 is DefaultSteps
 	Memory  int64         // bytes by which the heap of this process may grow meanwhile, 0 is DefaultMemory
 	Timeout time.Duration // of real time, 0 is DefaultTimeout
+	Grace   time.Duration // how long a step may go on when that is over, before it is left behind; 0 is 2 s
 	Print   io.Writer     // gets what log and print say, a line each; nil drops it
 	Args    []string      // what the entry is called with; nil is the bench's
 	Entry   string        // the function to call, "" is main
@@ -47,6 +48,13 @@ func (o *Options) timeout() time.Duration {
 		return o.Timeout
 	}
 	return DefaultTimeout
+}
+
+func (o *Options) grace() time.Duration {
+	if o.Grace > 0 {
+		return o.Grace
+	}
+	return 2 * time.Second
 }
 
 func (o *Options) entry() string {

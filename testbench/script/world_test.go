@@ -144,7 +144,7 @@ def main(args):
 
 // Branches that run by turns leave the same tape whenever and wherever they run. TAPEDECK_LONG asks 1,000 times.
 func TestBranchesGiveTheSameTapeEveryTime(t *testing.T) {
-	times := 50
+	times := 15
 	if os.Getenv("TAPEDECK_LONG") != "" {
 		times = 1000
 	}

@@ -151,7 +151,7 @@ func TestAScriptThatCannotBeStoppedEndsAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := suite.Run(t.Context(), files, &suite.Options{Script: script.Options{Timeout: 500 * time.Millisecond}})
+	s, err := suite.Run(t.Context(), files, &suite.Options{Script: script.Options{Timeout: 50 * time.Millisecond, Grace: 20 * time.Millisecond}})
 	if !errors.Is(err, suite.ErrLeftBehind) || len(s.Results) != 1 || !suite.LeftBehind(s.Results[0].Err) {
 		t.Errorf("%d ran, %v", len(s.Results), err)
 	}

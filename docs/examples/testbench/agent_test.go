@@ -104,6 +104,9 @@ func read(t *testing.T, path string) []byte {
 // TestModule: as a WASI module it does the same, which outcome mode sees; its language's runtime reads the clock and random numbers of
 // its own.
 func TestModule(t *testing.T) {
+	if os.Getenv("TAPEDECK_LONG") == "" {
+		t.Skip("compiles Go for WASI: TAPEDECK_LONG=1 tries it")
+	}
 	dir := t.TempDir()
 	module := filepath.Join(dir, "agent.wasm")
 	build := exec.Command("go", "build", "-trimpath", "-o", module, "./module") // the flags of testbench/wasi: its library is built once

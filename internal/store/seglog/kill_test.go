@@ -86,7 +86,7 @@ func TestKilled(t *testing.T) {
 	dir := t.TempDir()
 	acked := map[seglog.Pos]string{}
 	r := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 1))
-	for life := range pick(20, 200) {
+	for life := range pick(6, 200) {
 		c := child(t, "write", dir, fmt.Sprint(life))
 		out, err := c.StdoutPipe()
 		if err != nil {

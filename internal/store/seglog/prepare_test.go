@@ -38,8 +38,8 @@ func prepared(t *testing.T, l *seglog.Log, dir string, records []string) (n int)
 
 func TestAPreparedSegment(t *testing.T) {
 	dir := t.TempDir()
-	records := strings.Split(strings.Repeat(strings.Repeat("x", 4000)+" ", 2000), " ")
-	records = records[:2000]
+	records := strings.Split(strings.Repeat(strings.Repeat("x", 4000)+" ", 700), " ")
+	records = records[:700]
 	o := &seglog.Options{SegmentSize: 1 << 20, Prepare: true}
 	l := open(t, dir, o)
 	n := prepared(t, l, dir, records)

@@ -1,0 +1,33 @@
+// Package lazyregexp has regular expressions that are compiled when they are first asked for: every program of this module starts as
+// itself several times for one recording, and a start uses hardly any of them.
+package lazyregexp
+
+import (
+	"regexp"
+	"sync"
+)
+
+// A Regexp is a regular expression that may not have been compiled. Its methods are those of regexp.Regexp, and several goroutines may
+// call them at once.
+type Regexp struct{ compiled func() *regexp.Regexp }
+
+// New returns the Regexp of an expression. A wrong one panics when it is first used.
+func New(expr string) *Regexp {
+	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })}
+}
+
+func (re *Regexp) MatchString(s string) bool { return re.compiled().MatchString(s) }
+
+func (re *Regexp) FindString(s string) string { return re.compiled().FindString(s) }
+
+func (re *Regexp) FindIndex(b []byte) []int { return re.compiled().FindIndex(b) }
+
+func (re *Regexp) FindSubmatch(b []byte) [][]byte { return re.compiled().FindSubmatch(b) }
+
+func (re *Regexp) FindStringSubmatch(s string) []string { return re.compiled().FindStringSubmatch(s) }
+
+func (re *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
+	return re.compiled().FindAllStringSubmatch(s, n)
+}
+
+func (re *Regexp) ReplaceAllString(s, by string) string { return re.compiled().ReplaceAllString(s, by) }
