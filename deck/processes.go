@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
@@ -35,7 +36,6 @@ type processes struct {
 	mu     sync.Mutex
 	last   uint64 // the highest number that was given
 	first  *processInputs
-	opened uint64   // random devices
 	lost   int      // times that found no room
 	damage []string // recorded times that cannot be read
 }
@@ -137,20 +137,6 @@ func (p *processes) axes(gaps []string) (clock, random Axis) {
 	return clock, random
 }
 
-// Opened implements jail.Inputs. The opens of a run are numbered in the order in which they come, whoever makes them.
-func (p *processes) Opened() jail.Filler {
-	if p.seed == nil {
-		return kernelRandom{}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.opened++
-	return p.seed.Source(firstOpen + p.opened)
-}
-
-// firstOpen is beyond the numbers of processes.
-const firstOpen = 1 << 62
-
 // A processInputs is what one process gets.
 type processInputs struct {
 	ambient.Timer
@@ -160,6 +146,16 @@ type processInputs struct {
 	began      time.Time
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
+	opened     atomic.Uint64
+	seed       *ambient.Seed
+}
+
+// Opened implements jail.Source.
+func (i *processInputs) Opened() jail.Filler {
+	if i.seed == nil {
+		return kernelRandom{}
+	}
+	return i.seed.Source(i.id, i.opened.Add(1))
 }
 
 // Fill implements jail.Source.
@@ -182,7 +178,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.mu.Unlock()
 	p.time(in, times)
 	if p.seed != nil {
-		in.random = p.seed.Source(in.id)
+		in.seed, in.random = p.seed, p.seed.Source(in.id, 0)
 	}
 	p.ends.Go(func() { p.ended(in, <-pr.Ended) })
 	return in

@@ -78,7 +78,7 @@ func TestSeed(t *testing.T) {
 	draw := func(key, id string, n uint64) string {
 		s := NewSeed([]byte(key), id)
 		b := make([]byte, 16)
-		r := s.Source(n)
+		r := s.Source(n, 0)
 		r.Fill(b[:3])
 		r.Fill(b[3:])
 		return string(b)

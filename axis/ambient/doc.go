@@ -17,8 +17,8 @@
 //
 // # Random bytes
 //
-// A Seed is HMAC-SHA256 of the recording's id under the project's key, and Source(n) the bytes of its process n: ChaCha8, whose
-// key is HMAC-SHA256 of n under the Seed. Who has a Seed can derive every key that was made in the run. It is used as a key is:
+// A Seed is HMAC-SHA256 of the recording's id under the project's key, and Source(n, d) the bytes of its process n and the device d
+// that it opened: ChaCha8, whose key is HMAC-SHA256 of both under the Seed. Who has a Seed can derive every key that was made in the run. It is used as a key is:
 // held in memory, never written.
 //
 // Concurrency: everything may be used by several goroutines at once.

@@ -17,10 +17,11 @@ func NewSeed(key []byte, id string) (s Seed) {
 	return s
 }
 
-// Source returns the random bytes of process n, from their first one on.
-func (s *Seed) Source(n uint64) *Random {
+// Source returns the random bytes of process n, from their first one on: those that it asks its kernel for, device 0, or those of a
+// device that it opens.
+func (s *Seed) Source(n, device uint64) *Random {
 	var key [32]byte
-	copy(key[:], mac(s[:], binary.BigEndian.AppendUint64(nil, n)))
+	copy(key[:], mac(s[:], binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, n), device)))
 	return &Random{from: rand.NewChaCha8(key)}
 }
 

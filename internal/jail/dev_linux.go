@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,9 +22,6 @@ var deviceLinks = map[string]string{
 func (w *world) openDevices() error {
 	w.devices = make(map[string]tree)
 	for _, name := range deviceNames {
-		if w.random && slices.Contains(randomDevices, name) {
-			continue
-		}
 		if err := w.openDevice(name, "/dev/"+name); err != nil {
 			return err
 		}
@@ -73,29 +69,9 @@ func (w *world) mountDev() error {
 			return &SetupError{Op: "link", Path: "/dev/" + name, Err: errnoOf(err)}
 		}
 	}
-	if err := w.mountRandom(); err != nil {
-		return err
-	}
 	return errors.Join(
 		w.mountInDev("devpts", "/dev/pts", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC, "newinstance", "ptmxmode=0666", "mode=0620"),
-		w.mountInDev("tmpfs", shmDir, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777"))
-}
-
-const shmDir = "/dev/shm"
-
-// randomDir is where the recorder makes what stands for random devices: it can be written to, as /dev cannot.
-const randomDir = "/dev/.random"
-
-func (w *world) mountRandom() error {
-	if !w.random {
-		return nil
-	}
-	for _, name := range randomDevices {
-		if err := os.Symlink(filepath.Join(randomDir, name), filepath.Join("/dev", name)); err != nil {
-			return &SetupError{Op: "link", Path: "/dev/" + name, Err: errnoOf(err)}
-		}
-	}
-	return w.mountInDev("tmpfs", randomDir, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC, "mode=0755")
+		w.mountInDev("tmpfs", "/dev/shm", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, "mode=1777"))
 }
 
 func (w *world) mountInDev(kind, path string, attrs int, options ...string) error {
@@ -106,7 +82,7 @@ func (w *world) mountInDev(kind, path string, attrs int, options ...string) erro
 	if err != nil {
 		return at(path, err)
 	}
-	if path == shmDir {
+	if kind == "tmpfs" {
 		w.shm = path
 	}
 	return t.attach(path)

@@ -102,7 +102,7 @@
 // time, gettimeofday, time, getrandom. At each execve the caller is stopped for a moment, as a debugger would, before the new
 // program's first instruction: AT_SYSINFO_EHDR of its auxiliary vector becomes AT_IGNORE, so that the C library, Go and others make
 // these calls instead of reading the vDSO, and its AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Addresses
-// are not randomised. /dev/random and /dev/urandom are links to FIFOs, one for each open, that the recorder fills.
+// are not randomised. An open of /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
 //
 // The monotonic clock is the kernel's. Where the wall time that is given lies behind the kernel's (Config.Shifted), waits for a
 // moment of it (FUTEX_CLOCK_REALTIME, clock_nanosleep and timerfd_settime with an absolute time) are made again with another one,

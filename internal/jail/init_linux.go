@@ -90,7 +90,7 @@ func (in *initProcess) setUp() error {
 			return &SetupError{Op: "set the host name", Path: spec.Hostname, Err: err}
 		}
 	}
-	w := &world{plan: &spec.Mounts, random: spec.Random}
+	w := &world{plan: &spec.Mounts}
 	if err := w.build(); err != nil {
 		return err
 	}

@@ -6,8 +6,6 @@ type Inputs interface {
 	// Started is told of an execve that succeeded, before the program's first instruction, and of a process that asks for
 	// something without having executed anything since it was forked. What it returns answers the process from then on.
 	Started(p *Program) Source
-	// Opened returns what fills the next FIFO that stands for /dev/random or /dev/urandom.
-	Opened() Filler
 }
 
 // A Filler makes random bytes.
@@ -26,6 +24,8 @@ type Source interface {
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
 	Filler
+	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
+	Opened() Filler
 }
 
 // A Program is what a process became by an execve, or by a fork.

@@ -3,12 +3,15 @@ package jail
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -65,12 +68,50 @@ func inputRules(waits bool) []bpf.Instruction {
 		p = append(p, whenEqual(nr, retNotify)...)
 	}
 	p = append(p, whenEqual(unix.SYS_GETRANDOM, retNotify)...)
+	p = append(p, whenReading(unix.SYS_OPENAT, true, dataArg2)...)
+	if sysOpen >= 0 {
+		p = append(p, whenReading(sysOpen, false, dataArg1)...)
+	}
 	if waits {
 		p = append(p, whenBits(unix.SYS_FUTEX, dataArg1, futexRealtime, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_CLOCK_NANOSLEEP, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_TIMERFD_SETTIME, dataArg1, unix.TFD_TIMER_ABSTIME, retNotify, retAllow)...)
 	}
 	return p
+}
+
+// whenReading notifies an open for reading by a path that starts at the root or in the working directory: a random device may be
+// meant. What walks trees opens from directory to directory, and pays nothing.
+func whenReading(nr int, at bool, flags uint32) []bpf.Instruction {
+	p := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: flags, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: notReading, SkipTrue: 1},
+		bpf.RetConstant{Val: retNotify},
+	}
+	if at {
+		p = append([]bpf.Instruction{
+			bpf.LoadAbsolute{Off: dataArg0, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: atCwd, SkipTrue: 3},
+		}, p...)
+	}
+	p = append(p, bpf.LoadAbsolute{Off: dataNr, Size: 4})
+	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(nr), SkipTrue: uint8(len(p))}}, p...)
+}
+
+const (
+	notReading = writeFlags | unix.O_PATH | unix.O_DIRECTORY
+	atCwd      = 0xffffff9c // AT_FDCWD as 32 bits
+)
+
+// readOpen returns the path and the flags of an open that whenReading notifies.
+func readOpen(req *seccompNotif) (path uint64, flags uint32, ok bool) {
+	switch {
+	case req.Nr == unix.SYS_OPENAT && uint32(req.Args[0]) == atCwd:
+		path, flags, ok = req.Args[1], uint32(req.Args[2]), true
+	case req.Nr == sysOpen:
+		path, flags, ok = req.Args[0], uint32(req.Args[1]), true
+	}
+	return path, flags, ok && flags&notReading == 0
 }
 
 const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
@@ -108,6 +149,60 @@ func (n *notifier) input(req *seccompNotif) {
 	default:
 		n.time(req, p.source.Now())
 	}
+}
+
+// open gives whoever opens a random device a pipe of its own that the recorder fills.
+func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
+	text, err := n.spawns.text.path(int(req.PID), path)
+	if err != nil || text != "/dev/urandom" && text != "/dev/random" {
+		n.goOn(req.ID)
+		return
+	}
+	p := n.inputs.of(int(req.PID))
+	var ends [2]int
+	if p == nil || unix.Pipe2(ends[:], unix.O_CLOEXEC) != nil {
+		n.goOn(req.ID)
+		return
+	}
+	defer unix.Close(ends[0])
+	if flags&unix.O_NONBLOCK != 0 {
+		unix.SetNonblock(ends[0], true)
+	}
+	unix.SetNonblock(ends[1], true)
+	to := os.NewFile(uintptr(ends[1]), "random")
+	from := filler{p.source.Opened()}
+	_, _ = to.Write(from.piece()) // who does not block has something
+	if err := n.sendFD(req.ID, ends[0], int(flags&unix.O_CLOEXEC)); err != nil {
+		to.Close()
+		n.goOn(req.ID) // before Linux 5.14; a caller that is gone does not mind
+		return
+	}
+	go func() { // ends with its last reader, at the latest with the jail
+		defer to.Close()
+		_, _ = io.Copy(to, from)
+	}()
+}
+
+// filler reads random bytes.
+type filler struct{ Filler }
+
+func (f filler) piece() []byte {
+	b := make([]byte, pageSize)
+	f.Fill(b)
+	return b
+}
+
+// Read implements io.Reader.
+func (f filler) Read(b []byte) (int, error) {
+	f.Fill(b)
+	return len(b), nil
+}
+
+// sendFD makes the call return a descriptor that stands for fd.
+func (n *notifier) sendFD(id uint64, fd, flags int) error {
+	a := seccompAddFD{ID: id, Flags: unix.SECCOMP_ADDFD_FLAG_SEND, SrcFD: uint32(fd), NewFlags: uint32(flags)}
+	_, err := ioctlValue(uintptr(n.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
+	return err
 }
 
 const (

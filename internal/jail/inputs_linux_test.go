@@ -2,6 +2,8 @@ package jail
 
 import (
 	"encoding/binary"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,7 +22,6 @@ type still struct {
 	programs []string
 	ends     []<-chan Ended
 	forked   int
-	opened   int
 }
 
 const stillAt = 1_000_000_000 * int64(second) // 2001-09-09
@@ -29,12 +30,14 @@ type stillSource struct {
 	mu sync.Mutex
 	n  int64
 	r  *rand.ChaCha8
+
+	seed, opened uint64
 }
 
 func newStill(seed uint64) *stillSource {
 	var b [32]byte
 	binary.NativeEndian.PutUint64(b[:], seed)
-	return &stillSource{r: rand.NewChaCha8(b)}
+	return &stillSource{r: rand.NewChaCha8(b), seed: seed}
 }
 
 func (s *stillSource) Now() int64 {
@@ -61,14 +64,16 @@ func (s *still) Started(p *Program) Source {
 	}
 	s.programs = append(s.programs, strings.Join(p.Argv, " "))
 	s.ends = append(s.ends, p.Ended)
-	return newStill(uint64(len(s.programs)))
+	name := fnv.New64() // not their number: those of a pipeline start side by side
+	io.WriteString(name, strings.Join(p.Argv, " "))
+	return newStill(name.Sum64() >> 24)
 }
 
-func (s *still) Opened() Filler {
+func (s *stillSource) Opened() Filler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
-	return newStill(uint64(2000 + s.opened))
+	return newStill(s.seed<<20 + s.opened)
 }
 
 func inputsOf(t *testing.T, c *Config) (*still, result) {
@@ -90,6 +95,7 @@ func TestInputs(t *testing.T) {
 		{"date", "sh", "date -u +%s.%N; date -u +%s"},
 		{"shuf", "sh", "shuf -i 1-1000000 -n 3; mktemp -u; echo $$"},
 		{"devices", "sh", "head -c 6 /dev/urandom | od -An -tx1; tr -dc a-z </dev/urandom | head -c 20000 | md5sum; dd if=/dev/random bs=7 count=1 2>/dev/null | od -An -tx1"},
+		{"perl", "sh", "perl -e 'print join(q(,), keys %{{a=>1,b=>2,c=>3,d=>4}}), rand()'; test -c /dev/urandom && echo a device"},
 		{"python", "python3", "import time,uuid,random,os,threading\nprint(time.time(), uuid.uuid1(), uuid.uuid4(), random.random(), os.urandom(4), {'a','b','c','d'}, id(object()), hash('x'))"},
 		{"thread", "python3", "import time,threading\nt=threading.Thread(target=lambda: print(time.time())); t.start(); t.join(); print(time.time())"},
 		{"fork", "python3", "import os,uuid\nif os.fork(): os.wait()\nprint(uuid.uuid4())"},

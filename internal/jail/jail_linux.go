@@ -42,7 +42,6 @@ type Jail struct {
 	given      Inputs
 	shifted    bool
 	inputs     *inputs // nil: the kernel answers
-	random     *randomFiles
 
 	// Set before exited is closed, by the goroutine that reads the control socket.
 	exit    Exit
@@ -89,9 +88,6 @@ func (j *Jail) await() error {
 	j.startWatch()
 	j.startSpawns()
 	j.tasks.Go(j.read)
-	if err := j.makeRandom(); err != nil {
-		return err
-	}
 	if err := j.exec.send(&message{Kind: msgPrepare, Notified: j.notified()}); err != nil {
 		return err
 	}
@@ -139,21 +135,6 @@ func (j *Jail) startSpawns() {
 	if j.given != nil && j.spawns != nil {
 		j.inputs = newInputs(j.given, j.spawns)
 	}
-}
-
-// makeRandom puts something in the place of random devices.
-func (j *Jail) makeRandom() error {
-	if j.given == nil {
-		return nil
-	}
-	dir, err := j.OpenRoot(randomDir)
-	if err != nil {
-		return err
-	}
-	if j.random, err = newRandomFiles(j.given, dir); err != nil {
-		return &SetupError{Op: "make random devices", Err: err}
-	}
-	return nil
 }
 
 func (j *Jail) notified() notified {
@@ -365,9 +346,6 @@ func (j *Jail) stopWatch() {
 			j.notify.close() // and the connector
 		case j.connector != nil:
 			j.connector.close()
-		}
-		if j.random != nil {
-			j.random.close()
 		}
 		if j.watch != nil {
 			j.watch.close()

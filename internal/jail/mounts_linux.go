@@ -26,7 +26,6 @@ type world struct {
 
 	sources map[string]*source // by target
 	devices map[string]tree
-	random  bool     // its devices are the recorder's to make
 	own     []string // file systems of ours: directories can be made there; seal makes them read-only
 	shm     string   // of ours too, and the program may write there
 	oldRoot *tree    // where the root was replaced

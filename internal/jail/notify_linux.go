@@ -111,6 +111,10 @@ func (n *notifier) receive() {
 	if n.ioctl(unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&req)) != nil {
 		return
 	}
+	if path, flags, ok := readOpen(&req); ok && n.inputs != nil {
+		n.open(&req, path, flags)
+		return
+	}
 	switch {
 	case req.Nr == unix.SYS_SOCKET:
 		n.refuse(&req)

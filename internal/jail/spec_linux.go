@@ -17,7 +17,6 @@ type initSpec struct {
 	TTY      int
 
 	Background bool // the program does not get the terminal yet
-	Random     bool // the recorder puts something in the place of random devices
 	Mounts     mountPlan
 }
 

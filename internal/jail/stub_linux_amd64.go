@@ -45,7 +45,10 @@ func (r *registers) result(req *seccompNotif, v uint64) {
 
 func (r *registers) stack() uint64 { return r.Rsp }
 
-// sysTime is time(2); wallCalls are those that tell the wall time and nothing else.
-const sysTime = unix.SYS_TIME
+// sysTime is time(2), sysOpen open(2); wallCalls are those that tell the wall time and nothing else.
+const (
+	sysTime = unix.SYS_TIME
+	sysOpen = unix.SYS_OPEN
+)
 
 var wallCalls = []uint32{unix.SYS_GETTIMEOFDAY, sysTime}

@@ -52,7 +52,10 @@ func (r *registers) result(req *seccompNotif, v uint64) {
 
 func (r *registers) stack() uint64 { return r.Sp }
 
-// sysTime is time(2), which is not there; wallCalls are those that tell the wall time and nothing else.
-const sysTime = -1
+// sysTime is time(2) and sysOpen open(2), which are not there; wallCalls are those that tell the wall time and nothing else.
+const (
+	sysTime = -1
+	sysOpen = -1
+)
 
 var wallCalls = []uint32{unix.SYS_GETTIMEOFDAY}

@@ -21,6 +21,9 @@ func (*registers) call(_ *seccompNotif, nr, a, b, c, d, e uint64) {}
 func (*registers) result(*seccompNotif, uint64)                   {}
 func (*registers) stack() uint64                                  { return 0 }
 
-const sysTime = -1
+const (
+	sysTime = -1
+	sysOpen = -1
+)
 
 var wallCalls []uint32
