@@ -20,13 +20,46 @@ import (
 //	    - name: build-id            # stands as <build-id> in what is compared
 //	      pattern: 'build ([0-9]+)' # the first group, or the whole match
 //	      drop: false               # true: it goes without a trace, as a line that only some runs print
+//	headers:
+//	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
+//	  compare: [date]               # of those, which compare here
 const ConfigName = "tapedeck.yaml"
 
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
 // for a replay must mask as its recording did.
 type Masking struct {
-	Off []string  `json:"off" yaml:"off"`
-	Add []OwnMask `json:"add" yaml:"add"`
+	Off     []string  `json:"off" yaml:"off"`
+	Add     []OwnMask `json:"add" yaml:"add"`
+	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
+}
+
+// Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
+type Headers struct {
+	Ignore  []string `json:"ignore,omitempty" yaml:"ignore"`
+	Compare []string `json:"compare,omitempty" yaml:"compare"`
+}
+
+// compares reports whether a header of requests compares. A nil Headers changes nothing.
+func (h *Headers) compares(name string) bool {
+	switch {
+	case h != nil && fidelity.HeaderIn(h.Ignore, name):
+		return false
+	case h != nil && fidelity.HeaderIn(h.Compare, name):
+		return true
+	}
+	return !fidelity.HeaderIn(fidelity.TransportHeaders(), name)
+}
+
+// ignored lists the headers of requests that do not compare, a * for the rest of a name.
+func (h *Headers) ignored() []string {
+	out := fidelity.TransportHeaders()
+	if h != nil {
+		out = slices.DeleteFunc(append(out, h.Ignore...), func(name string) bool {
+			return !fidelity.HeaderIn(h.Ignore, name) && fidelity.HeaderIn(h.Compare, name)
+		})
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // OwnMask is a mask of a project's own.
@@ -51,15 +84,44 @@ func readMasking(root string) (*Masking, error) {
 		return nil, err
 	}
 	var c struct {
-		Masks *Masking `yaml:"masks"`
+		Masks   *Masking `yaml:"masks"`
+		Headers *Headers `yaml:"headers"`
 	}
 	if err := decodeConfig(b, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Headers != nil {
+		if c.Masks == nil {
+			c.Masks = new(Masking)
+		}
+		c.Masks.Headers = c.Headers
 	}
 	if _, err := c.Masks.masker(&Roots{}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c.Masks, nil
+}
+
+// maskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml at its work tree, or its
+// own where there is no such file. changed says that its digests were taken under others.
+func (m *Manifest) maskingNow() (now *Masking, changed bool, err error) {
+	now, err = readMasking(m.Roots.Tree)
+	if err != nil || now == nil {
+		return m.Masking, false, err
+	}
+	own := m.Masking
+	if own == nil {
+		own = new(Masking)
+	}
+	return now, !slices.Equal(now.Off, own.Off) || !slices.Equal(now.Add, own.Add), nil
+}
+
+// headers are those of requests that compare or not; nil for what tapedeck knows.
+func (m *Masking) headers() *Headers {
+	if m == nil {
+		return nil
+	}
+	return m.Headers
 }
 
 // masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.

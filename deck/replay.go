@@ -257,7 +257,17 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer replay.Close()
-	o := laneOptions(r.store, replay.Store, r.s.mask, r.rec.Manifest.followsMCP())
+	m := r.rec.Manifest
+	now, changed, err := m.maskingNow()
+	if err != nil {
+		return nil, err
+	}
+	o, err := laneOptions(r.store, replay.Store, &comparing{masking: now, roots: [2]*Roots{&m.Roots, &r.roots}, followsMCP: m.followsMCP()})
+	if err != nil {
+		return nil, err
+	}
+	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID()
+	o.Exact = given(m.Axes) && given(ledgerFor(m.Axes, r.o.Proxy))
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)

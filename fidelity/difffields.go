@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func asFields(a, b string) (ja, jb string, ok bool) {
 		}
 		ja, errA := json.Marshal(va)
 		jb, errB := json.Marshal(vb)
-		if errA == nil && errB == nil && !bytes.Equal(ja, jb) {
+		if errA == nil && errB == nil {
 			return string(ja), string(jb), true
 		}
 	}

@@ -117,7 +117,7 @@ func findPID(p *masking, i int) int {
 	if start == word || end == start || end-start > maxDigits || !p.ends(end) || p.goesOn(end, ".") {
 		return i
 	}
-	p.put(start, end, "pid")
+	p.put(start, end, maskPID)
 	return end
 }
 
@@ -161,7 +161,7 @@ func findPort(p *masking, i int) int {
 	if end == start || end-start > maxDigits || !p.ends(end) || p.goesOn(end, ".") {
 		return i
 	}
-	p.put(start, end, "port")
+	p.put(start, end, maskPort)
 	return end
 }
 
