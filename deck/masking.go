@@ -166,14 +166,22 @@ func (r *Recording) MaskUses() []MaskUse {
 	return r.Manifest.maskUses()
 }
 
-// MasksOf lists the masks that a recording of the work tree at tree would use; none is used yet. tree may be "", which has no
-// tapedeck.yaml.
-func MasksOf(tree string) ([]MaskUse, error) {
+// HeadersIgnored lists the headers of requests that do not compare; a * stands for the rest of a name. r may be nil.
+func (r *Recording) HeadersIgnored() []string {
+	if r == nil {
+		return (*Headers)(nil).ignored()
+	}
+	return r.Manifest.Masking.headers().ignored()
+}
+
+// MasksOf lists the masks that a recording of the work tree at tree would use, of which none is used yet, and the headers of requests
+// that do not compare there. tree may be "", which has no tapedeck.yaml.
+func MasksOf(tree string) (masks []MaskUse, headers []string, err error) {
 	own, err := readMasking(tree)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return (&Manifest{Masking: own}).maskUses(), nil
+	return (&Manifest{Masking: own}).maskUses(), own.headers().ignored(), nil
 }
 
 func (m *Manifest) maskUses() []MaskUse {
