@@ -158,7 +158,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	lanes.Remasked = changed || !sameMasking(a.rec.Manifest, b.rec.Manifest)
+	lanes.Remasked = changed || !a.rec.Manifest.Masking.sameAs(b.rec.Manifest.Masking)
 	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes)
 	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
@@ -279,15 +279,6 @@ func given(axes map[string]Axis) bool {
 		}
 	}
 	return true
-}
-
-// sameMasking reports whether the digests of two recordings were taken under the same masks.
-func sameMasking(a, b *Manifest) bool {
-	was, now := a.Masking, b.Masking
-	if was == nil || now == nil {
-		return was == now
-	}
-	return slices.Equal(was.Off, now.Off) && slices.Equal(was.Add, now.Add)
 }
 
 // sameSecrets reports whether equal placeholders of two recordings stand for equal secrets, and others for others that the program

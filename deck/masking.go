@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,7 @@ type Masking struct {
 	Off     []string  `json:"off" yaml:"off"`
 	Add     []OwnMask `json:"add" yaml:"add"`
 	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
+	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (scrub.MaskRules); none is 1
 }
 
 // Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
@@ -106,14 +108,25 @@ func readMasking(root string) (*Masking, error) {
 // own where there is no such file. changed says that its digests were taken under others.
 func (m *Manifest) maskingNow() (now *Masking, changed bool, err error) {
 	now, err = readMasking(m.Roots.Tree)
-	if err != nil || now == nil {
-		return m.Masking, false, err
+	if err != nil {
+		return nil, false, err
 	}
-	own := m.Masking
-	if own == nil {
-		own = new(Masking)
+	if now == nil {
+		now = new(Masking)
+		if m.Masking != nil {
+			*now = *m.Masking
+		}
 	}
-	return now, !slices.Equal(now.Off, own.Off) || !slices.Equal(now.Add, own.Add), nil
+	now.Rules = scrub.MaskRules
+	return now, !now.sameAs(m.Masking), nil
+}
+
+// sameAs reports whether digests are the same under m and o.
+func (m *Masking) sameAs(o *Masking) bool {
+	if m == nil || o == nil {
+		m, o = cmp.Or(m, new(Masking)), cmp.Or(o, new(Masking))
+	}
+	return slices.Equal(m.Off, o.Off) && slices.Equal(m.Add, o.Add) && max(m.Rules, 1) == max(o.Rules, 1)
 }
 
 // headers are those of requests that compare or not; nil for what tapedeck knows.
@@ -136,6 +149,7 @@ func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
 func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
+		o.Rules = m.Rules
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), ofScreens)
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)

@@ -131,6 +131,10 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Masking, err = readMasking(m.Roots.Tree); err != nil {
 		return nil, err
 	}
+	if m.Masking == nil {
+		m.Masking = new(Masking)
+	}
+	m.Masking.Rules = scrub.MaskRules
 	return r, r.describe()
 }
 

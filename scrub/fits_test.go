@@ -49,3 +49,28 @@ func TestMilliseconds(t *testing.T) {
 		}
 	}
 }
+
+// TestByPlace: what names an id or a temporary directory is masked whatever its letters are.
+func TestByPlace(t *testing.T) {
+	opts := maskOptions
+	opts.Rules = scrub.MaskRules
+	m := scrub.NewMasker(&opts)
+	for in, want := range map[string]string{
+		"/tmp/agent-x7gh29kd/out":    "/tmp/agent-<temp-name>/out",
+		"/tmp/agent-abcdefgh/out":    "/tmp/agent-<temp-name>/out",
+		"/tmp/agent-ab_defgh":        "/tmp/agent-<temp-name>",
+		"/tmp/agent-_bcdefgh.json":   "/tmp/agent-<temp-name>.json",
+		"/tmp/tmp.abcdefghij":        "/tmp/tmp.<temp-name>",
+		"/run/t/abcdefgh/x_y":        "<temp>/<temp-name>/x_y",
+		"/tmp/a/screenshots/b":       "/tmp/a/screenshots/b",
+		"/tmp/_":                     "/tmp/_",
+		"call_abcdefghijklmnopqrstu": "call_<id>",
+		"call_a1cdefghijklmnopqrstu": "call_<id>",
+		"msg_12345678":               "msg_<id>",
+		"call_get_weather, run_it":   "call_get_weather, run_it",
+	} {
+		if got := string(m.Mask([]byte(in))); got != want {
+			t.Errorf("Mask(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -167,7 +167,10 @@ func findID(p *masking, i int) int {
 	start := i + len(prefix)
 	end := runOf(p.b, start, set)
 	const minID = 8
-	if digits, letters := mixture(p.b[start:end]); end-start < minID || digits < 2 || letters == 0 || !p.ends(end) {
+	if end-start < minID || !p.ends(end) {
+		return i
+	}
+	if digits, letters := mixture(p.b[start:end]); !p.m.place && (digits < 2 || letters == 0) {
 		return i
 	}
 	p.put(start, end, maskID)
