@@ -86,14 +86,14 @@ func readParts(s string) (any, bool) {
 		for n := 2; parts[name] != nil; n++ {
 			name = fmt.Sprintf("%s#%d", p.FormName(), n)
 		}
-		parts[name] = partOf(p.FileName(), p.Header.Get("Content-Type"), content)
+		parts[name] = partOf(p.Header.Get("Content-Disposition"), p.Header.Get("Content-Type"), content)
 	}
 }
 
-func partOf(file, contentType string, content []byte) any {
+func partOf(disposition, contentType string, content []byte) any {
 	part := map[string]any{"content": fieldOf(content)}
-	if file != "" {
-		part["filename"] = file
+	if _, params, err := mime.ParseMediaType(disposition); err == nil && params["filename"] != "" {
+		part["filename"] = params["filename"] // all of it: multipart.Part.FileName keeps its last element alone
 	}
 	if t, _, err := mime.ParseMediaType(contentType); err == nil {
 		part["content_type"] = t

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -204,8 +205,12 @@ func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
 		}
 	}
 	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
-	d := &bodyDiff{each: l.leaf}
-	d.bodies(string(was), string(now))
+	if f.texts {
+		l.leaf(spot{}, string(was), string(now))
+	} else {
+		d := &bodyDiff{each: l.leaf}
+		d.bodies(string(was), string(now))
+	}
 	return l.found, agreed || !l.unmasked
 }
 
@@ -228,7 +233,7 @@ func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
 		text, p, ex = f.nowText, f.now, f.b
 	}
 	if f.texts {
-		return []byte(text), nil
+		return []byte(f.unescaped(text)), nil
 	}
 	b, err := c.hiddenBytes(p, s)
 	switch {
@@ -240,6 +245,17 @@ func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
 		return c.o.RequestBody(ex, b), nil
 	}
 	return b, nil
+}
+
+// unescaped returns a text as masks see it: of a URL without its escapes, where two of them differ in more than those.
+func (f *facet) unescaped(text string) string {
+	was, errA := url.QueryUnescape(f.wasText)
+	now, errB := url.QueryUnescape(f.nowText)
+	if f.place != "URL" || errA != nil || errB != nil || was == now {
+		return text
+	}
+	plain, _ := url.QueryUnescape(text)
+	return plain
 }
 
 // errSpent says that too much was read to look at more.

@@ -76,7 +76,7 @@ type Masker struct {
 	filter
 	masks [256][]*mask // by the first byte
 	off   map[string]bool
-	place bool // ids and temporary names are told by their place
+	place bool        // ids and temporary names are told by their place
 	paths []knownPath // longest first
 	extra []ExtraMask
 
