@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -68,7 +67,10 @@ type Input struct {
 	Name string // for people: "the file notes.txt, which the runs found different"
 	// Short is the name in a list of several: "the file notes.txt". Empty is Name.
 	Short string
-	// Bytes returns what it was on a side; nothing where it was not there. It is only called to explain.
+	// Chance says that it may differ by chance from run to run, as a variable of the session does.
+	Chance bool
+	// Bytes returns what it was on a side; nothing where it was not there. It is called to explain, and to tell what a program was
+	// given from what differs by chance.
 	Bytes func(s Side) ([]byte, error)
 }
 
@@ -169,11 +171,6 @@ func (c *laneCompare) note(format string, args ...any) {
 
 // compare pairs the lanes of both sides and compares each pair.
 func (c *laneCompare) compare() {
-	for s := range c.sides {
-		if p := c.programOf(Side(s)); p != nil {
-			c.hiding.args[s] = strings.Join(p.Args, "\x00")
-		}
-	}
 	a := c.lanes(Recorded)
 	b := c.lanes(Replay)
 	for _, p := range pairLanes(a, b) {

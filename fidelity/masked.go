@@ -89,11 +89,11 @@ func (r *Report) doubts() string {
 
 // hiding is what masks hid in the records of one comparison.
 type hiding struct {
-	index map[pairKey]int  // in the report, of each pair that it lists
-	told  map[pairKey]bool // those that were said as divergences
-	given map[string]bool  // whether a name stood in an answer before the program had it
-	args  [2]string        // of the programs
-	read  int64            // bytes
+	index   map[pairKey]int  // in the report, of each pair that it lists
+	told    map[pairKey]bool // those that were said as divergences
+	brought map[string]bool  // whether a name stood in an answer before the program had it
+	given   []source         // what both programs were given, as far as that differs, and their arguments
+	read    int64            // bytes
 }
 
 // pairKey is what two pairs share that are one to a person.
@@ -131,7 +131,7 @@ func (c *laneCompare) judgeDuration(h *hidden, of pair) judgement {
 	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b)
 	written := h.round[Recorded] && h.round[Replay]
 	switch {
-	case written && !possible, c.exactly() && (written || !possible), c.isArgument(h):
+	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h):
 		return differs
 	case c.exactly():
 		return settled
@@ -147,10 +147,10 @@ func elapsed(e *entry) float64 {
 	return float64(e.rec.MonotonicMS)
 }
 
-// isConstant reports whether the tapes show that a value is no chance: it is an argument, or a name that stands unchanged at
-// another place that no answer brought.
+// isConstant reports whether it is known that a value is no chance: the programs were given it, or it is a name that stands
+// unchanged at another place, where no answer brought it.
 func (c *laneCompare) isConstant(h *hidden, of pair) bool {
-	if c.isArgument(h) {
+	if c.isGiven(h) {
 		return true
 	}
 	if !scrub.Names(h.mask) {
@@ -159,15 +159,45 @@ func (c *laneCompare) isConstant(h *hidden, of pair) bool {
 	return h.kept != "" && !c.broughtIn(h.kept, of)
 }
 
-// minArgument is how many bytes of a value are no chance in an argument.
-const minArgument = 4
+// minGiven is how many bytes of a value are no chance in what a program was given.
+const minGiven = 4
 
-// isArgument reports whether the arguments of one run's program hold its value and those of the other's do not hold the other.
-func (c *laneCompare) isArgument(h *hidden) bool {
-	holds := func(s Side, value string) bool {
-		return len(value) >= minArgument && strings.Contains(c.hiding.args[s], value)
+// isGiven reports whether what the programs were given, their arguments or files that differ, holds the value of one side there and
+// not that of the other.
+func (c *laneCompare) isGiven(h *hidden) bool {
+	if h.argument {
+		return false
 	}
-	return !h.argument && holds(Recorded, h.was) != holds(Replay, h.now)
+	if c.hiding.given == nil {
+		c.hiding.given = c.whatWasGiven()
+	}
+	holds := func(text, value string) bool { return len(value) >= minGiven && strings.Contains(text, value) }
+	args := c.hiding.given[0]
+	return holds(args.was, h.was) != holds(args.now, h.now) || slices.ContainsFunc(c.hiding.given[1:], func(s source) bool {
+		return holds(s.was, h.was) && !holds(s.now, h.was) || holds(s.now, h.now) && !holds(s.was, h.now)
+	})
+}
+
+// whatWasGiven begins with the arguments.
+func (c *laneCompare) whatWasGiven() []source {
+	var args [2]string
+	for s := range args {
+		if p := c.programOf(Side(s)); p != nil {
+			args[s] = strings.Join(p.Args, "\x00")
+		}
+	}
+	out := []source{{was: args[Recorded], now: args[Replay]}}
+	for _, in := range c.o.Inputs {
+		if in.Chance {
+			continue
+		}
+		was, errA := in.Bytes(Recorded)
+		now, errB := in.Bytes(Replay)
+		if errA == nil && errB == nil {
+			out = append(out, source{was: string(was), now: string(now)})
+		}
+	}
+	return out
 }
 
 // maxGiven bounds the names that are looked for in answers.
@@ -176,14 +206,14 @@ const maxGiven = 200
 // broughtIn reports whether a name stood in an answer that came before a pair: what the program says again of it is no constant
 // of its own. Where that is not known it says so too.
 func (c *laneCompare) broughtIn(name string, of pair) bool {
-	if yes, known := c.hiding.given[name]; known {
+	if yes, known := c.hiding.brought[name]; known {
 		return yes
 	}
-	if len(c.hiding.given) >= maxGiven {
+	if len(c.hiding.brought) >= maxGiven {
 		return true
 	}
-	if c.hiding.given == nil {
-		c.hiding.given = make(map[string]bool)
+	if c.hiding.brought == nil {
+		c.hiding.brought = make(map[string]bool)
 	}
 	found := false
 	for i := range c.sides[Recorded].entries {
@@ -199,7 +229,7 @@ func (c *laneCompare) broughtIn(name string, of pair) bool {
 			found = found || err != nil || strings.Contains(string(b), name)
 		}
 	}
-	c.hiding.given[name] = found
+	c.hiding.brought[name] = found
 	return found
 }
 
