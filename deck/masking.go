@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -59,6 +60,9 @@ func (h *Headers) ignored() []string {
 		out = slices.DeleteFunc(append(out, h.Ignore...), func(name string) bool {
 			return !fidelity.HeaderIn(h.Ignore, name) && fidelity.HeaderIn(h.Compare, name)
 		})
+	}
+	for i := range out {
+		out[i] = strings.ToLower(out[i])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -266,7 +266,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID()
+	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && r.played.genuine(r.s.scrub)
 	o.Exact = given(m.Axes) && given(ledgerFor(m.Axes, r.o.Proxy))
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
