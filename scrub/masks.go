@@ -73,7 +73,7 @@ var builtin = []mask{
 		"drwxr-xr-x 5 anna users 4096 src"}, firsts: fileTypes, seconds: "r-", find: findLinks},
 	{says: ofNames, MaskInfo: MaskInfo{maskPort, "the port of a loopback address", "http://127.0.0.1:43117/"},
 		starts: loopbacks, find: findPort},
-	{says: ofNames, MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},
+	{says: ofNames, MaskInfo: MaskInfo{maskTempName, "a made-up part of a name below a temporary directory: of the name right below it every longer word, elsewhere what looks random", "/tmp/build-x7Gh29Kd/out"},
 		find: findPath, always: true}, // where the known paths begin
 	{says: ofPlace, MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
 	{says: ofPlace, MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
