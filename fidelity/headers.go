@@ -62,7 +62,7 @@ func (c *laneCompare) headerFindings(lane string, of pair, at int) (out []findin
 			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true
 		}
 		switch {
-		case slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
+		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
 			f.message, f.values = "the header "+name+" holds another secret", [2]string{"one", "another"}
 			out = append(out, f)
 		case !alike:
@@ -132,6 +132,10 @@ func withoutBoundary(value string) string {
 	delete(params, "boundary")
 	return cmp.Or(mime.FormatMediaType(kind, params), value)
 }
+
+// credential is the name of a header that says who asks: another secret there is no chance. A session's id, which is hidden as a
+// secret is, is made up anew in each run.
+var credential = regexp.MustCompile(`(^|-)(authorization|api[_-]?key|apikey|auth|(auth|access|private|api)-token)$`)
 
 // token is a value that a program makes up: 16 characters and more without a blank.
 var token = regexp.MustCompile(`^[A-Za-z0-9+/=_.:-]{16,}$`)

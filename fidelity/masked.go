@@ -36,6 +36,16 @@ type MaskedPair struct {
 	Settled bool `json:"settled,omitempty"`
 }
 
+// maxMaskedValue bounds a value in a report, in bytes.
+const maxMaskedValue = 1000
+
+func bounded(value string) string {
+	if len(value) > maxMaskedValue {
+		value = value[:cutAt(value, maxMaskedValue)] + "…"
+	}
+	return value
+}
+
 // maxShownMasked is how many characters of a value a line about a masked pair holds.
 const maxShownMasked = 120
 
@@ -278,7 +288,7 @@ func (c *laneCompare) list(lane string, of pair, h *hidden, settled bool) {
 	c.hiding.index[key] = len(c.report.MaskedPairs)
 	c.report.MaskedPairs = append(c.report.MaskedPairs, MaskedPair{
 		Lane: lane, Seq: new(of.a.rec.Seq), ReplaySeq: new(of.b.rec.Seq), Place: h.place, Mask: h.mask,
-		Recorded: h.was, Replay: h.now, Records: 1, Settled: settled,
+		Recorded: bounded(h.was), Replay: bounded(h.now), Records: 1, Settled: settled,
 	})
 }
 

@@ -219,6 +219,7 @@ func TestHeaders(t *testing.T) {
 		"an id":                     {header: "X-Session", was: oneID, now: otherID, masked: 1},
 		"a token":                   {header: "X-Nonce", was: "8f3a9c0d1e2b4f5a", now: "0a1b2c3d4e5f6071", masked: 1},
 		"another secret":            {header: "Authorization", was: secret, now: another, secrets: true, want: []string{"the header authorization holds another secret"}},
+		"another session":           {header: "X-Session-Id", was: "td_x_session_id_0123456789ab", now: "td_x_session_id_ba9876543210", secrets: true, masked: 1},
 		"secrets under another key": {header: "Authorization", was: secret, now: another},
 		"a boundary":                {header: "Content-Type", was: "multipart/form-data; boundary=a", now: "multipart/form-data; boundary=b"},
 		"another type":              {header: "Content-Type", was: "text/plain", now: "text/html", want: []string{"the header content-type changed"}},
@@ -291,5 +292,24 @@ func TestMaskedFields(t *testing.T) {
 				t.Errorf("%q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestMaskedOutcome: of outcomes what masks hide in files counts, and nothing else.
+func TestMaskedOutcome(t *testing.T) {
+	masks, digest := builtinMasks()
+	run := func(day string) []tape.Kind {
+		f, p := wrote("log", day+strings.Repeat("x", 2*maxMaskedValue)), program(day, 0)
+		f.ContentDigest, p.StdoutDigest = digest(f.Content.Text).Hash, digest(day).Hash
+		return []tape.Kind{f, p}
+	}
+	a, b := run("2026-01-02 "), run("2026-01-03 ")
+	r := compareLanes(t, Outcome, a, b, &LaneOptions{Masks: masks})
+	if d := cmp.Diff([]string{"files, date log: 2026-01-02 → 2026-01-03"}, maskedLines(r)); d != "" || r.Score != 1 {
+		t.Errorf("-want +got\n%s", d)
+	}
+	r = compareLanes(t, Outcome, a, b, &LaneOptions{Masks: masks, Exact: true})
+	if d := cmp.Diff([]code{{laneFiles, MaskedValue}}, codes(r)); d != "" || r.Score != 0 {
+		t.Errorf("exact: -want +got\n%s", d)
 	}
 }
