@@ -159,7 +159,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 		return nil, err
 	}
 	lanes.Remasked = changed || !a.rec.Manifest.Masking.sameAs(b.rec.Manifest.Masking)
-	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes)
+	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes) && oneRun(a.rec.Manifest, b.rec.Manifest)
 	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
@@ -273,12 +273,23 @@ func laneOptions(recorded, replay cas.Store, by *comparing) (*fidelity.LaneOptio
 
 // given reports whether a run was given its time and its randomness, all of it.
 func given(axes map[string]Axis) bool {
-	for _, name := range []string{"clock", "random"} {
+	for _, name := range []string{axisClock, axisRandom} {
 		if a := axes[name]; !a.On || len(a.NotCovered) > 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// oneRun reports whether the one is a replay of the other, or both are of a third: they were given the same.
+func oneRun(a, b *Manifest) bool {
+	of := func(m *Manifest) string {
+		if m.Parent != nil {
+			return *m.Parent
+		}
+		return m.ID
+	}
+	return of(a) == of(b)
 }
 
 // sameSecrets reports whether equal placeholders of two recordings stand for equal secrets, and others for others that the program

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -136,9 +137,12 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
 
-// judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, and seldom round.
+// judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, or two readings of
+// the time since the machine began lie as far apart as the runs; and a measurement is seldom round.
 func (c *laneCompare) judgeDuration(h *hidden, of pair) judgement {
-	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b)
+	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
+	apart := math.Abs(h.ms[Replay] - h.ms[Recorded] - between)
+	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b) || between > 0 && apart <= max(elapsed(of.a), elapsed(of.b))
 	written := h.round[Recorded] && h.round[Replay]
 	switch {
 	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h):

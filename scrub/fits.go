@@ -54,7 +54,7 @@ var units = []struct {
 }
 
 // Milliseconds reads what the mask of durations took out of text, from start to end. A number without a unit is in ms, but behind a
-// name that says otherwise. round says that it is written as a person writes a setting: 5, 300, 9000.
+// name that says otherwise. round says that it is written as a person writes a setting: 300, 9000.
 func Milliseconds(text []byte, start, end int) (ms float64, round bool) {
 	s := string(text[start:end])
 	round = !strings.Contains(s, ".")
@@ -76,10 +76,8 @@ func Milliseconds(text []byte, start, end int) (ms float64, round bool) {
 	return ms, round
 }
 
-// isRound tells whether digits end in two zeros or more, or are one.
-func isRound(digits string) bool {
-	return len(digits) == 1 || len(digits) > 2 && strings.HasSuffix(digits, "00")
-}
+// isRound tells whether digits end in two zeros or more: a measured time seldom does, though it may well be one second or nine.
+func isRound(digits string) bool { return len(digits) > 2 && strings.HasSuffix(digits, "00") }
 
 func unitOf(rest string, before []byte) (ms float64, width int) {
 	for _, u := range units {

@@ -33,7 +33,7 @@ func TestMilliseconds(t *testing.T) {
 		round        bool
 	}{
 		{"stop in ", "9000 ms", 9000, true},
-		{"in ", "5 seconds", 5000, true},
+		{"in ", "5 seconds", 5000, false},
 		{"in ", "0.02 seconds", 20, false},
 		{"took ", "1m3.5s", 63500, false},
 		{"took ", "1234ms", 1234, false},
