@@ -55,6 +55,7 @@ type replayer struct {
 	rowMask   *scrub.Masker    // of screens, which it counts for
 	shown     [2]*terminalSide // what the terminals showed, as recorded and now
 	altered   bool             // the program, or what it is given, is not as recorded
+	unshown   bool             // a file was not shown as the run found it
 	notGiven  []string         // what of time and randomness was not given again
 }
 
@@ -273,7 +274,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && r.played.genuine(r.s.scrub)
+	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
 	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
