@@ -5,10 +5,10 @@ import (
 	"maps"
 	"mime"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -135,10 +135,10 @@ func withoutBoundary(value string) string {
 
 // credential is the name of a header that says who asks: another secret there is no chance. A session's id, which is hidden as a
 // secret is, is made up anew in each run.
-var credential = regexp.MustCompile(`(^|-)(authorization|api[_-]?key|apikey|auth|(auth|access|private|api)-token)$`)
+var credential = lazyregexp.New(`(^|-)(authorization|api[_-]?key|apikey|auth|(auth|access|private|api)-token)$`)
 
 // token is a value that a program makes up: 16 characters and more without a blank.
-var token = regexp.MustCompile(`^[A-Za-z0-9+/=_.:-]{16,}$`)
+var token = lazyregexp.New(`^[A-Za-z0-9+/=_.:-]{16,}$`)
 
 func isToken(s string) bool {
 	return token.MatchString(s) && scrub.Fits("id", s, "") && strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
