@@ -148,17 +148,25 @@ func (s *side) keys() (*fidelity.Keys, error) {
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
-	mask, err := a.rec.Manifest.Masking.masker(&a.rec.Manifest.Roots)
+	now, changed, err := a.rec.Manifest.maskingNow()
 	if err != nil {
 		return nil, err
 	}
-	lanes := laneOptions(a.tape.Store, b.tape.Store, mask, a.rec.Manifest.followsMCP())
+	lanes, err := laneOptions(a.tape.Store, b.tape.Store, &comparing{
+		masking: now, roots: [2]*Roots{&a.rec.Manifest.Roots, &b.rec.Manifest.Roots}, followsMCP: a.rec.Manifest.followsMCP(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	lanes.Remasked = changed || !a.rec.Manifest.Masking.sameAs(b.rec.Manifest.Masking)
+	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes) && oneRun(a.rec.Manifest, b.rec.Manifest)
+	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
 	}
-	rows, err := a.rec.Manifest.Masking.screenMasker(&a.rec.Manifest.Roots)
+	rows, err := now.screenMasker(&a.rec.Manifest.Roots)
 	if err != nil {
 		return nil, err
 	}
@@ -244,12 +252,69 @@ func openSide(path string) (*side, error) {
 	return &side{rec: rec, tape: f, path: rec.TapePath()}, err
 }
 
+// comparing says by what two recordings compare: masks and headers as they are set now, where the paths of both lay.
+type comparing struct {
+	masking    *Masking
+	roots      [2]*Roots
+	followsMCP bool
+}
+
 // laneOptions are what comparing two recordings needs to explain what it finds.
-func laneOptions(recorded, replay cas.Store, m *scrub.Masker, followsMCP bool) *fidelity.LaneOptions {
-	class, calls := classifier(m, followsMCP), llm.NewClassifier(m)
+func laneOptions(recorded, replay cas.Store, by *comparing) (*fidelity.LaneOptions, error) {
+	var masks [2]*scrub.Masker
+	for s, roots := range by.roots {
+		var err error
+		if masks[s], err = by.masking.masker(roots); err != nil {
+			return nil, err
+		}
+	}
+	return laneOptionsOf(recorded, replay, masks, by.masking.headers(), by.followsMCP), nil
+}
+
+// given reports whether a run was given its time and its randomness, all of it.
+func given(axes map[string]Axis) bool {
+	for _, name := range []string{axisClock, axisRandom} {
+		if a := axes[name]; !a.On || len(a.NotCovered) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// oneRun reports whether the one is a replay of the other, or both are of a third: they were given the same.
+func oneRun(a, b *Manifest) bool {
+	of := func(m *Manifest) string {
+		if m.Parent != nil {
+			return *m.Parent
+		}
+		return m.ID
+	}
+	return of(a) == of(b)
+}
+
+// sameSecrets reports whether equal placeholders of two recordings stand for equal secrets, and others for others that the program
+// chose: they were made with one key, and the variables that hold secrets hold the same.
+func sameSecrets(a, b *Manifest) bool {
+	if a.ScrubKey == "" || a.ScrubKey != b.ScrubKey {
+		return false
+	}
+	values := make(map[string]string)
+	for _, v := range a.Env {
+		values[v.Name] = v.Value
+	}
+	return !slices.ContainsFunc(b.Env, func(v EnvVar) bool {
+		was, ok := values[v.Name]
+		return v.Secret && ok && was != v.Value
+	})
+}
+
+// laneOptionsOf is laneOptions by masks that are made already.
+func laneOptionsOf(recorded, replay cas.Store, masks [2]*scrub.Masker, headers *Headers, followsMCP bool) *fidelity.LaneOptions {
+	class, calls := classifier(masks[fidelity.Recorded], followsMCP), llm.NewClassifier(masks[fidelity.Recorded])
 	return &fidelity.LaneOptions{
 		Usual:   UsualGaps(),
-		MaskArg: func(s string) string { return string(m.Mask(scrub.Renumber([]byte(s)))) },
+		Masks:   masks,
+		Headers: headers.compares,
 		Payload: payloads(recorded, replay),
 		Request: func(ex *tape.Exchange, body []byte) (surface, params []byte) {
 			header := exchange.HeaderOf(ex.RequestHeaders)
@@ -261,16 +326,8 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker, followsMCP bool) *
 			}
 			return id.Surface, id.Params
 		},
-		Facts: func(ex *tape.Exchange, body []byte) []fidelity.MaskedFact {
-			var facts []fidelity.MaskedFact
-			for _, part := range [][]byte{[]byte(ex.URL), decoded(exchange.HeaderOf(ex.RequestHeaders), body)} {
-				for _, f := range m.Facts(part) {
-					if f.Mask != "" { // a secret may be another
-						facts = append(facts, fidelity.MaskedFact{Mask: f.Mask, Text: f.Text})
-					}
-				}
-			}
-			return facts
+		RequestBody: func(ex *tape.Exchange, body []byte) []byte {
+			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
 		},
 		Answer: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)

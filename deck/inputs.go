@@ -113,7 +113,7 @@ func envInputs(a, b *Manifest) []fidelity.Input {
 	var out []fidelity.Input
 	for _, v := range b.Env {
 		if before, ok := was[v.Name]; !v.Secret && (!ok || before != v.Value) && len(out) < maxInputs {
-			out = append(out, fidelity.Input{Name: "the variable " + v.Name, Bytes: func(s fidelity.Side) ([]byte, error) {
+			out = append(out, fidelity.Input{Name: "the variable " + v.Name, Chance: true, Bytes: func(s fidelity.Side) ([]byte, error) {
 				if s == fidelity.Recorded {
 					return []byte(before), nil
 				}

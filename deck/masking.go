@@ -1,12 +1,14 @@
 package deck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -20,13 +22,50 @@ import (
 //	    - name: build-id            # stands as <build-id> in what is compared
 //	      pattern: 'build ([0-9]+)' # the first group, or the whole match
 //	      drop: false               # true: it goes without a trace, as a line that only some runs print
+//	headers:
+//	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
+//	  compare: [date]               # of those, which compare here
 const ConfigName = "tapedeck.yaml"
 
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
 // for a replay must mask as its recording did.
 type Masking struct {
-	Off []string  `json:"off" yaml:"off"`
-	Add []OwnMask `json:"add" yaml:"add"`
+	Off     []string  `json:"off" yaml:"off"`
+	Add     []OwnMask `json:"add" yaml:"add"`
+	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
+	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (scrub.MaskRules); none is 1
+}
+
+// Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
+type Headers struct {
+	Ignore  []string `json:"ignore,omitempty" yaml:"ignore"`
+	Compare []string `json:"compare,omitempty" yaml:"compare"`
+}
+
+// compares reports whether a header of requests compares. A nil Headers changes nothing.
+func (h *Headers) compares(name string) bool {
+	switch {
+	case h != nil && fidelity.HeaderIn(h.Ignore, name):
+		return false
+	case h != nil && fidelity.HeaderIn(h.Compare, name):
+		return true
+	}
+	return !fidelity.HeaderIn(fidelity.TransportHeaders(), name)
+}
+
+// ignored lists the headers of requests that do not compare, a * for the rest of a name.
+func (h *Headers) ignored() []string {
+	out := fidelity.TransportHeaders()
+	if h != nil {
+		out = slices.DeleteFunc(append(out, h.Ignore...), func(name string) bool {
+			return !fidelity.HeaderIn(h.Ignore, name) && fidelity.HeaderIn(h.Compare, name)
+		})
+	}
+	for i := range out {
+		out[i] = strings.ToLower(out[i])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // OwnMask is a mask of a project's own.
@@ -51,15 +90,55 @@ func readMasking(root string) (*Masking, error) {
 		return nil, err
 	}
 	var c struct {
-		Masks *Masking `yaml:"masks"`
+		Masks   *Masking `yaml:"masks"`
+		Headers *Headers `yaml:"headers"`
 	}
 	if err := decodeConfig(b, &c); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if c.Headers != nil {
+		if c.Masks == nil {
+			c.Masks = new(Masking)
+		}
+		c.Masks.Headers = c.Headers
 	}
 	if _, err := c.Masks.masker(&Roots{}); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c.Masks, nil
+}
+
+// maskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml at its work tree, or its
+// own where there is no such file. changed says that its digests were taken under others.
+func (m *Manifest) maskingNow() (now *Masking, changed bool, err error) {
+	now, err = readMasking(m.Roots.Tree)
+	if err != nil {
+		return nil, false, err
+	}
+	if now == nil {
+		now = new(Masking)
+		if m.Masking != nil {
+			*now = *m.Masking
+		}
+	}
+	now.Rules = scrub.MaskRules
+	return now, !now.sameAs(m.Masking), nil
+}
+
+// sameAs reports whether digests are the same under m and o.
+func (m *Masking) sameAs(o *Masking) bool {
+	if m == nil || o == nil {
+		m, o = cmp.Or(m, new(Masking)), cmp.Or(o, new(Masking))
+	}
+	return slices.Equal(m.Off, o.Off) && slices.Equal(m.Add, o.Add) && max(m.Rules, 1) == max(o.Rules, 1)
+}
+
+// headers are those of requests that compare or not; nil for what tapedeck knows.
+func (m *Masking) headers() *Headers {
+	if m == nil {
+		return nil
+	}
+	return m.Headers
 }
 
 // masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
@@ -74,6 +153,7 @@ func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
 func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
+		o.Rules = m.Rules
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), ofScreens)
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)
@@ -104,14 +184,22 @@ func (r *Recording) MaskUses() []MaskUse {
 	return r.Manifest.maskUses()
 }
 
-// MasksOf lists the masks that a recording of the work tree at tree would use; none is used yet. tree may be "", which has no
-// tapedeck.yaml.
-func MasksOf(tree string) ([]MaskUse, error) {
+// HeadersIgnored lists the headers of requests that do not compare; a * stands for the rest of a name. r may be nil.
+func (r *Recording) HeadersIgnored() []string {
+	if r == nil {
+		return (*Headers)(nil).ignored()
+	}
+	return r.Manifest.Masking.headers().ignored()
+}
+
+// MasksOf lists the masks that a recording of the work tree at tree would use, of which none is used yet, and the headers of requests
+// that do not compare there. tree may be "", which has no tapedeck.yaml.
+func MasksOf(tree string) (masks []MaskUse, headers []string, err error) {
 	own, err := readMasking(tree)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return (&Manifest{Masking: own}).maskUses(), nil
+	return (&Manifest{Masking: own}).maskUses(), own.headers().ignored(), nil
 }
 
 func (m *Manifest) maskUses() []MaskUse {

@@ -65,10 +65,13 @@ func TestMaskingDocExample(t *testing.T) {
 	if len(m.Off) != 2 || len(m.Add) != 2 || !m.Add[1].Drop {
 		t.Errorf("read %+v", m)
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[Masking](), reflect.TypeFor[OwnMask]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Masking](), reflect.TypeFor[OwnMask](), reflect.TypeFor[Headers]()} {
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("yaml"), ",")
-			inTable := regexp.MustCompile("(?m)^\\| `(masks\\.)?" + regexp.QuoteMeta(key) + "` \\|")
+			if key == "-" {
+				continue
+			}
+			inTable := regexp.MustCompile("(?m)^\\| `(masks\\.|headers\\.)?" + regexp.QuoteMeta(key) + "` \\|")
 			if !inTable.Match(page) || !bytes.Contains(example[1], []byte(key+":")) {
 				t.Errorf("the key %s does not stand in the table and in the example", key)
 			}

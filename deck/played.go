@@ -219,6 +219,15 @@ func (p *played) fill(v EnvVar, recorded string) string {
 	}))
 }
 
+// genuine reports whether the secrets of the replay are those of the recording: what a program makes of one that it was given in
+// another's place reads as another.
+func (p *played) genuine(s *scrub.Scrubber) bool {
+	return !slices.ContainsFunc(p.aliases, func(a alias) bool {
+		digits := scrub.Digits(a.placeholder)
+		return digits != "" && !strings.HasPrefix(s.KeyedDigest([]byte(strings.TrimSpace(a.value))), digits)
+	})
+}
+
 // checkRules returns the error of a recording whose secrets were found by shapes that are not known here.
 func (p *played) checkRules() error {
 	if err := scrub.CheckRules(p.rules); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -131,6 +132,10 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Masking, err = readMasking(m.Roots.Tree); err != nil {
 		return nil, err
 	}
+	if m.Masking == nil {
+		m.Masking = new(Masking)
+	}
+	m.Masking.Rules = scrub.MaskRules
 	return r, r.describe()
 }
 

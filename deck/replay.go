@@ -14,6 +14,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -54,6 +55,8 @@ type replayer struct {
 	rowMask   *scrub.Masker    // of screens, which it counts for
 	shown     [2]*terminalSide // what the terminals showed, as recorded and now
 	altered   bool             // the program, or what it is given, is not as recorded
+	unshown   bool             // a file was not shown as the run found it
+	notGiven  []string         // what of time and randomness was not given again
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -169,7 +172,12 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 func (r *replayer) note(e *ended) {
 	r.notes = slices.Concat(r.notes, e.gaps, e.unmasked, r.spawns.unmade())
 	r.gaps = slices.Concat(r.gaps, r.spawns.unseen(), r.s.mcp.Lost())
-	r.notes = append(r.notes, r.processes.unlike()...)
+	unlike := r.processes.unlike()
+	inputs, _ := splitGaps(e.gaps, jail.InputGap)
+	r.notes, r.notGiven = append(r.notes, unlike...), slices.Concat(inputs, unlike)
+	if r.rec.Manifest.Axes[axisClock].On && !r.processes.replays() {
+		r.notGiven = append(r.notGiven, gapClock)
+	}
 	if e.signals > 0 {
 		r.gaps = append(r.gaps, "the replay was interrupted by a signal")
 	}
@@ -257,7 +265,17 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer replay.Close()
-	o := laneOptions(r.store, replay.Store, r.s.mask, r.rec.Manifest.followsMCP())
+	m := r.rec.Manifest
+	now, changed, err := m.maskingNow()
+	if err != nil {
+		return nil, err
+	}
+	o, err := laneOptions(r.store, replay.Store, &comparing{masking: now, roots: [2]*Roots{&m.Roots, &r.roots}, followsMCP: m.followsMCP()})
+	if err != nil {
+		return nil, err
+	}
+	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
+	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)

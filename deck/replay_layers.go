@@ -118,6 +118,7 @@ func (r *replayer) layer(t *files.Tree, real, layer string, o *files.LayerOption
 func (r *replayer) noteFound(dir string, stats *files.LayerStats) {
 	for _, n := range stats.Notes {
 		r.altered = true
+		r.unshown = true
 		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", r.followed(dir).prefix+n.Path, n.Why))
 	}
 	if stats.Differing > 0 {
@@ -148,6 +149,7 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 	var scrubbed []string
 	r.altered = r.altered || len(stats.Notes) > 0
 	for _, n := range stats.Notes {
+		r.unshown = true
 		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as recorded (%s)", n.Path, n.Why))
 		if _, covered := r.trees.before.Lookup(n.Path); n.Why == files.NoteScrubbed && covered {
 			scrubbed = append(scrubbed, n.Path)

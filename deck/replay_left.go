@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,9 @@ func (r *replayer) describe(e *ended, l *late) error {
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
 	m.Secrets = l.marked(joinedSecrets(m.Secrets, r.s.scrub.Found()))
 	m.Proxy, m.Axes = r.o.Proxy, ledgerFor(m.Axes, r.o.Proxy)
+	clock := m.Axes[axisClock]
+	clock.NotCovered = slices.Concat(clock.NotCovered, r.notGiven)
+	m.Axes[axisClock] = clock
 	m.Daemon = nil // a replay is told to none
 	delete(m.Axes, axisDaemon)
 	if len(r.o.Argv) > 0 {

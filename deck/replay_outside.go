@@ -131,6 +131,7 @@ func (r *replayer) restoreSecret(root *os.Root, path string) (own bool, err erro
 	own = err == nil && r.s.scrub.KeyedDigest(b) == e.Secret
 	if !own {
 		r.altered = true
+		r.unshown = true
 		r.notes = append(r.notes, path+" was not shown as recorded (it holds a secret, and is not on the disk as it was)")
 		if b, err = r.store.Get(e.Digest); err != nil {
 			return false, err

@@ -262,7 +262,8 @@ func (r *tapeReplayer) compare(e *ended) (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer replay.Close()
-	o := laneOptions(recorded.Store, replay.Store, r.s.mask, false)
+	o := laneOptionsOf(recorded.Store, replay.Store, [2]*scrub.Masker{r.s.mask, r.s.mask}, nil, false)
+	o.Headers = nil // other programs keep few of them
 	o.Crossed, o.Masked = r.book.Audit(), r.s.mask.Used()
 	o.Notes = append(slices.Concat(r.notes, e.gaps), r.compared(e)...)
 	o.NotCompared, o.NotCovered = r.book.Damaged(), r.notCovered()

@@ -12,7 +12,7 @@ func (d *bodyDiff) pairAlike(g *gap, as, bs []int) []match {
 	if len(as) == 0 || len(bs) == 0 {
 		return nil
 	}
-	if len(as)*len(bs) > maxAlike {
+	if len(as)*len(bs) > maxAlike || d.each != nil && len(as) == len(bs) {
 		return pairInOrder(min(len(as), len(bs)))
 	}
 	// score[i][j] is the best sum of likenesses that as[i:] and bs[j:] give.

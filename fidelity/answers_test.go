@@ -14,7 +14,7 @@ import (
 func TestAnswersWithOtherIDs(t *testing.T) {
 	ids := regexp.MustCompile(`msg_\w+`)
 	o := &LaneOptions{
-		MaskArg: maskDigits, Masked: map[string]int{"date": 2},
+		Masks: digitMasks, Masked: map[string]int{"date": 2},
 		AnswerSurface: func(_ *tape.Exchange, body []byte) []byte { return ids.ReplaceAll(body, []byte("#1")) },
 	}
 	say := func(id, text string) []tape.Kind {

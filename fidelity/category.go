@@ -41,6 +41,10 @@ const (
 	ScreenInput     Category = "screen_input"   // keys that one side never got
 )
 
+// MaskedValue is a value that differs where a mask makes the digests agree, and that the mask does not excuse: both runs were given the
+// same time and randomness, or the value is a constant of the program.
+const MaskedValue Category = "masked_value"
+
 // Crossed says that replay served an answer to a request of another key, or served one twice.
 const Crossed Category = "crossed"
 

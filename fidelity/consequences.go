@@ -40,7 +40,7 @@ func (c *laneCompare) commandLine() {
 	if was == nil || now == nil {
 		return
 	}
-	if c.o.MaskArg(commandOf(was)) == c.o.MaskArg(commandOf(now)) {
+	if c.o.masked(commandOf(was)) == c.o.masked(commandOf(now)) {
 		return
 	}
 	a, b := shownCommand(was), shownCommand(now)

@@ -23,8 +23,6 @@ type differ struct {
 	found    []finding
 	// answersAlike says whether two answers of a model whose bytes differ say the same; nil stands for no
 	answersAlike func(a, b *tape.Exchange) bool
-	// contentAlike says whether two payloads whose bytes differ are alike once masked; nil stands for no
-	contentAlike func(a, b *tape.Payload) bool
 	renamed      bool // lane mode: that the server of this lane has another name was said
 }
 

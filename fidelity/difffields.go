@@ -1,7 +1,6 @@
 package fidelity
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func asFields(a, b string) (ja, jb string, ok bool) {
 		}
 		ja, errA := json.Marshal(va)
 		jb, errB := json.Marshal(vb)
-		if errA == nil && errB == nil && !bytes.Equal(ja, jb) {
+		if errA == nil && errB == nil {
 			return string(ja), string(jb), true
 		}
 	}
@@ -87,14 +86,14 @@ func readParts(s string) (any, bool) {
 		for n := 2; parts[name] != nil; n++ {
 			name = fmt.Sprintf("%s#%d", p.FormName(), n)
 		}
-		parts[name] = partOf(p.FileName(), p.Header.Get("Content-Type"), content)
+		parts[name] = partOf(p.Header.Get("Content-Disposition"), p.Header.Get("Content-Type"), content)
 	}
 }
 
-func partOf(file, contentType string, content []byte) any {
+func partOf(disposition, contentType string, content []byte) any {
 	part := map[string]any{"content": fieldOf(content)}
-	if file != "" {
-		part["filename"] = file
+	if _, params, err := mime.ParseMediaType(disposition); err == nil && params["filename"] != "" {
+		part["filename"] = params["filename"] // all of it: multipart.Part.FileName keeps its last element alone
 	}
 	if t, _, err := mime.ParseMediaType(contentType); err == nil {
 		part["content_type"] = t

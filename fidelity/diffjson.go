@@ -49,6 +49,19 @@ type bodyDiff struct {
 	mask    func(string) string // nil masks nothing
 	words   int                 // left of maxWork
 	changes []Change
+	// each is called with every place that differs, as it is written, and nothing else is listed; nil lists changes.
+	each  func(at spot, was, now string)
+	calls int // of each
+}
+
+// leaf hands a place over to each, and reports whether it did.
+func (d *bodyDiff) leaf(at spot, was, now string) bool {
+	if d.each == nil {
+		return false
+	}
+	d.calls++
+	d.each(at, was, now)
+	return true
 }
 
 // bodies compares two bodies of any kind.
@@ -60,8 +73,11 @@ func (d *bodyDiff) bodies(a, b string) {
 		d.value(spot{}, &na, &nb)
 		return
 	}
-	if ja, jb, ok := asFields(a, b); ok {
+	if ja, jb, ok := asFields(a, b); ok && (ja != jb || d.each != nil) {
 		d.bodies(ja, jb)
+		return
+	}
+	if d.leaf(spot{}, a, b) {
 		return
 	}
 	d.text(a, b)
@@ -94,6 +110,9 @@ func (p spot) element(i int, name string) spot {
 
 // full reports whether no more changes are listed, and says so at the last one.
 func (d *bodyDiff) full() bool {
+	if d.each != nil {
+		return d.calls >= maxChanges
+	}
 	if len(d.changes) < maxChanges {
 		return false
 	}
@@ -102,7 +121,7 @@ func (d *bodyDiff) full() bool {
 }
 
 func (d *bodyDiff) add(at spot, c *Change) {
-	if d.full() {
+	if d.full() || d.leaf(at, c.Was, c.Now) {
 		return
 	}
 	c.Path, c.In = at.path, at.in
@@ -134,6 +153,9 @@ func (d *bodyDiff) value(at spot, a, b *node) {
 
 // scalar compares two values, as they are written, that are not both objects or both lists.
 func (d *bodyDiff) scalar(at spot, a, b string) {
+	if d.leaf(at, a, b) {
+		return
+	}
 	if a[0] != '"' || b[0] != '"' {
 		d.add(at, &Change{Op: Changed, Was: shortJSON(a), Now: shortJSON(b), newText: clip(plainText(b))})
 		return
@@ -194,6 +216,8 @@ func (d *bodyDiff) member(at spot, a, b *node) {
 		d.removed(at.key(a.key), a)
 	case a == nil:
 		d.added(at.key(b.key), b)
+	case d.each != nil && a.hash != b.hash && !d.nested(a, b):
+		d.leaf(at.key(a.key), d.memberText(d.a, a), d.memberText(d.b, b))
 	case d.mask == nil || d.nested(a, b) || !d.alike(d.memberText(d.a, a), d.memberText(d.b, b)):
 		d.value(at.key(a.key), a, b)
 	}

@@ -6,9 +6,14 @@
 //
 // What counts: ByteIdentical compares every field. Semantic leaves out phase, virtual and monotonic time, the ordinal g,
 // the place of a request in the order of arrival, the times of chunks, the duration of a process, the latency of MCP and
-// the length of a file. Between lanes headers, stdin and keys without a meaning only count byte by byte too, and a digest
-// taken after masking stands for the bytes. A fact counts once: the payload behind a digest that differs is no second divergence. Tapes
+// the length of a file. Between lanes the headers of answers, stdin and keys without a meaning only count byte by byte too, those of
+// requests as LaneOptions.Headers says. A fact counts once: the payload behind a digest that differs is no second divergence. Tapes
 // of which one does not have all keys compare by those that it has (Keys).
+//
+// Between lanes a digest taken after masking pairs records, and says whether two may be equal. Where the bytes differ all the same they
+// are held against each other place by place, under the masks of now. What a mask takes out is a MaskedPair, which leaves a doubt
+// unless a person wrote the mask or no run can give the value again; a MaskedValue where both runs were given the same time and
+// randomness (LaneOptions.Exact), and where the value is known to be no chance. What no mask takes out is what its field is.
 //
 // What two terminals showed compares in a lane of its own (Screens), in the place of the bytes that drew it where that is asked
 // for: the screen whenever something was typed, and at the end. What moves by itself while nothing is typed or answered is
@@ -47,8 +52,8 @@
 // Memory and time: comparing by position holds a bounded number of records of each side; lanes and alignment hold the records
 // of both tapes, never their payloads. Two tapes are read at once, by a goroutine each that has ended when the comparison has.
 // No payload is hashed again, and none is read but to explain a divergence (of 500 divergences, 96 MiB of one payload and
-// 256 MiB in all at most) and to see whether two answers of models differ in their ids alone, or two messages in what masks take
-// out (8 MiB of one, 256 MiB in all). A Report lists MaxDivergences and counts the rest.
+// 256 MiB in all at most), to see whether two answers of models differ in their ids alone (8 MiB of one, 256 MiB in all), and what
+// masks hide (512 MiB in all). A Report lists MaxDivergences and MaxMaskedPairs and counts the rest.
 //
 // Compatibility: categories and JSON keys are never renamed. Messages and causes are for people and may change.
 //

@@ -13,7 +13,7 @@ import (
 // callChanges lists how two messages of JSON-RPC differ, by the paths in what they ask for or answer. What is made up anew in
 // each run (ids, progress tokens) is left out where anything else differs.
 func (x *explainer) callChanges(was, now []byte) []Change {
-	all := diffBodies(was, now, x.o.MaskArg)
+	all := diffBodies(was, now, x.o.masked)
 	told := slices.DeleteFunc(slices.Clone(all), func(c Change) bool { return madeUpInCall[c.Path] })
 	if len(told) == 0 {
 		return all

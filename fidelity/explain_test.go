@@ -110,7 +110,7 @@ func TestStories(t *testing.T) {
 			}
 			t.Run(file, func(t *testing.T) {
 				var got bytes.Buffer
-				r := compareLanes(t, Semantic, s[0], s[1], &LaneOptions{MaskArg: maskDigits})
+				r := compareLanes(t, Semantic, s[0], s[1], &LaneOptions{Masks: digitMasks})
 				if err := r.WriteText(&got, &TextOptions{SideBySide: beside}); err != nil {
 					t.Fatal(err)
 				}
@@ -161,7 +161,7 @@ func TestFollows(t *testing.T) {
 
 func TestFollowsFromAnInput(t *testing.T) {
 	notes := map[Side]string{Recorded: "buy milk", Replay: "buy oranges"}
-	o := &LaneOptions{MaskArg: maskDigits, Inputs: []Input{{
+	o := &LaneOptions{Masks: digitMasks, Inputs: []Input{{
 		Name: "the file notes.md", Bytes: func(s Side) ([]byte, error) { return []byte(notes[s]), nil },
 	}}}
 	ask := func(what string) tape.Kind {

@@ -183,11 +183,8 @@ func numberOrUnknown(n *int64) string {
 	return show(*n)
 }
 
-// content compares what two messages of a conversation hold, in lane mode without what masks take out. of is the recorded one.
+// content compares what two messages of a conversation hold. of is the recorded one.
 func (d *differ) content(c Category, of tape.Kind, was, now *tape.Payload) {
-	if hashOf(was) != hashOf(now) && d.lanes && !d.exact && d.contentAlike != nil && d.contentAlike(was, now) {
-		return
-	}
 	if w, n := hashOf(was), hashOf(now); w != n {
 		d.hashed(finding{category: c, was: was, now: now, talk: of}, w, n)
 	}

@@ -11,9 +11,9 @@ import (
 // byOutcome pairs anew those pairs of exchanges whose identities are equal: equal outcomes with each other, in order, then
 // what is left, in order. Aligning sees identities alone, and which of several equal callers got which answer first says
 // nothing. Those with a partner that is not the next one count as moved.
-func (p *pairing) byOutcome() {
+func (p *pairing) byOutcome(caller func(tape.Kind) uint64) {
 	for _, g := range p.equals() {
-		for n, place := range g.partners(p) {
+		for n, place := range g.partners(p, caller) {
 			i, j := g.a[n], g.b[place]
 			p.ofA[i], p.ofB[j] = j, i
 			if place == n {
@@ -54,19 +54,10 @@ func (p *pairing) equals() []*equals {
 }
 
 // partners returns, for each of g.a, the index in g.b of the one to compare it with.
-func (g *equals) partners(p *pairing) []int {
-	free := make(map[result][]int)
-	for n, j := range g.b {
-		r := resultOf(p.b[j].rec.Kind)
-		free[r] = append(free[r], n)
-	}
+func (g *equals) partners(p *pairing, caller func(tape.Kind) uint64) []int {
 	out, taken := unpaired(len(g.a)), make([]bool, len(g.b))
-	for n, i := range g.a {
-		r := resultOf(p.a[i].rec.Kind)
-		if ns := free[r]; len(ns) > 0 {
-			out[n], free[r], taken[ns[0]] = ns[0], ns[1:], true
-		}
-	}
+	p.pairResults(g, out, taken, caller)
+	p.pairResults(g, out, taken, func(tape.Kind) uint64 { return 0 })
 	next := 0
 	for n := range out {
 		if out[n] >= 0 {
@@ -78,6 +69,28 @@ func (g *equals) partners(p *pairing) []int {
 		out[n], taken[next] = next, true
 	}
 	return out
+}
+
+// pairResults pairs those of a group that are still alone and have equal results, and are of one caller as far as their headers tell.
+func (p *pairing) pairResults(g *equals, out []int, taken []bool, caller func(tape.Kind) uint64) {
+	type callers struct {
+		result
+		caller uint64
+	}
+	free := make(map[callers][]int)
+	for n, j := range g.b {
+		if k := p.b[j].rec.Kind; !taken[n] {
+			r := callers{resultOf(k), caller(k)}
+			free[r] = append(free[r], n)
+		}
+	}
+	for n, i := range g.a {
+		k := p.a[i].rec.Kind
+		r := callers{resultOf(k), caller(k)}
+		if ns := free[r]; out[n] < 0 && len(ns) > 0 {
+			out[n], free[r], taken[ns[0]] = ns[0], ns[1:], true
+		}
+	}
 }
 
 // result is what came of a request.

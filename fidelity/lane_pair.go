@@ -77,7 +77,8 @@ type pair struct {
 type pairRules struct {
 	likely  []func(tape.Kind) string // in the same place, when one of these is equal, the first one first
 	reorder bool                     // anywhere, when their identities are equal
-	outcome bool                     // of those with equal identities, the ones with equal outcomes
+	// caller tells apart who asks: of those with equal identities, the ones with equal outcomes, of one caller first. nil pairs none.
+	caller func(tape.Kind) uint64
 }
 
 // pairUp pairs the entries of two lanes, in the order of a, those of b alone after what they follow: equal identities in
@@ -99,8 +100,8 @@ func pairUp(a, b []entry, rules *pairRules) (pairs []pair, moved int) {
 				func(j int) near { return near{p.gapB[j], likely(b[j].rec.Kind)} })
 		}
 	}
-	if rules.outcome {
-		p.byOutcome()
+	if rules.caller != nil {
+		p.byOutcome(rules.caller)
 	}
 	return p.merge(), len(p.moved)
 }

@@ -310,9 +310,9 @@ func (c *laneCompare) attempts(es []entry) map[string]*entry {
 func (c *laneCompare) attempt(k tape.Kind) string {
 	switch k := k.(type) {
 	case *tape.TLSRefused:
-		return "tls " + c.o.MaskArg(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
+		return "tls " + c.o.masked(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
 	case *tape.NetRefused:
-		return "net " + c.o.MaskArg(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
+		return "net " + c.o.masked(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
 	}
 	return fmt.Sprintf("%T", k)
 }

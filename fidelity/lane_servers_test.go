@@ -48,7 +48,7 @@ func TestServersAside(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := compareLanes(t, Semantic, tt.a, tt.b, &LaneOptions{MaskArg: maskDigits, Sides: tt.sides})
+			r := compareLanes(t, Semantic, tt.a, tt.b, &LaneOptions{Masks: digitMasks, Sides: tt.sides})
 			if len(r.Divergences) != tt.diverge || len(r.Unasked) != tt.left {
 				t.Errorf("%+v, unasked %v", r.Divergences, r.Unasked)
 			}

@@ -60,8 +60,8 @@ func keyOf(name string, k tape.Kind) string {
 func (c *laneCompare) lanes(s Side) []*lane {
 	side := &c.sides[s]
 	names := laneNames{
-		side: side, mask: c.o.MaskArg,
-		spawns: spawnLanes(side, c.o.MaskArg),
+		side: side, mask: c.o.masked,
+		spawns: spawnLanes(side, c.o.masked),
 	}
 	byKey := make(map[string]*lane)
 	var out []*lane

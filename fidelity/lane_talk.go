@@ -41,9 +41,9 @@ func (c *laneCompare) keyServers(lanes []*lane) {
 		if !ok {
 			continue
 		}
-		parts := []string{tape.MCPServer(l.name), open.Transport, c.o.MaskArg(open.Program), c.o.MaskArg(open.URL)}
+		parts := []string{tape.MCPServer(l.name), open.Transport, c.o.masked(open.Program), c.o.masked(open.URL)}
 		for _, a := range open.Args {
-			parts = append(parts, c.o.MaskArg(a))
+			parts = append(parts, c.o.masked(a))
 		}
 		l.key = strings.Join(parts, "\x00")
 		used[l.key]++
@@ -154,7 +154,7 @@ func (c *laneCompare) setStderrAside() {
 	}
 	for _, lane := range slices.Sorted(maps.Keys(said)) {
 		was, now := said[lane][Recorded].String(), said[lane][Replay].String()
-		if was != now && c.o.MaskArg(was) != c.o.MaskArg(now) {
+		if was != now && c.o.masked(was) != c.o.masked(now) {
 			c.note("lane %s: what the server wrote to stderr differs, which does not gate", lane)
 		}
 	}
@@ -247,25 +247,6 @@ func refusedTalk(k tape.Kind) bool {
 		return refusedMessage(k) != ""
 	}
 	return false
-}
-
-// maxContent bounds, in bytes, the messages and texts of one comparison that are read because their bytes differ.
-const maxContent = 256 << 20
-
-// contentAlike reports whether two payloads differ in nothing but what masks take out. Of one that is long the bytes count.
-func (c *laneCompare) contentAlike(a, b *tape.Payload) bool {
-	if a == nil || b == nil || a.Len > maxAnswer || b.Len > maxAnswer || c.compared > maxContent {
-		return false
-	}
-	before := c.read
-	was, errA := c.bytes(a, Recorded)
-	now, errB := c.bytes(b, Replay)
-	c.compared += a.Len + b.Len
-	c.read = before // which is what explaining may read
-	if errA != nil || errB != nil {
-		return false
-	}
-	return c.messagesAlike(was, now, a)
 }
 
 // subjectIn names the tool that a call is of, from its request wherever that stands.

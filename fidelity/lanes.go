@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -23,9 +24,9 @@ type LaneOptions struct {
 
 	// Sides are what messages call the two recordings, such as A and B. Empty stands for what was recorded and its replay.
 	Sides [2]string
-	// MaskArg takes the volatile parts out of one argument, path or line of output, so that two of them compare. nil
-	// compares them as they stand.
-	MaskArg func(string) string
+	// Masks mask the texts of each side as masks are set now: one argument, path or line of output, so that two of them compare,
+	// and each place at which two records differ though their digests agree. nil masks nothing.
+	Masks [2]*scrub.Masker
 	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
 	// explains with what stands in the records.
 	Payload func(p *tape.Payload, s Side) ([]byte, error)
@@ -38,8 +39,16 @@ type LaneOptions struct {
 	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
 	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
 	AnswerSurface func(ex *tape.Exchange, body []byte) []byte
-	// Facts returns, in order, what masks take out of a request, so that a green verdict can say what they hid. nil says nothing.
-	Facts func(ex *tape.Exchange, body []byte) []MaskedFact
+	// RequestBody returns the body of a request without its Content-Encoding. nil takes it as it stands.
+	RequestBody func(ex *tape.Exchange, body []byte) []byte
+	// Remasked says that the digests of the tapes were taken under other masks than Masks and Request use.
+	Remasked bool
+	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
+	Exact bool
+	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
+	SameSecrets bool
+	// Headers says of the header of a request whether it compares. nil compares none.
+	Headers func(name string) bool
 	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
 	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
 	// nil stands for no.
@@ -58,7 +67,10 @@ type Input struct {
 	Name string // for people: "the file notes.txt, which the runs found different"
 	// Short is the name in a list of several: "the file notes.txt". Empty is Name.
 	Short string
-	// Bytes returns what it was on a side; nothing where it was not there. It is only called to explain.
+	// Chance says that it may differ by chance from run to run, as a variable of the session does.
+	Chance bool
+	// Bytes returns what it was on a side; nothing where it was not there. It is called to explain, and to tell what a program was
+	// given from what differs by chance.
 	Bytes func(s Side) ([]byte, error)
 }
 
@@ -100,10 +112,8 @@ type laneCompare struct {
 	alive       map[string]bool // hosts that answered while recording
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
-	unlikes     unlikes
-	hidden      hiddenTalk
+	hiding      hiding
 	elsewhere   elsewhere
-	unlikeRead  int64             // bytes of requests that were read to find them
 	urls        map[string]string // of WebSockets, by lane
 	renamed     map[string]bool   // lanes of which it was said that their server has another name
 }
@@ -137,16 +147,22 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	if o != nil {
 		c.o = *o
 	}
-	if c.o.MaskArg == nil {
-		c.o.MaskArg = func(s string) string { return s }
-	}
-	c.differ = differ{lanes: true, mask: c.o.MaskArg, sides: c.o.Sides, answersAlike: c.answersAlike, contentAlike: c.contentAlike}
+	c.differ = differ{lanes: true, mask: c.o.masked, sides: c.o.Sides, answersAlike: c.answersAlike}
 	c.explainer.o = c.o
 	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
 	c.report.Notes = slices.Clone(c.o.Notes)
 	c.report.NotCompared, c.report.NotCovered, c.report.usual = c.o.NotCompared, c.o.NotCovered, c.o.Usual
 	return c
+}
+
+// masked returns a text without its volatile parts.
+func (o *LaneOptions) masked(s string) string {
+	b := scrub.Renumber([]byte(s))
+	if m := o.Masks[Recorded]; m != nil {
+		b = m.Mask(b)
+	}
+	return string(b)
 }
 
 func (c *laneCompare) note(format string, args ...any) {
@@ -174,7 +190,7 @@ func (c *laneCompare) lane(p lanePair) {
 	if c.aloneConversation(p) {
 		return
 	}
-	rules := &pairRules{likely: []func(tape.Kind) string{likelyCall, likely}, reorder: true, outcome: true}
+	rules := &pairRules{likely: []func(tape.Kind) string{likelyCall, likely}, reorder: true, caller: c.headerHash}
 	if p.name == laneProgram {
 		rules.likely = []func(tape.Kind) string{tape.Kind.Name} // whatever ran: there is one
 	}
@@ -234,14 +250,13 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	if !d.exact {
 		c.ended(p)
 	}
-	c.unlikeFacts(p)
-	c.unlikeCall(p)
 	if call := callOf(p.a.rec); call != nil && call.IsCall() {
 		c.report.MCPCalls++
 	}
 	d.renamed = c.renamed[lane]
 	var last []Change
-	for _, f := range d.record(p.a.rec, p.b.rec) {
+	findings := d.record(p.a.rec, p.b.rec)
+	for _, f := range c.look(lane, p, at, &d, findings) {
 		c.noteRenamed(lane, f.category)
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
 		div.Lane = lane
@@ -306,8 +321,6 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 func (c *laneCompare) finish() *Report {
 	c.withdrawals.note(c)
 	c.cutWork.note(c)
-	c.unlikes.note(c)
-	c.hidden.note(c)
 	c.elsewhere.note(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
@@ -319,6 +332,11 @@ func (c *laneCompare) finish() *Report {
 	}
 	if c.mode == Outcome {
 		c.report.add(c.outcome(Recorded).diff(c.outcome(Replay), c.o.Sides)...)
+		for i := range c.found {
+			if c.found[i].Category == MaskedValue { // of files: digests are equal
+				c.report.add(c.found[i].Divergence)
+			}
+		}
 		c.report.rateOutcome()
 		return c.report
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -71,10 +72,19 @@ var digits = regexp.MustCompile(`[0-9]{4,}`)
 
 func maskDigits(s string) string { return digits.ReplaceAllString(s, "N") }
 
+// digitMasks are the masks whose digests maskDigits stands for.
+var digitMasks = ownMask("n", digits)
+
+// ownMask are masks of one pattern, on both sides.
+func ownMask(name string, pattern *regexp.Regexp) [2]*scrub.Masker {
+	m := scrub.NewMasker(&scrub.MaskOptions{Extra: []scrub.ExtraMask{{Name: name, Pattern: pattern}}})
+	return [2]*scrub.Masker{m, m}
+}
+
 func compareLanes(t *testing.T, mode Mode, a, b []tape.Kind, o *LaneOptions) *Report {
 	t.Helper()
 	if o == nil {
-		o = &LaneOptions{MaskArg: maskDigits}
+		o = &LaneOptions{Masks: digitMasks}
 	}
 	r, err := CompareLanes(mode, tapeOf(a...), tapeOf(b...), o)
 	if err != nil {
@@ -420,4 +430,12 @@ func TestLanesInOtherModes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// maskedLines are the masked pairs of a report as people read them.
+func maskedLines(r *Report) (out []string) {
+	for i := range r.MaskedPairs {
+		out = append(out, r.MaskedPairs[i].String())
+	}
+	return out
 }

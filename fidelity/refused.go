@@ -114,7 +114,7 @@ func (c *laneCompare) requestChanges(a, b *tape.Record) []Change {
 	c.done++
 	changes := c.nameChanges(a.Kind, b.Kind)
 	if c.o.Request == nil || !sameKind(a.Kind, b.Kind) { // what is matched of a model call is not what is of plain HTTP
-		return append(changes, diffBodies(was, now, c.o.MaskArg)...)
+		return append(changes, diffBodies(was, now, c.o.masked)...)
 	}
 	surfaceA, paramsA := c.o.Request(ea, was)
 	surfaceB, paramsB := c.o.Request(eb, now)
@@ -124,7 +124,7 @@ func (c *laneCompare) requestChanges(a, b *tape.Record) []Change {
 func (c *laneCompare) nameChanges(a, b tape.Kind) []Change {
 	var out []Change
 	add := func(path, was, now string) {
-		if was != now && c.o.MaskArg(was) != c.o.MaskArg(now) {
+		if was != now && c.o.masked(was) != c.o.masked(now) {
 			p := pairTexts(was, now, maxWords)
 			out = append(out, Change{Path: path, Op: Changed, Was: encodeJSON(p.was), Now: encodeJSON(p.now), newText: p.newText})
 		}

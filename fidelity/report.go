@@ -78,6 +78,11 @@ type Report struct {
 	NotCompared []string       `json:"not_compared,omitempty"` // what was asked for and could not be looked at: status 1
 	NotCovered  []string       `json:"not_covered,omitempty"`  // what the recordings never looked at
 
+	// MaskedPairs are the places at which records differ though they compare as equal, and MoreMaskedPairs how many are not listed.
+	MaskedPairs     []MaskedPair `json:"masked_pairs,omitempty"`
+	MoreMaskedPairs int          `json:"more_masked_pairs,omitempty"`
+	moreDoubtful    int
+
 	usual map[string]string // of NotCovered: the short forms that WriteText uses
 	sides sides             // what the tapes are called
 }
@@ -158,8 +163,11 @@ func notNil[T any](s []T) []T {
 // String is the verdict in one line. It leaves the score to the JSON: a share of records says little to a person.
 func (r *Report) String() string {
 	verdict := "FAITHFUL"
-	if r.Total() > 0 {
+	switch {
+	case r.Total() > 0:
 		verdict = "DIVERGED"
+	case r.Doubtful() > 0:
+		verdict += ", masked: " + r.doubts()
 	}
 	if len(r.NotCompared) > 0 { // whatever diverged may come of that
 		verdict = "NOT COMPARED"

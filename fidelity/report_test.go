@@ -103,7 +103,7 @@ func goldens(t *testing.T) map[string]*Report {
 	why := "the nearest is seq 0\n" + Summary(DiffJSON([]byte(ask("hello.txt")), []byte(ask("bye.txt"))), 3)
 	changed := compareLanes(t, Semantic, recorded,
 		[]tape.Kind{refused(1, ask("bye.txt"), why), wrote("~/.agent/log", "2"), program("failed \x1b[2J\n", 1)},
-		&LaneOptions{MaskArg: maskDigits, Masked: map[string]int{"uuid": 3, "date": 1}, Notes: []string{"a note"}})
+		&LaneOptions{Masks: digitMasks, Masked: map[string]int{"uuid": 3, "date": 1}, Notes: []string{"a note"}})
 	bare := mustCompare(t, Semantic,
 		tapeOf(&tape.ClockRead{Source: "wall", ValueMS: 1}, &tape.ClockSleep{DurationMS: 1}, &tape.EnvRead{VarName: "A"}),
 		tapeOf(&tape.ClockRead{Source: "wall", ValueMS: 2}, &tape.ClockSleep{DurationMS: 9}))

@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -52,9 +50,7 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.first(r, lead)
 		t.others(r, slices.Concat(r.Divergences[:lead:lead], r.Divergences[lead+1:]))
 	}
-	if len(r.Masked) > 0 {
-		t.masked(r.Masked)
-	}
+	t.masked(r)
 	said := func(gap string) bool { return slices.Contains(r.NotCompared, gap) }
 	if gaps := slices.DeleteFunc(slices.Clone(r.NotCovered), said); len(gaps) > 0 {
 		t.write(0, plain, visible.Line("not covered: "+Uncovered(gaps, r.usual)))
@@ -147,22 +143,23 @@ func (t *textWriter) list(title string, items []string, limit int) {
 	}
 }
 
-// masked lists masks and their counts by name, as many as the width has room for.
-func (t *textWriter) masked(counts map[string]int) {
-	var items []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		items = append(items, visible.Line(fmt.Sprintf("%s %d", name, counts[name])))
+// masked lists what masks hid, a place a line: first what leaves a doubt.
+func (t *textWriter) masked(r *Report) {
+	var doubtful, settled []string
+	for i := range r.MaskedPairs {
+		if p := &r.MaskedPairs[i]; p.Settled {
+			settled = append(settled, p.String())
+		} else {
+			doubtful = append(doubtful, p.String())
+		}
 	}
-	for shown := len(items); shown > 0; shown-- {
-		said := "masked: " + strings.Join(items[:shown], ", ")
-		left := len(items) - shown
-		if left > 0 {
-			said += fmt.Sprintf(" and %d more", left)
-		}
-		if shown == 1 || !t.tooWide(0, said) {
-			t.left = t.left || left > 0
-			t.write(0, plain, said)
-			return
-		}
+	if len(doubtful) > 0 {
+		t.list("masked, so nothing tells whether these differ by chance:", doubtful, shownNotes)
+	}
+	if len(settled) > 0 {
+		t.list("masked, as you set it or as no run can give it again:", settled, shownNotes)
+	}
+	if r.MoreMaskedPairs > 0 {
+		t.line(2, plain, fmt.Sprintf("and %d more that are not listed", r.MoreMaskedPairs))
 	}
 }

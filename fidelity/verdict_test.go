@@ -95,7 +95,7 @@ func TestAnotherCommandLineIsNamed(t *testing.T) {
 	env := program("done\n", 0, "TEMP=0.9", "python3", "a.py")
 	env.Program = "/usr/bin/env"
 	r := compareLanes(t, Semantic, []tape.Kind{ask("0.1"), program("done\n", 0, "a.py")}, []tape.Kind{ask("0.9"), env},
-		&LaneOptions{MaskArg: maskDigits, ProgramReplaced: true})
+		&LaneOptions{Masks: digitMasks, ProgramReplaced: true})
 	if got := r.Divergences[0].Follows; !strings.Contains(got, "another command line (env TEMP=0.9 python3 a.py") {
 		t.Errorf("%q", got)
 	}
@@ -172,7 +172,7 @@ func TestSidesAreNamed(t *testing.T) {
 	names := [2]string{"A", "B"}
 	a := []tape.Kind{call("llm:a", 1, `{"messages":[{"role":"user","content":"one"}]}`, "x"), wrote("~/log", "1"), program("a\n", 0)}
 	b := []tape.Kind{wrote("~/log", "2"), program("b\n", 1)}
-	r := compareLanes(t, Semantic, a, b, &LaneOptions{MaskArg: maskDigits, Sides: names})
+	r := compareLanes(t, Semantic, a, b, &LaneOptions{Masks: digitMasks, Sides: names})
 	plain := strings.NewReplacer("missing_in_replay", "", "missing_in_recorded", "").Replace // the codes stay
 	got := plain(textOf(t, r, &TextOptions{SideBySide: true}))
 	if strings.Contains(got, "replay") || !strings.Contains(got, "in A and not in B") || !strings.Contains(got, "A 0, B 1") {

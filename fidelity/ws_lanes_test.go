@@ -148,7 +148,7 @@ func TestWSSpilled(t *testing.T) {
 	}
 	a, b := []tape.Kind{socket(3, "ws"), spilled("at 12345")}, []tape.Kind{socket(3, "ws"), spilled("at 54321")}
 	had := &LaneOptions{
-		MaskArg: maskDigits,
+		Masks:   digitMasks,
 		Payload: func(p *tape.Payload, _ Side) ([]byte, error) { return []byte(bodies[p.Hash.String()]), nil },
 	}
 	if r := compareLanes(t, Semantic, a, b, had); len(r.Divergences) > 0 {
@@ -166,7 +166,7 @@ func TestWSSpilled(t *testing.T) {
 // TestWSMaskedByName: what a mask knows by the name of a member compares so, wherever that stands in its message.
 func TestWSMaskedByName(t *testing.T) {
 	byName := regexp.MustCompile(`"name":"[^"]*"`)
-	o := &LaneOptions{MaskArg: func(s string) string { return byName.ReplaceAllString(s, `"name":"<name>"`) }, Masked: map[string]int{}}
+	o := &LaneOptions{Masks: ownMask("name", byName), Masked: map[string]int{}}
 	of := func(name, text string) []tape.Kind {
 		return []tape.Kind{socket(3, "ws:live.test"), says(3, "sent", `{"of":[{"name":"`+name+`","text":"`+text+`"}]}`)}
 	}

@@ -20,6 +20,9 @@ type MaskOptions struct {
 	Home, WorkTree, Temp string
 	// Disabled names the masks that are not used.
 	Disabled []string
+	// Rules is the version of the shapes by which ids and temporary names are told; 0 and 1: by their letters. From MaskRules on
+	// it is by their place alone, and what they are shows where two are held against each other (Fits).
+	Rules int
 	// Extra are a project's own masks, used after the built-in ones, in this order.
 	Extra []ExtraMask
 }
@@ -62,6 +65,9 @@ func (o *MaskOptions) Check() error {
 	return nil
 }
 
+// MaskRules is the version of the masks that a recording is made with now.
+const MaskRules = 2
+
 var maskName = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,31}$`)
 
 // A Masker replaces volatile facts by the names of their masks, and counts them. Its methods may be called by several
@@ -70,6 +76,7 @@ type Masker struct {
 	filter
 	masks [256][]*mask // by the first byte
 	off   map[string]bool
+	place bool        // ids and temporary names are told by their place
 	paths []knownPath // longest first
 	extra []ExtraMask
 
@@ -89,7 +96,7 @@ func NewMasker(o *MaskOptions) *Masker {
 	if o == nil {
 		o = new(MaskOptions)
 	}
-	m := &Masker{filter: newFilter(), off: make(map[string]bool), used: make(map[string]int)}
+	m := &Masker{filter: newFilter(), off: make(map[string]bool), used: make(map[string]int), place: o.Rules >= MaskRules}
 	for _, name := range o.Disabled {
 		m.off[name] = true
 	}

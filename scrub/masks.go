@@ -18,6 +18,9 @@ const (
 	maskDate     = "date"
 	maskDuration = "duration"
 	maskLinks    = "links"
+	maskID       = "id"
+	maskPID      = "pid"
+	maskPort     = "port"
 )
 
 // A mask is a shape in a place.
@@ -41,7 +44,7 @@ const (
 var builtin = []mask{
 	{says: ofNames, MaskInfo: MaskInfo{"uuid", "a UUID: 8-4-4-4-12 hex digits", "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11"},
 		firsts: digits + hexLetter, seconds: digits + hexLetter, find: findUUID},
-	{says: ofNames, MaskInfo: MaskInfo{"id", "what a provider made up to name a call, a message or an item, after its prefix",
+	{says: ofNames, MaskInfo: MaskInfo{maskID, "what a provider made up to name a call, a message or an item, after its prefix",
 		"toolu_01A09q90qw90lq917835lq9"}, starts: idPrefixes, find: findID},
 	{MaskInfo: MaskInfo{maskCodexModels, "a line of codex's log: its list of models could not be asked for; goes without a trace",
 		"2026-11-21T07:08:09.123456Z" + codexModels + codexReasons[0] + "error sending request"},
@@ -64,13 +67,13 @@ var builtin = []mask{
 		starts: []string{eventID}, find: findEventID},
 	{says: ofNames, MaskInfo: MaskInfo{"chunk-id", "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
 		starts: []string{chunkID}, find: findChunkID},
-	{says: ofNames, MaskInfo: MaskInfo{"pid", "the number after the word pid, ppid or pgid", "pid 12345"},
+	{says: ofNames, MaskInfo: MaskInfo{maskPID, "the number after the word pid, ppid or pgid", "pid 12345"},
 		starts: []string{"pid", "PID", "Pid", "ppid", "pgid", "PGID"}, find: findPID},
 	{MaskInfo: MaskInfo{maskLinks, "how many hard links ls -l says that a file has: a directory of a replay often has one",
 		"drwxr-xr-x 5 anna users 4096 src"}, firsts: fileTypes, seconds: "r-", find: findLinks},
-	{says: ofNames, MaskInfo: MaskInfo{"port", "the port of a loopback address", "http://127.0.0.1:43117/"},
+	{says: ofNames, MaskInfo: MaskInfo{maskPort, "the port of a loopback address", "http://127.0.0.1:43117/"},
 		starts: loopbacks, find: findPort},
-	{says: ofNames, MaskInfo: MaskInfo{maskTempName, "a random-looking part of a name below a temporary directory", "/tmp/build-x7Gh29Kd/out"},
+	{says: ofNames, MaskInfo: MaskInfo{maskTempName, "a made-up part of a name below a temporary directory: of the name right below it every longer word, elsewhere what looks random", "/tmp/build-x7Gh29Kd/out"},
 		find: findPath, always: true}, // where the known paths begin
 	{says: ofPlace, MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
 	{says: ofPlace, MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
@@ -164,10 +167,13 @@ func findID(p *masking, i int) int {
 	start := i + len(prefix)
 	end := runOf(p.b, start, set)
 	const minID = 8
-	if digits, letters := mixture(p.b[start:end]); end-start < minID || digits < 2 || letters == 0 || !p.ends(end) {
+	if end-start < minID || !p.ends(end) {
 		return i
 	}
-	p.put(start, end, "id")
+	if digits, letters := mixture(p.b[start:end]); !p.m.place && (digits < 2 || letters == 0) {
+		return i
+	}
+	p.put(start, end, maskID)
 	return end
 }
 

@@ -117,7 +117,7 @@ func findPID(p *masking, i int) int {
 	if start == word || end == start || end-start > maxDigits || !p.ends(end) || p.goesOn(end, ".") {
 		return i
 	}
-	p.put(start, end, "pid")
+	p.put(start, end, maskPID)
 	return end
 }
 
@@ -161,7 +161,7 @@ func findPort(p *masking, i int) int {
 	if end == start || end-start > maxDigits || !p.ends(end) || p.goesOn(end, ".") {
 		return i
 	}
-	p.put(start, end, "port")
+	p.put(start, end, maskPort)
 	return end
 }
 
@@ -210,7 +210,7 @@ const pythonName = 11
 
 // below masks the parts that look made up in the names from i on, and returns where the path ends. Masks belong to it.
 func (p *masking) below(i int) int {
-	for i < len(p.b) {
+	for depth := 0; i < len(p.b); {
 		switch c := p.b[i]; {
 		case c == '<':
 			end := maskAt(p.b, i)
@@ -218,10 +218,12 @@ func (p *masking) below(i int) int {
 				return i
 			}
 			i = end
-		case isAlnum(c):
-			i = p.madeUpName(i)
+		case isAlnum(c), c == '_' && depth == 1 && p.m.place:
+			i = p.madeUpName(i, depth == 1)
 		case pathChars[c]:
-			i++
+			if i++; c == '/' {
+				depth++
+			}
 		default:
 			return i
 		}
@@ -241,12 +243,20 @@ func maskAt(b []byte, i int) int {
 	return end + 1
 }
 
-// madeUpName masks what is made up of the word at i and returns its end.
-func (p *masking) madeUpName(i int) int {
+// madeUpName masks what is made up of the word at i and returns its end. first says that it stands in the name right below a
+// temporary directory, where programs have names made up: of that every longer word may be.
+func (p *masking) madeUpName(i int, first bool) int {
 	if !p.m.off["uuid"] {
 		if next := findUUID(p, i); next > i {
 			return next
 		}
+	}
+	if first && p.m.place {
+		end := runOf(p.b, i, wordChars)
+		if end-i >= minWord {
+			p.put(i, end, maskTempName)
+		}
+		return end
 	}
 	end := runOf(p.b, i, alnum)
 	if python := runOf(p.b, i, wordChars); python-i == pythonName && hasPrefix(p.b, i, "tmp") {
@@ -258,13 +268,13 @@ func (p *masking) madeUpName(i int) int {
 	return end
 }
 
+// minWord is how many characters a made-up word has at least.
+const minWord = 6
+
 // madeUp returns where the made-up part of the word from i to end begins, and end where there is none. Made up are
 // digits among letters, a long row of digits at the end, and capitals among small letters without the humps of a name.
 func madeUp(b []byte, i, end int) int {
-	const (
-		minWord   = 6
-		minDigits = 8
-	)
+	const minDigits = 8
 	word := b[i:end]
 	switch {
 	case bytes.HasSuffix(b[:i], []byte("/tmp.")), len(word) == pythonName && bytes.HasPrefix(word, []byte("tmp")):

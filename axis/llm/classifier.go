@@ -2,6 +2,7 @@ package llm
 
 import (
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -42,7 +43,7 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 		return id, nil
 	}
 	if jsonErr != nil {
-		return c.plain(r, r.Body), nil
+		return c.plain(r, c.form(r)), nil
 	}
 	socket := overSocket(r, u)
 	if r.Method != http.MethodPost && !socket || body.Kind != canonjson.Object {
@@ -52,7 +53,42 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 }
 
 // MaskURL implements exchange.Classifier.
-func (c *Classifier) MaskURL(scrubbed string) string { return string(c.comparable([]byte(scrubbed))) }
+func (c *Classifier) MaskURL(scrubbed string) string {
+	where, query, ok := strings.Cut(scrubbed, "?")
+	if ok {
+		scrubbed = where + "?" + c.fields(query)
+	}
+	return string(c.comparable([]byte(scrubbed)))
+}
+
+// form returns the body of a request; of a form of fields with what masks find in them masked, which they do not see where it is
+// escaped.
+func (c *Classifier) form(r *exchange.Request) []byte {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/x-www-form-urlencoded" {
+		return r.Body
+	}
+	return []byte(c.fields(string(r.Body)))
+}
+
+// fields returns a query or a form with those fields masked that an escape keeps masks from. One in which they find nothing stays
+// as it is written.
+func (c *Classifier) fields(query string) string {
+	if !strings.ContainsAny(query, "%+") {
+		return query
+	}
+	parts := strings.Split(query, "&")
+	for i, part := range parts {
+		text, err := url.QueryUnescape(part)
+		if err != nil || text == part {
+			continue
+		}
+		if masked := string(c.mask([]byte(text))); masked != text {
+			parts[i] = masked
+		}
+	}
+	return strings.Join(parts, "&")
+}
 
 // object identifies a POST of a JSON object, or a turn over a socket.
 func (c *Classifier) object(r *exchange.Request, u *url.URL, body *canonjson.Value, socket bool) *exchange.Identity {

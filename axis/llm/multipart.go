@@ -46,11 +46,20 @@ func readParts(contentType string, body []byte) ([]part, bool) {
 		if err != nil {
 			return nil, false
 		}
-		parts = append(parts, part{p.FormName(), p.FileName(), p.Header.Get("Content-Type"), content, false})
+		parts = append(parts, part{p.FormName(), fileName(p), p.Header.Get("Content-Type"), content, false})
 	}
 	// Fields of different names have no order among themselves; those of one name have.
 	slices.SortStableFunc(parts, func(a, b part) int { return strings.Compare(a.name, b.name) })
 	return parts, len(parts) > 0
+}
+
+// fileName returns the name of the file that a part is, all of it: multipart.Part.FileName keeps its last element alone.
+func fileName(p *multipart.Part) string {
+	_, params, err := mime.ParseMediaType(p.Header.Get("Content-Disposition"))
+	if err != nil {
+		return p.FileName()
+	}
+	return params["filename"]
 }
 
 // compare makes of the content what is compared: a short field as it stands, for it is masked with the whole, else the

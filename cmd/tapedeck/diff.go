@@ -30,6 +30,9 @@ held against it.
 On a terminal of 110 columns or more what was recorded stands beside the replay, with the words that differ in colour;
 elsewhere, and with --side-by-side=never, below each other. NO_COLOR and --no-color take the colours away.
 
+Masks of times, ids and the like take out what differs in every run; where such a value differs the verdict is FAITHFUL, masked,
+with both values a line (docs/masking.md), and --strict ends with 2.
+
 Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 		Example: `  tapedeck diff 20261121-0900 last
   tapedeck diff a.tape b.tape --aligned
@@ -47,6 +50,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	o.define(f)
+	o.defineStrict(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	completeVerdict(cmd)
 	return cmd
@@ -75,7 +79,7 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 	if err != nil {
 		return err
 	}
-	return printReport(r, o.json, std.out, std.out, text)
+	return o.hold(r, o.json, std.out, std.out, text)
 }
 
 // tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.

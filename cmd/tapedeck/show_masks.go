@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
@@ -17,20 +18,20 @@ func showMasksHere(json bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	rows, err := deck.MasksOf(filepath.Dir(lib.Dir))
+	rows, headers, err := deck.MasksOf(filepath.Dir(lib.Dir))
 	if err != nil {
 		return err
 	}
-	return printMasks(rows, json, out)
+	return printMasks(rows, headers, json, out)
 }
 
 func (s *shown) showMasks(json bool, out io.Writer) error {
-	return printMasks(s.rec.MaskUses(), json, out)
+	return printMasks(s.rec.MaskUses(), s.rec.HeadersIgnored(), json, out)
 }
 
-func printMasks(rows []deck.MaskUse, json bool, out io.Writer) error {
+func printMasks(rows []deck.MaskUse, headers []string, json bool, out io.Writer) error {
 	if json {
-		return printJSON(out, map[string]any{"masks": rows})
+		return printJSON(out, map[string]any{"masks": rows, "headers_ignored": headers})
 	}
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	for _, r := range rows {
@@ -40,7 +41,11 @@ func printMasks(rows []deck.MaskUse, json bool, out io.Writer) error {
 		}
 		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, used, r.What, r.Example)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	visible.Fprintf(out, "\nheaders of requests that do not compare: %s\n", strings.Join(headers, ", "))
+	return nil
 }
 
 func (s *shown) showCoverage(json bool, out io.Writer) error {

@@ -1,0 +1,160 @@
+package fidelity
+
+import (
+	"cmp"
+	"maps"
+	"mime"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// TokenMask is the mask of the value of a header that looks made up on both sides: long, letters and digits mixed.
+const TokenMask = "header-token"
+
+// transportHeaders are those of requests that say nothing of what a program asks for: what HTTP itself needs, what names a trace,
+// and what counts attempts. A * stands for the rest of a name.
+var transportHeaders = []string{
+	"amz-sdk-invocation-id", "amz-sdk-request", "b3", "baggage", "connection", "content-length", "date", "host", "http2-settings",
+	"keep-alive", "proxy-connection", "sec-websocket-key", "sentry-trace", "te", "traceparent", "tracestate", "trailer",
+	"transfer-encoding", "uber-trace-id", "upgrade", "x-amzn-trace-id", "x-b3-*", "x-cloud-trace-context", "x-datadog-*",
+	"x-retry-count", "x-stainless-retry-count",
+}
+
+// TransportHeaders lists the headers of requests that do not compare between lanes, in lower case. A * at the end of one stands for
+// the rest of a name.
+func TransportHeaders() []string { return slices.Clone(transportHeaders) }
+
+// HeaderIn reports whether a list such as TransportHeaders has a header, whatever the case of its letters.
+func HeaderIn(list []string, name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		ok, err := path.Match(strings.ToLower(pattern), name)
+		return ok && err == nil
+	})
+}
+
+// headerFindings compares the headers of two requests. A value that differs is masked as any text is, or is one that a program makes
+// up; another secret is a divergence that says no byte of either.
+func (c *laneCompare) headerFindings(lane string, of pair, at int) (out []finding) {
+	category, was, now, ok := c.comparedHeaders(of.a.rec.Kind, of.b.rec.Kind)
+	if !ok {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(was))
+	for name := range now {
+		if _, both := was[name]; !both {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if was[name] == now[name] {
+			continue
+		}
+		f := finding{category: category, message: "the header " + name + " changed"}
+		f.values[Recorded], f.values[Replay] = shortenPair(was[name], now[name])
+		places, alike := c.align(was[name], now[name])
+		if !alike && isToken(was[name]) && isToken(now[name]) {
+			places, alike = []hidden{{mask: TokenMask, was: was[name], now: now[name]}}, true
+		}
+		switch {
+		case credential.MatchString(name) && slices.ContainsFunc(places, func(h hidden) bool { return h.mask == SecretMask }):
+			f.message, f.values = "the header "+name+" holds another secret", [2]string{"one", "another"}
+			out = append(out, f)
+		case !alike:
+			out = append(out, f)
+		default:
+			for i := range places {
+				places[i].place = "header " + name
+			}
+			c.hide(lane, of, at, places)
+		}
+	}
+	return out
+}
+
+// comparedHeaders returns what compares of the headers of two requests, by their names.
+func (c *laneCompare) comparedHeaders(a, b tape.Kind) (category Category, was, now map[string]string, ok bool) {
+	if c.o.Headers == nil {
+		return "", nil, nil, false
+	}
+	category = HTTPRequestHeaders
+	switch a.(type) {
+	case *tape.LLMCall:
+		category = LLMRequestHeaders
+	case *tape.WSOpen:
+		category = WSOpenRequestHeaders
+	}
+	fieldsA, okA := requestHeaders(a)
+	fieldsB, okB := requestHeaders(b)
+	return category, c.headersOf(fieldsA), c.headersOf(fieldsB), okA && okB
+}
+
+func requestHeaders(k tape.Kind) ([]tape.HeaderField, bool) {
+	if ex := tape.ExchangeOf(k); ex != nil {
+		return ex.RequestHeaders, true
+	}
+	open, ok := k.(*tape.WSOpen)
+	if !ok {
+		return nil, false
+	}
+	return open.RequestHeaders, true
+}
+
+func (c *laneCompare) headersOf(fields []tape.HeaderField) map[string]string {
+	out := make(map[string]string)
+	for _, f := range fields {
+		name, value := strings.ToLower(f.Name), f.Value
+		if !c.o.Headers(name) {
+			continue
+		}
+		if name == "content-type" {
+			value = withoutBoundary(value)
+		}
+		if before, ok := out[name]; ok {
+			value = before + ", " + value
+		}
+		out[name] = value
+	}
+	return out
+}
+
+// withoutBoundary returns a content type without what separates its parts, which is made up for each request.
+func withoutBoundary(value string) string {
+	kind, params, err := mime.ParseMediaType(value)
+	if err != nil || params["boundary"] == "" {
+		return value
+	}
+	delete(params, "boundary")
+	return cmp.Or(mime.FormatMediaType(kind, params), value)
+}
+
+// credential is the name of a header that says who asks: another secret there is no chance. A session's id, which is hidden as a
+// secret is, is made up anew in each run.
+var credential = lazyregexp.New(`(^|-)(authorization|api[_-]?key|apikey|auth|(auth|access|private|api)-token)$`)
+
+// token is a value that a program makes up: 16 characters and more without a blank.
+var token = lazyregexp.New(`^[A-Za-z0-9+/=_.:-]{16,}$`)
+
+func isToken(s string) bool {
+	return token.MatchString(s) && scrub.Fits("id", s, "") && strings.IndexFunc(s, func(r rune) bool { return r >= '0' && r <= '9' }) >= 0
+}
+
+// headerHash tells the requests of two callers apart, as far as their headers compare.
+func (c *laneCompare) headerHash(k tape.Kind) uint64 {
+	fields, ok := requestHeaders(k)
+	if c.o.Headers == nil || !ok {
+		return 0
+	}
+	var h hasher
+	h.SetSeed(seed)
+	of := c.headersOf(fields)
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		h.text(name, c.o.masked(of[name]))
+	}
+	return h.Sum64()
+}

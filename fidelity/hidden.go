@@ -1,0 +1,404 @@
+package fidelity
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxHidden bounds the bytes of payloads that are read because they differ, though their digests may agree.
+const maxHidden = 512 << 20
+
+// hidden is one place at which two records differ.
+type hidden struct {
+	place    string
+	mask     string // "" where none takes out what differs
+	was, now string
+	own      bool   // a person wrote the mask
+	argument bool   // it stands in the arguments themselves
+	kept     string // of two names the one that stands on the other side too, elsewhere
+	at       int    // in the recorded text
+	ms       [2]float64
+	round    [2]bool // as a setting is written
+}
+
+// A facet is a part of two records that compares by itself.
+type facet struct {
+	category Category // of the finding that says that it differs
+	place    string   // "" of the body of a request, whose places name themselves
+	was, now *tape.Payload
+	texts    bool // wasText and nowText stand for the payloads
+	wasText  string
+	nowText  string
+	argument bool
+	besides  string         // the mask of what differs and no mask takes out, where digests agree all the same
+	a, b     *tape.Exchange // of which it is part; else nil
+	talk     tape.Kind      // the recorded message of a conversation of which it is part; else nil
+	part     part
+}
+
+func (f *facet) same() bool {
+	if f.texts {
+		return f.wasText == f.nowText
+	}
+	return f.was.Same(f.now)
+}
+
+// facetsOf lists what of two records of one kind may differ though they compare as equal.
+func (c *laneCompare) facetsOf(a, b tape.Kind, d *differ) []facet {
+	if x, y := tape.ExchangeOf(a), tape.ExchangeOf(b); x != nil && y != nil {
+		return exchangeFacets(a, x, y, d)
+	}
+	if x, y := tape.FileOf(a), tape.FileOf(b); x != nil && y != nil {
+		return []facet{{category: fileCategory(a), place: x.Path, was: x.Content, now: y.Content}}
+	}
+	switch x := a.(type) {
+	case *tape.ProcessSpawn:
+		if y, ok := b.(*tape.ProcessSpawn); ok {
+			return processFacets(x, y, d)
+		}
+	case *tape.MCPJSONRPC:
+		if y, ok := b.(*tape.MCPJSONRPC); ok {
+			return callFacets(x, y, d)
+		}
+	case *tape.MCPOpen:
+		if y, ok := b.(*tape.MCPOpen); ok {
+			return append(argFacets(MCPOpenArgs, x.Args, y.Args), textFacet(MCPOpenProgram, "program", x.Program, y.Program),
+				textFacet(MCPOpenCwd, "working directory", x.Cwd, y.Cwd), textFacet(MCPOpenURL, "URL", x.URL, y.URL))
+		}
+	case *tape.MCPText:
+		if y, ok := b.(*tape.MCPText); ok {
+			return []facet{{category: MCPTextHash, place: "text", was: x.Payload, now: y.Payload, talk: a}}
+		}
+	case *tape.WSOpen:
+		if y, ok := b.(*tape.WSOpen); ok {
+			return []facet{textFacet(WSOpenURL, "URL", x.URL, y.URL)}
+		}
+	case *tape.WSMessage:
+		if y, ok := b.(*tape.WSMessage); ok {
+			return []facet{{category: WSMessageHash, was: x.Payload, now: y.Payload, talk: a}}
+		}
+	}
+	return nil
+}
+
+func textFacet(c Category, place, was, now string) facet {
+	return facet{category: c, place: place, texts: true, wasText: was, nowText: now}
+}
+
+func exchangeFacets(k tape.Kind, a, b *tape.Exchange, d *differ) []facet {
+	url, request, response := HTTPURL, HTTPRequestDigest, HTTPResponseHash
+	_, model := k.(*tape.LLMCall)
+	if model {
+		url, request, response = LLMURL, LLMRequestDigest, LLMResponseHash
+	}
+	where := textFacet(url, "URL", a.URL, b.URL)
+	where.besides = NotMatched
+	body := facet{category: request, was: a.RequestPayload, now: b.RequestPayload, besides: NotMatched, a: a, b: b}
+	out := []facet{where, body}
+	if model && !d.exact && !racy(a, b) {
+		out = append(out, facet{
+			category: response, place: "answer", was: a.Response, now: b.Response, besides: AnswerIDs, a: a, b: b, part: answer,
+		})
+	}
+	return out
+}
+
+func callFacets(a, b *tape.MCPJSONRPC, d *differ) []facet {
+	out := []facet{{category: MCPRequestDigest, was: a.Request, now: b.Request, talk: a}}
+	if refusedCall(b) && !refusedCall(a) || !d.exact && hasty(a, b) {
+		return out
+	}
+	return append(out, facet{category: MCPResponseDigest, place: "answer", was: a.Response, now: b.Response, talk: a, part: answer})
+}
+
+func fileCategory(k tape.Kind) Category {
+	switch k.(type) {
+	case *tape.FileRead:
+		return FileReadHash
+	case *tape.FileDelete:
+		return FileDeleteHash
+	}
+	return FileWriteHash
+}
+
+func processFacets(a, b *tape.ProcessSpawn, d *differ) (out []facet) {
+	if !d.replaced {
+		out = append(argFacets(ProcessArgs, a.Args, b.Args), textFacet(ProcessProgram, "program", a.Program, b.Program))
+	}
+	out = append(out, textFacet(ProcessCwd, "working directory", orNull(a.Cwd), orNull(b.Cwd)))
+	if d.onScreen != 1 {
+		out = append(out, facet{category: ProcessStdoutHash, place: "stdout", was: a.Stdout, now: b.Stdout})
+	}
+	if d.onScreen != 2 {
+		out = append(out, facet{category: ProcessStderrHash, place: "stderr", was: a.Stderr, now: b.Stderr})
+	}
+	return out
+}
+
+func argFacets(c Category, a, b []string) (out []facet) {
+	for i := range min(len(a), len(b)) {
+		f := textFacet(c, fmt.Sprintf("argument %d", i+1), a[i], b[i])
+		f.argument = true
+		out = append(out, f)
+	}
+	return out
+}
+
+// look holds the bytes of two records that differ against each other, place by place, and returns what of the findings is left: one
+// whose places are all taken out by masks, as they are set now, is none. What digests do not tell of, and no mask takes out,
+// becomes one.
+func (c *laneCompare) look(lane string, of pair, at int, d *differ, findings []finding) []finding {
+	if c.mode == Outcome && lane != laneFiles { // which alone counts
+		return findings
+	}
+	for _, f := range c.facetsOf(of.a.rec.Kind, of.b.rec.Kind, d) {
+		if f.same() {
+			continue
+		}
+		told := slices.ContainsFunc(findings, func(g finding) bool { return g.category == f.category })
+		if told && d.exact {
+			continue
+		}
+		places, alike := c.places(&f, told)
+		switch {
+		case alike:
+			findings = slices.DeleteFunc(findings, func(g finding) bool { return g.category == f.category })
+			c.hide(lane, of, at, places)
+		case !told:
+			findings = append(findings, f.finding())
+		}
+	}
+	if d.exact { // which has compared them
+		return findings
+	}
+	return append(findings, c.headerFindings(lane, of, at)...)
+}
+
+// finding says that a facet differs.
+func (f *facet) finding() finding {
+	out := finding{category: f.category, message: titleOf(f.category), was: f.was, now: f.now, a: f.a, b: f.b, talk: f.talk, part: f.part}
+	if f.texts {
+		out.values[Recorded], out.values[Replay] = shortenPair(f.wasText, f.nowText)
+	} else {
+		out.values = [2]string{show(hashOf(f.was)), show(hashOf(f.now))}
+	}
+	return out
+}
+
+// places lists where a facet differs, and reports whether it compares as equal all the same. told says that its digests differ.
+func (c *laneCompare) places(f *facet, told bool) ([]hidden, bool) {
+	was, errA := c.side(f, Recorded)
+	now, errB := c.side(f, Replay)
+	if errA != nil || errB != nil {
+		return []hidden{{place: f.named(spot{}), mask: cmp.Or(f.besides, NotMatched), was: "not looked at", now: "not looked at"}}, !told
+	}
+	agreed := !told && !c.o.Remasked
+	if f.part != answer && f.a != nil && c.o.Request != nil && !agreed {
+		agreed = c.sameSurface(f)
+		if !agreed {
+			return nil, false
+		}
+	}
+	l := leaves{c: c, f: f, both: [2][]byte{was, now}}
+	if f.texts {
+		l.leaf(spot{}, string(was), string(now))
+	} else {
+		d := &bodyDiff{each: l.leaf}
+		d.bodies(string(was), string(now))
+	}
+	return l.found, agreed || !l.unmasked
+}
+
+// sameSurface reports whether two requests are one to those who match them, as masks are set now.
+func (c *laneCompare) sameSurface(f *facet) bool {
+	was, errA := c.hiddenBytes(f.was, Recorded)
+	now, errB := c.hiddenBytes(f.now, Replay)
+	if errA != nil || errB != nil {
+		return false
+	}
+	surfaceA, paramsA := c.o.Request(f.a, was)
+	surfaceB, paramsB := c.o.Request(f.b, now)
+	return bytes.Equal(surfaceA, surfaceB) && bytes.Equal(paramsA, paramsB)
+}
+
+// side returns what a facet holds on one side, as it reads without its Content-Encoding.
+func (c *laneCompare) side(f *facet, s Side) ([]byte, error) {
+	text, p, ex := f.wasText, f.was, f.a
+	if s == Replay {
+		text, p, ex = f.nowText, f.now, f.b
+	}
+	if f.texts {
+		return []byte(f.unescaped(text)), nil
+	}
+	b, err := c.hiddenBytes(p, s)
+	switch {
+	case err != nil || ex == nil:
+		return b, err
+	case f.part == answer:
+		return c.answer(ex, b), nil
+	case c.o.RequestBody != nil:
+		return c.o.RequestBody(ex, b), nil
+	}
+	return b, nil
+}
+
+// unescaped returns a text as masks see it: of a URL without its escapes, where two of them differ in more than those.
+func (f *facet) unescaped(text string) string {
+	was, errA := url.QueryUnescape(f.wasText)
+	now, errB := url.QueryUnescape(f.nowText)
+	if f.place != "URL" || errA != nil || errB != nil || was == now {
+		return text
+	}
+	plain, _ := url.QueryUnescape(text)
+	return plain
+}
+
+// errSpent says that too much was read to look at more.
+var errSpent = errors.New("too much was read")
+
+// hiddenBytes reads a payload beside what explaining may read.
+func (c *laneCompare) hiddenBytes(p *tape.Payload, s Side) ([]byte, error) {
+	if p != nil {
+		if c.hiding.read += p.Len; c.hiding.read > maxHidden {
+			return nil, errSpent
+		}
+	}
+	before := c.read
+	b, err := c.bytes(p, s)
+	c.read = before
+	return b, err
+}
+
+// named is the place at of a facet, for people.
+func (f *facet) named(at spot) string {
+	return cmp.Or(spaced(f.place, at.path, at.in), "body")
+}
+
+// leaves are the places at which the bytes of two sides differ.
+type leaves struct {
+	c        *laneCompare
+	f        *facet
+	both     [2][]byte
+	found    []hidden
+	unmasked bool // one of them is no mask's
+}
+
+// leaf is called with each: two values as they are written, with their key where they have one, or all of two texts.
+func (l *leaves) leaf(at spot, was, now string) {
+	if _, call := l.f.talk.(*tape.MCPJSONRPC); call {
+		if madeUpInCall[at.path] {
+			return
+		}
+		at.path = withinCall(at.path)
+	}
+	found, ok := l.c.align(was, now)
+	for i := range found {
+		h := &found[i]
+		h.place = l.f.named(at)
+		if line := lineOf(was, h.at); line > 0 {
+			h.place += fmt.Sprintf(", line %d", line)
+		}
+		h.argument = l.f.argument
+		if l.f.besides == AnswerIDs {
+			h.mask = AnswerIDs
+		}
+		if scrub.Names(h.mask) {
+			h.kept = l.kept(h)
+		}
+	}
+	l.found = append(l.found, found...)
+	if !ok {
+		p := pairTexts(was, now, maxWords)
+		l.found = append(l.found, hidden{place: l.f.named(at), mask: cmp.Or(l.f.besides, NotMatched), was: p.was, now: p.now})
+		l.unmasked = true
+	}
+}
+
+// kept returns the one of two names that stands on the other side too, at another place; "" for none.
+func (l *leaves) kept(h *hidden) string {
+	switch {
+	case h.was != "" && bytes.Contains(l.both[Replay], []byte(h.was)):
+		return h.was
+	case h.now != "" && bytes.Contains(l.both[Recorded], []byte(h.now)):
+		return h.now
+	}
+	return ""
+}
+
+// lineOf counts the line of a text, or of a text as JSON writes it, in which the byte at stands; 0 where it has one line.
+func lineOf(text string, at int) int {
+	for _, newline := range []string{"\n", `\n`} {
+		if strings.Contains(strings.TrimSuffix(text, newline), newline) {
+			return strings.Count(text[:at], newline) + 1
+		}
+	}
+	return 0
+}
+
+// align returns what masks take out at the same places of two texts, where that differs. It is not ok where they leave another
+// difference.
+func (c *laneCompare) align(was, now string) (out []hidden, ok bool) {
+	if c.o.SameSecrets {
+		out = otherSecrets(was, now)
+	}
+	a, b := scrub.Renumber([]byte(was)), scrub.Renumber([]byte(now))
+	if bytes.Equal(a, b) {
+		return out, true
+	}
+	maskedA, takenA := c.o.Masks[Recorded].Trace(a)
+	maskedB, takenB := c.o.Masks[Replay].Trace(b)
+	if !bytes.Equal(maskedA, maskedB) {
+		return out, false
+	}
+	for len(takenA) > 0 || len(takenB) > 0 {
+		x, y := nextTaken(&takenA, &takenB)
+		h := hidden{mask: x.Mask + y.Mask, own: x.Own || y.Own, at: x.Start}
+		if x.Mask == y.Mask {
+			h.mask = x.Mask
+		}
+		h.was, h.now = string(a[x.Start:x.End]), string(b[y.Start:y.End])
+		if h.was == h.now {
+			continue
+		}
+		if scrub.IsDuration(h.mask) {
+			h.ms[Recorded], h.round[Recorded] = scrub.Milliseconds(a, x.Start, x.End)
+			h.ms[Replay], h.round[Replay] = scrub.Milliseconds(b, y.Start, y.End)
+		}
+		out = append(out, h)
+	}
+	return out, true
+}
+
+// nextTaken takes the first fact off both lists, or off one where the other has none there: a line that goes without a trace.
+func nextTaken(a, b *[]scrub.Taken) (x, y scrub.Taken) {
+	takeA := len(*a) > 0 && (len(*b) == 0 || (*a)[0].At <= (*b)[0].At)
+	takeB := len(*b) > 0 && (len(*a) == 0 || (*b)[0].At <= (*a)[0].At)
+	if takeA && takeB && (*a)[0].Mask != (*b)[0].Mask { // one of them goes without a trace
+		takeB = (*b)[0].Width == 0
+		takeA = !takeB
+	}
+	if takeA {
+		x, *a = (*a)[0], (*a)[1:]
+	}
+	if takeB {
+		y, *b = (*b)[0], (*b)[1:]
+	}
+	return x, y
+}
+
+// otherSecrets says that placeholders at one place stand for different secrets.
+func otherSecrets(was, now string) []hidden {
+	a, b := (*scrub.Masker)(nil).Facts([]byte(was)), (*scrub.Masker)(nil).Facts([]byte(now))
+	if slices.Equal(a, b) || len(a) != len(b) {
+		return nil
+	}
+	return []hidden{{mask: SecretMask, was: "a secret", now: "another secret"}}
+}
