@@ -39,7 +39,7 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 			return leftOut, fmt.Errorf("files: restore %s: %w", e.Path, err)
 		}
 	}
-	if err := chmodAll(root, dirs); err != nil {
+	if err := finishDirs(root, dirs); err != nil {
 		return leftOut, fmt.Errorf("files: restore: %w", err)
 	}
 	return leftOut, nil

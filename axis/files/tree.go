@@ -23,7 +23,7 @@ type Tree struct {
 	Moved []string
 }
 
-// An Entry is one directory, regular file or symbolic link.
+// An Entry is one directory, regular file, symbolic link or FIFO.
 type Entry struct {
 	Path   string     // relative to the root, with /; its true bytes, UTF-8 or not
 	Mode   Mode       // type and permissions
@@ -31,8 +31,11 @@ type Entry struct {
 	Digest cas.Digest // of the stored bytes; of regular files only
 	Target string     // of symbolic links only
 	Secret string     // keyed digest of the true bytes where the stored ones are scrubbed; "" for none
-	// MTime is when a regular file was last written, in ns since the epoch; 0 for not known. It is no part of what compares: a
-	// build tool that finds its outputs newer than its inputs where the run did not would do something else.
+	// Attrs are the extended attributes user.* of a file or directory: a JSON object in the order of their names, of values in
+	// base64, and null for one that holds a secret. "" for none.
+	Attrs string
+	// MTime is when it was last written, in ns since the epoch; 0 for not known. It is no part of what compares: a build tool
+	// that finds its outputs newer than its inputs where the run did not would do something else.
 	MTime int64
 }
 
@@ -49,7 +52,7 @@ type Reason string
 const (
 	Ignored    Reason = "ignored"    // a rule of .gitignore or .git/info/exclude
 	TooLarge   Reason = "too_large"  // a file over SnapOptions.MaxFileSize
-	Special    Reason = "special"    // a FIFO, socket or device
+	Special    Reason = "special"    // a socket or device
 	Unreadable Reason = "unreadable" // no permission, or an error of the file system
 	Excluded   Reason = "excluded"   // recordings, and SnapOptions.Exclude
 	SecretName Reason = "secret"     // a secret stands in the name, or in the target of a link; Path is scrubbed
@@ -100,6 +103,9 @@ func (t *Tree) With(found *Tree) *Tree {
 	out.Moved = slices.Compact(out.Moved)
 	return out
 }
+
+// isPlace reports whether e has no content: it is a directory or a FIFO.
+func (e *Entry) isPlace() bool { return e.Mode.IsDir() || e.Mode.IsFIFO() }
 
 // sort puts the lists of t into their order.
 func (t *Tree) sort() {

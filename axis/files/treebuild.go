@@ -65,7 +65,7 @@ func (b *treeBuilder) put(e *Entry) {
 	}
 }
 
-// restore makes path again what it was before, unless something that is no directory stands in the way.
+// restore makes path, and all below, again what it was before, unless something that is no directory stands in the way.
 func (b *treeBuilder) restore(path string) {
 	e, ok := b.before.Lookup(path)
 	if !ok {
@@ -77,6 +77,11 @@ func (b *treeBuilder) restore(path string) {
 		}
 	}
 	b.put(e)
+	for p := range b.differ {
+		if p != path && under(p, path) {
+			delete(b.differ, p)
+		}
+	}
 }
 
 // tree returns what has become of the tree.

@@ -255,7 +255,7 @@ func (l *lineEntry) entry() (Entry, error) {
 	if e.Mode, err = ParseMode(l.Mode); err != nil {
 		return e, err
 	}
-	e.Secret, e.MTime = l.Secret, l.MTime
+	e.Secret, e.MTime, e.Attrs = l.Secret, l.MTime, string(l.Xattrs)
 	if l.Size != nil {
 		e.Size = *l.Size
 	}
@@ -270,9 +270,6 @@ func (l *lineEntry) check(e *Entry) error {
 	file := e.Mode.IsRegular()
 	if file != (l.Blake3 != nil) || file != (l.Size != nil) {
 		return errors.New("size and blake3 belong to each regular file and to nothing else")
-	}
-	if !file && l.MTime != 0 {
-		return errors.New("mtime_ns belongs to regular files and to nothing else")
 	}
 	return nil
 }
