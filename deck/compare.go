@@ -155,6 +155,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	lanes := laneOptions(a.tape.Store, b.tape.Store, mask, a.rec.Manifest.followsMCP())
 	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
+	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
 	}

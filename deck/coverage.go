@@ -157,7 +157,7 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 		}
 		s.counts[rec.Kind.Name()]++
 		s.mcp.add(rec.Kind)
-		if f := tape.ChangedFile(rec.Kind); f != nil {
+		if f := tape.ChangedFile(rec.Kind); f != nil && !f.IsPlace() {
 			s.changed[strings.Clone(f.Path)] = files.InTree(f) // the path is cut from the record, which would stay as a whole
 		}
 		u := UnreachedBy(rec.Kind)

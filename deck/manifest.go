@@ -18,8 +18,9 @@ import (
 
 // ManifestFormat is the format number of recording.json that this package writes, and the highest that it reads.
 //
-//	1  neither time nor randomness was recorded, and of the processes that ran the program's alone
-//	2  both may be (axes clock and random), with each process
+//	1  neither time nor randomness was recorded, and of the processes that ran the program's alone; of files nothing but contents
+//	   and what Git sees of a mode
+//	2  both may be (axes clock and random), with each process, and each name that was looked up; files stand whole
 const ManifestFormat = 2
 
 // The states of a recording.

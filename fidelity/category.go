@@ -135,6 +135,7 @@ const (
 	FileWriteBefore   Category = "file_write_before"
 	FileWriteDigest   Category = "file_write_digest"
 	FileWriteMode     Category = "file_write_mode"
+	FileWriteAttrs    Category = "file_write_xattrs"
 	FileWriteSpawn    Category = "file_write_spawn"
 	FileDeletePath    Category = "file_delete_path"
 	FileDeleteHash    Category = "file_delete_hash"

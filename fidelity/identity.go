@@ -57,9 +57,20 @@ func describe(k tape.Kind) string {
 		return name + " " + k.Tool
 	}
 	if f := tape.FileOf(k); f != nil {
-		return name + " " + f.Path
+		return name + " " + shownPath(f)
 	}
 	return name
+}
+
+// shownPath is a path with what stands there, where that is no file.
+func shownPath(f *tape.File) string {
+	switch {
+	case !f.IsPlace():
+		return f.Path
+	case strings.HasPrefix(f.Mode, "04"):
+		return f.Path + "/"
+	}
+	return f.Path + " (FIFO)"
 }
 
 // identity says which thing a record is about, so that two tapes can be aligned on it: a hash that holds within this process.

@@ -16,8 +16,12 @@ import (
 const notedPaths = 5
 
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
-// upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and files outside the work tree.
+// upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and, unless both runs were given
+// the same time and randomness, files that Git ignores and those outside the work tree.
 func (c *laneCompare) setAside() {
+	if c.o.Format1 {
+		c.asFormat1()
+	}
 	c.setServersAside()
 	dead := c.deadHosts()
 	c.alive = dead.alive

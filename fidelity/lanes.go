@@ -40,6 +40,11 @@ type LaneOptions struct {
 	AnswerSurface func(ex *tape.Exchange, body []byte) []byte
 	// Facts returns, in order, what masks take out of a request, so that a green verdict can say what they hid. nil says nothing.
 	Facts func(ex *tape.Exchange, body []byte) []MaskedFact
+	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
+	Exact bool
+	// Format1 says that a recording is of format 1, whose tape tells neither directories, FIFOs, whole modes nor attributes of files,
+	// nor names that were looked up: they do not compare.
+	Format1 bool
 	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
 	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
 	// nil stands for no.

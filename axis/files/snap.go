@@ -84,6 +84,9 @@ func Snap(root string, opts *SnapOptions) (*Tree, error) {
 		return nil, fmt.Errorf("files: snapshot of %s: %w", o.RootName, err)
 	}
 	tree := &Tree{Root: o.RootName}
+	if info, err := dir.Stat("."); err == nil && o.Times {
+		tree.MTime = info.ModTime().UnixNano()
+	}
 	tree.Entries, tree.NotCovered = s.taken()
 	tree.NotCovered = append(tree.NotCovered, w.notCovered...)
 	hideNames(tree, o.Scrubber)

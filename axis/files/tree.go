@@ -10,6 +10,7 @@ import (
 // A Tree is a snapshot of a directory, or, where it is partial, of the paths in it that a run touched.
 type Tree struct {
 	Root       string       // the absolute path that it was taken from
+	MTime      int64        // when that was last written, as Entry.MTime; 0 for not known
 	Entries    []Entry      // in ascending order of Path, byte by byte; the root itself is not listed
 	NotCovered []NotCovered // in ascending order of Path
 
@@ -83,7 +84,7 @@ func (t *Tree) Covers(path string) bool {
 // With returns t together with a partial tree of the same root: what t does not cover, as the run found it. Where both name a
 // path, t counts. Neither is changed.
 func (t *Tree) With(found *Tree) *Tree {
-	out := &Tree{Root: t.Root, Partial: t.Partial, NotCovered: t.NotCovered, Entries: slices.Clone(t.Entries)}
+	out := &Tree{Root: t.Root, MTime: t.MTime, Partial: t.Partial, NotCovered: t.NotCovered, Entries: slices.Clone(t.Entries)}
 	for _, e := range found.Entries {
 		if _, ok := t.Lookup(e.Path); !ok {
 			out.Entries = append(out.Entries, e)

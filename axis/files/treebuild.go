@@ -86,7 +86,7 @@ func (b *treeBuilder) restore(path string) {
 
 // tree returns what has become of the tree.
 func (b *treeBuilder) tree() *Tree {
-	t := &Tree{Root: b.before.Root, NotCovered: b.before.NotCovered, Entries: make([]Entry, 0, len(b.before.Entries)+len(b.differ))}
+	t := &Tree{Root: b.before.Root, MTime: b.before.MTime, NotCovered: b.before.NotCovered, Entries: make([]Entry, 0, len(b.before.Entries)+len(b.differ))}
 	for i := range b.before.Entries {
 		if _, ok := b.differ[b.before.Entries[i].Path]; !ok {
 			t.Entries = append(t.Entries, b.before.Entries[i])

@@ -44,7 +44,7 @@ type treeDecoder struct {
 	tree   *Tree
 }
 
-// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order; "partial":true may stand before
+// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order; "mtime_ns" and "partial":true may stand before
 // the entries, "absent":[…] and "moved":[…] at the end.
 func (d *treeDecoder) document() error {
 	var raw map[string][]byte
@@ -52,7 +52,7 @@ func (d *treeDecoder) document() error {
 		func() error { return d.delim('{') },
 		d.version,
 		func() error { return d.keyed("root", &d.tree.Root) },
-		func() error { return d.options("entries", map[string]any{"raw": &raw, "partial": &d.tree.Partial}) },
+		func() error { return d.options("entries", map[string]any{"raw": &raw, "mtime_ns": &d.tree.MTime, "partial": &d.tree.Partial}) },
 		func() error { return d.list(d.entry) },
 		func() error { return d.key("not_covered") },
 		func() error { return d.list(d.notCovered) },

@@ -49,6 +49,10 @@ func (t *Tree) Encode(w io.Writer) error {
 		e.str(`,"raw":`)
 		e.value(map[string][]byte{"root": rawRoot})
 	}
+	if t.MTime != 0 {
+		e.str(`,"mtime_ns":`)
+		e.value(t.MTime)
+	}
 	if t.Partial {
 		e.str(`,"partial":true`)
 	}

@@ -39,6 +39,9 @@ func content(k tape.Kind) string {
 	case *tape.FileRead:
 		return fmt.Sprintf("read %s, %s", k.Path, size(k.LenBytes))
 	case *tape.FileWrite:
+		if k.IsPlace() {
+			return fmt.Sprintf("made %s, mode %s", k.Path, k.Mode)
+		}
 		return fmt.Sprintf("wrote %s, %s", k.Path, size(k.LenBytes))
 	case *tape.FileDelete:
 		return "deleted " + k.Path
