@@ -189,7 +189,7 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	dns := network.NewDNS(names)
+	dns := network.NewDNS(names, func(l *tape.NameLookup) { refused.record(l) })
 	var serving sync.WaitGroup
 	w.carry(&carried{
 		srv: srv, dns: dns,
@@ -212,7 +212,7 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 
 // refusal is the record of what the jail did not let out. An address that our DNS gave out is recorded by its name.
 func refusal(ref *jail.Refusal, names *network.Names) *tape.NetRefused {
-	addr := ""
+	addr := ref.Path
 	if ref.Addr.IsValid() {
 		addr = ref.Addr.String()
 		if name, ok := names.Name(ref.Addr); ok {
@@ -304,7 +304,8 @@ func exitOf(e jail.Exit) Exit {
 	return Exit{Code: e.Code}
 }
 
-// A refusalLog records each refusal of the network a single time: a program that tries again and again says nothing new.
+// A refusalLog records each refusal of the network, and each name that was looked up, a single time: a program that tries again and
+// again says nothing new.
 type refusalLog struct {
 	s *session
 
@@ -312,7 +313,7 @@ type refusalLog struct {
 	seen map[attempt]bool
 }
 
-// An attempt is what makes two refusals one.
+// An attempt is what makes two refusals or look-ups one.
 type attempt struct {
 	kind, addr string
 	port       int
@@ -330,6 +331,9 @@ func (l *refusalLog) record(k tape.Kind) {
 	case *tape.TLSRefused:
 		k.Host = l.s.scrub.String(k.Host)
 		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
+	case *tape.NameLookup:
+		k.Host = l.s.scrub.String(k.Host)
+		a.addr, a.reason = k.Host, k.Type+" "+k.Result
 	}
 	l.mu.Lock()
 	seen := l.seen[a]

@@ -108,7 +108,7 @@ const (
 	WSCloseReason         Category = "ws_close_reason"
 )
 
-// Categories of refused connections.
+// Categories of refused connections, and of names that were looked up.
 const (
 	TLSRefusedHost   Category = "tls_refused_host"
 	TLSRefusedPort   Category = "tls_refused_port"
@@ -116,6 +116,9 @@ const (
 	NetRefusedAddr   Category = "net_refused_addr"
 	NetRefusedPort   Category = "net_refused_port"
 	NetRefusedReason Category = "net_refused_reason"
+	NameLookupHost   Category = "name_lookup_host"
+	NameLookupType   Category = "name_lookup_type"
+	NameLookupResult Category = "name_lookup_result"
 )
 
 // Categories of files. Content and Before are payloads, Digest is content_digest.

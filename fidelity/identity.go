@@ -46,7 +46,12 @@ func describe(k tape.Kind) string {
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s %s port %d", name, k.Host, k.Port)
 	case *tape.NetRefused:
+		if strings.HasPrefix(k.Addr, "/") {
+			return name + " " + k.Addr
+		}
 		return fmt.Sprintf("%s %s port %d", name, k.Addr, k.Port)
+	case *tape.NameLookup:
+		return fmt.Sprintf("%s %s %s", name, k.Host, k.Type)
 	case *tape.DirList:
 		return name + " " + k.Path
 	case *tape.EnvRead:

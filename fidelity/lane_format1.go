@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -25,6 +26,12 @@ func (c *laneCompare) asFormat1() {
 				e.rec = &rec
 			case *tape.FileDelete:
 				if k.IsPlace() {
+					e.rec = nil
+				}
+			case *tape.NameLookup:
+				e.rec = nil
+			case *tape.NetRefused:
+				if strings.HasPrefix(k.Addr, "/") {
 					e.rec = nil
 				}
 			}

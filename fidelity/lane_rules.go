@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -260,10 +261,11 @@ func (c *laneCompare) outcome(s Side) *outcome {
 	return o
 }
 
-// network compares the connections that were refused. Order and repeats do not count, and one that the replay no longer
-// tries is a note. So is a TLS connection that was closed before a request, to a host that answered others: a pool opens
-// them to spare, and has no use for them when answers come at once. A client that trusts nobody any more leaves requests
-// that were never asked for.
+// network compares the names that were looked up and the connections that were refused. Order and repeats do not count. What one
+// side alone tried gates where both were given the same time and randomness; else a name that was looked up is a note, and so is a
+// connection that the replay no longer tries. So is, always, a TLS connection that was closed before a request, to a host that
+// answered others: a pool opens them to spare, and has no use for them when answers come at once. A client that trusts nobody any
+// more leaves requests that were never asked for.
 func (c *laneCompare) network(p lanePair) {
 	was, now := c.attempts(p.a), c.attempts(p.b)
 	for i := range p.b {
@@ -276,14 +278,32 @@ func (c *laneCompare) network(p lanePair) {
 			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
 			continue
 		}
+		if l, ok := e.rec.Kind.(*tape.NameLookup); ok && !c.o.Exact {
+			c.note("looked up on replay alone: %s (%s)", l.Host, l.Type)
+			continue
+		}
 		c.alone(Replay, laneNetwork, e, e.at)
 	}
 	for i := range p.a {
 		e := &p.a[i]
-		if key := c.attempt(e.rec.Kind); now[key] == nil && was[key] == e {
-			c.note("refused while recording and not tried on replay: %s", describe(e.rec.Kind))
+		key := c.attempt(e.rec.Kind)
+		if now[key] != nil || was[key] != e {
+			continue
 		}
+		if c.o.Exact && mustTry(e.rec.Kind) {
+			c.alone(Recorded, laneNetwork, e, len(c.sides[Replay].entries))
+			continue
+		}
+		c.note("tried while recording and not on replay: %s", describe(e.rec.Kind))
 	}
+}
+
+// mustTry reports whether a program that was given the same time and randomness tries the same again: it looks up the same names and
+// asks for the same ports. Sockets of a host may be others elsewhere, and a pool opens connections to spare.
+func mustTry(k tape.Kind) bool {
+	r, ok := k.(*tape.NetRefused)
+	_, lookup := k.(*tape.NameLookup)
+	return lookup || ok && !strings.HasPrefix(r.Addr, "/")
 }
 
 // tlsHost is the host of a refused TLS connection as it stands in URLs; "" for any other kind.
@@ -310,11 +330,13 @@ func (c *laneCompare) attempts(es []entry) map[string]*entry {
 	return out
 }
 
-// attempt says where a refused connection went, ports of the loopback masked.
+// attempt says which name was looked up or where a refused connection went, ports of the loopback masked.
 func (c *laneCompare) attempt(k tape.Kind) string {
 	switch k := k.(type) {
 	case *tape.TLSRefused:
 		return "tls " + c.o.MaskArg(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
+	case *tape.NameLookup:
+		return "name " + c.o.MaskArg(k.Host) + " " + k.Type + " " + k.Result
 	case *tape.NetRefused:
 		return "net " + c.o.MaskArg(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
 	}

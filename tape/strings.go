@@ -46,6 +46,8 @@ func plainStrings(k Kind) []*string {
 		return []*string{&k.Host, &k.Reason}
 	case *NetRefused:
 		return []*string{&k.Addr, &k.Reason}
+	case *NameLookup:
+		return []*string{&k.Host, &k.Type, &k.Result}
 	case *DirList:
 		return []*string{&k.Path}
 	case *EnvRead:

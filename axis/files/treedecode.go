@@ -52,7 +52,9 @@ func (d *treeDecoder) document() error {
 		func() error { return d.delim('{') },
 		d.version,
 		func() error { return d.keyed("root", &d.tree.Root) },
-		func() error { return d.options("entries", map[string]any{"raw": &raw, "mtime_ns": &d.tree.MTime, "partial": &d.tree.Partial}) },
+		func() error {
+			return d.options("entries", map[string]any{"raw": &raw, "mtime_ns": &d.tree.MTime, "partial": &d.tree.Partial})
+		},
 		func() error { return d.list(d.entry) },
 		func() error { return d.key("not_covered") },
 		func() error { return d.list(d.notCovered) },

@@ -49,7 +49,12 @@ func content(k tape.Kind) string {
 		return spawnSummary(k)
 	case *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
 		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
+	case *tape.NameLookup:
+		return fmt.Sprintf("looked up %s (%s): %s", k.Host, k.Type, k.Result)
 	case *tape.NetRefused:
+		if strings.HasPrefix(k.Addr, "/") {
+			return k.Addr + ": " + k.Reason
+		}
 		return fmt.Sprintf("%s port %d: %s", k.Addr, k.Port, k.Reason)
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s port %d: %s", k.Host, k.Port, k.Reason)

@@ -78,7 +78,8 @@ type Exit struct {
 // A Refusal is one attempt of the program to reach what the jail does not let it reach. Addr and Port are zero where the
 // attempt got no further than a socket call.
 type Refusal struct {
-	Proto  string // tcp, udp, or the socket's family and type: "vsock stream", "inet raw"
+	Proto  string // tcp, udp, unix, or the socket's family and type: "vsock stream", "inet raw"
+	Path   string // of a Unix socket, absolute
 	Addr   netip.Addr
 	Port   uint16
 	Reason string

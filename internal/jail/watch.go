@@ -28,7 +28,7 @@ const (
 	OpOwner
 	OpTimes
 	OpAttrs // extended attributes
-	OpBind // a Unix socket's file is made
+	OpBind  // a Unix socket's file is made
 )
 
 var fileOpNames = [...]string{"", "open", "truncate", "rename", "exchange", "link", "unlink", "rmdir", "mkdir", "symlink",
@@ -46,7 +46,7 @@ func (op FileOp) String() string {
 type FileCall struct {
 	Op    FileOp
 	Cuts  bool // the file is cut to no bytes by an open, or to any length
-	PID   int // of the thread, as the recorder's PID namespace knows it
+	PID   int  // of the thread, as the recorder's PID namespace knows it
 	Paths []FilePath
 }
 
