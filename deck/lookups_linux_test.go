@@ -60,8 +60,10 @@ s = socket.socket(socket.AF_UNIX); s.connect("own.sock")
 	again := filepath.Join(t.TempDir(), "again")
 	v, _ := b.replay(rec, &deck.ReplayOptions{Out: again})
 	b.green(v)
-	if len(v.Notes) > 0 {
-		t.Errorf("notes: %q", v.Notes)
+	for _, n := range v.Notes {
+		if strings.Contains(n, "tried") || strings.Contains(n, "looked up") {
+			t.Errorf("note: %s", n)
+		}
 	}
 	v, _ = b.replay(rec, &deck.ReplayOptions{Argv: []string{"python3", "-c", strings.ReplaceAll(program, "docker.sock", "other.sock")}})
 	if len(v.Divergences) != 2 { // what it prints, too

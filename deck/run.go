@@ -162,8 +162,9 @@ func (r *run) wait(w world, e *ended) error {
 }
 
 func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
+	env := ownEnv(r.env, caBundle)
 	return &jail.Config{
-		Path: r.path, Argv: r.argv, Env: ownEnv(r.env, caBundle), Dir: r.dir,
+		Path: r.path, Argv: r.argv, Env: env, Dir: r.dir,
 		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(), Background: st.con.background(),
 		Hostname: r.hostname,
 		Ports:    r.ports,
@@ -172,7 +173,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Masks:    r.masks,
 		Files:    []jail.File{{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}},
 		Watch:    r.changing,
-		Spawns:   r.spawns.watcher(),
+		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),
 		Shifted:  r.processes.replays(),
 		Log:      r.s.log,

@@ -202,6 +202,7 @@ const (
 	MCPOpenTransport     Category = "mcp_open_transport"
 	MCPOpenProgram       Category = "mcp_open_program"
 	MCPOpenArgs          Category = "mcp_open_args"
+	MCPOpenEnv           Category = "mcp_open_env"
 	MCPOpenCwd           Category = "mcp_open_cwd"
 	MCPOpenURL           Category = "mcp_open_url"
 	MCPOpenProtocol      Category = "mcp_open_protocol"

@@ -28,6 +28,12 @@ func (c *laneCompare) asFormat1() {
 				if k.IsPlace() {
 					e.rec = nil
 				}
+			case *tape.MCPOpen:
+				open := *k
+				open.Env = nil
+				rec := *e.rec
+				rec.Kind = &open
+				e.rec = &rec
 			case *tape.NameLookup:
 				e.rec = nil
 			case *tape.NetRefused:

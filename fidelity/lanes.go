@@ -43,7 +43,7 @@ type LaneOptions struct {
 	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
 	Exact bool
 	// Format1 says that a recording is of format 1, whose tape tells neither directories, FIFOs, whole modes nor attributes of files,
-	// nor names that were looked up, nor Unix sockets: they do not compare.
+	// nor names that were looked up, Unix sockets and variables of MCP servers: they do not compare.
 	Format1 bool
 	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
 	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.

@@ -71,6 +71,7 @@ var titles = map[Category]string{
 	MCPOpenServer:      "the server calls itself otherwise",
 	MCPOpenProgram:     "the server is another program",
 	MCPOpenArgs:        "the server was started with other arguments",
+	MCPOpenEnv:         "the server was given other variables",
 	MCPOpenURL:         "the server has another URL",
 	MCPOpenProtocol:    "another version of the protocol was agreed on",
 	MCPError:           "why there is no answer changed",

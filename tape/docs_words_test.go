@@ -137,6 +137,7 @@ var aboutKeys = map[string]string{
 	"mcp_json_rpc.response_payload": "the answer; `{\"content_hash\":…,\"text\":\"\"}` where there is none",
 	"mcp_open.program":              "of `stdio`: what was executed",
 	"mcp_open.args":                 "of `stdio`: its arguments, without the program's name",
+	"mcp_open.env":                  "of `stdio`: the variables that it was given beyond those of the recorded program, as `NAME=VALUE`, sorted, without secrets",
 	"mcp_open.cwd":                  "of `stdio`: its working directory, where it is known",
 	"mcp_open.url":                  "of `http`: where the first request went, without secrets",
 	"mcp_text.arrival":              "place of the line among all lines of the conversation; of `stderr` that of the line before it",

@@ -187,7 +187,7 @@ func (s source) ownKind(name string) tape.Kind {
 	switch name {
 	case "mcp_open":
 		return &tape.MCPOpen{
-			Server: s.text(), Conversation: s.id(), Transport: s.text(), Program: s.text(), Args: s.texts(), Cwd: s.text(),
+			Server: s.text(), Conversation: s.id(), Transport: s.text(), Program: s.text(), Args: s.texts(), Env: s.texts(), Cwd: s.text(),
 			URL: s.text(), Protocol: s.text(), Extra: s.extra(),
 		}
 	case "mcp_text":

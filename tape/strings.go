@@ -83,6 +83,9 @@ func (k *MCPOpen) strings() []*string {
 	for i := range k.Args {
 		out = append(out, &k.Args[i])
 	}
+	for i := range k.Env {
+		out = append(out, &k.Env[i])
+	}
 	return append(out, &k.Cwd, &k.URL, &k.Protocol)
 }
 
