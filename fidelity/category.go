@@ -88,6 +88,7 @@ const (
 	HTTPLane            Category = "http_lane"
 	HTTPArrival         Category = "http_arrival"
 	HTTPError           Category = "http_error"
+	HTTPOrder           Category = "http_order" // lane mode: requests that followed from each other came in another order
 )
 
 // Categories of WebSockets.

@@ -87,6 +87,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.findCut()
 	c.setAside()
 	c.compare()
+	c.plainOrder()
 	c.screens()
 	return c.finish(), nil
 }
@@ -103,6 +104,7 @@ type laneCompare struct {
 	withdrawals withdrawals
 	cutWork     cutWork
 	alive       map[string]bool // hosts that answered while recording
+	plain       []pair          // plain requests that both sides made
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
 	unlikes     unlikes
@@ -227,6 +229,7 @@ func (c *laneCompare) skipped(p pair) bool {
 
 func (c *laneCompare) both(lane string, p pair, at int) {
 	p = c.heardElsewhere(p)
+	c.keepsOrder(p)
 	d := c.differ
 	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
 	if lane == laneProgram && c.o.ProgramReplaced {

@@ -28,6 +28,7 @@ var titles = map[Category]string{
 	FileWriteHash:      "another content was written",
 	FileWriteContent:   "another content was written",
 	FileWriteMode:      "the file's mode changed",
+	HTTPOrder:          "plain requests came in another order",
 	FileWriteAttrs:     "the file's extended attributes changed",
 	FileReadBefore:     "what stood there before changed",
 	FileWriteBefore:    "what stood there before changed",
