@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -91,4 +92,21 @@ for host in sys.argv[1:]: print(urllib.request.urlopen("http://" + host + "/").r
 	if got := beside(v); len(got) != 1 || got[0].Category != fidelity.HTTPOrder || !strings.Contains(got[0].Message, "two.example") {
 		t.Errorf("%v, want one %s", got, fidelity.HTTPOrder)
 	}
+}
+
+// TestTheMachineIsAsItWas: what free, nproc's file, the load and the processors' times print is on a replay what it was.
+func TestTheMachineIsAsItWas(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	rec := b.script("sh", "-c", "free; cat /proc/loadavg /proc/stat /proc/meminfo /proc/cpuinfo | md5sum; hostname")
+	if len(rec.Manifest.Host.Proc["meminfo"]) == 0 {
+		t.Fatal("the recording does not hold /proc/meminfo")
+	}
+	ballast := make([]byte, 64<<20)
+	for i := range ballast {
+		ballast[i] = byte(i)
+	}
+	v, _ := b.replay(rec, nil)
+	b.green(v)
+	runtime.KeepAlive(ballast)
 }

@@ -106,6 +106,9 @@ type Host struct {
 	Arch   string `json:"arch"`
 	Kernel string `json:"kernel"`
 	Name   string `json:"name"` // the host name, which a replay has too
+	// Proc holds files of /proc as the run found them, by their names there. The program sees these, here and on a replay: a replay
+	// may be on another machine, and what this one is busy with differs at every look.
+	Proc map[string]string `json:"proc,omitempty"`
 }
 
 // Versions names who recorded what.

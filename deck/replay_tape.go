@@ -204,7 +204,7 @@ func (r *tapeReplayer) described() (*run, error) {
 	}
 	p := &run{
 		s: r.s, path: r.program, argv: r.o.Argv, env: r.env, dir: r.cwd,
-		std: r.o.Streams, signals: r.o.Signals, hostname: thisHost().Name,
+		std: r.o.Streams, signals: r.o.Signals, host: new(thisHost()),
 		net:   network.Config{Book: r.book, Blobs: blobs, Speed: r.o.Speed},
 		ports: mergePorts(upstreamPorts(nil), r.tape.ports),
 		masks: append(masksFor(r.o.ConfigDir, r.env), filepath.Dir(r.scratch.dir)),

@@ -39,7 +39,7 @@ type run struct {
 	loopback bool // outside: requests to the loopback go through the proxy too
 
 	// What follows is the jail's.
-	hostname string
+	host     *Host
 	writable []string       // record: directories of the host
 	overlays []jail.Overlay // replay and isolated: in the place of writable
 	masks    []string
@@ -166,12 +166,12 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 	return &jail.Config{
 		Path: r.path, Argv: r.argv, Env: env, Dir: r.dir,
 		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(), Background: st.con.background(),
-		Hostname: r.hostname,
+		Hostname: r.host.Name,
 		Ports:    r.ports,
 		Writable: r.writable,
 		Overlays: r.overlays,
 		Masks:    r.masks,
-		Files:    []jail.File{{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}},
+		Files:    append(r.host.files(), jail.File{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
 		Watch:    r.changing,
 		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),
