@@ -81,6 +81,21 @@ os.chmod("given", 0o640)
 	}
 }
 
+// TestUmaskIsGivenAgain: whoever replays may have another one.
+func TestUmaskIsGivenAgain(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	rec := b.script("sh", "-c", "umask; echo x > made; mkdir dir")
+	if rec.Manifest.Umask == nil {
+		t.Fatal("the recording does not hold the umask")
+	}
+	*rec.Manifest.Umask = 0o057
+	v, out := b.replay(rec, nil)
+	if got := beside(v); out != "0057\n" || len(got) != 2 {
+		t.Errorf("%q, %v, want other modes of made and dir", out, got)
+	}
+}
+
 // TestStatesThatEnd: what stood at a path for a while only is on the tape, whichever program made it, and the replay has the same.
 func TestStatesThatEnd(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,7 @@ type Manifest struct {
 	Program   Program         `json:"program"`
 	Argv      []string        `json:"argv"` // as given, secrets as placeholders, never empty
 	Cwd       string          `json:"cwd"`
+	Umask     *int            `json:"umask,omitempty"` // which a replay has too; null where it is not known
 	Env       []EnvVar        `json:"env"`
 	Stdin     json.RawMessage `json:"stdin"` // payload or null
 	Axes      map[string]Axis `json:"axes"`

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
@@ -30,6 +32,22 @@ func procNow() map[string]string {
 		f.Close()
 	}
 	return out
+}
+
+// umask is the recorder's own; nil where it cannot be told without changing it.
+func umask() *int {
+	b, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		if octal, ok := strings.CutPrefix(line, "Umask:"); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(octal), 8, 32); err == nil {
+				return new(int(n))
+			}
+		}
+	}
+	return nil
 }
 
 // files are those files as a jail shows them.

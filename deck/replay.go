@@ -180,7 +180,7 @@ func (r *replayer) program() (*run, error) {
 	m := r.rec.Manifest
 	p := &run{
 		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
-		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, host: &m.Host,
+		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, host: &m.Host, umask: m.Umask,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports, patience: r.o.Patience,
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),

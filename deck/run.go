@@ -40,6 +40,7 @@ type run struct {
 
 	// What follows is the jail's.
 	host     *Host
+	umask    *int           // nil for the recorder's own
 	writable []string       // record: directories of the host
 	overlays []jail.Overlay // replay and isolated: in the place of writable
 	masks    []string
@@ -167,6 +168,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Path: r.path, Argv: r.argv, Env: env, Dir: r.dir,
 		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(), Background: st.con.background(),
 		Hostname: r.host.Name,
+		Umask:    r.umask,
 		Ports:    r.ports,
 		Writable: r.writable,
 		Overlays: r.overlays,

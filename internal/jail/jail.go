@@ -24,6 +24,7 @@ type Config struct {
 	Background bool
 
 	Hostname string   // the host's own when empty
+	Umask    *int     // nil is the caller's own
 	Ports    []uint16 // TCP ports with a listener beside 80 and 443; at most 200
 
 	Writable []string  // directories that the program may change on the host
