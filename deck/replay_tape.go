@@ -309,11 +309,11 @@ func isNetwork(kind string) bool {
 	return slices.Contains([]string{"llm_call", "http_exchange", "net_refused", "tls_refused"}, kind)
 }
 
-// ofNetwork leaves out what is not of the network.
+// ofNetwork leaves out what is not of the network, and what no bare tape tells of it.
 func ofNetwork(records iter.Seq2[*tape.Record, error]) iter.Seq2[*tape.Record, error] {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
-			if (err != nil || isNetwork(rec.Kind.Name())) && !yield(rec, err) {
+			if (err != nil || isNetwork(countedAs(rec.Kind))) && !yield(rec, err) {
 				return
 			}
 		}

@@ -262,8 +262,8 @@ func (c *laneCompare) outcome(s Side) *outcome {
 }
 
 // network compares the names that were looked up and the connections that were refused. Order and repeats do not count. What one
-// side alone tried gates where both were given the same time and randomness; else a name that was looked up is a note, and so is a
-// connection that the replay no longer tries. So is, always, a TLS connection that was closed before a request, to a host that
+// side alone tried gates where both were given the same time and randomness; else a name that was looked up is a note, and so are
+// a Unix socket and a connection that the replay no longer tries. So is, always, a TLS connection that was closed before a request, to a host that
 // answered others: a pool opens them to spare, and has no use for them when answers come at once. A client that trusts nobody any
 // more leaves requests that were never asked for.
 func (c *laneCompare) network(p lanePair) {
@@ -278,8 +278,8 @@ func (c *laneCompare) network(p lanePair) {
 			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
 			continue
 		}
-		if l, ok := e.rec.Kind.(*tape.NameLookup); ok && !c.o.Exact {
-			c.note("looked up on replay alone: %s (%s)", l.Host, l.Type)
+		if !c.o.Exact && !isConnection(e.rec.Kind) {
+			c.note("tried on replay alone: %s", describe(e.rec.Kind))
 			continue
 		}
 		c.alone(Replay, laneNetwork, e, e.at)
@@ -301,10 +301,24 @@ func (c *laneCompare) network(p lanePair) {
 // mustTry reports whether a program that was given the same time and randomness tries the same again: it looks up the same names and
 // asks for the same ports. Sockets of a host may be others elsewhere, and a pool opens connections to spare.
 func mustTry(k tape.Kind) bool {
+	switch k := k.(type) {
+	case *tape.NameLookup:
+		return true
+	case *tape.NetRefused:
+		return !isSocket(k)
+	}
+	return false
+}
+
+// isConnection reports whether a program tried to reach another machine, or a port of this one.
+func isConnection(k tape.Kind) bool {
 	r, ok := k.(*tape.NetRefused)
 	_, lookup := k.(*tape.NameLookup)
-	return lookup || ok && !strings.HasPrefix(r.Addr, "/")
+	return !lookup && (!ok || !isSocket(r))
 }
+
+// isSocket reports whether what was asked for is a Unix socket of the host's.
+func isSocket(r *tape.NetRefused) bool { return strings.HasPrefix(r.Addr, "/") }
 
 // tlsHost is the host of a refused TLS connection as it stands in URLs; "" for any other kind.
 func tlsHost(k tape.Kind) string {
