@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -111,7 +112,7 @@ func (c *changing) begin(w world) (err error) {
 func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) {
 	t := &files.Touch{
 		Rename: call.Op == jail.OpRename || call.Op == jail.OpExchange, Exchange: call.Op == jail.OpExchange,
-		Link: call.Op == jail.OpLink, By: c.servers.changing(call.PID), Paths: make([]files.TouchedPath, len(call.Paths)),
+		Link: call.Op == jail.OpLink, Ends: call.Cuts || slices.Contains(ending, call.Op), By: c.servers.changing(call.PID), Paths: make([]files.TouchedPath, len(call.Paths)),
 	}
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
@@ -128,6 +129,9 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 		return err
 	}, nil
 }
+
+// ending are the operations that end what stands at their last path.
+var ending = []jail.FileOp{jail.OpUnlink, jail.OpRmdir, jail.OpRename}
 
 // asked is told of each request before it is sent on or answered: of a model's, what has changed by then goes on the tape.
 func (c *changing) asked(id *exchange.Identity) error {

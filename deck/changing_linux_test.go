@@ -132,6 +132,7 @@ func TestChangesInOrder(t *testing.T) {
 		"$TMP/scratch.txt: nothing -> s1",
 		"build/log: old build -> built",
 		"notes.txt: zero -> one",
+		"~/.agent/deep: nothing -> ",
 		"~/.agent/old: o -> gone",
 		`~/.agent/state.json: {"runs":1} -> {"runs":2}`,
 		"ask",

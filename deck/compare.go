@@ -163,6 +163,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
 	lanes.Masked = make(map[string]int)
+	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
 	}

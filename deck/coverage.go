@@ -142,6 +142,15 @@ type surveyed struct {
 }
 
 // survey reads a tape for its ledger. upstreams are those of the run.
+// countedAs is the name by which records are counted. Unix sockets of the host's are tried by the C library: they are none of the
+// connections that people look for.
+func countedAs(k tape.Kind) string {
+	if r, ok := k.(*tape.NetRefused); ok && strings.HasPrefix(r.Addr, "/") {
+		return "unix_refused"
+	}
+	return k.Name()
+}
+
 func survey(path string, upstreams map[string]string) (*surveyed, error) {
 	f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 	if err != nil {
@@ -155,9 +164,9 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.counts[rec.Kind.Name()]++
+		s.counts[countedAs(rec.Kind)]++
 		s.mcp.add(rec.Kind)
-		if f := tape.ChangedFile(rec.Kind); f != nil {
+		if f := tape.ChangedFile(rec.Kind); f != nil && !f.IsPlace() {
 			s.changed[strings.Clone(f.Path)] = files.InTree(f) // the path is cut from the record, which would stay as a whole
 		}
 		u := UnreachedBy(rec.Kind)

@@ -51,6 +51,8 @@
 //	             same; absent: it was not (an older or a killed recorder), and a replay does not either
 //	arg_secrets  the same as env has, for argv: "argv.N", its text, the shapes of the secrets in it; absent: argv holds none
 //	raw          base64 of the bytes, scrubbed, of each "argv.N" and "env.NAME" that is no UTF-8; absent: all of them are
+//	umask        the umask that the run began with, which a replay has too; absent: not known, a replay has the caller's
+//	host.proc    files of /proc, by their names there, as the run found them and a replay does; absent: an older recorder's, or outside the jail
 //	writable     directories that the run could change beside the roots; absent: none
 //	ports        TCP ports that a replay serves beside 80 and 443; absent: none
 //	loopback     true: an upstream answered for an address of the loopback; absent: none did

@@ -39,7 +39,7 @@ const maxSeen = 64
 
 // KindNames are the kinds of records that recordings hold.
 var KindNames = []string{
-	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused",
+	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused", "name_lookup",
 	"mcp_json_rpc", "mcp_open", "mcp_text", "mcp_close", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "file_stat", "random_read",
 	"policy_verdict", KindScreen,
 }

@@ -18,8 +18,9 @@ import (
 
 // ManifestFormat is the format number of recording.json that this package writes, and the highest that it reads.
 //
-//	1  neither time nor randomness was recorded, and of the processes that ran the program's alone
-//	2  both may be (axes clock and random), with each process
+//	1  neither time nor randomness was recorded, and of the processes that ran the program's alone; of files nothing but contents
+//	   and what Git sees of a mode
+//	2  both may be (axes clock and random), with each process, and each name that was looked up; files stand whole
 const ManifestFormat = 2
 
 // The states of a recording.
@@ -42,6 +43,7 @@ type Manifest struct {
 	Program   Program         `json:"program"`
 	Argv      []string        `json:"argv"` // as given, secrets as placeholders, never empty
 	Cwd       string          `json:"cwd"`
+	Umask     *int            `json:"umask,omitempty"` // which a replay has too; null where it is not known
 	Env       []EnvVar        `json:"env"`
 	Stdin     json.RawMessage `json:"stdin"` // payload or null
 	Axes      map[string]Axis `json:"axes"`
@@ -105,6 +107,9 @@ type Host struct {
 	Arch   string `json:"arch"`
 	Kernel string `json:"kernel"`
 	Name   string `json:"name"` // the host name, which a replay has too
+	// Proc holds files of /proc as the run found them, by their names there. The program sees these, here and on a replay: a replay
+	// may be on another machine, and what this one is busy with differs at every look.
+	Proc map[string]string `json:"proc,omitempty"`
 }
 
 // Versions names who recorded what.

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -257,6 +258,32 @@ func TestOtherTalksDiverge(t *testing.T) {
 	v, out = b.other(res, stranger)
 	if len(v.Refused) != 1 || v.Refused[0].Method != "initialize" || !strings.Contains(out, "not on the tape") {
 		t.Errorf("of a server that is on no tape: refused %+v; the client was told\n%s", v.Refused, out)
+	}
+}
+
+// TestVariablesOfServersCompare: those that a client gives beyond its own are on the tape without secrets, and another is named.
+func TestVariablesOfServersCompare(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	path := b.server("thing-server")
+	given := func(vars ...string) *mcpScene {
+		s := one(path, tool(0, "echo", 1))
+		s.Servers[0].Env = vars
+		return s
+	}
+	const token = "THING_TOKEN=lt4Xw2Lk9Vb4Nm6Tr8Yp"
+	res, out := b.recordScene(given("MODE=fast", token))
+	for _, k := range kinds(t, res.Recording) {
+		if o, ok := k.(*tape.MCPOpen); ok && (len(o.Env) != 3 || o.Env[0] != programVar+"=mcp-server" || o.Env[1] != "MODE=fast" ||
+			!strings.HasPrefix(o.Env[2], "THING_TOKEN=td_")) {
+			t.Errorf("given: %q", o.Env)
+		}
+	}
+	searchFor(t, res.Recording.Dir, "lt4Xw2Lk9Vb4Nm6Tr8Yp")
+	b.again(res, out)
+	v, _ := b.other(res, given("MODE=slow", token))
+	if len(v.Divergences) != 1 || v.Divergences[0].Category != fidelity.MCPOpenEnv {
+		t.Errorf("%v, want one %s", v.Divergences, fidelity.MCPOpenEnv)
 	}
 }
 

@@ -156,7 +156,10 @@ func (r *recorder) describe() (err error) {
 	m.noteArgs(r.guard.scrub, r.o.Argv)
 	m.noteEnv(r.guard.scrub, r.env)
 	m.Ports, m.Loopback = upstreamPorts(r.o.Upstreams), namesLoopback(r.o.Upstreams)
-	m.Proxy = r.o.Proxy
+	m.Proxy, m.Umask = r.o.Proxy, umask()
+	if !m.Proxy {
+		m.Host.Proc = procNow()
+	}
 	m.TTY = findTTY(r.o)
 	r.lib = LibraryOf(m.Roots.libraryRoot(m.Cwd))
 	return nil
@@ -327,7 +330,7 @@ func (r *recorder) program() *run {
 	m := r.manifest
 	p := &run{
 		s: r.s, path: m.Program.Path, argv: r.o.Argv, env: r.env, dir: m.Cwd,
-		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, hostname: m.Host.Name, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
+		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, host: &m.Host, umask: m.Umask, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
 		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),

@@ -188,7 +188,7 @@ func (r *replayer) program() (*run, error) {
 	m := r.rec.Manifest
 	p := &run{
 		s: r.s, path: r.moved.path(m.Program.Path), argv: r.played.argv, env: r.played.env, dir: r.moved.path(m.Cwd), tty: m.TTY,
-		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, hostname: m.Host.Name,
+		std: r.o.Streams, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback, host: &m.Host, umask: m.Umask,
 		net:   network.Config{Book: r.book, Blobs: r.trees.store, Speed: r.o.Speed, Reveal: r.reveal()},
 		ports: m.Ports, patience: r.o.Patience,
 		masks: append(masksFor(r.o.ConfigDir, r.played.env), filepath.Dir(r.scratch.dir)),
@@ -278,6 +278,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
+	o.Format1 = r.rec.Manifest.Format < ManifestFormat
 	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.seesOutside() {
 		o.NotCompared = append(o.NotCompared, unwatchable(o.Watch, r.trees.before)...)

@@ -39,6 +39,11 @@ func (r *replayer) mountPlan(p *run) error {
 		if err != nil {
 			return err
 		}
+		if t := r.trees.before; t != nil && t.MTime != 0 && d == r.rec.Manifest.Roots.Tree {
+			if err := os.Chtimes(o.Upper, time.Time{}, time.Unix(0, t.MTime)); err != nil {
+				return err
+			}
+		}
 		p.overlays = append(p.overlays, o)
 	}
 	return nil

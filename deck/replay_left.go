@@ -63,6 +63,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 	fresh := newManifest(time.Now())
 	m.Seed = m.seededBy()
 	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
+	m.Host.Name, m.Host.Proc = r.rec.Manifest.Host.Name, r.rec.Manifest.Host.Proc // which the program saw
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
 	m.Secrets = l.marked(joinedSecrets(m.Secrets, r.s.scrub.Found()))

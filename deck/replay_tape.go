@@ -204,7 +204,7 @@ func (r *tapeReplayer) described() (*run, error) {
 	}
 	p := &run{
 		s: r.s, path: r.program, argv: r.o.Argv, env: r.env, dir: r.cwd,
-		std: r.o.Streams, signals: r.o.Signals, hostname: thisHost().Name,
+		std: r.o.Streams, signals: r.o.Signals, host: new(thisHost()),
 		net:   network.Config{Book: r.book, Blobs: blobs, Speed: r.o.Speed},
 		ports: mergePorts(upstreamPorts(nil), r.tape.ports),
 		masks: append(masksFor(r.o.ConfigDir, r.env), filepath.Dir(r.scratch.dir)),
@@ -310,11 +310,11 @@ func isNetwork(kind string) bool {
 	return slices.Contains([]string{"llm_call", "http_exchange", "net_refused", "tls_refused"}, kind)
 }
 
-// ofNetwork leaves out what is not of the network.
+// ofNetwork leaves out what is not of the network, and what no bare tape tells of it.
 func ofNetwork(records iter.Seq2[*tape.Record, error]) iter.Seq2[*tape.Record, error] {
 	return func(yield func(*tape.Record, error) bool) {
 		for rec, err := range records {
-			if (err != nil || isNetwork(rec.Kind.Name())) && !yield(rec, err) {
+			if (err != nil || isNetwork(countedAs(rec.Kind))) && !yield(rec, err) {
 				return
 			}
 		}

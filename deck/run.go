@@ -39,7 +39,8 @@ type run struct {
 	loopback bool // outside: requests to the loopback go through the proxy too
 
 	// What follows is the jail's.
-	hostname string
+	host     *Host
+	umask    *int           // nil for the recorder's own
 	writable []string       // record: directories of the host
 	overlays []jail.Overlay // replay and isolated: in the place of writable
 	masks    []string
@@ -162,17 +163,19 @@ func (r *run) wait(w world, e *ended) error {
 }
 
 func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
+	env := ownEnv(r.env, caBundle)
 	return &jail.Config{
-		Path: r.path, Argv: r.argv, Env: ownEnv(r.env, caBundle), Dir: r.dir,
+		Path: r.path, Argv: r.argv, Env: env, Dir: r.dir,
 		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(), Background: st.con.background(),
-		Hostname: r.hostname,
+		Hostname: r.host.Name,
+		Umask:    r.umask,
 		Ports:    r.ports,
 		Writable: r.writable,
 		Overlays: r.overlays,
 		Masks:    r.masks,
-		Files:    []jail.File{{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}},
+		Files:    append(r.host.files(), jail.File{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
 		Watch:    r.changing,
-		Spawns:   r.spawns.watcher(),
+		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),
 		Shifted:  r.processes.replays(),
 		Log:      r.s.log,
@@ -189,7 +192,7 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	dns := network.NewDNS(names)
+	dns := network.NewDNS(names, func(l *tape.NameLookup) { refused.record(l) })
 	var serving sync.WaitGroup
 	w.carry(&carried{
 		srv: srv, dns: dns,
@@ -212,7 +215,7 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 
 // refusal is the record of what the jail did not let out. An address that our DNS gave out is recorded by its name.
 func refusal(ref *jail.Refusal, names *network.Names) *tape.NetRefused {
-	addr := ""
+	addr := ref.Path
 	if ref.Addr.IsValid() {
 		addr = ref.Addr.String()
 		if name, ok := names.Name(ref.Addr); ok {
@@ -304,7 +307,8 @@ func exitOf(e jail.Exit) Exit {
 	return Exit{Code: e.Code}
 }
 
-// A refusalLog records each refusal of the network a single time: a program that tries again and again says nothing new.
+// A refusalLog records each refusal of the network, and each name that was looked up, a single time: a program that tries again and
+// again says nothing new.
 type refusalLog struct {
 	s *session
 
@@ -312,7 +316,7 @@ type refusalLog struct {
 	seen map[attempt]bool
 }
 
-// An attempt is what makes two refusals one.
+// An attempt is what makes two refusals or look-ups one.
 type attempt struct {
 	kind, addr string
 	port       int
@@ -330,6 +334,9 @@ func (l *refusalLog) record(k tape.Kind) {
 	case *tape.TLSRefused:
 		k.Host = l.s.scrub.String(k.Host)
 		a.addr, a.port, a.reason = k.Host, k.Port, k.Reason
+	case *tape.NameLookup:
+		k.Host = l.s.scrub.String(k.Host)
+		a.addr, a.reason = k.Host, k.Type+" "+k.Result
 	}
 	l.mu.Lock()
 	seen := l.seen[a]

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
@@ -87,9 +88,10 @@ func upperOf(dir string) string { return filepath.Join(dir, "upper") }
 func overlayOver(target, scratch string, lowers ...string) (jail.Overlay, error) {
 	o := jail.Overlay{Target: target, Lowers: lowers, Upper: upperOf(scratch), Work: filepath.Join(scratch, "work")}
 	err := errors.Join(os.MkdirAll(o.Upper, 0o700), os.MkdirAll(o.Work, 0o700))
-	// The merged directory has the upper one's mode: it must be the target's own, or the program sees another.
+	// The merged directory has the upper one's mode and time: they must be the target's own, or the program sees others.
 	if st, errStat := os.Stat(target); err == nil && errStat == nil {
-		err = os.Chmod(o.Upper, st.Mode().Perm()|st.Mode()&(os.ModeSticky|os.ModeSetgid))
+		err = errors.Join(os.Chmod(o.Upper, st.Mode().Perm()|st.Mode()&(os.ModeSticky|os.ModeSetgid)),
+			os.Chtimes(o.Upper, time.Time{}, st.ModTime()))
 	}
 	return o, err
 }

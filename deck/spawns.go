@@ -21,6 +21,7 @@ type spawns struct {
 	changing *changing
 	recorded *recordedTalks // of a replay: what it answers from; nil while recording
 	speed    float64        // of a replay: as in ReplayOptions
+	own      []string       // variables of the run's program
 
 	cut context.Context // done when the talks are to end at once
 	end context.CancelFunc
@@ -45,11 +46,12 @@ func newSpawns(s *session, c *changing, recorded *recordedTalks) *spawns {
 	return w
 }
 
-// watcher is w for a jail; nil where nothing is to be told.
-func (w *spawns) watcher() jail.SpawnWatcher {
+// watcher is w for a jail whose program has the variables env; nil where nothing is to be told.
+func (w *spawns) watcher(env []string) jail.SpawnWatcher {
 	if w == nil {
 		return nil
 	}
+	w.own = env
 	return w
 }
 
@@ -131,10 +133,21 @@ func (w *spawns) opened(sp *jail.Spawn, by uint32) *mcp.Opened {
 		}
 		return append(env, sp.Env...) // the stub of a replay may not run yet
 	}
+	o.Given = func() []string { return w.given(sp.Env) }
 	if len(sp.Argv) > 0 {
 		o.Args = sp.Argv[1:]
 	}
 	return o
+}
+
+// given lists the variables of env that the run's program does not have, or has with another value, without secrets.
+func (w *spawns) given(env []string) (out []string) {
+	beyond := slices.DeleteFunc(slices.Clone(env), func(v string) bool { return slices.Contains(w.own, v) })
+	for _, v := range w.s.scrub.Env(beyond) {
+		out = append(out, v.Name+"="+v.Value)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // tried notes where a program was looked for next along PATH: the last one of these is what runs. What it executes itself later has

@@ -92,6 +92,7 @@ const (
 	HTTPLane            Category = "http_lane"
 	HTTPArrival         Category = "http_arrival"
 	HTTPError           Category = "http_error"
+	HTTPOrder           Category = "http_order" // lane mode: requests that followed from each other came in another order
 )
 
 // Categories of WebSockets.
@@ -112,7 +113,7 @@ const (
 	WSCloseReason         Category = "ws_close_reason"
 )
 
-// Categories of refused connections.
+// Categories of refused connections, and of names that were looked up.
 const (
 	TLSRefusedHost   Category = "tls_refused_host"
 	TLSRefusedPort   Category = "tls_refused_port"
@@ -120,6 +121,9 @@ const (
 	NetRefusedAddr   Category = "net_refused_addr"
 	NetRefusedPort   Category = "net_refused_port"
 	NetRefusedReason Category = "net_refused_reason"
+	NameLookupHost   Category = "name_lookup_host"
+	NameLookupType   Category = "name_lookup_type"
+	NameLookupResult Category = "name_lookup_result"
 )
 
 // Categories of files. Content and Before are payloads, Digest is content_digest.
@@ -139,6 +143,7 @@ const (
 	FileWriteBefore   Category = "file_write_before"
 	FileWriteDigest   Category = "file_write_digest"
 	FileWriteMode     Category = "file_write_mode"
+	FileWriteAttrs    Category = "file_write_xattrs"
 	FileWriteSpawn    Category = "file_write_spawn"
 	FileDeletePath    Category = "file_delete_path"
 	FileDeleteHash    Category = "file_delete_hash"
@@ -202,6 +207,7 @@ const (
 	MCPOpenTransport     Category = "mcp_open_transport"
 	MCPOpenProgram       Category = "mcp_open_program"
 	MCPOpenArgs          Category = "mcp_open_args"
+	MCPOpenEnv           Category = "mcp_open_env"
 	MCPOpenCwd           Category = "mcp_open_cwd"
 	MCPOpenURL           Category = "mcp_open_url"
 	MCPOpenProtocol      Category = "mcp_open_protocol"

@@ -86,6 +86,7 @@ func TestCategories(t *testing.T) {
 			{19, MCPOpenServer, false, func(k tape.Kind) { k.(*tape.MCPOpen).Server = "x" }},
 			{19, MCPOpenProgram, false, func(k tape.Kind) { k.(*tape.MCPOpen).Program = "x" }},
 			{19, MCPOpenArgs, false, func(k tape.Kind) { k.(*tape.MCPOpen).Args = nil }},
+			{19, MCPOpenEnv, false, func(k tape.Kind) { k.(*tape.MCPOpen).Env = []string{"A=1"} }},
 			{19, MCPOpenProtocol, false, func(k tape.Kind) { k.(*tape.MCPOpen).Protocol = "x" }},
 			{20, MCPTextHash, false, func(k tape.Kind) { k.(*tape.MCPText).Payload = inline("x") }},
 			{20, MCPTextArrival, true, func(k tape.Kind) { k.(*tape.MCPText).Arrival = 9 }},

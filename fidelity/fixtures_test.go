@@ -102,6 +102,7 @@ func everyKind() []tape.Kind {
 			Server: "s", Conversation: 1, Arrival: 9, ExitCode: new(int64), Signal: "SIGTERM", Error: "cut", By: "server", Extra: extra,
 		},
 		&tape.FileStat{Path: "a.txt", Type: "file", LenBytes: 3, Mode: "100755", Extra: extra},
+		&tape.NameLookup{Host: "x.test", Type: "A", Result: "answered", Extra: extra},
 	}
 }
 

@@ -46,7 +46,12 @@ func describe(k tape.Kind) string {
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s %s port %d", name, k.Host, k.Port)
 	case *tape.NetRefused:
+		if strings.HasPrefix(k.Addr, "/") {
+			return name + " " + k.Addr
+		}
 		return fmt.Sprintf("%s %s port %d", name, k.Addr, k.Port)
+	case *tape.NameLookup:
+		return fmt.Sprintf("%s %s %s", name, k.Host, k.Type)
 	case *tape.DirList:
 		return name + " " + k.Path
 	case *tape.EnvRead:
@@ -57,9 +62,20 @@ func describe(k tape.Kind) string {
 		return name + " " + k.Tool
 	}
 	if f := tape.FileOf(k); f != nil {
-		return name + " " + f.Path
+		return name + " " + shownPath(f)
 	}
 	return name
+}
+
+// shownPath is a path with what stands there, where that is no file.
+func shownPath(f *tape.File) string {
+	switch {
+	case !f.IsPlace():
+		return f.Path
+	case strings.HasPrefix(f.Mode, "04"):
+		return f.Path + "/"
+	}
+	return f.Path + " (FIFO)"
 }
 
 // identity says which thing a record is about, so that two tapes can be aligned on it: a hash that holds within this process.

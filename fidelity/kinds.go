@@ -82,6 +82,8 @@ func (d *differ) ownKind(a, b tape.Kind) {
 		both(d, a, b, d.tlsRefused)
 	case *tape.NetRefused:
 		both(d, a, b, d.netRefused)
+	case *tape.NameLookup:
+		both(d, a, b, d.nameLookup)
 	case *tape.DirList:
 		both(d, a, b, d.dirList)
 	case *tape.EnvRead:

@@ -4,16 +4,21 @@ import "github.com/tapedeck-dev/tapedeck/tape"
 
 // fileCategories are the codes of one of the three kinds that hold a file.
 type fileCategories struct {
-	path, hash, length, content, before, digest, mode, spawn Category
+	path, hash, length, content, before, digest, mode, attrs, spawn Category
 }
+
+const (
+	attrsKey = "xattrs" // of the extended attributes of a file
+	wholeKey = "whole"  // of a state that a call ended, or of the one behind it
+)
 
 var (
 	fileRead = fileCategories{FileReadPath, FileReadHash, FileReadLen, FileReadContent, FileReadBefore, FileReadDigest,
-		FileReadMode, FileReadSpawn}
+		FileReadMode, ExtraKeys, FileReadSpawn}
 	fileWrite = fileCategories{FileWritePath, FileWriteHash, FileWriteLen, FileWriteContent, FileWriteBefore,
-		FileWriteDigest, FileWriteMode, FileWriteSpawn}
+		FileWriteDigest, FileWriteMode, FileWriteAttrs, FileWriteSpawn}
 	fileDelete = fileCategories{FileDeletePath, FileDeleteHash, FileDeleteLen, FileDeleteContent, FileDeleteBefore,
-		FileDeleteDigest, FileDeleteMode, FileDeleteSpawn}
+		FileDeleteDigest, FileDeleteMode, ExtraKeys, FileDeleteSpawn}
 )
 
 // file compares two files. In lane mode the digest after masking stands for the bytes where both records have one, and
@@ -32,6 +37,7 @@ func (d *differ) file(c *fileCategories, a, b *tape.File) {
 		same(d, c.spawn, a.SpawnID, b.SpawnID)
 		return
 	}
+	same(d, c.attrs, string(tape.FieldValue(a.Extra, attrsKey)), string(tape.FieldValue(b.Extra, attrsKey)))
 	was, now := a.ContentHash, b.ContentHash
 	if !a.ContentDigest.IsZero() && !b.ContentDigest.IsZero() {
 		was, now = a.ContentDigest, b.ContentDigest

@@ -144,6 +144,9 @@ func (d *differ) mcpOpen(a, b *tape.MCPOpen) {
 	if !slices.EqualFunc(a.Args, b.Args, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
 		d.argList(MCPOpenArgs, a.Args, b.Args)
 	}
+	if !slices.EqualFunc(a.Env, b.Env, func(x, y string) bool { return x == y || d.masked(x) == d.masked(y) }) {
+		d.argList(MCPOpenEnv, a.Env, b.Env)
+	}
 	d.text(MCPOpenCwd, a.Cwd, b.Cwd)
 	d.text(MCPOpenURL, a.URL, b.URL)
 	same(d, MCPOpenProtocol, a.Protocol, b.Protocol)

@@ -148,6 +148,13 @@ func (d *differ) tlsRefused(a, b *tape.TLSRefused) {
 	d.extra(a.Extra, b.Extra)
 }
 
+func (d *differ) nameLookup(a, b *tape.NameLookup) {
+	d.text(NameLookupHost, a.Host, b.Host)
+	same(d, NameLookupType, a.Type, b.Type)
+	same(d, NameLookupResult, a.Result, b.Result)
+	d.extra(a.Extra, b.Extra)
+}
+
 func (d *differ) netRefused(a, b *tape.NetRefused) {
 	same(d, NetRefusedAddr, a.Addr, b.Addr)
 	same(d, NetRefusedPort, a.Port, b.Port)

@@ -33,7 +33,7 @@ const maxLaneName = 100
 //	ws_message, ws_close         "ws:" and the number of its connection
 //	process_spawn                "program" where it has no parent, else "process:", the name of its program and its arguments
 //	file_read, file_write, file_delete  "files"
-//	tls_refused, net_refused     "network"
+//	tls_refused, net_refused, name_lookup  "network"
 //	clock_*                      "clock"
 //	mcp_*                        "mcp:" and its server
 //	any other                    the name of its kind
@@ -54,7 +54,7 @@ func LaneOf(k tape.Kind) string {
 		return "process:" + shortened(commandOf(k))
 	case *tape.FileRead, *tape.FileWrite, *tape.FileDelete:
 		return laneFiles
-	case *tape.TLSRefused, *tape.NetRefused:
+	case *tape.TLSRefused, *tape.NetRefused, *tape.NameLookup:
 		return laneNetwork
 	case *tape.ClockRead, *tape.ClockSleep:
 		return laneClock

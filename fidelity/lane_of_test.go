@@ -23,6 +23,7 @@ func TestLaneOf(t *testing.T) {
 		{new(tape.FileDelete), "files"},
 		{new(tape.TLSRefused), "network"},
 		{new(tape.NetRefused), "network"},
+		{new(tape.NameLookup), "network"},
 		{new(tape.ClockRead), "clock"},
 		{new(tape.ClockSleep), "clock"},
 		{&tape.MCPJSONRPC{Server: "s"}, "mcp:s"},

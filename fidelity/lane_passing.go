@@ -11,12 +11,14 @@ import (
 
 // Files are looked at when a model is asked and at the end. A program that writes on its own while a model answers may have
 // come to another of its steps by then: what one run shows between two looks the other may not. So a state of a file that
-// only one side shows, and that in the end made no difference, is a note. Two sides that show different states are not alike.
+// only one side shows, and that in the end made no difference, is a note. Two sides that show different states are not alike, nor
+// are two that were given the same time and randomness, where one shows a state that a call ended: no chance decided that it did.
 
 // A filePath is what both sides say of one path.
 type filePath struct {
 	sides [2]fileTrace
 	alone [2]int // records without a counterpart
+	whole bool   // chance did not decide that one of those is there
 }
 
 // A fileTrace is what the records of one side make of a path.
@@ -66,6 +68,7 @@ func (c *laneCompare) setPassingAside(pairs []pair, all *lanePair) []pair {
 				path := tape.FileOf(e.rec.Kind).Path
 				paths[path] = cmp.Or(paths[path], new(filePath))
 				paths[path].alone[s]++
+				paths[path].whole = paths[path].whole || tape.FieldValue(tape.FileOf(e.rec.Kind).Extra, wholeKey) != nil
 			}
 		}
 	}
@@ -79,7 +82,7 @@ func (c *laneCompare) setPassingAside(pairs []pair, all *lanePair) []pair {
 			}
 		}
 	}
-	maps.DeleteFunc(paths, func(_ string, p *filePath) bool { return !p.passing() })
+	maps.DeleteFunc(paths, func(_ string, p *filePath) bool { return !p.passing() || c.o.Exact && p.whole })
 	for _, s := range []Side{Recorded, Replay} {
 		var on []string
 		for path, p := range paths {

@@ -89,14 +89,18 @@ func (c *laneCompare) noteFiles(which string, sides *[2]outcome) {
 	}
 }
 
-// placeOfKind returns the place of the file that a record is about. What is about none stands in the work tree.
+// placeOfKind returns the place of the file that a record is about. What is about none stands in the work tree, and so does what is
+// no bookkeeping of Git's where both runs were given the same time and randomness.
 func (c *laneCompare) placeOfKind(k tape.Kind) place {
 	f := tape.FileOf(k)
 	if f == nil {
 		return workTree
 	}
 	p := placeOf(f.Path, c.o.Watch)
-	if p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, c.o.Watch) {
+	if c.o.Exact && p == outside {
+		return workTree
+	}
+	if !c.o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, c.o.Watch) {
 		return ignored
 	}
 	return p

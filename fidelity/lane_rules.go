@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -16,8 +17,12 @@ import (
 const notedPaths = 5
 
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
-// upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and files outside the work tree.
+// upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and, unless both runs were given
+// the same time and randomness, files that Git ignores and those outside the work tree.
 func (c *laneCompare) setAside() {
+	if c.o.Format1 {
+		c.asFormat1()
+	}
 	c.setServersAside()
 	dead := c.deadHosts()
 	c.alive = dead.alive
@@ -256,10 +261,11 @@ func (c *laneCompare) outcome(s Side) *outcome {
 	return o
 }
 
-// network compares the connections that were refused. Order and repeats do not count, and one that the replay no longer
-// tries is a note. So is a TLS connection that was closed before a request, to a host that answered others: a pool opens
-// them to spare, and has no use for them when answers come at once. A client that trusts nobody any more leaves requests
-// that were never asked for.
+// network compares the names that were looked up and the connections that were refused. Order and repeats do not count. What one
+// side alone tried gates where both were given the same time and randomness; else a name that was looked up is a note, and so are
+// a Unix socket and a connection that the replay no longer tries. So is, always, a TLS connection that was closed before a request, to a host that
+// answered others: a pool opens them to spare, and has no use for them when answers come at once. A client that trusts nobody any
+// more leaves requests that were never asked for.
 func (c *laneCompare) network(p lanePair) {
 	was, now := c.attempts(p.a), c.attempts(p.b)
 	for i := range p.b {
@@ -272,15 +278,47 @@ func (c *laneCompare) network(p lanePair) {
 			c.note("closed on replay before a request: a TLS connection to %s, which answered others", host)
 			continue
 		}
+		if !c.o.Exact && !isConnection(e.rec.Kind) {
+			c.note("tried on replay alone: %s", describe(e.rec.Kind))
+			continue
+		}
 		c.alone(Replay, laneNetwork, e, e.at)
 	}
 	for i := range p.a {
 		e := &p.a[i]
-		if key := c.attempt(e.rec.Kind); now[key] == nil && was[key] == e {
-			c.note("refused while recording and not tried on replay: %s", describe(e.rec.Kind))
+		key := c.attempt(e.rec.Kind)
+		if now[key] != nil || was[key] != e {
+			continue
 		}
+		if c.o.Exact && mustTry(e.rec.Kind) {
+			c.alone(Recorded, laneNetwork, e, len(c.sides[Replay].entries))
+			continue
+		}
+		c.note("tried while recording and not on replay: %s", describe(e.rec.Kind))
 	}
 }
+
+// mustTry reports whether a program that was given the same time and randomness tries the same again: it looks up the same names and
+// asks for the same ports. Sockets of a host may be others elsewhere, and a pool opens connections to spare.
+func mustTry(k tape.Kind) bool {
+	switch k := k.(type) {
+	case *tape.NameLookup:
+		return true
+	case *tape.NetRefused:
+		return !isSocket(k)
+	}
+	return false
+}
+
+// isConnection reports whether a program tried to reach another machine, or a port of this one.
+func isConnection(k tape.Kind) bool {
+	r, ok := k.(*tape.NetRefused)
+	_, lookup := k.(*tape.NameLookup)
+	return !lookup && (!ok || !isSocket(r))
+}
+
+// isSocket reports whether what was asked for is a Unix socket of the host's.
+func isSocket(r *tape.NetRefused) bool { return strings.HasPrefix(r.Addr, "/") }
 
 // tlsHost is the host of a refused TLS connection as it stands in URLs; "" for any other kind.
 func tlsHost(k tape.Kind) string {
@@ -306,11 +344,13 @@ func (c *laneCompare) attempts(es []entry) map[string]*entry {
 	return out
 }
 
-// attempt says where a refused connection went, ports of the loopback masked.
+// attempt says which name was looked up or where a refused connection went, ports of the loopback masked.
 func (c *laneCompare) attempt(k tape.Kind) string {
 	switch k := k.(type) {
 	case *tape.TLSRefused:
 		return "tls " + c.o.masked(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
+	case *tape.NameLookup:
+		return "name " + c.o.masked(k.Host) + " " + k.Type + " " + k.Result
 	case *tape.NetRefused:
 		return "net " + c.o.masked(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
 	}

@@ -49,6 +49,9 @@ type LaneOptions struct {
 	SameSecrets bool
 	// Headers says of the header of a request whether it compares. nil compares none.
 	Headers func(name string) bool
+	// Format1 says that a recording is of format 1, whose tape tells neither directories, FIFOs, whole modes nor attributes of files,
+	// nor names that were looked up, Unix sockets and variables of MCP servers: they do not compare.
+	Format1 bool
 	// Held reports whether the replay found what this file_write of the recording left, and left it so: it wrote the same
 	// again, or nothing, which no snapshot tells apart. Such a write, where the replay has no record of its path, is a note.
 	// nil stands for no.
@@ -94,6 +97,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.findCut()
 	c.setAside()
 	c.compare()
+	c.plainOrder()
 	c.screens()
 	return c.finish(), nil
 }
@@ -110,6 +114,7 @@ type laneCompare struct {
 	withdrawals withdrawals
 	cutWork     cutWork
 	alive       map[string]bool // hosts that answered while recording
+	plain       []pair          // plain requests that both sides made
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
 	hiding      hiding
@@ -238,6 +243,7 @@ func (c *laneCompare) skipped(p pair) bool {
 
 func (c *laneCompare) both(lane string, p pair, at int) {
 	p = c.heardElsewhere(p)
+	c.keepsOrder(p)
 	d := c.differ
 	d.exact = c.mode == ByteIdentical || c.mode == PhaseAware && !p.a.runtime()
 	if lane == laneProgram && c.o.ProgramReplaced {

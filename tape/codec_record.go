@@ -165,6 +165,9 @@ func (c *codec) writeOwnKind(k Kind) {
 	case *NetRefused:
 		c.openKnown(k.Name(), k.Extra)
 		k.fields(c)
+	case *NameLookup:
+		c.openKnown(k.Name(), k.Extra)
+		k.fields(c)
 	case *DirList:
 		c.openKnown(k.Name(), k.Extra)
 		k.fields(c)

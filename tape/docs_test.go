@@ -29,7 +29,7 @@ const (
 var allKinds = []tape.Kind{
 	&tape.ClockRead{}, &tape.ClockSleep{}, &tape.LLMCall{}, &tape.HTTPExchange{}, &tape.FileRead{}, &tape.FileWrite{},
 	&tape.FileDelete{}, &tape.ProcessSpawn{}, &tape.MCPJSONRPC{}, &tape.MCPOpen{}, &tape.MCPText{}, &tape.MCPClose{}, &tape.WSOpen{}, &tape.WSMessage{}, &tape.WSClose{},
-	&tape.TLSRefused{}, &tape.NetRefused{}, &tape.DirList{}, &tape.EnvRead{}, &tape.FileStat{}, &tape.RandomRead{}, &tape.PolicyVerdict{},
+	&tape.TLSRefused{}, &tape.NetRefused{}, &tape.NameLookup{}, &tape.DirList{}, &tape.EnvRead{}, &tape.FileStat{}, &tape.RandomRead{}, &tape.PolicyVerdict{},
 }
 
 // TestDocsHaveEveryKind holds allKinds to the kinds that the package reads.

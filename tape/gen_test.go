@@ -13,7 +13,7 @@ import (
 // kindNames are all kinds that the package knows.
 var kindNames = []string{
 	"clock_read", "clock_sleep", "llm_call", "http_exchange", "file_read", "file_write", "file_delete", "process_spawn",
-	"mcp_json_rpc", "mcp_open", "mcp_text", "mcp_close", "ws_open", "ws_message", "ws_close", "tls_refused", "net_refused", "dir_list", "env_read", "file_stat",
+	"mcp_json_rpc", "mcp_open", "mcp_text", "mcp_close", "ws_open", "ws_message", "ws_close", "tls_refused", "net_refused", "name_lookup", "dir_list", "env_read", "file_stat",
 	"random_read", "policy_verdict",
 }
 
@@ -187,7 +187,7 @@ func (s source) ownKind(name string) tape.Kind {
 	switch name {
 	case "mcp_open":
 		return &tape.MCPOpen{
-			Server: s.text(), Conversation: s.id(), Transport: s.text(), Program: s.text(), Args: s.texts(), Cwd: s.text(),
+			Server: s.text(), Conversation: s.id(), Transport: s.text(), Program: s.text(), Args: s.texts(), Env: s.texts(), Cwd: s.text(),
 			URL: s.text(), Protocol: s.text(), Extra: s.extra(),
 		}
 	case "mcp_text":
@@ -215,6 +215,8 @@ func (s source) ownKind(name string) tape.Kind {
 		return &tape.TLSRefused{Host: s.text(), Port: s.port(), Reason: s.text(), Extra: s.extra()}
 	case "net_refused":
 		return &tape.NetRefused{Addr: s.text(), Port: s.port(), Reason: s.text(), Extra: s.extra()}
+	case "name_lookup":
+		return &tape.NameLookup{Host: s.text(), Type: s.text(), Result: s.text(), Extra: s.extra()}
 	case "dir_list":
 		return &tape.DirList{Path: s.text(), NamesDigest: s.digest(), Names: s.payloadOrNone(), Extra: s.extra()}
 	case "env_read":

@@ -52,6 +52,8 @@ func newOwnKind(name []byte) known {
 		return &TLSRefused{}
 	case "net_refused":
 		return &NetRefused{}
+	case "name_lookup":
+		return &NameLookup{}
 	case "dir_list":
 		return &DirList{}
 	case "env_read":

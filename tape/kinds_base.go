@@ -1,6 +1,10 @@
 package tape
 
-import "github.com/tapedeck-dev/tapedeck/cas"
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
 
 // ClockRead is one reading of a clock.
 type ClockRead struct {
@@ -42,9 +46,14 @@ type File struct {
 	Content       *Payload
 	Before        *Payload
 	ContentDigest cas.Digest // after masking and renumbering
-	Mode          string     // octal Unix mode with the type, as Git writes it: "100644", "100755", "120000"
+	Mode          string     // octal Unix mode with the type: "100644", "040755"; of a link as Git writes it, "120000"
 	SpawnID       uint64     // 0 for none
 	Extra         []Field
+}
+
+// IsPlace reports whether what stands there has no content: it is a directory or a FIFO.
+func (f *File) IsPlace() bool {
+	return strings.HasPrefix(f.Mode, "04") || strings.HasPrefix(f.Mode, "01")
 }
 
 // walkFile walks the keys of a file that is there.

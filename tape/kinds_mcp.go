@@ -81,6 +81,7 @@ type MCPOpen struct {
 	Transport    string   // "stdio" or "http"
 	Program      string   // of stdio: what was executed
 	Args         []string // of stdio: its arguments, without the program's name
+	Env          []string // of stdio: NAME=VALUE that it was given beyond what the recorded program has, sorted, without secrets
 	Cwd          string   // of stdio: its working directory; "" where it is not known
 	URL          string   // of http: where the first request went
 	Protocol     string   // the version that the server said the conversation speaks; "" where it said none
@@ -98,6 +99,7 @@ func (k *MCPOpen) fields(c *codec) {
 	c.text("transport", &k.Transport, optional)
 	c.text("program", &k.Program, optional)
 	c.texts("args", &k.Args, optional)
+	c.texts("env", &k.Env, optional)
 	c.text("cwd", &k.Cwd, optional)
 	c.text("url", &k.URL, optional)
 	c.text("protocol", &k.Protocol, optional)

@@ -91,9 +91,9 @@ func (k *TLSRefused) fields(c *codec) {
 	c.text("reason", &k.Reason, optional)
 }
 
-// NetRefused is network traffic that was not let out.
+// NetRefused is network traffic that was not let out, and a Unix socket of the host's that was not reached.
 type NetRefused struct {
-	Addr   string
+	Addr   string // of a Unix socket its path
 	Port   int
 	Reason string
 	Extra  []Field
@@ -108,6 +108,25 @@ func (k *NetRefused) fields(c *codec) {
 	c.text("addr", &k.Addr, optional)
 	number(c, "port", &k.Port, optional)
 	c.text("reason", &k.Reason, optional)
+}
+
+// NameLookup is a name that was looked up in DNS.
+type NameLookup struct {
+	Host   string // the name, without a dot at its end
+	Type   string // "A", "AAAA", "PTR"
+	Result string // "answered", "empty" where there is no record of this type, "refused"
+	Extra  []Field
+}
+
+// Name implements Kind.
+func (*NameLookup) Name() string { return "name_lookup" }
+
+func (k *NameLookup) extra() *[]Field { return &k.Extra }
+
+func (k *NameLookup) fields(c *codec) {
+	c.text("host", &k.Host, optional)
+	c.text("type", &k.Type, optional)
+	c.text("result", &k.Result, optional)
 }
 
 // DirList is one listing of a directory.

@@ -46,6 +46,8 @@ func plainStrings(k Kind) []*string {
 		return []*string{&k.Host, &k.Reason}
 	case *NetRefused:
 		return []*string{&k.Addr, &k.Reason}
+	case *NameLookup:
+		return []*string{&k.Host, &k.Type, &k.Result}
 	case *DirList:
 		return []*string{&k.Path}
 	case *EnvRead:
@@ -80,6 +82,9 @@ func (k *MCPOpen) strings() []*string {
 	out := []*string{&k.Server, &k.Transport, &k.Program}
 	for i := range k.Args {
 		out = append(out, &k.Args[i])
+	}
+	for i := range k.Env {
+		out = append(out, &k.Env[i])
 	}
 	return append(out, &k.Cwd, &k.URL, &k.Protocol)
 }

@@ -35,7 +35,7 @@ func Again(r *tape.Record, store cas.Store, c Classifier, s *scrub.Scrubber, o *
 		x.Response = nil
 	}
 	extra := *tape.Extras(r.Kind)
-	rep.extra = joinedFields(extra, rep.extra)
+	rep.extra, rep.came = joinedFields(extra, rep.extra), 0 // what was recorded has its own
 	if call, ok := r.Kind.(*tape.LLMCall); ok {
 		rep.connection, rep.opcode = call.Connection, call.Opcode
 	}
@@ -142,8 +142,8 @@ func (r *repeat) chunk(i int, from io.Reader, buf []byte) error {
 	}
 }
 
-// stream returns the chunks of the stored answer with the times of the recorded ones: the ordinal of each is the number of
-// the piece that it was, from 1. Where none were recorded there are none.
+// stream returns the chunks of the stored answer with the times of the recorded ones: the ordinal of each, but for that of
+// the request before it, is the number of the piece that it was, from 1. Where none were recorded there are none.
 func (r *repeat) stream() []tape.Chunk {
 	if len(r.was.Stream) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (r *repeat) stream() []tape.Chunk {
 	var out []tape.Chunk
 	last := -1
 	for _, c := range r.exchange.Stream {
-		i := min(r.piece[c.G-1], len(r.was.Stream)-1)
+		i := min(r.piece[c.G-1-r.came], len(r.was.Stream)-1)
 		if i == last {
 			out[len(out)-1].Length += c.Length
 			continue

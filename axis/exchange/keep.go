@@ -107,7 +107,11 @@ func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
 	x.RequestHeaders, raw = safeFields(rawRequest, x.RequestHeaders, raw)
 	x.ResponseHeaders, raw = safeFields(rawResponse, x.ResponseHeaders, raw)
 	if key.Kind != LLM {
-		return &tape.HTTPExchange{Exchange: x, Extra: o.extra}, raw
+		k := &tape.HTTPExchange{Exchange: x, Extra: o.extra}
+		if o.came > 0 {
+			k.Extra = append([]tape.Field{number(placeKey, o.came)}, k.Extra...)
+		}
+		return k, raw
 	}
 	return &tape.LLMCall{
 		Provider: key.Provider, Endpoint: key.Endpoint, Model: key.Model, ParamsDigest: key.Params,

@@ -23,6 +23,7 @@ type Open struct {
 	identity *Identity
 	request  *Request
 	exchange tape.Exchange
+	came     uint64 // the recorder's ordinal at which it arrived
 	extra    []tape.Field
 	unkept   []byte        // the body of the request that is not in the store yet; nil for none
 	named    []scrub.Named // what names in the body gave away
@@ -130,6 +131,7 @@ func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
 func (o *Open) arrive() {
 	if o.exchange.Arrival == 0 {
 		o.exchange.Arrival = o.tap.arrivals.Add(1)
+		o.came = o.tap.rec.Ordinal()
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 // After returns the tree that the file_write and file_delete records of a run make of the tree that it found, in the
 // order of the records; other kinds, and paths outside the work tree ("~/…", "$TMP/…", absolute), are passed over. A record
 // that is marked as of an ignored path makes the path again what before has there, nothing as a rule: what earlier records
-// said of it counts no more. New directories get mode 0755; no directory goes. Changes of both trees are what the run did as
+// said of it counts no more. Directories of which no record tells get mode 0755. Changes of both trees are what the run did as
 // a whole.
 //
 // Where store is a Staging the contents that stand in the records themselves are put into it: a recording has no blobs of them.
@@ -46,15 +46,23 @@ func (b *treeBuilder) play(rec *tape.Record) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	b.remove(path)
-	switch {
-	case isIgnoredRecord(f):
-		b.restore(path)
-		return nil
-	case rec.Kind.Name() == "file_delete":
+	ignored := isIgnoredRecord(f)
+	if ignored || rec.Kind.Name() == "file_delete" {
+		b.remove(path)
+		if ignored {
+			b.restore(path)
+		}
 		return nil
 	}
-	return b.write(path, f)
+	e, err := b.entry(path, f)
+	if err != nil {
+		return err
+	}
+	if was := b.get(path); was == nil || !was.Mode.IsDir() || !e.Mode.IsDir() {
+		b.remove(path)
+	}
+	b.put(e)
+	return b.stage(f)
 }
 
 // isIgnoredRecord reports whether f is of a path that the snapshots do not cover.
@@ -78,8 +86,7 @@ func truePath(rec *tape.Record, f *tape.File) string {
 	return f.Path
 }
 
-// Holds reports whether a file_write left of its path what t holds there: the same bytes, and the same mode as far as Git
-// sees it. A record of another kind, of a path outside the work tree, or of an ignored one, leaves nothing.
+// Holds reports whether a file_write left of its path what t holds there: the same bytes, mode and attributes. A record of another kind, of a path outside the work tree, or of an ignored one, leaves nothing.
 func (t *Tree) Holds(rec *tape.Record) bool {
 	w, ok := rec.Kind.(*tape.FileWrite)
 	if !ok {
@@ -91,33 +98,37 @@ func (t *Tree) Holds(rec *tape.Record) bool {
 	}
 	e, ok := t.Lookup(path)
 	switch {
-	case !ok || e.Mode.IsDir() || e.Mode.Git() != w.Mode || e.Secret != secretOf(&w.File):
+	case !ok || e.Mode.Taped() != w.Mode || e.Secret != secretOf(&w.File) || e.Attrs != attrsOf(&w.File):
 		return false
+	case w.IsPlace():
+		return true
 	case e.Mode.IsLink():
 		return cas.Sum([]byte(e.Target)) == w.ContentHash
 	}
 	return e.Secret != "" || e.Digest == w.ContentHash
 }
 
-func (b *treeBuilder) write(path string, f *tape.File) error {
-	e := Entry{Path: path, Mode: Regular | 0o644, Digest: f.ContentHash, Size: f.LenBytes, Secret: secretOf(f)}
+// entry returns what a file_write says stands at path; of a file_delete the mode counts at most.
+func (b *treeBuilder) entry(path string, f *tape.File) (e *Entry, err error) {
+	mode := Regular | 0o644
 	if f.Mode != "" {
-		m, err := ParseMode(f.Mode)
-		if err != nil {
-			return err
+		if mode, err = ParseMode(f.Mode); err != nil {
+			return nil, err
 		}
-		e.Mode = m
 	}
-	if e.Mode.IsLink() {
-		target, err := b.target(f)
-		if err != nil {
-			return err
-		}
-		e = Entry{Path: path, Mode: Link | 0o777, Target: target}
+	e = &Entry{Path: path, Mode: mode, Attrs: attrsOf(f)}
+	switch {
+	case mode.IsLink():
+		e.Mode = Link | 0o777
+		e.Target, err = b.target(f)
+	case mode.IsRegular():
+		e.Digest, e.Size, e.Secret = f.ContentHash, f.LenBytes, secretOf(f)
 	}
-	b.put(&e)
-	return b.stage(f)
+	return e, err
 }
+
+// attrsOf returns the extended attributes of which f tells.
+func attrsOf(f *tape.File) string { return string(tape.FieldValue(f.Extra, attrsKey)) }
 
 // stage keeps a content that stands in its record.
 func (b *treeBuilder) stage(f *tape.File) error {

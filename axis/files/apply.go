@@ -73,10 +73,12 @@ func (a *applier) write() error {
 			return err
 		}
 		if c.After.Mode.IsDir() {
-			dirs = append(dirs, c.After)
+			e := *c.After
+			e.MTime = 0
+			dirs = append(dirs, &e)
 		}
 	}
-	return chmodAll(a.root, dirs)
+	return finishDirs(a.root, dirs)
 }
 
 // remove takes away what stands where nothing, or a thing of the other sort, is to stand. Files and links replace each
@@ -110,7 +112,7 @@ func (a *applier) put(c *Change) error {
 	}
 	perm := a.perm(c)
 	if c.Before != nil && c.Before.Mode.IsRegular() && c.After.Mode.IsRegular() && sameContent(c.Before, c.After) {
-		return a.root.Chmod(localName(c.Path), perm)
+		return errors.Join(a.root.Chmod(localName(c.Path), perm), setAttrs(a.root, c.Path, c.After.Attrs))
 	}
 	return replace(a.root, c.After, perm, a.store)
 }

@@ -46,7 +46,8 @@ func compareFirst(b, a []Entry) int {
 }
 
 func (c *Change) same() bool {
-	return c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode && sameContent(c.Before, c.After)
+	return c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode &&
+		c.Before.Attrs == c.After.Attrs && sameContent(c.Before, c.After)
 }
 
 // IsSecret reports whether one side is a file whose true bytes are not in the store.
@@ -60,7 +61,7 @@ func (c *Change) InGit() bool { return inGit(c.Path) }
 // Reverse returns the change that takes c back.
 func (c *Change) Reverse() Change { return Change{Path: c.Path, Before: c.After, After: c.Before} }
 
-// sides returns what Git sees of a change: directories are nothing, and of the permissions only the owner's x counts. ok
+// sides returns what Git sees of a change: directories and FIFOs are nothing, and of the permissions only the owner's x counts. ok
 // is false where it sees no change at all.
 func (c *Change) sides() (before, after *Entry, ok bool) {
 	before, after = gitSide(c.Before), gitSide(c.After)
@@ -74,7 +75,7 @@ func (c *Change) sides() (before, after *Entry, ok bool) {
 }
 
 func gitSide(e *Entry) *Entry {
-	if e == nil || e.Mode.IsDir() {
+	if e == nil || e.isPlace() {
 		return nil
 	}
 	return e

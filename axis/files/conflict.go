@@ -262,6 +262,8 @@ func describe(e *Entry) string {
 		return "a directory"
 	case e.Mode.IsLink():
 		return "a link to " + e.Target
+	case e.Mode.IsFIFO():
+		return "a FIFO"
 	case e.Digest.IsZero():
 		return fmt.Sprintf("%s, %d bytes", e.Mode.Git(), e.Size)
 	}

@@ -1,7 +1,7 @@
 // Package files records a work tree as a run found it and what the run changed in it, there and elsewhere, and puts either
 // back.
 //
-// A Tree is a snapshot: every directory, regular file and symbolic link under a root, sorted by path, with the contents
+// A Tree is a snapshot: every directory, regular file, symbolic link and FIFO under a root, sorted by path, with the contents
 // in a content-addressed store. Its JSON form is tree.json, one entry a line:
 //
 //	{"version":1,"root":"/home/u/app","entries":[
@@ -19,7 +19,7 @@
 // of the true bytes, and the stored bytes are the scrubbed form: of a file that holds credentials a single placeholder. Names that are not UTF-8 stand with U+FFFD for each
 // byte that is none, and "raw" holds their true bytes: {"path":"<base64>"}.
 //
-// Covered is everything but what .gitignore files and .git/info/exclude ignore, files over a size limit, FIFOs, sockets
+// Covered is everything but what .gitignore files and .git/info/exclude ignore, files over a size limit, sockets
 // and devices, what cannot be read, and the recordings. Each such path is listed in "not_covered", the topmost only. The
 // directory .git is covered, so that Git's commands replay, but is never part of a patch. A user's global excludes
 // (core.excludesFile) are not consulted: they are not part of the tree. Nor is Git's index: a tracked file that an
@@ -31,8 +31,8 @@
 //
 // A Journal is told of each call that may change files, before it is carried out, and keeps what stands at its paths: the
 // pre-image, of the work tree only what its snapshot does not have already. A barrier then gives a record for each path at which
-// something else stands than at the barrier before, in order of the records' paths; what was made and deleted in between gives
-// none. At the end the snapshot of the work tree decides, so that a call that was not told of is told of all the same. What it
+// something else stands than at the barrier before, in order of the records' paths, and before them one for each state that a call
+// ended in between (Touch.Ends). At the end the snapshot of the work tree decides, so that a call that was not told of is told of all the same. What it
 // does with:
 //
 //	a directory that is renamed   what lies below is kept first, then deleted there and written here; over a bound it is
@@ -46,7 +46,8 @@
 //	a file deleted while open     deleted; what is written to it afterwards is in no tree and on no tape
 //	a file over 8 MiB, held open  read again only where its size, times or inode moved; what a mapping writes may move them late
 //	a file over the limit         listed (too_large); it is never read, so that a sparse one costs nothing
-//	FIFO, socket, device          never opened; listed (special) while it stays
+//	FIFO                          never opened; told as a path without content
+//	socket, device                never opened; listed (special) while it stays
 //	a descriptor from before the run, another namespace, a server outside    not seen, but in the work tree's snapshots
 //
 // A touch is evidence of what a program does, never a hindrance. The memory of a Journal grows with the number of paths, by
@@ -61,9 +62,12 @@
 // nothing is written through a symbolic link. A decoder bounds what it allocates. A placeholder never reaches a work tree:
 // restoring leaves secret files out, applying refuses them, each by name.
 //
-// Times: of a regular file "mtime_ns" is when it was last written, in ns since the epoch, where that was asked for. It compares
-// nowhere; Restore and layers give it back, for build tools go by it, Apply does not: what it writes is new.
+// Times: "mtime_ns" is when a path was last written, in ns since the epoch, where that was asked for; behind the root it is the
+// root's. It compares nowhere; Restore and layers give it back, for build tools go by it, Apply does not: what it writes is new.
 //
-// Not goals: owners, access lists, extended attributes, hard links and other times are not kept; renames are a delete and an
+// Attributes: "xattrs" are the extended attributes user.* of a file or directory, values in base64; of one that holds a secret the
+// value is null, and nothing puts it back.
+//
+// Not goals: owners, access lists, other attributes, hard links and other times are not kept; renames are a delete and an
 // add; reads of files are not seen here.
 package files

@@ -9,7 +9,7 @@ import (
 
 // A sight is what the file system says about a path.
 type sight struct {
-	stamp         // the mode is 0 for what is no directory, file or link
+	stamp         // the mode is 0 for a socket or device
 	links  uint64 // hard links of a file
 	sparse bool   // it takes less room than its length
 }

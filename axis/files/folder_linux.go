@@ -103,6 +103,8 @@ func sightOf(st *unix.Stat_t) sight {
 		s.mode = Regular | perm
 	case unix.S_IFLNK:
 		s.mode = Link | 0o777
+	case unix.S_IFIFO:
+		s.mode = FIFO | perm
 	}
 	return s
 }

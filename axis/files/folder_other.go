@@ -68,6 +68,9 @@ func (f folder) read(name string) (reading, sight, error) {
 	return openedFile{file}, sightOf(info), nil
 }
 
+// attrs says that extended attributes are not kept on this system.
+func (f folder) attrs(string) attrSet { return nil }
+
 func (f folder) names() ([]string, error) {
 	entries, err := listDir(f.root, f.path)
 	names := make([]string, 0, len(entries))

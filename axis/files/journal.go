@@ -50,6 +50,7 @@ type Touch struct {
 	Rename   bool   // Paths are the old and the new name
 	Exchange bool   // Paths change places
 	Link     bool   // Paths are the old and the new name
+	Ends     bool   // what stands at the last of Paths ends: it is cut, deleted or replaced
 	By       uint32 // who makes the call, as JournalOptions.By knows it; 0 for the program itself
 	Paths    []TouchedPath
 }
@@ -76,6 +77,7 @@ type Journal struct {
 	lost   map[*node]Reason // whose pre-image is not kept; guarded by mu
 	left   map[*node]Reason // of which what stands there is not kept; guarded by mu
 	linked map[*node]bool   // that were changed while they had names that are not known; guarded by mu
+	ended  []*item          // states that a call ended since the last barrier; guarded by mu
 }
 
 // A journalRoot is a root and what is known of the paths below.
@@ -88,6 +90,7 @@ type journalRoot struct {
 	opts  RecordOptions
 	said  *treeBuilder // what the records so far make of Tree; nil without one. Of the one goroutine that is in Barrier or End
 	after *Tree        // of End
+	going []string     // directories that Redo deletes once they are empty
 }
 
 // NewJournal begins a journal of roots, before the program runs. A path belongs to the most specific root that holds it;

@@ -29,22 +29,33 @@ type item struct {
 }
 
 // Barrier returns what became of the touched paths since the last barrier, as records of the kinds file_write and file_delete,
-// sorted by path; only Kind and Raw are set. What stands at a path as it did then gives none. Paths of the work tree that its
+// sorted by path; only Kind and Raw are set. What stands at a path as it did then gives none. Before them come the states that
+// stood in between until a call ended them, sorted by path as well, with the further key "whole":true. Paths of the work tree that its
 // snapshot would not cover have the further key "ignored":true.
 //
 // A path leaves the set that is looked at once nobody has its file open for writing and it was not touched for a second. The
 // first error is the store's; it ends the sequence, as does a consumer that stops: what was not given is looked at again.
 func (j *Journal) Barrier() iter.Seq2[tape.Record, error] {
 	return func(yield func(tape.Record, error) bool) {
-		j.play(j.collect(false, anybody), yield)
+		j.barrier(anybody, yield)
 	}
 }
 
 // BarrierOf is Barrier for the paths that were touched last by one alone (Touch.By).
 func (j *Journal) BarrierOf(by uint32) iter.Seq2[tape.Record, error] {
 	return func(yield func(tape.Record, error) bool) {
-		j.play(j.collect(false, func(n *node) bool { return n.by == by }), yield)
+		j.barrier(func(n *node) bool { return n.by == by }, yield)
 	}
+}
+
+func (j *Journal) barrier(wanted func(*node) bool, yield func(tape.Record, error) bool) {
+	if j.play(j.takeEnded(wanted), yield) {
+		j.play(j.collect(false, wanted), yield)
+	}
+}
+
+func sortItems(items []*item) {
+	slices.SortStableFunc(items, func(a, b *item) int { return strings.Compare(a.path, b.path) })
 }
 
 func anybody(*node) bool { return true }
@@ -75,7 +86,7 @@ func (j *Journal) collect(final bool, wanted func(*node) bool) []*item {
 			items = append(items, it)
 		})
 	}
-	slices.SortFunc(items, func(a, b *item) int { return strings.Compare(a.path, b.path) })
+	sortItems(items)
 	return j.shown(items)
 }
 
@@ -204,8 +215,8 @@ func (j *Journal) list(n *node, f folder) {
 	}
 }
 
-// play looks at items and gives their records on.
-func (j *Journal) play(items []*item, yield func(tape.Record, error) bool) {
+// play looks at items and gives their records on. It reports whether more is wanted.
+func (j *Journal) play(items []*item, yield func(tape.Record, error) bool) bool {
 	for i := 0; i < len(items); i += batch {
 		some := items[i:min(i+batch, len(items))]
 		j.lookAll(some)
@@ -215,14 +226,15 @@ func (j *Journal) play(items []*item, yield func(tape.Record, error) bool) {
 			if err != nil {
 				j.again(items[i+k:])
 				yield(tape.Record{}, err)
-				return
+				return false
 			}
 			if ok && !yield(rec, nil) {
 				j.again(items[i+k+1:])
-				return
+				return false
 			}
 		}
 	}
+	return true
 }
 
 // again puts items back into the set.
@@ -245,8 +257,10 @@ func (j *Journal) lookAll(some []*item) {
 			l := looker{j: j}
 			defer l.close()
 			for _, it := range mine {
-				it.look = &look{}
-				l.one(it)
+				if it.look == nil { // else it ended, and was looked at then
+					it.look = &look{}
+					l.one(it)
+				}
 			}
 		})
 	}

@@ -3,7 +3,6 @@ package files
 import (
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -13,6 +12,9 @@ import (
 // where none was taken.
 func (j *Journal) End(after *Tree) iter.Seq2[tape.Record, error] {
 	return func(yield func(tape.Record, error) bool) {
+		if !j.play(j.takeEnded(anybody), yield) {
+			return
+		}
 		items := j.collect(true, anybody)
 		for _, r := range j.roots {
 			if r.Tree != nil && after != nil {
@@ -20,7 +22,7 @@ func (j *Journal) End(after *Tree) iter.Seq2[tape.Record, error] {
 				items = j.decide(r, items)
 			}
 		}
-		slices.SortStableFunc(items, func(a, b *item) int { return strings.Compare(a.path, b.path) })
+		sortItems(items)
 		j.play(j.shown(items), yield)
 	}
 }

@@ -81,7 +81,7 @@ func real(path string, follow bool) string {
 }
 
 func (p *program) write(path, text string) error {
-	p.touch(Touch{}, real(path, true))
+	p.touch(Touch{Ends: true}, real(path, true))
 	return os.WriteFile(path, []byte(text), 0o644)
 }
 
@@ -96,7 +96,7 @@ func (p *program) mkdir(path string) error {
 }
 
 func (p *program) remove(path string) error {
-	p.touch(Touch{}, path)
+	p.touch(Touch{Ends: true}, path)
 	return os.Remove(path)
 }
 
@@ -111,7 +111,7 @@ func (p *program) link(old, path string) error {
 }
 
 func (p *program) rename(old, path string) error {
-	p.touch(Touch{Rename: true}, old, path)
+	p.touch(Touch{Rename: true, Ends: true}, old, path)
 	return unix.Rename(old, path) // that of package os replaces no directory
 }
 
@@ -131,7 +131,11 @@ func (p *program) take(records iter.Seq2[tape.Record, error]) (out []string) {
 		out = append(out, said(&rec))
 		paths = append(paths, recordFile(&rec).Path)
 	}
-	if !slices.IsSorted(paths) {
+	ended := 1 // states that ended come first
+	for ended < len(paths) && paths[ended-1] <= paths[ended] {
+		ended++
+	}
+	if ended < len(paths) && !slices.IsSorted(paths[ended:]) {
 		p.t.Errorf("not sorted: %q", paths)
 	}
 	return out
@@ -165,6 +169,12 @@ func said(rec *tape.Record) string {
 	}
 	if f.Content != nil {
 		out += " " + text(f.Content)
+	}
+	if f.IsPlace() {
+		out += " " + f.Mode
+	}
+	if tape.FieldValue(f.Extra, wholeKey) != nil {
+		out += " (whole)"
 	}
 	if isIgnoredRecord(f) {
 		out += " (ignored)"

@@ -1,5 +1,7 @@
 package files
 
+import "github.com/tapedeck-dev/tapedeck/cas"
+
 // HideLate brings what the journal keeps into the form that it would have if what became known since had been known before, as
 // the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
 func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
@@ -11,7 +13,7 @@ func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 	for _, r := range j.roots {
 		r.node.each(func(n *node) {
 			for _, k := range []*kept{n.start, n.last} {
-				if k != nil && k.mode.IsRegular() && !seen[k] {
+				if k != nil && (k.mode.IsRegular() || k.attrs != "") && !seen[k] {
 					seen[k] = true
 					all = append(all, k)
 				}
@@ -21,9 +23,16 @@ func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 			continue
 		}
 		for _, e := range r.said.differ {
-			if e != nil && e.Mode.IsRegular() {
+			if e != nil && (e.Mode.IsRegular() || e.Attrs != "") {
 				said = append(said, e)
 			}
+		}
+	}
+	for _, it := range j.ended {
+		it.masked = cas.Digest{} // it is of the content as it was
+		if it.now != nil && it.now.mode.IsRegular() && !seen[it.now] {
+			seen[it.now] = true
+			all = append(all, it.now)
 		}
 	}
 	t := &Tree{Entries: make([]Entry, len(all), len(all)+len(said))}
@@ -31,7 +40,7 @@ func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 		t.Entries[i] = *k.entry("")
 	}
 	for _, e := range said {
-		t.Entries = append(t.Entries, Entry{Mode: e.Mode, Digest: e.Digest, Size: e.Size, Secret: e.Secret})
+		t.Entries = append(t.Entries, Entry{Mode: e.Mode, Digest: e.Digest, Size: e.Size, Secret: e.Secret, Attrs: e.Attrs})
 	}
 	if changed, err = HideLate(o, t); err != nil {
 		return changed, err
@@ -41,7 +50,7 @@ func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
 	}
 	for i, e := range said {
 		hidden := &t.Entries[len(all)+i]
-		e.Digest, e.Size, e.Secret = hidden.Digest, hidden.Size, hidden.Secret
+		e.Digest, e.Size, e.Secret, e.Attrs = hidden.Digest, hidden.Size, hidden.Secret, hidden.Attrs
 	}
 	return changed, nil
 }

@@ -1,6 +1,8 @@
 package files
 
 import (
+	"cmp"
+
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -11,6 +13,7 @@ type look struct {
 	before *kept // what stood there at the last barrier
 	stamp  stamp // of a file
 	held   bool  // somebody may still write to it
+	whole  bool  // a call ended it
 	fileContent
 	masked cas.Digest // of a file that changed
 	err    error
@@ -23,6 +26,7 @@ type looker struct {
 	dir  string
 	f    folder
 	err  error
+	most int64 // bytes of the longest file that is read; 0 is JournalOptions.MaxFileSize
 }
 
 func (l *looker) close() {
@@ -83,8 +87,8 @@ func (l *looker) look(it *item, was *stamp, sure bool) error {
 	switch {
 	case s.special():
 		return &errSkipped{Special}
-	case s.mode.IsDir():
-		it.now = &kept{mode: s.mode}
+	case s.mode.IsDir(), s.mode.IsFIFO():
+		it.now = l.j.place(l.f, name, &s)
 	case s.mode.IsLink():
 		it.now, err = l.j.link(l.f, name)
 	default:
@@ -101,7 +105,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	}
 	defer f.Close()
 	it.stamp = now.stamp
-	if now.size > l.j.o.MaxFileSize {
+	if now.size > cmp.Or(l.most, l.j.o.MaxFileSize) {
 		it.held = f.held()
 		return &errSkipped{TooLarge}
 	}
@@ -111,7 +115,9 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	}
 	it.held = f.held()
 	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
-	it.now = it.kept
+	if it.now = it.kept; it.now != nil {
+		it.now.attrs = l.j.attrs(l.f, baseOf(it.rel))
+	}
 	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !sameKept(it.before, it.now) {
 		err = l.mask(it)
 	}
@@ -169,9 +175,22 @@ func (l *looker) mask(it *item) error {
 	return err
 }
 
-// sameKept reports whether Git sees no difference.
+// sameKept reports whether there is no difference.
 func sameKept(a, b *kept) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
 	c := Change{Before: a.entry(""), After: b.entry("")}
-	_, _, differs := c.sides()
-	return !differs
+	return c.same()
 }
+
+// place is what a directory or FIFO is kept as.
+func (j *Journal) place(f folder, name string, s *sight) *kept {
+	if s.mode.IsFIFO() {
+		return &kept{mode: s.mode}
+	}
+	return &kept{mode: s.mode, mtime: s.mtime, attrs: j.attrs(f, name)}
+}
+
+// attrs are the extended attributes of name, as Entry.Attrs has them.
+func (j *Journal) attrs(f folder, name string) string { return f.attrs(name).encode(j.o.Scrubber) }

@@ -31,8 +31,9 @@ type kept struct {
 	digest cas.Digest // of the stored bytes of a file
 	size   int64      // of them
 	text   string     // a link's target; the mark of a secret file
+	attrs  string     // as Entry.Attrs
 	mode   Mode
-	mtime  int64 // of a file, ns since the epoch; 0 for not known
+	mtime  int64 // ns since the epoch; 0 for not known
 }
 
 type nodeState uint16
@@ -52,6 +53,7 @@ const (
 	isIgnored // its last record was of an ignored path
 	isShared  // the file that the run found had other names
 	isMoved   // a directory that the run found here was renamed
+	wasWhole  // a call ended the state of its last record
 )
 
 func (n *node) is(s nodeState) bool { return n.state&s != 0 }
@@ -149,7 +151,7 @@ func (k *kept) entry(path string) *Entry {
 	if k == nil {
 		return nil
 	}
-	e := &Entry{Path: path, Mode: k.mode, Size: k.size, Digest: k.digest, MTime: k.mtime}
+	e := &Entry{Path: path, Mode: k.mode, Size: k.size, Digest: k.digest, Attrs: k.attrs, MTime: k.mtime}
 	if k.mode.IsLink() {
 		e.Target = k.text
 	} else {
@@ -163,5 +165,5 @@ func keptOf(e *Entry) *kept {
 	if e == nil {
 		return nil
 	}
-	return &kept{digest: e.Digest, size: e.Size, mode: e.Mode, text: e.Target + e.Secret, mtime: e.MTime} // one of them is empty
+	return &kept{digest: e.Digest, size: e.Size, mode: e.Mode, text: e.Target + e.Secret, attrs: e.Attrs, mtime: e.MTime} // one of them is empty
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -41,7 +43,7 @@ func (j *Journal) Redo(rec *tape.Record, o *RedoOptions) error {
 		return err
 	}
 	if rec.Kind.Name() == "file_delete" {
-		return notRedone(f, root.deleted(rel))
+		return notRedone(f, root.deleted(rel, f.IsPlace()))
 	}
 	e, err := redoEntry(rel, f, o.Store)
 	if err != nil {
@@ -95,25 +97,40 @@ func redoEntry(rel string, f *tape.File, store cas.Store) (*Entry, error) {
 	if f.Content == nil {
 		return nil, errNoContent
 	}
-	b := newTreeBuilder(new(Tree), store)
-	if err := b.write(rel, f); err != nil {
-		return nil, err
-	}
-	return b.get(rel), nil
+	return newTreeBuilder(new(Tree), store).entry(rel, f)
 }
 
-// deleted removes what stands at rel; that nothing does is as well.
-func (r *journalRoot) deleted(rel string) error {
-	if err := r.Root.Remove(localName(rel)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// deleted removes what stands at rel; that nothing does is as well. A directory goes once what is in it has: its record stands
+// before theirs.
+func (r *journalRoot) deleted(rel string, isPlace bool) error {
+	err := r.Root.Remove(localName(rel))
+	switch {
+	case isPlace && errors.Is(err, syscall.ENOTEMPTY):
+		r.going = append(r.going, rel)
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
+	}
+	for i := len(r.going) - 1; i >= 0; i-- {
+		if under(rel, r.going[i]) && r.Root.Remove(localName(r.going[i])) == nil {
+			r.going = slices.Delete(r.going, i, i+1)
+		}
 	}
 	return nil
 }
 
 // written puts e, of which f tells, in its place, whole or not at all.
 func (r *journalRoot) written(e *Entry, f *tape.File, o *RedoOptions) error {
-	if err := r.Root.MkdirAll(localName(parentOf(e.Path)), 0o755); err != nil {
+	r.going = slices.DeleteFunc(r.going, func(dir string) bool { return under(e.Path, dir) })
+	up := parentOf(e.Path)
+	if e.Mode.IsDir() {
+		up = e.Path
+	}
+	if err := r.Root.MkdirAll(localName(up), 0o755); err != nil {
 		return err
+	}
+	if e.Mode.IsDir() {
+		return finishDirs(r.Root, []*Entry{e})
 	}
 	store := o.Store
 	if e.Mode.IsRegular() && (o.Reveal != nil || f.Content.Inline) {

@@ -22,14 +22,19 @@ func (j *Journal) settle(it *item) (rec tape.Record, ok bool, err error) {
 		return rec, false, fmt.Errorf("files: %s: %w", it.path, it.err)
 	}
 	ignored := it.isIgnored()
-	j.take(it, ignored)
+	whole := j.take(it, ignored)
 	if skipped {
 		j.leave(it, why)
 	}
 	if !it.isNews(ignored) {
+		if it.whole {
+			j.mu.Lock()
+			j.endsAsSeen(it.n)
+			j.mu.Unlock()
+		}
 		return rec, false, nil
 	}
-	rec, err = j.record(it, ignored)
+	rec, err = j.record(it, ignored, whole)
 	if err == nil && it.root.said != nil {
 		err = it.root.said.play(&rec)
 	}
@@ -49,14 +54,18 @@ func (j *Journal) leave(it *item, why Reason) {
 	}
 }
 
-// take takes in what stands at the path of an item.
-func (j *Journal) take(it *item, ignored bool) {
+// take takes in what stands at the path of an item. whole says that a call ended that, or the state of the record before.
+func (j *Journal) take(it *item, ignored bool) (whole bool) {
 	n := it.n
 	if n == nil {
-		return
+		return false
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	it.before = n.last // states that ended came in between
+	if whole = it.whole || n.is(wasWhole); it.isNews(ignored) {
+		n.state &^= wasWhole
+	}
 	delete(j.left, n)
 	n.state &^= isIgnored
 	if ignored {
@@ -69,7 +78,7 @@ func (j *Journal) take(it *item, ignored bool) {
 	n.state &^= isHeld | isSure
 	n.stamp = nil
 	if it.now == nil || !it.now.mode.IsRegular() || it.told != nil {
-		return
+		return whole
 	}
 	st := it.stamp
 	n.stamp = &st
@@ -80,6 +89,7 @@ func (j *Journal) take(it *item, ignored bool) {
 		n.state |= isHeld
 		n.mark()
 	}
+	return whole
 }
 
 // isIgnored reports whether an item lies in the work tree without being covered by its snapshot.
@@ -121,18 +131,21 @@ func (it *item) isNews(ignored bool) bool {
 }
 
 // record returns the record of an item.
-func (j *Journal) record(it *item, ignored bool) (tape.Record, error) {
+func (j *Journal) record(it *item, ignored, whole bool) (tape.Record, error) {
 	r := recorder{store: j.o.Staged, opts: it.root.opts}
 	if it.now != nil {
 		r.hand = inHand{digest: it.now.digest, text: it.text, masked: it.masked}
 	}
-	rec, err := r.between(it.rel, gitSide(it.before.entry(it.rel)), gitSide(it.now.entry(it.rel)))
+	rec, err := r.between(it.rel, it.before.entry(it.rel), it.now.entry(it.rel))
 	if err != nil {
 		return rec, err
 	}
 	extra := tape.Extras(rec.Kind)
 	if ignored {
 		*extra = append(*extra, tape.Field{Name: ignoredKey, Value: []byte("true")})
+	}
+	if whole {
+		*extra = append(*extra, tape.Field{Name: wholeKey, Value: []byte("true")})
 	}
 	if by := j.by(it.n); by != 0 {
 		*extra = append(*extra, tape.Field{Name: ConversationKey, Value: strconv.AppendUint(nil, by, 10)})

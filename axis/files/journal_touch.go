@@ -27,6 +27,9 @@ func (j *Journal) Touch(t *Touch) (then func() error) {
 		if t.Link && i == 0 {
 			continue // what is linked stays as it is
 		}
+		if t.Ends && i == len(t.Paths)-1 {
+			steps = append(steps, j.ends(n))
+		}
 		step, err := j.touch(n, p)
 		steps = append(steps, step)
 		if err != nil {
@@ -171,8 +174,8 @@ func (j *Journal) keep(n *node, f folder, name string, s *sight) (then func() er
 	switch {
 	case s.special():
 		j.found(n, nil, &errSkipped{Special})
-	case s.mode.IsDir():
-		j.found(n, &kept{mode: s.mode}, nil)
+	case s.mode.IsDir(), s.mode.IsFIFO():
+		j.found(n, j.place(f, name, s), nil)
 	case s.mode.IsLink():
 		k, err := j.link(f, name)
 		j.found(n, k, err)
@@ -235,9 +238,13 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 	if err != nil {
 		return nil, j.found(n, nil, unreadable(err))
 	}
+	attrs := j.attrs(f, name)
 	read := func() (*kept, error) {
 		defer file.Close()
 		got, err := j.content(j.o.Store, file, &now, n.root.Prefix+path, was, nil)
+		if err == nil {
+			got.kept.attrs = attrs
+		}
 		return got.kept, err
 	}
 	if now.size <= shortFile {

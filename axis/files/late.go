@@ -123,6 +123,7 @@ func (h *hider) one(c content) error {
 func (h *hider) mark(t *Tree) {
 	for i := range t.Entries {
 		e := &t.Entries[i]
+		e.Attrs = hideAttrs(e.Attrs, h.o.Late)
 		f, ok := h.hidden[e.Digest]
 		if !ok || e.Digest.IsZero() {
 			continue

@@ -101,6 +101,7 @@ type layerer struct {
 	opts     LayerOptions
 	cache    *statCache
 	real     *os.Root // nil where it does not exist
+	top      folder   // real, for what package os does not read
 	layer    *os.Root
 	exclude  map[string]bool
 	children map[string][]*Entry // of each directory of the tree, by its path
@@ -132,6 +133,10 @@ func (l *layerer) open(realRoot, layerDir string) error {
 	}
 	if err == nil {
 		l.real = real
+		if l.top, err = topFolder(real); err != nil {
+			l.close()
+			return err
+		}
 		l.exclude = newWalker(real, realRoot, l.opts.Exclude).exclude
 		if info, err := real.Lstat("."); err == nil {
 			l.rootPerm = info.Mode().Perm()
@@ -145,6 +150,7 @@ func (l *layerer) open(realRoot, layerDir string) error {
 
 func (l *layerer) close() {
 	if l.real != nil {
+		l.top.letGo()
 		l.real.Close()
 	}
 	if l.layer != nil {
@@ -152,9 +158,9 @@ func (l *layerer) close() {
 	}
 }
 
-// finish gives the directories of the layer their permissions, which the overlay shows in place of those below.
+// finish gives the directories of the layer what the overlay shows of them in place of those below.
 func (l *layerer) finish() error {
-	if err := chmodAll(l.layer, l.dirs); err != nil {
+	if err := finishDirs(l.layer, l.dirs); err != nil {
 		return fmt.Errorf("files: layer: %w", err)
 	}
 	return l.layer.Chmod(".", l.rootPerm)
@@ -268,8 +274,20 @@ func (l *layerer) mkdirs(path string) error {
 		return fmt.Errorf("files: %s: %w", path, errParent)
 	}
 	l.made[path] = true
-	l.dirs = append(l.dirs, e)
+	dir := *e
+	if info, err := l.lstat(path); err == nil && dir.MTime == 0 {
+		dir.MTime = info.ModTime().UnixNano()
+	}
+	l.dirs = append(l.dirs, &dir)
 	return l.layer.Mkdir(localName(path), 0o700)
+}
+
+// lstat looks at what stands on the disk.
+func (l *layerer) lstat(path string) (fs.FileInfo, error) {
+	if l.real == nil {
+		return nil, fs.ErrNotExist
+	}
+	return l.real.Lstat(localName(path))
 }
 
 // entry brings one entry of the tree into the layer; info is what stands there now, nil for nothing.
@@ -282,7 +300,7 @@ func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
 		if !l.whole && l.isMoved(e.Path) {
 			return l.holdWhole(e.Path, mode.IsDir())
 		}
-		if mode != e.Mode || l.whole {
+		if l.whole || !mode.IsDir() || l.otherDir(e, info, mode) {
 			if err := l.mkdirs(e.Path); err != nil {
 				return err
 			}
@@ -302,6 +320,14 @@ func (l *layerer) entry(e *Entry, info fs.FileInfo) error {
 	}
 	return l.write(e)
 }
+
+// otherDir reports whether a directory is not as it was recorded, what it holds left aside.
+func (l *layerer) otherDir(e *Entry, info fs.FileInfo, mode Mode) bool {
+	return mode != e.Mode || e.MTime != 0 && e.MTime != info.ModTime().UnixNano() || l.attrs(e.Path) != e.Attrs
+}
+
+// attrs are the extended attributes that stand on the disk.
+func (l *layerer) attrs(path string) string { return rootAttrs(l.top, path).encode(l.opts.Scrubber) }
 
 // write puts a file or link into the layer.
 func (l *layerer) write(e *Entry) error {

@@ -29,7 +29,7 @@ func (l *layerer) copy(e *Entry, info fs.FileInfo) error {
 	if err := l.mkdirs(parentOf(e.Path)); err != nil {
 		return err
 	}
-	if e.Mode.IsLink() || e.Secret == "" {
+	if !e.Mode.IsRegular() || e.Secret == "" {
 		n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 		l.stats.Bytes += n
 		if err != nil {
@@ -48,7 +48,7 @@ func (l *layerer) copy(e *Entry, info fs.FileInfo) error {
 	}
 	n, err := io.Copy(to, from)
 	l.stats.Bytes += n
-	return errors.Join(err, to.Chmod(info.Mode().Perm()), to.Close(), e.setTime(l.layer))
+	return errors.Join(err, to.Chmod(info.Mode().Perm()), to.Close(), setAttrs(l.layer, e.Path, e.Attrs), e.setTime(l.layer))
 }
 
 // What a layer holds for the sake of times alone; files beyond that are shown with those that they have now.
@@ -57,10 +57,10 @@ const (
 	maxRetimedBytes = 256 << 20
 )
 
-// otherTime reports whether a file that stands on the disk as it was recorded was written at another time, and is to be shown
+// otherTime reports whether a file or link that stands on the disk as it was recorded was written at another time, and is to be shown
 // with the recorded one.
 func (l *layerer) otherTime(e *Entry, info fs.FileInfo) bool {
-	if e.MTime == 0 || !e.Mode.IsRegular() || info.ModTime().UnixNano() == e.MTime ||
+	if e.MTime == 0 || info.ModTime().UnixNano() == e.MTime ||
 		l.retimed >= maxRetimedFiles || l.stats.Bytes+e.Size > maxRetimedBytes {
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
-// same reports whether a file or link stands on the disk as it was recorded. info and mode are what stands there now.
+// same reports whether a file, link or FIFO stands on the disk as it was recorded. info and mode are what stands there now.
 func (l *layerer) same(e *Entry, info fs.FileInfo, mode Mode) (bool, error) {
 	if info == nil || mode&TypeMask != e.Mode&TypeMask {
 		return false, nil
@@ -18,7 +18,10 @@ func (l *layerer) same(e *Entry, info fs.FileInfo, mode Mode) (bool, error) {
 		target, err := l.real.Readlink(localName(e.Path))
 		return err == nil && filepath.ToSlash(target) == e.Target, nil
 	}
-	if e.Secret == "" && mode != e.Mode {
+	if e.Mode.IsFIFO() || e.Secret == "" && mode != e.Mode {
+		return mode == e.Mode, nil
+	}
+	if l.attrs(e.Path) != e.Attrs {
 		return false, nil
 	}
 	same, err := l.sameBytes(e, info)

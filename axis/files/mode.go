@@ -15,6 +15,7 @@ const (
 	Dir      Mode = 0o040000
 	Regular  Mode = 0o100000
 	Link     Mode = 0o120000
+	FIFO     Mode = 0o010000
 )
 
 // The three bits above rwxrwxrwx, as they stand in a Mode.
@@ -24,13 +25,15 @@ const (
 	sticky Mode = 0o1000
 )
 
-// ModeOf returns the Mode of a file; ok is false where it is no directory, regular file or symbolic link.
+// ModeOf returns the Mode of a file; ok is false where it is no directory, regular file, symbolic link or FIFO.
 func ModeOf(m fs.FileMode) (mode Mode, ok bool) {
 	switch m.Type() {
 	case fs.ModeDir:
 		mode = Dir
 	case 0:
 		mode = Regular
+	case fs.ModeNamedPipe:
+		mode = FIFO
 	case fs.ModeSymlink:
 		return Link | 0o777, true // the permissions of a link mean nothing, and differ between systems
 	default:
@@ -49,13 +52,13 @@ func ModeOf(m fs.FileMode) (mode Mode, ok bool) {
 	return mode, true
 }
 
-// ParseMode reads the octal form of a mode, Git's or the whole. It refuses what is no directory, regular file or
-// symbolic link.
+// ParseMode reads the octal form of a mode, Git's or the whole. It refuses what is no directory, regular file, symbolic link
+// or FIFO.
 func ParseMode(s string) (Mode, error) {
 	n, err := strconv.ParseUint(s, 8, 16)
 	m := Mode(n)
-	if err != nil || len(s) != 6 || !m.IsDir() && !m.IsRegular() && !m.IsLink() {
-		return 0, fmt.Errorf("files: mode %.20q is not that of a directory, file or link", s)
+	if err != nil || len(s) != 6 || !m.IsDir() && !m.IsRegular() && !m.IsLink() && !m.IsFIFO() {
+		return 0, fmt.Errorf("files: mode %.20q is not that of a directory, file, link or FIFO", s)
 	}
 	return m, nil
 }
@@ -63,13 +66,23 @@ func ParseMode(s string) (Mode, error) {
 // String returns six octal digits, "100644".
 func (m Mode) String() string { return fmt.Sprintf("%06o", uint32(m)) }
 
-// Git returns the mode as Git writes it: "100644", "100755", "120000" or "040000".
+// Taped returns the mode as a record has it: whole, but of links, whose permissions mean nothing, as Git writes it.
+func (m Mode) Taped() string {
+	if m.IsLink() {
+		return m.Git()
+	}
+	return m.String()
+}
+
+// Git returns the mode as Git writes it: "100644", "100755", "120000" or "040000", and of a FIFO "010000".
 func (m Mode) Git() string {
 	switch {
 	case m.IsLink():
 		return "120000"
 	case m.IsDir():
 		return "040000"
+	case m.IsFIFO():
+		return "010000"
 	case m&0o100 != 0:
 		return "100755"
 	}
@@ -84,6 +97,9 @@ func (m Mode) IsRegular() bool { return m&TypeMask == Regular }
 
 // IsLink reports whether m is that of a symbolic link.
 func (m Mode) IsLink() bool { return m&TypeMask == Link }
+
+// IsFIFO reports whether m is that of a FIFO.
+func (m Mode) IsFIFO() bool { return m&TypeMask == FIFO }
 
 // FileMode returns the permission bits as package os takes them. A regular file loses set-user-ID and set-group-ID: no
 // tree that came with data makes a privileged program.

@@ -40,9 +40,9 @@ func elsewhere(path string) bool {
 }
 
 // Records turns changes into records of the kinds file_write and file_delete, in the same order, one a path; only Kind
-// and Raw are set. A change of mode alone is a file_write with the same content. The content of a symbolic link is its
-// target. What Git does not see (directories, permissions but for the owner's x) gives none. A record of a secret file
-// has the further key "secret", the keyed digest of the true bytes.
+// and Raw are set. A change of mode or attributes alone is a file_write with the same content. The content of a symbolic link is
+// its target, that of a directory or FIFO is empty, and a file_delete of one has its mode. A record of a secret file
+// has the further key "secret", the keyed digest of the true bytes, one of a path with extended attributes has "xattrs".
 //
 // The contents are in store, where both snapshots put them. The first error of the store ends the sequence.
 func Records(changes []Change, store cas.Store, opts *RecordOptions) iter.Seq2[tape.Record, error] {
@@ -52,12 +52,13 @@ func Records(changes []Change, store cas.Store, opts *RecordOptions) iter.Seq2[t
 	}
 	return func(yield func(tape.Record, error) bool) {
 		for i := range changes {
-			rec, ok, err := r.record(&changes[i])
+			c := &changes[i]
+			rec, err := r.between(c.Path, c.Before, c.After)
 			if err != nil {
-				yield(tape.Record{}, fmt.Errorf("files: record of %s: %w", changes[i].Path, err))
+				yield(tape.Record{}, fmt.Errorf("files: record of %s: %w", c.Path, err))
 				return
 			}
-			if ok && !yield(rec, nil) {
+			if !yield(rec, nil) {
 				return
 			}
 		}
@@ -77,16 +78,6 @@ type inHand struct {
 	masked cas.Digest // what the Masker gives; zero where it was not asked
 }
 
-// record returns the record of one change; ok is false where Git sees none.
-func (r *recorder) record(c *Change) (rec tape.Record, ok bool, err error) {
-	before, after, ok := c.sides()
-	if !ok {
-		return rec, false, nil
-	}
-	rec, err = r.between(c.Path, before, after)
-	return rec, err == nil, err
-}
-
 // between returns the record of a path at which stood before and stands after, each nil for nothing, not both.
 func (r *recorder) between(path string, before, after *Entry) (rec tape.Record, err error) {
 	var f tape.File
@@ -95,13 +86,16 @@ func (r *recorder) between(path string, before, after *Entry) (rec tape.Record, 
 	if raw != nil {
 		rec.Raw = []tape.RawBytes{{Key: "path", Bytes: raw}}
 	}
-	if before != nil {
+	if before != nil && !before.isPlace() {
 		if f.Before, err = r.payload(before); err != nil {
 			return rec, err
 		}
 	}
 	if after == nil {
 		f.Extra = secretField(before)
+		if before != nil && before.isPlace() {
+			f.Mode = before.Mode.Taped()
+		}
 		rec.Kind = &tape.FileDelete{File: f}
 		return rec, nil
 	}
@@ -119,9 +113,12 @@ func (r *recorder) content(f *tape.File, e *Entry) error {
 		return err
 	}
 	f.Content, f.ContentHash, f.LenBytes = p, p.Hash, p.Len
-	f.Mode = e.Mode.Git()
+	f.Mode = e.Mode.Taped()
 	f.Extra = secretField(e)
-	if r.opts.Masker == nil {
+	if e.Attrs != "" {
+		f.Extra = append(f.Extra, tape.Field{Name: attrsKey, Value: []byte(e.Attrs)})
+	}
+	if r.opts.Masker == nil || f.IsPlace() {
 		return nil
 	}
 	if e.Mode.IsRegular() && r.hand.digest == e.Digest && !r.hand.masked.IsZero() {
@@ -166,7 +163,10 @@ func maskedDigest(m Masker, store cas.Store, d cas.Digest, size int64) (cas.Dige
 
 // payload returns the payload of a file or link. Only what may stand in the record itself is read.
 func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
-	if e.Mode.IsRegular() && e.Size > tape.InlineLimit {
+	switch {
+	case e.isPlace():
+		return tape.MakePayload(r.store, nil)
+	case e.Mode.IsRegular() && e.Size > tape.InlineLimit:
 		return &tape.Payload{Hash: e.Digest, Len: e.Size}, nil
 	}
 	b, err := r.bytesOf(e)
@@ -186,6 +186,8 @@ func (r *recorder) payload(e *Entry) (*tape.Payload, error) {
 }
 
 const (
+	// attrsKey is the key of a file record that has the extended attributes, as Entry.Attrs.
+	attrsKey = "xattrs"
 	// secretKey is the key of a file record that marks a secret file.
 	secretKey = "secret"
 	// ignoredKey is that of a path which lies in the work tree but is none of its snapshot's: After, Holds and a patch pass it

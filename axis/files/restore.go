@@ -2,6 +2,7 @@ package files
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -39,8 +40,13 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 			return leftOut, fmt.Errorf("files: restore %s: %w", e.Path, err)
 		}
 	}
-	if err := chmodAll(root, dirs); err != nil {
+	if err := finishDirs(root, dirs); err != nil {
 		return leftOut, fmt.Errorf("files: restore: %w", err)
+	}
+	if t.MTime != 0 {
+		if err := root.Chtimes(".", time.Time{}, time.Unix(0, t.MTime)); err != nil {
+			return leftOut, fmt.Errorf("files: restore: %w", err)
+		}
 	}
 	return leftOut, nil
 }

@@ -50,7 +50,7 @@ type SnapOptions struct {
 	CacheFailed func(error)
 	// KeepCache leaves the stat cache as it is: it is read only.
 	KeepCache bool
-	// Times notes when each file was last written (Entry.MTime).
+	// Times notes when each path was last written (Entry.MTime).
 	Times bool
 	// MaxFileSize is the length in bytes of the longest file taken; 0 is DefaultMaxFileSize.
 	MaxFileSize int64
@@ -74,12 +74,19 @@ func Snap(root string, opts *SnapOptions) (*Tree, error) {
 	defer dir.Close()
 	w := newWalker(dir, o.RootName, o.Exclude)
 	cache, errCache := loadCache(o.CachePath, o.ScrubID)
-	s := newSnapper(dir, &o, cache)
+	s, err := newSnapper(dir, &o, cache)
+	if err != nil {
+		return nil, fmt.Errorf("files: snapshot: %w", err)
+	}
+	defer s.top.letGo()
 	began := time.Now()
 	if err := s.readAll(w.walk); err != nil {
 		return nil, fmt.Errorf("files: snapshot of %s: %w", o.RootName, err)
 	}
 	tree := &Tree{Root: o.RootName}
+	if info, err := dir.Stat("."); err == nil && o.Times {
+		tree.MTime = info.ModTime().UnixNano()
+	}
 	tree.Entries, tree.NotCovered = s.taken()
 	tree.NotCovered = append(tree.NotCovered, w.notCovered...)
 	hideNames(tree, o.Scrubber)

@@ -11,6 +11,7 @@ import (
 // A snapper reads what a walk finds, while it is still walking.
 type snapper struct {
 	root  *os.Root
+	top   folder // root, for what package os does not read
 	opts  *SnapOptions
 	cache *statCache
 	dir   *cas.Dir // opts.Store where it is a directory
@@ -40,13 +41,17 @@ type slot struct {
 	keep  bool // stamp may go into the next cache
 }
 
-func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) *snapper {
-	s := &snapper{root: root, opts: opts, cache: cache, pool: pool{workers: opts.Workers, progress: opts.Progress}}
+func newSnapper(root *os.Root, opts *SnapOptions, cache *statCache) (*snapper, error) {
+	top, err := topFolder(root)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapper{root: root, top: top, opts: opts, cache: cache, pool: pool{workers: opts.Workers, progress: opts.Progress}}
 	s.dir, _ = opts.Store.(*cas.Dir)
 	if s.dir != nil && cache.store != storeDir(s.dir) {
 		s.from = cache.store
 	}
-	return s
+	return s, nil
 }
 
 // readAll takes each path that walk hands to its argument.
@@ -78,16 +83,20 @@ func (s *snapper) one(f *found, into *bag) error {
 func (s *snapper) take(f *found, out *slot) error {
 	mode, _ := ModeOf(f.info.Mode())
 	out.entry = Entry{Path: f.path, Mode: mode}
+	if s.opts.Times && !mode.IsFIFO() {
+		out.entry.MTime = f.info.ModTime().UnixNano()
+	}
 	switch {
-	case mode.IsDir():
+	case mode.IsFIFO():
 		return nil
 	case mode.IsLink():
 		target, err := s.root.Readlink(localName(f.path))
 		out.entry.Target = filepath.ToSlash(target)
 		return unreadable(err)
 	}
-	if s.opts.Times {
-		out.entry.MTime = f.info.ModTime().UnixNano()
+	out.entry.Attrs = rootAttrs(s.top, f.path).encode(s.opts.Scrubber)
+	if mode.IsDir() {
+		return nil
 	}
 	return s.file(f, out)
 }

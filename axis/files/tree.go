@@ -10,6 +10,7 @@ import (
 // A Tree is a snapshot of a directory, or, where it is partial, of the paths in it that a run touched.
 type Tree struct {
 	Root       string       // the absolute path that it was taken from
+	MTime      int64        // when that was last written, as Entry.MTime; 0 for not known
 	Entries    []Entry      // in ascending order of Path, byte by byte; the root itself is not listed
 	NotCovered []NotCovered // in ascending order of Path
 
@@ -23,7 +24,7 @@ type Tree struct {
 	Moved []string
 }
 
-// An Entry is one directory, regular file or symbolic link.
+// An Entry is one directory, regular file, symbolic link or FIFO.
 type Entry struct {
 	Path   string     // relative to the root, with /; its true bytes, UTF-8 or not
 	Mode   Mode       // type and permissions
@@ -31,8 +32,11 @@ type Entry struct {
 	Digest cas.Digest // of the stored bytes; of regular files only
 	Target string     // of symbolic links only
 	Secret string     // keyed digest of the true bytes where the stored ones are scrubbed; "" for none
-	// MTime is when a regular file was last written, in ns since the epoch; 0 for not known. It is no part of what compares: a
-	// build tool that finds its outputs newer than its inputs where the run did not would do something else.
+	// Attrs are the extended attributes user.* of a file or directory: a JSON object in the order of their names, of values in
+	// base64, and null for one that holds a secret. "" for none.
+	Attrs string
+	// MTime is when it was last written, in ns since the epoch; 0 for not known. It is no part of what compares: a build tool
+	// that finds its outputs newer than its inputs where the run did not would do something else.
 	MTime int64
 }
 
@@ -49,7 +53,7 @@ type Reason string
 const (
 	Ignored    Reason = "ignored"    // a rule of .gitignore or .git/info/exclude
 	TooLarge   Reason = "too_large"  // a file over SnapOptions.MaxFileSize
-	Special    Reason = "special"    // a FIFO, socket or device
+	Special    Reason = "special"    // a socket or device
 	Unreadable Reason = "unreadable" // no permission, or an error of the file system
 	Excluded   Reason = "excluded"   // recordings, and SnapOptions.Exclude
 	SecretName Reason = "secret"     // a secret stands in the name, or in the target of a link; Path is scrubbed
@@ -80,7 +84,7 @@ func (t *Tree) Covers(path string) bool {
 // With returns t together with a partial tree of the same root: what t does not cover, as the run found it. Where both name a
 // path, t counts. Neither is changed.
 func (t *Tree) With(found *Tree) *Tree {
-	out := &Tree{Root: t.Root, Partial: t.Partial, NotCovered: t.NotCovered, Entries: slices.Clone(t.Entries)}
+	out := &Tree{Root: t.Root, MTime: t.MTime, Partial: t.Partial, NotCovered: t.NotCovered, Entries: slices.Clone(t.Entries)}
 	for _, e := range found.Entries {
 		if _, ok := t.Lookup(e.Path); !ok {
 			out.Entries = append(out.Entries, e)
@@ -100,6 +104,9 @@ func (t *Tree) With(found *Tree) *Tree {
 	out.Moved = slices.Compact(out.Moved)
 	return out
 }
+
+// isPlace reports whether e has no content: it is a directory or a FIFO.
+func (e *Entry) isPlace() bool { return e.Mode.IsDir() || e.Mode.IsFIFO() }
 
 // sort puts the lists of t into their order.
 func (t *Tree) sort() {

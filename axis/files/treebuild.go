@@ -65,7 +65,7 @@ func (b *treeBuilder) put(e *Entry) {
 	}
 }
 
-// restore makes path again what it was before, unless something that is no directory stands in the way.
+// restore makes path, and all below, again what it was before, unless something that is no directory stands in the way.
 func (b *treeBuilder) restore(path string) {
 	e, ok := b.before.Lookup(path)
 	if !ok {
@@ -77,11 +77,16 @@ func (b *treeBuilder) restore(path string) {
 		}
 	}
 	b.put(e)
+	for p := range b.differ {
+		if p != path && under(p, path) {
+			delete(b.differ, p)
+		}
+	}
 }
 
 // tree returns what has become of the tree.
 func (b *treeBuilder) tree() *Tree {
-	t := &Tree{Root: b.before.Root, NotCovered: b.before.NotCovered, Entries: make([]Entry, 0, len(b.before.Entries)+len(b.differ))}
+	t := &Tree{Root: b.before.Root, MTime: b.before.MTime, NotCovered: b.before.NotCovered, Entries: make([]Entry, 0, len(b.before.Entries)+len(b.differ))}
 	for i := range b.before.Entries {
 		if _, ok := b.differ[b.before.Entries[i].Path]; !ok {
 			t.Entries = append(t.Entries, b.before.Entries[i])

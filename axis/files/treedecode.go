@@ -44,7 +44,7 @@ type treeDecoder struct {
 	tree   *Tree
 }
 
-// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order; "partial":true may stand before
+// document reads {"version":…,"root":…,"entries":[…],"not_covered":[…]}, keys in this order; "mtime_ns" and "partial":true may stand before
 // the entries, "absent":[…] and "moved":[…] at the end.
 func (d *treeDecoder) document() error {
 	var raw map[string][]byte
@@ -52,7 +52,9 @@ func (d *treeDecoder) document() error {
 		func() error { return d.delim('{') },
 		d.version,
 		func() error { return d.keyed("root", &d.tree.Root) },
-		func() error { return d.options("entries", map[string]any{"raw": &raw, "partial": &d.tree.Partial}) },
+		func() error {
+			return d.options("entries", map[string]any{"raw": &raw, "mtime_ns": &d.tree.MTime, "partial": &d.tree.Partial})
+		},
 		func() error { return d.list(d.entry) },
 		func() error { return d.key("not_covered") },
 		func() error { return d.list(d.notCovered) },
@@ -255,7 +257,7 @@ func (l *lineEntry) entry() (Entry, error) {
 	if e.Mode, err = ParseMode(l.Mode); err != nil {
 		return e, err
 	}
-	e.Secret, e.MTime = l.Secret, l.MTime
+	e.Secret, e.MTime, e.Attrs = l.Secret, l.MTime, string(l.Xattrs)
 	if l.Size != nil {
 		e.Size = *l.Size
 	}
@@ -270,9 +272,6 @@ func (l *lineEntry) check(e *Entry) error {
 	file := e.Mode.IsRegular()
 	if file != (l.Blake3 != nil) || file != (l.Size != nil) {
 		return errors.New("size and blake3 belong to each regular file and to nothing else")
-	}
-	if !file && l.MTime != 0 {
-		return errors.New("mtime_ns belongs to regular files and to nothing else")
 	}
 	return nil
 }

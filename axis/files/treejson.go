@@ -21,6 +21,7 @@ type lineEntry struct {
 	Blake3 *cas.Digest       `json:"blake3,omitempty"`
 	Target string            `json:"target,omitempty"`
 	Secret string            `json:"secret,omitempty"`
+	Xattrs json.RawMessage   `json:"xattrs,omitempty"`
 	MTime  int64             `json:"mtime_ns,omitempty"`
 	Raw    map[string][]byte `json:"raw,omitempty"`
 }
@@ -47,6 +48,10 @@ func (t *Tree) Encode(w io.Writer) error {
 	if rawRoot != nil {
 		e.str(`,"raw":`)
 		e.value(map[string][]byte{"root": rawRoot})
+	}
+	if t.MTime != 0 {
+		e.str(`,"mtime_ns":`)
+		e.value(t.MTime)
 	}
 	if t.Partial {
 		e.str(`,"partial":true`)
@@ -81,9 +86,9 @@ func (e *treeEncoder) paths(key string, list []string) {
 
 // line returns the JSON form of e.
 func (e *Entry) line() lineEntry {
-	l := lineEntry{Mode: e.Mode.String(), Secret: e.Secret}
+	l := lineEntry{Mode: e.Mode.String(), Secret: e.Secret, Xattrs: json.RawMessage(e.Attrs), MTime: e.MTime}
 	if e.Mode.IsRegular() {
-		l.Size, l.Blake3, l.MTime = &e.Size, &e.Digest, e.MTime
+		l.Size, l.Blake3 = &e.Size, &e.Digest
 	}
 	l.Path = l.keep("path", e.Path)
 	l.Target = l.keep("target", e.Target)

@@ -100,14 +100,17 @@ func (e *Entry) validate() error {
 	}
 	file, link := e.Mode.IsRegular(), e.Mode.IsLink()
 	switch {
-	case !file && !link && !e.Mode.IsDir():
-		return fmt.Errorf("mode %s is not that of a directory, file or link", e.Mode)
+	case !file && !link && !e.Mode.IsDir() && !e.Mode.IsFIFO():
+		return fmt.Errorf("mode %s is not that of a directory, file, link or FIFO", e.Mode)
 	case file == e.Digest.IsZero() || e.Size < 0 || !file && e.Size != 0:
 		return errors.New("a digest and a size belong to each regular file and to nothing else")
 	case link != (e.Target != "") || len(e.Target) > maxPathLen || strings.IndexByte(e.Target, 0) >= 0:
 		return errors.New("a target belongs to each link and to nothing else")
 	case e.Secret != "" && !file:
 		return errors.New("only a regular file can be secret")
+	case e.Attrs != "" && !file && !e.Mode.IsDir():
+		return errors.New("xattrs belong to files and directories")
 	}
-	return nil
+	_, err := parseAttrs(e.Attrs)
+	return err
 }

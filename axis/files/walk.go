@@ -105,7 +105,7 @@ func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
 		return
 	}
 	mode, ok := ModeOf(info.Mode())
-	if !ok || checkPath(path) != nil {
+	if !ok || checkPath(path) != nil { // a socket or device, or no name
 		w.skip(path, Special)
 		return
 	}

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -66,20 +65,27 @@ func createFile(root *os.Root, path string, d cas.Digest, perm fs.FileMode, stor
 	return n, err
 }
 
-// create makes the file or link that e says at path, where nothing stands.
+// create makes the file, link or FIFO that e says at path, where nothing stands.
 func create(root *os.Root, path string, e *Entry, perm fs.FileMode, store cas.Store) (int64, error) {
-	if e.Mode.IsLink() {
+	switch {
+	case e.Mode.IsLink():
 		return 0, root.Symlink(filepath.FromSlash(e.Target), localName(path))
+	case e.Mode.IsFIFO():
+		return 0, makeFIFO(root, path, perm)
 	}
-	return createFile(root, path, e.Digest, perm, store)
+	n, err := createFile(root, path, e.Digest, perm, store)
+	if err == nil && e.Attrs != "" {
+		err = setAttrs(root, path, e.Attrs)
+	}
+	return n, err
 }
 
-// setTime gives the file at e.Path the time at which it was last written, where that is known.
+// setTime gives what stands at e.Path the time at which it was last written, where that is known.
 func (e *Entry) setTime(root *os.Root) error {
-	if e.MTime == 0 || !e.Mode.IsRegular() {
+	if e.MTime == 0 {
 		return nil
 	}
-	return root.Chtimes(localName(e.Path), time.Time{}, time.Unix(0, e.MTime))
+	return setTimes(root, e.Path, e.MTime)
 }
 
 // replace makes the file or link that e says at e.Path, whole or not at all: under a temporary name, which is then given
@@ -96,10 +102,17 @@ func replace(root *os.Root, e *Entry, perm fs.FileMode, store cas.Store) error {
 	return nil
 }
 
-// chmodAll gives directories their permissions, the deepest first: one that its owner may not search comes last.
-func chmodAll(root *os.Root, dirs []*Entry) error {
+// finishDirs gives directories their attributes, times where they have some, and permissions, the deepest first: one that its
+// owner may not search comes last.
+func finishDirs(root *os.Root, dirs []*Entry) error {
 	for i := len(dirs) - 1; i >= 0; i-- {
-		if err := root.Chmod(localName(dirs[i].Path), dirs[i].Mode.FileMode()); err != nil {
+		e := dirs[i]
+		if e.Attrs != "" {
+			if err := setAttrs(root, e.Path, e.Attrs); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(e.setTime(root), root.Chmod(localName(e.Path), e.Mode.FileMode())); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,10 @@ type Opened struct {
 	// Environ gives the variables of a server over stdio, NAME=VALUE: their secrets are learnt, they are not recorded. Nil where they
 	// are not known.
 	Environ func() []string
+	// Given gives the variables that a server over stdio got beyond those of the program, NAME=VALUE, without secrets: it is asked once
+	// those of Environ are learnt. Nil gives none.
+	Given func() []string
+	given []string
 	// Begun is told the number of the conversation before anything is done about its first line. Nil is not.
 	Begun func(conversation uint64)
 	// Within is the number of the conversation of the server that holds this one as a client; 0 for the program.

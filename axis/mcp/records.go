@@ -122,6 +122,11 @@ func (l *Log) redactOpened(o *Opened) (out Opened, raw []tape.RawBytes) {
 	for i, a := range o.Args {
 		out.Args = append(out.Args, safe(fmt.Sprintf("args.%d", i), a))
 	}
+	if o.Given != nil {
+		for i, v := range o.Given() {
+			out.given = append(out.given, safe(fmt.Sprintf("env.%d", i), v))
+		}
+	}
 	out.URL, _ = tape.SafeString(l.url(o.URL))
 	return out, raw
 }

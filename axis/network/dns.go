@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 const (
@@ -18,27 +20,41 @@ const (
 // answerDNS returns the reply to one DNS message, nil where there is none to give (too short to have an id, or itself a
 // reply). A questions get a synthetic address, PTR questions the name of one, every other type an answer without
 // records: programs then fall back to IPv4, and to HTTP without service records. Malformed messages get FORMERR.
-func answerDNS(names *Names, query []byte) []byte {
+//
+// looked is the question, and what came of it; nil of a malformed message.
+func answerDNS(names *Names, query []byte) (reply []byte, looked *tape.NameLookup) {
 	if len(query) < dnsHeader || query[2]&0x80 != 0 {
-		return nil
+		return nil, nil
 	}
 	var p dnsmessage.Parser
 	h, err := p.Start(query)
 	if err != nil {
-		return formErr(query)
+		return formErr(query), nil
 	}
 	q, err := p.Question()
 	if err != nil {
-		return formErr(query)
+		return formErr(query), nil
 	}
 	if _, err := p.Question(); !errors.Is(err, dnsmessage.ErrSectionDone) {
-		return formErr(query)
+		return formErr(query), nil
 	}
-	reply, err := packReply(h, q, names)
-	if err != nil {
-		return formErr(query)
+	body, code := resolve(h, q, names)
+	if reply, err = packReply(h, q, body, code); err != nil {
+		return formErr(query), nil
 	}
-	return reply
+	return reply, lookupOf(q, body, code)
+}
+
+// lookupOf is the record of a question.
+func lookupOf(q dnsmessage.Question, body dnsmessage.ResourceBody, code dnsmessage.RCode) *tape.NameLookup {
+	l := &tape.NameLookup{Host: cleanName(q.Name.String()), Type: strings.TrimPrefix(q.Type.String(), "Type"), Result: "answered"}
+	switch {
+	case code != dnsmessage.RCodeSuccess:
+		l.Result = "refused"
+	case body == nil:
+		l.Result = "empty"
+	}
+	return l
 }
 
 // formErr is the header alone, with the query's id.
@@ -49,8 +65,7 @@ func formErr(query []byte) []byte {
 	return out
 }
 
-func packReply(h dnsmessage.Header, q dnsmessage.Question, names *Names) ([]byte, error) {
-	body, code := resolve(h, q, names)
+func packReply(h dnsmessage.Header, q dnsmessage.Question, body dnsmessage.ResourceBody, code dnsmessage.RCode) ([]byte, error) {
 	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{
 		ID: h.ID, Response: true, OpCode: h.OpCode, RCode: code,
 		RecursionDesired: h.RecursionDesired, RecursionAvailable: true,

@@ -69,7 +69,8 @@ func TestAnswerDNS(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name+tt.typ.String(), func(t *testing.T) {
-			m := parse(t, answerDNS(&names, query(t, tt.name, tt.typ)))
+			reply, _ := answerDNS(&names, query(t, tt.name, tt.typ))
+			m := parse(t, reply)
 			if m.RCode != tt.code {
 				t.Errorf("code %v, want %v", m.RCode, tt.code)
 			}
@@ -102,14 +103,15 @@ func TestMalformedDNS(t *testing.T) {
 		"header alone":        good[:dnsHeader],
 		"no question":         noQuestion,
 	} {
-		if m := parse(t, answerDNS(new(Names), b)); m.RCode != dnsmessage.RCodeFormatError {
+		reply, looked := answerDNS(new(Names), b)
+		if m := parse(t, reply); m.RCode != dnsmessage.RCodeFormatError || looked != nil {
 			t.Errorf("%s: code %v, want FORMERR", name, m.RCode)
 		}
 	}
 	isReply := append([]byte(nil), good...)
 	isReply[2] |= 0x80
 	for name, b := range map[string][]byte{"short": good[:5], "empty": nil, "a reply": isReply} {
-		if reply := answerDNS(new(Names), b); reply != nil {
+		if reply, _ := answerDNS(new(Names), b); reply != nil {
 			t.Errorf("%s: got a reply %x", name, reply)
 		}
 	}
@@ -120,7 +122,7 @@ func FuzzAnswerDNS(f *testing.F) {
 	f.Add(query(f, "9.1.18.198.in-addr.arpa.", dnsmessage.TypePTR))
 	f.Add([]byte{1, 2, 0x78, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0xc0, 0x0c, 0, 1, 0, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		reply := answerDNS(new(Names), b)
+		reply, _ := answerDNS(new(Names), b)
 		if reply == nil {
 			return
 		}
@@ -139,7 +141,7 @@ func FuzzAnswerDNS(f *testing.F) {
 func TestServeDNS(t *testing.T) {
 	var names Names
 	want, _ := names.Addr("api.example.com")
-	d := NewDNS(&names)
+	d := NewDNS(&names, nil)
 	pc, err := net.ListenPacket("udp4", "0.0.0.0:0")
 	if err != nil {
 		t.Fatal(err)

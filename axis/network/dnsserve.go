@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/net/ipv4"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 const (
@@ -19,12 +21,23 @@ const (
 // A DNS answers the DNS queries of a program from Names. It resolves nothing: no query ever leaves.
 type DNS struct {
 	names *Names
+	asked func(*tape.NameLookup)
 	life  lifetime // of the Serve calls and the connections
 }
 
-// NewDNS returns an answerer that gives out the addresses of names.
-func NewDNS(names *Names) *DNS {
-	return &DNS{names: names}
+// NewDNS returns an answerer that gives out the addresses of names. asked, which may be nil, is told of each name that is looked up,
+// before the answer.
+func NewDNS(names *Names, asked func(*tape.NameLookup)) *DNS {
+	return &DNS{names: names, asked: asked}
+}
+
+// answer is the reply to one message.
+func (d *DNS) answer(query []byte) []byte {
+	reply, looked := answerDNS(d.names, query)
+	if looked != nil && d.asked != nil {
+		d.asked(looked)
+	}
+	return reply
 }
 
 // ServeUDP answers queries on pc until Close, and returns nil then. Where the socket can tell which address a query was
@@ -60,7 +73,7 @@ func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, 
 		if err != nil {
 			return err
 		}
-		if reply := answerDNS(d.names, buf[:n]); reply != nil {
+		if reply := d.answer(buf[:n]); reply != nil {
 			_, err = pc.WriteTo(reply, from)
 		}
 		return err
@@ -69,7 +82,7 @@ func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, 
 	if err != nil {
 		return err
 	}
-	reply := answerDNS(d.names, buf[:n])
+	reply := d.answer(buf[:n])
 	if reply == nil {
 		return nil
 	}
@@ -116,7 +129,7 @@ func (d *DNS) serveConn(c net.Conn) {
 		if _, err := io.ReadFull(c, query); err != nil {
 			return
 		}
-		reply := answerDNS(d.names, query)
+		reply := d.answer(query)
 		if reply == nil {
 			return
 		}

@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"io/fs"
+	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -16,7 +17,7 @@ type change struct {
 
 // changed takes the record of a file. One that names no spawn is the program's own doing.
 func (t *Taped) changed(rec *tape.Record, f *tape.File) {
-	if f.SpawnID == 0 {
+	if f.SpawnID == 0 || f.IsPlace() {
 		return
 	}
 	_, deleted := rec.Kind.(*tape.FileDelete)
@@ -61,10 +62,10 @@ func (t *Taped) changesOf(s *spawn) ([]Change, error) {
 // linkMode is the mode of a symbolic link as Git writes it.
 const linkMode = "120000"
 
-// permOfMode is the permission of a mode as Git writes it.
+// permOfMode is the permission of a mode.
 func permOfMode(mode string) fs.FileMode {
-	if mode == "100755" {
-		return 0o755
+	if n, err := strconv.ParseUint(mode, 8, 32); err == nil {
+		return fs.FileMode(n).Perm()
 	}
 	return 0o644
 }

@@ -39,6 +39,9 @@ func content(k tape.Kind) string {
 	case *tape.FileRead:
 		return fmt.Sprintf("read %s, %s", k.Path, size(k.LenBytes))
 	case *tape.FileWrite:
+		if k.IsPlace() {
+			return fmt.Sprintf("made %s, mode %s", k.Path, k.Mode)
+		}
 		return fmt.Sprintf("wrote %s, %s", k.Path, size(k.LenBytes))
 	case *tape.FileDelete:
 		return "deleted " + k.Path
@@ -46,7 +49,12 @@ func content(k tape.Kind) string {
 		return spawnSummary(k)
 	case *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
 		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
+	case *tape.NameLookup:
+		return fmt.Sprintf("looked up %s (%s): %s", k.Host, k.Type, k.Result)
 	case *tape.NetRefused:
+		if strings.HasPrefix(k.Addr, "/") {
+			return k.Addr + ": " + k.Reason
+		}
 		return fmt.Sprintf("%s port %d: %s", k.Addr, k.Port, k.Reason)
 	case *tape.TLSRefused:
 		return fmt.Sprintf("%s port %d: %s", k.Host, k.Port, k.Reason)

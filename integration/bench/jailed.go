@@ -97,7 +97,7 @@ func (p *jailedProgram) serve(j *jail.Jail, ca *network.CA) (stop func()) {
 		},
 		ErrorLog: log.New(os.Stderr, "", 0),
 	}
-	dns := network.NewDNS(new(network.Names))
+	dns := network.NewDNS(new(network.Names), nil)
 	var serving sync.WaitGroup
 	begin := func(serve func() error) {
 		serving.Go(func() {

@@ -30,7 +30,9 @@ type connector struct {
 	nested func(ns int) (*diag, error) // another's, that the program made
 	host   *diag                       // the recorder's
 	shared map[uint32]bool             // devices of the file systems that the host has mounted
+	report func(Refusal)               // told of each Unix socket of the host's that was asked for
 	slots  chan struct{}               // a token each
+	began  time.Time
 
 	mu       sync.Mutex
 	attempts map[*attempt]bool // that may be in a system call
@@ -93,7 +95,7 @@ const maxConnects = 512
 
 // newConnector takes over inside.
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
-	c := &connector{proc: -1, inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool)}
+	c := &connector{proc: -1, began: time.Now(), inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -297,6 +299,9 @@ func socketPath(addr []byte) (string, bool) {
 // connectTo connects to a socket that has a path, if it belongs to the jail.
 func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error {
 	file, err := c.open(pid, path)
+	if errors.Is(err, unix.ENOENT) && ofHost(path) {
+		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket})
+	}
 	if err != nil {
 		return err
 	}
@@ -304,10 +309,28 @@ func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error
 	if !waits() {
 		return unix.EINTR
 	}
-	if err := c.check(file, fd, pid); err != nil {
-		return err
+	if err = c.check(file, fd, pid); err == nil {
+		err = unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
 	}
-	return unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
+	if errors.Is(err, unix.ECONNREFUSED) && path[0] == '/' && c.older(file) {
+		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket})
+	}
+	return err
+}
+
+const noSocket = "unix: no socket of the host's is there inside"
+
+// older reports whether a file stood before the start, or covers one that did.
+func (c *connector) older(file int) bool {
+	var st unix.Statx_t
+	err := unix.Statx(file, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE|unix.STATX_BTIME, &st)
+	return err == nil && (st.Mode&unix.S_IFMT != unix.S_IFSOCK ||
+		st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(c.began))
+}
+
+// ofHost reports whether sockets of the host's services lie there: the directories are empty inside.
+func ofHost(path string) bool {
+	return strings.HasPrefix(path, "/run/") || strings.HasPrefix(path, "/var/run/")
 }
 
 // open opens, with O_PATH, what a path means to a process.

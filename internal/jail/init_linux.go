@@ -82,6 +82,9 @@ func (in *initProcess) setUp() error {
 		}
 		return in.ctl.send(&message{Kind: msgReady})
 	}
+	if spec.Umask != nil {
+		unix.Umask(*spec.Umask) // the program comes from the exec stage
+	}
 	if err := in.startExec(&spec); err != nil {
 		return &SetupError{Op: "start the exec stage", Err: err}
 	}

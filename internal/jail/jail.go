@@ -24,6 +24,7 @@ type Config struct {
 	Background bool
 
 	Hostname string   // the host's own when empty
+	Umask    *int     // nil is the caller's own
 	Ports    []uint16 // TCP ports with a listener beside 80 and 443; at most 200
 
 	Writable []string  // directories that the program may change on the host
@@ -78,7 +79,8 @@ type Exit struct {
 // A Refusal is one attempt of the program to reach what the jail does not let it reach. Addr and Port are zero where the
 // attempt got no further than a socket call.
 type Refusal struct {
-	Proto  string // tcp, udp, or the socket's family and type: "vsock stream", "inet raw"
+	Proto  string // tcp, udp, unix, or the socket's family and type: "vsock stream", "inet raw"
+	Path   string // of a Unix socket, absolute
 	Addr   netip.Addr
 	Port   uint16
 	Reason string

@@ -37,7 +37,9 @@ func (j *Jail) takeSocket(which, fd int) error {
 		return nil
 	case 2:
 		var err error
-		j.connector, err = newConnector(&diag{fd: fd}, j.diagIn)
+		if j.connector, err = newConnector(&diag{fd: fd}, j.diagIn); err == nil {
+			j.connector.report = j.refusals.add
+		}
 		return err
 	case 3:
 		j.refusals.sniff = newSniffer(fd, j.refusals.add)

@@ -18,6 +18,7 @@ type request struct {
 	op     FileOp
 	ends   [2]ending
 	empty  bool // an empty first path stands for the descriptor
+	cuts   bool // an open cuts the file
 	inRoot bool // the directory is the root that paths start from
 	nested bool // the program has another root than the jail's
 	lookup
@@ -75,7 +76,7 @@ func (r *request) find() (*FileCall, error) {
 		return nil, err
 	}
 	defer r.closeView()
-	c := &FileCall{Op: r.op, PID: int(r.PID), Paths: make([]FilePath, 0, 2)}
+	c := &FileCall{Op: r.op, Cuts: r.cuts || r.op == OpTruncate || r.op == OpOpen && r.call.flags == noFlags, PID: int(r.PID), Paths: make([]FilePath, 0, 2)}
 	for i := range r.call.paths {
 		f, err := r.path(i, texts[i])
 		if err == nil && f.Dir >= 0 && !r.w.watches(f.Path) {
@@ -205,6 +206,7 @@ func (r *request) openFlags(flags uint64) {
 	if flags&unix.O_NOFOLLOW != 0 || flags&exclusive == exclusive {
 		r.ends[0] = theLink
 	}
+	r.cuts = flags&unix.O_TRUNC != 0
 }
 
 // readHow does the same for the struct open_how of openat2.

@@ -13,6 +13,7 @@ import (
 type initSpec struct {
 	Trial    bool // only try what most often fails: namespaces and a fresh /proc
 	Hostname string
+	Umask    *int
 	Ports    []uint16
 	TTY      int
 

@@ -106,7 +106,7 @@ func launchPlan(c *Config, plan *mountPlan) (*Jail, error) {
 	j.given, j.shifted = c.Inputs, c.Shifted
 	j.toldSpawns, j.streams = c.Spawns, []*os.File{c.Stdin, c.Stdout, c.Stderr}
 	j.ctl = files.control()
-	files.memfile("init", &initSpec{Hostname: c.Hostname, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
+	files.memfile("init", &initSpec{Hostname: c.Hostname, Umask: c.Umask, Ports: portsOf(c), TTY: c.TTY, Background: c.Background, Mounts: *plan})
 	j.exec = files.control()
 	files.memfile("exec", &execSpec{Path: c.Path, Dir: c.Dir, Argv: c.Argv, Env: c.Env, Ignored: ignoredAtStart})
 	for _, f := range []*os.File{c.Stdin, c.Stdout, c.Stderr} {

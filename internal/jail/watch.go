@@ -27,11 +27,12 @@ const (
 	OpMode
 	OpOwner
 	OpTimes
-	OpBind // a Unix socket's file is made
+	OpAttrs // extended attributes
+	OpBind  // a Unix socket's file is made
 )
 
 var fileOpNames = [...]string{"", "open", "truncate", "rename", "exchange", "link", "unlink", "rmdir", "mkdir", "symlink",
-	"mknod", "mode", "owner", "times", "bind"}
+	"mknod", "mode", "owner", "times", "attributes", "bind"}
 
 // String returns the operation's name: "open", "rename".
 func (op FileOp) String() string {
@@ -44,7 +45,8 @@ func (op FileOp) String() string {
 // A FileCall is one call that may change files.
 type FileCall struct {
 	Op    FileOp
-	PID   int // of the thread, as the recorder's PID namespace knows it
+	Cuts  bool // the file is cut to no bytes by an open, or to any length
+	PID   int  // of the thread, as the recorder's PID namespace knows it
 	Paths []FilePath
 }
 

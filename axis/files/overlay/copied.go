@@ -49,6 +49,7 @@ func (c *copier) sweep(dir string, all []entry) (stands map[string]bool, err err
 	stands = make(map[string]bool, len(found))
 	for _, e := range found {
 		mode, ok := files.ModeOf(e.Type())
+		ok = ok && !mode.IsFIFO()
 		if want, there := types[e.Name()]; ok && there && want == mode&files.TypeMask {
 			stands[e.Name()] = true
 			continue

@@ -149,6 +149,7 @@ func (d *dirLower) list(name string, _ look) ([]entry, error) {
 	var out []entry
 	for _, e := range all {
 		mode, ok := files.ModeOf(e.Type())
+		ok = ok && !mode.IsFIFO()
 		if ok && checkName(e.Name()) == nil {
 			out = append(out, entry{e.Name(), mode & files.TypeMask})
 		}

@@ -125,6 +125,9 @@ func (t *Taped) another(name string) *tape.Record {
 }
 
 func (t *Taped) hear(rec *tape.Record, at int) {
+	if f := tape.ChangedFile(rec.Kind); f != nil && f.IsPlace() {
+		return
+	}
 	switch k := rec.Kind.(type) {
 	case *tape.FileRead:
 		t.of(k.Path, true).answer(rec, at)

@@ -1,0 +1,67 @@
+package fidelity
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// at gives the record of a file another mode, and further keys.
+func at(f *tape.FileWrite, mode string, extra ...tape.Field) *tape.FileWrite {
+	f.Mode, f.Extra = mode, extra
+	return f
+}
+
+// dirMade is the record of a directory.
+func dirMade(path string) *tape.FileWrite { return at(wrote(path, ""), "040755") }
+
+var whole = tape.Field{Name: wholeKey, Value: json.RawMessage("true")}
+
+// TestFilesOfExactRuns: where both runs were given the same time and randomness every path gates but Git's own, and so does a state
+// that a call ended; one that a question happened to see does not.
+func TestFilesOfExactRuns(t *testing.T) {
+	ended := []tape.Kind{at(wrote("f", "brief"), "100644", whole), removed("f", "brief")}
+	seen := []tape.Kind{wrote("f", "brief"), removed("f", "brief")}
+	endedLater := []tape.Kind{wrote("f", "brief"), &tape.FileDelete{File: tape.File{Path: "f", Before: inline("brief"), Extra: []tape.Field{whole}}}}
+	for name, test := range map[string]struct {
+		a, b []tape.Kind
+		want [2]int // divergences, without and with
+	}{
+		"HOME":                 {[]tape.Kind{wrote("~/a", "1")}, []tape.Kind{wrote("~/a", "2")}, [2]int{0, 1}},
+		"TMP":                  {[]tape.Kind{wrote("$TMP/a", "1")}, nil, [2]int{0, 1}},
+		"ignored":              {[]tape.Kind{at(wrote("a", "1"), "100644", tape.Field{Name: "ignored", Value: json.RawMessage("true")})}, nil, [2]int{0, 1}},
+		"Git's own":            {[]tape.Kind{wrote(".git/index", "1")}, []tape.Kind{wrote(".git/index", "2")}, [2]int{0, 0}},
+		"ended":                {ended, nil, [2]int{0, 2}},
+		"ended on both":        {ended, ended, [2]int{0, 0}},
+		"seen on one":          {seen, ended, [2]int{0, 0}},
+		"seen by chance":       {seen, nil, [2]int{0, 0}},
+		"seen, and ended then": {endedLater, nil, [2]int{0, 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for i, exact := range []bool{false, true} {
+				r := compareLanes(t, Semantic, test.a, test.b, &LaneOptions{Exact: exact})
+				if len(r.Divergences) != test.want[i] {
+					t.Errorf("exact %v: %v, want %d", exact, r.Divergences, test.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestFilesOfFormat1: a recording that tells less of files than its replay is compared by what it tells.
+func TestFilesOfFormat1(t *testing.T) {
+	attrs := tape.Field{Name: attrsKey, Value: json.RawMessage(`{"user.k":"dg=="}`)}
+	a := []tape.Kind{wrote("f", "1"), at(wrote("x", "1"), "100755")}
+	b := []tape.Kind{dirMade("d"), at(wrote("f", "1"), "100600", attrs), at(wrote("x", "1"), "100700")}
+	if r := compareLanes(t, Semantic, a, b, &LaneOptions{Format1: true}); len(r.Divergences) > 0 {
+		t.Errorf("%v", r.Divergences)
+	}
+	if r := compareLanes(t, Semantic, a, b, nil); len(r.Divergences) != 4 {
+		t.Errorf("%v, want d, the modes of f and x, and the attributes of f", r.Divergences)
+	}
+	b[2] = at(wrote("x", "1"), "100600")
+	if r := compareLanes(t, Semantic, a, b, &LaneOptions{Format1: true}); len(r.Divergences) != 1 {
+		t.Errorf("%v, want one: nobody may execute x", r.Divergences)
+	}
+}
