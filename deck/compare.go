@@ -154,6 +154,10 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	}
 	lanes := laneOptions(a.tape.Store, b.tape.Store, mask, a.rec.Manifest.followsMCP())
 	lanes.Sides = sidesOfCompare
+	config, err := readConfig(a.rec.Manifest.Roots.Tree)
+	if lanes.Side = config.Side; err != nil {
+		return nil, err
+	}
 	lanes.Masked = make(map[string]int)
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
@@ -271,6 +275,9 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker, followsMCP bool) *
 				}
 			}
 			return facts
+		},
+		Asked: func(ex *tape.Exchange, body []byte) []byte {
+			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
 		},
 		Answer: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +21,9 @@ import (
 //	    - name: build-id            # stands as <build-id> in what is compared
 //	      pattern: 'build ([0-9]+)' # the first group, or the whole match
 //	      drop: false               # true: it goes without a trace, as a line that only some runs print
+//	side:                           # side traffic; holds for recordings made before too
+//	  gate: [POST api.example.com/v1/rows]     # never side traffic
+//	  ignore: ["POST flags.example.com/eval/*"] # side traffic, whatever it says
 const ConfigName = "tapedeck.yaml"
 
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
@@ -36,30 +40,33 @@ type OwnMask struct {
 	Drop    bool   `json:"drop,omitempty" yaml:"drop,omitempty"` // the match goes without a trace
 }
 
-// readMasking reads tapedeck.yaml of the work tree root; nil, without an error, where there is none. What it cannot use is
+// A projectConfig is what tapedeck.yaml holds.
+type projectConfig struct {
+	Masks *Masking            `yaml:"masks"`
+	Side  *fidelity.SideRules `yaml:"side"`
+}
+
+// readConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
 // an error: a mask that is not applied would make a verdict red for no reason.
-func readMasking(root string) (*Masking, error) {
+func readConfig(root string) (c projectConfig, err error) {
 	if root == "" {
-		return nil, nil
+		return c, nil
 	}
 	path := filepath.Join(root, ConfigName)
 	b, err := readBounded(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return c, nil
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = decodeConfig(b, &c)
 	}
-	var c struct {
-		Masks *Masking `yaml:"masks"`
+	if err == nil {
+		_, err = c.Masks.masker(&Roots{})
 	}
-	if err := decodeConfig(b, &c); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err = cmp.Or(err, c.Side.Check()); err != nil {
+		return projectConfig{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if _, err := c.Masks.masker(&Roots{}); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return c.Masks, nil
+	return c, nil
 }
 
 // masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
@@ -74,7 +81,7 @@ func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
 func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
-		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), ofScreens)
+		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)
 			if err != nil {
@@ -85,6 +92,9 @@ func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	}
 	return o, o.Check()
 }
+
+// maskTelemetry was a mask of what side traffic is now. A recording or a project that names it means nothing by it.
+const maskTelemetry = "telemetry"
 
 // MaskUse is one mask and how often a recording used it.
 type MaskUse struct {
@@ -107,11 +117,11 @@ func (r *Recording) MaskUses() []MaskUse {
 // MasksOf lists the masks that a recording of the work tree at tree would use; none is used yet. tree may be "", which has no
 // tapedeck.yaml.
 func MasksOf(tree string) ([]MaskUse, error) {
-	own, err := readMasking(tree)
+	own, err := readConfig(tree)
 	if err != nil {
 		return nil, err
 	}
-	return (&Manifest{Masking: own}).maskUses(), nil
+	return (&Manifest{Masking: own.Masks}).maskUses(), nil
 }
 
 func (m *Manifest) maskUses() []MaskUse {

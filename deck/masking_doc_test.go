@@ -58,10 +58,11 @@ func TestMaskingDocExample(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ConfigName), example[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := readMasking(dir)
+	config, err := readConfig(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := config.Masks
 	if len(m.Off) != 2 || len(m.Add) != 2 || !m.Add[1].Drop {
 		t.Errorf("read %+v", m)
 	}

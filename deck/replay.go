@@ -40,6 +40,7 @@ type replayer struct {
 	found     map[string]*files.Tree // by directory: what else the run found at the paths that it changed
 	store     cas.Store              // the recording's blobs
 	book      *exchange.Book
+	side      *fidelity.SideRules
 	talks     *recordedTalks // with MCP servers; nil where the recording does not follow them
 	spawns    *spawns        // what answers for them on pipes; nil where nothing does
 	again     *recordedProcesses
@@ -272,7 +273,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 			return r.trees.before.Holds(rec) && r.trees.after != nil && r.trees.after.Holds(rec)
 		}
 	}
-	o.Screens = r.screens
+	o.Screens, o.Side = r.screens, r.side
 	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 	if err == nil {
 		r.processes.beyond(report)

@@ -16,7 +16,7 @@ import (
 const notedPaths = 5
 
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
-// upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and files outside the work tree.
+// upgrades that were refused, side traffic, verdicts that one side alone asked for, Git's own files, and files outside the work tree.
 func (c *laneCompare) setAside() {
 	c.setServersAside()
 	dead := c.deadHosts()
@@ -25,7 +25,7 @@ func (c *laneCompare) setAside() {
 	c.setCarriersAside()
 	c.setStderrAside()
 	c.setUpgradesAside()
-	c.setTelemetryAside()
+	c.setSideAside()
 	c.setVerdictsAside()
 	asked := make(map[string]*[2]int) // requests without an answer, by host and side
 	var aside [outside + 1][2]outcome // files that do not gate, by place and side

@@ -34,6 +34,10 @@ type LaneOptions struct {
 	Request func(ex *tape.Exchange, body []byte) (surface, params []byte)
 	// Answer returns an answer without its Content-Encoding. nil takes it as it stands.
 	Answer func(ex *tape.Exchange, body []byte) []byte
+	// Asked returns a request without its Content-Encoding. nil takes it as it stands.
+	Asked func(ex *tape.Exchange, body []byte) []byte
+	// Side is what a project says of paths. nil says nothing.
+	Side *SideRules
 	// AnswerSurface returns of the answer of a model what two of them compare by, where their bytes differ: decoded, masked,
 	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
 	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
@@ -104,6 +108,7 @@ type laneCompare struct {
 	hidden      hiddenTalk
 	elsewhere   elsewhere
 	unlikeRead  int64             // bytes of requests that were read to find them
+	sideRead    int64             // bytes of bodies that were read to find side traffic
 	urls        map[string]string // of WebSockets, by lane
 	renamed     map[string]bool   // lanes of which it was said that their server has another name
 }
@@ -322,6 +327,7 @@ func (c *laneCompare) finish() *Report {
 		c.report.rateOutcome()
 		return c.report
 	}
+	c.report.ModelCalls = c.sides[Recorded].calls
 	c.refusals()
 	c.previews()
 	c.consequences()

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -24,6 +25,8 @@ type Book struct {
 	aside      map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[streamKey]*method      // not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
+	run        sidetraffic.Span           // when it was; not changed after NewBook
+	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        knownIDs
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
@@ -52,6 +55,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 		if err != nil {
 			return nil, err
 		}
+		b.run.Add(r.VirtualTimeMS)
 		switch rec := b.read(r); {
 		case rec == nil || rec.Lane == Unmatched:
 		case rec.Exchange.UpgradeRefused():
@@ -71,9 +75,6 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 		b.add(rec)
 	}
 	for _, q := range b.queues {
-		if q.all[0].Exchange.IsTelemetry() { // one report is as good as another
-			continue
-		}
 		b.mixed = b.mixed || q.mixed()
 		q.sideBySide = q.overlap()
 		keepCompany(q.all)
@@ -224,24 +225,14 @@ func (b *Book) next() *Recorded {
 	return b.waiting[0]
 }
 
-// again returns the last of the exchanges of a key: a report is answered as often as it comes. It is handed out for nothing, so
-// the log of Audit has none of it.
-func (b *Book) again(k Key) (*Recorded, bool) {
-	q := b.queues[k]
-	if q == nil || !q.all[len(q.all)-1].Exchange.IsTelemetry() {
-		return nil, false
-	}
-	return q.all[len(q.all)-1], true
-}
-
 // Unasked lists, by arrival, what was recorded and not handed out so far. Plain HTTP that no upstream answered while
-// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused) and telemetry: they are notes.
+// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused): they are notes.
 func (b *Book) Unasked() []*Recorded {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !rec.served && !silent(rec) && !rec.Exchange.IsTelemetry() && !rec.Exchange.UpgradeRefused() {
+		if !rec.served && !silent(rec) && !rec.Exchange.UpgradeRefused() {
 			left = append(left, rec)
 		}
 	}

@@ -41,8 +41,6 @@ type Key struct {
 // An Identity is what a Classifier found out about a request.
 type Identity struct {
 	Key Key
-	// Telemetry says that the request reports what the program measured: it never gates, and is answered as often as it comes.
-	Telemetry bool
 	// Talk says which conversation with a model the request belongs to; nil for HTTP. It hashes every message, and is asked
 	// where a lane is to be found alone.
 	Talk func() Talk

@@ -47,6 +47,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
 	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	o.define(f)
+	o.defineStrict(f)
 	f.BoolVar(&o.json, "json", false, "the report as JSON")
 	completeVerdict(cmd)
 	return cmd
@@ -75,7 +76,7 @@ func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) erro
 	if err != nil {
 		return err
 	}
-	return printReport(r, o.json, std.out, std.out, text)
+	return o.hold(r, o.json, std.out, std.out, text)
 }
 
 // tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.

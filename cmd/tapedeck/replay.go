@@ -50,6 +50,9 @@ FILE.tape is a bare tape: of a test (httptape), or of the cassette of another pr
 no program, so one must stand behind --. It runs in the present directory with the environment and stdin as they are now, every
 answer taken from the tape and nothing dialled, and nothing that it changes outlives it: --keep gets the work tree as it left
 it. What it asked for is compared, and nothing else.
+
+Side traffic (docs/masking.md) that differs, such as batches of events, has a line of its own and does not gate; with --strict it
+ends with 2.
 ` + modesHelp + `
 Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 		Example: `  tapedeck replay last
@@ -74,6 +77,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 	f.StringVar(&o.keep, "keep", "", "`directory` that gets the work tree as the replay left it")
 	f.StringVarP(&o.output, "output", "o", "", "`directory` that gets the replay as a recording of its own, unsealed")
 	o.define(f)
+	o.defineStrict(f)
 	f.StringVar(&o.tree, "tree", "recorded", "the work tree that the program finds: recorded, or now (as it is on the disk)")
 	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
 	f.BoolVar(&o.tty, "tty", false, "compare the terminal's screens in place of its bytes")
@@ -121,7 +125,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 		return err
 	}
 	endLine(std.err, v.OpenLine)
-	return printReport(v.Report, o.json, std.out, std.err, text)
+	return o.hold(v.Report, o.json, std.out, std.err, text)
 }
 
 // replays returns what replays name: a recording, or a bare tape, whose program gets our stdin.

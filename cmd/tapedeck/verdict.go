@@ -27,6 +27,7 @@ type verdictFlags struct {
 	sideBySide string
 	noColor    bool
 	all        bool
+	strict     bool // of two recordings
 }
 
 func (o *verdictFlags) define(f *pflag.FlagSet) {
@@ -35,6 +36,20 @@ func (o *verdictFlags) define(f *pflag.FlagSet) {
 	f.Lookup("side-by-side").NoOptDefVal = "always"
 	f.BoolVar(&o.all, "all", false, "every divergence, whole")
 	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+}
+
+// defineStrict adds --strict.
+func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
+	f.BoolVar(&o.strict, "strict", false, "side traffic that differs ends with 2")
+}
+
+// hold prints a report of two recordings and returns what makes the exit status, as --strict wants it.
+func (o *verdictFlags) hold(r *fidelity.Report, json bool, out, w io.Writer, text *fidelity.TextOptions) error {
+	err := printReport(r, json, out, w, text)
+	if err == nil && o.strict && !r.Strictly() {
+		return &statusError{status: statusDiverged}
+	}
+	return err
 }
 
 // watchHelp is the help of --watch.
