@@ -279,6 +279,9 @@ func laneOptions(recorded, replay cas.Store, m *scrub.Masker, followsMCP bool) *
 		Asked: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
 		},
+		InCallOrder: func(ex *tape.Exchange, body []byte) []byte {
+			return llm.InCallOrder(decoded(exchange.HeaderOf(ex.RequestHeaders), body))
+		},
 		Answer: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)
 		},

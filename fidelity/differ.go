@@ -25,7 +25,9 @@ type differ struct {
 	answersAlike func(a, b *tape.Exchange) bool
 	// contentAlike says whether two payloads whose bytes differ are alike once masked; nil stands for no
 	contentAlike func(a, b *tape.Payload) bool
-	renamed      bool // lane mode: that the server of this lane has another name was said
+	// reordered says whether two requests differ in nothing but the order of the results of calls of one turn; nil stands for no
+	reordered func(a, b *tape.Exchange) bool
+	renamed   bool // lane mode: that the server of this lane has another name was said
 }
 
 // A finding is one field that differs.

@@ -36,6 +36,9 @@ type LaneOptions struct {
 	Answer func(ex *tape.Exchange, body []byte) []byte
 	// Asked returns a request without its Content-Encoding. nil takes it as it stands.
 	Asked func(ex *tape.Exchange, body []byte) []byte
+	// InCallOrder returns a request to a model with the results of calls of one turn in the order of these calls; nil where there
+	// are no two. A nil function compares them as they stand.
+	InCallOrder func(ex *tape.Exchange, body []byte) []byte
 	// Side is what a project says of paths. nil says nothing.
 	Side *SideRules
 	// AnswerSurface returns of the answer of a model what two of them compare by, where their bytes differ: decoded, masked,
@@ -108,6 +111,7 @@ type laneCompare struct {
 	hidden      hiddenTalk
 	elsewhere   elsewhere
 	unlikeRead  int64             // bytes of requests that were read to find them
+	orders      map[string]*order // results of calls that came in another order, by lane
 	sideRead    int64             // bytes of bodies that were read to find side traffic
 	urls        map[string]string // of WebSockets, by lane
 	renamed     map[string]bool   // lanes of which it was said that their server has another name
@@ -145,7 +149,7 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	if c.o.MaskArg == nil {
 		c.o.MaskArg = func(s string) string { return s }
 	}
-	c.differ = differ{lanes: true, mask: c.o.MaskArg, sides: c.o.Sides, answersAlike: c.answersAlike, contentAlike: c.contentAlike}
+	c.differ = differ{lanes: true, mask: c.o.MaskArg, sides: c.o.Sides, answersAlike: c.answersAlike, contentAlike: c.contentAlike, reordered: c.resultsReordered}
 	c.explainer.o = c.o
 	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
@@ -311,6 +315,7 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 func (c *laneCompare) finish() *Report {
 	c.withdrawals.note(c)
 	c.cutWork.note(c)
+	c.noteOrders()
 	c.unlikes.note(c)
 	c.hidden.note(c)
 	c.elsewhere.note(c)

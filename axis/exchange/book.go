@@ -212,6 +212,15 @@ func (b *Book) takeThis(rec *Recorded) bool {
 	return true
 }
 
+// likeAsked returns what answers a request whose key has nothing left: the same call with results in another order, or what answers
+// side traffic; nil for nothing.
+func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
+	if rec := b.reordered(id, r); rec != nil && b.takeThis(rec) {
+		return rec
+	}
+	return b.side.answer(b, id.Key, r)
+}
+
 // next returns the first by arrival that was not handed out and is no socket; nil for none.
 func (b *Book) next() *Recorded {
 	b.mu.Lock()

@@ -65,7 +65,7 @@ func (o *Open) Lane() string { return o.exchange.Lane }
 func (o *Open) Take(b *Book) (*Recorded, bool) {
 	rec, ok := o.arriveAt(b)
 	if !ok {
-		rec = b.side.answer(b, o.identity.Key, o.request)
+		rec = b.likeAsked(o.identity, o.request)
 	}
 	if rec != nil {
 		o.takes(b, rec)
