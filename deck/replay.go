@@ -260,7 +260,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	defer replay.Close()
 	o := laneOptions(r.store, replay.Store, r.s.mask, r.rec.Manifest.followsMCP())
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
-	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
+	o.Notes, o.NotCompared = append(r.notes, r.book.OrderLost()...), slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.seesOutside() {
 		o.NotCompared = append(o.NotCompared, unwatchable(o.Watch, r.trees.before)...)

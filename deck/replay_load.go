@@ -122,6 +122,7 @@ func (r *replayer) loadBook() error {
 	config, err := readConfig(r.rec.Manifest.Roots.Tree) // as it is now
 	r.side = config.Side
 	r.book.TellSideTraffic(r.side)
+	r.book.KeepOrder()
 	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
 		r.gaps = append(r.gaps, NothingCame)
 	}

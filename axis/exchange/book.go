@@ -26,6 +26,7 @@ type Book struct {
 	methods    map[streamKey]*method      // not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
 	run        sidetraffic.Span           // when it was; not changed after NewBook
+	order      *endOrder                  // nil where none is kept; not changed once requests come
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        knownIDs
@@ -218,7 +219,11 @@ func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
 	if rec := b.reordered(id, r); rec != nil && b.takeThis(rec) {
 		return rec
 	}
-	return b.side.answer(b, id.Key, r)
+	rec := b.side.answer(b, id.Key, r)
+	if rec == nil && id.Key.Kind == LLM {
+		b.order.giveUp()
+	}
+	return rec
 }
 
 // next returns the first by arrival that was not handed out and is no socket; nil for none.

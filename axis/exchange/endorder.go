@@ -1,0 +1,217 @@
+package exchange
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
+const maxBeside = 8
+
+// An endOrder keeps the order in which the answers of conversations with models ended that went on beside each other: what a program
+// makes of two sub-agents depends on which was done first. The last chunk of an answer waits until that of the one that had ended just
+// before it, of another conversation, has been given, and for a moment in which the program may act on it. It waits for as long as the
+// program took then between that answer and the one before it in its conversation, and two seconds. A wait in vain ends all others, and
+// so does a call that nothing answers: the program is another one from there on.
+type endOrder struct {
+	before map[*Recorded]*Recorded // who waits for whom; not changed
+	prior  map[*Recorded]*Recorded // of those that are waited for: the one before it in its conversation; not changed
+
+	mu     sync.Mutex // guards what follows
+	over   map[*Recorded]time.Time
+	left   chan struct{} // closed when the next one ends; nil while nobody waits
+	inVain bool
+	lost   []string
+}
+
+// KeepOrder has the answers of conversations that went on beside each other end in the recorded order, as far as the program comes to
+// them.
+func (b *Book) KeepOrder() {
+	lanes := make(map[string][]*Recorded)
+	var all []*Recorded
+	for _, rec := range b.recorded {
+		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
+			all = append(all, rec)
+			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
+		}
+	}
+	if len(lanes) < 2 || mostBeside(lanes) > maxBeside {
+		return
+	}
+	o := &endOrder{before: make(map[*Recorded]*Recorded), prior: make(map[*Recorded]*Recorded), over: make(map[*Recorded]time.Time)}
+	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
+	for i := 1; i < len(all); i++ {
+		rec, first := all[i], all[i-1]
+		if rec.Lane != first.Lane && beside(lanes[rec.Lane], lanes[first.Lane]) {
+			o.before[rec] = first
+			rec.order, first.order = o, o
+			if at := slices.Index(lanes[first.Lane], first); at > 0 {
+				o.prior[first] = lanes[first.Lane][at-1]
+				o.prior[first].order = o
+			}
+		}
+	}
+	if len(o.before) > 0 {
+		b.order = o
+	}
+}
+
+// begun is when a request came, or later, in ms since the run began.
+func (r *Recorded) begun() int64 {
+	if n := len(r.Exchange.Stream); n > 0 {
+		return r.endedMS - r.Exchange.Stream[n-1].TMS
+	}
+	return r.endedMS
+}
+
+// laneSpan is when a conversation, by arrival, began and ended.
+func laneSpan(lane []*Recorded) (begun, ended int64) {
+	for _, rec := range lane {
+		ended = max(ended, rec.endedMS)
+	}
+	return lane[0].begun(), ended
+}
+
+func beside(x, y []*Recorded) bool {
+	beganX, endedX := laneSpan(x)
+	beganY, endedY := laneSpan(y)
+	return beganX <= endedY && beganY <= endedX
+}
+
+// mostBeside is how many conversations went on at one time at most.
+func mostBeside(lanes map[string][]*Recorded) int {
+	type edge struct{ at, by int64 }
+	var edges []edge
+	for _, lane := range lanes {
+		begun, ended := laneSpan(lane)
+		edges = append(edges, edge{begun, 1}, edge{ended + 1, -1})
+	}
+	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
+	now, most := int64(0), int64(0)
+	for _, e := range edges {
+		now += e.by
+		most = max(most, now)
+	}
+	return int(most)
+}
+
+// await waits until the answer of rec may end. The error is ctx's where that is done before.
+func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
+	if o == nil || o.before[rec] == nil {
+		return nil
+	}
+	first := o.before[rec]
+	began := time.Now()
+	for {
+		wake, limit := o.next(first, began, paced)
+		if wake == nil {
+			break
+		}
+		timer := time.NewTimer(time.Until(limit))
+		select {
+		case <-wake:
+		case <-timer.C:
+			o.lose(rec, first)
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return sleep(ctx, o.remaining(rec, first, paced))
+}
+
+// next returns what is closed when another answer has ended, and until when that is waited for; nil where first has been given.
+func (o *endOrder) next(first *Recorded, began time.Time, paced bool) (<-chan struct{}, time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ended := o.over[first]; ended || o.inVain {
+		return nil, time.Time{}
+	}
+	limit := began.Add(companySlack)
+	if prior := o.prior[first]; prior != nil {
+		took := first.begun() - prior.endedMS
+		if paced {
+			took = first.endedMS - prior.endedMS
+		}
+		if ended, ok := o.over[prior]; ok {
+			began = ended
+		}
+		limit = began.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
+	}
+	if o.left == nil {
+		o.left = make(chan struct{})
+	}
+	return o.left, limit
+}
+
+// remaining is what is left of the moment that the program has to act on first.
+func (o *endOrder) remaining(rec, first *Recorded, paced bool) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	ended, ok := o.over[first]
+	if !ok {
+		return 0
+	}
+	return min(reaction, reactionTo(rec.endedMS-first.endedMS, paced)) - time.Since(ended)
+}
+
+// leave notes that the answer of rec has been given.
+func (o *endOrder) leave(rec *Recorded) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, ended := o.over[rec]; !ended {
+		o.over[rec] = time.Now()
+		o.wake()
+	}
+}
+
+// lose notes that rec was not held up for long enough, and ends all waiting.
+func (o *endOrder) lose(rec, first *Recorded) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.inVain {
+		return
+	}
+	o.lost = append(o.lost, fmt.Sprintf("the recorded order of conversations was not kept from %s on: it ended after %s, which did not come to its end in time",
+		nameOf(rec), nameOf(first)))
+	o.inVain = true
+	o.wake()
+}
+
+// giveUp ends all waiting.
+func (o *endOrder) giveUp() {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.inVain = true
+	o.wake()
+}
+
+// wake wakes whoever waits. The caller holds mu.
+func (o *endOrder) wake() {
+	if o.left != nil {
+		close(o.left)
+		o.left = nil
+	}
+}
+
+// OrderLost says where the recorded order of conversations could not be kept.
+func (b *Book) OrderLost() []string {
+	if b.order == nil {
+		return nil
+	}
+	b.order.mu.Lock()
+	defer b.order.mu.Unlock()
+	return slices.Clone(b.order.lost)
+}
