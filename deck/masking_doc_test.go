@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
 var updateDocs = flag.Bool("update-docs", false, "rewrite the generated part of docs/masking.md")
@@ -63,13 +65,16 @@ func TestMaskingDocExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := config.Masks
+	if len(config.Side.Gate) != 1 || len(config.Side.Ignore) != 1 {
+		t.Errorf("read %+v", config.Side)
+	}
 	if len(m.Off) != 2 || len(m.Add) != 2 || !m.Add[1].Drop {
 		t.Errorf("read %+v", m)
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[Masking](), reflect.TypeFor[OwnMask]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Masking](), reflect.TypeFor[OwnMask](), reflect.TypeFor[fidelity.SideRules]()} {
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("yaml"), ",")
-			inTable := regexp.MustCompile("(?m)^\\| `(masks\\.)?" + regexp.QuoteMeta(key) + "` \\|")
+			inTable := regexp.MustCompile("(?m)^\\| `((masks|side)\\.)?" + regexp.QuoteMeta(key) + "` \\|")
 			if !inTable.Match(page) || !bytes.Contains(example[1], []byte(key+":")) {
 				t.Errorf("the key %s does not stand in the table and in the example", key)
 			}
