@@ -52,3 +52,24 @@ func TestSideLine(t *testing.T) {
 		}
 	}
 }
+
+// TestHintFor: what makes a request compare depends on how it differs; no mask sets an order right.
+func TestHintFor(t *testing.T) {
+	llm, plain := &entry{rec: &tape.Record{Kind: refused(1, "x", "no")}}, &entry{rec: &tape.Record{Kind: get("http://h.test/a", 1, 400)}}
+	for _, tt := range []struct {
+		of      *entry
+		changes []Change
+		want    string
+	}{
+		{llm, []Change{{Op: Changed}}, hintMadeUp},
+		{llm, []Change{{Op: Moved}, {Op: Changed}}, hintMadeUp},
+		{llm, []Change{{Op: Moved}}, hintOrder},
+		{llm, []Change{{Op: Added}, {Op: Removed}}, hintOrder},
+		{llm, nil, hintMadeUp},
+		{plain, []Change{{Op: Changed}}, hintSide},
+	} {
+		if got := hintFor(&placed{Divergence: Divergence{Changes: tt.changes}, evidence: evidence{refused: tt.of}}); got != tt.want {
+			t.Errorf("%T %+v: %q, want %q", tt.of.rec.Kind, tt.changes, got, tt.want)
+		}
+	}
+}
