@@ -15,17 +15,28 @@ const maxBeside = 8
 // An endOrder keeps the order in which the answers of conversations with models ended that went on beside each other: what a program
 // makes of two sub-agents depends on which was done first. The last chunk of an answer waits until that of the one that had ended just
 // before it, of another conversation, has been given, and for a moment in which the program may act on it. It waits for as long as the
-// program took then between that answer and the one before it in its conversation, and two seconds. A wait in vain ends all others, and
-// so does a call that nothing answers: the program is another one from there on.
+// program took then between that answer and the one before it in its conversation, and two seconds. So it does for a process that had
+// ended while the answer came, where that runs, for as long as it ran then and two seconds. A wait in vain ends all others, and so does
+// a call that nothing answers: the program is another one from there on.
 type endOrder struct {
-	before map[*Recorded]*Recorded // who waits for whom; not changed
-	prior  map[*Recorded]*Recorded // of those that are waited for: the one before it in its conversation; not changed
+	before map[*Recorded]*Recorded      // who waits for whom; not changed
+	during map[*Recorded][]endedProcess // which processes ended while an answer came, by their ends; not changed
+	prior  map[*Recorded]*Recorded      // of those that are waited for: the one before it in its conversation; not changed
 
 	mu     sync.Mutex // guards what follows
 	over   map[*Recorded]time.Time
-	left   chan struct{} // closed when the next one ends; nil while nobody waits
+	began  map[uint64]time.Time // processes that run
+	gone   map[uint64]time.Time // processes that have ended
+	left   chan struct{}        // closed when the next one ends; nil while nobody waits
 	inVain bool
 	lost   []string
+}
+
+// An endedProcess is a recorded process, by its spawn_id.
+type endedProcess struct {
+	id              uint64
+	g               uint64
+	endedMS, tookMS int64
 }
 
 // KeepOrder has the answers of conversations that went on beside each other end in the recorded order, as far as the program comes to
@@ -39,11 +50,15 @@ func (b *Book) KeepOrder() {
 			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
 		}
 	}
-	if len(lanes) < 2 || mostBeside(lanes) > maxBeside {
+	if mostBeside(lanes) > maxBeside {
 		return
 	}
-	o := &endOrder{before: make(map[*Recorded]*Recorded), prior: make(map[*Recorded]*Recorded), over: make(map[*Recorded]time.Time)}
+	o := &endOrder{
+		before: make(map[*Recorded]*Recorded), during: make(map[*Recorded][]endedProcess), prior: make(map[*Recorded]*Recorded),
+		over: make(map[*Recorded]time.Time), began: make(map[uint64]time.Time), gone: make(map[uint64]time.Time),
+	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
+	o.findDuring(all, b.processes)
 	for i := 1; i < len(all); i++ {
 		rec, first := all[i], all[i-1]
 		if rec.Lane != first.Lane && beside(lanes[rec.Lane], lanes[first.Lane]) {
@@ -55,8 +70,39 @@ func (b *Book) KeepOrder() {
 			}
 		}
 	}
-	if len(o.before) > 0 {
+	if len(o.before)+len(o.during) > 0 {
 		b.order = o
+	}
+}
+
+// findDuring finds the processes that ended while an answer came. all stand by their ordinals.
+func (o *endOrder) findDuring(all []*Recorded, processes []endedProcess) {
+	for _, p := range processes {
+		at, _ := slices.BinarySearchFunc(all, p.g, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
+		if at < len(all) && all[at].begun() <= p.endedMS {
+			o.during[all[at]] = append(o.during[all[at]], p)
+			all[at].order = o
+		}
+	}
+}
+
+// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended.
+func (b *Book) ProcessBegan(id uint64) {
+	if o := b.order; o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.began[id] = time.Now()
+	}
+}
+
+// ProcessEnded is the other half of ProcessBegan.
+func (b *Book) ProcessEnded(id uint64) {
+	if o := b.order; o != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.began, id)
+		o.gone[id] = time.Now()
+		o.wake()
 	}
 }
 
@@ -101,21 +147,20 @@ func mostBeside(lanes map[string][]*Recorded) int {
 
 // await waits until the answer of rec may end. The error is ctx's where that is done before.
 func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
-	if o == nil || o.before[rec] == nil {
+	if o == nil || o.before[rec] == nil && o.during[rec] == nil {
 		return nil
 	}
-	first := o.before[rec]
-	began := time.Now()
+	asked := time.Now()
 	for {
-		wake, limit := o.next(first, began, paced)
-		if wake == nil {
+		w := o.next(rec, asked, paced)
+		if w == nil {
 			break
 		}
-		timer := time.NewTimer(time.Until(limit))
+		timer := time.NewTimer(time.Until(w.limit))
 		select {
-		case <-wake:
+		case <-w.wake:
 		case <-timer.C:
-			o.lose(rec, first)
+			o.lose(rec, w.who)
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -123,42 +168,74 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 			return ctx.Err()
 		}
 	}
-	return sleep(ctx, o.remaining(rec, first, paced))
+	return sleep(ctx, o.remaining(rec, paced))
 }
 
-// next returns what is closed when another answer has ended, and until when that is waited for; nil where first has been given.
-func (o *endOrder) next(first *Recorded, began time.Time, paced bool) (<-chan struct{}, time.Time) {
+// A waiting is what an answer waits for.
+type waiting struct {
+	wake  <-chan struct{} // closed when something has ended
+	limit time.Time
+	who   string
+}
+
+// next returns what rec, which was asked for at a time, still waits for; nil for nothing.
+func (o *endOrder) next(rec *Recorded, asked time.Time, paced bool) *waiting {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, ended := o.over[first]; ended || o.inVain {
-		return nil, time.Time{}
+	if o.inVain {
+		return nil
 	}
-	limit := began.Add(companySlack)
-	if prior := o.prior[first]; prior != nil {
-		took := first.begun() - prior.endedMS
-		if paced {
-			took = first.endedMS - prior.endedMS
+	w := &waiting{}
+	if first := o.before[rec]; first != nil && o.over[first].IsZero() {
+		w.limit, w.who = o.limit(first, asked, paced), nameOf(first)
+	}
+	for _, p := range o.during[rec] {
+		if began := o.began[p.id]; !began.IsZero() && w.who == "" {
+			w.limit, w.who = began.Add(time.Duration(p.tookMS)*time.Millisecond+companySlack), fmt.Sprintf("process %d", p.id)
 		}
-		if ended, ok := o.over[prior]; ok {
-			began = ended
-		}
-		limit = began.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
+	}
+	if w.who == "" {
+		return nil
 	}
 	if o.left == nil {
 		o.left = make(chan struct{})
 	}
-	return o.left, limit
+	w.wake = o.left
+	return w
 }
 
-// remaining is what is left of the moment that the program has to act on first.
-func (o *endOrder) remaining(rec, first *Recorded, paced bool) time.Duration {
+// limit is until when first is waited for. The caller holds mu.
+func (o *endOrder) limit(first *Recorded, asked time.Time, paced bool) time.Time {
+	prior := o.prior[first]
+	if prior == nil {
+		return asked.Add(companySlack)
+	}
+	took := first.begun() - prior.endedMS
+	if paced {
+		took = first.endedMS - prior.endedMS
+	}
+	if ended, ok := o.over[prior]; ok {
+		asked = ended
+	}
+	return asked.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
+}
+
+// remaining is what is left of the moment that the program has to act on what ended before rec.
+func (o *endOrder) remaining(rec *Recorded, paced bool) (left time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ended, ok := o.over[first]
-	if !ok {
-		return 0
+	pause := func(ended time.Time, endedMS int64) {
+		if !ended.IsZero() {
+			left = max(left, min(reaction, reactionTo(rec.endedMS-endedMS, paced))-time.Since(ended))
+		}
 	}
-	return min(reaction, reactionTo(rec.endedMS-first.endedMS, paced)) - time.Since(ended)
+	if first := o.before[rec]; first != nil {
+		pause(o.over[first], first.endedMS)
+	}
+	for _, p := range o.during[rec] {
+		pause(o.gone[p.id], p.endedMS)
+	}
+	return left
 }
 
 // leave notes that the answer of rec has been given.
@@ -175,14 +252,14 @@ func (o *endOrder) leave(rec *Recorded) {
 }
 
 // lose notes that rec was not held up for long enough, and ends all waiting.
-func (o *endOrder) lose(rec, first *Recorded) {
+func (o *endOrder) lose(rec *Recorded, who string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.inVain {
 		return
 	}
-	o.lost = append(o.lost, fmt.Sprintf("the recorded order of conversations was not kept from %s on: it ended after %s, which did not come to its end in time",
-		nameOf(rec), nameOf(first)))
+	o.lost = append(o.lost, fmt.Sprintf("the recorded order was not kept from %s on: its answer had ended after %s, which did not come to its end in time",
+		nameOf(rec), who))
 	o.inVain = true
 	o.wake()
 }
@@ -206,7 +283,7 @@ func (o *endOrder) wake() {
 	}
 }
 
-// OrderLost says where the recorded order of conversations could not be kept.
+// OrderLost says where the recorded order could not be kept.
 func (b *Book) OrderLost() []string {
 	if b.order == nil {
 		return nil

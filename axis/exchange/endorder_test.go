@@ -14,6 +14,7 @@ import (
 type turn struct {
 	lane         string
 	begun, ended int64
+	process      uint64 // that ended meanwhile; 0 for none
 }
 
 // conversations is a book of turns, which stand as they ended, and the key of each.
@@ -27,6 +28,10 @@ func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key)
 				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: uint64(2*i + 1)}},
 			}}
 			keys[i] = exchange.KeyOf(k, classifier{})
+			if x.process != 0 { // which ended a moment before
+				p := &tape.ProcessSpawn{SpawnID: x.process, DurationMS: 2500}
+				yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 1), MonotonicMS: x.ended - 50, Kind: p}, nil)
+			}
 			yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 2), MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
 		}
 	}, classifier{}, nil)
@@ -39,12 +44,12 @@ func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key)
 
 // TestKeepOrder: the answer of a conversation ends after that which ended before it, of a conversation beside it.
 func TestKeepOrder(t *testing.T) {
-	two := []turn{{"llm:a", 100, 500}, {"llm:b", 100, 600}}
-	tool := []turn{{"llm:a", 100, 200}, {"llm:a", 5200, 5300}, {"llm:b", 100, 5400}} // 5 s pass between a's turns
-	after := []turn{{"llm:a", 100, 200}, {"llm:b", 300, 400}}
-	nine := []turn{{"llm:a", 100, 500}, {"llm:b", 100, 600}}
+	two := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
+	tool := []turn{{"llm:a", 100, 200, 0}, {"llm:a", 5200, 5300, 0}, {"llm:b", 100, 5400, 0}} // 5 s pass between a's turns
+	after := []turn{{"llm:a", 100, 200, 0}, {"llm:b", 300, 400, 0}}
+	nine := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
 	for i := range 7 {
-		nine = append(nine, turn{"llm:" + string(rune('c'+i)), 100, 600})
+		nine = append(nine, turn{"llm:" + string(rune('c'+i)), 100, 600, 0})
 	}
 	for _, tt := range []struct {
 		name  string
@@ -95,7 +100,7 @@ func TestKeepOrder(t *testing.T) {
 // TestKeepOrderEnds: a call that nothing answers is that of another program, which nothing holds up.
 func TestKeepOrderEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, keys := conversations(t, turn{"llm:a", 100, 500}, turn{"llm:b", 100, 600})
+		b, keys := conversations(t, turn{"llm:a", 100, 500, 0}, turn{"llm:b", 100, 600, 0})
 		g := newRig(t, exchange.TapOptions{})
 		o, err := g.tap.Begin(&exchange.Request{Method: "POST", URL: "https://h/a", Body: []byte(`{"model":"m","messages":[{"text":"other"}]}`)})
 		if err != nil {
@@ -108,4 +113,36 @@ func TestKeepOrderEnds(t *testing.T) {
 			t.Errorf("it was held for %v: %v, lost %q", end, err, b.OrderLost())
 		}
 	})
+}
+
+// TestKeepOrderOfProcesses: an answer during which a process ended waits for that, where it runs.
+func TestKeepOrderOfProcesses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begins bool
+		ends   time.Duration // 0 for never
+		want   time.Duration
+		lost   int
+	}{
+		"it ends":      {true, time.Second, 1100 * ms, 0},
+		"it goes on":   {true, 0, 4500 * ms, 1},
+		"it never ran": {false, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, turn{"llm:a", 100, 3000, 7})
+				if tt.begins {
+					b.ProcessBegan(7)
+				}
+				if tt.ends > 0 {
+					go func() {
+						time.Sleep(tt.ends)
+						b.ProcessEnded(7)
+					}()
+				}
+				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.OrderLost()) != tt.lost {
+					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.OrderLost())
+				}
+			})
+		})
+	}
 }
