@@ -20,8 +20,14 @@ import (
 //go:embed testdata/sdk_agent.cjs
 var sdkAgent string
 
-// flags is what tapedeck.yaml says of a device id that Claude Code makes up for its feature flags.
-const flags = "side:\n  ignore: [\"POST api.anthropic.com/api/eval/*\"]\n"
+// claudeConfig is the tapedeck.yaml of Claude Code: it names its shells' files by the time and by random numbers, and how many of either
+// it has drawn by then depends on the moment.
+const claudeConfig = `masks:
+  add:
+    - {name: shell-snapshot, pattern: 'snapshot-bash-([0-9]+-[0-9a-z]+)'}
+    - {name: shell-path, pattern: 'PATH_END_([0-9a-z]+)'}
+    - {name: shell-cwd, pattern: 'claude-([0-9a-f]{4})-cwd'}
+`
 
 // busyCues are the scene of each agent: two tools and more in one turn, then a file.
 func busyCues(name, work string) map[string][]step {
@@ -62,7 +68,9 @@ func TestBusy(t *testing.T) {
 // busy records the agent in its scene, and replays it.
 func (r *Recipe) busy(t *testing.T, b *run.Box, program []string, modules string) {
 	r.prepare(b)
-	b.WriteFile(filepath.Join(b.Work, "tapedeck.yaml"), flags)
+	if strings.HasPrefix(r.Name, "claude") {
+		b.WriteFile(filepath.Join(b.Work, "tapedeck.yaml"), claudeConfig)
+	}
 	if r.Name == "openai-agents" {
 		script := filepath.Join(b.Work, "agent.cjs")
 		b.WriteFile(script, sdkAgent)
