@@ -79,7 +79,7 @@ const (
 	hintSame   = "program, arguments, stdin, work tree and environment (but for secrets) are as recorded: "
 	hintMadeUp = hintSame + "what differs is made up by the program at each run (a time, a random number), or read from what is not " +
 		"covered; a mask in tapedeck.yaml makes what is made up compare, in recordings from then on (docs/masking.md)"
-	hintSide = hintMadeUp + "; where nothing depends on this request, side.ignore says so there, of this recording too"
+	hintSide  = hintMadeUp + "; where nothing depends on this request, side.ignore says so there, of this recording too"
 	hintOrder = hintSame + "what the program did side by side, or in the background, came to its end in another order, or at another " +
 		"moment; it compares where the program waits for what it starts before it asks on"
 )
