@@ -12,15 +12,20 @@ import (
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
 const maxBeside = 8
 
+// maxHeadStart is for how long at most an answer waits for a process that goes on beside it.
+const maxHeadStart = 20 * time.Second
+
 // An endOrder keeps the order in which the answers of conversations with models ended that went on beside each other: what a program
 // makes of two sub-agents depends on which was done first. The last chunk of an answer waits until that of the one that had ended just
 // before it, of another conversation, has been given, and for a moment in which the program may act on it. It waits for as long as the
 // program took then between that answer and the one before it in its conversation, and two seconds. So it does for a process that had
-// ended while the answer came, where that runs, for as long as it ran then and two seconds. A wait in vain ends all others, and so does
+// ended while the answer came, where that runs, for as long as it ran then and two seconds. One that went on, and ended before the next
+// call, is given the time that it had had by the end of the answer, of maxHeadStart: else it would end behind that call. A wait in vain ends all others, and so does
 // a call that nothing answers: the program is another one from there on.
 type endOrder struct {
 	before map[*Recorded]*Recorded      // who waits for whom; not changed
 	during map[*Recorded][]endedProcess // which processes ended while an answer came, by their ends; not changed
+	beside map[*Recorded][]endedProcess // which processes went on and ended before the next call; not changed
 	prior  map[*Recorded]*Recorded      // of those that are waited for: the one before it in its conversation; not changed
 
 	mu     sync.Mutex // guards what follows
@@ -54,7 +59,8 @@ func (b *Book) KeepOrder() {
 		return
 	}
 	o := &endOrder{
-		before: make(map[*Recorded]*Recorded), during: make(map[*Recorded][]endedProcess), prior: make(map[*Recorded]*Recorded),
+		before: make(map[*Recorded]*Recorded), during: make(map[*Recorded][]endedProcess),
+		beside: make(map[*Recorded][]endedProcess), prior: make(map[*Recorded]*Recorded),
 		over: make(map[*Recorded]time.Time), began: make(map[uint64]time.Time), gone: make(map[uint64]time.Time),
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
@@ -70,18 +76,24 @@ func (b *Book) KeepOrder() {
 			}
 		}
 	}
-	if len(o.before)+len(o.during) > 0 {
+	if len(o.before)+len(o.during)+len(o.beside) > 0 {
 		b.order = o
 	}
 }
 
-// findDuring finds the processes that ended while an answer came. all stand by their ordinals.
+// findDuring finds the processes that ended while an answer came, or between one that they had begun before and the next call. all stand
+// by their ordinals.
 func (o *endOrder) findDuring(all []*Recorded, processes []endedProcess) {
 	for _, p := range processes {
 		at, _ := slices.BinarySearchFunc(all, p.g, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
-		if at < len(all) && all[at].begun() <= p.endedMS {
+		switch {
+		case at == len(all):
+		case all[at].begun() <= p.endedMS:
 			o.during[all[at]] = append(o.during[all[at]], p)
 			all[at].order = o
+		case at > 0 && p.endedMS-p.tookMS < all[at-1].endedMS:
+			o.beside[all[at-1]] = append(o.beside[all[at-1]], p)
+			all[at-1].order = o
 		}
 	}
 }
@@ -147,7 +159,7 @@ func mostBeside(lanes map[string][]*Recorded) int {
 
 // await waits until the answer of rec may end. The error is ctx's where that is done before.
 func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
-	if o == nil || o.before[rec] == nil && o.during[rec] == nil {
+	if o == nil || o.before[rec] == nil && o.during[rec] == nil && o.beside[rec] == nil {
 		return nil
 	}
 	asked := time.Now()
@@ -234,6 +246,12 @@ func (o *endOrder) remaining(rec *Recorded, paced bool) (left time.Duration) {
 	}
 	for _, p := range o.during[rec] {
 		pause(o.gone[p.id], p.endedMS)
+	}
+	for _, p := range o.beside[rec] {
+		if began := o.began[p.id]; !began.IsZero() && !o.inVain {
+			had := time.Duration(rec.endedMS-(p.endedMS-p.tookMS)) * time.Millisecond
+			left = max(left, min(had-time.Since(began), maxHeadStart))
+		}
 	}
 	return left
 }

@@ -146,3 +146,20 @@ func TestKeepOrderOfProcesses(t *testing.T) {
 		})
 	}
 }
+
+// TestKeepOrderBeside: a process that goes on, and ended before the next call, has the time that it had by the end of the answer.
+func TestKeepOrderBeside(t *testing.T) {
+	for _, began := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b, keys := conversations(t, turn{"llm:a", 100, 2000, 0}, turn{"llm:a", 4010, 4050, 7}) // 7 ran from 1500 to 4000
+			want := time.Duration(0)
+			if began {
+				b.ProcessBegan(7)
+				want = 500 * ms
+			}
+			if _, end, err := give(t.Context(), t, b, keys[0]); end != want || err != nil || len(b.OrderLost()) != 0 {
+				t.Errorf("held for %v, want %v; %v, lost %q", end, want, err, b.OrderLost())
+			}
+		})
+	}
+}
