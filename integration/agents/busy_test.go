@@ -20,10 +20,11 @@ import (
 //go:embed testdata/sdk_agent.cjs
 var sdkAgent string
 
-// claudeConfig is the tapedeck.yaml of Claude Code: it names its shells' files by the time and by random numbers, and how many of either
-// it has drawn by then depends on the moment.
-const claudeConfig = `masks:
+// shells is a tapedeck.yaml for agents that name what their shells do by the time and by random numbers: how many of either they have
+// drawn by then depends on the moment.
+const shells = `masks:
   add:
+    - {name: login-shell, pattern: 'copilot_login_env_snapshot_([0-9a-f]+_[0-9a-f]+)'}
     - {name: shell-snapshot, pattern: 'snapshot-bash-([0-9]+-[0-9a-z]+)'}
     - {name: shell-path, pattern: 'PATH_END_([0-9a-z]+)'}
     - {name: shell-cwd, pattern: 'claude-([0-9a-f]{4})-cwd'}
@@ -68,9 +69,7 @@ func TestBusy(t *testing.T) {
 // busy records the agent in its scene, and replays it.
 func (r *Recipe) busy(t *testing.T, b *run.Box, program []string, modules string) {
 	r.prepare(b)
-	if strings.HasPrefix(r.Name, "claude") {
-		b.WriteFile(filepath.Join(b.Work, "tapedeck.yaml"), claudeConfig)
-	}
+	b.WriteFile(filepath.Join(b.Work, "tapedeck.yaml"), shells)
 	if r.Name == "openai-agents" {
 		script := filepath.Join(b.Work, "agent.cjs")
 		b.WriteFile(script, sdkAgent)
