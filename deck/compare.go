@@ -162,6 +162,10 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes) && oneRun(a.rec.Manifest, b.rec.Manifest)
 	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
+	config, err := readConfig(a.rec.Manifest.Roots.Tree)
+	if lanes.Side = config.Side; err != nil {
+		return nil, err
+	}
 	lanes.Masked = make(map[string]int)
 	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {
@@ -329,6 +333,12 @@ func laneOptionsOf(recorded, replay cas.Store, masks [2]*scrub.Masker, headers *
 		},
 		RequestBody: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
+		},
+		Asked: func(ex *tape.Exchange, body []byte) []byte {
+			return decoded(exchange.HeaderOf(ex.RequestHeaders), body)
+		},
+		InCallOrder: func(ex *tape.Exchange, body []byte) []byte {
+			return llm.InCallOrder(decoded(exchange.HeaderOf(ex.RequestHeaders), body))
 		},
 		Answer: func(ex *tape.Exchange, body []byte) []byte {
 			return decoded(exchange.HeaderOf(ex.ResponseHeaders), body)

@@ -35,7 +35,7 @@ func TestHostileConfig(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if m, err := readMasking(dir); err == nil {
+			if m, err := readConfig(dir); err == nil {
 				t.Errorf("read as %+v", m)
 			}
 			runtime.ReadMemStats(&after)

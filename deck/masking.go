@@ -25,6 +25,9 @@ import (
 //	headers:
 //	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
 //	  compare: [date]               # of those, which compare here
+//	side:                           # side traffic; holds for recordings made before too
+//	  gate: [POST api.example.com/v1/rows]     # never side traffic
+//	  ignore: ["POST flags.example.com/eval/*"] # side traffic, whatever it says
 const ConfigName = "tapedeck.yaml"
 
 // Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
@@ -75,26 +78,26 @@ type OwnMask struct {
 	Drop    bool   `json:"drop,omitempty" yaml:"drop,omitempty"` // the match goes without a trace
 }
 
-// readMasking reads tapedeck.yaml of the work tree root; nil, without an error, where there is none. What it cannot use is
+// A projectConfig is what tapedeck.yaml holds.
+type projectConfig struct {
+	Masks   *Masking            `yaml:"masks"`
+	Headers *Headers            `yaml:"headers"` // Masks holds them once read
+	Side    *fidelity.SideRules `yaml:"side"`
+}
+
+// readConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
 // an error: a mask that is not applied would make a verdict red for no reason.
-func readMasking(root string) (*Masking, error) {
+func readConfig(root string) (c projectConfig, err error) {
 	if root == "" {
-		return nil, nil
+		return c, nil
 	}
 	path := filepath.Join(root, ConfigName)
 	b, err := readBounded(path, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return c, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var c struct {
-		Masks   *Masking `yaml:"masks"`
-		Headers *Headers `yaml:"headers"`
-	}
-	if err := decodeConfig(b, &c); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err == nil {
+		err = decodeConfig(b, &c)
 	}
 	if c.Headers != nil {
 		if c.Masks == nil {
@@ -102,20 +105,23 @@ func readMasking(root string) (*Masking, error) {
 		}
 		c.Masks.Headers = c.Headers
 	}
-	if _, err := c.Masks.masker(&Roots{}); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if err == nil {
+		_, err = c.Masks.masker(&Roots{})
 	}
-	return c.Masks, nil
+	if err = cmp.Or(err, c.Side.Check()); err != nil {
+		return projectConfig{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
 }
 
 // maskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml at its work tree, or its
 // own where there is no such file. changed says that its digests were taken under others.
 func (m *Manifest) maskingNow() (now *Masking, changed bool, err error) {
-	now, err = readMasking(m.Roots.Tree)
+	config, err := readConfig(m.Roots.Tree)
 	if err != nil {
 		return nil, false, err
 	}
-	if now == nil {
+	if now = config.Masks; now == nil {
 		now = new(Masking)
 		if m.Masking != nil {
 			*now = *m.Masking
@@ -154,7 +160,7 @@ func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
 		o.Rules = m.Rules
-		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), ofScreens)
+		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
 		for _, own := range m.Add {
 			re, err := regexp.Compile(own.Pattern)
 			if err != nil {
@@ -165,6 +171,9 @@ func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 	}
 	return o, o.Check()
 }
+
+// maskTelemetry was a mask of what side traffic is now. A recording or a project that names it means nothing by it.
+const maskTelemetry = "telemetry"
 
 // MaskUse is one mask and how often a recording used it.
 type MaskUse struct {
@@ -195,11 +204,11 @@ func (r *Recording) HeadersIgnored() []string {
 // MasksOf lists the masks that a recording of the work tree at tree would use, of which none is used yet, and the headers of requests
 // that do not compare there. tree may be "", which has no tapedeck.yaml.
 func MasksOf(tree string) (masks []MaskUse, headers []string, err error) {
-	own, err := readMasking(tree)
+	own, err := readConfig(tree)
 	if err != nil {
 		return nil, nil, err
 	}
-	return (&Manifest{Masking: own}).maskUses(), own.headers().ignored(), nil
+	return (&Manifest{Masking: own.Masks}).maskUses(), own.Masks.headers().ignored(), nil
 }
 
 func (m *Manifest) maskUses() []MaskUse {

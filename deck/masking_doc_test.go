@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
 var updateDocs = flag.Bool("update-docs", false, "rewrite the generated part of docs/masking.md")
@@ -58,20 +60,24 @@ func TestMaskingDocExample(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ConfigName), example[1], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m, err := readMasking(dir)
+	config, err := readConfig(dir)
 	if err != nil {
 		t.Fatal(err)
+	}
+	m := config.Masks
+	if len(config.Side.Gate) != 1 || len(config.Side.Ignore) != 1 {
+		t.Errorf("read %+v", config.Side)
 	}
 	if len(m.Off) != 2 || len(m.Add) != 2 || !m.Add[1].Drop {
 		t.Errorf("read %+v", m)
 	}
-	for _, typ := range []reflect.Type{reflect.TypeFor[Masking](), reflect.TypeFor[OwnMask](), reflect.TypeFor[Headers]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Masking](), reflect.TypeFor[OwnMask](), reflect.TypeFor[Headers](), reflect.TypeFor[fidelity.SideRules]()} {
 		for i := range typ.NumField() {
 			key, _, _ := strings.Cut(typ.Field(i).Tag.Get("yaml"), ",")
 			if key == "-" {
 				continue
 			}
-			inTable := regexp.MustCompile("(?m)^\\| `(masks\\.|headers\\.)?" + regexp.QuoteMeta(key) + "` \\|")
+			inTable := regexp.MustCompile("(?m)^\\| `((masks|headers|side)\\.)?" + regexp.QuoteMeta(key) + "` \\|")
 			if !inTable.Match(page) || !bytes.Contains(example[1], []byte(key+":")) {
 				t.Errorf("the key %s does not stand in the table and in the example", key)
 			}

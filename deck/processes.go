@@ -31,6 +31,8 @@ type processes struct {
 	clock *ambient.Clock     // on a replay
 	again *recordedProcesses // the same
 
+	began, over func(id uint64) // on a replay, told of each process; nil for nobody
+
 	ends sync.WaitGroup // goroutines that wait for the end of a process
 
 	mu     sync.Mutex
@@ -98,6 +100,7 @@ func (r *replayer) giveAgain(c *changing) *processes {
 	r.again.sort()
 	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
+	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
 	return r.processes
 }
 
@@ -180,6 +183,9 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	if p.seed != nil {
 		in.seed, in.random = p.seed, p.seed.Source(in.id, 0)
 	}
+	if p.began != nil {
+		p.began(in.id)
+	}
 	p.ends.Go(func() { p.ended(in, <-pr.Ended) })
 	return in
 }
@@ -240,6 +246,9 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 
 // ended puts the end of a process on the tape. The program's is the run's.
 func (p *processes) ended(in *processInputs, e jail.Ended) {
+	if p.over != nil {
+		p.over(in.id)
+	}
 	if in.id == programID {
 		return
 	}

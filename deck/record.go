@@ -129,7 +129,8 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if err := network.CheckUpstreams(o.Upstreams); err != nil {
 		return nil, err
 	}
-	if m.Masking, err = readMasking(m.Roots.Tree); err != nil {
+	config, err := readConfig(m.Roots.Tree)
+	if m.Masking = config.Masks; err != nil {
 		return nil, err
 	}
 	if m.Masking == nil {

@@ -41,6 +41,7 @@ type replayer struct {
 	found     map[string]*files.Tree // by directory: what else the run found at the paths that it changed
 	store     cas.Store              // the recording's blobs
 	book      *exchange.Book
+	side      *fidelity.SideRules
 	talks     *recordedTalks // with MCP servers; nil where the recording does not follow them
 	spawns    *spawns        // what answers for them on pipes; nil where nothing does
 	again     *recordedProcesses
@@ -277,7 +278,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
 	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
-	o.Notes, o.NotCompared = r.notes, slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
+	o.Notes, o.NotCompared = append(r.notes, r.book.OrderLost()...), slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
 	o.Format1 = r.rec.Manifest.Format < ManifestFormat
 	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)
 	if r.o.Proxy || !r.rec.Manifest.seesOutside() {
@@ -291,7 +292,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 			return r.trees.before.Holds(rec) && r.trees.after != nil && r.trees.after.Holds(rec)
 		}
 	}
-	o.Screens = r.screens
+	o.Screens, o.Side = r.screens, r.side
 	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 	if err == nil {
 		r.processes.beyond(report)

@@ -116,7 +116,13 @@ func (r *replayer) loadBook() error {
 			}
 		}
 	}
-	r.book, err = exchange.NewBook(records, r.s.class, r.store)
+	if r.book, err = exchange.NewBook(records, r.s.class, r.store); err != nil {
+		return err
+	}
+	config, err := readConfig(r.rec.Manifest.Roots.Tree) // as it is now
+	r.side = config.Side
+	r.book.TellSideTraffic(r.side)
+	r.book.KeepOrder()
 	if r.o.Proxy && r.rec.Manifest.Proxy && r.asked == 0 {
 		r.gaps = append(r.gaps, NothingCame)
 	}

@@ -149,6 +149,7 @@ func (r *tapeReplayer) load() error {
 	if err != nil {
 		return errors.Join(err, r.s.close())
 	}
+	r.book.TellSideTraffic(nil)
 	r.trees = &trees{s: r.s, root: r.roots.Tree, store: r.s.store, exclude: []string{dir}}
 	return nil
 }

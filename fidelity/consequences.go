@@ -74,10 +74,27 @@ func (c *laneCompare) otherInputs() {
 	c.found[i].Follows = "nothing before it differs but what the runs were given: " + list(names, shownInputs)
 }
 
-// hintMadeUp is for a request that differs though the program was started as it was recorded.
-const hintMadeUp = "program, arguments, stdin, work tree and environment (but for secrets) are as recorded: what differs is made up " +
-	"by the program at each run (a time, a random number), or read from what is not covered; a mask in tapedeck.yaml makes what " +
-	"is made up compare, in recordings from then on (docs/masking.md)"
+// Hints for a request that differs though the program was started as it was recorded: by what makes it compare.
+const (
+	hintSame   = "program, arguments, stdin, work tree and environment (but for secrets) are as recorded: "
+	hintMadeUp = hintSame + "what differs is made up by the program at each run (a time, a random number), or read from what is not " +
+		"covered; a mask in tapedeck.yaml makes what is made up compare, in recordings from then on (docs/masking.md)"
+	hintSide  = hintMadeUp + "; where nothing depends on this request, side.ignore says so there, of this recording too"
+	hintOrder = hintSame + "what the program did side by side, or in the background, came to its end in another order, or at another " +
+		"moment; it compares where the program waits for what it starts before it asks on"
+)
+
+// hintFor says what makes a request compare: of an order no mask does.
+func hintFor(p *placed) string {
+	moved := func(c Change) bool { return c.Op == Moved || c.Op == Added || c.Op == Removed }
+	switch _, plain := p.refused.rec.Kind.(*tape.HTTPExchange); {
+	case plain:
+		return hintSide
+	case len(p.Changes) > 0 && !slices.ContainsFunc(slices.Concat(p.Changes, p.rest), func(c Change) bool { return !moved(c) }):
+		return hintOrder
+	}
+	return hintMadeUp
+}
 
 // madeUp says of the first divergence that it is the program's own doing, where it is a request that differs and both runs
 // were started alike.
@@ -87,7 +104,7 @@ func (c *laneCompare) madeUp() {
 		return
 	}
 	if p := &c.found[i]; p.refused != nil && p.Recorded != "" && p.Follows == "" {
-		p.Hint = hintMadeUp
+		p.Hint = hintFor(p)
 	}
 }
 

@@ -23,7 +23,9 @@ type differ struct {
 	found    []finding
 	// answersAlike says whether two answers of a model whose bytes differ say the same; nil stands for no
 	answersAlike func(a, b *tape.Exchange) bool
-	renamed      bool // lane mode: that the server of this lane has another name was said
+	// reordered says whether two requests differ in nothing but the order of the results of calls of one turn; nil stands for no
+	reordered func(a, b *tape.Exchange) bool
+	renamed   bool // lane mode: that the server of this lane has another name was said
 }
 
 // A finding is one field that differs.

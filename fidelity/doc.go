@@ -26,6 +26,10 @@
 // longer tries and how often a recorded upgrade was refused (tape.Exchange.UpgradeRefused) are notes. So is what Git keeps of its own in a .git: its index holds times, as do its commits, and so refs
 // and logs. Hooks, config and info there gate.
 //
+// Side traffic (package sidetraffic), plain HTTP that nothing depends on, is compared and does not gate: Report.Side says how it
+// differs, and Report.Strictly counts it. Nor does the order count in which the results of calls of one turn stand
+// (LaneOptions.InCallOrder), which is a note.
+//
 // An exchange that the program itself ended early gates as a request only: how much of the answer had come by then is a
 // matter of moments, in both runs. One that was recorded so and that the replay never asks for is a note where none of its
 // answer had come, or where the replay got an answer to the same request. Of requests that are equal, which of them got

@@ -103,7 +103,7 @@ func (d *differ) sameWords(c *exchangeCategories, a, b *tape.Exchange) bool {
 
 // requestDigest compares the digests of two requests; the bodies explain it.
 func (d *differ) requestDigest(c Category, a, b *tape.Exchange) {
-	if a.RequestDigest != b.RequestDigest {
+	if a.RequestDigest != b.RequestDigest && (d.reordered == nil || !d.reordered(a, b)) {
 		f := finding{category: c, a: a, b: b, was: a.RequestPayload, now: b.RequestPayload}
 		d.hashed(f, a.RequestDigest, b.RequestDigest)
 	}

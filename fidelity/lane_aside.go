@@ -51,34 +51,6 @@ type upgrades struct {
 
 func (u *upgrades) compare(v *upgrades) int { return cmp.Compare(u.what, v.what) }
 
-// setTelemetryAside takes out the requests that reported what the program measured, and notes how many each side has: what they
-// say differs in every run, and their answers say nothing. One that nothing recorded is like gates.
-func (c *laneCompare) setTelemetryAside() {
-	reports := make(map[string]*[2]int) // by host and side
-	for s := range c.sides {
-		for i := range c.sides[s].entries {
-			e := &c.sides[s].entries[i]
-			if e.rec == nil {
-				continue
-			}
-			ex := tape.ExchangeOf(e.rec.Kind)
-			if ex == nil || !ex.IsTelemetry() {
-				continue
-			}
-			host := tape.HostOf(ex.URL)
-			if reports[host] == nil {
-				reports[host] = new([2]int)
-			}
-			reports[host][s]++
-			e.rec = nil
-		}
-	}
-	for _, host := range slices.Sorted(maps.Keys(reports)) {
-		n := reports[host]
-		c.note("%s: telemetry does not gate (%d recorded, %d on replay)", host, n[Recorded], n[Replay])
-	}
-}
-
 // setVerdictsAside takes out the verdicts of policies where one side has none: they are those of a daemon that the program knows
 // nothing of, and a replay asks none. Two runs that both asked are compared.
 func (c *laneCompare) setVerdictsAside() {

@@ -17,7 +17,7 @@ import (
 const notedPaths = 5
 
 // setAside takes out of both sides what never gates, and notes it: requests that no upstream answered while recording,
-// upgrades that were refused, telemetry, verdicts that one side alone asked for, Git's own files, and, unless both runs were given
+// upgrades that were refused, side traffic, verdicts that one side alone asked for, Git's own files, and, unless both runs were given
 // the same time and randomness, files that Git ignores and those outside the work tree.
 func (c *laneCompare) setAside() {
 	if c.o.Format1 {
@@ -30,7 +30,7 @@ func (c *laneCompare) setAside() {
 	c.setCarriersAside()
 	c.setStderrAside()
 	c.setUpgradesAside()
-	c.setTelemetryAside()
+	c.setSideAside()
 	c.setVerdictsAside()
 	asked := make(map[string]*[2]int) // requests without an answer, by host and side
 	var aside [outside + 1][2]outcome // files that do not gate, by place and side

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -74,6 +75,9 @@ func (c *laneCompare) lanes(s Side) []*lane {
 		name := names.of(&e)
 		c.noteURL(name, e.rec.Kind)
 		key := keyOf(name, e.rec.Kind)
+		if spawn, ok := names.spawns[e.at]; ok {
+			key = string(spawn.key[:])
+		}
 		l := byKey[key]
 		if l == nil {
 			l = &lane{name: name, key: key}
@@ -117,7 +121,7 @@ func byArrival(es []entry) {
 type laneNames struct {
 	side    *laneSide
 	mask    func(string) string
-	spawns  map[int]string // by place
+	spawns  map[int]spawnLane // by place
 	sockets SocketLanes
 }
 
@@ -126,14 +130,21 @@ func (n *laneNames) of(e *entry) string {
 		if e.at == n.side.program {
 			return laneProgram
 		}
-		return n.spawns[e.at]
+		return n.spawns[e.at].name
 	}
 	return n.sockets.Of(e.rec.Kind)
 }
 
+// A spawnLane is what the lane of a process is called, and what tells it from others.
+type spawnLane struct {
+	name string
+	key  cas.Digest
+}
+
 // spawnLanes names the lanes of all processes but the program: by parent's lane, program and arguments and, from the
-// second equal one, #n, in the order in which they began. Their records stand in the order in which they ended.
-func spawnLanes(side *laneSide, mask func(string) string) map[int]string {
+// second equal one, #n, in the order in which they began. Their records stand in the order in which they ended. The keys are of all of it,
+// for names are cut.
+func spawnLanes(side *laneSide, mask func(string) string) map[int]spawnLane {
 	type started struct {
 		at int
 		p  *tape.ProcessSpawn
@@ -148,20 +159,22 @@ func spawnLanes(side *laneSide, mask func(string) string) map[int]string {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b started) int { return cmp.Compare(a.p.SpawnID, b.p.SpawnID) })
-	names, used := make(map[int]string), make(map[string]int)
-	bySpawn := make(map[uint64]string)
+	lanes, used := make(map[int]spawnLane), make(map[cas.Digest]int)
+	bySpawn := make(map[uint64]spawnLane)
 	for _, s := range all {
 		own := mask(commandOf(s.p))
+		l := spawnLane{name: own, key: cas.Sum([]byte(own))}
 		if parent, ok := bySpawn[s.p.ParentSpawnID]; ok && s.p.ParentSpawnID != 0 {
-			own = parent + " > " + own
+			l = spawnLane{name: parent.name + " > " + own, key: cas.Sum(append(parent.key[:], own...))}
 		}
-		own = shortened(own)
-		used[own]++
-		if n := used[own]; n > 1 {
-			own = fmt.Sprintf("%s#%d", own, n)
+		l.name = shortened(l.name)
+		used[l.key]++
+		if n := used[l.key]; n > 1 {
+			l = spawnLane{name: fmt.Sprintf("%s#%d", l.name, n), key: cas.Sum(fmt.Append(l.key[:], n))}
 		}
-		bySpawn[s.p.SpawnID] = own
-		names[s.at] = "process:" + own
+		bySpawn[s.p.SpawnID] = l
+		l.name = "process:" + l.name
+		lanes[s.at] = l
 	}
-	return names
+	return lanes
 }

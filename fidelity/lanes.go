@@ -35,6 +35,13 @@ type LaneOptions struct {
 	Request func(ex *tape.Exchange, body []byte) (surface, params []byte)
 	// Answer returns an answer without its Content-Encoding. nil takes it as it stands.
 	Answer func(ex *tape.Exchange, body []byte) []byte
+	// Asked returns a request without its Content-Encoding. nil takes it as it stands.
+	Asked func(ex *tape.Exchange, body []byte) []byte
+	// InCallOrder returns a request to a model with the results of calls of one turn in the order of these calls; nil where there
+	// are no two. A nil function compares them as they stand.
+	InCallOrder func(ex *tape.Exchange, body []byte) []byte
+	// Side is what a project says of paths. nil says nothing.
+	Side *SideRules
 	// AnswerSurface returns of the answer of a model what two of them compare by, where their bytes differ: decoded, masked,
 	// and numbered what a provider makes up for every answer, such as the ids that pair calls of tools with results. nil
 	// for an answer that compares by its bytes. A nil function compares all of them by their bytes.
@@ -119,6 +126,8 @@ type laneCompare struct {
 	compared    int64           // bytes of answers that were read to compare
 	hiding      hiding
 	elsewhere   elsewhere
+	orders      map[string]*order // results of calls that came in another order, by lane
+	sideRead    int64             // bytes of bodies that were read to find side traffic
 	urls        map[string]string // of WebSockets, by lane
 	renamed     map[string]bool   // lanes of which it was said that their server has another name
 }
@@ -152,7 +161,7 @@ func newLaneCompare(mode Mode, o *LaneOptions) *laneCompare {
 	if o != nil {
 		c.o = *o
 	}
-	c.differ = differ{lanes: true, mask: c.o.masked, sides: c.o.Sides, answersAlike: c.answersAlike}
+	c.differ = differ{lanes: true, mask: c.o.masked, sides: c.o.Sides, answersAlike: c.answersAlike, reordered: c.resultsReordered}
 	c.explainer.o = c.o
 	c.report.Crossed, c.report.sides = &c.o.Crossed, c.o.Sides
 	c.report.Masked = maps.Clone(c.o.Masked)
@@ -327,6 +336,7 @@ func (c *laneCompare) place(p placed) { c.found = append(c.found, p) }
 func (c *laneCompare) finish() *Report {
 	c.withdrawals.note(c)
 	c.cutWork.note(c)
+	c.noteOrders()
 	c.elsewhere.note(c)
 	bySeq := func(a, b RequestRef) int { return cmp.Compare(*a.Seq, *b.Seq) }
 	slices.SortStableFunc(c.report.Unasked, bySeq)
@@ -346,6 +356,7 @@ func (c *laneCompare) finish() *Report {
 		c.report.rateOutcome()
 		return c.report
 	}
+	c.report.ModelCalls = c.sides[Recorded].calls
 	c.refusals()
 	c.previews()
 	c.consequences()

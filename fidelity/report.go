@@ -68,9 +68,12 @@ type Report struct {
 	Omitted         int          `json:"omitted,omitempty"`
 
 	// Lane mode only, and there always in the JSON, NotCompared where it holds something.
-	Crossed     *int           `json:"crossed,omitempty"`
-	Screens     int            `json:"screens,omitempty"`   // how many of the terminal were compared, where they count
-	MCPCalls    int            `json:"mcp_calls,omitempty"` // how many calls of tool servers were compared
+	Crossed    *int `json:"crossed,omitempty"`
+	Screens    int  `json:"screens,omitempty"`     // how many of the terminal were compared, where they count
+	MCPCalls   int  `json:"mcp_calls,omitempty"`   // how many calls of tool servers were compared
+	ModelCalls int  `json:"model_calls,omitempty"` // how many calls of models were recorded
+	// Side is requests that nothing depends on and that differ: they do not gate, but a strict verdict counts them.
+	Side        []SideTraffic  `json:"side,omitempty"`
 	Unasked     []RequestRef   `json:"unasked,omitempty"`
 	Refused     []RequestRef   `json:"refused,omitempty"`
 	Masked      map[string]int `json:"masked,omitempty"`
@@ -94,6 +97,9 @@ func newReport(mode Mode) *Report {
 // Faithful reports whether nothing diverged and everything that was asked for could be compared. Where it is false,
 // NotCompared decides between the exit statuses 1 and 2.
 func (r *Report) Faithful() bool { return r.Total() == 0 && len(r.NotCompared) == 0 }
+
+// Strictly reports whether the report is faithful and nothing differs that does not gate but is no mere remark either: side traffic.
+func (r *Report) Strictly() bool { return r.Faithful() && len(r.Side) == 0 }
 
 // Total is the number of divergences, those that are not listed too.
 func (r *Report) Total() int { return len(r.Divergences) + r.Omitted }

@@ -42,6 +42,9 @@ func (r *Report) WriteText(w io.Writer, o *TextOptions) error {
 		t.o.Width = max(cmp.Or(t.o.Width, 100), 40)
 	}
 	t.headline(r)
+	if said := r.sideLine(); said != "" {
+		t.write(0, plain, visible.Line(said))
+	}
 	if len(r.NotCompared) > 0 {
 		t.list("not compared, so the verdict is not green:", r.NotCompared, len(r.NotCompared))
 	}

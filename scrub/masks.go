@@ -78,9 +78,6 @@ var builtin = []mask{
 	{says: ofPlace, MaskInfo: MaskInfo{maskHome, "the path of HOME", "/home/user/.config"}},
 	{says: ofPlace, MaskInfo: MaskInfo{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
 	{says: ofPlace, MaskInfo: MaskInfo{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},
-	// Of a whole request, not of a text: package llm finds it.
-	{says: ofPlace, MaskInfo: MaskInfo{"telemetry", "the body of a request that reports what a program measured: OTLP, or to a known " +
-		"collector; such requests never gate", `POST https://example.com/otlp/v1/metrics {"resourceMetrics":[]}`}},
 }
 
 // Masks lists the built-in masks.

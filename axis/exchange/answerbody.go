@@ -174,8 +174,13 @@ func (b *AnswerBody) Ended() bool {
 	return b.left == 0 && b.rest == 0 && len(b.chunks) == 0 && b.cut == ""
 }
 
-// together waits for equal requests.
+// together waits for equal requests, and for the conversations beside this one.
 func (b *AnswerBody) together(ctx context.Context, tms int64, end bool) error {
+	if end && b.opts.Of != nil {
+		if err := b.opts.Of.order.await(ctx, b.opts.Of, b.opts.Speed > 0); err != nil {
+			return err
+		}
+	}
 	if b.beside == nil {
 		return nil
 	}
@@ -298,7 +303,12 @@ func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 }
 
 // Given says that the end of the answer has been passed on, or will not be: equal requests may go on (AnswerOptions.Of).
-func (b *AnswerBody) Given() { b.beside.leave(b.opts.Of) }
+func (b *AnswerBody) Given() {
+	b.beside.leave(b.opts.Of)
+	if b.opts.Of != nil {
+		b.opts.Of.order.leave(b.opts.Of)
+	}
+}
 
 // Close frees what the body holds. The answer has been given then.
 func (b *AnswerBody) Close() error {

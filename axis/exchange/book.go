@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -24,8 +25,12 @@ type Book struct {
 	aside      map[uint64]bool            // connections of sockets that MCP servers opened; not changed after NewBook
 	methods    map[streamKey]*method      // not changed after NewBook
 	mixed      bool                       // a queue holds requests that may have unlike traits; not changed after NewBook
+	run        sidetraffic.Span           // when it was; not changed after NewBook
+	order      *endOrder                  // nil where none is kept; not changed once requests come
+	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        knownIDs
+	processes  []endedProcess      // of those whose end is on the tape; not changed after NewBook
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
@@ -52,6 +57,10 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 		if err != nil {
 			return nil, err
 		}
+		b.run.Add(r.VirtualTimeMS)
+		if p, ok := r.Kind.(*tape.ProcessSpawn); ok && p.SpawnID != 0 && r.G > 0 {
+			b.processes = append(b.processes, endedProcess{id: p.SpawnID, g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS})
+		}
 		switch rec := b.read(r); {
 		case rec == nil || rec.Lane == Unmatched:
 		case rec.Exchange.UpgradeRefused():
@@ -71,9 +80,6 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 		b.add(rec)
 	}
 	for _, q := range b.queues {
-		if q.all[0].Exchange.IsTelemetry() { // one report is as good as another
-			continue
-		}
 		b.mixed = b.mixed || q.mixed()
 		q.sideBySide = q.overlap()
 		keepCompany(q.all)
@@ -211,6 +217,19 @@ func (b *Book) takeThis(rec *Recorded) bool {
 	return true
 }
 
+// likeAsked returns what answers a request whose key has nothing left: the same call with results in another order, or what answers
+// side traffic; nil for nothing.
+func (b *Book) likeAsked(id *Identity, r *Request) *Recorded {
+	if rec := b.reordered(id, r); rec != nil && b.takeThis(rec) {
+		return rec
+	}
+	rec := b.side.answer(b, id.Key, r)
+	if rec == nil && id.Key.Kind == LLM {
+		b.order.giveUp()
+	}
+	return rec
+}
+
 // next returns the first by arrival that was not handed out and is no socket; nil for none.
 func (b *Book) next() *Recorded {
 	b.mu.Lock()
@@ -224,24 +243,14 @@ func (b *Book) next() *Recorded {
 	return b.waiting[0]
 }
 
-// again returns the last of the exchanges of a key: a report is answered as often as it comes. It is handed out for nothing, so
-// the log of Audit has none of it.
-func (b *Book) again(k Key) (*Recorded, bool) {
-	q := b.queues[k]
-	if q == nil || !q.all[len(q.all)-1].Exchange.IsTelemetry() {
-		return nil, false
-	}
-	return q.all[len(q.all)-1], true
-}
-
 // Unasked lists, by arrival, what was recorded and not handed out so far. Plain HTTP that no upstream answered while
-// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused) and telemetry: they are notes.
+// recording is left out, and so are refused upgrades (tape.Exchange.UpgradeRefused): they are notes.
 func (b *Book) Unasked() []*Recorded {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var left []*Recorded
 	for _, rec := range b.recorded {
-		if !rec.served && !silent(rec) && !rec.Exchange.IsTelemetry() && !rec.Exchange.UpgradeRefused() {
+		if !rec.served && !silent(rec) && !rec.Exchange.UpgradeRefused() {
 			left = append(left, rec)
 		}
 	}

@@ -41,8 +41,6 @@ type Key struct {
 // An Identity is what a Classifier found out about a request.
 type Identity struct {
 	Key Key
-	// Telemetry says that the request reports what the program measured: it never gates, and is answered as often as it comes.
-	Telemetry bool
 	// Talk says which conversation with a model the request belongs to; nil for HTTP. It hashes every message, and is asked
 	// where a lane is to be found alone.
 	Talk func() Talk
@@ -117,13 +115,14 @@ type Recorded struct {
 	// Trailers are the fields that came behind the body; nil for none.
 	Trailers http.Header
 
-	endedMS int64    // when it ended, in ms since the run began that recorded it
-	wallMS  int64    // the same, in Unix epoch ms
-	begunMS int64    // when its request came, or later; see keepCompany
-	g       uint64   // of its record
-	company *company // nil for none
-	opcode  int      // of a turn over a socket: of the server's messages
-	ownTurn bool     // of a turn over a socket: the server began it
+	endedMS int64     // when it ended, in ms since the run began that recorded it
+	wallMS  int64     // the same, in Unix epoch ms
+	begunMS int64     // when its request came, or later; see keepCompany
+	g       uint64    // of its record
+	company *company  // nil for none
+	order   *endOrder // of conversations that went on beside its own; nil for none
+	opcode  int       // of a turn over a socket: of the server's messages
+	ownTurn bool      // of a turn over a socket: the server began it
 
 	extra []tape.Field // the further keys of its record
 

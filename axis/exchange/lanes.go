@@ -13,7 +13,7 @@ const Unmatched = "unmatched"
 
 // Lanes names the lane of every request that goes to an upstream.
 //
-// Plain HTTP stands in "http:<host>", what reports only in "telemetry:<host>". A conversation with a model stands in "llm:<12 hex digits of its opening>", with
+// Plain HTTP stands in "http:<host>". A conversation with a model stands in "llm:<12 hex digits of its opening>", with
 // "#2", "#3" … behind it for further ones of the same opening. Among the conversations of one opening a request belongs to
 //
 //  1. the one whose last list of turns it extends; the longest such list wins, then one that is not waiting for an
@@ -42,10 +42,7 @@ type conversation struct {
 
 // Begin returns the lane of a request that is about to be sent. Done must follow with the same name.
 func (l *Lanes) Begin(id *Identity, rawURL string) string {
-	switch {
-	case id.Telemetry:
-		return tape.TelemetryLane + tape.HostOf(rawURL)
-	case id.Key.Kind != LLM:
+	if id.Key.Kind != LLM {
 		return "http:" + tape.HostOf(rawURL)
 	}
 	talk := id.Talk()

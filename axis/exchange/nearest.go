@@ -119,10 +119,15 @@ const (
 	unlike
 )
 
+// inLane reports whether a record stands in a lane that is called lane but for a number.
+func inLane(rec *Recorded, lane string) bool {
+	return rec.Lane == lane || strings.HasPrefix(rec.Lane, lane+"#")
+}
+
 // alike compares a record with a request to a URL; lane is that of its conversation, without a number, "" for HTTP.
 func alike(rec *Recorded, id *Identity, lane string, asked *url.URL) likeness {
 	if k := id.Key; k.Kind == LLM && rec.Key.Kind == LLM && rec.Key.Provider == k.Provider && rec.Key.Endpoint == k.Endpoint {
-		if rec.Lane == lane || strings.HasPrefix(rec.Lane, lane+"#") {
+		if inLane(rec, lane) {
 			return sameConversation
 		}
 		return sameEndpoint

@@ -65,10 +65,13 @@ func (o *Open) Lane() string { return o.exchange.Lane }
 // one that has the first recorded answer, on the replay's tape too.
 func (o *Open) Take(b *Book) (*Recorded, bool) {
 	rec, ok := o.arriveAt(b)
-	if ok {
+	if !ok {
+		rec = b.likeAsked(o.identity, o.request)
+	}
+	if rec != nil {
 		o.takes(b, rec)
 	}
-	return rec, ok
+	return rec, rec != nil
 }
 
 // takeThis is Take where it is known which exchange answers; false where it was handed out before.
@@ -112,17 +115,11 @@ func (o *Open) takes(b *Book, rec *Recorded) {
 // arriveAt is the one step in which a request arrives and is answered. All requests of a replay wait for it, so it is all that
 // is done under the lock.
 func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
-	var traits *Traits
-	if !o.identity.Telemetry {
-		traits = b.traits(o.identity.Key, o.request)
-	}
+	traits := b.traits(o.identity.Key, o.request)
 	o.tap.taking.Lock()
 	defer o.tap.taking.Unlock()
 	o.arrive()
 	rec, choice := b.take(o.identity.Key, traits)
-	if rec == nil && o.identity.Telemetry {
-		return b.again(o.identity.Key)
-	}
 	o.choice = choice
 	return rec, rec != nil
 }

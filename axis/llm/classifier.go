@@ -35,13 +35,6 @@ func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {
 		return c.multipart(r, u, parts), nil
 	}
 	body, jsonErr := canonjson.Parse(r.Body)
-	value := &body
-	if jsonErr != nil {
-		value = nil
-	}
-	if id := c.telemetry(r, u, value); id != nil {
-		return id, nil
-	}
 	if jsonErr != nil {
 		return c.plain(r, c.form(r)), nil
 	}

@@ -89,6 +89,14 @@ func resumption(h http.Header) []byte {
 // MaskURL implements exchange.Classifier. The session id in a URL of HTTP+SSE stays: a replay gives the recorded one.
 func (c *Classifier) MaskURL(scrubbed string) string { return c.next.MaskURL(scrubbed) }
 
+// InCallOrder implements exchange.CallOrderer, by the next one.
+func (c *Classifier) InCallOrder(r *exchange.Request) *exchange.Request {
+	if o, ok := c.next.(exchange.CallOrderer); ok {
+		return o.InCallOrder(r)
+	}
+	return nil
+}
+
 // Sockets implements exchange.SocketClassifier: WebSockets are the next one's, as far as it knows them.
 func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
 	if next, ok := c.next.(exchange.SocketClassifier); ok {

@@ -50,6 +50,9 @@ FILE.tape is a bare tape: of a test (httptape), or of the cassette of another pr
 no program, so one must stand behind --. It runs in the present directory with the environment and stdin as they are now, every
 answer taken from the tape and nothing dialled, and nothing that it changes outlives it: --keep gets the work tree as it left
 it. What it asked for is compared, and nothing else.
+
+Side traffic (docs/masking.md) that differs, such as batches of events, has a line of its own and does not gate; with --strict it
+ends with 2.
 ` + modesHelp + `
 Masks of times, ids and the like take out what differs in every run; where such a value differs the verdict is FAITHFUL, masked,
 with both values a line (docs/masking.md), and --strict ends with 2.

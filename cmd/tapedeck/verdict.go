@@ -40,13 +40,13 @@ func (o *verdictFlags) define(f *pflag.FlagSet) {
 
 // defineStrict adds --strict.
 func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
-	f.BoolVar(&o.strict, "strict", false, "a verdict that leaves a doubt, FAITHFUL, masked, ends with 2")
+	f.BoolVar(&o.strict, "strict", false, "a verdict that leaves a doubt (FAITHFUL, masked), and side traffic that differs, end with 2")
 }
 
 // hold prints a report of two recordings and returns what makes the exit status, as --strict wants it.
 func (o *verdictFlags) hold(r *fidelity.Report, json bool, out, w io.Writer, text *fidelity.TextOptions) error {
 	err := printReport(r, json, out, w, text)
-	if err == nil && o.strict && r.Doubtful() > 0 {
+	if err == nil && o.strict && (r.Doubtful() > 0 || !r.Strictly()) {
 		return &statusError{status: statusDiverged}
 	}
 	return err

@@ -75,6 +75,29 @@ var ClaudeCode = Recipe{
 	Rules: ".claude/CLAUDE.md",
 }
 
+// Busy are agents that do more than one thing at a time: they report what they do beside their calls, run tools side by side and have
+// helpers. Their recordings replay green, whatever of that comes in another order or number.
+var Busy = []Recipe{
+	{ // as it is installed: with event batches, feature flags and questions that are asked again and again
+		Name: "claude-code-as-installed", Bin: ClaudeCode.Bin, Host: ClaudeCode.Host, Key: ClaudeCode.Key, Value: ClaudeCode.Value,
+		Env: map[string]string{"IS_SANDBOX": "1"}, Args: append([]string{"--model", "claude-sonnet-4-5"}, ClaudeCode.Args...), Rules: ClaudeCode.Rules,
+	},
+	{
+		Name: "claude-code-quiet", Bin: ClaudeCode.Bin, Host: ClaudeCode.Host, Key: ClaudeCode.Key, Value: ClaudeCode.Value,
+		Env: ClaudeCode.Env, Args: append([]string{"--model", "claude-sonnet-4-5"}, ClaudeCode.Args...), Rules: ClaudeCode.Rules,
+	},
+	{
+		Name: "copilot", Bin: ".bin/copilot", Host: "api.openai.com", Key: "COPILOT_PROVIDER_API_KEY", Value: openAIKey,
+		Env:   map[string]string{"COPILOT_PROVIDER_BASE_URL": "https://api.openai.com/v1", "COPILOT_MODEL": "gpt-5"},
+		Args:  []string{"--allow-all-tools", "-p"},
+		Rules: ".copilot/copilot-instructions.md",
+	},
+	{ // a program of the SDK's, with its tracing on
+		Name: "openai-agents", Bin: "@openai/agents/package.json", Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey, Node: true,
+		Rules: ".openai-agents/rules.md",
+	},
+}
+
 // nodeArch is this machine's architecture as npm names it.
 func nodeArch() string {
 	if runtime.GOARCH == "amd64" {

@@ -3,14 +3,12 @@ package bare
 import (
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // NewMasker returns what masks the requests of a bare tape before they are compared: o (nil is what package scrub knows) with the
-// directories filled in that it leaves empty, and without the mask of telemetry, for a test may be about just that. The error
-// is of a mask of o that cannot be.
+// directories filled in that it leaves empty. The error is of a mask of o that cannot be.
 func NewMasker(o *scrub.MaskOptions) (*scrub.Masker, error) {
 	var masks scrub.MaskOptions
 	if o != nil {
@@ -19,7 +17,6 @@ func NewMasker(o *scrub.MaskOptions) (*scrub.Masker, error) {
 	if err := masks.Check(); err != nil {
 		return nil, err
 	}
-	masks.Disabled = append(slices.Clone(masks.Disabled), "telemetry")
 	fillRoots(&masks)
 	return scrub.NewMasker(&masks), nil
 }

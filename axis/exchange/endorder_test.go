@@ -1,0 +1,165 @@
+package exchange_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// turn is a recorded call of a model: of which conversation, what was asked, and when, in ms since the run began.
+type turn struct {
+	lane         string
+	begun, ended int64
+	process      uint64 // that ended meanwhile; 0 for none
+}
+
+// conversations is a book of turns, which stand as they ended, and the key of each.
+func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key) {
+	t.Helper()
+	keys := make([]exchange.Key, len(turns))
+	b, err := exchange.NewBook(func(yield func(*tape.Record, error) bool) {
+		for i, x := range turns {
+			k := &tape.LLMCall{Provider: "test", Endpoint: "messages", Model: "m", Exchange: tape.Exchange{
+				Method: "POST", URL: "https://h/a", Lane: x.lane, Arrival: uint64(i + 1), Status: 200, RequestDigest: cas.Sum([]byte{byte(i)}),
+				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: uint64(2*i + 1)}},
+			}}
+			keys[i] = exchange.KeyOf(k, classifier{})
+			if x.process != 0 { // which ended a moment before
+				p := &tape.ProcessSpawn{SpawnID: x.process, DurationMS: 2500}
+				yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 1), MonotonicMS: x.ended - 50, Kind: p}, nil)
+			}
+			yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 2), MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
+		}
+	}, classifier{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.KeepOrder()
+	return b, keys
+}
+
+// TestKeepOrder: the answer of a conversation ends after that which ended before it, of a conversation beside it.
+func TestKeepOrder(t *testing.T) {
+	two := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
+	tool := []turn{{"llm:a", 100, 200, 0}, {"llm:a", 5200, 5300, 0}, {"llm:b", 100, 5400, 0}} // 5 s pass between a's turns
+	after := []turn{{"llm:a", 100, 200, 0}, {"llm:b", 300, 400, 0}}
+	nine := []turn{{"llm:a", 100, 500, 0}, {"llm:b", 100, 600, 0}}
+	for i := range 7 {
+		nine = append(nine, turn{"llm:" + string(rune('c'+i)), 100, 600, 0})
+	}
+	for _, tt := range []struct {
+		name  string
+		turns []turn
+		asked []time.Duration // when the replay asks for each; below 0 never
+		want  []time.Duration // when it has the answer
+		lost  int
+	}{
+		{"as it was", two, []time.Duration{0, 0}, []time.Duration{0, 100 * ms}, 0},
+		{"the second comes first", two, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 800 * ms}, 0},
+		{"the first never comes", two, []time.Duration{-1, 0}, []time.Duration{-1, 2000 * ms}, 1},
+		{"the first has a tool run", tool, []time.Duration{0, 5000 * ms, 0}, []time.Duration{0, 5000 * ms, 5100 * ms}, 0},
+		{"the first has a tool run for ever", tool, []time.Duration{0, -1, 0}, []time.Duration{0, -1, 7000 * ms}, 1},
+		{"one after the other", after, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
+		{"many at once", nine, []time.Duration{700 * ms, 0}, []time.Duration{700 * ms, 0}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, tt.turns...)
+				got := make([]time.Duration, len(tt.asked))
+				for i, at := range tt.asked {
+					got[i] = -1
+					if at < 0 {
+						continue
+					}
+					go func() {
+						time.Sleep(at)
+						_, end, err := give(t.Context(), t, b, keys[i])
+						if got[i] = at + end; err != nil {
+							t.Error(err)
+						}
+					}()
+				}
+				time.Sleep(time.Minute)
+				for i, want := range tt.want {
+					if got[i] != want {
+						t.Errorf("answer %d came at %v, want %v", i, got[i], want)
+					}
+				}
+				if lost := b.OrderLost(); len(lost) != tt.lost {
+					t.Errorf("lost %q", lost)
+				}
+			})
+		})
+	}
+}
+
+// TestKeepOrderEnds: a call that nothing answers is that of another program, which nothing holds up.
+func TestKeepOrderEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, keys := conversations(t, turn{"llm:a", 100, 500, 0}, turn{"llm:b", 100, 600, 0})
+		g := newRig(t, exchange.TapOptions{})
+		o, err := g.tap.Begin(&exchange.Request{Method: "POST", URL: "https://h/a", Body: []byte(`{"model":"m","messages":[{"text":"other"}]}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := o.Take(b); ok {
+			t.Fatal("answered")
+		}
+		if _, end, err := give(t.Context(), t, b, keys[1]); end != 0 || err != nil || len(b.OrderLost()) != 0 {
+			t.Errorf("it was held for %v: %v, lost %q", end, err, b.OrderLost())
+		}
+	})
+}
+
+// TestKeepOrderOfProcesses: an answer during which a process ended waits for that, where it runs.
+func TestKeepOrderOfProcesses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begins bool
+		ends   time.Duration // 0 for never
+		want   time.Duration
+		lost   int
+	}{
+		"it ends":      {true, time.Second, 1100 * ms, 0},
+		"it goes on":   {true, 0, 4500 * ms, 1},
+		"it never ran": {false, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, turn{"llm:a", 100, 3000, 7})
+				if tt.begins {
+					b.ProcessBegan(7)
+				}
+				if tt.ends > 0 {
+					go func() {
+						time.Sleep(tt.ends)
+						b.ProcessEnded(7)
+					}()
+				}
+				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.OrderLost()) != tt.lost {
+					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.OrderLost())
+				}
+			})
+		})
+	}
+}
+
+// TestKeepOrderBeside: a process that goes on, and ended before the next call, has the time that it had by the end of the answer.
+func TestKeepOrderBeside(t *testing.T) {
+	for _, began := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			b, keys := conversations(t, turn{"llm:a", 100, 2000, 0}, turn{"llm:a", 4010, 4050, 7}) // 7 ran from 1500 to 4000
+			want := time.Duration(0)
+			if began {
+				b.ProcessBegan(7)
+				want = 500 * ms
+			}
+			if _, end, err := give(t.Context(), t, b, keys[0]); end != want || err != nil || len(b.OrderLost()) != 0 {
+				t.Errorf("held for %v, want %v; %v, lost %q", end, want, err, b.OrderLost())
+			}
+		})
+	}
+}

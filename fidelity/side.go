@@ -1,0 +1,245 @@
+package fidelity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// SideRules are what a project says of paths: whether they gate, or are side traffic.
+type SideRules = sidetraffic.Rules
+
+// SideTraffic is requests of one method, host and path that nothing depends on, and that differ between two runs. They do not gate; a
+// strict verdict counts them.
+type SideTraffic struct {
+	Method   string   `json:"method"`
+	Host     string   `json:"host"`
+	Path     string   `json:"path"`
+	Why      string   `json:"why"`               // SideReports, SideAsked or SideTold
+	Recorded int      `json:"recorded"`          // how many were recorded
+	Replay   int      `json:"replay"`            // how many the replay sent
+	Differ   int      `json:"differ"`            // how many of the replay are like none that was recorded
+	Changes  []Change `json:"changes,omitempty"` // of the first that differs and one that was recorded: the first few
+}
+
+// Why requests are side traffic; docs/masking.md says what is which.
+const (
+	SideReports = "reports" // they report what happened in the run, and are acknowledged at most
+	SideAsked   = "asked"   // the same question, asked again and again, with the same answer
+	SideTold    = "told"    // tapedeck.yaml says so
+)
+
+// maxSideRead bounds, in bytes, the bodies of one comparison that are read to find side traffic.
+const maxSideRead = 256 << 20
+
+// A sideRoute is the requests of a route, of both sides.
+type sideRoute struct {
+	sidetraffic.Route
+	entries [2][]*entry
+	old     bool // a recorder said that they are telemetry, and kept no digest of them
+}
+
+// setSideAside takes out side traffic that differs. What is alike stays, and counts as compared.
+func (c *laneCompare) setSideAside() {
+	if c.mode == ByteIdentical {
+		return
+	}
+	routes := make(map[sidetraffic.Route]*sideRoute)
+	var spans [2]sidetraffic.Span
+	for s := range c.sides {
+		for i := range c.sides[s].entries {
+			e := &c.sides[s].entries[i]
+			if e.rec == nil {
+				continue
+			}
+			spans[s].Add(e.rec.VirtualTimeMS)
+			x, ok := e.rec.Kind.(*tape.HTTPExchange)
+			if !ok || strings.HasPrefix(x.Lane, laneMCP) || x.UpgradeRefused() {
+				continue
+			}
+			at := sidetraffic.RouteOf(x.Method, x.URL)
+			if routes[at] == nil {
+				routes[at] = &sideRoute{Route: at}
+			}
+			r := routes[at]
+			r.entries[s], r.old = append(r.entries[s], e), r.old || x.IsTelemetry()
+		}
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(routes), sidetraffic.Route.Compare) {
+		c.setRouteAside(routes[at], &spans[Recorded])
+	}
+}
+
+// setRouteAside takes the requests of a route out, where they differ and are side traffic.
+func (c *laneCompare) setRouteAside(r *sideRoute, run *sidetraffic.Span) {
+	said := c.o.Side.Of(r.Route)
+	added, gone := c.unequal(r)
+	if said == sidetraffic.Gates || len(added)+len(gone) == 0 {
+		return
+	}
+	why := SideTold
+	switch {
+	case said == sidetraffic.Ignored:
+	case r.old || c.reports(r, run):
+		why = SideReports
+		isRefused := func(e *entry) bool { return refusedOnReplay(e.rec.Kind) }
+		r.entries[Replay] = slices.DeleteFunc(r.entries[Replay], isRefused) // one that has another form than they have
+		added = slices.DeleteFunc(added, isRefused)
+	case c.askedAgain(r, added, gone):
+		return
+	default:
+		return
+	}
+	if len(added)+len(gone) > 0 {
+		c.oneSide(r, why, added, gone)
+	}
+	for _, es := range r.entries {
+		for _, e := range es {
+			e.rec = nil
+		}
+	}
+}
+
+// oneSide reports side traffic that differs: added are those of the replay that nothing recorded is like, gone the recorded ones that
+// nothing of the replay is.
+func (c *laneCompare) oneSide(r *sideRoute, why string, added, gone []*entry) {
+	t := SideTraffic{
+		Method: r.Method, Host: r.Host, Path: r.Path, Why: why,
+		Recorded: len(r.entries[Recorded]), Replay: len(r.entries[Replay]), Differ: len(added),
+	}
+	if len(added) > 0 && len(gone) > 0 && !c.spent() {
+		changes := c.requestChanges(gone[0].rec, added[0].rec)
+		t.Changes = changes[:min(len(changes), causeChanges)]
+	}
+	c.report.Side = append(c.report.Side, t)
+}
+
+// unequal returns the requests of a route that one side alone has, equal ones set off against each other.
+func (c *laneCompare) unequal(r *sideRoute) (added, gone []*entry) {
+	was := make(map[uint64]int)
+	for _, e := range r.entries[Recorded] {
+		was[c.identityOf(e)]++
+	}
+	for _, e := range r.entries[Replay] {
+		if id := c.identityOf(e); was[id] > 0 && !refusedOnReplay(e.rec.Kind) {
+			was[id]--
+		} else {
+			added = append(added, e)
+		}
+	}
+	for _, e := range slices.Backward(r.entries[Recorded]) {
+		if id := c.identityOf(e); was[id] > 0 {
+			was[id]--
+			gone = append(gone, e)
+		}
+	}
+	slices.Reverse(gone)
+	return added, gone
+}
+
+// reports reports whether the recorded requests of a route report what happened in the run.
+func (c *laneCompare) reports(r *sideRoute, run *sidetraffic.Span) bool {
+	var all []sidetraffic.Exchange
+	before := c.read
+	defer func() { c.read = before }() // which is what explaining may read
+	for _, e := range r.entries[Recorded] {
+		ex := tape.ExchangeOf(e.rec.Kind)
+		if ex.Status == 0 {
+			continue
+		}
+		asked, errA := c.bytes(ex.RequestPayload, Recorded)
+		answer, errB := c.bytes(ex.Response, Recorded)
+		if errA != nil || errB != nil || c.sideRead > maxSideRead {
+			return false
+		}
+		c.sideRead += int64(len(asked) + len(answer))
+		if c.o.Asked != nil {
+			asked = c.o.Asked(ex, asked)
+		}
+		all = append(all, sidetraffic.Exchange{Status: ex.Status, Asked: asked, Answer: c.answer(ex, answer)})
+	}
+	return len(all) > 0 && sidetraffic.Reports(all, run)
+}
+
+// askedAgain takes out the questions that one side asked more often, where they are asked again and again. It
+// reports whether there was one.
+func (c *laneCompare) askedAgain(r *sideRoute, added, gone []*entry) bool {
+	byID := make(map[uint64]*sideRoute)
+	for s := range r.entries {
+		for _, e := range r.entries[s] {
+			id := c.identityOf(e)
+			if byID[id] == nil {
+				byID[id] = &sideRoute{Route: r.Route}
+			}
+			byID[id].entries[s] = append(byID[id].entries[s], e)
+		}
+	}
+	told := make(map[uint64]bool)
+	for _, e := range slices.Concat(added, gone) {
+		id := c.identityOf(e)
+		q := byID[id]
+		if !sidetraffic.AskedAgain(r.Method, len(q.entries[Recorded])) || len(q.entries[Replay]) == 0 || !equalResults(slices.Concat(q.entries[Recorded], q.entries[Replay])) {
+			continue
+		}
+		if !told[id] {
+			c.oneSide(q, SideAsked, nil, nil)
+			told[id] = true
+		}
+		defer func() { e.rec = nil }()
+	}
+	return len(told) > 0
+}
+
+// equalResults reports whether all requests got the same answer.
+func equalResults(es []*entry) bool {
+	first := resultOf(es[0].rec.Kind)
+	return first.status != 0 && first.failure == "" && !slices.ContainsFunc(es, func(e *entry) bool { return resultOf(e.rec.Kind) != first })
+}
+
+// String says how many there were: POST /v1/events, 3 recorded, 4 on replay.
+func (t *SideTraffic) String() string {
+	return t.in(sides{})
+}
+
+func (t *SideTraffic) in(names sides) string {
+	counts := fmt.Sprintf("%d recorded, %d on replay", t.Recorded, t.Replay)
+	if names.named() {
+		counts = fmt.Sprintf("%d in %s, %d in %s", t.Recorded, names[Recorded], t.Replay, names[Replay])
+	}
+	if t.Differ > 0 && t.Recorded == t.Replay {
+		counts += fmt.Sprintf(", %d with another content", t.Differ)
+	}
+	return t.Method + " " + t.Path + ", " + counts
+}
+
+// sideLine says of side traffic that it differs; "" where it does not.
+func (r *Report) sideLine() string {
+	if len(r.Side) == 0 {
+		return ""
+	}
+	var all []string
+	for i := range r.Side {
+		all = append(all, r.Side[i].in(r.sides))
+	}
+	said := "side traffic differs: " + strings.Join(all, "; ")
+	if r.Faithful() {
+		said = cmp.Or(r.matched(), "all else matched") + "; " + said
+	}
+	return said
+}
+
+// matched says how many calls of models a faithful report is about.
+func (r *Report) matched() string {
+	switch r.ModelCalls {
+	case 0:
+		return ""
+	case 1:
+		return "the one model call matched"
+	}
+	return fmt.Sprintf("all %d model calls matched", r.ModelCalls)
+}
