@@ -186,11 +186,32 @@ type divergence struct {
 
 // replay replays in the place of the work tree, or another.
 func (b *box) replay(ctx context.Context, from string, env, command []string) result {
+	if err := b.clear(); err != nil {
+		return result{Status: -1, Stderr: err.Error()}
+	}
 	args := b.program.mode.flags([]string{"replay", b.recording(), "--json"})
 	if command != nil {
 		args = append(append(args, "--"), command...)
 	}
 	return b.run(ctx, from, env, args)
+}
+
+// clear takes back what the program left in HOME and the temporary directory, where no jail does that: there it stays on the disk.
+func (b *box) clear() error {
+	for _, dir := range []string{"home", "tmp"} {
+		entries, err := os.ReadDir(filepath.Join(b.top, dir))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if b.program.mode == proxied && e.Name() != ".agentrc" {
+				if err := os.RemoveAll(filepath.Join(b.top, dir, e.Name())); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
 }
 
 func (b *box) run(ctx context.Context, dir string, env, args []string) result {

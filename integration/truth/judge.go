@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -77,8 +78,8 @@ func (t *trial) run(ctx context.Context, seed, index uint64, m mode) ([]*outcome
 		return []*outcome{o}, ctx.Err()
 	}
 	plain := b.replay(ctx, "work", b.env(p), nil)
-	outside := append(slices.Clone(b.env(p)), "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "LC_ALL=C")
-	outcomes := []*outcome{p.unchanged(plain, "a moment later"), p.unchanged(b.replay(ctx, "elsewhere", outside, nil), "from elsewhere: TZ, LANG, directory")}
+	outside := append(slices.Clone(b.env(p)), "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "HOME="+filepath.Join(b.top, "elsewhere"))
+	outcomes := []*outcome{p.unchanged(plain, "a moment later"), p.unchanged(b.replay(ctx, "elsewhere", outside, nil), "elsewhere: TZ, LANG, HOME, directory")}
 	steady := outcomes[0].Verdict != red && outcomes[1].Verdict != red
 	for _, n := range t.choose(p) {
 		q := generate(seed, index, m, t.with)
