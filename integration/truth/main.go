@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -111,7 +112,8 @@ func (o *options) one(ctx context.Context, t *trial, stdout io.Writer) error {
 	return nil
 }
 
-// every tries all, several at once; the outcomes stand in the order of the programs.
+// every tries all, several at once; the outcomes stand in the order of the programs. When it is interrupted they are those of the
+// programs that were through.
 func (o *options) every(ctx context.Context, t *trial, stderr io.Writer) ([]*outcome, error) {
 	type job struct {
 		at    int
@@ -133,12 +135,18 @@ func (o *options) every(ctx context.Context, t *trial, stderr io.Writer) ([]*out
 		})
 	}
 	for i := range results {
-		jobs <- job{i, uint64(i % o.n), mode(modes[i/o.n])}
+		jobs <- job{i, uint64(i / len(modes)), mode(modes[i%len(modes)])}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	close(jobs)
 	wg.Wait()
 	var outcomes []*outcome
 	for i, r := range results {
+		if errors.Is(errs[i], context.Canceled) {
+			continue
+		}
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
@@ -175,17 +183,18 @@ func (o *options) tell(outcomes []*outcome, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "%s %s: %s (want %s) is %s; go run ./integration/truth -modes=%s -only %d/%d\n", c.Mode, c.Place, c.Kind, c.Want, c.Verdict, c.Mode, c.Seed, c.Index)
 		}
 	}
-	switch {
-	case o.json:
+	if o.json {
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", " ")
 		e.Encode(outcomes)
+	}
+	switch {
 	case o.out != "":
 		if err := os.WriteFile(o.out, []byte(o.document(outcomes)), 0o644); err != nil {
 			fmt.Fprintln(stderr, "truth:", err)
 			return 1
 		}
-	case !o.check:
+	case !o.check && !o.json:
 		io.WriteString(stdout, o.document(outcomes))
 	}
 	if o.check {
