@@ -76,13 +76,13 @@ func (g *generator) http() {
 		g.dropped(a, "HTTP call", "HTTP", caught, path)
 	}
 	g.twice(a, "HTTP call", "HTTP", caught, path)
-	g.httpChanges(a, headers, path)
+	g.httpChanges(a, headers)
 	if body != nil {
 		body(a)
 	}
 }
 
-func (g *generator) httpChanges(a *act, headers object, path string) {
+func (g *generator) httpChanges(a *act, headers object) {
 	set := func(h object) func() { return func() { a.in.set("headers", h) } }
 	g.structural("host", "HTTP", caught, func() { a.in.set("host", "other.example.com") }, "other.example.com")
 	g.structural("method", "HTTP", caught, func() { a.in.set("method", map[any]string{"GET": "DELETE", "POST": "PUT"}[value(a.in, "method")]) }, "DELETE", "PUT")

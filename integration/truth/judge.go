@@ -119,14 +119,12 @@ func (t *trial) choose(p *program) []int {
 		r.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
 	}
 	half := min(len(constants), t.how-min(len(others), t.how/2))
-	chosen := append(constants[:half:half], others[:min(len(others), t.how-half)]...)
-	return append(chosen, aside[:min(len(aside), 1)]...)
+	return slices.Concat(constants[:half], others[:min(len(others), t.how-half)], aside[:min(len(aside), 1)])
 }
 
 // changed makes the change numbered n of q, which is the program anew, and replays as a user would: with the source edited, or
 // with other arguments, or another environment, or other settings in HOME.
 func (b *box) changed(ctx context.Context, q *program, n int) (result, error) {
-	before := generate(q.seed, q.index, q.mode, []*language{q.language})
 	was := b.program
 	c := q.changes[n]
 	c.apply()
@@ -146,7 +144,7 @@ func (b *box) changed(ctx context.Context, q *program, n int) (result, error) {
 		command = append(command, b.command(q)...)
 	case inSource:
 		if q.source() == was.source() {
-			return result{}, fmt.Errorf("%d/%d: the change %q of %q changes nothing", before.seed, before.index, c.kind, c.place)
+			return result{}, fmt.Errorf("%d/%d: the change %q of %q changes nothing", q.seed, q.index, c.kind, c.place)
 		}
 	}
 	return b.replay(ctx, "work", b.env(was), command), nil
