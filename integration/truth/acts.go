@@ -229,55 +229,75 @@ func (g *generator) writeFile() {
 	g.structural("trailing newline", place, w, func() { a.in.set("text", append(slices.Clone(value(a.in, "text").(text)), "\n")) }, base)
 }
 
+// A spot is a file that an act makes, with what its changes have in common.
+type spot struct {
+	root, name, place string
+	want              want
+}
+
+// with is the spot and fields of an act there.
+func (s spot) with(fields ...field) object {
+	return append(object{{"root", s.root}, {"name", s.name}}, fields...)
+}
+
 // treeAct does one of the rarer things to files.
 func (g *generator) treeAct() {
 	at := roots[[]int{0, 0, 2, 3}[g.r.IntN(4)]]
-	place, name := "file "+at.where, g.fresh("thing")
-	w := g.mode.ofFiles(place)
-	object := func(fields ...field) object { return append(object{{"root", at.name}, {"name", name}}, fields...) }
-	behind := func(a *act, b *act) func() {
-		return func() { g.acts = slices.Insert(g.acts, slices.Index(g.acts, a)+1, b) }
-	}
+	s := spot{at.name, g.fresh("thing"), "file " + at.where, g.mode.ofFiles("file " + at.where)}
 	switch g.r.IntN(6) {
 	case 0:
-		a := g.add("symlink", object(field{"target", g.name("to-", "target of a link "+at.where, "", name)}))
-		g.dropped(a, "link", place, w, name)
-		g.structural("link becomes a file", place, w, func() { a.name, a.in = "write", object(field{"text", "a"}) }, name)
+		a := g.add("symlink", s.with(field{"target", g.name("to-", "target of a link "+at.where, "", s.name)}))
+		g.dropped(a, "link", s.place, s.want, s.name)
+		g.structural("link becomes a file", s.place, s.want, func() { a.name, a.in = "write", s.with(field{"text", "a"}) }, s.name)
 	case 1:
-		a := g.add("directory", object())
-		g.dropped(a, "empty directory", place, w, name)
-		g.structural("empty directory added", place, w, behind(a, &act{name: "directory", in: append(object()[:1:1], field{"name", "extra"})}), "extra")
+		a, extra := g.add("directory", s.with()), s
+		extra.name = "extra"
+		g.dropped(a, "empty directory", s.place, s.want, s.name)
+		g.structural("empty directory added", s.place, s.want, g.behind(a, &act{name: "directory", in: extra.with()}), "extra")
 	case 2:
-		a := g.add("fifo", object())
-		g.dropped(a, "FIFO", place, w, name)
+		g.dropped(g.add("fifo", s.with()), "FIFO", s.place, s.want, s.name)
 	case 3:
-		w := w
-		if g.mode == proxied {
-			w = unseen
-		}
-		a := g.add("passing", object(field{"text", g.lasting(g.sentence, place, name)}))
-		g.dropped(a, "file written and removed", place, w, name)
+		a := g.add("passing", s.with(field{"text", g.lasting(s.place, s.name)}))
+		g.dropped(a, "file written and removed", s.place, g.inJail(), s.name)
 	case 4:
-		a := g.add("write", object(field{"text", "x"}))
-		if g.language == python {
-			g.structural("extended attribute", place, w, behind(a, &act{name: "attribute", in: object(field{"text", "v"})}), name)
-		}
-		g.structural("removed behind", place, w, behind(a, &act{name: "remove", in: object()}), name)
-		g.structural("renamed behind", place, w, behind(a, &act{name: "rename", in: object(field{"to", "moved"})}), "moved", name)
-		g.unseen("hard link for a copy", place, "hard links are files of their own", func() {
-			i := slices.Index(g.acts, a)
-			g.acts[i] = &act{name: "write", in: append(object()[:1:1], field{"name", name + "-twin"}, field{"text", "x"})}
-			g.acts = slices.Insert(g.acts, i+1, &act{name: "hard_link", in: object(field{"target", name + "-twin"})})
-		})
+		g.fileAndTwin(s)
 	case 5:
 		g.changeFound()
 	}
 }
 
+// fileAndTwin writes two files of one content. What comes behind that is changed.
+func (g *generator) fileAndTwin(s spot) {
+	twin := s
+	twin.name += "-twin"
+	a, b := g.add("write", s.with(field{"text", "x"})), g.add("write", twin.with(field{"text", "x"}))
+	if g.language == python {
+		g.structural("extended attribute", s.place, s.want, g.behind(a, &act{name: "attribute", in: s.with(field{"text", "v"})}), s.name)
+	}
+	g.structural("removed behind", s.place, s.want, g.behind(a, &act{name: "remove", in: s.with()}), s.name)
+	g.structural("renamed behind", s.place, s.want, g.behind(a, &act{name: "rename", in: s.with(field{"to", "moved"})}), "moved", s.name)
+	g.unseen("hard link for a copy", s.place, "names of one file are files of their own", func() {
+		b.name, b.in = "hard_link", twin.with(field{"target", s.name})
+	})
+}
+
+// behind is a change that has b done after a.
+func (g *generator) behind(a, b *act) func() {
+	return func() { g.acts = slices.Insert(g.acts, slices.Index(g.acts, a)+1, b) }
+}
+
+// inJail is the label of what only the jail sees.
+func (g *generator) inJail() want {
+	if g.mode == proxied {
+		return unseen
+	}
+	return caught
+}
+
 // lasting is a sentence of a file that is gone in the end: outside the jail nothing sees it.
-func (g *generator) lasting(sentence func(string, ...string) text, place, name string) text {
+func (g *generator) lasting(place, name string) text {
 	before := len(g.changes)
-	t := sentence(strings.Replace(place, "file", "passing file", 1), name)
+	t := g.sentence(strings.Replace(place, "file", "passing file", 1), name)
 	for i := before; g.mode == proxied && i < len(g.changes); i++ {
 		g.changes[i].want, g.changes[i].why = unseen, unwatched
 	}
@@ -291,12 +311,8 @@ func (g *generator) changeFound() {
 	in := object{{"root", "tree"}, {"name", name}}
 	switch g.r.IntN(3) {
 	case 0:
-		a := g.add("put_back", append(in, field{"text", g.lasting(g.sentence, place, name)}))
-		w := caught
-		if g.mode == proxied {
-			w = unseen
-		}
-		g.dropped(a, "file written and put back", place, w, name)
+		a := g.add("put_back", append(in, field{"text", g.lasting(place, name)}))
+		g.dropped(a, "file written and put back", place, g.inJail(), name)
 	case 1:
 		a := g.add("set_mode", append(in, field{"mode", 0o700}))
 		g.dropped(a, "mode of a found file", place, caught, name)
