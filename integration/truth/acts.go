@@ -348,7 +348,7 @@ func (g *generator) child() {
 			a.in.set("argv", changed)
 		}
 	}
-	g.structural("child's program", "child", caught, with(0, "dash"), "dash")
+	g.structural("child's program", "child", caught, with(0, "dash"), "dash", tag)
 	g.structural("child's directory", "child", caught, func() { a.in.set("cwd", "sub") }, "sub", "cwd", "directory")
 	g.structural("child's exit status", "child", caught, with(2, append(slices.Clone(script), "; exit 4")), "exit 4", "exit code", tag)
 	g.structural("child's own child", "child", caught, with(2, append(slices.Clone(script), "; expr 1 + 1; exit 0")), "expr")

@@ -16,7 +16,7 @@ type outcome struct {
 	Index   uint64 `json:"index"`
 	Mode    mode   `json:"mode"`
 	Lang    string `json:"language"`
-	Change  int    `json:"change"` // its number among the program's, or -1 of an unchanged replay
+	Change  int    `json:"change"` // its number among the program's, -1 of an unchanged replay, -2 of one with its command line given
 	Kind    string `json:"kind"`
 	Place   string `json:"place"`
 	Origin  string `json:"origin,omitempty"`
@@ -81,11 +81,13 @@ func (t *trial) run(ctx context.Context, seed, index uint64, m mode) ([]*outcome
 	outside := append(slices.Clone(b.env(p)), "TZ=Asia/Tokyo", "LANG=de_DE.UTF-8", "HOME="+filepath.Join(b.top, "elsewhere"))
 	outcomes := []*outcome{p.unchanged(plain, "a moment later"), p.unchanged(b.replay(ctx, "elsewhere", outside, nil), "elsewhere: TZ, LANG, HOME, directory")}
 	steady := outcomes[0].Verdict != red && outcomes[1].Verdict != red
+	controls := map[string]*outcome{}
 	for _, n := range t.choose(p) {
 		q := generate(seed, index, m, t.with)
 		o := q.outcome(n)
 		outcomes = append(outcomes, o)
-		if !steady {
+		c := b.control(ctx, o.Origin, controls)
+		if !steady || (c != nil && c.isRed()) {
 			o.Verdict = unjudged
 			continue
 		}
@@ -95,7 +97,42 @@ func (t *trial) run(ctx context.Context, seed, index uint64, m mode) ([]*outcome
 		}
 		o.judge(q.changes[n].words, r, plain)
 	}
+	for _, c := range controls {
+		outcomes = append(outcomes, c)
+	}
 	return outcomes, ctx.Err()
+}
+
+// control is a replay of the program as it was recorded, given a command line as those changes are that reach it so, or nil where none
+// is given: the program's own path and arguments are a note. What is red without a change tells nothing of one.
+func (b *box) control(ctx context.Context, origin string, known map[string]*outcome) *outcome {
+	command := b.given(b.program, origin)
+	if command == nil {
+		return nil
+	}
+	if known[origin] == nil {
+		o := b.program.outcome(-1)
+		o.Change, o.Kind, o.Place, o.Why = -2, "the same command line, given", "program: "+origin, "its own path and arguments are a note"
+		r := b.replay(ctx, "work", b.env(b.program), command)
+		o.judge(nil, r, r)
+		known[origin] = o
+	}
+	return known[origin]
+}
+
+// given is the command line by which a user hands p another argument or variable, or nil.
+func (b *box) given(p *program, origin string) []string {
+	switch origin {
+	case inArguments:
+		return b.command(p)
+	case inEnvironment:
+		command := []string{"env"}
+		for _, f := range p.environment {
+			command = append(command, f.name()+"="+f.value)
+		}
+		return append(command, b.command(p)...)
+	}
+	return nil
 }
 
 // choose takes some of the changes of p: as many of the constants as of the rest, and one that nothing compares.
@@ -132,22 +169,10 @@ func (b *box) changed(ctx context.Context, q *program, n int) (result, error) {
 		return result{}, err
 	}
 	defer b.source(was)
-	var command []string
-	switch c.origin {
-	case inArguments:
-		command = b.command(q)
-	case inEnvironment:
-		command = []string{"env"}
-		for _, f := range q.environment {
-			command = append(command, f.name()+"="+f.value)
-		}
-		command = append(command, b.command(q)...)
-	case inSource:
-		if q.source() == was.source() {
-			return result{}, fmt.Errorf("%d/%d: the change %q of %q changes nothing", q.seed, q.index, c.kind, c.place)
-		}
+	if c.origin == inSource && q.source() == was.source() {
+		return result{}, fmt.Errorf("%d/%d: the change %q of %q changes nothing", q.seed, q.index, c.kind, c.place)
 	}
-	return b.replay(ctx, "work", b.env(was), command), nil
+	return b.replay(ctx, "work", b.env(was), b.given(q, c.origin)), nil
 }
 
 func (p *program) outcome(n int) *outcome {

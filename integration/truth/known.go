@@ -13,7 +13,7 @@ type gap struct {
 	kind, place string
 }
 
-// missing are the changes that are not caught.
+// missing are the changes that are not caught, and those that change nothing and are red.
 var missing = []gap{}
 
 // alarming are what differs in every run, by kind and place, where an unchanged replay is red.
@@ -26,11 +26,11 @@ func gapOf(o *outcome) *gap {
 	if o.Verdict == broken || o.Verdict == unmade {
 		return nil
 	}
-	if o.Change < 0 {
+	if o.Change == -1 {
 		return alarmOf(o)
 	}
 	for i := range missing {
-		if missing[i].fits(o.Mode, o.Kind, o.Place) && o.Want != harmless {
+		if missing[i].fits(o.Mode, o.Kind, o.Place) {
 			return &missing[i]
 		}
 	}

@@ -130,7 +130,7 @@ func (d *document) column(m mode) []string {
 		switch {
 		case o.Mode != m || o.Verdict == unmade:
 			continue
-		case o.Change < 0:
+		case o.Change == -1:
 			seen[o.Index] = true
 			unchanged++
 			alarms += count(o.isRed())
@@ -161,7 +161,7 @@ func (d *document) by(title, what string, key func(*outcome) string) {
 	fmt.Fprintf(d, "\n## %s\n\n", title)
 	rows := map[string]map[mode]*tally{}
 	for _, o := range d.outcomes {
-		if o.Change < 0 || (o.Want != caught && o.Want != noted) {
+		if o.Want != caught && o.Want != noted {
 			continue
 		}
 		k := key(o)
@@ -207,7 +207,7 @@ func (d *document) alarms() {
 	type cell struct{ all, red int }
 	rows := map[string]map[mode]*cell{}
 	for _, o := range d.outcomes {
-		if o.Change >= 0 || o.Verdict == unmade {
+		if o.Change != -1 || o.Verdict == unmade {
 			continue
 		}
 		for _, k := range strings.Split(o.Kind, " + ") {
@@ -237,7 +237,7 @@ func (d *document) alarms() {
 
 // wrongs lists what is not caught, one of each kind and place with the way to see it.
 func (d *document) wrongs() {
-	fmt.Fprint(d, "\n## What is not caught\n\nOne of each kind and place.\n\n")
+	fmt.Fprint(d, "\n## What is not caught, or red and the same by the documents\n\nOne of each kind and place.\n\n")
 	d.head("where", "what", "mode", "verdict", "how often", "to see it")
 	type key struct {
 		place, kind string
@@ -245,7 +245,7 @@ func (d *document) wrongs() {
 	}
 	all, first := map[key]int{}, map[key]*outcome{}
 	for _, o := range d.outcomes {
-		if o.Change >= 0 && o.wrong() && (o.Want == caught || o.Want == noted) {
+		if o.Change != -1 && o.wrong() && o.Verdict != broken {
 			k := key{o.Place, o.Kind, o.Mode}
 			all[k]++
 			if first[k] == nil || (first[k].Verdict != green && o.Verdict == green) {
