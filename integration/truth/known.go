@@ -4,20 +4,88 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 )
 
-// A gap is something that is wrong today and will be right: kinds and places are patterns of path.Match, without slashes.
+// A gap is something that is wrong today and will be right. Kinds and places are patterns of path.Match, without slashes.
 type gap struct {
 	mode        mode
 	kind, place string
+	sometimes   bool // it is right in some runs: that it is says nothing
 }
 
-// missing are the changes that are not caught, and those that change nothing and are red.
-var missing = []gap{}
+// missing are the changes that are not caught, and those that change nothing and are red: places first, whatever changes there, then
+// kinds, wherever they are. Expected later, all of them.
+var missing = slices.Concat([]gap{
+	{jailed, "*", "header*", false}, // no header is compared
+	{jailed, "*", "* in HOME", false},
+	{jailed, "*", "* in TMP", false},
+	{jailed, "*", "* ignored by Git", false},
+	{jailed, "mode: group", "file in the work tree", false},
+	{jailed, "mode of a found file", "file in the work tree", false},
+	{jailed, "empty directory *", "file in the work tree", false},
+	{jailed, "FIFO dropped", "file in the work tree", false},
+	{jailed, "extended attribute", "file in the work tree", false},
+	{jailed, "file written and *", "file in the work tree", false},
+	{jailed, "*", "passing file in the work tree", false},
+	{jailed, "order of calls to *", "HTTP", false},
+	{jailed, "order of MCP calls", "MCP", false},
+	{jailed, "*", "argument of an MCP server", false},
+	{jailed, "*", "environment of an MCP server", false},
+	{jailed, "*", "DNS*", false},
+	{jailed, "*", "*Unix socket", false},
+	{jailed, "*", "UDP", false},
+	{jailed, "*", "child's stdin", false},
+	{jailed, "*", "child's output that is dropped", false},
+	{jailed, "path before a file name", "file name of multipart", false},
+	{jailed, "the same command line, given", "program: environment", false},
 
-// alarming are what differs in every run, by kind and place, where an unchanged replay is red.
-var alarming = []gap{}
+	{proxied, "*", "header*", false},
+	{proxied, "mode: group", "file in the work tree", false},
+	{proxied, "mode of a found file", "file in the work tree", false},
+	{proxied, "empty directory *", "file in the work tree", false},
+	{proxied, "FIFO dropped", "file in the work tree", false},
+	{proxied, "extended attribute", "file in the work tree", false},
+	{proxied, "order of calls to *", "HTTP", false},
+	{proxied, "path before a file name", "file name of multipart", false},
+	{proxied, "number of links", "*", false},
+	{proxied, "provider's id", "*", false},
+	{proxied, "temporary name", "*", true},
+}, masked(jailed, "*"), masked(proxied, "std*"), masked(proxied, "file in the work tree"))
+
+// masked are the kinds of constants that a mask takes for something that differs in every run. Outside the jail that is no gap where a note
+// says what it hid.
+func masked(m mode, place string) []gap {
+	var gaps []gap
+	for _, f := range forms {
+		if f.noted {
+			gaps = append(gaps, gap{m, f.kind, place, f.kind == "temporary name"})
+		}
+	}
+	return gaps
+}
+
+// alarming are what differs in every run, by kind and place, where an unchanged replay is red. Outside the jail nothing is given again,
+// so what no mask knows stays red there.
+var alarming = []gap{
+	{jailed, "time of an own file", "*", true},
+	{jailed, "temporary directory", "*", true},
+	{jailed, "time, Unix ms", "*", true},
+
+	{proxied, "time*", "*", true},
+	{proxied, "random*", "*", true},
+	{proxied, "temporary*", "*", true},
+	{proxied, "set order", "*", true},
+	{proxied, "hash()", "*", true},
+	{proxied, "address of an object", "*", true},
+	{proxied, "thread id", "*", true},
+	{proxied, "PID", "*", true},
+	{proxied, "free port", "*", true},
+	{proxied, "order of finished tools", "*", true},
+	{proxied, "UUID*", "*", true},
+	{proxied, "duration", "*", true},
+}
 
 // expected reports whether o is wrong as it is known to be.
 func expected(o *outcome) bool { return gapOf(o) != nil }
@@ -74,7 +142,7 @@ func check(outcomes []*outcome, stderr io.Writer) int {
 		}
 	}
 	for g, n := range tried {
-		if wrong[g] == 0 {
+		if wrong[g] == 0 && !g.sometimes {
 			fmt.Fprintf(stderr, "%s, %s, %s: right in all of %d cases: take it out of known.go\n", g.mode, g.kind, g.place, n)
 			status = 1
 		}

@@ -160,7 +160,7 @@ func TestJudge(t *testing.T) {
 // TestCheck holds that what is wrong fails unless it is known, and what is known and right fails too.
 func TestCheck(t *testing.T) {
 	defer func(m, a []gap) { missing, alarming = m, a }(missing, alarming)
-	missing, alarming = []gap{{jailed, "date", "prompt"}}, []gap{{jailed, "PID", "*"}}
+	missing, alarming = []gap{{jailed, "date", "prompt", false}, {jailed, "port", "*", true}}, []gap{{jailed, "PID", "*", false}}
 	o := func(change int, kind, place, verdict string) *outcome {
 		w := caught
 		if change < 0 {
@@ -178,6 +178,7 @@ func TestCheck(t *testing.T) {
 		{"known", []*outcome{o(1, "date", "prompt", green)}, 0},
 		{"known in part", []*outcome{o(1, "date", "prompt", green), o(2, "date", "prompt", red)}, 0},
 		{"known and right", []*outcome{o(1, "date", "prompt", red)}, 1},
+		{"known and right sometimes", []*outcome{o(1, "port", "prompt", red)}, 0},
 		{"known elsewhere", []*outcome{o(1, "date", "stdout", green)}, 1},
 		{"false alarm", []*outcome{o(-1, "UUID 4 / stdout", "a moment later", red)}, 1},
 		{"known alarm", []*outcome{o(-1, "UUID 4 / stdout + PID / prompt", "a moment later", red)}, 0},
