@@ -27,8 +27,13 @@ func newStage(ctx context.Context, tapedeck string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{top: top, tapedeck: tapedeck}
-	if tapedeck == "" {
+	s := &stage{top: top}
+	if tapedeck != "" { // a path from here: it runs elsewhere
+		s.tapedeck, err = filepath.Abs(tapedeck)
+		if err != nil {
+			return nil, err
+		}
+	} else {
 		s.tapedeck = filepath.Join(top, "tapedeck")
 		out, err := exec.CommandContext(ctx, "go", "build", "-o", s.tapedeck, "github.com/tapedeck-dev/tapedeck/cmd/tapedeck").CombinedOutput()
 		if err != nil {
