@@ -14,7 +14,7 @@
 // of its own. A test holds that.
 //
 // known.go lists what is wrong today and expected to become right, by kind and place; -check fails on what is wrong and not in
-// that list, and on an entry of which everything tried was right, so that the list can only shrink.
+// that list, and on an entry of which all of several cases were right, so that the list can only shrink.
 //
 // Not goals: agents from npm (integration/agents), speed (integration/bench).
 package main

@@ -37,8 +37,8 @@ const (
 	unmade    = "not recordable" // recording it failed
 )
 
-// isRed reports whether the replay said that something differs.
-func (o *outcome) isRed() bool { return o.Verdict == red || o.Verdict == redNamed }
+// isRed reports whether there was a replay and it said that something differs.
+func (o *outcome) isRed() bool { return o != nil && (o.Verdict == red || o.Verdict == redNamed) }
 
 // wrong reports whether the verdict is another than the documents say.
 func (o *outcome) wrong() bool {
@@ -86,8 +86,7 @@ func (t *trial) run(ctx context.Context, seed, index uint64, m mode) ([]*outcome
 		q := generate(seed, index, m, t.with)
 		o := q.outcome(n)
 		outcomes = append(outcomes, o)
-		c := b.control(ctx, o.Origin, controls)
-		if !steady || (c != nil && c.isRed()) {
+		if !steady || b.control(ctx, o.Origin, controls).isRed() {
 			o.Verdict = unjudged
 			continue
 		}

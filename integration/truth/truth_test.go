@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -177,12 +178,13 @@ func TestCheck(t *testing.T) {
 		{"missed", []*outcome{o(1, "word", "prompt", green)}, 1},
 		{"known", []*outcome{o(1, "date", "prompt", green)}, 0},
 		{"known in part", []*outcome{o(1, "date", "prompt", green), o(2, "date", "prompt", red)}, 0},
-		{"known and right", []*outcome{o(1, "date", "prompt", red)}, 1},
-		{"known and right sometimes", []*outcome{o(1, "port", "prompt", red)}, 0},
+		{"known and right", []*outcome{o(1, "date", "prompt", red), o(2, "date", "prompt", red), o(3, "date", "prompt", red)}, 1},
+		{"too few to say", []*outcome{o(1, "date", "prompt", red), o(2, "date", "prompt", red)}, 0},
+		{"known and right sometimes", []*outcome{o(1, "port", "prompt", red), o(2, "port", "prompt", red), o(3, "port", "prompt", red)}, 0},
 		{"known elsewhere", []*outcome{o(1, "date", "stdout", green)}, 1},
 		{"false alarm", []*outcome{o(-1, "UUID 4 / stdout", "a moment later", red)}, 1},
 		{"known alarm", []*outcome{o(-1, "UUID 4 / stdout + PID / prompt", "a moment later", red)}, 0},
-		{"known alarm that is none", []*outcome{o(-1, "PID / prompt", "a moment later", green)}, 1},
+		{"known alarm that is none", slices.Repeat([]*outcome{o(-1, "PID / prompt", "a moment later", green)}, enough), 1},
 		{"hung", []*outcome{o(1, "date", "prompt", broken)}, 1},
 	} {
 		var said strings.Builder
