@@ -269,6 +269,7 @@ func TestAbsentHome(t *testing.T) {
 // TestWatch: files outside the work tree gate where they are asked for.
 func TestWatch(t *testing.T) {
 	b, _ := housekeeping(t)
+	b.realTime = true // else they gate anyway
 	b.through = []string{"/bin/sh", "-c", `"$0" "$@"; :`}
 	res, _ := b.record("housekeeper", "https://api.openai.com")
 	b.through[2] = `"$0" "$@"; echo more >> ~/.agent/state.json`

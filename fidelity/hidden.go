@@ -103,6 +103,9 @@ func exchangeFacets(k tape.Kind, a, b *tape.Exchange, d *differ) []facet {
 	where.besides = NotMatched
 	body := facet{category: request, was: a.RequestPayload, now: b.RequestPayload, besides: NotMatched, a: a, b: b}
 	out := []facet{where, body}
+	if d.reordered != nil && a.RequestDigest != b.RequestDigest && d.reordered(a, b) { // told by itself
+		out = out[:1]
+	}
 	if model && !d.exact && !racy(a, b) {
 		out = append(out, facet{
 			category: response, place: "answer", was: a.Response, now: b.Response, besides: AnswerIDs, a: a, b: b, part: answer,

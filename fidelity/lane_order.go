@@ -21,6 +21,17 @@ const maxOrdered = 16 << 20
 // resultsReordered reports whether two calls of a model differ in nothing but the order of the results of calls of one turn, which a
 // program made side by side and told as they came. It is noted then.
 func (c *laneCompare) resultsReordered(a, b *tape.Exchange) bool {
+	is, known := c.reordered[b]
+	if !known {
+		if is = c.orderResults(a, b); c.reordered == nil {
+			c.reordered = make(map[*tape.Exchange]bool)
+		}
+		c.reordered[b] = is
+	}
+	return is
+}
+
+func (c *laneCompare) orderResults(a, b *tape.Exchange) bool {
 	if c.o.InCallOrder == nil || c.o.Request == nil || c.mode == ByteIdentical || c.compared > maxAnswers {
 		return false
 	}

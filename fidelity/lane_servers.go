@@ -2,6 +2,7 @@ package fidelity
 
 import (
 	"cmp"
+	"net/url"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -11,7 +12,7 @@ import (
 func (c *laneCompare) setServersAside() {
 	var asked [2]serversAsked
 	for s := range c.sides {
-		a := serversAsked{sockets: make(map[uint64]bool), talks: make(map[uint64]bool)}
+		a := serversAsked{sockets: make(map[uint64]bool), talks: make(map[uint64]bool), hosts: make(map[string]bool)}
 		for i := range c.sides[s].entries { // a conversation's records may stand before its number is known to be one of these
 			a.find(c.sides[s].entries[i].rec)
 		}
@@ -40,10 +41,19 @@ type serversAsked struct {
 	exchanges int
 	sockets   map[uint64]bool // by connection
 	talks     map[uint64]bool // by number
+	servers   bool            // there are some that run beside the program
+	hosts     map[string]bool // that the program itself asked: who looked up another name nobody knows
 }
 
 func (a *serversAsked) find(rec *tape.Record) {
-	if rec == nil || tape.AskerOf(rec.Kind) == 0 {
+	if rec == nil {
+		return
+	}
+	if open, ok := rec.Kind.(*tape.MCPOpen); ok && open.Transport == "stdio" {
+		a.servers = true
+	}
+	if tape.AskerOf(rec.Kind) == 0 {
+		a.findOwn(rec.Kind)
 		return
 	}
 	switch k := rec.Kind.(type) {
@@ -57,6 +67,24 @@ func (a *serversAsked) find(rec *tape.Record) {
 	}
 }
 
+func (a *serversAsked) findOwn(k tape.Kind) {
+	if ex := tape.ExchangeOf(k); ex != nil {
+		a.hosts[hostName(ex.URL)] = true
+	}
+	if ws, ok := k.(*tape.WSOpen); ok {
+		a.hosts[hostName(ws.URL)] = true
+	}
+}
+
+// hostName is the host of a URL, without a port.
+func hostName(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
 // takes reports whether a record is of what was found.
 func (a *serversAsked) takes(rec *tape.Record) bool {
 	if rec == nil {
@@ -65,6 +93,8 @@ func (a *serversAsked) takes(rec *tape.Record) bool {
 	switch k := rec.Kind.(type) {
 	case *tape.LLMCall:
 		return tape.AskerOf(k) != 0 || k.Connection != 0 && a.sockets[k.Connection]
+	case *tape.NameLookup:
+		return a.servers && !a.hosts[k.Host]
 	case *tape.WSMessage:
 		return a.sockets[k.Connection]
 	case *tape.WSClose:

@@ -126,10 +126,11 @@ type laneCompare struct {
 	compared    int64           // bytes of answers that were read to compare
 	hiding      hiding
 	elsewhere   elsewhere
-	orders      map[string]*order // results of calls that came in another order, by lane
-	sideRead    int64             // bytes of bodies that were read to find side traffic
-	urls        map[string]string // of WebSockets, by lane
-	renamed     map[string]bool   // lanes of which it was said that their server has another name
+	orders      map[string]*order       // results of calls that came in another order, by lane
+	reordered   map[*tape.Exchange]bool // of the replay, whether they differ in that alone
+	sideRead    int64                   // bytes of bodies that were read to find side traffic
+	urls        map[string]string       // of WebSockets, by lane
+	renamed     map[string]bool         // lanes of which it was said that their server has another name
 }
 
 // placed is a divergence and where the replay had come to when it showed.

@@ -64,6 +64,7 @@ type initProcess struct {
 	program int // its PID, and that of its process group
 	tty     int // the terminal of this session, -1 for none: see job_linux.go
 	targets map[string]int
+	lastPID int // see setLastPID
 }
 
 // setUp makes the world. The exec stage starts first and meanwhile comes up; it waits for the recorder's word.
@@ -124,7 +125,8 @@ func (in *initProcess) startExec(spec *initSpec) (err error) {
 	}
 	setLastPID(initLastPIDFD, programPID-1)
 	in.program, err = syscall.ForkExec("/proc/self/exe", []string{execName}, attr)
-	closeFDs([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2, initLastPIDFD})
+	closeFDs([]int{execControlFD, execSpecFD, stdinFD, stdinFD + 1, stdinFD + 2})
+	in.lastPID = initLastPIDFD
 	if err == nil && !spec.Background {
 		in.foreground(true)
 	}
@@ -169,8 +171,11 @@ func (in *initProcess) signalTarget(sig syscall.Signal) int {
 	return in.program
 }
 
-// mountsInside stands for the mounts themselves where a directory is asked for.
-const mountsInside = "/proc/self/ns/mnt"
+// What stands for something else where a directory is asked for: for the mounts themselves, and for PIDs that go on from childPID.
+const (
+	mountsInside = "/proc/self/ns/mnt"
+	pidsInside   = "/proc/self/ns/pid"
+)
 
 // handOut sends what was opened, or why it was not.
 func (in *initProcess) handOut(path string, fd int, err error) {
@@ -209,7 +214,11 @@ func diagIn(fds []int) (int, error) {
 // moved its parents since; for others no symbolic link of the program's is followed.
 func (in *initProcess) opened(path string) (int, error) {
 	const flags = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
-	if path == mountsInside {
+	switch path {
+	case mountsInside:
+		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	case pidsInside:
+		setLastPID(in.lastPID, childPID-1)
 		return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	}
 	dir, rest := unix.AT_FDCWD, path

@@ -21,6 +21,7 @@ import (
 type inputs struct {
 	to     Inputs
 	spawns *spawns
+	begins func() // called while the jail's program stands before its first instruction
 
 	mu      sync.Mutex
 	tasks   map[int]*inputProcess // by thread
@@ -117,8 +118,8 @@ func readOpen(req *seccompNotif) (path uint64, flags uint32, ok bool) {
 const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
 
 // newInputs needs what finds out about spawns.
-func newInputs(to Inputs, s *spawns) *inputs {
-	return &inputs{to: to, spawns: s, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64)}
+func newInputs(to Inputs, s *spawns, begins func()) *inputs {
+	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64)}
 }
 
 // isInput reports whether a call is one of inputRules.
@@ -494,6 +495,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is
+		in.begins()
 	}
 	if was == nil {
 		in.followEnd(is)

@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Jail is one program in its namespaces, or the place that it left when it ended. Close it always. Its methods may be
@@ -133,7 +135,15 @@ func (j *Jail) startSpawns() {
 	j.spawns, j.deaf = newSpawns(j.toldSpawns, j.cmd.Process.Pid, j.streams)
 	j.streams = nil
 	if j.given != nil && j.spawns != nil {
-		j.inputs = newInputs(j.given, j.spawns)
+		j.inputs = newInputs(j.given, j.spawns, j.countPIDs)
+	}
+}
+
+// countPIDs makes the next process inside the first one, whatever numbers our own stages took. Where that cannot be they stay as they
+// come.
+func (j *Jail) countPIDs() {
+	if fd, err := j.ask(&message{Kind: msgOpen, Path: pidsInside}); err == nil {
+		unix.Close(fd)
 	}
 }
 
