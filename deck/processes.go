@@ -381,7 +381,7 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 			return !forked && path.Base(was.Program) == path.Base(is.Program) && len(was.Args) == len(is.Args)
 		},
 		func(was *tape.ProcessSpawn) bool { return path.Base(was.Program) == path.Base(is.Program) },
-		func(was *tape.ProcessSpawn) bool { return parent == 0 },
+		func(*tape.ProcessSpawn) bool { return parent == 0 },
 	} {
 		i := slices.IndexFunc(list, func(was *tape.ProcessSpawn) bool {
 			return tape.HasFlag(was, tape.ForkedKey) == forked && alike(was)

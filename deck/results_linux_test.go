@@ -59,7 +59,7 @@ func playResults(args []string) int {
 		}
 		answer, err := io.ReadAll(res.Body)
 		if res.Body.Close(); err != nil || res.StatusCode != http.StatusOK {
-			return fail(fmt.Errorf("%d %s: %v", res.StatusCode, answer, err))
+			return fail(fmt.Errorf("%d %s: %w", res.StatusCode, answer, err))
 		}
 		fmt.Printf("%s\n", answer)
 		if strings.Contains(messages, "tool_calls") {

@@ -26,7 +26,7 @@ func attrsAt(path string) attrSet {
 	var short [256]byte
 	b := short[:]
 	n, err := unix.Listxattr(path, b)
-	if err == unix.ERANGE { //nolint:errorlint // system calls give it as it is
+	if err == unix.ERANGE {
 		b = make([]byte, maxAttr)
 		n, err = unix.Listxattr(path, b)
 	}
@@ -80,7 +80,7 @@ func setAttrs(root *os.Root, path, text string) error {
 				continue
 			}
 			err := unix.Setxattr(at, name, value, 0)
-			if err == unix.ENOTSUP || err == unix.EPERM || err == unix.ENOSPC { //nolint:errorlint // as above
+			if err == unix.ENOTSUP || err == unix.EPERM || err == unix.ENOSPC {
 				return nil
 			}
 			if err != nil {

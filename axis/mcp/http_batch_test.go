@@ -62,8 +62,7 @@ func TestChangedCallOfABatchOverHTTP(t *testing.T) {
 		if n := strings.Count(got, "not on the tape"); n != 1 {
 			t.Errorf("%q: %d calls are refused: %s", tt.calls, n, got)
 		}
-		r, err := fidelity.CompareLanes(fidelity.Semantic, g.reader().Records(), again.reader().Records(), &fidelity.LaneOptions{
-		})
+		r, err := fidelity.CompareLanes(fidelity.Semantic, g.reader().Records(), again.reader().Records(), &fidelity.LaneOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

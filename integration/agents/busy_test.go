@@ -89,12 +89,13 @@ func (r *Recipe) busy(t *testing.T, b *run.Box, program []string, modules string
 	replays, green := count("TAPEDECK_AGENTS_REPLAYS", 1), 0
 	for range replays {
 		report, res := b.Replay()
-		if res.Status == 0 && report != nil {
-			green++
-		} else if report != nil {
-			t.Errorf("replay: %s", causes(report))
-		} else {
+		switch {
+		case report == nil:
 			t.Errorf("replay: %v", res)
+		case res.Status == 0:
+			green++
+		default:
+			t.Errorf("replay: %s", causes(report))
 		}
 		if report != nil {
 			t.Logf("side traffic: %+v\nnotes: %s", report.Side, strings.Join(report.Notes, "\n"))

@@ -131,7 +131,7 @@ func (r *run) compare(replay *run) *fidelity.Report {
 	defer b.Close()
 	report, err := fidelity.CompareLanes(fidelity.Semantic, a.Records(), b.Records(), &fidelity.LaneOptions{
 		Crossed: replay.book.Audit(),
-		Masks: [2]*scrub.Masker{r.mask, r.mask},
+		Masks:   [2]*scrub.Masker{r.mask, r.mask},
 		Payload: func(p *tape.Payload, s fidelity.Side) ([]byte, error) {
 			return p.Bytes([]cas.Store{r.store, replay.store}[s])
 		},

@@ -16,18 +16,25 @@ func New(expr string) *Regexp {
 	return &Regexp{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })}
 }
 
+// MatchString is that of regexp.Regexp.
 func (re *Regexp) MatchString(s string) bool { return re.compiled().MatchString(s) }
 
+// FindString is that of regexp.Regexp.
 func (re *Regexp) FindString(s string) string { return re.compiled().FindString(s) }
 
+// FindIndex is that of regexp.Regexp.
 func (re *Regexp) FindIndex(b []byte) []int { return re.compiled().FindIndex(b) }
 
+// FindSubmatch is that of regexp.Regexp.
 func (re *Regexp) FindSubmatch(b []byte) [][]byte { return re.compiled().FindSubmatch(b) }
 
+// FindStringSubmatch is that of regexp.Regexp.
 func (re *Regexp) FindStringSubmatch(s string) []string { return re.compiled().FindStringSubmatch(s) }
 
+// FindAllStringSubmatch is that of regexp.Regexp.
 func (re *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 	return re.compiled().FindAllStringSubmatch(s, n)
 }
 
+// ReplaceAllString is that of regexp.Regexp.
 func (re *Regexp) ReplaceAllString(s, by string) string { return re.compiled().ReplaceAllString(s, by) }
