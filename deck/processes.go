@@ -194,7 +194,9 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 // returns.
 func (p *processes) number(in *processInputs) (times *tape.Payload) {
 	if p.again != nil {
-		if was := p.again.take(in.parent, p.asRecorded(in)); was != nil {
+		if p.becomesProgram(in) {
+			in.id, times, p.first = programID, p.again.program.Times, in
+		} else if was := p.again.take(in.parent, p.asRecorded(in)); was != nil {
 			in.id, times = was.SpawnID, was.Times
 		}
 	}
@@ -207,6 +209,16 @@ func (p *processes) number(in *processInputs) (times *tape.Payload) {
 		in.id = p.last
 	}
 	return times
+}
+
+// becomesProgram reports whether the replay's first process, another program, becomes the recorded one now: env, say, that was put
+// before it.
+func (p *processes) becomesProgram(in *processInputs) bool {
+	if p.first == nil || p.again.program == nil || in.program.Forked || in.program.Host != p.first.program.Host {
+		return false
+	}
+	is := p.asRecorded(in)
+	return path.Base(is.Program) == path.Base(p.again.program.Program) && slices.Equal(is.Args, p.again.program.Args)
 }
 
 func (p *processes) time(in *processInputs, times *tape.Payload) {
@@ -343,6 +355,7 @@ func (t *texts) safe(key, v string) string {
 type recordedProcesses struct {
 	store    cas.Store
 	children map[uint64][]*tape.ProcessSpawn // that are no process's again yet, by spawn_id
+	program  *tape.ProcessSpawn              // nil for none
 	last     uint64                          // the highest number
 }
 
@@ -355,6 +368,9 @@ func (r *recordedProcesses) add(k tape.Kind) {
 	p, ok := k.(*tape.ProcessSpawn)
 	if !ok || p.SpawnID == 0 {
 		return
+	}
+	if p.SpawnID == programID {
+		r.program = p
 	}
 	r.last = max(r.last, p.SpawnID)
 	r.children[p.ParentSpawnID] = append(r.children[p.ParentSpawnID], p)

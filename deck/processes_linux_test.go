@@ -39,6 +39,12 @@ func TestGivenAgain(t *testing.T) {
 		t.Errorf("first\n%s\na replay of a replay\n%s", out, third)
 	}
 
+	o := &deck.ReplayOptions{Argv: append([]string{"env", "MORE=1"}, b.through...)}
+	o.Argv = append(o.Argv, res.Recording.Manifest.Argv[len(b.through):]...)
+	if v, fourth := b.replay(res.Recording, o); fourth != out || !v.Faithful() {
+		t.Errorf("first\n%s\nwith another environment\n%s\n%s", out, fourth, verdictText(t, v))
+	}
+
 	b.config = t.TempDir()
 	if v, other := b.replay(res.Recording, nil); other == out || !strings.Contains(verdictText(t, v), "made with another project key") {
 		t.Errorf("with another key\n%s\n%s", other, verdictText(t, v))
