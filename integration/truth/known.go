@@ -31,8 +31,8 @@ var missing = slices.Concat([]gap{
 	{proxied, "extended attribute", "file in the work tree", false},
 	{proxied, "order of calls to *", "HTTP", false},
 	{proxied, "path before a file name", "file name of multipart", false},
-	{proxied, "number of links", "*", false},
-	{proxied, "provider's id", "*", false},
+	{proxied, "number of links", "*", true},
+	{proxied, "provider's id", "*", true},
 	{proxied, "temporary name", "*", true},
 }, masked(proxied, "std*"), masked(proxied, "file in the work tree"))
 
