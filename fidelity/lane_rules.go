@@ -346,13 +346,17 @@ func (c *laneCompare) attempts(es []entry) map[string]*entry {
 
 // attempt says which name was looked up or where a refused connection went, ports of the loopback masked.
 func (c *laneCompare) attempt(k tape.Kind) string {
+	masked := c.o.masked
+	if c.o.Exact { // nothing of it differs by itself
+		masked = func(s string) string { return s }
+	}
 	switch k := k.(type) {
 	case *tape.TLSRefused:
-		return "tls " + c.o.masked(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
+		return "tls " + masked(net.JoinHostPort(k.Host, strconv.Itoa(k.Port)))
 	case *tape.NameLookup:
-		return "name " + c.o.masked(k.Host) + " " + k.Type + " " + k.Result
+		return "name " + masked(k.Host) + " " + k.Type + " " + k.Result
 	case *tape.NetRefused:
-		return "net " + c.o.masked(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
+		return "net " + masked(net.JoinHostPort(k.Addr, strconv.Itoa(k.Port)))
 	}
 	return fmt.Sprintf("%T", k)
 }

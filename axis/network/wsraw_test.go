@@ -174,6 +174,7 @@ func TestSocketPassesBytes(t *testing.T) {
 			up.say(tt.received...)
 			p.hear(tt.received...)
 			p.Close()
+			up.hearEnd() // else who went first is a matter of moments
 			up.Close()
 			g.srv.Close()
 			said := strings.Join(wsSaid(t, g.tap)[1:], "\n")

@@ -153,6 +153,7 @@ func TestSocketReplaysAnyTalk(t *testing.T) {
 				}
 			}
 			p.Close()
+			up.hearEnd() // else who went first is a matter of moments
 			up.Close()
 			rp := replayRig(g, nil)
 			p, _ = rp.program("\r\n")
