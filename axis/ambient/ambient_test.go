@@ -66,6 +66,19 @@ func TestAgain(t *testing.T) {
 			t.Error("beyond", clock.Beyond())
 		}
 
+		clock = NewClock(start)
+		g, _ = clock.Given(times)
+		clock.Answered(2) // before the first one
+		want("in another order", slices.Concat(first, second, third)...)
+		if clock.Beyond() != 0 {
+			t.Error("beyond", clock.Beyond())
+		}
+
+		clock = NewClock(start)
+		g, _ = clock.Given(times)
+		want("before any answer", first...)
+		clock.Answered(1)
+		want("again", second...)
 		other, _ := clock.Given(nil)
 		time.Sleep(time.Minute)
 		if got, want := other.Now(), second[2]+int64(time.Minute); got != want {

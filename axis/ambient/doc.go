@@ -14,6 +14,7 @@
 // those between two answers between the same two. How often a program looks at the clock while it waits for an answer is a
 // matter of moments: what is left of the times before an answer when that has come is passed over, and a read beyond them gets
 // a time that goes on from the last one at the pace of the real clock, and comes before the next recorded one. Beyond counts these.
+// Where answers come in another order than recorded, the times are given as they stand until that is made up for.
 //
 // # Random bytes
 //

@@ -3,6 +3,7 @@ package ambient
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -123,30 +124,41 @@ func (g *Given) Behind() int64 {
 	return g.real - g.last
 }
 
-// resume passes over what was read before the last of the answers that have come by now.
+// resume passes over what was read before the last answer that has come, with all those before it.
 func (g *Given) resume() {
 	n := g.clock.count.Load()
 	if n == g.seen {
 		return
 	}
 	g.seen = n
-	for i := len(g.marks) - 1; i >= 0; i-- {
-		if m := &g.marks[i]; g.clock.wasAnswered(m.arrival) {
-			g.left, g.known, g.marks = m.left, m.last, g.marks[i+1:]
-			return
-		}
+	for len(g.marks) > 0 && g.clock.wasAnswered(g.marks[0].arrival) {
+		g.pass()
 	}
 }
 
-// next is the recorded time that comes next; false where there is none before an answer that has not come yet.
+// pass goes on behind the next mark.
+func (g *Given) pass() {
+	m := &g.marks[0]
+	g.left, g.known, g.marks = m.left, m.last, g.marks[1:]
+}
+
+// next is the recorded time that comes next; false where there is none before an answer that has not come yet. Where a later answer
+// has come the order is another one than recorded, and nothing waits for that answer.
 func (g *Given) next() (int64, bool) {
-	token, n := binary.Uvarint(g.left)
-	if n <= 0 || token&1 != 0 {
-		return 0, false
+	for {
+		token, n := binary.Uvarint(g.left)
+		switch {
+		case n <= 0:
+			return 0, false
+		case token&1 == 0:
+			g.left = g.left[n:]
+			g.known += unzigzag(token >> 1)
+			return g.known, true
+		case !slices.ContainsFunc(g.marks, func(m mark) bool { return g.clock.wasAnswered(m.arrival) }):
+			return 0, false
+		}
+		g.pass()
 	}
-	g.left = g.left[n:]
-	g.known += unzigzag(token >> 1)
-	return g.known, true
 }
 
 // goOn is a time that is not recorded.
