@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -121,19 +122,30 @@ func (c *laneCompare) oneSide(r *sideRoute, why string, added, gone []*entry) {
 
 // unequal returns the requests of a route that one side alone has, equal ones set off against each other.
 func (c *laneCompare) unequal(r *sideRoute) (added, gone []*entry) {
-	was := make(map[uint64]int)
+	type identity struct { // masks excuse nothing
+		id   uint64
+		body cas.Digest
+	}
+	of := func(e *entry) identity {
+		is := identity{id: c.identityOf(e)}
+		if p := tape.ExchangeOf(e.rec.Kind).RequestPayload; p != nil {
+			is.body = p.Hash
+		}
+		return is
+	}
+	was := make(map[identity]int)
 	for _, e := range r.entries[Recorded] {
-		was[c.identityOf(e)]++
+		was[of(e)]++
 	}
 	for _, e := range r.entries[Replay] {
-		if id := c.identityOf(e); was[id] > 0 && !refusedOnReplay(e.rec.Kind) {
+		if id := of(e); was[id] > 0 && !refusedOnReplay(e.rec.Kind) {
 			was[id]--
 		} else {
 			added = append(added, e)
 		}
 	}
 	for _, e := range slices.Backward(r.entries[Recorded]) {
-		if id := c.identityOf(e); was[id] > 0 {
+		if id := of(e); was[id] > 0 {
 			was[id]--
 			gone = append(gone, e)
 		}

@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -70,20 +71,21 @@ func TestKeepOrder(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, keys := conversations(t, tt.turns...)
 				got := make([]time.Duration, len(tt.asked))
+				var answered sync.WaitGroup
 				for i, at := range tt.asked {
 					got[i] = -1
 					if at < 0 {
 						continue
 					}
-					go func() {
+					answered.Go(func() {
 						time.Sleep(at)
 						_, end, err := give(t.Context(), t, b, keys[i])
 						if got[i] = at + end; err != nil {
 							t.Error(err)
 						}
-					}()
+					})
 				}
-				time.Sleep(time.Minute)
+				answered.Wait()
 				for i, want := range tt.want {
 					if got[i] != want {
 						t.Errorf("answer %d came at %v, want %v", i, got[i], want)

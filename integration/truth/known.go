@@ -22,6 +22,8 @@ var missing = slices.Concat([]gap{
 	{jailed, "port", "*", true},
 	{jailed, "duration*", "*", true},
 	{jailed, "order of MCP calls", "MCP", true}, // a note
+	{jailed, "order of calls to one host", "HTTP", true},
+	{proxied, "order of calls to one host", "HTTP", true},
 	{jailed, "*", "*Unix socket", true},
 
 	{proxied, "mode: group", "file in the work tree", false},

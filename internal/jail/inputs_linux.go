@@ -40,9 +40,10 @@ type inputProcess struct {
 	pid    int
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
-	apart  bool   // its threads have sources of their own
+	shares sharing
 	tasks  []int
-	others []*inputProcess // those threads
+	others []*inputProcess // of its threads that have sources of their own
+	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
 	ended  chan Ended      // of its Program; nil once that was told
 }
 
@@ -387,28 +388,57 @@ func (in *inputs) find(task, depth int) *inputProcess {
 
 // thread returns what answers a thread of p that asks for the first time.
 func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
-	if !p.apart {
+	if p.shares == allThreads || f.number == f.inside {
 		in.add(p, task)
 		return p
 	}
-	t := &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
-	t.source = in.to.Started(&Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended})
-	p.others = append(p.others, t)
+	t := p.rest
+	if t == nil {
+		t = &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
+		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended}
+		if p.shares == otherThreads {
+			p.rest, is.PID = t, 0 // which of them asks first says nothing
+		}
+		t.source = in.to.Started(is)
+		p.others = append(p.others, t)
+	}
 	in.tasks[task] = t
 	p.tasks = append(p.tasks, task)
 	return t
 }
 
-// keepsThreads reports whether what a program does in one thread stays in it: so its threads have sources of their own, and what
-// runs side by side does not take the times of each other. Elsewhere (Go, tokio, pools) work moves between threads, and they share.
-func keepsThreads(path string) bool {
+// sharing says which threads of a process have one source, so that what runs side by side does not take the times of each other.
+type sharing int
+
+const (
+	otherThreads sharing = iota // all but the first one, which keeps to its work: an event loop, main
+	noThreads                   // each has its own: work stays in the thread that it began in
+	allThreads                  // one for all: the first moves between threads as any other work does
+)
+
+// sharingOf tells it of the program that a process has just become.
+func (in *inputs) sharingOf(pid int, path string) sharing {
 	name := filepath.Base(path)
 	for _, of := range []string{"python", "pypy", "ruby"} {
 		if strings.HasPrefix(name, of) {
-			return true
+			return noThreads
 		}
 	}
-	return false
+	if in.isGo(pid) {
+		return allThreads
+	}
+	return otherThreads
+}
+
+// isGo reports whether a process runs a program that Go's linker made: it has a note of it within its first pages.
+func (in *inputs) isGo(pid int) bool {
+	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	n, err := unix.Pread(fd, in.status[:], 0)
+	return err == nil && bytes.Contains(in.status[:n], []byte("\x04\x00\x00\x00Go\x00\x00"))
 }
 
 // parentOf is the jail's program for what was left by its own parent.
@@ -461,7 +491,7 @@ func (in *inputs) forget(p *inputProcess) {
 	for _, t := range p.others {
 		t.ended <- Ended{}
 	}
-	p.tasks, p.others = p.tasks[:0], nil
+	p.tasks, p.others, p.rest = p.tasks[:0], nil, nil
 }
 
 // started is told that the process task has become another program, which p describes but for who it was before.
@@ -491,7 +521,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if is.ended != nil {
 		is.ended <- Ended{Again: true}
 	}
-	is.source, is.ended, is.forker, is.apart = in.to.Started(p), ended, nil, keepsThreads(p.Path)
+	is.source, is.ended, is.forker, is.shares = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path)
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is
