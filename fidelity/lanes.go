@@ -52,6 +52,9 @@ type LaneOptions struct {
 	Remasked bool
 	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
 	Exact bool
+	// OwnTimes says that the replay read times beyond the recorded ones: a time that is near to the recorded one is then in doubt, and
+	// files outside the work tree, which are often named by it, do not gate.
+	OwnTimes bool
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
 	SameSecrets bool
 	// Headers says of the header of a request whether it compares. nil compares none.

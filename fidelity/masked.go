@@ -130,7 +130,7 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 		return differs
 	case scrub.IsDuration(h.mask):
 		return c.judgeDuration(h, of)
-	case c.exactly(), c.isConstant(h, of):
+	case c.exactly() && !c.ownTime(h), c.isConstant(h, of):
 		return differs
 	}
 	return inDoubt
@@ -138,6 +138,12 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
+
+// ownTime reports whether two values may be times of one moment, of which a replay read its own: they agree in their first half.
+func (c *laneCompare) ownTime(h *hidden) bool {
+	half := (len(h.was) + 1) / 2
+	return c.o.OwnTimes && c.mode != ByteIdentical && scrub.IsTime(h.mask) && len(h.was) == len(h.now) && h.was[:half] == h.now[:half]
+}
 
 // judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, or two readings of
 // the time since the machine began lie as far apart as the runs; and a measurement is seldom round.

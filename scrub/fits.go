@@ -40,6 +40,9 @@ func Unrepeatable(mask string) bool {
 // IsDuration tells whether the mask takes out how long something took.
 func IsDuration(mask string) bool { return mask == maskDuration }
 
+// IsTime tells whether the mask takes out a moment, down to its seconds.
+func IsTime(mask string) bool { return mask == "timestamp" || mask == "time" || mask == "unix-time" }
+
 // units of durations in ms, the longer names first.
 var units = []struct {
 	names []string
