@@ -217,6 +217,9 @@ func (p *processes) becomesProgram(in *processInputs) bool {
 	if p.first == nil || p.again.program == nil || in.program.Forked || in.program.Host != p.first.program.Host {
 		return false
 	}
+	if path.Base(p.first.program.Path) == path.Base(p.again.program.Program) { // it is that already
+		return false
+	}
 	is := p.asRecorded(in)
 	return path.Base(is.Program) == path.Base(p.again.program.Program) && slices.Equal(is.Args, p.again.program.Args)
 }
