@@ -86,6 +86,19 @@ func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
 	return axes
 }
 
+// splitGaps takes what a jail says of one thing out of its gaps.
+func splitGaps(gaps []string, of string) (its, others []string) {
+	its = []string{}
+	for _, g := range gaps {
+		if strings.HasPrefix(g, of) {
+			its = append(its, g)
+		} else {
+			others = append(others, g)
+		}
+	}
+	return its, others
+}
+
 // fileGaps lists what is not seen of files, and what of those that the program changed could not be kept.
 func (r *recorder) fileGaps() []string {
 	if r.o.Proxy {

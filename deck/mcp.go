@@ -23,19 +23,6 @@ const axisMCP = "mcp"
 // pipes are processes that run again. One that is unfinished does not say, and its servers do not run because of that.
 func (m *Manifest) followsMCP() bool { return m.Axes[axisMCP].On || m.State == StateRecording }
 
-// splitGaps takes what a jail says of one thing out of its gaps.
-func splitGaps(gaps []string, of string) (its, others []string) {
-	its = []string{}
-	for _, g := range gaps {
-		if strings.HasPrefix(g, of) {
-			its = append(its, g)
-		} else {
-			others = append(others, g)
-		}
-	}
-	return its, others
-}
-
 // mcpOnOneSide reports whether one recording holds conversations with MCP servers and the other one does not follow them, as older
 // ones do not. Where there is none nothing was left out.
 func mcpOnOneSide(a, b *side) (bool, error) {

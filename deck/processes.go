@@ -33,7 +33,8 @@ type processes struct {
 
 	began, over func(id uint64) // on a replay, told of each process; nil for nobody
 
-	ends sync.WaitGroup // goroutines that wait for the end of a process
+	ends    sync.WaitGroup // goroutines that wait for the end of a process
+	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
 	mu     sync.Mutex
 	last   uint64 // the highest number that was given
@@ -47,12 +48,12 @@ const programID = 1
 
 // recordProcesses records those of a run.
 func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processes {
-	return &processes{s: s, servers: servers, seed: seed, log: new(ambient.Log)}
+	return &processes{s: s, servers: servers, seed: seed, log: new(ambient.Log), drained: make(chan struct{})}
 }
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last}
+	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last, drained: make(chan struct{})}
 	if kept {
 		p.log = new(ambient.Log)
 	}
@@ -267,6 +268,9 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 	if in.id == programID {
 		return
 	}
+	if in.by != 0 { // whether that is a server is known for sure once all is over
+		<-p.drained
+	}
 	var times *tape.Payload
 	if s, ok := in.Timer.(*ambient.Stream); ok {
 		var err error
@@ -324,6 +328,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 // drain waits until every process is on the tape. All have ended.
 func (p *processes) drain() {
 	if p != nil {
+		close(p.drained)
 		p.ends.Wait()
 	}
 }
