@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
@@ -54,17 +56,42 @@ func join(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// fileDigest returns the BLAKE3 of a file, or the zero digest where it cannot be read: a program may be executable and
+// programDigests are those of the programs that this process read: a program of 200 MB takes a tenth of a second, and a replay asks for
+// it again.
+var programDigests sync.Map // programFile to cas.Digest
+
+// A programFile is a file as it stood: whoever writes to it changes the time of its inode.
+type programFile struct {
+	path        string
+	size, ctime int64
+	inode       uint64
+}
+
+// programDigest returns the BLAKE3 of a program's file, or the zero digest where it cannot be read: a program may be executable and
 // not readable.
-func fileDigest(path string) cas.Digest {
+func programDigest(path string) cas.Digest {
 	f, err := os.Open(path)
 	if err != nil {
 		return cas.Digest{}
 	}
 	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return cas.Digest{}
+	}
+	file := programFile{path: path, size: st.Size()}
+	var known bool
+	if file.ctime, file.inode, known = files.InodeOf(st); known {
+		if d, ok := programDigests.Load(file); ok {
+			return d.(cas.Digest)
+		}
+	}
 	h := cas.NewHasher()
 	if _, err := io.Copy(h, f); err != nil {
 		return cas.Digest{}
+	}
+	if known {
+		programDigests.Store(file, h.Sum())
 	}
 	return h.Sum()
 }

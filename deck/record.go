@@ -153,7 +153,7 @@ func (r *recorder) describe() (err error) {
 	m.ScrubKey = r.guard.scrub.KeyID()
 	r.guard.followMCP()
 	r.guard.learnSettings(m.Roots.Tree, nil)
-	m.Program.Digest = fileDigest(m.Program.Path).String()
+	m.Program.Digest = programDigest(m.Program.Path).String()
 	m.noteArgs(r.guard.scrub, r.o.Argv)
 	m.noteEnv(r.guard.scrub, r.env)
 	m.Ports, m.Loopback = upstreamPorts(r.o.Upstreams), namesLoopback(r.o.Upstreams)

@@ -230,7 +230,7 @@ func (r *replayer) choose(p *run) (err error) {
 			return err
 		}
 		r.altered = true
-	} else if program := r.rec.Manifest.Program; fileDigest(p.path).String() != program.Digest {
+	} else if program := r.rec.Manifest.Program; programDigest(p.path).String() != program.Digest {
 		r.altered = true
 		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}

@@ -78,7 +78,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 		maps.DeleteFunc(m.Raw, func(key string, _ []byte) bool { return strings.HasPrefix(key, "argv.") })
 		m.ArgSecrets = nil
 		m.noteArgs(r.s.scrub, r.o.Argv)
-		m.Program = Program{r.moved.recorded(r.ran), fileDigest(r.ran).String()}
+		m.Program = Program{r.moved.recorded(r.ran), programDigest(r.ran).String()}
 	}
 	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
 		return err

@@ -17,7 +17,7 @@ type stamp struct {
 // stampOf returns the stamp of a file; ok is false where this system does not give all of it.
 func stampOf(info fs.FileInfo) (stamp, bool) {
 	mode, isKnown := ModeOf(info.Mode())
-	ctime, ino, ok := inodeOf(info)
+	ctime, ino, ok := InodeOf(info)
 	return stamp{mode: mode, size: info.Size(), mtime: info.ModTime().UnixNano(), ctime: ctime, ino: ino}, ok && isKnown
 }
 
