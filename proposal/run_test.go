@@ -27,11 +27,7 @@ func tools(t *testing.T, fns map[string]func(context.Context, *Call) (json.RawMe
 	t.Helper()
 	out := make(table)
 	for name, fn := range fns {
-		tool, err := NewTool(Definition{Name: name}, fn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out[name] = tool
+		out[name] = &Tool{Definition: Definition{Name: name}, Call: fn}
 	}
 	return out
 }
@@ -154,4 +150,29 @@ func TestATimeoutFails(t *testing.T) {
 			t.Errorf("timed out %v after %v, %v ms", timedOut, time.Since(began), r.Results[0].DurationMS)
 		}
 	})
+}
+
+// onlyA lets nothing pass but a parameter "a".
+type onlyA struct{}
+
+func (onlyA) Problem(tool string, parameters *policy.Parameters) string {
+	if _, ok := parameters.Map()["a"]; !ok {
+		return "tool '" + tool + "' wants a"
+	}
+	return ""
+}
+
+func TestAViolatingCallIsRejected(t *testing.T) {
+	calls := 0
+	tool := &Tool{Schema: onlyA{}, Call: func(_ context.Context, c *Call) (json.RawMessage, error) {
+		calls++
+		return c.Parameters, nil
+	}}
+	r := runs(t, &Executor{Tools: table{"t": tool}}, `{"actions":[
+		{"id":"a","type":"tool_call","tool":"t","parameters":{"n":"1"},"failure_behavior":"skip"},
+		{"id":"b","type":"tool_call","tool":"t","parameters":{"a":1}}]}`)
+	want(t, r, "a rejected: tool 't' wants a", `b succeeded = {"a":1}`)
+	if calls != 1 {
+		t.Errorf("its body ran %d times, want once", calls)
+	}
 }

@@ -3,6 +3,8 @@ package proposal
 import (
 	"context"
 	"encoding/json"
+
+	"github.com/tapedeck-dev/tapedeck/policy"
 )
 
 // A Definition is a tool as a client registers it.
@@ -16,16 +18,12 @@ type Definition struct {
 type Tool struct {
 	Definition
 	// Call runs the tool once. ctx ends with the action's timeout_ms and with the proposal. The output is kept as it is.
-	Call func(ctx context.Context, c *Call) (output json.RawMessage, err error)
-
-	schema *schema
+	Call   func(ctx context.Context, c *Call) (output json.RawMessage, err error)
+	Schema Schema // nil lets anything pass
 }
 
-// NewTool makes a tool of its definition. The error says why the schema is refused.
-func NewTool(d Definition, call func(context.Context, *Call) (json.RawMessage, error)) (*Tool, error) {
-	s, err := compileSchema(d.Name, d.Parameters)
-	if err != nil {
-		return nil, err
-	}
-	return &Tool{d, call, s}, nil
+// A Schema checks the parameters of a tool's calls; toolschema compiles them.
+type Schema interface {
+	// Problem says what of the parameters is not allowed, for people; "" is nothing.
+	Problem(tool string, parameters *policy.Parameters) string
 }

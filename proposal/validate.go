@@ -44,7 +44,10 @@ func (r *run) validateCall(a *Action, parameters *policy.Parameters) string {
 	if !ok {
 		return fmt.Sprintf("tool '%.200s' is not registered", a.Tool)
 	}
-	return tool.schema.problem(a.Tool, parameters)
+	if tool.Schema == nil {
+		return ""
+	}
+	return tool.Schema.Problem(a.Tool, parameters)
 }
 
 func (r *run) tool(name string) (*Tool, bool) {

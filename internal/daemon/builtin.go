@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/proposal"
+	"github.com/tapedeck-dev/tapedeck/proposal/toolschema"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 )
 
@@ -77,10 +78,12 @@ func newBuiltins(list []Builtin, noAuth bool) (map[string]*tool, error) {
 // tool is what sessions call.
 func (b *builtin) tool() (*tool, error) {
 	info := b.info()
-	made, err := proposal.NewTool(
-		proposal.Definition{Name: b.name, Description: info.Description, Parameters: info.Parameters},
-		func(ctx context.Context, c *proposal.Call) (json.RawMessage, error) { return b.call(ctx, c.Parameters) })
-	return &tool{Tool: made, info: info}, err
+	schema, err := toolschema.Compile(b.name, info.Parameters)
+	return &tool{Tool: &proposal.Tool{
+		Definition: proposal.Definition{Name: b.name, Description: info.Description, Parameters: info.Parameters},
+		Call:       func(ctx context.Context, c *proposal.Call) (json.RawMessage, error) { return b.call(ctx, c.Parameters) },
+		Schema:     schema,
+	}, info: info}, err
 }
 
 func newBuiltin(b Builtin) (*builtin, error) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/proposal"
+	"github.com/tapedeck-dev/tapedeck/proposal/toolschema"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
@@ -60,12 +61,14 @@ func (s *session) newTool(t *rpcapi.Tool) (*tool, error) {
 	case s.d.builtins[t.Name] != nil:
 		return nil, errors.New("the daemon runs a tool of that name itself: take another name")
 	}
-	made, err := proposal.NewTool(proposal.Definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, s.callBack)
+	schema, err := toolschema.Compile(t.Name, t.Parameters)
 	if err != nil {
 		return nil, err
 	}
 	info := rpcapi.ToolInfo{
 		Name: t.Name, Source: rpcapi.SourceClient, Description: t.Description, Parameters: orEmpty(t.Parameters), Idempotent: t.Idempotent}
+	made := &proposal.Tool{
+		Definition: proposal.Definition{Name: t.Name, Description: t.Description, Parameters: t.Parameters}, Call: s.callBack, Schema: schema}
 	// A compiled schema is some times as large as its text.
 	return &tool{made, info, 512 + len(t.Name) + len(t.Description) + 8*len(t.Parameters)}, nil
 }

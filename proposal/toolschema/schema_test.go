@@ -1,7 +1,6 @@
-package proposal
+package toolschema
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,7 +18,7 @@ import (
 // check says what a schema has against parameters.
 func check(t *testing.T, schemaText, parameters string) string {
 	t.Helper()
-	s, err := compileSchema("t", json.RawMessage(schemaText))
+	s, err := Compile("t", json.RawMessage(schemaText))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +26,7 @@ func check(t *testing.T, schemaText, parameters string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.problem("t", p)
+	return s.Problem("t", p)
 }
 
 func TestParametersAgreeWithTheSchema(t *testing.T) {
@@ -84,7 +83,7 @@ func TestASchemaIsRefusedWhenItsToolIsRegistered(t *testing.T) {
 		{"10,000 nested", nested(10_000), "expected JSON"},
 		{"nested", nested(maxSchemaDepth + 1), "nested deeper"},
 		{"wide", wide, "more than 20000 values"},
-		{"long", `{"title":"` + strings.Repeat("a", MaxSchema) + `"}`, "bytes"},
+		{"long", `{"title":"` + strings.Repeat("a", MaxSize) + `"}`, "bytes"},
 		{"a regex bomb", `{"properties":{"a":{"pattern":"(((a{30}){30}){30}){30}"}}}`, "pattern"},
 		{"a large regex", `{"patternProperties":{"` + strings.Repeat("a{900}", 6) + `":{}}}`, "steps"},
 		{"looking ahead", `{"properties":{"a":{"pattern":"(?!x)"}}}`, "RE2"},
@@ -98,8 +97,8 @@ func TestASchemaIsRefusedWhenItsToolIsRegistered(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			began := cputime.Spent()
-			_, err := NewTool(Definition{Name: "t", Parameters: json.RawMessage(tt.schema)}, echo)
-			var refused *SchemaError
+			_, err := Compile("t", json.RawMessage(tt.schema))
+			var refused *Error
 			if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.want) || len(err.Error()) > 2000 {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -113,14 +112,14 @@ func TestASchemaLoadsNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Store(true) }))
 	defer server.Close()
 	for _, text := range []string{`{"$ref":"` + server.URL + `/x"}`, `{"$schema":"` + server.URL + `/x"}`, `{"$id":"` + server.URL + `/a","$ref":"b"}`} {
-		if _, err := compileSchema("t", json.RawMessage(text)); err == nil {
+		if _, err := Compile("t", json.RawMessage(text)); err == nil {
 			t.Errorf("%s was taken", text)
 		}
 	}
 	if asked.Load() {
 		t.Error("the schema was asked for")
 	}
-	if s, err := compileSchema("t", json.RawMessage(`{"$id":"https://example.com/a","$ref":"#/$defs/b","$defs":{"b":{}}}`)); err != nil || s == nil {
+	if s, err := Compile("t", json.RawMessage(`{"$id":"https://example.com/a","$ref":"#/$defs/b","$defs":{"b":{}}}`)); err != nil || s == nil {
 		t.Error("an id that is an address is a name, and nothing else:", err)
 	}
 }
@@ -164,15 +163,15 @@ func TestACheckIsBounded(t *testing.T) {
 }
 
 func TestACycleOfReferencesEnds(t *testing.T) {
-	s, err := compileSchema("t", json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`))
-	if err == nil && s.problem("t", nil) == "" {
+	s, err := Compile("t", json.RawMessage(`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`))
+	if err == nil && s.Problem("t", nil) == "" {
 		t.Error("a schema that is its own condition lets things pass")
 	}
 }
 
 // After a check that took too much, and beside others, a schema counts from the start.
 func TestChecksDoNotShareTheirBudget(t *testing.T) {
-	s, err := compileSchema("t", json.RawMessage(`{"properties":{"a":{"items":{"enum":["a"]}}}}`))
+	s, err := Compile("t", json.RawMessage(`{"properties":{"a":{"items":{"enum":["a"]}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,28 +184,11 @@ func TestChecksDoNotShareTheirBudget(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 3 {
-				if problem := s.problem("t", p); problem != "" {
+				if problem := s.Problem("t", p); problem != "" {
 					t.Error(problem)
 				}
 			}
 		})
 	}
 	wg.Wait()
-}
-
-func TestAViolatingCallIsRejected(t *testing.T) {
-	called := false
-	tool, err := NewTool(Definition{Name: "t", Parameters: json.RawMessage(`{"properties":{"n":{"type":"integer"}}}`)},
-		func(context.Context, *Call) (json.RawMessage, error) {
-			called = true
-			return nil, nil
-		})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := runs(t, &Executor{Tools: table{"t": tool}}, `{"actions":[{"id":"a","type":"tool_call","tool":"t","parameters":{"n":"1"}}]}`)
-	want(t, r, "a rejected: tool 't' parameter validation: got string, want integer (at /n)")
-	if called {
-		t.Error("its body ran")
-	}
 }

@@ -1,4 +1,4 @@
-package proposal
+package toolschema
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ import (
 var errCostly = errors.New("they take more checks by the tool's schema than one call may: make them smaller, or the schema simpler")
 
 // meter puts the counting into every schema that the compiled one reaches.
-func (s *schema) meter() {
+func (s *Schema) meter() {
 	seen := make(map[*jsonschema.Schema]bool)
 	var walk func(reflect.Value)
 	walk = func(v reflect.Value) {
@@ -55,7 +55,7 @@ func (s *schema) meter() {
 }
 
 // count makes the format of a schema count, and compare with what the value must be: the library would do that before.
-func (s *schema) count(sub *jsonschema.Schema) {
+func (s *Schema) count(sub *jsonschema.Schema) {
 	allowed := allowed(sub)
 	format := sub.Format
 	sub.Enum, sub.Const = nil, nil
@@ -96,7 +96,7 @@ func allowed(sub *jsonschema.Schema) map[string]bool {
 	return out
 }
 
-func (s *schema) spend(n int) {
+func (s *Schema) spend(n int) {
 	if s.left -= n; s.left < 0 {
 		panic(errCostly)
 	}

@@ -1,7 +1,6 @@
-package proposal
+package toolschema
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -26,14 +25,14 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		began := cputime.Spent()
-		tool, err := NewTool(Definition{Name: "t", Parameters: json.RawMessage(text)}, echo)
+		schema, err := Compile("t", text)
 		if err != nil {
 			if len(err.Error()) > 2000 {
 				t.Errorf("an error of %d bytes", len(err.Error()))
 			}
 			return
 		}
-		one, two := tool.schema.problem("t", p), tool.schema.problem("t", p)
+		one, two := schema.Problem("t", p), schema.Problem("t", p)
 		if (one == "") != (two == "") {
 			t.Errorf("first %q, then %q", one, two)
 		}

@@ -1,4 +1,8 @@
-package proposal
+// Package toolschema checks parameters of tool calls by the JSON Schema that the tool was registered with.
+//
+// Goals: any draft; nothing is loaded from anywhere; a schema is bounded in size and depth, and a check in what it may take, whoever wrote
+// either. It stands apart from proposal so that the types of proposals, which clients use, bring no schema compiler with them.
+package toolschema
 
 import (
 	"bytes"
@@ -20,25 +24,25 @@ import (
 
 // Limits of a tool's schema, and of what one check of parameters by it may take.
 const (
-	MaxSchema      = 256 << 10 // bytes
+	MaxSize        = 256 << 10 // bytes
 	maxSchemaDepth = 100       // of arrays and objects in each other
 	maxSchemaNodes = 20_000    // values, at any depth
 	maxChecks      = 200_000   // schemas that are applied to values, and elements of enumerations that are compared
 	maxProblems    = 3         // that are told
 )
 
-// A SchemaError says why a tool's schema is refused.
-type SchemaError struct {
+// A Error says why a tool's schema is refused.
+type Error struct {
 	Tool    string
 	Problem string
 }
 
-func (e *SchemaError) Error() string {
+func (e *Error) Error() string {
 	return fmt.Sprintf("tool '%.200s': its JSON Schema is refused: %s", e.Tool, e.Problem)
 }
 
-// A schema checks parameters. A nil *schema lets anything pass.
-type schema struct {
+// A Schema checks parameters. A nil *Schema lets anything pass.
+type Schema struct {
 	compiled *jsonschema.Schema
 
 	// mu holds one check back while another runs: what is left of one is counted in the compiled schema.
@@ -46,14 +50,14 @@ type schema struct {
 	left int
 }
 
-// compileSchema compiles a schema of any draft, by default 2020-12. Nothing is loaded: what it refers to stands in it, or is
-// the metaschema of a draft. The error is a *SchemaError.
-func compileSchema(tool string, raw json.RawMessage) (s *schema, err error) {
+// Compile compiles a schema of any draft, by default 2020-12. Nothing is loaded: what it refers to stands in it, or is
+// the metaschema of a draft. The error is a *Error.
+func Compile(tool string, raw json.RawMessage) (s *Schema, err error) {
 	refuse := func(format string, args ...any) error {
-		return &SchemaError{tool, fmt.Sprintf(format, args...)}
+		return &Error{tool, fmt.Sprintf(format, args...)}
 	}
-	if len(raw) > MaxSchema {
-		return nil, refuse("%d bytes, more than %d", len(raw), MaxSchema)
+	if len(raw) > MaxSize {
+		return nil, refuse("%d bytes, more than %d", len(raw), MaxSize)
 	}
 	tree := canonjson.Value{}
 	if len(raw) > 0 {
@@ -71,7 +75,7 @@ func compileSchema(tool string, raw json.RawMessage) (s *schema, err error) {
 	if problem := bounded(&tree, 0, &nodes); problem != "" {
 		return nil, refuse("%s", problem)
 	}
-	s = &schema{}
+	s = &Schema{}
 	if s.compiled, err = load(tree.Append(nil)); err != nil {
 		return nil, refuse("%.1000s", problemOf(err))
 	}
@@ -158,8 +162,8 @@ func problemOf(err error) string {
 	return err.Error()
 }
 
-// problem says what of the parameters the schema does not allow; "" is nothing.
-func (s *schema) problem(tool string, parameters *policy.Parameters) (problem string) {
+// Problem says what of the parameters the schema does not allow; "" is nothing.
+func (s *Schema) Problem(tool string, parameters *policy.Parameters) (problem string) {
 	if s == nil {
 		return ""
 	}
@@ -175,7 +179,7 @@ func (s *schema) problem(tool string, parameters *policy.Parameters) (problem st
 	return ""
 }
 
-func (s *schema) validate(values any) (err error) {
+func (s *Schema) validate(values any) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left = maxChecks
