@@ -1,30 +1,30 @@
 package deck
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // What an argument is that may hold a secret by its name.
 var (
 	// flagArg is --NAME=V, of which all of the rest is the value, and --NAME; varArg is NAME=V as docker -e and env take it.
-	flagArg = regexp.MustCompile(`(?s)^--?([A-Za-z][A-Za-z0-9_.-]*)(=.*)?$`)
-	varArg  = regexp.MustCompile(`^([A-Z][A-Z0-9_]*)=(\S+)$`)
+	flagArg = lazyregexp.New(`(?s)^--?([A-Za-z][A-Za-z0-9_.-]*)(=.*)?$`)
+	varArg  = lazyregexp.New(`^([A-Z][A-Z0-9_]*)=(\S+)$`)
 	// flagLike is what is no value of the flag before it: --word, --word=V, -x.
-	flagLike = regexp.MustCompile(`(?s)^(--[A-Za-z][A-Za-z0-9_-]*(=.*)?|-[A-Za-z])$`)
+	flagLike = lazyregexp.New(`(?s)^(--[A-Za-z][A-Za-z0-9_-]*(=.*)?|-[A-Za-z])$`)
 	// lineArg is X-Api-Key: V as curl takes it, also in one argument with its flag.
-	lineArg = regexp.MustCompile(`^(?:-H|--header=|--proxy-header=)?\s*([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$`)
+	lineArg = lazyregexp.New(`^(?:-H|--header=|--proxy-header=)?\s*([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$`)
 )
 
 // What stands in an argument that is a script, a query or JSON.
 var (
-	assigned = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s"'&;,]+))`)
-	flagged  = regexp.MustCompile(`(?:^|\s)--?([A-Za-z][A-Za-z0-9_-]*)\s+(?:"([^"]*)"|'([^']*)'|([^\s"']*[0-9][^\s"']*))`)
-	line     = regexp.MustCompile(`["']([A-Za-z][A-Za-z0-9-]*):\s*([^"'\\\n]+)\\?["']`)
+	assigned = lazyregexp.New(`([A-Za-z][A-Za-z0-9_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s"'&;,]+))`)
+	flagged  = lazyregexp.New(`(?:^|\s)--?([A-Za-z][A-Za-z0-9_-]*)\s+(?:"([^"]*)"|'([^']*)'|([^\s"']*[0-9][^\s"']*))`)
+	line     = lazyregexp.New(`["']([A-Za-z][A-Za-z0-9-]*):\s*([^"'\\\n]+)\\?["']`)
 	// reference is what a shell puts the secret into: Bearer $TOKEN, $(pass show x).
-	reference = regexp.MustCompile("^(\\S+\\s+)?([$][A-Za-z_{(]|`)")
+	reference = lazyregexp.New("^(\\S+\\s+)?([$][A-Za-z_{(]|`)")
 )
 
 // learnArgs tells s the secrets among the arguments of a program: what names itself one in the ways that programs take

@@ -1,17 +1,17 @@
 package deck
 
 import (
-	"regexp"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // In what an argument may hold a secret by its name, for learnArgsBefore.
 var (
-	headerArg      = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$`)                  // X-Api-Key: V, as curl -H takes it
-	assignedBefore = regexp.MustCompile(`([A-Za-z][A-Za-z0-9_-]*)=["']?([^\s"'&;,]+)`)          // NAME=V, also in a query or a script
-	member         = regexp.MustCompile(`"([A-Za-z][A-Za-z0-9_-]*)"\s*:\s*"((?:[^"\\]|\\.)+)"`) // "api_key": "V"
+	headerArg      = lazyregexp.New(`^([A-Za-z][A-Za-z0-9-]*):\s*(\S.*)$`)                  // X-Api-Key: V, as curl -H takes it
+	assignedBefore = lazyregexp.New(`([A-Za-z][A-Za-z0-9_-]*)=["']?([^\s"'&;,]+)`)          // NAME=V, also in a query or a script
+	member         = lazyregexp.New(`"([A-Za-z][A-Za-z0-9_-]*)"\s*:\s*"((?:[^"\\]|\\.)+)"`) // "api_key": "V"
 )
 
 // learnArgsBefore is learnArgs of the versions before scrub.RulesOfNames: what a recording has as it was, its replay leaves.
@@ -22,7 +22,7 @@ func learnArgsBefore(s *scrub.Scrubber, args []string) {
 		if m := headerArg.FindStringSubmatch(a); m != nil {
 			s.Header(m[1], m[2])
 		}
-		for _, re := range []*regexp.Regexp{assignedBefore, member} {
+		for _, re := range []*lazyregexp.Regexp{assignedBefore, member} {
 			for _, m := range re.FindAllStringSubmatch(a, -1) {
 				learnNamed(s, m[1], m[2])
 			}

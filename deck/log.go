@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"regexp"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -65,7 +65,7 @@ func (h *scrubHandler) attr(a slog.Attr) slog.Attr {
 }
 
 // inText finds what may be a URL, or the target of a request, in a text.
-var inText = regexp.MustCompile(`[^\s"'<>]*(?:\?|://)[^\s"'<>]*`)
+var inText = lazyregexp.New(`[^\s"'<>]*(?:\?|://)[^\s"'<>]*`)
 
 func (h *scrubHandler) text(s string) string {
 	return h.s.String(inText.ReplaceAllStringFunc(s, h.s.URL))

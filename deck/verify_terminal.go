@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -106,7 +106,7 @@ func (c *verifier) agrees(m *Manifest, t *cassette.Reader) error {
 }
 
 // placeholderAt is a placeholder of package scrub at the beginning of a text.
-var placeholderAt = regexp.MustCompile(`^td_[A-Za-z0-9_.-]{1,200}?_[0-9a-f]{12}`)
+var placeholderAt = lazyregexp.New(`^td_[A-Za-z0-9_.-]{1,200}?_[0-9a-f]{12}`)
 
 const (
 	resyncText   = 24        // bytes behind a placeholder that are looked for

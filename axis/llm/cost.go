@@ -2,11 +2,11 @@ package llm
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -128,7 +128,7 @@ func (p *Prices) find(provider, model string) *Price {
 
 // snapshot is what may stand behind the name of a version of a model. A preview or an experiment is none: what it costs is
 // not what the model costs that it becomes.
-var snapshot = regexp.MustCompile(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d(\d\d)?|\d{3}|latest)|[@:].*|\[1m\])*$`)
+var snapshot = lazyregexp.New(`^(-(\d{8}|\d{4}-\d\d-\d\d|\d\d-\d\d(\d\d)?|\d{3}|latest)|[@:].*|\[1m\])*$`)
 
 // begins reports whether a model is that of a pattern.
 func begins(model, pattern string) bool {

@@ -3,8 +3,8 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -30,7 +30,7 @@ const (
 	stepAll
 )
 
-var pathPart = regexp.MustCompile(`^(?:(\.\.?)([A-Za-z_][A-Za-z0-9_-]*|\*)|\[(?:(-?[0-9]{1,9})|(\*)|'([^']*)'|"([^"]*)")\])`)
+var pathPart = lazyregexp.New(`^(?:(\.\.?)([A-Za-z_][A-Za-z0-9_-]*|\*)|\[(?:(-?[0-9]{1,9})|(\*)|'([^']*)'|"([^"]*)")\])`)
 
 // UnmarshalJSON reads a text that has the form of a path.
 func (p *jsonPath) UnmarshalJSON(b []byte) error {

@@ -5,8 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"io"
-	"regexp"
 	"strconv"
 	"time"
 )
@@ -41,7 +41,7 @@ func newTtyrec(path string, f io.ReadCloser) (*ttyrec, error) {
 }
 
 // announcement is the request for a size (XTWINOPS) with which some recorders begin a file.
-var announcement = regexp.MustCompile(`\x1b\[8;(\d{1,4});(\d{1,4})t`)
+var announcement = lazyregexp.New(`\x1b\[8;(\d{1,4});(\d{1,4})t`)
 
 func announced(b []byte) (rows, cols int) {
 	m := announcement.FindSubmatch(b[:min(len(b), 256)])

@@ -4,9 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"io"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -31,8 +31,8 @@ const (
 )
 
 var (
-	exitCode = regexp.MustCompile(`COMMAND_EXIT_CODE="(-?\d{1,10})"`)
-	fact     = regexp.MustCompile(`\b(TERM|TTY|COLUMNS|LINES)="([^"]*)"`)
+	exitCode = lazyregexp.New(`COMMAND_EXIT_CODE="(-?\d{1,10})"`)
+	fact     = lazyregexp.New(`\b(TERM|TTY|COLUMNS|LINES)="([^"]*)"`)
 )
 
 // openTypelog finds the content of a log. total is how many bytes of content the timing knows; below 0 where it knows none.

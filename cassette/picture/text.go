@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
@@ -133,8 +133,8 @@ func (t *scroll) leave() {
 // What begins a change of modes, and what leaves the alternate screen, where it stands at the beginning.
 var (
 	decReset      = []byte("\x1b[?")
-	alternateEnd  = regexp.MustCompile(`^\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
-	alternateLeft = regexp.MustCompile(`\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
+	alternateEnd  = lazyregexp.New(`^\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
+	alternateLeft = lazyregexp.New(`\x1b\[\?[0-9;]*(1049|1047|47)[0-9;]*l`)
 )
 
 // follow writes lines that the screen will let go of.

@@ -3,8 +3,8 @@ package foreign
 import (
 	"context"
 	"errors"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -21,10 +21,10 @@ type goVCR struct{}
 func (goVCR) Name() string { return "go-vcr" }
 
 var (
-	goVCRTop  = regexp.MustCompile(`(?m)^version: [12]\r?$`)
-	listTop   = regexp.MustCompile(`(?m)^interactions:`)
-	goVCRItem = regexp.MustCompile(`(?m)^ +url: \S`)
-	vcrpyItem = regexp.MustCompile(`(?m)^ +uri: \S`)
+	goVCRTop  = lazyregexp.New(`(?m)^version: [12]\r?$`)
+	listTop   = lazyregexp.New(`(?m)^interactions:`)
+	goVCRItem = lazyregexp.New(`(?m)^ +url: \S`)
+	vcrpyItem = lazyregexp.New(`(?m)^ +uri: \S`)
 )
 
 // Looks finds the version before the list, which go-vcr writes first, and url where vcrpy has uri.

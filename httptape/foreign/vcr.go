@@ -5,7 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"regexp"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"strings"
 	"time"
 )
@@ -29,8 +29,8 @@ type vcr struct{}
 func (vcr) Name() string { return "vcr" }
 
 var (
-	vcrList     = regexp.MustCompile(`(?m)^http_interactions:`)
-	vcrJSONList = regexp.MustCompile(`"(http_)?interactions"\s*:\s*\[`)
+	vcrList     = lazyregexp.New(`(?m)^http_interactions:`)
+	vcrJSONList = lazyregexp.New(`"(http_)?interactions"\s*:\s*\[`)
 )
 
 // errOtherCassette is the error for one family's cassette that is read as another's.

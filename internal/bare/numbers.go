@@ -5,15 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // placeholderShape is package scrub's placeholder: td_<rule>_<12 hex>. Of several readings the shortest rule is the one.
-var placeholderShape = regexp.MustCompile(`td_([0-9a-z_]{1,40}?)_([0-9a-f]{12})`)
+var placeholderShape = lazyregexp.New(`td_([0-9a-z_]{1,40}?)_([0-9a-f]{12})`)
 
 // maxPlaceholder is the length in bytes of the longest placeholder.
 const maxPlaceholder = len("td_") + 40 + len("_") + 12

@@ -38,3 +38,19 @@ func (re *Regexp) FindAllStringSubmatch(s string, n int) [][]string {
 
 // ReplaceAllString is that of regexp.Regexp.
 func (re *Regexp) ReplaceAllString(s, by string) string { return re.compiled().ReplaceAllString(s, by) }
+
+// Match is that of regexp.Regexp.
+func (re *Regexp) Match(b []byte) bool { return re.compiled().Match(b) }
+
+// FindAllSubmatchIndex is that of regexp.Regexp.
+func (re *Regexp) FindAllSubmatchIndex(b []byte, n int) [][]int {
+	return re.compiled().FindAllSubmatchIndex(b, n)
+}
+
+// Find is that of regexp.Regexp.
+func (re *Regexp) Find(b []byte) []byte { return re.compiled().Find(b) }
+
+// ReplaceAllStringFunc is that of regexp.Regexp.
+func (re *Regexp) ReplaceAllStringFunc(s string, by func(string) string) string {
+	return re.compiled().ReplaceAllStringFunc(s, by)
+}

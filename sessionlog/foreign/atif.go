@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -24,7 +24,7 @@ type atif struct{}
 
 func (atif) Name() string { return "atif" }
 
-var atifVersion = regexp.MustCompile(`"schema_version"\s*:\s*"ATIF-v`)
+var atifVersion = lazyregexp.New(`"schema_version"\s*:\s*"ATIF-v`)
 
 func (atif) Looks(path string, head []byte) bool {
 	if head == nil {

@@ -3,10 +3,10 @@ package foreign
 import (
 	"context"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -24,10 +24,10 @@ type codex struct{}
 func (codex) Name() string { return "codex" }
 
 // codexObject is how the oldest form begins.
-var codexObject = regexp.MustCompile(`^\s*\{\s*"session"\s*:\s*\{`)
+var codexObject = lazyregexp.New(`^\s*\{\s*"session"\s*:\s*\{`)
 
 // codexAgent is how the session of a sub-agent begins: its first line says whose.
-var codexAgent = regexp.MustCompile(`^[^\n]*"(parent_thread_id"\s*:\s*"|source"\s*:\s*\{\s*"subagent")`)
+var codexAgent = lazyregexp.New(`^[^\n]*"(parent_thread_id"\s*:\s*"|source"\s*:\s*\{\s*"subagent")`)
 
 func (codex) Looks(path string, head []byte) bool {
 	if head == nil {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"hash/maphash"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -28,9 +28,9 @@ type gemini struct{}
 func (gemini) Name() string { return "gemini-cli" }
 
 var (
-	geminiSaid       = regexp.MustCompile(`"type"\s*:\s*"gemini"`)
-	geminiObject     = regexp.MustCompile(`^\s*\{\s*"(sessionId|projectHash)"\s*:`)
-	geminiCheckpoint = regexp.MustCompile(`^\s*(\{\s*"history"\s*:\s*)?\[\s*\{\s*"(role"\s*:\s*"(user|model)"|parts"\s*:)`)
+	geminiSaid       = lazyregexp.New(`"type"\s*:\s*"gemini"`)
+	geminiObject     = lazyregexp.New(`^\s*\{\s*"(sessionId|projectHash)"\s*:`)
+	geminiCheckpoint = lazyregexp.New(`^\s*(\{\s*"history"\s*:\s*)?\[\s*\{\s*"(role"\s*:\s*"(user|model)"|parts"\s*:)`)
 )
 
 func (gemini) Looks(path string, head []byte) bool {

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -29,9 +29,9 @@ func (opencode) Name() string { return "opencode" }
 const sqliteMagic = "SQLite format 3\x00"
 
 var (
-	opencodeExport  = regexp.MustCompile(`^\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_`)
-	opencodeSession = regexp.MustCompile(`^\s*\{\s*"id"\s*:\s*"ses_[0-9A-Za-z]+"`)
-	opencodeID      = regexp.MustCompile(`^(ses|msg|prt)_[0-9A-Za-z]+$`)
+	opencodeExport  = lazyregexp.New(`^\s*\{\s*"info"\s*:\s*\{\s*"id"\s*:\s*"ses_`)
+	opencodeSession = lazyregexp.New(`^\s*\{\s*"id"\s*:\s*"ses_[0-9A-Za-z]+"`)
+	opencodeID      = lazyregexp.New(`^(ses|msg|prt)_[0-9A-Za-z]+$`)
 )
 
 func (opencode) Looks(path string, head []byte) bool {
