@@ -3,10 +3,11 @@ package check
 import (
 	"bytes"
 	"encoding/json"
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A jsonPath names places of a JSON value: $, .name, ['name'], [3], [-1], .*, [*] and ..name, a part of RFC 9535.

@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // ttyrecHead is the length of a ttyrec record's header: seconds, microseconds and the length of the data, each of 32 bits,

@@ -4,11 +4,12 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"io"
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // A typelog is one of script's logs: a line "Script started", what came, and a line "Script done" with an empty one before it.

@@ -330,7 +330,7 @@ func TestCassetteErrors(t *testing.T) {
 		{"no list", "go-vcr", "version: 1\n", "", "no list interactions"},
 		{"wrong family", "go-vcr", strings.ReplaceAll(goVCR1, "url:", "uri:"), "line 5", "import it as vcr"},
 		{"wrong family", "vcr", goVCR1, "line 5", "import it as go-vcr"},
-		{"broken item", "go-vcr", strings.Replace(goVCR1, "url: https://api.example.com/items\n", "url: \"x\n", 1), "line 33", "does not end"},
+		{"broken item", "go-vcr", strings.Replace(goVCR1, "url: https://api.example.com/items\n", "url: \"x\n", 1), "line 33", "end of stream"},
 		{"old form", "vcr", "--- \n- !ruby/struct:VCR::HTTPInteraction\n  request: x\n", "line 2", "before VCR 2"},
 		{"cut JSON", "vcr", `{"version": 1, "interactions": [{"request": {`, "byte 46", "was cut"},
 		{"twice", "vcr", `{"interactions": [{"request": {}, "request": {}}]}`, "item 1", "stands twice"},

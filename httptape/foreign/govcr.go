@@ -3,10 +3,11 @@ package foreign
 import (
 	"context"
 	"errors"
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // goVCR reads the cassettes of github.com/dnaeon/go-vcr: version 1 (go-vcr 1 and 2) and version 2 (3 and 4).

@@ -12,7 +12,6 @@ import (
 type node struct {
 	kind  nodeKind
 	text  []byte // of a scalar: its bytes, decoded
-	plain bool   // of a scalar: it stood without quotes, so that it may be a number
 	items []*node
 	keys  []string       // of a mapping, beside items
 	index map[string]int // of a mapping with many keys: where each stands
@@ -120,7 +119,7 @@ func scanNode(s *jsonscan.Scanner, depth int) *node {
 	case 'n':
 		s.Null()
 	default:
-		n.kind, n.plain, n.text = scalarNode, true, s.Raw()
+		n.kind, n.text = scalarNode, s.Raw()
 	}
 	return n
 }

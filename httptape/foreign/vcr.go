@@ -5,9 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 )
 
 // vcr reads the cassettes of VCR (Ruby), of vcrpy and pytest-recording (Python), and of those who write the same form (betamax,

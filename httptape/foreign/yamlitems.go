@@ -84,7 +84,7 @@ func listKey(line []byte) (string, bool) {
 // member reads a key at the top and its value.
 func (f *yamlFile) member(lists map[string]bool, top func(key string, v *node)) (where string, err error) {
 	first := f.lines.Line()
-	n, err := f.gather(first, func() bool { return f.line[0] != ' ' && f.line[0] != '\t' && !isBreak(f.line) && !isDash(f.line) })
+	n, err := f.gather(first, func() bool { return f.line[0] != ' ' && f.line[0] != '\t' && !blankLine(f.line) && !isDash(f.line) })
 	if err != nil {
 		return f.whereOf(err, first), err
 	}
