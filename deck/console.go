@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/cassette"
 )
 
 // maxKeys bounds in bytes what is kept of keys typed beside a stdin that is no terminal.
@@ -111,12 +112,13 @@ func (c *console) replay() {
 	}
 }
 
-// writer is where keys go: to what is kept of them, then to the program.
+// writer is where keys go: to what is kept of them, then to the program. What comes when that has ended is kept nowhere, so that a
+// replay types what the terminal's cassette holds and no more.
 func (c *console) writer() io.Writer {
 	if c.st.tty.has(0) {
-		return io.MultiWriter(writerFunc(c.keepStdin), writerFunc(c.tapeKeys), c.pty.Master)
+		return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(c.keepStdin), c.pty.Master)
 	}
-	return io.MultiWriter(writerFunc(c.keepKeys), writerFunc(c.tapeKeys), c.pty.Master)
+	return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(c.keepKeys), c.pty.Master)
 }
 
 func (c *console) keepStdin(p []byte) (int, error) { return c.st.out[0].Write(c.unseen(p)) }
@@ -144,9 +146,9 @@ func (c *console) unseen(p []byte) []byte {
 
 // tapeKeys records keys that the program is about to get.
 func (c *console) tapeKeys(p []byte) (int, error) {
-	c.tape.typed(p, c.pty.NoEcho(), c.pty.SignalsOf(p))
+	err := c.tape.typed(p, c.pty.NoEcho(), c.pty.SignalsOf(p))
 	c.eyes.cause()
-	return len(p), nil
+	return len(p), err
 }
 
 // signalled records a signal that the program got.
@@ -347,7 +349,7 @@ func (c *console) close() {
 
 // ignoreClosed is err, but for that of a stream that has ended.
 func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) || isEIO(err) {
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, cassette.ErrFinished) || isEIO(err) {
 		return nil
 	}
 	return err

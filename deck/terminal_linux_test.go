@@ -349,21 +349,22 @@ func TestTimelineOfATerminal(t *testing.T) {
 	defer tp.Close()
 	var got []string
 	spins := 0
-	for it, err := range deck.NewFilter().Timeline(tp.Records(), tp.Store, rec.ScreenChanges(false)) {
+	for it, err := range deck.NewFilter().Timeline(tp.Records(), tp.Store, rec.ScreenChanges(true)) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case it.Record != nil:
 			got = append(got, it.Record.Kind.Name())
-		case strings.Contains(it.Screen.String(), "working") && !strings.Contains(it.Screen.String(), "you: "): // what came together is one
-			spins++
-		default:
-			got = append(got, it.Screen.String())
+		default: // of rows that changed together one alone is told in words
+			if strings.Contains(it.Screen.String(), "working") {
+				spins++
+			}
+			got = append(got, it.Screen.String()+"\n"+strings.Join(it.Screen.Screen, "\n"))
 		}
 	}
 	line := strings.Join(got, "\n")
 	at := -1
-	for _, want := range []string{"typed: hello ENTER", "http_exchange", "row 3: you: hello", "typed: quit ENTER", "the primary screen", "process_spawn"} {
+	for _, want := range []string{"typed: hello ENTER", "http_exchange", "you: hello", "typed: quit ENTER", "the primary screen", "process_spawn"} {
 		next := strings.Index(line, want)
 		if next <= at {
 			t.Errorf("%q is not in its place:\n%s", want, line)

@@ -62,19 +62,22 @@ func (t *terminalTape) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// typed records that the program is given p. The program's terminal makes signals of some keys, and shows nothing of others.
-func (t *terminalTape) typed(p []byte, hidden bool, signals []string) {
+// typed records that the program is given p. The program's terminal makes signals of some keys, and shows nothing of others. The error is
+// cassette.ErrFinished once the program has ended: p reaches nobody.
+func (t *terminalTape) typed(p []byte, hidden bool, signals []string) error {
 	if t == nil {
-		return
+		return nil
 	}
 	if hidden != t.hidden {
 		t.hidden = hidden
 		t.kept(t.rec.NoEcho(hidden))
 	}
-	t.kept(t.rec.Input(p, ""))
+	err := t.rec.Input(p, "")
+	t.kept(err)
 	for _, name := range signals {
 		t.kept(t.rec.Signal(name))
 	}
+	return err
 }
 
 // signal records a signal that is passed on to the program.

@@ -223,7 +223,7 @@ func (t *Typist) PlayWhen(to io.Writer, from io.Reader, typed []Input, resize fu
 			next = from
 		}
 		keys, err := io.ReadAll(next)
-		if err != nil {
+		if err != nil || len(keys) == 0 && in.Len > 0 { // the last were typed when the program had ended
 			return err
 		}
 		if bytes.ContainsAny(keys, signalKeys) {
