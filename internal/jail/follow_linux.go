@@ -196,7 +196,7 @@ func (st *startStack) hide(pid int, source Source) {
 	}
 	if st.random != 0 {
 		var b [16]byte
-		source.Fill(b[:])
+		source.Fill(0, b[:])
 		_ = writeMemory(pid, st.random, b[:])
 	}
 }

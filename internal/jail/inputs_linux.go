@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/unwind"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -41,6 +42,7 @@ type inputProcess struct {
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
 	shares sharing
+	code   *unwind.Space // what it has mapped; nil before that is asked for
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
@@ -141,16 +143,20 @@ func (n *notifier) input(req *seccompNotif) {
 	}
 	switch req.Nr {
 	case unix.SYS_CLOCK_GETTIME:
-		n.tell(req, req.Args[1], p.source.Now(), 1)
+		n.tell(req, req.Args[1], n.now(req, p), 1)
 	case unix.SYS_GETTIMEOFDAY:
-		n.timeOfDay(req, p.source.Now())
+		n.timeOfDay(req, n.now(req, p))
 	case unix.SYS_GETRANDOM:
 		n.random(req, p)
 	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
 		n.waitFor(req, p)
 	default:
-		n.time(req, p.source.Now())
+		n.time(req, n.now(req, p))
 	}
+}
+
+func (n *notifier) now(req *seccompNotif, p *inputProcess) int64 {
+	return p.source.Now(n.inputs.place(req, p))
 }
 
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
@@ -254,7 +260,7 @@ func (n *notifier) random(req *seccompNotif, p *inputProcess) {
 	}
 	b := n.inputs.buf[:min(req.Args[1], maxFill)]
 	if len(b) > 0 {
-		p.source.Fill(b)
+		p.source.Fill(n.inputs.place(req, p), b)
 		if writeMemory(int(req.PID), req.Args[0], b) != nil {
 			n.answer(req.ID, unix.EFAULT)
 			return
@@ -394,7 +400,7 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	}
 	t := p.rest
 	if t == nil {
-		t = &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
+		t = &inputProcess{pid: f.process, shares: p.shares, ended: make(chan Ended, 1)}
 		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended}
 		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
@@ -521,7 +527,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if is.ended != nil {
 		is.ended <- Ended{Again: true}
 	}
-	is.source, is.ended, is.forker, is.shares = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path)
+	is.source, is.ended, is.forker, is.shares, is.code = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path), nil
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is
