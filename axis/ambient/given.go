@@ -3,6 +3,7 @@ package ambient
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sort"
 	"sync"
 	"sync/atomic"
@@ -17,9 +18,11 @@ type Clock struct {
 	mu       sync.Mutex
 	answered map[uint64]bool
 	behind   int64 // by how many ns the time that was given last lay behind the kernel's
+	recorded []int64
+	given    []int64
 
 	count         atomic.Uint64 // of answered
-	given, beyond atomic.Int64
+	reads, beyond atomic.Int64
 }
 
 // NewClock returns a clock for a recording that began at start.
@@ -38,7 +41,7 @@ func (c *Clock) Answered(arrival uint64) {
 }
 
 // Reads is how many reads there were.
-func (c *Clock) Reads() int64 { return c.given.Load() }
+func (c *Clock) Reads() int64 { return c.reads.Load() }
 
 // Beyond is how many reads got a time that is not recorded.
 func (c *Clock) Beyond() int64 { return c.beyond.Load() }
@@ -50,11 +53,33 @@ func (c *Clock) behindNow() int64 {
 }
 
 func (c *Clock) gave(t int64) {
-	c.given.Add(1)
+	c.reads.Add(1)
 	now := time.Now().UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.behind = now - t
+	if len(c.given) < maxKept {
+		c.given = append(c.given, t)
+	}
+}
+
+// maxKept bounds what Times returns of each run.
+const maxKept = 1 << 20
+
+// Times is what the processes of the recording read, as far as they run again, and what those of the replay did: at most a million each,
+// in ns since 1970, in any order.
+func (c *Clock) Times() (recorded, given []int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.recorded), slices.Clone(c.given)
+}
+
+func (c *Clock) keep(reads []reading) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range reads[:min(len(reads), maxKept-len(c.recorded))] {
+		c.recorded = append(c.recorded, r.at)
+	}
 }
 
 // A Given is the times of one process on a replay.
@@ -109,6 +134,7 @@ func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
 		}
 		times = times[n:]
 	}
+	c.keep(g.reads)
 	return g, places, nil
 }
 
