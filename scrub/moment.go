@@ -48,7 +48,7 @@ func unixMoment(text string) (m Moment, ok bool) {
 
 const quarter = 15 * time.Minute
 
-var clockText = lazyregexp.New(`([0-9]{1,2})[:_-]([0-9]{2})[:_-]([0-9]{2})(?:[.,]([0-9]{1,9}))?(?:[^0-9]|$)`)
+var clockText = lazyregexp.New(`(?:^|[^0-9])([0-9]{1,2})[:_-]([0-9]{2})[:_-]([0-9]{2})(?:[.,]([0-9]{1,9}))?(?:[^0-9]|$)`)
 
 // clockMoment reads the time of day in a text.
 func clockMoment(text string) (m Moment, ok bool) {

@@ -56,7 +56,12 @@ var Recipes = []Recipe{
 	},
 	{
 		Name: "qwen-code", Bin: ".bin/qwen", Node: true, Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey,
-		Env:   map[string]string{"OPENAI_MODEL": "gpt-4o", "OPENAI_BASE_URL": "https://api.openai.com/v1"},
+		Env: map[string]string{
+			"OPENAI_MODEL": "gpt-4o", "OPENAI_BASE_URL": "https://api.openai.com/v1",
+			"QWEN_CODE_DISABLE_CRON": "1", // else whether it still removes a lock when it ends is chance
+		},
+		// Else it starts systemd-inhibit and kills it, which may have ended by itself before.
+		Files: map[string]string{".qwen/settings.json": `{"general":{"preventSystemSleep":false}}`},
 		Args:  []string{"--auth-type", "openai", "--yolo", "-p"},
 		Rules: ".qwen/QWEN.md",
 	},
