@@ -330,6 +330,9 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	}
 	k.Program = t.safe("program", p.s.roots.tapePath(in.program.Path))
 	for i, a := range in.program.Argv[min(1, len(in.program.Argv)):] {
+		if slices.Contains(in.program.Handed, i+1) {
+			a = handedDown
+		}
 		k.Args = append(k.Args, t.safe(fmt.Sprintf("args.%d", i), a))
 	}
 	if in.program.Dir != "" {
@@ -338,6 +341,9 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	}
 	return k, t.raw
 }
+
+// handedDown stands for an argument that is the number of a descriptor.
+const handedDown = "<descriptor>"
 
 // drain waits until every process is on the tape. All have ended.
 func (p *processes) drain() {

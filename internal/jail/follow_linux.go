@@ -110,7 +110,7 @@ func (in *inputs) look(pid int) {
 	if err != nil {
 		return
 	}
-	p := &Program{Argv: st.argv, Path: st.path}
+	p := &Program{Argv: st.argv, Path: st.path, Handed: in.handed(pid, st.argv)}
 	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.spawns.view.strip(cwd)
 	}

@@ -38,6 +38,7 @@ type Program struct {
 	Host   int      // the same process, as the recorder's PID namespace knows it
 	Path   string   // as the call spelled it; of a script, the script
 	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
+	Handed []int    // of Argv, those that are the number of a pipe or socket that its parent left open for it: which number is chance
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told
 	// Ended tells once how the process ended, or became another Program's: Again is set then.
 	Ended <-chan Ended
