@@ -118,13 +118,17 @@ func (p *processes) unlike() (notes []string) {
 	return append(notes, p.damage...)
 }
 
-// beyond notes times that were read and not recorded, where something differs. After a request that was refused that says nothing: no
-// answer has come there.
-func (p *processes) beyond(r *fidelity.Report) {
-	if p == nil || p.clock.Beyond() == 0 || len(r.Refused) > 0 || r.Faithful() {
+// timesRead counts reads of the wall time in a report, and notes those of times that are not recorded, where something differs. After a
+// request that was refused that says nothing: no answer has come there.
+func (p *processes) timesRead(r *fidelity.Report) {
+	if !p.replays() {
 		return
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("%d times that were read have no recorded ones: they go on from the last one", p.clock.Beyond()))
+	recorded, _ := p.clock.Times()
+	r.TimesRead = &fidelity.TimesRead{Recorded: len(recorded), Replay: int(p.clock.Reads()), Beyond: int(p.clock.Beyond())}
+	if n := r.TimesRead.Beyond; n > 0 && len(r.Refused) == 0 && !r.Faithful() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d times that were read have no recorded ones: they go on from the last one", n))
+	}
 }
 
 // axes says what of time and randomness is covered, beside the gaps of the jail.

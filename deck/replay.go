@@ -299,7 +299,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Screens, o.Side = r.screens, r.side
 	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)
 	if err == nil {
-		r.processes.beyond(report)
+		r.processes.timesRead(report)
 	}
 	if err == nil && r.o.Screens {
 		for name, n := range r.rowMask.Used() {
