@@ -103,6 +103,19 @@ var Busy = []Recipe{
 	},
 }
 
+// Further are agents that TestRounds alone runs.
+var Further = []Recipe{
+	{
+		Name: "cline", Bin: "@cline/cli-linux-" + nodeArch() + "/bin/cline", Host: ClaudeCode.Host, Key: ClaudeCode.Key, Value: ClaudeCode.Value,
+		Env: map[string]string{"CLINE_SESSION_BACKEND_MODE": "local"}, // else a daemon stays in the background, and is cut off
+		Files: map[string]string{ // what is sent there is told by how often a shell asks for the machine's id
+			".cline/data/settings/global-settings.json": `{"telemetryOptOut":true,"autoUpdateEnabled":false}`,
+		},
+		Args:  []string{"-P", "anthropic", "-m", "claude-sonnet-4-5"},
+		Rules: ".cline/rules/rules.md",
+	},
+}
+
 // nodeArch is this machine's architecture as npm names it.
 func nodeArch() string {
 	if runtime.GOARCH == "amd64" {
