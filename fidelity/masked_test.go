@@ -95,13 +95,13 @@ func TestMaskedPairs(t *testing.T) {
 			masked: []string{"program, time stdout, line 2: 07:08:09 → 08:09:10"},
 		},
 		"times that the runs read": {
-			was: "at 1795756882", now: "at 1795756884",
-			masked: []string{"llm:a, unix-time messages[0].content (user): 1795756882 → 1795756884"},
-			exact:  []string{"llm:a, unix-time messages[0].content (user): 1795756882 → 1795756884"},
+			was: "at 2026-11-27T05:21:22Z", now: "at 2026-11-27T05:21:24Z",
+			masked: []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:24Z"},
+			exact:  []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:24Z"},
 		},
 		"a time that no run read": {
-			was: "at 1795756882", now: "at 1795756889", redExact: 1,
-			masked: []string{"llm:a, unix-time messages[0].content (user): 1795756882 → 1795756889"},
+			was: "at 2026-11-27T05:21:22Z", now: "at 2026-11-27T05:21:29Z", redExact: 1,
+			masked: []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:29Z"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
