@@ -34,6 +34,7 @@ type inputs struct {
 	followed  map[int]bool   // threads whose execve is being followed
 	shifted   map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
 	buf       [maxFill]byte  // the same
+	calls     map[int]int    // open files of threads; the same
 }
 
 // An inputProcess is one process as its inputs know it: since an execve, or since its fork.
@@ -122,7 +123,7 @@ const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
 
 // newInputs needs what finds out about spawns.
 func newInputs(to Inputs, s *spawns, begins func()) *inputs {
-	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64)}
+	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64), calls: make(map[int]int)}
 }
 
 // isInput reports whether a call is one of inputRules.

@@ -43,7 +43,7 @@ func (in *inputs) place(req *seccompNotif, p *inputProcess) uint64 {
 // stackOf is the stack pointer of a thread that stands in a system call.
 func (in *inputs) stackOf(task int) (sp uint64, ok bool) {
 	var text [256]byte
-	k, err := in.readProc(task, "syscall", text[:])
+	k, err := in.readCall(task, text[:])
 	words := bytes.Fields(text[:k])
 	if err != nil || len(words) < 2 {
 		return 0, false
@@ -52,14 +52,35 @@ func (in *inputs) stackOf(task int) (sp uint64, ok bool) {
 	return sp, err == nil
 }
 
-func (in *inputs) readProc(pid int, name string, b []byte) (int, error) {
-	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// maxCalls bounds the files that are kept open of threads.
+const maxCalls = 256
+
+// readCall reads /proc/TASK/syscall, which stays open: most threads ask again. Of one that is gone it says nothing any more.
+func (in *inputs) readCall(task int, b []byte) (int, error) {
+	if fd, ok := in.calls[task]; ok {
+		if n, err := unix.Pread(fd, b, 0); err == nil {
+			return n, nil
+		}
+		unix.Close(fd)
+		delete(in.calls, task)
+	}
+	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(task)+"/syscall", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, b)
+	if len(in.calls) >= maxCalls {
+		in.closeCalls()
+	}
+	in.calls[task] = fd
+	n, err := unix.Pread(fd, b, 0)
 	return max(n, 0), err
+}
+
+func (in *inputs) closeCalls() {
+	for _, fd := range in.calls {
+		unix.Close(fd)
+	}
+	clear(in.calls)
 }
 
 // codeOf looks at what a process has mapped.
