@@ -115,10 +115,16 @@ type common struct {
 	program  reader
 }
 
-// length begins to read an entry and tells where it ends.
+// maxEntry bounds an entry, in bytes, and maxAugmentation the letters that say what is in it: who reads is waited for.
+const (
+	maxEntry        = 16 << 10
+	maxAugmentation = 8
+)
+
+// entry begins to read one, and finds where it ends.
 func (r *reader) entry() {
 	n := uint64(r.u32())
-	if n == 0xffffffff || n == 0 {
+	if n > maxEntry || n == 0 {
 		r.fail = errTable
 	}
 	r.end = r.at + n
@@ -132,7 +138,7 @@ func readCommon(mem Memory, at uint64) (c common, err error) {
 	}
 	r.u8() // version
 	var augmentation []byte
-	for b := r.u8(); b != 0 && r.fail == nil; b = r.u8() {
+	for b := r.u8(); b != 0 && r.fail == nil && len(augmentation) <= maxAugmentation; b = r.u8() {
 		augmentation = append(augmentation, b)
 	}
 	c.code, c.data = r.uleb(), r.sleb()

@@ -144,7 +144,7 @@ func (w *walk) call(pc uint64) call {
 			c.is = afterCall(&before)
 			c.target = w.target(pc, &before)
 		}
-		w.called[pc] = c
+		bound(w.called)[pc] = c
 	}
 	return c
 }
@@ -226,7 +226,15 @@ func (s *Space) of(pc uint64) *mapping {
 	s.look()
 	m := s.known(pc)
 	if m == nil {
-		s.beyond[pc>>block] = true
+		bound(s.beyond)[pc>>block] = true
+	}
+	return m
+}
+
+// bound forgets what a map holds where that is very much.
+func bound[K comparable, V any](m map[K]V) map[K]V {
+	if len(m) >= 1<<16 {
+		clear(m)
 	}
 	return m
 }
@@ -282,7 +290,8 @@ func (s *Space) module(begin uint64) *module {
 	}
 	r.at = begin + binary.LittleEndian.Uint64(h[32:])
 	bias, found := begin, uint64(0)
-	for range binary.LittleEndian.Uint16(h[56:]) {
+	const most = 64
+	for range min(binary.LittleEndian.Uint16(h[56:]), most) {
 		p := r.bytes(int(binary.LittleEndian.Uint16(h[54:])))
 		if r.fail != nil || len(p) < 56 {
 			return nil
@@ -354,6 +363,6 @@ func (s *Space) step(m *mapping, pc uint64, innermost bool) step {
 		st.row, st.start, err = rowOf(s.mem, entry, at)
 		st.ok = err == nil
 	}
-	s.rows[pc] = st
+	bound(s.rows)[pc] = st
 	return st
 }
