@@ -110,7 +110,7 @@ func (in *inputs) look(pid int) {
 	if err != nil {
 		return
 	}
-	p := &Program{Argv: st.argv, Path: st.path}
+	p := &Program{Argv: st.argv, Path: st.path, Handed: in.handed(pid, st.argv)}
 	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.spawns.view.strip(cwd)
 	}
@@ -196,7 +196,7 @@ func (st *startStack) hide(pid int, source Source) {
 	}
 	if st.random != 0 {
 		var b [16]byte
-		source.Fill(b[:])
+		source.Fill(0, b[:])
 		_ = writeMemory(pid, st.random, b[:])
 	}
 }

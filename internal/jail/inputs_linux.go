@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/unwind"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,7 @@ type inputs struct {
 	followed  map[int]bool   // threads whose execve is being followed
 	shifted   map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
 	buf       [maxFill]byte  // the same
+	calls     map[int]int    // open files of threads; the same
 }
 
 // An inputProcess is one process as its inputs know it: since an execve, or since its fork.
@@ -41,6 +43,7 @@ type inputProcess struct {
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
 	shares sharing
+	code   *unwind.Space // what it has mapped; nil before that is asked for
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
@@ -120,7 +123,7 @@ const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
 
 // newInputs needs what finds out about spawns.
 func newInputs(to Inputs, s *spawns, begins func()) *inputs {
-	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64)}
+	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64), calls: make(map[int]int)}
 }
 
 // isInput reports whether a call is one of inputRules.
@@ -141,16 +144,20 @@ func (n *notifier) input(req *seccompNotif) {
 	}
 	switch req.Nr {
 	case unix.SYS_CLOCK_GETTIME:
-		n.tell(req, req.Args[1], p.source.Now(), 1)
+		n.tell(req, req.Args[1], n.now(req, p), 1)
 	case unix.SYS_GETTIMEOFDAY:
-		n.timeOfDay(req, p.source.Now())
+		n.timeOfDay(req, n.now(req, p))
 	case unix.SYS_GETRANDOM:
 		n.random(req, p)
 	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
 		n.waitFor(req, p)
 	default:
-		n.time(req, p.source.Now())
+		n.time(req, n.now(req, p))
 	}
+}
+
+func (n *notifier) now(req *seccompNotif, p *inputProcess) int64 {
+	return p.source.Now(n.inputs.place(req, p))
 }
 
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
@@ -254,7 +261,7 @@ func (n *notifier) random(req *seccompNotif, p *inputProcess) {
 	}
 	b := n.inputs.buf[:min(req.Args[1], maxFill)]
 	if len(b) > 0 {
-		p.source.Fill(b)
+		p.source.Fill(n.inputs.place(req, p), b)
 		if writeMemory(int(req.PID), req.Args[0], b) != nil {
 			n.answer(req.ID, unix.EFAULT)
 			return
@@ -394,7 +401,7 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	}
 	t := p.rest
 	if t == nil {
-		t = &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
+		t = &inputProcess{pid: f.process, shares: p.shares, ended: make(chan Ended, 1)}
 		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended}
 		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
@@ -521,7 +528,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if is.ended != nil {
 		is.ended <- Ended{Again: true}
 	}
-	is.source, is.ended, is.forker, is.shares = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path)
+	is.source, is.ended, is.forker, is.shares, is.code = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path), nil
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is

@@ -89,6 +89,9 @@ func (n *notifier) serve() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer close(n.done)
+	if n.inputs != nil {
+		defer n.inputs.closeCalls()
+	}
 	fds := []unix.PollFd{{Fd: int32(n.fd), Events: unix.POLLIN}, {Fd: int32(n.stop), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)
