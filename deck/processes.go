@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -144,7 +145,9 @@ func (p *processes) axes(gaps []string) (clock, random Axis) {
 // A processInputs is what one process gets.
 type processInputs struct {
 	ambient.Timer
-	random jail.Filler
+	random  jail.Filler
+	answers *ambient.Answers
+	roots   *Roots
 
 	id, parent uint64
 	began      time.Time
@@ -162,6 +165,18 @@ func (i *processInputs) Opened() jail.Filler {
 	return i.seed.Source(i.id, i.opened.Add(1))
 }
 
+// Asked implements jail.Source.
+func (i *processInputs) Asked(what, path string, now func([]byte) []byte) []byte {
+	asked := strings.TrimSpace(what + " " + i.roots.tapePath(path))
+	was := i.answers.Next(asked)
+	b := was
+	if b == nil || strings.HasPrefix(what, "statx") {
+		b = now(was)
+	}
+	i.answers.Gave(asked, b)
+	return b
+}
+
 // Fill implements jail.Source.
 func (i *processInputs) Fill(b []byte) { i.random.Fill(b) }
 
@@ -177,10 +192,15 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 		in.parent = parent.id
 	}
 	in.by = p.servers.of(pr.Host)
+	in.roots = &p.s.roots
 	p.mu.Lock()
-	times := p.number(in)
+	was := p.number(in)
 	p.mu.Unlock()
-	p.time(in, times)
+	if was == nil {
+		was = new(tape.ProcessSpawn)
+	}
+	p.time(in, was.Times)
+	p.answer(in, was.Answers)
 	if p.seed != nil {
 		in.seed, in.random = p.seed, p.seed.Source(in.id, 0)
 	}
@@ -191,14 +211,13 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	return in
 }
 
-// number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, whose times it
-// returns.
-func (p *processes) number(in *processInputs) (times *tape.Payload) {
+// number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, which it returns.
+func (p *processes) number(in *processInputs) (was *tape.ProcessSpawn) {
 	if p.again != nil {
 		if p.becomesProgram(in) {
-			in.id, times, p.first = programID, p.again.program.Times, in
-		} else if was := p.again.take(in.parent, p.asRecorded(in)); was != nil {
-			in.id, times = was.SpawnID, was.Times
+			in.id, was, p.first = programID, p.again.program, in
+		} else if was = p.again.take(in.parent, p.asRecorded(in)); was != nil {
+			in.id = was.SpawnID
 		}
 	}
 	switch {
@@ -209,7 +228,7 @@ func (p *processes) number(in *processInputs) (times *tape.Payload) {
 		p.last++
 		in.id = p.last
 	}
-	return times
+	return was
 }
 
 // becomesProgram reports whether the replay's first process, another program, becomes the recorded one now: env, say, that was put
@@ -232,9 +251,7 @@ func (p *processes) time(in *processInputs, times *tape.Payload) {
 	}
 	g, err := p.given(times)
 	if err != nil {
-		p.mu.Lock()
-		p.damage = append(p.damage, fmt.Sprintf("times of process %d: %v", in.id, err))
-		p.mu.Unlock()
+		p.damaged("times", in, err)
 		g, _ = p.clock.Given(nil) // none: no error
 	}
 	in.Timer = g
@@ -243,15 +260,37 @@ func (p *processes) time(in *processInputs, times *tape.Payload) {
 	}
 }
 
+func (p *processes) damaged(what string, in *processInputs, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.damage = append(p.damage, fmt.Sprintf("%s of process %d: %v", what, in.id, err))
+}
+
 func (p *processes) given(times *tape.Payload) (*ambient.Given, error) {
-	if times == nil {
-		return p.clock.Given(nil)
-	}
-	b, err := times.Bytes(p.again.store)
+	b, err := p.recorded(times)
 	if err != nil {
 		return nil, err
 	}
 	return p.clock.Given(b)
+}
+
+// recorded is what a payload of the recording holds; nil for none.
+func (p *processes) recorded(from *tape.Payload) ([]byte, error) {
+	if from == nil {
+		return nil, nil
+	}
+	return from.Bytes(p.again.store)
+}
+
+func (p *processes) answer(in *processInputs, recorded *tape.Payload) {
+	b, err := p.recorded(recorded)
+	if err == nil {
+		in.answers, err = ambient.NewAnswers(p.log != nil, b)
+	}
+	if err != nil {
+		p.damaged("answers", in, err)
+		in.answers, _ = ambient.NewAnswers(p.log != nil, nil) // none: no error
+	}
 }
 
 // asRecorded is what a process runs, as its record says it.
@@ -271,17 +310,25 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 	if in.by != 0 { // whether that is a server is known for sure once all is over
 		<-p.drained
 	}
-	var times *tape.Payload
+	k, raw := p.spawn(in, &e)
+	if err := p.keep(in, k); err != nil {
+		p.s.fail(err)
+		return
+	}
+	_ = p.s.rec.RecordRaw(k, raw) // the recorder tells fail
+}
+
+// keep adds to a process's record what it was given.
+func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
 	if s, ok := in.Timer.(*ambient.Stream); ok {
-		var err error
-		if times, err = p.times(s); err != nil {
-			p.s.fail(err)
-			return
+		if k.Times, err = p.times(s); err != nil {
+			return err
 		}
 	}
-	k, raw := p.spawn(in, &e)
-	k.Times = times
-	_ = p.s.rec.RecordRaw(k, raw) // the recorder tells fail
+	if b := in.answers.Encode(p.s.scrub.String); b != nil {
+		k.Answers, err = p.s.rec.Payload(b)
+	}
+	return err
 }
 
 // times are those of a recorded process.
@@ -339,10 +386,7 @@ func (p *processes) program(k *tape.ProcessSpawn) (err error) {
 		return nil
 	}
 	k.SpawnID, k.PID = programID, p.first.program.PID
-	if s, ok := p.first.Timer.(*ambient.Stream); ok {
-		k.Times, err = p.times(s)
-	}
-	return err
+	return p.keep(p.first, k)
 }
 
 // texts makes strings of a record out of what a program said.

@@ -171,6 +171,7 @@ const (
 	ProcessStdoutDigest Category = "process_stdout_digest"
 	ProcessStderrDigest Category = "process_stderr_digest"
 	ProcessPID          Category = "process_pid"
+	ProcessAnswers      Category = "process_answers"
 	ProcessTimes        Category = "process_times"
 )
 

@@ -75,6 +75,7 @@ func filterProgram(o notified) ([]bpf.RawInstruction, error) {
 	}
 	if o.Inputs {
 		p = append(p, inputRules(o.Waits)...)
+		p = append(p, askedRules()...)
 	}
 	if o.Watch {
 		p = append(p, watchRules()...)

@@ -24,6 +24,10 @@ type Source interface {
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
 	Filler
+	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
+	// file of /proc, …. It returns the answer: what now returns, or another one that it has for it. now is given that one,
+	// nil for none, and returns nil where the kernel has no answer; it is called before Asked returns, or not at all.
+	Asked(what, path string, now func(recorded []byte) []byte) []byte
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
 }

@@ -126,7 +126,8 @@ func newInputs(to Inputs, s *spawns, begins func()) *inputs {
 // isInput reports whether a call is one of inputRules.
 func isInput(nr int32) bool {
 	switch nr {
-	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
+	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME,
+		unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
 		return true
 	}
 	return nr == sysTime
@@ -148,6 +149,10 @@ func (n *notifier) input(req *seccompNotif) {
 		n.random(req, p)
 	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
 		n.waitFor(req, p)
+	case unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
+		if !n.asked(req, p) {
+			n.goOn(req.ID)
+		}
 	default:
 		n.time(req, p.source.Now())
 	}
@@ -156,6 +161,9 @@ func (n *notifier) input(req *seccompNotif) {
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
 func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 	text, err := n.spawns.text.path(int(req.PID), path)
+	if err == nil && n.procOpened(req, text, flags) {
+		return
+	}
 	if err != nil || text != "/dev/urandom" && text != "/dev/random" {
 		n.goOn(req.ID)
 		return

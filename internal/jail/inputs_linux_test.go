@@ -69,6 +69,8 @@ func (s *still) Started(p *Program) Source {
 	return newStill(name.Sum64() >> 24)
 }
 
+func (s *stillSource) Asked(_, _ string, now func([]byte) []byte) []byte { return now(nil) }
+
 func (s *stillSource) Opened() Filler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
