@@ -30,6 +30,7 @@ type processes struct {
 
 	log   *ambient.Log       // of the times that are kept; nil for none
 	clock *ambient.Clock     // on a replay
+	ticks *ambient.Clock     // the same, monotonic
 	again *recordedProcesses // the same
 
 	began, over func(id uint64) // on a replay, told of each process; nil for nobody
@@ -54,7 +55,7 @@ func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processe
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last, drained: make(chan struct{})}
+	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, last: again.last, drained: make(chan struct{})}
 	if kept {
 		p.log = new(ambient.Log)
 	}
@@ -79,6 +80,7 @@ func (p *processes) answered(arrival, recorded uint64) {
 	}
 	if p.clock != nil {
 		p.clock.Answered(recorded)
+		p.ticks.Answered(recorded)
 	}
 }
 
@@ -145,6 +147,7 @@ func (p *processes) axes(gaps []string) (clock, random Axis) {
 // A processInputs is what one process gets.
 type processInputs struct {
 	ambient.Timer
+	ticks   ambient.Timer
 	random  jail.Filler
 	answers *ambient.Answers
 	roots   *Roots
@@ -164,6 +167,12 @@ func (i *processInputs) Opened() jail.Filler {
 	}
 	return i.seed.Source(i.id, i.opened.Add(1))
 }
+
+// Tick implements jail.Source.
+func (i *processInputs) Tick() int64 { return i.ticks.Now() }
+
+// TickBehind implements jail.Source.
+func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
 
 // Asked implements jail.Source.
 func (i *processInputs) Asked(what, path string, now func([]byte) []byte) []byte {
@@ -199,7 +208,8 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	if was == nil {
 		was = new(tape.ProcessSpawn)
 	}
-	p.time(in, was.Times)
+	in.Timer = p.time("times", in, was.Times, p.clock, nil)
+	in.ticks = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
 	if p.seed != nil {
 		in.seed, in.random = p.seed, p.seed.Source(in.id, 0)
@@ -244,34 +254,30 @@ func (p *processes) becomesProgram(in *processInputs) bool {
 	return path.Base(is.Program) == path.Base(p.again.program.Program) && slices.Equal(is.Args, p.again.program.Args)
 }
 
-func (p *processes) time(in *processInputs, times *tape.Payload) {
-	if p.clock == nil {
-		in.Timer = p.log.Stream(nil)
-		return
+// time is what tells a process the time by one clock: the kernel's or, on a replay, that of clock.
+func (p *processes) time(what string, in *processInputs, recorded *tape.Payload, clock *ambient.Clock, kernel ambient.Timer) ambient.Timer {
+	if clock == nil {
+		return p.log.Stream(kernel)
 	}
-	g, err := p.given(times)
+	b, err := p.recorded(recorded)
+	var g *ambient.Given
+	if err == nil {
+		g, err = clock.Given(b)
+	}
 	if err != nil {
-		p.damaged("times", in, err)
-		g, _ = p.clock.Given(nil) // none: no error
+		p.damaged(what, in, err)
+		g, _ = clock.Given(nil) // none: no error
 	}
-	in.Timer = g
 	if p.log != nil {
-		in.Timer = p.log.Stream(g)
+		return p.log.Stream(g)
 	}
+	return g
 }
 
 func (p *processes) damaged(what string, in *processInputs, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.damage = append(p.damage, fmt.Sprintf("%s of process %d: %v", what, in.id, err))
-}
-
-func (p *processes) given(times *tape.Payload) (*ambient.Given, error) {
-	b, err := p.recorded(times)
-	if err != nil {
-		return nil, err
-	}
-	return p.clock.Given(b)
 }
 
 // recorded is what a payload of the recording holds; nil for none.
@@ -320,10 +326,11 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 
 // keep adds to a process's record what it was given.
 func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
-	if s, ok := in.Timer.(*ambient.Stream); ok {
-		if k.Times, err = p.times(s); err != nil {
-			return err
-		}
+	if k.Times, err = p.times(in.Timer); err != nil {
+		return err
+	}
+	if k.Ticks, err = p.times(in.ticks); err != nil {
+		return err
 	}
 	if b := in.answers.Encode(p.s.scrub.String); b != nil {
 		k.Answers, err = p.s.rec.Payload(b)
@@ -331,8 +338,12 @@ func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
 	return err
 }
 
-// times are those of a recorded process.
-func (p *processes) times(s *ambient.Stream) (*tape.Payload, error) {
+// times are those that a process read, where they are kept.
+func (p *processes) times(from ambient.Timer) (*tape.Payload, error) {
+	s, ok := from.(*ambient.Stream)
+	if !ok {
+		return nil, nil
+	}
 	b, lost := s.Times()
 	if lost > 0 {
 		p.mu.Lock()

@@ -172,6 +172,7 @@ const (
 	ProcessStderrDigest Category = "process_stderr_digest"
 	ProcessPID          Category = "process_pid"
 	ProcessAnswers      Category = "process_answers"
+	ProcessTicks        Category = "process_ticks"
 	ProcessTimes        Category = "process_times"
 )
 

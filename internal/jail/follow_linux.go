@@ -3,6 +3,7 @@ package jail
 import (
 	"encoding/binary"
 	"errors"
+	"os"
 	"runtime"
 	"strconv"
 	"time"
@@ -114,11 +115,14 @@ func (in *inputs) look(pid int) {
 	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.spawns.view.strip(cwd)
 	}
-	source, err := in.started(pid, p)
+	is, err := in.started(pid, p)
 	if err != nil {
 		return
 	}
-	st.hide(pid, source)
+	if is.ticks || in.keepTicks(pid, st) != nil {
+		st.hideClocks(pid)
+	}
+	st.changeRandom(pid, is.source)
 }
 
 // A startStack is what the kernel put on the stack of a new program.
@@ -126,6 +130,7 @@ type startStack struct {
 	argv   []string
 	path   string // what was executed
 	vdso   uint64 // where the type of the entry stands that names the kernel's code; 0 for none
+	base   uint64 // of that code
 	random uint64 // 16 bytes
 }
 
@@ -180,20 +185,39 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		case atRandom:
 			st.random = value
 		case atSysinfoEhdr:
-			st.vdso = at
+			st.vdso, st.base = at, value
 		case atExecFn:
 			st.path, _ = text.path(r.pid, value)
 		}
 	}
 }
 
-// hide takes from the program what it could read of time without asking, and gives it other random bytes.
-func (st *startStack) hide(pid int, source Source) {
+// hideClocks takes from the program what it could read of time without asking.
+func (st *startStack) hideClocks(pid int) {
 	if st.vdso != 0 {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], atIgnore)
 		_ = writeMemory(pid, st.vdso, b[:]) // an error means that it was killed
 	}
+}
+
+// keepTicks leaves it the monotonic clock.
+func (in *inputs) keepTicks(pid int, st *startStack) error {
+	p := vdso()
+	if p == nil || st.base == 0 {
+		return errors.ErrUnsupported
+	}
+	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	mem := os.NewFile(uintptr(fd), "mem")
+	defer mem.Close()
+	return p.put(mem, st.base)
+}
+
+// changeRandom gives the program other random bytes to start with.
+func (st *startStack) changeRandom(pid int, source Source) {
 	if st.random != 0 {
 		var b [16]byte
 		source.Fill(b[:])

@@ -23,6 +23,10 @@ type Source interface {
 	Now() int64
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
+	// Tick is one read of the monotonic clock, in ns, and TickBehind by how many it lies behind the kernel's, without reading it. They
+	// are asked for processes of programs alone that read it now and then.
+	Tick() int64
+	TickBehind() int64
 	Filler
 	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
 	// file of /proc, …. It returns the answer: what now returns, or another one that it has for it. now is given that one,

@@ -69,6 +69,10 @@ func (s *still) Started(p *Program) Source {
 	return newStill(name.Sum64() >> 24)
 }
 
+func (s *stillSource) Tick() int64 { return 1e12 }
+
+func (s *stillSource) TickBehind() int64 { return 0 }
+
 func (s *stillSource) Asked(_, _ string, now func([]byte) []byte) []byte { return now(nil) }
 
 func (s *stillSource) Opened() Filler {
