@@ -26,6 +26,7 @@ import (
 type processes struct {
 	s       *session
 	servers *servers
+	stamps  *stamps
 	seed    *ambient.Seed // nil: nobody has it, and the kernel's bytes are given
 
 	log   *ambient.Log       // of the times that are kept; nil for none
@@ -49,13 +50,13 @@ type processes struct {
 const programID = 1
 
 // recordProcesses records those of a run.
-func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processes {
-	return &processes{s: s, servers: servers, seed: seed, log: new(ambient.Log), drained: make(chan struct{})}
+func recordProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
+	return &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, log: new(ambient.Log), drained: make(chan struct{})}
 }
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
-func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, last: again.last, drained: make(chan struct{})}
+func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
+	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, last: again.last, drained: make(chan struct{})}
 	if kept {
 		p.log = new(ambient.Log)
 	}
@@ -102,7 +103,7 @@ func (r *replayer) giveAgain(c *changing) *processes {
 		*seed = ambient.NewSeed(r.s.key[:], m.seededBy())
 	}
 	r.again.sort()
-	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt, r.o.Out != "")
+	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
 	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
 	return r.processes
@@ -151,6 +152,7 @@ type processInputs struct {
 	random  jail.Filler
 	answers *ambient.Answers
 	roots   *Roots
+	stamps  *stamps
 
 	id, parent uint64
 	began      time.Time
@@ -173,6 +175,9 @@ func (i *processInputs) Tick() int64 { return i.ticks.Now() }
 
 // TickBehind implements jail.Source.
 func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
+
+// Ending implements jail.Source.
+func (i *processInputs) Ending() { i.stamps.look(i, "ended") }
 
 // Asked implements jail.Source.
 func (i *processInputs) Asked(what, path string, now func([]byte) []byte) []byte {
@@ -201,7 +206,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 		in.parent = parent.id
 	}
 	in.by = p.servers.of(pr.Host)
-	in.roots = &p.s.roots
+	in.roots, in.stamps = &p.s.roots, p.stamps
 	p.mu.Lock()
 	was := p.number(in)
 	p.mu.Unlock()
@@ -216,6 +221,9 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	}
 	if p.began != nil {
 		p.began(in.id)
+	}
+	if !pr.Forked {
+		p.stamps.look(in, "began")
 	}
 	p.ends.Go(func() { p.ended(in, <-pr.Ended) })
 	return in

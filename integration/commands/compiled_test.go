@@ -31,7 +31,7 @@ func main() {
 	for k := range m {
 		fmt.Print(k, " ")
 	}
-	fmt.Printf("%p %d %s %d %v\n", m, mrand.Int(), rand.Text(), os.Getpid(), time.Now())
+	fmt.Println(mrand.Int(), rand.Text(), os.Getpid(), time.Now().Format(time.RFC3339Nano))
 }
 `, []string{"go", "build"}}
 	inRust = &compiled{"main.rs", `use std::collections::HashMap;

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -12,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// askedRules notify the calls by which a program asks what only the kernel knows of this machine and this moment, and that few
+// askedRules notify the end of a process and the calls by which a program asks what only the kernel knows of this machine and this moment, and that few
 // programs make: what a file system holds, how busy the machine is, and which inode and device a file is. Calls that every program
 // makes for every file, fstat and its like, pass: of statx those that stat and ls -i make, which mount nothing and want the inode.
 func askedRules() []bpf.Instruction {
 	var p []bpf.Instruction
-	for _, nr := range []uint32{unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO} {
+	for _, nr := range []uint32{unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_EXIT_GROUP} {
 		p = append(p, whenEqual(nr, retNotify)...)
 	}
 	return append(p,
@@ -55,6 +56,17 @@ func (n *notifier) asked(req *seccompNotif, p *inputProcess) (ok bool) {
 		return n.statx(req, p)
 	}
 	return false
+}
+
+// ending lets a process end. What has only forked, and asked for nothing, is nobody of whom anything is known.
+func (n *notifier) ending(req *seccompNotif) {
+	n.inputs.mu.Lock()
+	p := n.inputs.tasks[int(req.PID)]
+	n.inputs.mu.Unlock()
+	if p != nil {
+		p.source.Ending()
+	}
+	n.goOn(req.ID)
 }
 
 // told has an answer written at addr; none, or one that cannot be written, is the kernel's to give.
@@ -175,7 +187,23 @@ func (n *notifier) procOpened(req *seccompNotif, text string, flags uint32) (ok 
 	if !tellsNow(name) {
 		return false
 	}
-	return n.handOver(req, p.source.Asked("read", text, func([]byte) []byte { return n.procFile(req, name) }), flags)
+	b := p.source.Asked("read", text, func([]byte) []byte { return n.procFile(req, name) })
+	if strings.HasSuffix(name, "mountinfo") {
+		b = n.withoutLayers(b)
+	}
+	return n.handOver(req, b, flags)
+}
+
+// withoutLayers leaves out of a mountinfo the mounts that lay changes over a directory of the host: each is a device of its own, which
+// where the run was recorded there was none.
+func (n *notifier) withoutLayers(b []byte) []byte {
+	if n.watch == nil {
+		return b
+	}
+	return slices.Concat(slices.DeleteFunc(bytes.SplitAfter(b, []byte("\n")), func(line []byte) bool {
+		f := bytes.Fields(line) // id, parent, device, root, mount point
+		return len(f) > 4 && slices.ContainsFunc(n.watch.places, func(p place) bool { return p.layered && p.path == unescapeMount.Replace(string(f[4])) })
+	})...)
 }
 
 // tellsNow reports whether a file of /proc is one of the above.

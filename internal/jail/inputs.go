@@ -32,6 +32,8 @@ type Source interface {
 	// file of /proc, …. It returns the answer: what now returns, or another one that it has for it. now is given that one,
 	// nil for none, and returns nil where the kernel has no answer; it is called before Asked returns, or not at all.
 	Asked(what, path string, now func(recorded []byte) []byte) []byte
+	// Ending is told that the process is about to end by itself, before anybody learns of it.
+	Ending()
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
 }

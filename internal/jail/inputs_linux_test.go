@@ -69,7 +69,13 @@ func (s *still) Started(p *Program) Source {
 	return newStill(name.Sum64() >> 24)
 }
 
-func (s *stillSource) Tick() int64 { return 1e12 }
+func (s *stillSource) Tick() int64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
+
+func (s *stillSource) Ending() {}
 
 func (s *stillSource) TickBehind() int64 { return 0 }
 

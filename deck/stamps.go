@@ -1,0 +1,79 @@
+package deck
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// stamps gives files that a run writes the times that the recorded run's had: tar, ls -l and make see them. They are looked at
+// when a program begins and when one ends, for who wrote a file and who then asks for its times are mostly two. What a program itself
+// writes and asks for has times of its own.
+type stamps struct {
+	root func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
+
+	mu    sync.Mutex
+	fresh map[string]bool // paths of calls that change files, since the last look
+	older []string        // of those before, the latest: they may be open still
+	noted map[string]string // times, by path
+}
+
+// Bounds of what one look looks at, in paths.
+const (
+	maxFresh = 20_000
+	maxOlder = 16
+)
+
+func newStamps(root func(string) (*os.Root, string)) *stamps {
+	return &stamps{root: root, fresh: make(map[string]bool), noted: make(map[string]string)}
+}
+
+// touched is told of a path before it is changed. The directory that holds it may change with it.
+func (s *stamps) touched(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.fresh) < maxFresh {
+		s.fresh[path] = true
+		s.fresh[path[:max(strings.LastIndexByte(path, '/'), 1)]] = true
+	}
+}
+
+// look is told that a process begins or ends, which what says. Times that differ from those at the last look are kept as answers to the
+// process, and where it was recorded given again.
+func (s *stamps) look(in *processInputs, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, path := range s.older {
+		s.fresh[path] = true
+	}
+	s.older = s.older[:0]
+	for path := range s.fresh {
+		if len(s.older) < maxOlder {
+			s.older = append(s.older, path)
+		}
+		if root, rest := s.root(path); root != nil {
+			s.stamp(in, what+" "+in.roots.tapePath(path), path, root, rest)
+		}
+	}
+	clear(s.fresh)
+}
+
+// stamp looks at one path. Times are kept as "written accessed", in ns since 1970.
+func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) {
+	st, err := root.Lstat(rest)
+	if err != nil || st.Mode()&os.ModeSymlink != 0 {
+		return
+	}
+	at := fmt.Sprint(st.ModTime().UnixNano(), accessed(st).UnixNano())
+	var written, read int64
+	was := string(in.answers.Next(asked))
+	if n, _ := fmt.Sscan(was, &written, &read); n == 2 && root.Chtimes(rest, time.Unix(0, read), time.Unix(0, written)) == nil {
+		at = was
+	}
+	if s.noted[path] != at {
+		s.noted[path] = at
+		in.answers.Gave(asked, []byte(at))
+	}
+}
