@@ -15,8 +15,8 @@ type stamps struct {
 	root func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
 
 	mu    sync.Mutex
-	fresh map[string]bool // paths of calls that change files, since the last look
-	older []string        // of those before, the latest: they may be open still
+	fresh map[string]bool   // paths of calls that change files, since the last look
+	older []string          // of those before, the latest: they may be open still
 	noted map[string]string // times, by path
 }
 
