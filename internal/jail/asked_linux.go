@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,19 +101,40 @@ func (n *notifier) pathOf(req *seccompNotif, dirfd int32, addr uint64) (string, 
 	return strings.TrimSuffix(base, "/") + "/" + text, nil
 }
 
-// opened opens the file at path as a process sees it, without reading it. The error is any that the call would meet, or one of
-// links that mean something else to each process.
-func (n *notifier) opened(req *seccompNotif, path string, flags uint64) (int, error) {
+// reach opens the file at path as a process sees it, without reading it, and where that process could. The error is any that the call
+// would meet, or one of links that mean something else to each process.
+func (n *notifier) reach(req *seccompNotif, path string, flags, resolve uint64) (fd int, err error) {
 	root, err := unix.Openat(n.spawns.view.proc, strconv.Itoa(int(req.PID))+"/root", dirFlags, 0)
 	if err != nil {
 		return -1, err
 	}
 	defer unix.Close(root)
-	return unix.Openat2(root, relative(path), &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	asOrdinaryUser(func() {
+		fd, err = unix.Openat2(root, relative(path), &unix.OpenHow{
+			Flags: flags | unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS | resolve,
+		})
+	})
+	return fd, err
+}
+
+// asOrdinaryUser runs f without what lets root pass modes of files, which a program inside has not either. It is of this thread, which
+// must be locked.
+func asOrdinaryUser(f func()) {
+	const passing = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData
+	if unix.Capget(&head, &caps[0]) == nil && caps[0].Effective&passing != 0 {
+		less := caps
+		less[0].Effective &^= passing
+		if unix.Capset(&head, &less[0]) == nil {
+			defer func() { _ = unix.Capset(&head, &caps[0]) }() // back to what it had
+		}
+	}
+	f()
 }
 
 func (n *notifier) filesystemAt(req *seccompNotif, path string) []byte {
-	fd, err := n.opened(req, path, unix.O_PATH)
+	fd, err := n.reach(req, path, 0, 0)
 	if err != nil {
 		return nil
 	}
@@ -129,11 +152,11 @@ func (n *notifier) statx(req *seccompNotif, p *inputProcess) bool {
 	if err != nil {
 		return false
 	}
-	flags := uint64(unix.O_PATH)
+	var flags uint64
 	if req.Args[2]&unix.AT_SYMLINK_NOFOLLOW != 0 {
 		flags |= unix.O_NOFOLLOW
 	}
-	fd, err := n.opened(req, path, flags)
+	fd, err := n.reach(req, path, flags, 0)
 	if err != nil {
 		return false
 	}
@@ -163,7 +186,8 @@ var (
 		"uptime", "loadavg", "meminfo", "stat", "vmstat", "diskstats", "interrupts", "softirqs", "schedstat", "zoneinfo", "buddyinfo", "swaps",
 		"partitions", "slabinfo", "locks", "pressure/cpu", "pressure/io", "pressure/memory", "sys/kernel/random/boot_id", "sys/fs/file-nr", "sys/fs/inode-nr",
 	}
-	toldOfProcess = []string{"stat", "statm", "status", "io", "sched", "schedstat", "mountinfo", "mounts", "mountstats", "smaps_rollup", "cgroup", "wchan"}
+	toldOfProcess = []string{"stat", "statm", "status", "sched", "schedstat", "cgroup"}
+	toldOfOneself = []string{"io", "mountinfo", "mounts", "mountstats", "smaps_rollup", "wchan"} // others may not read them of it
 )
 
 const (
@@ -215,8 +239,11 @@ func tellsNow(name string) bool {
 	if rest, ok := strings.CutPrefix(what, "task/"); ok {
 		_, what, _ = strings.Cut(rest, "/")
 	}
+	if who == "self" || who == "thread-self" {
+		return slices.Contains(toldOfProcess, what) || slices.Contains(toldOfOneself, what) || strings.HasPrefix(what, "net/")
+	}
 	_, err := strconv.Atoi(who)
-	return (err == nil || who == "self" || who == "thread-self") && (slices.Contains(toldOfProcess, what) || strings.HasPrefix(what, "net/"))
+	return err == nil && slices.Contains(toldOfProcess, what)
 }
 
 // procFile reads a file of /proc as the program sees it; nil where that cannot be had.
@@ -236,23 +263,25 @@ func (n *notifier) procFile(req *seccompNotif, name string) []byte {
 	case who == "net", name == "mounts":
 		name = own + "/" + name
 	}
-	fd, err := n.opened(req, "/proc/"+name, unix.O_RDONLY|unix.O_NONBLOCK)
+	at, err := n.reach(req, "/proc/"+name, 0, unix.RESOLVE_NO_SYMLINKS)
 	if err != nil {
 		return nil
 	}
-	defer unix.Close(fd)
-	var b []byte
-	for buf := make([]byte, 64<<10); len(b) <= maxProcFile; {
-		k, err := unix.Read(fd, buf)
-		if err != nil {
-			return nil
-		}
-		if k == 0 {
-			return b
-		}
-		b = append(b, buf[:k]...)
+	defer unix.Close(at)
+	var fs unix.Statfs_t
+	if unix.Fstatfs(at, &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC { // the program put another thing there
+		return nil
 	}
-	return nil
+	file, err := os.Open("/proc/self/fd/" + strconv.Itoa(at))
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, maxProcFile+1))
+	if err != nil || len(b) > maxProcFile {
+		return nil
+	}
+	return b
 }
 
 // uuid is a random one of a source, as the kernel spells it.
