@@ -1,5 +1,5 @@
-// Package ambient keeps what a process takes from its kernel that no two runs would get alike: the wall time it reads, and random
-// bytes. Time is recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk.
+// Package ambient keeps what a process takes from its kernel that no two runs would get alike: the wall time it reads, the monotonic clock,
+// what the machine is like at the moment, and random bytes. The former are recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk.
 //
 // # Times
 //
@@ -15,6 +15,13 @@
 // matter of moments: what is left of the times before an answer when that has come is passed over, and a read beyond them gets
 // a time that goes on from the last one at the pace of the real clock, and comes before the next recorded one. Beyond counts these.
 // Where answers come in another order than recorded, the times are given as they stand until that is made up for.
+//
+// The monotonic clock has the same form, and a Clock of its own (NewTicks).
+//
+// # Answers
+//
+// Answers are kept by what was asked, as JSON: [{"asked":"read /proc/uptime","text":"26210.79 8829.57\n"}, …], bytes that are no UTF-8 in base64
+// as "bytes". A replay gives the answers to equal questions in their order, and the last one again to whoever asks more often.
 //
 // # Random bytes
 //

@@ -67,19 +67,32 @@ func (r *row) judge(t *testing.T, b *run.Box, counts map[string]*count) {
 	c.red = append(c.red, r.name)
 }
 
-// try records and replays a command; it tells what was not faithful.
-func (r *row) try(t *testing.T, b *run.Box) string {
+// record has the agent run a command.
+func record(t *testing.T, b *run.Box, command string) {
+	t.Helper()
 	agent, err := os.ReadFile("testdata/agent.py")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.WriteFile(filepath.Join(b.Work, "agent.py"), string(agent))
+	recordProgram(t, b, "agent.py", command)
+}
+
+// recordProgram records a program in Python against a model that is gone then.
+func recordProgram(t *testing.T, b *run.Box, args ...string) run.Result {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(model))
-	res := b.Record(map[string]string{"api.openai.com": server.URL}, run.Tool(t, "python3"), "agent.py", r.command)
-	server.Close()
+	defer server.Close()
+	res := b.Record(map[string]string{"api.openai.com": server.URL}, append([]string{run.Tool(t, "python3")}, args...)...)
 	if res.Status != 0 {
 		t.Fatalf("record: %v", res)
 	}
+	return res
+}
+
+// try records and replays a command; it tells what was not faithful.
+func (r *row) try(t *testing.T, b *run.Box) string {
+	record(t, b, r.command)
 	for n := range replays {
 		if report, res := b.Replay(); res.Status != 0 || report == nil {
 			return fmt.Sprintf("replay %d: %v", n+1, res)

@@ -50,6 +50,17 @@ int main(void) {
 	printf("%p %p %p %p %d %ld %d\n", (void *)&local, malloc(9), (void *)main, (void *)printf, rand(), (long)time(NULL), getpid());
 }
 `, []string{"gcc"}}
+	ofProcessor = &compiled{"processor.c", `#include <stdio.h>
+int main(void) {
+#ifdef __x86_64__
+	unsigned low, high;
+	unsigned long drawn;
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	__asm__ volatile("rdrand %0" : "=r"(drawn) : : "cc");
+	printf("%u %u %lu\n", low, high, drawn);
+#endif
+}
+`, []string{"gcc"}}
 )
 
 // build compiles it to a place that everybody can execute from.

@@ -70,7 +70,7 @@ func TestAsked(t *testing.T) {
 			if err != nil {
 				t.Skip(err)
 			}
-			if strings.HasPrefix(c.script, "python3") && vdso() == nil {
+			if strings.HasPrefix(c.script, "python3") && askingWall() == nil {
 				t.Skip("the kernel's code for the time is not known here")
 			}
 			o := new(told)
@@ -88,7 +88,7 @@ func TestAsked(t *testing.T) {
 // TestGoKeepsItsClock gives a Go program the wall time that is answered, and leaves it the monotonic clock.
 func TestGoKeepsItsClock(t *testing.T) {
 	t.Parallel()
-	if vdso() == nil {
+	if askingWall() == nil {
 		t.Skip("the kernel's code for the time is not known here")
 	}
 	c := helperConfig(t, "clocks")

@@ -203,7 +203,7 @@ func (st *startStack) hideClocks(pid int) {
 
 // keepTicks leaves it the monotonic clock.
 func (in *inputs) keepTicks(pid int, st *startStack) error {
-	p := vdso()
+	p := askingWall()
 	if p == nil || st.base == 0 {
 		return errors.ErrUnsupported
 	}
@@ -213,7 +213,7 @@ func (in *inputs) keepTicks(pid int, st *startStack) error {
 	}
 	mem := os.NewFile(uintptr(fd), "mem")
 	defer mem.Close()
-	return p.put(mem, st.base)
+	return p.Put(mem, st.base)
 }
 
 // changeRandom gives the program other random bytes to start with.
