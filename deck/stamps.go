@@ -69,7 +69,7 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 	at := fmt.Sprint(st.ModTime().UnixNano(), accessed(st).UnixNano())
 	var written, read int64
 	was := string(in.answers.Next(asked))
-	if n, _ := fmt.Sscan(was, &written, &read); n == 2 && root.Chtimes(rest, time.Unix(0, read), time.Unix(0, written)) == nil {
+	if n, _ := fmt.Sscan(was, &written, &read); n == 2 && was != at && root.Chtimes(rest, time.Unix(0, read), time.Unix(0, written)) == nil {
 		at = was
 	}
 	if s.noted[path] != at {
