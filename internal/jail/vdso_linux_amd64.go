@@ -2,6 +2,7 @@ package jail
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vdso"
@@ -29,12 +30,12 @@ func stubOf(name string, was, at uint64) []byte {
 	}
 	switch name {
 	case "clock_gettime":
-		code := append(endbr,
+		code := slices.Concat(endbr, []byte{
 			0x85, 0xff, // test edi, edi: CLOCK_REALTIME
 			0x74, 0x0a, // je call
 			0x83, 0xff, 0x05, // cmp edi, CLOCK_REALTIME_COARSE
 			0x74, 0x05, // je call
-			0xe9) // jmp was
+			0xe9}) // jmp was
 		code = binary.LittleEndian.AppendUint32(code, uint32(was-(at+uint64(len(code))+4)))
 		return append(code, call(228)...)
 	case "gettimeofday":
