@@ -15,9 +15,9 @@ type stamps struct {
 	root func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
 
 	mu    sync.Mutex
-	fresh map[string]bool   // paths of calls that change files, since the last look
-	older []string          // of those before, the latest: they may be open still
-	noted map[string]string // times, by path
+	fresh map[string]bool  // paths of calls that change files, since the last look
+	older []string         // of those before, the latest: they may be open still
+	noted map[string]int64 // when a file was written, by path
 }
 
 // Bounds of what one look looks at, in paths.
@@ -27,7 +27,7 @@ const (
 )
 
 func newStamps(root func(string) (*os.Root, string)) *stamps {
-	return &stamps{root: root, fresh: make(map[string]bool), noted: make(map[string]string)}
+	return &stamps{root: root, fresh: make(map[string]bool), noted: make(map[string]int64)}
 }
 
 // touched is told of a path before it is changed. The directory that holds it may change with it.
@@ -60,20 +60,21 @@ func (s *stamps) look(in *processInputs, what string) {
 	clear(s.fresh)
 }
 
-// stamp looks at one path. Times are kept as "written accessed", in ns since 1970.
+// stamp looks at one path. Times are kept as "written accessed", in ns since 1970. A file that was only read since is left alone: a
+// program that reads it may watch whether it changes.
 func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) {
 	st, err := root.Lstat(rest)
 	if err != nil || st.Mode()&os.ModeSymlink != 0 {
 		return
 	}
-	at := fmt.Sprint(st.ModTime().UnixNano(), accessed(st).UnixNano())
-	var written, read int64
-	was := string(in.answers.Next(asked))
-	if n, _ := fmt.Sscan(was, &written, &read); n == 2 && was != at && root.Chtimes(rest, time.Unix(0, read), time.Unix(0, written)) == nil {
-		at = was
+	at, read := st.ModTime().UnixNano(), accessed(st).UnixNano()
+	var wasAt, wasRead int64
+	n, _ := fmt.Sscan(string(in.answers.Next(asked)), &wasAt, &wasRead)
+	if n == 2 && wasAt != at && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
+		at, read = wasAt, wasRead
 	}
 	if s.noted[path] != at {
 		s.noted[path] = at
-		in.answers.Gave(asked, []byte(at))
+		in.answers.Gave(asked, fmt.Append(nil, at, " ", read))
 	}
 }

@@ -3,6 +3,7 @@
 package commands
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
+
+//go:embed testdata/agent.py
+var agent string
 
 func TestMain(m *testing.M) { run.Main(m) }
 
@@ -70,11 +74,7 @@ func (r *row) judge(t *testing.T, b *run.Box, counts map[string]*count) {
 // record has the agent run a command.
 func record(t *testing.T, b *run.Box, command string) {
 	t.Helper()
-	agent, err := os.ReadFile("testdata/agent.py")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.WriteFile(filepath.Join(b.Work, "agent.py"), string(agent))
+	b.WriteFile(filepath.Join(b.Work, "agent.py"), agent)
 	recordProgram(t, b, "agent.py", command)
 }
 
