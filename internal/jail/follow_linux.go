@@ -3,7 +3,6 @@ package jail
 import (
 	"encoding/binary"
 	"errors"
-	"os"
 	"runtime"
 	"strconv"
 	"time"
@@ -119,7 +118,7 @@ func (in *inputs) look(pid int) {
 	if err != nil {
 		return
 	}
-	if is.ticks || in.keepTicks(pid, st) != nil {
+	if is.ticks || keepTicks(pid, st) != nil {
 		st.hideClocks(pid)
 	}
 	st.changeRandom(pid, is.source)
@@ -202,18 +201,20 @@ func (st *startStack) hideClocks(pid int) {
 }
 
 // keepTicks leaves it the monotonic clock.
-func (in *inputs) keepTicks(pid int, st *startStack) error {
+func keepTicks(pid int, st *startStack) error {
 	p := askingWall()
 	if p == nil || st.base == 0 {
 		return errors.ErrUnsupported
 	}
-	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	mem := os.NewFile(uintptr(fd), "mem")
-	defer mem.Close()
-	return p.Put(mem, st.base)
+	return p.Put(tracedMemory(pid), st.base)
+}
+
+// tracedMemory is that of a process which this thread traces: pages that it cannot write to itself too.
+type tracedMemory int
+
+// WriteAt implements io.WriterAt.
+func (pid tracedMemory) WriteAt(b []byte, at int64) (int, error) {
+	return unix.PtracePokeData(int(pid), uintptr(at), b)
 }
 
 // changeRandom gives the program other random bytes to start with.
