@@ -2,7 +2,9 @@ package deck
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,7 +25,7 @@ type stamps struct {
 // Bounds of what one look looks at, in paths.
 const (
 	maxFresh = 20_000
-	maxOlder = 16
+	maxOlder = 8
 )
 
 func newStamps(root func(string) (*os.Root, string)) *stamps {
@@ -45,19 +47,19 @@ func (s *stamps) touched(path string) {
 func (s *stamps) look(in *processInputs, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	paths := slices.Collect(maps.Keys(s.fresh))
 	for _, path := range s.older {
-		s.fresh[path] = true
-	}
-	s.older = s.older[:0]
-	for path := range s.fresh {
-		if len(s.older) < maxOlder {
-			s.older = append(s.older, path)
+		if !s.fresh[path] {
+			paths = append(paths, path)
 		}
+	}
+	clear(s.fresh)
+	for _, path := range paths {
 		if root, rest := s.root(path); root != nil {
 			s.stamp(in, what+" "+in.roots.tapePath(path), path, root, rest)
 		}
 	}
-	clear(s.fresh)
+	s.older = paths[:min(len(paths), maxOlder)]
 }
 
 // stamp looks at one path. Times are kept as "written accessed", in ns since 1970. A file that was only read since is left alone: a
