@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -31,6 +33,7 @@ type changing struct {
 	held    io.Closer      // the mounts of the program's world: they cover what must not be seen, for us too
 	at      map[string]int // the journal's root of each directory of roots
 
+	stamps   *stamps
 	servers  servers
 	barriers sync.Mutex // one at a time
 }
@@ -71,8 +74,20 @@ func (r *Roots) followed(extra []string) []followed {
 
 func newChanging(s *session, t *trees, roots []followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots, at: make(map[string]int)}
+	c.stamps = newStamps(c.rootOf)
 	s.asked = c.asked
 	return c
+}
+
+// rootOf is the open directory that holds path, the deepest one, and where it lies in it; nil for none.
+func (c *changing) rootOf(path string) (root *os.Root, rest string) {
+	deepest := -1
+	for dir, i := range c.at {
+		if below, ok := strings.CutPrefix(path, dir); ok && len(dir) > deepest && (below == "" || below[0] == '/') {
+			deepest, root, rest = len(dir), c.open[i], cmp.Or(strings.TrimPrefix(below, "/"), ".")
+		}
+	}
+	return root, rest
 }
 
 // begin opens the directories as the program of w will see them. end must follow.
@@ -116,6 +131,7 @@ func (c *changing) Changing(call *jail.FileCall) (then func() error, err error) 
 	}
 	for i, p := range call.Paths {
 		t.Paths[i] = files.TouchedPath(p)
+		c.stamps.touched(p.Path)
 	}
 	later := c.journal.Load().Touch(t)
 	if later == nil {

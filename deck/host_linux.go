@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,14 @@ func thisHost() Host {
 func ownedByUs(st fs.FileInfo) bool {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Getuid()
+}
+
+// accessed is when a file was last read.
+func accessed(st fs.FileInfo) time.Time {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return time.Unix(sys.Atim.Unix())
+	}
+	return st.ModTime()
 }
 
 // descriptorPath is a path of the open directory f that leads nowhere else, whatever is renamed or linked at path.

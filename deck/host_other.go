@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 )
 
 func thisHost() Host {
@@ -16,6 +17,8 @@ func thisHost() Host {
 }
 
 func ownedByUs(fs.FileInfo) bool { return true }
+
+func accessed(st fs.FileInfo) time.Time { return st.ModTime() }
 
 // descriptorPath is path: a system without /proc has no other way to a directory.
 func descriptorPath(_ *os.File, path string) string { return path }

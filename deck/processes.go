@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -25,10 +26,12 @@ import (
 type processes struct {
 	s       *session
 	servers *servers
+	stamps  *stamps
 	seed    *ambient.Seed // nil: nobody has it, and the kernel's bytes are given
 
 	log   *ambient.Log       // of the times that are kept; nil for none
 	clock *ambient.Clock     // on a replay
+	ticks *ambient.Clock     // the same, monotonic
 	again *recordedProcesses // the same
 
 	began, over func(id uint64) // on a replay, told of each process; nil for nobody
@@ -47,13 +50,13 @@ type processes struct {
 const programID = 1
 
 // recordProcesses records those of a run.
-func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processes {
-	return &processes{s: s, servers: servers, seed: seed, log: new(ambient.Log), drained: make(chan struct{})}
+func recordProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
+	return &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, log: new(ambient.Log), drained: make(chan struct{})}
 }
 
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
-func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
-	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last, drained: make(chan struct{})}
+func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
+	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, last: again.last, drained: make(chan struct{})}
 	if kept {
 		p.log = new(ambient.Log)
 	}
@@ -78,6 +81,7 @@ func (p *processes) answered(arrival, recorded uint64) {
 	}
 	if p.clock != nil {
 		p.clock.Answered(recorded)
+		p.ticks.Answered(recorded)
 	}
 }
 
@@ -99,7 +103,7 @@ func (r *replayer) giveAgain(c *changing) *processes {
 		*seed = ambient.NewSeed(r.s.key[:], m.seededBy())
 	}
 	r.again.sort()
-	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt, r.o.Out != "")
+	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
 	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
 	return r.processes
@@ -147,9 +151,12 @@ func (p *processes) axes(gaps []string) (clock, random Axis) {
 
 // A processInputs is what one process gets.
 type processInputs struct {
-	timer  ambient.Timer
-	places *ambient.Places
-	draws  *ambient.Draws // nil: the kernel's
+	timer, ticks     ambient.Timer
+	places, tickings *ambient.Places // where it reads each
+	draws            *ambient.Draws  // nil: the kernel's
+	answers          *ambient.Answers
+	roots            *Roots
+	stamps           *stamps
 
 	id, parent uint64
 	began      time.Time
@@ -173,6 +180,27 @@ func (i *processInputs) Now(place uint64) int64 { return i.timer.Now(i.places.Nu
 // Behind implements jail.Source.
 func (i *processInputs) Behind() int64 { return i.timer.Behind() }
 
+// Tick implements jail.Source.
+func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings.Number(place)) }
+
+// TickBehind implements jail.Source.
+func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
+
+// Ending implements jail.Source.
+func (i *processInputs) Ending() { i.stamps.look(i, "ended") }
+
+// Asked implements jail.Source.
+func (i *processInputs) Asked(what, path string, now func([]byte) []byte) []byte {
+	asked := strings.TrimSpace(what + " " + i.roots.tapePath(path))
+	was := i.answers.Next(asked)
+	b := was
+	if b == nil || strings.HasPrefix(what, "statx") {
+		b = now(was)
+	}
+	i.answers.Gave(asked, b)
+	return b
+}
+
 // Fill implements jail.Source.
 func (i *processInputs) Fill(place uint64, b []byte) {
 	if n := i.places.Number(place); i.draws != nil {
@@ -194,28 +222,36 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 		in.parent = parent.id
 	}
 	in.by = p.servers.of(pr.Host)
+	in.roots, in.stamps = &p.s.roots, p.stamps
 	p.mu.Lock()
-	times := p.number(in)
+	was := p.number(in)
 	p.mu.Unlock()
-	p.time(in, times)
+	if was == nil {
+		was = new(tape.ProcessSpawn)
+	}
+	in.timer, in.places = p.time("times", in, was.Times, p.clock, nil)
+	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
+	p.answer(in, was.Answers)
 	if p.seed != nil {
 		in.seed, in.draws = p.seed, p.seed.Draws(in.id)
 	}
 	if p.began != nil {
 		p.began(in.id)
 	}
+	if !pr.Forked {
+		p.stamps.look(in, "began")
+	}
 	p.ends.Go(func() { p.ended(in, <-pr.Ended) })
 	return in
 }
 
-// number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, whose times it
-// returns.
-func (p *processes) number(in *processInputs) (times *tape.Payload) {
+// number gives a process its number: the next one or, on a replay, that of the recorded process which it is again, which it returns.
+func (p *processes) number(in *processInputs) (was *tape.ProcessSpawn) {
 	if p.again != nil {
 		if p.becomesProgram(in) {
-			in.id, times, p.first = programID, p.again.program.Times, in
-		} else if was := p.again.take(in.parent, p.asRecorded(in)); was != nil {
-			in.id, times = was.SpawnID, was.Times
+			in.id, was, p.first = programID, p.again.program, in
+		} else if was = p.again.take(in.parent, p.asRecorded(in)); was != nil {
+			in.id = was.SpawnID
 		}
 	}
 	switch {
@@ -226,7 +262,7 @@ func (p *processes) number(in *processInputs) (times *tape.Payload) {
 		p.last++
 		in.id = p.last
 	}
-	return times
+	return was
 }
 
 // becomesProgram reports whether the replay's first process, another program, becomes the recorded one now: env, say, that was put
@@ -242,34 +278,51 @@ func (p *processes) becomesProgram(in *processInputs) bool {
 	return path.Base(is.Program) == path.Base(p.again.program.Program) && slices.Equal(is.Args, p.again.program.Args)
 }
 
-func (p *processes) time(in *processInputs, times *tape.Payload) {
-	if p.clock == nil {
-		in.places = new(ambient.Places)
-		in.timer = p.log.Stream(nil, in.places)
-		return
+// time is what tells a process the time by one clock, the kernel's or, on a replay, that of clock, and where it asks.
+func (p *processes) time(what string, in *processInputs, recorded *tape.Payload, clock *ambient.Clock, kernel ambient.Timer) (ambient.Timer, *ambient.Places) {
+	if clock == nil {
+		places := new(ambient.Places)
+		return p.log.Stream(kernel, places), places
 	}
-	g, places, err := p.given(times)
+	b, err := p.recorded(recorded)
+	var g *ambient.Given
+	var places *ambient.Places
+	if err == nil {
+		g, places, err = clock.Given(b)
+	}
 	if err != nil {
-		p.mu.Lock()
-		p.damage = append(p.damage, fmt.Sprintf("times of process %d: %v", in.id, err))
-		p.mu.Unlock()
-		g, places, _ = p.clock.Given(nil) // none: no error
+		p.damaged(what, in, err)
+		g, places, _ = clock.Given(nil) // none: no error
 	}
-	in.timer, in.places = g, places
 	if p.log != nil {
-		in.timer = p.log.Stream(g, places)
+		return p.log.Stream(g, places), places
 	}
+	return g, places
 }
 
-func (p *processes) given(times *tape.Payload) (*ambient.Given, *ambient.Places, error) {
-	if times == nil {
-		return p.clock.Given(nil)
+func (p *processes) damaged(what string, in *processInputs, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.damage = append(p.damage, fmt.Sprintf("%s of process %d: %v", what, in.id, err))
+}
+
+// recorded is what a payload of the recording holds; nil for none.
+func (p *processes) recorded(from *tape.Payload) ([]byte, error) {
+	if from == nil {
+		return nil, nil
 	}
-	b, err := times.Bytes(p.again.store)
+	return from.Bytes(p.again.store)
+}
+
+func (p *processes) answer(in *processInputs, recorded *tape.Payload) {
+	b, err := p.recorded(recorded)
+	if err == nil {
+		in.answers, err = ambient.NewAnswers(p.log != nil, b)
+	}
 	if err != nil {
-		return nil, nil, err
+		p.damaged("answers", in, err)
+		in.answers, _ = ambient.NewAnswers(p.log != nil, nil) // none: no error
 	}
-	return p.clock.Given(b)
 }
 
 // asRecorded is what a process runs, as its record says it.
@@ -289,21 +342,34 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 	if in.by != 0 { // whether that is a server is known for sure once all is over
 		<-p.drained
 	}
-	var times *tape.Payload
-	if s, ok := in.timer.(*ambient.Stream); ok {
-		var err error
-		if times, err = p.times(s); err != nil {
-			p.s.fail(err)
-			return
-		}
-	}
 	k, raw := p.spawn(in, &e)
-	k.Times = times
+	if err := p.keep(in, k); err != nil {
+		p.s.fail(err)
+		return
+	}
 	_ = p.s.rec.RecordRaw(k, raw) // the recorder tells fail
 }
 
-// times are those of a recorded process.
-func (p *processes) times(s *ambient.Stream) (*tape.Payload, error) {
+// keep adds to a process's record what it was given.
+func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
+	if k.Times, err = p.times(in.timer); err != nil {
+		return err
+	}
+	if k.Ticks, err = p.times(in.ticks); err != nil {
+		return err
+	}
+	if b := in.answers.Encode(p.s.scrub.String); b != nil {
+		k.Answers, err = p.s.rec.Payload(b)
+	}
+	return err
+}
+
+// times are those that a process read, where they are kept.
+func (p *processes) times(from ambient.Timer) (*tape.Payload, error) {
+	s, ok := from.(*ambient.Stream)
+	if !ok {
+		return nil, nil
+	}
 	b, lost := s.Times()
 	if lost > 0 {
 		p.mu.Lock()
@@ -363,10 +429,7 @@ func (p *processes) program(k *tape.ProcessSpawn) (err error) {
 		return nil
 	}
 	k.SpawnID, k.PID = programID, p.first.program.PID
-	if s, ok := p.first.timer.(*ambient.Stream); ok {
-		k.Times, err = p.times(s)
-	}
-	return err
+	return p.keep(p.first, k)
 }
 
 // texts makes strings of a record out of what a program said.

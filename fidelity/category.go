@@ -171,6 +171,8 @@ const (
 	ProcessStdoutDigest Category = "process_stdout_digest"
 	ProcessStderrDigest Category = "process_stderr_digest"
 	ProcessPID          Category = "process_pid"
+	ProcessAnswers      Category = "process_answers"
+	ProcessTicks        Category = "process_ticks"
 	ProcessTimes        Category = "process_times"
 )
 

@@ -150,6 +150,8 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 		same(d, ProcessParent, a.ParentSpawnID, b.ParentSpawnID)
 		same(d, ProcessPID, a.PID, b.PID)
 		d.payload(ProcessTimes, a.Times, b.Times)
+		d.payload(ProcessTicks, a.Ticks, b.Ticks)
+		d.payload(ProcessAnswers, a.Answers, b.Answers)
 		if hashOf(a.Stdout) == hashOf(b.Stdout) { // else it is said
 			same(d, ProcessStdoutDigest, a.StdoutDigest, b.StdoutDigest)
 		}

@@ -85,6 +85,8 @@ var aboutKeys = map[string]string{
 	"stdin_payload":    "what it read from stdin",
 	"pid":              "of the process, as it knows itself",
 	"times":            "the wall times that it read: see `times` below",
+	"ticks":            "what it read of the monotonic clock, in the same form",
+	"answers":          "what the kernel told it of the machine and the moment: see `answers` below",
 	"stdout_digest":    "of stdout after masking",
 	"stderr_digest":    "of stderr after masking",
 	"server":           "the server's name: what it calls itself (`serverInfo.name`), `NAME#2` for the second conversation with one of that name; of one that does not say, its program and first argument that is no flag, or its URL without the query",

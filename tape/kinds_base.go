@@ -128,6 +128,8 @@ type ProcessSpawn struct {
 	StderrDigest  cas.Digest
 	PID           int      // as the process knows itself; 0 where that is not known
 	Times         *Payload // wall times that it read (docs/tape.md); nil where that is not known
+	Ticks         *Payload // the same of the monotonic clock
+	Answers       *Payload // what the kernel told it of itself (docs/tape.md); nil for nothing
 	Extra         []Field
 }
 
@@ -152,4 +154,6 @@ func (k *ProcessSpawn) fields(c *codec) {
 	c.digest("stderr_digest", &k.StderrDigest, optional)
 	number(c, "pid", &k.PID, optional)
 	c.payload("times", &k.Times, optional)
+	c.payload("ticks", &k.Ticks, optional)
+	c.payload("answers", &k.Answers, optional)
 }

@@ -1,5 +1,5 @@
-// Package ambient keeps what a process takes from its kernel that no two runs would get alike: the wall time it reads, and random
-// bytes. Time is recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk.
+// Package ambient keeps what a process takes from its kernel that no two runs would get alike: the wall time it reads, the monotonic clock,
+// what the machine is like at the moment, and random bytes. The former are recorded and given again. Random bytes are made: from a Seed that is one recording's, and stands on no disk.
 //
 // # Times
 //
@@ -20,6 +20,13 @@
 //
 // Another build of the program has other places: where the first one is none of the recorded ones, they are taken to be these in their
 // order.
+//
+// The monotonic clock has the same form, and a Clock of its own (NewTicks).
+//
+// # Answers
+//
+// Answers are kept by what was asked, as JSON: [{"asked":"read /proc/uptime","text":"26210.79 8829.57\n"}, …], bytes that are no UTF-8 in base64
+// as "bytes". A replay gives the answers to equal questions in their order, and the last one again to whoever asks more often.
 //
 // # Random bytes
 //

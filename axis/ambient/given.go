@@ -13,8 +13,10 @@ import (
 // ErrTimes is returned for times that no Stream wrote.
 var ErrTimes = errors.New("ambient: these are no times of a process")
 
-// A Clock is the wall time of a replay.
+// A Clock is the wall time of a replay, or its monotonic clock.
 type Clock struct {
+	kernel func() int64 // ns
+
 	mu       sync.Mutex
 	answered map[uint64]bool
 	behind   int64 // by how many ns the time that was given last lay behind the kernel's
@@ -27,8 +29,11 @@ type Clock struct {
 
 // NewClock returns a clock for a recording that began at start.
 func NewClock(start time.Time) *Clock {
-	return &Clock{answered: make(map[uint64]bool), behind: time.Now().UnixNano() - start.UnixNano()}
+	return &Clock{kernel: wall, answered: make(map[uint64]bool), behind: wall() - start.UnixNano()}
 }
+
+// NewTicks returns the monotonic clock of a replay: the kernel's, until a recorded time was given.
+func NewTicks() *Clock { return &Clock{kernel: ticks, answered: make(map[uint64]bool)} }
 
 // Answered is told of the recorded exchange of this arrival before its answer reaches the program again.
 func (c *Clock) Answered(arrival uint64) {
@@ -54,7 +59,7 @@ func (c *Clock) behindNow() int64 {
 
 func (c *Clock) gave(t int64) {
 	c.reads.Add(1)
-	now := time.Now().UnixNano()
+	now := c.kernel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.behind = now - t
@@ -148,7 +153,7 @@ func (g *Given) Now(place int) int64 {
 		now = g.goOn()
 		g.clock.beyond.Add(1)
 	}
-	g.last, g.real = now, time.Now().UnixNano()
+	g.last, g.real = now, g.clock.kernel()
 	g.clock.gave(now)
 	return now
 }
@@ -199,7 +204,7 @@ func (g *Given) next(place int) (int64, bool) {
 
 // goOn is a time that is not recorded.
 func (g *Given) goOn() int64 {
-	now := time.Now().UnixNano()
+	now := g.clock.kernel()
 	if g.last == 0 {
 		return now - g.clock.behindNow()
 	}

@@ -19,7 +19,7 @@ func (l *Log) Answered(arrival uint64) { l.answered.Store(arrival) }
 // Stream begins the times of a process, which from tells; nil is the kernel's wall time. places has numbered where it reads them.
 func (l *Log) Stream(from Timer, places *Places) *Stream {
 	if from == nil {
-		from = kernel{}
+		from = kernel{wall}
 	}
 	return &Stream{Timer: from, log: l, places: places, marked: l.answered.Load()}
 }
@@ -32,10 +32,15 @@ type Timer interface {
 	Behind() int64
 }
 
-type kernel struct{}
+// Ticks is the kernel's monotonic clock.
+func Ticks() Timer { return kernel{ticks} }
 
-func (kernel) Now(int) int64 { return time.Now().UnixNano() }
-func (kernel) Behind() int64 { return 0 }
+type kernel struct{ read func() int64 }
+
+func (k kernel) Now(int) int64 { return k.read() }
+func (kernel) Behind() int64   { return 0 }
+
+func wall() int64 { return time.Now().UnixNano() }
 
 // Kinds of tokens: their lowest bits.
 const (

@@ -51,7 +51,8 @@ type notified struct {
 	Watch  bool // those that change files
 	Spawns bool // those that start programs
 	Inputs bool // those that Inputs answers
-	Waits  bool // those that wait for a moment of the wall time
+	Ticks  bool // those that read the monotonic clock, of programs that have no other way
+	Waits  bool // those that wait for a moment of a clock that is answered
 }
 
 // A failure is a *SetupError or an *ExecError on its way to the recorder.

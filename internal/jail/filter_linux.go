@@ -74,7 +74,8 @@ func filterProgram(o notified) ([]bpf.RawInstruction, error) {
 		p = append(p, bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: x32Bit, SkipTrue: 1}, bpf.RetConstant{Val: retENOSYS})
 	}
 	if o.Inputs {
-		p = append(p, inputRules(o.Waits)...)
+		p = append(p, inputRules(o)...)
+		p = append(p, askedRules()...)
 	}
 	if o.Watch {
 		p = append(p, watchRules()...)

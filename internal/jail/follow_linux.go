@@ -114,11 +114,14 @@ func (in *inputs) look(pid int) {
 	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.spawns.view.strip(cwd)
 	}
-	source, err := in.started(pid, p)
+	is, err := in.started(pid, p)
 	if err != nil {
 		return
 	}
-	st.hide(pid, source)
+	if is.ticks || keepTicks(pid, st) != nil {
+		st.hideClocks(pid)
+	}
+	st.changeRandom(pid, is.source)
 }
 
 // A startStack is what the kernel put on the stack of a new program.
@@ -126,6 +129,7 @@ type startStack struct {
 	argv   []string
 	path   string // what was executed
 	vdso   uint64 // where the type of the entry stands that names the kernel's code; 0 for none
+	base   uint64 // of that code
 	random uint64 // 16 bytes
 }
 
@@ -180,20 +184,41 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		case atRandom:
 			st.random = value
 		case atSysinfoEhdr:
-			st.vdso = at
+			st.vdso, st.base = at, value
 		case atExecFn:
 			st.path, _ = text.path(r.pid, value)
 		}
 	}
 }
 
-// hide takes from the program what it could read of time without asking, and gives it other random bytes.
-func (st *startStack) hide(pid int, source Source) {
+// hideClocks takes from the program what it could read of time without asking.
+func (st *startStack) hideClocks(pid int) {
 	if st.vdso != 0 {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], atIgnore)
 		_ = writeMemory(pid, st.vdso, b[:]) // an error means that it was killed
 	}
+}
+
+// keepTicks leaves it the monotonic clock.
+func keepTicks(pid int, st *startStack) error {
+	p := askingWall()
+	if p == nil || st.base == 0 {
+		return errors.ErrUnsupported
+	}
+	return p.Put(tracedMemory(pid), st.base)
+}
+
+// tracedMemory is that of a process which this thread traces: pages that it cannot write to itself too.
+type tracedMemory int
+
+// WriteAt implements io.WriterAt.
+func (pid tracedMemory) WriteAt(b []byte, at int64) (int, error) {
+	return unix.PtracePokeData(int(pid), uintptr(at), b)
+}
+
+// changeRandom gives the program other random bytes to start with.
+func (st *startStack) changeRandom(pid int, source Source) {
 	if st.random != 0 {
 		var b [16]byte
 		source.Fill(0, b[:])

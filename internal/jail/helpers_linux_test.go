@@ -30,6 +30,7 @@ var helpers = map[string]func(args []string) int{
 	"syscall":      helperSyscall,
 	"calls":        helperCalls,
 	"bench":        helperBench,
+	"clocks":       helperClocks,
 	"starved":      helperStarved,
 	"crowd":        helperCrowd,
 	"racer":        helperRacer,

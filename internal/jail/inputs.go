@@ -26,6 +26,16 @@ type Source interface {
 	Behind() int64
 	// Fill fills b with random bytes.
 	Fill(place uint64, b []byte)
+	// Tick is one read of the monotonic clock, in ns, and TickBehind by how many it lies behind the kernel's, without reading it. They
+	// are asked for processes of programs alone that read it now and then.
+	Tick(place uint64) int64
+	TickBehind() int64
+	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
+	// file of /proc, …. It returns the answer: what now returns, or another one that it has for it. now is given that one,
+	// nil for none, and returns nil where the kernel has no answer; it is called before Asked returns, or not at all.
+	Asked(what, path string, now func(recorded []byte) []byte) []byte
+	// Ending is told that the process is about to end by itself, before anybody learns of it.
+	Ending()
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
 }

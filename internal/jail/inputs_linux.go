@@ -3,6 +3,7 @@ package jail
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -44,6 +45,7 @@ type inputProcess struct {
 	forker Source // of the process that forked it; nil once it has executed something
 	shares sharing
 	code   *unwind.Space // what it has mapped; nil before that is asked for
+	ticks  bool          // its monotonic clock is answered
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
@@ -53,21 +55,17 @@ type inputProcess struct {
 // maxFill is how many bytes one getrandom is given at most. Whoever wants more asks again, as it does after a signal.
 const maxFill = 64 << 10
 
-// Clocks of clock_gettime that tell the wall time, from linux/time.h.
-const (
-	clockRealtime       = unix.CLOCK_REALTIME
-	clockRealtimeCoarse = unix.CLOCK_REALTIME_COARSE
+// Clocks of clock_gettime that tell the wall time, and those that tell how long the machine has been up.
+var (
+	wallClocks = []uint32{unix.CLOCK_REALTIME, unix.CLOCK_REALTIME_COARSE}
+	tickClocks = []uint32{unix.CLOCK_MONOTONIC, unix.CLOCK_MONOTONIC_COARSE, unix.CLOCK_MONOTONIC_RAW, unix.CLOCK_BOOTTIME}
 )
 
-// inputRules notify the calls that inputs answers. waits adds those that wait for a moment of the wall time.
-func inputRules(waits bool) []bpf.Instruction {
-	p := []bpf.Instruction{
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLOCK_GETTIME, SkipTrue: 5},
-		bpf.LoadAbsolute{Off: dataArg0, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: clockRealtime, SkipTrue: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: clockRealtimeCoarse, SkipTrue: 1},
-		bpf.RetConstant{Val: retAllow},
-		bpf.RetConstant{Val: retNotify},
+// inputRules notify the calls that inputs answers.
+func inputRules(o notified) []bpf.Instruction {
+	p := whenClock(wallClocks)
+	if o.Ticks {
+		p = whenClock(slices.Concat(wallClocks, tickClocks))
 	}
 	for _, nr := range wallCalls {
 		p = append(p, whenEqual(nr, retNotify)...)
@@ -77,12 +75,39 @@ func inputRules(waits bool) []bpf.Instruction {
 	if sysOpen >= 0 {
 		p = append(p, whenReading(sysOpen, false, dataArg1)...)
 	}
-	if waits {
-		p = append(p, whenBits(unix.SYS_FUTEX, dataArg1, futexRealtime, retNotify, retAllow)...)
+	if o.Waits {
+		p = append(p, whenFutexTimes()...)
 		p = append(p, whenBits(unix.SYS_CLOCK_NANOSLEEP, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_TIMERFD_SETTIME, dataArg1, unix.TFD_TIMER_ABSTIME, retNotify, retAllow)...)
 	}
 	return p
+}
+
+// whenClock notifies a clock_gettime of one of these.
+func whenClock(clocks []uint32) []bpf.Instruction {
+	p := []bpf.Instruction{bpf.LoadAbsolute{Off: dataArg0, Size: 4}}
+	for i, c := range clocks {
+		p = append(p, bpf.JumpIf{Cond: bpf.JumpEqual, Val: c, SkipTrue: uint8(len(clocks) - i)})
+	}
+	p = append(p, bpf.RetConstant{Val: retAllow}, bpf.RetConstant{Val: retNotify})
+	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLOCK_GETTIME, SkipTrue: uint8(len(p))}}, p...)
+}
+
+// whenFutexTimes notifies a futex that waits until a moment: of the wall time, or of the monotonic clock.
+func whenFutexTimes() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_FUTEX, SkipTrue: 10},
+		bpf.LoadAbsolute{Off: dataArg1, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: futexRealtime, SkipTrue: 7},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: futexCommand},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: futexWaitBitset, SkipTrue: 4},
+		bpf.LoadAbsolute{Off: dataArg(3), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
+		bpf.LoadAbsolute{Off: dataArg(3) + dataHigh, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1},
+		bpf.RetConstant{Val: retAllow},
+		bpf.RetConstant{Val: retNotify},
+	}
 }
 
 // whenReading notifies an open for reading by a path that starts at the root or in the working directory: a random device may be
@@ -119,7 +144,12 @@ func readOpen(req *seccompNotif) (path uint64, flags uint32, ok bool) {
 	return path, flags, ok && flags&notReading == 0
 }
 
-const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
+// From linux/futex.h.
+const (
+	futexRealtime   = 256 // FUTEX_CLOCK_REALTIME
+	futexCommand    = 127 // without FUTEX_CLOCK_REALTIME and FUTEX_PRIVATE_FLAG
+	futexWaitBitset = 9
+)
 
 // newInputs needs what finds out about spawns.
 func newInputs(to Inputs, s *spawns, begins func()) *inputs {
@@ -129,7 +159,8 @@ func newInputs(to Inputs, s *spawns, begins func()) *inputs {
 // isInput reports whether a call is one of inputRules.
 func isInput(nr int32) bool {
 	switch nr {
-	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
+	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME,
+		unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
 		return true
 	}
 	return nr == sysTime
@@ -144,13 +175,17 @@ func (n *notifier) input(req *seccompNotif) {
 	}
 	switch req.Nr {
 	case unix.SYS_CLOCK_GETTIME:
-		n.tell(req, req.Args[1], n.now(req, p), 1)
+		n.clock(req, p)
 	case unix.SYS_GETTIMEOFDAY:
 		n.timeOfDay(req, n.now(req, p))
 	case unix.SYS_GETRANDOM:
 		n.random(req, p)
 	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
 		n.waitFor(req, p)
+	case unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
+		if !n.asked(req, p) {
+			n.goOn(req.ID)
+		}
 	default:
 		n.time(req, n.now(req, p))
 	}
@@ -160,9 +195,23 @@ func (n *notifier) now(req *seccompNotif, p *inputProcess) int64 {
 	return p.source.Now(n.inputs.place(req, p))
 }
 
+func (n *notifier) clock(req *seccompNotif, p *inputProcess) {
+	switch {
+	case slices.Contains(wallClocks, uint32(req.Args[0])):
+		n.tell(req, req.Args[1], n.now(req, p), 1)
+	case p.ticks:
+		n.tell(req, req.Args[1], p.source.Tick(n.inputs.place(req, p)), 1)
+	default:
+		n.goOn(req.ID)
+	}
+}
+
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
 func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 	text, err := n.spawns.text.path(int(req.PID), path)
+	if err == nil && n.procOpened(req, text, flags) {
+		return
+	}
 	if err != nil || text != "/dev/urandom" && text != "/dev/random" {
 		n.goOn(req.ID)
 		return
@@ -284,7 +333,7 @@ func (n *notifier) waitFor(req *seccompNotif, p *inputProcess) {
 	at, arg, size := n.timeout(req)
 	made, ok := n.inputs.shifted[int(req.PID)]
 	delete(n.inputs.shifted, int(req.PID))
-	behind := p.source.Behind()
+	behind := n.behind(req, p)
 	if size == 0 || ok && made == at || behind == 0 {
 		n.goOn(req.ID)
 		return
@@ -309,23 +358,36 @@ func (n *notifier) waitFor(req *seccompNotif, p *inputProcess) {
 	}
 }
 
+// behind is by how many ns the clock that a call waits for lies behind the kernel's.
+func (n *notifier) behind(req *seccompNotif, p *inputProcess) int64 {
+	switch {
+	case req.Nr == unix.SYS_FUTEX && req.Args[1]&futexRealtime != 0,
+		req.Nr == unix.SYS_CLOCK_NANOSLEEP && int32(req.Args[0]) == unix.CLOCK_REALTIME,
+		req.Nr == unix.SYS_TIMERFD_SETTIME && n.timerClock(req) == unix.CLOCK_REALTIME:
+		return p.source.Behind()
+	case p.ticks:
+		return p.source.TickBehind()
+	}
+	return 0
+}
+
 // belowStack is beyond the 128 bytes below its stack that a function may use on x86, by the size of a timeout and some.
 const belowStack = 128 + 64
 
 // timeout says where the timeout of a wait lies, in which argument, and how long it is: a struct timespec, or an itimerspec that
-// ends with it. The size is 0 where it does not wait for the wall time.
+// ends with it. The size is 0 where it waits for no clock that is answered.
 func (n *notifier) timeout(req *seccompNotif) (at uint64, arg, size int) {
 	switch req.Nr {
 	case unix.SYS_FUTEX:
 		arg, size = 3, 16
 	case unix.SYS_CLOCK_NANOSLEEP:
 		arg, size = 2, 16
-		if int32(req.Args[0]) != clockRealtime {
+		if c := int32(req.Args[0]); c != unix.CLOCK_REALTIME && c != unix.CLOCK_MONOTONIC {
 			size = 0
 		}
 	default:
 		arg, size = 2, 32
-		if !n.ofWallTime(req) {
+		if n.timerClock(req) < 0 {
 			size = 0
 		}
 	}
@@ -335,17 +397,22 @@ func (n *notifier) timeout(req *seccompNotif) (at uint64, arg, size int) {
 	return req.Args[arg], arg, size
 }
 
-// ofWallTime reports whether the timer of a timerfd_settime follows the wall time.
-func (n *notifier) ofWallTime(req *seccompNotif) bool {
+// timerClock is the clock of the timer of a timerfd_settime; -1 for one that is not answered.
+func (n *notifier) timerClock(req *seccompNotif) int {
 	name := strconv.Itoa(int(req.PID)) + "/fdinfo/" + strconv.Itoa(int(int32(req.Args[0])))
 	fd, err := unix.Openat(n.spawns.view.proc, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return -1
 	}
 	defer unix.Close(fd)
 	var b [512]byte
-	k, err := unix.Read(fd, b[:])
-	return err == nil && bytes.Contains(b[:k], []byte("\nclockid: 0\n"))
+	k, _ := unix.Read(fd, b[:])
+	for _, c := range []int{unix.CLOCK_REALTIME, unix.CLOCK_MONOTONIC} {
+		if bytes.Contains(b[:max(k, 0)], fmt.Appendf(nil, "\nclockid: %d\n", c)) {
+			return c
+		}
+	}
+	return -1
 }
 
 // shift moves a struct timespec by ns. It is false for none, and for the zero that disarms a timer.
@@ -381,7 +448,8 @@ func (in *inputs) find(task, depth int) *inputProcess {
 	if p := in.tasks[f.process]; p != nil {
 		return in.thread(p, task, f)
 	}
-	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1), forker: in.parentOf(f, depth).source}
+	parent := in.parentOf(f, depth)
+	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1), forker: parent.source, ticks: parent.ticks}
 	p.source = in.to.Started(&Program{
 		Parent: p.forker, Forked: true, PID: f.inside, Host: f.process, Ended: p.ended,
 	})
@@ -401,7 +469,7 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	}
 	t := p.rest
 	if t == nil {
-		t = &inputProcess{pid: f.process, shares: p.shares, ended: make(chan Ended, 1)}
+		t = &inputProcess{pid: f.process, shares: p.shares, ended: make(chan Ended, 1), ticks: p.ticks}
 		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended}
 		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
@@ -423,29 +491,41 @@ const (
 	allThreads                  // one for all: the first moves between threads as any other work does
 )
 
-// sharingOf tells it of the program that a process has just become.
-func (in *inputs) sharingOf(pid int, path string) sharing {
+// sharingOf tells it of the program that a process has just become, and whether its monotonic clock is answered. It is not where a
+// runtime reads that all the time: in Go, and in what brings a large one with it, Node say.
+func (in *inputs) sharingOf(pid int, path string) (s sharing, ticks bool) {
 	name := filepath.Base(path)
 	for _, of := range []string{"python", "pypy", "ruby"} {
 		if strings.HasPrefix(name, of) {
-			return noThreads
+			return noThreads, true
 		}
 	}
-	if in.isGo(pid) {
-		return allThreads
+	isGo, size := in.executable(pid)
+	if isGo {
+		return allThreads, false
 	}
-	return otherThreads
+	return otherThreads, size < largeProgram && !slices.Contains(largeElsewhere, name)
 }
 
-// isGo reports whether a process runs a program that Go's linker made: it has a note of it within its first pages.
-func (in *inputs) isGo(pid int) bool {
+// largeProgram is the length of an executable file from which on it is taken for a runtime, in bytes: those of Node, Deno and Bun have
+// some 100 MB, those of the system's commands less than one. Of largeElsewhere it is small, and a library large.
+const largeProgram = 12 << 20
+
+var largeElsewhere = []string{"java", "dotnet", "julia", "beam.smp"}
+
+// executable tells of the file that a process runs whether Go's linker made it, which leaves a note within its first pages, and its length.
+func (in *inputs) executable(pid int) (isGo bool, size int64) {
 	fd, err := unix.Openat(in.spawns.view.proc, strconv.Itoa(pid)+"/exe", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return false
+		return false, 0
 	}
 	defer unix.Close(fd)
+	var st unix.Stat_t
 	n, err := unix.Pread(fd, in.status[:], 0)
-	return err == nil && bytes.Contains(in.status[:n], []byte("\x04\x00\x00\x00Go\x00\x00"))
+	if err != nil || unix.Fstat(fd, &st) != nil {
+		return false, 0
+	}
+	return bytes.Contains(in.status[:n], []byte("\x04\x00\x00\x00Go\x00\x00")), st.Size
 }
 
 // parentOf is the jail's program for what was left by its own parent.
@@ -502,7 +582,7 @@ func (in *inputs) forget(p *inputProcess) {
 }
 
 // started is told that the process task has become another program, which p describes but for who it was before.
-func (in *inputs) started(task int, p *Program) (Source, error) {
+func (in *inputs) started(task int, p *Program) (*inputProcess, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	f, err := in.familyOf(task)
@@ -528,7 +608,8 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if is.ended != nil {
 		is.ended <- Ended{Again: true}
 	}
-	is.source, is.ended, is.forker, is.shares, is.code = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path), nil
+	is.source, is.ended, is.forker, is.code = in.to.Started(p), ended, nil, nil
+	is.shares, is.ticks = in.sharingOf(f.process, p.Path)
 	in.add(is, f.process)
 	if in.program == nil {
 		in.program = is
@@ -537,7 +618,7 @@ func (in *inputs) started(task int, p *Program) (Source, error) {
 	if was == nil {
 		in.followEnd(is)
 	}
-	return is.source, nil
+	return is, nil
 }
 
 // followEnd has the end of p told, and p forgotten then.

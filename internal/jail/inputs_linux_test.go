@@ -69,6 +69,18 @@ func (s *still) Started(p *Program) Source {
 	return newStill(name.Sum64() >> 24)
 }
 
+func (s *stillSource) Tick(uint64) int64 {
+	var ts unix.Timespec
+	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano()
+}
+
+func (s *stillSource) Ending() {}
+
+func (s *stillSource) TickBehind() int64 { return 0 }
+
+func (s *stillSource) Asked(_, _ string, now func([]byte) []byte) []byte { return now(nil) }
+
 func (s *stillSource) Opened() Filler {
 	s.mu.Lock()
 	defer s.mu.Unlock()

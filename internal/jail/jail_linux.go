@@ -148,7 +148,7 @@ func (j *Jail) countPIDs() {
 }
 
 func (j *Jail) notified() notified {
-	return notified{Watch: j.watch != nil, Spawns: j.spawns != nil, Inputs: j.inputs != nil, Waits: j.inputs != nil && j.shifted}
+	return notified{Watch: j.watch != nil, Spawns: j.spawns != nil, Inputs: j.inputs != nil, Ticks: j.inputs != nil && askingWall() != nil, Waits: j.inputs != nil && j.shifted}
 }
 
 // serveNotifications takes over the one descriptor in fds.

@@ -127,6 +127,8 @@ func (n *notifier) receive() {
 		n.connect(&req)
 	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:
 		n.spawn(&req)
+	case n.inputs != nil && req.Nr == unix.SYS_EXIT_GROUP:
+		n.ending(&req)
 	case n.inputs != nil && isInput(req.Nr):
 		n.input(&req)
 	case n.watch == nil:

@@ -1,0 +1,94 @@
+package ambient
+
+import (
+	"encoding/json"
+	"errors"
+	"sync"
+	"unicode/utf8"
+)
+
+// ErrAnswers is returned for answers that no Answers wrote.
+var ErrAnswers = errors.New("ambient: these are no answers to a process")
+
+// MaxAnswers bounds what is kept for one process, in bytes. What it asks beyond that is answered and not kept.
+const MaxAnswers = 16 << 20
+
+// Answers are what the kernel told one process that asked for what no two moments have alike: files of /proc, the room in a file
+// system. The zero value keeps nothing.
+type Answers struct {
+	mu   sync.Mutex
+	keep bool
+	kept []answer
+	size int
+	left map[string][][]byte // recorded, by what was asked; the last one is never taken away
+}
+
+type answer struct {
+	Asked string `json:"asked"`
+	Text  string `json:"text,omitempty"`
+	Bytes []byte `json:"bytes,omitempty"` // in the place of Text where that is none
+}
+
+// NewAnswers keeps answers, if keep says so, and gives those again that Encode wrote; nil for none. The error is ErrAnswers.
+func NewAnswers(keep bool, recorded []byte) (*Answers, error) {
+	a := &Answers{keep: keep, left: make(map[string][][]byte)}
+	if recorded == nil {
+		return a, nil
+	}
+	var was []answer
+	if json.Unmarshal(recorded, &was) != nil {
+		return a, ErrAnswers
+	}
+	for _, w := range was {
+		if w.Bytes == nil {
+			w.Bytes = []byte(w.Text)
+		}
+		a.left[w.Asked] = append(a.left[w.Asked], w.Bytes)
+	}
+	return a, nil
+}
+
+// Next is the recorded answer that comes next to what is asked, and the last one again where it is asked more often; nil for none.
+func (a *Answers) Next(asked string) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	left := a.left[asked]
+	if len(left) == 0 {
+		return nil
+	}
+	if len(left) > 1 {
+		a.left[asked] = left[1:]
+	}
+	return left[0]
+}
+
+// Gave keeps an answer.
+func (a *Answers) Gave(asked string, b []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	size := len(asked) + len(b)
+	if !a.keep || len(b) == 0 || a.size+size > MaxAnswers {
+		return
+	}
+	a.size += size
+	is := answer{Asked: asked, Text: string(b)}
+	if !utf8.Valid(b) {
+		is.Text, is.Bytes = "", b
+	}
+	a.kept = append(a.kept, is)
+}
+
+// Encode is what was kept, its texts passed through clean; nil for nothing.
+func (a *Answers) Encode(clean func(string) string) []byte {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.kept) == 0 {
+		return nil
+	}
+	out := make([]answer, len(a.kept))
+	for i, is := range a.kept {
+		out[i] = answer{Asked: clean(is.Asked), Text: clean(is.Text), Bytes: is.Bytes}
+	}
+	b, _ := json.Marshal(out) // strings and bytes alone
+	return b
+}

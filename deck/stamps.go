@@ -1,0 +1,82 @@
+package deck
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// stamps gives files that a run writes the times that the recorded run's had: tar, ls -l and make see them. They are looked at
+// when a program begins and when one ends, for who wrote a file and who then asks for its times are mostly two. What a program itself
+// writes and asks for has times of its own.
+type stamps struct {
+	root func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
+
+	mu    sync.Mutex
+	fresh map[string]bool  // paths of calls that change files, since the last look
+	older []string         // of those before, the latest: they may be open still
+	noted map[string]int64 // when a file was written, by path
+}
+
+// Bounds of what one look looks at, in paths.
+const (
+	maxFresh = 20_000
+	maxOlder = 8
+)
+
+func newStamps(root func(string) (*os.Root, string)) *stamps {
+	return &stamps{root: root, fresh: make(map[string]bool), noted: make(map[string]int64)}
+}
+
+// touched is told of a path before it is changed. The directory that holds it may change with it.
+func (s *stamps) touched(path string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.fresh) < maxFresh {
+		s.fresh[path] = true
+		s.fresh[path[:max(strings.LastIndexByte(path, '/'), 1)]] = true
+	}
+}
+
+// look is told that a process begins or ends, which what says. Times that differ from those at the last look are kept as answers to the
+// process, and where it was recorded given again.
+func (s *stamps) look(in *processInputs, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	paths := slices.Collect(maps.Keys(s.fresh))
+	for _, path := range s.older {
+		if !s.fresh[path] {
+			paths = append(paths, path)
+		}
+	}
+	clear(s.fresh)
+	for _, path := range paths {
+		if root, rest := s.root(path); root != nil {
+			s.stamp(in, what+" "+in.roots.tapePath(path), path, root, rest)
+		}
+	}
+	s.older = paths[:min(len(paths), maxOlder)]
+}
+
+// stamp looks at one path. Times are kept as "written accessed", in ns since 1970. A file that was only read since is left alone: a
+// program that reads it may watch whether it changes.
+func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) {
+	st, err := root.Lstat(rest)
+	if err != nil || st.Mode()&os.ModeSymlink != 0 {
+		return
+	}
+	at, read := st.ModTime().UnixNano(), accessed(st).UnixNano()
+	var wasAt, wasRead int64
+	n, _ := fmt.Sscan(string(in.answers.Next(asked)), &wasAt, &wasRead)
+	if n == 2 && wasAt != at && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
+		at, read = wasAt, wasRead
+	}
+	if s.noted[path] != at {
+		s.noted[path] = at
+		in.answers.Gave(asked, fmt.Append(nil, at, " ", read))
+	}
+}

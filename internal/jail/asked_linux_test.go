@@ -1,0 +1,128 @@
+package jail
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// told is Inputs that has answers of its own.
+type told struct {
+	mu    sync.Mutex
+	asked []string
+	ends  int
+}
+
+type toldSource struct {
+	*stillSource
+	told *told
+}
+
+func (o *told) Started(*Program) Source { return toldSource{newStill(1), o} }
+
+func (s toldSource) Tick(uint64) int64 { return 5e9 }
+
+func (s toldSource) Ending() {
+	s.told.mu.Lock()
+	defer s.told.mu.Unlock()
+	s.told.ends++
+}
+
+func (s toldSource) Asked(what, path string, now func([]byte) []byte) []byte {
+	s.told.mu.Lock()
+	defer s.told.mu.Unlock()
+	s.told.asked = append(s.told.asked, strings.Fields(what)[0]+" "+path)
+	b := now(nil)
+	if b == nil {
+		return nil
+	}
+	switch what {
+	case "read":
+		return []byte("told of " + path + "\n")
+	case "sysinfo":
+		clear(b[:8])
+		b[0] = 77 // seconds
+	case "statfs":
+		clear(b[16:24])
+		b[16] = 88 // blocks
+	}
+	return b
+}
+
+// TestAsked answers what a program asks of the machine and the moment.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, script, want string }{
+		{"files of /proc", "cat /proc/uptime /proc/self/stat; read a </proc/loadavg; echo $a; cat /proc/sys/kernel/ostype",
+			"told of /proc/uptime\ntold of /proc/self/stat\ntold of /proc/loadavg\nLinux\n"},
+		{"statfs", "stat -f -c %b /", "88\n"},
+		{"uuid", "cat /proc/sys/kernel/random/uuid", "-4"},
+		{"statx", "stat -c %n /etc/passwd", "/etc/passwd\n"},
+		{"monotonic clock", `python3 -c 'import time; print(time.monotonic(), time.perf_counter())'`, "5.0 5.0\n"},
+		{"a fork's", `python3 -c 'import os, time; os.fork() or (print(time.monotonic(), flush=True), os._exit(0)); os.wait()'`, "5.0\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			sh, err := exec.LookPath("sh")
+			if err != nil {
+				t.Skip(err)
+			}
+			if strings.HasPrefix(c.script, "python3") && askingWall() == nil {
+				t.Skip("the kernel's code for the time is not known here")
+			}
+			o := new(told)
+			r := run(t, &Config{Path: sh, Argv: []string{"sh", "-c", c.script}, Dir: "/", TTY: -1, Env: []string{"PATH=/usr/bin:/bin"}, Inputs: o, Shifted: true}, nil)
+			if !strings.Contains(r.stdout, c.want) || r.stderr != "" {
+				t.Errorf("stdout %q, want %q\n%s\nasked %q", r.stdout, c.want, r.stderr, o.asked)
+			}
+			if o.ends == 0 {
+				t.Error("of no process the end was told")
+			}
+		})
+	}
+}
+
+// TestGoKeepsItsClock gives a Go program the wall time that is answered, and leaves it the monotonic clock.
+func TestGoKeepsItsClock(t *testing.T) {
+	t.Parallel()
+	if askingWall() == nil {
+		t.Skip("the kernel's code for the time is not known here")
+	}
+	c := helperConfig(t, "clocks")
+	c.Inputs = new(told)
+	if r := run(t, c, nil); r.stdout != "2001 true\n" {
+		t.Errorf("stdout %q\n%s", r.stdout, r.stderr)
+	}
+}
+
+// helperClocks tells the year, and whether the monotonic clock goes on.
+func helperClocks([]string) int {
+	began := time.Now()
+	time.Sleep(time.Millisecond)
+	fmt.Println(began.UTC().Year(), time.Since(began) >= time.Millisecond)
+	return 0
+}
+
+func TestWithoutLayers(t *testing.T) {
+	t.Parallel()
+	const root, layer, bind = "36 35 98:0 / / ro - ext4 /dev/x rw\n", "37 36 0:52 / /home/a\\040b rw - overlay overlay rw\n", "38 36 98:0 /tmp /tmp rw - ext4 /dev/x rw\n"
+	n := &notifier{watch: &watch{places: []place{{"/home/a b", true, true}, {"/tmp", true, false}}}}
+	if got := string(n.withoutLayers([]byte(root + layer + bind))); got != root+bind {
+		t.Errorf("left %q", got)
+	}
+}
+
+func TestTellsNow(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"uptime": true, "net/tcp": true, "self/stat": true, "self/task/7/status": true, "7/stat": true, "self/mountinfo": true, "thread-self/io": true,
+		"7/mountinfo": false, "self/environ": false, "self/fd/3": false, "7/environ": false, "self/maps": false, "self/exe": false, "x/stat": false, "kcore": false,
+	} {
+		if tellsNow(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+}
