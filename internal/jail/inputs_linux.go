@@ -23,14 +23,14 @@ type inputs struct {
 	spawns *spawns
 	begins func() // called while the jail's program stands before its first instruction
 
-	mu      sync.Mutex
-	tasks   map[int]*inputProcess // by thread
-	program *inputProcess         // the jail's; nil before its execve
-	status  [4096]byte            // of /proc
+	mu       sync.Mutex
+	tasks    map[int]*inputProcess // by thread
+	program  *inputProcess         // the jail's; nil before its execve
+	status   [4096]byte            // of /proc
+	outcomes []outcome             // to be told by who has the mutex
 
-	executing sync.WaitGroup // goroutines that follow an execve
-	untraced  atomic.Int64   // programs whose clock could not be taken, for they are debugged
-	followed  map[int]bool   // threads whose execve is being followed
+	untraced atomic.Int64 // programs whose clock could not be taken, for they are debugged
+	followed map[int]bool // threads whose execve is being followed
 	shifted   map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
 	buf       [maxFill]byte  // the same
 }
@@ -40,11 +40,11 @@ type inputProcess struct {
 	pid    int
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
-	shares sharing
+	path   string // of its program
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
-	ended  chan Ended      // of its Program; nil once that was told
+	told   bool            // how it ended
 }
 
 // maxFill is how many bytes one getrandom is given at most. Whoever wants more asks again, as it does after a signal.
@@ -356,7 +356,7 @@ func shift(b []byte, ns int64) bool {
 // of returns the process of a thread. It is nil before the program's execve, and for a thread that is gone.
 func (in *inputs) of(task int) *inputProcess {
 	in.mu.Lock()
-	defer in.mu.Unlock()
+	defer in.unlock()
 	return in.find(task, 0)
 }
 
@@ -374,29 +374,33 @@ func (in *inputs) find(task, depth int) *inputProcess {
 	if p := in.tasks[f.process]; p != nil {
 		return in.thread(p, task, f)
 	}
-	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1), forker: in.parentOf(f, depth).source}
-	p.source = in.to.Started(&Program{
-		Parent: p.forker, Forked: true, PID: f.inside, Host: f.process, Ended: p.ended,
-	})
+	parent := in.parentOf(f, depth)
+	p := &inputProcess{pid: f.process, forker: parent.source, path: parent.path}
+	p.source = in.to.Started(&Program{Parent: p.forker, Forked: true, PID: f.inside, Host: f.process})
 	in.add(p, f.process)
 	if task != f.process {
 		in.add(p, task)
 	}
-	in.followEnd(p)
+	fd, err := unix.PidfdOpen(f.process, 0)
+	in.followEnd(p, fd, err)
 	return p
 }
 
 // thread returns what answers a thread of p that asks for the first time.
 func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
-	if p.shares == allThreads || f.number == f.inside {
+	shares := otherThreads
+	if f.number != f.inside {
+		shares = in.sharingOf(p)
+	}
+	if shares == allThreads || f.number == f.inside {
 		in.add(p, task)
 		return p
 	}
 	t := p.rest
 	if t == nil {
-		t = &inputProcess{pid: f.process, ended: make(chan Ended, 1)}
-		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended}
-		if p.shares == otherThreads {
+		t = &inputProcess{pid: f.process}
+		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task}
+		if shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
 		}
 		t.source = in.to.Started(is)
@@ -416,15 +420,15 @@ const (
 	allThreads                  // one for all: the first moves between threads as any other work does
 )
 
-// sharingOf tells it of the program that a process has just become.
-func (in *inputs) sharingOf(pid int, path string) sharing {
-	name := filepath.Base(path)
+// sharingOf tells it of the program that a process is.
+func (in *inputs) sharingOf(p *inputProcess) sharing {
+	name := filepath.Base(p.path)
 	for _, of := range []string{"python", "pypy", "ruby"} {
 		if strings.HasPrefix(name, of) {
 			return noThreads
 		}
 	}
-	if in.isGo(pid) {
+	if in.isGo(p.pid) {
 		return allThreads
 	}
 	return otherThreads
@@ -473,95 +477,95 @@ func (in *inputs) unfollow(task int) {
 	delete(in.followed, task)
 }
 
-// processOf tells the process of a thread; 0 where it is gone.
-func (in *inputs) processOf(task int) int {
+// familyAt is familyOf for who does not have the mutex.
+func (in *inputs) familyAt(task int) (family, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	f, _ := in.familyOf(task)
-	return f.process
+	return in.familyOf(task)
 }
 
-// forget is told that the threads of p are no more.
-func (in *inputs) forget(p *inputProcess) {
+// started is told that a process has become another program, which p describes but for who it was before. It takes over pidfd.
+func (in *inputs) started(f family, p *Program, pidfd int) Source {
+	in.mu.Lock()
+	defer in.unlock()
+	is := in.tasks[f.process]
+	switch {
+	case is != nil && is.forker != nil: // whether a fork asks for something before it executes must change nothing
+		p.Parent = is.forker
+	case is != nil:
+		p.Parent = is.source
+	case in.program != nil:
+		p.Parent = in.parentOf(f, 0).source
+	}
+	known := is != nil
+	if known {
+		in.over(is, Ended{Again: true})
+		unix.Close(pidfd)
+	} else {
+		is = new(inputProcess)
+	}
+	p.PID, p.Host = f.inside, f.process
+	*is = inputProcess{pid: f.process, source: in.to.Started(p), path: p.Path}
+	in.add(is, f.process)
+	if !known {
+		in.followEnd(is, pidfd, nil)
+	}
+	if in.program == nil {
+		in.program = is
+		in.begins()
+	}
+	return is.source
+}
+
+// followEnd has the end of p told, and p forgotten then. It takes over pidfd, where err is nil.
+func (in *inputs) followEnd(p *inputProcess, pidfd int, err error) {
+	if err == nil {
+		err = in.spawns.ends.add(p.pid, pidfd, func(e Ended) {
+			in.mu.Lock()
+			defer in.unlock()
+			in.over(p, e)
+		})
+	}
+	if err != nil { // there are too many; it may live
+		in.tell(p, Ended{})
+	}
+}
+
+// over is told that p is no more what it was, and its threads are no more.
+func (in *inputs) over(p *inputProcess, e Ended) {
 	for _, task := range p.tasks {
 		if is := in.tasks[task]; is == p || slices.Contains(p.others, is) {
 			delete(in.tasks, task)
 		}
 	}
 	for _, t := range p.others {
-		t.ended <- Ended{}
+		in.tell(t, Ended{})
 	}
-	p.tasks, p.others, p.rest = p.tasks[:0], nil, nil
+	in.tell(p, e)
 }
 
-// started is told that the process task has become another program, which p describes but for who it was before.
-func (in *inputs) started(task int, p *Program) (Source, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	f, err := in.familyOf(task)
-	if err != nil {
-		return nil, err
-	}
-	was := in.tasks[f.process]
-	switch {
-	case was != nil && was.forker != nil: // whether a fork asks for something before it executes must change nothing
-		p.Parent = was.forker
-	case was != nil:
-		p.Parent = was.source
-	case in.program != nil:
-		p.Parent = in.parentOf(f, 0).source
-	}
-	ended := make(chan Ended, 1)
-	p.PID, p.Host, p.Ended = f.inside, f.process, ended
-	is := was
-	if was == nil {
-		is = &inputProcess{pid: f.process}
-	}
-	in.forget(is)
-	if is.ended != nil {
-		is.ended <- Ended{Again: true}
-	}
-	is.source, is.ended, is.forker, is.shares = in.to.Started(p), ended, nil, in.sharingOf(f.process, p.Path)
-	in.add(is, f.process)
-	if in.program == nil {
-		in.program = is
-		in.begins()
-	}
-	if was == nil {
-		in.followEnd(is)
-	}
-	return is.source, nil
+// An outcome is how the process of a source has ended.
+type outcome struct {
+	of  Source
+	how Ended
 }
 
-// followEnd has the end of p told, and p forgotten then.
-func (in *inputs) followEnd(p *inputProcess) {
-	over := func(e Ended) {
-		in.forget(p)
-		if p.ended != nil {
-			p.ended <- e
-			p.ended = nil
-		}
+// tell has the outcome of p told, once.
+func (in *inputs) tell(p *inputProcess, e Ended) {
+	if !p.told {
+		p.told = true
+		in.outcomes = append(in.outcomes, outcome{p.source, e})
 	}
-	sp, err := in.opened(p.pid)
-	if err != nil {
-		over(Ended{})
-		in.add(p, p.pid) // it may live
-		return
-	}
-	sp.wait(in.spawns)
-	in.spawns.ends.Go(func() {
-		e := <-sp.end
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		over(e)
-	})
 }
 
-func (in *inputs) opened(pid int) (*spawnProcess, error) {
-	if in.spawns.full() {
-		return nil, errTooMany
+// unlock lets go of the mutex, and tells outcomes, which may take a while.
+func (in *inputs) unlock() {
+	list := in.outcomes
+	in.outcomes = nil
+	in.mu.Unlock()
+	for _, o := range list {
+		in.to.Ended(o.of, o.how)
 	}
-	return in.spawns.newProcess(pid, pid)
 }
 
 // A family is what /proc says of a thread: its process, the parent of that, and the numbers of both inside.
