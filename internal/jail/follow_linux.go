@@ -143,7 +143,8 @@ func (in *inputs) look(pid int, f family, pidfd int) bool {
 type startStack struct {
 	argv   []string
 	path   string // what was executed
-	vdso   uint64 // where the type of the entry stands that names the kernel's code; 0 for none
+	vdso   uint64 // where the kernel's code is; 0 for none
+	entry  uint64 // where the type of the entry stands that names it
 	random uint64 // 16 bytes
 }
 
@@ -198,7 +199,7 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		case atRandom:
 			st.random = value
 		case atSysinfoEhdr:
-			st.vdso = at
+			st.vdso, st.entry = value, at
 		case atExecFn:
 			st.path, _ = text.path(r.pid, value)
 		}
@@ -207,10 +208,10 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 
 // hide takes from the program what it could read of time without asking, and gives it other random bytes.
 func (st *startStack) hide(pid int, source Source) {
-	if st.vdso != 0 {
+	if st.vdso != 0 && !patchVDSO(pid, st.vdso) {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], atIgnore)
-		_ = writeMemory(pid, st.vdso, b[:]) // an error means that it was killed
+		_ = writeMemory(pid, st.entry, b[:]) // an error means that it was killed
 	}
 	if st.random != 0 {
 		var b [16]byte
