@@ -37,9 +37,7 @@ func (n *notifier) follow(req *seccompNotif) {
 }
 
 func (in *inputs) traceExec(tid int) (*following, error) {
-	in.mu.Lock()
-	f, err := in.familyOf(tid)
-	in.mu.Unlock()
+	f, err := in.familyAt(tid)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +206,7 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 
 // hide takes from the program what it could read of time without asking, and gives it other random bytes.
 func (st *startStack) hide(pid int, source Source) {
-	if st.vdso != 0 && !patchVDSO(pid, st.vdso) {
+	if st.vdso != 0 && !patchClocks(pid, st.vdso) {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], atIgnore)
 		_ = writeMemory(pid, st.entry, b[:]) // an error means that it was killed

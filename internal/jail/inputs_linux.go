@@ -40,7 +40,7 @@ type inputProcess struct {
 	pid    int
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
-	path   string // of its program
+	shares sharing
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
@@ -75,11 +75,28 @@ func inputRules(waits bool) []bpf.Instruction {
 		p = append(p, whenReading(sysOpen, false, dataArg1)...)
 	}
 	if waits {
-		p = append(p, whenBits(unix.SYS_FUTEX, dataArg1, futexRealtime, retNotify, retAllow)...)
+		p = append(p, whenFutex()...)
 		p = append(p, whenBits(unix.SYS_CLOCK_NANOSLEEP, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_TIMERFD_SETTIME, dataArg1, unix.TFD_TIMER_ABSTIME, retNotify, retAllow)...)
+		p = append(p, whenBits(unix.SYS_TIMER_SETTIME, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
+		p = append(p, whenPointer(unix.SYS_MQ_TIMEDSEND, dataArg(4))...)
+		p = append(p, whenPointer(unix.SYS_MQ_TIMEDRECEIVE, dataArg(4))...)
 	}
 	return p
+}
+
+// whenFutex notifies a futex that waits for a moment of the wall time: by a flag, and what takes a mutex with priority inheritance
+// always.
+func whenFutex() []bpf.Instruction {
+	return []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_FUTEX, SkipTrue: 6},
+		bpf.LoadAbsolute{Off: dataArg1, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: futexRealtime, SkipTrue: 3},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: futexCommand},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: futexLockPI, SkipTrue: 1},
+		bpf.RetConstant{Val: retAllow},
+		bpf.RetConstant{Val: retNotify},
+	}
 }
 
 // whenReading notifies an open for reading by a path that starts at the root or in the working directory: a random device may be
@@ -116,7 +133,12 @@ func readOpen(req *seccompNotif) (path uint64, flags uint32, ok bool) {
 	return path, flags, ok && flags&notReading == 0
 }
 
-const futexRealtime = 256 // FUTEX_CLOCK_REALTIME of linux/futex.h
+// From linux/futex.h.
+const (
+	futexRealtime = 256 // FUTEX_CLOCK_REALTIME
+	futexCommand  = 127 // all but that and FUTEX_PRIVATE_FLAG
+	futexLockPI   = 6   // FUTEX_LOCK_PI
+)
 
 // newInputs needs what finds out about spawns.
 func newInputs(to Inputs, s *spawns, begins func()) *inputs {
@@ -126,10 +148,18 @@ func newInputs(to Inputs, s *spawns, begins func()) *inputs {
 // isInput reports whether a call is one of inputRules.
 func isInput(nr int32) bool {
 	switch nr {
-	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
+	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM:
 		return true
 	}
-	return nr == sysTime
+	return nr == sysTime || isWait(nr)
+}
+
+func isWait(nr int32) bool {
+	switch nr {
+	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMER_SETTIME, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE:
+		return true
+	}
+	return false
 }
 
 // input answers one call. Before the program's execve, and where nothing can be found out about processes, the kernel does.
@@ -139,14 +169,14 @@ func (n *notifier) input(req *seccompNotif) {
 		n.goOn(req.ID)
 		return
 	}
-	switch req.Nr {
-	case unix.SYS_CLOCK_GETTIME:
+	switch {
+	case req.Nr == unix.SYS_CLOCK_GETTIME:
 		n.tell(req, req.Args[1], p.source.Now(), 1)
-	case unix.SYS_GETTIMEOFDAY:
+	case req.Nr == unix.SYS_GETTIMEOFDAY:
 		n.timeOfDay(req, p.source.Now())
-	case unix.SYS_GETRANDOM:
+	case req.Nr == unix.SYS_GETRANDOM:
 		n.random(req, p)
-	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
+	case isWait(req.Nr):
 		n.waitFor(req, p)
 	default:
 		n.time(req, p.source.Now())
@@ -316,6 +346,13 @@ func (n *notifier) timeout(req *seccompNotif) (at uint64, arg, size int) {
 		if int32(req.Args[0]) != clockRealtime {
 			size = 0
 		}
+	case unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE:
+		arg, size = 4, 16
+	case unix.SYS_TIMER_SETTIME:
+		arg, size = 2, 32
+		if !n.timerOfWallTime(req) {
+			size = 0
+		}
 	default:
 		arg, size = 2, 32
 		if !n.ofWallTime(req) {
@@ -339,6 +376,17 @@ func (n *notifier) ofWallTime(req *seccompNotif) bool {
 	var b [512]byte
 	k, err := unix.Read(fd, b[:])
 	return err == nil && bytes.Contains(b[:k], []byte("\nclockid: 0\n"))
+}
+
+// timerOfWallTime reports it of the timer of a timer_settime; true where this kernel does not list timers.
+func (n *notifier) timerOfWallTime(req *seccompNotif) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(int(req.PID)) + "/timers")
+	if err != nil {
+		return true
+	}
+	_, timer, _ := bytes.Cut(append([]byte("\n"), b...), []byte("\nID: "+strconv.Itoa(int(int32(req.Args[0])))+"\n"))
+	timer, _, _ = bytes.Cut(timer, []byte("\nID: "))
+	return bytes.Contains(timer, []byte("ClockID: 0\n"))
 }
 
 // shift moves a struct timespec by ns. It is false for none, and for the zero that disarms a timer.
@@ -375,7 +423,7 @@ func (in *inputs) find(task, depth int) *inputProcess {
 		return in.thread(p, task, f)
 	}
 	parent := in.parentOf(f, depth)
-	p := &inputProcess{pid: f.process, forker: parent.source, path: parent.path}
+	p := &inputProcess{pid: f.process, forker: parent.source, shares: parent.shares}
 	p.source = in.to.Started(&Program{Parent: p.forker, Forked: true, PID: f.inside, Host: f.process})
 	in.add(p, f.process)
 	if task != f.process {
@@ -388,11 +436,7 @@ func (in *inputs) find(task, depth int) *inputProcess {
 
 // thread returns what answers a thread of p that asks for the first time.
 func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
-	shares := otherThreads
-	if f.number != f.inside {
-		shares = in.sharingOf(p)
-	}
-	if shares == allThreads || f.number == f.inside {
+	if p.shares == allThreads || f.number == f.inside {
 		in.add(p, task)
 		return p
 	}
@@ -400,7 +444,7 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	if t == nil {
 		t = &inputProcess{pid: f.process}
 		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task}
-		if shares == otherThreads {
+		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
 		}
 		t.source = in.to.Started(is)
@@ -420,15 +464,15 @@ const (
 	allThreads                  // one for all: the first moves between threads as any other work does
 )
 
-// sharingOf tells it of the program that a process is.
-func (in *inputs) sharingOf(p *inputProcess) sharing {
-	name := filepath.Base(p.path)
+// sharingOf tells it of the program that a process has just become.
+func (in *inputs) sharingOf(pid int, path string) sharing {
+	name := filepath.Base(path)
 	for _, of := range []string{"python", "pypy", "ruby"} {
 		if strings.HasPrefix(name, of) {
 			return noThreads
 		}
 	}
-	if in.isGo(p.pid) {
+	if in.isGo(pid) {
 		return allThreads
 	}
 	return otherThreads
@@ -505,7 +549,7 @@ func (in *inputs) started(f family, p *Program, pidfd int) Source {
 		is = new(inputProcess)
 	}
 	p.PID, p.Host = f.inside, f.process
-	*is = inputProcess{pid: f.process, source: in.to.Started(p), path: p.Path}
+	*is = inputProcess{pid: f.process, source: in.to.Started(p), shares: in.sharingOf(f.process, p.Path)}
 	in.add(is, f.process)
 	if !known {
 		in.followEnd(is, pidfd, nil)

@@ -2,8 +2,8 @@ package jail
 
 import "golang.org/x/sys/unix"
 
-// vdsoCode is what takes the place of functions of the vDSO, by their names; nothing for those that stay.
-var vdsoCode = map[string][]byte{
+// clockCode is what takes the place of functions of the vDSO, by their names; nothing for those that stay.
+var clockCode = map[string][]byte{
 	"clock_gettime": again(unix.SYS_CLOCK_GETTIME),
 	"gettimeofday":  again(unix.SYS_GETTIMEOFDAY),
 	"time":          again(unix.SYS_TIME),

@@ -15,25 +15,25 @@ import (
 // they make the call, and make it again when a signal came before the recorder had taken it (EINTR), for no program expects that of
 // a clock. Where that cannot be, the vDSO is hidden: programs make calls of their own then.
 
-// A vdsoPatch is code for a place in the vDSO, counted from its start.
-type vdsoPatch struct {
+// A clockPatch is code for a place in the vDSO, counted from its start.
+type clockPatch struct {
 	at   uint64
 	code []byte
 }
 
-// vdsoPatches are those of the vDSO that every program has, the recorder too. There are none where a function is unknown.
-var vdsoPatches = sync.OnceValue(func() []vdsoPatch {
-	var out []vdsoPatch
+// clockPatches are those of the vDSO that every program has, the recorder too. There are none where a function is unknown.
+var clockPatches = sync.OnceValue(func() []clockPatch {
+	var out []clockPatch
 	seen := make(map[uint64]bool)
 	for _, s := range ownVDSO() {
-		code, known := vdsoCode[strings.TrimPrefix(s.Name, "__vdso_")]
+		code, known := clockCode[strings.TrimPrefix(s.Name, "__vdso_")]
 		switch {
 		case elf.ST_TYPE(s.Info) != elf.STT_FUNC || seen[s.Value]:
 			continue
 		case !known || s.Value%8 != 0 || s.Size < uint64(len(code)):
 			return nil
 		case len(code) > 0:
-			out = append(out, vdsoPatch{s.Value, code})
+			out = append(out, clockPatch{s.Value, code})
 		}
 		seen[s.Value] = true
 	}
@@ -75,9 +75,9 @@ func ownAuxiliary(kind uint64) uint64 {
 	return 0
 }
 
-// patchVDSO changes the functions of the vDSO of a process that stands still; false where that cannot be.
-func patchVDSO(pid int, base uint64) bool {
-	patches := vdsoPatches()
+// patchClocks changes the functions of the vDSO of a process that stands still; false where that cannot be.
+func patchClocks(pid int, base uint64) bool {
+	patches := clockPatches()
 	for _, p := range patches {
 		if n, err := unix.PtracePokeText(pid, uintptr(base+p.at), p.code); err != nil || n < len(p.code) {
 			return false
