@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"time"
@@ -23,7 +24,7 @@ type ends struct {
 
 	mu    sync.Mutex
 	alive map[int]*awaited // by pidfd
-	over  bool            // what lives is killed
+	over  bool             // what lives is killed
 }
 
 // An awaited is a process whose end somebody waits for.
@@ -182,20 +183,25 @@ func isOver(pidfd, timeout int) bool {
 	}
 }
 
-// how asks the kernel how a process ended that was waited for, and /proc while nobody has.
+// how asks the kernel how a process ended that was waited for, and /proc while nobody has. Between the two it is looked at again.
 func (e *ends) how(g *awaited) Ended {
-	if status, ok := reapedStatus(g.pidfd); ok {
-		return Ended{Exit: exitOf(status), Known: true}
-	}
 	var buf [1024]byte
-	status, ok := statusIn(e.stat(g.pid, buf[:]))
-	if errors.Is(unix.PidfdSendSignal(g.pidfd, 0, nil, 0), unix.ESRCH) { // then its number may have been another's
-		status, ok = reapedStatus(g.pidfd)
+	for range 1000 {
+		if status, ok := reapedStatus(g.pidfd); ok {
+			return Ended{Exit: exitOf(status), Known: true}
+		}
+		status, ok := statusIn(e.stat(g.pid, buf[:]))
+		gone := errors.Is(unix.PidfdSendSignal(g.pidfd, 0, nil, 0), unix.ESRCH) // then its number may have been another's
+		switch {
+		case ok && !gone:
+			return Ended{Exit: exitOf(status), Known: true}
+		case gone:
+			status, ok := reapedStatus(g.pidfd)
+			return Ended{Exit: exitOf(status), Known: ok}
+		}
+		runtime.Gosched()
 	}
-	if !ok {
-		return Ended{}
-	}
-	return Ended{Exit: exitOf(status), Known: true}
+	return Ended{}
 }
 
 // stat reads /proc/PID/stat; nothing where there is none.
@@ -218,7 +224,7 @@ func statFields(stat []byte) [][]byte {
 func statusIn(stat []byte) (unix.WaitStatus, bool) {
 	const state, code = 0, 49 // the 3rd and 52nd of proc_pid_stat(5)
 	fields := statFields(stat)
-	if len(fields) <= code || string(fields[state]) != "Z" {
+	if len(fields) <= code || string(fields[state]) != "Z" && string(fields[state]) != "X" { // X: somebody is taking it
 		return 0, false
 	}
 	v, err := strconv.ParseUint(string(fields[code]), 10, 32)

@@ -29,10 +29,10 @@ type inputs struct {
 	status   [4096]byte            // of /proc
 	outcomes []outcome             // to be told by who has the mutex
 
-	untraced atomic.Int64 // programs whose clock could not be taken, for they are debugged
-	followed map[int]bool // threads whose execve is being followed
-	shifted   map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
-	buf       [maxFill]byte  // the same
+	untraced atomic.Int64   // programs whose clock could not be taken, for they are debugged
+	followed map[int]bool   // threads whose execve is being followed
+	shifted  map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
+	buf      [maxFill]byte  // the same
 }
 
 // An inputProcess is one process as its inputs know it: since an execve, or since its fork.
@@ -278,7 +278,7 @@ func (n *notifier) time(req *seccompNotif, now int64) {
 
 func (n *notifier) random(req *seccompNotif, p *inputProcess) {
 	const known = unix.GRND_NONBLOCK | unix.GRND_RANDOM | unix.GRND_INSECURE
-	if req.Args[2]&^known != 0 {
+	if flags := req.Args[2]; flags&^known != 0 || flags&unix.GRND_RANDOM != 0 && flags&unix.GRND_INSECURE != 0 {
 		n.answer(req.ID, unix.EINVAL)
 		return
 	}
