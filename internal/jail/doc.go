@@ -100,12 +100,13 @@
 //
 // With Config.Inputs the recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime of the wall
 // time, gettimeofday, time, getrandom. At each execve the caller is stopped for a moment, as a debugger would, before the new
-// program's first instruction: AT_SYSINFO_EHDR of its auxiliary vector becomes AT_IGNORE, so that the C library, Go and others make
-// these calls instead of reading the vDSO, and its AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Addresses
-// are not randomised. An open of /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
+// program's first instruction: the functions of its vDSO get code that makes these calls, again after a signal (EINTR), and its AT_RANDOM
+// bytes are replaced; then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary vector
+// becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised. An open of /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
 //
 // The monotonic clock is the kernel's. Where the wall time that is given lies behind the kernel's (Config.Shifted), waits for a
-// moment of it (FUTEX_CLOCK_REALTIME, clock_nanosleep and timerfd_settime with an absolute time) are made again with another one,
+// moment of it (FUTEX_CLOCK_REALTIME, FUTEX_LOCK_PI, clock_nanosleep, timerfd_settime and timer_settime with an absolute time, mq_timedsend and
+// mq_timedreceive) are made again with another one,
 // which is written below the stack of the thread, where nobody keeps anything.
 //
 // A process is known by its threads. A fork is a process of its own from the first time that it asks; its parent is who forked it. A
