@@ -230,8 +230,17 @@ func (f filler) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sendFD makes the call return a descriptor that stands for fd.
+// sendFD makes the call return a descriptor that stands for fd. A signal to this thread meanwhile, as Go's scheduler sends them, would
+// have it return 0 instead, without one.
 func (n *notifier) sendFD(id uint64, fd, flags int) error {
+	all := unix.Sigset_t{}
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	var old unix.Sigset_t
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &all, &old) == nil {
+		defer unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	}
 	a := seccompAddFD{ID: id, Flags: unix.SECCOMP_ADDFD_FLAG_SEND, SrcFD: uint32(fd), NewFlags: uint32(flags)}
 	_, err := ioctlValue(uintptr(n.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 	return err
