@@ -118,13 +118,17 @@ func (p *processes) unlike() (notes []string) {
 	return append(notes, p.damage...)
 }
 
-// beyond notes times that were read and not recorded, where something differs. After a request that was refused that says nothing: no
-// answer has come there.
-func (p *processes) beyond(r *fidelity.Report) {
-	if p == nil || p.clock.Beyond() == 0 || len(r.Refused) > 0 || r.Faithful() {
+// timesRead counts reads of the wall time in a report, and notes those of times that are not recorded, where something differs. After a
+// request that was refused that says nothing: no answer has come there.
+func (p *processes) timesRead(r *fidelity.Report) {
+	if !p.replays() {
 		return
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("%d times that were read have no recorded ones: they go on from the last one", p.clock.Beyond()))
+	recorded, _ := p.clock.Times()
+	r.TimesRead = &fidelity.TimesRead{Recorded: len(recorded), Replay: int(p.clock.Reads()), Beyond: int(p.clock.Beyond())}
+	if n := r.TimesRead.Beyond; n > 0 && len(r.Refused) == 0 && !r.Faithful() {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d times that were read have no recorded ones: they go on from the last one", n))
+	}
 }
 
 // axes says what of time and randomness is covered, beside the gaps of the jail.
@@ -143,8 +147,9 @@ func (p *processes) axes(gaps []string) (clock, random Axis) {
 
 // A processInputs is what one process gets.
 type processInputs struct {
-	ambient.Timer
-	random jail.Filler
+	timer  ambient.Timer
+	places *ambient.Places
+	draws  *ambient.Draws // nil: the kernel's
 
 	id, parent uint64
 	began      time.Time
@@ -160,11 +165,23 @@ func (i *processInputs) Opened() jail.Filler {
 	if i.seed == nil {
 		return kernelRandom{}
 	}
-	return i.seed.Source(i.id, i.opened.Add(1))
+	return i.seed.Device(i.id, i.opened.Add(1))
 }
 
+// Now implements jail.Source.
+func (i *processInputs) Now(place uint64) int64 { return i.timer.Now(i.places.Number(place)) }
+
+// Behind implements jail.Source.
+func (i *processInputs) Behind() int64 { return i.timer.Behind() }
+
 // Fill implements jail.Source.
-func (i *processInputs) Fill(b []byte) { i.random.Fill(b) }
+func (i *processInputs) Fill(place uint64, b []byte) {
+	if n := i.places.Number(place); i.draws != nil {
+		i.draws.Fill(n, b)
+	} else {
+		kernelRandom{}.Fill(b)
+	}
+}
 
 // kernelRandom is the bytes of a process whose seed nobody has.
 type kernelRandom struct{}
@@ -173,7 +190,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), random: kernelRandom{}}
+	in := &processInputs{program: pr, began: time.Now()}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -183,7 +200,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.mu.Unlock()
 	p.time(in, times)
 	if p.seed != nil {
-		in.seed, in.random = p.seed, p.seed.Source(in.id, 0)
+		in.seed, in.draws = p.seed, p.seed.Draws(in.id)
 	}
 	if p.began != nil {
 		p.began(in.id)
@@ -227,29 +244,30 @@ func (p *processes) becomesProgram(in *processInputs) bool {
 
 func (p *processes) time(in *processInputs, times *tape.Payload) {
 	if p.clock == nil {
-		in.Timer = p.log.Stream(nil)
+		in.places = new(ambient.Places)
+		in.timer = p.log.Stream(nil, in.places)
 		return
 	}
-	g, err := p.given(times)
+	g, places, err := p.given(times)
 	if err != nil {
 		p.mu.Lock()
 		p.damage = append(p.damage, fmt.Sprintf("times of process %d: %v", in.id, err))
 		p.mu.Unlock()
-		g, _ = p.clock.Given(nil) // none: no error
+		g, places, _ = p.clock.Given(nil) // none: no error
 	}
-	in.Timer = g
+	in.timer, in.places = g, places
 	if p.log != nil {
-		in.Timer = p.log.Stream(g)
+		in.timer = p.log.Stream(g, places)
 	}
 }
 
-func (p *processes) given(times *tape.Payload) (*ambient.Given, error) {
+func (p *processes) given(times *tape.Payload) (*ambient.Given, *ambient.Places, error) {
 	if times == nil {
 		return p.clock.Given(nil)
 	}
 	b, err := times.Bytes(p.again.store)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return p.clock.Given(b)
 }
@@ -281,7 +299,7 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 
 func (p *processes) ended(in *processInputs, e jail.Ended) {
 	var times *tape.Payload
-	if s, ok := in.Timer.(*ambient.Stream); ok {
+	if s, ok := in.timer.(*ambient.Stream); ok {
 		var err error
 		if times, err = p.times(s); err != nil {
 			p.s.fail(err)
@@ -325,6 +343,9 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	}
 	k.Program = t.safe("program", p.s.roots.tapePath(in.program.Path))
 	for i, a := range in.program.Argv[min(1, len(in.program.Argv)):] {
+		if slices.Contains(in.program.Handed, i+1) {
+			a = handedDown
+		}
 		k.Args = append(k.Args, t.safe(fmt.Sprintf("args.%d", i), a))
 	}
 	if in.program.Dir != "" {
@@ -333,6 +354,9 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	}
 	return k, t.raw
 }
+
+// handedDown stands for an argument that is the number of a descriptor.
+const handedDown = "<descriptor>"
 
 // drain waits until every process is on the tape. All have ended.
 func (p *processes) drain() {
@@ -348,7 +372,7 @@ func (p *processes) program(k *tape.ProcessSpawn) (err error) {
 		return nil
 	}
 	k.SpawnID, k.PID = programID, p.first.program.PID
-	if s, ok := p.first.Timer.(*ambient.Stream); ok {
+	if s, ok := p.first.timer.(*ambient.Stream); ok {
 		k.Times, err = p.times(s)
 	}
 	return err

@@ -55,6 +55,9 @@ type LaneOptions struct {
 	// OwnTimes says that the replay read times beyond the recorded ones: a time that is near to the recorded one is then in doubt, and
 	// files outside the work tree, which are often named by it, do not gate.
 	OwnTimes bool
+	// Times are the wall times that each run read, in ns since 1970. What runs side by side reads the clock in another order each
+	// time: a time of the one that stands where the other has one of its own is a note.
+	Times [2][]int64
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
 	SameSecrets bool
 	// Headers says of the header of a request whether it compares. nil compares none.

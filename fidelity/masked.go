@@ -130,6 +130,8 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 		return differs
 	case scrub.IsDuration(h.mask):
 		return c.judgeDuration(h, of)
+	case c.crossed(h):
+		return settled
 	case c.exactly() && !c.ownTime(h), c.isConstant(h, of):
 		return differs
 	}
@@ -143,6 +145,16 @@ func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentic
 func (c *laneCompare) ownTime(h *hidden) bool {
 	half := (len(h.was) + 1) / 2
 	return c.o.OwnTimes && c.mode != ByteIdentical && scrub.IsTime(h.mask) && len(h.was) == len(h.now) && h.was[:half] == h.now[:half]
+}
+
+// crossed reports whether both values are times that their runs read: who read which is a matter of moments.
+func (c *laneCompare) crossed(h *hidden) bool {
+	if c.mode == ByteIdentical {
+		return false
+	}
+	was, okWas := scrub.MomentOf(h.mask, h.was)
+	now, okNow := scrub.MomentOf(h.mask, h.now)
+	return okWas && okNow && was.Unit == now.Unit && slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
 }
 
 // judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, or two readings of

@@ -94,12 +94,25 @@ func TestMaskedPairs(t *testing.T) {
 			out: "one\nat 07:08:09\n", print: "one\nat 08:09:10\n", redExact: 1,
 			masked: []string{"program, time stdout, line 2: 07:08:09 → 08:09:10"},
 		},
+		"times that the runs read": {
+			was: "at 2026-11-27T05:21:22Z", now: "at 2026-11-27T05:21:24Z",
+			masked: []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:24Z"},
+			exact:  []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:24Z"},
+		},
+		"a time that no run read": {
+			was: "at 2026-11-27T05:21:22Z", now: "at 2026-11-27T05:21:29Z", redExact: 1,
+			masked: []string{"llm:a, timestamp messages[0].content (user): 2026-11-27T05:21:22Z → 2026-11-27T05:21:29Z"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := []tape.Kind{asks(tt.was), prints(tt.out, tt.args...)}
 			b := []tape.Kind{asks(tt.now), prints(tt.print, tt.args...)}
 			for _, exact := range []bool{false, true} {
-				r := compareTimed(t, a, b, &LaneOptions{Masks: masks, Exact: exact})
+				o := &LaneOptions{Masks: masks, Exact: exact}
+				if exact {
+					o.Times = [2][]int64{{1795756882e9 + 5}, {1795756883e9, 1795756884e9 + 7}}
+				}
+				r := compareTimed(t, a, b, o)
 				want, red := tt.masked, tt.red
 				if exact {
 					want, red = tt.exact, tt.redExact

@@ -86,8 +86,18 @@ type Report struct {
 	MoreMaskedPairs int          `json:"more_masked_pairs,omitempty"`
 	moreDoubtful    int
 
+	// TimesRead counts the reads of the wall time of a replay that gives it again; nil for another.
+	TimesRead *TimesRead `json:"times_read,omitempty"`
+
 	usual map[string]string // of NotCovered: the short forms that WriteText uses
 	sides sides             // what the tapes are called
+}
+
+// TimesRead counts reads of the wall time.
+type TimesRead struct {
+	Recorded int `json:"recorded"` // of the processes that ran again
+	Replay   int `json:"replay"`
+	Beyond   int `json:"beyond"` // of Replay, those that got times which are not recorded
 }
 
 func newReport(mode Mode) *Report {

@@ -32,9 +32,10 @@ func Names(mask string) bool { return sayings[mask] == ofNames && mask != maskPI
 func IsPath(mask string) bool { return sayings[mask] == ofPlace }
 
 // Unrepeatable tells whether the mask takes out what no replay gives again, though it gives time and randomness: ports that the
-// kernel chose, how many links a directory of an overlay has, and which lines a program logs by chance.
+// kernel chose, how many links a directory of an overlay has, which lines a program logs by chance, and what is drawn from a generator
+// that each thread of a pool has of its own, whichever of them comes to draw.
 func Unrepeatable(mask string) bool {
-	return mask == maskPort || mask == maskLinks || ofLines(mask)
+	return mask == maskPort || mask == maskLinks || mask == maskChunkID || ofLines(mask)
 }
 
 // IsDuration tells whether the mask takes out how long something took.

@@ -17,6 +17,7 @@ const (
 	maskTempName = "temp-name"
 	maskDate     = "date"
 	maskDuration = "duration"
+	maskChunkID  = "chunk-id"
 	maskLinks    = "links"
 	maskID       = "id"
 	maskPID      = "pid"
@@ -65,7 +66,7 @@ var builtin = []mask{
 		starts: []string{cacheKey}, find: findCacheKey},
 	{says: ofNames, MaskInfo: MaskInfo{"event-id", "the value of event_id, by which a program names what it sends", `"event_id":"evt_9xKf2"`},
 		starts: []string{eventID}, find: findEventID},
-	{says: ofNames, MaskInfo: MaskInfo{"chunk-id", "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
+	{says: ofNames, MaskInfo: MaskInfo{maskChunkID, "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
 		starts: []string{chunkID}, find: findChunkID},
 	{says: ofNames, MaskInfo: MaskInfo{maskPID, "the number after the word pid, ppid or pgid", "pid 12345"},
 		starts: []string{"pid", "PID", "Pid", "ppid", "pgid", "PGID"}, find: findPID},

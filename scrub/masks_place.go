@@ -98,7 +98,7 @@ func findChunkID(p *masking, i int) int {
 	if end-start < 4 || !p.ends(end) {
 		return i
 	}
-	p.put(start, end, "chunk-id")
+	p.put(start, end, maskChunkID)
 	return end
 }
 

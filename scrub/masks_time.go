@@ -279,7 +279,8 @@ func findClock(p *masking, i int) int {
 }
 
 var (
-	durationNames = []string{"duration_ms", "durationMs", "duration_seconds", "elapsed_ms", "elapsed_seconds", "latency_ms",
+	durationNames = []string{"duration_ms", "durationMs", "duration_seconds", "apiDurationMs", "elapsed_ms", "elapsed_seconds",
+		"latency_ms", "latencyMs", "totalLatencyMs", "ttft_ms",
 		"total_duration", "wall_time_seconds", "wall_time_ms"}
 	shortUnits  = []string{"milliseconds", "millisecond", "ms", "\u00b5s", "\u03bcs", "ns"}
 	secondUnits = []string{"seconds", "second", "secs", "sec", "s"}

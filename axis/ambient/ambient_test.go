@@ -12,11 +12,11 @@ func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		log := new(Log)
-		s := log.Stream(nil)
+		s := log.Stream(nil, new(Places))
 		read := func(n int) (out []int64) {
 			for range n {
 				time.Sleep(time.Second)
-				out = append(out, s.Now())
+				out = append(out, s.Now(0))
 			}
 			return out
 		}
@@ -29,14 +29,14 @@ func TestAgain(t *testing.T) {
 
 		time.Sleep(time.Hour)
 		clock := NewClock(start)
-		g, err := clock.Given(times)
+		g, _, err := clock.Given(times)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := func(what string, times ...int64) {
 			t.Helper()
 			for i, w := range times {
-				if got := g.Now(); got != w {
+				if got := g.Now(0); got != w {
 					t.Errorf("%s, read %d: %d, want %d", what, i, got, w)
 				}
 			}
@@ -54,7 +54,7 @@ func TestAgain(t *testing.T) {
 		}
 
 		clock = NewClock(start)
-		g, _ = clock.Given(times)
+		g, _, _ = clock.Given(times)
 		want("before any answer", first...)
 		time.Sleep(time.Millisecond)
 		want("one too many", first[1]+int64(time.Millisecond))
@@ -67,7 +67,7 @@ func TestAgain(t *testing.T) {
 		}
 
 		clock = NewClock(start)
-		g, _ = clock.Given(times)
+		g, _, _ = clock.Given(times)
 		clock.Answered(2) // before the first one
 		want("in another order", slices.Concat(first, second, third)...)
 		if clock.Beyond() != 0 {
@@ -75,56 +75,112 @@ func TestAgain(t *testing.T) {
 		}
 
 		clock = NewClock(start)
-		g, _ = clock.Given(times)
+		g, _, _ = clock.Given(times)
 		want("before any answer", first...)
 		clock.Answered(1)
 		want("again", second...)
-		other, _ := clock.Given(nil)
+		other, _, _ := clock.Given(nil)
 		time.Sleep(time.Minute)
-		if got, want := other.Now(), second[2]+int64(time.Minute); got != want {
+		if got, want := other.Now(0), second[2]+int64(time.Minute); got != want {
 			t.Errorf("of a process that is not recorded %d, want %d", got, want)
 		}
 	})
 }
 
+// TestPlaces has two threads read and draw in an order that changes: each place has what it had.
+func TestPlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, places := new(Log), new(Places)
+		s := log.Stream(nil, places)
+		now := func(s Timer, p *Places, place uint64) int64 {
+			time.Sleep(time.Second)
+			return s.Now(p.Number(place))
+		}
+		start := time.Now()
+		a1, b1, a2 := now(s, places, 'a'), now(s, places, 'b'), now(s, places, 'a')
+		log.Answered(1)
+		b2 := now(s, places, 'b')
+		times, _ := s.Times()
+
+		for _, of := range []struct {
+			what string
+			a, b uint64
+		}{{"the program", 'a', 'b'}, {"another build of it", 'c', 'd'}} {
+			clock := NewClock(start)
+			g, p, err := clock.Given(times)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []int64{now(g, p, of.a), now(g, p, of.b)}
+			if of.a == 'a' {
+				p.Number('x') // a place that is new takes none of theirs
+			}
+			got = append(got, now(g, p, of.a))
+			clock.Answered(1)
+			got = append(got, now(g, p, of.b))
+			if want := []int64{a1, b1, a2, b2}; !slices.Equal(got, want) || clock.Beyond() != 0 || clock.Reads() != 4 {
+				t.Errorf("%s: %v, want %v; %d beyond", of.what, got, want, clock.Beyond())
+			}
+		}
+
+		clock := NewClock(start)
+		g, p, _ := clock.Given(times)
+		if got := []int64{now(g, p, 'b'), now(g, p, 'a'), now(g, p, 'a')}; !slices.Equal(got, []int64{b1, a1, a2}) {
+			t.Errorf("in another order %v", got)
+		}
+		if got := now(g, p, 'x'); got < a2 || got >= b2 || clock.Beyond() != 1 {
+			t.Errorf("of a place that is new %d, %d beyond", got, clock.Beyond())
+		}
+	})
+}
+
 func TestSeed(t *testing.T) {
-	draw := func(key, id string, n uint64) string {
+	seed := func(key, id string) *Seed {
 		s := NewSeed([]byte(key), id)
-		b := make([]byte, 16)
-		r := s.Source(n, 0)
-		r.Fill(b[:3])
-		r.Fill(b[3:])
+		return &s
+	}
+	draw := func(d *Draws, place, n int) string {
+		b := make([]byte, n)
+		d.Fill(place, b)
 		return string(b)
 	}
-	all := []string{draw("k", "a", 1), draw("k", "a", 2), draw("k", "b", 1), draw("l", "a", 1)}
-	if draw("k", "a", 1) != all[0] {
-		t.Error("another run of the same recording draws something else")
+	d := seed("k", "a").Draws(1)
+	all := []string{
+		draw(d, 1, 16), draw(d, 1, 16), draw(d, 2, 16), draw(d, 1, 32)[:16], draw(seed("k", "a").Draws(2), 1, 16),
+		draw(seed("k", "b").Draws(1), 1, 16), draw(seed("l", "a").Draws(1), 1, 16),
 	}
+	d = seed("k", "a").Draws(1)
+	if again := []string{draw(d, 2, 16), draw(d, 1, 32)[:16], draw(d, 1, 16), draw(d, 1, 16)}; !slices.Equal(again, []string{all[2], all[3], all[0], all[1]}) {
+		t.Error("in another order another place or length draws something else")
+	}
+	device := make([]byte, 16)
+	seed("k", "a").Device(1, 1).Fill(device)
+	all = append(all, string(device))
 	slices.Sort(all)
-	if len(slices.Compact(all)) != 4 {
-		t.Error("two runs or two processes draw the same")
+	if len(slices.Compact(all)) != 8 {
+		t.Error("two runs, processes, places or lengths draw the same")
 	}
 }
 
 func FuzzTimes(f *testing.F) {
-	f.Add([]byte{2, 3, 4, 5, 6})
+	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 0, 9, 2, 7, 4, 5, 6})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		clock := NewClock(time.Now())
-		g, err := clock.Given(b)
+		g, _, err := clock.Given(b)
 		if err != nil {
 			return
 		}
 		for i := range min(len(b)+2, 100) {
-			g.Now()
+			g.Now(i % 3)
 			clock.Answered(uint64(i))
 		}
 	})
 }
 
 func BenchmarkNow(b *testing.B) {
-	s := new(Log).Stream(nil)
+	s := new(Log).Stream(nil, new(Places))
 	for b.Loop() {
-		s.Now()
+		s.Now(0)
 		s.times = s.times[:0]
 	}
 }

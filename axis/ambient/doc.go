@@ -4,23 +4,28 @@
 // # Times
 //
 // A Log is told of each answer that reaches the program, by its number (Answered), and has a Stream for each process. A Stream
-// reads the kernel's wall time and keeps what it read:
+// reads the kernel's wall time and keeps what it read, and where in the program (Places): threads that run side by side ask in
+// another order each time, yet each place in its own:
 //
-//	times = { token }      token = an unsigned varint (encoding/binary)
-//	token = zigzag(ns since the time before, or since 1970)<<1
-//	      | arrival<<1|1   an answer had come since the time before: the last one, by the arrival of its exchange
+//	times  = count { place } { token }   count, token = unsigned varints (encoding/binary); place = 8 bytes, little end first
+//	token  = zigzag(ns since the time before, or since 1970)<<1
+//	       | arrival<<2|1   an answer had come since the time before: the last one, by the arrival of its exchange
+//	       | number<<2|3    what follows was read at this place, counted from 1; at none that is known, to begin with
 //
-// A replay has a Clock, which is told of the same answers, and a Given for each process. It gives the recorded times in their order,
-// those between two answers between the same two. How often a program looks at the clock while it waits for an answer is a
-// matter of moments: what is left of the times before an answer when that has come is passed over, and a read beyond them gets
+// A replay has a Clock, which is told of the same answers, and a Given for each process. It gives each place its recorded times in
+// their order, those between two answers between the same two. How often a program looks at the clock while it waits for an answer
+// is a matter of moments: what is left of the times before an answer when that has come is passed over, and a read beyond them gets
 // a time that goes on from the last one at the pace of the real clock, and comes before the next recorded one. Beyond counts these.
 // Where answers come in another order than recorded, the times are given as they stand until that is made up for.
 //
+// Another build of the program has other places: where the first one is none of the recorded ones, they are taken to be these in their
+// order.
+//
 // # Random bytes
 //
-// A Seed is HMAC-SHA256 of the recording's id under the project's key, and Source(n, d) the bytes of its process n and the device d
-// that it opened: ChaCha8, whose key is HMAC-SHA256 of both under the Seed. Who has a Seed can derive every key that was made in the run. It is used as a key is:
-// held in memory, never written.
+// A Seed is HMAC-SHA256 of the recording's id under the project's key, and what a process draws at a place in one length comes from
+// ChaCha8, whose key is HMAC-SHA256 of the process, the number of the place and the length under the Seed; what it reads from a
+// device likewise. Who has a Seed can derive every key that was made in the run. It is used as a key is: held in memory, never written.
 //
 // Concurrency: everything may be used by several goroutines at once.
 //

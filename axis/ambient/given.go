@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,9 +18,11 @@ type Clock struct {
 	mu       sync.Mutex
 	answered map[uint64]bool
 	behind   int64 // by how many ns the time that was given last lay behind the kernel's
+	recorded []int64
+	given    []int64
 
-	count  atomic.Uint64 // of answered
-	beyond atomic.Int64
+	count         atomic.Uint64 // of answered
+	reads, beyond atomic.Int64
 }
 
 // NewClock returns a clock for a recording that began at start.
@@ -37,11 +40,8 @@ func (c *Clock) Answered(arrival uint64) {
 	}
 }
 
-func (c *Clock) wasAnswered(arrival uint64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.answered[arrival]
-}
+// Reads is how many reads there were.
+func (c *Clock) Reads() int64 { return c.reads.Load() }
 
 // Beyond is how many reads got a time that is not recorded.
 func (c *Clock) Beyond() int64 { return c.beyond.Load() }
@@ -53,58 +53,97 @@ func (c *Clock) behindNow() int64 {
 }
 
 func (c *Clock) gave(t int64) {
+	c.reads.Add(1)
 	now := time.Now().UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.behind = now - t
+	if len(c.given) < maxKept {
+		c.given = append(c.given, t)
+	}
 }
 
-// Given gives a process the times that a Stream kept; nil for a process that is not on the recording, whose time goes on with that
-// of the others. The error is ErrTimes.
-func (c *Clock) Given(times []byte) (*Given, error) {
-	g := &Given{clock: c, left: times}
-	var last int64
-	for at := 0; at < len(times); {
-		token, n := binary.Uvarint(times[at:])
-		if n <= 0 {
-			return nil, ErrTimes
-		}
-		if token&1 != 0 {
-			g.marks = append(g.marks, mark{arrival: token >> 1, left: times[at+n:], last: last})
-		} else {
-			last += unzigzag(token >> 1)
-		}
-		at += n
+// maxKept bounds what Times returns of each run.
+const maxKept = 1 << 20
+
+// Times is what the processes of the recording read, as far as they run again, and what those of the replay did: at most a million each,
+// in ns since 1970, in any order.
+func (c *Clock) Times() (recorded, given []int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.recorded), slices.Clone(c.given)
+}
+
+func (c *Clock) keep(reads []reading) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range reads[:min(len(reads), maxKept-len(c.recorded))] {
+		c.recorded = append(c.recorded, r.at)
 	}
-	return g, nil
 }
 
 // A Given is the times of one process on a replay.
 type Given struct {
 	clock *Clock
+	marks []uint64  // the answers that begin windows 1, 2, …
+	reads []reading // in their order
+	begin []int     // of each window, the first of reads that is of it or a later one
 
-	mu    sync.Mutex
-	left  []byte // not given yet
-	last  int64  // given last; 0 for nothing
-	real  int64  // when that was
-	known int64  // recorded last before left, which its first token counts from
-	marks []mark // in left
-	seen  uint64 // how many answers there had been when marks were looked at
+	mu     sync.Mutex
+	queues map[int][]int // of reads, what is not given yet, by place
+	last   int64         // given last; 0 for nothing
+	real   int64         // when that was
+	seen   uint64        // how many answers there had been when window and open were found
+	window int           // all before it have been answered
+	open   int           // the last one that may be read in
 }
 
-// A mark is where the times begin that were read after an answer.
-type mark struct {
-	arrival uint64
-	left    []byte
-	last    int64 // before it
+// A reading is one recorded time.
+type reading struct {
+	at     int64
+	window int // what came between two answers is of one
+}
+
+// Given gives a process the times that a Stream kept; nil for a process that is not on the recording, whose time goes on with that
+// of the others. places are those that it has there. The error is ErrTimes.
+func (c *Clock) Given(times []byte) (g *Given, places *Places, err error) {
+	g = &Given{clock: c, queues: make(map[int][]int), begin: []int{0}}
+	if times == nil {
+		return g, new(Places), nil
+	}
+	places, times, err = readPlaces(times)
+	if err != nil {
+		return nil, nil, err
+	}
+	var last int64
+	place := 0
+	for len(times) > 0 {
+		token, n := binary.Uvarint(times)
+		switch {
+		case n <= 0:
+			return nil, nil, ErrTimes
+		case token&1 == tokenTime:
+			last += unzigzag(token >> 1)
+			g.queues[place] = append(g.queues[place], len(g.reads))
+			g.reads = append(g.reads, reading{at: last, window: len(g.marks)})
+		case token&3 == tokenMark:
+			g.marks = append(g.marks, token>>2)
+			g.begin = append(g.begin, len(g.reads))
+		default:
+			place = int(token >> 2)
+		}
+		times = times[n:]
+	}
+	c.keep(g.reads)
+	return g, places, nil
 }
 
 // Now gives the next time, in ns since 1970.
-func (g *Given) Now() int64 {
+func (g *Given) Now(place int) int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.resume()
-	now, ok := g.next()
+	now, ok := g.next(place)
 	if !ok {
 		now = g.goOn()
 		g.clock.beyond.Add(1)
@@ -124,41 +163,38 @@ func (g *Given) Behind() int64 {
 	return g.real - g.last
 }
 
-// resume passes over what was read before the last answer that has come, with all those before it.
+// resume finds which answers have come. Where a later one has come before an earlier one the order is another than recorded, and
+// nothing waits for that.
 func (g *Given) resume() {
 	n := g.clock.count.Load()
 	if n == g.seen {
 		return
 	}
 	g.seen = n
-	for len(g.marks) > 0 && g.clock.wasAnswered(g.marks[0].arrival) {
-		g.pass()
+	g.clock.mu.Lock()
+	defer g.clock.mu.Unlock()
+	for g.window < len(g.marks) && g.clock.answered[g.marks[g.window]] {
+		g.window++
 	}
-}
-
-// pass goes on behind the next mark.
-func (g *Given) pass() {
-	m := &g.marks[0]
-	g.left, g.known, g.marks = m.left, m.last, g.marks[1:]
-}
-
-// next is the recorded time that comes next; false where there is none before an answer that has not come yet. Where a later answer
-// has come the order is another one than recorded, and nothing waits for that answer.
-func (g *Given) next() (int64, bool) {
-	for {
-		token, n := binary.Uvarint(g.left)
-		switch {
-		case n <= 0:
-			return 0, false
-		case token&1 == 0:
-			g.left = g.left[n:]
-			g.known += unzigzag(token >> 1)
-			return g.known, true
-		case !slices.ContainsFunc(g.marks, func(m mark) bool { return g.clock.wasAnswered(m.arrival) }):
-			return 0, false
+	g.open = max(g.open, g.window)
+	for i := g.open; i < len(g.marks); i++ {
+		if g.clock.answered[g.marks[i]] {
+			g.open = i + 1
 		}
-		g.pass()
 	}
+}
+
+// next is the recorded time that comes next at a place; false where there is none before an answer that has not come yet. What was
+// read before the last answer that has come, with all those before it, is passed over.
+func (g *Given) next(place int) (int64, bool) {
+	q := g.queues[place]
+	q = q[sort.SearchInts(q, g.begin[g.window]):]
+	if len(q) == 0 || g.reads[q[0]].window > g.open {
+		g.queues[place] = q
+		return 0, false
+	}
+	g.queues[place] = q[1:]
+	return g.reads[q[0]].at, true
 }
 
 // goOn is a time that is not recorded.
@@ -168,18 +204,8 @@ func (g *Given) goOn() int64 {
 		return now - g.clock.behindNow()
 	}
 	at := g.last + now - g.real
-	if next, ok := g.ahead(); ok {
-		at = max(g.last, min(at, next-1))
+	if g.open+1 < len(g.begin) && g.begin[g.open+1] < len(g.reads) {
+		at = max(g.last, min(at, g.reads[g.begin[g.open+1]].at-1))
 	}
 	return at
-}
-
-// ahead is the first recorded time after the answer that is waited for.
-func (g *Given) ahead() (int64, bool) {
-	for i := range g.marks {
-		if token, n := binary.Uvarint(g.marks[i].left); n > 0 && token&1 == 0 {
-			return g.marks[i].last + unzigzag(token>>1), true
-		}
-	}
-	return 0, false
 }

@@ -17,11 +17,21 @@ func NewSeed(key []byte, id string) (s Seed) {
 	return s
 }
 
-// Source returns the random bytes of process n, from their first one on: those that it asks its kernel for, device 0, or those of a
-// device that it opens.
-func (s *Seed) Source(n, device uint64) *Random {
+// Device returns the random bytes of a device that process n opens, from the first one on: its kth.
+func (s *Seed) Device(n, k uint64) *Random { return s.source(n, k) }
+
+// Draws returns the random bytes that process n asks its kernel for.
+func (s *Seed) Draws(n uint64) *Draws {
+	return &Draws{seed: s, process: n, from: make(map[draw]*Random)}
+}
+
+func (s *Seed) source(of ...uint64) *Random {
+	var name []byte
+	for _, v := range of {
+		name = binary.BigEndian.AppendUint64(name, v)
+	}
 	var key [32]byte
-	copy(key[:], mac(s[:], binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, n), device)))
+	copy(key[:], mac(s[:], name))
 	return &Random{from: rand.NewChaCha8(key)}
 }
 
@@ -31,7 +41,7 @@ func mac(key, text []byte) []byte {
 	return h.Sum(nil)
 }
 
-// A Random is the random bytes of one process.
+// A Random is random bytes in their order.
 type Random struct {
 	mu   sync.Mutex
 	from *rand.ChaCha8
@@ -42,4 +52,38 @@ func (r *Random) Fill(b []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.from.Read(b)
+}
+
+// A Draws is the random bytes that one process asks for. What it asks for at one place, in one length, is in an order of its own: a key of
+// a map that another thread makes meanwhile changes no name.
+type Draws struct {
+	seed    *Seed
+	process uint64
+
+	mu   sync.Mutex
+	from map[draw]*Random
+}
+
+type draw struct{ place, size int }
+
+// maxDraws bounds the orders of one process. What is asked for beyond them has one in common.
+const maxDraws = 4096
+
+// Fill fills b for a place that Places has numbered.
+func (d *Draws) Fill(place int, b []byte) { d.of(draw{place, len(b)}).Fill(b) }
+
+func (d *Draws) of(key draw) *Random {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.from[key]
+	if r == nil {
+		if len(d.from) >= maxDraws {
+			key = draw{}
+		}
+		if r = d.from[key]; r == nil {
+			r = d.seed.source(d.process, 0, uint64(key.place), uint64(key.size))
+			d.from[key] = r
+		}
+	}
+	return r
 }

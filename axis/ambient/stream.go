@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// MaxTimes bounds the times of one process, in bytes: some ten million reads. What it reads beyond that is not kept.
-const MaxTimes = 64 << 20
+// MaxTimes bounds the times of one process, in bytes: some five million reads. What it reads beyond that is not kept.
+const MaxTimes = 16 << 20
 
 // A Log is the recorded times of one run. The zero value is ready.
 type Log struct{ answered atomic.Uint64 }
@@ -16,62 +16,78 @@ type Log struct{ answered atomic.Uint64 }
 // Answered is told of the exchange of this arrival before its answer reaches the program.
 func (l *Log) Answered(arrival uint64) { l.answered.Store(arrival) }
 
-// Stream begins the times of a process, which from tells; nil is the kernel's wall time.
-func (l *Log) Stream(from Timer) *Stream {
+// Stream begins the times of a process, which from tells; nil is the kernel's wall time. places has numbered where it reads them.
+func (l *Log) Stream(from Timer, places *Places) *Stream {
 	if from == nil {
 		from = kernel{}
 	}
-	return &Stream{Timer: from, log: l, marked: l.answered.Load()}
+	return &Stream{Timer: from, log: l, places: places, marked: l.answered.Load()}
 }
 
 // A Timer tells the wall time.
 type Timer interface {
-	// Now reads it, in ns since 1970.
-	Now() int64
+	// Now reads it at a place that Places has numbered, in ns since 1970.
+	Now(place int) int64
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
 }
 
 type kernel struct{}
 
-func (kernel) Now() int64    { return time.Now().UnixNano() }
+func (kernel) Now(int) int64 { return time.Now().UnixNano() }
 func (kernel) Behind() int64 { return 0 }
+
+// Kinds of tokens: their lowest bits.
+const (
+	tokenTime  = 0 // one bit
+	tokenMark  = 1
+	tokenPlace = 3
+)
 
 // A Stream is the times that one process reads, as they are kept.
 type Stream struct {
 	Timer
-	log *Log
+	log    *Log
+	places *Places
 
 	mu     sync.Mutex
 	times  []byte
 	last   int64
+	place  int    // of last
 	marked uint64 // the answer that times tell of
 	lost   int
 }
 
-// Now reads the wall time, in ns since 1970.
-func (s *Stream) Now() int64 {
+// Now reads the wall time at a place, in ns since 1970.
+func (s *Stream) Now(place int) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.Timer.Now()
-	if len(s.times) > MaxTimes-2*binary.MaxVarintLen64 {
+	now := s.Timer.Now(place)
+	if len(s.times) > MaxTimes-3*binary.MaxVarintLen64 {
 		s.lost++
 		return now
 	}
 	if a := s.log.answered.Load(); a != s.marked {
 		s.marked = a
-		s.times = binary.AppendUvarint(s.times, a<<1|1)
+		s.times = binary.AppendUvarint(s.times, a<<2|tokenMark)
 	}
-	s.times = binary.AppendUvarint(s.times, zigzag(now-s.last)<<1)
+	if place != s.place {
+		s.place = place
+		s.times = binary.AppendUvarint(s.times, uint64(place)<<2|tokenPlace)
+	}
+	s.times = binary.AppendUvarint(s.times, zigzag(now-s.last)<<1|tokenTime)
 	s.last = now
 	return now
 }
 
-// Times is what was read so far, and how many reads found no room.
+// Times is what was read so far, and how many reads found no room. It is nil where nothing was asked at all.
 func (s *Stream) Times() (times []byte, lost int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.times, s.lost
+	if times = s.places.append(nil); len(times) == 1 && len(s.times) == 0 {
+		return nil, s.lost
+	}
+	return append(times, s.times...), s.lost
 }
 
 func zigzag(v int64) uint64   { return uint64(v<<1 ^ v>>63) }

@@ -64,6 +64,7 @@ type Socket struct {
 	open   map[uint64]*socketTurn
 	line   []byte // memory of a message of a turn
 	closed bool
+	told   uint64 // how many messages of the server that are of no turn have been told of (TapOptions.Answered)
 
 	play    *SocketPlay    // on a replay
 	choice  *choice        // there, while it is not known which recorded socket this is; nil else
@@ -89,6 +90,7 @@ func (o *Open) Opened(h http.Header) (*Socket, error) {
 	if o.taken == nil {
 		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
 	}
+	o.answers()
 	s := &Socket{
 		tap: o.tap, connection: o.exchange.Arrival, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
 		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -223,11 +224,13 @@ func wantNext(t testing.TB, p *exchange.SocketPlay, want ...string) {
 
 // TestTurnsAreReplayed plays two turns at once, each message at its place, and the same tape comes of it.
 func TestTurnsAreReplayed(t *testing.T) {
-	g := newRig(t, exchange.TapOptions{})
+	var recorded, again []uint64 // what was answered
+	g := newRig(t, exchange.TapOptions{Answered: func(arrival, _ uint64) { recorded = append(recorded, arrival) }})
 	s := g.socket(talkURL)
 	converse(t, s, twoTurns...)
 	closeSocket(t, s, hungUp)
-	r, b := g.replay()
+	_, b := g.replay()
+	r := newRig(t, exchange.TapOptions{Replay: true, Closed: true, Answered: func(_, of uint64) { again = append(again, of) }})
 	s, p := r.play(b, talkURL, nil)
 	for _, m := range twoTurns {
 		if m[0] == '<' {
@@ -242,6 +245,9 @@ func TestTurnsAreReplayed(t *testing.T) {
 	r.wantSaid(g.said()...)
 	if n := b.Audit(); n != 0 || len(b.Unasked()) != 0 {
 		t.Errorf("crossed %d, unasked %d", n, len(b.Unasked()))
+	}
+	if len(recorded) != 7 || !slices.Equal(again, recorded) || len(slices.Compact(slices.Sorted(slices.Values(recorded)))) != 7 {
+		t.Errorf("answered while recording %v, and again %v: want the socket, three messages and three turns", recorded, again)
 	}
 }
 

@@ -72,6 +72,9 @@ func textIn(fields []tape.Field, name string) (text string) {
 
 // record puts a message on the tape that belongs to no turn. On a replay one of the program is looked for in what was recorded.
 func (s *Socket) record(from Side, m *SocketMessage) error {
+	if from == FromServer {
+		s.answers()
+	}
 	var clean []byte
 	if m.Lost == "" && (s.tap.rec != nil || s.play != nil) {
 		clean = s.clean(from, m.Payload)
@@ -96,6 +99,23 @@ func (s *Socket) record(from Side, m *SocketMessage) error {
 		k.Payload = p
 	}
 	return s.put(k, nil)
+}
+
+// answers tells whoever wants to know of exchanges that are answered of a message of the server, which is told as an answer: its number
+// is made of that of the socket and which one it is there. Of a socket that says very much the first ones are told.
+func (s *Socket) answers() {
+	const message, most = 1 << 40, 16 // no exchange arrives as late; bits
+	told := s.tap.opts.Answered
+	if told == nil || s.told == 1<<most-1 {
+		return
+	}
+	s.told++
+	number := func(arrival uint64) uint64 { return message + arrival<<most + s.told }
+	recorded := uint64(0)
+	if s.became != nil {
+		recorded = number(s.became.Arrival)
+	}
+	told(number(s.connection), recorded)
 }
 
 // extras are the further keys of a message.

@@ -29,7 +29,7 @@ type TapOptions struct {
 	// the request.
 	Asked func(*Identity) error
 	// Answered, when not nil, is told of each exchange whose answer is about to begin: its arrival, and on a replay that of the
-	// recorded exchange which answers.
+	// recorded exchange which answers. It is told of messages of a server on a WebSocket too, by numbers that no arrival has.
 	Answered func(arrival, recorded uint64)
 	// Conversations follows the conversations that exchanges carry; nil for none.
 	Conversations Conversations

@@ -56,7 +56,12 @@ var Recipes = []Recipe{
 	},
 	{
 		Name: "qwen-code", Bin: ".bin/qwen", Node: true, Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey,
-		Env:   map[string]string{"OPENAI_MODEL": "gpt-4o", "OPENAI_BASE_URL": "https://api.openai.com/v1"},
+		Env: map[string]string{
+			"OPENAI_MODEL": "gpt-4o", "OPENAI_BASE_URL": "https://api.openai.com/v1",
+			"QWEN_CODE_DISABLE_CRON": "1", // else whether it still removes a lock when it ends is chance
+		},
+		// Else it starts systemd-inhibit and kills it, which may have ended by itself before.
+		Files: map[string]string{".qwen/settings.json": `{"general":{"preventSystemSleep":false}}`},
 		Args:  []string{"--auth-type", "openai", "--yolo", "-p"},
 		Rules: ".qwen/QWEN.md",
 	},
@@ -95,6 +100,19 @@ var Busy = []Recipe{
 	{ // a program of the SDK's, with its tracing on
 		Name: "openai-agents", Bin: "@openai/agents/package.json", Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey, Node: true,
 		Rules: ".openai-agents/rules.md",
+	},
+}
+
+// Further are agents that TestRounds alone runs.
+var Further = []Recipe{
+	{
+		Name: "cline", Bin: "@cline/cli-linux-" + nodeArch() + "/bin/cline", Host: ClaudeCode.Host, Key: ClaudeCode.Key, Value: ClaudeCode.Value,
+		Env: map[string]string{"CLINE_SESSION_BACKEND_MODE": "local"}, // else a daemon stays in the background, and is cut off
+		Files: map[string]string{ // what is sent there is told by how often a shell asks for the machine's id
+			".cline/data/settings/global-settings.json": `{"telemetryOptOut":true,"autoUpdateEnabled":false}`,
+		},
+		Args:  []string{"-P", "anthropic", "-m", "claude-sonnet-4-5"},
+		Rules: ".cline/rules/rules.md",
 	},
 }
 

@@ -23,8 +23,9 @@ func TestRounds(t *testing.T) {
 		t.Skip("TAPEDECK_AGENTS_ROUNDS says how often")
 	}
 	run.Tool(t, "node")
-	for i := range Recipes {
-		r := &Recipes[i]
+	all := slices.Concat(Recipes, Further)
+	for i := range all {
+		r := &all[i]
 		t.Run(r.Name, func(t *testing.T) {
 			program := r.program(t, os.Getenv("TAPEDECK_AGENTS"))
 			took := make(map[string]*times)

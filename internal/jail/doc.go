@@ -110,8 +110,10 @@
 // which is written below the stack of the thread, where nobody keeps anything.
 //
 // A process is known by its threads. A fork is a process of its own from the first time that it asks; its parent is who forked it. A
-// thread of Python or Ruby is like a fork, and so are together all threads but the first of others than Go. A program that a debugger inside has started cannot be stopped, asks the kernel, and is
-// counted (Jail.Untraced). rdtsc and rdrand are the processor's own.
+// thread of Python or Ruby is like a fork, and so are together all threads but the first of others than Go. Of these others each
+// question comes with a place: a digest of how the thread came to ask (internal/unwind), for which its stack is read while it waits
+// for the answer. A program that a debugger inside has started cannot be stopped, asks the kernel, and is counted (Jail.Untraced).
+// rdtsc and rdrand are the processor's own.
 //
 // # Lifetime and what else holds inside
 //

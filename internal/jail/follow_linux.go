@@ -129,7 +129,7 @@ func (in *inputs) look(pid int, f family, pidfd int) bool {
 	if err != nil {
 		return false
 	}
-	p := &Program{Argv: st.argv, Path: st.path}
+	p := &Program{Argv: st.argv, Path: st.path, Handed: in.handed(pid, st.argv)}
 	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.spawns.view.strip(cwd)
 	}
@@ -213,7 +213,7 @@ func (st *startStack) hide(pid int, source Source) {
 	}
 	if st.random != 0 {
 		var b [16]byte
-		source.Fill(b[:])
+		source.Fill(0, b[:])
 		_ = writeMemory(pid, st.random, b[:])
 	}
 }

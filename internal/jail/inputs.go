@@ -19,13 +19,15 @@ type Filler interface {
 // InputGap is what texts of Jail.NotCovered begin with that are about Inputs.
 const InputGap = "time and randomness"
 
-// A Source answers one process, all of its threads.
+// A Source answers one process, all of its threads. A place tells where in its program the process asks, by a digest of how it came
+// there (internal/unwind), so that what runs side by side is told apart; 0 where that is not known.
 type Source interface {
 	// Now is one read of the wall time, in ns since 1970.
-	Now() int64
+	Now(place uint64) int64
 	// Behind is by how many ns Now lies behind the kernel's wall time, without reading it.
 	Behind() int64
-	Filler
+	// Fill fills b with random bytes.
+	Fill(place uint64, b []byte)
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
 }
@@ -38,5 +40,6 @@ type Program struct {
 	Host   int      // the same process, as the recorder's PID namespace knows it
 	Path   string   // as the call spelled it; of a script, the script
 	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
+	Handed []int    // of Argv, those that are the number of a pipe or socket that its parent left open for it: which number is chance
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told
 }

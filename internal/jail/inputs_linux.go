@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/tapedeck-dev/tapedeck/internal/unwind"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -33,6 +34,7 @@ type inputs struct {
 	followed map[int]bool   // threads whose execve is being followed
 	shifted  map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
 	buf      [maxFill]byte  // the same
+	calls    map[int]int    // open files of threads; the same
 }
 
 // An inputProcess is one process as its inputs know it: since an execve, or since its fork.
@@ -41,6 +43,7 @@ type inputProcess struct {
 	source Source
 	forker Source // of the process that forked it; nil once it has executed something
 	shares sharing
+	code   *unwind.Space // what it has mapped; nil before that is asked for
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
@@ -142,7 +145,7 @@ const (
 
 // newInputs needs what finds out about spawns.
 func newInputs(to Inputs, s *spawns, begins func()) *inputs {
-	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64)}
+	return &inputs{to: to, spawns: s, begins: begins, tasks: make(map[int]*inputProcess), followed: make(map[int]bool), shifted: make(map[int]uint64), calls: make(map[int]int)}
 }
 
 // isInput reports whether a call is one of inputRules.
@@ -171,16 +174,20 @@ func (n *notifier) input(req *seccompNotif) {
 	}
 	switch {
 	case req.Nr == unix.SYS_CLOCK_GETTIME:
-		n.tell(req, req.Args[1], p.source.Now(), 1)
+		n.tell(req, req.Args[1], n.now(req, p), 1)
 	case req.Nr == unix.SYS_GETTIMEOFDAY:
-		n.timeOfDay(req, p.source.Now())
+		n.timeOfDay(req, n.now(req, p))
 	case req.Nr == unix.SYS_GETRANDOM:
 		n.random(req, p)
 	case isWait(req.Nr):
 		n.waitFor(req, p)
 	default:
-		n.time(req, p.source.Now())
+		n.time(req, n.now(req, p))
 	}
+}
+
+func (n *notifier) now(req *seccompNotif, p *inputProcess) int64 {
+	return p.source.Now(n.inputs.place(req, p))
 }
 
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
@@ -293,7 +300,7 @@ func (n *notifier) random(req *seccompNotif, p *inputProcess) {
 	}
 	b := n.inputs.buf[:min(req.Args[1], maxFill)]
 	if len(b) > 0 {
-		p.source.Fill(b)
+		p.source.Fill(n.inputs.place(req, p), b)
 		if writeMemory(int(req.PID), req.Args[0], b) != nil {
 			n.answer(req.ID, unix.EFAULT)
 			return
@@ -451,7 +458,7 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	}
 	t := p.rest
 	if t == nil {
-		t = &inputProcess{pid: f.process}
+		t = &inputProcess{pid: f.process, shares: p.shares}
 		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task}
 		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing

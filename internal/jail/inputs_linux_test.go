@@ -42,7 +42,7 @@ func newStill(seed uint64) *stillSource {
 	return &stillSource{r: rand.NewChaCha8(b), seed: seed}
 }
 
-func (s *stillSource) Now() int64 {
+func (s *stillSource) Now(uint64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.n++
@@ -51,7 +51,7 @@ func (s *stillSource) Now() int64 {
 
 func (s *stillSource) Behind() int64 { return time.Now().UnixNano() - stillAt }
 
-func (s *stillSource) Fill(b []byte) {
+func (s *stillSource) Fill(_ uint64, b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.r.Read(b)
@@ -83,8 +83,12 @@ func (s *stillSource) Opened() Filler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opened++
-	return newStill(s.seed<<20 + s.opened)
+	return stillDevice{newStill(s.seed<<20 + s.opened)}
 }
+
+type stillDevice struct{ *stillSource }
+
+func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()

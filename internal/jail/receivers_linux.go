@@ -65,6 +65,9 @@ func (n *notifier) takeTurns() {
 		f := n.serve()
 		if f == nil {
 			rs.end()
+			if n.inputs != nil {
+				n.inputs.closeCalls()
+			}
 			close(n.done)
 			return
 		}

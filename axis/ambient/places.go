@@ -1,0 +1,83 @@
+package ambient
+
+import (
+	"encoding/binary"
+	"slices"
+	"sync"
+)
+
+// A Places numbers where in its program a process asks for time and random bytes, from 1 on, in the order in which it first asks there.
+// 0 is for what is not known. On a replay a place has the number that it had. The zero value is ready.
+type Places struct {
+	mu      sync.Mutex
+	list    []uint64
+	numbers map[uint64]int
+
+	recorded int // of list, how many a recording has
+	taken    []bool
+	asked    bool
+	rebuilt  bool // the program is another build: its places are others, and are the recorded ones in their order
+}
+
+// Number is the number of a place, which is told by a digest of how the program came there; 0 is none.
+func (p *Places) Number(place uint64) int {
+	if place == 0 {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n, ok := p.numbers[place]
+	if !p.asked {
+		p.asked, p.rebuilt = true, !ok && p.recorded > 0
+	}
+	if !ok {
+		n = p.add(place)
+	}
+	if n <= p.recorded {
+		p.taken[n-1] = true
+	}
+	return n
+}
+
+// add gives a place that is new the next number: that of a recorded place which nobody has, where the program is another build.
+func (p *Places) add(place uint64) int {
+	if p.numbers == nil {
+		p.numbers = make(map[uint64]int)
+	}
+	n := len(p.list)
+	if free := slices.Index(p.taken, false); p.rebuilt && free >= 0 {
+		n = free
+		delete(p.numbers, p.list[n])
+	} else {
+		p.list = append(p.list, 0)
+	}
+	p.list[n] = place
+	p.numbers[place] = n + 1
+	return n + 1
+}
+
+// append appends what read reads.
+func (p *Places) append(b []byte) []byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b = binary.AppendUvarint(b, uint64(len(p.list)))
+	for _, place := range p.list {
+		b = binary.LittleEndian.AppendUint64(b, place)
+	}
+	return b
+}
+
+// readPlaces reads recorded places, and returns what follows them.
+func readPlaces(b []byte) (p *Places, rest []byte, err error) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > uint64(len(b)-k)/8 {
+		return nil, nil, ErrTimes
+	}
+	p = &Places{numbers: make(map[uint64]int), recorded: int(n), taken: make([]bool, n)}
+	for b = b[k:]; len(p.list) < int(n); b = b[8:] {
+		place := binary.LittleEndian.Uint64(b)
+		p.list = append(p.list, place)
+		p.numbers[place] = len(p.list)
+	}
+	return p, b, nil
+}
