@@ -36,7 +36,7 @@ type processes struct {
 
 	began, over func(id uint64) // on a replay, told of each process; nil for nobody
 
-	ends    sync.WaitGroup // goroutines that wait for the end of a process
+	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
 	mu     sync.Mutex
@@ -160,6 +160,7 @@ type processInputs struct {
 
 	id, parent uint64
 	began      time.Time
+	duration   time.Duration // once it has ended
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
 	opened     atomic.Uint64
@@ -241,7 +242,6 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	if !pr.Forked {
 		p.stamps.look(in, "began")
 	}
-	p.ends.Go(func() { p.ended(in, <-pr.Ended) })
 	return in
 }
 
@@ -331,17 +331,26 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 	return k
 }
 
-// ended puts the end of a process on the tape. The program's is the run's.
-func (p *processes) ended(in *processInputs, e jail.Ended) {
+// Ended implements jail.Inputs: it puts the end of a process on the tape. The program's is the run's.
+func (p *processes) Ended(s jail.Source, e jail.Ended) {
+	in := s.(*processInputs)
 	if p.over != nil {
 		p.over(in.id)
 	}
-	if in.id == programID {
-		return
+	in.duration = time.Since(in.began)
+	switch {
+	case in.id == programID:
+	case in.by == 0:
+		p.ended(in, e)
+	default: // whether that is a server is known for sure once all is over
+		p.ends.Go(func() {
+			<-p.drained
+			p.ended(in, e)
+		})
 	}
-	if in.by != 0 { // whether that is a server is known for sure once all is over
-		<-p.drained
-	}
+}
+
+func (p *processes) ended(in *processInputs, e jail.Ended) {
 	k, raw := p.spawn(in, &e)
 	if err := p.keep(in, k); err != nil {
 		p.s.fail(err)
@@ -388,7 +397,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	k := &tape.ProcessSpawn{SpawnID: in.id, ParentSpawnID: in.parent, PID: in.program.PID, Args: []string{}}
 	if e != nil {
 		exit := exitOf(e.Exit)
-		k.ExitCode, k.Signal, k.DurationMS = exit.Code, exit.Signal, time.Since(in.began).Milliseconds()
+		k.ExitCode, k.Signal, k.DurationMS = exit.Code, exit.Signal, in.duration.Milliseconds()
 	}
 	flags := map[string]bool{tape.ForkedKey: in.program.Forked}
 	if e != nil {

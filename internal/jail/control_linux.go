@@ -162,7 +162,10 @@ func (c *control) recv() (*message, []int, error) {
 	}
 	fds, err := rightsOf(oob[:oobn])
 	m := new(message)
-	if err == nil && flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 {
+	if err == nil && flags&unix.MSG_CTRUNC != 0 {
+		err = fmt.Errorf("take descriptors: %w", unix.EMFILE)
+	}
+	if err == nil && flags&unix.MSG_TRUNC != 0 {
 		err = fmt.Errorf("control message cut short (flags %#x)", flags)
 	}
 	if err == nil {

@@ -70,7 +70,7 @@ func diagnoseStart(err error) error {
 // as it is.
 func diagnoseSetup(err error) error {
 	var e *SetupError
-	if !errors.As(err, &e) {
+	if !errors.As(err, &e) || errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 		return err
 	}
 	if errors.Is(err, unix.ENOSYS) {

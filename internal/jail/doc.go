@@ -101,13 +101,15 @@
 // With Config.Inputs the recorder answers for what processes ask the kernel that no two runs get alike: clock_gettime, gettimeofday, time,
 // getrandom, and (Source.Asked) what the machine is like at the moment: opens of certain files of /proc by a path from the root, statfs,
 // sysinfo, statx as stat and ls -i make it. At each execve the caller is stopped for a moment, as a debugger would, before the new
-// program's first instruction: AT_SYSINFO_EHDR of its auxiliary vector becomes AT_IGNORE, so that the C library, Go and others make
-// these calls instead of reading the vDSO, and its AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Addresses
-// are not randomised. An open of /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
+// program's first instruction: the functions of its vDSO get code that makes these calls (package vdso), again after a signal (EINTR), and its
+// AT_RANDOM bytes are replaced; then it goes on, and nothing stays traced. Where the vDSO is not known AT_SYSINFO_EHDR of its auxiliary
+// vector becomes AT_IGNORE: the C library, Go and others make the calls themselves then. Addresses are not randomised. An open of
+// /dev/random or /dev/urandom by that path gives a pipe of its own that the recorder fills.
 //
-// The monotonic clock of Go programs and of large runtimes, which read it all the time, is the kernel's: of these the kernel's pages are
-// changed instead of hidden (package vdso), so that they ask for the wall time alone. Where a clock that is given lies behind the kernel's (Config.Shifted), waits for a
-// moment of it (futex, clock_nanosleep and timerfd_settime with an absolute time) are made again with another one,
+// The monotonic clock of Go programs and of large runtimes, which read it all the time, is the kernel's: their functions make the call for
+// the wall time alone. Where a clock that is given lies behind the kernel's (Config.Shifted), waits for a moment of it (futex, mutexes with
+// priority inheritance, clock_nanosleep, timerfd_settime and timer_settime with an absolute time, mq_timedsend and mq_timedreceive) are made
+// again with another one,
 // which is written below the stack of the thread, where nobody keeps anything.
 //
 // A process is known by its threads. A fork is a process of its own from the first time that it asks; its parent is who forked it. A

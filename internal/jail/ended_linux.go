@@ -3,50 +3,152 @@ package jail
 import (
 	"bytes"
 	"errors"
+	"os"
+	"runtime"
 	"strconv"
+	"sync"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// wait starts, once, the goroutine that tells how the process ended. It ends with the process, at the latest with the jail.
-func (p *spawnProcess) wait(s *spawns) {
-	p.waiting.Do(func() {
-		p.waited.Store(true)
-		s.begun(p)
-		s.ends.Go(func() {
-			e := p.awaitEnd()
-			e.Left = s.forget(p)
-			p.end <- e
-			p.ended.Store(true)
-			p.close()
+// ends tells how processes end. One goroutine waits for all of them, which stop ends; it tells, and calls nothing that blocks.
+type ends struct {
+	proc  int      // the recorder's /proc
+	epoll *os.File // of the pidfds, which are readable once their processes are gone
+	most  int      // processes at once
+
+	left sync.WaitGroup // processes whose end is waited for
+	done chan struct{}
+
+	mu    sync.Mutex
+	alive map[int]*awaited // by pidfd
+	over  bool             // what lives is killed
+}
+
+// An awaited is a process whose end somebody waits for.
+type awaited struct {
+	pid, pidfd int
+	left       bool        // it lived when all was killed; the mutex of ends guards it
+	told       func(Ended) // called once
+}
+
+func newEnds(proc, most int) (*ends, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	if err := unix.SetNonblock(fd, true); err != nil { // so that os.File waits for it
+		unix.Close(fd)
+		return nil, err
+	}
+	e := &ends{proc: proc, most: most, epoll: os.NewFile(uintptr(fd), "ends"), done: make(chan struct{}), alive: make(map[int]*awaited)}
+	go e.serve()
+	return e, nil
+}
+
+// stop waits until all that is waited for has ended, at the latest with the jail.
+func (e *ends) stop() {
+	e.left.Wait()
+	e.epoll.Close()
+	<-e.done
+}
+
+func (e *ends) serve() {
+	defer close(e.done)
+	c, err := e.epoll.SyscallConn()
+	if err != nil {
+		return
+	}
+	var events [64]unix.EpollEvent
+	for {
+		n := 0
+		err := c.Read(func(fd uintptr) bool {
+			n, _ = unix.EpollWait(int(fd), events[:], 0)
+			return n > 0
 		})
+		if err != nil {
+			return
+		}
+		for _, ev := range events[:n] {
+			e.tell(int(ev.Fd))
+		}
+	}
+}
+
+// add has told called when the process of pidfd, which it takes over, is gone. The error says that it is not.
+func (e *ends) add(pid, pidfd int, told func(Ended)) error {
+	if err := e.begin(&awaited{pid: pid, pidfd: pidfd, told: told}); err != nil {
+		unix.Close(pidfd)
+		return err
+	}
+	err := e.watch(unix.EPOLL_CTL_ADD, pidfd)
+	if err != nil {
+		e.take(pidfd)
+		e.drop(pidfd)
+	}
+	return err
+}
+
+func (e *ends) watch(op, pidfd int) error {
+	return withFD(e.epoll, func(fd int) error {
+		return unix.EpollCtl(fd, op, pidfd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(pidfd)})
 	})
 }
 
-// begun is told that somebody waits for the end of p.
-func (s *spawns) begun(p *spawnProcess) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p.left = s.over
-	s.alive[p] = true
+func (e *ends) begin(g *awaited) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.alive) >= e.most {
+		return errTooMany
+	}
+	g.left = e.over
+	e.alive[g.pidfd] = g
+	e.left.Add(1)
+	return nil
 }
 
-// left is told that all that lives now is about to be killed, and whether it was stopped before. That s is nil means that nobody asks.
-func (s *spawns) left(stopped bool) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.over = true
+func (e *ends) take(pidfd int) (g *awaited, left bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g = e.alive[pidfd]
+	delete(e.alive, pidfd)
+	return g, g.left
+}
+
+func (e *ends) drop(pidfd int) {
+	unix.Close(pidfd)
+	e.left.Done()
+}
+
+func (e *ends) tell(pidfd int) {
+	defer e.drop(pidfd)
+	g, left := e.take(pidfd)
+	_ = e.watch(unix.EPOLL_CTL_DEL, pidfd) // there may be another descriptor of it
+	how := e.how(g)
+	how.Left = left
+	g.told(how)
+}
+
+// full reports whether no more processes can be waited for.
+func (e *ends) full() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.alive) >= e.most
+}
+
+// killing is told that all that lives now is about to be killed, and whether it was stopped before.
+func (e *ends) killing(stopped bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
 	var until time.Time
 	if stopped {
 		until = time.Now().Add(untilDead)
 	}
-	for p := range s.alive {
-		p.left = p.left || p.lives(until)
+	for _, g := range e.alive {
+		g.left = g.left || e.lives(g, until)
 	}
 }
 
@@ -55,40 +157,22 @@ const untilDead = 100 * time.Millisecond
 
 // lives reports whether the process has not ended. One that was killed may take a moment for that, in which it does not stop: it is
 // asked again until it has done either, or until then.
-func (p *spawnProcess) lives(until time.Time) (yes bool) {
-	err := withFD(p.pidfd, func(fd int) error {
-		over := isOver(fd, 0)
-		for !over && time.Now().Before(until) && !p.stopped() {
-			over = isOver(fd, 1)
-		}
-		yes = !over
-		return nil
-	})
-	return err == nil && yes
-}
-
-// stopped reports whether the process stands still.
-func (p *spawnProcess) stopped() bool {
-	b, err := withinProc(p.proc, "stat")
-	_, after, ok := bytes.Cut(b[bytes.LastIndexByte(b, ')')+1:], []byte{' '})
-	return err == nil && ok && len(after) > 0 && (after[0] == 'T' || after[0] == 't')
-}
-
-func (p *spawnProcess) awaitEnd() (e Ended) {
-	c, err := p.pidfd.SyscallConn()
-	if err != nil {
-		return Ended{}
+func (e *ends) lives(g *awaited, until time.Time) bool {
+	over := isOver(g.pidfd, 0)
+	for !over && time.Now().Before(until) && !e.stopped(g) {
+		over = isOver(g.pidfd, 1)
 	}
-	// Without an error the function is called again whenever the descriptor may have become readable.
-	err = c.Read(func(fd uintptr) bool { return isOver(int(fd), 0) })
-	if err != nil { // no poller for it
-		c.Control(func(fd uintptr) { isOver(int(fd), -1) })
-	}
-	c.Control(func(fd uintptr) { e = p.howEnded(int(fd)) })
-	return e
+	return !over
 }
 
-// isOver reports whether the process of a pidfd is gone, and waits for it so many milliseconds; -1 is without end.
+// stopped reports whether the process, which is not over, stands still.
+func (e *ends) stopped(g *awaited) bool {
+	var buf [1024]byte
+	f := statFields(e.stat(g.pid, buf[:]))
+	return len(f) > 0 && (f[0][0] == 'T' || f[0][0] == 't')
+}
+
+// isOver reports whether the process of a pidfd is gone, and waits for it so many milliseconds.
 func isOver(pidfd, timeout int) bool {
 	fds := []unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}
 	for {
@@ -99,43 +183,48 @@ func isOver(pidfd, timeout int) bool {
 	}
 }
 
-// howEnded asks /proc as long as nobody has taken the status of the dead process, and the kernel itself afterwards.
-func (p *spawnProcess) howEnded(pidfd int) Ended {
-	if status, ok := p.zombieStatus(); ok {
-		return Ended{Exit: exitOf(status), Known: true}
-	}
-	if status, ok := reapedStatus(pidfd); ok {
-		return Ended{Exit: exitOf(status), Known: true}
+// how asks the kernel how a process ended that was waited for, and /proc while nobody has. Between the two it is looked at again.
+func (e *ends) how(g *awaited) Ended {
+	var buf [1024]byte
+	for range 1000 {
+		if status, ok := reapedStatus(g.pidfd); ok {
+			return Ended{Exit: exitOf(status), Known: true}
+		}
+		status, ok := statusIn(e.stat(g.pid, buf[:]))
+		gone := errors.Is(unix.PidfdSendSignal(g.pidfd, 0, nil, 0), unix.ESRCH) // then its number may have been another's
+		switch {
+		case ok && !gone:
+			return Ended{Exit: exitOf(status), Known: true}
+		case gone:
+			status, ok := reapedStatus(g.pidfd)
+			return Ended{Exit: exitOf(status), Known: ok}
+		}
+		runtime.Gosched()
 	}
 	return Ended{}
 }
 
-// zombieStatus reads the last field of /proc/PID/stat.
-func (p *spawnProcess) zombieStatus() (unix.WaitStatus, bool) {
-	var buf [1024]byte
-	var text []byte
-	err := withFD(p.proc, func(dir int) error {
-		fd, err := unix.Openat(dir, "stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		n, err := unix.Read(fd, buf[:])
-		text = buf[:max(n, 0)]
-		return err
-	})
+// stat reads /proc/PID/stat; nothing where there is none.
+func (e *ends) stat(pid int, buf []byte) []byte {
+	fd, err := unix.Openat(e.proc, strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return 0, false
+		return nil
 	}
-	return statusIn(text)
+	defer unix.Close(fd)
+	n, _ := unix.Read(fd, buf)
+	return buf[:max(n, 0)]
 }
 
-// statusIn finds the status of a dead process in its /proc/PID/stat. The name in it may hold anything, what follows no
-// parenthesis.
+// statFields are what follows the name in a /proc/PID/stat. The name may hold anything, what follows no parenthesis.
+func statFields(stat []byte) [][]byte {
+	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+}
+
+// statusIn finds the status of a dead process in its /proc/PID/stat.
 func statusIn(stat []byte) (unix.WaitStatus, bool) {
-	const state, code = 0, 49 // behind the name: the 3rd and 52nd of proc_pid_stat(5)
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= code || string(fields[state]) != "Z" {
+	const state, code = 0, 49 // the 3rd and 52nd of proc_pid_stat(5)
+	fields := statFields(stat)
+	if len(fields) <= code || string(fields[state]) != "Z" && string(fields[state]) != "X" { // X: somebody is taking it
 		return 0, false
 	}
 	v, err := strconv.ParseUint(string(fields[code]), 10, 32)

@@ -3,47 +3,66 @@ package jail
 import (
 	"encoding/binary"
 	"errors"
-	"runtime"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// follow lets an execve go on and looks at what it made: the process is stopped for a moment, as a debugger does, before its new
-// program's first instruction. What that would read from the kernel's pages, without a call, is hidden from it then. Of an execve
-// that fails nothing is seen.
-//
-// A thread other than the first has the number of its process when its execve has succeeded.
+// A following is an execve that goes on, and is looked at once it has made another program: the process is stopped for a moment, as
+// a debugger does, before that program's first instruction. What that would read from the kernel's pages, without a call, is
+// hidden from it then. Of an execve that fails nothing is seen.
+type following struct {
+	tid    int // of the thread; when its execve has succeeded it has the number of its process
+	family family
+	pidfd  int // of the process
+}
+
+// follow lets an execve go on. The thread that receives notifications, which is its tracer now, is to follow it.
 func (n *notifier) follow(req *seccompNotif) {
-	if !n.inputs.follows(int(req.PID)) {
-		n.goOn(req.ID)
+	defer n.goOn(req.ID)
+	tid := int(req.PID)
+	if !n.inputs.follows(tid) {
 		return
 	}
-	tid, id := int(req.PID), req.ID
-	n.inputs.executing.Go(func() {
-		runtime.LockOSThread() // the kernel knows a tracer by its thread
-		defer runtime.UnlockOSThread()
-		pid := n.inputs.processOf(tid)
-		if err := seize(tid, unix.PTRACE_O_TRACEEXEC); err != nil {
-			if errors.Is(err, unix.EPERM) && n.waits(id) {
-				n.inputs.untraced.Add(1)
-			}
-			n.inputs.unfollow(tid)
-			n.goOn(id)
-			return
-		}
-		n.goOn(id)
-		_ = unix.PtraceInterrupt(tid) // for an execve that fails; one that succeeded forgets it
-		stopped, sig, executed := awaitExec(tid, pid)
-		if executed {
-			n.inputs.look(stopped)
+	f, err := n.inputs.traceExec(tid)
+	if err != nil {
+		if errors.Is(err, unix.EPERM) && n.waits(req.ID) {
+			n.inputs.untraced.Add(1)
 		}
 		n.inputs.unfollow(tid)
-		if stopped != 0 {
-			_ = detach(stopped, sig)
-		}
-	})
+		return
+	}
+	n.follows = f
+}
+
+func (in *inputs) traceExec(tid int) (*following, error) {
+	f, err := in.familyAt(tid)
+	if err != nil {
+		return nil, err
+	}
+	pidfd, err := unix.PidfdOpen(f.process, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := seize(tid, unix.PTRACE_O_TRACEEXEC); err != nil {
+		unix.Close(pidfd)
+		return nil, err
+	}
+	return &following{tid, f, pidfd}, nil
+}
+
+// await ends with the execve.
+func (f *following) await(in *inputs) {
+	_ = unix.PtraceInterrupt(f.tid) // for an execve that fails; one that succeeded forgets it
+	stopped, sig, executed := awaitExec(f.tid, f.family.process)
+	if !executed || !in.look(stopped, f.family, f.pidfd) {
+		unix.Close(f.pidfd)
+	}
+	in.unfollow(f.tid)
+	if stopped != 0 && detach(stopped, sig) != nil {
+		letDie(stopped)
+	}
 }
 
 // seize is PTRACE_SEIZE with options, which nothing has to be stopped for.
@@ -101,35 +120,29 @@ func wait4(n int, ws *unix.WaitStatus, flags int) (int, error) {
 }
 
 // look is told that a process has become another program. It stands still.
-func (in *inputs) look(pid int) {
+func (in *inputs) look(pid int, f family, pidfd int) bool {
 	var r registers
 	if r.get(pid) != nil {
-		return
+		return false
 	}
 	st, err := readStack(pid, r.stack())
 	if err != nil {
-		return
+		return false
 	}
 	p := &Program{Argv: st.argv, Path: st.path, Handed: in.handed(pid, st.argv)}
 	if cwd, err := readLink(in.spawns.view.proc, strconv.Itoa(pid)+"/cwd"); err == nil {
 		p.Dir, _ = in.spawns.view.strip(cwd)
 	}
-	is, err := in.started(pid, p)
-	if err != nil {
-		return
-	}
-	if is.ticks || keepTicks(pid, st) != nil {
-		st.hideClocks(pid)
-	}
-	st.changeRandom(pid, is.source)
+	st.hide(pid, in.started(f, p, pidfd))
+	return true
 }
 
 // A startStack is what the kernel put on the stack of a new program.
 type startStack struct {
 	argv   []string
 	path   string // what was executed
-	vdso   uint64 // where the type of the entry stands that names the kernel's code; 0 for none
-	base   uint64 // of that code
+	vdso   uint64 // where the kernel's code is; 0 for none
+	entry  uint64 // where the type of the entry stands that names it
 	random uint64 // 16 bytes
 }
 
@@ -184,29 +197,29 @@ func (r *stackReader) auxiliary(argv uint64) (*startStack, error) {
 		case atRandom:
 			st.random = value
 		case atSysinfoEhdr:
-			st.vdso, st.base = at, value
+			st.vdso, st.entry = value, at
 		case atExecFn:
 			st.path, _ = text.path(r.pid, value)
 		}
 	}
 }
 
-// hideClocks takes from the program what it could read of time without asking.
-func (st *startStack) hideClocks(pid int) {
-	if st.vdso != 0 {
+// hide takes from the program what it could read of time without asking, and gives it other random bytes.
+func (st *startStack) hide(pid int, is *inputProcess) {
+	patch := askingWall()
+	if is.ticks {
+		patch = askingAll()
+	}
+	if st.vdso != 0 && (patch == nil || patch.Put(tracedMemory(pid), st.vdso) != nil) {
 		var b [8]byte
 		binary.NativeEndian.PutUint64(b[:], atIgnore)
-		_ = writeMemory(pid, st.vdso, b[:]) // an error means that it was killed
+		_ = writeMemory(pid, st.entry, b[:]) // an error means that it was killed
 	}
-}
-
-// keepTicks leaves it the monotonic clock.
-func keepTicks(pid int, st *startStack) error {
-	p := askingWall()
-	if p == nil || st.base == 0 {
-		return errors.ErrUnsupported
+	if st.random != 0 {
+		var b [16]byte
+		is.source.Fill(0, b[:])
+		_ = writeMemory(pid, st.random, b[:])
 	}
-	return p.Put(tracedMemory(pid), st.base)
 }
 
 // tracedMemory is that of a process which this thread traces: pages that it cannot write to itself too.
@@ -215,15 +228,6 @@ type tracedMemory int
 // WriteAt implements io.WriterAt.
 func (pid tracedMemory) WriteAt(b []byte, at int64) (int, error) {
 	return unix.PtracePokeData(int(pid), uintptr(at), b)
-}
-
-// changeRandom gives the program other random bytes to start with.
-func (st *startStack) changeRandom(pid int, source Source) {
-	if st.random != 0 {
-		var b [16]byte
-		source.Fill(0, b[:])
-		_ = writeMemory(pid, st.random, b[:])
-	}
 }
 
 // A stackReader reads words, a page at a time.

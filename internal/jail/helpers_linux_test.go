@@ -46,6 +46,8 @@ var helpers = map[string]func(args []string) int{
 	"klog":         helperKernelLog,
 	"talk":         helperTalk,
 	"spawnbench":   helperSpawnbench,
+	"storm":        helperStorm,
+	"threadexec":   helperThreadExec,
 	"talks":        helperTalks,
 	"become":       helperBecome,
 	"deaf":         helperDeaf,

@@ -6,6 +6,8 @@ type Inputs interface {
 	// Started is told of an execve that succeeded, before the program's first instruction, and of a process that asks for
 	// something without having executed anything since it was forked. What it returns answers the process from then on.
 	Started(p *Program) Source
+	// Ended tells how the process of a Source that Started returned has ended, or that it became another Program, once.
+	Ended(s Source, e Ended)
 }
 
 // A Filler makes random bytes.
@@ -50,6 +52,4 @@ type Program struct {
 	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
 	Handed []int    // of Argv, those that are the number of a pipe or socket that its parent left open for it: which number is chance
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told
-	// Ended tells once how the process ended, or became another Program's: Again is set then.
-	Ended <-chan Ended
 }

@@ -25,17 +25,17 @@ type inputs struct {
 	spawns *spawns
 	begins func() // called while the jail's program stands before its first instruction
 
-	mu      sync.Mutex
-	tasks   map[int]*inputProcess // by thread
-	program *inputProcess         // the jail's; nil before its execve
-	status  [4096]byte            // of /proc
+	mu       sync.Mutex
+	tasks    map[int]*inputProcess // by thread
+	program  *inputProcess         // the jail's; nil before its execve
+	status   [4096]byte            // of /proc
+	outcomes []outcome             // to be told by who has the mutex
 
-	executing sync.WaitGroup // goroutines that follow an execve
-	untraced  atomic.Int64   // programs whose clock could not be taken, for they are debugged
-	followed  map[int]bool   // threads whose execve is being followed
-	shifted   map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
-	buf       [maxFill]byte  // the same
-	calls     map[int]int    // open files of threads; the same
+	untraced atomic.Int64   // programs whose clock could not be taken, for they are debugged
+	followed map[int]bool   // threads whose execve is being followed
+	shifted  map[int]uint64 // where the timeout of threads lies that are to make their call again; the notifier's alone
+	buf      [maxFill]byte  // the same
+	calls    map[int]int    // open files of threads; the same
 }
 
 // An inputProcess is one process as its inputs know it: since an execve, or since its fork.
@@ -49,7 +49,7 @@ type inputProcess struct {
 	tasks  []int
 	others []*inputProcess // of its threads that have sources of their own
 	rest   *inputProcess   // of others, the one of all threads but the first; nil for none yet
-	ended  chan Ended      // of its Program; nil once that was told
+	told   bool            // how it ended
 }
 
 // maxFill is how many bytes one getrandom is given at most. Whoever wants more asks again, as it does after a signal.
@@ -79,6 +79,9 @@ func inputRules(o notified) []bpf.Instruction {
 		p = append(p, whenFutexTimes()...)
 		p = append(p, whenBits(unix.SYS_CLOCK_NANOSLEEP, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_TIMERFD_SETTIME, dataArg1, unix.TFD_TIMER_ABSTIME, retNotify, retAllow)...)
+		p = append(p, whenBits(unix.SYS_TIMER_SETTIME, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
+		p = append(p, whenPointer(unix.SYS_MQ_TIMEDSEND, dataArg(4))...)
+		p = append(p, whenPointer(unix.SYS_MQ_TIMEDRECEIVE, dataArg(4))...)
 	}
 	return p
 }
@@ -93,13 +96,15 @@ func whenClock(clocks []uint32) []bpf.Instruction {
 	return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLOCK_GETTIME, SkipTrue: uint8(len(p))}}, p...)
 }
 
-// whenFutexTimes notifies a futex that waits until a moment: of the wall time, or of the monotonic clock.
+// whenFutexTimes notifies a futex that waits until a moment: of the wall time by a flag, of the monotonic clock, and what takes a mutex with
+// priority inheritance always.
 func whenFutexTimes() []bpf.Instruction {
 	return []bpf.Instruction{
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_FUTEX, SkipTrue: 10},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_FUTEX, SkipTrue: 11},
 		bpf.LoadAbsolute{Off: dataArg1, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: futexRealtime, SkipTrue: 7},
+		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: futexRealtime, SkipTrue: 8},
 		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: futexCommand},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: futexLockPI, SkipTrue: 6},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: futexWaitBitset, SkipTrue: 4},
 		bpf.LoadAbsolute{Off: dataArg(3), Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 3},
@@ -148,6 +153,7 @@ func readOpen(req *seccompNotif) (path uint64, flags uint32, ok bool) {
 const (
 	futexRealtime   = 256 // FUTEX_CLOCK_REALTIME
 	futexCommand    = 127 // without FUTEX_CLOCK_REALTIME and FUTEX_PRIVATE_FLAG
+	futexLockPI     = 6
 	futexWaitBitset = 9
 )
 
@@ -159,11 +165,26 @@ func newInputs(to Inputs, s *spawns, begins func()) *inputs {
 // isInput reports whether a call is one of inputRules.
 func isInput(nr int32) bool {
 	switch nr {
-	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM, unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME,
-		unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
+	case unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY, unix.SYS_GETRANDOM:
 		return true
 	}
-	return nr == sysTime
+	return nr == sysTime || isWait(nr) || isAsked(nr)
+}
+
+func isAsked(nr int32) bool {
+	switch nr {
+	case unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
+		return true
+	}
+	return false
+}
+
+func isWait(nr int32) bool {
+	switch nr {
+	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME, unix.SYS_TIMER_SETTIME, unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE:
+		return true
+	}
+	return false
 }
 
 // input answers one call. Before the program's execve, and where nothing can be found out about processes, the kernel does.
@@ -173,16 +194,16 @@ func (n *notifier) input(req *seccompNotif) {
 		n.goOn(req.ID)
 		return
 	}
-	switch req.Nr {
-	case unix.SYS_CLOCK_GETTIME:
+	switch {
+	case req.Nr == unix.SYS_CLOCK_GETTIME:
 		n.clock(req, p)
-	case unix.SYS_GETTIMEOFDAY:
+	case req.Nr == unix.SYS_GETTIMEOFDAY:
 		n.timeOfDay(req, n.now(req, p))
-	case unix.SYS_GETRANDOM:
+	case req.Nr == unix.SYS_GETRANDOM:
 		n.random(req, p)
-	case unix.SYS_FUTEX, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_TIMERFD_SETTIME:
+	case isWait(req.Nr):
 		n.waitFor(req, p)
-	case unix.SYS_STATFS, unix.SYS_FSTATFS, unix.SYS_SYSINFO, unix.SYS_STATX:
+	case isAsked(req.Nr):
 		if !n.asked(req, p) {
 			n.goOn(req.ID)
 		}
@@ -256,8 +277,17 @@ func (f filler) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sendFD makes the call return a descriptor that stands for fd.
+// sendFD makes the call return a descriptor that stands for fd. A signal to this thread meanwhile, as Go's scheduler sends them, would
+// have it return 0 instead, without one.
 func (n *notifier) sendFD(id uint64, fd, flags int) error {
+	all := unix.Sigset_t{}
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	var old unix.Sigset_t
+	if unix.PthreadSigmask(unix.SIG_BLOCK, &all, &old) == nil {
+		defer unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	}
 	a := seccompAddFD{ID: id, Flags: unix.SECCOMP_ADDFD_FLAG_SEND, SrcFD: uint32(fd), NewFlags: uint32(flags)}
 	_, err := ioctlValue(uintptr(n.fd), unix.SECCOMP_IOCTL_NOTIF_ADDFD, unsafe.Pointer(&a))
 	return err
@@ -304,7 +334,7 @@ func (n *notifier) time(req *seccompNotif, now int64) {
 
 func (n *notifier) random(req *seccompNotif, p *inputProcess) {
 	const known = unix.GRND_NONBLOCK | unix.GRND_RANDOM | unix.GRND_INSECURE
-	if req.Args[2]&^known != 0 {
+	if flags := req.Args[2]; flags&^known != 0 || flags&unix.GRND_RANDOM != 0 && flags&unix.GRND_INSECURE != 0 {
 		n.answer(req.ID, unix.EINVAL)
 		return
 	}
@@ -361,7 +391,9 @@ func (n *notifier) waitFor(req *seccompNotif, p *inputProcess) {
 // behind is by how many ns the clock that a call waits for lies behind the kernel's.
 func (n *notifier) behind(req *seccompNotif, p *inputProcess) int64 {
 	switch {
-	case req.Nr == unix.SYS_FUTEX && req.Args[1]&futexRealtime != 0,
+	case req.Nr == unix.SYS_FUTEX && (req.Args[1]&futexRealtime != 0 || req.Args[1]&futexCommand == futexLockPI),
+		req.Nr == unix.SYS_MQ_TIMEDSEND, req.Nr == unix.SYS_MQ_TIMEDRECEIVE,
+		req.Nr == unix.SYS_TIMER_SETTIME, // of the wall time alone
 		req.Nr == unix.SYS_CLOCK_NANOSLEEP && int32(req.Args[0]) == unix.CLOCK_REALTIME,
 		req.Nr == unix.SYS_TIMERFD_SETTIME && n.timerClock(req) == unix.CLOCK_REALTIME:
 		return p.source.Behind()
@@ -383,6 +415,13 @@ func (n *notifier) timeout(req *seccompNotif) (at uint64, arg, size int) {
 	case unix.SYS_CLOCK_NANOSLEEP:
 		arg, size = 2, 16
 		if c := int32(req.Args[0]); c != unix.CLOCK_REALTIME && c != unix.CLOCK_MONOTONIC {
+			size = 0
+		}
+	case unix.SYS_MQ_TIMEDSEND, unix.SYS_MQ_TIMEDRECEIVE:
+		arg, size = 4, 16
+	case unix.SYS_TIMER_SETTIME:
+		arg, size = 2, 32
+		if !n.timerOfWallTime(req) {
 			size = 0
 		}
 	default:
@@ -415,6 +454,17 @@ func (n *notifier) timerClock(req *seccompNotif) int {
 	return -1
 }
 
+// timerOfWallTime reports it of the timer of a timer_settime; true where this kernel does not list timers.
+func (n *notifier) timerOfWallTime(req *seccompNotif) bool {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(int(req.PID)) + "/timers")
+	if err != nil {
+		return true
+	}
+	_, timer, _ := bytes.Cut(append([]byte("\n"), b...), []byte("\nID: "+strconv.Itoa(int(int32(req.Args[0])))+"\n"))
+	timer, _, _ = bytes.Cut(timer, []byte("\nID: "))
+	return bytes.Contains(timer, []byte("ClockID: 0\n"))
+}
+
 // shift moves a struct timespec by ns. It is false for none, and for the zero that disarms a timer.
 func shift(b []byte, ns int64) bool {
 	sec, nsec := int64(binary.NativeEndian.Uint64(b)), int64(binary.NativeEndian.Uint64(b[8:]))
@@ -430,7 +480,7 @@ func shift(b []byte, ns int64) bool {
 // of returns the process of a thread. It is nil before the program's execve, and for a thread that is gone.
 func (in *inputs) of(task int) *inputProcess {
 	in.mu.Lock()
-	defer in.mu.Unlock()
+	defer in.unlock()
 	return in.find(task, 0)
 }
 
@@ -449,15 +499,14 @@ func (in *inputs) find(task, depth int) *inputProcess {
 		return in.thread(p, task, f)
 	}
 	parent := in.parentOf(f, depth)
-	p := &inputProcess{pid: f.process, ended: make(chan Ended, 1), forker: parent.source, ticks: parent.ticks}
-	p.source = in.to.Started(&Program{
-		Parent: p.forker, Forked: true, PID: f.inside, Host: f.process, Ended: p.ended,
-	})
+	p := &inputProcess{pid: f.process, forker: parent.source, shares: parent.shares, ticks: parent.ticks}
+	p.source = in.to.Started(&Program{Parent: p.forker, Forked: true, PID: f.inside, Host: f.process})
 	in.add(p, f.process)
 	if task != f.process {
 		in.add(p, task)
 	}
-	in.followEnd(p)
+	fd, err := unix.PidfdOpen(f.process, 0)
+	in.followEnd(p, fd, err)
 	return p
 }
 
@@ -469,8 +518,8 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	}
 	t := p.rest
 	if t == nil {
-		t = &inputProcess{pid: f.process, shares: p.shares, ended: make(chan Ended, 1), ticks: p.ticks}
-		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, Ended: t.ended}
+		t = &inputProcess{pid: f.process, shares: p.shares, ticks: p.ticks}
+		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task}
 		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
 		}
@@ -560,96 +609,96 @@ func (in *inputs) unfollow(task int) {
 	delete(in.followed, task)
 }
 
-// processOf tells the process of a thread; 0 where it is gone.
-func (in *inputs) processOf(task int) int {
+// familyAt is familyOf for who does not have the mutex.
+func (in *inputs) familyAt(task int) (family, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	f, _ := in.familyOf(task)
-	return f.process
+	return in.familyOf(task)
 }
 
-// forget is told that the threads of p are no more.
-func (in *inputs) forget(p *inputProcess) {
+// started is told that a process has become another program, which p describes but for who it was before. It takes over pidfd.
+func (in *inputs) started(f family, p *Program, pidfd int) *inputProcess {
+	in.mu.Lock()
+	defer in.unlock()
+	is := in.tasks[f.process]
+	switch {
+	case is != nil && is.forker != nil: // whether a fork asks for something before it executes must change nothing
+		p.Parent = is.forker
+	case is != nil:
+		p.Parent = is.source
+	case in.program != nil:
+		p.Parent = in.parentOf(f, 0).source
+	}
+	known := is != nil
+	if known {
+		in.over(is, Ended{Again: true})
+		unix.Close(pidfd)
+	} else {
+		is = new(inputProcess)
+	}
+	p.PID, p.Host = f.inside, f.process
+	*is = inputProcess{pid: f.process, source: in.to.Started(p)}
+	is.shares, is.ticks = in.sharingOf(f.process, p.Path)
+	in.add(is, f.process)
+	if !known {
+		in.followEnd(is, pidfd, nil)
+	}
+	if in.program == nil {
+		in.program = is
+		in.begins()
+	}
+	return is
+}
+
+// followEnd has the end of p told, and p forgotten then. It takes over pidfd, where err is nil.
+func (in *inputs) followEnd(p *inputProcess, pidfd int, err error) {
+	if err == nil {
+		err = in.spawns.ends.add(p.pid, pidfd, func(e Ended) {
+			in.mu.Lock()
+			defer in.unlock()
+			in.over(p, e)
+		})
+	}
+	if err != nil { // there are too many; it may live
+		in.tell(p, Ended{})
+	}
+}
+
+// over is told that p is no more what it was, and its threads are no more.
+func (in *inputs) over(p *inputProcess, e Ended) {
 	for _, task := range p.tasks {
 		if is := in.tasks[task]; is == p || slices.Contains(p.others, is) {
 			delete(in.tasks, task)
 		}
 	}
 	for _, t := range p.others {
-		t.ended <- Ended{}
+		in.tell(t, Ended{})
 	}
-	p.tasks, p.others, p.rest = p.tasks[:0], nil, nil
+	in.tell(p, e)
 }
 
-// started is told that the process task has become another program, which p describes but for who it was before.
-func (in *inputs) started(task int, p *Program) (*inputProcess, error) {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	f, err := in.familyOf(task)
-	if err != nil {
-		return nil, err
-	}
-	was := in.tasks[f.process]
-	switch {
-	case was != nil && was.forker != nil: // whether a fork asks for something before it executes must change nothing
-		p.Parent = was.forker
-	case was != nil:
-		p.Parent = was.source
-	case in.program != nil:
-		p.Parent = in.parentOf(f, 0).source
-	}
-	ended := make(chan Ended, 1)
-	p.PID, p.Host, p.Ended = f.inside, f.process, ended
-	is := was
-	if was == nil {
-		is = &inputProcess{pid: f.process}
-	}
-	in.forget(is)
-	if is.ended != nil {
-		is.ended <- Ended{Again: true}
-	}
-	is.source, is.ended, is.forker, is.code = in.to.Started(p), ended, nil, nil
-	is.shares, is.ticks = in.sharingOf(f.process, p.Path)
-	in.add(is, f.process)
-	if in.program == nil {
-		in.program = is
-		in.begins()
-	}
-	if was == nil {
-		in.followEnd(is)
-	}
-	return is, nil
+// An outcome is how the process of a source has ended.
+type outcome struct {
+	of  Source
+	how Ended
 }
 
-// followEnd has the end of p told, and p forgotten then.
-func (in *inputs) followEnd(p *inputProcess) {
-	over := func(e Ended) {
-		in.forget(p)
-		if p.ended != nil {
-			p.ended <- e
-			p.ended = nil
-		}
+// tell has the outcome of p told, once.
+func (in *inputs) tell(p *inputProcess, e Ended) {
+	if !p.told {
+		p.told = true
+		in.outcomes = append(in.outcomes, outcome{p.source, e})
 	}
-	sp, err := in.opened(p.pid)
-	if err != nil {
-		over(Ended{})
-		in.add(p, p.pid) // it may live
-		return
-	}
-	sp.wait(in.spawns)
-	in.spawns.ends.Go(func() {
-		e := <-sp.end
-		in.mu.Lock()
-		defer in.mu.Unlock()
-		over(e)
-	})
 }
 
-func (in *inputs) opened(pid int) (*spawnProcess, error) {
-	if in.spawns.full() {
-		return nil, errTooMany
+// unlock lets go of the mutex, and tells outcomes, which may take a while.
+func (in *inputs) unlock() {
+	list := in.outcomes
+	in.outcomes = nil
+	in.mu.Unlock()
+	for _, o := range list {
+		in.to.Ended(o.of, o.how)
 	}
-	return in.spawns.newProcess(pid, pid)
 }
 
 // A family is what /proc says of a thread: its process, the parent of that, and the numbers of both inside.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,8 @@ import (
 type still struct {
 	mu       sync.Mutex
 	programs []string
-	ends     []<-chan Ended
+	names    map[Source]string  // of programs
+	ended    map[string][]Ended // by name
 	forked   int
 }
 
@@ -63,10 +65,18 @@ func (s *still) Started(p *Program) Source {
 		return newStill(uint64(1000 + s.forked))
 	}
 	s.programs = append(s.programs, strings.Join(p.Argv, " "))
-	s.ends = append(s.ends, p.Ended)
 	name := fnv.New64() // not their number: those of a pipeline start side by side
 	io.WriteString(name, strings.Join(p.Argv, " "))
-	return newStill(name.Sum64() >> 24)
+	source := newStill(name.Sum64() >> 24)
+	s.names[source] = strings.Join(p.Argv, " ")
+	return source
+}
+
+func (s *still) Ended(source Source, e Ended) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := s.names[source]
+	s.ended[name] = append(s.ended[name], e)
 }
 
 func (s *stillSource) Tick(uint64) int64 {
@@ -94,7 +104,7 @@ func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()
-	s := new(still)
+	s := &still{names: make(map[Source]string), ended: make(map[string][]Ended)}
 	c.Inputs, c.Shifted = s, true
 	r := run(t, c, func(j *Jail) {
 		if j.inputs == nil || j.deaf != nil {
@@ -186,13 +196,14 @@ func TestInputsEnds(t *testing.T) {
 	if r.exit != (Exit{}) {
 		t.Error(r.exit)
 	}
-	want := []Ended{{Again: true}, {Exit: Exit{Code: 3}, Known: true}, {Exit: Exit{Signal: unix.SIGKILL}, Known: true}, {Known: true}}
-	for i, p := range s.programs {
-		if e := <-s.ends[i]; i >= len(want) || e.Exit != want[i].Exit || e.Again != want[i].Again {
-			t.Errorf("%s ended %v", p, e)
-		}
+	delete(s.ended, "") // forks
+	want := map[string][]Ended{
+		s.programs[0]:      {{Again: true}},
+		"sh -c exit 3":     {{Exit: Exit{Code: 3}, Known: true}},
+		"sh -c kill -9 $$": {{Exit: Exit{Signal: unix.SIGKILL}, Known: true}},
+		"true":             {{Known: true}},
 	}
-	if len(s.programs) != len(want) {
-		t.Errorf("programs %q", s.programs)
+	if !reflect.DeepEqual(s.ended, want) {
+		t.Errorf("ended %v, not %v", s.ended, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"unsafe"
 
@@ -38,9 +37,11 @@ type notifier struct {
 	done      chan struct{}
 	report    func(Refusal)
 	connector *connector
-	watch     *watch  // nil: no such calls are notified
-	spawns    *spawns // likewise
-	inputs    *inputs // likewise
+	watch     *watch     // nil: no such calls are notified
+	spawns    *spawns    // likewise
+	inputs    *inputs    // likewise
+	follows   *following // what the thread that receives is to follow now
+	receivers *receivers
 	connects  sync.WaitGroup
 	copies    sync.WaitGroup
 	copying   chan struct{} // a token each
@@ -59,8 +60,8 @@ func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns
 	}
 	// Caller and answerer take turns, so that one processor serves both best. Before Linux 6.6 they find out themselves.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
-	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, connector: c, watch: w, spawns: s, inputs: in, copying: make(chan struct{}, maxCopies)}
-	go n.serve()
+	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, connector: c, watch: w, spawns: s, inputs: in, receivers: newReceivers(), copying: make(chan struct{}, maxCopies)}
+	n.next()
 	return n, nil
 }
 
@@ -75,34 +76,30 @@ func (n *notifier) close() {
 	go func() {
 		defer close(gone)
 		n.connects.Wait()
-		if n.inputs != nil {
-			n.inputs.executing.Wait()
-		}
+		n.receivers.running.Wait()
 		n.connector.close()
 		unix.Close(n.fd)
 	}()
 	n.connector.abandon(gone)
 }
 
-// serve has a thread of its own: woken by the kernel, it needs no scheduler to go on.
-func (n *notifier) serve() {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	defer close(n.done)
-	if n.inputs != nil {
-		defer n.inputs.closeCalls()
-	}
+// serve receives notifications until there is an execve to follow, which it returns. nil means that all is over.
+func (n *notifier) serve() *following {
 	fds := []unix.PollFd{{Fd: int32(n.fd), Events: unix.POLLIN}, {Fd: int32(n.stop), Events: unix.POLLIN}}
 	for {
 		_, err := unix.Poll(fds, -1)
 		switch {
 		case errors.Is(err, unix.EINTR):
 		case err != nil || fds[1].Revents != 0:
-			return
+			return nil
 		case fds[0].Revents&unix.POLLIN != 0:
 			n.receive()
+			if f := n.follows; f != nil {
+				n.follows = nil
+				return f
+			}
 		case fds[0].Revents != 0: // POLLHUP: nobody is left
-			return
+			return nil
 		}
 	}
 }

@@ -20,9 +20,7 @@ type spawnProcess struct {
 	key   uint64
 	pidfd *os.File // readable once the process is gone
 	task  *os.File // of the thread that executes, whose descriptors are taken; pidfd where that is the same
-	proc  *os.File // its directory in /proc: never another's with the same number
 	links []string // what was put at 0 and 1; the spawns' mutex guards it
-	left  bool     // it lived when all was killed; the same guards it
 
 	stub     bool    // it was to become one: whatever it executes is
 	seen     bool    // nonblock is known
@@ -49,12 +47,6 @@ func (s *spawns) newProcess(pid, thread int) (*spawnProcess, error) {
 			p.task = os.NewFile(uintptr(fd), "pidfd")
 		}
 	}
-	fd, err = unix.Openat(s.view.proc, strconv.Itoa(pid), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		p.close()
-		return nil, err
-	}
-	p.proc = os.NewFile(uintptr(fd), "proc")
 	return p, nil
 }
 
@@ -65,11 +57,8 @@ const (
 )
 
 func (p *spawnProcess) close() {
-	for _, f := range []*os.File{p.pidfd, p.task, p.proc} {
-		if f != nil {
-			f.Close() // task may be pidfd, which os.File tells apart
-		}
-	}
+	p.pidfd.Close()
+	p.task.Close() // it may be pidfd, which os.File tells apart
 }
 
 // drop closes p unless somebody waits for its end.
@@ -138,7 +127,7 @@ func (s *Spawn) Ended() <-chan Ended { return s.process.end }
 // Environ returns the variables of the process, as NAME=VALUE: those of the program that it runs by now. There are none when it is
 // gone.
 func (s *Spawn) Environ() ([]string, error) {
-	b, err := withinProc(s.process.proc, "environ")
+	b, err := s.process.environ()
 	if err != nil {
 		return nil, fmt.Errorf("environment of process %d: %w", s.process.pid, err)
 	}
@@ -148,30 +137,60 @@ func (s *Spawn) Environ() ([]string, error) {
 // maxEnviron bounds the environment of one process that is read, in bytes: more than the kernel passes to a program by default.
 const maxEnviron = 8 << 20
 
-// withinProc reads a file of a process's directory in /proc.
-func withinProc(proc *os.File, name string) (b []byte, err error) {
-	err = withFD(proc, func(dir int) error {
-		fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		f := os.NewFile(uintptr(fd), name)
-		defer f.Close()
-		b, err = io.ReadAll(io.LimitReader(f, maxEnviron))
-		return err
-	})
-	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrClosed) {
+// environ reads the process's file in /proc, and nothing when that may have been another's with the same number.
+func (p *spawnProcess) environ() ([]byte, error) {
+	f, err := os.Open("/proc/" + strconv.Itoa(p.pid) + "/environ")
+	if err != nil {
+		return nil, p.unlessGone(err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxEnviron))
+	if p.signal(0) != nil {
 		return nil, nil
 	}
-	return b, err
+	return b, p.unlessGone(err)
+}
+
+func (p *spawnProcess) unlessGone(err error) error {
+	if p.signal(0) != nil {
+		return nil
+	}
+	return err
 }
 
 // Signal sends sig to the process: a stub that stands for a program that died of it does so too. The error is
 // os.ErrProcessDone when it is gone.
 func (s *Spawn) Signal(sig syscall.Signal) error {
-	err := withFD(s.process.pidfd, func(fd int) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
+	return s.process.signal(sig)
+}
+
+func (p *spawnProcess) signal(sig syscall.Signal) error {
+	err := withFD(p.pidfd, func(fd int) error { return unix.PidfdSendSignal(fd, sig, nil, 0) })
 	if errors.Is(err, unix.ESRCH) || errors.Is(err, os.ErrClosed) {
 		return os.ErrProcessDone
 	}
 	return err
+}
+
+// wait has, once, somebody wait for the end of the process.
+func (p *spawnProcess) wait(s *spawns) {
+	p.waiting.Do(func() {
+		p.waited.Store(true)
+		told := func(e Ended) {
+			s.forget(p)
+			p.end <- e
+			p.ended.Store(true)
+			p.close()
+		}
+		err := withFD(p.pidfd, func(fd int) error {
+			own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			return s.ends.add(p.pid, own, told)
+		})
+		if err != nil {
+			told(Ended{})
+		}
+	})
 }

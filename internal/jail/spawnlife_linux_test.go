@@ -323,9 +323,9 @@ func TestSpawnsTooMany(t *testing.T) {
 	var lost func() int64
 	r := run(t, c, func(j *Jail) {
 		lost = j.SpawnsLost
-		j.spawns.mu.Lock()
-		defer j.spawns.mu.Unlock()
-		j.spawns.most = 0
+		j.spawns.ends.mu.Lock()
+		defer j.spawns.ends.mu.Unlock()
+		j.spawns.ends.most = 0
 	})
 	if !strings.Contains(r.stdout, "a: said x, exit status 0\n") || !strings.Contains(r.stdout, "b: said x, exit status 0\n") {
 		t.Error(r.stdout, r.stderr)

@@ -37,7 +37,7 @@ func (s *spawns) look(n *seccompNotif) (*Spawn, error) {
 		if ours || s.handedOn(parent, links) || !s.held(parent, links) {
 			return nil, nil
 		}
-		if s.full() {
+		if s.ends.full() {
 			return nil, errTooMany
 		}
 		if p, err = s.newProcess(pid, int(n.PID)); err != nil {

@@ -29,13 +29,10 @@ type spawns struct {
 	off   error                    // why nobody is told of anything
 	ours  map[string]*spawnProcess // by what was put at their 0 and 1, as links
 	gone  []*spawnProcess          // still in ours, though they ended: the oldest first
-	alive map[*spawnProcess]bool   // whose end somebody waits for
-	over  bool                     // what lives is killed
 
 	armed atomic.Bool
 	lost  atomic.Int64
-	most  int            // of alive
-	ends  sync.WaitGroup // goroutines that wait for processes to end; all do before the jail is closed
+	ends  *ends
 }
 
 // maxGone is how many processes that ended are still known by the streams that they had: what they started may have them.
@@ -48,11 +45,13 @@ func newSpawns(w SpawnWatcher, init int, streams []*os.File) (*spawns, error) {
 		return nil, &SetupError{Op: opSpawns, Path: "/proc", Err: err}
 	}
 	s := &spawns{watcher: w, init: init, view: view{root: -1, proc: proc}, stub: -1,
-		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess), alive: make(map[*spawnProcess]bool)}
-	s.most = shareOfFiles(4096, 16) // processes
+		inherited: make(map[string]bool), onTheWay: make(map[int]uint64), ours: make(map[string]*spawnProcess)}
 	s.stub, err = openStub()
 	if err == nil {
 		s.view.text, err = s.rootText()
+	}
+	if err == nil {
+		s.ends, err = newEnds(proc, shareOfFiles(4096, 16))
 	}
 	if err != nil {
 		s.close()
@@ -86,7 +85,9 @@ func (s *spawns) rootText() (string, error) {
 
 // close waits until every process that somebody was told of is gone.
 func (s *spawns) close() {
-	s.ends.Wait()
+	if s.ends != nil {
+		s.ends.stop()
+	}
 	unix.Close(s.view.proc)
 	if s.stub >= 0 {
 		unix.Close(s.stub)
@@ -271,17 +272,16 @@ func (s *spawns) remember(p *spawnProcess, f *os.File) {
 	p.links = append(p.links, link)
 }
 
-// forget is told that p ended, and reports whether it lived when all was killed.
-func (s *spawns) forget(p *spawnProcess) (left bool) {
+// forget is told that p ended.
+func (s *spawns) forget(p *spawnProcess) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.alive, p)
 	if len(p.links) == 0 {
-		return p.left
+		return
 	}
 	s.gone = append(s.gone, p)
 	if len(s.gone) <= maxGone {
-		return p.left
+		return
 	}
 	for _, link := range s.gone[0].links {
 		if s.ours[link] == s.gone[0] {
@@ -289,14 +289,13 @@ func (s *spawns) forget(p *spawnProcess) (left bool) {
 		}
 	}
 	s.gone = s.gone[1:]
-	return p.left
 }
 
-// full reports whether no more processes can be waited for.
-func (s *spawns) full() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.alive) >= s.most
+// left is told that all that lives now is about to be killed, and whether it was stopped before. That s is nil means that nobody asks.
+func (s *spawns) left(stopped bool) {
+	if s != nil {
+		s.ends.killing(stopped)
+	}
 }
 
 // owner returns whose stream link is; nil for nobody's.

@@ -1,0 +1,114 @@
+package jail
+
+import (
+	"os"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// receivers are threads that take turns at a notifier: one receives, and sleeps in the kernel meanwhile, which wakes it without a
+// scheduler. When it has an execve to follow, for which it has to wait, another one receives.
+type receivers struct {
+	running sync.WaitGroup
+	follow  chan struct{} // a token for each execve that is followed
+
+	mu   sync.Mutex
+	idle []*os.File // eventfds: a receiver waits for each, and receives when it is written to
+	over bool
+}
+
+const (
+	maxFollowed = 64 // execves at once; beyond that all calls wait until one has succeeded or failed
+	maxIdle     = 4
+)
+
+func newReceivers() *receivers {
+	manyThreads()
+	return &receivers{follow: make(chan struct{}, maxFollowed)}
+}
+
+// manyThreads lets Go's scheduler think that there are more processors: threads that sleep in the kernel keep one each until it
+// takes that away from them, for which it wakes up every 20 µs.
+func manyThreads() {
+	const few = 4
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < few {
+		runtime.GOMAXPROCS(few)
+	}
+}
+
+// next has another thread receive.
+func (n *notifier) next() {
+	rs := n.receivers
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if last := len(rs.idle) - 1; last >= 0 {
+		wake(rs.idle[last])
+		rs.idle = rs.idle[:last]
+		return
+	}
+	rs.running.Go(func() {
+		runtime.LockOSThread() // the kernel knows a tracer by its thread
+		defer runtime.UnlockOSThread()
+		n.takeTurns()
+	})
+}
+
+// takeTurns receives, and then as often as it is this thread's turn again.
+func (n *notifier) takeTurns() {
+	rs := n.receivers
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	turn := os.NewFile(uintptr(fd), "turn") // nil for none
+	defer turn.Close()
+	for {
+		f := n.serve()
+		if f == nil {
+			rs.end()
+			if n.inputs != nil {
+				n.inputs.closeCalls()
+			}
+			close(n.done)
+			return
+		}
+		rs.follow <- struct{}{}
+		n.next()
+		f.await(n.inputs)
+		<-rs.follow
+		if err != nil || !rs.rest(turn) {
+			return
+		}
+	}
+}
+
+// rest waits for the next turn; false means that there is none.
+func (rs *receivers) rest(turn *os.File) bool {
+	rs.mu.Lock()
+	if rs.over || len(rs.idle) >= maxIdle {
+		rs.mu.Unlock()
+		return false
+	}
+	rs.idle = append(rs.idle, turn)
+	rs.mu.Unlock()
+	var b [8]byte
+	_, err := turn.Read(b[:])
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	return err == nil && !rs.over
+}
+
+// end wakes all that wait.
+func (rs *receivers) end() {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	rs.over = true
+	for _, turn := range rs.idle {
+		wake(turn)
+	}
+	rs.idle = nil
+}
+
+func wake(turn *os.File) {
+	one := [8]byte{1}
+	_, _ = turn.Write(one[:])
+}
