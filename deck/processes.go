@@ -2,13 +2,16 @@ package deck
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -31,7 +34,8 @@ type processes struct {
 	clock *ambient.Clock     // on a replay
 	again *recordedProcesses // the same
 
-	began, over func(id uint64) // on a replay, told of each process; nil for nobody
+	began, over func(id uint64)                                  // on a replay, told of each process; nil for nobody
+	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	ends    sync.WaitGroup // goroutines that wait for the end of a process
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -101,7 +105,7 @@ func (r *replayer) giveAgain(c *changing) *processes {
 	r.again.sort()
 	r.processes = replayProcesses(r.s, &c.servers, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
-	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
+	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
 	return r.processes
 }
 
@@ -155,6 +159,7 @@ type processInputs struct {
 	began      time.Time
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
+	ending     func(id uint64) (wait func(ctx context.Context))
 	opened     atomic.Uint64
 	seed       *ambient.Seed
 }
@@ -173,6 +178,14 @@ func (i *processInputs) Now(place uint64) int64 { return i.timer.Now(i.places.Nu
 // Behind implements jail.Source.
 func (i *processInputs) Behind() int64 { return i.timer.Behind() }
 
+// Ending implements jail.Source. The program itself ends when it likes.
+func (i *processInputs) Ending() func(ctx context.Context) {
+	if i.ending == nil || i.id == programID {
+		return nil
+	}
+	return i.ending(i.id)
+}
+
 // Fill implements jail.Source.
 func (i *processInputs) Fill(place uint64, b []byte) {
 	if n := i.places.Number(place); i.draws != nil {
@@ -189,7 +202,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now()}
+	in := &processInputs{program: pr, began: time.Now(), ending: p.ending}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -280,14 +293,18 @@ func (p *processes) asRecorded(in *processInputs) *tape.ProcessSpawn {
 
 // ended puts the end of a process on the tape. The program's is the run's.
 func (p *processes) ended(in *processInputs, e jail.Ended) {
+	took := time.Since(in.began)
 	if p.over != nil {
 		p.over(in.id)
 	}
 	if in.id == programID {
 		return
 	}
-	if in.by != 0 { // whether that is a server is known for sure once all is over
-		<-p.drained
+	if in.by != 0 { // its end stands where whoever talked with it has had all that it said
+		select {
+		case <-p.servers.settled(in.by):
+		case <-p.drained:
+		}
 	}
 	var times *tape.Payload
 	if s, ok := in.timer.(*ambient.Stream); ok {
@@ -298,7 +315,7 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 		}
 	}
 	k, raw := p.spawn(in, &e)
-	k.Times = times
+	k.Times, k.DurationMS = times, took.Milliseconds()
 	_ = p.s.rec.RecordRaw(k, raw) // the recorder tells fail
 }
 
@@ -322,7 +339,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	k := &tape.ProcessSpawn{SpawnID: in.id, ParentSpawnID: in.parent, PID: in.program.PID, Args: []string{}}
 	if e != nil {
 		exit := exitOf(e.Exit)
-		k.ExitCode, k.Signal, k.DurationMS = exit.Code, exit.Signal, time.Since(in.began).Milliseconds()
+		k.ExitCode, k.Signal = exit.Code, exit.Signal
 	}
 	flags := map[string]bool{tape.ForkedKey: in.program.Forked}
 	if e != nil {
@@ -416,7 +433,7 @@ func (r *recordedProcesses) sort() {
 }
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same; else
-// the first that ran this program in another way, so that a changed argument changes nothing beside. nil for none.
+// of those that ran this program in another way the most alike, so that a changed argument changes nothing beside. nil for none.
 func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
@@ -431,7 +448,7 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 		func(was *tape.ProcessSpawn) bool { return path.Base(was.Program) == path.Base(is.Program) },
 		func(*tape.ProcessSpawn) bool { return parent == 0 },
 	} {
-		i := slices.IndexFunc(list, func(was *tape.ProcessSpawn) bool {
+		i := mostAlike(list, is, func(was *tape.ProcessSpawn) bool {
 			return tape.HasFlag(was, tape.ForkedKey) == forked && alike(was)
 		})
 		if i >= 0 {
@@ -442,3 +459,37 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 	}
 	return nil
 }
+
+// mostAlike returns the place of the process in a list whose arguments share most words with those of another, the first one of equals,
+// among those that may be it; -1 for none.
+func mostAlike(list []*tape.ProcessSpawn, is *tape.ProcessSpawn, may func(*tape.ProcessSpawn) bool) int {
+	best, fewest := -1, 0
+	for i, was := range list {
+		if !may(was) {
+			continue
+		}
+		if n := wordsApart(was.Args, is.Args); best < 0 || n < fewest {
+			best, fewest = i, n
+		}
+	}
+	return best
+}
+
+// wordsApart counts the words that stand in one of two argument lists and not in the other.
+func wordsApart(a, b []string) (n int) {
+	if slices.Equal(a, b) {
+		return 0
+	}
+	left := make(map[string]int)
+	for i, args := range [][]string{a, b} {
+		for word := range strings.FieldsFuncSeq(strings.Join(args, " "), notInWord) {
+			left[word] += 1 - 2*i
+		}
+	}
+	for _, k := range left {
+		n += max(k, -k)
+	}
+	return n
+}
+
+func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

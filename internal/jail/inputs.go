@@ -1,5 +1,7 @@
 package jail
 
+import "context"
+
 // Inputs gives wall time and randomness to what runs inside, in the kernel's place: see "Inputs" in the package comment.
 // Its method, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
 type Inputs interface {
@@ -28,6 +30,9 @@ type Source interface {
 	Fill(place uint64, b []byte)
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
+	// Ending is told, where Config.Shifted is set, of a process that is about to end by itself. What it returns is called by a
+	// goroutine of its own, and the process ends when that returns, which it does once ctx is done. Nil lets it end at once.
+	Ending() (wait func(ctx context.Context))
 }
 
 // A Program is what a process became by an execve, or by a fork.

@@ -2,6 +2,7 @@ package jail
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"io"
 	"os"
@@ -59,7 +60,7 @@ const (
 	clockRealtimeCoarse = unix.CLOCK_REALTIME_COARSE
 )
 
-// inputRules notify the calls that inputs answers. waits adds those that wait for a moment of the wall time.
+// inputRules notify the calls that inputs answers. waits adds those that wait for a moment of the wall time, and the last one of a process.
 func inputRules(waits bool) []bpf.Instruction {
 	p := []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_CLOCK_GETTIME, SkipTrue: 5},
@@ -78,6 +79,7 @@ func inputRules(waits bool) []bpf.Instruction {
 		p = append(p, whenReading(sysOpen, false, dataArg1)...)
 	}
 	if waits {
+		p = append(p, whenEqual(unix.SYS_EXIT_GROUP, retNotify)...)
 		p = append(p, whenBits(unix.SYS_FUTEX, dataArg1, futexRealtime, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_CLOCK_NANOSLEEP, dataArg1, unix.TIMER_ABSTIME, retNotify, retAllow)...)
 		p = append(p, whenBits(unix.SYS_TIMERFD_SETTIME, dataArg1, unix.TFD_TIMER_ABSTIME, retNotify, retAllow)...)
@@ -158,6 +160,23 @@ func (n *notifier) input(req *seccompNotif) {
 
 func (n *notifier) now(req *seccompNotif, p *inputProcess) int64 {
 	return p.source.Now(n.inputs.place(req, p))
+}
+
+// exit lets a process end once its source says so.
+func (n *notifier) exit(req *seccompNotif) {
+	var wait func(context.Context)
+	if p := n.inputs.known(int(req.PID)); p != nil {
+		wait = p.source.Ending()
+	}
+	id := req.ID
+	if wait == nil {
+		n.goOn(id)
+		return
+	}
+	n.held.Go(func() {
+		wait(n.letGo)
+		n.goOn(id)
+	})
 }
 
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
@@ -365,6 +384,17 @@ func (in *inputs) of(task int) *inputProcess {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.find(task, 0)
+}
+
+// known returns the process that a thread is of; nil for one that has asked for nothing since its fork.
+func (in *inputs) known(task int) *inputProcess {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	f, err := in.familyOf(task)
+	if err != nil {
+		return nil
+	}
+	return in.tasks[f.process]
 }
 
 // maxForks bounds how many processes in a row are looked for that have forked each other and executed nothing.
