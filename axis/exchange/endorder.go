@@ -64,10 +64,10 @@ type recordedProcess struct {
 func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
 
 // keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
-// its parent.
+// its parent, and MCP servers do not run on a replay.
 func (b *Book) keepProcess(r *tape.Record) {
 	p, ok := r.Kind.(*tape.ProcessSpawn)
-	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) {
+	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
 		return
 	}
 	b.processes = append(b.processes, recordedProcess{id: p.SpawnID, g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS})
