@@ -157,6 +157,7 @@ type processInputs struct {
 
 	id, parent uint64
 	began      time.Time
+	at         uint64 // the recorder's ordinal then
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
 	ending     func(id uint64) (wait func(ctx context.Context))
@@ -202,7 +203,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), ending: p.ending}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -345,7 +346,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	if e != nil {
 		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
 	}
-	k.Extra = append(tape.FlagFields(flags), tape.AskerField(tape.ConversationKey, p.servers.conversation(in.by))...)
+	k.Extra = slices.Concat(tape.FlagFields(flags), tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by)), tape.NumberField(tape.PlaceKey, in.at))
 	if in.program.Forked {
 		return k, nil
 	}

@@ -57,7 +57,7 @@ type order struct {
 // A recordedProcess is one that ended, by its spawn_id.
 type recordedProcess struct {
 	id              uint64
-	g               uint64
+	at, g           uint64 // the recorder's ordinals of its begin and of its end
 	endedMS, tookMS int64
 }
 
@@ -70,7 +70,9 @@ func (b *Book) keepProcess(r *tape.Record) {
 	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
 		return
 	}
-	b.processes = append(b.processes, recordedProcess{id: p.SpawnID, g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS})
+	b.processes = append(b.processes, recordedProcess{
+		id: p.SpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
+	})
 }
 
 // KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
@@ -102,7 +104,7 @@ func (b *Book) KeepOrder() {
 			o.answers[rec].answer = all[i-1]
 		}
 		for _, other := range all {
-			if other.Lane != rec.Lane && rec.begun() <= other.begun() && other.begun() < rec.endedMS {
+			if other.Lane != rec.Lane && rec.came() < other.came() && other.came() < rec.passed() {
 				o.answers[rec].asked = append(o.answers[rec].asked, other)
 			}
 		}
@@ -113,29 +115,27 @@ func (b *Book) KeepOrder() {
 	b.order = o
 }
 
-// placeProcess finds the answers that wait for a process, and what it waits for. all stand by their ordinals.
+// placeProcess finds the answers that wait for a process, and what it waits for.
 func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess) {
-	o.ends[p.id] = p
-	next, _ := slices.BinarySearchFunc(all, p.g, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
-	during := slices.IndexFunc(all, func(x *Recorded) bool { return p.begunMS() < x.endedMS })
-	if next < len(all) && (during == next || all[next].begun() <= p.endedMS) {
-		o.answers[all[next]].ended = append(o.answers[all[next]].ended, p)
-	}
-	if during >= 0 && during < next {
-		o.answers[all[during]].begun = append(o.answers[all[during]].begun, p)
-	}
-	if next == 0 {
-		return
-	}
-	last := all[next-1]
-	own := &order{answer: last}
+	own, later := new(order), false
 	for _, rec := range all {
-		if rec.begun() < p.endedMS && rec.g > p.g {
-			own.asked = append(own.asked, rec)
+		x, came, passed := o.answers[rec], rec.came(), rec.passed()
+		switch {
+		case came > p.g:
+			later = true
+		case passed > p.g:
+			own.asked, x.ended = append(own.asked, rec), append(x.ended, p)
+		default:
+			if own.answer == nil || own.answer.passed() < passed {
+				own.answer = rec
+			}
+			if came < p.at && p.at < passed {
+				x.begun = append(x.begun, p)
+			}
 		}
 	}
-	o.processes[p.id] = own
-	if p.begunMS() < last.endedMS && next < len(all) && all[next].begun() > p.endedMS {
+	o.ends[p.id], o.processes[p.id] = p, own
+	if last := own.answer; later && len(own.asked) == 0 && last != nil && p.at < last.passed() {
 		o.answers[last].beside = append(o.answers[last].beside, p)
 	}
 }
@@ -176,6 +176,23 @@ func (r *Recorded) begun() int64 {
 		return r.endedMS - r.Exchange.Stream[n-1].TMS
 	}
 	return r.endedMS
+}
+
+// came is the recorder's ordinal at which a request came, or a later one.
+func (r *Recorded) came() uint64 {
+	first := r.g
+	if len(r.Exchange.Stream) > 0 {
+		first = r.Exchange.Stream[0].G
+	}
+	return cmp.Or(numberIn(r.extra, placeKey), first)
+}
+
+// passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.
+func (r *Recorded) passed() uint64 {
+	if n := len(r.Exchange.Stream); n > 0 {
+		return cmp.Or(r.Exchange.Stream[n-1].G, r.g)
+	}
+	return r.g
 }
 
 // laneSpan is when a conversation, by arrival, began and ended.

@@ -18,6 +18,9 @@ type turn struct {
 	process      uint64 // that ended meanwhile; 0 for none
 }
 
+// at is an ordinal of what happens so many ms after a run began.
+func at(ms int64) uint64 { return uint64(100 * ms) }
+
 // conversations is a book of turns, which stand as they ended, and the key of each.
 func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key) {
 	t.Helper()
@@ -26,14 +29,14 @@ func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key)
 		for i, x := range turns {
 			k := &tape.LLMCall{Provider: "test", Endpoint: "messages", Model: "m", Exchange: tape.Exchange{
 				Method: "POST", URL: "https://h/a", Lane: x.lane, Arrival: uint64(i + 1), Status: 200, RequestDigest: cas.Sum([]byte{byte(i)}),
-				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: uint64(2*i + 1)}},
-			}}
+				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: at(x.ended)}},
+			}, Extra: tape.NumberField(tape.PlaceKey, at(x.begun)+1)}
 			keys[i] = exchange.KeyOf(k, classifier{})
 			if x.process != 0 { // which ended a moment before
-				p := &tape.ProcessSpawn{SpawnID: x.process, ParentSpawnID: 1, DurationMS: 2500}
-				yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 1), MonotonicMS: x.ended - 50, Kind: p}, nil)
+				p := &tape.ProcessSpawn{SpawnID: x.process, ParentSpawnID: 1, DurationMS: 2500, Extra: tape.NumberField(tape.PlaceKey, at(x.ended-2550))}
+				yield(&tape.Record{Seq: uint64(i), G: at(x.ended - 50), MonotonicMS: x.ended - 50, Kind: p}, nil)
 			}
-			yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 2), MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
+			yield(&tape.Record{Seq: uint64(i), G: at(x.ended) + uint64(i) + 1, MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
 		}
 	}, classifier{}, nil)
 	if err != nil {
