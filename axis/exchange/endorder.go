@@ -14,7 +14,7 @@ import (
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
 const maxBeside = 8
 
-// maxHeadStart is for how long at most an answer waits for a process that goes on beside it.
+// maxHeadStart is for how long at most an answer has a process run that goes on beside it.
 const maxHeadStart = 20 * time.Second
 
 // An endOrder keeps the order in which a program got what it waited for: the ends of answers of models, and of processes. What it makes of
@@ -23,7 +23,7 @@ const maxHeadStart = 20 * time.Second
 // The last chunk of an answer waits until the program has got what it had got before: the end of the answer that had ended just before, of
 // a conversation beside this one, and those of the processes that had ended since. And it waits until the program has done what it had done
 // while the answer came: until requests beside this one have come, and processes have begun. What had ended has then a moment in which the
-// program may act on it, and a process that went on, and ended before the next call, the time that it had had, of maxHeadStart.
+// program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
 //
 // A process ends once the answers that had ended before it are given, and the requests have come that had.
 //
@@ -39,6 +39,7 @@ type endOrder struct {
 	asked  map[*Recorded]time.Time
 	over   map[*Recorded]time.Time
 	began  map[uint64]time.Time
+	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
 	gone   map[uint64]time.Time
 	moved  chan struct{} // closed when the next thing happens; nil while nobody waits
 	inVain bool
@@ -51,12 +52,12 @@ type order struct {
 	asked  []*Recorded       // requests that had come
 	ended  []recordedProcess // processes that had ended since answer
 	begun  []recordedProcess // processes that had begun, and went on
-	beside []recordedProcess // those of begun that ended before the next call
+	beside []recordedProcess // those that had begun, and ended before the next call
 }
 
 // A recordedProcess is one that ended, by its spawn_id.
 type recordedProcess struct {
-	id              uint64
+	id, parent      uint64
 	at, g           uint64 // the recorder's ordinals of its begin and of its end
 	endedMS, tookMS int64
 }
@@ -71,7 +72,7 @@ func (b *Book) keepProcess(r *tape.Record) {
 		return
 	}
 	b.processes = append(b.processes, recordedProcess{
-		id: p.SpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
+		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
 	})
 }
 
@@ -92,7 +93,7 @@ func (b *Book) KeepOrder() {
 		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
 		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
 		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
-		began: make(map[uint64]time.Time), gone: make(map[uint64]time.Time),
+		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
 	for i, rec := range all {
@@ -109,14 +110,16 @@ func (b *Book) KeepOrder() {
 			}
 		}
 	}
+	above := make(map[uint64]bool)
 	for _, p := range b.processes {
-		o.placeProcess(all, p)
+		o.placeProcess(all, p, above)
 	}
 	b.order = o
 }
 
-// placeProcess finds the answers that wait for a process, and what it waits for.
-func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess) {
+// placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
+// went on beside an answer nobody waits for one that started another: they are above it, and end after it.
+func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool) {
 	own, later := new(order), false
 	for _, rec := range all {
 		x, came, passed := o.answers[rec], rec.came(), rec.passed()
@@ -136,7 +139,10 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess) {
 	}
 	o.ends[p.id], o.processes[p.id] = p, own
 	if last := own.answer; later && len(own.asked) == 0 && last != nil && p.at < last.passed() {
-		o.answers[last].beside = append(o.answers[last].beside, p)
+		if !above[p.id] {
+			o.answers[last].beside = append(o.answers[last].beside, p)
+		}
+		above[p.parent] = true
 	}
 }
 
@@ -155,7 +161,7 @@ func (b *Book) ProcessEnded(id uint64) {
 	if o := b.order; o != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.gone[id] = time.Now()
+		o.gone[id], o.near[id] = time.Now(), true
 		o.wake()
 	}
 }
@@ -164,10 +170,23 @@ func (b *Book) ProcessEnded(id uint64) {
 // ctx too.
 func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	o := b.order
-	if o == nil || o.processes[id] == nil || o.next(o.ending(id, time.Now())) == nil {
+	if o == nil || o.processes[id] == nil {
 		return nil
 	}
-	return func(ctx context.Context) { _ = o.until(ctx, o.ending(id, time.Now())) }
+	o.comesNear(id)
+	e := o.ending(id, time.Now())
+	if o.next(e) == nil && o.remaining(e) <= 0 {
+		return nil
+	}
+	return func(ctx context.Context) { _ = o.until(ctx, e) }
+}
+
+// comesNear notes that a process is about to end, or is not waited for any more to be.
+func (o *endOrder) comesNear(id uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.near[id] = true
+	o.wake()
 }
 
 // begun is when a request came, or later, in ms since the run began.
@@ -238,7 +257,7 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 // ending is what the end of a process waits for, that comes now.
 func (o *endOrder) ending(id uint64, now time.Time) *ending {
 	p := o.ends[id]
-	return &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, begunMS: p.endedMS, endedMS: p.endedMS}
+	return &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true}
 }
 
 // An ending is one end that is held up.
@@ -248,6 +267,7 @@ type ending struct {
 	since            time.Time // when it was first held up
 	begunMS, endedMS int64     // when it would have been then, had nothing held it up; when it was
 	paced            bool      // answers take their time
+	process          bool
 }
 
 // until waits until an end may come.
@@ -261,7 +281,11 @@ func (o *endOrder) until(ctx context.Context, e *ending) error {
 		select {
 		case <-w.moved:
 		case <-timer.C:
-			o.lose(e.who, w.what)
+			if w.near != 0 {
+				o.comesNear(w.near)
+			} else {
+				o.lose(e.who, w.what)
+			}
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -276,6 +300,7 @@ type waiting struct {
 	moved <-chan struct{} // closed when something has happened
 	limit time.Time
 	what  string
+	near  uint64 // the process that is to come near its end, which may take longer; 0 for none
 }
 
 // next returns what an end still waits for; nil for nothing.
@@ -307,6 +332,11 @@ func (o *endOrder) missing(e *ending) *waiting {
 	for _, rec := range e.asked {
 		if o.asked[rec].IsZero() {
 			return &waiting{limit: after(rec.begun() - e.begunMS), what: "when " + nameOf(rec) + " had come, which did not come in time"}
+		}
+	}
+	for _, p := range e.beside {
+		if began := o.began[p.id]; !began.IsZero() && !o.near[p.id] {
+			return &waiting{limit: began.Add(p.headStart(e.endedMS)), near: p.id}
 		}
 	}
 	for i, p := range slices.Concat(e.begun, e.ended) {
@@ -345,8 +375,8 @@ func (o *endOrder) remaining(e *ending) (left time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	pause := func(ended time.Time, endedMS int64) {
-		if !ended.IsZero() {
-			left = max(left, min(reaction, reactionTo(e.endedMS-endedMS, e.paced))-time.Since(ended))
+		if !ended.IsZero() && !o.inVain {
+			left = max(left, min(reaction, e.reactionTo(e.endedMS-endedMS))-time.Since(ended))
 		}
 	}
 	if first := e.answer; first != nil {
@@ -355,13 +385,26 @@ func (o *endOrder) remaining(e *ending) (left time.Duration) {
 	for _, p := range e.ended {
 		pause(o.gone[p.id], p.endedMS)
 	}
-	for _, p := range e.beside {
-		if began := o.began[p.id]; !began.IsZero() && !o.inVain {
-			had := time.Duration(e.endedMS-p.begunMS()) * time.Millisecond
-			left = max(left, min(had-time.Since(began), maxHeadStart))
-		}
-	}
 	return left
+}
+
+// reactionTo is how long the program has to act on what ended so many ms before. Between that and the end of a process it did nothing that
+// is known, and what it does next comes after both.
+func (e *ending) reactionTo(gapMS int64) time.Duration {
+	if e.process {
+		return time.Duration(gapMS) * time.Millisecond / 2
+	}
+	return reactionTo(gapMS, e.paced)
+}
+
+// headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
+// soon after, else for the time that it had had.
+func (p *recordedProcess) headStart(endedMS int64) time.Duration {
+	had := time.Duration(endedMS-p.begunMS()) * time.Millisecond
+	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < companySlack {
+		had = took + reaction
+	}
+	return min(had, maxHeadStart)
 }
 
 // come notes that a request has come that rec answers.

@@ -223,19 +223,39 @@ func TestKeepOrderOfProcesses(t *testing.T) {
 	}
 }
 
-// TestKeepOrderBeside: a process that goes on, and ended before the next call, has the time that it had by the end of the answer.
+// TestKeepOrderBeside: a process that goes on, and ended before the next call, is about to end by the end of the answer where that was soon,
+// and else has the time that it had.
 func TestKeepOrderBeside(t *testing.T) {
-	for _, began := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			b, keys := conversations(t, turn{"llm:a", 100, 2000, 0}, turn{"llm:a", 4010, 4050, 7}) // 7 ran from 1500 to 4000
-			want, lost := 3400*ms, 1                                                               // as long as until it began, and two seconds
-			if began {
-				b.ProcessBegan(7)
-				want, lost = 500*ms, 0
-			}
-			if _, end, err := give(t.Context(), t, b, keys[0]); end != want || err != nil || len(b.OrderLost()) != lost {
-				t.Errorf("held for %v, want %v; %v, lost %q", end, want, err, b.OrderLost())
-			}
+	for name, tt := range map[string]struct {
+		ended  int64         // when the answer had, of a process that ran from 1500 to 4000
+		begins bool          // it runs again
+		near   time.Duration // when it comes near its end; 0 for never
+		want   time.Duration
+		lost   int
+	}{
+		"soon":           {3900, true, time.Second, time.Second, 0},
+		"soon, not then": {3900, true, 0, 2600 * ms, 0},
+		"later":          {2000, true, 0, 500 * ms, 0},
+		"it never runs":  {2000, false, 0, 3400 * ms, 1}, // as long as until it began, and two seconds
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, turn{"llm:a", 100, tt.ended, 0}, turn{"llm:a", 4010, 4050, 7})
+				if tt.begins {
+					b.ProcessBegan(7)
+				}
+				if tt.near > 0 {
+					go func() {
+						time.Sleep(tt.near)
+						if b.ProcessEnding(7) == nil {
+							t.Error("it does not wait for the answer")
+						}
+					}()
+				}
+				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.OrderLost()) != tt.lost {
+					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.OrderLost())
+				}
+			})
 		})
 	}
 }
