@@ -27,8 +27,8 @@ const maxHeadStart = 20 * time.Second
 //
 // A process ends once the answers that had ended before it are given, and the requests have come that had.
 //
-// It waits for as long as that took then, and two seconds. A wait in vain ends all others, and so does a call that nothing answers: the
-// program is another one from there on.
+// It waits for as long as that took then, and two seconds, and for two seconds from whatever of the recording happened last: a machine that
+// has much to do takes longer for each. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
 type endOrder struct {
 	answers   map[*Recorded]*order       // not changed
 	processes map[uint64]*order          // by spawn_id; the same
@@ -42,6 +42,7 @@ type endOrder struct {
 	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
 	gone   map[uint64]time.Time
 	moved  chan struct{} // closed when the next thing happens; nil while nobody waits
+	last   time.Time     // when the last one did
 	inVain bool
 	lost   []string
 }
@@ -317,6 +318,9 @@ func (o *endOrder) next(e *ending) *waiting {
 	if o.moved == nil {
 		o.moved = make(chan struct{})
 	}
+	if still := o.last.Add(companySlack); w.near == 0 && w.limit.Before(still) {
+		w.limit = still
+	}
 	w.moved = o.moved
 	return w
 }
@@ -456,6 +460,7 @@ func (o *endOrder) giveUp() {
 
 // wake wakes whoever waits. The caller holds mu.
 func (o *endOrder) wake() {
+	o.last = time.Now()
 	if o.moved != nil {
 		close(o.moved)
 		o.moved = nil

@@ -154,6 +154,7 @@ func TestProcessEnding(t *testing.T) {
 	}{
 		"as it was":          {[]time.Duration{0, time.Second}, 1000 * ms, 0},
 		"slower":             {[]time.Duration{500 * ms, 1500 * ms}, 1500 * ms, 0},
+		"each is late":       {[]time.Duration{1900 * ms, 3700 * ms}, 3700 * ms, 0},
 		"the second is late": {[]time.Duration{0, 5 * time.Second}, 2000 * ms, 1},
 		"neither ever comes": {[]time.Duration{-1, -1}, 2000 * ms, 1},
 		"the first never is": {[]time.Duration{-1, 0}, 2000 * ms, 1},

@@ -106,7 +106,8 @@
 //
 // The monotonic clock is the kernel's. Where the wall time that is given lies behind the kernel's (Config.Shifted), waits for a
 // moment of it (FUTEX_CLOCK_REALTIME, clock_nanosleep and timerfd_settime with an absolute time) are made again with another one,
-// which is written below the stack of the thread, where nobody keeps anything.
+// which is written below the stack of the thread, where nobody keeps anything. A process that ends by itself may then be held up at its
+// exit_group (Source.Ending); its files are open until it goes on.
 //
 // A process is known by its threads. A fork is a process of its own from the first time that it asks; its parent is who forked it. A
 // thread of Python or Ruby is like a fork, and so are together all threads but the first of others than Go. Of these others each
