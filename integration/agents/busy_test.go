@@ -26,11 +26,6 @@ var sdkAgent string
 //go:embed testdata/notes_server.cjs
 var notesServer string
 
-// busyMasks is the tapedeck.yaml of docs/agents.md for agents that name what their shells do by the time and by random numbers.
-//
-//go:embed testdata/busy.yaml
-var busyMasks string
-
 // A busyScene is what the model of an agent says, by its cues, and the file that comes of it, below the work tree.
 type busyScene struct {
 	cues map[string][]step
