@@ -176,7 +176,7 @@ func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 	}
 	o.comesNear(id)
 	e := o.ending(id, time.Now())
-	if o.next(e) == nil && o.remaining(e) <= 0 {
+	if o.next(e) == nil {
 		return nil
 	}
 	return func(ctx context.Context) { _ = o.until(ctx, e) }
@@ -374,13 +374,17 @@ func (o *endOrder) limit(first *Recorded, e *ending) time.Time {
 	return since.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
 }
 
-// remaining is what is left of the moment that the program has to act on what ended before.
+// remaining is what is left of the moment that the program has to act on what ended before. A process ends at once: what the program did next
+// came after both.
 func (o *endOrder) remaining(e *ending) (left time.Duration) {
+	if e.process {
+		return 0
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	pause := func(ended time.Time, endedMS int64) {
 		if !ended.IsZero() && !o.inVain {
-			left = max(left, min(reaction, e.reactionTo(e.endedMS-endedMS))-time.Since(ended))
+			left = max(left, min(reaction, reactionTo(e.endedMS-endedMS, e.paced))-time.Since(ended))
 		}
 	}
 	if first := e.answer; first != nil {
@@ -390,15 +394,6 @@ func (o *endOrder) remaining(e *ending) (left time.Duration) {
 		pause(o.gone[p.id], p.endedMS)
 	}
 	return left
-}
-
-// reactionTo is how long the program has to act on what ended so many ms before. Between that and the end of a process it did nothing that
-// is known, and what it does next comes after both.
-func (e *ending) reactionTo(gapMS int64) time.Duration {
-	if e.process {
-		return time.Duration(gapMS) * time.Millisecond / 2
-	}
-	return reactionTo(gapMS, e.paced)
 }
 
 // headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
