@@ -2,6 +2,7 @@ package deck
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -34,7 +36,8 @@ type processes struct {
 	ticks *ambient.Clock     // the same, monotonic
 	again *recordedProcesses // the same
 
-	began, over func(id uint64) // on a replay, told of each process; nil for nobody
+	began, over func(id uint64)                                  // on a replay, told of each process; nil for nobody
+	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
@@ -105,7 +108,7 @@ func (r *replayer) giveAgain(c *changing) *processes {
 	r.again.sort()
 	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
 	r.s.answered = r.processes.answered
-	r.processes.began, r.processes.over = r.book.ProcessBegan, r.book.ProcessEnded
+	r.processes.began, r.processes.over, r.processes.ending = r.book.ProcessBegan, r.book.ProcessEnded, r.book.ProcessEnding
 	return r.processes
 }
 
@@ -161,8 +164,10 @@ type processInputs struct {
 	id, parent uint64
 	began      time.Time
 	duration   time.Duration // once it has ended
+	at         uint64        // the recorder's ordinal when it began
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
+	ending     func(id uint64) (wait func(ctx context.Context))
 	opened     atomic.Uint64
 	seed       *ambient.Seed
 }
@@ -187,8 +192,14 @@ func (i *processInputs) Tick(place uint64) int64 { return i.ticks.Now(i.tickings
 // TickBehind implements jail.Source.
 func (i *processInputs) TickBehind() int64 { return i.ticks.Behind() }
 
-// Ending implements jail.Source.
-func (i *processInputs) Ending() { i.stamps.look(i, "ended") }
+// Ending implements jail.Source. The program itself ends when it likes.
+func (i *processInputs) Ending() func(ctx context.Context) {
+	i.stamps.look(i, "ended")
+	if i.ending == nil || i.id == programID {
+		return nil
+	}
+	return i.ending(i.id)
+}
 
 // Asked implements jail.Source.
 func (i *processInputs) Asked(what, path string, now func([]byte) []byte) []byte {
@@ -218,7 +229,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now()}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -342,9 +353,12 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	case in.id == programID:
 	case in.by == 0:
 		p.ended(in, e)
-	default: // whether that is a server is known for sure once all is over
+	default: // its end stands where whoever talked with it has had all that it said
 		p.ends.Go(func() {
-			<-p.drained
+			select {
+			case <-p.servers.settled(in.by):
+			case <-p.drained:
+			}
 			p.ended(in, e)
 		})
 	}
@@ -403,7 +417,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	if e != nil {
 		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
 	}
-	k.Extra = append(tape.FlagFields(flags), tape.AskerField(tape.ConversationKey, p.servers.conversation(in.by))...)
+	k.Extra = slices.Concat(tape.FlagFields(flags), tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by)), tape.NumberField(tape.PlaceKey, in.at))
 	if in.program.Forked {
 		return k, nil
 	}
@@ -488,7 +502,7 @@ func (r *recordedProcesses) sort() {
 }
 
 // take finds which recorded process one is again that parent has started, and hands it out once: the first that ran the same; else
-// the first that ran this program in another way, so that a changed argument changes nothing beside. nil for none.
+// of those that ran this program in another way the most alike, so that a changed argument changes nothing beside. nil for none.
 func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.ProcessSpawn {
 	list := r.children[parent]
 	forked := tape.HasFlag(is, tape.ForkedKey)
@@ -503,7 +517,7 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 		func(was *tape.ProcessSpawn) bool { return path.Base(was.Program) == path.Base(is.Program) },
 		func(*tape.ProcessSpawn) bool { return parent == 0 },
 	} {
-		i := slices.IndexFunc(list, func(was *tape.ProcessSpawn) bool {
+		i := mostAlike(list, is, func(was *tape.ProcessSpawn) bool {
 			return tape.HasFlag(was, tape.ForkedKey) == forked && alike(was)
 		})
 		if i >= 0 {
@@ -514,3 +528,37 @@ func (r *recordedProcesses) take(parent uint64, is *tape.ProcessSpawn) *tape.Pro
 	}
 	return nil
 }
+
+// mostAlike returns the place of the process in a list whose arguments share most words with those of another, the first one of equals,
+// among those that may be it; -1 for none.
+func mostAlike(list []*tape.ProcessSpawn, is *tape.ProcessSpawn, may func(*tape.ProcessSpawn) bool) int {
+	best, fewest := -1, 0
+	for i, was := range list {
+		if !may(was) {
+			continue
+		}
+		if n := wordsApart(was.Args, is.Args); best < 0 || n < fewest {
+			best, fewest = i, n
+		}
+	}
+	return best
+}
+
+// wordsApart counts the words that stand in one of two argument lists and not in the other.
+func wordsApart(a, b []string) (n int) {
+	if slices.Equal(a, b) {
+		return 0
+	}
+	left := make(map[string]int)
+	for i, args := range [][]string{a, b} {
+		for word := range strings.FieldsFuncSeq(strings.Join(args, " "), notInWord) {
+			left[word] += 1 - 2*i
+		}
+	}
+	for _, k := range left {
+		n += max(k, -k)
+	}
+	return n
+}
+
+func notInWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }

@@ -25,8 +25,9 @@ type servers struct {
 
 // A serverProcess is one process that may be a server.
 type serverProcess struct {
-	conversation uint64 // 0 while it is not known to be one
-	changed      bool   // it may have changed files since the last barrier
+	conversation uint64        // 0 while it is not known to be one
+	changed      bool          // it may have changed files since the last barrier
+	settled      chan struct{} // closed once its talk has ended: what it was is known then
 }
 
 // An origin is what was found out about a thread. It holds for a moment: threads end, and their numbers are given again.
@@ -48,18 +49,26 @@ func (s *servers) add(pid int) uint32 {
 	if s.roots == nil {
 		s.roots = make(map[int]uint32)
 	}
-	s.all = append(s.all, new(serverProcess))
+	s.all = append(s.all, &serverProcess{settled: make(chan struct{})})
 	by := uint32(len(s.all))
 	s.roots[pid] = by
 	s.asked = nil // a child may have been asked about before its program ran
 	return by
 }
 
-// gone says that the process has ended. What it started may go on.
-func (s *servers) gone(pid int) {
+// gone says that the talk with the process pid, which is known as by, has ended. What it started may go on.
+func (s *servers) gone(pid int, by uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.roots, pid)
+	close(s.all[by-1].settled)
+}
+
+// settled is closed once it is known whether by is a server.
+func (s *servers) settled(by uint32) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[by-1].settled
 }
 
 // talks says which conversation it is that a process holds.

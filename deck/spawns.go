@@ -64,19 +64,19 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 	if !w.begin(sp) {
 		return nil
 	}
+	within := w.within(sp)
+	by := w.changing.servers.add(sp.PID)
 	st, err := sp.Streams()
 	if err != nil {
 		w.lose(sp, err)
-		w.forget(sp)
+		w.forget(sp, by)
 		return nil
 	}
 	answer := &jail.SpawnAnswer{Stdio: st.Put, Failed: func(err error) { w.lose(sp, err) }}
-	within := w.within(sp)
-	by := w.changing.servers.add(sp.PID)
 	served, refuse := w.onTape(sp, by)
 	answer.Stub = served != nil
 	go func() {
-		defer w.forget(sp)
+		defer w.forget(sp, by)
 		if served != nil {
 			w.serve(sp, st, served, by)
 		} else {
@@ -107,9 +107,9 @@ func (w *spawns) within(sp *jail.Spawn) uint64 {
 }
 
 // forget ends a talk, and lets go of what is known of it.
-func (w *spawns) forget(sp *jail.Spawn) {
+func (w *spawns) forget(sp *jail.Spawn, by uint32) {
 	defer w.talks.Done()
-	w.changing.servers.gone(sp.PID)
+	w.changing.servers.gone(sp.PID, by)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.first, sp.Key)

@@ -12,8 +12,7 @@ import (
 // Plain requests that both runs made one after the other, each once the one before had ended, follow from each other: another order of
 // them is another program where they went to two hosts, and a note where to one. Where any two of a run were under way at once their order may be chance.
 
-// placeKey is the key of an http_exchange that has the recorder's ordinal of when its request came.
-const placeKey = "at"
+const placeKey = tape.PlaceKey
 
 // keepsOrder keeps a pair of plain requests.
 func (c *laneCompare) keepsOrder(p pair) {

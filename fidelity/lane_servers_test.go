@@ -14,7 +14,7 @@ func TestServersAside(t *testing.T) {
 	const url = "http://api.test/page"
 	own := func() tape.Kind { return fetched(url) }
 	by := func(k tape.Kind, key string) tape.Kind {
-		*tape.Extras(k) = append(*tape.Extras(k), tape.AskerField(key, 1)...)
+		*tape.Extras(k) = append(*tape.Extras(k), tape.NumberField(key, 1)...)
 		return k
 	}
 	server := func() tape.Kind { return by(fetched(url), tape.ConversationKey) }

@@ -28,8 +28,8 @@ func AskerOf(k Kind) uint64 {
 	return n
 }
 
-// AskerField is the further key of that name that holds the number n; none for 0.
-func AskerField(name string, n uint64) []Field {
+// NumberField is the further key of that name that holds the number n; none for 0.
+func NumberField(name string, n uint64) []Field {
 	if n == 0 {
 		return nil
 	}

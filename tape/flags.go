@@ -10,6 +10,10 @@ const (
 	AgainKey = "again"
 )
 
+// PlaceKey is the further key that has the recorder's ordinal of when something began: of an http_exchange and an llm_call, its request;
+// of a process_spawn, the process.
+const PlaceKey = "at"
+
 // FlagFields are those of names for which it is true.
 func FlagFields(names map[string]bool) (out []Field) {
 	for _, name := range []string{ForkedKey, LeftKey, AgainKey} {

@@ -30,7 +30,7 @@ type Book struct {
 	side       *side                      // nil where no side traffic is told from other; not changed once requests come
 	mu         sync.Mutex                 // guards what follows, and the queues but for their study
 	ids        knownIDs
-	processes  []endedProcess      // of those whose end is on the tape; not changed after NewBook
+	processes  []recordedProcess   // by their ends; not changed after NewBook
 	waiting    []*Recorded         // of recorded, less some from its front that were handed out
 	damaged    map[*Recorded]error // why an answer could not be given
 	log        []service
@@ -58,9 +58,7 @@ func NewBook(records iter.Seq2[*tape.Record, error], c Classifier, store cas.Sto
 			return nil, err
 		}
 		b.run.Add(r.VirtualTimeMS)
-		if p, ok := r.Kind.(*tape.ProcessSpawn); ok && p.SpawnID != 0 && r.G > 0 {
-			b.processes = append(b.processes, endedProcess{id: p.SpawnID, g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS})
-		}
+		b.keepProcess(r)
 		switch rec := b.read(r); {
 		case rec == nil || rec.Lane == Unmatched:
 		case rec.Exchange.UpgradeRefused():
@@ -201,6 +199,7 @@ func (b *Book) hand(rec *Recorded, asked *Traits) {
 		b.ids.learn(asked, rec.traits)
 	}
 	rec.company.join()
+	rec.order.come(rec)
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 }
 
@@ -213,6 +212,7 @@ func (b *Book) takeThis(rec *Recorded) bool {
 	}
 	rec.served = true
 	rec.company.join()
+	rec.order.come(rec)
 	b.log = append(b.log, service{rec.Key, rec.Seq})
 	return true
 }

@@ -35,7 +35,7 @@
 // A call of a model that nothing answers by its key gets the recorded one that differs in nothing but the order of the results of calls
 // of one turn, where the Classifier is a CallOrderer. Side traffic (package sidetraffic) that is not on the tape as it was asked gets
 // the last answer of its kind, where TellSideTraffic says so; it is handed out for nothing. Where KeepOrder says so, answers of
-// conversations with models that went on beside each other end in the recorded order, as far as the program comes to them.
+// models, and processes, end in the recorded order, as far as the program comes to them.
 //
 // A recorded answer whose payload is missing, damaged or was never kept cannot be given. The Book remembers it (Damage,
 // Damaged): such a replay cannot be compared, which is no divergence of the program.

@@ -7,45 +7,77 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
 const maxBeside = 8
 
-// maxHeadStart is for how long at most an answer waits for a process that goes on beside it.
+// maxHeadStart is for how long at most an answer has a process run that goes on beside it.
 const maxHeadStart = 20 * time.Second
 
-// An endOrder keeps the order in which the answers of conversations with models ended that went on beside each other: what a program
-// makes of two sub-agents depends on which was done first. The last chunk of an answer waits until that of the one that had ended just
-// before it, of another conversation, has been given, and for a moment in which the program may act on it. It waits for as long as the
-// program took then between that answer and the one before it in its conversation, and two seconds. So it does for a process that had
-// ended while the answer came, where that runs, for as long as it ran then and two seconds. One that went on, and ended before the next
-// call, is given the time that it had had by the end of the answer, of maxHeadStart: else it would end behind that call. A wait in vain ends all others, and so does
-// a call that nothing answers: the program is another one from there on.
+// An endOrder keeps the order in which a program got what it waited for: the ends of answers of models, and of processes. What it makes of
+// two sub-agents, or of a command in the background, depends on which was done first.
+//
+// The last chunk of an answer waits until the program has got what it had got before: the end of the answer that had ended just before, of
+// a conversation beside this one, and those of the processes that had ended since. And it waits until the program has done what it had done
+// while the answer came: until requests beside this one have come, and processes have begun. What had ended has then a moment in which the
+// program may act on it. A process that went on, and ended before the next call, is about to end by then, or has had its time.
+//
+// A process ends once the answers that had ended before it are given, and the requests have come that had.
+//
+// It waits for as long as that took then, and two seconds, and for two seconds from whatever of the recording happened last: a machine that
+// has much to do takes longer for each. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
 type endOrder struct {
-	before map[*Recorded]*Recorded      // who waits for whom; not changed
-	during map[*Recorded][]endedProcess // which processes ended while an answer came, by their ends; not changed
-	beside map[*Recorded][]endedProcess // which processes went on and ended before the next call; not changed
-	prior  map[*Recorded]*Recorded      // of those that are waited for: the one before it in its conversation; not changed
+	answers   map[*Recorded]*order       // not changed
+	processes map[uint64]*order          // by spawn_id; the same
+	prior     map[*Recorded]*Recorded    // of each answer the one before it in its conversation; the same
+	ends      map[uint64]recordedProcess // by spawn_id; the same
 
 	mu     sync.Mutex // guards what follows
+	asked  map[*Recorded]time.Time
 	over   map[*Recorded]time.Time
-	began  map[uint64]time.Time // processes that run
-	gone   map[uint64]time.Time // processes that have ended
-	left   chan struct{}        // closed when the next one ends; nil while nobody waits
+	began  map[uint64]time.Time
+	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
+	gone   map[uint64]time.Time
+	moved  chan struct{} // closed when the next thing happens; nil while nobody waits
+	last   time.Time     // when the last one did
 	inVain bool
 	lost   []string
 }
 
-// An endedProcess is a recorded process, by its spawn_id.
-type endedProcess struct {
-	id              uint64
-	g               uint64
+// An order is what had happened before one end.
+type order struct {
+	answer *Recorded         // whose end was the last one before; nil for none
+	asked  []*Recorded       // requests that had come
+	ended  []recordedProcess // processes that had ended since answer
+	begun  []recordedProcess // processes that had begun, and went on
+	beside []recordedProcess // those that had begun, and ended before the next call
+}
+
+// A recordedProcess is one that ended, by its spawn_id.
+type recordedProcess struct {
+	id, parent      uint64
+	at, g           uint64 // the recorder's ordinals of its begin and of its end
 	endedMS, tookMS int64
 }
 
-// KeepOrder has the answers of conversations that went on beside each other end in the recorded order, as far as the program comes to
-// them.
+func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
+
+// keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
+// its parent, and MCP servers do not run on a replay.
+func (b *Book) keepProcess(r *tape.Record) {
+	p, ok := r.Kind.(*tape.ProcessSpawn)
+	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
+		return
+	}
+	b.processes = append(b.processes, recordedProcess{
+		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
+	})
+}
+
+// KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
 func (b *Book) KeepOrder() {
 	lanes := make(map[string][]*Recorded)
 	var all []*Recorded
@@ -55,46 +87,63 @@ func (b *Book) KeepOrder() {
 			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
 		}
 	}
-	if mostBeside(lanes) > maxBeside {
+	if len(all) == 0 || mostBeside(lanes) > maxBeside {
 		return
 	}
 	o := &endOrder{
-		before: make(map[*Recorded]*Recorded), during: make(map[*Recorded][]endedProcess),
-		beside: make(map[*Recorded][]endedProcess), prior: make(map[*Recorded]*Recorded),
-		over: make(map[*Recorded]time.Time), began: make(map[uint64]time.Time), gone: make(map[uint64]time.Time),
+		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
+		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
+		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
 	}
 	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
-	o.findDuring(all, b.processes)
-	for i := 1; i < len(all); i++ {
-		rec, first := all[i], all[i-1]
-		if rec.Lane != first.Lane && beside(lanes[rec.Lane], lanes[first.Lane]) {
-			o.before[rec] = first
-			rec.order, first.order = o, o
-			if at := slices.Index(lanes[first.Lane], first); at > 0 {
-				o.prior[first] = lanes[first.Lane][at-1]
-				o.prior[first].order = o
+	for i, rec := range all {
+		rec.order, o.answers[rec] = o, new(order)
+		if lane := lanes[rec.Lane]; rec != lane[0] {
+			o.prior[rec] = lane[slices.Index(lane, rec)-1]
+		}
+		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
+			o.answers[rec].answer = all[i-1]
+		}
+		for _, other := range all {
+			if other.Lane != rec.Lane && rec.came() < other.came() && other.came() < rec.passed() {
+				o.answers[rec].asked = append(o.answers[rec].asked, other)
 			}
 		}
 	}
-	if len(o.before)+len(o.during)+len(o.beside) > 0 {
-		b.order = o
+	above := make(map[uint64]bool)
+	for _, p := range b.processes {
+		o.placeProcess(all, p, above)
 	}
+	b.order = o
 }
 
-// findDuring finds the processes that ended while an answer came, or between one that they had begun before and the next call. all stand
-// by their ordinals.
-func (o *endOrder) findDuring(all []*Recorded, processes []endedProcess) {
-	for _, p := range processes {
-		at, _ := slices.BinarySearchFunc(all, p.g, func(x *Recorded, g uint64) int { return cmp.Compare(x.g, g) })
+// placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
+// went on beside an answer nobody waits for one that started another: they are above it, and end after it.
+func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool) {
+	own, later := new(order), false
+	for _, rec := range all {
+		x, came, passed := o.answers[rec], rec.came(), rec.passed()
 		switch {
-		case at == len(all):
-		case all[at].begun() <= p.endedMS:
-			o.during[all[at]] = append(o.during[all[at]], p)
-			all[at].order = o
-		case at > 0 && p.endedMS-p.tookMS < all[at-1].endedMS:
-			o.beside[all[at-1]] = append(o.beside[all[at-1]], p)
-			all[at-1].order = o
+		case came > p.g:
+			later = true
+		case passed > p.g:
+			own.asked, x.ended = append(own.asked, rec), append(x.ended, p)
+		default:
+			if own.answer == nil || own.answer.passed() < passed {
+				own.answer = rec
+			}
+			if came < p.at && p.at < passed {
+				x.begun = append(x.begun, p)
+			}
 		}
+	}
+	o.ends[p.id], o.processes[p.id] = p, own
+	if last := own.answer; later && len(own.asked) == 0 && last != nil && p.at < last.passed() {
+		if !above[p.id] {
+			o.answers[last].beside = append(o.answers[last].beside, p)
+		}
+		above[p.parent] = true
 	}
 }
 
@@ -104,6 +153,7 @@ func (b *Book) ProcessBegan(id uint64) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.began[id] = time.Now()
+		o.wake()
 	}
 }
 
@@ -112,10 +162,32 @@ func (b *Book) ProcessEnded(id uint64) {
 	if o := b.order; o != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		delete(o.began, id)
-		o.gone[id] = time.Now()
+		o.gone[id], o.near[id] = time.Now(), true
 		o.wake()
 	}
+}
+
+// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
+// ctx too.
+func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
+	o := b.order
+	if o == nil || o.processes[id] == nil {
+		return nil
+	}
+	o.comesNear(id)
+	e := o.ending(id, time.Now())
+	if o.next(e) == nil {
+		return nil
+	}
+	return func(ctx context.Context) { _ = o.until(ctx, e) }
+}
+
+// comesNear notes that a process is about to end, or is not waited for any more to be.
+func (o *endOrder) comesNear(id uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.near[id] = true
+	o.wake()
 }
 
 // begun is when a request came, or later, in ms since the run began.
@@ -124,6 +196,23 @@ func (r *Recorded) begun() int64 {
 		return r.endedMS - r.Exchange.Stream[n-1].TMS
 	}
 	return r.endedMS
+}
+
+// came is the recorder's ordinal at which a request came, or a later one.
+func (r *Recorded) came() uint64 {
+	first := r.g
+	if len(r.Exchange.Stream) > 0 {
+		first = r.Exchange.Stream[0].G
+	}
+	return cmp.Or(numberIn(r.extra, placeKey), first)
+}
+
+// passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.
+func (r *Recorded) passed() uint64 {
+	if n := len(r.Exchange.Stream); n > 0 {
+		return cmp.Or(r.Exchange.Stream[n-1].G, r.g)
+	}
+	return r.g
 }
 
 // laneSpan is when a conversation, by arrival, began and ended.
@@ -159,20 +248,45 @@ func mostBeside(lanes map[string][]*Recorded) int {
 
 // await waits until the answer of rec may end. The error is ctx's where that is done before.
 func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
-	if o == nil || o.before[rec] == nil && o.during[rec] == nil && o.beside[rec] == nil {
+	if o == nil {
 		return nil
 	}
-	asked := time.Now()
+	e := &ending{order: o.answers[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
+	return o.until(ctx, e)
+}
+
+// ending is what the end of a process waits for, that comes now.
+func (o *endOrder) ending(id uint64, now time.Time) *ending {
+	p := o.ends[id]
+	return &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true}
+}
+
+// An ending is one end that is held up.
+type ending struct {
+	*order
+	who              string
+	since            time.Time // when it was first held up
+	begunMS, endedMS int64     // when it would have been then, had nothing held it up; when it was
+	paced            bool      // answers take their time
+	process          bool
+}
+
+// until waits until an end may come.
+func (o *endOrder) until(ctx context.Context, e *ending) error {
 	for {
-		w := o.next(rec, asked, paced)
+		w := o.next(e)
 		if w == nil {
-			break
+			return sleep(ctx, o.remaining(e))
 		}
 		timer := time.NewTimer(time.Until(w.limit))
 		select {
-		case <-w.wake:
+		case <-w.moved:
 		case <-timer.C:
-			o.lose(rec, w.who)
+			if w.near != 0 {
+				o.comesNear(w.near)
+			} else {
+				o.lose(e.who, w.what)
+			}
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -180,80 +294,127 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 			return ctx.Err()
 		}
 	}
-	return sleep(ctx, o.remaining(rec, paced))
 }
 
-// A waiting is what an answer waits for.
+// A waiting is what an end waits for.
 type waiting struct {
-	wake  <-chan struct{} // closed when something has ended
+	moved <-chan struct{} // closed when something has happened
 	limit time.Time
-	who   string
+	what  string
+	near  uint64 // the process that is to come near its end, which may take longer; 0 for none
 }
 
-// next returns what rec, which was asked for at a time, still waits for; nil for nothing.
-func (o *endOrder) next(rec *Recorded, asked time.Time, paced bool) *waiting {
+// next returns what an end still waits for; nil for nothing.
+func (o *endOrder) next(e *ending) *waiting {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.inVain {
 		return nil
 	}
-	w := &waiting{}
-	if first := o.before[rec]; first != nil && o.over[first].IsZero() {
-		w.limit, w.who = o.limit(first, asked, paced), nameOf(first)
-	}
-	for _, p := range o.during[rec] {
-		if began := o.began[p.id]; !began.IsZero() && w.who == "" {
-			w.limit, w.who = began.Add(time.Duration(p.tookMS)*time.Millisecond+companySlack), fmt.Sprintf("process %d", p.id)
-		}
-	}
-	if w.who == "" {
+	w := o.missing(e)
+	if w == nil {
 		return nil
 	}
-	if o.left == nil {
-		o.left = make(chan struct{})
+	if o.moved == nil {
+		o.moved = make(chan struct{})
 	}
-	w.wake = o.left
+	if still := o.last.Add(companySlack); w.near == 0 && w.limit.Before(still) {
+		w.limit = still
+	}
+	w.moved = o.moved
 	return w
 }
 
-// limit is until when first is waited for. The caller holds mu.
-func (o *endOrder) limit(first *Recorded, asked time.Time, paced bool) time.Time {
-	prior := o.prior[first]
+// missing is the first thing that has not happened yet. The caller holds mu.
+func (o *endOrder) missing(e *ending) *waiting {
+	after := func(ms int64) time.Time {
+		return e.since.Add(time.Duration(max(ms, 0))*time.Millisecond + companySlack)
+	}
+	if first := e.answer; first != nil && o.over[first].IsZero() {
+		return &waiting{limit: o.limit(first, e), what: "after " + nameOf(first) + ", which did not come to its end in time"}
+	}
+	for _, rec := range e.asked {
+		if o.asked[rec].IsZero() {
+			return &waiting{limit: after(rec.begun() - e.begunMS), what: "when " + nameOf(rec) + " had come, which did not come in time"}
+		}
+	}
+	for _, p := range e.beside {
+		if began := o.began[p.id]; !began.IsZero() && !o.near[p.id] {
+			return &waiting{limit: began.Add(p.headStart(e.endedMS)), near: p.id}
+		}
+	}
+	for i, p := range slices.Concat(e.begun, e.ended) {
+		began, gone := o.began[p.id], o.gone[p.id]
+		switch {
+		case began.IsZero():
+			return &waiting{limit: after(p.begunMS() - e.begunMS), what: fmt.Sprintf("when process %d had begun, which did not begin in time", p.id)}
+		case i >= len(e.begun) && gone.IsZero():
+			return &waiting{
+				limit: began.Add(time.Duration(p.tookMS)*time.Millisecond + companySlack),
+				what:  fmt.Sprintf("after process %d, which did not come to its end in time", p.id),
+			}
+		}
+	}
+	return nil
+}
+
+// limit is until when the end of first is waited for. The caller holds mu.
+func (o *endOrder) limit(first *Recorded, e *ending) time.Time {
+	since, prior := e.since, o.prior[first]
 	if prior == nil {
-		return asked.Add(companySlack)
+		return since.Add(companySlack)
 	}
 	took := first.begun() - prior.endedMS
-	if paced {
+	if e.paced {
 		took = first.endedMS - prior.endedMS
 	}
 	if ended, ok := o.over[prior]; ok {
-		asked = ended
+		since = ended
 	}
-	return asked.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
+	return since.Add(time.Duration(max(took, 0))*time.Millisecond + companySlack)
 }
 
-// remaining is what is left of the moment that the program has to act on what ended before rec.
-func (o *endOrder) remaining(rec *Recorded, paced bool) (left time.Duration) {
+// remaining is what is left of the moment that the program has to act on what ended before. A process ends at once: what the program did next
+// came after both.
+func (o *endOrder) remaining(e *ending) (left time.Duration) {
+	if e.process {
+		return 0
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	pause := func(ended time.Time, endedMS int64) {
-		if !ended.IsZero() {
-			left = max(left, min(reaction, reactionTo(rec.endedMS-endedMS, paced))-time.Since(ended))
+		if !ended.IsZero() && !o.inVain {
+			left = max(left, min(reaction, reactionTo(e.endedMS-endedMS, e.paced))-time.Since(ended))
 		}
 	}
-	if first := o.before[rec]; first != nil {
+	if first := e.answer; first != nil {
 		pause(o.over[first], first.endedMS)
 	}
-	for _, p := range o.during[rec] {
+	for _, p := range e.ended {
 		pause(o.gone[p.id], p.endedMS)
 	}
-	for _, p := range o.beside[rec] {
-		if began := o.began[p.id]; !began.IsZero() && !o.inVain {
-			had := time.Duration(rec.endedMS-(p.endedMS-p.tookMS)) * time.Millisecond
-			left = max(left, min(had-time.Since(began), maxHeadStart))
-		}
-	}
 	return left
+}
+
+// headStart is for how long an answer that ended at a time waits for a process to come near its end: for all its time where that was over
+// soon after, else for the time that it had had.
+func (p *recordedProcess) headStart(endedMS int64) time.Duration {
+	had := time.Duration(endedMS-p.begunMS()) * time.Millisecond
+	if took := time.Duration(p.tookMS) * time.Millisecond; took-had < companySlack {
+		had = took + reaction
+	}
+	return min(had, maxHeadStart)
+}
+
+// come notes that a request has come that rec answers.
+func (o *endOrder) come(rec *Recorded) {
+	if o == nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.asked[rec] = time.Now()
+	o.wake()
 }
 
 // leave notes that the answer of rec has been given.
@@ -269,15 +430,14 @@ func (o *endOrder) leave(rec *Recorded) {
 	}
 }
 
-// lose notes that rec was not held up for long enough, and ends all waiting.
-func (o *endOrder) lose(rec *Recorded, who string) {
+// lose notes that something was not held up for long enough, and ends all waiting.
+func (o *endOrder) lose(who, what string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.inVain {
 		return
 	}
-	o.lost = append(o.lost, fmt.Sprintf("the recorded order was not kept from %s on: its answer had ended after %s, which did not come to its end in time",
-		nameOf(rec), who))
+	o.lost = append(o.lost, fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s", who, what))
 	o.inVain = true
 	o.wake()
 }
@@ -295,9 +455,10 @@ func (o *endOrder) giveUp() {
 
 // wake wakes whoever waits. The caller holds mu.
 func (o *endOrder) wake() {
-	if o.left != nil {
-		close(o.left)
-		o.left = nil
+	o.last = time.Now()
+	if o.moved != nil {
+		close(o.moved)
+		o.moved = nil
 	}
 }
 

@@ -18,6 +18,9 @@ type turn struct {
 	process      uint64 // that ended meanwhile; 0 for none
 }
 
+// at is an ordinal of what happens so many ms after a run began.
+func at(ms int64) uint64 { return uint64(100 * ms) }
+
 // conversations is a book of turns, which stand as they ended, and the key of each.
 func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key) {
 	t.Helper()
@@ -26,14 +29,14 @@ func conversations(t testing.TB, turns ...turn) (*exchange.Book, []exchange.Key)
 		for i, x := range turns {
 			k := &tape.LLMCall{Provider: "test", Endpoint: "messages", Model: "m", Exchange: tape.Exchange{
 				Method: "POST", URL: "https://h/a", Lane: x.lane, Arrival: uint64(i + 1), Status: 200, RequestDigest: cas.Sum([]byte{byte(i)}),
-				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: uint64(2*i + 1)}},
-			}}
+				Response: inline("0123"), Stream: []tape.Chunk{{TMS: x.ended - x.begun, Length: 4, G: at(x.ended)}},
+			}, Extra: tape.NumberField(tape.PlaceKey, at(x.begun)+1)}
 			keys[i] = exchange.KeyOf(k, classifier{})
 			if x.process != 0 { // which ended a moment before
-				p := &tape.ProcessSpawn{SpawnID: x.process, DurationMS: 2500}
-				yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 1), MonotonicMS: x.ended - 50, Kind: p}, nil)
+				p := &tape.ProcessSpawn{SpawnID: x.process, ParentSpawnID: 1, DurationMS: 2500, Extra: tape.NumberField(tape.PlaceKey, at(x.ended-2550))}
+				yield(&tape.Record{Seq: uint64(i), G: at(x.ended - 50), MonotonicMS: x.ended - 50, Kind: p}, nil)
 			}
-			yield(&tape.Record{Seq: uint64(i), G: uint64(2*i + 2), MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
+			yield(&tape.Record{Seq: uint64(i), G: at(x.ended) + uint64(i) + 1, MonotonicMS: x.ended, VirtualTimeMS: morning + x.ended, Kind: k}, nil)
 		}
 	}, classifier{}, nil)
 	if err != nil {
@@ -117,7 +120,79 @@ func TestKeepOrderEnds(t *testing.T) {
 	})
 }
 
-// TestKeepOrderOfProcesses: an answer during which a process ended waits for that, where it runs.
+// TestKeepOrderOfRequests: an answer waits for the requests beside it that had come by its end.
+func TestKeepOrderOfRequests(t *testing.T) {
+	for _, tt := range []struct {
+		second, first time.Duration // when the second is asked for, below 0 never; when the first has its answer
+		lost          int
+	}{{0, 0, 0}, {time.Second, time.Second, 0}, {-1, 2100 * ms, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			b, keys := conversations(t, turn{"llm:a", 100, 500, 0}, turn{"llm:b", 200, 600, 0})
+			var answered sync.WaitGroup
+			if tt.second >= 0 {
+				answered.Go(func() {
+					time.Sleep(tt.second)
+					if _, _, err := give(t.Context(), t, b, keys[1]); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.first || err != nil || len(b.OrderLost()) != tt.lost {
+				t.Errorf("the second came at %v: held for %v, want %v; %v, lost %q", tt.second, end, tt.first, err, b.OrderLost())
+			}
+			answered.Wait()
+		})
+	}
+}
+
+// TestProcessEnding: a process ends once the answers that had ended before it are given, and the requests have come that had.
+func TestProcessEnding(t *testing.T) {
+	for name, tt := range map[string]struct {
+		asked []time.Duration // when the replay asks; below 0 never
+		want  time.Duration   // when the process ends
+		lost  int
+	}{
+		"as it was":          {[]time.Duration{0, time.Second}, 1000 * ms, 0},
+		"slower":             {[]time.Duration{500 * ms, 1500 * ms}, 1500 * ms, 0},
+		"each is late":       {[]time.Duration{1900 * ms, 3700 * ms}, 3700 * ms, 0},
+		"the second is late": {[]time.Duration{0, 5 * time.Second}, 2000 * ms, 1},
+		"neither ever comes": {[]time.Duration{-1, -1}, 2000 * ms, 1},
+		"the first never is": {[]time.Duration{-1, 0}, 2000 * ms, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, turn{"llm:a", 100, 200, 0}, turn{"llm:a", 1000, 4000, 7}) // 7 ran from 1450 to 3950
+				var answered sync.WaitGroup
+				for i, at := range tt.asked {
+					if at < 0 {
+						continue
+					}
+					answered.Go(func() {
+						time.Sleep(at)
+						if _, _, err := give(t.Context(), t, b, keys[i]); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				b.ProcessBegan(7)
+				start := time.Now()
+				if wait := b.ProcessEnding(7); wait != nil {
+					wait(t.Context())
+				}
+				if got := time.Since(start); got != tt.want || len(b.OrderLost()) != tt.lost {
+					t.Errorf("it ended after %v, want %v; lost %q", got, tt.want, b.OrderLost())
+				}
+				b.ProcessEnded(7)
+				answered.Wait()
+				if b.ProcessEnding(8) != nil {
+					t.Error("one that is on no tape waits")
+				}
+			})
+		})
+	}
+}
+
+// TestKeepOrderOfProcesses: an answer during which a process ended waits for that.
 func TestKeepOrderOfProcesses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		begins bool
@@ -127,7 +202,7 @@ func TestKeepOrderOfProcesses(t *testing.T) {
 	}{
 		"it ends":      {true, time.Second, 1100 * ms, 0},
 		"it goes on":   {true, 0, 4500 * ms, 1},
-		"it never ran": {false, 0, 0, 0},
+		"it never ran": {false, 0, 2350 * ms, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,19 +224,39 @@ func TestKeepOrderOfProcesses(t *testing.T) {
 	}
 }
 
-// TestKeepOrderBeside: a process that goes on, and ended before the next call, has the time that it had by the end of the answer.
+// TestKeepOrderBeside: a process that goes on, and ended before the next call, is about to end by the end of the answer where that was soon,
+// and else has the time that it had.
 func TestKeepOrderBeside(t *testing.T) {
-	for _, began := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			b, keys := conversations(t, turn{"llm:a", 100, 2000, 0}, turn{"llm:a", 4010, 4050, 7}) // 7 ran from 1500 to 4000
-			want := time.Duration(0)
-			if began {
-				b.ProcessBegan(7)
-				want = 500 * ms
-			}
-			if _, end, err := give(t.Context(), t, b, keys[0]); end != want || err != nil || len(b.OrderLost()) != 0 {
-				t.Errorf("held for %v, want %v; %v, lost %q", end, want, err, b.OrderLost())
-			}
+	for name, tt := range map[string]struct {
+		ended  int64         // when the answer had, of a process that ran from 1500 to 4000
+		begins bool          // it runs again
+		near   time.Duration // when it comes near its end; 0 for never
+		want   time.Duration
+		lost   int
+	}{
+		"soon":           {3900, true, time.Second, time.Second, 0},
+		"soon, not then": {3900, true, 0, 2600 * ms, 0},
+		"later":          {2000, true, 0, 500 * ms, 0},
+		"it never runs":  {2000, false, 0, 3400 * ms, 1}, // as long as until it began, and two seconds
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, keys := conversations(t, turn{"llm:a", 100, tt.ended, 0}, turn{"llm:a", 4010, 4050, 7})
+				if tt.begins {
+					b.ProcessBegan(7)
+				}
+				if tt.near > 0 {
+					go func() {
+						time.Sleep(tt.near)
+						if b.ProcessEnding(7) == nil {
+							t.Error("it does not wait for the answer")
+						}
+					}()
+				}
+				if _, end, err := give(t.Context(), t, b, keys[0]); end != tt.want || err != nil || len(b.OrderLost()) != tt.lost {
+					t.Errorf("held for %v, want %v; %v, lost %q", end, tt.want, err, b.OrderLost())
+				}
+			})
 		})
 	}
 }

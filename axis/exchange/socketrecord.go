@@ -11,8 +11,8 @@ import (
 
 // The keys that are added to the records of sockets.
 const (
-	placeKey     = "at"       // of an http_exchange: the ordinal at which its request came; of an llm_call: of the message that began it; of ws_close: of the first close frame, or of the end
-	begunKey     = "begun_by" // of an llm_call: "server" where no message of the program began it
+	placeKey     = tape.PlaceKey // of a turn: the ordinal of the message that began it; of ws_close: of the first close frame, or of the end
+	begunKey     = "begun_by"    // of an llm_call: "server" where no message of the program began it
 	lostKey      = "payload_lost"
 	cutKey       = "cut"     // of ws_message: true where the connection ended in the middle of it
 	maskKey      = "masked"  // of ws_message: whether its frames were masked, where they must not be as they were

@@ -112,7 +112,7 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	id.Key.Socket = socket
 	o.identity, o.request, o.extra, o.named, o.flow = id, c.request, c.extra, c.named, c.flow
 	if !t.opts.Replay {
-		o.extra = append(o.extra, tape.AskerField(tape.ConversationKey, r.Asker)...)
+		o.extra = append(o.extra, tape.NumberField(tape.ConversationKey, r.Asker)...)
 	}
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers

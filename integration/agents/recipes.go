@@ -2,6 +2,7 @@ package agents
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -80,27 +81,55 @@ var ClaudeCode = Recipe{
 	Rules: ".claude/CLAUDE.md",
 }
 
-// Busy are agents that do more than one thing at a time: they report what they do beside their calls, run tools side by side and have
-// helpers. Their recordings replay green, whatever of that comes in another order or number.
-var Busy = []Recipe{
-	{ // as it is installed: with event batches, feature flags and questions that are asked again and again
-		Name: "claude-code-as-installed", Bin: ClaudeCode.Bin, Host: ClaudeCode.Host, Key: ClaudeCode.Key, Value: ClaudeCode.Value,
-		Env: map[string]string{"IS_SANDBOX": "1"}, Args: append([]string{"--model", "claude-sonnet-4-5"}, ClaudeCode.Args...), Rules: ClaudeCode.Rules,
+// A BusyRow is an agent in a scene: one that it plays beside its model, see busyScenes.
+type BusyRow struct {
+	Agent, Scene string
+}
+
+// Name is that of a row's test.
+func (r BusyRow) Name() string { return r.Agent + "/" + r.Scene }
+
+// BusyRows are agents that do more than one thing at a time: they report what they do beside their calls, run tools side by side, have
+// helpers and commands in the background, try again what failed, talk with a tool server. Their recordings replay green.
+var BusyRows = []BusyRow{
+	{"claude-code-as-installed", "tools"}, {"claude-code-as-installed", "helpers"},
+	{"claude-code-quiet", "tools"}, {"claude-code-quiet", "helpers"}, {"claude-code-quiet", "commit"},
+	{"claude-code-quiet", "retries"}, {"claude-code-quiet", "server"},
+	{"copilot-as-installed", "tools"}, {"copilot-quiet", "tools"}, {"copilot-quiet", "commit"},
+	{"copilot-quiet", "retries"}, {"copilot-quiet", "server"},
+	{"openai-agents", "tools"}, {"openai-agents", "retries"},
+}
+
+// Busy are the agents of BusyRows, by name: Claude Code and the Copilot CLI as they are installed, and with their background traffic off;
+// a program of the OpenAI Agents SDK with its tracing on.
+var Busy = map[string]Recipe{
+	"claude-code-as-installed": claude(map[string]string{"IS_SANDBOX": "1"}),
+	"claude-code-quiet":        claude(ClaudeCode.Env),
+	"copilot-as-installed":     copilot(nil),
+	"copilot-quiet":            copilot(map[string]string{"COPILOT_OFFLINE": "true"}),
+	"openai-agents": {
+		Bin: "@openai/agents/package.json", Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey, Node: true,
+		Rules: ".openai-agents/rules.md",
 	},
-	{
-		Name: "claude-code-quiet", Bin: ClaudeCode.Bin, Host: ClaudeCode.Host, Key: ClaudeCode.Key, Value: ClaudeCode.Value,
-		Env: ClaudeCode.Env, Args: append([]string{"--model", "claude-sonnet-4-5"}, ClaudeCode.Args...), Rules: ClaudeCode.Rules,
-	},
-	{
-		Name: "copilot", Bin: ".bin/copilot", Host: "api.openai.com", Key: "COPILOT_PROVIDER_API_KEY", Value: openAIKey,
+}
+
+// claude is Claude Code with these variables.
+func claude(env map[string]string) Recipe {
+	r := ClaudeCode
+	r.Env, r.Args = env, append([]string{"--model", "claude-sonnet-4-5"}, r.Args...)
+	return r
+}
+
+// copilot is the Copilot CLI with these variables.
+func copilot(env map[string]string) Recipe {
+	r := Recipe{
+		Bin: ".bin/copilot", Host: "api.openai.com", Key: "COPILOT_PROVIDER_API_KEY", Value: openAIKey,
 		Env:   map[string]string{"COPILOT_PROVIDER_BASE_URL": "https://api.openai.com/v1", "COPILOT_MODEL": "gpt-5"},
 		Args:  []string{"--allow-all-tools", "-p"},
 		Rules: ".copilot/copilot-instructions.md",
-	},
-	{ // a program of the SDK's, with its tracing on
-		Name: "openai-agents", Bin: "@openai/agents/package.json", Host: "api.openai.com", Key: "OPENAI_API_KEY", Value: openAIKey, Node: true,
-		Rules: ".openai-agents/rules.md",
-	},
+	}
+	maps.Copy(r.Env, env)
+	return r
 }
 
 // Further are agents that TestRounds alone runs.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
 )
@@ -19,6 +20,9 @@ type scene struct {
 	held chan string // cues whose step holds, once it has begun
 	rest http.Handler
 
+	mu     sync.Mutex
+	failed map[string]int // by what fails: how often it has
+
 	front http.Handler // what stands before the scene, for what is asked over a WebSocket; nil for nothing
 }
 
@@ -26,12 +30,13 @@ type scene struct {
 type step struct {
 	think, say string
 	calls      []toolCall
-	status     int  // not 0: the answer is this failure
-	hold       bool // it begins, and ends when the client goes
+	status     int   // not 0: the answer is this failure
+	hold       bool  // it begins, and ends when the client goes
+	busy       []int // it is asked for so often in vain before: with a status each
 }
 
 func newScene(key string, cues map[string][]step) *scene {
-	return &scene{cues: cues, held: make(chan string, 8), rest: scriptedllm.New(&scriptedllm.Options{Key: key, Seed: 1})}
+	return &scene{cues: cues, held: make(chan string, 8), failed: make(map[string]int), rest: scriptedllm.New(&scriptedllm.Options{Key: key, Seed: 1})}
 }
 
 // ServeHTTP answers one request.
@@ -62,6 +67,10 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"type":"error","error":{"type":"invalid_request_error","message":"the model is out of %s"}}`, cue)
 		return
 	}
+	if status := s.fails(fmt.Sprint(cue, n), now.busy); status != 0 {
+		busy(w, r, status)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	t := &telling{w: w, step: now, name: fmt.Sprintf("%s%d", strings.TrimPrefix(cue, "errand "), n), model: fmt.Sprint(q["model"])}
 	switch {
@@ -81,6 +90,34 @@ func (s *scene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.held <- cue
 		<-r.Context().Done()
 	}
+}
+
+// fails returns the next of the failures that come before a step; 0 once all have.
+func (s *scene) fails(step string, statuses []int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.failed[step]
+	if n >= len(statuses) {
+		return 0
+	}
+	s.failed[step]++
+	return statuses[n]
+}
+
+// busy says that a model has too much to do, as its provider says it: 429, of who asks too much, with when to ask again, or another one.
+func busy(w http.ResponseWriter, r *http.Request, status int) {
+	kind, text := "overloaded_error", "Overloaded"
+	if status == http.StatusTooManyRequests {
+		kind, text = "rate_limit_error", "This request would exceed your rate limit."
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if strings.Contains(r.URL.Path, "/messages") {
+		fmt.Fprintf(w, `{"type":"error","error":{"type":%q,"message":%q},"request_id":"req_%d"}`, kind, text, status)
+		return
+	}
+	fmt.Fprintf(w, `{"error":{"message":%q,"type":%q,"param":null,"code":%q}}`, text, kind, kind)
 }
 
 // where finds the last cue that a user says, and how many rounds of results came after it.

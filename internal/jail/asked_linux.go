@@ -60,17 +60,6 @@ func (n *notifier) asked(req *seccompNotif, p *inputProcess) (ok bool) {
 	return false
 }
 
-// ending lets a process end. What has only forked, and asked for nothing, is nobody of whom anything is known.
-func (n *notifier) ending(req *seccompNotif) {
-	n.inputs.mu.Lock()
-	p := n.inputs.tasks[int(req.PID)]
-	n.inputs.mu.Unlock()
-	if p != nil {
-		p.source.Ending()
-	}
-	n.goOn(req.ID)
-}
-
 // told has an answer written at addr; none, or one that cannot be written, is the kernel's to give.
 func (n *notifier) told(req *seccompNotif, addr uint64, answer []byte) bool {
 	if len(answer) == 0 || writeMemory(int(req.PID), addr, answer) != nil {

@@ -1,5 +1,7 @@
 package jail
 
+import "context"
+
 // Inputs gives wall time and randomness to what runs inside, in the kernel's place: see "Inputs" in the package comment.
 // Its method, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
 type Inputs interface {
@@ -36,10 +38,11 @@ type Source interface {
 	// file of /proc, …. It returns the answer: what now returns, or another one that it has for it. now is given that one,
 	// nil for none, and returns nil where the kernel has no answer; it is called before Asked returns, or not at all.
 	Asked(what, path string, now func(recorded []byte) []byte) []byte
-	// Ending is told that the process is about to end by itself, before anybody learns of it.
-	Ending()
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
+	// Ending is told of a process that is about to end by itself, before anybody learns of it. What it returns is called by a
+	// goroutine of its own, and the process ends when that returns, which it does once ctx is done. Nil lets it end at once.
+	Ending() (wait func(ctx context.Context))
 }
 
 // A Program is what a process became by an execve, or by a fork.

@@ -2,6 +2,7 @@ package jail
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -225,6 +226,23 @@ func (n *notifier) clock(req *seccompNotif, p *inputProcess) {
 	default:
 		n.goOn(req.ID)
 	}
+}
+
+// exit lets a process end once its source says so. What has only forked, and asked for nothing, is nobody of whom anything is known.
+func (n *notifier) exit(req *seccompNotif) {
+	var wait func(context.Context)
+	if p := n.inputs.known(int(req.PID)); p != nil {
+		wait = p.source.Ending()
+	}
+	id := req.ID
+	if wait == nil {
+		n.goOn(id)
+		return
+	}
+	n.held.Go(func() {
+		wait(n.letGo)
+		n.goOn(id)
+	})
 }
 
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
@@ -482,6 +500,20 @@ func (in *inputs) of(task int) *inputProcess {
 	in.mu.Lock()
 	defer in.unlock()
 	return in.find(task, 0)
+}
+
+// known returns the process that a thread is of; nil for one that has asked for nothing since its fork.
+func (in *inputs) known(task int) *inputProcess {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if p := in.tasks[task]; p != nil && p.pid == task {
+		return p
+	}
+	f, err := in.familyOf(task)
+	if err != nil {
+		return nil
+	}
+	return in.tasks[f.process]
 }
 
 // maxForks bounds how many processes in a row are looked for that have forked each other and executed nothing.

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"context"
 	"encoding/binary"
 	"hash/fnv"
 	"io"
@@ -24,6 +25,8 @@ type still struct {
 	names    map[Source]string  // of programs
 	ended    map[string][]Ended // by name
 	forked   int
+	hold     map[string]string        // which program's end waits for the start of which
+	started  map[string]chan struct{} // closed as such a one starts
 }
 
 const stillAt = 1_000_000_000 * int64(second) // 2001-09-09
@@ -34,6 +37,20 @@ type stillSource struct {
 	r  *rand.ChaCha8
 
 	seed, opened uint64
+
+	until <-chan struct{} // nil: it ends at once
+}
+
+func (s *stillSource) Ending() func(context.Context) {
+	if s.until == nil {
+		return nil
+	}
+	return func(ctx context.Context) {
+		select {
+		case <-s.until:
+		case <-ctx.Done():
+		}
+	}
 }
 
 func newStill(seed uint64) *stillSource {
@@ -64,11 +81,16 @@ func (s *still) Started(p *Program) Source {
 		s.forked++
 		return newStill(uint64(1000 + s.forked))
 	}
-	s.programs = append(s.programs, strings.Join(p.Argv, " "))
+	argv := strings.Join(p.Argv, " ")
+	s.programs = append(s.programs, argv)
+	if c := s.started[argv]; c != nil {
+		close(c)
+	}
 	name := fnv.New64() // not their number: those of a pipeline start side by side
-	io.WriteString(name, strings.Join(p.Argv, " "))
+	io.WriteString(name, argv)
 	source := newStill(name.Sum64() >> 24)
-	s.names[source] = strings.Join(p.Argv, " ")
+	source.until = s.started[s.hold[argv]]
+	s.names[source] = argv
 	return source
 }
 
@@ -84,8 +106,6 @@ func (s *stillSource) Tick(uint64) int64 {
 	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
 	return ts.Nano()
 }
-
-func (s *stillSource) Ending() {}
 
 func (s *stillSource) TickBehind() int64 { return 0 }
 
@@ -105,13 +125,28 @@ func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()
 	s := &still{names: make(map[Source]string), ended: make(map[string][]Ended)}
+	return s, s.run(t, c)
+}
+
+func (s *still) run(t *testing.T, c *Config) result {
+	t.Helper()
 	c.Inputs, c.Shifted = s, true
-	r := run(t, c, func(j *Jail) {
+	return run(t, c, func(j *Jail) {
 		if j.inputs == nil || j.deaf != nil {
 			t.Skip("no notifications of spawns here: ", j.deaf)
 		}
 	})
-	return s, r
+}
+
+// TestInputsEnding holds up the end of a process until another one starts, or until the jail is over.
+func TestInputsEnding(t *testing.T) {
+	t.Parallel()
+	s := &still{hold: map[string]string{"sleep 0": "sleep 0 0 0"}, started: map[string]chan struct{}{"sleep 0 0 0": make(chan struct{})}}
+	r := s.run(t, shellConfig(t, "(sleep 0; echo held) & sleep 0 0; echo before; sleep 0 0 0; wait"))
+	r.want(t, "before\nheld\n")
+	s = &still{hold: map[string]string{"sleep 0": "never"}, started: map[string]chan struct{}{"never": make(chan struct{})}}
+	r = s.run(t, shellConfig(t, "sleep 0 & echo over"))
+	r.want(t, "over\n")
 }
 
 // TestInputs has programs of several kinds tell the time and draw: twice the same, and the time that is given.

@@ -37,7 +37,7 @@ type Config struct {
 	// Spawns is told of programs that start inside and that somebody talks with; nil for nobody.
 	Spawns SpawnWatcher
 	// Inputs answers for wall time and randomness; nil leaves both to the kernel. Shifted says that its wall time is not the
-	// kernel's: waits for a moment of it are shifted.
+	// kernel's: waits for a moment of it are shifted, and the ends of processes may be held up.
 	Inputs  Inputs
 	Shifted bool
 

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -44,7 +45,10 @@ type notifier struct {
 	receivers *receivers
 	connects  sync.WaitGroup
 	copies    sync.WaitGroup
-	copying   chan struct{} // a token each
+	copying   chan struct{}   // a token each
+	held      sync.WaitGroup  // processes whose end is held up
+	letGo     context.Context // done when none is any more
+	release   context.CancelFunc
 }
 
 // maxCopies is how many functions that a Watcher returned run at once. Beyond that all calls wait.
@@ -61,6 +65,7 @@ func newNotifier(fd int, report func(Refusal), c *connector, w *watch, s *spawns
 	// Caller and answerer take turns, so that one processor serves both best. Before Linux 6.6 they find out themselves.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	n := &notifier{fd: fd, stop: stop, done: make(chan struct{}), report: report, connector: c, watch: w, spawns: s, inputs: in, receivers: newReceivers(), copying: make(chan struct{}, maxCopies)}
+	n.letGo, n.release = context.WithCancel(context.Background())
 	n.next()
 	return n, nil
 }
@@ -70,6 +75,8 @@ func (n *notifier) close() {
 	one := [8]byte{1}
 	unix.Write(n.stop, one[:])
 	<-n.done
+	n.release()
+	n.held.Wait()
 	n.copies.Wait()
 	unix.Close(n.stop)
 	gone := make(chan struct{})
@@ -125,7 +132,7 @@ func (n *notifier) receive() {
 	case req.Nr == unix.SYS_EXECVE || req.Nr == unix.SYS_EXECVEAT:
 		n.spawn(&req)
 	case n.inputs != nil && req.Nr == unix.SYS_EXIT_GROUP:
-		n.ending(&req)
+		n.exit(&req)
 	case n.inputs != nil && isInput(req.Nr):
 		n.input(&req)
 	case n.watch == nil:
