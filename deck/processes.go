@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"crypto/rand"
 	"fmt"
+	"math"
+	"net"
 	"path"
 	"slices"
 	"sync"
@@ -33,6 +35,7 @@ type processes struct {
 
 	began, over func(id uint64) // on a replay, told of each process; nil for nobody
 
+	owners  portOwners
 	ends    sync.WaitGroup // goroutines that wait for the end of a process
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
@@ -152,6 +155,8 @@ type processInputs struct {
 	by         uint32 // the server that it is of; 0 for none
 	opened     atomic.Uint64
 	seed       *ambient.Seed
+	ports      jail.Filler
+	owners     *portOwners
 }
 
 // Opened implements jail.Source.
@@ -160,6 +165,42 @@ func (i *processInputs) Opened() jail.Filler {
 		return kernelRandom{}
 	}
 	return i.seed.Source(i.id, i.opened.Add(1))
+}
+
+// portsDevice is the number of no device: what ports are chosen from.
+const portsDevice = math.MaxUint64
+
+// Port implements jail.Source.
+func (i *processInputs) Port() uint16 {
+	port := jail.PortOf(i.ports)
+	i.owners.add(port, i.id)
+	return port
+}
+
+// portOwners are the processes whose sockets have ports, or had them last.
+type portOwners struct {
+	mu sync.Mutex
+	by map[uint16]uint64
+}
+
+func (o *portOwners) add(port uint16, process uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by == nil {
+		o.by = make(map[uint16]uint64)
+	}
+	o.by[port] = process
+}
+
+// opener is the process, or thread with times of its own, that opened a connection; 0 where that is not known.
+func (p *processes) opener(remote net.Addr) uint64 {
+	addr, ok := remote.(*net.TCPAddr)
+	if p == nil || !ok {
+		return 0
+	}
+	p.owners.mu.Lock()
+	defer p.owners.mu.Unlock()
+	return p.owners.by[uint16(addr.Port)]
 }
 
 // Fill implements jail.Source.
@@ -172,7 +213,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), random: kernelRandom{}}
+	in := &processInputs{program: pr, began: time.Now(), random: kernelRandom{}, ports: kernelRandom{}, owners: &p.owners}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -182,7 +223,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	p.mu.Unlock()
 	p.time(in, times)
 	if p.seed != nil {
-		in.seed, in.random = p.seed, p.seed.Source(in.id, 0)
+		in.seed, in.random, in.ports = p.seed, p.seed.Source(in.id, 0), p.seed.Source(in.id, portsDevice)
 	}
 	if p.began != nil {
 		p.began(in.id)

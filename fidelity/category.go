@@ -92,7 +92,7 @@ const (
 	HTTPLane            Category = "http_lane"
 	HTTPArrival         Category = "http_arrival"
 	HTTPError           Category = "http_error"
-	HTTPOrder           Category = "http_order" // lane mode: requests that followed from each other came in another order
+	HTTPOrder           Category = "http_order" // lane mode: requests that followed from each other, models' too, came in another order
 )
 
 // Categories of WebSockets.
@@ -197,6 +197,7 @@ const (
 	MCPResultDigest   Category = "mcp_result_digest"
 	MCPExchange       Category = "mcp_exchange"
 	MCPAnswerExchange Category = "mcp_answer_exchange"
+	MCPOrder          Category = "mcp_order" // lane mode: calls that followed from each other came in another order
 	MCPError          Category = "mcp_error"
 )
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -52,9 +53,9 @@ type LaneOptions struct {
 	Remasked bool
 	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
 	Exact bool
-	// OwnTimes says that the replay read times beyond the recorded ones: a time that is near to the recorded one is then in doubt, and
-	// files outside the work tree, which are often named by it, do not gate.
-	OwnTimes bool
+	// OwnTimes is when the recorded run began, where the replay read times beyond the recorded ones: two times of the run that are near
+	// to each other are then in doubt. The zero value stands for a replay that read none.
+	OwnTimes time.Time
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
 	SameSecrets bool
 	// Headers says of the header of a request whether it compares. nil compares none.
@@ -107,7 +108,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.findCut()
 	c.setAside()
 	c.compare()
-	c.plainOrder()
+	c.requestOrder()
 	c.screens()
 	return c.finish(), nil
 }
@@ -123,10 +124,10 @@ type laneCompare struct {
 	explainer
 	withdrawals withdrawals
 	cutWork     cutWork
-	alive       map[string]bool // hosts that answered while recording
-	plain       []pair          // plain requests that both sides made
-	first       *refusal        // the first request of the replay that nothing answered
-	compared    int64           // bytes of answers that were read to compare
+	alive       map[string]bool   // hosts that answered while recording
+	asked       map[uint64][]pair // requests that both sides made, by who did
+	first       *refusal          // the first request of the replay that nothing answered
+	compared    int64             // bytes of answers that were read to compare
 	hiding      hiding
 	elsewhere   elsewhere
 	orders      map[string]*order       // results of calls that came in another order, by lane
@@ -214,7 +215,7 @@ func (c *laneCompare) lane(p lanePair) {
 	}
 	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
-		c.note("lane %s: %s came in another order, the first %s", p.name, records(moved), firstMoved(pairs, c.o.Sides))
+		c.callOrder(p.name, pairs, moved)
 	}
 	at := 0
 	for _, pr := range pairs {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -122,7 +123,7 @@ const (
 // judge says what a place is at which a mask hides a difference.
 func (c *laneCompare) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, scrub.IsPath(h.mask), scrub.Unrepeatable(h.mask):
+	case h.own, h.mask == AnswerIDs, scrub.IsPath(h.mask), scrub.Unrepeatable(h.mask, h.now):
 		return settled
 	case h.mask == SecretMask: // a run may be given another, by a person
 		return inDoubt
@@ -139,10 +140,23 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
 
-// ownTime reports whether two values may be times of one moment, of which a replay read its own: they agree in their first half.
+// ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
 func (c *laneCompare) ownTime(h *hidden) bool {
-	half := (len(h.was) + 1) / 2
-	return c.o.OwnTimes && c.mode != ByteIdentical && scrub.IsTime(h.mask) && len(h.was) == len(h.now) && h.was[:half] == h.now[:half]
+	from := c.o.OwnTimes
+	return !from.IsZero() && c.mode != ByteIdentical && scrub.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
+}
+
+// lasted is how long the longer of the runs took, as far as its records tell.
+func (c *laneCompare) lasted() time.Duration {
+	ms := int64(0)
+	for s := range c.sides {
+		for _, e := range c.sides[s].entries {
+			if e.rec != nil {
+				ms = max(ms, e.rec.MonotonicMS)
+			}
+		}
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, or two readings of

@@ -77,8 +77,16 @@ func TestMaskedPairs(t *testing.T) {
 		},
 		"a port": {
 			was: "at 127.0.0.1:4001", now: "at 127.0.0.1:4002",
-			masked: []string{"llm:a, port messages[0].content (user): 4001 → 4002"},
-			exact:  []string{"llm:a, port messages[0].content (user): 4001 → 4002"},
+			masked: []string{"llm:a, port messages[0].content (user): 4001 → 4002"}, redExact: 1,
+		},
+		"links": {
+			was: "drwxr-xr-x 3 a b 4 src", now: "drwxr-xr-x 4 a b 4 src", redExact: 1,
+			masked: []string{"llm:a, links messages[0].content (user): 3 → 4"},
+		},
+		"links of a directory of an overlay": {
+			was: "drwxr-xr-x 3 a b 4 src", now: "drwxr-xr-x 1 a b 4 src",
+			masked: []string{"llm:a, links messages[0].content (user): 3 → 1"},
+			exact:  []string{"llm:a, links messages[0].content (user): 3 → 1"},
 		},
 		"a mask of one's own": {
 			was: "build 1", now: "build 2",

@@ -8,6 +8,9 @@ const (
 	ConversationKey = "conversation"
 	// WithinKey is a further key of mcp_open: the number of the conversation of the MCP server that holds this one as a client.
 	WithinKey = "within"
+	// OpenerKey is a further key of exchanges: the spawn_id of the process that opened the connection, or the number of a thread of it
+	// that has times of its own.
+	OpenerKey = "by"
 )
 
 // AskerOf returns the number of the conversation of the MCP server that made an exchange, opened a WebSocket, ran a program or began a

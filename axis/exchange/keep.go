@@ -106,16 +106,16 @@ func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
 	var raw []tape.RawBytes
 	x.RequestHeaders, raw = safeFields(rawRequest, x.RequestHeaders, raw)
 	x.ResponseHeaders, raw = safeFields(rawResponse, x.ResponseHeaders, raw)
+	extra := o.extra
+	if o.came > 0 && tape.FieldValue(extra, placeKey) == nil {
+		extra = append([]tape.Field{number(placeKey, o.came)}, extra...)
+	}
 	if key.Kind != LLM {
-		k := &tape.HTTPExchange{Exchange: x, Extra: o.extra}
-		if o.came > 0 {
-			k.Extra = append([]tape.Field{number(placeKey, o.came)}, k.Extra...)
-		}
-		return k, raw
+		return &tape.HTTPExchange{Exchange: x, Extra: extra}, raw
 	}
 	return &tape.LLMCall{
 		Provider: key.Provider, Endpoint: key.Endpoint, Model: key.Model, ParamsDigest: key.Params,
-		Usage: o.usage, Exchange: x, Connection: o.connection, Opcode: o.opcode, Extra: o.extra,
+		Usage: o.usage, Exchange: x, Connection: o.connection, Opcode: o.opcode, Extra: extra,
 	}, raw
 }
 

@@ -114,6 +114,7 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	if !t.opts.Replay {
 		o.extra = append(o.extra, tape.AskerField(tape.ConversationKey, r.Asker)...)
 	}
+	o.extra = append(o.extra, tape.AskerField(tape.OpenerKey, r.Opener)...)
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers
 	o.exchange.RequestDigest = id.Key.Request

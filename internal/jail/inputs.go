@@ -1,5 +1,7 @@
 package jail
 
+import "encoding/binary"
+
 // Inputs gives wall time and randomness to what runs inside, in the kernel's place: see "Inputs" in the package comment.
 // Its method, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
 type Inputs interface {
@@ -26,6 +28,9 @@ type Source interface {
 	Filler
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
+	// Port is the port of a socket of the Internet that the process leaves to its kernel, as PortOf makes one. Where that is taken
+	// it is asked for another.
+	Port() uint16
 }
 
 // A Program is what a process became by an execve, or by a fork.
@@ -39,4 +44,12 @@ type Program struct {
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told
 	// Ended tells once how the process ended, or became another Program's: Again is set then.
 	Ended <-chan Ended
+}
+
+// PortOf makes of random bytes one of the ports that Linux chooses from by itself.
+func PortOf(random Filler) uint16 {
+	const first, last = 32768, 60999
+	var b [4]byte
+	random.Fill(b[:])
+	return uint16(first + binary.LittleEndian.Uint32(b[:])%(last-first+1))
 }

@@ -70,6 +70,8 @@ func inputRules(waits bool) []bpf.Instruction {
 		p = append(p, whenEqual(nr, retNotify)...)
 	}
 	p = append(p, whenEqual(unix.SYS_GETRANDOM, retNotify)...)
+	p = append(p, whenEqual(unix.SYS_BIND, retNotify)...)
+	p = append(p, nameRules()...)
 	p = append(p, whenReading(unix.SYS_OPENAT, true, dataArg2)...)
 	if sysOpen >= 0 {
 		p = append(p, whenReading(sysOpen, false, dataArg1)...)

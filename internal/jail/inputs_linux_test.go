@@ -76,6 +76,8 @@ func (s *stillSource) Opened() Filler {
 	return newStill(s.seed<<20 + s.opened)
 }
 
+func (s *stillSource) Port() uint16 { return PortOf(s) }
+
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()
 	s := new(still)
@@ -99,6 +101,11 @@ func TestInputs(t *testing.T) {
 		{"python", "python3", "import time,uuid,random,os,threading\nprint(time.time(), uuid.uuid1(), uuid.uuid4(), random.random(), os.urandom(4), {'a','b','c','d'}, id(object()), hash('x'))"},
 		{"thread", "python3", "import time,threading\nt=threading.Thread(target=lambda: print(time.time())); t.start(); t.join(); print(time.time())"},
 		{"fork", "python3", "import os,uuid\nif os.fork(): os.wait()\nprint(uuid.uuid4())"},
+		{"ports", "python3", "import socket\n" +
+			"l=[socket.create_server(('127.0.0.1',0)) for _ in range(3)]+[socket.create_server(('::1',0),family=socket.AF_INET6)]\n" +
+			"c=[socket.create_connection(s.getsockname()[:2]) for s in l]\nu=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);u.connect(('127.0.0.1',9))\n" +
+			"print([s.getsockname()[1] for s in l+c+[u]], [s.accept()[1][1] for s in l])"},
+		{"mkdtemp", "node", "const fs=require('fs'); const of=fs.mkdtempSync('/dev/shm/'); fs.mkdirSync(of+'/abcdef', 0o700); console.log(of, fs.mkdtempSync(of+'/x-'), fs.readdirSync(of).length, fs.existsSync(of+'/abcdef'))"},
 		{"node", "node", "console.log(Date.now(), crypto.randomUUID(), Math.random())"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
