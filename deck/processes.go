@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"net/netip"
 	"path"
 	"slices"
 	"sync"
@@ -153,6 +154,7 @@ type processInputs struct {
 	began      time.Time
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
+	from, to   uint64 // ordinals: when it began, and had ended
 	opened     atomic.Uint64
 	seed       *ambient.Seed
 	ports      jail.Filler
@@ -173,34 +175,69 @@ const portsDevice = math.MaxUint64
 // Port implements jail.Source.
 func (i *processInputs) Port() uint16 {
 	port := jail.PortOf(i.ports)
-	i.owners.add(port, i.id)
+	i.owners.add(port, i)
 	return port
 }
 
 // portOwners are the processes whose sockets have ports, or had them last.
 type portOwners struct {
 	mu sync.Mutex
-	by map[uint16]uint64
+	by map[uint16]*processInputs
 }
 
-func (o *portOwners) add(port uint16, process uint64) {
+func (o *portOwners) add(port uint16, process *processInputs) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.by == nil {
-		o.by = make(map[uint16]uint64)
+		o.by = make(map[uint16]*processInputs)
 	}
 	o.by[port] = process
 }
 
+// at is whose the port of an address is inside; nil where that is not known.
+func (o *portOwners) at(remote net.Addr) *processInputs {
+	addr, err := netip.ParseAddrPort(remote.String())
+	if err != nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by[addr.Port()]
+}
+
 // opener is the process, or thread with times of its own, that opened a connection; 0 where that is not known.
 func (p *processes) opener(remote net.Addr) uint64 {
-	addr, ok := remote.(*net.TCPAddr)
-	if p == nil || !ok {
+	if p == nil {
 		return 0
 	}
-	p.owners.mu.Lock()
-	defer p.owners.mu.Unlock()
-	return p.owners.by[uint16(addr.Port)]
+	if in := p.owners.at(remote); in != nil {
+		return in.id
+	}
+	return 0
+}
+
+// askedFrom is askedBy for the process whose address that is.
+func (p *processes) askedFrom(remote net.Addr) []tape.Field {
+	if p == nil {
+		return nil
+	}
+	if in := p.owners.at(remote); in != nil {
+		return p.askedBy(in)
+	}
+	return nil
+}
+
+// askedBy are the keys that say whose an attempt is: those of an MCP server's, and those of the program and what it runs. Of what may be
+// a server and has not spoken yet nobody knows.
+func (p *processes) askedBy(s jail.Source) []tape.Field {
+	in, ok := s.(*processInputs)
+	if !ok {
+		return nil
+	}
+	if in.by != 0 {
+		return tape.AskerField(tape.ConversationKey, p.servers.conversation(in.by))
+	}
+	return tape.AskerField(tape.OpenerKey, in.id)
 }
 
 // Fill implements jail.Source.
@@ -217,7 +254,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
-	in.by = p.servers.of(pr.Host)
+	in.by, in.from = p.servers.of(pr.Host), p.s.rec.Ordinal()
 	p.mu.Lock()
 	times := p.number(in)
 	p.mu.Unlock()
@@ -309,6 +346,7 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 	if in.id == programID {
 		return
 	}
+	in.to = p.s.rec.Ordinal()
 	if in.by != 0 { // whether that is a server is known for sure once all is over
 		<-p.drained
 	}
@@ -351,7 +389,8 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	if e != nil {
 		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
 	}
-	k.Extra = append(tape.FlagFields(flags), tape.AskerField(tape.ConversationKey, p.servers.conversation(in.by))...)
+	k.Extra = slices.Concat(tape.FlagFields(flags), tape.AskerField(tape.ConversationKey, p.servers.conversation(in.by)),
+		tape.AskerField(tape.BeganKey, in.from), tape.AskerField(tape.OverKey, in.to))
 	if in.program.Forked {
 		return k, nil
 	}

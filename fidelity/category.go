@@ -158,6 +158,7 @@ const (
 // Categories of processes.
 const (
 	ProcessProgram      Category = "process_program"
+	ProcessOrder        Category = "process_order" // lane mode: processes of one parent that followed from each other came in another order
 	ProcessArgs         Category = "process_args"
 	ProcessCwd          Category = "process_cwd"
 	ProcessExitCode     Category = "process_exit_code"

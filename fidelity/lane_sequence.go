@@ -10,8 +10,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other: another
-// order of them is another program. Where any two of a thread were under way at once their order may be chance. Of a tape that does not
+// Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other, and so do
+// processes that one parent started: another order of them is another program. Where two of a thread were under way at once their order may be chance. Of a tape that does not
 // tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note.
 
 // placeKey is the key of an exchange that has the recorder's ordinal of when its request came.
@@ -23,41 +23,72 @@ func numberOf(rec *tape.Record, key string) uint64 {
 	return n
 }
 
-// keepsOrder keeps a pair of requests by who made them.
+// A doer is who made requests, or started processes.
+type doer struct {
+	processes bool
+	id        uint64 // 0 where that is not known
+}
+
+// keepsOrder keeps a pair of requests by who made them, and of processes by who started them.
 func (c *laneCompare) keepsOrder(p pair) {
-	if tape.ExchangeOf(p.a.rec.Kind) == nil || tape.ExchangeOf(p.b.rec.Kind) == nil || c.mode == Outcome {
+	if c.mode == Outcome || p.a.rec.Kind.Name() != p.b.rec.Kind.Name() {
 		return
 	}
-	by := numberOf(p.a.rec, tape.OpenerKey)
-	if _, plain := p.a.rec.Kind.(*tape.HTTPExchange); by == 0 && !plain {
+	by := doer{id: numberOf(p.a.rec, tape.OpenerKey)}
+	switch k := p.a.rec.Kind.(type) {
+	case *tape.HTTPExchange:
+	case *tape.LLMCall:
+		if by.id == 0 {
+			return
+		}
+	case *tape.ProcessSpawn:
+		if by = (doer{true, k.ParentSpawnID}); by.id == 0 || tape.AskerOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
+			return
+		}
+	default:
 		return
 	}
 	if c.asked == nil {
-		c.asked = make(map[uint64][]pair)
+		c.asked = make(map[doer][]pair)
 	}
 	c.asked[by] = append(c.asked[by], p)
 }
 
-// requestOrder reports of each thread the first request that came before one which it had followed.
-func (c *laneCompare) requestOrder() {
-	for _, by := range slices.Sorted(maps.Keys(c.asked)) {
-		was, ok := sequence(c.asked[by], func(p pair) *tape.Record { return p.a.rec })
-		now, okNow := sequence(c.asked[by], func(p pair) *tape.Record { return p.b.rec })
-		if !ok || !okNow {
-			continue
-		}
+// followings reports of each doer the first request, or process, that came before one which it had followed.
+func (c *laneCompare) followings() {
+	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
+	for _, by := range slices.SortedFunc(maps.Keys(c.asked), doer.compare) {
+		all := c.asked[by]
+		atOnce := overlapping(all, recorded)
+		maps.Copy(atOnce, overlapping(all, replayed))
+		all = slices.DeleteFunc(all, func(p pair) bool {
+			return atOnce[p.a.rec] || atOnce[p.b.rec] || came(p.a.rec) == 0 || came(p.b.rec) == 0 || continues(p, atOnce)
+		})
+		was, now := inOrder(all, recorded), inOrder(all, replayed)
 		for i := range was {
 			if was[i] != now[i] {
-				c.followed(was[i], now[i], by != 0)
+				c.followed(was[i], now[i], by)
 				break
 			}
 		}
 	}
 }
 
+// continues reports whether a call of a model goes on with a conversation of which calls were under way together with others: it follows
+// from that conversation alone.
+func continues(p pair, atOnce map[*tape.Record]bool) bool {
+	_, model := p.a.rec.Kind.(*tape.LLMCall)
+	for rec := range atOnce {
+		if model && LaneOf(rec.Kind) == LaneOf(p.a.rec.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // followed says that earlier came before first.
-func (c *laneCompare) followed(first, earlier pair, oneThread bool) {
-	if !oneThread && hostOf(first) == hostOf(earlier) {
+func (c *laneCompare) followed(first, earlier pair, by doer) {
+	if by.id == 0 && hostOf(first) == hostOf(earlier) {
 		c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
 		return
 	}
@@ -66,25 +97,52 @@ func (c *laneCompare) followed(first, earlier pair, oneThread bool) {
 		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
 		Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
 	}
+	if by.processes {
+		d.Category = ProcessOrder
+	}
 	c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+}
+
+// compare orders requests before processes.
+func (d doer) compare(e doer) int {
+	switch {
+	case d.processes == e.processes:
+		return cmp.Compare(d.id, e.id)
+	case d.processes:
+		return 1
+	}
+	return -1
 }
 
 func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).URL) }
 
-// sequence sorts pairs by when the requests of one side came; ok is false where two of them were under way at once, or the tape does not
-// tell.
-func sequence(pairs []pair, of func(pair) *tape.Record) (out []pair, ok bool) {
-	came := func(p pair) uint64 { return numberOf(of(p), placeKey) }
-	out = slices.Clone(pairs)
-	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(came(x), came(y)) })
-	last := uint64(0)
-	for _, p := range out {
-		if at := came(p); at == 0 || at < last {
-			return nil, false
+// came is when a request came, as an ordinal; 0 where its tape does not tell.
+func came(rec *tape.Record) uint64 { return numberOf(rec, placeKey) }
+
+// endOf is when a request or a process had ended.
+func endOf(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
+
+// inOrder sorts pairs by when the requests of one side came.
+func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
+	out := slices.Clone(pairs)
+	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(came(of(x)), came(of(y))) })
+	return out
+}
+
+// overlapping are the requests of one side that were under way together with another.
+func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool {
+	out := make(map[*tape.Record]bool)
+	var last *tape.Record
+	for _, p := range inOrder(pairs, of) {
+		rec := of(p)
+		if last != nil && came(rec) < endOf(last) {
+			out[rec], out[last] = true, true
 		}
-		last = of(p).G
+		if last == nil || endOf(last) < endOf(rec) {
+			last = rec
+		}
 	}
-	return out, true
+	return out
 }
 
 // callOrder says that records of a lane came in another order: of calls of a tool server that in both runs had been answered before the

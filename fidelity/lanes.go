@@ -108,7 +108,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.findCut()
 	c.setAside()
 	c.compare()
-	c.requestOrder()
+	c.followings()
 	c.screens()
 	return c.finish(), nil
 }
@@ -124,10 +124,10 @@ type laneCompare struct {
 	explainer
 	withdrawals withdrawals
 	cutWork     cutWork
-	alive       map[string]bool   // hosts that answered while recording
-	asked       map[uint64][]pair // requests that both sides made, by who did
-	first       *refusal          // the first request of the replay that nothing answered
-	compared    int64             // bytes of answers that were read to compare
+	alive       map[string]bool // hosts that answered while recording
+	asked       map[doer][]pair // requests and processes that both sides have
+	first       *refusal        // the first request of the replay that nothing answered
+	compared    int64           // bytes of answers that were read to compare
 	hiding      hiding
 	elsewhere   elsewhere
 	orders      map[string]*order       // results of calls that came in another order, by lane

@@ -29,6 +29,7 @@ var titles = map[Category]string{
 	FileWriteContent:   "another content was written",
 	FileWriteMode:      "the file's mode changed",
 	MCPOrder:           "calls came in another order",
+	ProcessOrder:       "processes came in another order",
 	HTTPOrder:          "requests came in another order",
 	FileWriteAttrs:     "the file's extended attributes changed",
 	FileReadBefore:     "what stood there before changed",

@@ -43,6 +43,8 @@ type conn struct {
 	asking sync.Once
 	asker  uint64 // see Config.Asker; set by asking
 
+	came atomic.Uint64 // Tap.Ordinal when the program connected, until its first request takes it
+
 	opening sync.Once
 	opener  uint64 // see Config.Opener; set by opening
 }
@@ -75,6 +77,14 @@ func (c *conn) openedBy(ask func(net.Addr) uint64) uint64 {
 	}
 	c.opening.Do(func() { c.opener = ask(c.RemoteAddr()) })
 	return c.opener
+}
+
+// cameAt is when the program connected, for the first request, which it meant then; 0 for another.
+func (c *conn) cameAt() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.came.Swap(0)
 }
 
 // eager makes Read one that can be told not to wait. What was unread has to have been read.

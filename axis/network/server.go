@@ -159,7 +159,9 @@ func (s *Server) Serve(l net.Listener) error {
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
 	defer s.life.leave(raw)
-	s.take(newConn(raw, s.cfg.Names))
+	c := newConn(raw, s.cfg.Names)
+	c.came.Store(s.cfg.Tap.Ordinal())
+	s.take(c)
 }
 
 // take finds out what c speaks, and hands it on or closes it.

@@ -38,7 +38,7 @@ type connector struct {
 
 	mu       sync.Mutex
 	attempts map[*attempt]bool // that may be in a system call
-	missed   map[string]bool   // paths at which there was nothing; false where there was something later
+	missed   map[string]*miss  // paths at which there was nothing; nil where there was something later
 }
 
 // An attempt is one connect. Nothing ends the system call of one that is not answered but the shutdown of its socket.
@@ -46,6 +46,9 @@ type attempt struct {
 	task, fd int // the caller, and its socket
 	look     *time.Timer
 }
+
+// A miss is a process that asked for a Unix socket where there is none.
+type miss struct{ by Source }
 
 // lookAfter is how long it takes at most to find out that the caller of an attempt is gone.
 const lookAfter = 200 * time.Millisecond
@@ -98,7 +101,7 @@ const maxConnects = 512
 
 // newConnector takes over inside.
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
-	c := &connector{proc: -1, began: time.Now(), inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool), missed: make(map[string]bool)}
+	c := &connector{proc: -1, began: time.Now(), inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool), missed: make(map[string]*miss)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -141,10 +144,10 @@ func (n *notifier) connect(req *seccompNotif) {
 		return
 	}
 	call := *req
-	port := n.portsOf(int(req.PID))
+	by := n.sourceOf(int(req.PID))
 	n.connects.Go(func() {
 		defer func() { <-n.connector.slots }()
-		n.answer(call.ID, errnoFor(n.connector.connect(&call, port, func() bool { return n.waits(call.ID) })))
+		n.answer(call.ID, errnoFor(n.connector.connect(&call, by, func() bool { return n.waits(call.ID) })))
 	})
 }
 
@@ -189,9 +192,9 @@ func errnoFor(err error) unix.Errno {
 	return unix.ECONNREFUSED
 }
 
-// connect connects the caller's socket to the address that the caller gave, from a port of port where that is not nil. What was read is
+// connect connects the caller's socket to the address that the caller gave, from a port of by where that is not nil. What was read is
 // the caller's if it waits still: its number may be another process's otherwise.
-func (c *connector) connect(req *seccompNotif, port func() uint16, waits func() bool) error {
+func (c *connector) connect(req *seccompNotif, by Source, waits func() bool) error {
 	pid := int(req.PID)
 	size := int(int32(req.Args[2]))
 	if size < 0 || size > maxSockaddr {
@@ -215,12 +218,12 @@ func (c *connector) connect(req *seccompNotif, port func() uint16, waits func() 
 		a := &attempt{task: task, fd: fd}
 		c.begin(a)
 		defer c.end(a)
-		return c.connectSocket(fd, pid, addr, port, waits)
+		return c.connectSocket(fd, pid, addr, by, waits)
 	})
 }
 
 // connectSocket connects a socket of pid.
-func (c *connector) connectSocket(fd, pid int, addr []byte, port func() uint16, waits func() bool) error {
+func (c *connector) connectSocket(fd, pid int, addr []byte, by Source, waits func() bool) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch path, ok := socketPath(addr); {
 	case err != nil:
@@ -232,9 +235,9 @@ func (c *connector) connectSocket(fd, pid int, addr []byte, port func() uint16, 
 			return err
 		}
 	case domain == unix.AF_UNIX && ok:
-		return c.connectTo(fd, pid, path, waits)
+		return c.connectTo(fd, pid, path, by, waits)
 	}
-	return connectFrom(fd, addr, port)
+	return connectFrom(fd, addr, by)
 }
 
 const sizeofNetlink = 12 // bytes: family, pad, pid, groups
@@ -301,9 +304,9 @@ func socketPath(addr []byte) (string, bool) {
 }
 
 // connectTo connects to a socket that has a path, if it belongs to the jail.
-func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error {
+func (c *connector) connectTo(fd, pid int, path string, by Source, waits func() bool) error {
 	file, err := c.open(pid, path)
-	c.found(path, err)
+	c.found(path, by, err)
 	if err != nil {
 		return err
 	}
@@ -315,7 +318,7 @@ func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
 	}
 	if errors.Is(err, unix.ECONNREFUSED) && path[0] == '/' && c.older(file) {
-		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket})
+		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket, By: by})
 	}
 	return err
 }
@@ -323,16 +326,16 @@ func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error
 const noSocket = "unix: no socket is there inside"
 
 // found keeps whether there was something at a path.
-func (c *connector) found(path string, err error) {
+func (c *connector) found(path string, by Source, err error) {
 	if err != nil && !errors.Is(err, unix.ENOENT) {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, known := c.missed[path]; err != nil && !known && len(c.missed) < refusalBuffer {
-		c.missed[path] = true
+		c.missed[path] = &miss{by}
 	} else if known && err == nil {
-		c.missed[path] = false
+		c.missed[path] = nil
 	}
 }
 
@@ -342,8 +345,8 @@ func (c *connector) tellMissed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, path := range slices.Sorted(maps.Keys(c.missed)) {
-		if c.missed[path] {
-			c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket})
+		if m := c.missed[path]; m != nil {
+			c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket, By: m.by})
 		}
 	}
 	clear(c.missed)

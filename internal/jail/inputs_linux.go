@@ -3,6 +3,7 @@ package jail
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -158,6 +159,9 @@ func (n *notifier) input(req *seccompNotif) {
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
 func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 	text, err := n.spawns.text.path(int(req.PID), path)
+	if err == nil && text == kernelUUID && n.openUUID(req, flags) {
+		return
+	}
 	if err != nil || text != "/dev/urandom" && text != "/dev/random" {
 		n.goOn(req.ID)
 		return
@@ -185,6 +189,28 @@ func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 		defer to.Close()
 		_, _ = io.Copy(to, from)
 	}()
+}
+
+// kernelUUID is a file that holds another UUID for each who reads it.
+const kernelUUID = "/proc/sys/kernel/random/uuid"
+
+// openUUID gives whoever opens it a file of its own, and reports whether it did.
+func (n *notifier) openUUID(req *seccompNotif, flags uint32) bool {
+	p := n.inputs.of(int(req.PID))
+	fd, err := unix.MemfdCreate("uuid", unix.MFD_CLOEXEC)
+	if p == nil || err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var b [16]byte
+	p.source.Opened().Fill(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4 of RFC 9562
+	text := fmt.Appendf(nil, "%x-%x-%x-%x-%x\n", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+	if _, err := unix.Write(fd, text); err != nil {
+		return false
+	}
+	_, err = unix.Seek(fd, 0, io.SeekStart)
+	return err == nil && n.sendFD(req.ID, fd, int(flags&unix.O_CLOEXEC)) == nil
 }
 
 // filler reads random bytes.

@@ -97,6 +97,7 @@ func TestInputs(t *testing.T) {
 		{"date", "sh", "date -u +%s.%N; date -u +%s"},
 		{"shuf", "sh", "shuf -i 1-1000000 -n 3; mktemp -u; echo $$"},
 		{"devices", "sh", "head -c 6 /dev/urandom | od -An -tx1; tr -dc a-z </dev/urandom | head -c 20000 | md5sum; dd if=/dev/random bs=7 count=1 2>/dev/null | od -An -tx1"},
+		{"kernel", "sh", "cat /proc/sys/kernel/random/uuid /proc/sys/kernel/random/uuid"},
 		{"perl", "sh", "perl -e 'print join(q(,), keys %{{a=>1,b=>2,c=>3,d=>4}}), rand()'; test -c /dev/urandom && echo a device"},
 		{"python", "python3", "import time,uuid,random,os,threading\nprint(time.time(), uuid.uuid1(), uuid.uuid4(), random.random(), os.urandom(4), {'a','b','c','d'}, id(object()), hash('x'))"},
 		{"thread", "python3", "import time,threading\nt=threading.Thread(target=lambda: print(time.time())); t.start(); t.join(); print(time.time())"},

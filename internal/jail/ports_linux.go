@@ -43,8 +43,8 @@ func (n *notifier) bind(req *seccompNotif) bool {
 	if len(addr) < minSockaddr4 || readMemory(int(req.PID), req.Args[1], addr) != nil {
 		return false
 	}
-	choose := n.portsOf(int(req.PID))
-	if port, ok := portIn(addr); !ok || port != 0 || choose == nil {
+	by := n.sourceOf(int(req.PID))
+	if port, ok := portIn(addr); !ok || port != 0 || by == nil {
 		return false
 	}
 	bound := false
@@ -55,7 +55,7 @@ func (n *notifier) bind(req *seccompNotif) bool {
 		}
 		defer unix.Close(fd)
 		bound = n.waits(req.ID)
-		return bindSome(fd, addr, choose)
+		return bindSome(fd, addr, by)
 	})
 	if bound {
 		n.answer(req.ID, errnoFor(err))
@@ -64,9 +64,9 @@ func (n *notifier) bind(req *seccompNotif) bool {
 }
 
 // bindSome binds a socket to an address and one of the ports that are chosen.
-func bindSome(fd int, addr []byte, port func() uint16) (err error) {
+func bindSome(fd int, addr []byte, by Source) (err error) {
 	for range portTries {
-		binary.BigEndian.PutUint16(addr[portAt:], port())
+		binary.BigEndian.PutUint16(addr[portAt:], by.Port())
 		if err = callWithAddr(unix.SYS_BIND, fd, addr); !errors.Is(err, unix.EADDRINUSE) {
 			return err
 		}
@@ -75,25 +75,25 @@ func bindSome(fd int, addr []byte, port func() uint16) (err error) {
 	return callWithAddr(unix.SYS_BIND, fd, addr)
 }
 
-// portsOf chooses ports for a process; nil where the kernel does.
-func (n *notifier) portsOf(task int) func() uint16 {
+// sourceOf is what answers a process; nil where the kernel does.
+func (n *notifier) sourceOf(task int) Source {
 	if n.inputs == nil {
 		return nil
 	}
 	if p := n.inputs.of(task); p != nil {
-		return p.source.Port
+		return p.source
 	}
 	return nil
 }
 
 // connectFrom connects a socket from one of the ports that are chosen, where it has none yet. Before Linux 6.3 the kernel cannot be
 // told which.
-func connectFrom(fd int, addr []byte, port func() uint16) error {
-	if _, ok := portIn(addr); !ok || port == nil || isBound(fd) {
+func connectFrom(fd int, addr []byte, by Source) error {
+	if _, ok := portIn(addr); !ok || by == nil || isBound(fd) {
 		return callWithAddr(unix.SYS_CONNECT, fd, addr)
 	}
 	for range portTries {
-		p := int(port())
+		p := int(by.Port())
 		if unix.SetsockoptInt(fd, unix.IPPROTO_IP, ipLocalPortRange, p|p<<16) != nil {
 			break
 		}
