@@ -119,8 +119,8 @@ func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).UR
 // came is when a request came, as an ordinal; 0 where its tape does not tell.
 func came(rec *tape.Record) uint64 { return numberOf(rec, placeKey) }
 
-// endOf is when a request or a process had ended.
-func endOf(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
+// wentTo is when a request or a process had ended.
+func wentTo(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
 
 // inOrder sorts pairs by when the requests of one side came.
 func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
@@ -135,10 +135,10 @@ func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool
 	var last *tape.Record
 	for _, p := range inOrder(pairs, of) {
 		rec := of(p)
-		if last != nil && came(rec) < endOf(last) {
+		if last != nil && came(rec) < wentTo(last) {
 			out[rec], out[last] = true, true
 		}
-		if last == nil || endOf(last) < endOf(rec) {
+		if last == nil || wentTo(last) < wentTo(rec) {
 			last = rec
 		}
 	}
