@@ -19,7 +19,11 @@ const placeKey = "at"
 
 // numberOf is what a record has under a key; 0 for nothing.
 func numberOf(rec *tape.Record, key string) uint64 {
-	n, _ := strconv.ParseUint(string(tape.FieldValue(*tape.Extras(rec.Kind), key)), 10, 64)
+	extra := tape.Extras(rec.Kind)
+	if extra == nil {
+		return 0
+	}
+	n, _ := strconv.ParseUint(string(tape.FieldValue(*extra, key)), 10, 64)
 	return n
 }
 
