@@ -37,6 +37,7 @@ type processes struct {
 	began, over func(id uint64) // on a replay, told of each process; nil for nobody
 
 	owners  portOwners
+	reads   reads
 	ends    sync.WaitGroup // goroutines that wait for the end of a process
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
@@ -58,6 +59,7 @@ func recordProcesses(s *session, servers *servers, seed *ambient.Seed) *processe
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, servers *servers, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
 	p := &processes{s: s, servers: servers, seed: seed, clock: ambient.NewClock(start), again: again, last: again.last, drained: make(chan struct{})}
+	p.reads.since = start
 	if kept {
 		p.log = new(ambient.Log)
 	}

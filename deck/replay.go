@@ -277,8 +277,11 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	}
 	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
 	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
-	if o.Exact && r.processes.clock.Beyond() > 0 {
-		o.OwnTimes = m.StartedAt
+	if o.Exact {
+		o.New = r.processes.reads.hold
+		if r.processes.clock.Beyond() > 0 {
+			o.OwnTimes = m.StartedAt
+		}
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
 	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())

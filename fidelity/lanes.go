@@ -56,6 +56,8 @@ type LaneOptions struct {
 	// OwnTimes is when the recorded run began, where the replay read times beyond the recorded ones: two times of the run that are near
 	// to each other are then in doubt. The zero value stands for a replay that read none.
 	OwnTimes time.Time
+	// New reports whether a value stands in what is new in the program of the replay, and so is no measurement. nil stands for no.
+	New func(value string) bool
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
 	SameSecrets bool
 	// Headers says of the header of a request whether it compares. nil compares none.

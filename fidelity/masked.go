@@ -143,8 +143,11 @@ func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentic
 // ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
 func (c *laneCompare) ownTime(h *hidden) bool {
 	from := c.o.OwnTimes
-	return !from.IsZero() && c.mode != ByteIdentical && scrub.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
+	return !from.IsZero() && !c.isNew(h) && c.mode != ByteIdentical && scrub.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
 }
+
+// isNew reports whether the value of the replay stands in what is new in its program.
+func (c *laneCompare) isNew(h *hidden) bool { return c.o.New != nil && c.o.New(h.now) }
 
 // lasted is how long the longer of the runs took, as far as its records tell.
 func (c *laneCompare) lasted() time.Duration {
@@ -159,7 +162,7 @@ func (c *laneCompare) lasted() time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, or two readings of
+// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer than the run was by then, or two readings of
 // the time since the machine began lie as far apart as the runs; and a measurement is seldom round.
 func (c *laneCompare) judgeDuration(h *hidden, of pair) judgement {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
@@ -167,7 +170,7 @@ func (c *laneCompare) judgeDuration(h *hidden, of pair) judgement {
 	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b) || between > 0 && apart <= max(elapsed(of.a), elapsed(of.b))
 	written := h.round[Recorded] && h.round[Replay]
 	switch {
-	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h):
+	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h), c.isNew(h):
 		return differs
 	case c.exactly():
 		return settled

@@ -8,6 +8,8 @@ type Inputs interface {
 	// Started is told of an execve that succeeded, before the program's first instruction, and of a process that asks for
 	// something without having executed anything since it was forked. What it returns answers the process from then on.
 	Started(p *Program) Source
+	// Reads is told of each path that is about to be opened for reading, as the call spells it, and not by what walks trees.
+	Reads(path string)
 }
 
 // A Filler makes random bytes.

@@ -159,6 +159,9 @@ func (n *notifier) input(req *seccompNotif) {
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
 func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 	text, err := n.spawns.text.path(int(req.PID), path)
+	if err == nil {
+		n.inputs.to.Reads(text)
+	}
 	if err == nil && text == kernelUUID && n.openUUID(req, flags) {
 		return
 	}

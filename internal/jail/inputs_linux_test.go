@@ -76,6 +76,8 @@ func (s *stillSource) Opened() Filler {
 	return newStill(s.seed<<20 + s.opened)
 }
 
+func (s *still) Reads(string) {}
+
 func (s *stillSource) Port() uint16 { return PortOf(s) }
 
 func inputsOf(t *testing.T, c *Config) (*still, result) {
