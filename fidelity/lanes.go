@@ -74,6 +74,8 @@ type LaneOptions struct {
 	SameStart bool
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
+	// LongFiles are the files of each side that are too large for a tape, by path, with what tells two of them apart.
+	LongFiles [2]map[string]string
 	// Screens are what the runs' terminals showed. nil stands for nothing that is known.
 	Screens *Screens
 }
@@ -110,6 +112,7 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.findCut()
 	c.setAside()
 	c.compare()
+	c.longFiles()
 	c.followings()
 	c.screens()
 	return c.finish(), nil
