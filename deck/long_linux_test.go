@@ -19,7 +19,7 @@ func TestLongFiles(t *testing.T) {
 	for name, changed := range map[string]string{"content": strings.ReplaceAll(script, "one", "two"), "length": strings.ReplaceAll(script, "65M", "66M"), "none": "true"} {
 		v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: []string{"/bin/sh", "-c", changed}})
 		got := ""
-		for _, d := range v.Report.Divergences {
+		for _, d := range v.Divergences {
 			if d.Category == fidelity.FileWriteHash && strings.Contains(d.Message, "big, which is too large") {
 				got = d.Recorded
 			}

@@ -11,10 +11,10 @@ const (
 	// OpenerKey is a further key of exchanges, name_lookup and net_refused: the spawn_id of the process that opened the connection, or
 	// asked, or the number of a thread of it that has times of its own.
 	OpenerKey = "by"
-	// BeganKey and OverKey are further keys of a process_spawn: the global ordinals when the process began, and when it had ended. Its
-	// record may come later.
+	// BeganKey is a further key of a process_spawn: the global ordinal when the process began.
 	BeganKey = "at"
-	OverKey  = "until"
+	// OverKey is that of when it had ended. Its record may come later.
+	OverKey = "until"
 )
 
 // AskerOf returns the number of the conversation of the MCP server that made an exchange, opened a WebSocket, ran a program, tried the network or began a
