@@ -233,6 +233,14 @@ func (c *changing) write(sync bool) error {
 	return c.trees.write(sync)
 }
 
+// long are the files that the run left and that are too large to keep.
+func (c *changing) long() map[string]string {
+	if j := c.journal.Load(); j != nil {
+		return j.Long()
+	}
+	return nil
+}
+
 // found returns what the run found in f; nil for nothing.
 func (c *changing) found(f followed) *files.Tree {
 	i, ok := c.at[f.dir]

@@ -104,6 +104,7 @@ func (r *recorder) fileGaps() []string {
 	if r.o.Proxy {
 		return []string{gapFiles}
 	}
+	r.manifest.LongFiles = r.changing.long()
 	out := []string{gapReads}
 	for _, n := range r.changing.journal.Load().NotCovered() {
 		out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))

@@ -64,6 +64,7 @@
 //	tty.width    and tty.height: its size in pixels; absent: unknown
 //	tty.keys     base64 of what was typed beside a stdin that was no terminal, scrubbed; absent: nothing
 //	tty.typed    of its members: idle_ms, for how long nothing had been printed; rows, cols, width, height: a new size
+//	long_files   files that the run left and that are too large to keep, by path: how many bytes they have, and a keyed digest of them; absent: none
 //	seed         id of the recording that the random bytes of the run are of, which was replayed; absent: its own
 //	masks        how often each mask was used; absent: none was, or the recorder was killed
 //	session_rules  version of the rules by which session.jsonl was derived (SessionRules), with which alone verify derives it

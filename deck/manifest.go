@@ -65,14 +65,15 @@ type Manifest struct {
 	Records    int               `json:"records"`               // on the tape, once finished
 	Seed       string            `json:"seed,omitempty"`        // id of the recording that the run's random bytes are of; "" for its own
 	Roots      Roots             `json:"roots"`
-	Writable   []string          `json:"writable,omitempty"` // directories that the run could change beside the roots
-	Ports      []uint16          `json:"ports,omitempty"`    // TCP ports served beside 80 and 443
-	Loopback   bool              `json:"loopback,omitempty"` // an upstream answered for an address of the loopback
-	Proxy      bool              `json:"proxy,omitempty"`    // recorded outside the jail, through a proxy
-	Wrapped    bool              `json:"wrapped,omitempty"`  // the talk with one MCP server alone, recorded by WrapMCP
-	TTY        *TTY              `json:"tty"`                // null where no stream was a terminal
-	Masks      map[string]int    `json:"masks,omitempty"`    // how often each mask was used
-	Masking    *Masking          `json:"masking,omitempty"`  // of tapedeck.yaml
+	LongFiles  map[string]string `json:"long_files,omitempty"` // that the run left and that are too large to keep: how many bytes, and their keyed digest
+	Writable   []string          `json:"writable,omitempty"`   // directories that the run could change beside the roots
+	Ports      []uint16          `json:"ports,omitempty"`      // TCP ports served beside 80 and 443
+	Loopback   bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback
+	Proxy      bool              `json:"proxy,omitempty"`      // recorded outside the jail, through a proxy
+	Wrapped    bool              `json:"wrapped,omitempty"`    // the talk with one MCP server alone, recorded by WrapMCP
+	TTY        *TTY              `json:"tty"`                  // null where no stream was a terminal
+	Masks      map[string]int    `json:"masks,omitempty"`      // how often each mask was used
+	Masking    *Masking          `json:"masking,omitempty"`    // of tapedeck.yaml
 
 	SessionRules  int   `json:"session_rules,omitempty"`  // version of the rules that session.jsonl was derived by
 	SessionHidden []int `json:"session_hidden,omitempty"` // its lines in which a secret was hidden that the tape has in pieces

@@ -5,6 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"math"
+	"net"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -39,6 +42,8 @@ type processes struct {
 	began, over func(id uint64)                                  // on a replay, told of each process; nil for nobody
 	ending      func(id uint64) (wait func(ctx context.Context)) // the same, of one that is about to end: see jail.Source
 
+	owners  portOwners
+	reads   reads
 	ends    sync.WaitGroup // goroutines of processes that may be a server's
 	drained chan struct{}  // closed when all have ended, and every conversation with a server
 
@@ -60,6 +65,7 @@ func recordProcesses(s *session, c *changing, seed *ambient.Seed) *processes {
 // replayProcesses gives again what those of a recording had, which began at start. kept says that the replay becomes a recording.
 func replayProcesses(s *session, c *changing, seed *ambient.Seed, again *recordedProcesses, start time.Time, kept bool) *processes {
 	p := &processes{s: s, servers: &c.servers, stamps: c.stamps, seed: seed, clock: ambient.NewClock(start), ticks: ambient.NewTicks(), again: again, last: again.last, drained: make(chan struct{})}
+	p.reads.since = start
 	if kept {
 		p.log = new(ambient.Log)
 	}
@@ -168,8 +174,11 @@ type processInputs struct {
 	program    *jail.Program
 	by         uint32 // the server that it is of; 0 for none
 	ending     func(id uint64) (wait func(ctx context.Context))
+	over       uint64 // the recorder's ordinal when it had ended
 	opened     atomic.Uint64
 	seed       *ambient.Seed
+	ports      jail.Filler
+	owners     *portOwners
 }
 
 // Opened implements jail.Source.
@@ -213,6 +222,77 @@ func (i *processInputs) Asked(what, path string, now func([]byte) []byte) []byte
 	return b
 }
 
+// portsDevice is the number of no device: what ports are chosen from.
+const portsDevice = math.MaxUint64
+
+// Port implements jail.Source.
+func (i *processInputs) Port() uint16 {
+	port := jail.PortOf(i.ports)
+	i.owners.add(port, i)
+	return port
+}
+
+// portOwners are the processes whose sockets have ports, or had them last.
+type portOwners struct {
+	mu sync.Mutex
+	by map[uint16]*processInputs
+}
+
+func (o *portOwners) add(port uint16, process *processInputs) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.by == nil {
+		o.by = make(map[uint16]*processInputs)
+	}
+	o.by[port] = process
+}
+
+// at is whose the port of an address is inside; nil where that is not known.
+func (o *portOwners) at(remote net.Addr) *processInputs {
+	addr, err := netip.ParseAddrPort(remote.String())
+	if err != nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.by[addr.Port()]
+}
+
+// opener is the process, or thread with times of its own, that opened a connection; 0 where that is not known.
+func (p *processes) opener(remote net.Addr) uint64 {
+	if p == nil {
+		return 0
+	}
+	if in := p.owners.at(remote); in != nil {
+		return in.id
+	}
+	return 0
+}
+
+// askedFrom is askedBy for the process whose address that is.
+func (p *processes) askedFrom(remote net.Addr) []tape.Field {
+	if p == nil {
+		return nil
+	}
+	if in := p.owners.at(remote); in != nil {
+		return p.askedBy(in)
+	}
+	return nil
+}
+
+// askedBy are the keys that say whose an attempt is: those of an MCP server's, and those of the program and what it runs. Of what may be
+// a server and has not spoken yet nobody knows.
+func (p *processes) askedBy(s jail.Source) []tape.Field {
+	in, ok := s.(*processInputs)
+	if !ok {
+		return nil
+	}
+	if in.by != 0 {
+		return tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by))
+	}
+	return tape.NumberField(tape.OpenerKey, in.id)
+}
+
 // Fill implements jail.Source.
 func (i *processInputs) Fill(place uint64, b []byte) {
 	if n := i.places.Number(place); i.draws != nil {
@@ -229,7 +309,7 @@ func (kernelRandom) Fill(b []byte) { _, _ = rand.Read(b) } // never fails
 
 // Started implements jail.Inputs.
 func (p *processes) Started(pr *jail.Program) jail.Source {
-	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending}
+	in := &processInputs{program: pr, began: time.Now(), at: p.s.rec.Ordinal(), ending: p.ending, ports: kernelRandom{}, owners: &p.owners}
 	if parent, ok := pr.Parent.(*processInputs); ok {
 		in.parent = parent.id
 	}
@@ -245,7 +325,7 @@ func (p *processes) Started(pr *jail.Program) jail.Source {
 	in.ticks, in.tickings = p.time("ticks", in, was.Ticks, p.ticks, ambient.Ticks())
 	p.answer(in, was.Answers)
 	if p.seed != nil {
-		in.seed, in.draws = p.seed, p.seed.Draws(in.id)
+		in.seed, in.draws, in.ports = p.seed, p.seed.Draws(in.id), p.seed.Device(in.id, portsDevice)
 	}
 	if p.began != nil {
 		p.began(in.id)
@@ -348,7 +428,7 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 	if p.over != nil {
 		p.over(in.id)
 	}
-	in.duration = time.Since(in.began)
+	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
 	switch {
 	case in.id == programID:
 	case in.by == 0:
@@ -417,7 +497,8 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	if e != nil {
 		flags[tape.LeftKey], flags[tape.AgainKey] = e.Left, e.Again
 	}
-	k.Extra = slices.Concat(tape.FlagFields(flags), tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by)), tape.NumberField(tape.PlaceKey, in.at))
+	k.Extra = slices.Concat(tape.FlagFields(flags), tape.NumberField(tape.ConversationKey, p.servers.conversation(in.by)),
+		tape.NumberField(tape.PlaceKey, in.at), tape.NumberField(tape.OverKey, in.over))
 	if in.program.Forked {
 		return k, nil
 	}

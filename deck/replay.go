@@ -53,11 +53,12 @@ type replayer struct {
 	changed   map[string]bool // paths of the work tree that the recorded run changed
 	asked     int             // exchanges on the recording's tape
 	screens   *fidelity.Screens
-	rowMask   *scrub.Masker    // of screens, which it counts for
-	shown     [2]*terminalSide // what the terminals showed, as recorded and now
-	altered   bool             // the program, or what it is given, is not as recorded
-	unshown   bool             // a file was not shown as the run found it
-	notGiven  []string         // what of time and randomness was not given again
+	rowMask   *scrub.Masker     // of screens, which it counts for
+	shown     [2]*terminalSide  // what the terminals showed, as recorded and now
+	altered   bool              // the program, or what it is given, is not as recorded
+	unshown   bool              // a file was not shown as the run found it
+	long      map[string]string // files that the replay left and that are too large to keep
+	notGiven  []string          // what of time and randomness was not given again
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
@@ -159,6 +160,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 		return nil, err
 	}
 	r.note(e)
+	r.long = p.changing.long()
 	if err := errors.Join(r.keep(), r.describe(e, l)); err != nil {
 		return nil, err
 	}
@@ -278,7 +280,7 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 	o.Remasked, o.SameSecrets = changed, m.ScrubKey == r.s.scrub.KeyID() && !r.unshown && r.played.genuine(r.s.scrub)
 	o.Exact = given(m.Axes) && r.processes.replays() && len(r.notGiven) == 0
 	if o.Exact {
-		o.OwnTimes = r.processes.clock.Beyond() > 0
+		o.New = r.processes.reads.hold
 		o.Times[fidelity.Recorded], o.Times[fidelity.Replay] = r.processes.clock.Times()
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
@@ -295,6 +297,9 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		o.Held = func(rec *tape.Record) bool {
 			return r.trees.before.Holds(rec) && r.trees.after != nil && r.trees.after.Holds(rec)
 		}
+	}
+	if o.SameSecrets {
+		o.LongFiles = [2]map[string]string{m.LongFiles, r.long}
 	}
 	o.Screens, o.Side = r.screens, r.side
 	report, err := fidelity.CompareLanes(r.o.Mode, recorded.Records(), replay.Records(), o)

@@ -71,6 +71,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 	clock := m.Axes[axisClock]
 	clock.NotCovered = slices.Concat(clock.NotCovered, r.notGiven)
 	m.Axes[axisClock] = clock
+	m.LongFiles = r.long
 	m.Daemon = nil // a replay is told to none
 	delete(m.Axes, axisDaemon)
 	if len(r.o.Argv) > 0 {

@@ -192,11 +192,18 @@ func (r *run) serve(w world, ca *network.CA) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	dns := network.NewDNS(names, func(l *tape.NameLookup) { refused.record(l) })
+	dns := network.NewDNS(names, func(l *tape.NameLookup, from net.Addr) {
+		l.Extra = r.processes.askedFrom(from)
+		refused.record(l)
+	})
 	var serving sync.WaitGroup
 	w.carry(&carried{
 		srv: srv, dns: dns,
-		refused: func(ref *jail.Refusal) { refused.record(refusal(ref, names)) },
+		refused: func(ref *jail.Refusal) {
+			k := refusal(ref, names)
+			k.Extra = r.processes.askedBy(ref.By)
+			refused.record(k)
+		},
 		start: func(what string, serve func() error) {
 			serving.Go(func() {
 				if err := serve(); err != nil && !errors.Is(err, net.ErrClosed) {
@@ -321,12 +328,13 @@ type attempt struct {
 	kind, addr string
 	port       int
 	reason     string
+	server     uint64 // the MCP server's conversation that made it
 }
 
 func newRefusalLog(s *session) *refusalLog { return &refusalLog{s: s, seen: make(map[attempt]bool)} }
 
 func (l *refusalLog) record(k tape.Kind) {
-	a := attempt{kind: k.Name()}
+	a := attempt{kind: k.Name(), server: tape.AskerOf(k)}
 	switch k := k.(type) {
 	case *tape.NetRefused:
 		k.Addr = l.s.scrub.String(k.Addr)

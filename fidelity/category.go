@@ -92,7 +92,7 @@ const (
 	HTTPLane            Category = "http_lane"
 	HTTPArrival         Category = "http_arrival"
 	HTTPError           Category = "http_error"
-	HTTPOrder           Category = "http_order" // lane mode: requests that followed from each other came in another order
+	HTTPOrder           Category = "http_order" // lane mode: requests that followed from each other, models' too, came in another order
 )
 
 // Categories of WebSockets.
@@ -158,6 +158,7 @@ const (
 // Categories of processes.
 const (
 	ProcessProgram      Category = "process_program"
+	ProcessOrder        Category = "process_order" // lane mode: processes of one parent that followed from each other came in another order
 	ProcessArgs         Category = "process_args"
 	ProcessCwd          Category = "process_cwd"
 	ProcessExitCode     Category = "process_exit_code"
@@ -199,6 +200,7 @@ const (
 	MCPResultDigest   Category = "mcp_result_digest"
 	MCPExchange       Category = "mcp_exchange"
 	MCPAnswerExchange Category = "mcp_answer_exchange"
+	MCPOrder          Category = "mcp_order" // lane mode: calls that followed from each other came in another order
 	MCPError          Category = "mcp_error"
 )
 

@@ -209,10 +209,10 @@ func (d *differ) extra(was, now []tape.Field) {
 	}
 	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
 	if !d.exact {
-		leave = append(leave, tape.EndedKey, placeKey) // they are a duration, and a place among all that was recorded
+		leave = append(leave, tape.EndedKey, placeKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
 	}
 	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
-		leave = append(leave, placeKey, tape.EndedKey)
+		leave = append(leave, placeKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)
 	}
 	was, now = without(was, leave...), without(now, leave...)
 	alike := func(a, b tape.Field) bool { return a.Name == b.Name && bytes.Equal(a.Value, b.Value) }

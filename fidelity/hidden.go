@@ -70,7 +70,7 @@ func (c *laneCompare) facetsOf(a, b tape.Kind, d *differ) []facet {
 		}
 	case *tape.MCPOpen:
 		if y, ok := b.(*tape.MCPOpen); ok {
-			return append(argFacets(MCPOpenArgs, x.Args, y.Args), textFacet(MCPOpenProgram, "program", x.Program, y.Program),
+			return append(append(argFacets(MCPOpenArgs, x.Args, y.Args), variableFacets(x.Env, y.Env)...), textFacet(MCPOpenProgram, "program", x.Program, y.Program),
 				textFacet(MCPOpenCwd, "working directory", x.Cwd, y.Cwd), textFacet(MCPOpenURL, "URL", x.URL, y.URL))
 		}
 	case *tape.MCPText:
@@ -151,6 +151,15 @@ func argFacets(c Category, a, b []string) (out []facet) {
 		f := textFacet(c, fmt.Sprintf("argument %d", i+1), a[i], b[i])
 		f.argument = true
 		out = append(out, f)
+	}
+	return out
+}
+
+// variableFacets are those of variables, NAME=VALUE, of which both sides have the same names.
+func variableFacets(a, b []string) (out []facet) {
+	for i := range min(len(a), len(b)) {
+		name, _, _ := strings.Cut(a[i], "=")
+		out = append(out, textFacet(MCPOpenEnv, "variable "+name, a[i], b[i]))
 	}
 	return out
 }

@@ -23,7 +23,7 @@ func TestNamesAndSockets(t *testing.T) {
 		"no datagram":       {kinds{udp}, nil, [2]int{0, 1}},
 		"a datagram":        {nil, kinds{udp}, [2]int{1, 1}},
 		"a Unix socket":     {nil, kinds{unix}, [2]int{0, 1}},
-		"no Unix socket":    {kinds{unix}, nil, [2]int{0, 0}},
+		"no Unix socket":    {kinds{unix}, nil, [2]int{0, 1}},
 		"answered, refused": {kinds{name("a.test", "A")}, kinds{&tape.NameLookup{Host: "a.test", Type: "A", Result: "refused"}}, [2]int{0, 2}},
 	} {
 		for i, exact := range []bool{false, true} {

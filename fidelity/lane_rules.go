@@ -299,15 +299,10 @@ func (c *laneCompare) network(p lanePair) {
 }
 
 // mustTry reports whether a program that was given the same time and randomness tries the same again: it looks up the same names and
-// asks for the same ports. Sockets of a host may be others elsewhere, and a pool opens connections to spare.
+// asks for the same ports and sockets. But a pool opens connections to spare.
 func mustTry(k tape.Kind) bool {
-	switch k := k.(type) {
-	case *tape.NameLookup:
-		return true
-	case *tape.NetRefused:
-		return !isSocket(k)
-	}
-	return false
+	_, spare := k.(*tape.TLSRefused)
+	return !spare
 }
 
 // isConnection reports whether a program tried to reach another machine, or a port of this one.

@@ -3,72 +3,182 @@ package fidelity
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// Plain requests that both runs made one after the other, each once the one before had ended, follow from each other: another order of
-// them is another program where they went to two hosts, and a note where to one. Where any two of a run were under way at once their order may be chance.
+// Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other, and so do
+// processes that one parent started: another order of them is another program. Where two of a thread were under way at once their order may be chance. Of a tape that does not
+// tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note.
 
 const placeKey = tape.PlaceKey
 
-// keepsOrder keeps a pair of plain requests.
-func (c *laneCompare) keepsOrder(p pair) {
-	_, was := p.a.rec.Kind.(*tape.HTTPExchange)
-	_, now := p.b.rec.Kind.(*tape.HTTPExchange)
-	if was && now && c.mode != Outcome {
-		c.plain = append(c.plain, p)
+// numberOf is what a record has under a key; 0 for nothing.
+func numberOf(rec *tape.Record, key string) uint64 {
+	extra := tape.Extras(rec.Kind)
+	if extra == nil {
+		return 0
 	}
-}
-
-// came is when a plain request came, as an ordinal; 0 where its tape does not tell.
-func came(rec *tape.Record) uint64 {
-	n, _ := strconv.ParseUint(string(tape.FieldValue(rec.Kind.(*tape.HTTPExchange).Extra, placeKey)), 10, 64)
+	n, _ := strconv.ParseUint(string(tape.FieldValue(*extra, key)), 10, 64)
 	return n
 }
 
-// plainOrder reports the first plain request that came before one which it had followed.
-func (c *laneCompare) plainOrder() {
-	was, ok := sequence(c.plain, func(p pair) *tape.Record { return p.a.rec })
-	now, okNow := sequence(c.plain, func(p pair) *tape.Record { return p.b.rec })
-	if !ok || !okNow {
+// A doer is who made requests, or started processes.
+type doer struct {
+	processes bool
+	id        uint64 // 0 where that is not known
+}
+
+// keepsOrder keeps a pair of requests by who made them, and of processes by who started them.
+func (c *laneCompare) keepsOrder(p pair) {
+	if c.mode == Outcome || p.a.rec.Kind.Name() != p.b.rec.Kind.Name() {
 		return
 	}
-	for i := range was {
-		first, earlier := was[i], now[i]
-		if first == earlier {
-			continue
-		}
-		if hostOf(first) == hostOf(earlier) { // what a program sends to one host side by side may be over before the next is there
-			c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
+	by := doer{id: numberOf(p.a.rec, tape.OpenerKey)}
+	switch k := p.a.rec.Kind.(type) {
+	case *tape.HTTPExchange:
+	case *tape.LLMCall:
+		if by.id == 0 {
 			return
 		}
+	case *tape.ProcessSpawn:
+		if by = (doer{true, k.ParentSpawnID}); by.id == 0 || tape.AskerOf(k) != 0 || tape.FieldValue(k.Extra, tape.ForkedKey) != nil {
+			return
+		}
+	default:
+		return
+	}
+	if c.asked == nil {
+		c.asked = make(map[doer][]pair)
+	}
+	c.asked[by] = append(c.asked[by], p)
+}
+
+// followings reports of each doer the first request, or process, that came before one which it had followed.
+func (c *laneCompare) followings() {
+	recorded, replayed := func(p pair) *tape.Record { return p.a.rec }, func(p pair) *tape.Record { return p.b.rec }
+	for _, by := range slices.SortedFunc(maps.Keys(c.asked), doer.compare) {
+		all := c.asked[by]
+		atOnce := overlapping(all, recorded)
+		maps.Copy(atOnce, overlapping(all, replayed))
+		all = slices.DeleteFunc(all, func(p pair) bool {
+			return atOnce[p.a.rec] || atOnce[p.b.rec] || came(p.a.rec) == 0 || came(p.b.rec) == 0 || continues(p, atOnce)
+		})
+		was, now := inOrder(all, recorded), inOrder(all, replayed)
+		for i := range was {
+			if was[i] != now[i] {
+				c.followed(was[i], now[i], by)
+				break
+			}
+		}
+	}
+}
+
+// continues reports whether a call of a model goes on with a conversation of which calls were under way together with others: it follows
+// from that conversation alone.
+func continues(p pair, atOnce map[*tape.Record]bool) bool {
+	_, model := p.a.rec.Kind.(*tape.LLMCall)
+	for rec := range atOnce {
+		if model && LaneOf(rec.Kind) == LaneOf(p.a.rec.Kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// followed says that earlier came before first.
+func (c *laneCompare) followed(first, earlier pair, by doer) {
+	if by.id == 0 && hostOf(first) == hostOf(earlier) {
+		c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
+		return
+	}
+	d := Divergence{
+		Category: HTTPOrder, Lane: LaneOf(earlier.b.rec.Kind), Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
+		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
+		Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
+	}
+	if by.processes {
+		d.Category = ProcessOrder
+	}
+	c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+}
+
+// compare orders requests before processes.
+func (d doer) compare(e doer) int {
+	switch {
+	case d.processes == e.processes:
+		return cmp.Compare(d.id, e.id)
+	case d.processes:
+		return 1
+	}
+	return -1
+}
+
+func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).URL) }
+
+// came is when a request came, as an ordinal; 0 where its tape does not tell.
+func came(rec *tape.Record) uint64 { return numberOf(rec, placeKey) }
+
+// wentTo is when a request or a process had ended.
+func wentTo(rec *tape.Record) uint64 { return cmp.Or(numberOf(rec, tape.OverKey), rec.G) }
+
+// inOrder sorts pairs by when the requests of one side came.
+func inOrder(pairs []pair, of func(pair) *tape.Record) []pair {
+	out := slices.Clone(pairs)
+	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(came(of(x)), came(of(y))) })
+	return out
+}
+
+// overlapping are the requests of one side that were under way together with another.
+func overlapping(pairs []pair, of func(pair) *tape.Record) map[*tape.Record]bool {
+	out := make(map[*tape.Record]bool)
+	var last *tape.Record
+	for _, p := range inOrder(pairs, of) {
+		rec := of(p)
+		if last != nil && came(rec) < wentTo(last) {
+			out[rec], out[last] = true, true
+		}
+		if last == nil || wentTo(last) < wentTo(rec) {
+			last = rec
+		}
+	}
+	return out
+}
+
+// callOrder says that records of a lane came in another order: of calls of a tool server that in both runs had been answered before the
+// other was asked, as a divergence; of others as a note, for their order may be chance.
+func (c *laneCompare) callOrder(lane string, pairs []pair, moved int) {
+	for _, p := range pairs {
+		i := slices.IndexFunc(pairs, func(q pair) bool { return p.moved && p.b != nil && q.a != nil && q.b != nil && crosses(p, q) })
+		if i < 0 {
+			continue
+		}
+		first, earlier := pairs[i], p
+		if answeredBefore(p.a, first.a) {
+			first, earlier = earlier, first
+		}
 		d := Divergence{
-			Category: HTTPOrder, Lane: LaneOf(earlier.b.rec.Kind), Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
+			Category: MCPOrder, Lane: lane, Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
 			Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
 			Message: fmt.Sprintf("another order: %s comes before %s, which it followed", subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind)),
 		}
 		c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
 		return
 	}
+	c.note("lane %s: %s came in another order, the first %s", lane, records(moved), firstMoved(pairs, c.o.Sides))
 }
 
-func hostOf(p pair) string { return tape.HostOf(tape.ExchangeOf(p.a.rec.Kind).URL) }
+// crosses reports whether two calls follow from each other in both runs, but not in one order.
+func crosses(p, q pair) bool {
+	return answeredBefore(p.a, q.a) && answeredBefore(q.b, p.b) || answeredBefore(q.a, p.a) && answeredBefore(p.b, q.b)
+}
 
-// sequence sorts pairs by when the requests of one side came; ok is false where two of them were under way at once, or the tape does not
-// tell.
-func sequence(pairs []pair, of func(pair) *tape.Record) (out []pair, ok bool) {
-	out = slices.Clone(pairs)
-	slices.SortFunc(out, func(x, y pair) int { return cmp.Compare(came(of(x)), came(of(y))) })
-	last := uint64(0)
-	for _, p := range out {
-		rec := of(p)
-		if at := came(rec); at == 0 || at < last {
-			return nil, false
-		}
-		last = rec.G
-	}
-	return out, true
+// answeredBefore reports whether a call of a tool server had its answer before another of its conversation was made.
+func answeredBefore(x, y *entry) bool {
+	a, b := callOf(x.rec), callOf(y.rec)
+	return a != nil && b != nil && a.From != fromServer && b.From != fromServer && a.Conversation == b.Conversation &&
+		a.Answered > 0 && a.Answered < b.Arrival
 }

@@ -1,8 +1,6 @@
 package fidelity
 
 import (
-	"encoding/json"
-	"strconv"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -14,28 +12,31 @@ func TestPlainOrder(t *testing.T) {
 	type request struct {
 		host     string
 		from, to uint64 // ordinals
+		by       uint64
 	}
 	of := func(all ...request) Records {
 		return func(yield func(*tape.Record, error) bool) {
 			for i, r := range all {
 				k := get("https://"+r.host+"/x", uint64(i+1), 200)
-				k.Extra = []tape.Field{{Name: placeKey, Value: json.RawMessage(strconv.FormatUint(r.from, 10))}}
+				k.Extra = append(tape.NumberField(placeKey, r.from), tape.NumberField(tape.OpenerKey, r.by)...)
 				if !yield(&tape.Record{Seq: uint64(i), G: r.to, Kind: k}, nil) {
 					return
 				}
 			}
 		}
 	}
-	ab := of(request{"a.test", 1, 3}, request{"b.test", 4, 6})
+	ab := of(request{"a.test", 1, 3, 0}, request{"b.test", 4, 6, 0})
 	for name, tt := range map[string]struct {
 		recorded, replay Records
 		want             int
 	}{
 		"the same":                     {ab, ab, 0},
-		"another order":                {ab, of(request{"b.test", 1, 3}, request{"a.test", 4, 6}), 1},
-		"at once while recording":      {of(request{"a.test", 1, 3}, request{"b.test", 2, 4}), of(request{"b.test", 1, 3}, request{"a.test", 4, 6}), 0},
-		"at once on replay":            {ab, of(request{"b.test", 1, 3}, request{"a.test", 2, 4}), 0},
-		"of a tape that does not tell": {of(request{"a.test", 0, 0}, request{"b.test", 0, 0}), of(request{"b.test", 1, 3}, request{"a.test", 4, 6}), 0},
+		"another order":                {ab, of(request{"b.test", 1, 3, 0}, request{"a.test", 4, 6, 0}), 1},
+		"at once while recording":      {of(request{"a.test", 1, 3, 0}, request{"b.test", 2, 4, 0}), of(request{"b.test", 1, 3, 0}, request{"a.test", 4, 6, 0}), 0},
+		"at once on replay":            {ab, of(request{"b.test", 1, 3, 0}, request{"a.test", 2, 4, 0}), 0},
+		"one host":                     {of(request{"a.test/1", 1, 3, 5}, request{"a.test/2", 4, 6, 5}), of(request{"a.test/2", 1, 3, 5}, request{"a.test/1", 4, 6, 5}), 1},
+		"two threads":                  {of(request{"a.test", 1, 3, 5}, request{"b.test", 4, 6, 6}), of(request{"b.test", 1, 3, 6}, request{"a.test", 4, 6, 5}), 0},
+		"of a tape that does not tell": {of(request{"a.test", 0, 0, 0}, request{"b.test", 0, 0, 0}), of(request{"b.test", 1, 3, 0}, request{"a.test", 4, 6, 0}), 0},
 	} {
 		r, err := CompareLanes(Semantic, tt.recorded, tt.replay, nil)
 		if err != nil {

@@ -61,7 +61,7 @@ func (a *serversAsked) find(rec *tape.Record) {
 		a.sockets[cmp.Or(k.Connection, k.Arrival)] = true
 	case *tape.MCPOpen:
 		a.talks[k.Conversation] = true
-	case *tape.ProcessSpawn: // a server of a replay is none
+	case *tape.ProcessSpawn, *tape.NameLookup, *tape.NetRefused: // a server of a replay is none, and tries nothing
 	default:
 		a.exchanges++
 	}
@@ -94,7 +94,9 @@ func (a *serversAsked) takes(rec *tape.Record) bool {
 	case *tape.LLMCall:
 		return tape.AskerOf(k) != 0 || k.Connection != 0 && a.sockets[k.Connection]
 	case *tape.NameLookup:
-		return a.servers && !a.hosts[k.Host]
+		return tape.AskerOf(k) != 0 || a.unknown(k.Extra) && !a.hosts[k.Host]
+	case *tape.NetRefused:
+		return tape.AskerOf(k) != 0 || a.unknown(k.Extra) && isSocket(k)
 	case *tape.WSMessage:
 		return a.sockets[k.Connection]
 	case *tape.WSClose:
@@ -107,6 +109,11 @@ func (a *serversAsked) takes(rec *tape.Record) bool {
 		return k.Conversation != 0 && a.talks[k.Conversation]
 	}
 	return tape.AskerOf(rec.Kind) != 0
+}
+
+// unknown reports whether a server may have made an attempt that does not say whose it is.
+func (a *serversAsked) unknown(extra []tape.Field) bool {
+	return a.servers && tape.FieldValue(extra, tape.OpenerKey) == nil
 }
 
 func (a *serversAsked) none() bool { return a.exchanges+len(a.sockets)+len(a.talks) == 0 }

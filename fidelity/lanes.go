@@ -52,12 +52,11 @@ type LaneOptions struct {
 	Remasked bool
 	// Exact says that both runs were given the same time and randomness: what a mask of such would hide is a divergence.
 	Exact bool
-	// OwnTimes says that the replay read times beyond the recorded ones: a time that is near to the recorded one is then in doubt, and
-	// files outside the work tree, which are often named by it, do not gate.
-	OwnTimes bool
 	// Times are the wall times that each run read, in ns since 1970. What runs side by side reads the clock in another order each
 	// time: a time of the one that stands where the other has one of its own is a note.
 	Times [2][]int64
+	// New reports whether a value stands in what is new in the program of the replay, and so is no measurement. nil stands for no.
+	New func(value string) bool
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.
 	SameSecrets bool
 	// Headers says of the header of a request whether it compares. nil compares none.
@@ -74,6 +73,8 @@ type LaneOptions struct {
 	SameStart bool
 	// Inputs are what both runs were given and what differs between them: a divergence may follow from one.
 	Inputs []Input
+	// LongFiles are the files of each side that are too large for a tape, by path, with what tells two of them apart.
+	LongFiles [2]map[string]string
 	// Screens are what the runs' terminals showed. nil stands for nothing that is known.
 	Screens *Screens
 }
@@ -110,7 +111,8 @@ func CompareLanes(mode Mode, recorded, replay Records, o *LaneOptions) (*Report,
 	c.findCut()
 	c.setAside()
 	c.compare()
-	c.plainOrder()
+	c.longFiles()
+	c.followings()
 	c.screens()
 	return c.finish(), nil
 }
@@ -127,7 +129,7 @@ type laneCompare struct {
 	withdrawals withdrawals
 	cutWork     cutWork
 	alive       map[string]bool // hosts that answered while recording
-	plain       []pair          // plain requests that both sides made
+	asked       map[doer][]pair // requests and processes that both sides have
 	first       *refusal        // the first request of the replay that nothing answered
 	compared    int64           // bytes of answers that were read to compare
 	hiding      hiding
@@ -217,7 +219,7 @@ func (c *laneCompare) lane(p lanePair) {
 	}
 	pairs, moved := pairUp(p.a, p.b, rules)
 	if moved > 0 {
-		c.note("lane %s: %s came in another order, the first %s", p.name, records(moved), firstMoved(pairs, c.o.Sides))
+		c.callOrder(p.name, pairs, moved)
 	}
 	at := 0
 	for _, pr := range pairs {

@@ -122,7 +122,7 @@ const (
 // judge says what a place is at which a mask hides a difference.
 func (c *laneCompare) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, scrub.IsPath(h.mask), scrub.Unrepeatable(h.mask):
+	case h.own, h.mask == AnswerIDs, scrub.IsPath(h.mask), scrub.Unrepeatable(h.mask, h.now):
 		return settled
 	case h.mask == SecretMask: // a run may be given another, by a person
 		return inDoubt
@@ -132,7 +132,7 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 		return c.judgeDuration(h, of)
 	case c.crossed(h):
 		return settled
-	case c.exactly() && !c.ownTime(h), c.isConstant(h, of):
+	case c.exactly(), c.isConstant(h, of):
 		return differs
 	}
 	return inDoubt
@@ -141,15 +141,9 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
 
-// ownTime reports whether two values may be times of one moment, of which a replay read its own: they agree in their first half.
-func (c *laneCompare) ownTime(h *hidden) bool {
-	half := (len(h.was) + 1) / 2
-	return c.o.OwnTimes && c.mode != ByteIdentical && scrub.IsTime(h.mask) && len(h.was) == len(h.now) && h.was[:half] == h.now[:half]
-}
-
 // crossed reports whether both values are times that their runs read: who read which is a matter of moments.
 func (c *laneCompare) crossed(h *hidden) bool {
-	if c.mode == ByteIdentical {
+	if c.mode == ByteIdentical || c.isNew(h) {
 		return false
 	}
 	was, okWas := scrub.MomentOf(h.mask, h.was)
@@ -157,7 +151,10 @@ func (c *laneCompare) crossed(h *hidden) bool {
 	return okWas && okNow && was.Unit == now.Unit && slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
 }
 
-// judgeDuration tells two measurements from two settings: a measured time is no longer than the run was by then, or two readings of
+// isNew reports whether the value of the replay stands in what is new in its program.
+func (c *laneCompare) isNew(h *hidden) bool { return c.o.New != nil && c.o.New(h.now) }
+
+// judgeDuration tells two measurements from two settings, one of which the program of the replay holds: a measured time is no longer than the run was by then, or two readings of
 // the time since the machine began lie as far apart as the runs; and a measurement is seldom round.
 func (c *laneCompare) judgeDuration(h *hidden, of pair) judgement {
 	between := float64(of.b.rec.VirtualTimeMS - of.a.rec.VirtualTimeMS)
@@ -165,7 +162,7 @@ func (c *laneCompare) judgeDuration(h *hidden, of pair) judgement {
 	possible := h.ms[Recorded] <= elapsed(of.a) && h.ms[Replay] <= elapsed(of.b) || between > 0 && apart <= max(elapsed(of.a), elapsed(of.b))
 	written := h.round[Recorded] && h.round[Replay]
 	switch {
-	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h):
+	case written && !possible, c.exactly() && (written || !possible), c.isGiven(h), c.isNew(h):
 		return differs
 	case c.exactly():
 		return settled

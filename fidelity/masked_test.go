@@ -71,14 +71,23 @@ func TestMaskedPairs(t *testing.T) {
 			masked: []string{"llm:a, duration messages[0].content (user): 12 ms → 13 ms"},
 			exact:  []string{"llm:a, duration messages[0].content (user): 12 ms → 13 ms"},
 		},
+		"a setting that looks measured": {was: "took 12 ms", now: "took 17 ms", redExact: 1, masked: []string{"llm:a, duration messages[0].content (user): 12 ms → 17 ms"}},
 		"a time longer than the run": {
 			was: "took 2.345 s", now: "took 6.789 s", redExact: 1,
 			masked: []string{"llm:a, duration messages[0].content (user): 2.345 s → 6.789 s"},
 		},
 		"a port": {
 			was: "at 127.0.0.1:4001", now: "at 127.0.0.1:4002",
-			masked: []string{"llm:a, port messages[0].content (user): 4001 → 4002"},
-			exact:  []string{"llm:a, port messages[0].content (user): 4001 → 4002"},
+			masked: []string{"llm:a, port messages[0].content (user): 4001 → 4002"}, redExact: 1,
+		},
+		"links": {
+			was: "drwxr-xr-x 3 a b 4 src", now: "drwxr-xr-x 4 a b 4 src", redExact: 1,
+			masked: []string{"llm:a, links messages[0].content (user): 3 → 4"},
+		},
+		"links of a directory of an overlay": {
+			was: "drwxr-xr-x 3 a b 4 src", now: "drwxr-xr-x 1 a b 4 src",
+			masked: []string{"llm:a, links messages[0].content (user): 3 → 1"},
+			exact:  []string{"llm:a, links messages[0].content (user): 3 → 1"},
 		},
 		"a mask of one's own": {
 			was: "build 1", now: "build 2",
@@ -111,6 +120,7 @@ func TestMaskedPairs(t *testing.T) {
 				o := &LaneOptions{Masks: masks, Exact: exact}
 				if exact {
 					o.Times = [2][]int64{{1795756882e9 + 5}, {1795756883e9, 1795756884e9 + 7}}
+					o.New = func(value string) bool { return value == "17 ms" }
 				}
 				r := compareTimed(t, a, b, o)
 				want, red := tt.masked, tt.red

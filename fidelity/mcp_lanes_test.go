@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -349,6 +350,11 @@ func TestMCPCarriers(t *testing.T) {
 func TestMCPManyOutOfOrder(t *testing.T) {
 	a, b := []tape.Kind{opened("files")}, []tape.Kind{opened("files")}
 	const n = 32
+	tool := func(arrival uint64, name, arguments, text string) *tape.MCPJSONRPC {
+		k := tool(arrival, name, arguments, text)
+		k.Answered = arrival + n
+		return k
+	}
 	for i := range uint64(n) {
 		a = append(a, tool(i+1, "echo", fmt.Sprintf(`{"n":%d}`, i), fmt.Sprint(i)))
 		j := (i*7 + 3) % n
@@ -375,5 +381,32 @@ func TestMCPSpilledRequest(t *testing.T) {
 	})
 	if len(r.Divergences) != 1 || r.Divergences[0].Message != `tools/call write_file: arguments.path: "a" → "b"` {
 		t.Errorf("%v", r.Divergences)
+	}
+}
+
+// TestMCPOrder: a call that had its answer before the next was made cannot come behind that, unless somebody asked at once.
+func TestMCPOrder(t *testing.T) {
+	calls := func(at ...uint64) []tape.Kind {
+		out := []tape.Kind{opened("files")}
+		for i, n := range at {
+			k := tool(n, "echo", fmt.Sprintf(`{"n":%d}`, i), fmt.Sprint(i))
+			if len(at) > 2 { // at once
+				k.Answered = n + 5
+			}
+			out = append(out, k)
+		}
+		return out
+	}
+	for name, tt := range map[string]struct {
+		was, now []tape.Kind
+		want     []code
+	}{
+		"the same":      {calls(1, 3), calls(1, 3), nil},
+		"another order": {calls(1, 3), calls(3, 1), []code{{"mcp:files", MCPOrder}}},
+		"at once":       {calls(1, 2, 3), calls(3, 2, 1), nil},
+	} {
+		if d := cmp.Diff(tt.want, codes(compareLanes(t, Semantic, tt.was, tt.now, nil)), cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: -want +got\n%s", name, d)
+		}
 	}
 }

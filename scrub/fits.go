@@ -31,18 +31,15 @@ func Names(mask string) bool { return sayings[mask] == ofNames && mask != maskPI
 // IsPath tells whether the mask takes out a path that is the same in all of a run.
 func IsPath(mask string) bool { return sayings[mask] == ofPlace }
 
-// Unrepeatable tells whether the mask takes out what no replay gives again, though it gives time and randomness: ports that the
-// kernel chose, how many links a directory of an overlay has, which lines a program logs by chance, and what is drawn from a generator
-// that each thread of a pool has of its own, whichever of them comes to draw.
-func Unrepeatable(mask string) bool {
-	return mask == maskPort || mask == maskLinks || mask == maskChunkID || ofLines(mask)
+// Unrepeatable tells whether the mask takes out what no replay gives again, though it gives time and randomness: how many links a
+// directory has, which is now the 1 of an overlay, which lines a program logs by chance, and what is drawn from a generator that each
+// thread of a pool has of its own, whichever of them comes to draw.
+func Unrepeatable(mask, now string) bool {
+	return mask == maskLinks && strings.TrimSpace(now) == "1" || mask == maskChunkID || ofLines(mask)
 }
 
 // IsDuration tells whether the mask takes out how long something took.
 func IsDuration(mask string) bool { return mask == maskDuration }
-
-// IsTime tells whether the mask takes out a moment, down to its seconds.
-func IsTime(mask string) bool { return mask == "timestamp" || mask == "time" || mask == "unix-time" }
 
 // units of durations in ms, the longer names first.
 var units = []struct {

@@ -16,6 +16,11 @@ type Request struct {
 	Body   []byte // as sent, Content-Encoding and all
 	// Asker is, while recording, the number of the conversation of the MCP server that asks (tape.ConversationKey); 0 for the program.
 	Asker uint64
+	// Opener is the number of the process, or of the thread with times of its own, that opened the connection (tape.OpenerKey); 0
+	// where that is not known.
+	Opener uint64
+	// Came is the ordinal at which the program meant to ask, where that is known: it connected then. 0 stands for now.
+	Came uint64
 }
 
 // Kind says what a request is.

@@ -107,7 +107,7 @@ func (o *Open) kind() (tape.Kind, []tape.RawBytes) {
 	x.RequestHeaders, raw = safeFields(rawRequest, x.RequestHeaders, raw)
 	x.ResponseHeaders, raw = safeFields(rawResponse, x.ResponseHeaders, raw)
 	extra := o.extra
-	if o.came > 0 && o.connection == 0 { // a turn of a socket has that of its message
+	if o.came > 0 && tape.FieldValue(extra, placeKey) == nil {
 		extra = append([]tape.Field{number(placeKey, o.came)}, extra...)
 	}
 	if key.Kind != LLM {

@@ -128,7 +128,7 @@ func (o *Open) arriveAt(b *Book) (*Recorded, bool) {
 func (o *Open) arrive() {
 	if o.exchange.Arrival == 0 {
 		o.exchange.Arrival = o.tap.arrivals.Add(1)
-		o.came = o.tap.rec.Ordinal()
+		o.came = cmp.Or(o.came, o.tap.rec.Ordinal())
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // The keys that are added to the records of sockets.
 const (
-	placeKey     = tape.PlaceKey // of a turn: the ordinal of the message that began it; of ws_close: of the first close frame, or of the end
+	placeKey     = tape.PlaceKey // of an exchange: the ordinal at which its request came, or the message that began it; of ws_close: of the first close frame, or of the end
 	begunKey     = "begun_by"    // of an llm_call: "server" where no message of the program began it
 	lostKey      = "payload_lost"
 	cutKey       = "cut"     // of ws_message: true where the connection ended in the middle of it

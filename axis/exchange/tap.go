@@ -77,6 +77,9 @@ func NewTap(rec *tape.Recorder, c Classifier, s *scrub.Scrubber, opts *TapOption
 	return t
 }
 
+// Ordinal takes the tape's next ordinal; 0 without a tape.
+func (t *Tap) Ordinal() uint64 { return t.rec.Ordinal() }
+
 // Err is what the recorder failed with; nil while it works. What is asked from then on is on no tape.
 func (t *Tap) Err() error { return t.rec.Err() }
 
@@ -90,7 +93,7 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	if err := t.rec.Err(); err != nil {
 		return nil, err
 	}
-	o := &Open{tap: t, start: time.Now()}
+	o := &Open{tap: t, start: time.Now(), came: r.Came}
 	if t.opts.NowMS != nil {
 		o.startMS = t.opts.NowMS()
 	}
@@ -114,6 +117,7 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 	if !t.opts.Replay {
 		o.extra = append(o.extra, tape.NumberField(tape.ConversationKey, r.Asker)...)
 	}
+	o.extra = append(o.extra, tape.NumberField(tape.OpenerKey, r.Opener)...)
 	o.exchange.Method, o.exchange.URL = c.request.Method, c.request.URL
 	o.exchange.RequestHeaders = c.headers
 	o.exchange.RequestDigest = id.Key.Request

@@ -72,11 +72,13 @@ type Journal struct {
 	lookup  []*journalRoot // the most specific first
 	exclude []string
 	began   time.Time
+	final   bool // End is called: of the one goroutine that is in Barrier or End, and of those that it starts
 
 	mu     sync.Mutex
 	lost   map[*node]Reason // whose pre-image is not kept; guarded by mu
 	left   map[*node]Reason // of which what stands there is not kept; guarded by mu
 	linked map[*node]bool   // that were changed while they had names that are not known; guarded by mu
+	long   map[*node]string // what stands at the end where that is too large to keep; guarded by mu
 	ended  []*item          // states that a call ended since the last barrier; guarded by mu
 }
 
@@ -96,7 +98,7 @@ type journalRoot struct {
 // NewJournal begins a journal of roots, before the program runs. A path belongs to the most specific root that holds it;
 // paths outside of all are passed over.
 func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
-	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), began: time.Now()}
+	j := &Journal{lost: make(map[*node]Reason), left: make(map[*node]Reason), linked: make(map[*node]bool), long: make(map[*node]string), began: time.Now()}
 	if o != nil {
 		j.o = *o
 	}

@@ -90,12 +90,12 @@ func (j *Journal) collect(final bool, wanted func(*node) bool) []*item {
 	return j.shown(items)
 }
 
-// markKnown marks what is known and what no snapshot tells of: a call may have taken effect long after it was told of, and a write to
+// markKnown marks what is known and what no snapshot tells of, for want of room too: a call may have taken effect long after it was told of, and a write to
 // a mapping may have moved no time.
 func (j *Journal) markKnown() {
 	for _, r := range j.roots {
 		r.node.each(func(n *node) {
-			if n.up != nil && n.is(isKnown) && (r.Tree == nil || n.is(isIgnored)) {
+			if n.up != nil && n.is(isKnown) && (r.Tree == nil || n.is(isIgnored) || j.left[n] == TooLarge) {
 				n.mark()
 				n.state &^= isSure
 			}

@@ -15,6 +15,7 @@ func (j *Journal) End(after *Tree) iter.Seq2[tape.Record, error] {
 		if !j.play(j.takeEnded(anybody), yield) {
 			return
 		}
+		j.final = true
 		items := j.collect(true, anybody)
 		for _, r := range j.roots {
 			if r.Tree != nil && after != nil {

@@ -9,11 +9,12 @@ import (
 
 // A look is what was seen at a path.
 type look struct {
-	now    *kept // nil for nothing
-	before *kept // what stood there at the last barrier
-	stamp  stamp // of a file
-	held   bool  // somebody may still write to it
-	whole  bool  // a call ended it
+	now    *kept  // nil for nothing
+	before *kept  // what stood there at the last barrier
+	stamp  stamp  // of a file
+	held   bool   // somebody may still write to it
+	whole  bool   // a call ended it
+	long   string // of a file that is too large to keep, at the end
 	fileContent
 	masked cas.Digest // of a file that changed
 	err    error
@@ -107,6 +108,9 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	it.stamp = now.stamp
 	if now.size > cmp.Or(l.most, l.j.o.MaxFileSize) {
 		it.held = f.held()
+		if l.j.final {
+			it.long = long(f, now.size, l.j.o.Scrubber)
+		}
 		return &errSkipped{TooLarge}
 	}
 	if was != nil && *was == now.stamp && it.before != nil && it.before.mode.IsRegular() && (sure || now.size > bigFile) {

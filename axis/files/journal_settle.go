@@ -49,6 +49,9 @@ func (j *Journal) leave(it *item, why Reason) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.left[it.n] = why
+	if it.long != "" && it.n != nil {
+		j.long[it.n] = it.long
+	}
 	if it.held {
 		it.n.mark()
 	}

@@ -42,6 +42,11 @@ type conn struct {
 
 	asking sync.Once
 	asker  uint64 // see Config.Asker; set by asking
+
+	came atomic.Uint64 // Tap.Ordinal when the program connected, until its first request takes it
+
+	opening sync.Once
+	opener  uint64 // see Config.Opener; set by opening
 }
 
 func newConn(c net.Conn, names *Names) *conn {
@@ -63,6 +68,23 @@ func (c *conn) askedBy(ask func(net.Addr) uint64) uint64 {
 	}
 	c.asking.Do(func() { c.asker = ask(c.RemoteAddr()) })
 	return c.asker
+}
+
+// openedBy is the same of who opened the connection.
+func (c *conn) openedBy(ask func(net.Addr) uint64) uint64 {
+	if c == nil || ask == nil {
+		return 0
+	}
+	c.opening.Do(func() { c.opener = ask(c.RemoteAddr()) })
+	return c.opener
+}
+
+// cameAt is when the program connected, for the first request, which it meant then; 0 for another.
+func (c *conn) cameAt() uint64 {
+	if c == nil {
+		return 0
+	}
+	return c.came.Swap(0)
 }
 
 // eager makes Read one that can be told not to wait. What was unread has to have been read.

@@ -21,21 +21,21 @@ const (
 // A DNS answers the DNS queries of a program from Names. It resolves nothing: no query ever leaves.
 type DNS struct {
 	names *Names
-	asked func(*tape.NameLookup)
+	asked func(l *tape.NameLookup, from net.Addr)
 	life  lifetime // of the Serve calls and the connections
 }
 
 // NewDNS returns an answerer that gives out the addresses of names. asked, which may be nil, is told of each name that is looked up,
 // before the answer.
-func NewDNS(names *Names, asked func(*tape.NameLookup)) *DNS {
+func NewDNS(names *Names, asked func(l *tape.NameLookup, from net.Addr)) *DNS {
 	return &DNS{names: names, asked: asked}
 }
 
 // answer is the reply to one message.
-func (d *DNS) answer(query []byte) []byte {
+func (d *DNS) answer(query []byte, from net.Addr) []byte {
 	reply, looked := answerDNS(d.names, query)
 	if looked != nil && d.asked != nil {
-		d.asked(looked)
+		d.asked(looked, from)
 	}
 	return reply
 }
@@ -73,7 +73,7 @@ func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, 
 		if err != nil {
 			return err
 		}
-		if reply := d.answer(buf[:n]); reply != nil {
+		if reply := d.answer(buf[:n], from); reply != nil {
 			_, err = pc.WriteTo(reply, from)
 		}
 		return err
@@ -82,7 +82,7 @@ func (d *DNS) answerPacket(pc net.PacketConn, p *ipv4.PacketConn, withDst bool, 
 	if err != nil {
 		return err
 	}
-	reply := d.answer(buf[:n])
+	reply := d.answer(buf[:n], from)
 	if reply == nil {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (d *DNS) serveConn(c net.Conn) {
 		if _, err := io.ReadFull(c, query); err != nil {
 			return
 		}
-		reply := d.answer(query)
+		reply := d.answer(query, c.RemoteAddr())
 		if reply == nil {
 			return
 		}

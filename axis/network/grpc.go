@@ -18,7 +18,7 @@ const callSlack = 2 * time.Second
 
 // call records or answers a gRPC call, whose body is passed on as it comes. An error means that the program's stream must be reset.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, to *url.URL, asker uint64) error {
-	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Asker: asker}
+	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener)}
 	in := newIncoming(r.Body, s.cfg.MaxBody)
 	if s.cfg.Book != nil {
 		go in.readAll() // ends with the handler at the latest, for its body does

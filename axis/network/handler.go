@@ -32,6 +32,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	came := connOf(r.Context()).cameAt()
 	body, denied, err := s.readBody(w, r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // the program never finished asking
@@ -39,7 +40,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	if denied == nil {
 		denied = deny(r, to)
 	}
-	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Body: body, Asker: asker}
+	req := &exchange.Request{Method: r.Method, URL: to.String(), Header: r.Header, Body: body, Asker: asker, Opener: connOf(r.Context()).openedBy(s.cfg.Opener), Came: came}
 	if err := s.exchange(w, r, req, to, denied); err != nil {
 		// net/http's way to cut the connection (HTTP/1.1) or reset the stream (HTTP/2): the program must not take what it
 		// got for the whole.

@@ -58,6 +58,9 @@ type Config struct {
 	// Asker returns, for the remote address of a connection, the number of the conversation of the MCP server that opened it; 0 for
 	// the program. It is asked once a connection, when its first request begins. Nil stands for the program.
 	Asker func(remote net.Addr) uint64
+	// Opener returns of the same address the number of the process or thread that opened the connection, 0 where that is not known. It
+	// is asked likewise.
+	Opener func(remote net.Addr) uint64
 
 	MaxBody int64                // bytes of a request body; longer ones get 413. 0 for DefaultMaxBody
 	Refused func(kind tape.Kind) // told of every *tape.TLSRefused and *tape.NetRefused; nil for nobody
@@ -99,7 +102,9 @@ func New(cfg *Config) (*Server, error) {
 		s.up = up
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1", "http/1.0"}, GetCertificate: s.certificate}
+	s.tls = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1", "http/1.0"}, GetCertificate: s.certificate,
+		SessionTicketsDisabled: true, // a client looks at its clock when one comes: before the answer in one run, and behind it in another
+	}
 	s.http = s.newHTTPServer()
 	go func() { // stopped by Close, which waits for served
 		defer close(s.served)
@@ -154,7 +159,9 @@ func (s *Server) Serve(l net.Listener) error {
 // accepted is the goroutine of a connection, which ends by itself within the timeouts, or with Close.
 func (s *Server) accepted(raw net.Conn) {
 	defer s.life.leave(raw)
-	s.take(newConn(raw, s.cfg.Names))
+	c := newConn(raw, s.cfg.Names)
+	c.came.Store(s.cfg.Tap.Ordinal())
+	s.take(c)
 }
 
 // take finds out what c speaks, and hands it on or closes it.

@@ -32,7 +32,7 @@ func (e *endpoint) close() { e.server.Close() }
 
 // names are the hosts that programs ask.
 func (e *endpoint) names() []string {
-	return append([]string{"api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com"}, hosts...)
+	return append([]string{"api.anthropic.com", "api.openai.com", "api.mistral.ai", "ollama.example.com", "generativelanguage.googleapis.com"}, hosts...)
 }
 
 func serve(w http.ResponseWriter, r *http.Request) {
@@ -50,6 +50,8 @@ func serve(w http.ResponseWriter, r *http.Request) {
 		t.anthropic(w)
 	case r.URL.Path == "/v1/chat/completions":
 		t.chat(w)
+	case r.URL.Path == "/api/chat":
+		t.ollama(w)
 	case r.URL.Path == "/v1/responses":
 		t.responses(w)
 	case strings.Contains(r.URL.Path, "enerateContent"):
@@ -172,6 +174,22 @@ func (t turn) chat(w http.ResponseWriter) {
 	}
 	chunk(doc{}, reason)
 	fmt.Fprint(w, "data: [DONE]\n\n")
+}
+
+func (t turn) ollama(w http.ResponseWriter) {
+	piece := func(s string, done bool) doc {
+		return doc{"model": "llama3.2", "created_at": "2026-01-02T03:04:05Z", "message": doc{"role": "assistant", "content": s}, "done": done}
+	}
+	if !t.stream {
+		writeJSON(w, piece(t.text, true))
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	e := json.NewEncoder(w)
+	for _, s := range halves(t.text) {
+		e.Encode(piece(s, false))
+	}
+	e.Encode(piece("", true))
 }
 
 func (t turn) responses(w http.ResponseWriter) {

@@ -75,6 +75,10 @@ var forms = []form{
 		n := r.IntN(5) + 2
 		return fmt.Sprint(n), fmt.Sprint(n + 1)
 	}, false, true},
+	{"line end", "a list%sof two", func(*rand.Rand) (string, string) { return "\n", "\r\n" }, false, false},
+	{"tab", "name%svalue", func(*rand.Rand) (string, string) { return " ", "\t" }, false, false},
+	{"byte order mark", "mark %sbegins", func(*rand.Rand) (string, string) { return "", "\ufeff" }, false, false},
+	{"trailing blank", "to the end%s", func(*rand.Rand) (string, string) { return ".", ". " }, false, false},
 	{"letter beyond ASCII", "in caf%s", func(*rand.Rand) (string, string) { return "é", "e\u0301" }, false, false},
 }
 

@@ -61,7 +61,7 @@ func (o *outcome) wrong() bool {
 type trial struct {
 	*stage
 	with []*language
-	how  int // how many changes
+	how  int // how many changes; below 0 none at all
 	all  bool
 }
 
@@ -146,6 +146,9 @@ func (t *trial) choose(p *program) []int {
 		default:
 			others = append(others, i)
 		}
+	}
+	if t.how < 0 {
+		return nil
 	}
 	if t.all {
 		return slices.Concat(constants, others, aside)

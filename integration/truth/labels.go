@@ -17,6 +17,8 @@ func labelOf(m mode, place string, f form) (want, string) {
 		switch {
 		case outsideTree(place):
 			return unseen, unwatched
+		case place == "large file":
+			return unseen, "outside the jail a file over 64 MiB is listed as not covered"
 		case f.noted:
 			return noted, ""
 		}

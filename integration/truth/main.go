@@ -25,6 +25,7 @@ type options struct {
 	out           string
 	tapedeck      string
 	check, json   bool
+	unchanged     bool
 }
 
 func main() {
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f.StringVar(&o.out, "o", "", "`file` that gets the report (default: stdout)")
 	f.StringVar(&o.tapedeck, "tapedeck", "", "the `binary` under test (default: built from this checkout)")
 	f.BoolVar(&o.check, "check", false, "end with 1 on what is wrong and not expected, and on what is expected and right")
+	f.BoolVar(&o.unchanged, "unchanged", false, "only programs with something that differs in every run, and no changes")
 	f.BoolVar(&o.json, "json", false, "every outcome as JSON on stdout")
 	if err := f.Parse(args); err != nil {
 		return 1
@@ -74,6 +76,9 @@ func (o *options) run(ctx context.Context, stdout, stderr io.Writer) ([]*outcome
 		fmt.Fprintln(stderr, missing)
 	}
 	t := &trial{stage: s, with: with, how: o.changes}
+	if o.unchanged {
+		t.how = -1
+	}
 	if o.only != "" {
 		return nil, o.one(ctx, t, stdout)
 	}
@@ -135,7 +140,11 @@ func (o *options) every(ctx context.Context, t *trial, stderr io.Writer) ([]*out
 		})
 	}
 	for i := range results {
-		jobs <- job{i, uint64(i / len(modes)), mode(modes[i%len(modes)])}
+		index := uint64(i / len(modes))
+		if o.unchanged {
+			index = 3*index + 2
+		}
+		jobs <- job{i, index, mode(modes[i%len(modes)])}
 		if ctx.Err() != nil {
 			break
 		}

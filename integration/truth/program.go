@@ -91,9 +91,9 @@ func (g *generator) chooseSource() {
 }
 
 func (g *generator) builders() []func() {
-	all := []func(){g.ask, g.ask, g.ask, g.http, g.http, g.say, g.complain, g.writeFile, g.writeFile, g.treeAct, g.together, g.twoHosts}
+	all := []func(){g.ask, g.ask, g.ask, g.http, g.http, g.say, g.complain, g.writeFile, g.writeFile, g.treeAct, g.together, g.twoHosts, g.twoModels, g.embed, g.rareFile}
 	if g.mode == jailed {
-		all = append(all, g.child, g.child, g.mcp, g.mcp, g.netAct)
+		all = append(all, g.child, g.child, g.mcp, g.mcp, g.netAct, g.interpreter, g.daemon, g.threads, g.twoChildren)
 	}
 	return all
 }
@@ -186,7 +186,7 @@ func (g *generator) sentence(place string, words ...string) text {
 	c := g.constant(f, place, words)
 	before, after, _ := strings.Cut(f.around, "%s")
 	t := text{pick(g.r, []string{"the report ", "a list ", "all orders ", "tidy up "}) + before, c, after}
-	if f.kind != "space" && g.varied(place, true) {
+	if !inBodies[f.kind] && g.varied(place, true) {
 		t = append(t, ", run of ", &fact{call: g.vary.call})
 	}
 	return t
@@ -211,11 +211,14 @@ func (g *generator) name(before, place, after string, words ...string) text {
 func (g *generator) formFor(place string) form {
 	for {
 		f := pick(g.r, forms)
-		if !strings.Contains(place, "header") || (f.kind != "letter beyond ASCII" && f.kind != "space") {
+		if !strings.Contains(place, "header") || !inBodies[f.kind] {
 			return f
 		}
 	}
 }
+
+// inBodies are the kinds of constants that a header cannot hold, or loses.
+var inBodies = map[string]bool{"letter beyond ASCII": true, "space": true, "line end": true, "tab": true, "byte order mark": true, "trailing blank": true}
 
 // constant is one of form f with the change of it.
 func (g *generator) constant(f form, place string, words []string) *fact {

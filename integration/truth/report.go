@@ -79,8 +79,8 @@ func (d *document) intro(o *options) {
 <!-- generated: do not edit; go run ./integration/truth -seed %d -n %d -modes %s -o docs/truth.md -->
 
 Measured, not claimed. A generator that shares no code with tapedeck makes programs in Python and Node from a seed: calls of models
-over the wires of Anthropic, OpenAI (chat and responses) and Gemini, streaming or not; plain HTTP, JSON, forms, uploads; tool servers over
-MCP; files in the work tree, HOME and the temporary directory; children; threads; names, sockets; in every third program something that differs
+over the wires of Anthropic, OpenAI (chat, responses, embeddings), Mistral, Ollama and Gemini, streaming or not; plain HTTP, JSON, forms, uploads; tool servers over
+MCP; files in the work tree, HOME and the temporary directory, large ones and databases; children, pipelines, daemons; threads; names, sockets; in every third program something that differs
 in every run. Each is recorded, replayed twice as it is (once with another TZ, LANG, HOME and directory outside), and then with **one** change.
 What a change must come to is fixed before, from what the documents say compares ([files](files.md), [limits](limits.md)).
 

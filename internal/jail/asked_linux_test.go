@@ -28,6 +28,8 @@ func (s toldSource) Tick(uint64) int64 { return 5e9 }
 
 func (o *told) Ended(Source, Ended) {}
 
+func (o *told) Reads(string) {}
+
 func (s toldSource) Ending() func(context.Context) {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +38,7 @@ type connector struct {
 
 	mu       sync.Mutex
 	attempts map[*attempt]bool // that may be in a system call
+	missed   map[string]*miss  // paths at which there was nothing; nil where there was something later
 }
 
 // An attempt is one connect. Nothing ends the system call of one that is not answered but the shutdown of its socket.
@@ -43,6 +46,9 @@ type attempt struct {
 	task, fd int // the caller, and its socket
 	look     *time.Timer
 }
+
+// A miss is a process that asked for a Unix socket where there is none.
+type miss struct{ by Source }
 
 // lookAfter is how long it takes at most to find out that the caller of an attempt is gone.
 const lookAfter = 200 * time.Millisecond
@@ -95,7 +101,7 @@ const maxConnects = 512
 
 // newConnector takes over inside.
 func newConnector(inside *diag, nested func(ns int) (*diag, error)) (*connector, error) {
-	c := &connector{proc: -1, began: time.Now(), inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool)}
+	c := &connector{proc: -1, began: time.Now(), inside: inside, nested: nested, shared: make(map[uint32]bool), slots: make(chan struct{}, shareOfFiles(maxConnects, 16)), attempts: make(map[*attempt]bool), missed: make(map[string]*miss)}
 	var err error
 	if c.proc, err = unix.Open("/proc", dirFlags, 0); err == nil {
 		c.host, err = newDiag()
@@ -138,9 +144,10 @@ func (n *notifier) connect(req *seccompNotif) {
 		return
 	}
 	call := *req
+	by := n.sourceOf(int(req.PID))
 	n.connects.Go(func() {
 		defer func() { <-n.connector.slots }()
-		n.answer(call.ID, errnoFor(n.connector.connect(&call, func() bool { return n.waits(call.ID) })))
+		n.answer(call.ID, errnoFor(n.connector.connect(&call, by, func() bool { return n.waits(call.ID) })))
 	})
 }
 
@@ -185,9 +192,9 @@ func errnoFor(err error) unix.Errno {
 	return unix.ECONNREFUSED
 }
 
-// connect connects the caller's socket to the address that the caller gave. What was read is the caller's if it waits
-// still: its number may be another process's otherwise.
-func (c *connector) connect(req *seccompNotif, waits func() bool) error {
+// connect connects the caller's socket to the address that the caller gave, from a port of by where that is not nil. What was read is
+// the caller's if it waits still: its number may be another process's otherwise.
+func (c *connector) connect(req *seccompNotif, by Source, waits func() bool) error {
 	pid := int(req.PID)
 	size := int(int32(req.Args[2]))
 	if size < 0 || size > maxSockaddr {
@@ -211,12 +218,12 @@ func (c *connector) connect(req *seccompNotif, waits func() bool) error {
 		a := &attempt{task: task, fd: fd}
 		c.begin(a)
 		defer c.end(a)
-		return c.connectSocket(fd, pid, addr, waits)
+		return c.connectSocket(fd, pid, addr, by, waits)
 	})
 }
 
 // connectSocket connects a socket of pid.
-func (c *connector) connectSocket(fd, pid int, addr []byte, waits func() bool) error {
+func (c *connector) connectSocket(fd, pid int, addr []byte, by Source, waits func() bool) error {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	switch path, ok := socketPath(addr); {
 	case err != nil:
@@ -228,9 +235,9 @@ func (c *connector) connectSocket(fd, pid int, addr []byte, waits func() bool) e
 			return err
 		}
 	case domain == unix.AF_UNIX && ok:
-		return c.connectTo(fd, pid, path, waits)
+		return c.connectTo(fd, pid, path, by, waits)
 	}
-	return connectRaw(fd, addr)
+	return connectFrom(fd, addr, by)
 }
 
 const sizeofNetlink = 12 // bytes: family, pad, pid, groups
@@ -278,9 +285,9 @@ func (c *connector) pidInside(pid int) (uint32, error) {
 	return 0, unix.ESRCH
 }
 
-// connectRaw is connect with an address of any family.
-func connectRaw(fd int, addr []byte) error {
-	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(addr))), uintptr(len(addr)))
+// callWithAddr is bind or connect with an address of any family.
+func callWithAddr(nr uintptr, fd int, addr []byte) error {
+	_, _, errno := unix.Syscall(nr, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(addr))), uintptr(len(addr)))
 	if errno != 0 {
 		return errno
 	}
@@ -297,11 +304,9 @@ func socketPath(addr []byte) (string, bool) {
 }
 
 // connectTo connects to a socket that has a path, if it belongs to the jail.
-func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error {
+func (c *connector) connectTo(fd, pid int, path string, by Source, waits func() bool) error {
 	file, err := c.open(pid, path)
-	if errors.Is(err, unix.ENOENT) && ofHost(path) {
-		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket})
-	}
+	c.found(path, by, err)
 	if err != nil {
 		return err
 	}
@@ -313,12 +318,39 @@ func (c *connector) connectTo(fd, pid int, path string, waits func() bool) error
 		err = unix.Connect(fd, &unix.SockaddrUnix{Name: "/proc/self/fd/" + strconv.Itoa(file)})
 	}
 	if errors.Is(err, unix.ECONNREFUSED) && path[0] == '/' && c.older(file) {
-		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket})
+		c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket, By: by})
 	}
 	return err
 }
 
-const noSocket = "unix: no socket of the host's is there inside"
+const noSocket = "unix: no socket is there inside"
+
+// found keeps whether there was something at a path.
+func (c *connector) found(path string, by Source, err error) {
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, known := c.missed[path]; err != nil && !known && len(c.missed) < refusalBuffer {
+		c.missed[path] = &miss{by}
+	} else if known && err == nil {
+		c.missed[path] = nil
+	}
+}
+
+// tellMissed reports the paths at which there was nothing as long as the program ran: whoever comes before a server of its own tries
+// again.
+func (c *connector) tellMissed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(c.missed)) {
+		if m := c.missed[path]; m != nil {
+			c.report(Refusal{Proto: "unix", Path: path, Reason: noSocket, By: m.by})
+		}
+	}
+	clear(c.missed)
+}
 
 // older reports whether a file stood before the start, or covers one that did.
 func (c *connector) older(file int) bool {
@@ -326,11 +358,6 @@ func (c *connector) older(file int) bool {
 	err := unix.Statx(file, "", unix.AT_EMPTY_PATH, unix.STATX_TYPE|unix.STATX_BTIME, &st)
 	return err == nil && (st.Mode&unix.S_IFMT != unix.S_IFSOCK ||
 		st.Mask&unix.STATX_BTIME != 0 && time.Unix(st.Btime.Sec, int64(st.Btime.Nsec)).Before(c.began))
-}
-
-// ofHost reports whether sockets of the host's services lie there: the directories are empty inside.
-func ofHost(path string) bool {
-	return strings.HasPrefix(path, "/run/") || strings.HasPrefix(path, "/var/run/")
 }
 
 // open opens, with O_PATH, what a path means to a process.

@@ -1,6 +1,9 @@
 package jail
 
-import "context"
+import (
+	"context"
+	"encoding/binary"
+)
 
 // Inputs gives wall time and randomness to what runs inside, in the kernel's place: see "Inputs" in the package comment.
 // Its method, and those of a Source, are called by several goroutines and must not block: calls inside wait for them.
@@ -10,6 +13,8 @@ type Inputs interface {
 	Started(p *Program) Source
 	// Ended tells how the process of a Source that Started returned has ended, or that it became another Program, once.
 	Ended(s Source, e Ended)
+	// Reads is told of each path that is about to be opened for reading, as the call spells it, and not by what walks trees.
+	Reads(path string)
 }
 
 // A Filler makes random bytes.
@@ -43,6 +48,9 @@ type Source interface {
 	// Ending is told of a process that is about to end by itself, before anybody learns of it. What it returns is called by a
 	// goroutine of its own, and the process ends when that returns, which it does once ctx is done. Nil lets it end at once.
 	Ending() (wait func(ctx context.Context))
+	// Port is the port of a socket of the Internet that the process leaves to its kernel, as PortOf makes one. Where that is taken
+	// it is asked for another.
+	Port() uint16
 }
 
 // A Program is what a process became by an execve, or by a fork.
@@ -55,4 +63,12 @@ type Program struct {
 	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
 	Handed []int    // of Argv, those that are the number of a pipe or socket that its parent left open for it: which number is chance
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told
+}
+
+// PortOf makes of random bytes one of the ports that Linux chooses from by itself.
+func PortOf(random Filler) uint16 {
+	const first, last = 32768, 60999
+	var b [4]byte
+	random.Fill(b[:])
+	return uint16(first + binary.LittleEndian.Uint32(b[:])%(last-first+1))
 }

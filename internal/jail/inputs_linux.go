@@ -72,6 +72,8 @@ func inputRules(o notified) []bpf.Instruction {
 		p = append(p, whenEqual(nr, retNotify)...)
 	}
 	p = append(p, whenEqual(unix.SYS_GETRANDOM, retNotify)...)
+	p = append(p, whenEqual(unix.SYS_BIND, retNotify)...)
+	p = append(p, nameRules()...)
 	p = append(p, whenReading(unix.SYS_OPENAT, true, dataArg2)...)
 	if sysOpen >= 0 {
 		p = append(p, whenReading(sysOpen, false, dataArg1)...)
@@ -248,6 +250,9 @@ func (n *notifier) exit(req *seccompNotif) {
 // open gives whoever opens a random device a pipe of its own that the recorder fills.
 func (n *notifier) open(req *seccompNotif, path uint64, flags uint32) {
 	text, err := n.spawns.text.path(int(req.PID), path)
+	if err == nil {
+		n.inputs.to.Reads(text)
+	}
 	if err == nil && n.procOpened(req, text, flags) {
 		return
 	}

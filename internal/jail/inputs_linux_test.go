@@ -122,14 +122,19 @@ type stillDevice struct{ *stillSource }
 
 func (d stillDevice) Fill(b []byte) { d.stillSource.Fill(0, b) }
 
+func (s *still) Reads(string) {}
+
+func (s *stillSource) Port() uint16 { return PortOf(stillDevice{s}) }
+
 func inputsOf(t *testing.T, c *Config) (*still, result) {
 	t.Helper()
-	s := &still{names: make(map[Source]string), ended: make(map[string][]Ended)}
+	s := new(still)
 	return s, s.run(t, c)
 }
 
 func (s *still) run(t *testing.T, c *Config) result {
 	t.Helper()
+	s.names, s.ended = make(map[Source]string), make(map[string][]Ended)
 	c.Inputs, c.Shifted = s, true
 	return run(t, c, func(j *Jail) {
 		if j.inputs == nil || j.deaf != nil {
@@ -156,10 +161,16 @@ func TestInputs(t *testing.T) {
 		{"date", "sh", "date -u +%s.%N; date -u +%s"},
 		{"shuf", "sh", "shuf -i 1-1000000 -n 3; mktemp -u; echo $$"},
 		{"devices", "sh", "head -c 6 /dev/urandom | od -An -tx1; tr -dc a-z </dev/urandom | head -c 20000 | md5sum; dd if=/dev/random bs=7 count=1 2>/dev/null | od -An -tx1"},
+		{"kernel", "sh", "cat /proc/sys/kernel/random/uuid /proc/sys/kernel/random/uuid"},
 		{"perl", "sh", "perl -e 'print join(q(,), keys %{{a=>1,b=>2,c=>3,d=>4}}), rand()'; test -c /dev/urandom && echo a device"},
 		{"python", "python3", "import time,uuid,random,os,threading\nprint(time.time(), uuid.uuid1(), uuid.uuid4(), random.random(), os.urandom(4), {'a','b','c','d'}, id(object()), hash('x'))"},
 		{"thread", "python3", "import time,threading\nt=threading.Thread(target=lambda: print(time.time())); t.start(); t.join(); print(time.time())"},
 		{"fork", "python3", "import os,uuid\nif os.fork(): os.wait()\nprint(uuid.uuid4())"},
+		{"ports", "python3", "import socket\n" +
+			"l=[socket.create_server(('127.0.0.1',0)) for _ in range(3)]+[socket.create_server(('::1',0),family=socket.AF_INET6)]\n" +
+			"c=[socket.create_connection(s.getsockname()[:2]) for s in l]\nu=socket.socket(socket.AF_INET,socket.SOCK_DGRAM);u.connect(('127.0.0.1',9))\n" +
+			"print([s.getsockname()[1] for s in l+c+[u]], [s.accept()[1][1] for s in l])"},
+		{"mkdtemp", "node", "const fs=require('fs'); const of=fs.mkdtempSync('/dev/shm/'); fs.mkdirSync(of+'/abcdef', 0o700); console.log(of, fs.mkdtempSync(of+'/x-'), fs.readdirSync(of).length, fs.existsSync(of+'/abcdef'))"},
 		{"node", "node", "console.log(Date.now(), crypto.randomUUID(), Math.random())"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -84,6 +84,7 @@ type Refusal struct {
 	Addr   netip.Addr
 	Port   uint16
 	Reason string
+	By     Source // who asked for a Unix socket; nil where that is not known
 }
 
 // NoListener is the Reason of a connection to a port on which no program of the jail listens.

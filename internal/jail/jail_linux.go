@@ -249,6 +249,9 @@ func (j *Jail) StopNetwork() {
 		if j.dnsStream != nil {
 			j.dnsStream.Close()
 		}
+		if j.connector != nil && j.connector.report != nil {
+			j.connector.tellMissed()
+		}
 		j.refusals.stop()
 	})
 }

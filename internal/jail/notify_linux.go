@@ -122,6 +122,12 @@ func (n *notifier) receive() {
 		n.open(&req, path, flags)
 		return
 	}
+	if n.inputs != nil {
+		if req.Nr == unix.SYS_BIND && n.bind(&req) {
+			return
+		}
+		n.nameAnew(&req)
+	}
 	switch {
 	case req.Nr == unix.SYS_SOCKET:
 		n.refuse(&req)

@@ -7,6 +7,7 @@ import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import readline from "node:readline";
+import zlib from "node:zlib";
 
 const ROOTS = { tree: process.cwd(), home: process.env.HOME, tmp: process.env.TMPDIR };
 const HERE = import.meta.dirname;
@@ -67,6 +68,20 @@ const set_mode = o => fs.chmodSync(place(o), o.mode);
 const set_time = o => fs.utimesSync(place(o), o.at, o.at);
 const remove = o => fs.unlinkSync(place(o));
 const rename = o => fs.renameSync(place(o), path.join(ROOTS[o.root], o.to));
+const append = o => fs.appendFileSync(place(o), o.text);
+const cut = o => fs.truncateSync(place(o), o.to);
+function big(o) { // a sparse file with some text before its end
+  const f = fs.openSync(place(o), "w");
+  fs.ftruncateSync(f, o.mib * 1048576);
+  fs.writeSync(f, o.text, o.mib * 1048576 - 4096);
+  fs.closeSync(f);
+}
+const threads = o => Promise.all(o.texts.map((text, n) => fs.promises.writeFile(path.join(ROOTS.tree, o.name + "-" + n), text)));
+async function daemon(o) {
+  const at = path.join(ROOTS.tree, o.name);
+  spawnSync("sh", ["-c", `setsid sh -c 'printf %s "$1" >"$2.part"; mv "$2.part" "$2"' daemon "$1" "$2" >/dev/null 2>&1 &`, "start", o.text, at]);
+  while (!fs.existsSync(at)) await rest({ ms: 5 });
+}
 function passing(o) {
   write(o);
   fs.unlinkSync(place(o));
@@ -108,8 +123,9 @@ async function http(o) {
   if (o.query) url += "?" + new URLSearchParams(o.query);
   const headers = { ...o.headers };
   let body;
+  if (o.gzip) headers["Content-Encoding"] = "gzip";
   if ("json" in o) [headers["Content-Type"], body] = ["application/json", JSON.stringify(o.json)];
-  else if ("raw" in o) [headers["Content-Type"], body] = [o.type, o.raw];
+  else if ("raw" in o) [headers["Content-Type"], body] = [o.type, o.gzip ? zlib.gzipSync(o.raw) : o.raw];
   else if ("form" in o) [headers["Content-Type"], body] = ["application/x-www-form-urlencoded", String(new URLSearchParams(o.form))];
   else if ("parts" in o) [headers["Content-Type"], body] = ["multipart/form-data; boundary=" + o.boundary, multipart(o)];
   return JSON.parse(await call(o.method, url, headers, body)).says ?? "nothing";
@@ -156,11 +172,11 @@ async function exchange(o, turns) {
   const [url, headers, body] = REQUESTS[o.wire](o, turns);
   const raw = await call("POST", url, { "Content-Type": "application/json", ...headers, ...o.headers }, JSON.stringify(body));
   if (raw.startsWith('{"failed"')) return [raw, []];
-  const events = o.stream ? raw.split("\n").filter(l => l.startsWith("data: {")).map(l => JSON.parse(l.slice(6))) : [JSON.parse(raw)];
+  const events = o.stream ? raw.split("\n").filter(l => /^(data: )?\{/.test(l)).map(l => JSON.parse(l.replace("data: ", ""))) : [JSON.parse(raw)];
   return ANSWERS[o.wire](events, o.stream);
 }
 
-const SCHEMA = { type: "object", properties: { what: { type: "string" } } };
+const schema = o => ({ type: "object", properties: { [o.tool.property]: { type: "string" } } });
 
 const REQUESTS = {
   anthropic(o, turns) {
@@ -169,8 +185,8 @@ const REQUESTS = {
       calls: cs => ({ role: "assistant", content: cs.map(([id, name, input]) => ({ type: "tool_use", id, name, input })) }),
       results: rs => ({ role: "user", content: rs.map(([id, , t]) => ({ type: "tool_result", tool_use_id: id, content: t })) }),
     };
-    const body = { model: o.model, max_tokens: o.limit, stream: o.stream, system: o.system, messages: turns.map(([k, v]) => forms[k](v)) };
-    if (o.tool) body.tools = [{ name: o.tool.name, description: o.tool.description, input_schema: SCHEMA }];
+    const body = { model: o.model, max_tokens: o.limit, temperature: o.temperature, stream: o.stream, system: o.system, messages: turns.map(([k, v]) => forms[k](v)) };
+    if (o.tool) body.tools = [{ name: o.tool.name, description: o.tool.description, input_schema: schema(o) }];
     return ["https://api.anthropic.com/v1/messages", { "x-api-key": "sk-ant-dummy", "anthropic-version": "2023-06-01" }, body];
   },
   chat(o, turns) {
@@ -180,9 +196,18 @@ const REQUESTS = {
       else if (k === "calls") messages.push({ role: "assistant", content: null, tool_calls: v.map(([id, name, a]) => ({ id, type: "function", function: { name, arguments: JSON.stringify(a) } })) });
       else messages.push(...v.map(([id, , t]) => ({ role: "tool", tool_call_id: id, content: t })));
     }
-    const body = { model: o.model, max_completion_tokens: o.limit, stream: o.stream, messages };
-    if (o.tool) body.tools = [{ type: "function", function: { name: o.tool.name, description: o.tool.description, parameters: SCHEMA } }];
+    const body = { model: o.model, max_completion_tokens: o.limit, temperature: o.temperature, stream: o.stream, messages };
+    if (o.tool) body.tools = [{ type: "function", function: { name: o.tool.name, description: o.tool.description, parameters: schema(o) } }];
     return ["https://api.openai.com/v1/chat/completions", { Authorization: "Bearer sk-dummy" }, body];
+  },
+  mistral(o, turns) {
+    const [, headers, { max_completion_tokens, ...body }] = REQUESTS.chat(o, turns);
+    return ["https://api.mistral.ai/v1/chat/completions", headers, { ...body, max_tokens: max_completion_tokens }];
+  },
+  ollama(o, turns) {
+    const messages = [{ role: "system", content: o.system }, ...turns.map(([, content]) => ({ role: "user", content }))];
+    const options = { temperature: o.temperature, num_predict: o.limit };
+    return ["https://ollama.example.com/api/chat", {}, { model: o.model, stream: o.stream, options, messages }];
   },
   responses(o, turns) {
     const input = [];
@@ -191,8 +216,8 @@ const REQUESTS = {
       else if (k === "calls") input.push(...v.map(([call_id, name, a]) => ({ type: "function_call", call_id, name, arguments: JSON.stringify(a) })));
       else input.push(...v.map(([call_id, , output]) => ({ type: "function_call_output", call_id, output })));
     }
-    const body = { model: o.model, max_output_tokens: o.limit, stream: o.stream, instructions: o.system, input };
-    if (o.tool) body.tools = [{ type: "function", name: o.tool.name, description: o.tool.description, parameters: SCHEMA }];
+    const body = { model: o.model, max_output_tokens: o.limit, temperature: o.temperature, stream: o.stream, instructions: o.system, input };
+    if (o.tool) body.tools = [{ type: "function", name: o.tool.name, description: o.tool.description, parameters: schema(o) }];
     return ["https://api.openai.com/v1/responses", { Authorization: "Bearer sk-dummy" }, body];
   },
   gemini(o, turns) {
@@ -201,8 +226,8 @@ const REQUESTS = {
       calls: cs => ({ role: "model", parts: cs.map(([id, name, args]) => ({ functionCall: { id, name, args } })) }),
       results: rs => ({ role: "user", parts: rs.map(([id, name, t]) => ({ functionResponse: { id, name, response: { output: t } } })) }),
     };
-    const body = { systemInstruction: { parts: [{ text: o.system }] }, contents: turns.map(([k, v]) => forms[k](v)), generationConfig: { maxOutputTokens: o.limit } };
-    if (o.tool) body.tools = [{ functionDeclarations: [{ name: o.tool.name, description: o.tool.description, parametersJsonSchema: SCHEMA }] }];
+    const body = { systemInstruction: { parts: [{ text: o.system }] }, contents: turns.map(([k, v]) => forms[k](v)), generationConfig: { maxOutputTokens: o.limit, temperature: o.temperature } };
+    if (o.tool) body.tools = [{ functionDeclarations: [{ name: o.tool.name, description: o.tool.description, parametersJsonSchema: schema(o) }] }];
     const verb = o.stream ? "streamGenerateContent?alt=sse" : "generateContent";
     return ["https://generativelanguage.googleapis.com/v1beta/models/" + o.model + ":" + verb, { "x-goog-api-key": "dummy" }, body];
   },
@@ -234,6 +259,8 @@ const ANSWERS = {
     }
     return [text, calls.map(([id, name, a]) => [id, name, JSON.parse(a)])];
   },
+  mistral: (events, stream) => ANSWERS.chat(events, stream),
+  ollama: events => [events.map(e => e.message.content).join(""), []],
   responses(events, stream) {
     const { output } = stream ? events.find(e => e.type === "response.completed").response : events[0];
     const text = output.filter(i => i.type === "message").flatMap(i => i.content).map(c => c.text).join("");

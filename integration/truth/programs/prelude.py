@@ -1,5 +1,5 @@
 # What every generated program in Python begins with: the acts that it puts in order. Standard library only.
-import json, os, random, shutil, socket, subprocess, sys, tempfile, threading, time, uuid
+import gzip, json, os, random, shutil, socket, sqlite3, subprocess, sys, tempfile, threading, time, uuid
 import urllib.error, urllib.parse, urllib.request
 
 true, false, null = True, False, None
@@ -89,6 +89,44 @@ def remove(o): os.remove(place(o))
 def rename(o): os.rename(place(o), os.path.join(ROOTS[o["root"]], o["to"]))
 
 
+def append(o):
+    with open(place(o), "a", encoding="utf-8", newline="") as f:
+        f.write(o["text"])
+
+
+def cut(o): os.truncate(place(o), o["to"])
+
+
+def big(o):
+    """A sparse file with some text before its end."""
+    with open(place(o), "wb") as f:
+        f.truncate(o["mib"] << 20)
+        f.seek((o["mib"] << 20) - 4096)
+        f.write(o["text"].encode())
+
+
+def row(o):
+    db = sqlite3.connect(place(o))
+    with db:
+        db.execute("create table rows (what text)")
+        db.execute("insert into rows values (?)", (o["text"],))
+    db.close()
+
+
+def threads(o):
+    def work(n):
+        write({"root": "tree", "name": "%s-%d" % (o["name"], n), "text": o["texts"][n]})
+    all = [threading.Thread(target=work, args=(n,)) for n in range(len(o["texts"]))]
+    [t.start() for t in all], [t.join() for t in all]
+
+
+def daemon(o):
+    at = os.path.join(TREE, o["name"])
+    subprocess.run(["sh", "-c", 'setsid sh -c \'printf %s "$1" >"$2.part"; mv "$2.part" "$2"\' daemon "$1" "$2" >/dev/null 2>&1 &', "start", o["text"], at], check=True)
+    while not os.path.exists(at):
+        time.sleep(0.005)
+
+
 def passing(o):
     write(o)
     os.remove(place(o))
@@ -139,6 +177,8 @@ def http(o):
         headers["Content-Type"], data = "application/json", json.dumps(o["json"]).encode()
     elif "raw" in o:
         headers["Content-Type"], data = o["type"], o["raw"].encode()
+        if o.get("gzip"):
+            headers["Content-Encoding"], data = "gzip", gzip.compress(data, mtime=0)
     elif "form" in o:
         headers["Content-Type"], data = "application/x-www-form-urlencoded", urllib.parse.urlencode(o["form"]).encode()
     elif "parts" in o:
@@ -211,11 +251,12 @@ def exchange(o, turns):
     raw = fetch("POST", url, headers, json.dumps(body).encode())
     if raw.startswith('{"failed"'):
         return raw, []
-    events = [json.loads(line[6:]) for line in raw.splitlines() if line.startswith("data: {")] if o["stream"] else [json.loads(raw)]
+    lines = [line.removeprefix("data: ") for line in raw.splitlines() if line.startswith(("data: {", "{"))]
+    events = [json.loads(line) for line in lines] if o["stream"] else [json.loads(raw)]
     return ANSWERS[o["wire"]](events, o["stream"])
 
 
-SCHEMA = {"type": "object", "properties": {"what": {"type": "string"}}}
+def schema(o): return {"type": "object", "properties": {o["tool"]["property"]: {"type": "string"}}}
 
 
 def anthropic(o, turns):
@@ -224,10 +265,22 @@ def anthropic(o, turns):
         "calls": lambda cs: {"role": "assistant", "content": [{"type": "tool_use", "id": i, "name": n, "input": a} for i, n, a in cs]},
         "results": lambda rs: {"role": "user", "content": [{"type": "tool_result", "tool_use_id": i, "content": t} for i, n, t in rs]},
     }
-    body = {"model": o["model"], "max_tokens": o["limit"], "stream": o["stream"], "system": o["system"], "messages": [forms[k](v) for k, v in turns]}
+    body = {"model": o["model"], "max_tokens": o["limit"], "temperature": o["temperature"], "stream": o["stream"], "system": o["system"], "messages": [forms[k](v) for k, v in turns]}
     if "tool" in o:
-        body["tools"] = [{"name": o["tool"]["name"], "description": o["tool"]["description"], "input_schema": SCHEMA}]
+        body["tools"] = [{"name": o["tool"]["name"], "description": o["tool"]["description"], "input_schema": schema(o)}]
     return "https://api.anthropic.com/v1/messages", {"x-api-key": "sk-ant-dummy", "anthropic-version": "2023-06-01"}, body
+
+
+def mistral(o, turns):
+    url, headers, body = chat(o, turns)
+    body["max_tokens"] = body.pop("max_completion_tokens")
+    return "https://api.mistral.ai/v1/chat/completions", headers, body
+
+
+def ollama(o, turns):
+    messages = [{"role": "system", "content": o["system"]}] + [{"role": "user", "content": t} for k, t in turns]
+    options = {"temperature": o["temperature"], "num_predict": o["limit"]}
+    return "https://ollama.example.com/api/chat", {}, {"model": o["model"], "stream": o["stream"], "options": options, "messages": messages}
 
 
 def chat(o, turns):
@@ -240,9 +293,9 @@ def chat(o, turns):
                 {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}} for i, n, a in v]})
         else:
             messages += [{"role": "tool", "tool_call_id": i, "content": t} for i, n, t in v]
-    body = {"model": o["model"], "max_completion_tokens": o["limit"], "stream": o["stream"], "messages": messages}
+    body = {"model": o["model"], "max_completion_tokens": o["limit"], "temperature": o["temperature"], "stream": o["stream"], "messages": messages}
     if "tool" in o:
-        body["tools"] = [{"type": "function", "function": {"name": o["tool"]["name"], "description": o["tool"]["description"], "parameters": SCHEMA}}]
+        body["tools"] = [{"type": "function", "function": {"name": o["tool"]["name"], "description": o["tool"]["description"], "parameters": schema(o)}}]
     return "https://api.openai.com/v1/chat/completions", {"Authorization": "Bearer sk-dummy"}, body
 
 
@@ -255,9 +308,9 @@ def responses(o, turns):
             items += [{"type": "function_call", "call_id": i, "name": n, "arguments": json.dumps(a)} for i, n, a in v]
         else:
             items += [{"type": "function_call_output", "call_id": i, "output": t} for i, n, t in v]
-    body = {"model": o["model"], "max_output_tokens": o["limit"], "stream": o["stream"], "instructions": o["system"], "input": items}
+    body = {"model": o["model"], "max_output_tokens": o["limit"], "temperature": o["temperature"], "stream": o["stream"], "instructions": o["system"], "input": items}
     if "tool" in o:
-        body["tools"] = [{"type": "function", "name": o["tool"]["name"], "description": o["tool"]["description"], "parameters": SCHEMA}]
+        body["tools"] = [{"type": "function", "name": o["tool"]["name"], "description": o["tool"]["description"], "parameters": schema(o)}]
     return "https://api.openai.com/v1/responses", {"Authorization": "Bearer sk-dummy"}, body
 
 
@@ -267,9 +320,9 @@ def gemini(o, turns):
         "calls": lambda cs: {"role": "model", "parts": [{"functionCall": {"id": i, "name": n, "args": a}} for i, n, a in cs]},
         "results": lambda rs: {"role": "user", "parts": [{"functionResponse": {"id": i, "name": n, "response": {"output": t}}} for i, n, t in rs]},
     }
-    body = {"systemInstruction": {"parts": [{"text": o["system"]}]}, "contents": [forms[k](v) for k, v in turns], "generationConfig": {"maxOutputTokens": o["limit"]}}
+    body = {"systemInstruction": {"parts": [{"text": o["system"]}]}, "contents": [forms[k](v) for k, v in turns], "generationConfig": {"maxOutputTokens": o["limit"], "temperature": o["temperature"]}}
     if "tool" in o:
-        body["tools"] = [{"functionDeclarations": [{"name": o["tool"]["name"], "description": o["tool"]["description"], "parametersJsonSchema": SCHEMA}]}]
+        body["tools"] = [{"functionDeclarations": [{"name": o["tool"]["name"], "description": o["tool"]["description"], "parametersJsonSchema": schema(o)}]}]
     verb = "streamGenerateContent?alt=sse" if o["stream"] else "generateContent"
     return "https://generativelanguage.googleapis.com/v1beta/models/" + o["model"] + ":" + verb, {"x-goog-api-key": "dummy"}, body
 
@@ -306,6 +359,9 @@ def from_chat(events, stream):
     return text, [[i, n, json.loads(a)] for i, n, a in calls.values()]
 
 
+def from_ollama(events, stream): return "".join(e["message"]["content"] for e in events), []
+
+
 def from_responses(events, stream):
     whole = [e["response"] for e in events if e["type"] == "response.completed"][0] if stream else events[0]
     text = "".join(c["text"] for item in whole["output"] if item["type"] == "message" for c in item["content"])
@@ -318,8 +374,8 @@ def from_gemini(events, stream):
     return "".join(p.get("text", "") for p in parts), [[c["id"], c["name"], c["args"]] for c in calls]
 
 
-REQUESTS = {"anthropic": anthropic, "chat": chat, "responses": responses, "gemini": gemini}
-ANSWERS = {"anthropic": from_anthropic, "chat": from_chat, "responses": from_responses, "gemini": from_gemini}
+REQUESTS = {"anthropic": anthropic, "chat": chat, "mistral": mistral, "ollama": ollama, "responses": responses, "gemini": gemini}
+ANSWERS = {"anthropic": from_anthropic, "chat": from_chat, "mistral": from_chat, "ollama": from_ollama, "responses": from_responses, "gemini": from_gemini}
 
 
 # Tools over MCP, on stdin and stdout of a server.
