@@ -97,7 +97,7 @@ func (c *laneCompare) placeOfKind(k tape.Kind) place {
 		return workTree
 	}
 	p := placeOf(f.Path, c.o.Watch)
-	if c.o.Exact && p == outside {
+	if c.o.Exact && c.o.OwnTimes.IsZero() && p == outside {
 		return workTree
 	}
 	if !c.o.Exact && p == workTree && tape.FieldValue(f.Extra, "ignored") != nil && !watched(f.Path, c.o.Watch) {

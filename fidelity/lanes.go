@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -55,6 +56,10 @@ type LaneOptions struct {
 	// Times are the wall times that each run read, in ns since 1970. What runs side by side reads the clock in another order each
 	// time: a time of the one that stands where the other has one of its own is a note.
 	Times [2][]int64
+	// OwnTimes is when the recorded run began, where the replay read times beyond the recorded ones: two times of the run that are near
+	// to each other are then in doubt, and files outside the work tree, which are often named by a time, do not gate. The zero value stands
+	// for a replay that read none.
+	OwnTimes time.Time
 	// New reports whether a value stands in what is new in the program of the replay, and so is no measurement. nil stands for no.
 	New func(value string) bool
 	// SameSecrets says that placeholders of both tapes were made with one key, and stand for one secret where they are equal.

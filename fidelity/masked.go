@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -132,7 +133,7 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 		return c.judgeDuration(h, of)
 	case c.crossed(h):
 		return settled
-	case c.exactly(), c.isConstant(h, of):
+	case c.exactly() && !c.ownTime(h), c.isConstant(h, of):
 		return differs
 	}
 	return inDoubt
@@ -140,6 +141,25 @@ func (c *laneCompare) judge(h *hidden, of pair) judgement {
 
 // exactly reports whether no mask that guesses holds: both runs were given time and randomness, or bytes count.
 func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentical }
+
+// ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
+func (c *laneCompare) ownTime(h *hidden) bool {
+	from := c.o.OwnTimes
+	return !from.IsZero() && !c.isNew(h) && c.mode != ByteIdentical && scrub.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
+}
+
+// lasted is how long the longer of the runs took, as far as its records tell.
+func (c *laneCompare) lasted() time.Duration {
+	ms := int64(0)
+	for s := range c.sides {
+		for _, e := range c.sides[s].entries {
+			if e.rec != nil {
+				ms = max(ms, e.rec.MonotonicMS)
+			}
+		}
+	}
+	return time.Duration(ms) * time.Millisecond
+}
 
 // crossed reports whether both values are times that their runs read: who read which is a matter of moments.
 func (c *laneCompare) crossed(h *hidden) bool {
