@@ -54,11 +54,31 @@ func (r *reads) hold(value string) bool {
 		r.look()
 	}
 	for _, text := range r.texts {
-		if bytes.Contains(text, []byte(value)) {
+		if standsIn(text, value) {
 			return true
 		}
 	}
 	return false
+}
+
+// standsIn reports whether a text holds a value by itself, and not as a piece of a longer word or number.
+func standsIn(text []byte, value string) bool {
+	for value != "" {
+		i := bytes.Index(text, []byte(value))
+		if i < 0 {
+			return false
+		}
+		end := i + len(value)
+		if (i == 0 || !ofWord(text[i-1])) && (end == len(text) || !ofWord(text[end])) {
+			return true
+		}
+		text = text[i+1:]
+	}
+	return false
+}
+
+func ofWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80 || strings.IndexByte("._+/", c) >= 0
 }
 
 // look reads those files. What cannot be read holds nothing.
