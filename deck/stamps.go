@@ -2,7 +2,6 @@ package deck
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -17,7 +16,8 @@ type stamps struct {
 	root func(path string) (*os.Root, string) // the directory of the run that holds path, and the rest; nil for none
 
 	mu    sync.Mutex
-	fresh map[string]bool  // paths of calls that change files, since the last look
+	fresh []string         // paths of calls that change files, since the last look, and the directories that hold them
+	known map[string]bool  // of fresh
 	older []string         // of those before, the latest: they may be open still
 	noted map[string]int64 // when a file was written, by path
 }
@@ -25,20 +25,28 @@ type stamps struct {
 // Bounds of what one look looks at, in paths.
 const (
 	maxFresh = 20_000
-	maxOlder = 8
+	maxOlder = 64
 )
 
 func newStamps(root func(string) (*os.Root, string)) *stamps {
-	return &stamps{root: root, fresh: make(map[string]bool), noted: make(map[string]int64)}
+	return &stamps{root: root, known: make(map[string]bool), noted: make(map[string]int64)}
 }
 
 // touched is told of a path before it is changed. The directory that holds it may change with it.
 func (s *stamps) touched(path string) {
+	if !strings.HasPrefix(path, "/") { // the source of a link that has no name: a descriptor
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.fresh) < maxFresh {
-		s.fresh[path] = true
-		s.fresh[path[:max(strings.LastIndexByte(path, '/'), 1)]] = true
+	s.add(path[:max(strings.LastIndexByte(path, '/'), 1)])
+	s.add(path)
+}
+
+func (s *stamps) add(path string) {
+	if !s.known[path] && len(s.fresh) < maxFresh {
+		s.known[path] = true
+		s.fresh = append(s.fresh, path)
 	}
 }
 
@@ -47,31 +55,28 @@ func (s *stamps) touched(path string) {
 func (s *stamps) look(in *processInputs, what string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	paths := slices.Collect(maps.Keys(s.fresh))
-	for _, path := range s.older {
-		if !s.fresh[path] {
-			paths = append(paths, path)
-		}
-	}
-	clear(s.fresh)
+	paths := slices.Concat(slices.DeleteFunc(s.older, func(path string) bool { return s.known[path] }), s.fresh)
+	clear(s.known)
+	s.fresh = nil
+	var files []string
 	for _, path := range paths {
-		if root, rest := s.root(path); root != nil {
-			s.stamp(in, what+" "+in.roots.tapePath(path), path, root, rest)
+		if root, rest := s.root(path); root != nil && s.stamp(in, what+" "+in.roots.tapePath(path), path, root, rest) {
+			files = append(files, path)
 		}
 	}
-	s.older = paths[:min(len(paths), maxOlder)]
+	s.older = files[max(0, len(files)-maxOlder):]
 }
 
 // stamp looks at one path. Times are kept as "written accessed", in ns since 1970. A file that was only read since is left alone: a
-// program that reads it may watch whether it changes.
-func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) {
+// program that reads it may watch whether it changes. It reports whether that is a file which may be written to still.
+func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, rest string) bool {
 	st, err := root.Lstat(rest)
 	if err != nil || st.Mode()&os.ModeSymlink != 0 {
-		return
+		return false
 	}
 	at, read := st.ModTime().UnixNano(), accessed(st).UnixNano()
 	var wasAt, wasRead int64
-	n, _ := fmt.Sscan(string(in.answers.Next(asked)), &wasAt, &wasRead)
+	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead)
 	if n == 2 && wasAt != at && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {
 		at, read = wasAt, wasRead
 	}
@@ -79,4 +84,5 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 		s.noted[path] = at
 		in.answers.Gave(asked, fmt.Append(nil, at, " ", read))
 	}
+	return st.Mode().IsRegular()
 }

@@ -138,3 +138,40 @@ func TestManyCut(t *testing.T) {
 		t.Errorf("%v allocations for 100 exchanges, %v for 400", few, many)
 	}
 }
+
+// TestProcessesCutByTheEnd: whether what was killed when its program had ended came to execute something is decided by that end; what ended
+// by itself, or began long before, was started or not.
+func TestProcessesCutByTheEnd(t *testing.T) {
+	process := func(id, parent uint64, durationMS int64, flag string) *tape.ProcessSpawn {
+		p := &tape.ProcessSpawn{SpawnID: id, ParentSpawnID: parent, Program: "/bin/sleep", Args: []string{"sleep", "9"}, DurationMS: durationMS}
+		if flag != "" {
+			p.Extra = tape.FlagFields(map[string]bool{flag: true})
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name string
+		more []tape.Kind
+		red  bool
+	}{
+		{"killed, begun just before", []tape.Kind{process(2, 1, 40, tape.LeftKey)}, false},
+		{"of one that was killed", []tape.Kind{process(2, 1, 40, tape.LeftKey), process(3, 2, 10, "")}, false},
+		{"killed, begun long before", []tape.Kind{process(2, 1, 5000, tape.LeftKey)}, true},
+		{"ended by itself", []tape.Kind{process(2, 1, 40, "")}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, sides := range [][2][]tape.Kind{{tt.more, nil}, {nil, tt.more}} {
+				r, err := CompareLanes(Semantic, endedRun(9000, sides[0]), endedRun(9000, sides[1]), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if red := len(r.Divergences) > 0; red != tt.red {
+					t.Errorf("red %v: %v, %v", red, r.Divergences, r.Notes)
+				}
+				if noted := strings.Contains(strings.Join(r.Notes, "\n"), "cut by the end of the run"); noted == tt.red {
+					t.Errorf("notes %q", r.Notes)
+				}
+			}
+		})
+	}
+}

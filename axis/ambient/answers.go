@@ -1,6 +1,7 @@
 package ambient
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"sync"
@@ -20,7 +21,7 @@ type Answers struct {
 	keep bool
 	kept []answer
 	size int
-	left map[string][][]byte // recorded, by what was asked; the last one is never taken away
+	left map[string][][]byte // recorded, by what was asked
 }
 
 type answer struct {
@@ -48,15 +49,21 @@ func NewAnswers(keep bool, recorded []byte) (*Answers, error) {
 	return a, nil
 }
 
-// Next is the recorded answer that comes next to what is asked, and the last one again where it is asked more often; nil for none.
-func (a *Answers) Next(asked string) []byte {
+// Next is the recorded answer that comes next to what is asked; nil where there is none any more.
+func (a *Answers) Next(asked string) []byte { return a.next(asked, 0) }
+
+// Held is Next, and the last one again where it is asked more often.
+func (a *Answers) Held(asked string) []byte { return a.next(asked, 1) }
+
+// next leaves so many.
+func (a *Answers) next(asked string, leave int) []byte {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	left := a.left[asked]
 	if len(left) == 0 {
 		return nil
 	}
-	if len(left) > 1 {
+	if len(left) > leave {
 		a.left[asked] = left[1:]
 	}
 	return left[0]
@@ -72,11 +79,14 @@ func (a *Answers) Gave(asked string, b []byte) {
 	}
 	a.size += size
 	is := answer{Asked: asked, Text: string(b)}
-	if !utf8.Valid(b) {
+	if !isText(b) {
 		is.Text, is.Bytes = "", b
 	}
 	a.kept = append(a.kept, is)
 }
+
+// isText reports whether an answer is what people can read, of which secrets are taken out. A struct has zeros.
+func isText(b []byte) bool { return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0 }
 
 // Encode is what was kept, its texts passed through clean; nil for nothing.
 func (a *Answers) Encode(clean func(string) string) []byte {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAnswers gives what was kept by what was asked, in order, and the last one again.
+// TestAnswers gives what was kept by what was asked, in order.
 func TestAnswers(t *testing.T) {
 	a, err := NewAnswers(true, nil)
 	if err != nil {
@@ -21,7 +21,7 @@ func TestAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, c := range []struct{ asked, want string }{
-		{"read /proc/uptime", "1.0 hidden\n"}, {"read /proc/uptime", "2.0\n"}, {"read /proc/uptime", "2.0\n"},
+		{"read /proc/uptime", "1.0 hidden\n"}, {"read /proc/uptime", "2.0\n"}, {"read /proc/uptime", ""},
 		{"statfs /", "\xff\x00"}, {"statfs /other", ""}, {"read /proc/none", ""},
 	} {
 		if got := string(again.Next(c.asked)); got != c.want {

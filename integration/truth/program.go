@@ -107,7 +107,7 @@ func (g *generator) closeProgram() {
 		}
 	}
 	g.same("comment in the source", "program", "the program does the same", func() { g.comment = "another comment" })
-	g.unseen("sleep", "program", "how long a program waits is no input of it, and monotonic time is real", func() {
+	g.unseen("sleep", "program", "how long a program waits is no input of it", func() {
 		g.acts = append([]*act{{name: "rest", in: object{{"ms", 3}}}}, g.acts...)
 	})
 	g.unseen("file that is read without a use", "program", "reads are not recorded", func() {

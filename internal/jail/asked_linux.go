@@ -2,10 +2,10 @@ package jail
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,31 +38,27 @@ func (n *notifier) asked(req *seccompNotif, p *inputProcess) (ok bool) {
 	switch req.Nr {
 	case unix.SYS_STATFS:
 		path, err := n.pathOf(req, unix.AT_FDCWD, req.Args[0])
-		return err == nil && n.told(req, req.Args[1], p.source.Asked("statfs", path, func([]byte) []byte {
-			return n.filesystemAt(req, path)
-		}))
+		return err == nil && n.told(req, p, req.Args[1], "statfs", path, n.filesystemAt(req, path))
 	case unix.SYS_FSTATFS:
 		path, err := n.pathOf(req, int32(req.Args[0]), 0)
-		return err == nil && n.told(req, req.Args[1], p.source.Asked("statfs", path, func([]byte) []byte {
-			return n.filesystemAt(req, path)
-		}))
+		return err == nil && n.told(req, p, req.Args[1], "statfs", path, n.filesystemAt(req, path))
 	case unix.SYS_SYSINFO:
-		return n.told(req, req.Args[0], p.source.Asked("sysinfo", "", func([]byte) []byte {
-			var s unix.Sysinfo_t
-			if unix.Sysinfo(&s) != nil {
-				return nil
-			}
-			return bytesOf(&s)
-		}))
+		var s unix.Sysinfo_t
+		return unix.Sysinfo(&s) == nil && n.told(req, p, req.Args[0], "sysinfo", "", bytesOf(&s))
 	case unix.SYS_STATX:
 		return n.statx(req, p)
 	}
 	return false
 }
 
-// told has an answer written at addr; none, or one that cannot be written, is the kernel's to give.
-func (n *notifier) told(req *seccompNotif, addr uint64, answer []byte) bool {
-	if len(answer) == 0 || writeMemory(int(req.PID), addr, answer) != nil {
+// told has the answer of a process's source written at addr. Where the kernel has none now, and for one that cannot be written, it is the kernel
+// who answers.
+func (n *notifier) told(req *seccompNotif, p *inputProcess, addr uint64, what, path string, now []byte) bool {
+	if now == nil {
+		return false
+	}
+	answer := p.source.Asked(what, path, now)
+	if len(answer) != len(now) || writeMemory(int(req.PID), addr, answer) != nil {
 		return false
 	}
 	n.answer(req.ID, 0)
@@ -155,18 +151,7 @@ func (n *notifier) statx(req *seccompNotif, p *inputProcess) bool {
 		return false
 	}
 	what := fmt.Sprintf("statx %x %x", req.Args[2], req.Args[3])
-	return n.told(req, req.Args[4], p.source.Asked(what, path, func(recorded []byte) []byte {
-		now := bytesOf(&is)
-		if len(recorded) == len(now) && lasting(recorded) == lasting(now) {
-			return recorded
-		}
-		return now
-	}))
-}
-
-// lasting is the owner, the mode and the size in a struct statx.
-func lasting(b []byte) [3]uint64 {
-	return [3]uint64{binary.NativeEndian.Uint64(b[20:]), uint64(binary.NativeEndian.Uint16(b[28:])), binary.NativeEndian.Uint64(b[40:])}
+	return n.told(req, p, req.Args[4], what, path, bytesOf(&is))
 }
 
 // A told file of /proc tells of the machine, or of a process, at the moment at which it is read.
@@ -176,7 +161,8 @@ var (
 		"partitions", "slabinfo", "locks", "pressure/cpu", "pressure/io", "pressure/memory", "sys/kernel/random/boot_id", "sys/fs/file-nr", "sys/fs/inode-nr",
 	}
 	toldOfProcess = []string{"stat", "statm", "status", "sched", "schedstat", "cgroup"}
-	toldOfOneself = []string{"io", "mountinfo", "mounts", "mountstats", "smaps_rollup", "wchan"} // others may not read them of it
+	toldOfNetwork = []string{"arp", "dev", "if_inet6", "netstat", "route", "snmp", "snmp6", "sockstat", "sockstat6"} // not the sockets, which programs wait for
+	toldOfOneself = []string{"io", "mountinfo", "mounts", "mountstats", "smaps_rollup", "wchan"}                     // others may not read them of it
 )
 
 const (
@@ -197,10 +183,14 @@ func (n *notifier) procOpened(req *seccompNotif, text string, flags uint32) (ok 
 	if text == procUUID {
 		return n.handOver(req, uuid(p.source, n.inputs.place(req, p)), flags)
 	}
-	if !tellsNow(name) {
+	if path.Clean(text) != text || !tellsNow(name) {
 		return false
 	}
-	b := p.source.Asked("read", text, func([]byte) []byte { return n.procFile(req, name) })
+	now := n.procFile(req, name)
+	if now == nil { // the process is gone, say
+		return false
+	}
+	b := p.source.Asked("read", text, now)
 	if strings.HasSuffix(name, "mountinfo") {
 		b = n.withoutLayers(b)
 	}
@@ -221,7 +211,7 @@ func (n *notifier) withoutLayers(b []byte) []byte {
 
 // tellsNow reports whether a file of /proc is one of the above.
 func tellsNow(name string) bool {
-	if slices.Contains(toldOfMachine, name) || strings.HasPrefix(name, "net/") || name == "mounts" {
+	if slices.Contains(toldOfMachine, name) || name == "mounts" || ofNetwork(name) {
 		return true
 	}
 	who, what, _ := strings.Cut(name, "/")
@@ -229,10 +219,15 @@ func tellsNow(name string) bool {
 		_, what, _ = strings.Cut(rest, "/")
 	}
 	if who == "self" || who == "thread-self" {
-		return slices.Contains(toldOfProcess, what) || slices.Contains(toldOfOneself, what) || strings.HasPrefix(what, "net/")
+		return slices.Contains(toldOfProcess, what) || slices.Contains(toldOfOneself, what) || ofNetwork(what)
 	}
 	_, err := strconv.Atoi(who)
 	return err == nil && slices.Contains(toldOfProcess, what)
+}
+
+func ofNetwork(name string) bool {
+	of, what, _ := strings.Cut(name, "/")
+	return of == "net" && slices.Contains(toldOfNetwork, what)
 }
 
 // procFile reads a file of /proc as the program sees it; nil where that cannot be had.

@@ -37,14 +37,10 @@ func (s toldSource) Ending() func(context.Context) {
 	return nil
 }
 
-func (s toldSource) Asked(what, path string, now func([]byte) []byte) []byte {
+func (s toldSource) Asked(what, path string, b []byte) []byte {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
 	s.told.asked = append(s.told.asked, strings.Fields(what)[0]+" "+path)
-	b := now(nil)
-	if b == nil {
-		return nil
-	}
 	switch what {
 	case "read":
 		return []byte("told of " + path + "\n")
@@ -124,7 +120,7 @@ func TestWithoutLayers(t *testing.T) {
 func TestTellsNow(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
-		"uptime": true, "net/tcp": true, "self/stat": true, "self/task/7/status": true, "7/stat": true, "self/mountinfo": true, "thread-self/io": true,
+		"uptime": true, "net/dev": true, "net/tcp": false, "net/../../1/environ": false, "self/stat": true, "self/task/7/status": true, "7/stat": true, "self/mountinfo": true, "thread-self/io": true,
 		"7/mountinfo": false, "self/environ": false, "self/fd/3": false, "7/environ": false, "self/maps": false, "self/exe": false, "x/stat": false, "kcore": false,
 	} {
 		if tellsNow(name) != want {

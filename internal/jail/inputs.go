@@ -40,9 +40,8 @@ type Source interface {
 	Tick(place uint64) int64
 	TickBehind() int64
 	// Asked is told of a question that only the kernel can answer, about the file at path or about none: "statfs", "sysinfo", "read" of a
-	// file of /proc, …. It returns the answer: what now returns, or another one that it has for it. now is given that one,
-	// nil for none, and returns nil where the kernel has no answer; it is called before Asked returns, or not at all.
-	Asked(what, path string, now func(recorded []byte) []byte) []byte
+	// file of /proc, …, and of its answer now. It returns that, or another one of the same length (but for "read").
+	Asked(what, path string, now []byte) []byte
 	// Opened is told of an open of /dev/random or /dev/urandom, and returns what is read from it.
 	Opened() Filler
 	// Ending is told of a process that is about to end by itself, before anybody learns of it. What it returns is called by a
@@ -71,4 +70,12 @@ func PortOf(random Filler) uint16 {
 	var b [4]byte
 	random.Fill(b[:])
 	return uint16(first + binary.LittleEndian.Uint32(b[:])%(last-first+1))
+}
+
+// SameFile reports whether two structs statx, which are answers of Asked, agree in owner, mode and size.
+func SameFile(a, b []byte) bool { return len(a) == len(b) && lasting(a) == lasting(b) }
+
+// lasting is what does not change by itself.
+func lasting(b []byte) [3]uint64 {
+	return [3]uint64{binary.NativeEndian.Uint64(b[20:]), uint64(binary.NativeEndian.Uint16(b[28:])), binary.NativeEndian.Uint64(b[40:])}
 }
