@@ -134,6 +134,44 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
+// TestPlacesEnd has a program ask at more places than are told apart: at those it is known to have, it has their numbers.
+func TestPlacesEnd(t *testing.T) {
+	p := new(Places)
+	for place := range uint64(MaxPlaces) {
+		if n := p.Number(place + 1); n != int(place)+1 {
+			t.Fatalf("place %d has number %d", place+1, n)
+		}
+	}
+	again, _, err := readPlaces(p.append(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, _ := readPlaces(p.append(nil)) // another build asks first at a place that is not recorded
+	for _, tt := range []struct {
+		what  string
+		p     *Places
+		place uint64
+		want  int
+	}{
+		{"recorded, beyond", p, MaxPlaces + 1, 0},
+		{"recorded, the last", p, MaxPlaces, MaxPlaces},
+		{"replayed, the last", again, MaxPlaces, MaxPlaces},
+		{"replayed, beyond", again, MaxPlaces + 1, 0},
+		{"another build, its first", other, MaxPlaces + 1, 1},
+		{"another build, its second", other, MaxPlaces + 2, 2},
+	} {
+		if n := tt.p.Number(tt.place); n != tt.want {
+			t.Errorf("%s: number %d, want %d", tt.what, n, tt.want)
+		}
+	}
+	for place := range uint64(MaxPlaces) {
+		other.Number(MaxPlaces + 1 + place)
+	}
+	if n := other.Number(3 * MaxPlaces); n != 0 {
+		t.Errorf("another build, beyond: number %d", n)
+	}
+}
+
 func TestSeed(t *testing.T) {
 	seed := func(key, id string) *Seed {
 		s := NewSeed([]byte(key), id)

@@ -2,7 +2,6 @@ package ambient
 
 import (
 	"encoding/binary"
-	"slices"
 	"sync"
 )
 
@@ -15,9 +14,13 @@ type Places struct {
 
 	recorded int // of list, how many a recording has
 	taken    []bool
+	free     int // of taken, how many are true from the first on, at least
 	asked    bool
 	rebuilt  bool // the program is another build: its places are others, and are the recorded ones in their order
 }
+
+// MaxPlaces bounds the places of one process that are told apart. Those beyond it are not known.
+const MaxPlaces = 1 << 16
 
 // Number is the number of a place, which is told by a digest of how the program came there; 0 is none.
 func (p *Places) Number(place uint64) int {
@@ -33,7 +36,7 @@ func (p *Places) Number(place uint64) int {
 	if !ok {
 		n = p.add(place)
 	}
-	if n <= p.recorded {
+	if 0 < n && n <= p.recorded {
 		p.taken[n-1] = true
 	}
 	return n
@@ -45,15 +48,25 @@ func (p *Places) add(place uint64) int {
 		p.numbers = make(map[uint64]int)
 	}
 	n := len(p.list)
-	if free := slices.Index(p.taken, false); p.rebuilt && free >= 0 {
+	if free := p.nextFree(); p.rebuilt && free < len(p.taken) {
 		n = free
 		delete(p.numbers, p.list[n])
+	} else if n >= MaxPlaces {
+		return 0
 	} else {
 		p.list = append(p.list, 0)
 	}
 	p.list[n] = place
 	p.numbers[place] = n + 1
 	return n + 1
+}
+
+// nextFree is the first recorded place that nobody has: none is ever given back.
+func (p *Places) nextFree() int {
+	for p.free < len(p.taken) && p.taken[p.free] {
+		p.free++
+	}
+	return p.free
 }
 
 // append appends what read reads.

@@ -3,6 +3,7 @@ package jail
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"maps"
 	"os"
 	"path"
@@ -88,8 +89,20 @@ func byLibrary(task int) bool {
 	if err != nil || err2 != nil || readMemory(task, stack, caller[:]) != nil {
 		return false
 	}
-	maps, err := os.ReadFile(dir + "/maps")
+	maps, err := namesMapped(dir + "/maps")
 	return err == nil && inLibrary(string(maps), counter) && inLibrary(string(maps), binary.NativeEndian.Uint64(caller[:]))
+}
+
+// maxNamesMapped bounds what is read of what a process has mapped, in bytes. The names of one that has more are left as they are.
+const maxNamesMapped = 1 << 20
+
+func namesMapped(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxNamesMapped))
 }
 
 // inLibrary reports whether an address lies in the code of the C library.
@@ -100,7 +113,8 @@ func inLibrary(maps string, addr uint64) bool {
 		low, err := strconv.ParseUint(from, 16, 64)
 		high, err2 := strconv.ParseUint(to, 16, 64)
 		if err == nil && err2 == nil && low <= addr && addr < high {
-			return strings.HasPrefix(rest, "r-xp") && strings.HasPrefix(path.Base(strings.TrimSpace(rest)), "libc.so")
+			file := path.Base(strings.TrimSpace(rest))
+			return strings.HasPrefix(rest, "r-xp") && (strings.HasPrefix(file, "libc.so") || strings.HasPrefix(file, "libc-2.")) // before 2.34
 		}
 	}
 	return false

@@ -59,6 +59,29 @@ func FuzzRefusalOf(f *testing.F) {
 	})
 }
 
+func TestInLibrary(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		rights, file string
+		want         bool
+	}{
+		{"r-xp", "/usr/lib/x86_64-linux-gnu/libc.so.6", true},
+		{"r-xp", "/lib/x86_64-linux-gnu/libc-2.31.so", true}, // before glibc 2.34
+		{"r-xp", "/lib/x86_64-linux-gnu/libc-2.31.so (deleted)", true},
+		{"r--p", "/usr/lib/x86_64-linux-gnu/libc.so.6", false},
+		{"r-xp", "/usr/lib/x86_64-linux-gnu/libcrypt.so.1", false},
+		{"r-xp", "/usr/lib/libc-client.so.2007", false},
+		{"r-xp", "", false},
+	} {
+		maps := "1000-2000 r-xp 00000000 00:01 7 /bin/x\n2000-3000 " + tt.rights + " 00001000 00:01 8 " + tt.file + "\n"
+		for addr, want := range map[uint64]bool{0x1fff: false, 0x2000: tt.want, 0x2fff: tt.want, 0x3000: false} {
+			if got := inLibrary(maps, addr); got != want {
+				t.Errorf("%s %q: %#x is in the library: %v", tt.rights, tt.file, addr, got)
+			}
+		}
+	}
+}
+
 func TestMountPoints(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "mountinfo")

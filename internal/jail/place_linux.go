@@ -83,6 +83,9 @@ func (in *inputs) closeCalls() {
 	clear(in.calls)
 }
 
+// maxMaps bounds what is read of what a process has mapped, in bytes: some 40,000 mappings.
+const maxMaps = 4 << 20
+
 // codeOf looks at what a process has mapped.
 func (in *inputs) codeOf(pid int) *unwind.Space {
 	mem := func(at uint64, b []byte) error { return readMemory(pid, at, b) }
@@ -93,6 +96,6 @@ func (in *inputs) codeOf(pid int) *unwind.Space {
 		}
 		f := os.NewFile(uintptr(fd), "maps")
 		defer f.Close()
-		return io.ReadAll(f)
+		return io.ReadAll(io.LimitReader(f, maxMaps))
 	})
 }

@@ -23,26 +23,43 @@ type row struct {
 	rbp    int64 // where the caller's frame pointer stands, from the end of the frame; 0 where it has not changed
 }
 
-// A reader reads a table from memory.
+// A reader reads a piece of a table, from its begin to its end: never back, and never beyond.
 type reader struct {
-	mem  Memory
-	at   uint64
-	end  uint64 // 0 for none
+	at   uint64 // the address of left
+	left []byte
 	fail error
 }
 
-func (r *reader) bytes(n int) []byte {
+// read takes a piece out of memory.
+func read(mem Memory, at uint64, n int) reader {
 	b := make([]byte, n)
-	if r.fail == nil {
-		r.fail = r.mem(r.at, b)
+	if err := mem(at, b); err != nil {
+		return reader{fail: err}
 	}
-	r.at += uint64(n)
+	return reader{at: at, left: b}
+}
+
+// bytes reads the next ones; none where there are fewer.
+func (r *reader) bytes(n uint64) []byte {
+	if n > uint64(len(r.left)) {
+		r.fail, r.left = errTable, nil
+		return nil
+	}
+	b := r.left[:n]
+	r.at, r.left = r.at+n, r.left[n:]
 	return b
 }
 
-func (r *reader) u8() byte    { return r.bytes(1)[0] }
-func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.bytes(4)) }
-func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.bytes(8)) }
+// number reads one of so many bytes, at most 8.
+func (r *reader) number(n uint64) uint64 {
+	var b [8]byte
+	copy(b[:], r.bytes(n))
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+func (r *reader) u8() byte    { return byte(r.number(1)) }
+func (r *reader) u32() uint32 { return uint32(r.number(4)) }
+func (r *reader) u64() uint64 { return r.number(8) }
 
 func (r *reader) uleb() (v uint64) {
 	for shift := 0; shift < 64; shift += 7 {
@@ -52,7 +69,7 @@ func (r *reader) uleb() (v uint64) {
 			return v
 		}
 	}
-	r.fail = errTable
+	r.fail, r.left = errTable, nil
 	return 0
 }
 
@@ -68,7 +85,7 @@ func (r *reader) sleb() (v int64) {
 			return v
 		}
 	}
-	r.fail = errTable
+	r.fail, r.left = errTable, nil
 	return 0
 }
 
@@ -115,62 +132,62 @@ type common struct {
 	program  reader
 }
 
-// maxEntry bounds an entry, in bytes, and maxAugmentation the letters that say what is in it: who reads is waited for.
+// maxEntry bounds an entry, in bytes, each of which is at most one instruction; maxKept the states that it remembers at once: who reads
+// is waited for.
 const (
-	maxEntry        = 16 << 10
-	maxAugmentation = 8
+	maxEntry = 16 << 10
+	maxKept  = 64
 )
 
-// entry begins to read one, and finds where it ends.
-func (r *reader) entry() {
-	n := uint64(r.u32())
-	if n > maxEntry || n == 0 {
-		r.fail = errTable
+// entry reads one.
+func entry(mem Memory, at uint64) reader {
+	r := read(mem, at, 4)
+	n := r.u32()
+	if n == 0 || n > maxEntry {
+		return reader{fail: errors.Join(errTable, r.fail)}
 	}
-	r.end = r.at + n
+	return read(mem, at+4, int(n))
 }
 
 func readCommon(mem Memory, at uint64) (c common, err error) {
-	r := reader{mem: mem, at: at}
-	r.entry()
+	r := entry(mem, at)
 	if r.u32() != 0 {
 		return c, errTable
 	}
 	r.u8() // version
 	var augmentation []byte
-	for b := r.u8(); b != 0 && r.fail == nil && len(augmentation) <= maxAugmentation; b = r.u8() {
+	for b := r.u8(); b != 0; b = r.u8() {
 		augmentation = append(augmentation, b)
 	}
 	c.code, c.data = r.uleb(), r.sleb()
 	r.uleb() // the register of the return address
 	if bytes.HasPrefix(augmentation, []byte("z")) {
 		c.extended = true
-		r.augmentation(&c, augmentation[1:])
+		c.augmentation(&r, augmentation[1:])
 	}
 	c.program = r
 	return c, r.fail
 }
 
-func (r *reader) augmentation(c *common, letters []byte) {
+func (c *common) augmentation(r *reader, letters []byte) {
 	n := r.uleb()
-	after := r.at + n
+	in := reader{at: r.at, left: r.bytes(n)}
 	for _, letter := range letters {
 		switch letter {
 		case 'R':
-			c.pointers = r.u8()
+			c.pointers = in.u8()
 		case 'P':
-			r.pointer(r.u8()&0x7f, 0)
+			in.pointer(in.u8()&0x7f, 0)
 		case 'L':
-			r.u8()
+			in.u8()
 		}
 	}
-	r.at = after
+	r.fail = errors.Join(r.fail, in.fail)
 }
 
 // rowOf runs the entry at address at up to the instruction pc. It tells where the function starts, too.
 func rowOf(mem Memory, at, pc uint64) (is row, from uint64, err error) {
-	r := reader{mem: mem, at: at}
-	r.entry()
+	r := entry(mem, at)
 	here := r.at
 	c, err := readCommon(mem, here-uint64(r.u32()))
 	if err != nil {
@@ -182,7 +199,7 @@ func rowOf(mem Memory, at, pc uint64) (is row, from uint64, err error) {
 		return row{}, 0, errTable
 	}
 	if c.extended {
-		r.at += r.uleb()
+		r.bytes(r.uleb())
 	}
 	m := machine{common: &c}
 	m.run(&c.program, 0, 1)
@@ -191,7 +208,7 @@ func rowOf(mem Memory, at, pc uint64) (is row, from uint64, err error) {
 	if m.row.base != regRSP && m.row.base != regRBP {
 		return row{}, 0, errTable
 	}
-	return m.row, from, errors.Join(m.fail, r.fail)
+	return m.row, from, errors.Join(m.fail, c.program.fail, r.fail)
 }
 
 // A machine runs the instructions of an entry (DWARF 4, 6.4.2).
@@ -204,7 +221,7 @@ type machine struct {
 
 // run stops at the first instruction that is beyond pc.
 func (m *machine) run(r *reader, at, pc uint64) {
-	for r.at < r.end && r.fail == nil && m.fail == nil {
+	for len(r.left) > 0 && m.fail == nil {
 		op := r.u8()
 		arg := uint64(op & 0x3f)
 		switch op >> 6 {
@@ -254,7 +271,7 @@ func (m *machine) advance(r *reader, op byte) uint64 {
 	case cfaAdvance1:
 		return uint64(r.u8()) * m.code
 	case cfaAdvance2:
-		return uint64(binary.LittleEndian.Uint16(r.bytes(2))) * m.code
+		return r.number(2) * m.code
 	case cfaAdvance4:
 		return uint64(r.u32()) * m.code
 	}
@@ -276,7 +293,9 @@ func (m *machine) other(r *reader, op byte) {
 		r.uleb()
 		r.uleb()
 	case cfaRemember:
-		m.kept = append(m.kept, m.row)
+		if m.kept = append(m.kept, m.row); len(m.kept) > maxKept {
+			m.fail = errTable
+		}
 	case cfaRestoreState:
 		if n := len(m.kept); n > 0 {
 			m.row, m.kept = m.kept[n-1], m.kept[:n-1]
@@ -300,11 +319,11 @@ func (m *machine) frame(r *reader, op byte) {
 	case cfaDefOffSigned:
 		m.row.offset = r.sleb() * m.data
 	case cfaDefExpression:
-		r.at += r.uleb()
+		r.bytes(r.uleb())
 		m.row.base = 0 // none that is known
 	case cfaExpression, cfaValExpression:
 		r.uleb()
-		r.at += r.uleb()
+		r.bytes(r.uleb())
 	default:
 		m.fail = errTable
 	}

@@ -247,6 +247,9 @@ func (s *Space) known(pc uint64) *mapping {
 	return &s.code[i]
 }
 
+// maxCode bounds the mappings of code that are known of a process: the headers of each file are read.
+const maxCode = 4096
+
 // look reads what is mapped.
 func (s *Space) look() {
 	text, err := s.maps()
@@ -268,7 +271,7 @@ func (s *Space) look() {
 		if m.offset == 0 {
 			begins[file] = m.from
 		}
-		if begin, ok := begins[file]; ok && rights[2] == 'x' {
+		if begin, ok := begins[file]; ok && len(rights) > 2 && rights[2] == 'x' && len(s.code) < maxCode {
 			m.file, m.module = path.Base(file), s.module(begin)
 			s.code = append(s.code, m)
 		}
@@ -281,21 +284,26 @@ const (
 	ptTable = 0x6474e550 // PT_GNU_EH_FRAME
 )
 
+const (
+	headerSize = 56 // of each of them, in bytes
+	maxHeaders = 64
+)
+
 // module reads where the tables of a file are that is mapped from begin on; nil where it has none.
 func (s *Space) module(begin uint64) *module {
-	r := reader{mem: s.mem, at: begin}
-	h := r.bytes(64)
-	if r.fail != nil || !bytes.HasPrefix(h, []byte("\x7fELF\x02\x01")) {
+	head := read(s.mem, begin, 64)
+	h := head.left
+	if head.fail != nil || !bytes.HasPrefix(h, []byte("\x7fELF\x02\x01")) || binary.LittleEndian.Uint16(h[54:]) != headerSize {
 		return nil
 	}
-	r.at = begin + binary.LittleEndian.Uint64(h[32:])
+	count := min(binary.LittleEndian.Uint16(h[56:]), maxHeaders)
+	if count == 0 {
+		return nil
+	}
+	r := read(s.mem, begin+binary.LittleEndian.Uint64(h[32:]), int(count)*headerSize)
 	bias, found := begin, uint64(0)
-	const most = 64
-	for range min(binary.LittleEndian.Uint16(h[56:]), most) {
-		p := r.bytes(int(binary.LittleEndian.Uint16(h[54:])))
-		if r.fail != nil || len(p) < 56 {
-			return nil
-		}
+	for len(r.left) > 0 {
+		p := r.bytes(headerSize)
 		offset, at := binary.LittleEndian.Uint64(p[8:]), binary.LittleEndian.Uint64(p[16:])
 		switch binary.LittleEndian.Uint32(p) {
 		case ptLoad:
@@ -312,16 +320,19 @@ func (s *Space) module(begin uint64) *module {
 	return s.index(bias + found)
 }
 
-// index reads the head of .eh_frame_hdr.
+// maxCount bounds the functions of a file: twenty times those of a web browser.
+const maxCount = 1 << 24
+
+// index reads the head of .eh_frame_hdr, which is followed by its first entry at least.
 func (s *Space) index(at uint64) *module {
-	r := reader{mem: s.mem, at: at}
+	r := read(s.mem, at, 20)
 	h := r.bytes(4)
-	if h[0] != 1 || h[3] != peData|peSigned4 {
+	if h == nil || h[0] != 1 || h[3] != peData|peSigned4 {
 		return nil
 	}
 	r.pointer(h[1], at)
 	count := r.pointer(h[2], at)
-	if r.fail != nil {
+	if r.fail != nil || count > maxCount {
 		return nil
 	}
 	return &module{index: at, count: count, table: r.at}
