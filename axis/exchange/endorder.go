@@ -17,6 +17,10 @@ const maxBeside = 8
 // maxHeadStart is for how long at most an answer has a process run that goes on beside it.
 const maxHeadStart = 20 * time.Second
 
+// maxHold is for how long at most an end is held up for what goes on beside it, from when it would have been then: a program that polls
+// until it comes does something every second for ever.
+const maxHold = 30 * time.Second
+
 // An endOrder keeps the order in which a program got what it waited for: the ends of answers of models, and of processes. What it makes of
 // two sub-agents, or of a command in the background, depends on which was done first.
 //
@@ -27,8 +31,8 @@ const maxHeadStart = 20 * time.Second
 //
 // A process ends once the answers that had ended before it are given, and the requests have come that had.
 //
-// It waits for as long as that took then, and two seconds, and for two seconds from whatever of the recording happened last: a machine that
-// has much to do takes longer for each. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
+// It waits for as long as that took then, and two seconds, and for two seconds from what of the recording happened last, for the first time: a
+// machine that has much to do takes longer for each. That ends maxHold after the end would have been then. A wait in vain ends all others, and so does a call that nothing answers: the program is another one from there on.
 type endOrder struct {
 	answers   map[*Recorded]*order       // not changed
 	processes map[uint64]*order          // by spawn_id; the same
@@ -42,7 +46,7 @@ type endOrder struct {
 	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
 	gone   map[uint64]time.Time
 	moved  chan struct{} // closed when the next thing happens; nil while nobody waits
-	last   time.Time     // when the last one did
+	last   time.Time     // when the last one did of what is recorded
 	inVain bool
 	lost   []string
 }
@@ -147,23 +151,22 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended.
+// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
 func (b *Book) ProcessBegan(id uint64) {
-	if o := b.order; o != nil {
+	if o := b.order; o != nil && o.processes[id] != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.began[id] = time.Now()
-		o.wake()
+		happens(o, o.began, id)
 	}
 }
 
 // ProcessEnded is the other half of ProcessBegan.
 func (b *Book) ProcessEnded(id uint64) {
-	if o := b.order; o != nil {
+	if o := b.order; o != nil && o.processes[id] != nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.gone[id], o.near[id] = time.Now(), true
-		o.wake()
+		o.near[id] = true
+		happens(o, o.gone, id)
 	}
 }
 
@@ -186,8 +189,10 @@ func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
 func (o *endOrder) comesNear(id uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.near[id] = true
-	o.wake()
+	if !o.near[id] {
+		o.near[id], o.last = true, time.Now()
+		o.wake()
+	}
 }
 
 // begun is when a request came, or later, in ms since the run began.
@@ -252,13 +257,19 @@ func (o *endOrder) await(ctx context.Context, rec *Recorded, paced bool) error {
 		return nil
 	}
 	e := &ending{order: o.answers[rec], who: nameOf(rec), since: time.Now(), begunMS: rec.begun(), endedMS: rec.endedMS, paced: paced}
+	e.due = e.since.Add(time.Duration(e.endedMS-e.begunMS) * time.Millisecond)
 	return o.until(ctx, e)
 }
 
 // ending is what the end of a process waits for, that comes now.
 func (o *endOrder) ending(id uint64, now time.Time) *ending {
-	p := o.ends[id]
-	return &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, begunMS: p.endedMS, endedMS: p.endedMS, process: true}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p, due := o.ends[id], now
+	if then := o.began[id].Add(time.Duration(p.tookMS) * time.Millisecond); then.After(now) {
+		due = then
+	}
+	return &ending{order: o.processes[id], who: fmt.Sprintf("process %d", id), since: now, due: due, begunMS: p.endedMS, endedMS: p.endedMS, process: true}
 }
 
 // An ending is one end that is held up.
@@ -266,6 +277,7 @@ type ending struct {
 	*order
 	who              string
 	since            time.Time // when it was first held up
+	due              time.Time // when it would have been at the pace of then, or since
 	begunMS, endedMS int64     // when it would have been then, had nothing held it up; when it was
 	paced            bool      // answers take their time
 	process          bool
@@ -318,7 +330,11 @@ func (o *endOrder) next(e *ending) *waiting {
 	if o.moved == nil {
 		o.moved = make(chan struct{})
 	}
-	if still := o.last.Add(companySlack); w.near == 0 && w.limit.Before(still) {
+	still, latest := o.last.Add(companySlack), e.due.Add(maxHold)
+	if latest.Before(still) {
+		still = latest
+	}
+	if w.near == 0 && w.limit.Before(still) {
 		w.limit = still
 	}
 	w.moved = o.moved
@@ -413,8 +429,7 @@ func (o *endOrder) come(rec *Recorded) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.asked[rec] = time.Now()
-	o.wake()
+	happens(o, o.asked, rec)
 }
 
 // leave notes that the answer of rec has been given.
@@ -424,10 +439,7 @@ func (o *endOrder) leave(rec *Recorded) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, ended := o.over[rec]; !ended {
-		o.over[rec] = time.Now()
-		o.wake()
-	}
+	happens(o, o.over, rec)
 }
 
 // lose notes that something was not held up for long enough, and ends all waiting.
@@ -453,9 +465,16 @@ func (o *endOrder) giveUp() {
 	o.wake()
 }
 
+// happens notes when something recorded happened for the first time. The caller holds mu.
+func happens[K comparable](o *endOrder, times map[K]time.Time, what K) {
+	if times[what].IsZero() {
+		times[what], o.last = time.Now(), time.Now()
+		o.wake()
+	}
+}
+
 // wake wakes whoever waits. The caller holds mu.
 func (o *endOrder) wake() {
-	o.last = time.Now()
 	if o.moved != nil {
 		close(o.moved)
 		o.moved = nil

@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -186,6 +187,58 @@ func TestProcessEnding(t *testing.T) {
 				answered.Wait()
 				if b.ProcessEnding(8) != nil {
 					t.Error("one that is on no tape waits")
+				}
+			})
+		})
+	}
+}
+
+// TestProcessEndingOfPollers: a program that polls until a process ends, which waits in vain, does not hold that up for ever.
+func TestProcessEndingOfPollers(t *testing.T) {
+	const polls = 100
+	turns := []turn{{"llm:a", 100, 200, 0}, {"llm:a", 1000, 4000, 7}} // 7 ran from 1450 to 3950
+	recorded := slices.Clone(turns)
+	for i := range int64(polls) {
+		recorded = append(recorded, turn{"llm:a", 5000 + 10*i, 5005 + 10*i, uint64(100 + i)})
+	}
+	for name, tt := range map[string]struct {
+		turns []turn
+		first uint64 // of the processes that poll, one a second
+		want  time.Duration
+	}{
+		"nothing polls":       {turns, 0, 2 * time.Second},
+		"none recorded":       {turns, 1000, 2 * time.Second},
+		"one again and again": {turns, 7, 2 * time.Second},
+		"recorded ones":       {recorded, 100, 32500 * ms}, // what it took then, and 30 s
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, _ := conversations(t, tt.turns...)
+				b.ProcessBegan(7)
+				wait := b.ProcessEnding(7)
+				if wait == nil {
+					t.Fatal("it does not wait")
+				}
+				start := time.Now()
+				var polling sync.WaitGroup
+				defer polling.Wait()
+				polling.Go(func() {
+					for i := uint64(0); tt.first > 0 && i < polls; i++ {
+						id := tt.first + i
+						if tt.first == 7 {
+							id = 7
+						}
+						b.ProcessBegan(id)
+						time.Sleep(500 * ms)
+						if id != 7 {
+							b.ProcessEnded(id)
+						}
+						time.Sleep(500 * ms)
+					}
+				})
+				wait(t.Context())
+				if got := time.Since(start); got != tt.want || len(b.OrderLost()) != 1 {
+					t.Errorf("it ended after %v, want %v; lost %q", got, tt.want, b.OrderLost())
 				}
 			})
 		})
