@@ -454,6 +454,7 @@ func (p *processes) ended(in *processInputs, e jail.Ended) {
 
 // keep adds to a process's record what it was given.
 func (p *processes) keep(in *processInputs, k *tape.ProcessSpawn) (err error) {
+	k.Extra = append(k.Extra, tape.FlagFields(map[string]bool{tape.OwnTicksKey: in.program.OwnTicks})...)
 	if k.Times, err = p.times(in.timer); err != nil {
 		return err
 	}

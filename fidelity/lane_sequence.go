@@ -11,7 +11,8 @@ import (
 )
 
 // Requests that one thread made in both runs one after the other, each once the one before had ended, follow from each other, and so do
-// processes that one parent started: another order of them is another program. Where two of a thread were under way at once their order may be chance. Of a tape that does not
+// processes that one parent started: another order of them is another program. A runtime with a monotonic clock of its own is another matter:
+// its timers start processes as chance has it. Where two of a thread were under way at once their order may be chance. Of a tape that does not
 // tell who asked, plain requests count as those of one thread; what such ones ask of one host in another order is a note.
 
 const placeKey = tape.PlaceKey
@@ -95,6 +96,11 @@ func (c *laneCompare) followed(first, earlier pair, by doer) {
 		c.note("plain requests to %s came in another order, which does not gate", hostOf(first))
 		return
 	}
+	if by.processes && (c.ownTicks(Recorded, first.a.rec) || c.ownTicks(Replay, first.b.rec)) {
+		c.note("process order: %s comes before %s, which it followed; the runtime that started them has timers of its own, so that does not gate",
+			subjectOf(earlier.b.rec.Kind), subjectOf(first.a.rec.Kind))
+		return
+	}
 	d := Divergence{
 		Category: HTTPOrder, Lane: LaneOf(earlier.b.rec.Kind), Seq: new(earlier.a.rec.Seq), ReplaySeq: new(earlier.b.rec.Seq),
 		Recorded: describe(earlier.a.rec.Kind), Replay: describe(earlier.b.rec.Kind),
@@ -104,6 +110,18 @@ func (c *laneCompare) followed(first, earlier pair, by doer) {
 		d.Category = ProcessOrder
 	}
 	c.place(placed{at: earlier.b.at, Divergence: d, rec: earlier.b.rec})
+}
+
+// ownTicks reports whether the parent of a process has the kernel's monotonic clock in both runs.
+func (c *laneCompare) ownTicks(s Side, child *tape.Record) bool {
+	k, _ := child.Kind.(*tape.ProcessSpawn)
+	return slices.ContainsFunc(c.sides[s].entries, func(e entry) bool {
+		if e.rec == nil {
+			return false
+		}
+		p, ok := e.rec.Kind.(*tape.ProcessSpawn)
+		return ok && p.SpawnID == k.ParentSpawnID && tape.HasFlag(p, tape.OwnTicksKey)
+	})
 }
 
 // compare orders requests before processes.

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -44,6 +45,42 @@ func TestPlainOrder(t *testing.T) {
 		}
 		if len(r.Divergences) != tt.want || tt.want > 0 && r.Divergences[0].Category != HTTPOrder {
 			t.Errorf("%s: %v, want %d", name, r.Divergences, tt.want)
+		}
+	}
+}
+
+// TestProcessOrder: processes of one parent that followed from each other may not change places, but for those of a runtime whose timers
+// are its own.
+func TestProcessOrder(t *testing.T) {
+	of := func(ownTicks bool, names ...string) Records {
+		return func(yield func(*tape.Record, error) bool) {
+			for i, name := range names {
+				from := uint64(10 * i)
+				p := &tape.ProcessSpawn{Program: "/bin/" + name, SpawnID: uint64(name[0]), ParentSpawnID: 1, Extra: tape.NumberField(placeKey, from+1)}
+				yield(&tape.Record{Seq: uint64(i), G: from + 2, Kind: p}, nil)
+			}
+			parent := program("", 0)
+			parent.SpawnID, parent.Extra = 1, tape.FlagFields(map[string]bool{tape.OwnTicksKey: ownTicks})
+			yield(&tape.Record{Seq: uint64(len(names)), G: 100, Kind: parent}, nil)
+		}
+	}
+	const note = "process order: cat comes before awk, which it followed; the runtime that started them has timers of its own, so that does not gate"
+	for name, tt := range map[string]struct {
+		recorded, replay Records
+		red, noted       bool
+	}{
+		"the same":                      {of(false, "awk", "cat"), of(false, "awk", "cat"), false, false},
+		"of a shell":                    {of(false, "awk", "cat"), of(false, "cat", "awk"), true, false},
+		"of a runtime":                  {of(true, "awk", "cat"), of(true, "cat", "awk"), false, true},
+		"of a runtime, older recording": {of(false, "awk", "cat"), of(true, "cat", "awk"), false, true},
+		"one of a runtime is gone":      {of(true, "awk", "cat"), of(true, "awk"), true, false},
+	} {
+		r, err := CompareLanes(Semantic, tt.recorded, tt.replay, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if red := len(r.Divergences) > 0; red != tt.red || slices.Contains(r.Notes, note) != tt.noted {
+			t.Errorf("%s: %+v, notes %q", name, r.Divergences, r.Notes)
 		}
 	}
 }

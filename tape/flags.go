@@ -8,6 +8,9 @@ const (
 	LeftKey = "left"
 	// AgainKey is that of a process which lives on as another program, by an execve of its own: its exit is not known.
 	AgainKey = "again"
+	// OwnTicksKey is that of a process whose monotonic clock is the kernel's on a replay too: of a runtime that reads it all the time. In which
+	// order its timers come is chance.
+	OwnTicksKey = "own_ticks"
 )
 
 // PlaceKey is the further key that has the recorder's ordinal of when something began: of an http_exchange and an llm_call, its request;
@@ -16,7 +19,7 @@ const PlaceKey = "at"
 
 // FlagFields are those of names for which it is true.
 func FlagFields(names map[string]bool) (out []Field) {
-	for _, name := range []string{ForkedKey, LeftKey, AgainKey} {
+	for _, name := range []string{ForkedKey, LeftKey, AgainKey, OwnTicksKey} {
 		if names[name] {
 			out = append(out, Field{Name: name, Value: []byte("true")})
 		}

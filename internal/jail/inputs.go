@@ -62,6 +62,8 @@ type Program struct {
 	Argv   []string // as the program finds it; at most 1,024, of 128 KiB in all
 	Handed []int    // of Argv, those that are the number of a pipe or socket that its parent left open for it: which number is chance
 	Dir    string   // working directory, as the program sees it; empty where it cannot be told
+
+	OwnTicks bool // its monotonic clock is the kernel's: it is a runtime that reads that all the time
 }
 
 // PortOf makes of random bytes one of the ports that Linux chooses from by itself.

@@ -537,7 +537,7 @@ func (in *inputs) find(task, depth int) *inputProcess {
 	}
 	parent := in.parentOf(f, depth)
 	p := &inputProcess{pid: f.process, forker: parent.source, shares: parent.shares, ticks: parent.ticks}
-	p.source = in.to.Started(&Program{Parent: p.forker, Forked: true, PID: f.inside, Host: f.process})
+	p.source = in.to.Started(&Program{Parent: p.forker, Forked: true, PID: f.inside, Host: f.process, OwnTicks: !p.ticks})
 	in.add(p, f.process)
 	if task != f.process {
 		in.add(p, task)
@@ -556,7 +556,7 @@ func (in *inputs) thread(p *inputProcess, task int, f family) *inputProcess {
 	t := p.rest
 	if t == nil {
 		t = &inputProcess{pid: f.process, shares: p.shares, ticks: p.ticks}
-		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task}
+		is := &Program{Parent: p.source, Forked: true, PID: f.number, Host: task, OwnTicks: !p.ticks}
 		if p.shares == otherThreads {
 			p.rest, is.PID = t, 0 // which of them asks first says nothing
 		}
@@ -674,8 +674,9 @@ func (in *inputs) started(f family, p *Program, pidfd int) *inputProcess {
 		is = new(inputProcess)
 	}
 	p.PID, p.Host = f.inside, f.process
-	*is = inputProcess{pid: f.process, source: in.to.Started(p)}
-	is.shares, is.ticks = in.sharingOf(f.process, p.Path)
+	shares, ticks := in.sharingOf(f.process, p.Path)
+	p.OwnTicks = !ticks
+	*is = inputProcess{pid: f.process, source: in.to.Started(p), shares: shares, ticks: ticks}
 	in.add(is, f.process)
 	if !known {
 		in.followEnd(is, pidfd, nil)
