@@ -22,6 +22,7 @@ import (
 type still struct {
 	mu       sync.Mutex
 	programs []string
+	ownTicks []string           // of programs
 	names    map[Source]string  // of programs
 	ended    map[string][]Ended // by name
 	forked   int
@@ -83,6 +84,9 @@ func (s *still) Started(p *Program) Source {
 	}
 	argv := strings.Join(p.Argv, " ")
 	s.programs = append(s.programs, argv)
+	if p.OwnTicks {
+		s.ownTicks = append(s.ownTicks, argv)
+	}
 	if c := s.started[argv]; c != nil {
 		close(c)
 	}
@@ -233,6 +237,19 @@ took("timerfd", lambda: len(os.read(fd, 8)))
 `
 	_, r := inputsOf(t, &Config{Path: path, Argv: []string{"python3", "-c", script}, Dir: "/", TTY: -1, Env: []string{"PATH=" + os.Getenv("PATH")}})
 	r.want(t, "sem_timedwait -1 True\nuntouched True\nclock_nanosleep 0 True\ntimerfd 8 True\n")
+}
+
+// TestInputsOwnTicks is told of which programs the monotonic clock is not answered: a Go program, and no shell.
+func TestInputsOwnTicks(t *testing.T) {
+	t.Parallel()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := inputsOf(t, shellConfig(t, exe+" -test.run=^$; exec true"))
+	if want := []string{exe + " -test.run=^$"}; !reflect.DeepEqual(s.ownTicks, want) {
+		t.Errorf("%q, not %q", s.ownTicks, want)
+	}
 }
 
 // TestInputsEnds is told of each program, and how it ended.
