@@ -37,6 +37,8 @@ type stillSource struct {
 	n  int64
 	r  *rand.ChaCha8
 
+	draws map[[2]uint64]*rand.ChaCha8 // by place and length
+
 	seed, opened uint64
 
 	until <-chan struct{} // nil: it ends at once
@@ -69,10 +71,26 @@ func (s *stillSource) Now(uint64) int64 {
 
 func (s *stillSource) Behind() int64 { return time.Now().UnixNano() - stillAt }
 
-func (s *stillSource) Fill(_ uint64, b []byte) {
+// Fill draws what each place has in each length, whichever thread comes first.
+func (s *stillSource) Fill(place uint64, b []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.r.Read(b)
+	of := [2]uint64{place, uint64(len(b))}
+	if place == 0 {
+		s.r.Read(b)
+		return
+	}
+	if s.draws[of] == nil {
+		if s.draws == nil {
+			s.draws = make(map[[2]uint64]*rand.ChaCha8)
+		}
+		var seed [32]byte
+		for i, v := range []uint64{s.seed, of[0], of[1]} {
+			binary.LittleEndian.PutUint64(seed[8*i:], v)
+		}
+		s.draws[of] = rand.NewChaCha8(seed)
+	}
+	s.draws[of].Read(b)
 }
 
 func (s *still) Started(p *Program) Source {

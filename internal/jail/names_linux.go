@@ -1,7 +1,6 @@
 package jail
 
 import (
-	"bytes"
 	"encoding/binary"
 	"io"
 	"maps"
@@ -52,7 +51,7 @@ func (n *notifier) nameAnew(req *seccompNotif) {
 	pid := int(req.PID)
 	text, err := n.spawns.text.path(pid, addr)
 	at := len(text) - madeUpLetters
-	if err != nil || at < 0 || strings.IndexFunc(text[at:], notDrawn) >= 0 || !byLibrary(pid) {
+	if err != nil || at < 0 || strings.IndexFunc(text[at:], notDrawn) >= 0 || !n.inputs.byLibrary(pid) {
 		return
 	}
 	p := n.inputs.of(pid)
@@ -76,20 +75,18 @@ func (n *notifier) letters(req *seccompNotif, p *inputProcess) []byte {
 }
 
 // byLibrary reports whether the call that a thread waits in was made by the C library for itself.
-func byLibrary(task int) bool {
-	dir := "/proc/" + strconv.Itoa(task)
-	at, err := os.ReadFile(dir + "/syscall")
-	fields := bytes.Fields(at)
-	if err != nil || len(fields) != 9 { // its number, six arguments, stack pointer, program counter
+func (in *inputs) byLibrary(task int) bool {
+	fields := in.callOf(task)
+	if fields == nil {
 		return false
 	}
-	stack, err := strconv.ParseUint(string(fields[7]), 0, 64)
-	counter, err2 := strconv.ParseUint(string(fields[8]), 0, 64)
+	stack, err := strconv.ParseUint(string(fields[callWords-2]), 0, 64)
+	counter, err2 := strconv.ParseUint(string(fields[callWords-1]), 0, 64)
 	var caller [8]byte
 	if err != nil || err2 != nil || readMemory(task, stack, caller[:]) != nil {
 		return false
 	}
-	maps, err := namesMapped(dir + "/maps")
+	maps, err := namesMapped("/proc/" + strconv.Itoa(task) + "/maps")
 	return err == nil && inLibrary(string(maps), counter) && inLibrary(string(maps), binary.NativeEndian.Uint64(caller[:]))
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -42,14 +43,37 @@ func (in *inputs) place(req *seccompNotif, p *inputProcess) uint64 {
 
 // stackOf is the stack pointer of a thread that stands in a system call.
 func (in *inputs) stackOf(task int) (sp uint64, ok bool) {
-	var text [256]byte
-	k, err := in.readCall(task, text[:])
-	words := bytes.Fields(text[:k])
-	if err != nil || len(words) < 2 {
+	words := in.callOf(task)
+	if words == nil {
 		return 0, false
 	}
-	sp, err = strconv.ParseUint(string(bytes.TrimPrefix(words[len(words)-2], []byte("0x"))), 16, 64)
+	sp, err := strconv.ParseUint(string(bytes.TrimPrefix(words[len(words)-2], []byte("0x"))), 16, 64)
 	return sp, err == nil
+}
+
+// callWords is how many words the kernel has for a call: its number, six arguments, the stack pointer and the program counter.
+const callWords = 9
+
+// callOf is what the kernel says of the call that a thread stands in; nil where it says nothing. A thread that was just notified of may not
+// have left its processor yet, and is "running" for a moment.
+func (in *inputs) callOf(task int) [][]byte {
+	const tries = 1000
+	for i := range tries {
+		text := make([]byte, 256)
+		k, err := in.readCall(task, text)
+		words := bytes.Fields(text[:max(k, 0)])
+		switch {
+		case err != nil || k <= 0:
+			return nil
+		case len(words) == callWords:
+			return words
+		case i > 10:
+			time.Sleep(10 * time.Microsecond)
+		default:
+			runtime.Gosched()
+		}
+	}
+	return nil
 }
 
 // maxCalls bounds the files that are kept open of threads.
