@@ -173,18 +173,15 @@ const (
 // procOpened answers an open of a file of /proc with what its process's source has of it. ok is false where it is none of those.
 func (n *notifier) procOpened(req *seccompNotif, text string, flags uint32) (ok bool) {
 	name, ok := strings.CutPrefix(text, "/proc/")
-	if !ok {
+	if !ok || text != procUUID && (path.Clean(text) != text || !tellsNow(name)) {
 		return false
 	}
-	p := n.inputs.of(int(req.PID))
+	p := n.inputs.of(int(req.PID)) // not before: a fork that lists /proc/self/fd has asked for nothing
 	if p == nil {
 		return false
 	}
 	if text == procUUID {
 		return n.handOver(req, uuid(p.source, n.inputs.place(req, p)), flags)
-	}
-	if path.Clean(text) != text || !tellsNow(name) {
-		return false
 	}
 	now := n.procFile(req, name)
 	if now == nil { // the process is gone, say
