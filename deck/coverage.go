@@ -51,7 +51,7 @@ func withoutRemark(gap string) string {
 
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
-func (r *recorder) axes(l *late, lost, gaps []string) map[string]Axis {
+func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]Axis {
 	net := slices.Concat([]string{}, lost)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")

@@ -17,7 +17,7 @@
 //	run.tape, run.tape.cas/, run.tape.part/   as the run goes
 //	terminal/                                 as the run goes, where the program has a terminal (terminal_tape.go)
 //	workspace.diff, found-*.json              after the program has ended
-//	tree.json, run.tape, again                where a secret became known after it was written (late.go)
+//	tree.json, run.tape, again                where a secret became known after it was written (rescrub.go)
 //	session.jsonl                             derived from the tape, where a model was called (talk.go)
 //	recording.json {"state":"finished"}       replaces the first one atomically: the recording is whole, and unsealed
 //	seal.tiles/, seal.json                    over all of that and the recording.json to come (seal.go), unless NoSeal

@@ -380,9 +380,9 @@ func (r *recorder) mountPlan(p *run) (err error) {
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
 	r.guard.learnWritten(r.manifest.Roots.Tree)
-	l, err := p.recordEnd(e, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
+	l, err := p.recordEnd(e, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err == nil {
-		err = r.hideLate(l)
+		err = r.rescrubManifest(l)
 	}
 	if err != nil {
 		return r.exposed(err)

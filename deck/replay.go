@@ -152,7 +152,7 @@ func (r *replayer) run(ctx context.Context) (*Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := p.recordEnd(e, lateOptions{off: !r.rec.Manifest.ScrubLate})
+	l, err := p.recordEnd(e, rescrubOptions{off: !r.rec.Manifest.ScrubLate})
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programHadEnded, cause)
 	}

@@ -55,7 +55,7 @@ func (r *replayer) adoptChanges() error {
 }
 
 // describe makes the replay a recording of its own, where the caller wants it: a child of the one that it replayed.
-func (r *replayer) describe(e *ended, l *late) error {
+func (r *replayer) describe(e *ended, l *rescrub) error {
 	if r.o.Out == "" {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (r *replayer) describe(e *ended, l *late) error {
 		return err
 	}
 	if l != nil {
-		m.clearLate(l.find)
+		m.rescrubbed(l.find)
 		if err := l.sweep(); err != nil {
 			return err
 		}

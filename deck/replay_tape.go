@@ -184,7 +184,7 @@ func (r *tapeReplayer) run(ctx context.Context) (*Verdict, error) {
 	if err = errors.Join(r.s.failure(), err); err != nil {
 		return nil, err
 	}
-	if _, err := p.recordEnd(e, lateOptions{off: true}); err != nil {
+	if _, err := p.recordEnd(e, rescrubOptions{off: true}); err != nil {
 		return nil, err
 	}
 	if err := r.keep(); err != nil {

@@ -269,13 +269,13 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 }
 
 // recordEnd puts on the tape what the program changed last, then its own spawn, and closes the tape; then it writes what the
-// changes come to. What became known late is in none of it; the caller ends the late, which may be nil, when it has written
+// changes come to. What became known late is in none of it; the caller ends the rescrub, which may be nil, when it has written
 // the rest.
-func (r *run) recordEnd(e *ended, o lateOptions) (*late, error) {
+func (r *run) recordEnd(e *ended, o rescrubOptions) (*rescrub, error) {
 	if err := e.streams.finish(); err != nil { // the last that teaches secrets
 		return nil, err
 	}
-	l, err := newLate(r.s, r.changing, o)
+	l, err := newRescrub(r.s, r.changing, o)
 	if err != nil {
 		return nil, err
 	}

@@ -82,8 +82,8 @@ func (e *placed) Unwrap() error { return e.error }
 
 // unwritten is the end of a recording for err. One that says something else than that it cannot be written stays as it is.
 func (r *recorder) unwritten(program string, err error) error {
-	var late *LateError
-	if err == nil || errors.As(err, &late) {
+	var exposed *RescrubError
+	if err == nil || errors.As(err, &exposed) {
 		return err
 	}
 	dir, records := r.left()

@@ -210,7 +210,7 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (Exit, erro
 
 // finishWrapped puts the end on the tape and closes the recording.
 func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
-	l, err := newLate(r.s, r.changing, lateOptions{sync: r.o.Sync, progress: r.o.Hiding})
+	l, err := newRescrub(r.s, r.changing, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
 	if err := errors.Join(r.s.rec.RecordRaw(k, raw), r.s.close()); err != nil {
 		return err
 	}
-	if err := errors.Join(l.afterEnd(), r.hideLate(l)); err != nil {
+	if err := errors.Join(l.afterEnd(), r.rescrubManifest(l)); err != nil {
 		return err
 	}
 	if r.seen, err = survey(filepath.Join(r.safe(), tapeName), nil); err != nil {
@@ -268,7 +268,7 @@ func (r *recorder) wrappedSpawn(exit Exit, took time.Duration) (*tape.ProcessSpa
 }
 
 // wrappedAxes is the ledger of a wrapped server.
-func (r *recorder) wrappedAxes(l *late) map[string]Axis {
+func (r *recorder) wrappedAxes(l *rescrub) map[string]Axis {
 	axes := make(map[string]Axis)
 	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
 		axes[name] = Axis{NotCovered: []string{wrapGap}}

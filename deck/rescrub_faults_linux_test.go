@@ -164,7 +164,7 @@ func TestLateSecretsThatStay(t *testing.T) {
 	_, err := deck.Record(context.Background(), &deck.RecordOptions{
 		Argv: argv, Env: env, Dir: b.dir, Tree: b.dir, ConfigDir: b.config, Upstreams: b.hosts, Output: rec,
 	})
-	late, ok := errors.AsType[*deck.LateError](err)
+	late, ok := errors.AsType[*deck.RescrubError](err)
 	if !ok || late.Dir != rec || len(late.Holds) == 0 {
 		t.Fatalf("got %v", err)
 	}

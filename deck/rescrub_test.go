@@ -17,8 +17,8 @@ func TestLateThatCannotBegin(t *testing.T) {
 	}}
 	s.begun = s.scrub.Mark()
 	s.scrub.AddSecret("token", "lt4Xw2Lk9Vb4Nm6Tr8Yp")
-	_, err := newLate(s, nil, lateOptions{})
-	if late, ok := errors.AsType[*LateError](err); !ok || late.Dir != s.dir || len(late.Holds) != 6 {
+	_, err := newRescrub(s, nil, rescrubOptions{})
+	if late, ok := errors.AsType[*RescrubError](err); !ok || late.Dir != s.dir || len(late.Holds) != 6 {
 		t.Errorf("got %v", err)
 	}
 }
@@ -45,7 +45,7 @@ func TestLateParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l, err := newLate(s, nil, lateOptions{})
+	l, err := newRescrub(s, nil, rescrubOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
