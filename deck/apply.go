@@ -13,9 +13,9 @@ var ErrNoTree = errors.New("the recording holds no work tree")
 // ErrUnfinished is returned where what the program changed last is not on the tape.
 var ErrUnfinished = errors.New("the recording is unfinished: what the program changed last is not on the tape")
 
-// Restore makes the work tree as the run found it in dir, which must not exist or be empty. It returns the files that it
+// Restore makes the work tree as the run of r found it in dir, which must not exist or be empty. It returns the files that it
 // left out because they hold secrets.
-func (r *Recording) Restore(dir string) (leftOut []string, err error) {
+func Restore(r *Recording, dir string) (leftOut []string, err error) {
 	t, err := r.Tree()
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (r *Recording) Restore(dir string) (leftOut []string, err error) {
 // many of Git's own files, below .git, it left as they are.
 // Where a path does not stand as the run found it (reversed: left it), nothing is changed and the error is a
 // *files.ConflictError that lists every one.
-func (r *Recording) Apply(reverse bool) (paths []string, inGit int, err error) {
+func Apply(r *Recording, reverse bool) (paths []string, inGit int, err error) {
 	if !r.Finished() {
 		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrUnfinished)
 	}

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // cassetteExt is the ending of a terminal cassette in the library.
@@ -135,18 +133,4 @@ func inside(path string) (string, error) {
 		return dir, nil
 	}
 	return "", fmt.Errorf("%s: %w: its program had no terminal (tapedeck record --tty on gives it one)", path, ErrNoCassette)
-}
-
-// TerminalSecrets returns what knows the secrets of a program that is recorded on a terminal alone: those in its arguments and
-// its environment by their names, as for Record, and the shapes of secrets.
-func TerminalSecrets(argv, env []string) (*scrub.Scrubber, error) {
-	cwd, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	s := scrub.New(scrub.Key{1}, &scrub.Options{Env: env, Harmless: pathsFrom(cwd)}) // masks have no key
-	if len(argv) > 1 {
-		learnArgs(s, argv[1:])
-	}
-	return s, nil
 }

@@ -43,40 +43,6 @@ type openedRoot struct {
 	root *os.Root
 }
 
-// A followed is a directory whose changes are recorded.
-type followed struct {
-	dir    string
-	prefix string // of its paths on the tape
-	name   string // of the file that keeps what the run found there
-}
-
-// foundPrefix begins the names of the files that keep what a run found at the paths that it changed.
-const foundPrefix = "found-"
-
-// followed lists the directories whose changes are recorded, none twice. They need not exist. extra are those that the run
-// could change beside the roots.
-func (r *Roots) followed(extra []string) []followed {
-	all := []followed{
-		{r.Tree, "", "tree"}, {r.Home, "~/", "home"}, {r.Temp, "$TMP/", "tmp"}, {resolved("/tmp"), "/tmp/", "slash-tmp"},
-	}
-	for i, dir := range extra {
-		all = append(all, followed{dir, dir + "/", fmt.Sprintf("%d", i)})
-	}
-	var out []followed
-	seen := map[string]bool{"": true, "/": true}
-	for _, dir := range r.Absent {
-		seen[dir] = true
-	}
-	for _, f := range all {
-		if !seen[f.dir] {
-			seen[f.dir] = true
-			f.name = foundPrefix + f.name + ".json"
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
 func newChanging(s *session, t *trees, roots []followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
@@ -290,19 +256,4 @@ func (j jailed) openRoot(path string) (*os.Root, error) {
 	}
 	defer dir.Close()
 	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()))
-}
-
-// Found reads what the run found at the paths that it changed and that tree.json does not have, by directory.
-func (r *Recording) Found() (map[string]*files.Tree, error) {
-	out := make(map[string]*files.Tree)
-	for _, f := range r.Manifest.Roots.followed(r.Manifest.Writable) {
-		t, err := readTree(filepath.Join(r.Dir, f.name))
-		if err != nil {
-			return nil, err
-		}
-		if t != nil {
-			out[f.dir] = t
-		}
-	}
-	return out, nil
 }

@@ -339,7 +339,7 @@ func TestIsolatedLeavesTheDisk(t *testing.T) {
 	if again != out.String() {
 		t.Errorf("the replay saw\n%s\nthe run\n%s", again, out.String())
 	}
-	if _, _, err := res.Recording.Apply(false); err != nil {
+	if _, _, err := deck.Apply(res.Recording, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := listing(t, b.dir); !strings.Contains(got, "three") || strings.Contains(got, "gone.txt") || !strings.Contains(got, "old build") {

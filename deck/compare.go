@@ -175,7 +175,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	if err != nil {
 		return nil, err
 	}
-	if lanes.Screens, err = screens(a.rec.Manifest.TTY, rows, o.Screens, [2]*terminalSide{a.rec.terminal(), b.rec.terminal()}); err != nil {
+	if lanes.Screens, err = screens(a.rec.Manifest.TTY, rows, o.Screens, [2]*terminalSide{terminalOf(a.rec), terminalOf(b.rec)}); err != nil {
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
@@ -222,15 +222,6 @@ func sortedNames(maps ...map[string]Axis) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// NotCovered lists what no axis of m covered, in the order of the axes' names.
-func (m *Manifest) NotCovered() []string {
-	out := []string{}
-	for _, name := range sortedNames(m.Axes) {
-		out = append(out, m.Axes[name].NotCovered...)
-	}
-	return noneTwice(out)
 }
 
 // A side is one of the two things that are compared.

@@ -16,12 +16,10 @@ import (
 
 // What no recording covers, or older ones do not.
 const (
-	gapClock   = "wall time"                                                          // outside the jail, with --time real, and of older recordings
-	gapRandom  = "random numbers"                                                     // likewise
-	gapFiles   = "files outside the work tree (a replay reads them as they are then)" // of recordings without a jail, and older ones
+	gapClock   = "wall time"      // outside the jail, with --time real, and of older recordings
+	gapRandom  = "random numbers" // likewise
 	gapReads   = "reads outside the work tree (what the run did not change there a replay shows as it is then)"
 	gapMCP     = "MCP over stdio" // of older recordings, those of bare tapes, and where the jail cannot
-	gapScreen  = "the screen"     // of recordings without terminal/
 	gapSockets = "WebSocket"      // of older recordings, and of bare tapes
 	gapSpawns  = "spawns"         // outside the jail, and of older recordings
 
@@ -110,16 +108,6 @@ func (r *recorder) fileGaps() []string {
 		out = append(out, fmt.Sprintf("%s (%s)", n.Path, n.Reason))
 	}
 	return out
-}
-
-// noneTwice drops what was listed before: the snapshot leaves out what the journal could not keep.
-func noneTwice(list []string) []string {
-	seen := make(map[string]bool, len(list))
-	return slices.DeleteFunc(list, func(s string) bool {
-		was := seen[s]
-		seen[s] = true
-		return was
-	})
 }
 
 // notInTree lists the paths of the work tree that the snapshot left out, or says why there is none.

@@ -13,12 +13,13 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/client"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // A run that is recorded may be told to a daemon while it goes on: each tool call of its main conversation becomes a turn of a
-// run there. Files daemon*.go do that.
+// run there.
 //
-// What is told is read from the tape, as session.jsonl is derived from it (talk_live.go), by one goroutine of its own: the tape is
+// What is told is read from the tape, as session.jsonl is derived from it (derive.Live), by one goroutine of its own: the tape is
 // its queue, so that a daemon that is slow, gone or restarting holds nobody up and costs no memory, and nothing is told that does
 // not stand on the tape. A call is told with its result, which the next request of the conversation brings, in the order of the
 // calls. For each call the daemon's policies are asked, and what they say goes onto the tape as a policy_verdict: nothing is held
@@ -39,23 +40,10 @@ type DaemonOptions struct {
 	dial func(context.Context) (runSink, error) // of tests; nil dials URL
 }
 
-// axisDaemon is where the ledger says what a daemon does not have of the run.
-const axisDaemon = "daemon"
-
 const defaultPatience = 5 * time.Second
 
 // startTimeout bounds the connecting before the program starts.
 const startTimeout = 15 * time.Second
-
-// A DaemonRun names the run of a recording at a daemon.
-type DaemonRun struct {
-	URL     string `json:"url"` // without user, token and query
-	AgentID string `json:"agent_id"`
-	RunID   string `json:"run_id"`
-	// Continued are further runs, in order: the daemon was started again, and what it had was ended as incomplete.
-	Continued []string `json:"continued,omitempty"`
-	Turns     int      `json:"turns"` // that the daemon has acknowledged, in all of them
-}
 
 // A DaemonError says that the daemon to which a run was to be told cannot be reached, or refuses it. The program was not started.
 type DaemonError struct {
@@ -80,23 +68,23 @@ func bareURL(s string) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// meet connects to the daemon and opens the run there, before anything of the recording is written; without Daemon it does nothing.
-func (r *recorder) meet(ctx context.Context) error {
-	o := r.o.Daemon
-	if o == nil {
-		return nil
-	}
+// A told is what a daemon is told of a run when it is opened there.
+type told struct {
+	ID      string // of the recording
+	Path    string // of the recording
+	Program string // its path
+	Argv    []string
+}
+
+// connectDaemon connects to the daemon that o names and opens the run there, before anything of the recording is written. s takes
+// secrets out of what is told.
+func connectDaemon(ctx context.Context, o *DaemonOptions, s *scrub.Scrubber, of *told) (*daemonRun, error) {
 	bare := bareURL(o.URL)
-	ctx, stop := untilInterrupted(ctx, r.o.Signals)
-	defer stop()
-	refuse := func(err error, hint string) error {
-		if errors.Is(context.Cause(ctx), ErrInterrupted) {
-			return ErrInterrupted
-		}
-		return &DaemonError{URL: bare, Err: err, Hint: hint}
+	refuse := func(err error, hint string) (*daemonRun, error) {
+		return nil, &DaemonError{URL: bare, Err: err, Hint: hint}
 	}
 	if strings.TrimSpace(o.Intent) == "" {
-		return refuse(fmt.Errorf("the run has no intent"), "say in a few words what it is for: --intent TEXT")
+		return refuse(errors.New("the run has no intent"), "say in a few words what it is for: --intent TEXT")
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -108,21 +96,15 @@ func (r *recorder) meet(ctx context.Context) error {
 	if err != nil {
 		return refuse(err, nextStep(err))
 	}
-	path, err := r.lib.pathOf(r.manifest.ID, r.o.Output)
-	if err != nil {
-		sink.Close()
-		return err
-	}
-	d := newDaemonRun(sink, r.guard.scrub, cmp.Or(o.Patience, defaultPatience))
-	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, agentName(r.manifest.Program.Path, r.manifest.Argv)))
-	d.start.Recording = &rpcapi.Recording{ID: r.manifest.ID, Path: d.text(path)}
-	if err := d.open(ctx, r.manifest.ID); err != nil {
+	d := newDaemonRun(sink, s, cmp.Or(o.Patience, defaultPatience))
+	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, agentName(of.Program, of.Argv)))
+	d.start.Recording = &rpcapi.Recording{ID: of.ID, Path: d.text(of.Path)}
+	if err := d.open(ctx, of.ID); err != nil {
 		sink.Close()
 		return refuse(err, "look at what it says there, or record without --daemon")
 	}
 	d.named.URL = d.text(bare)
-	r.daemon, r.manifest.Daemon = d, &d.named
-	return nil
+	return d, nil
 }
 
 // nextStep is what to do about a daemon that cannot be connected to.

@@ -22,37 +22,42 @@ type evidence struct {
 	Data        any    `json:"data"`
 }
 
-// outcomeOf is what a run came to: how its program ended, and where the recording lies that proves it. res is nil where there is no
-// recording, for err.
-func outcomeOf(r *recorder, res *Result, err error) *rpcapi.Outcome {
-	if r.daemon == nil {
-		return nil
-	}
+// A runEnd is how a run ended. Of one that was not recorded Err says why, and nothing else counts.
+type runEnd struct {
+	Err        error
+	Exit       Exit
+	SealRoot   string // base64; "" where the recording is not sealed
+	SealKey    string
+	ModelCalls int
+	Took       time.Duration
+}
+
+// outcome is what a run came to: how its program ended, and where the recording lies that proves it.
+func (d *daemonRun) outcome(e *runEnd) *rpcapi.Outcome {
 	o := &rpcapi.Outcome{Status: outcomeFailure, Timestamp: runtrace.Time(time.Now())}
-	if res == nil {
-		o.Summary = "not recorded: " + r.daemon.text(fmt.Sprint(err))
+	if e.Err != nil {
+		o.Summary = "not recorded: " + d.text(e.Err.Error())
 		return o
 	}
-	if res.Exit == (Exit{}) {
+	if e.Exit == (Exit{}) {
 		o.Status = outcomeSuccess
 	}
-	o.Summary = fmt.Sprintf("exit %d", res.Exit.Code)
-	if res.Exit.Signal != "" {
-		o.Summary += " (" + res.Exit.Signal + ")"
+	o.Summary = fmt.Sprintf("exit %d", e.Exit.Code)
+	if e.Exit.Signal != "" {
+		o.Summary += " (" + e.Exit.Signal + ")"
 	}
-	recording := map[string]any{"id": r.manifest.ID, "path": r.daemon.start.Recording.Path}
+	evidenced := map[string]any{"id": d.start.Recording.ID, "path": d.start.Recording.Path}
 	about := "recorded, and not sealed"
-	if s := res.Sealed; s != nil {
+	if e.SealRoot != "" {
 		about = "recorded, and sealed"
-		recording["seal_root"], recording["seal_key"] = s.Root, s.Key
+		evidenced["seal_root"], evidenced["seal_key"] = e.SealRoot, e.SealKey
 	}
 	o.Evidence, _ = json.Marshal([]evidence{ // of these values it cannot fail
-		{"stop_reason", o.Summary, res.Exit},
-		{"external_verification", about, recording},
+		{"stop_reason", o.Summary, e.Exit},
+		{"external_verification", about, evidenced},
 	})
 	o.Metrics, _ = json.Marshal(map[string]int64{
-		"turns": int64(r.daemon.named.Turns), "tool_calls": int64(len(r.daemon.book.byID)), "llm_calls": int64(res.Counts["llm_call"]),
-		"duration_ms": time.Since(r.manifest.StartedAt).Milliseconds(),
+		"turns": int64(d.named.Turns), "tool_calls": int64(len(d.book.byID)), "llm_calls": int64(e.ModelCalls), "duration_ms": e.Took.Milliseconds(),
 	})
 	return o
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"log/slog"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A daemonRun tells a run to a daemon while it is recorded. A nil one does nothing: its methods return at once. One goroutine at a
@@ -26,7 +28,7 @@ type daemonRun struct {
 	full   bool       // it takes no more
 	late   bool       // the patience has ended once: what flies may be recorded yet
 
-	s      *session
+	tape   *toldTape
 	book   *callBook
 	gaps   daemonGaps
 	left   time.Duration // of the patience
@@ -59,18 +61,26 @@ func (d *daemonRun) open(ctx context.Context, id string) error {
 	return nil
 }
 
-// begin starts to tell what gets on the tape of s.
-func (d *daemonRun) begin(s *session) {
+// A toldTape is the tape that is told while it is written.
+type toldTape struct {
+	Path  string
+	Store *cas.Dir
+	Rec   *tape.Recorder
+	Log   *slog.Logger
+}
+
+// begin starts to tell what gets on t.
+func (d *daemonRun) begin(t *toldTape) {
 	if d == nil {
 		return
 	}
 	var ctx context.Context
 	ctx, d.cancel = context.WithCancel(context.Background())
-	d.s, d.end, d.done = s, make(chan struct{}), make(chan struct{})
+	d.tape, d.end, d.done = t, make(chan struct{}), make(chan struct{})
 	lanes := newTalkSurvey()
-	lanes.store = s.store
+	lanes.store = t.Store
 	l := &liveTalk{
-		src: &talkSource{path: filepath.Join(s.dir, tapeName), id: d.named.RunID, open: true}, lanes: lanes,
+		src: &talkSource{path: t.Path, id: d.named.RunID, open: true}, lanes: lanes,
 		heard: func(e sessionlog.Event) error { return d.heard(ctx, e) },
 		idle:  func() error { return d.flush(ctx) },
 	}
@@ -81,7 +91,7 @@ func (d *daemonRun) begin(s *session) {
 			err = d.flush(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			d.s.log.Debug("the run is told to its daemon at its end only", "err", err)
+			d.tape.Log.Debug("the run is told to its daemon at its end only", "err", err)
 		}
 	}()
 }
@@ -91,7 +101,7 @@ func (d *daemonRun) stop() {
 	if d == nil || d.end == nil {
 		return
 	}
-	_ = d.s.rec.Flush() // who closes the tape sees its error
+	_ = d.tape.Rec.Flush() // who closes the tape sees its error
 	ctx, done := d.within()
 	defer done()
 	defer context.AfterFunc(ctx, d.cancel)()
@@ -205,7 +215,7 @@ func (d *daemonRun) again() func(sessionlog.Event) error {
 }
 
 // complete ends the run, and the connection. The error says that the daemon did not learn of the end.
-func (d *daemonRun) complete(outcome *rpcapi.Outcome) error {
+func (d *daemonRun) complete(end *runEnd) error {
 	if d == nil || d.closed {
 		return nil
 	}
@@ -214,7 +224,7 @@ func (d *daemonRun) complete(outcome *rpcapi.Outcome) error {
 	defer d.sink.Close()
 	ctx, done := d.within()
 	defer done()
-	lost := false
+	lost, outcome := false, d.outcome(end)
 	err := insist(ctx, func() error {
 		err := d.sink.Complete(ctx, &rpcapi.RunsCompleteParams{RunID: d.run, Outcome: *outcome})
 		var no *daemonRefusal

@@ -2,11 +2,8 @@ package deck
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,17 +25,12 @@ type telling struct {
 func newTelling(t *testing.T) *telling {
 	t.Helper()
 	tt, f := newTalkTape(t), NewFakeDaemon()
-	dir := filepath.Dir(tt.path)
-	if err := os.Symlink(tt.path, filepath.Join(dir, tapeName)); err != nil {
-		t.Skipf("no symbolic links here: %v", err)
-	}
-	s := &session{dir: dir, guard: &guard{scrub: scrub.New(scrub.Key{1}, nil)}, log: slog.New(slog.DiscardHandler), store: tt.store, rec: tt.rec}
-	d := newDaemonRun(f.Sink(), s.scrub, time.Minute)
+	d := newDaemonRun(f.Sink(), scrub.New(scrub.Key{1}, nil), time.Minute)
 	d.start.AgentName = "a"
 	if err := d.open(context.Background(), "r"); err != nil {
 		t.Fatal(err)
 	}
-	d.begin(s)
+	d.begin(&toldTape{Path: tt.path, Store: tt.store, Rec: tt.rec, Log: slog.New(slog.DiscardHandler)})
 	return &telling{tt, f, d}
 }
 
@@ -66,7 +58,7 @@ func (te *telling) end() []string {
 		te.t.Fatal(err)
 	}
 	gaps := te.d.settle()
-	if err := te.d.complete(outcomeOf(&recorder{daemon: te.d}, nil, nil)); err != nil {
+	if err := te.d.complete(&runEnd{Err: errGone}); err != nil {
 		te.t.Error(err)
 	}
 	te.f.set(func() {
@@ -157,21 +149,6 @@ func TestAnAnswerThatWasCutAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestASignalBeforeTheDaemonAnswers ends the recording before it begins.
-func TestASignalBeforeTheDaemonAnswers(t *testing.T) {
-	o := &DaemonOptions{URL: "unix:x", Intent: "try it"}
-	signals := make(chan os.Signal, 1)
-	o.dial = func(ctx context.Context) (runSink, error) {
-		signals <- os.Interrupt
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	r := &recorder{o: &RecordOptions{Daemon: o, Signals: signals}, manifest: new(Manifest)}
-	if err := r.meet(t.Context()); !errors.Is(err, ErrInterrupted) {
-		t.Error(err)
-	}
-}
-
 // rounds records n calls of tools with their results, one a turn.
 func (te *telling) rounds(n int) (want []string) {
 	te.t.Helper()
@@ -243,7 +220,7 @@ func TestADaemonThatIsGone(t *testing.T) {
 				t.Fatal(err)
 			}
 			gaps := te.d.settle()
-			err := te.d.complete(outcomeOf(&recorder{daemon: te.d}, nil, nil))
+			err := te.d.complete(&runEnd{Err: errGone})
 			if passed := time.Since(begun); passed > 10*time.Second {
 				t.Errorf("it took %s", passed)
 			}

@@ -72,14 +72,14 @@ func (d *daemonRun) verdict(p *rpcapi.PolicyCheckParams, said json.RawMessage) {
 		d.gaps.unjudge("the daemon's answer is none")
 		return
 	}
-	params, err := d.s.rec.Payload(p.Parameters)
+	params, err := d.tape.Rec.Payload(p.Parameters)
 	if err != nil {
 		return // which has ended the recording
 	}
 	set, _ := tape.SafeString(v.PolicySet)
 	action, _ := tape.SafeString(p.ActionID)
 	tool, _ := tape.SafeString(p.Tool)
-	d.s.record(&tape.PolicyVerdict{
+	_ = d.tape.Rec.Record(&tape.PolicyVerdict{ // which tells the run of its failure
 		PolicySet: set, ActionID: action, Tool: tool, ParamsDigest: cas.Sum(p.Parameters), ParamsPayload: params, Verdict: v.Verdict,
 	})
 }

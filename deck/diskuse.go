@@ -6,9 +6,6 @@ import (
 	"path/filepath"
 )
 
-// An inode is what the names of one file share.
-type inode struct{ dev, ino uint64 }
-
 // A diskUse is what the files below a directory take, in bytes of their contents: recordings share blobs by hard links,
 // and removing one name of several frees nothing.
 type diskUse struct {

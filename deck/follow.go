@@ -40,7 +40,7 @@ type Streaming struct {
 // says whether it came to its end; false means that it was killed, or that somebody deleted the recording. A record is
 // told within milliseconds of its reaching the kernel; a line that is not whole yet is waited for. Of a finished recording
 // it tells what is there and returns. It ends with ctx's error when ctx does.
-func (r *Recording) Follow(ctx context.Context, o *FollowOptions) (finished bool, err error) {
+func Follow(ctx context.Context, r *Recording, o *FollowOptions) (finished bool, err error) {
 	f := &follower{ctx: ctx, rec: r, heads: make(map[string]*exchange.PartHead)}
 	if o != nil {
 		f.o = *o

@@ -1,19 +1,13 @@
 package deck
 
 import (
-	"cmp"
-	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
-	"github.com/adrg/xdg"
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
@@ -85,11 +79,6 @@ func classifier(m *scrub.Masker, followsMCP bool) exchange.Classifier {
 		return mcp.NewClassifier(class, m)
 	}
 	return class
-}
-
-// pathsFrom tells what is a path, seen from the directory cwd.
-func pathsFrom(cwd string) func(value string) bool {
-	return scrub.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
 }
 
 func guardOf(key scrub.Key, s *scrub.Scrubber, args, env []string, roots *Roots, masking *Masking) (*guard, error) {
@@ -177,39 +166,4 @@ func (r *replayer) revealed(stdin io.Reader) io.Reader {
 // reach the disk: such a run is not recorded.
 func (g *guard) holdsSecret(paths ...string) bool {
 	return slices.ContainsFunc(paths, func(p string) bool { return g.scrub.String(p) != p })
-}
-
-// loadKey reads the project's key, or makes it. Where the user has no place to keep one (no HOME, a read-only one) the
-// key is for this run only: placeholders hide as well, and differ from those of other runs.
-func loadKey(config string) (scrub.Key, error) {
-	key, err := scrub.LoadKey(keyPath(config))
-	if err != nil && config == "" && homeless(err) {
-		rand.Read(key[:]) // never fails (crypto/rand)
-		return key, nil
-	}
-	if err != nil {
-		return key, fmt.Errorf("scrub key: %w", err)
-	}
-	return key, nil
-}
-
-// homeless reports that a configuration directory cannot be made, rather than that what is in it is wrong.
-func homeless(err error) bool {
-	if _, errStat := os.Stat(keyPath("")); errStat == nil {
-		return false
-	}
-	return errors.Is(err, fs.ErrPermission) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.ENOTDIR)
-}
-
-// keyPath is the file of the project's key.
-func keyPath(config string) string { return filepath.Join(configDir(config), "scrub.key") }
-
-// configDir is where the keys lie. It is absolute where HOME is not: what a jail covers has no other name.
-func configDir(set string) string {
-	home := cmp.Or(xdg.ConfigHome, filepath.Join(os.Getenv("HOME"), ".config")) // xdg knows no relative ones
-	dir := cmp.Or(set, filepath.Join(home, "tapedeck"))
-	if abs, err := filepath.Abs(dir); err == nil {
-		return abs
-	}
-	return dir
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -74,4 +75,43 @@ func extraKeys(a, b []tape.Field) []string {
 		}
 	}
 	return out
+}
+
+// offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.
+func offOnOneSide(a, b *Manifest) []string {
+	var out []string
+	for _, name := range sortedNames(a.Axes, b.Axes) {
+		if name == "terminal" || name == axisDaemon || name == axisMCP {
+			continue // a stream that was no terminal was recorded as a stream, what was told to a daemon is no input, and of MCP see mcpOnOneSide
+		}
+		if a.Axes[name].On != b.Axes[name].On {
+			out = append(out, fmt.Sprintf("axis %s was on in one recording only", name))
+		}
+	}
+	return out
+}
+
+// annotate puts beside the divergences of r what people noted about the records of either tape. A sidecar that cannot be read
+// changes no verdict: a note says so.
+func annotate(r *fidelity.Report, recorded, replay string) {
+	r.Annotate(noted(r, recorded), noted(r, replay))
+}
+
+func noted(r *fidelity.Report, tapePath string) func(seq uint64) []string {
+	s, err := annotations.Open(tapePath)
+	if err != nil {
+		r.Notes = append(r.Notes, "annotations are left out: "+err.Error())
+	}
+	if s == nil {
+		return nil
+	}
+	if of, err := s.Of(tapePath); err == nil && !of && len(s.Annotations) > 0 {
+		r.Notes = append(r.Notes, "annotations of "+tapePath+" were made for another tape")
+	}
+	return func(seq uint64) (said []string) {
+		for _, a := range s.About(seq) {
+			said = append(said, a.String())
+		}
+		return said
+	}
 }

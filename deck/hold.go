@@ -3,7 +3,10 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -93,3 +96,69 @@ func still(f *os.File, path string) bool {
 	want, err2 := os.Lstat(path)
 	return err1 == nil && err2 == nil && os.SameFile(have, want)
 }
+
+// makeEmpty makes dir; one that is there must be empty.
+func makeEmpty(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	names, err := os.ReadDir(dir)
+	if err == nil && len(names) > 0 {
+		return fmt.Errorf("%s is not empty: name a new directory, or remove it first", dir)
+	}
+	return err
+}
+
+// lockedTemp makes a directory whose name begins so, and which nobody takes for a leftover while its lock is held. The lock is
+// nil where there are none.
+func lockedTemp(parent, prefix string) (lock *os.File, dir string, err error) {
+	for {
+		if dir, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
+			return nil, "", err
+		}
+		lock, err = lockExclusive(dir)
+		if errors.Is(err, errNoLocks) {
+			return nil, dir, nil
+		}
+		if err == nil && still(lock, dir) {
+			return lock, dir, nil
+		}
+		if lock != nil {
+			lock.Close()
+		}
+		if err != nil && !errors.Is(err, errHeld) && !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+}
+
+// staleTemps lists the directories of lockedTemp that nobody holds. Where there are no locks nothing is known to be left.
+func staleTemps(dir, prefix string) []string {
+	names, err := os.ReadDir(dir)
+	if err != nil {
+		return nil // nothing to clean up is no reason to fail
+	}
+	var out []string
+	for _, n := range names {
+		if path := filepath.Join(dir, n.Name()); strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
+			if f, err := lockExclusive(path); err == nil {
+				f.Close()
+				out = append(out, path)
+			}
+		}
+	}
+	return out
+}
+
+// removeStale deletes directories that nobody holds, as far as that goes.
+func removeStale(dirs []string) {
+	for _, d := range dirs {
+		if f, err := lockExclusive(d); err == nil {
+			os.RemoveAll(d)
+			f.Close()
+		}
+	}
+}
+
+// An inode is what the names of one file share.
+type inode struct{ dev, ino uint64 }

@@ -159,7 +159,7 @@ func follow(t testing.TB, dir string) *tail {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		done, err := rec.Follow(ctx, &deck.FollowOptions{
+		done, err := deck.Follow(ctx, rec, &deck.FollowOptions{
 			Record: func(r *tape.Record) error { tl.records <- r; return nil },
 			Parts: func(all []deck.Streaming) error {
 				for _, s := range all {

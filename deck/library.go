@@ -1,8 +1,6 @@
 package deck
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,22 +62,6 @@ func LibraryAt(dir string) (*Library, error) {
 		return nil, err
 	}
 	return LibraryOf(roots.libraryRoot(dir)), nil
-}
-
-// libraryRoot is the directory whose library takes recordings made in dir: the work tree, or dir itself where there is
-// none.
-func (r *Roots) libraryRoot(dir string) string {
-	if r.Tree == "" {
-		return dir
-	}
-	return r.Tree
-}
-
-// newID makes the id of a recording: the time to the second, for people, and 48 random bits.
-func newID(now time.Time) string {
-	var b [6]byte
-	rand.Read(b[:]) // never fails (crypto/rand)
-	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b[:])
 }
 
 // Make makes the library where it is not there.
@@ -274,3 +256,9 @@ func byPrefix(entries []Entry, name, dir string) (*Entry, error) {
 	}
 	return nil, amb
 }
+
+// sealLogName is the default log of recordings, in the library.
+const sealLogName = "log"
+
+// SealLog is the directory of the library's log of recordings.
+func (l *Library) SealLog() string { return filepath.Join(l.Dir, sealLogName) }

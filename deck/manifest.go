@@ -2,18 +2,24 @@ package deck
 
 import (
 	"cmp"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // ManifestFormat is the format number of recording.json that this package writes, and the highest that it reads.
@@ -254,3 +260,146 @@ func (t *TTY) valid() bool {
 	}
 	return ok
 }
+
+// newID makes the id of a recording: the time to the second, for people, and 48 random bits.
+func newID(now time.Time) string {
+	var b [6]byte
+	rand.Read(b[:]) // never fails (crypto/rand)
+	return now.UTC().Format("20060102-150405") + "-" + hex.EncodeToString(b[:])
+}
+
+// NotCovered lists what no axis of m covered, in the order of the axes' names.
+func (m *Manifest) NotCovered() []string {
+	out := []string{}
+	for _, name := range slices.Sorted(maps.Keys(m.Axes)) {
+		out = append(out, m.Axes[name].NotCovered...)
+	}
+	return noneTwice(out)
+}
+
+// followsMCP reports whether a recording follows MCP. Older ones do not: over HTTP it is HTTP like any other there, and servers on
+// pipes are processes that run again. One that is unfinished does not say, and its servers do not run because of that.
+func (m *Manifest) followsMCP() bool { return m.Axes[axisMCP].On || m.State == StateRecording }
+
+// mcpOnOneSide reports whether one recording holds conversations with MCP servers and the other one does not follow them, as older
+// ones do not. Where there is none nothing was left out.
+func mcpOnOneSide(a, b *side) (bool, error) {
+	on := a
+	switch first, second := a.rec.Manifest.followsMCP(), b.rec.Manifest.followsMCP(); {
+	case first == second:
+		return false, nil
+	case second:
+		on = b
+	}
+	for rec, err := range on.rec.records() {
+		if err != nil {
+			return false, err
+		}
+		if _, ok := rec.Kind.(*tape.MCPOpen); ok {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// shownAs is which stream of the program holds what its terminal showed: stdout, or stderr where that alone is the terminal.
+func (t *TTY) shownAs() int {
+	if !t.has(1) && t.has(2) {
+		return 2
+	}
+	return 1
+}
+
+// lateSecrets lists those that stood in a recording before they were known.
+func lateSecrets(secrets []scrub.Secret) (late []scrub.Secret) {
+	for _, s := range secrets {
+		if s.Late {
+			late = append(late, s)
+		}
+	}
+	return late
+}
+
+// A DaemonRun names the run of a recording at a daemon.
+type DaemonRun struct {
+	URL     string `json:"url"` // without user, token and query
+	AgentID string `json:"agent_id"`
+	RunID   string `json:"run_id"`
+	// Continued are further runs, in order: the daemon was started again, and what it had was ended as incomplete.
+	Continued []string `json:"continued,omitempty"`
+	Turns     int      `json:"turns"` // that the daemon has acknowledged, in all of them
+}
+
+// noteArgs puts argv into m: secrets as placeholders with the shapes that dummies are made from, bytes that are not UTF-8
+// beside them.
+func (m *Manifest) noteArgs(s *scrub.Scrubber, argv []string) {
+	m.Argv = make([]string, len(argv))
+	for i, a := range argv {
+		v := s.Arg(a)
+		text, raw := tape.SafeString(v.Value)
+		m.Argv[i] = text
+		key := "argv." + strconv.Itoa(i)
+		if raw != nil {
+			m.setRaw(key, raw)
+		}
+		if v.Secret {
+			m.ArgSecrets = append(m.ArgSecrets, EnvVar{Name: key, Value: text, Secret: true, Shape: v.Shape})
+		}
+	}
+}
+
+// noteEnv puts env into m in the same way.
+func (m *Manifest) noteEnv(s *scrub.Scrubber, env []string) {
+	m.Env = []EnvVar{}
+	for _, v := range s.Env(env) {
+		text, raw := tape.SafeString(v.Value)
+		if raw != nil {
+			m.setRaw("env."+v.Name, raw)
+		}
+		m.Env = append(m.Env, EnvVar{Name: v.Name, Value: text, Secret: v.Secret, Shape: v.Shape})
+	}
+}
+
+func (m *Manifest) setRaw(key string, b []byte) {
+	if m.Raw == nil {
+		m.Raw = make(map[string][]byte)
+	}
+	m.Raw[key] = b
+}
+
+// bytes returns the true bytes of a string of m.
+func (m *Manifest) bytes(key, text string) string {
+	if raw, ok := m.Raw[key]; ok {
+		return string(raw)
+	}
+	return text
+}
+
+// noneTwice drops what was listed before: the snapshot leaves out what the journal could not keep.
+func noneTwice(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		was := seen[s]
+		seen[s] = true
+		return was
+	})
+}
+
+// Axes that are no boundary of their own.
+const (
+	axisMCP    = "mcp"    // what a program and its tool servers say to each other
+	axisDaemon = "daemon" // what a daemon does not have of the run
+)
+
+// What recordings of some kinds do not cover.
+const (
+	gapFiles  = "files outside the work tree (a replay reads them as they are then)" // without a jail, and older ones
+	gapScreen = "the screen"                                                         // without terminal/
+)
+
+// Version is the version of tapedeck, and Producer what tapes and recordings name as their producer.
+const (
+	Version  = version.Version
+	Producer = producer + Version
+	producer = "tapedeck "
+)

@@ -16,34 +16,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// axisMCP is the axis of what a program and its tool servers say to each other.
-const axisMCP = "mcp"
-
-// followsMCP reports whether a recording follows MCP. Older ones do not: over HTTP it is HTTP like any other there, and servers on
-// pipes are processes that run again. One that is unfinished does not say, and its servers do not run because of that.
-func (m *Manifest) followsMCP() bool { return m.Axes[axisMCP].On || m.State == StateRecording }
-
-// mcpOnOneSide reports whether one recording holds conversations with MCP servers and the other one does not follow them, as older
-// ones do not. Where there is none nothing was left out.
-func mcpOnOneSide(a, b *side) (bool, error) {
-	on := a
-	switch first, second := a.rec.Manifest.followsMCP(), b.rec.Manifest.followsMCP(); {
-	case first == second:
-		return false, nil
-	case second:
-		on = b
-	}
-	for rec, err := range on.rec.records() {
-		if err != nil {
-			return false, err
-		}
-		if _, ok := rec.Kind.(*tape.MCPOpen); ok {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
 // recordedTalks are the conversations with MCP servers that a replay answers from.
 type recordedTalks struct {
 	book     *mcp.Book

@@ -70,14 +70,6 @@ func unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
 	return left, nil
 }
 
-// gone is err, unless it says that something was removed while it was looked at.
-func gone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 // scanDigests calls found with everything that r mentions.
 func scanDigests(r io.Reader, found func(cas.Digest)) error {
 	const length = 2 * cas.Size
@@ -117,13 +109,6 @@ func scanDigests(r io.Reader, found func(cas.Digest)) error {
 		}
 		br.Discard(len(b)) // it is buffered
 	}
-}
-
-func notEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // hexDigit says of each byte whether it is a digit of a digest.

@@ -8,14 +8,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/internal/version"
-)
-
-// Version is the version of tapedeck, and Producer what tapes and recordings name as their producer.
-const (
-	Version  = version.Version
-	Producer = producer + Version
-	producer = "tapedeck "
 )
 
 // Streams are the caller's ends of the program's standard streams. A nil Stdin is empty, a nil Stdout or Stderr is

@@ -77,11 +77,6 @@ func Pack(ctx context.Context, rec *Recording, file string, o *PackOptions) (*Pa
 	return p.out, p.write()
 }
 
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
 // packer is one Pack under way.
 type packer struct {
 	ctx      context.Context

@@ -7,53 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// noteArgs puts argv into m: secrets as placeholders with the shapes that dummies are made from, bytes that are not UTF-8
-// beside them.
-func (m *Manifest) noteArgs(s *scrub.Scrubber, argv []string) {
-	m.Argv = make([]string, len(argv))
-	for i, a := range argv {
-		v := s.Arg(a)
-		text, raw := tape.SafeString(v.Value)
-		m.Argv[i] = text
-		key := "argv." + strconv.Itoa(i)
-		if raw != nil {
-			m.setRaw(key, raw)
-		}
-		if v.Secret {
-			m.ArgSecrets = append(m.ArgSecrets, EnvVar{Name: key, Value: text, Secret: true, Shape: v.Shape})
-		}
-	}
-}
-
-// noteEnv puts env into m in the same way.
-func (m *Manifest) noteEnv(s *scrub.Scrubber, env []string) {
-	m.Env = []EnvVar{}
-	for _, v := range s.Env(env) {
-		text, raw := tape.SafeString(v.Value)
-		if raw != nil {
-			m.setRaw("env."+v.Name, raw)
-		}
-		m.Env = append(m.Env, EnvVar{Name: v.Name, Value: text, Secret: v.Secret, Shape: v.Shape})
-	}
-}
-
-func (m *Manifest) setRaw(key string, b []byte) {
-	if m.Raw == nil {
-		m.Raw = make(map[string][]byte)
-	}
-	m.Raw[key] = b
-}
-
-// bytes returns the true bytes of a string of m.
-func (m *Manifest) bytes(key, text string) string {
-	if raw, ok := m.Raw[key]; ok {
-		return string(raw)
-	}
-	return text
-}
 
 // An alias is a value that reads as a placeholder of the recording.
 type alias struct {
@@ -72,9 +26,9 @@ type played struct {
 	plainArgs []string          // the same of arguments
 }
 
-// play returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
+// playOf returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
 // where env lacks them, made up in the recorded shape; what held the same secret then holds the same value now.
-func (m *Manifest) play(env []string) *played {
+func playOf(m *Manifest, env []string) *played {
 	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1), plainVars: make(map[string]bool)}
 	for _, v := range m.Env { // first: a secret that is here, and stands in another variable too, is no dummy there
 		if value := getenv(env, v.Name); v.Secret && value != "" {
@@ -149,16 +103,6 @@ func (p *played) late(secrets []scrub.Secret) []scrub.Secret {
 		held[scrub.Digits(a.placeholder)] = true
 	}
 	return slices.DeleteFunc(lateSecrets(secrets), func(s scrub.Secret) bool { return held[scrub.Digits(s.Placeholder)] })
-}
-
-// lateSecrets lists those that stood in a recording before they were known.
-func lateSecrets(secrets []scrub.Secret) (late []scrub.Secret) {
-	for _, s := range secrets {
-		if s.Late {
-			late = append(late, s)
-		}
-	}
-	return late
 }
 
 // joinedSecrets returns first and what of second is not in it, as many as a recording may list: what the program of a replay

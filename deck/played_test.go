@@ -11,7 +11,7 @@ import (
 func TestRecordingOfNewerRules(t *testing.T) {
 	for version, known := range map[int]bool{0: true, 1: true, scrub.Rules: true, scrub.Rules + 5: false} {
 		m := &Manifest{Argv: []string{"p"}, ScrubRules: version}
-		_, err := newReplayGuard(t.TempDir(), "", m.play(nil), &Roots{}, &Masking{})
+		_, err := newReplayGuard(t.TempDir(), "", playOf(m, nil), &Roots{}, &Masking{})
 		var unknown *scrub.UnknownRulesError
 		if errors.As(err, &unknown) == known {
 			t.Errorf("version %d: %v", version, err)

@@ -50,8 +50,8 @@ func umask() *int {
 	return nil
 }
 
-// files are those files as a jail shows them.
-func (h *Host) files() (out []jail.File) {
+// procFiles are those files of a recording's machine as a jail shows them.
+func procFiles(h *Host) (out []jail.File) {
 	for _, name := range slices.Sorted(maps.Keys(h.Proc)) {
 		if slices.Contains(procNames, name) { // and no other that a recording names
 			out = append(out, jail.File{Path: "/run/tapedeck/proc/" + name, Data: []byte(h.Proc[name]), Over: []string{"/proc/" + name}})

@@ -20,3 +20,22 @@ func ProjectSecrets(env []string) (*scrub.Scrubber, error) {
 	}
 	return scrub.New(key, &scrub.Options{Env: env, Harmless: pathsFrom(cwd)}), nil
 }
+
+// pathsFrom tells what is a path, seen from the directory cwd.
+func pathsFrom(cwd string) func(value string) bool {
+	return scrub.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
+}
+
+// TerminalSecrets returns what knows the secrets of a program that is recorded on a terminal alone: those in its arguments and
+// its environment by their names, as for Record, and the shapes of secrets.
+func TerminalSecrets(argv, env []string) (*scrub.Scrubber, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	s := scrub.New(scrub.Key{1}, &scrub.Options{Env: env, Harmless: pathsFrom(cwd)}) // masks have no key
+	if len(argv) > 1 {
+		learnArgs(s, argv[1:])
+	}
+	return s, nil
+}

@@ -66,11 +66,11 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.meet(ctx); err != nil {
+	if err := r.connect(ctx); err != nil {
 		return nil, err
 	}
 	res, err := r.record(ctx)
-	lost := r.daemon.complete(outcomeOf(r, res, err))
+	lost := r.daemon.complete(r.ended(res, err))
 	if res != nil {
 		res.DaemonLost = lost
 	}
@@ -200,16 +200,6 @@ func findTTY(o *RecordOptions) *TTY {
 	return tty
 }
 
-// workingDir returns dir, or the process's own, absolute and without symbolic links: what the program sees of its
-// directory must be a path that the jail has.
-func workingDir(dir string) (string, error) {
-	abs, err := filepath.Abs(dir) // of "" it is the working directory
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
 // begin makes the recording's directory, its manifest and its tape.
 func (r *recorder) begin() (err error) {
 	m := r.manifest
@@ -303,7 +293,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
-	r.daemon.begin(r.s)
+	r.daemon.begin(r.s.told())
 	e, err := p.do(ctx)
 	r.daemon.stop()
 	if cause := r.s.failure(); cause != nil {
@@ -394,7 +384,7 @@ func (r *recorder) finish(p *run, e *ended) error {
 	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
 	m.MCP = r.seen.mcp.orNil()
 	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
-	if err := writeTalk(r.safe(), m, r.s, r.o.Sync, r.daemon.again()); err != nil {
+	if err := writeTalk(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.again())); err != nil {
 		return err
 	}
 	if gaps := r.daemon.settle(); gaps != nil {

@@ -3,7 +3,7 @@ package deck
 import (
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -21,6 +22,7 @@ const (
 	partName     = "run.tape.part"
 	treeName     = "tree.json"
 	diffName     = "workspace.diff"
+	terminalName = "terminal" // the cassette of what the program's terminal showed
 )
 
 // maxManifest bounds recording.json, in bytes: an environment and an argument list may be megabytes, not more.
@@ -110,35 +112,6 @@ func readTree(path string) (*files.Tree, error) {
 	return t, nil
 }
 
-// openRegular opens a file to read, and nothing else than a file: a FIFO would keep its reader waiting for ever.
-func openRegular(path string) (*os.File, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file", path)
-	}
-	return os.Open(path)
-}
-
-// readBounded reads a whole file of at most limit bytes.
-func readBounded(path string, limit int64) ([]byte, error) {
-	f, err := openRegular(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(b)) > limit {
-		return nil, fmt.Errorf("%s: longer than %d bytes", path, limit)
-	}
-	return b, nil
-}
-
 // OpenIfRecording opens path as a recording where it is a directory, and returns nil where it is a file: a bare tape.
 func OpenIfRecording(path string) (*Recording, error) {
 	st, err := os.Stat(path)
@@ -146,4 +119,31 @@ func OpenIfRecording(path string) (*Recording, error) {
 		return nil, err
 	}
 	return Open(path)
+}
+
+// unfinished says what cannot be compared of a recording whose recorder was killed, or could not go on.
+func (r *Recording) unfinished() []string {
+	if r.Finished() {
+		return nil
+	}
+	return []string{r.Dir + " is unfinished: its recorder did not come to its end, and what the program did after that is not on the tape"}
+}
+
+// TerminalPath is the directory of the cassette of what the program's terminal showed; nothing is there where it had none.
+func (r *Recording) TerminalPath() string { return filepath.Join(r.Dir, terminalName) }
+
+// OpenTerminal opens that cassette; nil, without an error, where there is none. Of an unfinished recording it opens what is whole.
+func (r *Recording) OpenTerminal() (*cassette.Reader, error) {
+	return openTerminal(r.TerminalPath(), !r.Finished())
+}
+
+func openTerminal(dir string, partial bool) (*cassette.Reader, error) {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	t, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return t, nil
 }

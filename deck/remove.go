@@ -58,7 +58,7 @@ func (l *Library) Remove(e *Entry) (*Removal, error) {
 	case !exists(filepath.Join(path, manifestName)):
 		return nil, fmt.Errorf("%s: %w", path, ErrNotRecording)
 	}
-	out.Log = l.loggedIn(out.ID)
+	out.Log = LoggedIn(l.SealLog(), out.ID)
 	pointers := l.pointersTo(info)
 	others, err := foreign(path)
 	if err != nil {

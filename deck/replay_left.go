@@ -85,12 +85,12 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 		return err
 	}
 	if l != nil {
-		m.rescrubbed(l.find)
+		rescrubManifest(&m, l.find)
 		if err := l.sweep(); err != nil {
 			return err
 		}
 	}
-	if err := writeTalk(r.dir, &m, r.s, false, nil); err != nil {
+	if err := writeTalk(r.dir, &m, r.s.logOptions(false, nil)); err != nil {
 		return err
 	}
 	return m.write(r.dir, false)

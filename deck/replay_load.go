@@ -20,7 +20,7 @@ func (r *replayer) openSession() error {
 	if env == nil {
 		env = os.Environ()
 	}
-	r.played = m.play(env)
+	r.played = playOf(m, env)
 	r.played.env = r.moved.env(r.played.env)
 	if len(r.o.Argv) > 0 {
 		r.played.argv = r.o.Argv
@@ -145,7 +145,7 @@ func (r *replayer) loadScreens() (err error) {
 	if r.rowMask, err = m.Masking.screenMasker(&r.roots); err != nil {
 		return err
 	}
-	r.shown = [2]*terminalSide{r.rec.terminal(), {dir: r.dir, finished: true}}
+	r.shown = [2]*terminalSide{terminalOf(r.rec), {dir: r.dir, finished: true}}
 	if r.o.Screens && r.o.Mode == fidelity.Outcome {
 		return errors.New("--tty compares screens, and --mode outcome nothing that was printed: leave out one of them")
 	}

@@ -237,8 +237,8 @@ func (r *recorder) exposed(err error) error {
 	return errors.Join(err, r.manifest.write(r.safe(), r.o.Sync))
 }
 
-// rescrubbed takes out of the manifest of a replay, which is the recording's, what became known in the replay.
-func (m *Manifest) rescrubbed(find *scrub.Scrubber) {
+// rescrubManifest takes out of the manifest of a replay, which is the recording's, what became known in the replay.
+func rescrubManifest(m *Manifest, find *scrub.Scrubber) {
 	m.Argv, m.Env, m.ArgSecrets = slices.Clone(m.Argv), slices.Clone(m.Env), slices.Clone(m.ArgSecrets)
 	for i, a := range m.Argv {
 		m.Argv[i] = find.String(a)

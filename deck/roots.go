@@ -105,11 +105,6 @@ func (r *Roots) writable(extra []string) []string {
 	return out
 }
 
-func isDir(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && st.IsDir()
-}
-
 // getenv returns the value of name in env, the last one winning as it does for execve's readers in Go and the shells.
 func getenv(env []string, name string) string {
 	for i := len(env) - 1; i >= 0; i-- {
@@ -118,4 +113,66 @@ func getenv(env []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// workingDir returns dir, or the process's own, absolute and without symbolic links: what the program sees of its
+// directory must be a path that the jail has.
+func workingDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir) // of "" it is the working directory
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+// libraryRoot is the directory whose library takes recordings made in dir: the work tree, or dir itself where there is
+// none.
+func (r *Roots) libraryRoot(dir string) string {
+	if r.Tree == "" {
+		return dir
+	}
+	return r.Tree
+}
+
+// watched spells paths as a tape does: ~/… and $TMP/… stay, others are absolute or seen from the directory cwd. Each may be a
+// pattern of path.Match.
+func (r *Roots) watched(cwd string, list []string) []string {
+	var out []string
+	for _, p := range list {
+		if !isRooted(p) {
+			if !filepath.IsAbs(p) {
+				p = filepath.Join(cwd, p)
+			}
+			p = r.tapePath(filepath.Clean(p))
+		}
+		out = append(out, p)
+	}
+	return out
+}
+
+// isRooted reports whether a path begins with the name of a root, as on a tape.
+func isRooted(p string) bool {
+	for _, root := range []string{"~", "$TMP"} {
+		if p == root || strings.HasPrefix(p, root+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// seesOutside reports whether a recording knows what changed outside its work tree.
+func (m *Manifest) seesOutside() bool { return !slices.Contains(m.Axes["files"].NotCovered, gapFiles) }
+
+// unwatchable says of each path that the snapshot tree, which may be nil, does not cover that what changed there cannot be
+// compared.
+func unwatchable(paths []string, tree *files.Tree) []string {
+	var out []string
+	for _, p := range paths {
+		if inTree := !isRooted(p) && !filepath.IsAbs(p) && tree != nil; inTree && tree.Covers(p) && !strings.ContainsAny(p, "*?[") {
+			continue
+		}
+		out = append(out, fmt.Sprintf("--watch %s: what changes outside the work tree, or is ignored there, is seen in the jail alone, and "+
+			"one of the two runs was not there (record or replay it again)", p))
+	}
+	return out
 }

@@ -173,7 +173,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Writable: r.writable,
 		Overlays: r.overlays,
 		Masks:    r.masks,
-		Files:    append(r.host.files(), jail.File{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
+		Files:    append(procFiles(r.host), jail.File{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
 		Watch:    r.changing,
 		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),

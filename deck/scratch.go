@@ -3,7 +3,6 @@ package deck
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,9 +10,6 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
-
-// scratchRoots are the places for overlay layers, best first: on a disk, and outside what programs usually write to.
-var scratchRoots = []string{"/var/tmp", "/tmp", "/dev/shm"}
 
 // scratchBase is the directory that holds the layers of all runs of this user, outside every one of dirs: an overlay's
 // upper layer must not lie in its lower one.
@@ -64,20 +60,10 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 	return &scratch{dir, lock}, nil
 }
 
-// remove deletes the scratch; a nil one is none. The kernel leaves directories there that their owner may not enter.
+// remove deletes the scratch; a nil one is none.
 func (s *scratch) remove() {
-	if s == nil {
-		return
-	}
-	filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	os.RemoveAll(s.dir)
-	if s.lock != nil {
-		s.lock.Close()
+	if s != nil {
+		removeLayers(s.dir, s.lock)
 	}
 }
 
@@ -103,16 +89,4 @@ func masksFor(config string, env []string) []string {
 		out = append(out, run)
 	}
 	return out
-}
-
-// makeEmpty makes dir; one that is there must be empty.
-func makeEmpty(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	names, err := os.ReadDir(dir)
-	if err == nil && len(names) > 0 {
-		return fmt.Errorf("%s is not empty: name a new directory, or remove it first", dir)
-	}
-	return err
 }

@@ -253,3 +253,6 @@ func (t *tracker) history() []string {
 	}
 	return out
 }
+
+// mask is what stands on a screen for each byte of ASCII of a secret.
+const mask = '*'

@@ -60,11 +60,11 @@ type SealOptions struct {
 // Seal seals a finished recording with this user's key, which is made where there is none. Every byte is read. One that is sealed
 // already is verified: where its seal holds, nothing is done; where it does not, or is gone, the error wraps ErrSealBroken, unless
 // Anew was asked for. Other errors wrap ErrLive, seal.ErrCannotSeal or the errors of seal.LoadKey.
-func (r *Recording) Seal(ctx context.Context, o *SealOptions) (*Sealing, error) {
+func Seal(ctx context.Context, r *Recording, o *SealOptions) (*Sealing, error) {
 	if o == nil {
 		o = new(SealOptions)
 	}
-	lock, err := r.lockToSeal()
+	lock, err := lockToSeal(r)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func (r *Recording) Seal(ctx context.Context, o *SealOptions) (*Sealing, error) 
 	}
 	r.Manifest = m
 	if !o.Anew {
-		switch found, err := r.sealedAlready(ctx, o); {
+		switch found, err := sealedAlready(ctx, r, o); {
 		case err != nil:
 			return nil, err
 		case found != nil:
@@ -88,7 +88,7 @@ func (r *Recording) Seal(ctx context.Context, o *SealOptions) (*Sealing, error) 
 }
 
 // lockToSeal keeps others from sealing r, and refuses what is still being made; nil where there are no locks.
-func (r *Recording) lockToSeal() (*os.File, error) {
+func lockToSeal(r *Recording) (*os.File, error) {
 	f, err := lockExclusive(r.Dir)
 	switch {
 	case errors.Is(err, errHeld) && !r.Finished():
@@ -112,9 +112,9 @@ const sealAnew = "`tapedeck seal --anew` seals the recording as it is now, which
 
 // sealedAlready returns the seal that r has, where it holds; nil where r has none and never had, and where its sealing was
 // interrupted before the last step.
-func (r *Recording) sealedAlready(ctx context.Context, o *SealOptions) (*Sealing, error) {
+func sealedAlready(ctx context.Context, r *Recording, o *SealOptions) (*Sealing, error) {
 	vo := &seal.VerifyOptions{ID: r.Manifest.ID, Progress: o.Progress}
-	half := r.halfSealed()
+	half := halfSealed(r)
 	if half { // another's seal is no reason to give it ours
 		keys, err := TrustedKeys(o.ConfigDir)
 		if err != nil {
@@ -178,18 +178,6 @@ func sealDir(ctx context.Context, dir, config string, o *seal.Options) (*Sealing
 	return s, nil
 }
 
-// seal seals the recording that has just been made. The error does not touch it: it is whole, and unsealed.
-func (r *recorder) seal(ctx context.Context) (*Sealing, error) {
-	if r.o.NoSeal {
-		return nil, nil
-	}
-	s, err := sealDir(ctx, r.safe(), r.o.ConfigDir, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
-	if err == nil {
-		r.manifest.Sealed = true
-	}
-	return s, err
-}
-
 // withSealed is the text of a recording.json whose "sealed" is true.
 func withSealed(b []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -224,7 +212,7 @@ func withSealed(b []byte) ([]byte, error) {
 
 // halfSealed reports whether r says that it is not sealed, and its seal is that of the recording.json that was to come: whoever
 // sealed it was killed before the last step.
-func (r *Recording) halfSealed() bool {
+func halfSealed(r *Recording) bool {
 	if r.Manifest.Sealed || !r.Finished() {
 		return false
 	}
@@ -249,7 +237,7 @@ func (r *Recording) halfSealed() bool {
 
 // SealedBy returns the name of the key that a recording's seal names, without verifying it; "" where it says that it has none, and
 // false where it says that it has one that is not there or cannot be read.
-func (r *Recording) SealedBy() (name string, ok bool) {
+func SealedBy(r *Recording) (name string, ok bool) {
 	if !r.Manifest.Sealed {
 		return "", true
 	}

@@ -24,7 +24,7 @@ func playSealer(args []string) int {
 	}
 	fmt.Println("begins")
 	begun := time.Now()
-	if _, err := rec.Seal(context.Background(), &deck.SealOptions{ConfigDir: args[1]}); err != nil {
+	if _, err := deck.Seal(context.Background(), rec, &deck.SealOptions{ConfigDir: args[1]}); err != nil {
 		return fail(err)
 	}
 	fmt.Println("took", time.Since(begun))

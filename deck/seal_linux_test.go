@@ -65,7 +65,7 @@ func TestInterruptedSeals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := rec.Seal(context.Background(), &deck.SealOptions{ConfigDir: b.config})
+		s, err := deck.Seal(context.Background(), rec, &deck.SealOptions{ConfigDir: b.config})
 		if err != nil || s.Already {
 			t.Fatalf("%d steps: %+v, %v", steps, s, err)
 		}
@@ -101,7 +101,7 @@ func TestInterruptedSeals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rec.Seal(context.Background(), &deck.SealOptions{ConfigDir: b.config}); !errors.Is(err, deck.ErrSealBroken) {
+	if _, err := deck.Seal(context.Background(), rec, &deck.SealOptions{ConfigDir: b.config}); !errors.Is(err, deck.ErrSealBroken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestSealsThatCannotBe(t *testing.T) {
 		if err := c.mends(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := res.Recording.Seal(context.Background(), &deck.SealOptions{ConfigDir: b.config}); err != nil {
+		if _, err := deck.Seal(context.Background(), res.Recording, &deck.SealOptions{ConfigDir: b.config}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -149,7 +149,7 @@ func TestSealsThatCannotBe(t *testing.T) {
 	res, _ := b.recordOutside("errand")
 	res.Recording.Manifest.State = deck.StateRecording
 	writeManifest(t, res.Recording)
-	if _, err := res.Recording.Seal(context.Background(), &deck.SealOptions{ConfigDir: b.config}); !errors.Is(err, seal.ErrCannotSeal) {
+	if _, err := deck.Seal(context.Background(), res.Recording, &deck.SealOptions{ConfigDir: b.config}); !errors.Is(err, seal.ErrCannotSeal) {
 		t.Errorf("unfinished: %v", err)
 	}
 }

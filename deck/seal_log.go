@@ -16,12 +16,6 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// sealLogName is the default log of recordings, in the library.
-const sealLogName = "log"
-
-// SealLog is the directory of the library's log of recordings.
-func (l *Library) SealLog() string { return filepath.Join(l.Dir, sealLogName) }
-
 // A LoggedRecording is a recording that stands in a log of recordings.
 type LoggedRecording struct {
 	ID      string `json:"id"`
@@ -43,7 +37,7 @@ func AddToLog(ctx context.Context, dir string, recs []*Recording, config string)
 	}
 	var entries []*recordlog.Entry
 	for _, r := range recs {
-		e, err := r.logEntry(ctx, dir)
+		e, err := logEntry(ctx, r, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +55,7 @@ func AddToLog(ctx context.Context, dir string, recs []*Recording, config string)
 }
 
 // logEntry is what the log in dir says of r, whose seal must hold.
-func (r *Recording) logEntry(ctx context.Context, dir string) (*recordlog.Entry, error) {
+func logEntry(ctx context.Context, r *Recording, dir string) (*recordlog.Entry, error) {
 	res, err := seal.Verify(ctx, r.Dir, &seal.VerifyOptions{ID: r.Manifest.ID})
 	switch {
 	case errors.Is(err, seal.ErrNoSeal):
@@ -102,8 +96,8 @@ type VerifyLogOptions struct {
 // ErrNoKey is wrapped by the error of what cannot be checked because nobody said whose it must be.
 var ErrNoKey = errors.New("no key to check it by")
 
-// VerifyLog computes the log in dir again and looks at each recording that it lists: where it lay, or where this library knows it.
-func (l *Library) VerifyLog(ctx context.Context, dir string, o *VerifyLogOptions) (*recordlog.Verification, error) {
+// VerifyLog computes the log in dir again and looks at each recording that it lists: where it lay, or where find knows it by its id.
+func VerifyLog(ctx context.Context, dir string, find func(id string) (*Recording, error), o *VerifyLogOptions) (*recordlog.Verification, error) {
 	if o == nil {
 		o = new(VerifyLogOptions)
 	}
@@ -120,7 +114,7 @@ func (l *Library) VerifyLog(ctx context.Context, dir string, o *VerifyLogOptions
 	if len(keys) == 0 {
 		return nil, fmt.Errorf("%s: %w: name the public key of the log's owner with --key", dir, ErrNoKey)
 	}
-	c := &logChecker{lib: l, dir: dir, quick: o.Quick}
+	c := &logChecker{find: find, dir: dir, quick: o.Quick}
 	return recordlog.Verify(ctx, dir, &recordlog.VerifyOptions{
 		Keys: Verifiers(keys), Witnesses: Verifiers(o.Witnesses), Since: o.Since, Recording: c.recording, Progress: o.Progress,
 	})
@@ -137,7 +131,7 @@ func Verifiers(keys []seal.PublicKey) []note.Verifier {
 
 // logChecker looks at the recordings of one log.
 type logChecker struct {
-	lib   *Library
+	find  func(id string) (*Recording, error)
 	dir   string
 	quick bool
 }
@@ -150,7 +144,7 @@ func (c *logChecker) recording(ctx context.Context, e *recordlog.Entry) ([]recor
 	one := func(code, format string, args ...any) []recordlog.Problem {
 		return []recordlog.Problem{{Code: code, Path: where, Message: fmt.Sprintf(format, args...)}}
 	}
-	rec, err := c.find(where, e.ID)
+	rec, err := c.open(where, e.ID)
 	if err != nil {
 		return one(recordlog.CodeMissing, "recording %s is gone: it was logged at %s, and no other is known under its id (%v)", e.ID, e.Time, err), nil
 	}
@@ -186,13 +180,13 @@ func (c *logChecker) recording(ctx context.Context, e *recordlog.Entry) ([]recor
 		len(res.Problems), rec.Dir), nil
 }
 
-// find opens the recording id where it lay, or where the library knows it.
-func (c *logChecker) find(where, id string) (*Recording, error) {
+// open opens the recording id where it lay, or where it is known.
+func (c *logChecker) open(where, id string) (*Recording, error) {
 	rec, err := Open(where)
 	if err == nil && rec.Manifest.ID == id {
 		return rec, nil
 	}
-	known, errLib := c.lib.Find(id)
+	known, errLib := c.find(id)
 	if errLib == nil && known.Manifest.ID == id {
 		return known, nil
 	}
@@ -205,13 +199,13 @@ func (c *logChecker) find(where, id string) (*Recording, error) {
 	return nil, err
 }
 
-// loggedIn returns the library's log of recordings where it lists id; "" else.
-func (l *Library) loggedIn(id string) string {
+// LoggedIn returns the directory of the log of recordings in dir where that lists id; "" else.
+func LoggedIn(dir, id string) string {
 	keys, err := TrustedKeys("")
 	if err != nil || len(keys) == 0 {
 		return ""
 	}
-	log, err := recordlog.Open(l.SealLog(), Verifiers(keys)...)
+	log, err := recordlog.Open(dir, Verifiers(keys)...)
 	if err != nil {
 		return ""
 	}

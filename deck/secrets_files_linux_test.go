@@ -179,7 +179,7 @@ func checkChangedOnDisk(t *testing.T, b *bench, rec *deck.Recording) {
 // checkNamed: restore leaves secret files out, and apply refuses them, both by name.
 func checkNamed(t *testing.T, b *bench, rec *deck.Recording) {
 	t.Helper()
-	left, err := rec.Restore(filepath.Join(t.TempDir(), "restored"))
+	left, err := deck.Restore(rec, filepath.Join(t.TempDir(), "restored"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func checkNamed(t *testing.T, b *bench, rec *deck.Recording) {
 			t.Errorf("restore does not say that it left out %s: %q", name, left)
 		}
 	}
-	_, _, err = rec.Apply(true)
+	_, _, err = deck.Apply(rec, true)
 	conflict, ok := errors.AsType[*files.ConflictError](err)
 	if !ok {
 		t.Fatalf("apply: %v", err)

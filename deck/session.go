@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -137,3 +138,8 @@ func (s *session) fail(err error) {
 
 // failure is the error that fail was first called with; nil for none.
 func (s *session) failure() error { return context.Cause(s.failed) }
+
+// logOptions say how the session log beside the tape of s is written.
+func (s *session) logOptions(sync bool, heard func(sessionlog.Event) error) *writeOptions {
+	return &writeOptions{Hide: s.scrub.Bytes, Log: s.log, Sync: sync, Heard: heard}
+}

@@ -3,10 +3,7 @@ package deck
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -52,20 +49,6 @@ func (r *Recording) missingBlobs(store cas.Store) ([]string, error) {
 	return m.found, nil
 }
 
-// allTrees reads everything that the run found.
-func (r *Recording) allTrees() ([]*files.Tree, error) {
-	var out []*files.Tree
-	t, err := r.Tree()
-	if err != nil {
-		return nil, err
-	}
-	if t != nil {
-		out = append(out, t)
-	}
-	found, err := r.Found()
-	return slices.AppendSeq(out, maps.Values(found)), err
-}
-
 // missing gathers blobs that are not there.
 type missing struct {
 	store cas.Store
@@ -90,26 +73,4 @@ func (m *missing) check(d cas.Digest, of string) {
 	default:
 		m.found = append(m.found, fmt.Sprintf("%s: blob %s: %v", of, d, err))
 	}
-}
-
-// unfinished says what cannot be compared of a recording whose recorder was killed, or could not go on.
-func (r *Recording) unfinished() []string {
-	if r.Finished() {
-		return nil
-	}
-	return []string{r.Dir + " is unfinished: its recorder did not come to its end, and what the program did after that is not on the tape"}
-}
-
-// offOnOneSide lists the axes that two recordings do not both have: what one of them did not look at cannot be compared.
-func offOnOneSide(a, b *Manifest) []string {
-	var out []string
-	for _, name := range sortedNames(a.Axes, b.Axes) {
-		if name == "terminal" || name == axisDaemon || name == axisMCP {
-			continue // a stream that was no terminal was recorded as a stream, what was told to a daemon is no input, and of MCP see mcpOnOneSide
-		}
-		if a.Axes[name].On != b.Axes[name].On {
-			out = append(out, fmt.Sprintf("axis %s was on in one recording only", name))
-		}
-	}
-	return out
 }

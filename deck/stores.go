@@ -1,7 +1,6 @@
 package deck
 
 import (
-	"errors"
 	"io"
 	"iter"
 
@@ -55,8 +54,3 @@ func (s *layeredStore) Size(d cas.Digest) (int64, error) {
 
 // All lists what top holds: what was added.
 func (s *layeredStore) All() iter.Seq2[cas.Digest, error] { return s.top.All() }
-
-func isMissing(err error) bool {
-	var missing *cas.MissingError
-	return errors.As(err, &missing)
-}

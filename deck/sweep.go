@@ -3,9 +3,13 @@ package deck
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
+
+// scratchRoots are the places for overlay layers, best first: on a disk, and outside what programs usually write to.
+var scratchRoots = []string{"/var/tmp", "/tmp", "/dev/shm"}
 
 // Sweep removes the temporary directories that killed commands of this user left outside any library: layers of runs,
 // certificates, what was unpacked to be looked at. Those of commands that run stay. Every command begins with it.
@@ -80,9 +84,24 @@ func removeScratch(dir string) error {
 	if err != nil && !errors.Is(err, errNoLocks) {
 		return gone(err)
 	}
-	(&scratch{dir: dir, lock: f}).remove()
+	removeLayers(dir, f)
 	if exists(dir) {
 		return errors.New(dir + " could not be deleted: check who owns what lies in it")
 	}
 	return nil
+}
+
+// removeLayers deletes the directory of a run's layers and lets go of its lock, which is nil where there are none. The kernel leaves
+// directories there that their owner may not enter.
+func removeLayers(dir string, lock *os.File) {
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	os.RemoveAll(dir)
+	if lock != nil {
+		lock.Close()
+	}
 }

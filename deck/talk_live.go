@@ -17,11 +17,14 @@ type liveTalk struct {
 	src   *talkSource // open
 	lanes *talkSurvey // its store is that of the tape
 	heard func(sessionlog.Event) error
-	// idle is called whenever all that is on the tape has been read, every followEvery at least.
+	// idle is called whenever all that is on the tape has been read, every pollEvery at least.
 	idle func() error
 
 	restarts int
 }
+
+// pollEvery is the time between two looks at a tape that gives nothing.
+const pollEvery = 20 * time.Millisecond
 
 // maxRestarts bounds how often a liveTalk begins anew. From then on it may tell less than the tape holds.
 const maxRestarts = 16
@@ -100,7 +103,7 @@ func (g *growing) Read(b []byte) (int, error) {
 		select {
 		case <-g.end:
 			g.ended = true
-		case <-time.After(followEvery):
+		case <-time.After(pollEvery):
 		}
 	}
 }

@@ -2,6 +2,7 @@ package deck
 
 import (
 	"bufio"
+	"log/slog"
 	"path/filepath"
 	"slices"
 
@@ -13,22 +14,30 @@ import (
 // another log than before.
 const SessionRules = 1
 
-// writeTalk leaves session.jsonl in dir beside the tape of s, or nothing where no model said anything, and says so in m, whose
+// writeOptions say how the session log of a recording is written. Hide and Log are needed.
+type writeOptions struct {
+	Hide  func(line []byte) (hidden []byte, found bool) // takes secrets out
+	Log   *slog.Logger
+	Sync  bool
+	Heard func(sessionlog.Event) error // is told of each event; nil for nobody
+}
+
+// writeTalk leaves session.jsonl in dir beside its tape, or nothing where no model said anything, and says so in m, whose
 // id and exit stand. It fails for what is written to the disk alone: what of the tape cannot be read is left out, and said in the
-// ledger of m. heard, which may be nil, is told of each event.
+// ledger of m.
 //
 // The tape is scrubbed by now. But a secret that a model spelled in pieces, one an event, stands in one piece in the log: so
 // that is scrubbed once more, and the manifest says which of its lines are not what the tape gives.
-func writeTalk(dir string, m *Manifest, s *session, sync bool, heard func(sessionlog.Event) error) error {
+func writeTalk(dir string, m *Manifest, o *writeOptions) error {
 	m.SessionRules, m.SessionHidden = 0, nil
-	src := &talkSource{path: filepath.Join(dir, tapeName), id: m.ID, exit: m.Exit, heard: heard}
-	w := &talkFile{dir: dir, options: durable.Options{Mode: 0o644, Sync: sync}, hide: s.scrub.Bytes}
+	src := &talkSource{path: filepath.Join(dir, tapeName), id: m.ID, exit: m.Exit, heard: o.Heard}
+	w := &talkFile{dir: dir, options: durable.Options{Mode: 0o644, Sync: o.Sync}, hide: o.Hide}
 	notes, err := src.derive(w.line)
 	if err = w.end(err); err != nil && w.failed {
 		return err
 	}
 	if err != nil {
-		s.log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
+		o.Log.Warn("there is no session log: the tape cannot be read to its end", "err", err)
 		return nil
 	}
 	if lost := notes.lost(); len(lost) > 0 {

@@ -75,7 +75,7 @@ func (c *ScreenChange) String() string {
 
 // ScreenChanges yields what the terminal of r showed and was given, in the order of ordinals; nothing where r has none. whole has
 // each change carry the screen. It holds one screen, however long the recording is.
-func (r *Recording) ScreenChanges(whole bool) iter.Seq2[*ScreenChange, error] {
+func ScreenChanges(r *Recording, whole bool) iter.Seq2[*ScreenChange, error] {
 	return func(yield func(*ScreenChange, error) bool) {
 		c, err := r.OpenTerminal()
 		if c == nil {

@@ -28,8 +28,8 @@ type terminalSide struct {
 	seen     *fidelity.Showing // nil until it was looked at
 }
 
-// terminal is what the program of r was shown on.
-func (r *Recording) terminal() *terminalSide {
+// terminalOf is what the program of r was shown on.
+func terminalOf(r *Recording) *terminalSide {
 	return &terminalSide{dir: r.Dir, finished: r.Finished()}
 }
 
@@ -87,12 +87,4 @@ func screens(tty *TTY, m *scrub.Masker, gate bool, sides [2]*terminalSide) (*fid
 		return seen, err
 	}
 	return s, nil
-}
-
-// shownAs is which stream of the program holds what its terminal showed: stdout, or stderr where that alone is the terminal.
-func (t *TTY) shownAs() int {
-	if !t.has(1) && t.has(2) {
-		return 2
-	}
-	return 1
 }

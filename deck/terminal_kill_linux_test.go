@@ -76,7 +76,7 @@ func TestKilledRecorderOfATerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := 0
-	for _, err := range rec.ScreenChanges(false) {
+	for _, err := range deck.ScreenChanges(rec, false) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -349,7 +349,7 @@ func TestTimelineOfATerminal(t *testing.T) {
 	defer tp.Close()
 	var got []string
 	spins := 0
-	for it, err := range deck.NewFilter().Timeline(tp.Records(), tp.Store, rec.ScreenChanges(true)) {
+	for it, err := range deck.NewFilter().Timeline(tp.Records(), tp.Store, deck.ScreenChanges(rec, true)) {
 		switch {
 		case err != nil:
 			t.Fatal(err)

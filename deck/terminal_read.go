@@ -1,37 +1,14 @@
 package deck
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// TerminalPath is the directory of the cassette of what the program's terminal showed; nothing is there where it had none.
-func (r *Recording) TerminalPath() string { return filepath.Join(r.Dir, terminalName) }
-
-// OpenTerminal opens that cassette; nil, without an error, where there is none. Of an unfinished recording it opens what is whole.
-func (r *Recording) OpenTerminal() (*cassette.Reader, error) {
-	return openTerminal(r.TerminalPath(), !r.Finished())
-}
-
-func openTerminal(dir string, partial bool) (*cassette.Reader, error) {
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	t, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	return t, nil
-}
 
 // showing reads what a terminal showed whenever something was typed, and at the end. What came of the network meanwhile is on the
 // tape, whose records are those. The error is that of either.

@@ -14,9 +14,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// terminalName is the cassette of a recording whose program had a terminal.
-const terminalName = "terminal"
-
 // A terminalTape is the cassette of what the program's terminal showed and was given. It counts with the tape, in ordinals and in
 // time. What it cannot write ends the run, as it does on the tape. A nil one, of a program without a terminal, does nothing.
 type terminalTape struct {

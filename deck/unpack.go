@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
@@ -124,29 +123,6 @@ func (u *unpacker) unpack() error {
 	return nil
 }
 
-// lockedTemp makes a directory whose name begins so, and which nobody takes for a leftover while its lock is held. The lock is
-// nil where there are none.
-func lockedTemp(parent, prefix string) (lock *os.File, dir string, err error) {
-	for {
-		if dir, err = os.MkdirTemp(parent, prefix+"*"); err != nil {
-			return nil, "", err
-		}
-		lock, err = lockExclusive(dir)
-		if errors.Is(err, errNoLocks) {
-			return nil, dir, nil
-		}
-		if err == nil && still(lock, dir) {
-			return lock, dir, nil
-		}
-		if lock != nil {
-			lock.Close()
-		}
-		if err != nil && !errors.Is(err, errHeld) && !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", errors.Join(err, os.RemoveAll(dir))
-		}
-	}
-}
-
 // fill writes every entry.
 func (u *unpacker) fill() (err error) {
 	if u.root, err = os.OpenRoot(u.dir); err != nil {
@@ -237,31 +213,3 @@ func renameChecked(from, to string) error {
 
 // staleUnpacked lists what killed unpackers left in dir.
 func staleUnpacked(dir string) []string { return staleTemps(dir, unpackPrefix) }
-
-// staleTemps lists the directories of lockedTemp that nobody holds. Where there are no locks nothing is known to be left.
-func staleTemps(dir, prefix string) []string {
-	names, err := os.ReadDir(dir)
-	if err != nil {
-		return nil // nothing to clean up is no reason to fail
-	}
-	var out []string
-	for _, n := range names {
-		if path := filepath.Join(dir, n.Name()); strings.HasPrefix(n.Name(), prefix) && n.IsDir() {
-			if f, err := lockExclusive(path); err == nil {
-				f.Close()
-				out = append(out, path)
-			}
-		}
-	}
-	return out
-}
-
-// removeStale deletes directories that nobody holds, as far as that goes.
-func removeStale(dirs []string) {
-	for _, d := range dirs {
-		if f, err := lockExclusive(d); err == nil {
-			os.RemoveAll(d)
-			f.Close()
-		}
-	}
-}

@@ -1,6 +1,7 @@
 package deck
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -143,4 +145,16 @@ func wholeRecords(path string) (n int) {
 // unwritten is the end of a replay for err, which kept its tape from being written.
 func (r *replayer) unwritten(program string, err error) error {
 	return &WriteError{What: "replay's tape", Dir: r.dir, Program: program, Records: -1, Err: err}
+}
+
+// seal seals the recording that has just been made. The error does not touch it: it is whole, and unsealed.
+func (r *recorder) seal(ctx context.Context) (*Sealing, error) {
+	if r.o.NoSeal {
+		return nil, nil
+	}
+	s, err := sealDir(ctx, r.safe(), r.o.ConfigDir, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
+	if err == nil {
+		r.manifest.Sealed = true
+	}
+	return s, err
 }

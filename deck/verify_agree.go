@@ -31,7 +31,7 @@ func (c *verifier) patch(rec *Recording, before *files.Tree) {
 		return // it is told what does not hold already
 	}
 	same := &comparer{r: bufio.NewReader(have), line: 1}
-	err = rec.writePatch(same, before)
+	err = writePatch(rec, same, before)
 	if err == nil {
 		err = same.end()
 	}
@@ -45,7 +45,7 @@ func (c *verifier) patch(rec *Recording, before *files.Tree) {
 }
 
 // writePatch writes workspace.diff again.
-func (r *Recording) writePatch(w io.Writer, before *files.Tree) error {
+func writePatch(r *Recording, w io.Writer, before *files.Tree) error {
 	t, err := r.OpenTape()
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ const StateSealed = "sealed"
 // are not read again.
 func (c *verifier) seal(rec *Recording) error {
 	path := filepath.Join(rec.Dir, seal.FileName)
-	half := rec.halfSealed()
+	half := halfSealed(rec)
 	if half {
 		c.note("unsealed: it was being sealed when that was interrupted; `tapedeck seal` seals it")
 	}

@@ -111,7 +111,6 @@ var placeholderAt = lazyregexp.New(`^td_[A-Za-z0-9_.-]{1,200}?_[0-9a-f]{12}`)
 const (
 	resyncText   = 24        // bytes behind a placeholder that are looked for
 	resyncWithin = 512 << 10 // where, in bytes: the longest secret that is passed by
-	mask         = '*'       // what stands for each byte of ASCII of a secret
 )
 
 // sameOutput compares what the tape and the cassette have of one stream, and returns where the cassette's differs from it; -1 for

@@ -233,7 +233,7 @@ func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
 	}
 	m := r.manifest
 	m.Records, m.MCP, m.State, m.Exit, m.Axes = r.s.rec.Count(), r.seen.mcp.orNil(), StateFinished, &exit, r.wrappedAxes(l)
-	if err := writeTalk(r.safe(), m, r.s, r.o.Sync, nil); err != nil {
+	if err := writeTalk(r.safe(), m, r.s.logOptions(r.o.Sync, nil)); err != nil {
 		return err
 	}
 	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), l.marked(r.s.scrub.Found()), true

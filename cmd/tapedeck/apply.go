@@ -45,7 +45,7 @@ func runApply(o *applyOptions, name string, std streams) error {
 		return err
 	}
 	done := progressFor(std, o.json).busy("applying")
-	changed, inGit, err := rec.Apply(o.reverse)
+	changed, inGit, err := deck.Apply(rec, o.reverse)
 	done()
 	if conflict := (*files.ConflictError)(nil); errors.As(err, &conflict) {
 		sayOtherKey(rec, len(conflict.Conflicts), std)

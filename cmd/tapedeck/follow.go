@@ -66,7 +66,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 	if o.filter.All() {
 		fo.Parts = t.parts
 	}
-	finished, err := rec.Follow(ctx, fo)
+	finished, err := deck.Follow(ctx, rec, fo)
 	t.line.clear()
 	if err != nil {
 		return err

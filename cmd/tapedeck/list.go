@@ -82,7 +82,7 @@ func listed(e *deck.Entry) listedRecording {
 	m := e.Recording.Manifest
 	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
 	l.MCP, l.Sealed = m.MCP, m.Sealed
-	l.SealedBy, _ = e.Recording.SealedBy()
+	l.SealedBy, _ = deck.SealedBy(e.Recording)
 	l.Live = !e.Recording.Finished() && e.Recording.Live() == deck.LiveYes
 	return l
 }
@@ -102,7 +102,7 @@ func listRow(e *deck.Entry) []any {
 	if said := mcpCalls(m.MCP); said != "" {
 		end += ", " + said
 	}
-	switch by, ok := e.Recording.SealedBy(); {
+	switch by, ok := deck.SealedBy(e.Recording); {
 	case !ok:
 		end += ", its seal is gone or damaged"
 	case by != "":

@@ -32,7 +32,7 @@ func runRestore(name, dir string, json bool, std streams) error {
 		return err
 	}
 	done := progressFor(std, json).busy("restoring")
-	left, err := rec.Restore(dir)
+	left, err := deck.Restore(rec, dir)
 	done()
 	if err != nil {
 		return err

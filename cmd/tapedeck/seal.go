@@ -59,7 +59,7 @@ func runSeal(ctx context.Context, o *sealOptions, name string, std streams) erro
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, o.json)
-	s, err := rec.Seal(ctx, &deck.SealOptions{Anew: o.anew, Progress: p.bytes("sealing")})
+	s, err := deck.Seal(ctx, rec, &deck.SealOptions{Anew: o.anew, Progress: p.bytes("sealing")})
 	p.end()
 	if err != nil {
 		return orInterrupted(err)

@@ -166,7 +166,7 @@ func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams)
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	busy := progressFor(std, o.json).busy("verifying the log and its recordings")
-	v, err := lib.VerifyLog(ctx, dir, vo)
+	v, err := deck.VerifyLog(ctx, dir, lib.Find, vo)
 	busy()
 	if errors.Is(err, recordlog.ErrNoLog) {
 		return fmt.Errorf("%w: tapedeck seal log add makes one", err)

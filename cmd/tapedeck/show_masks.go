@@ -53,7 +53,7 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 		return fmt.Errorf("--coverage: a bare tape does not say what it covers")
 	}
 	m := s.rec.Manifest
-	by, whole := s.rec.SealedBy()
+	by, whole := deck.SealedBy(s.rec)
 	if json {
 		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
 	}

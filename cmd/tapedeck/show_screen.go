@@ -14,7 +14,7 @@ func (s *shown) changes(o *showOptions) iter.Seq2[*deck.ScreenChange, error] {
 	if s.rec == nil {
 		return func(func(*deck.ScreenChange, error) bool) {}
 	}
-	return s.rec.ScreenChanges(o.payloads || o.filter.Grep != nil)
+	return deck.ScreenChanges(s.rec, o.payloads || o.filter.Grep != nil)
 }
 
 // showScreenRow is one line of the timeline, without a number: those are the tape's.
