@@ -10,6 +10,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/corpus"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -40,7 +43,7 @@ func checkRecording(t *testing.T, dir string, c *corpus.Case) {
 	if m := rec.Manifest; m.ID != c.Get("id") || m.Exit == nil || fmt.Sprint(m.Exit.Code) != c.Get("exit") || !rec.Finished() {
 		t.Errorf("manifest %+v", m)
 	}
-	v, err := deck.Verify(rec.Dir)
+	v, err := verify.Verify(t.Context(), rec.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,16 +71,16 @@ func checkRecording(t *testing.T, dir string, c *corpus.Case) {
 }
 
 // openRecording opens the recording of a case, unpacked where it is packed.
-func openRecording(t *testing.T, dir string, c *corpus.Case) *deck.Recording {
+func openRecording(t *testing.T, dir string, c *corpus.Case) *recording.Recording {
 	t.Helper()
-	var rec *deck.Recording
+	var rec *recording.Recording
 	var err error
 	if file := c.Get("packed"); file != "" {
 		place := t.TempDir()
-		o := &deck.UnpackOptions{Output: filepath.Join(place, "unpacked")}
-		rec, err = deck.LibraryOf(place).Unpack(t.Context(), filepath.Join(dir, file), o)
+		o := &library.UnpackOptions{Output: filepath.Join(place, "unpacked")}
+		rec, err = library.Of(place).Unpack(t.Context(), filepath.Join(dir, file), o)
 	} else {
-		rec, err = deck.Open(filepath.Join(dir, c.Get("directory")))
+		rec, err = recording.Open(filepath.Join(dir, c.Get("directory")))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +89,7 @@ func openRecording(t *testing.T, dir string, c *corpus.Case) *deck.Recording {
 }
 
 // saveTape returns the SHA-256 of what the recording's tape is saved to.
-func saveTape(t *testing.T, rec *deck.Recording) string {
+func saveTape(t *testing.T, rec *recording.Recording) string {
 	t.Helper()
 	in, err := rec.OpenTape()
 	if err != nil {

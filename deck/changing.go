@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -25,7 +26,7 @@ import (
 type changing struct {
 	s       *session
 	trees   *trees
-	roots   []followed
+	roots   []recording.Followed
 	passing bool                          // a replay whose tape is thrown away
 	journal atomic.Pointer[files.Journal] // nil before the program's world stands
 	opened  atomic.Pointer[[]openedRoot]  // in the journal's order; the jail asks for them from its own threads
@@ -43,7 +44,7 @@ type openedRoot struct {
 	root *os.Root
 }
 
-func newChanging(s *session, t *trees, roots []followed) *changing {
+func newChanging(s *session, t *trees, roots []recording.Followed) *changing {
 	c := &changing{s: s, trees: t, roots: roots}
 	c.opened.Store(new([]openedRoot))
 	c.stamps = newStamps(c.rootOf)
@@ -71,16 +72,16 @@ func (c *changing) begin(w world) (err error) {
 	var opened []openedRoot
 	defer func() { c.opened.Store(&opened) }()
 	for _, f := range c.roots {
-		root, err := w.openRoot(f.dir)
+		root, err := w.openRoot(f.Dir)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotSeen) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s, whose changes are to be recorded: %w", f.dir, err)
+			return fmt.Errorf("%s, whose changes are to be recorded: %w", f.Dir, err)
 		}
-		opened = append(opened, openedRoot{f.dir, root})
-		j := files.JournalRoot{Dir: f.dir, Prefix: f.prefix, Root: root}
-		if f.dir == c.trees.root {
+		opened = append(opened, openedRoot{f.Dir, root})
+		j := files.JournalRoot{Dir: f.Dir, Prefix: f.Prefix, Root: root}
+		if f.Dir == c.trees.root {
 			j.Tree, j.TreeAt = c.trees.before, c.trees.at
 		}
 		roots = append(roots, j)
@@ -199,7 +200,7 @@ func (c *changing) write(sync bool) error {
 		if err := adoptBlobs(c.s.store, c.trees.store, t); err != nil {
 			return err
 		}
-		if err := writeWith(filepath.Join(c.s.dir, f.name), t.Encode, sync); err != nil {
+		if err := writeWith(filepath.Join(c.s.dir, f.Name), t.Encode, sync); err != nil {
 			return err
 		}
 	}
@@ -215,8 +216,8 @@ func (c *changing) long() map[string]string {
 }
 
 // found returns what the run found in f; nil for nothing.
-func (c *changing) found(f followed) *files.Tree {
-	i := slices.IndexFunc(*c.opened.Load(), func(o openedRoot) bool { return o.dir == f.dir })
+func (c *changing) found(f recording.Followed) *files.Tree {
+	i := slices.IndexFunc(*c.opened.Load(), func(o openedRoot) bool { return o.dir == f.Dir })
 	if i < 0 {
 		return nil
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -217,7 +219,7 @@ func TestKeptReplayHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.sound(kept)
-	rec, err := deck.Open(kept)
+	rec, err := recording.Open(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -339,7 +341,7 @@ func TestIsolatedLeavesTheDisk(t *testing.T) {
 	if again != out.String() {
 		t.Errorf("the replay saw\n%s\nthe run\n%s", again, out.String())
 	}
-	if _, _, err := deck.Apply(res.Recording, false); err != nil {
+	if _, _, err := derive.Apply(res.Recording, false); err != nil {
 		t.Fatal(err)
 	}
 	if got := listing(t, b.dir); !strings.Contains(got, "three") || strings.Contains(got, "gone.txt") || !strings.Contains(got, "old build") {
@@ -453,7 +455,7 @@ func TestTimesOfFiles(t *testing.T) {
 	}
 	check := func(when string) {
 		t.Helper()
-		for want, rec := range map[string]*deck.Recording{"built <nil>\nbuilt <nil>\n": first.Recording, "up to date\nup to date\n": second.Recording} {
+		for want, rec := range map[string]*recording.Recording{"built <nil>\nbuilt <nil>\n": first.Recording, "up to date\nup to date\n": second.Recording} {
 			v, out := b.replay(rec, nil)
 			b.green(v)
 			if out != want {

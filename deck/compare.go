@@ -12,6 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -43,7 +45,7 @@ func Compare(a, b string, o *CompareOptions) (*fidelity.Report, error) {
 
 // tapeAt is where the tape of a recording lies, or the bare tape itself.
 func tapeAt(path string) string {
-	if rec, err := OpenIfRecording(path); err == nil && rec != nil {
+	if rec, err := recording.OpenIfRecording(path); err == nil && rec != nil {
 		return rec.TapePath()
 	}
 	return path
@@ -148,34 +150,34 @@ func (s *side) keys() (*fidelity.Keys, error) {
 }
 
 func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) {
-	now, changed, err := a.rec.Manifest.maskingNow()
+	now, changed, err := a.rec.Manifest.MaskingNow()
 	if err != nil {
 		return nil, err
 	}
 	lanes, err := laneOptions(a.tape.Store, b.tape.Store, &comparing{
-		masking: now, roots: [2]*Roots{&a.rec.Manifest.Roots, &b.rec.Manifest.Roots}, followsMCP: a.rec.Manifest.followsMCP(),
+		masking: now, roots: [2]*recording.Roots{&a.rec.Manifest.Roots, &b.rec.Manifest.Roots}, followsMCP: a.rec.Manifest.FollowsMCP(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	lanes.Remasked = changed || !a.rec.Manifest.Masking.sameAs(b.rec.Manifest.Masking)
+	lanes.Remasked = changed || !a.rec.Manifest.Masking.SameAs(b.rec.Manifest.Masking)
 	lanes.Exact = given(a.rec.Manifest.Axes) && given(b.rec.Manifest.Axes) && oneRun(a.rec.Manifest, b.rec.Manifest)
 	lanes.SameSecrets = sameSecrets(a.rec.Manifest, b.rec.Manifest)
 	lanes.Sides = sidesOfCompare
-	config, err := readConfig(a.rec.Manifest.Roots.Tree)
+	config, err := recording.ReadConfig(a.rec.Manifest.Roots.Tree)
 	if lanes.Side = config.Side; err != nil {
 		return nil, err
 	}
 	lanes.Masked = make(map[string]int)
-	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < ManifestFormat
+	lanes.Format1 = min(a.rec.Manifest.Format, b.rec.Manifest.Format) < recording.ManifestFormat
 	if lanes.Inputs, err = inputs(a, b); err != nil {
 		return nil, err
 	}
-	rows, err := now.screenMasker(&a.rec.Manifest.Roots)
+	rows, err := now.ScreenMasker(&a.rec.Manifest.Roots)
 	if err != nil {
 		return nil, err
 	}
-	if lanes.Screens, err = screens(a.rec.Manifest.TTY, rows, o.Screens, [2]*terminalSide{terminalOf(a.rec), terminalOf(b.rec)}); err != nil {
+	if lanes.Screens, err = screen.Screens(a.rec.Manifest.TTY, rows, o.Screens, [2]*screen.Side{screen.SideOf(a.rec), screen.SideOf(b.rec)}); err != nil {
 		return nil, err
 	}
 	lanes.NotCompared = offOnOneSide(a.rec.Manifest, b.rec.Manifest)
@@ -186,20 +188,20 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 	if seen {
 		lanes.NotCompared = append(lanes.NotCompared, "axis mcp was on in one recording only")
 	}
-	lanes.Watch = a.rec.Manifest.Roots.watched(a.rec.Manifest.Cwd, o.Watch)
-	if !a.rec.Manifest.seesOutside() || !b.rec.Manifest.seesOutside() {
+	lanes.Watch = a.rec.Manifest.Roots.Watched(a.rec.Manifest.Cwd, o.Watch)
+	if !a.rec.Manifest.SeesOutside() || !b.rec.Manifest.SeesOutside() {
 		tree, err := a.rec.Tree()
 		if err != nil {
 			return nil, err
 		}
-		lanes.NotCompared = append(lanes.NotCompared, unwatchable(lanes.Watch, tree)...)
+		lanes.NotCompared = append(lanes.NotCompared, recording.Unwatchable(lanes.Watch, tree)...)
 	}
 	for _, s := range []*side{a, b} {
-		missing, err := s.rec.missingBlobs(s.tape.Store)
+		missing, err := s.rec.MissingBlobs(s.tape.Store)
 		if err != nil {
 			return nil, err
 		}
-		lanes.NotCompared = slices.Concat(lanes.NotCompared, missing, s.rec.unfinished())
+		lanes.NotCompared = slices.Concat(lanes.NotCompared, missing, s.rec.Unfinished())
 		for _, gap := range s.rec.Manifest.NotCovered() {
 			if !slices.Contains(lanes.NotCovered, gap) {
 				lanes.NotCovered = append(lanes.NotCovered, gap)
@@ -213,7 +215,7 @@ func compareRecordings(a, b *side, o *CompareOptions) (*fidelity.Report, error) 
 }
 
 // sortedNames returns the keys of maps, each once, in order.
-func sortedNames(maps ...map[string]Axis) []string {
+func sortedNames(maps ...map[string]recording.Axis) []string {
 	var out []string
 	for _, m := range maps {
 		for name := range m {
@@ -226,7 +228,7 @@ func sortedNames(maps ...map[string]Axis) []string {
 
 // A side is one of the two things that are compared.
 type side struct {
-	rec  *Recording // nil for a bare tape
+	rec  *recording.Recording // nil for a bare tape
 	tape *tape.Tape
 	path string // of the tape
 }
@@ -240,7 +242,7 @@ func openSide(path string) (*side, error) {
 		f, err := tape.Open(path, &tape.ReaderOptions{Tolerant: true})
 		return &side{tape: f, path: path}, err
 	}
-	rec, err := Open(path)
+	rec, err := recording.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -250,8 +252,8 @@ func openSide(path string) (*side, error) {
 
 // comparing says by what two recordings compare: masks and headers as they are set now, where the paths of both lay.
 type comparing struct {
-	masking    *Masking
-	roots      [2]*Roots
+	masking    *recording.Masking
+	roots      [2]*recording.Roots
 	followsMCP bool
 }
 
@@ -260,15 +262,15 @@ func laneOptions(recorded, replay cas.Store, by *comparing) (*fidelity.LaneOptio
 	var masks [2]*scrub.Masker
 	for s, roots := range by.roots {
 		var err error
-		if masks[s], err = by.masking.masker(roots); err != nil {
+		if masks[s], err = by.masking.Masker(roots); err != nil {
 			return nil, err
 		}
 	}
-	return laneOptionsOf(recorded, replay, masks, by.masking.headers(), by.followsMCP), nil
+	return laneOptionsOf(recorded, replay, masks, by.masking.OwnHeaders(), by.followsMCP), nil
 }
 
 // given reports whether a run was given its time and its randomness, all of it.
-func given(axes map[string]Axis) bool {
+func given(axes map[string]recording.Axis) bool {
 	for _, name := range []string{axisClock, axisRandom} {
 		if a := axes[name]; !a.On || len(a.NotCovered) > 0 {
 			return false
@@ -278,8 +280,8 @@ func given(axes map[string]Axis) bool {
 }
 
 // oneRun reports whether the one is a replay of the other, or both are of a third: they were given the same.
-func oneRun(a, b *Manifest) bool {
-	of := func(m *Manifest) string {
+func oneRun(a, b *recording.Manifest) bool {
+	of := func(m *recording.Manifest) string {
 		if m.Parent != nil {
 			return *m.Parent
 		}
@@ -290,7 +292,7 @@ func oneRun(a, b *Manifest) bool {
 
 // sameSecrets reports whether equal placeholders of two recordings stand for equal secrets, and others for others that the program
 // chose: they were made with one key, and the variables that hold secrets hold the same.
-func sameSecrets(a, b *Manifest) bool {
+func sameSecrets(a, b *recording.Manifest) bool {
 	if a.ScrubKey == "" || a.ScrubKey != b.ScrubKey {
 		return false
 	}
@@ -298,19 +300,19 @@ func sameSecrets(a, b *Manifest) bool {
 	for _, v := range a.Env {
 		values[v.Name] = v.Value
 	}
-	return !slices.ContainsFunc(b.Env, func(v EnvVar) bool {
+	return !slices.ContainsFunc(b.Env, func(v recording.EnvVar) bool {
 		was, ok := values[v.Name]
 		return v.Secret && ok && was != v.Value
 	})
 }
 
 // laneOptionsOf is laneOptions by masks that are made already.
-func laneOptionsOf(recorded, replay cas.Store, masks [2]*scrub.Masker, headers *Headers, followsMCP bool) *fidelity.LaneOptions {
+func laneOptionsOf(recorded, replay cas.Store, masks [2]*scrub.Masker, headers *recording.Headers, followsMCP bool) *fidelity.LaneOptions {
 	class, calls := classifier(masks[fidelity.Recorded], followsMCP), llm.NewClassifier(masks[fidelity.Recorded])
 	return &fidelity.LaneOptions{
 		Usual:   UsualGaps(),
 		Masks:   masks,
-		Headers: headers.compares,
+		Headers: headers.Compares,
 		Payload: payloads(recorded, replay),
 		Request: func(ex *tape.Exchange, body []byte) (surface, params []byte) {
 			header := exchange.HeaderOf(ex.RequestHeaders)

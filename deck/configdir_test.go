@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/adrg/xdg"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // TestConfigDir: the keys have an absolute path, which a jail can cover, where HOME has none.
@@ -19,7 +20,7 @@ func TestConfigDir(t *testing.T) {
 		if !filepath.IsAbs(want) {
 			want = filepath.Join(dir, want)
 		}
-		if got := configDir(set); got != want {
+		if got := recording.ConfigDir(set); got != want {
 			t.Errorf("configDir(%q) = %s, want %s", set, got, want)
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 )
 
 // maxKeys bounds in bytes what is kept of keys typed beside a stdin that is no terminal.
@@ -24,14 +26,14 @@ const maxKeys = 1 << 20
 // continued with it). So `cmd | less` leaves the keys to less, `ls | less` gives them to it, and a job in the background
 // leaves the terminal alone.
 type console struct {
-	st     *streams
-	pty    *terminal.PTY
-	host   *terminal.Caller // nil where the caller has none
-	typist *terminal.Typist
-	tape   *terminalTape
-	eyes   *eyes // of a replay that looks at the screen before it types; else nil
-	world  world
-	undo   func() // of the following of the host's size
+	st      *streams
+	pty     *terminal.PTY
+	host    *terminal.Caller // nil where the caller has none
+	typist  *terminal.Typist
+	tape    *terminalTape
+	watcher *screen.Watcher // of a replay that looks at the screen before it types; else nil
+	world   world
+	undo    func() // of the following of the host's size
 
 	mu     sync.Mutex
 	wanted bool           // the program uses its terminal
@@ -50,12 +52,12 @@ type console struct {
 func newConsole(st *streams, r *run) (_ *console, err error) {
 	tty := st.tty
 	c := &console{
-		st: st, typist: terminal.NewTypist(), eyes: r.eyes, undo: func() {},
+		st: st, typist: terminal.NewTypist(), watcher: r.watcher, undo: func() {},
 		size: terminal.Size{Rows: tty.Rows, Cols: tty.Cols, Width: tty.Width, Height: tty.Height},
 		host: terminal.NewCaller([3]any{st.caller.Stdin, st.caller.Stdout, st.caller.Stderr}),
 	}
 	c.typist.Patience = r.patience
-	c.wanted = c.host == nil || tty.has(0) && (tty.has(1) || !c.typesOnHost())
+	c.wanted = c.host == nil || tty.Has(0) && (tty.Has(1) || !c.typesOnHost())
 	if c.pty, err = terminal.Open(c.size); err != nil {
 		c.host.Close()
 		return nil, err
@@ -75,7 +77,7 @@ func (c *console) typesOnHost() bool {
 	if c.st.replay || c.host == nil || c.host.Keys == nil {
 		return false
 	}
-	if !c.st.tty.has(0) {
+	if !c.st.tty.Has(0) {
 		return true
 	}
 	in, ok := c.st.caller.Stdin.(*os.File)
@@ -93,7 +95,7 @@ func (c *console) start(w world) {
 	case c.st.replay:
 		go c.replay()
 	case c.typesOnHost(): // passed from settle
-	case c.st.tty.has(0) && c.st.stdin != nil:
+	case c.st.tty.Has(0) && c.st.stdin != nil:
 		go func() { c.check(c.typist.PassPipe(c.writer(), c.st.stdin, c.note)) }()
 	}
 	if c.host != nil && !c.st.replay {
@@ -104,18 +106,18 @@ func (c *console) start(w world) {
 // replay types what was recorded. Not waited for: it ends with the terminal, at the latest.
 func (c *console) replay() {
 	from := c.st.keys
-	if c.st.tty.has(0) && c.st.stdin != nil {
+	if c.st.tty.Has(0) && c.st.stdin != nil {
 		from = c.st.stdin
 	}
 	if from != nil {
-		c.check(c.typist.PlayWhen(c.writer(), from, c.st.tty.Typed, c.resize, c.eyes.expected()))
+		c.check(c.typist.PlayWhen(c.writer(), from, c.st.tty.Typed, c.resize, c.watcher.Expected()))
 	}
 }
 
 // writer is where keys go: to what is kept of them, then to the program. What comes when that has ended is kept nowhere, so that a
 // replay types what the terminal's cassette holds and no more.
 func (c *console) writer() io.Writer {
-	if c.st.tty.has(0) {
+	if c.st.tty.Has(0) {
 		return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(c.keepStdin), c.pty.Master)
 	}
 	return io.MultiWriter(writerFunc(c.tapeKeys), writerFunc(c.keepKeys), c.pty.Master)
@@ -147,14 +149,14 @@ func (c *console) unseen(p []byte) []byte {
 // tapeKeys records keys that the program is about to get.
 func (c *console) tapeKeys(p []byte) (int, error) {
 	err := c.tape.typed(p, c.pty.NoEcho(), c.pty.SignalsOf(p))
-	c.eyes.cause()
+	c.watcher.Cause()
 	return len(p), err
 }
 
 // signalled records a signal that the program got.
 func (c *console) signalled(sig syscall.Signal) {
 	if c != nil {
-		c.tape.signal(signalName(sig))
+		c.tape.signal(procgroup.Name(sig))
 	}
 }
 
@@ -253,7 +255,7 @@ func (c *console) pass(in *process.Input) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	err := c.typist.Pass(c.writer(), in, c.note)
-	if err == nil || isEIO(err) { // the caller's terminal has gone: it has no end else
+	if err == nil || procgroup.IsEIO(err) { // the caller's terminal has gone: it has no end else
 		c.hangUp()
 	}
 	c.check(err)
@@ -261,10 +263,10 @@ func (c *console) pass(in *process.Input) {
 
 // hangUp tells the program that its terminal has gone. One that has ended is not told.
 func (c *console) hangUp() {
-	if c.world.Signal(sigHUP) == nil {
-		c.signalled(sigHUP)
+	if c.world.Signal(procgroup.SigHUP) == nil {
+		c.signalled(procgroup.SigHUP)
 	}
-	c.world.Signal(sigCONT)
+	c.world.Signal(procgroup.SigCONT)
 }
 
 // stopInput ends the reading of keys; mu is held.
@@ -289,10 +291,10 @@ func (c *console) resize(size terminal.Size) {
 	c.size = size
 	c.mu.Unlock()
 	c.tape.resize(size)
-	c.st.out[c.st.tty.shownAs()].Resize(size.Rows, size.Cols)
-	c.eyes.resize(size)
+	c.st.out[c.st.tty.ShownAs()].Resize(size.Rows, size.Cols)
+	c.watcher.Resize(size)
 	if same {
-		c.world.Signal(sigWINCH)
+		c.world.Signal(procgroup.SigWINCH)
 		return
 	}
 	if err := c.pty.Resize(size); err != nil {
@@ -349,7 +351,7 @@ func (c *console) close() {
 
 // ignoreClosed is err, but for that of a stream that has ended.
 func ignoreClosed(err error) error {
-	if errors.Is(err, os.ErrClosed) || errors.Is(err, cassette.ErrFinished) || isEIO(err) {
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, cassette.ErrFinished) || procgroup.IsEIO(err) {
 		return nil
 	}
 	return err
@@ -359,3 +361,81 @@ type writerFunc func([]byte) (int, error)
 
 // Write implements io.Writer.
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// A jobKeeper makes the program and us one job of the caller's shell: where one of the two is stopped, so is the other, and
+// both go on together.
+type jobKeeper struct {
+	w     world
+	con   *console // nil where the program has no terminal
+	job   *terminal.Job
+	asked bool // we were asked to stop, and have told the program to
+	alone bool // a stop of the program is none of the caller's business: it is continued at once
+}
+
+// keepJob keeps the program's job until stop is called, which waits for its end. Nobody's signals are caught where the
+// caller passes none and has no terminal.
+func (r *run) keepJob(w world, st *streams) (stop func()) {
+	k := &jobKeeper{w: w, con: st.con, job: new(terminal.Job)}
+	caller := st.con != nil && st.con.host != nil
+	k.alone = !caller || r.s.replay
+	if caller || r.signals != nil {
+		k.job = terminal.NewJob()
+	}
+	done := make(chan struct{})
+	var keeping sync.WaitGroup
+	keeping.Go(func() {
+		defer k.job.Close()
+		for {
+			select {
+			case <-done:
+				return
+			case <-k.job.Stops:
+				k.ask()
+			case sig := <-w.Stopped():
+				k.stopped(sig)
+			case <-k.job.Continued:
+				if k.con != nil {
+					k.con.settle()
+				}
+			}
+		}
+	})
+	return func() { close(done); keeping.Wait() }
+}
+
+// ask has the program stop, as the terminal that asked us would have asked it. One without a terminal of its own cannot be
+// asked, nor one that was not while recording.
+func (k *jobKeeper) ask() {
+	sig := procgroup.SigTSTP
+	if k.con == nil || k.alone || k.w.Stopped() == nil {
+		sig = procgroup.SigSTOP
+	}
+	k.asked = true
+	k.w.Signal(sig)
+	if k.w.Stopped() == nil { // this world does not tell
+		k.suspend()
+	}
+}
+
+// stopped does what the program's stop asks for.
+func (k *jobKeeper) stopped(sig syscall.Signal) {
+	switch {
+	case k.asked:
+		k.suspend()
+	case k.con == nil: // its own business, as it is of a program that nobody records
+	case (sig == procgroup.SigTTIN || sig == procgroup.SigTTOU) && k.con.want():
+		k.w.Signal(procgroup.SigCONT)
+	case k.alone:
+		k.w.Signal(procgroup.SigCONT)
+	default:
+		k.suspend()
+	}
+}
+
+func (k *jobKeeper) suspend() {
+	k.asked = false
+	k.con.pause()
+	k.job.Suspend()
+	k.con.resume()
+	k.w.Signal(procgroup.SigCONT)
+}

@@ -10,6 +10,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -30,7 +33,7 @@ const (
 // form in which a line of text names it.
 func UsualGaps() map[string]string {
 	short := make(map[string]string)
-	for _, g := range []string{gapClock, gapRandom, gapFiles, gapReads, gapMCP, gapScreen, gapSockets, gapSpawns, gapBefore2} {
+	for _, g := range []string{gapClock, gapRandom, recording.GapFiles, gapReads, gapMCP, recording.GapScreen, gapSockets, gapSpawns, gapBefore2} {
 		short[g] = withoutRemark(g)
 	}
 	for _, gaps := range gapsOutside() {
@@ -49,7 +52,7 @@ func withoutRemark(gap string) string {
 
 // axes is the ledger of what was and was not covered. lost are the bodies that could not
 // be kept, gaps is what the jail did not cover.
-func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]Axis {
+func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]recording.Axis {
 	net := slices.Concat([]string{}, lost)
 	for _, h := range r.o.Passthrough {
 		net = append(net, h+" (let through unread, not replayable)")
@@ -65,16 +68,16 @@ func (r *recorder) axes(l *rescrub, lost, gaps []string) map[string]Axis {
 	if r.processes == nil {
 		gaps = append([]string{gapSpawns}, gaps...)
 	}
-	axes := map[string]Axis{
-		axisClock:  clock,
-		axisRandom: random,
-		"files":    {On: r.trees.before != nil, NotCovered: noneTwice(slices.Concat(r.fileGaps(), r.notInTree()))},
-		"llm":      {On: true, NotCovered: []string{}},
-		axisMCP:    {On: true, NotCovered: slices.Concat(aboutMCP, r.spawns.unseen(), r.s.mcp.Lost())},
-		"network":  {On: true, NotCovered: net},
-		"process":  {On: true, NotCovered: append([]string{}, gaps...)},
-		"secrets":  {On: true, NotCovered: secrets},
-		"terminal": {On: r.manifest.TTY != nil, NotCovered: []string{}},
+	axes := map[string]recording.Axis{
+		axisClock:         clock,
+		axisRandom:        random,
+		"files":           {On: r.trees.before != nil, NotCovered: recording.NoneTwice(slices.Concat(r.fileGaps(), r.notInTree()))},
+		"llm":             {On: true, NotCovered: []string{}},
+		recording.AxisMCP: {On: true, NotCovered: slices.Concat(aboutMCP, r.spawns.unseen(), r.s.mcp.Lost())},
+		"network":         {On: true, NotCovered: net},
+		"process":         {On: true, NotCovered: append([]string{}, gaps...)},
+		"secrets":         {On: true, NotCovered: secrets},
+		"terminal":        {On: r.manifest.TTY != nil, NotCovered: []string{}},
 	}
 	axes = ledgerFor(axes, r.o.Proxy)
 	if net := axes["network"]; r.o.Proxy && r.seen.counts["llm_call"]+r.seen.counts["http_exchange"] == 0 {
@@ -100,7 +103,7 @@ func splitGaps(gaps []string, of string) (its, others []string) {
 // fileGaps lists what is not seen of files, and what of those that the program changed could not be kept.
 func (r *recorder) fileGaps() []string {
 	if r.o.Proxy {
-		return []string{gapFiles}
+		return []string{recording.GapFiles}
 	}
 	r.manifest.LongFiles = r.changing.long()
 	out := []string{gapReads}
@@ -133,13 +136,13 @@ func (r *recorder) notInTree() []string {
 // A surveyed tape is one that was read once for its ledger.
 type surveyed struct {
 	upstreams  map[string]string
-	counts     map[string]int // records by kind
-	lost       []string       // bodies that were not kept, and why
-	silent     []string       // requests that no upstream answered: "host: why", each once
-	unanswered map[string]int // records by kind: exchanges without an answer
-	unreached  []Unreached    // ports of this host
-	ports      []uint16       // that requests were for, beside 80 and 443
-	mcp        MCPSeen
+	counts     map[string]int     // records by kind
+	lost       []string           // bodies that were not kept, and why
+	silent     []string           // requests that no upstream answered: "host: why", each once
+	unanswered map[string]int     // records by kind: exchanges without an answer
+	unreached  []follow.Unreached // ports of this host
+	ports      []uint16           // that requests were for, beside 80 and 443
+	mcp        recording.MCPSeen
 	changed    map[string]bool // paths; true for those in the work tree that Git does not ignore
 }
 
@@ -167,13 +170,13 @@ func survey(path string, upstreams map[string]string) (*surveyed, error) {
 			return nil, err
 		}
 		s.counts[countedAs(rec.Kind)]++
-		s.mcp.add(rec.Kind)
+		s.mcp.Add(rec.Kind)
 		if f := tape.ChangedFile(rec.Kind); f != nil && !f.IsPlace() {
 			s.changed[strings.Clone(f.Path)] = files.InTree(f) // the path is cut from the record, which would stay as a whole
 		}
-		u := UnreachedBy(rec.Kind)
+		u := follow.UnreachedBy(rec.Kind)
 		if u != nil {
-			s.unreached = addUnreached(s.unreached, u)
+			s.unreached = follow.AddUnreached(s.unreached, u)
 		}
 		if x := tape.ExchangeOf(rec.Kind); x != nil {
 			s.addExchange(x, u != nil)
@@ -204,7 +207,7 @@ func (s *surveyed) addExchange(x *tape.Exchange, unreached bool) {
 	u, err := url.Parse(x.URL)
 	if err == nil {
 		host = u.Host
-		if p := portIn(u); p != 0 && !slices.Contains(s.ports, p) {
+		if p := program.PortIn(u); p != 0 && !slices.Contains(s.ports, p) {
 			s.ports = append(s.ports, p)
 		}
 	}

@@ -1,12 +1,13 @@
 package deck
 
 import (
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"slices"
 	"testing"
 )
 
 func TestNothingIsListedTwice(t *testing.T) {
-	got := noneTwice([]string{"reads", "fifo (special)", "sock (special)", "fifo (special)"})
+	got := recording.NoneTwice([]string{"reads", "fifo (special)", "sock (special)", "fifo (special)"})
 	if want := []string{"reads", "fifo (special)", "sock (special)"}; !slices.Equal(got, want) {
 		t.Errorf("listed are %q, want %q", got, want)
 	}

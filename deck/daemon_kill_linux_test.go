@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/daemon"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func init() { programs["told recorder"] = playToldRecorder }
@@ -27,7 +29,7 @@ func playToldRecorder(args []string) int {
 	os.Setenv(programVar, "rounds")
 	_, err = deck.Record(context.Background(), &deck.RecordOptions{
 		Argv: []string{exe}, Output: args[2], ConfigDir: args[3], Upstreams: map[string]string{"api.anthropic.com": args[1]},
-		Daemon: &deck.DaemonOptions{URL: args[0], Intent: "be killed"},
+		Daemon: &daemon.Options{URL: args[0], Intent: "be killed"},
 	})
 	return fail(err)
 }
@@ -72,7 +74,7 @@ func TestKilledRecorderOfADaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	rec, err := deck.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil || rec.Finished() || rec.Manifest.Daemon == nil {
 		t.Fatalf("%+v, %v", rec, err)
 	}

@@ -13,11 +13,14 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/daemon"
+	"github.com/tapedeck-dev/tapedeck/deck/daemon/daemontest"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // recordTold records a program and tells its run to a daemon.
-func (b *bench) recordTold(o *deck.DaemonOptions, program string, proxy bool) (*deck.Result, error) {
+func (b *bench) recordTold(o *daemon.Options, program string, proxy bool) (*deck.Result, error) {
 	b.t.Helper()
 	argv, env := b.self(program)
 	var out bytes.Buffer
@@ -34,7 +37,7 @@ func TestARunThatIsTold(t *testing.T) {
 	b := newBench(t)
 	b.env = append(b.env, "SERVICE_TOKEN="+spelledSecret)
 	b.upstream("api.anthropic.com", serveConverse)
-	f := deck.NewFakeDaemon()
+	f := daemontest.New()
 	f.Deny("read")
 	o := f.Options()
 	o.Intent, o.Agent = "try it with "+spelledSecret, "tester"
@@ -58,7 +61,7 @@ func TestARunThatIsTold(t *testing.T) {
 	if outcome == nil || outcome.Status != "success" || res.Sealed == nil || !bytes.Contains(outcome.Evidence, []byte(res.Sealed.Root)) {
 		t.Errorf("outcome %+v, sealed %+v", outcome, res.Sealed)
 	}
-	want := deck.DaemonRun{URL: "ws://127.0.0.1:1/", AgentID: "name:tester", RunID: start.IdempotencyKey, Turns: 1}
+	want := recording.DaemonRun{URL: "ws://127.0.0.1:1/", AgentID: "name:tester", RunID: start.IdempotencyKey, Turns: 1}
 	if m.Daemon == nil || m.Daemon.Turns != 1 || m.Daemon.RunID != want.RunID || m.Daemon.URL != want.URL || m.Daemon.AgentID != want.AgentID {
 		t.Errorf("%+v, want %+v", m.Daemon, want)
 	}
@@ -75,7 +78,7 @@ func TestARunThatIsTold(t *testing.T) {
 	if !slices.ContainsFunc(v.Notes, func(n string) bool { return strings.Contains(n, "verdicts of policies do not gate") }) {
 		t.Errorf("notes %q", v.Notes)
 	}
-	if again, err := deck.Open(out); err != nil || again.Manifest.Daemon != nil || again.Manifest.Axes["daemon"].On {
+	if again, err := recording.Open(out); err != nil || again.Manifest.Daemon != nil || again.Manifest.Axes["daemon"].On {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if r, err := deck.Compare(res.Recording.Dir, out, nil); err != nil || len(r.Divergences)+len(r.NotCompared) > 0 {
@@ -88,13 +91,13 @@ func TestNoDaemonNoRecording(t *testing.T) {
 	t.Parallel()
 	b := newBenchAnywhere(t)
 	b.upstream("api.anthropic.com", serveConverse)
-	for _, o := range []*deck.DaemonOptions{
+	for _, o := range []*daemon.Options{
 		{URL: "ws://127.0.0.1:1", Intent: "try it"},
 		{URL: "unix:" + filepath.Join(t.TempDir(), "none.sock"), Intent: "try it"},
 		{URL: "ws://127.0.0.1:1", Intent: " "},
 	} {
 		_, err := b.recordTold(o, "converse", true)
-		if no, ok := errors.AsType[*deck.DaemonError](err); !ok || no.Hint == "" {
+		if no, ok := errors.AsType[*daemon.Error](err); !ok || no.Hint == "" {
 			t.Errorf("%+v: %v", o, err)
 		}
 		if _, err := os.Stat(filepath.Join(b.dir, ".tapedeck")); !os.IsNotExist(err) {
@@ -142,7 +145,7 @@ func playBlab([]string) int {
 func TestASecretInAVerdict(t *testing.T) {
 	t.Parallel()
 	b := newBenchAnywhere(t)
-	f := deck.NewFakeDaemon()
+	f := daemontest.New()
 	b.upstream("api.anthropic.com", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		switch {

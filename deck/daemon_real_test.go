@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/client"
-	"github.com/tapedeck-dev/tapedeck/deck"
-	"github.com/tapedeck-dev/tapedeck/internal/daemon"
+	"github.com/tapedeck-dev/tapedeck/deck/daemon"
+	real "github.com/tapedeck-dev/tapedeck/internal/daemon"
 	"github.com/tapedeck-dev/tapedeck/policy"
 	"github.com/tapedeck-dev/tapedeck/rpcapi"
 	"github.com/tapedeck-dev/tapedeck/runtrace"
@@ -26,7 +26,7 @@ import (
 // realDaemon is a daemon on an address and a directory of its own, which may be stopped and started again.
 type realDaemon struct {
 	t    *testing.T
-	o    daemon.Options
+	o    real.Options
 	stop func()
 }
 
@@ -37,7 +37,7 @@ func newRealDaemon(t *testing.T) *realDaemon {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &realDaemon{t: t, o: daemon.Options{
+	r := &realDaemon{t: t, o: real.Options{
 		Listen: l.Addr().String(), Data: t.TempDir(), Policies: []policy.Rule{{Name: "no reading", Rule: "deny_tool", Target: "read"}},
 	}}
 	l.Close()
@@ -48,7 +48,7 @@ func newRealDaemon(t *testing.T) *realDaemon {
 
 func (r *realDaemon) start() {
 	r.t.Helper()
-	d, err := daemon.Open(r.t.Context(), &r.o)
+	d, err := real.Open(r.t.Context(), &r.o)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestRecordingMeetsDaemon(t *testing.T) {
 				}
 				fmt.Fprintf(w, `{"type":"message","content":[{"type":"tool_use","id":"t%d","name":"read","input":{"n":%d}}],"stop_reason":"tool_use"}`, n, n)
 			})
-			res, err := b.recordTold(&deck.DaemonOptions{URL: r.url(), Intent: "count"}, "rounds", true)
+			res, err := b.recordTold(&daemon.Options{URL: r.url(), Intent: "count"}, "rounds", true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -117,7 +118,7 @@ func TestNothingGetsOut(t *testing.T) {
 }
 
 // refusals lists what the tape says was not let out.
-func refusals(t *testing.T, rec *deck.Recording) string {
+func refusals(t *testing.T, rec *recording.Recording) string {
 	var out strings.Builder
 	for _, k := range kinds(t, rec) {
 		if k, ok := k.(*tape.NetRefused); ok {
@@ -127,7 +128,7 @@ func refusals(t *testing.T, rec *deck.Recording) string {
 	return out.String()
 }
 
-func kinds(t *testing.T, rec *deck.Recording) []tape.Kind {
+func kinds(t *testing.T, rec *recording.Recording) []tape.Kind {
 	t.Helper()
 	f, err := rec.OpenTape()
 	if err != nil {

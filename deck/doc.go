@@ -1,80 +1,29 @@
-// Package deck records, replays and compares the runs of one unmodified program, and keeps recordings.
+// Package deck records, replays and compares the runs of one unmodified program.
 //
-// Record runs a program in the jail with every axis on and leaves a recording: a directory that holds the event tape,
-// its blobs, the work tree as the run found it and what the run changed there. Replay runs the program again as a closed
-// world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
+// Record runs a program in the jail with every axis on and leaves a recording (package recording): a directory that holds the
+// event tape, its blobs, the work tree as the run found it and what the run changed there. Replay runs the program again as a
+// closed world, over an overlay of that tree, with every answer taken from the tape, and compares the two tapes lane by lane.
 // Where there can be no jail both may run the program outside of it, with a proxy: the Proxy of their options says what
-// that costs, and so does every such recording and verdict. Follow shows a recording while it is made; Pack and Unpack make
-// one file of it and back; a Library's GC removes what no recording needs. ReplayTape runs any program against a bare tape, which
-// has exchanges alone, and compares those.
-// Deck is where the axes meet: it wires them to the jail and owns the recording's directory; matching, comparing,
-// masking and the formats belong to the packages below it.
+// that costs, and so does every such recording and verdict. ReplayTape runs any program against a bare tape, which has
+// exchanges alone, and compares those.
+// Deck is where the axes meet: it wires them to the jail; matching, comparing, masking and the formats belong to the packages
+// that it uses. What is done with a recording lies below it, and knows nothing of runs:
 //
-// The life of a recording:
-//
-//	recording.json {"state":"recording"}      written first
-//	tree.json, blobs                          the work tree, before the program starts
-//	run.tape, run.tape.cas/, run.tape.part/   as the run goes
-//	terminal/                                 as the run goes, where the program has a terminal (terminal_tape.go)
-//	workspace.diff, found-*.json              after the program has ended
-//	tree.json, run.tape, again                where a secret became known after it was written (rescrub.go)
-//	session.jsonl                             derived from the tape, where a model was called (talk.go)
-//	recording.json {"state":"finished"}       replaces the first one atomically: the recording is whole, and unsealed
-//	seal.tiles/, seal.json                    over all of that and the recording.json to come (seal.go), unless NoSeal
-//	recording.json {"sealed":true}            replaces it atomically, last
-//
-// found-*.json have the form of tree.json (package files): what the run found at the paths that it changed in HOME, the temporary
-// directory and other places that it may write to, and at those of the work tree that Git ignores. They are partial: what they do
-// not name was not changed, and a replay shows it as it is then.
-//
-// A recorder that is killed at any moment leaves what stands above that moment, each file whole or, the tape, whole up
-// to its last record. A tape is never found without its header. So a recording is unfinished, or finished and says that it is not
-// sealed, or sealed; Verify passes each of these, and Recording.Seal seals the second. A sealing that fails leaves the second.
+//	recording   the directory: its manifest, paths, locks, masks and the project's key; all others use it
+//	secrets     what is known as a secret before a program starts, and a log without any
+//	library     .tapedeck: find, list, remove, gc, pack, unpack
+//	sealing     the seal of a recording, and the log of sealed ones
+//	screen      what a program's terminal showed: followed, compared, told in lines
+//	derive      what is made of a recording: the session log, the work tree, answers of tool servers
+//	daemon      tells a run to a daemon while it is recorded
+//	follow      records chosen, told while they are made, and with screens in one timeline
+//	verify      every line, blob and digest
+//	program     the program's file, environment and ports; procgroup its process group
 //
 // A run that cannot be recorded does not go on as if it were: the first write to the recording that fails ends it (session.fail).
 // Nothing more gets on the tape, every exchange is cut, the program is killed with its world, and Record returns a *WriteError;
 // the recording stays unfinished. So does that of a jail that is ended from outside. docs/limits.md lists what may fail and what
 // may be killed, package integration/kill tries it.
-//
-// What lies in temporary directories (layers, certificates, what is unpacked to be looked at) is locked by the process that made
-// it, and goes with the next command where that was killed (Sweep).
-//
-// recording.json is a Manifest. Of its keys these may be absent:
-//
-//	scrub_key    names the project's key, under which placeholders and the digests of files with secrets were made, and tells
-//	             nothing else of it; absent: an older recorder's
-//	scrub_rules  version of the shapes that secrets were found by (scrub.Rules), which a replay uses; absent: 1
-//	secrets      placeholder and shape of each secret that the traffic or a file brought, 4,096 at most: a replay that lacks
-//	             it makes up another, and recognises one that is "late", which stood somewhere before it was known; absent: none
-//	             was found, or the recorder was killed or older, and the program of a replay gets placeholders
-//	scrub_late   true: what became known as a secret late was taken out of what was written before, so a replay does the
-//	             same; absent: it was not (an older or a killed recorder), and a replay does not either
-//	arg_secrets  the same as env has, for argv: "argv.N", its text, the shapes of the secrets in it; absent: argv holds none
-//	raw          base64 of the bytes, scrubbed, of each "argv.N" and "env.NAME" that is no UTF-8; absent: all of them are
-//	umask        the umask that the run began with, which a replay has too; absent: not known, a replay has the caller's
-//	host.proc    files of /proc, by their names there, as the run found them and a replay does; absent: an older recorder's, or outside the jail
-//	writable     directories that the run could change beside the roots; absent: none
-//	ports        TCP ports that a replay serves beside 80 and 443; absent: none
-//	loopback     true: an upstream answered for an address of the loopback; absent: none did
-//	proxy        true: recorded outside the jail, through a proxy; absent: in the jail
-//	mcp          the tool servers that the program talked with, and how often (MCPSeen); absent: there was none, or the recorder was
-//	             killed or older
-//	wrapped      true: holds what was said with one MCP server and nothing else, recorded by WrapMCP; absent: a run
-//	tty.modes    how the caller's terminal treated input and output (terminal.Modes); absent: as it is made
-//	tty.width    and tty.height: its size in pixels; absent: unknown
-//	tty.keys     base64 of what was typed beside a stdin that was no terminal, scrubbed; absent: nothing
-//	tty.typed    of its members: idle_ms, for how long nothing had been printed; rows, cols, width, height: a new size
-//	long_files   files that the run left and that are too large to keep, by path: how many bytes they have, and a keyed digest of them; absent: none
-//	seed         id of the recording that the random bytes of the run are of, which was replayed; absent: its own
-//	masks        how often each mask was used; absent: none was, or the recorder was killed
-//	session_rules  version of the rules by which session.jsonl was derived (SessionRules), with which alone verify derives it
-//	             again; absent: there is none, or it was made elsewhere
-//	session_hidden  the lines of session.jsonl, from 1, in which a secret was hidden that stands on the tape in pieces; absent:
-//	             none
-//	daemon       the daemon that the run was told to, and what the run is called there (DaemonRun); absent: none
-//	masking      masks of tapedeck.yaml, which a replay uses; absent: there were none
-//
-// A key that is not known here is passed by.
 //
 // Goals: nothing of the program is changed, nothing gets out of the jail on replay, what was not covered is said. Not goals: several
 // programs in one recording, remote hosts.

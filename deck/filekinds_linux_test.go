@@ -10,12 +10,13 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // script records one run of a program's text.
-func (b *bench) script(argv ...string) *deck.Recording {
+func (b *bench) script(argv ...string) *recording.Recording {
 	b.t.Helper()
 	path, err := exec.LookPath(argv[0])
 	if err != nil {

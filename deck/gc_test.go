@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 )
 
 // age makes a file two hours old.
@@ -32,10 +32,10 @@ func stray(t testing.TB, c *crafted, content string) string {
 }
 
 // whats returns the kinds of garbage of a report, scratches aside: those belong to other tests that run now.
-func whats(r *deck.GCReport) string {
+func whats(r *library.GCReport) string {
 	var out []string
 	for _, g := range r.Removed {
-		if g.What != deck.GarbageScratch {
+		if g.What != library.GarbageScratch {
 			out = append(out, g.What)
 		}
 	}
@@ -43,7 +43,7 @@ func whats(r *deck.GCReport) string {
 	return strings.Join(out, ", ")
 }
 
-func collect(t testing.TB, lib *deck.Library, o *deck.GCOptions) *deck.GCReport {
+func collect(t testing.TB, lib *library.Library, o *library.GCOptions) *library.GCReport {
 	t.Helper()
 	r, err := lib.GC(context.Background(), o)
 	if err != nil {
@@ -59,7 +59,7 @@ func missing(path string) bool {
 
 func TestGC(t *testing.T) {
 	root := t.TempDir()
-	lib := deck.LibraryOf(root)
+	lib := library.Of(root)
 	done := craft(t, filepath.Join(lib.Dir, "done.rec"), "done", "finished", 5)
 	dead := craft(t, filepath.Join(lib.Dir, "dead.rec"), "dead", "recording", 5)
 	sealed := craft(t, filepath.Join(lib.Dir, "sealed.rec"), "sealed", "finished", 1)
@@ -93,7 +93,7 @@ func TestGC(t *testing.T) {
 	}
 	age(t, garbage[0], garbage[4], garbage[6])
 
-	dry := collect(t, lib, &deck.GCOptions{DryRun: true})
+	dry := collect(t, lib, &library.GCOptions{DryRun: true})
 	for _, p := range append(garbage, kept...) {
 		if missing(p) {
 			t.Errorf("a dry run removed %s", p)
@@ -124,7 +124,7 @@ func TestGC(t *testing.T) {
 // Recordings share blobs by hard links: what goes from one stays whole in the other, and frees nothing.
 func TestGCOfSharedBlobs(t *testing.T) {
 	root := t.TempDir()
-	lib := deck.LibraryOf(root)
+	lib := library.Of(root)
 	a := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 4)
 	b := craft(t, filepath.Join(lib.Dir, "b.rec"), "b", "finished", 0)
 	for _, d := range a.blobs { // b does not name them
@@ -133,7 +133,7 @@ func TestGCOfSharedBlobs(t *testing.T) {
 		}
 		age(t, a.store.Path(d))
 	}
-	before := collect(t, lib, &deck.GCOptions{DryRun: true}).Before
+	before := collect(t, lib, &library.GCOptions{DryRun: true}).Before
 	r := collect(t, lib, nil)
 	if whats(r) != "blobs" || r.Removed[0].Count != 4 || r.Removed[0].Bytes != 0 || r.After != before {
 		t.Errorf("%+v", r)
@@ -144,7 +144,7 @@ func TestGCOfSharedBlobs(t *testing.T) {
 
 // A digest in a key or a kind that this version does not know keeps its blob.
 func TestGCKeepsWhatIsOnlyMentioned(t *testing.T) {
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 0)
 	mentioned := stray(t, c, "of another version")
 	not := stray(t, c, "of nobody")
@@ -161,17 +161,17 @@ func TestGCKeepsWhatIsOnlyMentioned(t *testing.T) {
 
 func TestGCOfOldRecordings(t *testing.T) {
 	for name, tt := range map[string]struct {
-		o    deck.GCOptions
+		o    library.GCOptions
 		left string
 	}{
-		"nothing asked":  {deck.GCOptions{}, "a b c d unfinished"},
-		"keep two":       {deck.GCOptions{Keep: 2}, "c d unfinished"},
-		"older":          {deck.GCOptions{OlderThan: 60 * 24 * time.Hour}, "d unfinished"},
-		"both":           {deck.GCOptions{OlderThan: 60 * 24 * time.Hour, Keep: 3}, "b c d unfinished"},
-		"older than all": {deck.GCOptions{OlderThan: 10000 * 24 * time.Hour}, "a b c d unfinished"},
+		"nothing asked":  {library.GCOptions{}, "a b c d unfinished"},
+		"keep two":       {library.GCOptions{Keep: 2}, "c d unfinished"},
+		"older":          {library.GCOptions{OlderThan: 60 * 24 * time.Hour}, "d unfinished"},
+		"both":           {library.GCOptions{OlderThan: 60 * 24 * time.Hour, Keep: 3}, "b c d unfinished"},
+		"older than all": {library.GCOptions{OlderThan: 10000 * 24 * time.Hour}, "a b c d unfinished"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lib := deck.LibraryOf(t.TempDir())
+			lib := library.Of(t.TempDir())
 			for i, id := range []string{"a", "b", "c", "d", "unfinished"} {
 				state, began := "finished", "2026-01-0"+string(rune('1'+i))+"T00:00:00Z"
 				switch id {
@@ -201,16 +201,16 @@ func TestGCOfOldRecordings(t *testing.T) {
 }
 
 func TestGCOfNoLibrary(t *testing.T) {
-	r := collect(t, deck.LibraryOf(filepath.Join(t.TempDir(), "none")), nil)
+	r := collect(t, library.Of(filepath.Join(t.TempDir(), "none")), nil)
 	if whats(r) != "" || r.Before != 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
 // linkedLibrary holds a recording of which something is a link, with blobs that are old and named.
-func linkedLibrary(t testing.TB, link func(t testing.TB, c *crafted)) (*deck.Library, *crafted) {
+func linkedLibrary(t testing.TB, link func(t testing.TB, c *crafted)) (*library.Library, *crafted) {
 	t.Helper()
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 3)
 	for _, d := range c.blobs {
 		age(t, c.store.Path(d))
@@ -245,7 +245,7 @@ func TestGCKeepsWhatItDidNotRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lib, c := linkedLibrary(t, link)
 			age(t, stray(t, c, "named by nothing that can be read"))
-			r := collect(t, lib, &deck.GCOptions{OlderThan: time.Hour, Keep: 1})
+			r := collect(t, lib, &library.GCOptions{OlderThan: time.Hour, Keep: 1})
 			if whats(r) != "" || len(r.Kept) != 1 || r.Before < 0 || r.After != r.Before {
 				t.Errorf("%+v", r)
 			}
@@ -261,7 +261,7 @@ func TestGCKeepsWhatItDidNotRead(t *testing.T) {
 // A recording that is a link in the library lies elsewhere: it stays, however old it is.
 func TestGCLeavesLinkedRecordingsAlone(t *testing.T) {
 	lib, c := linkedLibrary(t, func(t testing.TB, c *crafted) { movedTo(t, c.dir) })
-	r := collect(t, lib, &deck.GCOptions{OlderThan: time.Hour})
+	r := collect(t, lib, &library.GCOptions{OlderThan: time.Hour})
 	if whats(r) != "" || r.After != r.Before || missing(c.dir) {
 		t.Errorf("%+v", r)
 	}
@@ -270,7 +270,7 @@ func TestGCLeavesLinkedRecordingsAlone(t *testing.T) {
 
 // Nothing outside of the library goes, whatever leads there: a recording's blobs or parts, a temporary file, a pointer.
 func TestGCDeletesNothingElsewhere(t *testing.T) {
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 1)
 	outside := t.TempDir()
 	kept := []string{filepath.Join(outside, cas.Sum([]byte("mine")).String()), filepath.Join(outside, ".tmp-mine")}
@@ -292,7 +292,7 @@ func TestGCDeletesNothingElsewhere(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(lib.Dir, "d.elsewhere"), []byte(outside+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	collect(t, lib, &deck.GCOptions{OlderThan: time.Hour, Grace: -1})
+	collect(t, lib, &library.GCOptions{OlderThan: time.Hour, Grace: -1})
 	for _, f := range kept {
 		if missing(f) {
 			t.Errorf("%s is gone", f)
@@ -302,10 +302,10 @@ func TestGCDeletesNothingElsewhere(t *testing.T) {
 
 // An old recording that somebody has put something into stays.
 func TestGCKeepsForeignFiles(t *testing.T) {
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 1)
 	notes := c.write(t, "notes.md", "mine")
-	r := collect(t, lib, &deck.GCOptions{OlderThan: time.Hour})
+	r := collect(t, lib, &library.GCOptions{OlderThan: time.Hour})
 	if whats(r) != "" || len(r.Kept) != 1 || !strings.Contains(r.Kept[0].Why, "notes.md") || missing(notes) {
 		t.Errorf("%+v", r)
 	}
@@ -325,7 +325,7 @@ func TestGCOfLinkedLibrary(t *testing.T) {
 
 // What could not be removed is not reported, and counts as there.
 func TestGCReportsWhatWent(t *testing.T) {
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	c := craft(t, filepath.Join(lib.Dir, "a.rec"), "a", "finished", 1)
 	went := stray(t, c, "nobody's")
 	stuck := filepath.Join(filepath.Dir(went), cas.Sum([]byte("a directory")).String())
@@ -342,7 +342,7 @@ func TestGCReportsWhatWent(t *testing.T) {
 
 // An interrupted GC removes nothing more, and reports what went.
 func TestGCInterrupted(t *testing.T) {
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	var strays []string
 	for _, id := range []string{"a", "b", "c"} {
 		c := craft(t, filepath.Join(lib.Dir, id+".rec"), id, "finished", 1)
@@ -353,7 +353,7 @@ func TestGCInterrupted(t *testing.T) {
 	age(t, strays[:4]...)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r, err := lib.GC(ctx, &deck.GCOptions{Progress: func(done, _ int64) {
+	r, err := lib.GC(ctx, &library.GCOptions{Progress: func(done, _ int64) {
 		if done == 2 { // the pointer, which has no date, and a
 			cancel()
 		}
@@ -366,7 +366,7 @@ func TestGCInterrupted(t *testing.T) {
 			t.Errorf("%s went after the interrupt", p)
 		}
 	}
-	before, errBefore := lib.GC(ctx, &deck.GCOptions{Keep: 1})
+	before, errBefore := lib.GC(ctx, &library.GCOptions{Keep: 1})
 	if !errors.Is(errBefore, context.Canceled) || len(before.Removed) != 0 || before.After != before.Before {
 		t.Errorf("%+v, %v", before, errBefore)
 	}

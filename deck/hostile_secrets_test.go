@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -20,33 +21,33 @@ func manySecrets(n int, shape string) (out []scrub.Secret) {
 // TestHostileSecrets: secrets that no recorder lists are refused where recording.json is read, and those that it may list
 // cost a replay a moment.
 func TestHostileSecrets(t *testing.T) {
-	variable := func(shape string) []EnvVar {
-		return []EnvVar{{Name: "A_KEY", Value: "td_a_000000000000", Secret: true, Shape: shape}}
+	variable := func(shape string) []recording.EnvVar {
+		return []recording.EnvVar{{Name: "A_KEY", Value: "td_a_000000000000", Secret: true, Shape: shape}}
 	}
-	many := make([]EnvVar, 0, 40)
+	many := make([]recording.EnvVar, 0, 40)
 	for range 40 {
 		many = append(many, variable(":1000000:a :20:a")...)
 	}
 	for name, tt := range map[string]struct {
-		spoil   func(m *Manifest)
+		spoil   func(m *recording.Manifest)
 		refused bool
 	}{
-		"as many as a recorder lists": {func(m *Manifest) { m.Secrets = manySecrets(scrub.MaxFound, ":20:aA0") }, false},
-		"one more":                    {func(m *Manifest) { m.Secrets = manySecrets(scrub.MaxFound+1, ":20:aA0") }, true},
-		"long ones":                   {func(m *Manifest) { m.Secrets = manySecrets(400, ":1048576:aA0") }, false},
-		"a variable":                  {func(m *Manifest) { m.Env = variable(":1000000:a") }, false},
-		"variables":                   {func(m *Manifest) { m.Env = many }, true},
-		"arguments":                   {func(m *Manifest) { m.ArgSecrets = many }, true},
+		"as many as a recorder lists": {func(m *recording.Manifest) { m.Secrets = manySecrets(scrub.MaxFound, ":20:aA0") }, false},
+		"one more":                    {func(m *recording.Manifest) { m.Secrets = manySecrets(scrub.MaxFound+1, ":20:aA0") }, true},
+		"long ones":                   {func(m *recording.Manifest) { m.Secrets = manySecrets(400, ":1048576:aA0") }, false},
+		"a variable":                  {func(m *recording.Manifest) { m.Env = variable(":1000000:a") }, false},
+		"variables":                   {func(m *recording.Manifest) { m.Env = many }, true},
+		"arguments":                   {func(m *recording.Manifest) { m.ArgSecrets = many }, true},
 	} {
-		m := newManifest(time.Now())
+		m := recording.NewManifest(time.Now())
 		m.Argv, m.Program.Path, m.Cwd = []string{"p"}, "/p", "/"
 		tt.spoil(m)
 		dir := t.TempDir()
-		if err := m.write(dir, false); err != nil {
+		if err := m.Write(dir, false); err != nil {
 			t.Fatal(err)
 		}
-		m, err := readManifest(dir)
-		if errors.Is(err, errManifest) != tt.refused || !tt.refused && err != nil {
+		m, err := recording.ReadManifest(dir)
+		if errors.Is(err, recording.ErrManifest) != tt.refused || !tt.refused && err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -105,7 +106,7 @@ func stdinInput(a, b *side) []fidelity.Input {
 }
 
 // envInputs lists the variables that are no secrets and differ.
-func envInputs(a, b *Manifest) []fidelity.Input {
+func envInputs(a, b *recording.Manifest) []fidelity.Input {
 	was := make(map[string]string)
 	for _, v := range a.Env {
 		was[v.Name] = v.Value

@@ -20,6 +20,9 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -49,9 +52,9 @@ func recordHeld(args []string) int {
 
 // playUnpacker unpacks args[0] as args[1], to be killed meanwhile.
 func playUnpacker(args []string) int {
-	lib := deck.LibraryOf(filepath.Dir(args[1]))
+	lib := library.Of(filepath.Dir(args[1]))
 	fmt.Println("begin")
-	_, err := lib.Unpack(context.Background(), args[0], &deck.UnpackOptions{Output: args[1]})
+	_, err := lib.Unpack(context.Background(), args[0], &library.UnpackOptions{Output: args[1]})
 	if err != nil {
 		return fail(err)
 	}
@@ -60,11 +63,11 @@ func playUnpacker(args []string) int {
 
 // playKeeper does to the library of the work tree args[1] what args[0] says, again and again.
 func playKeeper(args []string) int {
-	lib := deck.LibraryOf(args[1])
+	lib := library.Of(args[1])
 	for range 30 {
 		switch args[0] {
 		case "gc":
-			if _, err := lib.GC(context.Background(), &deck.GCOptions{Grace: -1}); err != nil {
+			if _, err := lib.GC(context.Background(), &library.GCOptions{Grace: -1}); err != nil {
 				return fail(err)
 			}
 		case "rm":
@@ -102,7 +105,7 @@ func TestKilledUnpacker(t *testing.T) {
 	root := t.TempDir()
 	c := craft(t, filepath.Join(root, "a.rec"), "an-id", "finished", 400)
 	file := filepath.Join(root, "packed")
-	if _, err := deck.Pack(context.Background(), c.open(t), file, nil); err != nil {
+	if _, err := library.Pack(context.Background(), c.open(t), file, nil); err != nil {
 		t.Fatal(err)
 	}
 	whole, rounds := 0, 10
@@ -132,8 +135,8 @@ func TestKilledUnpacker(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d were done before they were killed", whole, rounds)
-	lib := deck.LibraryOf(root)
-	if _, err := lib.Unpack(context.Background(), file, &deck.UnpackOptions{Output: filepath.Join(root, "last")}); err != nil {
+	lib := library.Of(root)
+	if _, err := lib.Unpack(context.Background(), file, &library.UnpackOptions{Output: filepath.Join(root, "last")}); err != nil {
 		t.Fatal(err)
 	}
 	noneLeft(t, root)
@@ -141,27 +144,27 @@ func TestKilledUnpacker(t *testing.T) {
 
 // A tail is Follow at work in a goroutine, which ends with it.
 type tail struct {
-	rec     *deck.Recording
+	rec     *recording.Recording
 	records chan *tape.Record
-	parts   chan deck.Streaming
+	parts   chan follow.Streaming
 	end     chan error
 	done    bool // finished; read it behind end
 }
 
-func follow(t testing.TB, dir string) *tail {
+func followed(t testing.TB, dir string) *tail {
 	t.Helper()
-	rec, err := deck.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	tl := &tail{rec: rec, records: make(chan *tape.Record, 1000), parts: make(chan deck.Streaming, 10000), end: make(chan error, 1)}
+	tl := &tail{rec: rec, records: make(chan *tape.Record, 1000), parts: make(chan follow.Streaming, 10000), end: make(chan error, 1)}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		done, err := deck.Follow(ctx, rec, &deck.FollowOptions{
+		done, err := follow.Follow(ctx, rec, &follow.Options{
 			Record: func(r *tape.Record) error { tl.records <- r; return nil },
-			Parts: func(all []deck.Streaming) error {
+			Parts: func(all []follow.Streaming) error {
 				for _, s := range all {
 					tl.parts <- s
 				}
@@ -225,13 +228,13 @@ func TestFollowUntilTheEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	l := b.live(filepath.Join(t.TempDir(), "a.rec"))
-	tl := follow(t, l.rec)
+	tl := followed(t, l.rec)
 	for s := range tl.parts {
 		if s.Len == int64(len("first half, ")) && strings.HasSuffix(s.URL, "/slow") {
 			break
 		}
 	}
-	if tl.rec.Live() != deck.LiveYes {
+	if tl.rec.Live() != recording.LiveYes {
 		t.Error("a recorder at work is not told as live")
 	}
 	l.release()
@@ -244,7 +247,7 @@ func TestFollowUntilTheEnd(t *testing.T) {
 	if err := receive(t, tl.end, "the end"); err != nil || !tl.done || fmt.Sprint(kinds) != "[http_exchange process_spawn]" {
 		t.Errorf("%v, finished %t, %v", kinds, tl.done, err)
 	}
-	if tl.rec.Live() != deck.LiveNo {
+	if tl.rec.Live() != recording.LiveNo {
 		t.Error("a finished recording is told as live")
 	}
 }
@@ -253,18 +256,18 @@ func TestFollowUntilTheRecorderDies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	l := b.live(filepath.Join(t.TempDir(), "a.rec"))
-	tl := follow(t, l.rec)
+	tl := followed(t, l.rec)
 	receive(t, tl.parts, "the part")
 	// What is being recorded is not to be touched.
-	lib := deck.LibraryOf(b.dir)
+	lib := library.Of(b.dir)
 	e, err := lib.Entry(l.rec)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lib.Remove(e); !errors.Is(err, deck.ErrLive) {
+	if _, err := lib.Remove(e); !errors.Is(err, recording.ErrLive) {
 		t.Errorf("removed while it is recorded: %v", err)
 	}
-	if _, err := deck.Pack(context.Background(), e.Recording, filepath.Join(b.home, "x"), nil); !errors.Is(err, deck.ErrLive) {
+	if _, err := library.Pack(context.Background(), e.Recording, filepath.Join(b.home, "x"), nil); !errors.Is(err, recording.ErrLive) {
 		t.Errorf("packed while it is recorded: %v", err)
 	}
 	if err := l.cmd.Process.Kill(); err != nil {
@@ -289,7 +292,7 @@ func TestFollowWaitsForTheLine(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	tl := follow(t, c.dir)
+	tl := followed(t, c.dir)
 	f, err := os.OpenFile(filepath.Join(c.dir, "run.tape"), os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +334,7 @@ func TestKeepersBesideARecorder(t *testing.T) {
 	srv := b.upstream("api.example.com", func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, strings.Repeat("a body that is a blob of its own\n", 1000)+r.URL.Path)
 	})
-	lib := deck.LibraryOf(b.dir)
+	lib := library.Of(b.dir)
 	for i := range 20 {
 		craft(t, filepath.Join(lib.Dir, fmt.Sprintf("old-%d.rec", i)), fmt.Sprintf("old-%d", i), "finished", 10)
 	}
@@ -348,7 +351,7 @@ func TestKeepersBesideARecorder(t *testing.T) {
 		}
 		keepers = append(keepers, cmd)
 	}
-	var made []*deck.Recording
+	var made []*recording.Recording
 	for range 3 {
 		res, out := b.record("get", "http://api.example.com/a", "http://api.example.com/b")
 		if res.Exit.Code != 0 {
@@ -371,7 +374,7 @@ func TestKeepersBesideARecorder(t *testing.T) {
 			t.Errorf("%s: %v", e.Name, e.Err)
 			continue
 		}
-		if v, err := verify(e.Path); err != nil || len(v.Problems) > 0 {
+		if v, err := verified(e.Path); err != nil || len(v.Problems) > 0 {
 			t.Errorf("%s: %+v, %v", e.Name, v, err)
 		}
 	}
@@ -411,8 +414,8 @@ func TestGCOfScratches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lib := deck.LibraryOf(t.TempDir())
-	collect(t, lib, &deck.GCOptions{DryRun: true})
+	lib := library.Of(t.TempDir())
+	collect(t, lib, &library.GCOptions{DryRun: true})
 	if missing(dirs[0]) {
 		t.Error("a dry run removed the scratch of a run at work")
 	}
@@ -431,10 +434,10 @@ func TestUnpackedReplays(t *testing.T) {
 	})
 	res, want := b.record("get", "https://api.example.com/a", "http://api.example.com/b")
 	file := filepath.Join(b.home, "packed.tar.zst")
-	if _, err := deck.Pack(context.Background(), res.Recording, file, nil); err != nil {
+	if _, err := library.Pack(context.Background(), res.Recording, file, nil); err != nil {
 		t.Fatal(err)
 	}
-	rec, err := deck.LibraryOf(b.home).Unpack(context.Background(), file, nil)
+	rec, err := library.Of(b.home).Unpack(context.Background(), file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -79,9 +80,9 @@ func (c *crafted) write(t testing.TB, name, content string) string {
 	return path
 }
 
-func (c *crafted) open(t testing.TB) *deck.Recording {
+func (c *crafted) open(t testing.TB) *recording.Recording {
 	t.Helper()
-	rec, err := deck.Open(c.dir)
+	rec, err := recording.Open(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +92,7 @@ func (c *crafted) open(t testing.TB) *deck.Recording {
 // sound fails the test unless dir verifies with so many records and blobs.
 func sound(t testing.TB, dir string, records, blobs int) {
 	t.Helper()
-	v, err := verify(dir)
+	v, err := verified(dir)
 	if err != nil || len(v.Problems) > 0 || v.Records != records || v.Blobs != blobs {
 		t.Errorf("verify %s: %+v, %v", dir, v, err)
 	}
@@ -116,10 +117,10 @@ func contents(t testing.TB, dir string) map[string]string {
 	return out
 }
 
-func pack(t testing.TB, rec *deck.Recording) (*deck.Packing, []byte) {
+func pack(t testing.TB, rec *recording.Recording) (*library.Packing, []byte) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "packed.tar.zst")
-	p, err := deck.Pack(context.Background(), rec, file, nil)
+	p, err := library.Pack(context.Background(), rec, file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestPackIsTheSameAndComesBack(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 
-	lib := deck.LibraryOf(filepath.Join(root, "other"))
+	lib := library.Of(filepath.Join(root, "other"))
 	if err := os.MkdirAll(filepath.Dir(lib.Dir), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -192,10 +193,10 @@ func TestPackIsTheSameAndComesBack(t *testing.T) {
 	if _, err := lib.Unpack(context.Background(), file, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("unpacked twice: %v", err)
 	}
-	if _, err := lib.Unpack(context.Background(), file, &deck.UnpackOptions{Output: twin}); !errors.Is(err, fs.ErrExist) {
+	if _, err := lib.Unpack(context.Background(), file, &library.UnpackOptions{Output: twin}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("unpacked over a recording: %v", err)
 	}
-	if _, err := deck.Pack(context.Background(), rec, file, nil); !errors.Is(err, fs.ErrExist) {
+	if _, err := library.Pack(context.Background(), rec, file, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("packed over a file: %v", err)
 	}
 	noneLeft(t, root, lib.Dir)
@@ -219,8 +220,8 @@ func TestUnpackElsewhereIsListed(t *testing.T) {
 	if err := os.WriteFile(file, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	lib := deck.LibraryOf(root)
-	rec, err := lib.Unpack(context.Background(), file, &deck.UnpackOptions{Output: filepath.Join(root, "b.rec")})
+	lib := library.Of(root)
+	rec, err := lib.Unpack(context.Background(), file, &library.UnpackOptions{Output: filepath.Join(root, "b.rec")})
 	if err != nil || rec.Finished() {
 		t.Fatalf("%+v, %v", rec, err)
 	}
@@ -235,7 +236,7 @@ func TestPackRefuses(t *testing.T) {
 	damaged := func(name string, damage func(*crafted)) error {
 		c := craft(t, filepath.Join(root, name), "id", "finished", 3)
 		damage(c)
-		_, err := deck.Pack(context.Background(), c.open(t), out, nil)
+		_, err := library.Pack(context.Background(), c.open(t), out, nil)
 		return err
 	}
 	var corrupt *cas.CorruptError
@@ -249,12 +250,12 @@ func TestPackRefuses(t *testing.T) {
 		t.Error("a missing blob was packed")
 	}
 	c := craft(t, filepath.Join(root, "inside"), "id", "finished", 1)
-	if _, err := deck.Pack(context.Background(), c.open(t), filepath.Join(c.dir, "out"), nil); err == nil {
+	if _, err := library.Pack(context.Background(), c.open(t), filepath.Join(c.dir, "out"), nil); err == nil {
 		t.Error("packed into itself")
 	}
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := deck.Pack(gone, c.open(t), out, nil); !errors.Is(err, context.Canceled) {
+	if _, err := library.Pack(gone, c.open(t), out, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	if _, err := os.Lstat(out); !errors.Is(err, fs.ErrNotExist) {
@@ -297,8 +298,8 @@ func TestUnpackRefuses(t *testing.T) {
 		"cut":               {whole[:len(whole)-1], packed.ErrDamaged},
 		"half":              {whole[:len(whole)/2], packed.ErrDamaged},
 		"garbage":           {append(whole[:len(whole):len(whole)], "x"...), packed.ErrDamaged},
-		"no recording":      {forge(finished, "run.tape", "x"), deck.ErrNotRecording},
-		"empty":             {forge(finished), deck.ErrNotRecording},
+		"no recording":      {forge(finished, "run.tape", "x"), recording.ErrNotRecording},
+		"empty":             {forge(finished), recording.ErrNotRecording},
 		"no manifest":       {forge(finished, "recording.json", "{}"), packed.ErrDamaged},
 		"another id":        {forge(packed.Index{ID: "x", State: "finished"}, "recording.json", manifest), packed.ErrDamaged},
 		"another state":     {forge(packed.Index{ID: "good", State: "recording"}, "recording.json", manifest), packed.ErrDamaged},
@@ -307,7 +308,7 @@ func TestUnpackRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			lib := deck.LibraryOf(filepath.Join(dir, "work"))
+			lib := library.Of(filepath.Join(dir, "work"))
 			file := filepath.Join(dir, "file")
 			if err := errors.Join(os.MkdirAll(lib.Dir, 0o700), os.WriteFile(file, tt.file, 0o600)); err != nil {
 				t.Fatal(err)
@@ -323,13 +324,13 @@ func TestUnpackRefuses(t *testing.T) {
 			}
 		})
 	}
-	lib := deck.LibraryOf(root)
+	lib := library.Of(root)
 	file := filepath.Join(root, "file")
 	if err := os.WriteFile(file, whole, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var le *packed.LimitError
-	if _, err := lib.Unpack(context.Background(), file, &deck.UnpackOptions{Limits: packed.Limits{Bytes: 100}}); !errors.As(err, &le) {
+	if _, err := lib.Unpack(context.Background(), file, &library.UnpackOptions{Limits: packed.Limits{Bytes: 100}}); !errors.As(err, &le) {
 		t.Errorf("over the limit: %v", err)
 	}
 	if _, err := lib.Unpack(context.Background(), filepath.Join(good.dir, "run.tape"), nil); !errors.Is(err, packed.ErrNotPacked) {
@@ -348,7 +349,7 @@ func TestPackOfALinkedRecording(t *testing.T) {
 		t.Error("the link packs to other bytes")
 	}
 	for _, inside := range []string{filepath.Join(c.dir, "out"), filepath.Join(rec.Dir, "out")} {
-		if _, err := deck.Pack(context.Background(), rec, inside, nil); err == nil {
+		if _, err := library.Pack(context.Background(), rec, inside, nil); err == nil {
 			t.Errorf("%s lies in the recording, and was packed into it", inside)
 		}
 	}
@@ -372,7 +373,7 @@ func TestPackRefusesLinks(t *testing.T) {
 		}
 		movedTo(t, path)
 		out := filepath.Join(t.TempDir(), "out")
-		if p, err := deck.Pack(context.Background(), c.open(t), out, nil); err == nil || !missing(out) {
+		if p, err := library.Pack(context.Background(), c.open(t), out, nil); err == nil || !missing(out) {
 			t.Errorf("%s is a link, and was packed: %+v", name, p)
 		}
 	}
@@ -399,7 +400,7 @@ func TestPackReplacesNothing(t *testing.T) {
 	root := t.TempDir()
 	c := craft(t, filepath.Join(root, "a.rec"), "an-id", "finished", 2)
 	out := filepath.Join(root, "out")
-	_, err := deck.Pack(context.Background(), c.open(t), out, &deck.PackOptions{Progress: func(int64, int64) {
+	_, err := library.Pack(context.Background(), c.open(t), out, &library.PackOptions{Progress: func(int64, int64) {
 		if err := os.WriteFile(out, []byte("mine"), 0o600); err != nil {
 			t.Error(err)
 		}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func init() { programs["recorder"] = playRecorder }
@@ -53,11 +54,11 @@ func TestKilledRecorder(t *testing.T) {
 	for i := range rounds {
 		rec := filepath.Join(t.TempDir(), fmt.Sprintf("killed-%d-%d.rec", os.Getpid(), i))
 		b.killRecorder(srv.URL, rec, time.Duration(rand.IntN(150))*time.Millisecond)
-		v, err := verify(rec)
+		v, err := verified(rec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v.State != deck.StateRecording || len(v.Problems) > 0 {
+		if v.State != recording.StateRecording || len(v.Problems) > 0 {
 			t.Errorf("round %d: state %q, problems %v", i, v.State, v.Problems)
 		}
 		t.Logf("round %d: %d records, %d blobs, %v", i, v.Records, v.Blobs, v.Notes)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -40,7 +41,7 @@ server = socket.socket(socket.AF_UNIX); server.bind("own.sock"); server.listen(1
 s = socket.socket(socket.AF_UNIX); s.connect("own.sock")
 `
 	rec := b.script("python3", "-c", program)
-	attempts := func(rec *deck.Recording) (out []string) {
+	attempts := func(rec *recording.Recording) (out []string) {
 		for _, k := range kinds(t, rec) {
 			switch k := k.(type) {
 			case *tape.NameLookup:

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func init() {
@@ -161,7 +162,7 @@ func TestSecretsOfTheTreeOfNow(t *testing.T) {
 	}
 	lookFor(t, kept, strings.Fields(genuine)[1])
 	b.put("keys.txt", "gone\n")
-	rec, err := deck.Open(kept)
+	rec, err := recording.Open(kept)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // programVar names the program that the test binary plays, when it is run inside the jail.
@@ -133,13 +134,13 @@ func (b *bench) record(name string, args ...string) (*deck.Result, string) {
 // holds fails the test unless the recording in dir verifies.
 func (b *bench) holds(dir string) {
 	b.t.Helper()
-	if v, err := verify(dir); err != nil || len(v.Problems) > 0 || len(v.Notes) > 0 {
+	if v, err := verified(dir); err != nil || len(v.Problems) > 0 || len(v.Notes) > 0 {
 		b.t.Errorf("%+v, %v", v, err)
 	}
 }
 
 // replay replays rec and returns the verdict and what the program printed.
-func (b *bench) replay(rec *deck.Recording, o *deck.ReplayOptions) (*deck.Verdict, string) {
+func (b *bench) replay(rec *recording.Recording, o *deck.ReplayOptions) (*deck.Verdict, string) {
 	b.t.Helper()
 	if o == nil {
 		o = new(deck.ReplayOptions)

@@ -13,11 +13,12 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// recordedTalks are the conversations with MCP servers that a replay answers from.
-type recordedTalks struct {
+// recordedConversations are the conversations with MCP servers that a replay answers from.
+type recordedConversations struct {
 	book     *mcp.Book
 	taken    uint64                    // the highest number of one
 	stdio    int                       // how many are over stdio
@@ -30,11 +31,11 @@ type recordedTalks struct {
 	reveal   func([]byte) []byte
 }
 
-// newRecordedTalks reads the conversations of the tape whose records are given, with what guard knows. hold is that of mcp.BookOptions.
-func newRecordedTalks(
-	g *guard, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte, hold time.Duration,
-) (*recordedTalks, error) {
-	t := &recordedTalks{
+// newRecordedConversations reads the conversations of the tape whose records are given, with what guard knows. hold is that of mcp.BookOptions.
+func newRecordedConversations(
+	g *redactor, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte, hold time.Duration,
+) (*recordedConversations, error) {
+	t := &recordedConversations{
 		records: records, blobs: blobs, reveal: reveal,
 		ends: make(map[uint64]mcp.Ended), changes: make(map[uint64][]*tape.Record), programs: make(map[string]bool),
 		within: make(map[uint64]uint64),
@@ -55,7 +56,7 @@ func newRecordedTalks(
 }
 
 // takeOver gives the changes of servers that servers talked with to those that the program did: nobody else comes with a request.
-func (t *recordedTalks) takeOver() {
+func (t *recordedConversations) takeOver() {
 	for n := range t.within {
 		top, seen := n, 0
 		for t.within[top] != 0 && seen <= len(t.within) {
@@ -70,7 +71,7 @@ func (t *recordedTalks) takeOver() {
 }
 
 // survey remembers what the Book does not tell.
-func (t *recordedTalks) survey(rec *tape.Record) {
+func (t *recordedConversations) survey(rec *tape.Record) {
 	switch k := rec.Kind.(type) {
 	case *tape.FileWrite, *tape.FileDelete:
 		if n := files.ConversationOf(k); n != 0 {
@@ -92,9 +93,9 @@ func (t *recordedTalks) survey(rec *tape.Record) {
 	}
 }
 
-// loadTalks reads the conversations with MCP servers.
-func (r *replayer) loadTalks(g *guard) (err error) {
-	if !r.rec.Manifest.followsMCP() {
+// loadConversations reads the conversations with MCP servers.
+func (r *replayer) loadConversations(g *redactor) (err error) {
+	if !r.rec.Manifest.FollowsMCP() {
 		return nil
 	}
 	g.followMCP()
@@ -102,17 +103,17 @@ func (r *replayer) loadTalks(g *guard) (err error) {
 	if r.played.reveals() {
 		reveal = g.scrub.Reveal
 	}
-	if r.talks, err = newRecordedTalks(g, r.rec.records(), r.store, reveal, r.o.Patience); err != nil {
+	if r.conversations, err = newRecordedConversations(g, r.rec.Records(), r.store, reveal, r.o.Patience); err != nil {
 		return err
 	}
-	if r.o.Proxy && r.talks.stdio > 0 {
-		return fmt.Errorf("%s: %w", r.rec.Dir, errTalksInJail)
+	if r.o.Proxy && r.conversations.stdio > 0 {
+		return fmt.Errorf("%s: %w", r.rec.Dir, errConversationsInJail)
 	}
 	return nil
 }
 
-// openTalks makes what takes the conversations with MCP servers.
-func (s *session) openTalks(o *sessionOptions) (err error) {
+// openConversations makes what takes the conversations with MCP servers.
+func (s *session) openConversations(o *sessionOptions) (err error) {
 	lo := mcp.LogOptions{Learn: s.learnServer}
 	over := &mcp.OverHTTPOptions{}
 	if t := o.recorded; t != nil {
@@ -120,7 +121,7 @@ func (s *session) openTalks(o *sessionOptions) (err error) {
 		over.Records, over.Blobs, over.Reveal = t.records, t.blobs, t.reveal
 	}
 	s.mcp = mcp.NewLog(s.rec, s.scrub, s.mask, &lo)
-	if s.guard.mcp == nil {
+	if s.redactor.mcp == nil {
 		return nil
 	}
 	over.Log = s.mcp
@@ -131,24 +132,24 @@ func (s *session) openTalks(o *sessionOptions) (err error) {
 // learnServer makes the secrets known that a server is given: in its arguments, and in variables that its client has from a
 // configuration and not from its own environment.
 func (s *session) learnServer(o *mcp.Opened) {
-	learnArgs(s.scrub, o.Args)
+	secrets.LearnArgs(s.scrub, o.Args)
 	if o.Environ != nil {
 		s.scrub.LearnEnv(o.Environ())
 	}
 }
 
-// endTalks ends the conversations that are held over HTTP. The program's network is closed by then.
-func (s *session) endTalks() {
+// endConversations ends the conversations that are held over HTTP. The program's network is closed by then.
+func (s *session) endConversations() {
 	if s.http == nil {
 		return
 	}
 	if err := s.http.End(); err != nil {
-		s.fail(talkFailed(err))
+		s.fail(conversationFailed(err))
 	}
 }
 
-// talkFailed is err, which ended the recording of a conversation.
-func talkFailed(err error) error { return fmt.Errorf("a talk with an MCP server: %w", err) }
+// conversationFailed is err, which ended the recording of a conversation.
+func conversationFailed(err error) error { return fmt.Errorf("a talk with an MCP server: %w", err) }
 
-// errTalksInJail refuses a replay outside the jail that could not answer for servers.
-var errTalksInJail = errors.New("its talks with MCP servers over stdio are answered in the jail alone: leave out --proxy")
+// errConversationsInJail refuses a replay outside the jail that could not answer for servers.
+var errConversationsInJail = errors.New("its talks with MCP servers over stdio are answered in the jail alone: leave out --proxy")

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -56,7 +57,7 @@ func (b *bench) recordScene(s *mcpScene) (*deck.Result, string) {
 }
 
 // calls counts the MCP records of a recording by server and method.
-func calls(t *testing.T, rec *deck.Recording) map[string]int {
+func calls(t *testing.T, rec *recording.Recording) map[string]int {
 	t.Helper()
 	out := make(map[string]int)
 	for _, k := range kinds(t, rec) {
@@ -105,7 +106,7 @@ func TestServersOfUnfinished(t *testing.T) {
 		Servers: []mcpStart{{Argv: []string{path, "thing"}}}, Calls: []mcpCall{tool(0, "echo", map[string]any{"text": "a"})}, Print: 100,
 	})
 	b.gone(path)
-	res.Recording.Manifest.State, res.Recording.Manifest.Axes = deck.StateRecording, map[string]deck.Axis{}
+	res.Recording.Manifest.State, res.Recording.Manifest.Axes = recording.StateRecording, map[string]recording.Axis{}
 	if _, again := b.replay(res.Recording, nil); again != out {
 		t.Errorf("the client said\n%s\nand on the replay\n%s", out, again)
 	}
@@ -396,7 +397,7 @@ func TestEditedCallsAreFound(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Join(edited, "")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	v, err := verify(res.Recording.Dir)
+	v, err := verified(res.Recording.Dir)
 	if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Message, "request_digest") {
 		t.Errorf("%+v, %v", v, err)
 	}

@@ -17,6 +17,10 @@ import (
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
@@ -60,7 +64,7 @@ func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ wor
 			o.remove()
 		}
 	}()
-	if o.lock, o.temp, err = lockedTemp(os.TempDir(), proxyPrefix); err != nil {
+	if o.lock, o.temp, err = recording.LockedTemp(os.TempDir(), library.ProxyPrefix); err != nil {
 		return nil, err
 	}
 	bundle := filepath.Join(o.temp, "ca.pem")
@@ -72,10 +76,10 @@ func newOutside(ctx context.Context, r *run, st *streams, ca *network.CA) (_ wor
 	}
 	o.cmd = exec.CommandContext(ctx, r.path)
 	o.cmd.Args, o.cmd.Dir = r.argv, r.dir
-	o.cmd.Env = append(ownEnv(r.env, bundle), network.ProxyEnv(o.proxy.Addr().String(), r.loopback)...)
+	o.cmd.Env = append(program.Env(r.env, bundle), network.ProxyEnv(o.proxy.Addr().String(), r.loopback)...)
 	o.cmd.Stdin, o.cmd.Stdout, o.cmd.Stderr = st.program[0], st.program[1], st.program[2]
 	o.cmd.Cancel = o.killAll
-	ownGroup(o.cmd, st.ttyIndex())
+	procgroup.Own(o.cmd, st.ttyIndex())
 	return o, nil
 }
 
@@ -104,7 +108,7 @@ func (o *outside) Wait() (jail.Exit, error) {
 	if err != nil && !errors.As(err, &exit) {
 		return jail.Exit{}, err
 	}
-	return exitState(o.cmd.ProcessState), nil
+	return procgroup.ExitOf(o.cmd.ProcessState), nil
 }
 
 func (o *outside) Signal(sig syscall.Signal) error {
@@ -112,14 +116,14 @@ func (o *outside) Signal(sig syscall.Signal) error {
 	if pid == 0 { // not started: a group 0 would be our own
 		return os.ErrProcessDone
 	}
-	return signalGroup(pid, sig)
+	return procgroup.Signal(pid, sig)
 }
 
 func (o *outside) Stopped() <-chan syscall.Signal { return nil }
 
 func (o *outside) Foreground(bool) error { return nil } // it has it always
 
-func (o *outside) killAll() error { return killGroup(o.cmd.Process.Pid) }
+func (o *outside) killAll() error { return procgroup.Kill(o.cmd.Process.Pid) }
 
 func (o *outside) look(path string, f func(root string) error) error { return f(path) }
 
@@ -166,7 +170,7 @@ const NothingCame = "NOTHING CAME THROUGH THE PROXY: what the program asked the 
 
 // outsideAvailable reports whether programs can be run outside the jail on this system.
 func outsideAvailable() error {
-	if canRunOutside {
+	if procgroup.CanRunOutside {
 		return nil
 	}
 	return fmt.Errorf("--proxy needs a Unix system, this is %s", runtime.GOOS)
@@ -193,11 +197,11 @@ func gapsOutside() map[string][]string {
 	if runtime.GOOS == "darwin" {
 		net = append(net[:len(net):len(net)], "HTTPS of Go programs, which trust the keychain alone on macOS")
 	}
-	return map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps, axisMCP: outsideMCPGaps}
+	return map[string][]string{"network": net, "process": outsideGaps, "files": outsideFileGaps, recording.AxisMCP: outsideMCPGaps}
 }
 
 // ledgerFor returns axes as they are of a run outside the jail, or inside.
-func ledgerFor(axes map[string]Axis, outside bool) map[string]Axis {
+func ledgerFor(axes map[string]recording.Axis, outside bool) map[string]recording.Axis {
 	axes = maps.Clone(axes)
 	for name, gaps := range gapsOutside() {
 		a := axes[name]

@@ -12,7 +12,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 )
 
 // library32MB is a recording of 32 MB in 1,000 blobs of text like that of answers, which compresses about as those do.
@@ -54,7 +54,7 @@ func BenchmarkPack(b *testing.B) {
 	file := filepath.Join(b.TempDir(), "packed")
 	var size int64
 	for b.Loop() {
-		p, err := deck.Pack(context.Background(), c.open(b), file, nil)
+		p, err := library.Pack(context.Background(), c.open(b), file, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -91,12 +91,12 @@ func BenchmarkUnpack(b *testing.B) {
 	b.SetBytes(n)
 	root := b.TempDir()
 	file := filepath.Join(root, "packed")
-	if _, err := deck.Pack(context.Background(), c.open(b), file, nil); err != nil {
+	if _, err := library.Pack(context.Background(), c.open(b), file, nil); err != nil {
 		b.Fatal(err)
 	}
-	lib := deck.LibraryOf(root)
+	lib := library.Of(root)
 	for i := 0; b.Loop(); i++ {
-		rec, err := lib.Unpack(context.Background(), file, &deck.UnpackOptions{Output: filepath.Join(root, fmt.Sprint(i))})
+		rec, err := lib.Unpack(context.Background(), file, &library.UnpackOptions{Output: filepath.Join(root, fmt.Sprint(i))})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func BenchmarkUnpack(b *testing.B) {
 
 // BenchmarkMentions is the reading of GC: every file of a recording but the blobs, for what looks like a digest.
 func BenchmarkMentions(b *testing.B) {
-	lib := deck.LibraryOf(b.TempDir())
+	lib := library.Of(b.TempDir())
 	c := craft(b, filepath.Join(lib.Dir, "a.rec"), "id", "finished", 0)
 	var text bytes.Buffer
 	for i := 0; text.Len() < 32<<20; i++ {
@@ -118,6 +118,6 @@ func BenchmarkMentions(b *testing.B) {
 	stray(b, c, "nobody's, so that all of it must be read")
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		collect(b, lib, &deck.GCOptions{DryRun: true})
+		collect(b, lib, &library.GCOptions{DryRun: true})
 	}
 }

@@ -11,19 +11,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func init() { programs["packer"] = playPacker }
 
 // playPacker packs the recording args[0] as args[1], to be killed meanwhile.
 func playPacker(args []string) int {
-	rec, err := deck.Open(args[0])
+	rec, err := recording.Open(args[0])
 	if err != nil {
 		return fail(err)
 	}
 	fmt.Println("begin")
-	if _, err := deck.Pack(context.Background(), rec, args[1], nil); err != nil {
+	if _, err := library.Pack(context.Background(), rec, args[1], nil); err != nil {
 		return fail(err)
 	}
 	return 0
@@ -64,7 +65,7 @@ func TestPackAfterAKilledPack(t *testing.T) {
 		half, _ := filepath.Glob(filepath.Join(dir, ".tmp-*"))
 		halves += len(half)
 		os.Remove(file)
-		if _, err := deck.Pack(context.Background(), c.open(t), file, nil); err != nil {
+		if _, err := library.Pack(context.Background(), c.open(t), file, nil); err != nil {
 			t.Fatal(err)
 		}
 		if names := namesIn(t, dir); len(names) != 1 {

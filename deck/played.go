@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -28,15 +30,15 @@ type played struct {
 
 // playOf returns the recorded command line and environment. Secrets are taken from env by the names of their variables or,
 // where env lacks them, made up in the recorded shape; what held the same secret then holds the same value now.
-func playOf(m *Manifest, env []string) *played {
+func playOf(m *recording.Manifest, env []string) *played {
 	p := &played{values: make(map[string]string), rules: max(m.ScrubRules, 1), plainVars: make(map[string]bool)}
 	for _, v := range m.Env { // first: a secret that is here, and stands in another variable too, is no dummy there
-		if value := getenv(env, v.Name); v.Secret && value != "" {
-			p.given(v.Name, value, m.bytes("env."+v.Name, v.Value))
+		if value := recording.Getenv(env, v.Name); v.Secret && value != "" {
+			p.given(v.Name, value, m.Bytes("env."+v.Name, v.Value))
 		}
 	}
 	for _, v := range m.Env {
-		value := m.bytes("env."+v.Name, v.Value)
+		value := m.Bytes("env."+v.Name, v.Value)
 		if v.Secret {
 			value = p.secret(v, value, env)
 		} else {
@@ -44,13 +46,13 @@ func playOf(m *Manifest, env []string) *played {
 		}
 		p.env = append(p.env, v.Name+"="+value)
 	}
-	secret := make(map[string]EnvVar, len(m.ArgSecrets))
+	secret := make(map[string]recording.EnvVar, len(m.ArgSecrets))
 	for _, v := range m.ArgSecrets {
 		secret[v.Name] = v
 	}
 	for i, a := range m.Argv {
 		key := "argv." + strconv.Itoa(i)
-		value := m.bytes(key, a)
+		value := m.Bytes(key, a)
 		if v, ok := secret[key]; ok {
 			value = p.fill(v, value)
 		} else {
@@ -71,7 +73,7 @@ func (p *played) harmless(cwd string) func(value string) bool {
 			plain[value] = true
 		}
 	}
-	isPath := pathsFrom(cwd)
+	isPath := secrets.PathsFrom(cwd)
 	return func(value string) bool {
 		return plain[value] || slices.ContainsFunc(p.plainArgs, func(a string) bool { return strings.Contains(a, value) }) || isPath(value)
 	}
@@ -102,7 +104,7 @@ func (p *played) late(secrets []scrub.Secret) []scrub.Secret {
 	for _, a := range p.aliases {
 		held[scrub.Digits(a.placeholder)] = true
 	}
-	return slices.DeleteFunc(lateSecrets(secrets), func(s scrub.Secret) bool { return held[scrub.Digits(s.Placeholder)] })
+	return slices.DeleteFunc(recording.LateSecrets(secrets), func(s scrub.Secret) bool { return held[scrub.Digits(s.Placeholder)] })
 }
 
 // joinedSecrets returns first and what of second is not in it, as many as a recording may list: what the program of a replay
@@ -124,8 +126,8 @@ func joinedSecrets(first, second []scrub.Secret) []scrub.Secret {
 func (p *played) reveals() bool { return len(p.aliases)+len(p.dummies) > 0 }
 
 // secret returns the value of a secret variable.
-func (p *played) secret(v EnvVar, recorded string, env []string) string {
-	value := getenv(env, v.Name)
+func (p *played) secret(v recording.EnvVar, recorded string, env []string) string {
+	value := recording.Getenv(env, v.Name)
 	if value == "" {
 		return p.fill(v, recorded)
 	}
@@ -152,7 +154,7 @@ func (p *played) given(name, value, recorded string) {
 }
 
 // fill returns recorded with a value in the place of each placeholder, in the form in which it stood.
-func (p *played) fill(v EnvVar, recorded string) string {
+func (p *played) fill(v recording.EnvVar, recorded string) string {
 	_, made := scrub.Dummies(scrub.Var{Name: v.Name, Value: recorded, Secret: true, Shape: v.Shape})
 	for placeholder, dummy := range made {
 		p.alias(v.Name, dummy, placeholder)

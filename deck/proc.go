@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
@@ -51,7 +52,7 @@ func umask() *int {
 }
 
 // procFiles are those files of a recording's machine as a jail shows them.
-func procFiles(h *Host) (out []jail.File) {
+func procFiles(h *recording.Host) (out []jail.File) {
 	for _, name := range slices.Sorted(maps.Keys(h.Proc)) {
 		if slices.Contains(procNames, name) { // and no other that a recording names
 			out = append(out, jail.File{Path: "/run/tapedeck/proc/" + name, Data: []byte(h.Proc[name]), Over: []string{"/proc/" + name}})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/ambient"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -109,7 +110,7 @@ func (r *replayer) giveAgain(c *changing) *processes {
 	var seed *ambient.Seed
 	if m.ScrubKey == r.s.scrub.KeyID() {
 		seed = new(ambient.Seed)
-		*seed = ambient.NewSeed(r.s.key[:], m.seededBy())
+		*seed = ambient.NewSeed(r.s.key[:], m.SeededBy())
 	}
 	r.again.sort()
 	r.processes = replayProcesses(r.s, c, seed, r.again, m.StartedAt, r.o.Out != "")
@@ -145,11 +146,11 @@ func (p *processes) timesRead(r *fidelity.Report) {
 }
 
 // axes says what of time and randomness is covered, beside the gaps of the jail.
-func (p *processes) axes(gaps []string) (clock, random Axis) {
+func (p *processes) axes(gaps []string) (clock, random recording.Axis) {
 	if p == nil {
-		return Axis{NotCovered: []string{gapClock}}, Axis{NotCovered: []string{gapRandom}}
+		return recording.Axis{NotCovered: []string{gapClock}}, recording.Axis{NotCovered: []string{gapRandom}}
 	}
-	clock, random = Axis{On: true, NotCovered: slices.Clone(gaps)}, Axis{On: true, NotCovered: slices.Clone(gaps)}
+	clock, random = recording.Axis{On: true, NotCovered: slices.Clone(gaps)}, recording.Axis{On: true, NotCovered: slices.Clone(gaps)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lost > 0 {
@@ -164,7 +165,7 @@ type processInputs struct {
 	places, tickings *ambient.Places // where it reads each
 	draws            *ambient.Draws  // nil: the kernel's
 	answers          *ambient.Answers
-	roots            *Roots
+	roots            *recording.Roots
 	stamps           *stamps
 
 	id, parent uint64
@@ -212,7 +213,7 @@ func (i *processInputs) Ending() func(ctx context.Context) {
 
 // Asked implements jail.Source. Of a file that is another than it was what was recorded does not hold.
 func (i *processInputs) Asked(what, path string, now []byte) []byte {
-	asked := strings.TrimSpace(what + " " + i.roots.tapePath(path))
+	asked := strings.TrimSpace(what + " " + i.roots.TapePath(path))
 	b := i.answers.Next(asked)
 	if b == nil || strings.HasPrefix(what, "statx") && !jail.SameFile(b, now) {
 		b = now
@@ -502,7 +503,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 	if in.program.Forked {
 		return k, nil
 	}
-	k.Program = t.safe("program", p.s.roots.tapePath(in.program.Path))
+	k.Program = t.safe("program", p.s.roots.TapePath(in.program.Path))
 	for i, a := range in.program.Argv[min(1, len(in.program.Argv)):] {
 		if slices.Contains(in.program.Handed, i+1) {
 			a = handedDown
@@ -510,7 +511,7 @@ func (p *processes) spawn(in *processInputs, e *jail.Ended) (*tape.ProcessSpawn,
 		k.Args = append(k.Args, t.safe(fmt.Sprintf("args.%d", i), a))
 	}
 	if in.program.Dir != "" {
-		cwd := t.safe("cwd", p.s.roots.tapePath(in.program.Dir))
+		cwd := t.safe("cwd", p.s.roots.TapePath(in.program.Dir))
 		k.Cwd = &cwd
 	}
 	return k, t.raw

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -31,7 +32,7 @@ func TestGivenAgain(t *testing.T) {
 	if again != out {
 		t.Errorf("first\n%s\nagain\n%s", out, again)
 	}
-	rec, err := deck.Open(kept)
+	rec, err := recording.Open(kept)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestRecordElsewhereWithoutALibrary(t *testing.T) {
 		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "known by its path alone") {
 			t.Errorf("%d lines of log: %s", n, &log)
 		}
-		if v, err := verify(res.Recording.Dir); err != nil || len(v.Problems) > 0 {
+		if v, err := verified(res.Recording.Dir); err != nil || len(v.Problems) > 0 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		o.Output = "" // there is no other place then

@@ -14,6 +14,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/daemon"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -21,19 +28,19 @@ import (
 
 // A Result is what Record leaves behind.
 type Result struct {
-	Recording  *Recording
-	Exit       Exit
-	Counts     map[string]int // records by kind
-	Changed    int            // files of the work tree that the program changed, but for those that Git ignores
-	Beside     int            // other files that it changed: in HOME, the temporary directory, ignored ones
-	OpenLine   bool           // what the program wrote to a terminal ended within a line
-	Silent     []string       // requests that no upstream answered: "host: why", each once
-	Unanswered map[string]int // exchanges that got no answer, by kind; Counts has them too
-	MCP        MCPSeen        // tool servers
-	Unreached  []Unreached    // ports of this host that were asked for and that no upstream names
-	Sealed     *Sealing       // nil where the recording is not sealed
-	NotSealed  error          // why not, where it was to be: the recording is whole all the same, and Recording.Seal seals it
-	DaemonLost error          // why the daemon did not learn how the run ended; nil where it did, or there is none
+	Recording  *recording.Recording
+	Exit       recording.Exit
+	Counts     map[string]int     // records by kind
+	Changed    int                // files of the work tree that the program changed, but for those that Git ignores
+	Beside     int                // other files that it changed: in HOME, the temporary directory, ignored ones
+	OpenLine   bool               // what the program wrote to a terminal ended within a line
+	Silent     []string           // requests that no upstream answered: "host: why", each once
+	Unanswered map[string]int     // exchanges that got no answer, by kind; Counts has them too
+	MCP        recording.MCPSeen  // tool servers
+	Unreached  []follow.Unreached // ports of this host that were asked for and that no upstream names
+	Sealed     *sealing.Sealing   // nil where the recording is not sealed
+	NotSealed  error              // why not, where it was to be: the recording is whole all the same, and Recording.Seal seals it
+	DaemonLost error              // why the daemon did not learn how the run ended; nil where it did, or there is none
 }
 
 // recorder is one Record under way.
@@ -41,20 +48,20 @@ type recorder struct {
 	o        *RecordOptions
 	env      []string
 	why      string // why there is no snapshot of the work tree
-	lib      *Library
-	manifest *Manifest
-	guard    *guard
+	lib      *library.Library
+	manifest *recording.Manifest
+	redactor *redactor
 	dir      string   // of the recording
 	held     *os.File // dir, open and locked: see safe
 
 	s         *session
 	trees     *trees
 	changing  *changing
-	spawns    *spawns    // nil outside the jail
-	processes *processes // nil where time and randomness are the kernel's
-	scratch   *scratch   // of an isolated run; to be removed
-	daemon    *daemonRun // nil where the run is told to none
-	seen      *surveyed  // the tape, once it has its end
+	spawns    *spawns     // nil outside the jail
+	processes *processes  // nil where time and randomness are the kernel's
+	scratch   *scratch    // of an isolated run; to be removed
+	daemon    *daemon.Run // nil where the run is told to none
+	seen      *surveyed   // the tape, once it has its end
 }
 
 // Record runs a program in the jail with every axis on and leaves a recording. The program's exit status is in the
@@ -70,7 +77,7 @@ func Record(ctx context.Context, o *RecordOptions) (*Result, error) {
 		return nil, err
 	}
 	res, err := r.record(ctx)
-	lost := r.daemon.complete(r.ended(res, err))
+	lost := r.daemon.Complete(r.ended(res, err))
 	if res != nil {
 		res.DaemonLost = lost
 	}
@@ -103,19 +110,19 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if err := worldFor(o.Proxy); err != nil {
 		return nil, err
 	}
-	r := &recorder{o: o, env: o.Env, manifest: newManifest(time.Now())}
+	r := &recorder{o: o, env: o.Env, manifest: recording.NewManifest(time.Now())}
 	if r.env == nil {
 		r.env = os.Environ()
 	}
 	m := r.manifest
 	var err error
-	if m.Cwd, err = workingDir(o.Dir); err != nil {
+	if m.Cwd, err = recording.WorkingDir(o.Dir); err != nil {
 		return nil, err
 	}
-	if m.Program.Path, err = lookPath(o.Argv[0], m.Cwd, r.env); err != nil {
+	if m.Program.Path, err = program.Find(o.Argv[0], m.Cwd, r.env); err != nil {
 		return nil, err
 	}
-	if m.Roots, r.why, err = findRoots(m.Cwd, o.Tree, r.env); err != nil {
+	if m.Roots, r.why, err = recording.FindRoots(m.Cwd, o.Tree, r.env); err != nil {
 		return nil, err
 	}
 	if o.Proxy {
@@ -129,12 +136,12 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if err := network.CheckUpstreams(o.Upstreams); err != nil {
 		return nil, err
 	}
-	config, err := readConfig(m.Roots.Tree)
+	config, err := recording.ReadConfig(m.Roots.Tree)
 	if m.Masking = config.Masks; err != nil {
 		return nil, err
 	}
 	if m.Masking == nil {
-		m.Masking = new(Masking)
+		m.Masking = new(recording.Masking)
 	}
 	m.Masking.Rules = scrub.MaskRules
 	return r, r.describe()
@@ -143,26 +150,26 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 // describe fills in the manifest through the guard.
 func (r *recorder) describe() (err error) {
 	m := r.manifest
-	if r.guard, err = newGuard(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
+	if r.redactor, err = newRedactor(r.o.ConfigDir, m.Cwd, r.o.Argv[1:], r.env, &m.Roots, m.Masking); err != nil {
 		return err
 	}
-	if r.guard.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
+	if r.redactor.holdsSecret(m.Program.Path, m.Cwd, m.Roots.Tree, m.Roots.Home, m.Roots.Temp) {
 		return errors.New("the path of the program, its directory or its HOME holds a secret, and a recording needs them as " +
 			"they are: move it to a path without one")
 	}
-	m.ScrubKey = r.guard.scrub.KeyID()
-	r.guard.followMCP()
-	r.guard.learnSettings(m.Roots.Tree, nil)
-	m.Program.Digest = programDigest(m.Program.Path).String()
-	m.noteArgs(r.guard.scrub, r.o.Argv)
-	m.noteEnv(r.guard.scrub, r.env)
-	m.Ports, m.Loopback = upstreamPorts(r.o.Upstreams), namesLoopback(r.o.Upstreams)
+	m.ScrubKey = r.redactor.scrub.KeyID()
+	r.redactor.followMCP()
+	r.redactor.learnSettings(m.Roots.Tree, nil)
+	m.Program.Digest = program.DigestOf(m.Program.Path).String()
+	m.NoteArgs(r.redactor.scrub, r.o.Argv)
+	m.NoteEnv(r.redactor.scrub, r.env)
+	m.Ports, m.Loopback = program.Ports(r.o.Upstreams), program.NamesLoopback(r.o.Upstreams)
 	m.Proxy, m.Umask = r.o.Proxy, umask()
 	if !m.Proxy {
 		m.Host.Proc = procNow()
 	}
 	m.TTY = findTTY(r.o)
-	r.lib = LibraryOf(m.Roots.libraryRoot(m.Cwd))
+	r.lib = library.Of(m.Roots.LibraryRoot(m.Cwd))
 	return nil
 }
 
@@ -174,23 +181,23 @@ func directories(flag string, list []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !isDir(abs) {
+		if !recording.IsDir(abs) {
 			return nil, fmt.Errorf("%s %s: no such directory", flag, d)
 		}
-		out = append(out, resolved(abs))
+		out = append(out, recording.Resolved(abs))
 	}
 	return out, nil
 }
 
 // findTTY decides which of the program's streams are a terminal; nil for none.
-func findTTY(o *RecordOptions) *TTY {
+func findTTY(o *RecordOptions) *recording.TTY {
 	std := [3]any{o.Stdin, o.Stdout, o.Stderr}
 	streams := o.Terminal.Streams(std)
 	if len(streams) == 0 {
 		return nil
 	}
 	_, size := terminal.Host(std)
-	tty := &TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols, Width: size.Width, Height: size.Height}
+	tty := &recording.TTY{Streams: streams, Rows: size.Rows, Cols: size.Cols, Width: size.Width, Height: size.Height}
 	// In the background the modes are those of the shell's own prompt.
 	host := terminal.NewCaller(std)
 	defer host.Close()
@@ -203,14 +210,14 @@ func findTTY(o *RecordOptions) *TTY {
 // begin makes the recording's directory, its manifest and its tape.
 func (r *recorder) begin() (err error) {
 	m := r.manifest
-	if r.dir, r.held, err = r.lib.place(m.ID, r.o.Output, r.o.Sync); err != nil {
+	if r.dir, r.held, err = r.lib.Place(m.ID, r.o.Output, r.o.Sync); err != nil {
 		return err
 	}
-	if err := m.write(r.safe(), r.o.Sync); err != nil {
+	if err := m.Write(r.safe(), r.o.Sync); err != nil {
 		return r.unwritten(programNotStarted, err)
 	}
 	r.s, err = newSession(&sessionOptions{
-		guard: r.guard, dir: r.safe(), script: m.Program.Path, args: r.o.Argv[1:], roots: m.Roots, sync: r.o.Sync, log: r.o.Log,
+		redactor: r.redactor, dir: r.safe(), script: m.Program.Path, args: r.o.Argv[1:], roots: m.Roots, sync: r.o.Sync, log: r.o.Log,
 	})
 	if err != nil {
 		return r.unwritten(programNotStarted, err)
@@ -218,9 +225,9 @@ func (r *recorder) begin() (err error) {
 	if err := r.introduce(); err != nil {
 		r.s.log.Warn("the recording is known by its path alone, not by its id", "path", r.dir, "err", err)
 	}
-	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: append(r.lib.hidden(r.dir), r.ownOutput()...)}
-	if isDir(r.lib.Dir) {
-		r.trees.cache = filepath.Join(r.lib.Dir, statCacheName)
+	r.trees = &trees{s: r.s, root: m.Roots.Tree, store: r.s.store, exclude: append(r.lib.Hidden(r.dir), r.ownOutput()...)}
+	if recording.IsDir(r.lib.Dir) {
+		r.trees.cache = filepath.Join(r.lib.Dir, library.StatCacheName)
 	}
 	return nil
 }
@@ -229,25 +236,25 @@ func (r *recorder) begin() (err error) {
 // for that is where people look for it. In a work tree that cannot be written to there is none.
 func (r *recorder) introduce() error {
 	m := r.manifest
-	roots, _, err := findRoots(m.Cwd, "", r.env)
+	roots, _, err := recording.FindRoots(m.Cwd, "", r.env)
 	if err != nil {
 		return err
 	}
-	err = r.lib.point(m.ID, r.dir, r.o.Sync)
-	if here := LibraryOf(roots.libraryRoot(m.Cwd)); here.Dir != r.lib.Dir {
-		err = errors.Join(err, here.point(m.ID, r.dir, r.o.Sync))
+	err = r.lib.Point(m.ID, r.dir, r.o.Sync)
+	if here := library.Of(roots.LibraryRoot(m.Cwd)); here.Dir != r.lib.Dir {
+		err = errors.Join(err, here.Point(m.ID, r.dir, r.o.Sync))
 	}
 	return err
 }
 
 // safe is a path of the recording's directory that leads nowhere else, whatever the program does: it may rename the directories
 // above it and put a link where it was, and so, from its start on, nothing is written by the path that the recording has.
-func (r *recorder) safe() string { return descriptorPath(r.held, r.dir) }
+func (r *recorder) safe() string { return recording.DescriptorPath(r.held, r.dir) }
 
 // takeBefore keeps the work tree as the run finds it. The program has not started, so the blobs may be put by the path
 // under which a later snapshot will link to them.
 func (r *recorder) takeBefore() error {
-	store, err := cas.OpenDir(filepath.Join(r.dir, tapeName+tape.StoreSuffix), &cas.DirOptions{Sync: r.o.Sync})
+	store, err := cas.OpenDir(filepath.Join(r.dir, recording.TapeName+tape.StoreSuffix), &cas.DirOptions{Sync: r.o.Sync})
 	if err != nil {
 		return err
 	}
@@ -256,7 +263,7 @@ func (r *recorder) takeBefore() error {
 	if err := r.trees.takeBefore(r.o.Progress, r.o.Sync); err != nil {
 		return err
 	}
-	r.guard.noteFiles(r.trees.before, store, r.manifest.Roots.Tree)
+	r.redactor.noteFiles(r.trees.before, store, r.manifest.Roots.Tree)
 	return nil
 }
 
@@ -272,7 +279,7 @@ func (r *recorder) ownOutput() []string {
 		if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
 			continue
 		}
-		if path, ok := pathOf(f); ok && within(path, r.manifest.Roots.Tree) {
+		if path, ok := recording.PathOf(f); ok && recording.Within(path, r.manifest.Roots.Tree) {
 			out = append(out, path)
 		}
 	}
@@ -293,9 +300,9 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	}
 	defer func() { r.scratch.remove() }()
 	defer p.changing.close()
-	r.daemon.begin(r.s.told())
+	r.daemon.Begin(r.s.told())
 	e, err := p.do(ctx)
-	r.daemon.stop()
+	r.daemon.Stop()
 	if cause := r.s.failure(); cause != nil {
 		return nil, r.unwritten(programOf(e), cause)
 	}
@@ -312,7 +319,7 @@ func (r *recorder) run(ctx context.Context) (*Result, error) {
 	changed, beside := r.seen.inTree()
 	return &Result{
 		Sealed: sealed, NotSealed: notSealed,
-		Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
+		Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: e.exit, Changed: changed, Beside: beside, OpenLine: e.streams.shown.OpenLine(),
 		Counts: r.seen.counts, MCP: r.seen.mcp, Unanswered: r.seen.unanswered, Silent: r.seen.silent, Unreached: r.seen.unreached,
 	}, nil
 }
@@ -324,12 +331,12 @@ func (r *recorder) program() *run {
 		std: r.o.Streams, tty: m.TTY, id: m.ID, sync: r.o.Sync, host: &m.Host, umask: m.Umask, signals: r.o.Signals, proxy: r.o.Proxy, loopback: m.Loopback,
 		net:   network.Config{Upstreams: r.o.Upstreams, Passthrough: r.o.Passthrough, ProxyEnv: r.env},
 		ports: m.Ports,
-		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.hidden(r.dir)...),
+		masks: append(masksFor(r.o.ConfigDir, r.env), r.lib.Hidden(r.dir)...),
 	}
-	r.changing = newChanging(r.s, r.trees, m.Roots.followed(m.Writable))
+	r.changing = newChanging(r.s, r.trees, m.Roots.Followed(m.Writable))
 	p.changing = r.changing
 	if !r.o.Proxy && !r.o.RealTime {
-		seed := ambient.NewSeed(r.guard.key[:], m.ID)
+		seed := ambient.NewSeed(r.redactor.key[:], m.ID)
 		p.processes = recordProcesses(r.s, r.changing, &seed)
 		r.s.answered = p.processes.answered
 	}
@@ -348,7 +355,7 @@ func (r *recorder) program() *run {
 
 // mountPlan lets the program write to the host's directories or, isolated, to layers over them.
 func (r *recorder) mountPlan(p *run) (err error) {
-	dirs := r.manifest.Roots.writable(r.manifest.Writable)
+	dirs := r.manifest.Roots.Writable(r.manifest.Writable)
 	if !r.o.Isolated {
 		p.writable = dirs
 		return nil
@@ -369,7 +376,7 @@ func (r *recorder) mountPlan(p *run) (err error) {
 
 // finish puts the end on the tape and closes the recording.
 func (r *recorder) finish(p *run, e *ended) error {
-	r.guard.learnWritten(r.manifest.Roots.Tree)
+	r.redactor.learnWritten(r.manifest.Roots.Tree)
 	l, err := p.recordEnd(e, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err == nil {
 		err = r.rescrubManifest(l)
@@ -377,29 +384,29 @@ func (r *recorder) finish(p *run, e *ended) error {
 	if err != nil {
 		return r.exposed(err)
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), tapeName), r.o.Upstreams); err != nil {
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), r.o.Upstreams); err != nil {
 		return err
 	}
 	m := r.manifest
-	m.Records, m.Ports = r.s.rec.Count(), mergePorts(m.Ports, r.seen.ports)
-	m.MCP = r.seen.mcp.orNil()
-	m.State, m.Exit, m.Axes = StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
-	if err := writeTalk(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.again())); err != nil {
+	m.Records, m.Ports = r.s.rec.Count(), program.MergePorts(m.Ports, r.seen.ports)
+	m.MCP = r.seen.mcp.OrNil()
+	m.State, m.Exit, m.Axes = recording.StateFinished, &e.exit, r.axes(l, r.seen.lost, slices.Concat(e.gaps, e.unmasked))
+	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, r.daemon.Again())); err != nil {
 		return err
 	}
-	if gaps := r.daemon.settle(); gaps != nil {
-		m.Axes[axisDaemon] = Axis{On: true, NotCovered: gaps}
+	if gaps := r.daemon.Settle(); gaps != nil {
+		m.Axes[recording.AxisDaemon] = recording.Axis{On: true, NotCovered: gaps}
 	}
 	m.Masks, m.Secrets = r.s.mask.Used(), l.marked(r.s.scrub.Found())
 	m.ScrubLate = true
 	if m.TTY != nil {
 		typed, keys := e.streams.con.noted()
 		m.TTY.Typed = typed
-		m.TTY.Keys, _ = r.guard.scrub.Bytes(keys)
+		m.TTY.Keys, _ = r.redactor.scrub.Bytes(keys)
 	}
 	if e.stdin != nil {
 		m.Stdin = e.stdin.AppendJSON(nil)
 	}
-	os.Remove(filepath.Join(r.safe(), partName)) // empty by now; one that is not stays as evidence
-	return m.write(r.safe(), r.o.Sync)
+	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty by now; one that is not stays as evidence
+	return m.Write(r.safe(), r.o.Sync)
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 )
 
 // pointTo makes a library with a pointer of the id z to dir.
-func pointTo(t testing.TB, dir string) (lib *deck.Library, pointer string) {
+func pointTo(t testing.TB, dir string) (lib *library.Library, pointer string) {
 	t.Helper()
-	lib = deck.LibraryOf(t.TempDir())
+	lib = library.Of(t.TempDir())
 	pointer = filepath.Join(lib.Dir, "z.elsewhere")
 	if err := errors.Join(os.MkdirAll(lib.Dir, 0o700), os.WriteFile(pointer, []byte(dir+"\n"), 0o600)); err != nil {
 		t.Fatal(err)
@@ -21,7 +21,7 @@ func pointTo(t testing.TB, dir string) (lib *deck.Library, pointer string) {
 	return lib, pointer
 }
 
-func remove(t testing.TB, lib *deck.Library, name string) *deck.Removal {
+func remove(t testing.TB, lib *library.Library, name string) *library.Removal {
 	t.Helper()
 	e, err := lib.Entry(name)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestRemoveLeavesForeignFiles(t *testing.T) {
 
 // Of a link the link goes.
 func TestRemoveOfALink(t *testing.T) {
-	lib := deck.LibraryOf(t.TempDir())
+	lib := library.Of(t.TempDir())
 	c := craft(t, filepath.Join(lib.Dir, "z.rec"), "z", "finished", 1)
 	to := movedTo(t, c.dir)
 	if r := remove(t, lib, "z"); !strings.HasPrefix(r.Left, "only the link") || !missing(c.dir) {

@@ -13,6 +13,9 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -22,56 +25,56 @@ import (
 // A Verdict is what Replay found.
 type Verdict struct {
 	*fidelity.Report
-	Exit     Exit `json:"-"` // of the replayed program
-	OpenLine bool `json:"-"` // what it wrote to a terminal ended within a line
+	Exit     recording.Exit `json:"-"` // of the replayed program
+	OpenLine bool           `json:"-"` // what it wrote to a terminal ended within a line
 }
 
 // replayer is one Replay under way.
 type replayer struct {
 	o       *ReplayOptions
-	rec     *Recording
+	rec     *recording.Recording
 	dir     string // of the replay's own tape
 	scratch *scratch
 	played  *played
-	moved   moved // of a replay outside the jail
-	roots   Roots // as the program finds them now
+	moved   moved           // of a replay outside the jail
+	roots   recording.Roots // as the program finds them now
 
-	s         *session
-	recorded  *files.Tree            // as the run found it; nil for none
-	found     map[string]*files.Tree // by directory: what else the run found at the paths that it changed
-	store     cas.Store              // the recording's blobs
-	book      *exchange.Book
-	side      *fidelity.SideRules
-	talks     *recordedTalks // with MCP servers; nil where the recording does not follow them
-	spawns    *spawns        // what answers for them on pipes; nil where nothing does
-	again     *recordedProcesses
-	processes *processes // nil where time and randomness are the kernel's
-	trees     *trees
-	ran       string // path of the program
-	notes     []string
-	gaps      []string        // what could not be compared
-	changed   map[string]bool // paths of the work tree that the recorded run changed
-	asked     int             // exchanges on the recording's tape
-	screens   *fidelity.Screens
-	rowMask   *scrub.Masker     // of screens, which it counts for
-	shown     [2]*terminalSide  // what the terminals showed, as recorded and now
-	altered   bool              // the program, or what it is given, is not as recorded
-	unshown   bool              // a file was not shown as the run found it
-	long      map[string]string // files that the replay left and that are too large to keep
-	notGiven  []string          // what of time and randomness was not given again
+	s             *session
+	recorded      *files.Tree            // as the run found it; nil for none
+	found         map[string]*files.Tree // by directory: what else the run found at the paths that it changed
+	store         cas.Store              // the recording's blobs
+	book          *exchange.Book
+	side          *fidelity.SideRules
+	conversations *recordedConversations // with MCP servers; nil where the recording does not follow them
+	spawns        *spawns                // what answers for them on pipes; nil where nothing does
+	again         *recordedProcesses
+	processes     *processes // nil where time and randomness are the kernel's
+	trees         *trees
+	ran           string // path of the program
+	notes         []string
+	gaps          []string        // what could not be compared
+	changed       map[string]bool // paths of the work tree that the recorded run changed
+	asked         int             // exchanges on the recording's tape
+	screens       *fidelity.Screens
+	rowMask       *scrub.Masker     // of screens, which it counts for
+	shown         [2]*screen.Side   // what the terminals showed, as recorded and now
+	altered       bool              // the program, or what it is given, is not as recorded
+	unshown       bool              // a file was not shown as the run found it
+	long          map[string]string // files that the replay left and that are too large to keep
+	notGiven      []string          // what of time and randomness was not given again
 }
 
 // Replay runs the program of rec again as a closed world and compares the two tapes lane by lane. An error means that it
 // could not be run or compared; a program that diverged is no error.
-func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, error) {
+func Replay(ctx context.Context, rec *recording.Recording, o *ReplayOptions) (*Verdict, error) {
 	if o == nil {
 		o = new(ReplayOptions)
 	}
 	if err := worldFor(o.Proxy); err != nil {
 		return nil, err
 	}
-	if rec.Live() == LiveYes {
-		return nil, fmt.Errorf("%s %w: wait for its end", rec.Dir, ErrLive)
+	if rec.Live() == recording.LiveYes {
+		return nil, fmt.Errorf("%s %w: wait for its end", rec.Dir, recording.ErrLive)
 	}
 	if rec.Manifest.Wrapped {
 		return nil, fmt.Errorf("%s holds what was said with an MCP server, and no run: tapedeck mcp serve answers from it", rec.Dir)
@@ -89,7 +92,7 @@ func Replay(ctx context.Context, rec *Recording, o *ReplayOptions) (*Verdict, er
 func (r *replayer) prepare() (err error) {
 	m := r.rec.Manifest
 	if r.o.Keep != "" {
-		if err := makeEmpty(r.o.Keep); err != nil {
+		if err := recording.MakeEmpty(r.o.Keep); err != nil {
 			return fmt.Errorf("--keep: %w", err)
 		}
 	}
@@ -109,7 +112,7 @@ func (r *replayer) prepare() (err error) {
 	if r.dir, err = filepath.Abs(r.dir); err != nil {
 		return err
 	}
-	if err := makeEmpty(r.dir); err != nil {
+	if err := recording.MakeEmpty(r.dir); err != nil {
 		return err
 	}
 	if r.store, err = r.rec.Store(); err != nil {
@@ -204,17 +207,17 @@ func (r *replayer) program() (*run, error) {
 		return nil, err
 	}
 	var err error
-	if p.eyes, err = r.eyes(); err != nil {
+	if p.watcher, err = r.watcher(); err != nil {
 		return nil, err
 	}
-	p.changing = newChanging(r.s, r.trees, r.roots.followed(m.Writable))
+	p.changing = newChanging(r.s, r.trees, r.roots.Followed(m.Writable))
 	p.changing.passing = r.o.Out == ""
 	p.processes = r.giveAgain(p.changing)
 	if m.Roots.Tree != "" {
 		p.after = r.trees.takeAfter
 	}
-	if r.talks != nil && !m.Proxy && !r.o.Proxy {
-		r.spawns = newSpawns(r.s, p.changing, r.talks)
+	if r.conversations != nil && !m.Proxy && !r.o.Proxy {
+		r.spawns = newSpawns(r.s, p.changing, r.conversations)
 		r.spawns.speed = r.o.Speed
 		p.spawns = r.spawns
 	}
@@ -228,11 +231,11 @@ func (r *replayer) program() (*run, error) {
 // choose settles which file runs, and whether it is the recorded one.
 func (r *replayer) choose(p *run) (err error) {
 	if len(r.o.Argv) > 0 {
-		if p.path, err = lookPath(r.o.Argv[0], p.dir, r.played.env); err != nil {
+		if p.path, err = program.Find(r.o.Argv[0], p.dir, r.played.env); err != nil {
 			return err
 		}
 		r.altered = true
-	} else if program := r.rec.Manifest.Program; programDigest(p.path).String() != program.Digest {
+	} else if program.DigestOf(p.path).String() != r.rec.Manifest.Program.Digest {
 		r.altered = true
 		r.notes = append(r.notes, p.path+" is another file than was recorded")
 	}
@@ -263,17 +266,17 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer recorded.Close()
-	replay, err := tape.Open(filepath.Join(r.dir, tapeName), nil)
+	replay, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer replay.Close()
 	m := r.rec.Manifest
-	now, changed, err := m.maskingNow()
+	now, changed, err := m.MaskingNow()
 	if err != nil {
 		return nil, err
 	}
-	o, err := laneOptions(r.store, replay.Store, &comparing{masking: now, roots: [2]*Roots{&m.Roots, &r.roots}, followsMCP: m.followsMCP()})
+	o, err := laneOptions(r.store, replay.Store, &comparing{masking: now, roots: [2]*recording.Roots{&m.Roots, &r.roots}, followsMCP: m.FollowsMCP()})
 	if err != nil {
 		return nil, err
 	}
@@ -287,11 +290,11 @@ func (r *replayer) compare() (*fidelity.Report, error) {
 		}
 	}
 	o.Crossed, o.Masked, o.ProgramReplaced = r.book.Audit(), r.s.mask.Used(), len(r.o.Argv) > 0
-	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.unfinished())
-	o.Format1 = r.rec.Manifest.Format < ManifestFormat
-	o.Watch = r.rec.Manifest.Roots.watched(r.rec.Manifest.Cwd, r.o.Watch)
-	if r.o.Proxy || !r.rec.Manifest.seesOutside() {
-		o.NotCompared = append(o.NotCompared, unwatchable(o.Watch, r.trees.before)...)
+	o.Notes, o.NotCompared = slices.Concat(r.notes, r.book.OrderLost()), slices.Concat(r.gaps, r.book.Damaged(), r.rec.Unfinished())
+	o.Format1 = r.rec.Manifest.Format < recording.ManifestFormat
+	o.Watch = r.rec.Manifest.Roots.Watched(r.rec.Manifest.Cwd, r.o.Watch)
+	if r.o.Proxy || !r.rec.Manifest.SeesOutside() {
+		o.NotCompared = append(o.NotCompared, recording.Unwatchable(o.Watch, r.trees.before)...)
 	}
 	o.NotCovered = r.rec.Manifest.NotCovered()
 	o.SameStart = !r.altered && !r.o.TreeNow && r.o.Proxy == r.rec.Manifest.Proxy

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
@@ -17,11 +18,11 @@ import (
 // which something is recorded are among them even where their paths are absent here.
 func (r *replayer) overlaid() []string {
 	m := r.rec.Manifest
-	dirs := m.Roots.writable(m.Writable)
-	for _, f := range m.Roots.followed(m.Writable) {
-		recorded := r.found[f.dir] != nil || f.dir == m.Roots.Tree
-		if recorded && !slices.Contains(dirs, f.dir) {
-			dirs = append(dirs, f.dir)
+	dirs := m.Roots.Writable(m.Writable)
+	for _, f := range m.Roots.Followed(m.Writable) {
+		recorded := r.found[f.Dir] != nil || f.Dir == m.Roots.Tree
+		if recorded && !slices.Contains(dirs, f.Dir) {
+			dirs = append(dirs, f.Dir)
 		}
 	}
 	return dirs
@@ -71,7 +72,7 @@ func (r *replayer) lowers(d, dir string) (out []string, err error) {
 		}
 	}
 	switch {
-	case isDir(d):
+	case recording.IsDir(d):
 		out = append(out, d)
 	case len(out) == 0: // an overlay has a lower layer
 		empty := filepath.Join(dir, "empty")
@@ -124,25 +125,25 @@ func (r *replayer) noteFound(dir string, stats *files.LayerStats) {
 	for _, n := range stats.Notes {
 		r.altered = true
 		r.unshown = true
-		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", r.followed(dir).prefix+n.Path, n.Why))
+		r.notes = append(r.notes, fmt.Sprintf("%s was not shown as the run found it (%s)", r.followed(dir).Prefix+n.Path, n.Why))
 	}
 	if stats.Differing > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("what the run changed in %s was shown as it found it; on the disk %s; what it only "+
-			"read there is as it is now", dir, differNow(stats, r.followed(dir).prefix)))
+			"read there is as it is now", dir, differNow(stats, r.followed(dir).Prefix)))
 	}
 }
 
-func (r *replayer) followed(dir string) followed {
+func (r *replayer) followed(dir string) recording.Followed {
 	m := r.rec.Manifest
-	all := m.Roots.followed(m.Writable)
-	return all[slices.IndexFunc(all, func(f followed) bool { return f.dir == dir })]
+	all := m.Roots.Followed(m.Writable)
+	return all[slices.IndexFunc(all, func(f recording.Followed) bool { return f.Dir == dir })]
 }
 
 // changedIn are the paths, relative to a directory, that the recorded run changed there.
-func (r *replayer) changedIn(f followed) map[string]bool {
+func (r *replayer) changedIn(f recording.Followed) map[string]bool {
 	out := make(map[string]bool)
 	for path := range r.changed {
-		if rel, ok := strings.CutPrefix(path, f.prefix); ok {
+		if rel, ok := strings.CutPrefix(path, f.Prefix); ok {
 			out[rel] = true
 		}
 	}
@@ -160,7 +161,7 @@ func (r *replayer) noteLayer(stats *files.LayerStats) error {
 			scrubbed = append(scrubbed, n.Path)
 		}
 	}
-	if stats.Differing > 0 && isDir(r.rec.Manifest.Roots.Tree) {
+	if stats.Differing > 0 && recording.IsDir(r.rec.Manifest.Roots.Tree) {
 		r.notes = append(r.notes, fmt.Sprintf("the work tree was shown as recorded; on the disk %s, which --tree now would show",
 			differNow(stats, "")))
 	}

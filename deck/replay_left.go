@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -30,7 +33,7 @@ func (r *replayer) keep() error {
 
 // adoptChanges puts into the replay's own store what its tape names, and the recording has as well.
 func (r *replayer) adoptChanges() error {
-	t, err := tape.Open(filepath.Join(r.dir, tapeName), nil)
+	t, err := tape.Open(filepath.Join(r.dir, recording.TapeName), nil)
 	if err != nil {
 		return err
 	}
@@ -60,9 +63,9 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 		return nil
 	}
 	m := *r.rec.Manifest
-	fresh := newManifest(time.Now())
-	m.Seed = m.seededBy()
-	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, StateFinished, fresh.StartedAt, fresh.Host
+	fresh := recording.NewManifest(time.Now())
+	m.Seed = m.SeededBy()
+	m.ID, m.State, m.StartedAt, m.Host = fresh.ID, recording.StateFinished, fresh.StartedAt, fresh.Host
 	m.Host.Name, m.Host.Proc = r.rec.Manifest.Host.Name, r.rec.Manifest.Host.Proc // which the program saw
 	m.Parent, m.Exit, m.Sealed = &r.rec.Manifest.ID, &e.exit, false
 	m.Masks, m.Records = r.s.mask.Used(), r.s.rec.Count()
@@ -73,13 +76,13 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 	m.Axes[axisClock] = clock
 	m.LongFiles = r.long
 	m.Daemon = nil // a replay is told to none
-	delete(m.Axes, axisDaemon)
+	delete(m.Axes, recording.AxisDaemon)
 	if len(r.o.Argv) > 0 {
 		m.Raw = maps.Clone(m.Raw)
 		maps.DeleteFunc(m.Raw, func(key string, _ []byte) bool { return strings.HasPrefix(key, "argv.") })
 		m.ArgSecrets = nil
-		m.noteArgs(r.s.scrub, r.o.Argv)
-		m.Program = Program{r.moved.recorded(r.ran), programDigest(r.ran).String()}
+		m.NoteArgs(r.s.scrub, r.o.Argv)
+		m.Program = recording.Program{Path: r.moved.recorded(r.ran), Digest: program.DigestOf(r.ran).String()}
 	}
 	if err := errors.Join(r.trees.adopt(r.trees.store), r.adoptChanges()); err != nil {
 		return err
@@ -90,8 +93,8 @@ func (r *replayer) describe(e *ended, l *rescrub) error {
 			return err
 		}
 	}
-	if err := writeTalk(r.dir, &m, r.s.logOptions(false, nil)); err != nil {
+	if err := derive.WriteLog(r.dir, &m, r.s.logOptions(false, nil)); err != nil {
 		return err
 	}
-	return m.write(r.dir, false)
+	return m.Write(r.dir, false)
 }

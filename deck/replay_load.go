@@ -9,6 +9,9 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -25,7 +28,7 @@ func (r *replayer) openSession() error {
 	if len(r.o.Argv) > 0 {
 		r.played.argv = r.o.Argv
 	}
-	g, err := newReplayGuard(r.o.ConfigDir, m.Cwd, r.played, &r.roots, m.Masking)
+	g, err := newReplayRedactor(r.o.ConfigDir, m.Cwd, r.played, &r.roots, m.Masking)
 	if err != nil {
 		return err
 	}
@@ -41,24 +44,24 @@ func (r *replayer) openSession() error {
 	g.learnSettings(m.Roots.Tree, r.recorded)
 	g.scrub.Seek(late)
 	g.begun = g.scrub.Mark()
-	if err := r.loadTalks(g); err != nil {
+	if err := r.loadConversations(g); err != nil {
 		return err
 	}
 	r.s, err = newSession(&sessionOptions{
-		guard: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
-		recorded: r.talks,
+		redactor: g, dir: r.dir, script: m.Program.Path, args: r.played.argv[1:], roots: r.roots, replay: true, log: r.o.Log,
+		recorded: r.conversations,
 	})
 	return err
 }
 
 // noteKey notes what a key of another id than the recording's cannot tell: files, and so many secrets that are sought.
 func (r *replayer) noteKey(id string, late int) {
-	n := keyed(r.recorded)
+	n := recording.CountKeyed(r.recorded)
 	for _, t := range r.found {
-		n += keyed(t)
+		n += recording.CountKeyed(t)
 	}
-	is := fmt.Sprintf("the one in %s is %s", keyPath(r.o.ConfigDir), id)
-	for _, said := range []string{r.rec.otherKey(id, is, n), r.rec.notSought(id, is, late)} {
+	is := fmt.Sprintf("the one in %s is %s", recording.KeyPath(r.o.ConfigDir), id)
+	for _, said := range []string{r.rec.OtherKeyThan(id, is, n), r.rec.UntoldSecrets(id, is, late)} {
 		if said != "" {
 			r.notes = append(r.notes, said)
 		}
@@ -68,17 +71,17 @@ func (r *replayer) noteKey(id string, late int) {
 // loadTree reads the work tree as recorded. The replay's snapshot adds to the recording's blobs only what is new.
 func (r *replayer) loadTree() (err error) {
 	m := r.rec.Manifest
-	lib := LibraryOf(m.Roots.libraryRoot(m.Cwd))
+	lib := library.Of(m.Roots.LibraryRoot(m.Cwd))
 	r.trees = &trees{
 		s: r.s, root: r.roots.Tree, store: &layeredStore{top: r.s.store, below: r.store},
-		cache: filepath.Join(lib.Dir, statCacheName), exclude: append(lib.hidden(r.rec.Dir), r.dir),
+		cache: filepath.Join(lib.Dir, library.StatCacheName), exclude: append(lib.Hidden(r.rec.Dir), r.dir),
 	}
 	if r.o.TreeNow {
 		return r.treeNow()
 	}
 	r.trees.before = r.recorded
 	if r.trees.before == nil && m.Roots.Tree != "" {
-		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, treeName)
+		return fmt.Errorf("%s: %s is missing: the work tree cannot be restored", r.rec.Dir, recording.TreeName)
 	}
 	return nil
 }
@@ -86,7 +89,7 @@ func (r *replayer) loadTree() (err error) {
 // treeNow takes the work tree as it is for the one that the run found.
 func (r *replayer) treeNow() (err error) {
 	tree := r.rec.Manifest.Roots.Tree
-	if tree == "" || !isDir(tree) {
+	if tree == "" || !recording.IsDir(tree) {
 		return fmt.Errorf("there is no work tree at %q now: replay over the recorded one", tree)
 	}
 	r.notes = append(r.notes, "replayed over the work tree as it is now, not as recorded")
@@ -119,7 +122,7 @@ func (r *replayer) loadBook() error {
 	if r.book, err = exchange.NewBook(records, r.s.class, r.store); err != nil {
 		return err
 	}
-	config, err := readConfig(r.rec.Manifest.Roots.Tree) // as it is now
+	config, err := recording.ReadConfig(r.rec.Manifest.Roots.Tree) // as it is now
 	r.side = config.Side
 	r.book.TellSideTraffic(r.side)
 	r.book.KeepOrder()
@@ -142,33 +145,33 @@ func (r *replayer) survey(k tape.Kind) {
 // loadScreens says how the terminals compare. The replay's own is there by its end.
 func (r *replayer) loadScreens() (err error) {
 	m := r.rec.Manifest
-	if r.rowMask, err = m.Masking.screenMasker(&r.roots); err != nil {
+	if r.rowMask, err = m.Masking.ScreenMasker(&r.roots); err != nil {
 		return err
 	}
-	r.shown = [2]*terminalSide{terminalOf(r.rec), {dir: r.dir, finished: true}}
+	r.shown = [2]*screen.Side{screen.SideOf(r.rec), {Dir: r.dir, Finished: true}}
 	if r.o.Screens && r.o.Mode == fidelity.Outcome {
 		return errors.New("--tty compares screens, and --mode outcome nothing that was printed: leave out one of them")
 	}
-	r.screens, err = screens(m.TTY, r.rowMask, r.o.Screens, r.shown)
+	r.screens, err = screen.Screens(m.TTY, r.rowMask, r.o.Screens, r.shown)
 	return err
 }
 
-// eyes are those of a replay whose screens are compared; nil for none.
-func (r *replayer) eyes() (*eyes, error) {
+// watcher are those of a replay whose screens are compared; nil for none.
+func (r *replayer) watcher() (*screen.Watcher, error) {
 	if !r.o.Screens {
 		return nil, nil
 	}
-	seen, err := r.shown[fidelity.Recorded].show()
+	seen, err := r.shown[fidelity.Recorded].Show()
 	if err != nil {
 		return nil, err
 	}
-	return newEyes(r.rec.Manifest.TTY, r.screens, seen), nil
+	return screen.NewWatcher(r.rec.Manifest.TTY, r.screens, seen), nil
 }
 
 // checkBlobs lists the blobs that the recording names and does not hold: what compares by digest alone would be green
 // without them.
 func (r *replayer) checkBlobs() error {
-	missing, err := r.rec.missingBlobs(r.store)
+	missing, err := r.rec.MissingBlobs(r.store)
 	r.gaps = append(r.gaps, missing...)
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // A moved is the recorded work tree in a directory of its own, where a replay outside the jail runs: without mounts no
@@ -17,7 +18,7 @@ type moved struct {
 
 // path is where a recorded path is now.
 func (m moved) path(p string) string {
-	if m.to == "" || !within(p, m.from) {
+	if m.to == "" || !recording.Within(p, m.from) {
 		return p
 	}
 	return m.to + strings.TrimPrefix(p, m.from)
@@ -25,7 +26,7 @@ func (m moved) path(p string) string {
 
 // recorded is where a path of now was recorded.
 func (m moved) recorded(p string) string {
-	if m.to == "" || !within(p, m.to) {
+	if m.to == "" || !recording.Within(p, m.to) {
 		return p
 	}
 	return m.from + strings.TrimPrefix(p, m.to)

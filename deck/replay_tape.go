@@ -15,6 +15,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
@@ -29,7 +33,7 @@ type tapeReplayer struct {
 	cwd     string
 	env     []string
 	program string // its path
-	roots   Roots
+	roots   recording.Roots
 	scratch *scratch
 
 	tape  *surveyed
@@ -64,7 +68,7 @@ func ReplayTape(ctx context.Context, path string, o *ReplayOptions) (*Verdict, e
 
 // checkBare refuses what cannot be asked of a bare tape.
 func checkBare(path string, o *ReplayOptions) error {
-	if dir := filepath.Dir(path); filepath.Base(path) == tapeName && HoldsRecording(dir) {
+	if dir := filepath.Dir(path); filepath.Base(path) == recording.TapeName && library.HoldsRecording(dir) {
 		return fmt.Errorf("%s is the tape of a recording: tapedeck replay %s", path, dir)
 	}
 	asked := ""
@@ -95,20 +99,20 @@ func (r *tapeReplayer) prepare() (err error) {
 	if r.env = r.o.Env; r.env == nil {
 		r.env = os.Environ()
 	}
-	if r.cwd, err = workingDir(""); err != nil {
+	if r.cwd, err = recording.WorkingDir(""); err != nil {
 		return err
 	}
-	if r.program, err = lookPath(r.o.Argv[0], r.cwd, r.env); err != nil {
+	if r.program, err = program.Find(r.o.Argv[0], r.cwd, r.env); err != nil {
 		return err
 	}
-	if r.roots, _, err = findRoots(r.cwd, "", r.env); err != nil {
+	if r.roots, _, err = recording.FindRoots(r.cwd, "", r.env); err != nil {
 		return err
 	}
 	if r.tape, err = survey(r.path, nil); err != nil {
 		return err
 	}
 	if r.o.Keep != "" {
-		if err := makeEmpty(r.o.Keep); err != nil {
+		if err := recording.MakeEmpty(r.o.Keep); err != nil {
 			return fmt.Errorf("--keep: %w", err)
 		}
 	}
@@ -119,7 +123,7 @@ func (r *tapeReplayer) prepare() (err error) {
 }
 
 // overlaid lists the directories that the program may change: they get layers.
-func (r *tapeReplayer) overlaid() []string { return r.roots.writable([]string{r.cwd}) }
+func (r *tapeReplayer) overlaid() []string { return r.roots.Writable([]string{r.cwd}) }
 
 // load opens the tape to answer from it, and the session.
 func (r *tapeReplayer) load() error {
@@ -136,11 +140,11 @@ func (r *tapeReplayer) load() error {
 		return err
 	}
 	dir := filepath.Join(r.scratch.dir, "tape")
-	if err := makeEmpty(dir); err != nil {
+	if err := recording.MakeEmpty(dir); err != nil {
 		return err
 	}
 	r.s, err = newSession(&sessionOptions{
-		guard: g, dir: dir, script: r.program, args: r.o.Argv[1:], roots: r.roots, replay: true, log: r.o.Log,
+		redactor: g, dir: dir, script: r.program, args: r.o.Argv[1:], roots: r.roots, replay: true, log: r.o.Log,
 	})
 	if err != nil {
 		return err
@@ -155,15 +159,15 @@ func (r *tapeReplayer) load() error {
 }
 
 // guard finds the secrets of the run as those of the tape were found, and masks what a bare tape's requests are masked by.
-func (r *tapeReplayer) guard() (*guard, error) {
+func (r *tapeReplayer) guard() (*redactor, error) {
 	masker, err := bare.NewMasker(&scrub.MaskOptions{Home: r.roots.Home, WorkTree: r.roots.Tree, Temp: r.roots.Temp})
 	if err != nil {
 		return nil, err
 	}
-	s := bare.NewScrubber(&scrub.Options{Env: r.env, Rules: r.rules, Harmless: pathsFrom(r.cwd)})
-	learnArgs(s, r.o.Argv[1:])
-	return &guard{
-		scrub: s, mask: masker, class: llm.NewClassifier(masker), id: guardID(s, r.o.Argv[1:], r.env), roots: &r.roots, begun: s.Mark(),
+	s := bare.NewScrubber(&scrub.Options{Env: r.env, Rules: r.rules, Harmless: secrets.PathsFrom(r.cwd)})
+	secrets.LearnArgs(s, r.o.Argv[1:])
+	return &redactor{
+		scrub: s, mask: masker, class: llm.NewClassifier(masker), id: redactorID(s, r.o.Argv[1:], r.env), roots: &r.roots, begun: s.Mark(),
 	}, nil
 }
 
@@ -205,9 +209,9 @@ func (r *tapeReplayer) described() (*run, error) {
 	}
 	p := &run{
 		s: r.s, path: r.program, argv: r.o.Argv, env: r.env, dir: r.cwd,
-		std: r.o.Streams, signals: r.o.Signals, host: new(thisHost()),
+		std: r.o.Streams, signals: r.o.Signals, host: new(recording.ThisHost()),
 		net:   network.Config{Book: r.book, Blobs: blobs, Speed: r.o.Speed},
-		ports: mergePorts(upstreamPorts(nil), r.tape.ports),
+		ports: program.MergePorts(program.Ports(nil), r.tape.ports),
 		masks: append(masksFor(r.o.ConfigDir, r.env), filepath.Dir(r.scratch.dir)),
 	}
 	if err := r.snapshot(); err != nil {
@@ -216,7 +220,7 @@ func (r *tapeReplayer) described() (*run, error) {
 	if r.trees.before != nil {
 		p.after = r.trees.takeAfter
 	}
-	p.changing = newChanging(r.s, r.trees, r.roots.followed(nil))
+	p.changing = newChanging(r.s, r.trees, r.roots.Followed(nil))
 	p.changing.passing = true
 	for i, d := range r.overlaid() {
 		o, err := overlayOver(d, filepath.Join(r.scratch.dir, strconv.Itoa(i)), d)
@@ -258,7 +262,7 @@ func (r *tapeReplayer) compare(e *ended) (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer recorded.Close()
-	replay, err := tape.Open(filepath.Join(r.s.dir, tapeName), nil)
+	replay, err := tape.Open(filepath.Join(r.s.dir, recording.TapeName), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -288,7 +292,7 @@ func (r *tapeReplayer) compared(e *ended) []string {
 
 // notCovered is the ledger of a bare tape.
 func (r *tapeReplayer) notCovered() []string {
-	out := []string{"process (exit, output and arguments are on no bare tape)", "files (what the program changed is on no bare tape)", gapClock, gapRandom, gapMCP, gapScreen, gapSockets}
+	out := []string{"process (exit, output and arguments are on no bare tape)", "files (what the program changed is on no bare tape)", gapClock, gapRandom, gapMCP, recording.GapScreen, gapSockets}
 	for _, kind := range sortedKinds(r.tape.counts) {
 		if !isNetwork(kind) {
 			out = append(out, fmt.Sprintf("%s (%d on the tape, which nothing replays without a recording)", kind, r.tape.counts[kind]))

@@ -14,6 +14,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -76,12 +78,12 @@ type rescrubOptions struct {
 
 // The parts of a recording that a rescrub goes through, as an error names them.
 const (
-	partTree     = "the work tree's files (" + treeName + " and the blobs)"
-	partTape     = "the tape (" + tapeName + " and the blobs)"
-	partParts    = "answers that were not kept (" + partName + ")"
-	partTerminal = "the terminal (" + terminalName + ")"
+	partTree     = "the work tree's files (" + recording.TreeName + " and the blobs)"
+	partTape     = "the tape (" + recording.TapeName + " and the blobs)"
+	partParts    = "answers that were not kept (" + recording.PartName + ")"
+	partTerminal = "the terminal (" + recording.TerminalName + ")"
 	partBlobs    = "blobs that nothing names"
-	partManifest = "arguments and variables (" + manifestName + ")"
+	partManifest = "arguments and variables (" + recording.ManifestName + ")"
 )
 
 // newRescrub returns what takes out of s what became known since it began; nil where nothing did.
@@ -95,10 +97,10 @@ func newRescrub(s *session, c *changing, o rescrubOptions) (*rescrub, error) {
 		holds: []string{partTree, partTape, partParts, partTerminal, partBlobs, partManifest},
 	}
 	var err error
-	if l.mask, err = s.masking.masker(s.guard.roots); err != nil {
+	if l.mask, err = s.masking.Masker(s.redactor.roots); err != nil {
 		return nil, l.failed(err)
 	}
-	l.class = classifier(l.mask, s.guard.mcp != nil)
+	l.class = classifier(l.mask, s.redactor.mcp != nil)
 	l.mcp = mcp.NewLog(s.rec, find, l.mask, nil)
 	l.tell(0, 0)
 	return l, nil
@@ -136,8 +138,8 @@ func (l *rescrub) beforeEnd() error {
 			return err
 		}
 		l.replaced = true
-		path := filepath.Join(l.s.dir, treeName)
-		if l.changing.trees.before == nil || !exists(path) { // a replay's is written at its end, where one is asked for
+		path := filepath.Join(l.s.dir, recording.TreeName)
+		if l.changing.trees.before == nil || !recording.Exists(path) { // a replay's is written at its end, where one is asked for
 			return nil
 		}
 		return writeWith(path, l.changing.trees.before.Encode, l.o.sync)
@@ -162,12 +164,12 @@ func (l *rescrub) afterEnd() error {
 // terminal hides them in what the program's terminal showed and was given. It is masked where it stands, with as many bytes, and
 // the whole is scanned again before it takes the place of what was there.
 func (l *rescrub) terminal() error {
-	dir := filepath.Join(l.s.dir, terminalName)
-	if !exists(dir) {
+	dir := filepath.Join(l.s.dir, recording.TerminalName)
+	if !recording.Exists(dir) {
 		return nil
 	}
 	if _, err := cassette.Scrub(dir, &cassette.ScrubOptions{Scrub: l.find, KeepEmail: true}); err != nil {
-		return fmt.Errorf("%s: %w", terminalName, err)
+		return fmt.Errorf("%s: %w", recording.TerminalName, err)
 	}
 	return nil
 }
@@ -178,13 +180,13 @@ func (l *rescrub) sweep() error {
 		if !l.replaced {
 			return nil
 		}
-		left, err := unnamed(l.s.dir+"/.", l.s.store) // with the dot, for it may be the link of a descriptor
+		left, err := library.Unnamed(l.s.dir+"/.", l.s.store) // with the dot, for it may be the link of a descriptor
 		if err != nil {
 			return err
 		}
 		var errs []error
 		for d := range left {
-			errs = append(errs, gone(os.Remove(l.s.store.Path(d))))
+			errs = append(errs, recording.Gone(os.Remove(l.s.store.Path(d))))
 		}
 		return errors.Join(errs...)
 	})
@@ -221,8 +223,8 @@ func (r *recorder) rescrubManifest(l *rescrub) error {
 func (r *recorder) noteAgain() {
 	m := r.manifest
 	m.ArgSecrets, m.Raw = nil, nil
-	m.noteArgs(r.guard.scrub, r.o.Argv)
-	m.noteEnv(r.guard.scrub, r.env)
+	m.NoteArgs(r.redactor.scrub, r.o.Argv)
+	m.NoteEnv(r.redactor.scrub, r.env)
 }
 
 // exposed has the recording say that it may hold secrets, where err is that. It stays unfinished.
@@ -233,12 +235,12 @@ func (r *recorder) exposed(err error) error {
 	}
 	exposed.Dir = r.dir
 	r.noteAgain()
-	r.manifest.Axes = map[string]Axis{"secrets": {On: true, NotCovered: []string{exposed.Error()}}}
-	return errors.Join(err, r.manifest.write(r.safe(), r.o.Sync))
+	r.manifest.Axes = map[string]recording.Axis{"secrets": {On: true, NotCovered: []string{exposed.Error()}}}
+	return errors.Join(err, r.manifest.Write(r.safe(), r.o.Sync))
 }
 
 // rescrubManifest takes out of the manifest of a replay, which is the recording's, what became known in the replay.
-func rescrubManifest(m *Manifest, find *scrub.Scrubber) {
+func rescrubManifest(m *recording.Manifest, find *scrub.Scrubber) {
 	m.Argv, m.Env, m.ArgSecrets = slices.Clone(m.Argv), slices.Clone(m.Env), slices.Clone(m.ArgSecrets)
 	for i, a := range m.Argv {
 		m.Argv[i] = find.String(a)
@@ -253,7 +255,7 @@ func rescrubManifest(m *Manifest, find *scrub.Scrubber) {
 	}
 	for i := range m.Env {
 		if v := find.Env([]string{m.Env[i].Name + "=" + m.Env[i].Value}); !m.Env[i].Secret && len(v) == 1 && v[0].Secret {
-			m.Env[i] = EnvVar{Name: v[0].Name, Value: v[0].Value, Secret: true, Shape: v[0].Shape}
+			m.Env[i] = recording.EnvVar{Name: v[0].Name, Value: v[0].Value, Secret: true, Shape: v[0].Shape}
 		}
 	}
 }
@@ -279,7 +281,7 @@ func (l *rescrub) marked(all []scrub.Secret) []scrub.Secret {
 }
 
 // inPaths lists the paths of the recording that hold what became known late. They stay: a recording needs them as they are.
-func (l *rescrub) inPaths(m *Manifest) (out []string) {
+func (l *rescrub) inPaths(m *recording.Manifest) (out []string) {
 	if l == nil {
 		return nil
 	}

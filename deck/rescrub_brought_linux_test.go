@@ -20,6 +20,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func init() { programs["late brought"] = playBrought }
@@ -286,7 +287,7 @@ func TestLateSecretsOfAReplay(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "replay")
 	v, _ := b.replay(res.Recording, &deck.ReplayOptions{Out: kept})
 	b.green(v)
-	again, err := deck.Open(kept)
+	again, err := recording.Open(kept)
 	if err != nil {
 		t.Fatal(err)
 	}

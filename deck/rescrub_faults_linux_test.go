@@ -20,6 +20,9 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
 func init() { programs["late recorder"] = playLateRecorder }
@@ -74,24 +77,24 @@ func TestKilledWhileHiding(t *testing.T) {
 	for i := range rounds {
 		rec := filepath.Join(lib, killedName(i))
 		_, ended := b.hide(srv.URL, rec, rand.IntN(int(whole.Microseconds())))
-		v, err := verify(rec)
+		v, err := verified(rec)
 		if err != nil || len(v.Problems) > 0 {
 			t.Errorf("round %d: %v, %v", i, err, v.Problems)
 			continue
 		}
 		states[v.State]++
-		if ended && v.State != deck.StateSealed {
+		if ended && v.State != verify.StateSealed {
 			t.Errorf("round %d: the recorder ended, the state is %s", i, v.State)
 		}
-		if v.State == deck.StateSealed { // its last step is to say so
+		if v.State == verify.StateSealed { // its last step is to say so
 			lookFor(t, rec, lateSecret)
 		}
 	}
 	t.Logf("it takes %v; killed in it: %v", whole, states)
-	if states[deck.StateRecording] == 0 {
+	if states[recording.StateRecording] == 0 {
 		t.Error("no recorder was killed before its end: the test has tried nothing")
 	}
-	report, err := deck.LibraryOf(b.dir).GC(context.Background(), &deck.GCOptions{Grace: -1})
+	report, err := library.Of(b.dir).GC(context.Background(), &library.GCOptions{Grace: -1})
 	if err != nil || len(report.Kept) > 0 {
 		t.Fatalf("%v, kept: %v", err, report.Kept)
 	}
@@ -168,7 +171,7 @@ func TestLateSecretsThatStay(t *testing.T) {
 	if !ok || late.Dir != rec || len(late.Holds) == 0 {
 		t.Fatalf("got %v", err)
 	}
-	r, err := deck.Open(rec)
+	r, err := recording.Open(rec)
 	if err != nil {
 		t.Fatal(err)
 	}

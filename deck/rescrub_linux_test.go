@@ -220,7 +220,7 @@ func (b *bench) putNote(note string) {
 // sound fails the test where a recording does not verify, or holds a blob that nothing names.
 func (b *bench) sound(dir string) {
 	b.t.Helper()
-	v, err := verify(dir)
+	v, err := verified(dir)
 	if err != nil || len(v.Problems) > 0 {
 		b.t.Errorf("%s: %v, %v", dir, err, v.Problems)
 	}

@@ -14,13 +14,14 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // tape passes the tape through the write path again, and puts what comes of that in its place where any record held one.
 func (l *rescrub) tape() error {
-	path := filepath.Join(l.s.dir, tapeName)
+	path := filepath.Join(l.s.dir, recording.TapeName)
 	t, err := tape.Open(path, nil)
 	if err != nil {
 		return err
@@ -122,7 +123,7 @@ func (l *rescrub) holdsOne(rec *tape.Record) (found bool, err error) {
 			break
 		}
 		found, err = l.search.Payload(p)
-		if err != nil && !isMissing(err) { // of a file that a replay found in the recording as it is: it is not on this tape
+		if err != nil && !recording.IsMissing(err) { // of a file that a replay found in the recording as it is: it is not on this tape
 			return false, err
 		}
 	}
@@ -261,10 +262,10 @@ func (l *rescrub) mcpMessage(from mcp.Side, method string, p **tape.Payload, dig
 
 // parts takes them out of the answers that could not be kept, whose parts stay as evidence.
 func (l *rescrub) parts() error {
-	dir := filepath.Join(l.s.dir, partName)
+	dir := filepath.Join(l.s.dir, recording.PartName)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return gone(err)
+		return recording.Gone(err)
 	}
 	for _, e := range entries {
 		if !exchange.IsPart(e) {
@@ -290,7 +291,7 @@ func (l *rescrub) part(path string) error {
 
 func (l *rescrub) passPart(out io.Writer, part *bufio.Reader) error {
 	line, err := part.ReadBytes('\n')
-	if notEOF(err) != nil { // the line of a part may be torn
+	if recording.NotEOF(err) != nil { // the line of a part may be torn
 		return err
 	}
 	line, _ = l.find.Bytes(line)

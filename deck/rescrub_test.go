@@ -7,13 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
 // TestLateThatCannotBegin: where the search cannot even begin, the error says that everything may hold the secret.
 func TestLateThatCannotBegin(t *testing.T) {
-	s := &session{dir: "/a.rec", guard: &guard{
-		scrub: scrub.New(scrub.Key{1}, nil), roots: &Roots{}, masking: &Masking{Off: []string{"no such mask"}},
+	s := &session{dir: "/a.rec", redactor: &redactor{
+		scrub: scrub.New(scrub.Key{1}, nil), roots: &recording.Roots{}, masking: &recording.Masking{Off: []string{"no such mask"}},
 	}}
 	s.begun = s.scrub.Mark()
 	s.scrub.AddSecret("token", "lt4Xw2Lk9Vb4Nm6Tr8Yp")
@@ -27,11 +28,11 @@ func TestLateThatCannotBegin(t *testing.T) {
 // where the line is torn. What is no part is not touched.
 func TestLateParts(t *testing.T) {
 	const secret = "lt4Xw2Lk9Vb4Nm6Tr8Yp"
-	s := &session{dir: t.TempDir(), guard: &guard{scrub: scrub.New(scrub.Key{1}, nil), roots: &Roots{}}}
+	s := &session{dir: t.TempDir(), redactor: &redactor{scrub: scrub.New(scrub.Key{1}, nil), roots: &recording.Roots{}}}
 	s.begun = s.scrub.Mark()
 	s.scrub.AddSecret("token", secret)
 	placeholder := s.scrub.String(secret)
-	dir := filepath.Join(s.dir, partName)
+	dir := filepath.Join(s.dir, recording.PartName)
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}

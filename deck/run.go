@@ -12,6 +12,10 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/axis/process"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -25,12 +29,12 @@ type run struct {
 	env      []string // the program's own, before ownEnv
 	dir      string
 	std      Streams
-	tty      *TTY          // nil for none
-	keys     io.Reader     // replay: typed beside a stdin that was no terminal; nil for none
-	id       string        // of the recording; of a replay empty
-	sync     bool          // what is written must outlive a loss of power
-	eyes     *eyes         // replay: knows what the screen must show before keys are typed; nil for nobody
-	patience time.Duration // replay: with a screen that does not come; 0 is the usual
+	tty      *recording.TTY  // nil for none
+	keys     io.Reader       // replay: typed beside a stdin that was no terminal; nil for none
+	id       string          // of the recording; of a replay empty
+	sync     bool            // what is written must outlive a loss of power
+	watcher  *screen.Watcher // replay: knows what the screen must show before keys are typed; nil for nobody
+	patience time.Duration   // replay: with a screen that does not come; 0 is the usual
 
 	net     network.Config // Tap, Book and the like; the rest is filled in here
 	signals <-chan os.Signal
@@ -39,7 +43,7 @@ type run struct {
 	loopback bool // outside: requests to the loopback go through the proxy too
 
 	// What follows is the jail's.
-	host     *Host
+	host     *recording.Host
 	umask    *int           // nil for the recorder's own
 	writable []string       // record: directories of the host
 	overlays []jail.Overlay // replay and isolated: in the place of writable
@@ -56,7 +60,7 @@ type run struct {
 
 // ended is what is known when the program has ended and its world is gone.
 type ended struct {
-	exit     Exit
+	exit     recording.Exit
 	duration time.Duration
 	atMS     int64 // when that was, by the tape's time
 	streams  *streams
@@ -93,7 +97,7 @@ func (r *run) do(ctx context.Context) (*ended, error) {
 	}
 	st.closeProgram()
 	r.processes.drain()
-	r.s.endTalks()
+	r.s.endConversations()
 	st.drain() // the program's ends are closed now: what it wrote has an end
 	if e == nil || e.exit.Signal != "" {
 		st.undo()
@@ -163,7 +167,7 @@ func (r *run) wait(w world, e *ended) error {
 }
 
 func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
-	env := ownEnv(r.env, caBundle)
+	env := program.Env(r.env, program.CABundle)
 	return &jail.Config{
 		Path: r.path, Argv: r.argv, Env: env, Dir: r.dir,
 		Stdin: st.program[0], Stdout: st.program[1], Stderr: st.program[2], TTY: st.ttyIndex(), Background: st.con.background(),
@@ -173,7 +177,7 @@ func (r *run) jailConfig(st *streams, ca *network.CA) *jail.Config {
 		Writable: r.writable,
 		Overlays: r.overlays,
 		Masks:    r.masks,
-		Files:    append(procFiles(r.host), jail.File{Path: caBundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
+		Files:    append(procFiles(r.host), jail.File{Path: program.CABundle, Data: ca.Bundle(), Over: network.BundlePaths()}),
 		Watch:    r.changing,
 		Spawns:   r.spawns.watcher(env),
 		Inputs:   r.processes.inputs(),
@@ -255,7 +259,7 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	}
 	t := texts{s: r.s}
 	sp := &tape.ProcessSpawn{
-		Program:  t.safe("program", r.s.roots.tapePath(r.path)),
+		Program:  t.safe("program", r.s.roots.TapePath(r.path)),
 		ExitCode: e.exit.Code, Signal: e.exit.Signal, DurationMS: e.duration.Milliseconds(),
 		Extra: tape.EndedField(e.atMS),
 		Stdin: in.Payload, Stdout: out.Payload, Stderr: errs.Payload, StdoutDigest: out.Digest, StderrDigest: errs.Digest,
@@ -263,7 +267,7 @@ func (r *run) spawnRecord(e *ended) (*tape.ProcessSpawn, []tape.RawBytes, error)
 	for i, a := range r.argv[1:] {
 		sp.Args = append(sp.Args, t.safe(fmt.Sprintf("args.%d", i), a))
 	}
-	cwd := t.safe("cwd", r.s.roots.tapePath(r.dir))
+	cwd := t.safe("cwd", r.s.roots.TapePath(r.dir))
 	sp.Cwd = &cwd
 	return sp, t.raw, r.processes.program(sp)
 }
@@ -307,11 +311,11 @@ func (r *run) recordRest(e *ended) error {
 	return r.s.rec.RecordRaw(sp, raw)
 }
 
-func exitOf(e jail.Exit) Exit {
+func exitOf(e jail.Exit) recording.Exit {
 	if e.Signal != 0 {
-		return Exit{Code: 128 + int(e.Signal), Signal: signalName(e.Signal)}
+		return recording.Exit{Code: 128 + int(e.Signal), Signal: procgroup.Name(e.Signal)}
 	}
-	return Exit{Code: e.Code}
+	return recording.Exit{Code: e.Code}
 }
 
 // A refusalLog records each refusal of the network, and each name that was looked up, a single time: a program that tries again and

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
@@ -15,7 +17,7 @@ import (
 // upper layer must not lie in its lower one.
 func scratchBase(dirs []string) (string, error) {
 	name := fmt.Sprintf("tapedeck-%d", os.Getuid())
-	for _, root := range scratchRoots {
+	for _, root := range library.ScratchRoots {
 		base := filepath.Join(root, name)
 		if containing(dirs, base) != "" {
 			continue
@@ -23,16 +25,16 @@ func scratchBase(dirs []string) (string, error) {
 		if err := os.MkdirAll(base, 0o700); err != nil {
 			continue
 		}
-		if st, err := os.Lstat(base); err == nil && st.IsDir() && ownedByUs(st) {
+		if st, err := os.Lstat(base); err == nil && st.IsDir() && recording.OwnedByUs(st) {
 			return base, os.Chmod(base, 0o700)
 		}
 	}
-	return "", fmt.Errorf("no place for layers outside %s: tried %s", strings.Join(dirs, ", "), strings.Join(scratchRoots, ", "))
+	return "", fmt.Errorf("no place for layers outside %s: tried %s", strings.Join(dirs, ", "), strings.Join(library.ScratchRoots, ", "))
 }
 
 func containing(dirs []string, path string) string {
 	for _, d := range dirs {
-		if within(path, d) {
+		if recording.Within(path, d) {
 			return d
 		}
 	}
@@ -52,8 +54,8 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 	if err != nil {
 		return nil, err
 	}
-	Sweep()
-	lock, dir, err := lockedTemp(base, id+"-")
+	library.Sweep()
+	lock, dir, err := recording.LockedTemp(base, id+"-")
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +65,7 @@ func newScratch(id string, dirs []string) (*scratch, error) {
 // remove deletes the scratch; a nil one is none.
 func (s *scratch) remove() {
 	if s != nil {
-		removeLayers(s.dir, s.lock)
+		library.RemoveLayers(s.dir, s.lock)
 	}
 }
 
@@ -84,8 +86,8 @@ func overlayOver(target, scratch string, lowers ...string) (jail.Overlay, error)
 
 // masksFor lists what no program inside may see: the keys, and the user's runtime directory with its sockets.
 func masksFor(config string, env []string) []string {
-	out := []string{configDir(config)}
-	if run := resolved(getenv(env, "XDG_RUNTIME_DIR")); run != "" {
+	out := []string{recording.ConfigDir(config)}
+	if run := recording.Resolved(recording.Getenv(env, "XDG_RUNTIME_DIR")); run != "" {
 		out = append(out, run)
 	}
 	return out

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
 func init() { programs["sealed"] = playSealed }
@@ -38,14 +38,14 @@ func TestEveryBitIsSealed(t *testing.T) {
 		t.Fatal(res.NotSealed)
 	}
 	dir := res.Recording.Dir
-	check := func() *deck.Verification {
-		v, err := deck.VerifyWith(context.Background(), dir, &deck.VerifyOptions{ConfigDir: b.config})
+	check := func() *verify.Verification {
+		v, err := verify.Verify(context.Background(), dir, &verify.Options{ConfigDir: b.config})
 		if err != nil {
-			return &deck.Verification{Problems: []deck.Problem{{Message: err.Error()}}} // that is found, too
+			return &verify.Verification{Problems: []verify.Problem{{Message: err.Error()}}} // that is found, too
 		}
 		return v
 	}
-	if v := check(); len(v.Problems) > 0 || v.State != deck.StateSealed || !v.SignerKnown {
+	if v := check(); len(v.Problems) > 0 || v.State != verify.StateSealed || !v.SignerKnown {
 		t.Fatalf("%+v", v)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "run.tape.annotations.jsonl"), []byte("{}\n"), 0o644); err != nil {

@@ -8,7 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
@@ -24,11 +25,11 @@ func TestSealTakenBack(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(dir, ".tmp-seal-123")); err != nil {
 			t.Fatal(err)
 		}
-		keys, err := deck.TrustedKeys(b.config)
+		keys, err := sealing.TrustedKeys(b.config)
 		if err != nil || len(keys) == 0 {
 			t.Fatal(keys, err)
 		}
-		v, err := deck.VerifyWith(context.Background(), dir, &deck.VerifyOptions{ConfigDir: b.config, Keys: keys})
+		v, err := verify.Verify(context.Background(), dir, &verify.Options{ConfigDir: b.config, Keys: keys})
 		if err != nil || len(v.Problems) != 1 || v.Problems[0].Code != string(seal.CodeMissing) {
 			t.Errorf("%d steps: %+v, %v", steps, v, err)
 		}
@@ -52,7 +53,7 @@ func TestVerifyWithoutATape(t *testing.T) {
 			if err := errors.Join(os.Remove(path), put(path)); err != nil {
 				t.Fatal(err)
 			}
-			v, err := deck.VerifyWith(context.Background(), res.Recording.Dir, &deck.VerifyOptions{ConfigDir: b.config})
+			v, err := verify.Verify(context.Background(), res.Recording.Dir, &verify.Options{ConfigDir: b.config})
 			if err != nil || len(v.Problems) != 1 || v.Problems[0].Path != path {
 				t.Errorf("%s, unsealed %t: %+v, %v", name, unsealed, v, err)
 			}

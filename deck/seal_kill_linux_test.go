@@ -11,20 +11,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
 func init() { programs["sealer"] = playSealer }
 
 // playSealer seals the recording args[0] with the key in args[1], and says when it begins and how long it took.
 func playSealer(args []string) int {
-	rec, err := deck.Open(args[0])
+	rec, err := recording.Open(args[0])
 	if err != nil {
 		return fail(err)
 	}
 	fmt.Println("begins")
 	begun := time.Now()
-	if _, err := deck.Seal(context.Background(), rec, &deck.SealOptions{ConfigDir: args[1]}); err != nil {
+	if _, err := sealing.Seal(context.Background(), rec, &sealing.Options{ConfigDir: args[1]}); err != nil {
 		return fail(err)
 	}
 	fmt.Println("took", time.Since(begun))
@@ -43,16 +45,16 @@ func TestKilledWhileSealing(t *testing.T) {
 	b.unsealed = true
 	res, _ := b.recordOutside("errand")
 	dir := res.Recording.Dir
-	check := func() *deck.Verification {
+	check := func() *verify.Verification {
 		t.Helper()
-		v, err := deck.VerifyWith(context.Background(), dir, &deck.VerifyOptions{ConfigDir: b.config})
+		v, err := verify.Verify(context.Background(), dir, &verify.Options{ConfigDir: b.config})
 		if err != nil || len(v.Problems) > 0 {
 			t.Fatalf("%+v, %v", v, err)
 		}
 		return v
 	}
 	whole := b.seals(dir, -1)
-	if state := check().State; state != deck.StateSealed {
+	if state := check().State; state != verify.StateSealed {
 		t.Fatal(state)
 	}
 	rounds := 2
@@ -65,12 +67,12 @@ func TestKilledWhileSealing(t *testing.T) {
 		b.seals(dir, rand.N(whole*5/4))
 		states[check().State]++
 		b.seals(dir, -1)
-		if state := check().State; state != deck.StateSealed {
+		if state := check().State; state != verify.StateSealed {
 			t.Fatalf("sealed after a kill, it is %s", state)
 		}
 	}
 	t.Logf("sealing takes %v; killed in it: %v", whole, states)
-	if long && states[deck.StateUnsealed] == 0 {
+	if long && states[verify.StateUnsealed] == 0 {
 		t.Error("no sealer was killed before its end: the test has tried nothing")
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
@@ -46,9 +48,9 @@ func TestInterruptedSeals(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "in.txt"), []byte("in\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	check := func(dir string) *deck.Verification {
+	check := func(dir string) *verify.Verification {
 		t.Helper()
-		v, err := deck.VerifyWith(context.Background(), dir, &deck.VerifyOptions{ConfigDir: b.config})
+		v, err := verify.Verify(context.Background(), dir, &verify.Options{ConfigDir: b.config})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,18 +60,18 @@ func TestInterruptedSeals(t *testing.T) {
 		res, _ := b.recordOutside("errand")
 		dir := res.Recording.Dir
 		interruptedSeal(t, dir, steps)
-		if v := check(dir); v.State != deck.StateUnsealed || len(v.Problems) > 0 {
+		if v := check(dir); v.State != verify.StateUnsealed || len(v.Problems) > 0 {
 			t.Errorf("%d steps: %+v", steps, v)
 		}
-		rec, err := deck.Open(dir)
+		rec, err := recording.Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := deck.Seal(context.Background(), rec, &deck.SealOptions{ConfigDir: b.config})
+		s, err := sealing.Seal(context.Background(), rec, &sealing.Options{ConfigDir: b.config})
 		if err != nil || s.Already {
 			t.Fatalf("%d steps: %+v, %v", steps, s, err)
 		}
-		if v := check(dir); v.State != deck.StateSealed || len(v.Problems) > 0 {
+		if v := check(dir); v.State != verify.StateSealed || len(v.Problems) > 0 {
 			t.Errorf("%d steps, sealed then: %+v", steps, v)
 		}
 		if left, _ := filepath.Glob(filepath.Join(dir, ".tmp-*")); len(left) > 0 {
@@ -81,7 +83,7 @@ func TestInterruptedSeals(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(done.Recording.Dir, ".tmp-seal-1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if v := check(done.Recording.Dir); v.State != deck.StateSealed || len(v.Problems) > 0 {
+	if v := check(done.Recording.Dir); v.State != verify.StateSealed || len(v.Problems) > 0 {
 		t.Errorf("behind the last step: %+v", v)
 	}
 	// An edited recording that is made to look like one whose sealing was interrupted gets no new seal.
@@ -97,11 +99,11 @@ func TestInterruptedSeals(t *testing.T) {
 	if v := check(dir); len(v.Problems) == 0 || !strings.Contains(v.Problems[0].Path, "workspace.diff") {
 		t.Errorf("%+v", v)
 	}
-	rec, err := deck.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := deck.Seal(context.Background(), rec, &deck.SealOptions{ConfigDir: b.config}); !errors.Is(err, deck.ErrSealBroken) {
+	if _, err := sealing.Seal(context.Background(), rec, &sealing.Options{ConfigDir: b.config}); !errors.Is(err, sealing.ErrSealBroken) {
 		t.Errorf("%v", err)
 	}
 }
@@ -135,21 +137,21 @@ func TestSealsThatCannotBe(t *testing.T) {
 		if !errors.Is(res.NotSealed, c.want) || res.Sealed != nil {
 			t.Errorf("%s: %v", name, res.NotSealed)
 		}
-		if v, err := verify(res.Recording.Dir); err != nil || v.State != deck.StateUnsealed || len(v.Problems) > 0 {
+		if v, err := verified(res.Recording.Dir); err != nil || v.State != verify.StateUnsealed || len(v.Problems) > 0 {
 			t.Errorf("%s: %+v, %v", name, v, err)
 		}
 		if err := c.mends(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := deck.Seal(context.Background(), res.Recording, &deck.SealOptions{ConfigDir: b.config}); err != nil {
+		if _, err := sealing.Seal(context.Background(), res.Recording, &sealing.Options{ConfigDir: b.config}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	b.unsealed = true
 	res, _ := b.recordOutside("errand")
-	res.Recording.Manifest.State = deck.StateRecording
+	res.Recording.Manifest.State = recording.StateRecording
 	writeManifest(t, res.Recording)
-	if _, err := deck.Seal(context.Background(), res.Recording, &deck.SealOptions{ConfigDir: b.config}); !errors.Is(err, seal.ErrCannotSeal) {
+	if _, err := sealing.Seal(context.Background(), res.Recording, &sealing.Options{ConfigDir: b.config}); !errors.Is(err, seal.ErrCannotSeal) {
 		t.Errorf("unfinished: %v", err)
 	}
 }

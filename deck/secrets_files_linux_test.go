@@ -11,6 +11,8 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
@@ -122,7 +124,7 @@ func TestCredentialFiles(t *testing.T) {
 }
 
 // checkMarks: each secret file is marked with the keyed digest of its bytes, and no other file is.
-func checkMarks(t *testing.T, rec *deck.Recording, b *bench, names []string, secrets int) {
+func checkMarks(t *testing.T, rec *recording.Recording, b *bench, names []string, secrets int) {
 	t.Helper()
 	key, err := scrub.LoadKey(filepath.Join(b.config, "scrub.key"))
 	if err != nil {
@@ -162,7 +164,7 @@ func checkMarks(t *testing.T, rec *deck.Recording, b *bench, names []string, sec
 }
 
 // checkChangedOnDisk: a secret file that is no longer the recorded one is shown scrubbed, and a note names it.
-func checkChangedOnDisk(t *testing.T, b *bench, rec *deck.Recording) {
+func checkChangedOnDisk(t *testing.T, b *bench, rec *recording.Recording) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(b.dir, ".netrc"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
@@ -177,9 +179,9 @@ func checkChangedOnDisk(t *testing.T, b *bench, rec *deck.Recording) {
 }
 
 // checkNamed: restore leaves secret files out, and apply refuses them, both by name.
-func checkNamed(t *testing.T, b *bench, rec *deck.Recording) {
+func checkNamed(t *testing.T, b *bench, rec *recording.Recording) {
 	t.Helper()
-	left, err := deck.Restore(rec, filepath.Join(t.TempDir(), "restored"))
+	left, err := derive.Restore(rec, filepath.Join(t.TempDir(), "restored"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +190,7 @@ func checkNamed(t *testing.T, b *bench, rec *deck.Recording) {
 			t.Errorf("restore does not say that it left out %s: %q", name, left)
 		}
 	}
-	_, _, err = deck.Apply(rec, true)
+	_, _, err = derive.Apply(rec, true)
 	conflict, ok := errors.AsType[*files.ConflictError](err)
 	if !ok {
 		t.Fatalf("apply: %v", err)

@@ -12,6 +12,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -23,7 +24,7 @@ func asker(t *testing.T) (b *bench, path string) {
 }
 
 // askers counts the exchanges, and the conversations, of a recording by who asked.
-func askers(t *testing.T, rec *deck.Recording) (exchanges, talks map[uint64]int) {
+func askers(t *testing.T, rec *recording.Recording) (exchanges, talks map[uint64]int) {
 	t.Helper()
 	exchanges, talks = make(map[uint64]int), make(map[uint64]int)
 	for _, k := range kinds(t, rec) {

@@ -3,7 +3,10 @@ package deck
 import (
 	"context"
 	"errors"
+	"io"
+	"iter"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -11,15 +14,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // A session is the tape of one run while it is being written, with what everything that writes to it shares.
 type session struct {
-	*guard
+	*redactor
 	dir   string
-	roots Roots
+	roots recording.Roots
 	log   *slog.Logger
 
 	replay bool
@@ -46,35 +53,35 @@ type session struct {
 
 // sessionOptions say what newSession opens.
 type sessionOptions struct {
-	guard  *guard
-	dir    string // exists
-	script string // the program's path
-	args   []string
-	roots  Roots
-	replay bool
-	sync   bool
-	log    *slog.Logger
+	redactor *redactor
+	dir      string // exists
+	script   string // the program's path
+	args     []string
+	roots    recording.Roots
+	replay   bool
+	sync     bool
+	log      *slog.Logger
 
-	recorded *recordedTalks // of a replay: what it answers from; nil for none
+	recorded *recordedConversations // of a replay: what it answers from; nil for none
 }
 
 // newSession starts a tape in o.dir. The session must be closed.
 func newSession(o *sessionOptions) (*session, error) {
-	s := &session{guard: o.guard, dir: o.dir, roots: o.roots, replay: o.replay, log: scrubbedLog(o.log, o.guard.scrub)}
+	s := &session{redactor: o.redactor, dir: o.dir, roots: o.roots, replay: o.replay, log: secrets.Logger(o.log, o.redactor.scrub)}
 	s.failed, s.cancel = context.WithCancelCause(context.Background())
 	if err := s.openTape(o); err != nil {
 		return nil, err
 	}
 	// A replay's answers are on a tape already: what is cut off loses nothing.
 	tap := &exchange.TapOptions{Replay: o.replay, Closed: o.replay, TrueLength: true, Asked: s.toldOf, Answered: s.toldOfAnswer}
-	if err := s.openTalks(o); err != nil {
+	if err := s.openConversations(o); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	if s.http != nil {
 		tap.Conversations = s.http
 	}
 	if !o.replay {
-		tap.PartDir = filepath.Join(o.dir, partName)
+		tap.PartDir = filepath.Join(o.dir, recording.PartName)
 	}
 	s.tap = exchange.NewTap(s.rec, s.class, s.scrub, tap)
 	return s, nil
@@ -94,12 +101,12 @@ func (s *session) toldOfAnswer(arrival, recorded uint64) {
 }
 
 func (s *session) openTape(o *sessionOptions) (err error) {
-	path := filepath.Join(o.dir, tapeName)
+	path := filepath.Join(o.dir, recording.TapeName)
 	if s.store, err = cas.OpenDir(path+tape.StoreSuffix, &cas.DirOptions{Sync: o.sync}); err != nil {
 		return err
 	}
 	script, _ := tape.SafeString(s.scrub.String(o.script))
-	h := &tape.Header{Producer: Producer, ScriptPath: &script, Argv: []string{}}
+	h := &tape.Header{Producer: recording.Producer, ScriptPath: &script, Argv: []string{}}
 	for _, a := range o.args {
 		text, _ := tape.SafeString(s.scrub.String(a))
 		h.Argv = append(h.Argv, text)
@@ -140,6 +147,76 @@ func (s *session) fail(err error) {
 func (s *session) failure() error { return context.Cause(s.failed) }
 
 // logOptions say how the session log beside the tape of s is written.
-func (s *session) logOptions(sync bool, heard func(sessionlog.Event) error) *writeOptions {
-	return &writeOptions{Hide: s.scrub.Bytes, Log: s.log, Sync: sync, Heard: heard}
+func (s *session) logOptions(sync bool, heard func(sessionlog.Event) error) *derive.WriteOptions {
+	return &derive.WriteOptions{Hide: s.scrub.Bytes, Log: s.log, Sync: sync, Heard: heard}
 }
+
+// A tapeFile is a tape on its way to the disk. It gets its name with its header in it: a tape without one does not load, and
+// a recorder may be killed in between.
+type tapeFile struct{ *os.File }
+
+// createTape begins the tape at path.
+func createTape(path string, h *tape.Header) (*tapeFile, *tape.Writer, error) {
+	begun := filepath.Join(filepath.Dir(path), durable.TempPrefix+filepath.Base(path))
+	f, err := os.OpenFile(begun, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := &tapeFile{f}
+	w, err := tape.NewWriter(t, h)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(begun, path)
+	}
+	if err == nil {
+		t.File, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0) // its errors name it
+	}
+	return t, w, err
+}
+
+// A layeredStore adds to top what below does not have: a replay keeps what is new in its own store, and reads the
+// recording's.
+type layeredStore struct {
+	top, below cas.Store
+}
+
+// has reports whether below holds d. Whether its bytes hold is found out by whoever reads them.
+func (s *layeredStore) has(d cas.Digest) bool {
+	_, err := s.below.Size(d)
+	return err == nil
+}
+
+func (s *layeredStore) Put(b []byte) (cas.Digest, error) {
+	if d := cas.Sum(b); s.has(d) {
+		return d, nil
+	}
+	return s.top.Put(b)
+}
+
+func (s *layeredStore) PutReader(r io.Reader) (cas.Digest, int64, error) { return s.top.PutReader(r) }
+
+func (s *layeredStore) Get(d cas.Digest) ([]byte, error) {
+	b, err := s.top.Get(d)
+	if recording.IsMissing(err) {
+		return s.below.Get(d)
+	}
+	return b, err
+}
+
+func (s *layeredStore) Open(d cas.Digest) (io.ReadCloser, error) {
+	r, err := s.top.Open(d)
+	if recording.IsMissing(err) {
+		return s.below.Open(d)
+	}
+	return r, err
+}
+
+func (s *layeredStore) Size(d cas.Digest) (int64, error) {
+	n, err := s.top.Size(d)
+	if recording.IsMissing(err) {
+		return s.below.Size(d)
+	}
+	return n, err
+}
+
+// All lists what top holds: what was added.
+func (s *layeredStore) All() iter.Seq2[cas.Digest, error] { return s.top.All() }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // TestSideTraffic: what reports what happened in the run may hold other things, and come more or fewer times; the verdict names it, and
@@ -46,7 +47,7 @@ func TestSideTraffic(t *testing.T) {
 		"a path that gates":    {args: change("begun", "on"), rules: "side: {gate: [POST api.example.com/v1/*]}", red: true},
 		"a path that does not": {args: change("broken", "fixed"), rules: "side: {ignore: [api.example.com/v1/t*]}", side: "POST /v1/tickets, 1 recorded, 1 on replay, 1 with another content"},
 	} {
-		config := filepath.Join(b.dir, deck.ConfigName)
+		config := filepath.Join(b.dir, recording.ConfigName)
 		if err := os.WriteFile(config, []byte(tt.rules), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -19,9 +19,9 @@ import (
 type spawns struct {
 	s        *session
 	changing *changing
-	recorded *recordedTalks // of a replay: what it answers from; nil while recording
-	speed    float64        // of a replay: as in ReplayOptions
-	own      []string       // variables of the run's program
+	recorded *recordedConversations // of a replay: what it answers from; nil while recording
+	speed    float64                // of a replay: as in ReplayOptions
+	own      []string               // variables of the run's program
 
 	cut context.Context // done when the talks are to end at once
 	end context.CancelFunc
@@ -37,7 +37,7 @@ type spawns struct {
 	left     []string               // changes of recorded servers that could not be made again, and why
 }
 
-func newSpawns(s *session, c *changing, recorded *recordedTalks) *spawns {
+func newSpawns(s *session, c *changing, recorded *recordedConversations) *spawns {
 	w := &spawns{
 		s: s, changing: c, recorded: recorded, over: make(chan struct{}),
 		first: make(map[uint64]*jail.Spawn), found: make(map[uint64]string),
@@ -118,7 +118,7 @@ func (w *spawns) forget(sp *jail.Spawn, by uint32) {
 
 // opened says who is talked with, whose changes of files are known as by.
 func (w *spawns) opened(sp *jail.Spawn, by uint32) *mcp.Opened {
-	o := &mcp.Opened{Transport: mcp.Stdio, Program: w.s.roots.tapePath(sp.Path), Cwd: w.s.roots.tapePath(sp.Dir)}
+	o := &mcp.Opened{Transport: mcp.Stdio, Program: w.s.roots.TapePath(sp.Path), Cwd: w.s.roots.TapePath(sp.Dir)}
 	o.Before = func(conversation uint64) error { return w.changing.served(by, conversation) }
 	o.Begun = func(conversation uint64) { w.changing.servers.talks(by, conversation) }
 	o.Latest = func() string {
@@ -157,7 +157,7 @@ func (w *spawns) tried(sp *jail.Spawn) {
 	defer w.mu.Unlock()
 	first, ok := w.first[sp.Key]
 	if ok && filepath.Base(sp.Path) == filepath.Base(first.Path) && slices.Equal(sp.Argv, first.Argv) {
-		w.found[sp.Key] = w.s.roots.tapePath(sp.Path)
+		w.found[sp.Key] = w.s.roots.TapePath(sp.Path)
 	}
 }
 
@@ -178,7 +178,7 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 		w.fail(err)
 	}
 	if refuse != nil {
-		c = refuse.talk
+		c = refuse.conversation
 	}
 	if c != nil {
 		w.ended(c, serverEnd(w.endOf(sp)))
@@ -194,7 +194,7 @@ func (w *spawns) ended(c *mcp.Conversation, e mcp.Ended) {
 
 // fail ends the run, as whatever cannot be recorded does.
 func (w *spawns) fail(err error) {
-	w.s.fail(talkFailed(err))
+	w.s.fail(conversationFailed(err))
 }
 
 // lose notes a talk that could not be looked into.

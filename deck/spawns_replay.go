@@ -10,6 +10,8 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
@@ -21,7 +23,7 @@ func (w *spawns) onTape(sp *jail.Spawn, by uint32) (served *mcp.Served, refuse *
 	}
 	o, book := w.opened(sp, by), w.recorded.book
 	if w.recorded.programs[filepath.Base(sp.Path)] {
-		learnArgs(w.s.scrub, o.Args) // as was done when it turned out to be a server
+		secrets.LearnArgs(w.s.scrub, o.Args) // as was done when it turned out to be a server
 	}
 	served, why := book.Spawn(o.Program, o.Args)
 	if served == nil {
@@ -37,13 +39,13 @@ type noServer struct {
 	answer func(line []byte) []byte
 	why    string
 
-	talk *mcp.Conversation // nil before the first line
+	conversation *mcp.Conversation // nil before the first line
 }
 
 // line takes one line of the client, and returns what it gets.
 func (r *noServer) line(line []byte) []byte {
-	if r.talk == nil {
-		r.talk = r.w.s.mcp.Begin(r.opened)
+	if r.conversation == nil {
+		r.conversation = r.w.s.mcp.Begin(r.opened)
 	}
 	answer := r.answer(line)
 	if err := r.keep(line, answer); err != nil {
@@ -54,16 +56,16 @@ func (r *noServer) line(line []byte) []byte {
 }
 
 func (r *noServer) keep(line, answer []byte) error {
-	if err := r.talk.Line(mcp.Client, line, 0); err != nil || len(answer) == 0 {
+	if err := r.conversation.Line(mcp.Client, line, 0); err != nil || len(answer) == 0 {
 		return err
 	}
 	asked, _, _ := mcp.Parse(line) // it was answered, so it is a message
 	for _, m := range asked {
 		if m.IsRequest() {
-			r.talk.Fault(mcp.Client, m.ID, mcp.RefusedAs+r.why)
+			r.conversation.Fault(mcp.Client, m.ID, mcp.RefusedAs+r.why)
 		}
 	}
-	return r.talk.Line(mcp.Server, answer, 0)
+	return r.conversation.Line(mcp.Server, answer, 0)
 }
 
 // serve answers in the place of a recorded server, behind a process that does nothing but wait and ends as the server did.
@@ -129,7 +131,7 @@ func (w *spawns) serveOn(
 }
 
 // changedBefore reports whether a recorded server had changed files before the record of that seq.
-func (r *recordedTalks) changedBefore(conversation, seq uint64) bool {
+func (r *recordedConversations) changedBefore(conversation, seq uint64) bool {
 	changes := r.changes[conversation]
 	return len(changes) > 0 && changes[0].Seq < seq
 }
@@ -150,7 +152,7 @@ func (w *spawns) redoing(conversation uint64, by uint32) *redoing {
 // endStub ends the process that stands for a server, in the way in which that ended: by signal, where it is not "", else with exit. It
 // may be gone already.
 func endStub(sp *jail.Spawn, st *jail.Streams, signal string, exit int) {
-	if sig := signalNamed(signal); sig != 0 && sp.Signal(sig) == nil {
+	if sig := procgroup.Named(signal); sig != 0 && sp.Signal(sig) == nil {
 		return
 	}
 	_, _ = st.Near[0].Write([]byte{byte(exit)})

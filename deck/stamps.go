@@ -2,6 +2,7 @@ package deck
 
 import (
 	"fmt"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"os"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (s *stamps) look(in *processInputs, what string) {
 	s.fresh = nil
 	var files []string
 	for _, path := range paths {
-		if root, rest := s.root(path); root != nil && s.stamp(in, what+" "+in.roots.tapePath(path), path, root, rest) {
+		if root, rest := s.root(path); root != nil && s.stamp(in, what+" "+in.roots.TapePath(path), path, root, rest) {
 			files = append(files, path)
 		}
 	}
@@ -74,7 +75,7 @@ func (s *stamps) stamp(in *processInputs, asked, path string, root *os.Root, res
 	if err != nil || st.Mode()&os.ModeSymlink != 0 {
 		return false
 	}
-	at, read := st.ModTime().UnixNano(), accessed(st).UnixNano()
+	at, read := st.ModTime().UnixNano(), recording.Accessed(st).UnixNano()
 	var wasAt, wasRead int64
 	n, _ := fmt.Sscan(string(in.answers.Held(asked)), &wasAt, &wasRead)
 	if n == 2 && wasAt != at && root.Chtimes(rest, time.Unix(0, wasRead), time.Unix(0, wasAt)) == nil {

@@ -7,6 +7,9 @@ import (
 	"syscall"
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
 )
 
@@ -20,11 +23,11 @@ type JailStarter struct {
 // Start implements terminal.Starter. The error is a *NotFoundError where the program is not there, one that wraps
 // ErrUnavailable where the jail cannot be.
 func (st *JailStarter) Start(ctx context.Context, p *terminal.Program) (terminal.Process, error) {
-	dir, err := workingDir(p.Dir)
+	dir, err := recording.WorkingDir(p.Dir)
 	if err != nil {
 		return nil, err
 	}
-	path, err := lookPath(p.Argv[0], dir, p.Env)
+	path, err := program.Find(p.Argv[0], dir, p.Env)
 	if err != nil {
 		return nil, err
 	}
@@ -63,10 +66,10 @@ func (p *jailProcess) goOn() {
 		case <-p.ended:
 			return
 		case sig := <-p.j.Stopped():
-			if sig == sigTTIN || sig == sigTTOU {
+			if sig == procgroup.SigTTIN || sig == procgroup.SigTTOU {
 				p.j.Foreground(true)
 			}
-			p.j.Signal(sigCONT)
+			p.j.Signal(procgroup.SigCONT)
 		}
 	}
 }

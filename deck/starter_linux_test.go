@@ -15,6 +15,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
 )
 
 // shownSoFar collects what a session shows.
@@ -135,7 +136,7 @@ func TestJailStarterEnds(t *testing.T) {
 		t.Errorf("%+v, %v", exit, err)
 	}
 	_, err = terminal.StartSession(t.Context(), &terminal.SessionOptions{Argv: []string{"/no/such"}, Starter: new(deck.JailStarter)})
-	var missing *deck.NotFoundError
+	var missing *program.NotFoundError
 	if !errors.As(err, &missing) {
 		t.Error(err)
 	}

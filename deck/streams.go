@@ -9,13 +9,14 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // streams are the standard streams of one run: the program's ends, ours, and what was kept of each.
 type streams struct {
 	s       *session
 	caller  Streams
-	tty     *TTY
+	tty     *recording.TTY
 	stdin   *process.Input // of the caller; nil for none
 	program [3]*os.File    // the program's stdin, stdout, stderr; of the terminal's, all the same file
 	ours    [3]*os.File    // our end of each pipe; nil where the stream is the terminal
@@ -63,7 +64,7 @@ func openStreams(r *run) (_ *streams, err error) {
 	for i := range st.program {
 		st.out[i] = process.NewStream(s.store, s.scrub, s.mask)
 		if st.isTTY(i) {
-			if i == tty.shownAs() {
+			if i == tty.ShownAs() {
 				size := st.con.size.OrDefault()
 				st.out[i] = process.NewTerminalStream(s.store, s.scrub, s.mask, size.Rows, size.Cols)
 			}
@@ -82,7 +83,7 @@ func openStreams(r *run) (_ *streams, err error) {
 	return st, nil
 }
 
-func (st *streams) isTTY(i int) bool { return st.tty.has(i) }
+func (st *streams) isTTY(i int) bool { return st.tty.Has(i) }
 
 // ttyIndex is the stream that becomes the program's controlling terminal, or -1.
 func (st *streams) ttyIndex() int {
@@ -115,11 +116,11 @@ func (st *streams) relay(w world) {
 
 // relayTerminal passes the terminal's bytes: its output goes to whichever of stdout and stderr the caller sees.
 func (st *streams) relayTerminal(w world) {
-	to, kept := st.caller.Stdout, st.out[st.tty.shownAs()]
-	if st.tty.shownAs() == 2 {
+	to, kept := st.caller.Stdout, st.out[st.tty.ShownAs()]
+	if st.tty.ShownAs() == 2 {
 		to = st.caller.Stderr
 	}
-	to = io.MultiWriter(st.con.tape, st.con.eyes, st.con.host.Writer(st.watch(to)), st.con.typist)
+	to = io.MultiWriter(st.con.tape, st.con.watcher, st.con.host.Writer(st.watch(to)), st.con.typist)
 	st.con.start(w)
 	st.outputs.Go(func() {
 		st.kept(process.RelayOutput(to, st.con.pty.Output(), kept))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -20,7 +21,7 @@ func TestSurveyHoldsPathsAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := tape.NewWriter(f, &tape.Header{Producer: Producer, Argv: []string{}})
+	w, err := tape.NewWriter(f, &tape.Header{Producer: recording.Producer, Argv: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}

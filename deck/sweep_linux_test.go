@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 )
 
 // What is held stays, what nobody holds goes, and what is another's is left alone.
@@ -30,7 +30,7 @@ func TestSweep(t *testing.T) {
 	if err := syscall.Flock(int(held.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	deck.Sweep()
+	library.Sweep()
 	names, err := filepath.Glob(filepath.Join(temp, "*"))
 	if err != nil || len(names) != 2 || filepath.Base(names[0]) != "tapedeck-else" || filepath.Base(names[1]) != "tapedeck-proxy-held" {
 		t.Errorf("%v, %v", names, err)
@@ -39,7 +39,7 @@ func TestSweep(t *testing.T) {
 
 func init() {
 	programs["looker"] = func(args []string) int { // unpacks to look, says so, and waits to be killed
-		_, _, err := deck.UnpackTemp(context.Background(), args[0], func(int64, int64) {
+		_, _, err := library.UnpackTemp(context.Background(), args[0], func(int64, int64) {
 			os.Stdout.WriteString("unpacking\n")
 			select {}
 		})
@@ -52,7 +52,7 @@ func TestSweepOfALookAtAPackedRecording(t *testing.T) {
 	b := newBench(t)
 	res, _ := b.record("errand")
 	file := filepath.Join(b.home, "packed.tar.zst")
-	if _, err := deck.Pack(t.Context(), res.Recording, file, nil); err != nil {
+	if _, err := library.Pack(t.Context(), res.Recording, file, nil); err != nil {
 		t.Fatal(err)
 	}
 	temp := t.TempDir()
@@ -75,13 +75,13 @@ func TestSweepOfALookAtAPackedRecording(t *testing.T) {
 		names, _ := filepath.Glob(filepath.Join(temp, "*"))
 		return names
 	}
-	deck.Sweep()
+	library.Sweep()
 	if len(left()) != 1 {
 		t.Errorf("while it is at work: %v", left())
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	if deck.Sweep(); len(left()) != 0 {
+	if library.Sweep(); len(left()) != 0 {
 		t.Errorf("after it was killed: %v", left())
 	}
 }

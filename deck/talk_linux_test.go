@@ -10,7 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // spelledSecret is what the model spells in pieces, and the program knows from its environment.
@@ -82,7 +83,7 @@ func TestSessionLogOfARecording(t *testing.T) {
 		}
 	}
 	searchFor(t, res.Recording.Dir, spelledSecret)
-	if rec, err := deck.Open(res.Recording.Dir); err != nil || rec.Manifest.SessionRules != deck.SessionRules || len(rec.Manifest.SessionHidden) != 0 {
+	if rec, err := recording.Open(res.Recording.Dir); err != nil || rec.Manifest.SessionRules != derive.SessionRules || len(rec.Manifest.SessionHidden) != 0 {
 		t.Errorf("%+v, %v", rec.Manifest, err)
 	}
 	for _, c := range []struct {
@@ -101,7 +102,7 @@ func TestSessionLogOfARecording(t *testing.T) {
 		if err := os.WriteFile(path, now, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		v, err := verify(res.Recording.Dir)
+		v, err := verified(res.Recording.Dir)
 		if err != nil || c.want != "" && (len(v.Problems) != 1 || !strings.Contains(v.Problems[0].String(), c.want)) {
 			t.Errorf("%s: %+v, %v, want %s", c.now, v, err, c.want)
 		}
@@ -109,7 +110,7 @@ func TestSessionLogOfARecording(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := verify(res.Recording.Dir); err != nil || len(v.Problems) != 1 || !strings.HasSuffix(v.Problems[0].String(), "session.jsonl: is missing") {
+	if v, err := verified(res.Recording.Dir); err != nil || len(v.Problems) != 1 || !strings.HasSuffix(v.Problems[0].String(), "session.jsonl: is missing") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

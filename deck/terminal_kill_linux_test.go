@@ -14,6 +14,8 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 )
 
 func init() { programs["terminal recorder"] = playTerminalRecorder }
@@ -58,8 +60,8 @@ func TestKilledRecorderOfATerminal(t *testing.T) {
 	if err := cmd.Run(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		t.Fatalf("the recorder ended with %v", err)
 	}
-	v, err := verify(dir)
-	if err != nil || len(v.Problems) > 0 || v.State != deck.StateRecording {
+	v, err := verified(dir)
+	if err != nil || len(v.Problems) > 0 || v.State != recording.StateRecording {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	c, err := cassette.Open(filepath.Join(dir, "terminal"), &cassette.OpenOptions{Partial: true})
@@ -71,12 +73,12 @@ func TestKilledRecorderOfATerminal(t *testing.T) {
 	if err != nil || c.State() != cassette.StateUnfinished || !strings.Contains(string(raw), "working") {
 		t.Errorf("%s, %v: %q", c.State(), err, raw)
 	}
-	rec, err := deck.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown := 0
-	for _, err := range deck.ScreenChanges(rec, false) {
+	for _, err := range screen.Changes(rec, false) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,10 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -112,7 +116,7 @@ func (p *typed) keys(pairs ...string) io.Reader {
 }
 
 // recordTUI records playTUI with a terminal.
-func (b *bench) recordTUI(first string, o *deck.RecordOptions) *deck.Recording {
+func (b *bench) recordTUI(first string, o *deck.RecordOptions) *recording.Recording {
 	b.t.Helper()
 	p := &typed{more: make(chan struct{})}
 	o.Argv, o.Env = b.self("tui", "http://api.example.com", first)
@@ -255,7 +259,7 @@ func TestScreensThatCannotBeCompared(t *testing.T) {
 	b := newBench(t)
 	b.unsealed = true
 	b.upstream("api.example.com", sayFine)
-	refused := func(rec *deck.Recording, o *deck.ReplayOptions, want string) {
+	refused := func(rec *recording.Recording, o *deck.ReplayOptions, want string) {
 		t.Helper()
 		o.Screens, o.ConfigDir = true, b.config
 		if v, err := deck.Replay(context.Background(), rec, o); err == nil || !strings.Contains(err.Error(), want) {
@@ -272,10 +276,10 @@ func TestScreensThatCannotBeCompared(t *testing.T) {
 	refused(rec, new(deck.ReplayOptions), "older tapedeck")
 	v, _ := b.replay(rec, nil) // as before
 	b.green(v)
-	if got, err := verify(rec.Dir); err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "is missing") {
+	if got, err := verified(rec.Dir); err != nil || len(got.Problems) != 1 || !strings.Contains(got.Problems[0].Message, "is missing") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	rec.Manifest.Axes["terminal"] = deck.Axis{On: true, NotCovered: []string{"the screen"}} // as older ones say
+	rec.Manifest.Axes["terminal"] = recording.Axis{On: true, NotCovered: []string{"the screen"}} // as older ones say
 	writeManifest(t, rec)
 	b.holds(rec.Dir)
 }
@@ -288,11 +292,11 @@ func TestVerifySeesTheTerminal(t *testing.T) {
 	b.upstream("api.example.com", sayFine)
 	rec := b.recordTUI("one", new(deck.RecordOptions))
 	packedFile := filepath.Join(t.TempDir(), "a.rec.tar.zst")
-	if _, err := deck.Pack(context.Background(), rec, packedFile, nil); err != nil {
+	if _, err := library.Pack(context.Background(), rec, packedFile, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.holds(packedFile)
-	back, err := deck.LibraryOf(b.dir).Unpack(context.Background(), packedFile, &deck.UnpackOptions{Output: filepath.Join(t.TempDir(), "b.rec")})
+	back, err := library.Of(b.dir).Unpack(context.Background(), packedFile, &library.UnpackOptions{Output: filepath.Join(t.TempDir(), "b.rec")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +312,7 @@ func TestVerifySeesTheTerminal(t *testing.T) {
 	if err := os.WriteFile(raw, bytes.Replace(text, []byte("one"), []byte("two"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := verify(rec.Dir); err != nil || len(v.Problems) == 0 {
+	if v, err := verified(rec.Dir); err != nil || len(v.Problems) == 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 	other := b.recordTUI("two", new(deck.RecordOptions)) // sound, and of another run
@@ -318,7 +322,7 @@ func TestVerifySeesTheTerminal(t *testing.T) {
 	if err := os.CopyFS(filepath.Join(back.Dir, "terminal"), os.DirFS(filepath.Join(other.Dir, "terminal"))); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := verify(back.Dir); err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Message, "differs") {
+	if v, err := verified(back.Dir); err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].Message, "differs") {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -349,7 +353,7 @@ func TestTimelineOfATerminal(t *testing.T) {
 	defer tp.Close()
 	var got []string
 	spins := 0
-	for it, err := range deck.NewFilter().Timeline(tp.Records(), tp.Store, deck.ScreenChanges(rec, true)) {
+	for it, err := range follow.NewFilter().Timeline(tp.Records(), tp.Store, screen.Changes(rec, true)) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
@@ -400,7 +404,7 @@ func TestTerminalSecrets(t *testing.T) {
 }
 
 // writeManifest puts rec.Manifest on the disk.
-func writeManifest(t *testing.T, rec *deck.Recording) {
+func writeManifest(t *testing.T, rec *recording.Recording) {
 	t.Helper()
 	b, err := json.Marshal(rec.Manifest)
 	if err == nil {

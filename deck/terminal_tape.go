@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -46,9 +47,9 @@ func newTerminalTape(r *run) (_ *terminalTape, err error) {
 	if o.Terminal.PTYMode, err = json.Marshal(map[string]string{"modes": r.tty.Modes}); err != nil {
 		return nil, err
 	}
-	t.rec, err = cassette.Create(filepath.Join(r.s.dir, terminalName), o)
+	t.rec, err = cassette.Create(filepath.Join(r.s.dir, recording.TerminalName), o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", terminalName, err)
+		return nil, fmt.Errorf("%s: %w", recording.TerminalName, err)
 	}
 	return t, nil
 }
@@ -93,7 +94,7 @@ func (t *terminalTape) resize(size terminal.Size) {
 // kept ends the run where something could not be written. What comes behind the end does not count.
 func (t *terminalTape) kept(err error) {
 	if err != nil && !errors.Is(err, cassette.ErrFinished) {
-		t.s.fail(fmt.Errorf("%s: %w", terminalName, err))
+		t.s.fail(fmt.Errorf("%s: %w", recording.TerminalName, err))
 	}
 }
 

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
-
-// statCacheName is the file of a library that says which blobs hold the files of its work tree.
-const statCacheName = "statcache"
 
 // A trees takes and compares the snapshots of one run.
 type trees struct {
@@ -59,7 +59,7 @@ func (t *trees) takeBefore(progress func(files int, bytes int64, done bool), syn
 	if t.before, err = t.snap(t.root, files.SnapOptions{Store: t.store, Progress: step}); err != nil {
 		return err
 	}
-	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, sync)
+	return writeWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, sync)
 }
 
 // takeAfter looks at the work tree as the run left it.
@@ -84,7 +84,7 @@ func (t *trees) adopt(from cas.Store) error {
 	if err := adoptBlobs(t.s.store, from, t.before); err != nil {
 		return err
 	}
-	return writeWith(filepath.Join(t.s.dir, treeName), t.before.Encode, false)
+	return writeWith(filepath.Join(t.s.dir, recording.TreeName), t.before.Encode, false)
 }
 
 // adoptBlobs puts the contents of t from one store into another.
@@ -113,7 +113,7 @@ func (t *trees) write(sync bool) error {
 	if t.before == nil || t.after == nil {
 		return nil
 	}
-	return writeWith(filepath.Join(t.s.dir, diffName), func(w io.Writer) error {
+	return writeWith(filepath.Join(t.s.dir, recording.DiffName), func(w io.Writer) error {
 		return files.WritePatch(w, files.Changes(t.before, t.after), t.made)
 	}, sync)
 }
@@ -130,4 +130,92 @@ func writeWith(path string, fill func(io.Writer) error, sync bool) error {
 		return err
 	}
 	return f.Commit(path)
+}
+
+// What of a work tree no snapshot covers is copied up to these bounds for a replay outside the jail.
+const (
+	maxCopiedFiles = 20_000
+	maxCopiedBytes = 256 << 20
+)
+
+// A copyBudget is what may still be copied.
+type copyBudget struct {
+	files int
+	bytes int64
+}
+
+// errTooMuch ends a walk that exceeds a budget.
+var errTooMuch = errors.New("too much to copy")
+
+// fits reports whether path, and all below it, may be copied, and takes it off the budget where it may.
+func (c *copyBudget) fits(path string) bool {
+	left := *c
+	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil //nolint:nilerr // what cannot be looked at is not copied
+		}
+		left.files--
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			left.bytes -= info.Size()
+		}
+		if left.files < 0 || left.bytes < 0 {
+			return errTooMuch
+		}
+		return nil
+	})
+	if err != nil {
+		return false
+	}
+	*c = left
+	return true
+}
+
+// copyInto copies the file, link or directory at from to path below root. Sockets, FIFOs, devices and what cannot be read are
+// left out; the first error is returned in the end.
+func copyInto(root *os.Root, path, from string) error {
+	var first error
+	err := filepath.WalkDir(from, func(at string, e fs.DirEntry, err error) error {
+		rel, errRel := filepath.Rel(from, at)
+		if err = errors.Join(err, errRel); err == nil {
+			err = copyOne(root, filepath.Join(path, rel), at, e)
+		}
+		if err != nil && first == nil {
+			first = err
+		}
+		if err != nil && e != nil && e.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	return errors.Join(err, first)
+}
+
+func copyOne(root *os.Root, to, from string, e fs.DirEntry) error {
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	switch {
+	case info.IsDir():
+		return root.Mkdir(to, info.Mode().Perm()|0o700)
+	case info.Mode()&fs.ModeSymlink != 0:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return root.Symlink(target, to)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := root.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
 }

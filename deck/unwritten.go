@@ -8,7 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
+	"github.com/tapedeck-dev/tapedeck/deck/daemon"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -97,7 +101,7 @@ func (r *recorder) left() (dir string, records int) {
 	if r.s != nil {
 		_ = r.s.close() // it says what is known
 	}
-	return r.where(), wholeRecords(filepath.Join(r.safe(), tapeName))
+	return r.where(), wholeRecords(filepath.Join(r.safe(), recording.TapeName))
 }
 
 // leaves is left for people.
@@ -116,7 +120,7 @@ func stays(dir string, records int) string {
 
 // where is the path that the recording's directory has now: it may have been renamed, or removed.
 func (r *recorder) where() string {
-	if path, ok := pathOf(r.held); ok && still(r.held, path) {
+	if path, ok := recording.PathOf(r.held); ok && recording.Still(r.held, path) {
 		return path
 	}
 	return r.dir
@@ -148,13 +152,53 @@ func (r *replayer) unwritten(program string, err error) error {
 }
 
 // seal seals the recording that has just been made. The error does not touch it: it is whole, and unsealed.
-func (r *recorder) seal(ctx context.Context) (*Sealing, error) {
+func (r *recorder) seal(ctx context.Context) (*sealing.Sealing, error) {
 	if r.o.NoSeal {
 		return nil, nil
 	}
-	s, err := sealDir(ctx, r.safe(), r.o.ConfigDir, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
+	s, err := sealing.SealDir(ctx, r.safe(), r.o.ConfigDir, &seal.Options{ID: r.manifest.ID, TrustBlobs: true, Sync: r.o.Sync, Progress: r.o.Sealing})
 	if err == nil {
 		r.manifest.Sealed = true
 	}
 	return s, err
+}
+
+// connect connects to the daemon that the run is told to, where there is one.
+func (r *recorder) connect(ctx context.Context) error {
+	if r.o.Daemon == nil {
+		return nil
+	}
+	ctx, stop := untilInterrupted(ctx, r.o.Signals)
+	defer stop()
+	m := r.manifest
+	path, err := r.lib.PathOf(m.ID, r.o.Output)
+	if err != nil {
+		return err
+	}
+	r.daemon, err = daemon.Connect(ctx, r.o.Daemon, r.redactor.scrub, &daemon.About{ID: m.ID, Path: path, Program: m.Program.Path, Argv: m.Argv})
+	switch {
+	case errors.Is(context.Cause(ctx), ErrInterrupted):
+		return ErrInterrupted
+	case err != nil:
+		return err
+	}
+	m.Daemon = &r.daemon.Named
+	return nil
+}
+
+// told is the tape of s as a daemon is told it.
+func (s *session) told() *daemon.Tape {
+	return &daemon.Tape{Path: filepath.Join(s.dir, recording.TapeName), Store: s.store, Rec: s.rec, Log: s.log}
+}
+
+// ended is how the run ended, for the daemon: res is nil where there is no recording, for err.
+func (r *recorder) ended(res *Result, err error) *daemon.End {
+	if res == nil {
+		return &daemon.End{Err: err}
+	}
+	e := &daemon.End{Exit: res.Exit, ModelCalls: res.Counts["llm_call"], Took: time.Since(r.manifest.StartedAt)}
+	if res.Sealed != nil {
+		e.SealRoot, e.SealKey = res.Sealed.Root, res.Sealed.Key
+	}
+	return e
 }

@@ -18,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
 // forever is what the endless program gets: long enough for a blob, and for a part.
@@ -65,13 +67,13 @@ func TestARunThatCannotBeWrittenIsEnded(t *testing.T) {
 }
 
 // unfinished fails the test unless the recording in dir holds and is unfinished.
-func (b *bench) unfinished(dir string) *deck.Verification {
+func (b *bench) unfinished(dir string) *verify.Verification {
 	b.t.Helper()
-	v, err := verify(dir)
+	v, err := verified(dir)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if v.State != deck.StateRecording || len(v.Problems) > 0 || v.Records == 0 {
+	if v.State != recording.StateRecording || len(v.Problems) > 0 || v.Records == 0 {
 		b.t.Errorf("%+v", v)
 	}
 	return v

@@ -5,18 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
-// verify is deck.Verify for who trusts the key that a recording's seal names, and does not care for the project's: a test has keys of
+// verified is verify.Verify for who trusts the key that a recording's seal names, and does not care for the project's: a test has keys of
 // its own, and this machine's user others.
-func verify(path string) (*deck.Verification, error) {
-	o := new(deck.VerifyOptions)
+func verified(path string) (*verify.Verification, error) {
+	o := new(verify.Options)
 	if d, err := seal.ReadDocument(path); err == nil {
 		o.Keys = []seal.PublicKey{d.Key}
 	}
-	v, err := deck.VerifyWith(context.Background(), path, o)
+	v, err := verify.Verify(context.Background(), path, o)
 	if v != nil {
 		v.Notes = slices.DeleteFunc(v.Notes, func(n string) bool { return strings.Contains(n, "another project key") })
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // TestVerifySeesEditedFiles edits what an unsealed recording holds twice.
@@ -52,7 +53,7 @@ func TestVerifySeesEditedFiles(t *testing.T) {
 			}
 		}
 		write(now)
-		v, err := verify(res.Recording.Dir)
+		v, err := verified(res.Recording.Dir)
 		if err != nil || len(v.Problems) != 1 || !strings.Contains(v.Problems[0].String(), c.want) {
 			t.Errorf("%s: %+v, %v, want %s", c.file, v, err, c.want)
 		}
@@ -73,7 +74,7 @@ func TestVerifyOfAnotherVersionsPatch(t *testing.T) {
 	}
 	res, _ := b.recordOutside("errand")
 	for file, edit := range map[string][2]string{
-		"workspace.diff": {"+", "-"}, "recording.json": {"\"tapedeck\": \"" + deck.Version, "\"tapedeck\": \"0.0.1"},
+		"workspace.diff": {"+", "-"}, "recording.json": {"\"tapedeck\": \"" + recording.Version, "\"tapedeck\": \"0.0.1"},
 	} {
 		path := filepath.Join(res.Recording.Dir, file)
 		text, err := os.ReadFile(path)
@@ -84,7 +85,7 @@ func TestVerifyOfAnotherVersionsPatch(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v, err := verify(res.Recording.Dir)
+	v, err := verified(res.Recording.Dir)
 	if err != nil || len(v.Problems) > 0 || len(v.Notes) != 1 || !strings.Contains(v.Notes[0], "0.0.1 wrote it") {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -97,7 +98,7 @@ func TestReplayKeepsTheOtherProgram(t *testing.T) {
 	res, _ := b.recordOutside("errand")
 	kept := filepath.Join(t.TempDir(), "kept")
 	b.replay(res.Recording, &deck.ReplayOptions{Proxy: true, Argv: []string{"sh", "-c", "exit 3"}, Out: kept})
-	rec, err := deck.Open(kept)
+	rec, err := recording.Open(kept)
 	if err != nil {
 		t.Fatal(err)
 	}

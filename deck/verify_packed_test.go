@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
 // TestVerifyOfADamagedPackedFile flips bits of every third byte, in the long form of every one, and cuts the file there: each is told as what does not hold,
@@ -20,19 +22,19 @@ func TestVerifyOfADamagedPackedFile(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	dir := t.TempDir()
 	c := craft(t, filepath.Join(dir, "a.rec"), "a", "finished", 2)
-	rec, err := deck.Open(c.dir)
+	rec, err := recording.Open(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := filepath.Join(dir, "whole")
-	if _, err := deck.Pack(context.Background(), rec, whole, nil); err != nil {
+	if _, err := library.Pack(context.Background(), rec, whole, nil); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := verify(whole); err != nil || len(v.Problems) > 0 || v.Path != whole || v.Records != 2 {
+	if v, err := verified(whole); err != nil || len(v.Problems) > 0 || v.Path != whole || v.Records != 2 {
 		t.Fatalf("%+v, %v", v, err)
 	}
 	file, packedBytes := filepath.Join(dir, "damaged"), slices.Clone(b)
@@ -41,7 +43,7 @@ func TestVerifyOfADamagedPackedFile(t *testing.T) {
 		if err := os.WriteFile(file, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		v, err := verify(file)
+		v, err := verified(file)
 		if err == nil && len(v.Problems) == 0 && v.Records == 2 && v.Blobs == 2 && slices.Equal(repacked(t, file), packedBytes) {
 			return // a bit that the decoder does not look at: what is packed is the same to the byte
 		}
@@ -69,13 +71,13 @@ func TestVerifyOfADamagedPackedFile(t *testing.T) {
 // repacked unpacks a file and packs what was in it.
 func repacked(t *testing.T, file string) []byte {
 	t.Helper()
-	rec, clean, err := deck.UnpackTemp(context.Background(), file, nil)
+	rec, clean, err := library.UnpackTemp(context.Background(), file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer clean()
 	again := filepath.Join(t.TempDir(), "again")
-	if _, err := deck.Pack(context.Background(), rec, again, nil); err != nil {
+	if _, err := library.Pack(context.Background(), rec, again, nil); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(again)
@@ -86,7 +88,7 @@ func repacked(t *testing.T, file string) []byte {
 }
 
 func TestVerifyOfWhatCannotBeOpened(t *testing.T) {
-	if v, err := verify(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) || v != nil {
+	if v, err := verified(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, fs.ErrNotExist) || v != nil {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -96,13 +98,13 @@ func TestVerifyOfADamagedManifest(t *testing.T) {
 	c := craft(t, filepath.Join(t.TempDir(), "a.rec"), "a", "finished", 1)
 	for _, text := range []string{"", "{", "null", `{"id":"../x","format":1,"state":"finished"}`} {
 		path := c.write(t, "recording.json", text)
-		v, err := verify(c.dir)
-		if err != nil || v.State != deck.StateDamaged || len(v.Problems) != 1 || v.Problems[0].Path != path {
+		v, err := verified(c.dir)
+		if err != nil || v.State != verify.StateDamaged || len(v.Problems) != 1 || v.Problems[0].Path != path {
 			t.Errorf("%q: %+v, %v", text, v, err)
 		}
 	}
 	c.write(t, "recording.json", `{"id":"a","format":1000,"state":"finished"}`)
-	if _, err := verify(c.dir); err == nil {
+	if _, err := verified(c.dir); err == nil {
 		t.Error("a newer format was judged")
 	}
 }
@@ -110,12 +112,12 @@ func TestVerifyOfADamagedManifest(t *testing.T) {
 // What a damaged file declares is not believed: it is damaged, not too large. What is whole and declares too much is.
 func TestVerifyOfWhatDeclaresTooMuch(t *testing.T) {
 	c := craft(t, filepath.Join(t.TempDir(), "a.rec"), "a", "finished", 2)
-	rec, err := deck.Open(c.dir)
+	rec, err := recording.Open(c.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "packed")
-	if _, err := deck.Pack(context.Background(), rec, file, nil); err != nil {
+	if _, err := library.Pack(context.Background(), rec, file, nil); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(file)
@@ -123,8 +125,8 @@ func TestVerifyOfWhatDeclaresTooMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	var limit *packed.LimitError
-	o := &deck.UnpackOptions{Output: filepath.Join(t.TempDir(), "out"), Limits: packed.Limits{Bytes: 10}}
-	lib := deck.LibraryOf(t.TempDir())
+	o := &library.UnpackOptions{Output: filepath.Join(t.TempDir(), "out"), Limits: packed.Limits{Bytes: 10}}
+	lib := library.Of(t.TempDir())
 	if _, err := lib.Unpack(context.Background(), file, o); !errors.As(err, &limit) {
 		t.Errorf("whole: %v", err)
 	}

@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/procgroup"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -59,7 +63,7 @@ func (r *recorder) wrap(ctx context.Context) (*Result, error) {
 	}
 	sealed, notSealed := r.seal(ctx)
 	return &Result{
-		Sealed: sealed, NotSealed: notSealed, Recording: &Recording{Dir: r.where(), Manifest: r.manifest}, Exit: exit,
+		Sealed: sealed, NotSealed: notSealed, Recording: &recording.Recording{Dir: r.where(), Manifest: r.manifest}, Exit: exit,
 		Counts: r.seen.counts, MCP: r.seen.mcp,
 	}, nil
 }
@@ -82,7 +86,7 @@ func (r *recorder) startWrapped() (w *wrapped, err error) {
 	w = &wrapped{r: r, cmd: exec.Command(m.Program.Path)}
 	w.cmd.Args, w.cmd.Dir, w.cmd.Env = r.o.Argv, m.Cwd, r.env
 	w.o = &mcp.RelayOptions{Log: r.s.mcp, Opened: &mcp.Opened{
-		Transport: mcp.Stdio, Program: r.s.roots.tapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.tapePath(m.Cwd),
+		Transport: mcp.Stdio, Program: r.s.roots.TapePath(m.Program.Path), Args: r.o.Argv[1:], Cwd: r.s.roots.TapePath(m.Cwd),
 	}}
 	var pipes pipes
 	defer pipes.closeTheirs()
@@ -99,7 +103,7 @@ func (r *recorder) startWrapped() (w *wrapped, err error) {
 	w.cmd.Stdin, w.cmd.Stdout, w.cmd.Stderr = stdin, stdout, stderr
 	pipes.theirs = []*os.File{stdin, stdout, stderr}
 	if err := w.cmd.Start(); err != nil {
-		return nil, &NotFoundError{Name: r.o.Argv[0], Err: err}
+		return nil, &program.NotFoundError{Name: r.o.Argv[0], Err: err}
 	}
 	return w, nil
 }
@@ -170,7 +174,7 @@ func (w *wrapped) copied(p *pipes, to io.Writer) *os.File {
 }
 
 // run waits until the server has ended and what it said is passed on.
-func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (Exit, error) {
+func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (recording.Exit, error) {
 	relay, stop := context.WithCancel(w.r.s.failed)
 	defer stop()
 	defer context.AfterFunc(ctx, func() { _ = w.cmd.Process.Kill() })()
@@ -199,9 +203,9 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (Exit, erro
 	}
 	w.outputs.Wait()
 	if failed := new(exec.ExitError); !errors.As(<-ended, &failed) && w.cmd.ProcessState == nil {
-		return Exit{}, errors.Join(err, errNoEnd)
+		return recording.Exit{}, errors.Join(err, errNoEnd)
 	}
-	exit := exitOf(exitState(w.cmd.ProcessState))
+	exit := exitOf(procgroup.ExitOf(w.cmd.ProcessState))
 	if err == nil {
 		err = c.End(mcp.Ended{Exited: true, ExitCode: exit.Code, Signal: exit.Signal})
 	}
@@ -209,7 +213,7 @@ func (w *wrapped) run(ctx context.Context, signals <-chan os.Signal) (Exit, erro
 }
 
 // finishWrapped puts the end on the tape and closes the recording.
-func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
+func (r *recorder) finishWrapped(exit recording.Exit, took time.Duration) error {
 	l, err := newRescrub(r.s, r.changing, rescrubOptions{sync: r.o.Sync, progress: r.o.Hiding})
 	if err != nil {
 		return err
@@ -228,21 +232,21 @@ func (r *recorder) finishWrapped(exit Exit, took time.Duration) error {
 	if err := errors.Join(l.afterEnd(), r.rescrubManifest(l)); err != nil {
 		return err
 	}
-	if r.seen, err = survey(filepath.Join(r.safe(), tapeName), nil); err != nil {
+	if r.seen, err = survey(filepath.Join(r.safe(), recording.TapeName), nil); err != nil {
 		return err
 	}
 	m := r.manifest
-	m.Records, m.MCP, m.State, m.Exit, m.Axes = r.s.rec.Count(), r.seen.mcp.orNil(), StateFinished, &exit, r.wrappedAxes(l)
-	if err := writeTalk(r.safe(), m, r.s.logOptions(r.o.Sync, nil)); err != nil {
+	m.Records, m.MCP, m.State, m.Exit, m.Axes = r.s.rec.Count(), r.seen.mcp.OrNil(), recording.StateFinished, &exit, r.wrappedAxes(l)
+	if err := derive.WriteLog(r.safe(), m, r.s.logOptions(r.o.Sync, nil)); err != nil {
 		return err
 	}
 	m.Masks, m.Secrets, m.ScrubLate = r.s.mask.Used(), l.marked(r.s.scrub.Found()), true
-	os.Remove(filepath.Join(r.safe(), partName)) // empty: nothing goes over HTTP
-	return m.write(r.safe(), r.o.Sync)
+	os.Remove(filepath.Join(r.safe(), recording.PartName)) // empty: nothing goes over HTTP
+	return m.Write(r.safe(), r.o.Sync)
 }
 
 // wrappedSpawn is the process_spawn of the server itself, whose streams are its talk.
-func (r *recorder) wrappedSpawn(exit Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
+func (r *recorder) wrappedSpawn(exit recording.Exit, took time.Duration) (*tape.ProcessSpawn, []tape.RawBytes, error) {
 	var raw []tape.RawBytes
 	safe := func(key, v string) string {
 		text, bytes := tape.SafeString(r.s.scrub.String(v))
@@ -256,9 +260,9 @@ func (r *recorder) wrappedSpawn(exit Exit, took time.Duration) (*tape.ProcessSpa
 		return nil, nil, err
 	}
 	m := r.manifest
-	cwd := safe("cwd", r.s.roots.tapePath(m.Cwd))
+	cwd := safe("cwd", r.s.roots.TapePath(m.Cwd))
 	k := &tape.ProcessSpawn{
-		Program: safe("program", r.s.roots.tapePath(m.Program.Path)), Cwd: &cwd, ExitCode: exit.Code, Signal: exit.Signal,
+		Program: safe("program", r.s.roots.TapePath(m.Program.Path)), Cwd: &cwd, ExitCode: exit.Code, Signal: exit.Signal,
 		DurationMS: took.Milliseconds(), Stdout: none, Stderr: none,
 	}
 	for i, a := range r.o.Argv[1:] {
@@ -268,16 +272,16 @@ func (r *recorder) wrappedSpawn(exit Exit, took time.Duration) (*tape.ProcessSpa
 }
 
 // wrappedAxes is the ledger of a wrapped server.
-func (r *recorder) wrappedAxes(l *rescrub) map[string]Axis {
-	axes := make(map[string]Axis)
+func (r *recorder) wrappedAxes(l *rescrub) map[string]recording.Axis {
+	axes := make(map[string]recording.Axis)
 	for _, name := range []string{"clock", "files", "llm", "network", "process", "terminal"} {
-		axes[name] = Axis{NotCovered: []string{wrapGap}}
+		axes[name] = recording.Axis{NotCovered: []string{wrapGap}}
 	}
 	secrets := []string{}
 	for _, name := range r.s.scrub.NotCovered() {
 		secrets = append(secrets, name+" (hidden in its own place only: too short or too common to be searched for elsewhere)")
 	}
-	axes["secrets"] = Axis{On: true, NotCovered: append(secrets, l.inPaths(r.manifest)...)}
-	axes[axisMCP] = Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
+	axes["secrets"] = recording.Axis{On: true, NotCovered: append(secrets, l.inPaths(r.manifest)...)}
+	axes[recording.AxisMCP] = recording.Axis{On: true, NotCovered: append([]string{}, r.s.mcp.Lost()...)}
 	return axes
 }

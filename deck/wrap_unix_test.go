@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 )
 
 // shServer is an MCP server in a shell: it tells its name, then answers each line by what it was asked, and ends with 5.
@@ -55,7 +56,7 @@ func TestWrapKeepsNoSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := deck.Verify(res.Recording.Dir)
+	v, err := verify.Verify(t.Context(), res.Recording.Dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

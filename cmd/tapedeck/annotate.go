@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -89,7 +89,7 @@ func runAnnotate(o *annotateOptions, name string, span bool, std streams) error 
 	if err != nil {
 		return err
 	}
-	if err := annotations.Append(path, deck.Producer, a); err != nil {
+	if err := annotations.Append(path, recording.Producer, a); err != nil {
 		return err
 	}
 	if a.Known() == annotations.KindUnknown {
@@ -167,7 +167,7 @@ func tapeOf(name string) (string, error) {
 	if err := notForCassette(path); err != nil {
 		return "", err
 	}
-	rec, err := deck.OpenIfRecording(path)
+	rec, err := recording.OpenIfRecording(path)
 	if err != nil || rec == nil {
 		return path, err
 	}

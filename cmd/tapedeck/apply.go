@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -45,7 +46,7 @@ func runApply(o *applyOptions, name string, std streams) error {
 		return err
 	}
 	done := progressFor(std, o.json).busy("applying")
-	changed, inGit, err := deck.Apply(rec, o.reverse)
+	changed, inGit, err := derive.Apply(rec, o.reverse)
 	done()
 	if conflict := (*files.ConflictError)(nil); errors.As(err, &conflict) {
 		sayOtherKey(rec, len(conflict.Conflicts), std)
@@ -68,14 +69,14 @@ func runApply(o *applyOptions, name string, std streams) error {
 
 // inTree refuses a recording of another work tree than that of the working directory: a recording that came from elsewhere
 // must not say where files are written.
-func inTree(rec *deck.Recording) error {
-	lib, err := library()
+func inTree(rec *recording.Recording) error {
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
 	want := rec.Manifest.Roots.Tree
 	if want == "" {
-		return fmt.Errorf("%s: %w", rec.Dir, deck.ErrNoTree)
+		return fmt.Errorf("%s: %w", rec.Dir, derive.ErrNoTree)
 	}
 	if filepath.Dir(lib.Dir) != want {
 		return fmt.Errorf("the recording is of the work tree %s, and this is %s: run apply in that tree", want, filepath.Dir(lib.Dir))

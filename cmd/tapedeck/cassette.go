@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -39,7 +39,7 @@ cassette of its terminal.`,
 
 // cassetteNames completes a CASSETTE argument.
 func cassetteNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil || len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -58,7 +58,7 @@ func cassetteNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.S
 
 // cassettePath is the directory of what a CASSETTE argument stands for.
 func cassettePath(name string) (string, error) {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +70,7 @@ func cassettePath(name string) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case !st.IsDir() && deck.LooksPacked(dir):
+	case !st.IsDir() && library.LooksPacked(dir):
 		return "", fmt.Errorf("%s is a packed recording: tapedeck unpack %[1]s first", name)
 	case !st.IsDir():
 		return "", fmt.Errorf("%s is a file, and a cassette is a directory: tapedeck cassette import makes one of recordings of asciinema, script and ttyrec", name)

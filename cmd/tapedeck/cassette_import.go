@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cassette/foreign"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -67,7 +67,7 @@ func runCassetteImport(ctx context.Context, o *cassetteImportOptions, file strin
 		return err
 	}
 	defer src.Close()
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func runCassetteImport(ctx context.Context, o *cassetteImportOptions, file strin
 }
 
 func (o *cassetteImportOptions) options(id string, p *progress) (*foreign.ImportOptions, error) {
-	known, err := deck.TerminalSecrets(nil, os.Environ())
+	known, err := secrets.OfTerminal(nil, os.Environ())
 	if err != nil {
 		return nil, err
 	}

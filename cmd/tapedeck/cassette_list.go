@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -42,7 +42,7 @@ type listedCassette struct {
 }
 
 func runCassetteList(json bool, std streams) error {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func runCassetteList(json bool, std streams) error {
 	return w.Flush()
 }
 
-func cassetteEntry(lib *deck.Library, name string) listedCassette {
+func cassetteEntry(lib *library.Library, name string) listedCassette {
 	out := listedCassette{ID: name}
 	dir, err := lib.Cassette(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -92,7 +92,7 @@ func runCassetteRecord(ctx context.Context, o *cassetteRecordOptions, args []str
 }
 
 func recordCassette(ctx context.Context, o *cassetteRecordOptions, args []string, std streams, p *progress) (*terminal.Recorded, string, error) {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return nil, "", err
 	}
@@ -118,7 +118,7 @@ func (o *cassetteRecordOptions) options(args []string, std streams) (*terminal.R
 	if o.timeout < 0 || o.resolution < 1 || o.resolution > 60000 {
 		return nil, errors.New("--timeout and --resolution: want a time above 0, and 1 to 60000 ms")
 	}
-	known, err := deck.TerminalSecrets(args, slices.Concat(os.Environ(), o.env))
+	known, err := secrets.OfTerminal(args, slices.Concat(os.Environ(), o.env))
 	if err != nil {
 		return nil, err
 	}

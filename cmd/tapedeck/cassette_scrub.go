@@ -7,7 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -55,7 +56,7 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 			return err
 		}
 	}
-	known, err := deck.TerminalSecrets(nil, os.Environ())
+	known, err := secrets.OfTerminal(nil, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func runCassetteScrub(o *cassetteScrubOptions, name string, std streams) error {
 
 // unsealedOnly refuses to write into the terminal of a sealed recording: its seal would not hold any more.
 func unsealedOnly(dir string) error {
-	rec, err := deck.Open(filepath.Dir(dir))
+	rec, err := recording.Open(filepath.Dir(dir))
 	if err != nil || !rec.Manifest.Sealed {
 		return nil // it is no recording's
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -38,15 +38,15 @@ func (f *filterFlags) define(fs *pflag.FlagSet) {
 }
 
 // parse returns what the flags ask for.
-func (f *filterFlags) parse() (*deck.Filter, error) {
-	out := deck.NewFilter()
+func (f *filterFlags) parse() (*follow.Filter, error) {
+	out := follow.NewFilter()
 	out.Kinds, out.Failed, out.Tail = f.kinds, f.errors, f.tail
 	err := errors.Join(f.parseSeq(out), parseOffset("since", f.since, &out.Since), parseOffset("until", f.until, &out.Until))
 	if f.tail < 0 {
 		err = errors.Join(err, fmt.Errorf("--tail %d: want how many of the last records to show", f.tail))
 	}
 	if f.lane != "" {
-		out.Lane = deck.MatchLane(f.lane)
+		out.Lane = follow.MatchLane(f.lane)
 	}
 	if f.grep != "" {
 		re, errGrep := regexp.Compile(f.grep)
@@ -58,7 +58,7 @@ func (f *filterFlags) parse() (*deck.Filter, error) {
 	return out, err
 }
 
-func (f *filterFlags) parseSeq(out *deck.Filter) error {
+func (f *filterFlags) parseSeq(out *follow.Filter) error {
 	s := f.seq
 	if s == "" {
 		return nil
@@ -97,7 +97,7 @@ func parseOffset(flag, s string, at *int64) error {
 }
 
 // unknown is the error of a kind that was asked for, and that neither tapedeck nor the tape knows.
-func (f *filterFlags) unknown(of *deck.Filter) error {
+func (f *filterFlags) unknown(of *follow.Filter) error {
 	kind, known := of.Unknown()
 	if kind == "" {
 		return nil
@@ -106,7 +106,7 @@ func (f *filterFlags) unknown(of *deck.Filter) error {
 }
 
 // nothing is the error of a choice that no record fits: a typing error must not read as an empty tape.
-func (f *filterFlags) nothing(of *deck.Filter, found int) error {
+func (f *filterFlags) nothing(of *follow.Filter, found int) error {
 	strict := (f.seq != "" || len(f.kinds) > 0 || f.lane != "" || f.grep != "") && !f.errors
 	if err := f.unknown(of); err != nil || found > 0 || !strict {
 		return err

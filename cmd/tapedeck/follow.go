@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -22,8 +24,8 @@ const partEvery = time.Second
 type tail struct {
 	o     *showOptions
 	std   streams
-	shown shown                    // its tape has the store alone: Follow reads the records
-	last  *deck.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
+	shown shown                      // its tape has the store alone: Follow reads the records
+	last  *follow.Last[*tape.Record] // of --tail, until everything that was there has been read; nil then
 	line  *liveLine
 	rows  *rows
 	found int // records shown
@@ -38,7 +40,7 @@ type toldPart struct {
 }
 
 func runFollow(ctx context.Context, o *showOptions, path string, std streams) error {
-	rec, err := deck.OpenIfRecording(path)
+	rec, err := recording.OpenIfRecording(path)
 	if err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 	if o.masks || o.coverage {
 		return errors.New("--follow goes with records alone: leave out --masks and --coverage")
 	}
-	if slices.Contains(o.kinds, deck.KindScreen) {
+	if slices.Contains(o.kinds, screen.KindScreen) {
 		return errors.New("--follow shows records alone: leave out --kind screen, or --follow once the program has ended")
 	}
 	store, err := cas.OpenDir(rec.TapePath()+tape.StoreSuffix, nil)
@@ -60,13 +62,13 @@ func runFollow(ctx context.Context, o *showOptions, path string, std streams) er
 		told: make(map[uint64]toldPart),
 	}
 	if o.filter.Tail > 0 {
-		t.last = &deck.Last[*tape.Record]{Size: o.filter.Tail}
+		t.last = &follow.Last[*tape.Record]{Size: o.filter.Tail}
 	}
-	fo := &deck.FollowOptions{Record: t.record, CaughtUp: t.caughtUp}
+	fo := &follow.Options{Record: t.record, CaughtUp: t.caughtUp}
 	if o.filter.All() {
 		fo.Parts = t.parts
 	}
-	finished, err := deck.Follow(ctx, rec, fo)
+	finished, err := follow.Follow(ctx, rec, fo)
 	t.line.clear()
 	if err != nil {
 		return err
@@ -144,7 +146,7 @@ type part struct {
 
 // parts shows the answers that still stream: on a terminal in one line that changes, else each in a line of its own when
 // it begins, and then no more often than every partEvery.
-func (t *tail) parts(all []deck.Streaming) error {
+func (t *tail) parts(all []follow.Streaming) error {
 	if t.line.set(all) {
 		return nil
 	}
@@ -161,7 +163,7 @@ func (t *tail) parts(all []deck.Streaming) error {
 	return nil
 }
 
-func (t *tail) part(s deck.Streaming) error {
+func (t *tail) part(s follow.Streaming) error {
 	if t.o.json {
 		return t.object("part", part{s.Arrival, s.Kind, s.Method, s.URL, s.Lane, s.Len})
 	}
@@ -171,12 +173,12 @@ func (t *tail) part(s deck.Streaming) error {
 
 // end says what the calls that were shown cost, and how the recording ended.
 func (t *tail) end(finished bool) error {
-	var exit *deck.Exit
-	if rec, err := deck.Open(t.shown.rec.Dir); err == nil {
+	var exit *recording.Exit
+	if rec, err := recording.Open(t.shown.rec.Dir); err == nil {
 		exit = rec.Manifest.Exit
 	}
 	if t.o.json {
-		state := deck.StateFinished
+		state := recording.StateFinished
 		if !finished {
 			state = "killed"
 		}
@@ -210,7 +212,7 @@ func newLiveLine(std streams) *liveLine {
 }
 
 // set shows all, the newest first, and reports whether there is a line to show it on.
-func (l *liveLine) set(all []deck.Streaming) bool {
+func (l *liveLine) set(all []follow.Streaming) bool {
 	if l.w == nil {
 		return false
 	}

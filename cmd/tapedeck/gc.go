@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -60,14 +60,14 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 	if err != nil {
 		return fmt.Errorf("--older-than: %w", err)
 	}
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	step, done := progressFor(std, o.json).counted("looking at recordings")
-	r, err := lib.GC(ctx, &deck.GCOptions{DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: step})
+	r, err := lib.GC(ctx, &library.GCOptions{DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: step})
 	done()
 	if errors.Is(err, context.Canceled) {
 		err = fmt.Errorf("interrupted: what was removed is listed: %w", err)
@@ -78,7 +78,7 @@ func runGC(ctx context.Context, o *gcOptions, std streams) error {
 	return errors.Join(err, printGC(r, std))
 }
 
-func printGC(r *deck.GCReport, std streams) error {
+func printGC(r *library.GCReport, std streams) error {
 	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
 	for _, g := range r.Removed {
 		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", g.What, plural(g.Count, "file", "files"), size(g.Bytes), shortPath(g.Path))

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -33,21 +35,21 @@ Exit status: 0 done, 1 failed.`,
 
 // listedRecording is one entry of list --json.
 type listedRecording struct {
-	ID        string        `json:"id"`
-	Path      string        `json:"path"`
-	State     string        `json:"state,omitempty"`
-	Live      bool          `json:"live,omitempty"` // it is being recorded
-	StartedAt *time.Time    `json:"started_at,omitempty"`
-	Argv      []string      `json:"argv,omitempty"`
-	Exit      *deck.Exit    `json:"exit,omitempty"`
-	MCP       *deck.MCPSeen `json:"mcp,omitempty"`       // tool servers, where the program talked with some
-	Sealed    bool          `json:"sealed"`              // it says so; verify tells whether that holds
-	SealedBy  string        `json:"sealed_by,omitempty"` // the name of the key
-	Error     string        `json:"error,omitempty"`
+	ID        string             `json:"id"`
+	Path      string             `json:"path"`
+	State     string             `json:"state,omitempty"`
+	Live      bool               `json:"live,omitempty"` // it is being recorded
+	StartedAt *time.Time         `json:"started_at,omitempty"`
+	Argv      []string           `json:"argv,omitempty"`
+	Exit      *recording.Exit    `json:"exit,omitempty"`
+	MCP       *recording.MCPSeen `json:"mcp,omitempty"`       // tool servers, where the program talked with some
+	Sealed    bool               `json:"sealed"`              // it says so; verify tells whether that holds
+	SealedBy  string             `json:"sealed_by,omitempty"` // the name of the key
+	Error     string             `json:"error,omitempty"`
 }
 
 func runList(json bool, std streams) error {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
@@ -73,7 +75,7 @@ func runList(json bool, std streams) error {
 	return w.Flush()
 }
 
-func listed(e *deck.Entry) listedRecording {
+func listed(e *library.Entry) listedRecording {
 	l := listedRecording{ID: e.Name, Path: e.Path}
 	if e.Err != nil {
 		l.Error = e.Err.Error()
@@ -82,13 +84,13 @@ func listed(e *deck.Entry) listedRecording {
 	m := e.Recording.Manifest
 	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
 	l.MCP, l.Sealed = m.MCP, m.Sealed
-	l.SealedBy, _ = deck.SealedBy(e.Recording)
-	l.Live = !e.Recording.Finished() && e.Recording.Live() == deck.LiveYes
+	l.SealedBy, _ = sealing.SealedBy(e.Recording)
+	l.Live = !e.Recording.Finished() && e.Recording.Live() == recording.LiveYes
 	return l
 }
 
 // listRow is what stands in the columns of one entry.
-func listRow(e *deck.Entry) []any {
+func listRow(e *library.Entry) []any {
 	if e.Err != nil {
 		return []any{e.Name, "", "", e.Err.Error()}
 	}
@@ -96,13 +98,13 @@ func listRow(e *deck.Entry) []any {
 	end := "unfinished"
 	if m.Exit != nil {
 		end = fmt.Sprintf("exit %d", m.Exit.Code)
-	} else if e.Recording.Live() == deck.LiveYes {
+	} else if e.Recording.Live() == recording.LiveYes {
 		end = "recording"
 	}
 	if said := mcpCalls(m.MCP); said != "" {
 		end += ", " + said
 	}
-	switch by, ok := deck.SealedBy(e.Recording); {
+	switch by, ok := sealing.SealedBy(e.Recording); {
 	case !ok:
 		end += ", its seal is gone or damaged"
 	case by != "":

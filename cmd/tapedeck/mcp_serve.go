@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -97,7 +97,7 @@ func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std strea
 		return err
 	}
 	defer clean()
-	book, err := deck.OpenMCPBook(path, os.Environ())
+	book, err := derive.OpenMCPBook(path, os.Environ())
 	if err != nil {
 		return err
 	}

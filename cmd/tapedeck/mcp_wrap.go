@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -51,7 +52,7 @@ The last line on stderr says where the recording lies. Exit status: the server's
 }
 
 func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std streams) error {
-	if o.output == "" && deck.InJail() { // whose recorder sees the talk, and in which .tapedeck cannot be written to
+	if o.output == "" && program.InJail() { // whose recorder sees the talk, and in which .tapedeck cannot be written to
 		return &statusError{statusRecorder, becomeServer(args)}
 	}
 	boundMemory()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -48,7 +48,7 @@ func runPack(ctx context.Context, name, file string, json bool, std streams) err
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, json)
-	packing, err := deck.Pack(ctx, rec, file, &deck.PackOptions{Progress: p.bytes("packing")})
+	packing, err := library.Pack(ctx, rec, file, &library.PackOptions{Progress: p.bytes("packing")})
 	p.end()
 	if err != nil {
 		return orInterrupted(err)

@@ -96,8 +96,8 @@ func hiding(w io.Writer) func(items int, bytes int64, done bool) {
 	}
 }
 
-// sealing tells, once the program has ended, how much of the recording has been hashed, until end is called.
-func sealing(w io.Writer) (step func(done, total int64), end func()) {
+// sealingProgress tells, once the program has ended, how much of the recording has been hashed, until end is called.
+func sealingProgress(w io.Writer) (step func(done, total int64), end func()) {
 	var p *progress
 	step = func(done, total int64) {
 		if p == nil {

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -116,7 +119,7 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	signals, stop := catchSignals()
 	defer stop()
 	progress := newProgress(std.err)
-	sealed, sealedAll := sealing(std.err)
+	sealed, sealedAll := sealingProgress(std.err)
 	res, err := deck.Record(ctx, &deck.RecordOptions{
 		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: stdout, Stderr: std.err},
 		Terminal: mode, Signals: signals, Output: o.output, Tree: o.tree, Upstreams: upstreams,
@@ -165,19 +168,19 @@ func parseUpstreams(list []string) (map[string]string, error) {
 
 // recordResult is what record --json prints.
 type recordResult struct {
-	Recording  string               `json:"recording"`
-	ID         string               `json:"id"`
-	Exit       deck.Exit            `json:"exit"`
-	Records    map[string]int       `json:"records"`
-	MCP        *deck.MCPSeen        `json:"mcp,omitempty"` // tool servers, where there were some
-	Changed    int                  `json:"changed"`
-	Beside     int                  `json:"changed_beside"`
-	NotCovered []string             `json:"not_covered"`
-	Axes       map[string]deck.Axis `json:"axes"`
-	Sealed     *deck.Sealing        `json:"sealed"`                // null where it is not
-	NotSealed  string               `json:"not_sealed,omitempty"`  // why not, where it was to be
-	Daemon     *deck.DaemonRun      `json:"daemon,omitempty"`      // to which the run was told
-	DaemonLost string               `json:"daemon_lost,omitempty"` // why it did not learn how the run ended
+	Recording  string                    `json:"recording"`
+	ID         string                    `json:"id"`
+	Exit       recording.Exit            `json:"exit"`
+	Records    map[string]int            `json:"records"`
+	MCP        *recording.MCPSeen        `json:"mcp,omitempty"` // tool servers, where there were some
+	Changed    int                       `json:"changed"`
+	Beside     int                       `json:"changed_beside"`
+	NotCovered []string                  `json:"not_covered"`
+	Axes       map[string]recording.Axis `json:"axes"`
+	Sealed     *sealing.Sealing          `json:"sealed"`                // null where it is not
+	NotSealed  string                    `json:"not_sealed,omitempty"`  // why not, where it was to be
+	Daemon     *recording.DaemonRun      `json:"daemon,omitempty"`      // to which the run was told
+	DaemonLost string                    `json:"daemon_lost,omitempty"` // why it did not learn how the run ended
 }
 
 func newRecordResult(res *deck.Result) *recordResult {
@@ -215,7 +218,7 @@ func sealNews(res *deck.Result) string {
 
 // keyMade says where a sealing key that was made lies.
 func keyMade() string {
-	return "made a sealing key; who is to check your recordings needs its public half, " + deck.SealKeyPath("")
+	return "made a sealing key; who is to check your recordings needs its public half, " + sealing.KeyPath("")
 }
 
 // lastLine says where the recording lies, what was seen and what was not covered: first what is news of this run.
@@ -238,7 +241,7 @@ func lastLine(res *deck.Result, isolated bool) string {
 }
 
 // uncovered says what a recording does not cover: of what is its own a few items of each axis, and what is usual in short.
-func uncovered(m *deck.Manifest) string {
+func uncovered(m *recording.Manifest) string {
 	usual := deck.UsualGaps()
 	var gaps []string
 	for _, name := range sortedKeys(m.Axes) {
@@ -257,7 +260,7 @@ func uncovered(m *deck.Manifest) string {
 }
 
 // unreached says how what the program did not reach is recorded.
-func unreached(list []deck.Unreached) string {
+func unreached(list []follow.Unreached) string {
 	var flags []string
 	for i := range list[:min(len(list), 3)] {
 		flags = append(flags, "--upstream "+list[i].Upstream())
@@ -295,7 +298,7 @@ func seen(res *deck.Result) string {
 }
 
 // mcpCalls counts calls of tool servers: "3 MCP calls", "3 MCP calls to 2 servers"; "" where there was no server.
-func mcpCalls(m *deck.MCPSeen) string {
+func mcpCalls(m *recording.MCPSeen) string {
 	if m == nil || len(m.Servers) == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/daemon"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -23,7 +24,7 @@ func (o *recordDaemon) add(f *pflag.FlagSet) {
 }
 
 // options are those of the deck; nil where no daemon is named.
-func (o *recordDaemon) options() (*deck.DaemonOptions, error) {
+func (o *recordDaemon) options() (*daemon.Options, error) {
 	switch {
 	case o.url == "" && o.intent+o.agent != "":
 		return nil, errors.New("--intent and --agent are for a daemon: name it with --daemon URL")
@@ -32,7 +33,7 @@ func (o *recordDaemon) options() (*deck.DaemonOptions, error) {
 	case o.intent == "":
 		return nil, errors.New("--daemon wants to know what the run is for: add --intent TEXT")
 	}
-	return &deck.DaemonOptions{URL: o.url, Intent: o.intent, Agent: o.agent}, nil
+	return &daemon.Options{URL: o.url, Intent: o.intent, Agent: o.agent}, nil
 }
 
 // daemonNews says what the daemon did not learn; "" for nothing.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 )
 
@@ -133,7 +134,7 @@ func runReplay(ctx context.Context, o *replayOptions, name string, argv []string
 
 // replays returns what replays name: a recording, or a bare tape, whose program gets our stdin.
 func (o *replayOptions) replays(name string, std streams) (func(context.Context, *deck.ReplayOptions) (*deck.Verdict, error), error) {
-	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !deck.LooksPacked(name) {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !library.LooksPacked(name) {
 		return func(ctx context.Context, opts *deck.ReplayOptions) (*deck.Verdict, error) {
 			if !isTerminal(std.in) {
 				opts.Stdin = std.in

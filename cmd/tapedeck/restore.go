@@ -2,7 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -32,7 +33,7 @@ func runRestore(name, dir string, json bool, std streams) error {
 		return err
 	}
 	done := progressFor(std, json).busy("restoring")
-	left, err := deck.Restore(rec, dir)
+	left, err := derive.Restore(rec, dir)
 	done()
 	if err != nil {
 		return err
@@ -49,7 +50,7 @@ func runRestore(name, dir string, json bool, std streams) error {
 }
 
 // sayOtherKey says of a recording some of whose files held secrets that this machine has not the key which tells them.
-func sayOtherKey(rec *deck.Recording, files int, std streams) {
+func sayOtherKey(rec *recording.Recording, files int, std streams) {
 	if files == 0 {
 		return
 	}

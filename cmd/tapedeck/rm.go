@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -34,7 +34,7 @@ Exit status: 0 done, 1 failed.`,
 }
 
 func runRm(names []string, json bool, std streams) error {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
@@ -71,13 +71,13 @@ func runRm(names []string, json bool, std streams) error {
 }
 
 // entriesOf returns the recordings of these names, each once.
-func entriesOf(lib *deck.Library, names []string) (entries []*deck.Entry, err error) {
+func entriesOf(lib *library.Library, names []string) (entries []*library.Entry, err error) {
 	for _, name := range names {
 		e, err := lib.Entry(name)
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(entries, func(have *deck.Entry) bool { return have.Path == e.Path }) {
+		if !slices.ContainsFunc(entries, func(have *library.Entry) bool { return have.Path == e.Path }) {
 			entries = append(entries, e)
 		}
 	}

@@ -15,6 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -81,7 +84,7 @@ func report(err error, w io.Writer) int {
 // hintFor is the next step after err.
 func hintFor(err error) string {
 	var conflict *files.ConflictError
-	var ambiguous *deck.AmbiguousError
+	var ambiguous *library.AmbiguousError
 	var unwritten *deck.WriteError
 	switch {
 	case errors.As(err, &unwritten):
@@ -90,17 +93,17 @@ func hintFor(err error) string {
 		return "record and replay inside WSL 2; everything else works here"
 	case errors.Is(err, deck.ErrUnavailable):
 		return "`tapedeck doctor` tries each part of the jail and says what is missing; --proxy does without it, and covers less"
-	case errors.Is(err, deck.ErrNoCassette):
+	case errors.Is(err, library.ErrNoCassette):
 		return "`tapedeck cassette record -- CMD` makes one"
-	case errors.Is(err, deck.ErrNoRecording):
+	case errors.Is(err, library.ErrNoRecording):
 		return "`tapedeck list` shows the recordings of this work tree, `tapedeck cassette list` its cassettes"
-	case errors.Is(err, deck.ErrNotRecording):
+	case errors.Is(err, recording.ErrNotRecording):
 		return "a recording is a directory with a recording.json; a bare tape is given as the file itself"
 	case errors.As(err, &conflict) && conflict.Done:
 		return "nothing was changed, and nothing is to be: every path stands already as this would leave it"
 	case errors.As(err, &conflict):
 		return "nothing was changed; `tapedeck restore REC DIR` gives the recorded tree in a directory of its own"
-	case errors.Is(err, deck.ErrUnfinished):
+	case errors.Is(err, derive.ErrUnfinished):
 		return "nothing was changed; `tapedeck restore REC DIR` gives the tree as the run found it in a directory of its own"
 	case errors.As(err, &ambiguous):
 		return "name it by its whole id"
@@ -139,7 +142,7 @@ record ends as its program did, 125 when it failed itself.`,
   tapedeck replay last`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Version:       deck.Version,
+		Version:       recording.Version,
 		Args:          knownCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -158,7 +161,7 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.InitDefaultCompletionCmd()
 	for _, c := range cmd.Commands() {
 		if sweeps[c.Name()] {
-			c.PreRun = func(*cobra.Command, []string) { deck.Sweep() }
+			c.PreRun = func(*cobra.Command, []string) { library.Sweep() }
 		}
 	}
 	return cmd
@@ -195,17 +198,17 @@ func nearest(cmd *cobra.Command, word string) []string {
 	return cmd.SuggestionsFor(word)
 }
 
-// library is the one of the work tree that holds the working directory.
-func library() (*deck.Library, error) { return deck.LibraryAt("") }
+// openLibrary is the one of the work tree that holds the working directory.
+func openLibrary() (*library.Library, error) { return library.At("") }
 
 // openRecording opens what a REC argument stands for.
-func openRecording(name string) (*deck.Recording, error) {
-	lib, err := library()
+func openRecording(name string) (*recording.Recording, error) {
+	lib, err := openLibrary()
 	if err != nil {
 		return nil, err
 	}
 	rec, err := lib.Find(name)
-	if err != nil && deck.LooksPacked(name) {
+	if err != nil && library.LooksPacked(name) {
 		return nil, fmt.Errorf("%s is a packed recording: tapedeck unpack %[1]s first", name)
 	}
 	if err != nil {
@@ -214,14 +217,14 @@ func openRecording(name string) (*deck.Recording, error) {
 		}
 	}
 	if st, errStat := os.Stat(name); err != nil && errStat == nil && !st.IsDir() {
-		return nil, fmt.Errorf("%s is a file, and this takes a recording, which is a directory: %w", name, deck.ErrNotRecording)
+		return nil, fmt.Errorf("%s is a file, and this takes a recording, which is a directory: %w", name, recording.ErrNotRecording)
 	}
 	return rec, err
 }
 
 // notForCassette is the error where path, which is to be a recording or a tape, is a cassette.
 func notForCassette(path string) error {
-	if !isCassette(path) || deck.HoldsRecording(path) {
+	if !isCassette(path) || library.HoldsRecording(path) {
 		return nil
 	}
 	return fmt.Errorf("%s is a cassette, and this takes a recording: tapedeck cassette --help has what works with cassettes", path)
@@ -229,7 +232,7 @@ func notForCassette(path string) error {
 
 // recordingNames completes a REC argument.
 func recordingNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

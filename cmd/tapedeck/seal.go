@@ -6,7 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
@@ -59,7 +60,7 @@ func runSeal(ctx context.Context, o *sealOptions, name string, std streams) erro
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, o.json)
-	s, err := deck.Seal(ctx, rec, &deck.SealOptions{Anew: o.anew, Progress: p.bytes("sealing")})
+	s, err := sealing.Seal(ctx, rec, &sealing.Options{Anew: o.anew, Progress: p.bytes("sealing")})
 	p.end()
 	if err != nil {
 		return orInterrupted(err)
@@ -161,7 +162,7 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 }
 
 // noSeal says that there is nothing to verify.
-func (o *sealVerifyOptions) noSeal(rec *deck.Recording, std streams) error {
+func (o *sealVerifyOptions) noSeal(rec *recording.Recording, std streams) error {
 	missing := seal.Problem{Code: seal.CodeMissing, Path: seal.FileName, Leaf: -1, Message: "it has no seal"}
 	if o.json {
 		err := printJSON(std.out, &sealResult{

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
@@ -43,7 +43,7 @@ type sealKey struct {
 }
 
 func runSealKey(json bool, std streams) error {
-	path := deck.SealKeyPath("")
+	path := sealing.KeyPath("")
 	out := sealKey{Public: path, Private: filepath.Join(filepath.Dir(path), seal.PrivateKeyFile)}
 	_, errPub := os.Lstat(path)
 	_, errKey := os.Lstat(out.Private)

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/seal"
 )
 
@@ -34,7 +34,7 @@ func (o *sealKeys) trusted() (keys, witnesses []seal.PublicKey, err error) {
 	if keys, witnesses, err = o.read(); err != nil || len(keys) > 0 {
 		return keys, witnesses, err
 	}
-	keys, err = deck.TrustedKeys("")
+	keys, err = sealing.TrustedKeys("")
 	return keys, witnesses, err
 }
 

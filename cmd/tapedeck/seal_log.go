@@ -7,7 +7,9 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/seal/recordlog"
@@ -35,8 +37,8 @@ can serve (docs/seal.md).`,
 }
 
 // logDir is the log that --log names, or that of this work tree.
-func logDir(flag string) (*deck.Library, string, error) {
-	lib, err := library()
+func logDir(flag string) (*library.Library, string, error) {
+	lib, err := openLibrary()
 	if err != nil {
 		return nil, "", err
 	}
@@ -77,7 +79,7 @@ func runSealLogAdd(ctx context.Context, log string, names []string, json bool, s
 	if err != nil {
 		return err
 	}
-	var recs []*deck.Recording
+	var recs []*recording.Recording
 	for _, name := range names {
 		rec, err := openRecording(name)
 		if err != nil {
@@ -93,7 +95,7 @@ func runSealLogAdd(ctx context.Context, log string, names []string, json bool, s
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	busy := progressFor(std, json).busy("verifying and adding")
-	added, err := deck.AddToLog(ctx, dir, recs, "")
+	added, err := sealing.AddToLog(ctx, dir, recs, "")
 	busy()
 	if err != nil {
 		return orInterrupted(err)
@@ -154,7 +156,7 @@ func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams)
 	if err != nil {
 		return err
 	}
-	vo := &deck.VerifyLogOptions{Quick: o.quick}
+	vo := &sealing.VerifyLogOptions{Quick: o.quick}
 	if vo.Keys, vo.Witnesses, err = o.read(); err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams)
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	busy := progressFor(std, o.json).busy("verifying the log and its recordings")
-	v, err := deck.VerifyLog(ctx, dir, lib.Find, vo)
+	v, err := sealing.VerifyLog(ctx, dir, lib.Find, vo)
 	busy()
 	if errors.Is(err, recordlog.ErrNoLog) {
 		return fmt.Errorf("%w: tapedeck seal log add makes one", err)
@@ -253,9 +255,9 @@ func runSealLogProve(o *sealLogProveOptions, args []string, std streams) error {
 		return err
 	}
 	if len(keys) == 0 {
-		return fmt.Errorf("%s: %w: name the public key of the log's owner with --key", dir, deck.ErrNoKey)
+		return fmt.Errorf("%s: %w: name the public key of the log's owner with --key", dir, sealing.ErrNoKey)
 	}
-	log, err := recordlog.Open(dir, deck.Verifiers(keys)...)
+	log, err := recordlog.Open(dir, sealing.Verifiers(keys)...)
 	if errors.Is(err, recordlog.ErrNoLog) {
 		return fmt.Errorf("%w: tapedeck seal log add makes one", err)
 	}
@@ -287,7 +289,7 @@ func proveSince(log *recordlog.Log, file string, keys []seal.PublicKey) ([]byte,
 	if err != nil {
 		return nil, err
 	}
-	old, err := recordlog.ParseCheckpoint(b, deck.Verifiers(keys)...)
+	old, err := recordlog.ParseCheckpoint(b, sealing.Verifiers(keys)...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
@@ -75,8 +75,8 @@ func listOf(stream, name string) string {
 }
 
 // howToSeal is what helps where a seal is missing.
-func howToSeal(rec *deck.Recording) string {
-	if rec.Manifest.State != deck.StateFinished {
+func howToSeal(rec *recording.Recording) string {
+	if rec.Manifest.State != recording.StateFinished {
 		return "its recorder did not come to its end, so it cannot be sealed either: record it again"
 	}
 	return "tapedeck seal REC seals it as it is now"

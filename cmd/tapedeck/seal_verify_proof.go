@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/seal"
 	"github.com/tapedeck-dev/tapedeck/seal/recordlog"
@@ -250,7 +251,7 @@ func recordOf(p *seal.Proven) *tape.Record {
 // callsOf lists the tools that a proved model call, or session event, asked for.
 func callsOf(p *seal.Proven) []sessionlog.ToolCall {
 	if rec := recordOf(p); rec != nil {
-		return deck.CallsOf(rec, provenStore(p))
+		return derive.CallsOf(rec, provenStore(p))
 	}
 	if p.Stream.Path != "session.jsonl" {
 		return nil
@@ -300,7 +301,7 @@ func verifyLogProof(o *sealVerifyProofOptions, b []byte, file string, keys []sea
 			return err
 		}
 	}
-	p, err := recordlog.VerifyProof(b, since, deck.Verifiers(keys)...)
+	p, err := recordlog.VerifyProof(b, since, sealing.Verifiers(keys)...)
 	if errors.Is(err, recordlog.ErrNoSince) {
 		return fmt.Errorf("%s: %w", file, err)
 	}

@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -64,7 +65,7 @@ func findSession(ctx context.Context, name string, std streams, p *progress) (*s
 	if name == "-" {
 		return &sessionSource{name: "stdin", close: func() {}, open: func() (io.ReadCloser, error) { return io.NopCloser(std.in), nil }}, nil
 	}
-	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !deck.LooksPacked(name) {
+	if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() && !library.LooksPacked(name) {
 		return sessionFile(name), transcriptError(name)
 	} else if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, "/.\\") {
 		return nil, fmt.Errorf("%s: there is no such file, and no recording of that name", name)
@@ -78,7 +79,7 @@ func findSession(ctx context.Context, name string, std streams, p *progress) (*s
 		clean()
 		return nil, err
 	}
-	return &sessionSource{name: shortPath(rec.Dir), close: clean, open: func() (io.ReadCloser, error) { return deck.SessionLog(rec) }}, nil
+	return &sessionSource{name: shortPath(rec.Dir), close: clean, open: func() (io.ReadCloser, error) { return derive.SessionLog(rec) }}, nil
 }
 
 // transcriptError is of a file that is no session log, and looks like what session import reads: nil for any other.
@@ -115,7 +116,7 @@ func sessionFile(path string) *sessionSource {
 	s.open = func() (io.ReadCloser, error) { return os.Open(path) }
 	if isTape(path) {
 		s.path = ""
-		s.open = func() (io.ReadCloser, error) { return deck.SessionLogOfTape(path) }
+		s.open = func() (io.ReadCloser, error) { return derive.SessionLogOfTape(path) }
 	}
 	return s
 }
@@ -178,7 +179,7 @@ func (l *sessionLog) tell(std streams) {
 	if torn := l.Torn(); torn != nil {
 		visible.Fprintf(std.err, "tapedeck: line %d is torn, as a crash leaves it; it was dropped\n", torn.Line)
 	}
-	if derived, ok := l.from.(*deck.SessionReader); ok && derived.Derived {
+	if derived, ok := l.from.(*derive.SessionReader); ok && derived.Derived {
 		derived.Close()
 		for _, n := range derived.Notes() {
 			visible.Fprintf(std.err, "tapedeck: %s\n", n)

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -90,7 +90,7 @@ func runSessionImport(ctx context.Context, o *sessionImportOptions, kind, name s
 	if err != nil {
 		return err
 	}
-	hide, err := deck.ProjectSecrets(os.Environ())
+	hide, err := secrets.OfProject(os.Environ())
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -25,7 +26,7 @@ type showOptions struct {
 	json     bool
 	prices   string
 
-	filter *deck.Filter
+	filter *follow.Filter
 	bill   *llm.Bill // of the records that were shown
 }
 
@@ -87,7 +88,7 @@ for, a kind is not known, or with --follow the recorder was killed.`,
 	f.BoolVar(&o.coverage, "coverage", false, "what each axis covered and what not")
 	f.BoolVar(&o.json, "json", false, "as JSON")
 	f.StringVar(&o.prices, "prices", "", "`file` of prices, as JSON")
-	completeFlag(cmd, "kind", deck.KindNames...)
+	completeFlag(cmd, "kind", follow.KindNames...)
 	return cmd
 }
 
@@ -140,7 +141,7 @@ func runShow(ctx context.Context, o *showOptions, name string, std streams) (err
 
 // shown is what is being shown: a recording's tape, or a bare one.
 type shown struct {
-	rec    *deck.Recording      // nil for a bare tape
+	rec    *recording.Recording // nil for a bare tape
 	tape   *tape.Tape           // nil where the recorder ended, or is, before it
 	path   string               // of the tape
 	notes  *annotations.Sidecar // nil where nobody noted anything
@@ -148,7 +149,7 @@ type shown struct {
 }
 
 func openShown(path string) (*shown, error) {
-	rec, err := deck.OpenIfRecording(path)
+	rec, err := recording.OpenIfRecording(path)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (s *shown) showState(std streams) error {
 		return nil
 	}
 	why := "the recorder did not come to its end"
-	if s.rec.Live() == deck.LiveYes {
+	if s.rec.Live() == recording.LiveYes {
 		why = "it is being recorded"
 	}
 	_, err := visible.Fprintf(std.err, "tapedeck: unfinished: %s\n", why)
@@ -199,7 +200,7 @@ func (s *shown) showState(std streams) error {
 }
 
 // chosen yields the records, and what the terminal showed, that the flags choose.
-func (s *shown) chosen(o *showOptions) iter.Seq2[deck.Item, error] {
+func (s *shown) chosen(o *showOptions) iter.Seq2[follow.Item, error] {
 	return o.filter.Timeline(s.tape.Records(), s.tape.Store, s.changes(o))
 }
 
@@ -270,7 +271,7 @@ func (s *shown) showParts(out io.Writer) error {
 		return nil
 	}
 	end := "of the answer, then the recorder ended"
-	if s.rec.Live() == deck.LiveYes {
+	if s.rec.Live() == recording.LiveYes {
 		end = "of the answer so far"
 	}
 	parts, err := s.rec.Parts()

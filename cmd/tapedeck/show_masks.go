@@ -8,17 +8,18 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // showMasksHere lists the masks of the work tree that holds the working directory.
 func showMasksHere(json bool, out io.Writer) error {
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
-	rows, headers, err := deck.MasksOf(filepath.Dir(lib.Dir))
+	rows, headers, err := recording.MasksOf(filepath.Dir(lib.Dir))
 	if err != nil {
 		return err
 	}
@@ -29,7 +30,7 @@ func (s *shown) showMasks(json bool, out io.Writer) error {
 	return printMasks(s.rec.MaskUses(), s.rec.HeadersIgnored(), json, out)
 }
 
-func printMasks(rows []deck.MaskUse, headers []string, json bool, out io.Writer) error {
+func printMasks(rows []recording.MaskUse, headers []string, json bool, out io.Writer) error {
 	if json {
 		return printJSON(out, map[string]any{"masks": rows, "headers_ignored": headers})
 	}
@@ -53,7 +54,7 @@ func (s *shown) showCoverage(json bool, out io.Writer) error {
 		return fmt.Errorf("--coverage: a bare tape does not say what it covers")
 	}
 	m := s.rec.Manifest
-	by, whole := deck.SealedBy(s.rec)
+	by, whole := sealing.SealedBy(s.rec)
 	if json {
 		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -41,7 +41,7 @@ func (s *shown) showSingle(rec *tape.Record, o *showOptions, out io.Writer) erro
 }
 
 // showBytes prints what --payloads asks for below a line.
-func (s *shown) showBytes(it deck.Item, o *showOptions, out io.Writer) error {
+func (s *shown) showBytes(it follow.Item, o *showOptions, out io.Writer) error {
 	switch {
 	case !o.payloads:
 		return nil
@@ -52,7 +52,7 @@ func (s *shown) showBytes(it deck.Item, o *showOptions, out io.Writer) error {
 }
 
 func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
-	for _, p := range deck.PayloadsOf(k) {
+	for _, p := range follow.PayloadsOf(k) {
 		if err := s.showPayload(p, out); err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
 	return nil
 }
 
-func (s *shown) showPayload(p deck.NamedPayload, out io.Writer) error {
+func (s *shown) showPayload(p follow.NamedPayload, out io.Writer) error {
 	b, err := p.Bytes(s.tape.Store)
 	if err != nil {
 		return err

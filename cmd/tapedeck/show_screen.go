@@ -5,26 +5,26 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
 // changes yields what the recording's terminal showed and was given; nothing of a bare tape.
-func (s *shown) changes(o *showOptions) iter.Seq2[*deck.ScreenChange, error] {
+func (s *shown) changes(o *showOptions) iter.Seq2[*screen.Change, error] {
 	if s.rec == nil {
-		return func(func(*deck.ScreenChange, error) bool) {}
+		return func(func(*screen.Change, error) bool) {}
 	}
-	return deck.ScreenChanges(s.rec, o.payloads || o.filter.Grep != nil)
+	return screen.Changes(s.rec, o.payloads || o.filter.Grep != nil)
 }
 
 // showScreenRow is one line of the timeline, without a number: those are the tape's.
-func showScreenRow(w io.Writer, c *deck.ScreenChange) {
-	visible.Fprintf(w, "\t%s\t%s\t%s\t%s\n", seconds(c.TMS), deck.KindScreen, deck.LaneTerminal, c.String())
+func showScreenRow(w io.Writer, c *screen.Change) {
+	visible.Fprintf(w, "\t%s\t%s\t%s\t%s\n", seconds(c.TMS), screen.KindScreen, screen.LaneTerminal, c.String())
 }
 
 // showScreen prints the rows of a screen, down to the last that holds something.
-func showScreen(c *deck.ScreenChange, out io.Writer) error {
-	if c.What != deck.ChangeScreen {
+func showScreen(c *screen.Change, out io.Writer) error {
+	if c.What != screen.ChangeScreen {
 		return nil
 	}
 	rows := c.Screen
@@ -41,13 +41,13 @@ func showScreen(c *deck.ScreenChange, out io.Writer) error {
 }
 
 // screenJSON is a change as an object of its own kind.
-func screenJSON(c *deck.ScreenChange, o *showOptions) ([]byte, error) {
+func screenJSON(c *screen.Change, o *showOptions) ([]byte, error) {
 	if !o.payloads {
 		c.Screen = nil
 	}
 	return marshal(struct {
 		Kind string `json:"kind"`
 		Lane string `json:"lane"`
-		*deck.ScreenChange
-	}{deck.KindScreen, deck.LaneTerminal, c})
+		*screen.Change
+	}{screen.KindScreen, screen.LaneTerminal, c})
 }

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/internal/mcptext"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -71,13 +71,13 @@ func (s sayer) talk(k tape.Kind) saying {
 	case *tape.MCPText:
 		return s.text(k)
 	case *tape.MCPClose:
-		return saying{lines: []string{ended(k)}, failed: deck.Failed(k)}
+		return saying{lines: []string{ended(k)}, failed: follow.Failed(k)}
 	case *tape.WSOpen:
-		return saying{lines: []string{strings.TrimSuffix(fmt.Sprintf("opened %s: %d", k.URL, k.Status), ": 0")}, failed: deck.Failed(k)}
+		return saying{lines: []string{strings.TrimSuffix(fmt.Sprintf("opened %s: %d", k.URL, k.Status), ": 0")}, failed: follow.Failed(k)}
 	case *tape.WSMessage:
 		return s.message(k)
 	case *tape.WSClose:
-		return saying{lines: []string{strings.TrimSpace(fmt.Sprintf("closed %d %s", k.Code, k.Reason))}, failed: deck.Failed(k)}
+		return saying{lines: []string{strings.TrimSpace(fmt.Sprintf("closed %d %s", k.Code, k.Reason))}, failed: follow.Failed(k)}
 	}
 	return saying{}
 }
@@ -225,7 +225,7 @@ const maxIndented = 8 << 20
 
 // showMessages prints the whole of what one record of a conversation holds, JSON indented.
 func (s *shown) showMessages(k tape.Kind, out io.Writer) error {
-	for _, p := range deck.PayloadsOf(k) {
+	for _, p := range follow.PayloadsOf(k) {
 		if p.Len > maxIndented {
 			if err := s.showPayload(p, out); err != nil {
 				return err

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
 	"github.com/tapedeck-dev/tapedeck/internal/grpcstatus"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -20,7 +20,7 @@ import (
 // summary says in one line what a record holds, with the way on where there is one.
 func summary(k tape.Kind) string {
 	s := content(k)
-	if u := deck.UnreachedBy(k); u != nil {
+	if u := follow.UnreachedBy(k); u != nil {
 		s += "; a server on this host is reached with record --upstream " + u.Upstream()
 	}
 	return s
@@ -117,7 +117,7 @@ func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
 		return line, nil
 	}
 	payloads := make(map[string]any)
-	for _, p := range deck.PayloadsOf(rec.Kind) {
+	for _, p := range follow.PayloadsOf(rec.Kind) {
 		b, err := p.Bytes(s.tape.Store)
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -34,7 +35,7 @@ type tour struct {
 	server  *http.Server
 	served  chan struct{} // closed when server has ended
 	address string
-	rec     *deck.Recording
+	rec     *recording.Recording
 
 	green, red *fidelity.Report // of the unchanged agent and of the changed one
 }

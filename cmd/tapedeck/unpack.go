@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
@@ -51,14 +51,14 @@ func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) 
 	if err != nil {
 		return fmt.Errorf("--max-size: %w", err)
 	}
-	lib, err := library()
+	lib, err := openLibrary()
 	if err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	p := progressFor(std, o.json)
-	rec, err := lib.Unpack(ctx, file, &deck.UnpackOptions{
+	rec, err := lib.Unpack(ctx, file, &library.UnpackOptions{
 		Output: o.output, Limits: packed.Limits{Bytes: limit}, Progress: p.bytes("unpacking"),
 	})
 	p.end()
@@ -121,12 +121,12 @@ func parseSize(s string) (int64, error) {
 // unpacked returns the recording that is packed in the file at path, unpacked for as long as clean is not called; path
 // itself where it is anything else.
 func unpacked(ctx context.Context, path string, p *progress) (dir string, clean func(), err error) {
-	if !deck.LooksPacked(path) {
+	if !library.LooksPacked(path) {
 		return path, func() {}, nil
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	rec, clean, err := deck.UnpackTemp(ctx, path, p.bytes("unpacking"))
+	rec, clean, err := library.UnpackTemp(ctx, path, p.bytes("unpacking"))
 	p.end()
 	if err != nil {
 		return "", nil, lookHint(err, path)

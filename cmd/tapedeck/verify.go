@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/verify"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 )
 
@@ -54,7 +56,7 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 		}
 		return err
 	}
-	if isCassette(path) && !deck.HoldsRecording(path) {
+	if isCassette(path) && !library.HoldsRecording(path) {
 		return verifyCassette(o, path, std)
 	}
 	ctx, stop := interruptible(ctx)
@@ -64,7 +66,7 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	if err != nil {
 		return err
 	}
-	v, err := deck.VerifyWith(ctx, path, &deck.VerifyOptions{
+	v, err := verify.Verify(ctx, path, &verify.Options{
 		Keys: keys, Witnesses: witnesses, Progress: p.records("verifying"), Unpacking: p.bytes("unpacking"),
 	})
 	p.end()
@@ -85,13 +87,13 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	return nil
 }
 
-func printVerification(v *deck.Verification, strict bool, std streams) error {
+func printVerification(v *verify.Verification, strict bool, std streams) error {
 	for _, n := range v.Notes {
 		visible.Fprintf(std.err, "tapedeck: %s\n", n)
 	}
 	switch {
-	case v.State == deck.StateUnsealed && len(v.Problems) > 0: // what does not hold is not to be sealed
-	case v.State == deck.StateUnsealed:
+	case v.State == verify.StateUnsealed && len(v.Problems) > 0: // what does not hold is not to be sealed
+	case v.State == verify.StateUnsealed:
 		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
 	case v.Signer != "" && !v.SignerKnown:
 		visible.Fprintf(std.err, "tapedeck: sealed by %s, whom nothing here knows: with --key and the public key that you got from "+
@@ -118,23 +120,23 @@ func printVerification(v *deck.Verification, strict bool, std streams) error {
 }
 
 // strictly says why --strict ends with 2 where all of v holds, and what to do; "" where it does not.
-func strictly(v *deck.Verification) string {
+func strictly(v *verify.Verification) string {
 	switch {
 	case v.Live:
 		return "status 2, for it is being recorded: verify it when it is finished"
-	case v.State == deck.StateRecording:
+	case v.State == recording.StateRecording:
 		return "status 2, for its recorder came to no end: record it again, or verify it without --strict"
-	case v.State == deck.StateUnsealed:
+	case v.State == verify.StateUnsealed:
 		return "status 2, for it is unsealed: seal it (tapedeck seal), or verify it without --strict"
-	case v.State == deck.StateSealed && !v.SignerKnown:
+	case v.State == verify.StateSealed && !v.SignerKnown:
 		return "status 2, for nothing here knows who sealed it: name the key (--key)"
 	}
 	return ""
 }
 
 // stateOf is the state of v in the words of list.
-func stateOf(v *deck.Verification) string {
-	if v.State == deck.StateRecording && !v.Live {
+func stateOf(v *verify.Verification) string {
+	if v.State == recording.StateRecording && !v.Live {
 		return "unfinished"
 	}
 	return v.State

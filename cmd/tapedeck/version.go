@@ -4,7 +4,7 @@ import (
 	"runtime"
 
 	"github.com/spf13/cobra"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -20,12 +20,12 @@ func newVersionCommand(std streams) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			if json {
 				return printJSON(std.out, map[string]any{
-					"tapedeck": deck.Version, "tape_format": tape.Version, "recording_format": deck.ManifestFormat,
+					"tapedeck": recording.Version, "tape_format": tape.Version, "recording_format": recording.ManifestFormat,
 					"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
 				})
 			}
 			_, err := visible.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
-				deck.Producer, tape.Version, deck.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				recording.Producer, tape.Version, recording.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

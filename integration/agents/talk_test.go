@@ -13,7 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
@@ -170,11 +171,11 @@ func (w *talker) in(work string) []step {
 // derived reads the session log of a recording.
 func (w *talker) derived(t *testing.T, dir string) []fact {
 	t.Helper()
-	rec, err := deck.Open(dir)
+	rec, err := recording.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := deck.SessionLog(rec)
+	s, err := derive.SessionLog(rec)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -56,7 +56,7 @@ type kept struct {
 }
 
 // keptOf reads the tape and the parts of a recording.
-func keptOf(rec *deck.Recording) (map[string]*kept, error) {
+func keptOf(rec *recording.Recording) (map[string]*kept, error) {
 	out := make(map[string]*kept)
 	store, err := rec.Store()
 	if err != nil {
@@ -118,7 +118,7 @@ func idOf(x *tape.Exchange, store cas.Store) string {
 }
 
 // answers holds what the agent got against what rec has.
-func (s *stage) answers(rec *deck.Recording, log string) (whole, cut int) {
+func (s *stage) answers(rec *recording.Recording, log string) (whole, cut int) {
 	s.t.Helper()
 	said, err := readLog(log)
 	if os.IsNotExist(err) {

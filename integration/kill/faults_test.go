@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
 
@@ -91,9 +91,9 @@ func (s *stage) fault(i int, f *fault, strace string) {
 	if left := nothingRuns(nil, s.mark); len(left) > 0 {
 		s.t.Errorf("still running: %v", left)
 	}
-	rec, err := deck.Open(out)
+	rec, err := recording.Open(out)
 	if err != nil {
-		rec, err = deck.Open(dir + "/r.rec")
+		rec, err = recording.Open(dir + "/r.rec")
 	}
 	switch {
 	case err == nil:
@@ -123,7 +123,7 @@ func TestFewFiles(t *testing.T) {
 			if left := nothingRuns(nil, s.mark); len(left) > 0 {
 				t.Errorf("%d files: still running: %v", n, left)
 			}
-			rec, err := deck.Open(dir)
+			rec, err := recording.Open(dir)
 			if res.Status == 125 {
 				ended++
 				if !strings.Contains(res.Stderr, "too many open files") || !strings.Contains(res.Stderr, "ulimit -n") {

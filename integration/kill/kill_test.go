@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -23,7 +23,7 @@ func (n *tally) atWork() bool { return n.unfinished > 0 && n.whole > 0 }
 
 // round starts a record, kills victim at a moment and checks what is left. The moment is counted from the start, or where
 // ready is true from the agent's word.
-func (s *stage) round(i int, ready bool, most time.Duration, victim func(r *running) int, n *tally) (r *running, rec *deck.Recording, killed bool) {
+func (s *stage) round(i int, ready bool, most time.Duration, victim func(r *running) int, n *tally) (r *running, rec *recording.Recording, killed bool) {
 	s.t.Helper()
 	var flags []string
 	if i%4 == 3 {
@@ -87,7 +87,7 @@ func (s *stage) logOf(flags []string) string {
 }
 
 // scratches lists the layers that are left of rec.
-func (s *stage) scratches(rec *deck.Recording) []string {
+func (s *stage) scratches(rec *recording.Recording) []string {
 	if rec == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func (s *stage) scratches(rec *deck.Recording) []string {
 }
 
 // loads checks that everything reads what was left, and says whether it is finished.
-func (s *stage) loads(i int, rec *deck.Recording, n *tally) {
+func (s *stage) loads(i int, rec *recording.Recording, n *tally) {
 	s.t.Helper()
 	if rec == nil {
 		n.none++
@@ -187,7 +187,7 @@ func TestProgram(t *testing.T) {
 }
 
 // lastSpawn is the last record of a finished recording.
-func lastSpawn(t *testing.T, rec *deck.Recording) *tape.ProcessSpawn {
+func lastSpawn(t *testing.T, rec *recording.Recording) *tape.ProcessSpawn {
 	t.Helper()
 	f, err := rec.OpenTape()
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
 
 // made records the agent once for the commands that take a recording.
-func (s *stage) made() *deck.Recording {
+func (s *stage) made() *recording.Recording {
 	s.t.Helper()
 	r := s.start(s.recordArgs()...)
 	<-r.ended

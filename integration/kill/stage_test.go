@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
 
@@ -183,7 +183,7 @@ func (s *stage) whole(args ...string) (d time.Duration) {
 }
 
 // fresh returns the recording that came since the last call; nil for none.
-func (s *stage) fresh() *deck.Recording {
+func (s *stage) fresh() *recording.Recording {
 	s.t.Helper()
 	res := s.b.Tapedeck("list", "--json")
 	var list struct {
@@ -192,13 +192,13 @@ func (s *stage) fresh() *deck.Recording {
 	if err := json.Unmarshal([]byte(res.Stdout), &list); err != nil || res.Status != 0 {
 		s.t.Fatalf("list: %v, %v", err, res)
 	}
-	var found *deck.Recording
+	var found *recording.Recording
 	for _, e := range list.Recordings {
 		if s.known[e.ID] {
 			continue
 		}
 		s.known[e.ID] = true
-		rec, err := deck.Open(e.Path)
+		rec, err := recording.Open(e.Path)
 		if err != nil {
 			if names, _ := os.ReadDir(e.Path); len(names) > 1 { // more than the beginning of recording.json
 				s.t.Errorf("%s holds %v and does not open: %v", e.Path, names, err)

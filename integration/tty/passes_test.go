@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 )
 
@@ -163,7 +163,7 @@ func TestHangUp(t *testing.T) {
 			case <-time.After(limit):
 				t.Fatalf("%s goes on", name)
 			}
-			if m := manifest(t, b); m.State != deck.StateFinished || m.Exit == nil || m.Exit.Code == 0 {
+			if m := manifest(t, b); m.State != recording.StateFinished || m.Exit == nil || m.Exit.Code == 0 {
 				t.Errorf("%s: the recording is %s, exit %+v", name, m.State, m.Exit)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -48,7 +48,7 @@ func wantOnTape(t *testing.T, b *run.Box, o *outer) {
 	if !found || strings.TrimSuffix(before, "\r\n") != strings.TrimSuffix(stdout, "\r\n") {
 		t.Errorf("shown: %q\non the tape: %q", shown, stdout)
 	}
-	if m := manifest(t, b); m.State != deck.StateFinished {
+	if m := manifest(t, b); m.State != recording.StateFinished {
 		t.Errorf("the recording is %s", m.State)
 	}
 	if res := b.Verify(); res.Status != 0 {
@@ -56,9 +56,9 @@ func wantOnTape(t *testing.T, b *run.Box, o *outer) {
 	}
 }
 
-func manifest(t *testing.T, b *run.Box) *deck.Manifest {
+func manifest(t *testing.T, b *run.Box) *recording.Manifest {
 	t.Helper()
-	rec, err := deck.Open(b.Recording())
+	rec, err := recording.Open(b.Recording())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,143 @@
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/client"
+	"github.com/tapedeck-dev/tapedeck/rpcapi"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// A run that is recorded may be told to a daemon while it goes on: each tool call of its main conversation becomes a turn of a
+// run there.
+//
+// What is told is read from the tape, as session.jsonl is derived from it (derive.Live), by one goroutine of its own: the tape is
+// its queue, so that a daemon that is slow, gone or restarting holds nobody up and costs no memory, and nothing is told that does
+// not stand on the tape. A call is told with its result, which the next request of the conversation brings, in the order of the
+// calls. For each call the daemon's policies are asked, and what they say goes onto the tape as a policy_verdict: nothing is held
+// back for it.
+//
+// At the end the whole tape is read once more, as session.jsonl is derived from it. What was not told yet is told then, calls
+// without a result too; and what was told otherwise than it stands there by now, where a secret became known late for example, is
+// said in recording.json.
+
+// Options say which daemon a run is told to, and as what.
+type Options struct {
+	URL    string // ws://HOST:PORT, wss://HOST:PORT or unix:PATH
+	Intent string // what the run is for; must not be empty
+	Agent  string // what the agent is called; the program's name when empty
+	// Patience bounds how long the end of the recording waits for a daemon that does not answer. 0 is 5 s.
+	Patience time.Duration
+
+	Dial func(context.Context) (Sink, error) // of tests; nil dials URL
+}
+
+const defaultPatience = 5 * time.Second
+
+// startTimeout bounds the connecting before the program starts.
+const startTimeout = 15 * time.Second
+
+// A Error says that the daemon to which a run was to be told cannot be reached, or refuses it. The program was not started.
+type Error struct {
+	URL  string
+	Err  error
+	Hint string // the next step
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("the program was not started, for its run cannot be told to the daemon at %s: %v; %s", e.URL, e.Err, e.Hint)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// bareURL is a daemon's URL without what may be a secret.
+func bareURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		before, _, _ := strings.Cut(s, "?")
+		return before
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// A About is what a daemon is told of a run when it is opened there.
+type About struct {
+	ID      string // of the recording
+	Path    string // of the recording
+	Program string // its path
+	Argv    []string
+}
+
+// Connect connects to the daemon that o names and opens the run there, before anything of the recording is written. s takes
+// secrets out of what is told.
+func Connect(ctx context.Context, o *Options, s *scrub.Scrubber, of *About) (*Run, error) {
+	bare := bareURL(o.URL)
+	refuse := func(err error, hint string) (*Run, error) {
+		return nil, &Error{URL: bare, Err: err, Hint: hint}
+	}
+	if strings.TrimSpace(o.Intent) == "" {
+		return refuse(errors.New("the run has no intent"), "say in a few words what it is for: --intent TEXT")
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	dial := o.Dial
+	if dial == nil {
+		dial = func(ctx context.Context) (Sink, error) { return dialRemote(ctx, o.URL) }
+	}
+	sink, err := dial(ctx)
+	if err != nil {
+		return refuse(err, nextStep(err))
+	}
+	d := newRun(sink, s, cmp.Or(o.Patience, defaultPatience))
+	d.start.Intent, d.start.AgentName = d.text(o.Intent), d.text(cmp.Or(o.Agent, AgentName(of.Program, of.Argv)))
+	d.start.Recording = &rpcapi.Recording{ID: of.ID, Path: d.text(of.Path)}
+	if err := d.open(ctx, of.ID); err != nil {
+		sink.Close()
+		return refuse(err, "look at what it says there, or record without --daemon")
+	}
+	d.Named.URL = d.text(bare)
+	return d, nil
+}
+
+// nextStep is what to do about a daemon that cannot be connected to.
+func nextStep(err error) string {
+	switch {
+	case errors.Is(err, client.ErrToken):
+		return "run the recorder as the user of the daemon, with its XDG_RUNTIME_DIR"
+	case errors.Is(err, client.Version):
+		return "use the tapedeck of the daemon"
+	}
+	return "start one with `tapedeck serve`, or record without --daemon"
+}
+
+// interpreters run the program that their first argument names.
+var interpreters = []string{"node", "nodejs", "bun", "deno", "python", "python3", "ruby", "perl", "php", "sh", "bash"}
+
+// AgentName is what a program is called: by its file, or by that of the script which an interpreter runs.
+func AgentName(path string, argv []string) string {
+	name := programName(path)
+	if len(argv) < 2 || argv[1] == "" || strings.HasPrefix(argv[1], "-") {
+		return name
+	}
+	if slices.Contains(interpreters, name) || slices.Contains(interpreters, strings.TrimRight(filepath.Base(path), ".0123456789")) {
+		return programName(argv[1])
+	}
+	return name
+}
+
+// programName is what an agent is called by whom nobody named: its program, without the ending.
+func programName(path string) string {
+	base := filepath.Base(path)
+	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
+		return name
+	}
+	return base
+}

@@ -1,0 +1,405 @@
+package derive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Source is what a session log is derived from.
+type Source struct {
+	Path string          // of the tape
+	ID   string          // what its runs are called by
+	exit *recording.Exit // of the program; nil where it is not known
+	Open bool            // the run has not ended: it is going on, or its recorder was killed
+
+	Heard func(sessionlog.Event) error // told of each event before its line; nil for nobody
+}
+
+// A conversation derives the session log of one tape.
+type conversation struct {
+	src    *Source
+	store  cas.Store
+	lanes  *Survey
+	main   *modelLane                   // nil where nothing was said
+	emit   func(line []byte) error      // nil where nobody wants lines
+	heard  func(sessionlog.Event) error // nil for nobody; told of each event, in order, before its line is given
+	stale  bool                         // what was derived so far holds no longer, now that more of the tape is known
+	notes  notes
+	dialog *sessionlog.Dialog
+
+	lines    int
+	buf      []byte
+	at       place // of the record that is read
+	listener *llm.Listener
+	last     place           // of the last record of the main lane
+	lastID   string          // of the last answer, as the provider calls it
+	system   string          // of the main lane
+	tools    bool            // the main lane's requests declare some
+	asked    int             // messages that the last request of a turn had
+	before   int             // messages that the last request of the main lane had, 0 for none
+	calls    int             // of the last answer
+	began    int             // turn before the run
+	known    map[string]bool // ids of calls that were made
+	pending  *unsure         // an answer that may not have counted
+	waiting  []*modelLane    // lanes that may be those of sub-agents
+	subs     []*modelLane    // sub-agents that run
+	gated    map[string]bool // actions that wait for leave
+	archived int             // the first line that was not compressed
+	summary  string          // what a call said that may have been a summary
+	quoted   string          // the summary that the request at hand begins with; "" for none
+	exit     *recording.Exit // of the program
+}
+
+// An unsure is a call of the main lane that is a turn only if the program goes on from it.
+type unsure struct {
+	said *llm.Said
+	at   place
+	cut  bool // else it declared no tools where those before did: a summary, unless the history goes on with it
+}
+
+// Derive gives the lines of the session log, in order, each valid until the next, and returns what of it could not be read. The errors are those of emit and of
+// the tape.
+func (src *Source) Derive(emit func(line []byte) error) (*notes, error) {
+	d := newConversation(src, NewSurvey())
+	d.emit, d.heard = emit, src.Heard
+	err := d.run()
+	return &d.notes, err
+}
+
+func newConversation(src *Source, lanes *Survey) *conversation {
+	d := &conversation{src: src, lanes: lanes, store: lanes.Store, known: make(map[string]bool), listener: new(llm.Listener), exit: src.exit}
+	d.dialog = sessionlog.NewDialog(src.ID, d.put)
+	return d
+}
+
+func (d *conversation) run() error {
+	if err := d.survey(); err != nil || d.main == nil {
+		return err
+	}
+	t, err := tape.Open(d.src.Path, &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	d.store = t.Store
+	for rec, err := range t.Records() {
+		if err == nil {
+			err = d.record(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return d.end()
+}
+
+// put gives an event its line.
+func (d *conversation) put(e sessionlog.Event) error { return d.putAt(e, d.at) }
+
+func (d *conversation) putAt(e sessionlog.Event, at place) error {
+	if c := e.Base(); c.TapeSeq == nil {
+		c.TapeSeq = &at.seq
+	}
+	if d.heard != nil {
+		if err := d.heard(e); err != nil {
+			return err
+		}
+	}
+	if d.emit == nil {
+		d.lines++
+		return nil
+	}
+	l := logLine{seq: d.lines, place: at, event: e}
+	line, err := l.append(d.buf[:0])
+	if err != nil {
+		d.notes.add(at, err)
+		return nil
+	}
+	d.buf = line
+	d.lines++
+	return d.emit(line)
+}
+
+func (d *conversation) record(rec *tape.Record) error {
+	d.at = placeOf(rec)
+	switch k := rec.Kind.(type) {
+	case *tape.LLMCall:
+		return d.call(k)
+	case *tape.PolicyVerdict:
+		return d.verdict(k)
+	case *tape.ProcessSpawn: // the last one is the program
+		if d.src.exit == nil {
+			d.exit = &recording.Exit{Code: k.ExitCode, Signal: k.Signal}
+		}
+	}
+	return nil
+}
+
+// call reads a call of a model.
+func (d *conversation) call(k *tape.LLMCall) error {
+	lane := d.lanes.lanes[k.Lane]
+	switch {
+	case unmatched(k) || lane == nil:
+		return nil
+	case lane.left: // it had not come to its end
+		d.stale = true
+		return nil
+	case lane == d.main:
+		return d.mainCall(k)
+	}
+	return d.aside(k, lane)
+}
+
+// bodies reads the payloads of a call.
+func (d *conversation) bodies(k *tape.LLMCall) (request, response []byte, err error) {
+	if request, err = d.body(k.RequestPayload); err != nil {
+		return nil, nil, fmt.Errorf("its request: %w", err)
+	}
+	if response, err = d.body(k.Response); err != nil {
+		return nil, nil, fmt.Errorf("its answer: %w", err)
+	}
+	return request, response, nil
+}
+
+func (d *conversation) body(p *tape.Payload) ([]byte, error) { return bodyIn(d.store, p) }
+
+// bodyIn reads a payload that holds what was said.
+func bodyIn(store cas.Store, p *tape.Payload) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, errors.New("was not kept")
+	case p.Len > llm.MaxSaid:
+		return nil, fmt.Errorf("has %d bytes, and %d are read at most", p.Len, int64(llm.MaxSaid))
+	}
+	return p.Bytes(store)
+}
+
+// mainCall reads a call of the main lane.
+func (d *conversation) mainCall(k *tape.LLMCall) error {
+	request, response, err := d.bodies(k)
+	var said *llm.Said
+	if err == nil {
+		said, err = d.listener.Read(k, request, response)
+	}
+	if errors.Is(err, llm.ErrNoTalk) {
+		return nil
+	}
+	if err != nil {
+		d.notes.add(d.at, err)
+		return nil
+	}
+	d.last = d.at
+	if err := d.settle(said); err != nil {
+		return err
+	}
+	if err := d.agents(k.Arrival); err != nil {
+		return err
+	}
+	err = d.hear(said)
+	d.before = said.Messages
+	return err
+}
+
+// hear takes what is new in a call of the main lane.
+func (d *conversation) hear(said *llm.Said) error {
+	d.system = said.System
+	if summary := d.tools && !said.Tools; summary && said.Answer != nil {
+		d.pending = &unsure{said: said, at: d.at}
+		return d.results(said)
+	}
+	d.tools = d.tools || said.Tools
+	if err := d.compacted(said); err != nil {
+		return err
+	}
+	if err := d.user(said); err != nil {
+		return err
+	}
+	switch {
+	case said.Answer == nil:
+		d.notes.say(d.at, "a call that failed, or ended before anything was said, is no turn")
+	case !said.Answer.Whole:
+		d.pending = &unsure{said: said, at: d.at, cut: true}
+	default:
+		return d.turn(said, d.at)
+	}
+	return nil
+}
+
+// settle decides on the call before, now that the next one shows what the program made of it.
+func (d *conversation) settle(next *llm.Said) error {
+	p := d.pending
+	if p == nil {
+		return nil
+	}
+	d.pending = nil
+	id := p.said.Answer.ID
+	if next == nil || id != "" && next.Follows == id || lastSaid(next) >= 0 {
+		return d.turn(p.said, p.at)
+	}
+	if p.cut {
+		d.notes.say(p.at, "an answer that was cut and that the program did not go on from is no turn")
+	} else {
+		d.notes.say(p.at, "a call without tools that the program did not go on from, as for a summary, is no turn")
+		d.summed(p.said)
+	}
+	return nil
+}
+
+// lastSaid returns the index of the last new message that the model said, -1 for none.
+func lastSaid(said *llm.Said) int {
+	for i := len(said.New) - 1; i >= 0; i-- {
+		if said.New[i].Role == llm.RoleAssistant {
+			return i
+		}
+	}
+	return -1
+}
+
+// turn is an answer that counts.
+func (d *conversation) turn(said *llm.Said, at place) error {
+	a := said.Answer
+	d.lastID, d.calls = a.ID, len(a.Message.ToolCalls)
+	for _, c := range a.Message.ToolCalls {
+		d.known[c.ID] = true
+	}
+	d.summed(said)
+	was := d.at
+	d.at = at
+	err := d.dialog.Answer(&sessionlog.LLMCompleted{
+		Common: sessionlog.Common{TapeSeq: &at.seq}, Message: a.Message, ProviderReplay: replayOf(said),
+	}, a.Tokens)
+	d.at = was
+	return err
+}
+
+// replayOf is what the provider wants back of an answer; nil where it thought nothing.
+func replayOf(said *llm.Said) json.RawMessage {
+	a := said.Answer
+	if a.Reasoning == "" && len(a.Native) == 0 {
+		return nil
+	}
+	p := &sessionlog.ProviderReplay{Protocol: said.Protocol, Model: said.Model, ReasoningContent: a.Reasoning}
+	for _, block := range a.Native {
+		p.NativeBlocks = append(p.NativeBlocks, block)
+	}
+	b, err := p.JSON()
+	if err != nil {
+		return nil // the answer stands without what its provider thought
+	}
+	return b
+}
+
+// results passes on what tools gave, and reports how many results of calls of this recording there were.
+func (d *conversation) results(said *llm.Said) error {
+	_, err := d.given(said.New)
+	return err
+}
+
+// given passes on the results in messages, those of calls that this recording saw made.
+func (d *conversation) given(heard []llm.Heard) (n int, err error) {
+	var all []sessionlog.ToolResult
+	for i := range heard {
+		for _, r := range heard[i].Results {
+			if !d.known[r.CallID] {
+				d.notes.say(d.at, "the result of a call that was made before the recording, or not in this conversation, is left out")
+				continue
+			}
+			n++
+			all = append(all, r)
+		}
+	}
+	if len(all) == 0 {
+		return 0, nil
+	}
+	return n, d.dialog.Results(all, &d.at.seq)
+}
+
+// user takes what the user's side said: results, and prompts.
+func (d *conversation) user(said *llm.Said) error {
+	fresh := said.New[lastSaid(said)+1:]
+	if _, err := d.given(said.New[:len(said.New)-len(fresh)]); err != nil {
+		return err
+	}
+	given, err := d.given(fresh)
+	if err != nil {
+		return err
+	}
+	grown := said.Messages > d.asked
+	d.asked = said.Messages
+	if prompt := d.promptOf(fresh); prompt != nil && d.begins(given, grown) {
+		e := &sessionlog.RunStarted{Goal: prompt.Texts[len(prompt.Texts)-1]}
+		if d.dialog.Counts().Runs == 0 {
+			e.SystemPrompt = said.System
+		}
+		for _, a := range prompt.Attachments {
+			e.Attachments = append(e.Attachments, a)
+		}
+		d.began = d.dialog.Turn()
+		return d.dialog.Ask(e)
+	}
+	return nil
+}
+
+// begins reports whether a text of the user's begins a run. One that comes with results does not, nor one that is sent again
+// after a failure.
+func (d *conversation) begins(given int, grown bool) bool {
+	switch {
+	case d.dialog.Counts().Runs == 0:
+		return true
+	case d.dialog.Turn() == d.began:
+		return grown
+	case !grown: // the history was replaced in the middle of a run
+		return d.calls == 0
+	}
+	return d.calls == 0 || given == 0
+}
+
+// promptOf returns the last message of the user's that has a text; nil for none, and where that is a summary.
+func (d *conversation) promptOf(heard []llm.Heard) *llm.Heard {
+	for i := len(heard) - 1; i >= 0; i-- {
+		m := &heard[i]
+		if m.Role != llm.RoleUser || len(m.Texts) == 0 {
+			continue
+		}
+		if d.quoted != "" && strings.Contains(strings.Join(m.Texts, "\n"), d.quoted) {
+			return nil // what stands before a summary was asked before
+		}
+		return m
+	}
+	return nil
+}
+
+// end ends the log.
+func (d *conversation) end() error {
+	if err := d.settle(nil); err != nil {
+		return err
+	}
+	for _, l := range d.waiting { // nothing says that they came to their end
+		if err := d.agent(l, agentRunning, l.first); err != nil {
+			return err
+		}
+	}
+	if d.src.Open {
+		return nil
+	}
+	reason := ""
+	if d.exit != nil {
+		switch {
+		case d.exit.Signal != "":
+			reason = sessionlog.ReasonInterrupted
+		case d.exit.Code != 0:
+			reason = sessionlog.ReasonError
+		default:
+			reason = sessionlog.ReasonCompleted
+		}
+	}
+	return d.dialog.End(reason)
+}

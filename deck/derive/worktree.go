@@ -1,0 +1,72 @@
+package derive
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+)
+
+// ErrNoTree is returned where a recording holds no work tree.
+var ErrNoTree = errors.New("the recording holds no work tree")
+
+// ErrUnfinished is returned where what the program changed last is not on the tape.
+var ErrUnfinished = errors.New("the recording is unfinished: what the program changed last is not on the tape")
+
+// Restore makes the work tree as the run of r found it in dir, which must not exist or be empty. It returns the files that it
+// left out because they hold secrets.
+func Restore(r *recording.Recording, dir string) (leftOut []string, err error) {
+	t, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
+	}
+	store, err := r.Store()
+	if err != nil {
+		return nil, err
+	}
+	return files.Restore(t, store, dir)
+}
+
+// Apply does to the work tree what the run did to it or, reversed, undoes it, and returns the paths that it changed, and how
+// many of Git's own files, below .git, it left as they are.
+// Where a path does not stand as the run found it (reversed: left it), nothing is changed and the error is a
+// *files.ConflictError that lists every one.
+func Apply(r *recording.Recording, reverse bool) (paths []string, inGit int, err error) {
+	if !r.Finished() {
+		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrUnfinished)
+	}
+	before, err := r.Tree()
+	if err != nil {
+		return nil, 0, err
+	}
+	if before == nil {
+		return nil, 0, fmt.Errorf("%s: %w", r.Dir, ErrNoTree)
+	}
+	f, err := r.OpenTape()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	store, err := files.NewStaging(f.Store, "")
+	if err != nil {
+		return nil, 0, err
+	}
+	defer store.Close()
+	after, err := files.After(before, f.Records(), store)
+	if err != nil {
+		return nil, 0, err
+	}
+	changes := files.Changes(before, after)
+	for i := range changes {
+		if changes[i].InGit() {
+			inGit++
+		} else {
+			paths = append(paths, changes[i].Path)
+		}
+	}
+	return paths, inGit, files.Apply(r.Manifest.Roots.Tree, changes, store, reverse)
+}

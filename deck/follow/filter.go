@@ -1,0 +1,218 @@
+package follow
+
+import (
+	"bufio"
+	"iter"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Filter chooses records: those of which all is true that it asks for. NewFilter makes one that asks for nothing. It is not
+// safe for concurrent use.
+type Filter struct {
+	First, Last  uint64 // seq, both of them too
+	Kinds        []string
+	Lane         func(string) bool // nil for any; see MatchLane
+	Grep         *regexp.Regexp    // in a record's line or payloads; nil for any
+	Since, Until int64             // ms after the start; a Since of 0 is none: tapes of others may say less than 0
+	Failed       bool              // what Failed reports
+	Tail         int               // the last so many of the rest; 0 for all. Of looks at it, Wants does not
+
+	buf   []byte
+	lanes *fidelity.SocketLanes
+	seen  map[string]bool // kinds of the records that were looked at, those of Kinds and maxSeen more
+}
+
+// NewFilter returns a filter that chooses every record.
+func NewFilter() *Filter { return &Filter{Last: math.MaxUint64, Until: math.MaxInt64} }
+
+// maxSeen bounds how many kinds are told apart: those of tapedeck are fewer than half of it.
+const maxSeen = 64
+
+// KindNames are the kinds of records that recordings hold.
+var KindNames = []string{
+	"llm_call", "http_exchange", "process_spawn", "file_read", "file_write", "file_delete", "net_refused", "tls_refused", "name_lookup",
+	"mcp_json_rpc", "mcp_open", "mcp_text", "mcp_close", "ws_open", "ws_message", "ws_close", "clock_read", "clock_sleep", "dir_list", "env_read", "file_stat", "random_read",
+	"policy_verdict", screen.KindScreen,
+}
+
+// All reports whether f chooses every record: then what is no record may be shown too.
+func (f *Filter) All() bool {
+	return f.First == 0 && f.Last == math.MaxUint64 && len(f.Kinds) == 0 && f.Lane == nil && f.Grep == nil && !f.Failed &&
+		f.Since == 0 && f.Until == math.MaxInt64
+}
+
+// Of yields those of records, whose payloads are in store, that f chooses. With Tail it holds so many of them, else one. Behind
+// the last that First and Last name it reads no further where they name one.
+func (f *Filter) Of(records iter.Seq2[*tape.Record, error], store cas.Store) iter.Seq2[*tape.Record, error] {
+	return func(yield func(*tape.Record, error) bool) {
+		last := Last[*tape.Record]{Size: f.Tail}
+		for rec, err := range records {
+			var want bool
+			if err == nil {
+				want, err = f.Wants(rec, store)
+			}
+			switch {
+			case err != nil:
+				yield(nil, err)
+				return
+			case want && last.Size > 0:
+				last.Add(rec)
+			case want && !yield(rec, nil):
+				return
+			}
+			if f.First == f.Last && rec.Seq == f.Last {
+				break
+			}
+		}
+		for _, rec := range last.All() {
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Wants reports whether f chooses rec, whose payloads are in store.
+func (f *Filter) Wants(rec *tape.Record, store cas.Store) (bool, error) {
+	f.see(rec.Kind.Name())
+	lane := f.LaneOf(rec.Kind)
+	switch {
+	case rec.Seq < f.First || rec.Seq > f.Last,
+		f.Since > 0 && rec.MonotonicMS < f.Since || rec.MonotonicMS > f.Until,
+		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, rec.Kind.Name()),
+		f.Lane != nil && !f.Lane(lane),
+		f.Failed && !Failed(rec.Kind):
+		return false, nil
+	case f.Grep == nil:
+		return true, nil
+	}
+	return f.found(rec, store)
+}
+
+// LaneOf names the lane of a record that Wants has looked at: that of a WebSocket's message by its opening, which came before.
+func (f *Filter) LaneOf(k tape.Kind) string {
+	if f.lanes == nil {
+		f.lanes = new(fidelity.SocketLanes)
+	}
+	return f.lanes.Of(k)
+}
+
+// WantsScreen reports whether f chooses what a terminal showed or was given. It has no number and never fails.
+func (f *Filter) WantsScreen(c *screen.Change) bool {
+	switch {
+	case f.First > 0 || f.Last < math.MaxUint64 || f.Failed,
+		f.Since > 0 && c.TMS < f.Since || c.TMS > f.Until,
+		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, screen.KindScreen),
+		f.Lane != nil && !f.Lane(screen.LaneTerminal):
+		return false
+	case f.Grep == nil:
+		return true
+	}
+	return f.Grep.MatchString(c.String()) || f.Grep.MatchString(strings.Join(c.Screen, "\n"))
+}
+
+// WantsScreens reports whether f may choose any of those.
+func (f *Filter) WantsScreens() bool {
+	return f.WantsScreen(&screen.Change{TMS: f.Since}) || f.Grep != nil
+}
+
+func (f *Filter) see(kind string) {
+	if f.seen == nil {
+		f.seen = make(map[string]bool)
+	}
+	if len(f.Kinds) > 0 && (len(f.seen) < maxSeen || slices.Contains(f.Kinds, kind)) {
+		f.seen[kind] = true
+	}
+}
+
+// Unknown returns the first of Kinds that neither tapedeck knows nor any record had that was looked at, and what is known; ""
+// where there is none.
+func (f *Filter) Unknown() (kind string, known []string) {
+	for _, k := range f.Kinds {
+		if f.seen[k] || slices.Contains(KindNames, k) {
+			continue
+		}
+		known := append(slices.Collect(maps.Keys(f.seen)), KindNames...)
+		slices.Sort(known)
+		return k, slices.Compact(known)
+	}
+	return "", nil
+}
+
+// MatchLane returns what fits lanes that begin with s or, where it has a * or ?, that it describes from end to end; * stands
+// for slashes too, which a lane has as part of paths.
+func MatchLane(s string) func(string) bool {
+	if !strings.ContainsAny(s, "*?") {
+		return func(lane string) bool { return strings.HasPrefix(lane, s) }
+	}
+	expr := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(s))
+	return regexp.MustCompile("(?s)^" + expr + "$").MatchString // what was quoted always compiles
+}
+
+// found looks for the expression in the record's line and in its payloads.
+func (f *Filter) found(rec *tape.Record, store cas.Store) (bool, error) {
+	if f.buf = tape.AppendRecord(f.buf[:0], rec); f.Grep.Match(f.buf) {
+		return true, nil
+	}
+	for _, p := range PayloadsOf(rec.Kind) {
+		ok, err := f.inPayload(rec.Kind, &p, store)
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// grepWhole is the longest payload, in bytes, that is searched in memory, and grepDecoded the longest that a compressed
+// one may become there. What is longer is searched as it streams, as it stands.
+const grepWhole, grepDecoded = 16 << 20, 64 << 20
+
+func (f *Filter) inPayload(k tape.Kind, p *NamedPayload, store cas.Store) (bool, error) {
+	if p.Len > grepWhole {
+		r, err := p.Open(store)
+		if err != nil {
+			return false, err
+		}
+		defer r.Close()
+		return f.Grep.MatchReader(bufio.NewReaderSize(r, 1<<16)), nil
+	}
+	b, err := p.Bytes(store)
+	if err != nil {
+		return false, err
+	}
+	if plain, err := exchange.Decode(encodingOf(k, p.Name), b, grepDecoded); err == nil {
+		b = plain
+	}
+	return f.Grep.Match(b), nil
+}
+
+// A Last keeps the last Size, which is not 0, of what it gets.
+type Last[T any] struct {
+	Size int
+
+	all  []T
+	next int
+}
+
+// Add keeps v.
+func (l *Last[T]) Add(v T) {
+	if len(l.all) < l.Size {
+		l.all = append(l.all, v)
+		return
+	}
+	l.all[l.next] = v
+	l.next = (l.next + 1) % l.Size
+}
+
+// All returns them in the order in which they came.
+func (l *Last[T]) All() []T { return append(l.all[l.next:len(l.all):len(l.all)], l.all[:l.next]...) }

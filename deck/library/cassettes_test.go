@@ -1,0 +1,73 @@
+package library
+
+import (
+	"errors"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCassetteNames(t *testing.T) {
+	lib := Of(t.TempDir())
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	for _, dir := range []string{
+		filepath.Join(lib.Dir, "20260101-000000-aaaa.cassette"),
+		filepath.Join(lib.Dir, "20260102-000000-bbbb.rec", "terminal"),
+		filepath.Join(lib.Dir, "20260103-000000-cccc.rec"), // no terminal
+		filepath.Join(elsewhere, "terminal"),
+	} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{filepath.Join(lib.Dir, "20260103-000000-cccc.rec"), elsewhere} {
+		if err := os.WriteFile(filepath.Join(dir, recording.ManifestName), []byte(`{"format":"tapedeck","version":1}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := lib.Point("20260104-000000-dddd", elsewhere, false); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"last": filepath.Join(elsewhere, "terminal"), elsewhere: filepath.Join(elsewhere, "terminal"),
+		"20260101":             filepath.Join(lib.Dir, "20260101-000000-aaaa.cassette"),
+		"20260102-000000-bbbb": filepath.Join(lib.Dir, "20260102-000000-bbbb.rec", "terminal"),
+		lib.Dir:                lib.Dir,
+	} {
+		if got, err := lib.Cassette(name); got != want || err != nil {
+			t.Errorf("%s: %s, %v; want %s", name, got, err, want)
+		}
+	}
+	var amb *AmbiguousError
+	if _, err := lib.Cassette("2026010"); !errors.As(err, &amb) || len(amb.Found) != 3 {
+		t.Errorf("an ambiguous prefix: %v", err)
+	}
+	for _, name := range []string{"nothing", filepath.Join(lib.Dir, "20260103-000000-cccc.rec")} {
+		if _, err := lib.Cassette(name); !errors.Is(err, ErrNoCassette) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Of(t.TempDir()).Cassette("last"); !errors.Is(err, ErrNoCassette) {
+		t.Errorf("last of none: %v", err)
+	}
+	names, err := lib.CassetteNames()
+	if err != nil || strings.Join(names, " ") != "20260101-000000-aaaa 20260102-000000-bbbb 20260104-000000-dddd" {
+		t.Errorf("names %q, %v", names, err)
+	}
+}
+
+func TestNewCassette(t *testing.T) {
+	lib := Of(t.TempDir())
+	id, dir, err := lib.NewCassette("")
+	if err != nil || dir != filepath.Join(lib.Dir, id+".cassette") {
+		t.Errorf("%s in %s, %v", id, dir, err)
+	}
+	if b, err := os.ReadFile(filepath.Join(lib.Dir, ".gitignore")); string(b) != "*\n" || err != nil {
+		t.Errorf("git would take it: %q, %v", b, err)
+	}
+	if _, dir, err = lib.NewCassette("x"); err != nil || !filepath.IsAbs(dir) || filepath.Base(dir) != "x" {
+		t.Errorf("%s, %v", dir, err)
+	}
+}

@@ -1,0 +1,315 @@
+package library
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/internal/durable"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// PackOptions say how Pack works. Nil and zero work.
+type PackOptions struct {
+	Progress func(done, total int64) // bytes of the recording
+}
+
+// A Packing is what Pack made.
+type Packing struct {
+	Recording string    `json:"recording"` // its directory
+	ID        string    `json:"id"`
+	State     string    `json:"state"`
+	File      string    `json:"file"`
+	Digest    string    `json:"digest"` // BLAKE3 of the file
+	Size      int64     `json:"size"`   // of the file, in bytes
+	Files     int64     `json:"files"`
+	Bytes     int64     `json:"bytes"` // of all files together
+	LeftOut   []LeftOut `json:"left_out"`
+}
+
+// A LeftOut is something in a recording's directory that is not packed.
+type LeftOut struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// Pack makes of rec the file, whose form package packed defines. The same recording gives the same bytes. Each blob is
+// checked while it is packed; one that nothing names is left out. The file is there whole or not at all, and replaces
+// none. An unfinished recording is packed as it stands.
+//
+// Errors wrap ErrLive for a recording that is being made, fs.ErrExist for a file that is there; a *cas.MissingError or
+// *cas.CorruptError is a blob that does not hold.
+func Pack(ctx context.Context, rec *recording.Recording, file string, o *PackOptions) (*Packing, error) {
+	if o == nil {
+		o = new(PackOptions)
+	}
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(file)); err == nil { // else there is no such directory to write to
+		file = filepath.Join(dir, filepath.Base(file))
+	}
+	switch {
+	case rec.Live() == recording.LiveYes:
+		return nil, fmt.Errorf("%s %w: pack it once its program has ended", rec.Dir, recording.ErrLive)
+	case recording.Within(file, rec.Dir):
+		return nil, fmt.Errorf("%s lies in the recording that it is to hold: name a file elsewhere", file)
+	case recording.Exists(file):
+		return nil, fmt.Errorf("%s: %w: name another file, or remove it first", file, fs.ErrExist)
+	}
+	p := &packer{ctx: ctx, rec: rec, progress: o.Progress, out: &Packing{
+		Recording: rec.Dir, ID: rec.Manifest.ID, State: rec.Manifest.State, File: file, LeftOut: []LeftOut{},
+	}}
+	if err := p.list(); err != nil {
+		return nil, err
+	}
+	return p.out, p.write()
+}
+
+// packer is one Pack under way.
+type packer struct {
+	ctx      context.Context
+	rec      *recording.Recording
+	progress func(done, total int64)
+	out      *Packing
+
+	store   *cas.Dir
+	unnamed map[cas.Digest]struct{} // blobs that are left out
+	files   []packFile              // in order
+	done    int64
+}
+
+// A packFile is one entry to be.
+type packFile struct {
+	name string // with slashes
+	size int64
+}
+
+// list settles what is packed, before anything is written.
+func (p *packer) list() (err error) {
+	if p.store, err = p.rec.Store(); err != nil {
+		return err
+	}
+	if err := p.whole(); err != nil {
+		return err
+	}
+	if !p.rec.Manifest.Sealed { // a seal may stand for blobs that no text mentions
+		var unread *unreadError // then every blob may be needed, and none is left out
+		if p.unnamed, err = Unnamed(p.rec.Dir, p.store); err != nil && !errors.As(err, &unread) {
+			return err
+		}
+	}
+	if err := filepath.WalkDir(p.rec.Dir, p.visit); err != nil {
+		return err
+	}
+	slices.SortFunc(p.files, func(a, b packFile) int { return cmp.Compare(a.name, b.name) })
+	p.out.Files = int64(len(p.files))
+	return p.complete()
+}
+
+// complete refuses to pack what no Unpack would take for the recording that it is.
+func (p *packer) complete() error {
+	need := []string{recording.ManifestName}
+	if p.rec.Finished() {
+		need = append(need, recording.TapeName)
+	}
+	for _, name := range need {
+		if !slices.ContainsFunc(p.files, func(f packFile) bool { return f.name == name }) {
+			return fmt.Errorf("%s: %s is not among the files that can be packed", p.rec.Dir, name)
+		}
+	}
+	return nil
+}
+
+// whole refuses a recording that names blobs which it does not hold.
+func (p *packer) whole() error {
+	missing, err := p.rec.MissingBlobs(p.store)
+	if errors.Is(err, fs.ErrNotExist) && !p.rec.Finished() {
+		return nil // killed before the tape began
+	}
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("%s does not hold: %s", p.rec.Dir, missing[0])
+	}
+	if err != nil {
+		return fmt.Errorf("%w; `tapedeck verify` lists everything that is wrong with it", err)
+	}
+	return nil
+}
+
+func (p *packer) visit(path string, e fs.DirEntry, err error) error {
+	if err != nil || path == p.rec.Dir {
+		return err
+	}
+	if err := p.ctx.Err(); err != nil {
+		return err
+	}
+	rel, err := filepath.Rel(p.rec.Dir, path)
+	if err != nil {
+		return err
+	}
+	name := filepath.ToSlash(rel)
+	switch {
+	case strings.HasPrefix(e.Name(), durable.TempPrefix):
+		return skip(e) // of a writer that was killed: no part of the recording
+	case e.IsDir():
+		return nil
+	case !e.Type().IsRegular() && indispensable(name):
+		return fmt.Errorf("%s is no regular file: put what it leads to in its place, as `cp -rL` does", path)
+	case !e.Type().IsRegular():
+		p.leaveOut(name, "no regular file")
+		return nil
+	}
+	if err := packed.CheckName(name); err != nil {
+		p.leaveOut(name, "its name is none of a recording's")
+		return nil
+	}
+	if _, out := p.unnamed[blobOf(name)]; out {
+		p.leaveOut(name, "nothing names this blob")
+		return nil
+	}
+	info, err := e.Info()
+	if err != nil {
+		return err
+	}
+	p.files = append(p.files, packFile{name, info.Size()})
+	p.out.Bytes += info.Size()
+	return nil
+}
+
+// indispensable reports whether a recording without the entry name is another: what else is a link is left out.
+func indispensable(name string) bool {
+	return name == recording.ManifestName || name == recording.TapeName || name == recording.TapeName+tape.StoreSuffix || !blobOf(name).IsZero()
+}
+
+func skip(e fs.DirEntry) error {
+	if e.IsDir() {
+		return fs.SkipDir
+	}
+	return nil
+}
+
+func (p *packer) leaveOut(name, why string) {
+	p.out.LeftOut = append(p.out.LeftOut, LeftOut{name, why})
+}
+
+// packPrefix begins the name of the directory in which a recording is packed. Who packs holds its lock.
+const packPrefix = durable.TempPrefix + "pack-"
+
+// write makes the file, in a directory beside it until it is whole. Its name may have been taken meanwhile. What a killed packer
+// left there goes.
+func (p *packer) write() error {
+	parent := filepath.Dir(p.out.File)
+	recording.RemoveStale(recording.StaleTemps(parent, packPrefix))
+	lock, dir, err := recording.LockedTemp(parent, packPrefix)
+	if err != nil {
+		return err
+	}
+	if lock != nil {
+		defer lock.Close()
+	}
+	defer os.RemoveAll(dir) // a leftover is harmless: the next packer removes it
+	f, err := os.OpenFile(filepath.Join(dir, "packed"), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(p.writeTo(f), f.Close()); err != nil {
+		return err
+	}
+	return renameNew(f.Name(), p.out.File)
+}
+
+func (p *packer) writeTo(f io.Writer) error {
+	hash := cas.NewHasher()
+	counted := &counter{}
+	buf := bufio.NewWriterSize(io.MultiWriter(f, hash, counted), 256<<10)
+	if err := p.pack(buf); err != nil {
+		return err
+	}
+	if err := buf.Flush(); err != nil {
+		return err
+	}
+	p.out.Digest, p.out.Size = hash.Sum().String(), counted.n
+	return nil
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(b []byte) (int, error) { c.n += int64(len(b)); return len(b), nil }
+
+func (p *packer) pack(w io.Writer) error {
+	pw, err := packed.NewWriter(w, &packed.Index{ID: p.out.ID, State: p.out.State, Files: p.out.Files, Bytes: p.out.Bytes})
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(p.rec.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range p.files {
+		if err := p.add(pw, root, f); err != nil {
+			return err
+		}
+	}
+	return pw.Close()
+}
+
+func (p *packer) add(w *packed.Writer, root *os.Root, f packFile) error {
+	r, err := p.open(root, f.name)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return w.Add(f.name, f.size, &Meter{Context: p.ctx, From: r, Count: func(n int) {
+		p.done += int64(n)
+		if p.progress != nil {
+			p.progress(p.done, p.out.Bytes)
+		}
+	}})
+}
+
+// open opens a file of the recording; a blob through the store, whose reader checks it.
+func (p *packer) open(root *os.Root, name string) (io.ReadCloser, error) {
+	if d := blobOf(name); !d.IsZero() {
+		return p.store.Open(d)
+	}
+	return root.Open(filepath.FromSlash(name))
+}
+
+// blobOf returns the digest of a blob of the recording; zero for every other name.
+func blobOf(name string) cas.Digest {
+	if !strings.HasPrefix(name, recording.TapeName+tape.StoreSuffix+"/") {
+		return cas.Digest{}
+	}
+	d, _ := packed.BlobOf(name) // no digest is the zero one
+	return d
+}
+
+// A Meter counts what is read, and ends the reading with its context.
+type Meter struct {
+	Context context.Context
+	From    io.Reader
+	Count   func(n int)
+}
+
+// Read implements io.Reader.
+func (m *Meter) Read(b []byte) (int, error) {
+	if err := m.Context.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.From.Read(b)
+	m.Count(n)
+	return n, err
+}

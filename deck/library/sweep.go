@@ -1,0 +1,109 @@
+package library
+
+import (
+	"errors"
+	"fmt"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ScratchRoots are the places for overlay layers, best first: on a disk, and outside what programs usually write to.
+var ScratchRoots = []string{"/var/tmp", "/tmp", "/dev/shm"}
+
+// Sweep removes the temporary directories that killed commands of this user left outside any library: layers of runs,
+// certificates, what was unpacked to be looked at. Those of commands that run stay. Every command begins with it.
+func Sweep() {
+	young := func(string) bool { return false }
+	for _, root := range ScratchRoots {
+		for _, dir := range staleScratches(root, young) {
+			_ = removeScratch(dir) // what cannot go is tried again by the next one
+		}
+	}
+	for _, prefix := range tempPrefixes {
+		recording.RemoveStale(recording.StaleTemps(os.TempDir(), prefix))
+	}
+}
+
+// tempPrefixes begin the names of what is locked in the temporary directory: the certificates of a run outside the jail, and
+// packed recordings that are being looked at.
+var tempPrefixes = []string{ProxyPrefix, openPrefix}
+
+// The beginnings of their names.
+const (
+	ProxyPrefix = "tapedeck-proxy-" // of the certificates of a run outside the jail
+	openPrefix  = "tapedeck-open-"
+)
+
+// staleScratches lists the scratches under root that nobody holds; where there are no locks, those that are ancient.
+func staleScratches(root string, ancient func(string) bool) []string {
+	base := filepath.Join(root, fmt.Sprintf("tapedeck-%d", os.Getuid()))
+	if st, err := os.Lstat(base); err != nil || !st.IsDir() || !recording.OwnedByUs(st) {
+		return nil
+	}
+	names, err := os.ReadDir(base)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range names {
+		dir := filepath.Join(base, n.Name())
+		if !n.IsDir() {
+			continue
+		}
+		f, err := lockScratch(dir)
+		if err == nil {
+			f.Close()
+		}
+		if err == nil || errors.Is(err, recording.ErrNoLocks) && ancient(dir) {
+			out = append(out, dir)
+		}
+	}
+	return out
+}
+
+// lockScratch takes the lock of a scratch. A tapedeck of before locked a file in it.
+func lockScratch(dir string) (*os.File, error) {
+	f, err := recording.LockExclusive(dir)
+	if err != nil {
+		return nil, err
+	}
+	old, err := recording.LockExclusive(filepath.Join(dir, "lock"))
+	if errors.Is(err, recording.ErrHeld) {
+		f.Close()
+		return nil, err
+	}
+	if old != nil {
+		old.Close()
+	}
+	return f, nil
+}
+
+// removeScratch deletes a scratch. The error is errHeld where somebody has taken it since.
+func removeScratch(dir string) error {
+	f, err := lockScratch(dir)
+	if err != nil && !errors.Is(err, recording.ErrNoLocks) {
+		return recording.Gone(err)
+	}
+	RemoveLayers(dir, f)
+	if recording.Exists(dir) {
+		return errors.New(dir + " could not be deleted: check who owns what lies in it")
+	}
+	return nil
+}
+
+// RemoveLayers deletes the directory of a run's layers and lets go of its lock, which is nil where there are none. The kernel leaves
+// directories there that their owner may not enter.
+func RemoveLayers(dir string, lock *os.File) {
+	filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	os.RemoveAll(dir)
+	if lock != nil {
+		lock.Close()
+	}
+}

@@ -1,0 +1,74 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+)
+
+// Gone is err, unless it says that something was removed while it was looked at.
+func Gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// NotEOF is err, unless it is the end of what was read.
+func NotEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Exists reports whether anything stands at path, a link that leads nowhere too.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// IsDir reports whether path leads to a directory.
+func IsDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
+}
+
+// OpenRegular opens a file to read, and nothing else than a file: a FIFO would keep its reader waiting for ever.
+func OpenRegular(path string) (*os.File, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", path)
+	}
+	return os.Open(path)
+}
+
+// ReadBounded reads a whole file of at most limit bytes.
+func ReadBounded(path string, limit int64) ([]byte, error) {
+	f, err := OpenRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(b)) > limit {
+		return nil, fmt.Errorf("%s: longer than %d bytes", path, limit)
+	}
+	return b, nil
+}
+
+// IsMissing reports that a blob is not in its store.
+func IsMissing(err error) bool {
+	var missing *cas.MissingError
+	return errors.As(err, &missing)
+}

@@ -1,0 +1,336 @@
+package recording
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/token"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// ConfigName is the file at the top of a work tree that says how its runs are recorded:
+//
+//	masks:
+//	  off: [time]                   # masks that are not used here
+//	  add:
+//	    - name: build-id            # stands as <build-id> in what is compared
+//	      pattern: 'build ([0-9]+)' # the first group, or the whole match
+//	      drop: false               # true: it goes without a trace, as a line that only some runs print
+//	headers:
+//	  ignore: [x-nonce]             # headers of requests that do not compare, beside those that transport owns
+//	  compare: [date]               # of those, which compare here
+//	side:                           # side traffic; holds for recordings made before too
+//	  gate: [POST api.example.com/v1/rows]     # never side traffic
+//	  ignore: ["POST flags.example.com/eval/*"] # side traffic, whatever it says
+const ConfigName = "tapedeck.yaml"
+
+// Masking says which volatile facts are masked beside or without those that tapedeck knows. It stands in recording.json,
+// for a replay must mask as its recording did.
+type Masking struct {
+	Off     []string  `json:"off" yaml:"off"`
+	Add     []OwnMask `json:"add" yaml:"add"`
+	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
+	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (scrub.MaskRules); none is 1
+}
+
+// Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
+type Headers struct {
+	Ignore  []string `json:"ignore,omitempty" yaml:"ignore"`
+	Compare []string `json:"compare,omitempty" yaml:"compare"`
+}
+
+// Compares reports whether a header of requests compares. A nil Headers changes nothing.
+func (h *Headers) Compares(name string) bool {
+	switch {
+	case h != nil && fidelity.HeaderIn(h.Ignore, name):
+		return false
+	case h != nil && fidelity.HeaderIn(h.Compare, name):
+		return true
+	}
+	return !fidelity.HeaderIn(fidelity.TransportHeaders(), name)
+}
+
+// ignored lists the headers of requests that do not compare, a * for the rest of a name.
+func (h *Headers) ignored() []string {
+	out := fidelity.TransportHeaders()
+	if h != nil {
+		out = slices.DeleteFunc(append(out, h.Ignore...), func(name string) bool {
+			return !fidelity.HeaderIn(h.Ignore, name) && fidelity.HeaderIn(h.Compare, name)
+		})
+	}
+	for i := range out {
+		out[i] = strings.ToLower(out[i])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// OwnMask is a mask of a project's own.
+type OwnMask struct {
+	Name    string `json:"name" yaml:"name"`
+	Pattern string `json:"pattern" yaml:"pattern"`               // RE2
+	Drop    bool   `json:"drop,omitempty" yaml:"drop,omitempty"` // the match goes without a trace
+}
+
+// A projectConfig is what tapedeck.yaml holds.
+type projectConfig struct {
+	Masks   *Masking            `yaml:"masks"`
+	Headers *Headers            `yaml:"headers"` // Masks holds them once read
+	Side    *fidelity.SideRules `yaml:"side"`
+}
+
+// ReadConfig reads tapedeck.yaml of the work tree root; empty, without an error, where there is none. What it cannot use is
+// an error: a mask that is not applied would make a verdict red for no reason.
+func ReadConfig(root string) (c projectConfig, err error) {
+	if root == "" {
+		return c, nil
+	}
+	path := filepath.Join(root, ConfigName)
+	b, err := ReadBounded(path, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c, nil
+	}
+	if err == nil {
+		err = decodeConfig(b, &c)
+	}
+	if c.Headers != nil {
+		if c.Masks == nil {
+			c.Masks = new(Masking)
+		}
+		c.Masks.Headers = c.Headers
+	}
+	if err == nil {
+		_, err = c.Masks.Masker(&Roots{})
+	}
+	if err = cmp.Or(err, c.Side.Check()); err != nil {
+		return projectConfig{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// MaskingNow returns the masks and headers by which a recording compares now: those of the tapedeck.yaml at its work tree, or its
+// own where there is no such file. changed says that its digests were taken under others.
+func (m *Manifest) MaskingNow() (now *Masking, changed bool, err error) {
+	config, err := ReadConfig(m.Roots.Tree)
+	if err != nil {
+		return nil, false, err
+	}
+	if now = config.Masks; now == nil {
+		now = new(Masking)
+		if m.Masking != nil {
+			*now = *m.Masking
+		}
+	}
+	now.Rules = scrub.MaskRules
+	return now, !now.SameAs(m.Masking), nil
+}
+
+// SameAs reports whether digests are the same under m and o.
+func (m *Masking) SameAs(o *Masking) bool {
+	if m == nil || o == nil {
+		m, o = cmp.Or(m, new(Masking)), cmp.Or(o, new(Masking))
+	}
+	return slices.Equal(m.Off, o.Off) && slices.Equal(m.Add, o.Add) && max(m.Rules, 1) == max(o.Rules, 1)
+}
+
+// OwnHeaders are those of requests that compare or not; nil for what tapedeck knows.
+func (m *Masking) OwnHeaders() *Headers {
+	if m == nil {
+		return nil
+	}
+	return m.Headers
+}
+
+// Masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
+func (m *Masking) Masker(r *Roots) (*scrub.Masker, error) {
+	o, err := m.options(r)
+	if err != nil {
+		return nil, err
+	}
+	return scrub.NewMasker(o), nil
+}
+
+func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
+	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
+	if m != nil {
+		o.Rules = m.Rules
+		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
+		for _, own := range m.Add {
+			re, err := regexp.Compile(own.Pattern)
+			if err != nil {
+				return nil, fmt.Errorf("mask %q: %w", own.Name, err)
+			}
+			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re, Drop: own.Drop})
+		}
+	}
+	return o, o.Check()
+}
+
+// maskTelemetry was a mask of what side traffic is now. A recording or a project that names it means nothing by it.
+const maskTelemetry = "telemetry"
+
+// MaskUse is one mask and how often a recording used it.
+type MaskUse struct {
+	Name    string `json:"name"`
+	What    string `json:"what"`
+	Example string `json:"example"`
+	Off     bool   `json:"off"`
+	Used    int    `json:"used"`
+}
+
+// MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording
+// used none.
+func (r *Recording) MaskUses() []MaskUse {
+	if r == nil {
+		return new(Manifest).maskUses()
+	}
+	return r.Manifest.maskUses()
+}
+
+// HeadersIgnored lists the headers of requests that do not compare; a * stands for the rest of a name. r may be nil.
+func (r *Recording) HeadersIgnored() []string {
+	if r == nil {
+		return (*Headers)(nil).ignored()
+	}
+	return r.Manifest.Masking.OwnHeaders().ignored()
+}
+
+// MasksOf lists the masks that a recording of the work tree at tree would use, of which none is used yet, and the headers of requests
+// that do not compare there. tree may be "", which has no tapedeck.yaml.
+func MasksOf(tree string) (masks []MaskUse, headers []string, err error) {
+	own, err := ReadConfig(tree)
+	if err != nil {
+		return nil, nil, err
+	}
+	return (&Manifest{Masking: own.Masks}).maskUses(), own.Masks.OwnHeaders().ignored(), nil
+}
+
+func (m *Manifest) maskUses() []MaskUse {
+	off := make(map[string]bool)
+	var own []OwnMask
+	if m.Masking != nil {
+		own = m.Masking.Add
+		for _, name := range m.Masking.Off {
+			off[name] = true
+		}
+	}
+	var out []MaskUse
+	for _, k := range scrub.Masks() {
+		out = append(out, MaskUse{k.Name, k.What, k.Example, off[k.Name], m.Masks[k.Name]})
+	}
+	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +
+		"differ in nothing else: a verdict counts them; always on", Example: `"id":"chatcmpl-9xKf2"`})
+	out = append(out, m.screenMaskUses()...)
+	for _, k := range own {
+		out = append(out, MaskUse{k.Name, "of " + ConfigName, k.Pattern, off[k.Name], m.Masks[k.Name]})
+	}
+	return out
+}
+
+// screenMasks are masks of what stands on screens alone, where programs write for people: elsewhere such a shape may be anything.
+var screenMasks = []struct {
+	scrub.ExtraMask
+	what, example string
+}{
+	{scrub.ExtraMask{Name: "screen-clock", Pattern: regexp.MustCompile(
+		`(?:^|[\s(\[|│•·—])((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm])?)(?:$|[\s)\]|│•·—,.])`)},
+		"of screens: a time of day that stands by itself", "Worked • 10:01"},
+	{scrub.ExtraMask{Name: "screen-elapsed", Pattern: regexp.MustCompile(
+		`(?:\(|\b(?:[Ff]or|[Ii]n|[Aa]fter) )((?:[0-9]+h ?)?(?:[0-9]+m ?)?[0-9]+(?:\.[0-9]+)?s)\b`)},
+		"of screens: how long something has taken", "Working (3s • esc to interrupt)"},
+}
+
+// ScreenMasker returns what masks the rows of screens. It counts for itself.
+func (m *Masking) ScreenMasker(r *Roots) (*scrub.Masker, error) {
+	own := new(Masking)
+	if m != nil {
+		*own = *m
+	}
+	o, err := own.options(r)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range screenMasks {
+		if !slices.Contains(own.Off, s.Name) {
+			o.Extra = append(o.Extra, s.ExtraMask)
+		}
+	}
+	return scrub.NewMasker(o), nil
+}
+
+// ofScreens reports whether name is that of a mask of screens alone.
+func ofScreens(name string) bool {
+	for _, s := range screenMasks {
+		if s.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// screenMaskUses lists what is masked on screens alone.
+func (m *Manifest) screenMaskUses() (out []MaskUse) {
+	for _, s := range screenMasks {
+		off := m.Masking != nil && slices.Contains(m.Masking.Off, s.Name)
+		out = append(out, MaskUse{Name: s.Name, What: s.what, Example: s.example, Off: off})
+	}
+	return append(out, MaskUse{Name: fidelity.AnimationMask, What: "of screens: what moves while nothing is typed or answered, in its " +
+		"row; a verdict with --tty counts the rows; always on", Example: "⠋ Working"})
+}
+
+// Bounds of tapedeck.yaml. The YAML parser takes memory by the square of how deep a text is nested, and time without end
+// for aliases of aliases: 400 KB of brackets, or 350 bytes of anchors, end the recorder.
+const (
+	maxConfig = 64 << 10 // bytes
+	// maxOpeners is how many brackets, braces and dashes of lists may stand in it: no text is nested deeper than it has of
+	// these, whatever is quoted, but by its indentation, which costs bytes by the square.
+	maxOpeners = 4096
+)
+
+// errAlias says that a configuration has an anchor or an alias.
+var errAlias = errors.New("anchors (&a) and aliases (*a) are not read here: write the text out")
+
+// decodeConfig reads YAML into c and refuses fields that c does not have. An empty text leaves c as it is.
+func decodeConfig(b []byte, c any) error {
+	if n := openers(b); n > maxOpeners {
+		return fmt.Errorf("%d brackets and dashes, more than %d: shorten it", n, maxOpeners)
+	}
+	if hasAlias(b) {
+		return errAlias
+	}
+	err := yaml.NewDecoder(bytes.NewReader(b), yaml.DisallowUnknownField()).Decode(c)
+	if errors.Is(err, io.EOF) { // which a file of comments gives
+		return nil
+	}
+	return err
+}
+
+// openers counts what a deeper level of a text can begin with.
+func openers(b []byte) int {
+	n := 0
+	for i, c := range b {
+		blank := i+1 == len(b) || bytes.IndexByte([]byte(" \t\r\n"), b[i+1]) >= 0
+		if c == '[' || c == '{' || c == '-' && blank {
+			n++
+		}
+	}
+	return n
+}
+
+// hasAlias reports whether b has an anchor or an alias.
+func hasAlias(b []byte) bool {
+	return slices.ContainsFunc(lexer.Tokenize(string(b)), func(t *token.Token) bool {
+		return t.Type == token.AnchorType || t.Type == token.AliasType
+	})
+}

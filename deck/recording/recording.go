@@ -1,0 +1,150 @@
+package recording
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// The files of a recording.
+const (
+	ManifestName = "recording.json"
+	TapeName     = "run.tape"
+	PartName     = "run.tape.part"
+	TreeName     = "tree.json"
+	DiffName     = "workspace.diff"
+	TerminalName = "terminal" // the cassette of what the program's terminal showed
+)
+
+// MaxManifest bounds recording.json, in bytes: an environment and an argument list may be megabytes, not more.
+const MaxManifest = 64 << 20
+
+// A Recording is a recording on disk, opened for reading. Nothing of the tape is held in memory.
+type Recording struct {
+	Dir      string // absolute, and no link
+	Manifest *Manifest
+}
+
+// Open opens the recording in dir. The error wraps ErrNotRecording where dir holds none.
+func Open(dir string) (*Recording, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	// What walks a directory does not enter one that is a link: it would find nothing there, and take that for an answer.
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = real
+	}
+	m, err := ReadManifest(abs)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{Dir: abs, Manifest: m}, nil
+}
+
+// Finished reports whether the recorder came to its end.
+func (r *Recording) Finished() bool { return r.Manifest.State == StateFinished }
+
+// TapePath is the path of the event tape.
+func (r *Recording) TapePath() string { return filepath.Join(r.Dir, TapeName) }
+
+// DiffPath is the path of the Git patch of what the run changed in the work tree.
+func (r *Recording) DiffPath() string { return filepath.Join(r.Dir, DiffName) }
+
+// PartDir is the directory of answers that were still streaming when the recorder was killed.
+func (r *Recording) PartDir() string { return filepath.Join(r.Dir, PartName) }
+
+// OpenTape opens the event tape. A torn last line, which is what a crash leaves, is dropped.
+func (r *Recording) OpenTape() (*tape.Tape, error) {
+	return tape.Open(r.TapePath(), &tape.ReaderOptions{Tolerant: true})
+}
+
+// Records reads the tape, as often as it is ranged over.
+func (r *Recording) Records() iter.Seq2[*tape.Record, error] {
+	return func(yield func(*tape.Record, error) bool) {
+		t, err := r.OpenTape()
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		defer t.Close()
+		for rec, err := range t.Records() {
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// Parts lists the answers that were still streaming when the recorder was killed, each as an exchange with the error
+// "recorder ended". A finished recording has none.
+func (r *Recording) Parts() ([]*exchange.Part, error) { return exchange.Parts(r.PartDir()) }
+
+// Store opens the blobs.
+func (r *Recording) Store() (*cas.Dir, error) { return cas.OpenDir(r.TapePath()+".cas", nil) }
+
+// Tree reads the work tree as the run found it: nil, without an error, where no snapshot was taken.
+func (r *Recording) Tree() (*files.Tree, error) { return ReadTree(filepath.Join(r.Dir, TreeName)) }
+
+// ReadTree reads a tree of a recording, nil where there is none.
+func ReadTree(path string) (*files.Tree, error) {
+	f, err := OpenRegular(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t, err := files.DecodeTree(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return t, nil
+}
+
+// OpenIfRecording opens path as a recording where it is a directory, and returns nil where it is a file: a bare tape.
+func OpenIfRecording(path string) (*Recording, error) {
+	st, err := os.Stat(path)
+	if err != nil || !st.IsDir() {
+		return nil, err
+	}
+	return Open(path)
+}
+
+// Unfinished says what cannot be compared of a recording whose recorder was killed, or could not go on.
+func (r *Recording) Unfinished() []string {
+	if r.Finished() {
+		return nil
+	}
+	return []string{r.Dir + " is unfinished: its recorder did not come to its end, and what the program did after that is not on the tape"}
+}
+
+// TerminalPath is the directory of the cassette of what the program's terminal showed; nothing is there where it had none.
+func (r *Recording) TerminalPath() string { return filepath.Join(r.Dir, TerminalName) }
+
+// OpenTerminal opens that cassette; nil, without an error, where there is none. Of an unfinished recording it opens what is whole.
+func (r *Recording) OpenTerminal() (*cassette.Reader, error) {
+	return OpenTerminal(r.TerminalPath(), !r.Finished())
+}
+
+// OpenTerminal opens the cassette in dir, or with partial what of it is whole; nil, without an error, where there is none.
+func OpenTerminal(dir string, partial bool) (*cassette.Reader, error) {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	t, err := cassette.Open(dir, &cassette.OpenOptions{Partial: partial, Lazy: !partial})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return t, nil
+}

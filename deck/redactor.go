@@ -1,0 +1,247 @@
+package deck
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/files"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/secrets"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+)
+
+// A redactor knows the secrets and the volatile facts of one run. Everything that a run writes goes through it.
+type redactor struct {
+	scrub *scrub.Scrubber
+	mask  *scrub.Masker
+	class exchange.Classifier
+	mcp   *mcp.Classifier // class, where MCP is followed; nil where it is not
+	key   scrub.Key       // the project's
+	id    string          // names what scrub looks for: a stat cache made for other secrets says nothing about these
+
+	masking *recording.Masking
+	roots   *recording.Roots
+	begun   scrub.Mark // what was known when the first byte was written
+}
+
+// newRedactor returns the guard of a program with these arguments and this environment, in the working directory cwd.
+func newRedactor(config, cwd string, args, env []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
+	key, err := recording.LoadKey(config)
+	if err != nil {
+		return nil, err
+	}
+	s := scrub.New(key, &scrub.Options{Env: env, Harmless: secrets.PathsFrom(cwd)})
+	secrets.LearnArgs(s, args)
+	return redactorOf(key, s, args, env, roots, masking)
+}
+
+// newReplayRedactor returns the guard of a replay: its secrets read as those of the recording, whatever their values.
+func newReplayRedactor(config, cwd string, p *played, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
+	if err := p.checkRules(); err != nil {
+		return nil, err
+	}
+	key, err := recording.LoadKey(config)
+	if err != nil {
+		return nil, err
+	}
+	s := scrub.New(key, &scrub.Options{Rules: p.rules, Harmless: p.harmless(cwd)})
+	for _, a := range p.aliases {
+		if !s.AddAlias(a.placeholder, a.value) {
+			s.AddSecret(a.name, a.value)
+		}
+	}
+	s.AddDummies(p.dummies)
+	for _, kv := range p.env {
+		if name, value, ok := strings.Cut(kv, "="); ok {
+			s.LearnVar(name, value)
+		}
+	}
+	secrets.LearnArgs(s, p.argv[1:])
+	return redactorOf(key, s, p.argv[1:], p.env, roots, masking)
+}
+
+// followMCP has MCP over HTTP known for what it is, from now on.
+func (g *redactor) followMCP() {
+	g.mcp = mcp.NewClassifier(g.class, g.mask)
+	g.class = g.mcp
+}
+
+// classifier returns a new one of the kind that a run has whose masks are m: one that follows MCP or not.
+func classifier(m *scrub.Masker, followsMCP bool) exchange.Classifier {
+	class := llm.NewClassifier(m)
+	if followsMCP {
+		return mcp.NewClassifier(class, m)
+	}
+	return class
+}
+
+func redactorOf(key scrub.Key, s *scrub.Scrubber, args, env []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
+	m, err := masking.Masker(roots)
+	if err != nil {
+		return nil, err
+	}
+	return &redactor{
+		scrub: s, key: key, mask: m, class: llm.NewClassifier(m), id: redactorID(s, args, env), masking: masking, roots: roots, begun: s.Mark(),
+	}, nil
+}
+
+// redactorID names the secrets of s without telling them.
+func redactorID(s *scrub.Scrubber, args, env []string) string {
+	var known strings.Builder
+	for _, v := range s.Env(env) {
+		if v.Secret {
+			fmt.Fprintf(&known, "%s=%s\n", v.Name, v.Value)
+		}
+	}
+	for _, a := range args { // one without a secret says nothing of what is looked for: every prompt is another
+		if hidden := s.String(a); hidden != a {
+			fmt.Fprintf(&known, "%q\n", hidden)
+		}
+	}
+	return fmt.Sprintf("%s rules %d %s", recording.Producer, s.Rules(), s.KeyedDigest([]byte(known.String())))
+}
+
+// learnFiles makes known what the secret files of the recorded tree t hold, as far as they stand at root as they were: the
+// program gets those bytes, whatever the secrets of the replay are. A file that cannot be read is not given either.
+func (g *redactor) learnFiles(t *files.Tree, store cas.Store, root string) {
+	g.eachSecretFile(t, store, root, func([]byte) bool { return true }, g.scrub.LearnFrom)
+}
+
+// noteFiles looks into the secret files of the tree t whose stored form came from an earlier recording: what their secrets
+// look like is noted for a replay that lacks them.
+func (g *redactor) noteFiles(t *files.Tree, store cas.Store, root string) {
+	g.eachSecretFile(t, store, root, g.scrub.Unshaped, func(_, real []byte) { g.scrub.Bytes(real) })
+}
+
+// eachSecretFile calls do for the files of t that hold a secret and stand at root as they were: with their stored form,
+// which wanted must want, and their bytes.
+func (g *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, wanted func(stored []byte) bool, do func(stored, real []byte)) {
+	if t == nil {
+		return
+	}
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		if e.Secret == "" {
+			continue
+		}
+		stored, err := store.Get(e.Digest)
+		if err != nil || !wanted(stored) {
+			continue
+		}
+		path := filepath.Join(root, filepath.FromSlash(e.Path))
+		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if real, err := recording.ReadBounded(path, files.DefaultMaxFileSize); err == nil && g.scrub.KeyedDigest(real) == e.Secret {
+			do(stored, real)
+		}
+	}
+}
+
+// reveal returns what puts the values of this replay in the place of the recording's placeholders; nil where there is no
+// secret.
+func (r *replayer) reveal() func([]byte) []byte {
+	if !r.played.reveals() {
+		return nil
+	}
+	return r.s.scrub.Reveal
+}
+
+// revealed returns the recorded stdin as the program got it. Keys that were typed into a terminal are counted as they came: a
+// secret of another length moves those that come behind it.
+func (r *replayer) revealed(stdin io.Reader) io.Reader {
+	if !r.played.reveals() {
+		return stdin
+	}
+	return r.s.scrub.Revealing(stdin)
+}
+
+// holdsSecret reports whether any of paths holds a secret. A recording needs its paths as they are, and a secret must not
+// reach the disk: such a run is not recorded.
+func (g *redactor) holdsSecret(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return g.scrub.String(p) != p })
+}
+
+// The bounds of learnSettings: files, bytes of one, directories below the work tree, and entries that are looked at.
+const (
+	maxSettings     = 64
+	maxSettingsFile = 64 << 10
+	maxSettingsDeep = 4
+	maxSettingsSeen = 20_000
+)
+
+// packages are directories of what others wrote, which holds no credentials of this project, and of our own.
+var packages = []string{".git", ".hg", ".tapedeck", "node_modules", "vendor", ".venv", "venv", "site-packages", "__pycache__"}
+
+// learnSettings makes known what names in the credential files (.env and their like) of the work tree at root give away: the
+// program may print or send them. It comes before anything is written, for what stands in those files is looked for everywhere;
+// ignored files are read as well, since the program reads them too. Of recorded, the tree of a replay (nil for none), a file
+// that stands there otherwise now is passed by: the program does not get it.
+func (g *redactor) learnSettings(root string, recorded *files.Tree) {
+	for _, digest := range g.settings(root, recorded) {
+		g.id += " " + digest
+	}
+	g.begun = g.scrub.Mark()
+}
+
+// learnWritten does the same at the end of a recording, for the files that the run wrote: what they give away became known late.
+func (g *redactor) learnWritten(root string) { g.settings(root, nil) }
+
+// settings returns the keyed digests of the files that told something.
+func (g *redactor) settings(root string, recorded *files.Tree) (digests []string) {
+	if root == "" {
+		return nil
+	}
+	left, seen := maxSettings, 0
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if seen++; seen > maxSettingsSeen || left == 0 {
+			return fs.SkipAll
+		}
+		name, errRel := filepath.Rel(root, path)
+		name = filepath.ToSlash(name)
+		switch {
+		case err != nil || errRel != nil:
+			return nil // what cannot be read the snapshot lists
+		case d.IsDir() && name != "." && (slices.Contains(packages, d.Name()) || strings.Count(name, "/") >= maxSettingsDeep):
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !g.scrub.CredentialFile(path):
+			return nil
+		}
+		info, err := os.Lstat(path)
+		if err != nil || info.Size() > maxSettingsFile {
+			return nil
+		}
+		b, err := recording.ReadBounded(path, maxSettingsFile)
+		if err == nil && asRecorded(recorded, name, g.scrub.KeyedDigest(b)) {
+			left--
+			if g.scrub.LearnFile(path, b) > 0 {
+				digests = append(digests, g.scrub.KeyedDigest(b))
+			}
+		}
+		return nil
+	})
+	return digests
+}
+
+// asRecorded tells whether a file with that keyed digest is the one that t has under name; one that t has not is ignored there,
+// and stands in a replay as it is now.
+func asRecorded(t *files.Tree, name, digest string) bool {
+	if t == nil {
+		return true
+	}
+	for i := range t.Entries {
+		if t.Entries[i].Path == name {
+			return t.Entries[i].Secret == digest
+		}
+	}
+	return true
+}

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package deck
-
-// renameNew renames a file or a directory, and fails with an error that wraps fs.ErrExist where the new name is taken.
-func renameNew(from, to string) error { return renameChecked(from, to) }

@@ -1,0 +1,91 @@
+package screen
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/cassette"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// maxHinted is how much output, in bytes, is drawn again for no more than a hint.
+const maxHinted = 64 << 20
+
+// Why screens that were asked for cannot be compared.
+var (
+	errNoTerminal = errors.New("the program had no terminal, so there is no screen to compare: leave out --tty")
+	errNoScreens  = errors.New("the recording has no " + recording.TerminalName + "/, for it was made by an older tapedeck: leave out --tty, or record it again")
+)
+
+// A Side is a run whose terminal is compared.
+type Side struct {
+	Dir      string // of the run
+	Finished bool
+	seen     *fidelity.Showing // nil until it was looked at
+}
+
+// SideOf is what the program of r was shown on.
+func SideOf(r *recording.Recording) *Side {
+	return &Side{Dir: r.Dir, Finished: r.Finished()}
+}
+
+// exists reports whether a terminal was recorded.
+func (t *Side) exists() bool { return recording.Exists(filepath.Join(t.Dir, recording.TerminalName)) }
+
+// Show returns what the terminal showed; nil where none was recorded.
+func (t *Side) Show() (*fidelity.Showing, error) {
+	if t.seen != nil {
+		return t.seen, nil
+	}
+	c, err := recording.OpenTerminal(filepath.Join(t.Dir, recording.TerminalName), !t.Finished)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	f, err := tape.Open(filepath.Join(t.Dir, recording.TapeName), &tape.ReaderOptions{Tolerant: true})
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	t.seen, err = showing(c, f.Records())
+	return t.seen, err
+}
+
+// hinted is show for a hint: of what is soon drawn.
+func (t *Side) hinted() (*fidelity.Showing, error) {
+	info, err := os.Stat(filepath.Join(t.Dir, recording.TerminalName, cassette.OutputFile))
+	if err != nil || info.Size() > maxHinted {
+		return nil, recording.Gone(err)
+	}
+	return t.Show()
+}
+
+// Screens says how the terminals of two runs compare; nil where one of them had none and that does not matter.
+func Screens(tty *recording.TTY, m *scrub.Masker, gate bool, sides [2]*Side) (*fidelity.Screens, error) {
+	switch {
+	case tty == nil && gate:
+		return nil, errNoTerminal
+	case tty == nil:
+		return nil, nil
+	case !sides[0].exists() && gate:
+		return nil, fmt.Errorf("%s: %w", sides[0].Dir, errNoScreens)
+	}
+	s := &fidelity.Screens{Gate: gate, Stream: tty.ShownAs()}
+	s.Mask = func(row string) string { return string(m.Mask(scrub.Renumber([]byte(row)))) }
+	s.Load = func(side fidelity.Side) (*fidelity.Showing, error) {
+		if !gate {
+			return sides[side].hinted()
+		}
+		seen, err := sides[side].Show()
+		if seen == nil && err == nil {
+			err = fmt.Errorf("%s has no %s/", sides[side].Dir, recording.TerminalName)
+		}
+		return seen, err
+	}
+	return s, nil
+}
