@@ -41,27 +41,36 @@ func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
 	}
 	stop := context.AfterFunc(ctx, t.close)
 	defer stop()
+	t.run()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.conversation, t.err
+}
+
+// run copies until both directions have ended.
+func (t *talk) run() {
 	var all sync.WaitGroup // of the goroutines below, each of which ends with its files
 	all.Go(func() { t.copy(t.clientIn, t.serverIn, Client, t.fromClient, t.clientEnded) })
 	all.Go(func() { t.copy(t.serverOut, t.clientOut, Server, t.fromServer, t.serverEnded) })
-	all.Go(func() { t.watch(t.serverIn, t.clientIn, Server) })
+	all.Go(func() {
+		defer close(t.left)
+		t.watch(t.serverIn, t.clientIn, Server)
+	})
 	all.Go(func() { t.watch(t.clientOut, t.serverOut, Client) })
 	if t.serverErr != nil {
 		all.Go(t.copyStderr)
 		all.Go(func() { t.watch(t.clientErr, t.serverErr, "") })
 	}
 	all.Wait()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.conversation, t.err
 }
 
 // A talk is what a Relay copies.
 type talk struct {
 	o                              *RelayOptions
-	clientIn, serverOut, serverErr *end // read
-	serverIn, clientOut, clientErr *end // written
-	leaving                        int  // see the constant
+	clientIn, serverOut, serverErr *end          // read
+	serverIn, clientOut, clientErr *end          // written
+	leaving                        time.Duration // see the constant
+	left                           chan struct{} // closed once nobody waits for the server to leave its stdin any more
 
 	mu           sync.Mutex
 	state        state
@@ -91,7 +100,7 @@ const (
 )
 
 func newTalk(o *RelayOptions) (*talk, error) {
-	t := &talk{o: o, leaving: leaving, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
+	t := &talk{o: o, leaving: leaving, left: make(chan struct{}), client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
 	if o.Log == nil {
 		t.state = plain
 	}
@@ -152,10 +161,10 @@ func (t *talk) endedBy(side Side) {
 	if closed || side == stderrSide || side == "" {
 		return
 	}
-	if side == Server && t.clientIn.hungUp(0) {
+	if side == Server && t.clientIn.hungUp() {
 		side = Client // whoever comes to know of it first: what a program leaves running is killed for it
 	}
-	if side == Client && t.serverIn.hungUp(0) && t.serverOut.hungUp(0) {
+	if side == Client && t.serverIn.hungUp() && t.serverOut.hungUp() {
 		c.serverWent() // or the other way round: a client leaves a server of which it was told that its process is gone
 	}
 	c.endedBy(side)
@@ -170,19 +179,27 @@ func (t *talk) watch(to, from *end, by Side) {
 	}
 }
 
-// leaving is how long, in ms, a process that ends takes at most to leave its stdin once it has left its stdout: the kernel closes them in
-// no order that can be relied on.
-const leaving = 10
+// leaving is how long a process that ends takes at most to leave its stdin once it has left its stdout: the kernel closes them in no
+// order that can be relied on, and others may run in between.
+const leaving = time.Second
 
 // hangUp is watch for who sees that from has ended, before that is passed on. Of a server that has ended nobody reads what it is asked, and
-// its client, which may ask again when it sees the end, is to find that so by then. Of a socket of two directions nobody else sees that it
-// was closed whole.
+// its client, which may ask again when it sees the end, is to find that so by then: a replay closes both at once. Of a socket of two
+// directions nobody else sees that it was closed whole.
 func (t *talk) hangUp(from *end) {
-	switch {
-	case from == t.serverOut && t.serverIn.hungUp(t.leaving):
-		t.clientIn.closeRead()
-	case from == t.clientIn && t.clientOut.hungUp(0):
-		t.serverOut.closeRead()
+	switch from {
+	case t.serverOut:
+		select {
+		case <-t.left:
+		case <-time.After(t.leaving):
+		}
+		if t.serverIn.hungUp() {
+			t.clientIn.closeRead()
+		}
+	case t.clientIn:
+		if t.clientOut.hungUp() {
+			t.serverOut.closeRead()
+		}
 	}
 }
 
