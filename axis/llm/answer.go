@@ -11,11 +11,10 @@ import (
 
 // answering is the reading of one answer: a whole one or the events of a stream.
 type answering struct {
-	s      *jsonscan.Scanner // before the text that is read
 	out    Answer
 	blocks []*block
-	keyed  map[string]*block // the last one that a stream calls by a key
-	failed bool              // it ended with an error
+	keyed  map[blockKey]*block // the last one that a stream calls by a key
+	failed bool                // it ended with an error
 }
 
 // The kinds of blocks.
@@ -32,8 +31,8 @@ const (
 // A block is one part of an answer. What a stream brings in pieces is put together in text: of a call its arguments.
 type block struct {
 	kind  blockKind
-	key   string // what a stream calls it by
-	text  []byte
+	key   blockKey
+	text  saying
 	marks [][]byte // citations of a text
 	raw   []byte   // of other kinds, and of a thought that came whole
 	sign  []byte   // JSON string: the signature of a thought
@@ -46,11 +45,11 @@ type block struct {
 }
 
 // answer reads an answer without its Content-Encoding; nil where nothing was said.
-func (l *Listener) answer(t *tongue, body []byte) *Answer {
-	a := &answering{s: new(jsonscan.Scanner)}
+func (l *Listener) answer(p *protocol, body []byte) *Answer {
+	a, s := new(answering), new(jsonscan.Scanner)
 	for text := range answers(body) {
-		if t.unpack != nil {
-			text = t.unpack(text)
+		if p.unpack != nil {
+			text = p.unpack(text)
 		}
 		if len(text) == 0 || text[0] != '{' {
 			continue // such as [DONE]
@@ -58,8 +57,8 @@ func (l *Listener) answer(t *tongue, body []byte) *Answer {
 		if !utf8.Valid(text) {
 			text = []byte(strings.ToValidUTF8(string(text), "\uFFFD"))
 		}
-		a.s.Reset(text)
-		t.event(a)
+		s.Reset(text)
+		p.event(a, s)
 	}
 	if a.failed {
 		a.out.Whole = false
@@ -73,7 +72,7 @@ func (l *Listener) answer(t *tongue, body []byte) *Answer {
 }
 
 // add begins a block.
-func (a *answering) add(kind blockKind, key string) *block {
+func (a *answering) add(kind blockKind, key blockKey) *block {
 	b := &block{kind: kind, key: key}
 	a.put(b)
 	return b
@@ -86,13 +85,13 @@ func (a *answering) put(b *block) {
 		return
 	}
 	if a.keyed == nil {
-		a.keyed = make(map[string]*block)
+		a.keyed = make(map[blockKey]*block)
 	}
 	a.keyed[b.key] = b
 }
 
 // block returns the last block that a stream calls by key, nil for none.
-func (a *answering) block(key string) *block { return a.keyed[key] }
+func (a *answering) block(key blockKey) *block { return a.keyed[key] }
 
 // last returns the last block where it is of a kind, else a new one.
 func (a *answering) last(kind blockKind) *block {
@@ -102,13 +101,17 @@ func (a *answering) last(kind blockKind) *block {
 	return a.add(kind, "")
 }
 
-// say adds the string that comes next to the last block of a kind; an empty one begins none.
-func (a *answering) say(kind blockKind) {
-	if a.s.Peek() != '"' {
-		a.s.Skip()
-		return
+// part returns the block that a stream calls by key where it is of a kind, else a new one.
+func (a *answering) part(kind blockKind, key blockKey) *block {
+	if b := a.block(key); b != nil && b.kind == kind {
+		return b
 	}
-	if text := a.s.TextBytes(); len(text) > 0 {
+	return a.add(kind, key)
+}
+
+// say adds a text to the last block of a kind; an empty one begins none.
+func (a *answering) say(kind blockKind, text string) {
+	if text != "" {
 		b := a.last(kind)
 		b.text = append(b.text, text...)
 	}
@@ -232,14 +235,10 @@ func (b *block) whole() []byte {
 		return b.raw
 	}
 	out := []byte{'{'}
-	within(b.raw, func(s *jsonscan.Scanner) {
-		readObject(s, func(key []byte) bool {
-			name := string(key)
-			if value := s.Raw(); name != "input" {
-				out = append(append(append(append(out, jsonText(name)...), ':'), value...), ',')
-			}
-			return true
-		})
+	members(b.raw, func(key, value []byte) {
+		if string(key) != "input" {
+			out = append(append(append(append(out, jsonText(string(key))...), ':'), value...), ',')
+		}
 	})
 	return append(append(append(out, `"input":`...), argumentsOf(b.text)...), '}')
 }

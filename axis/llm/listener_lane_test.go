@@ -18,8 +18,8 @@ func saidCall(provider, endpoint string) *tape.LLMCall {
 	return &tape.LLMCall{Provider: provider, Endpoint: endpoint, Exchange: tape.Exchange{Status: 200}}
 }
 
-// read reads a call that must be readable.
-func read(t *testing.T, l *Listener, call *tape.LLMCall, request, response string) *Said {
+// listen reads a call that must be readable.
+func listen(t *testing.T, l *Listener, call *tape.LLMCall, request, response string) *Said {
 	t.Helper()
 	s, err := l.Read(call, []byte(request), []byte(response))
 	if err != nil {
@@ -53,7 +53,7 @@ func TestSaidOfEventStreams(t *testing.T) {
 		invoke = append(invoke, invokeChunk(e)...)
 	}
 	for endpoint, body := range map[string][]byte{"converse-stream": converse, "invoke-with-response-stream": invoke} {
-		s := read(t, new(Listener), saidCall("bedrock", endpoint), `{"anthropic_version":"v","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`, string(body))
+		s := listen(t, new(Listener), saidCall("bedrock", endpoint), `{"anthropic_version":"v","messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`, string(body))
 		got, _ := json.Marshal(s.Answer)
 		want := `"Message":{"role":"assistant","content":"I look.","tool_calls":[{"id":"u1","name":"read","arguments":{"p":1}}]},"Reasoning":"Let me."`
 		if !strings.Contains(string(got), want) || !s.Answer.Whole || len(s.Answer.Native) != 1 {
@@ -83,7 +83,7 @@ func TestListenerReadsWhatIsNew(t *testing.T) {
 		return b.String()
 	}
 	for n := 1; n < 20; n++ {
-		s := read(t, &l, call, turn(n, ""), "")
+		s := listen(t, &l, call, turn(n, ""), "")
 		if n > 1 && s.Known != s.Messages-2 || s.Messages != 2*n-1 || !s.Tools || s.System != "Be brief." {
 			t.Errorf("turn %d: %d of %d messages known, tools %v, system %q", n, s.Known, s.Messages, s.Tools, s.System)
 		}
@@ -91,16 +91,16 @@ func TestListenerReadsWhatIsNew(t *testing.T) {
 			t.Errorf("turn %d: %v", n, last)
 		}
 	}
-	s := read(t, &l, call, turn(19, ""), "")
+	s := listen(t, &l, call, turn(19, ""), "")
 	if s.Known != s.Messages || len(s.New) != 0 || !s.Tools || s.System == "" {
 		t.Errorf("the same again: %+v", s)
 	}
-	marked := read(t, &l, call, turn(20, `,"cache_control":{}`), "")
-	moved := read(t, &l, call, turn(21, `,"cache_control":{}`), "")
+	marked := listen(t, &l, call, turn(20, `,"cache_control":{}`), "")
+	moved := listen(t, &l, call, turn(21, `,"cache_control":{}`), "")
 	if marked.Known != 37 || moved.Known != 38 || len(moved.New) != 3 {
 		t.Errorf("%d and %d known, %d new", marked.Known, moved.Known, len(moved.New))
 	}
-	if s := read(t, &l, call, `{"model":"m","messages":[{"role":"user","content":"a summary"}]}`, ""); s.Known != 0 || s.Messages != 1 || s.System != "" || s.Tools {
+	if s := listen(t, &l, call, `{"model":"m","messages":[{"role":"user","content":"a summary"}]}`, ""); s.Known != 0 || s.Messages != 1 || s.System != "" || s.Tools {
 		t.Errorf("after a compaction: %+v", s)
 	}
 }
@@ -151,7 +151,7 @@ func TestCallsWithoutIDs(t *testing.T) {
 		var l Listener
 		var calls, results []string
 		for n := range 4 {
-			s := read(t, &l, saidCall("gemini", "generateContent"), turn(ids, n), fmt.Sprintf(answer, 2*n, 2*n+1))
+			s := listen(t, &l, saidCall("gemini", "generateContent"), turn(ids, n), fmt.Sprintf(answer, 2*n, 2*n+1))
 			for _, m := range s.New {
 				for _, r := range m.Results {
 					results = append(results, r.CallID+string(r.Output))
@@ -215,7 +215,7 @@ func TestNoTalk(t *testing.T) {
 	}
 	call := saidCall("openai", "chat.completions")
 	call.Status = 500
-	s := read(t, new(Listener), call, `{"messages":[{"role":"user","content":"hi"}]}`, `{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`)
+	s := listen(t, new(Listener), call, `{"messages":[{"role":"user","content":"hi"}]}`, `{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`)
 	if s.Answer != nil || len(s.New) != 1 {
 		t.Errorf("%+v", s)
 	}

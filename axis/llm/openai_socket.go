@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // OpenAI's Responses API over a WebSocket: response.create begins a turn, and its answer is the events that HTTP streams. A message
@@ -55,48 +56,19 @@ func (t *responsesTurns) lane(name string) *responsesLane {
 
 // A responsesMessage is what a message of either side says of its turn. The values are parts of the message.
 type responsesMessage struct {
-	kind, lane, previous, id string
-	input, item, response    []byte
-	output                   []byte // of response
-	twice                    bool   // a member stands twice that matters here
+	kind, lane, previous  string
+	input, item, response []byte
 }
 
 func readResponsesMessage(payload []byte) (m responsesMessage, ok bool) {
 	if !mayBeObject(payload) {
 		return m, false
 	}
-	ok = members(payload, func(key, value []byte) {
-		switch string(key) {
-		case "type":
-			m.kind = textIn(value)
-		case "stream_id":
-			m.lane = textIn(value)
-		case "previous_response_id":
-			m.previous = textIn(value)
-		case "input":
-			m.twice = m.twice || m.input != nil
-			m.input = value
-		case "item":
-			m.item = value
-		case "response":
-			m.response = value
-		}
-	})
-	return m, ok
-}
-
-// answer reads the id and the output of the response in an event.
-func (m *responsesMessage) answer() {
-	if isObject(m.response) {
-		members(m.response, func(key, value []byte) {
-			switch string(key) {
-			case "id":
-				m.id = textIn(value)
-			case "output":
-				m.output = value
-			}
-		})
-	}
+	var s jsonscan.Scanner
+	s.Reset(payload)
+	read(&s, "type", &m.kind, "stream_id", &m.lane, "previous_response_id", &m.previous, "item", &m.item, "input", &m.input,
+		"response", &m.response)
+	return m, s.End() == nil
 }
 
 // Client implements exchange.Turns.
@@ -117,8 +89,8 @@ func (t *responsesTurns) Client(_ int, payload []byte) exchange.Turn {
 
 // create begins a turn that the program asks for.
 func (t *responsesTurns) create(m *responsesMessage, payload []byte) exchange.Turn {
-	before, known := t.threads[m.previous]
-	if !known || m.twice {
+	before := t.threads[m.previous]
+	if _, _, twice := jsonscan.Duplicate(payload); twice {
 		before = nil
 	}
 	own := inputItems(m.input)
@@ -203,11 +175,9 @@ func (t *responsesTurns) Server(_ int, payload []byte) exchange.Turn {
 	}
 	switch m.kind {
 	case "response.created":
-		m.answer()
-		return t.created(l, &m)
+		return t.created(l, idIn(m.response))
 	case "response.completed", "response.incomplete", "response.failed":
-		m.answer()
-		return t.ended(l, &m)
+		return t.ended(l, m.response)
 	case "error":
 		if len(l.open) == 0 {
 			return outside
@@ -233,16 +203,16 @@ func (l *responsesLane) running() *responsesTurn {
 }
 
 // created takes the beginning of an answer. Where nobody waits for one, the server began it: a response was steered.
-func (t *responsesTurns) created(l *responsesLane, m *responsesMessage) exchange.Turn {
+func (t *responsesTurns) created(l *responsesLane, id string) exchange.Turn {
 	for _, turn := range l.open {
 		if turn.id == "" {
-			turn.id = m.id
+			turn.id = id
 			return partOfTurn(turn.of, false)
 		}
 	}
 	own := l.steered
 	l.steered = nil
-	turn := &responsesTurn{id: m.id, thread: l.latest.then(own)}
+	turn := &responsesTurn{id: id, thread: l.latest.then(own)}
 	l.open = append(l.open, turn)
 	body := folded(l.head, turn.thread, "", 0)
 	begun := t.begin(exchange.TurnBegins, body, nil)
@@ -251,10 +221,13 @@ func (t *responsesTurns) created(l *responsesLane, m *responsesMessage) exchange
 }
 
 // ended takes the end of an answer, which can be gone on from.
-func (t *responsesTurns) ended(l *responsesLane, m *responsesMessage) exchange.Turn {
+func (t *responsesTurns) ended(l *responsesLane, response []byte) exchange.Turn {
+	var id string
+	var whole []byte
+	readIn(response, "id", &id, "output", &whole)
 	at := 0
 	for i, turn := range l.open {
-		if turn.id == m.id {
+		if turn.id == id {
 			at = i
 			break
 		}
@@ -265,10 +238,10 @@ func (t *responsesTurns) ended(l *responsesLane, m *responsesMessage) exchange.T
 	turn := l.open[at]
 	output := turn.output
 	if len(output) == 0 {
-		output = ownItems(m.output)
+		output = ownItems(whole)
 	}
 	l.latest = turn.thread.then(output)
-	t.remember(m.id, l.latest)
+	t.remember(id, l.latest)
 	return t.close(l, at)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Gemini Live: one setup, then what the user's side says (clientContent, realtimeInput, toolResponse) and what the model answers. The
@@ -195,60 +196,48 @@ func (t *liveTurns) folded() []byte {
 
 // A liveMessage is what a message of the server says of its turn.
 type liveMessage struct {
-	parts, calls []byte
-	words        string
-	speaks, ends bool
-	answers      bool // it is of an answer at all
+	parts, calls, words []byte
+	complete            bool
+	answers             bool // it is of an answer at all
 }
+
+func (m *liveMessage) read(s *jsonscan.Scanner) {
+	turn := func() { read(s, "parts", &m.parts) }
+	spoken := func() { read(s, "text", &m.words) }
+	calls := func() { read(s, "functionCalls", &m.calls, "function_calls", &m.calls) }
+	content := func() {
+		m.answers = true
+		read(s, "modelTurn", turn, "model_turn", turn, "outputTranscription", spoken, "output_transcription", spoken,
+			"turnComplete", &m.complete, "turn_complete", &m.complete)
+	}
+	read(s, "serverContent", content, "server_content", content, "toolCall", calls, "tool_call", calls)
+}
+
+// speaks reports whether the model says something in it.
+func (m *liveMessage) speaks() bool { return m.parts != nil || m.calls != nil || m.words != nil }
+
+// ends reports whether it ends its turn.
+func (m *liveMessage) ends() bool { return m.complete || m.calls != nil }
 
 func readLiveMessage(payload []byte) (m liveMessage, ok bool) {
 	if !mayBeObject(payload) {
 		return m, false
 	}
-	ok = members(payload, func(key, value []byte) {
-		switch liveName(string(key)) {
-		case "serverContent":
-			m.answers = true
-			members(value, m.content)
-		case "toolCall":
-			members(value, func(key, value []byte) {
-				if liveName(string(key)) == "functionCalls" {
-					m.calls, m.speaks, m.ends, m.answers = value, true, true, true
-				}
-			})
-		}
-	})
-	return m, ok
-}
-
-func (m *liveMessage) content(key, value []byte) {
-	switch liveName(string(key)) {
-	case "modelTurn":
-		members(value, func(key, value []byte) {
-			if string(key) == "parts" {
-				m.parts, m.speaks = value, true
-			}
-		})
-	case "outputTranscription":
-		members(value, func(key, value []byte) {
-			if string(key) == "text" {
-				m.words, m.speaks = textIn(value), true
-			}
-		})
-	case "turnComplete":
-		m.ends = m.ends || isTrue(value)
-	}
+	var s jsonscan.Scanner
+	s.Reset(payload)
+	m.read(&s)
+	return m, s.End() == nil && (m.answers || m.calls != nil)
 }
 
 // Server implements exchange.Turns.
 func (t *liveTurns) Server(_ int, payload []byte) exchange.Turn {
 	m, ok := readLiveMessage(payload)
-	if !ok || !m.answers {
+	if !ok {
 		return outside
 	}
 	var begun exchange.Turn
 	if len(t.open) == 0 {
-		if !m.speaks {
+		if !m.speaks() {
 			return outside
 		}
 		t.gather()
@@ -256,7 +245,7 @@ func (t *liveTurns) Server(_ int, payload []byte) exchange.Turn {
 	}
 	turn := t.open[0]
 	turn.take(&m, t.calls)
-	if !m.ends {
+	if !m.ends() {
 		if begun.Part != exchange.TurnOutside {
 			return begun
 		}
@@ -275,7 +264,7 @@ func (t *liveTurns) Server(_ int, payload []byte) exchange.Turn {
 
 // take adds what a message says to the answer.
 func (turn *liveTurn) take(m *liveMessage, calls map[string]bool) {
-	turn.words += m.words
+	turn.words += textIn(m.words)
 	elementsOf(m.parts, func(raw []byte) {
 		if part, err := canonjson.Parse(raw); err == nil {
 			shrink(&part)
@@ -317,4 +306,29 @@ func (turn *liveTurn) answer() []canonjson.Value {
 		}
 	}
 	return out
+}
+
+// liveProtocol is Gemini Live. Its requests are folded to those of the Gemini API.
+var liveProtocol = &protocol{
+	name: "gemini-live", messages: "contents",
+	top: geminiTop, message: geminiHeard, event: liveEvent,
+}
+
+// liveEvent reads one message of the server. What was spoken counts as it was written down, and not as sound.
+func liveEvent(a *answering, s *jsonscan.Scanner) {
+	var m liveMessage
+	m.read(s)
+	elementsOf(m.parts, func(part []byte) {
+		if objectAt(part, "inlineData") == nil && objectAt(part, "inline_data") == nil {
+			addGeminiPart(a, part)
+		}
+	})
+	a.say(textKind, textIn(m.words))
+	if m.calls != nil {
+		elementsOf(m.calls, func(call []byte) { addGeminiCall(a, call) })
+		a.stop("toolCall")
+	}
+	if m.complete {
+		a.stop("turnComplete")
+	}
 }

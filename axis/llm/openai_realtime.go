@@ -176,30 +176,14 @@ func readRealtimeEvent(payload []byte) (e realtimeEvent, ok bool) {
 	if !mayBeObject(payload) {
 		return e, false
 	}
-	ok = members(payload, func(key, value []byte) {
-		switch string(key) {
-		case "type":
-			e.kind = textIn(value)
-		case "response_id":
-			e.response = textIn(value)
-		case "item_id":
-			e.item = textIn(value)
-		case "previous_item_id":
-			e.previous = textIn(value)
-		case "item":
-			e.added = value
-		case "response":
-			e.answer = value
-			within(value, func(s *jsonscan.Scanner) { e.response = idOf(s) })
-		case "error":
-			members(value, func(key, value []byte) {
-				if string(key) == "event_id" {
-					e.cause = textIn(value)
-				}
-			})
-		}
-	})
-	return e, ok
+	var s jsonscan.Scanner
+	s.Reset(payload)
+	read(&s, "type", &e.kind, "response_id", &e.response, "item_id", &e.item, "previous_item_id", &e.previous, "item", &e.added,
+		"response", &e.answer, "error", func() { read(&s, "event_id", &e.cause) })
+	if e.answer != nil {
+		e.response = idIn(e.answer)
+	}
+	return e, s.End() == nil
 }
 
 // Server implements exchange.Turns.
@@ -306,4 +290,10 @@ func refuseRealtime(message string) []byte {
 	f.add("event_id", []byte(`"event_tapedeck"`))
 	f.add("error", errorOf(openAIError(exchange.RefusedStatus, message)))
 	return f.end()
+}
+
+// realtimeProtocol is the Realtime API, whose items and events are those of Responses, and more of them.
+var realtimeProtocol = &protocol{
+	name: "openai-realtime", messages: "input",
+	top: responsesTop, message: responsesHeard, event: responsesEvent,
 }
