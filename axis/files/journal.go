@@ -130,7 +130,7 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 
 func (j *Journal) addRoot(r JournalRoot) {
 	root := &journalRoot{JournalRoot: r, opts: RecordOptions{Masker: j.o.Masker, Prefix: r.Prefix}}
-	root.node = &node{state: isKnown, start: &kept{mode: Dir | 0o755}, last: &kept{mode: Dir | 0o755}}
+	root.node = &node{state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
 	root.node.root = root
 	root.top, root.err = topFolder(r.Root)
 	if r.Tree != nil {
@@ -256,14 +256,16 @@ func (f *finder) one(n *node, path string) bool {
 		}
 		return wanted
 	}
-	if n.start.mode.IsDir() && f.below(n, path) {
+	if n.start.Mode.IsDir() && f.below(n, path) {
 		wanted = true
 	}
-	if n.start.mode.IsDir() && n.is(isMoved) && !n.is(losesBelow) {
+	if n.start.Mode.IsDir() && n.is(isMoved) && !n.is(losesBelow) {
 		f.t.Moved = append(f.t.Moved, path)
 	}
 	if wanted {
-		f.t.Entries = append(f.t.Entries, *n.start.entry(path))
+		e := *n.start
+		e.Path = path
+		f.t.Entries = append(f.t.Entries, e)
 	}
 	return wanted
 }
@@ -286,10 +288,10 @@ func (j *Journal) read(dir, path string, s stamp) (c cached, ok bool) {
 			continue
 		}
 		n := r.node.lookup(path)
-		if n == nil || !n.is(isSure) || n.stamp == nil || *n.stamp != s || n.last == nil || !n.last.mode.IsRegular() {
+		if n == nil || !n.is(isSure) || n.stamp == nil || *n.stamp != s || n.last == nil || !n.last.Mode.IsRegular() {
 			return c, false
 		}
-		return cached{stamp: s, digest: n.last.digest, size: n.last.size, secret: n.last.text}, true
+		return cached{stamp: s, digest: n.last.Digest, size: n.last.Size, secret: n.last.Secret}, true
 	}
 	return c, false
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,22 +29,16 @@ type LateOptions struct {
 // Each content is read once, however many files have it. The errors are those of the store; one that is not there has
 // nothing to hide.
 func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
-	h := &hider{
-		o: o, pool: pool{workers: numWorkers(), progress: o.Progress}, known: make(map[cas.Digest]bool), hidden: make(map[cas.Digest]hiddenFile),
-	}
+	var all []*Entry
 	for _, t := range trees {
 		for i := range t.Entries {
-			if d := t.Entries[i].Digest; !d.IsZero() && !h.seen(d) {
-				h.contents = append(h.contents, content{d, t.Entries[i].Size})
-			}
+			all = append(all, &t.Entries[i])
 		}
 	}
-	if err := h.all(); err != nil {
-		return 0, fmt.Errorf("files: %w", err)
+	if changed, err = o.hideEntries(all); err != nil {
+		return 0, err
 	}
-	changed = len(h.hidden)
 	for _, t := range trees {
-		h.mark(t)
 		if hideNames(t, o.Late) {
 			t.settle()
 			changed++
@@ -52,89 +47,96 @@ func HideLate(o *LateOptions, trees ...*Tree) (changed int, err error) {
 	return changed, nil
 }
 
-// A hider looks through contents.
-type hider struct {
-	o        *LateOptions
-	contents []content
-	known    map[cas.Digest]bool
-	pool     pool
-
-	mu     sync.Mutex
-	hidden map[cas.Digest]hiddenFile // guarded by mu
-}
-
-type content struct {
-	digest cas.Digest
-	size   int64
-}
-
-// A hiddenFile is what a content becomes.
-type hiddenFile struct {
-	digest cas.Digest
-	size   int64
-	secret string // keyed digest of the content, which is the file's true bytes unless it is marked already
-}
-
-// seen reports whether d was met before.
-func (h *hider) seen(d cas.Digest) bool {
-	was := h.known[d]
-	h.known[d] = true
-	return was
-}
-
-// all looks through every content.
-func (h *hider) all() error {
-	give := func(take func(content)) error {
-		for _, c := range h.contents {
-			take(c)
-		}
-		return nil
-	}
-	return each(&h.pool, give, func(_ int, c content) error { return h.one(c) })
-}
-
-func (h *hider) one(c content) error {
-	if c.size >= bigFile {
-		h.pool.big.Lock()
-		defer h.pool.big.Unlock()
-	}
-	h.pool.bytes.Add(c.size)
-	b, err := h.o.Store.Get(c.digest)
-	var missing *cas.MissingError
-	switch {
-	case errors.As(err, &missing):
-		return nil
-	case err != nil:
-		return err
-	}
-	if _, found := h.o.Late.Bytes(b); !found {
-		return nil
-	}
-	stored, _ := h.o.All.Bytes(b)
-	out := hiddenFile{size: int64(len(stored)), secret: h.o.All.KeyedDigest(b)}
-	if out.digest, err = lasting(h.o.Store).Put(stored); err != nil {
-		return err
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.hidden[c.digest] = out
-	return nil
-}
-
-// mark gives the files of t their new contents.
-func (h *hider) mark(t *Tree) {
-	for i := range t.Entries {
-		e := &t.Entries[i]
-		e.Attrs = hideAttrs(e.Attrs, h.o.Late)
-		f, ok := h.hidden[e.Digest]
-		if !ok || e.Digest.IsZero() {
+// HideLate brings what the journal keeps into the form that it would have if what became known since had been known before, as
+// the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
+func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	var all []*Entry
+	for _, r := range j.roots {
+		r.node.each(func(n *node) { all = append(all, n.start, n.last) })
+		if r.said == nil {
 			continue
 		}
-		e.Digest, e.Size = f.digest, f.size
-		if e.Secret == "" {
-			e.Secret = f.secret
+		for _, e := range r.said.differ {
+			all = append(all, e)
 		}
 	}
+	for _, it := range j.ended {
+		it.masked = cas.Digest{} // it is of the content as it was
+		all = append(all, it.now)
+	}
+	return o.hideEntries(all)
+}
+
+// hideEntries hides what became known in the contents and attributes of entries, any of which may be nil or stand there twice. It
+// returns how many contents changed.
+func (o *LateOptions) hideEntries(all []*Entry) (changed int, err error) {
+	type hidden struct {
+		digest cas.Digest
+		size   int64
+		secret string // keyed digest of the content, which is the file's true bytes unless it is marked already
+	}
+	var mu sync.Mutex
+	became := make(map[cas.Digest]hidden) // guarded by mu
+	p := pool{workers: numWorkers(), progress: o.Progress}
+	give := func(take func(*Entry)) error {
+		known := make(map[cas.Digest]bool)
+		for _, e := range all {
+			if e != nil && !e.Digest.IsZero() && !known[e.Digest] {
+				known[e.Digest] = true
+				take(e)
+			}
+		}
+		return nil
+	}
+	err = each(&p, give, func(_ int, e *Entry) error {
+		if e.Size >= bigFile {
+			p.big.Lock()
+			defer p.big.Unlock()
+		}
+		p.bytes.Add(e.Size)
+		stored, secret, err := o.hidden(o.Store.Get(e.Digest))
+		if stored == nil || err != nil {
+			return err
+		}
+		digest, err := lasting(o.Store).Put(stored)
+		mu.Lock()
+		defer mu.Unlock()
+		became[e.Digest] = hidden{digest, int64(len(stored)), secret}
+		return err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("files: %w", err)
+	}
+	done := make(map[*Entry]bool)
+	for _, e := range all {
+		if e == nil || done[e] {
+			continue
+		}
+		done[e] = true
+		e.Attrs = hideAttrs(e.Attrs, o.Late)
+		if h, ok := became[e.Digest]; ok {
+			e.Digest, e.Size, e.Secret = h.digest, h.size, cmp.Or(e.Secret, h.secret)
+		}
+	}
+	return len(became), nil
+}
+
+// hidden returns the form of a content without secrets, and the keyed digest of what it was; nil where it holds none, or is missing.
+func (o *LateOptions) hidden(b []byte, err error) (stored []byte, secret string, _ error) {
+	var missing *cas.MissingError
+	if errors.As(err, &missing) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	if _, found := o.Late.Bytes(b); !found {
+		return nil, "", nil
+	}
+	stored, _ = o.All.Bytes(b)
+	return stored, o.All.KeyedDigest(b), nil
 }
 
 // HideLateRecord brings a file_write or file_delete into the form that it would have if what became known since had been
@@ -164,7 +166,7 @@ func (h *recordHider) content(f *tape.File) error {
 	if p == nil {
 		p = &tape.Payload{Hash: f.ContentHash, Len: f.LenBytes}
 	}
-	stored, truth, err := h.hidden(p)
+	stored, secret, err := h.hidden(p.Bytes(h.Store))
 	if stored == nil || err != nil {
 		return err
 	}
@@ -175,7 +177,7 @@ func (h *recordHider) content(f *tape.File) error {
 	if h.masker != nil {
 		f.ContentDigest = h.masker.Digest(stored)
 	}
-	h.markSecret(f, truth)
+	markSecret(f, secret)
 	return nil
 }
 
@@ -184,37 +186,20 @@ func (h *recordHider) before(f *tape.File) error {
 	if f.Before == nil {
 		return nil
 	}
-	stored, truth, err := h.hidden(f.Before)
+	stored, secret, err := h.hidden(f.Before.Bytes(h.Store))
 	if stored == nil || err != nil {
 		return err
 	}
 	if f.Before, err = tape.MakePayload(h.Store, stored); err == nil && f.ContentHash == (cas.Digest{}) {
-		h.markSecret(f, truth)
+		markSecret(f, secret)
 	}
 	return err
 }
 
-// hidden returns the form of a payload without secrets, and its bytes as they are; nil where it holds none.
-func (h *recordHider) hidden(p *tape.Payload) (stored, truth []byte, err error) {
-	b, err := p.Bytes(h.Store)
-	var missing *cas.MissingError
-	if errors.As(err, &missing) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if _, found := h.Late.Bytes(b); !found {
-		return nil, nil, nil
-	}
-	stored, _ = h.All.Bytes(b)
-	return stored, b, nil
-}
-
 // markSecret marks f, unless it was marked when it was taken: the keyed digest is that of the true bytes.
-func (h *recordHider) markSecret(f *tape.File, truth []byte) {
+func markSecret(f *tape.File, secret string) {
 	if secretOf(f) == "" {
-		f.Extra = append(f.Extra, secretField(&Entry{Secret: h.All.KeyedDigest(truth)})...)
+		f.Extra = append(f.Extra, secretField(&Entry{Secret: secret})...)
 	}
 }
 
@@ -236,57 +221,4 @@ func (h *recordHider) names(rec *tape.Record, f *tape.File) error {
 // InTree reports whether a record is about a file of the work tree that its patch covers.
 func InTree(f *tape.File) bool {
 	return !elsewhere(f.Path) && tape.FieldValue(f.Extra, ignoredKey) == nil
-}
-
-// HideLate brings what the journal keeps into the form that it would have if what became known since had been known before, as
-// the function HideLate does with trees, and returns how much changed. It is called when the program has ended, before End.
-func (j *Journal) HideLate(o *LateOptions) (changed int, err error) {
-	var all []*kept
-	var said []*Entry
-	seen := make(map[*kept]bool)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, r := range j.roots {
-		r.node.each(func(n *node) {
-			for _, k := range []*kept{n.start, n.last} {
-				if k != nil && (k.mode.IsRegular() || k.attrs != "") && !seen[k] {
-					seen[k] = true
-					all = append(all, k)
-				}
-			}
-		})
-		if r.said == nil {
-			continue
-		}
-		for _, e := range r.said.differ {
-			if e != nil && (e.Mode.IsRegular() || e.Attrs != "") {
-				said = append(said, e)
-			}
-		}
-	}
-	for _, it := range j.ended {
-		it.masked = cas.Digest{} // it is of the content as it was
-		if it.now != nil && it.now.mode.IsRegular() && !seen[it.now] {
-			seen[it.now] = true
-			all = append(all, it.now)
-		}
-	}
-	t := &Tree{Entries: make([]Entry, len(all), len(all)+len(said))}
-	for i, k := range all {
-		t.Entries[i] = *k.entry("")
-	}
-	for _, e := range said {
-		t.Entries = append(t.Entries, Entry{Mode: e.Mode, Digest: e.Digest, Size: e.Size, Secret: e.Secret, Attrs: e.Attrs})
-	}
-	if changed, err = HideLate(o, t); err != nil {
-		return changed, err
-	}
-	for i, k := range all {
-		*k = *keptOf(&t.Entries[i])
-	}
-	for i, e := range said {
-		hidden := &t.Entries[len(all)+i]
-		e.Digest, e.Size, e.Secret, e.Attrs = hidden.Digest, hidden.Size, hidden.Secret, hidden.Attrs
-	}
-	return changed, nil
 }
