@@ -27,7 +27,7 @@ func Changes(before, after *Tree) []Change {
 			c = Change{Path: b[0].Path, Before: &b[0], After: &a[0]}
 			b, a = b[1:], a[1:]
 		}
-		if !sameEntry(c.Before, c.After) && before.Covers(c.Path) && after.Covers(c.Path) {
+		if !SameEntry(c.Before, c.After) && before.Covers(c.Path) && after.Covers(c.Path) {
 			out = append(out, c)
 		}
 	}
@@ -45,8 +45,8 @@ func compareFirst(b, a []Entry) int {
 	return strings.Compare(b[0].Path, a[0].Path)
 }
 
-// sameEntry reports whether there is no difference but in paths and times; nil is nothing.
-func sameEntry(a, b *Entry) bool {
+// SameEntry reports whether there is no difference but in paths and times; nil is nothing.
+func SameEntry(a, b *Entry) bool {
 	if a == nil || b == nil {
 		return a == b
 	}

@@ -359,7 +359,7 @@ func (j *Journal) ends(n *node) (then func() error) {
 
 // endsAsSeen notes that the state which the last barrier saw at n is about to end. What the run found there is no state of its own.
 func (j *Journal) endsAsSeen(n *node) {
-	if !sameEntry(n.start, n.last) {
+	if !SameEntry(n.start, n.last) {
 		n.state |= wasWhole
 	}
 }

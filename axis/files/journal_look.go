@@ -117,7 +117,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 	if it.now = it.entry; it.now != nil {
 		it.now.Attrs = l.j.attrs(l.f, baseOf(it.rel))
 	}
-	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !sameEntry(it.before, it.now) {
+	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !SameEntry(it.before, it.now) {
 		err = l.mask(it)
 	}
 	return err
@@ -125,7 +125,7 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 
 // told reads the content of a file of which the snapshot at the end says what stands there.
 func (l *looker) told(it *item) (err error) {
-	if it.now == nil || !it.now.Mode.IsRegular() || l.j.o.Staged == nil || sameEntry(it.before, it.now) {
+	if it.now == nil || !it.now.Mode.IsRegular() || l.j.o.Staged == nil || SameEntry(it.before, it.now) {
 		return nil
 	}
 	if it.now.Size <= tape.InlineLimit {

@@ -74,7 +74,7 @@ func (j *Journal) take(it *item, ignored bool) (whole bool) {
 	if ignored {
 		n.state |= isIgnored
 	}
-	if n.is(isShared) && n.ino == it.stamp.ino && !sameEntry(it.before, it.now) {
+	if n.is(isShared) && n.ino == it.stamp.ino && !SameEntry(it.before, it.now) {
 		j.linked[n] = true
 	}
 	n.last = it.now
@@ -118,7 +118,7 @@ func (it *item) isForgotten() bool {
 
 // saysAsFound reports whether the records so far leave of a path what the snapshot from before the run has there.
 func (r *journalRoot) saysAsFound(path string) bool {
-	return sameEntry(r.said.get(path), r.inSnapshot(path))
+	return SameEntry(r.said.get(path), r.inSnapshot(path))
 }
 
 // isNews reports whether an item needs a record: what stands there is not what the records so far say. Those of an ignored
@@ -126,11 +126,11 @@ func (r *journalRoot) saysAsFound(path string) bool {
 func (it *item) isNews(ignored bool) bool {
 	switch {
 	case it.root.Tree == nil:
-		return !sameEntry(it.before, it.now)
+		return !SameEntry(it.before, it.now)
 	case ignored:
-		return !sameEntry(it.before, it.now) || !it.root.saysAsFound(it.rel)
+		return !SameEntry(it.before, it.now) || !it.root.saysAsFound(it.rel)
 	}
-	return !sameEntry(it.root.said.get(it.rel), it.now)
+	return !SameEntry(it.root.said.get(it.rel), it.now)
 }
 
 // record returns the record of an item.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -144,7 +145,7 @@ func (l *layerer) open(realRoot, layerDir string) error {
 			l.rootPerm = info.Mode().Perm()
 		}
 	}
-	if l.layer, err = openEmpty(layerDir); err != nil {
+	if l.layer, err = OpenEmpty(layerDir); err != nil {
 		l.close()
 	}
 	return err
@@ -331,16 +332,28 @@ func (l *layerer) otherDir(e *Entry, info fs.FileInfo, mode Mode) bool {
 // attrs are the extended attributes that stand on the disk.
 func (l *layerer) attrs(path string) string { return rootAttrs(l.top, path).encode(l.opts.Scrubber) }
 
-// write puts a file or link into the layer.
+// write puts a file or link into the layer that does not stand on the disk as it was recorded.
 func (l *layerer) write(e *Entry) error {
-	if err := l.mkdirs(parentOf(e.Path)); err != nil {
-		return err
-	}
 	l.stats.Written++
 	l.differs(e.Path)
-	if e.Secret != "" {
-		l.note(e, NoteScrubbed)
-		return l.standIn(e)
+	if e.Secret == "" {
+		return l.create(e)
+	}
+	l.note(e, NoteScrubbed)
+	b, err := l.store.Get(e.Digest)
+	if err != nil {
+		return err
+	}
+	if l.opts.Reveal != nil {
+		b = l.opts.Reveal(b)
+	}
+	return l.fill(e, bytes.NewReader(b), e.Mode.FileMode())
+}
+
+// create puts a file or link into the layer as the store has it.
+func (l *layerer) create(e *Entry) error {
+	if err := l.mkdirs(parentOf(e.Path)); err != nil {
+		return err
 	}
 	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 	l.stats.Bytes += n
@@ -350,22 +363,14 @@ func (l *layerer) write(e *Entry) error {
 	return e.setTime(l.layer)
 }
 
-// standIn puts what is shown of a secret file into the layer.
-func (l *layerer) standIn(e *Entry) error {
-	b, err := l.store.Get(e.Digest)
-	if err != nil {
+// fill puts a file into the layer that holds what r gives.
+func (l *layerer) fill(e *Entry, r io.Reader, perm fs.FileMode) error {
+	if err := l.mkdirs(parentOf(e.Path)); err != nil {
 		return err
 	}
-	if l.opts.Reveal != nil {
-		b = l.opts.Reveal(b)
-	}
-	l.stats.Bytes += int64(len(b))
-	f, err := l.layer.OpenFile(localName(e.Path), os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Chmod(e.Mode.FileMode()), f.Close(), e.setTime(l.layer))
+	n, err := Fill(l.layer, e.Path, r, perm)
+	l.stats.Bytes += n
+	return errors.Join(err, setAttrs(l.layer, e.Path, e.Attrs), e.setTime(l.layer))
 }
 
 // differs counts a path that is not now as it was recorded.
@@ -498,31 +503,17 @@ func (l *layerer) holdWhole(path string, onDisk bool) error {
 	return l.dir(path, onDisk)
 }
 
-// copy puts a file or link that stands on the disk as it was recorded into the layer.
+// copy puts a file or link that stands on the disk as it was recorded into the layer. A secret's true bytes are on the disk alone.
 func (l *layerer) copy(e *Entry, info fs.FileInfo) error {
-	if err := l.mkdirs(parentOf(e.Path)); err != nil {
-		return err
+	if e.Secret == "" {
+		return l.create(e)
 	}
-	if !e.Mode.IsRegular() || e.Secret == "" {
-		n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
-		l.stats.Bytes += n
-		if err != nil {
-			return err
-		}
-		return e.setTime(l.layer)
-	}
-	from, _, err := OpenRegular(l.real, e.Path) // a secret's true bytes are on the disk alone
+	from, _, err := OpenRegular(l.real, e.Path)
 	if err != nil {
 		return err
 	}
 	defer from.Close()
-	to, err := l.layer.OpenFile(localName(e.Path), os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
-	if err != nil {
-		return err
-	}
-	n, err := io.Copy(to, from)
-	l.stats.Bytes += n
-	return errors.Join(err, to.Chmod(info.Mode().Perm()), to.Close(), setAttrs(l.layer, e.Path, e.Attrs), e.setTime(l.layer))
+	return l.fill(e, from, info.Mode().Perm())
 }
 
 // What a layer holds for the sake of times alone; files beyond that are shown with those that they have now.

@@ -24,7 +24,7 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 	if err := t.Validate(); err != nil {
 		return nil, err
 	}
-	root, err := openEmpty(dir)
+	root, err := OpenEmpty(dir)
 	if err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
@@ -61,8 +61,8 @@ func Restore(t *Tree, store cas.Store, dir string) (leftOut []string, err error)
 // ErrNotEmpty is wrapped by the refusal to fill a directory that holds something already.
 var ErrNotEmpty = errors.New("directory is not empty")
 
-// openEmpty makes the directory dir, or takes an empty one, and opens it.
-func openEmpty(dir string) (*os.Root, error) {
+// OpenEmpty makes the directory dir, or takes an empty one, and opens it.
+func OpenEmpty(dir string) (*os.Root, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -85,32 +85,24 @@ func openEmpty(dir string) (*os.Root, error) {
 	return nil, err
 }
 
-// createFile makes the regular file path with the content of d, which is verified while it is copied. What stands there
-// already is an error; a file that could not be written whole is removed.
-func createFile(root *os.Root, path string, d cas.Digest, perm fs.FileMode, store cas.Store) (int64, error) {
-	src, err := store.Open(d)
-	if err != nil {
-		return 0, err
-	}
-	defer src.Close()
+// Fill makes the regular file path of what r gives. What stands there already is an error; a file that could not be written whole is
+// removed.
+func Fill(root *os.Root, path string, r io.Reader, perm fs.FileMode) (int64, error) {
 	f, err := root.OpenFile(localName(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
 	if err != nil {
 		return 0, err
 	}
-	n, err := io.Copy(f, src)
+	n, err := io.Copy(f, r)
 	if err == nil {
 		err = f.Chmod(perm)
 	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		root.Remove(localName(path)) // the first error is the one to report
 	}
 	return n, err
 }
 
-// create makes the file, link or FIFO that e says at path, where nothing stands.
+// create makes the file, link or FIFO that e says at path, where nothing stands. A content is verified while it is copied.
 func create(root *os.Root, path string, e *Entry, perm fs.FileMode, store cas.Store) (int64, error) {
 	switch {
 	case e.Mode.IsLink():
@@ -118,7 +110,12 @@ func create(root *os.Root, path string, e *Entry, perm fs.FileMode, store cas.St
 	case e.Mode.IsFIFO():
 		return 0, makeFIFO(root, path, perm)
 	}
-	n, err := createFile(root, path, e.Digest, perm, store)
+	src, err := store.Open(e.Digest)
+	if err != nil {
+		return 0, err
+	}
+	defer src.Close()
+	n, err := Fill(root, path, src, perm)
 	if err == nil && e.Attrs != "" {
 		err = setAttrs(root, path, e.Attrs)
 	}
