@@ -44,7 +44,9 @@ func (f *FS) changes() ([]files.Change, *cas.Memory, error) {
 		return nil, nil, err
 	}
 	for name := range f.base {
-		after[name] = after[name] // what is gone is nil
+		if after[name] == nil {
+			after[name] = nil // it is gone
+		}
 	}
 	var out []files.Change
 	for _, name := range slices.Sorted(maps.Keys(after)) {
