@@ -137,7 +137,8 @@ func TestDecodeTreeRefuses(t *testing.T) {
 		"partial, no bool": strings.Replace(partial("", ""), "true", `"yes"`, 1),
 		"partial twice":    strings.Replace(partial("", ""), `"partial":true`, `"partial":true,"partial":true`, 1),
 		"behind absent":    strings.TrimSuffix(partial("", ""), "}") + `,"more":[]}`,
-		"keys out of turn": `{"root":"/x","version":1,"entries":[],"not_covered":[]}`,
+		"key twice":        `{"version":1,"version":1,"root":"/x","entries":[],"not_covered":[]}`,
+		"no entries":       `{"version":1,"root":"/x","not_covered":[]}`,
 	}
 	for name, text := range tests {
 		if _, err := DecodeTree(strings.NewReader(text)); !errors.Is(err, ErrTree) {

@@ -14,3 +14,6 @@ const (
 )
 
 type flag = uint64
+
+// awaitExit cannot wait without reaping here.
+func awaitExit(int) bool { return false }

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -9,6 +10,30 @@ import (
 
 	"golang.org/x/sys/unix"
 )
+
+// The requests that get and set the modes of a terminal, at once, once what was written has been shown, and with what was
+// typed and not read thrown away; and the type of its modes.
+const (
+	getTermios   = unix.TCGETS
+	setTermios   = unix.TCSETS
+	setDrained   = unix.TCSETSW
+	setFlushed   = unix.TCSETSF
+	getForegroup = unix.TIOCGPGRP
+	getUnread    = unix.TIOCINQ
+)
+
+type flag = uint32
+
+// awaitExit waits until a child has ended and leaves it to be reaped, so that its number is nobody else's yet. It reports
+// whether it could.
+func awaitExit(pid int) bool {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}
 
 // A Job is our own process group as one of the jobs of the caller's shell, which can be stopped, and continued in the
 // foreground or in the background.

@@ -1,6 +1,12 @@
 package terminal
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
+
+// errStopped is what a keyReader answers once it was stopped.
+var errStopped = errors.New("nobody reads keys any more")
 
 // ReadKeys gives each what is typed on the caller's terminal, as it comes, from a goroutine of its own, until stop is called,
 // which waits for it, or the terminal has ended. What is given is valid during the call. A nil Caller, and one without keys, gives
