@@ -110,7 +110,7 @@ func (c *console) replay() {
 		from = c.st.stdin
 	}
 	if from != nil {
-		c.check(c.typist.PlayWhen(c.writer(), from, c.st.tty.Typed, c.resize, c.watcher.Expected()))
+		c.check(c.typist.Play(c.writer(), from, c.st.tty.Typed, c.resize, c.watcher.Expected()))
 	}
 }
 
