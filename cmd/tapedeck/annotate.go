@@ -25,27 +25,9 @@ type annotateOptions struct {
 	json                             bool
 }
 
-const annotateLong = `Adds a note about one event, the record of that number, to the sidecar of a tape or of a recording's tape: TAPE.annotations.jsonl.
-The tape itself, its seal and every verdict stay as they are; show, diff and their --json put the note beside the event.
-
---kind is correct, incorrect, alternative, note, marker, mute, hypothesis, friction or crystallize_here; any other is kept and reads as
-unknown. A hypothesis has a --status (active, verifying, confirmed, disproven, stale; active where none is given), a friction a
---friction. Secrets that are known by their shape or by this environment do not reach the file.
-
-Exit status: 0 done; 1 the note would not hold (no such event, an id that is there already, a span that ends before it begins), or
-the sidecar is of another tape.`
-
 func newAnnotateCommand(std streams) *cobra.Command {
 	var o annotateOptions
-	cmd := &cobra.Command{
-		Use:   "annotate TAPE|REC --event N --kind KIND --evidence TEXT",
-		Short: "Note something about an event of a tape; list and check such notes",
-		Long:  annotateLong,
-		Example: `  tapedeck annotate last --event 12 --kind incorrect --evidence 'it answered before it had read the file'
-  tapedeck annotate run.tape --event 3 --until 9 --kind hypothesis --evidence 'the clock was read twice' --link 'issue=https://example.com/7'
-  tapedeck annotate last --event 4 --kind alternative --evidence 'ask for the list first' --fix '{"tool":"list_directory"}'
-  tapedeck annotate list last
-  tapedeck annotate check run.tape`,
+	cmd := withHelp("annotate", &cobra.Command{
 		Args:              takes("TAPE|REC"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -56,7 +38,7 @@ func newAnnotateCommand(std streams) *cobra.Command {
 			}
 			return runAnnotate(&o, args[0], cmd.Flags().Changed("until"), std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.Uint64Var(&o.event, "event", 0, "`number` of the event, as show has it")
 	f.Uint64Var(&o.until, "until", 0, "`number` of the last event that the note is about, where it is about several")
@@ -176,15 +158,11 @@ func tapeOf(name string) (string, error) {
 
 func newAnnotateListCommand(std streams) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:               "list TAPE|REC",
-		Short:             "List the notes about a tape",
-		Long:              "One line a note, in the order in which they were made.\n\nExit status: 0 done, also where there is none, which is said on stderr; 1 the notes cannot be read.",
-		Example:           "  tapedeck annotate list last\n  tapedeck annotate list run.tape --json",
+	cmd := withHelp("annotate list", &cobra.Command{
 		Args:              takes("TAPE|REC"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runAnnotateList(asJSON, args[0], std) },
-	}
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
 }
@@ -227,21 +205,13 @@ func sidecarOf(name string) (path string, s *annotations.Sidecar, err error) {
 
 func newAnnotateCheckCommand(std streams) *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "check TAPE|REC",
-		Short: "Check the notes about a tape against it",
-		Long: `Reports events that the tape lacks, ids that stand twice, a tape that is no longer the one that was annotated, required fields
-that are missing, spans that do not fit, values that are none of those a field can have, and a last line that a crash left torn.
-
-Exit status: 0 all holds, also where there is no note, which is said on stderr; 2 something does not; 1 the sidecar or the tape cannot
-be read.`,
-		Example:           "  tapedeck annotate check last\n  tapedeck annotate check run.tape --json",
+	cmd := withHelp("annotate check", &cobra.Command{
 		Args:              takes("TAPE|REC"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runAnnotateCheck(cmd.Context(), asJSON, args[0], std)
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the problems as JSON")
 	return cmd
 }

@@ -19,19 +19,11 @@ type applyOptions struct {
 
 func newApplyCommand(std streams) *cobra.Command {
 	var o applyOptions
-	cmd := &cobra.Command{
-		Use:   "apply REC",
-		Short: "Do to the work tree what the run did to it, or undo it",
-		Long: `Writes and deletes in the work tree what the recorded run wrote and deleted there; --reverse takes it back.
-Where a file does not stand as the run found it (reversed: left it), nothing is changed and every such path is listed.
-
-Exit status: 0 done, 1 refused or failed.`,
-		Example: `  tapedeck apply last --reverse
-  tapedeck apply last`,
+	cmd := withHelp("apply", &cobra.Command{
 		Args:              takes("REC"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runApply(&o, args[0], std) },
-	}
+	})
 	cmd.Flags().BoolVar(&o.reverse, "reverse", false, "undo what the run did")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the changed paths as JSON")
 	return cmd

@@ -16,20 +16,10 @@ import (
 )
 
 func newCassetteCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "cassette",
-		Short: "Record, play, test and share what happens on a terminal",
-		Long: `A cassette is a directory of evidence of one session of any terminal program: every byte that it printed, what was typed,
-when, how it ended, and what stood on the screen. docs/cassettes.md is a guide, docs/cassette.md the format.
-
-CASSETTE is the path of one, an id or a unique prefix of one, or "last"; a recording (tapedeck record --tty) stands for the
-cassette of its terminal.`,
-		Example: `  tapedeck cassette record -- vim notes.txt
-  tapedeck cassette play last --speed 4
-  tapedeck cassette export last -o demo.gif`,
+	cmd := withHelp("cassette", &cobra.Command{
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(
 		newCassetteRecordCommand(std), newCassetteListCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
 		newCassetteCheckCommand(std), newCassetteExportCommand(std), newCassetteImportCommand(std), newCassetteScrubCommand(std),

@@ -27,22 +27,7 @@ type cassetteCheckOptions struct {
 
 func newCassetteCheckCommand(std streams) *cobra.Command {
 	var o cassetteCheckOptions
-	cmd := &cobra.Command{
-		Use:   "check FILE…",
-		Short: "Check assertions about a cassette: screens, timing, input, the end",
-		Long: `Holds the assertions of each scenario FILE (YAML or JSON) against the cassette that it is bound to by id and digest. Of what
-does not pass it shows the assertion, what was wanted and what came, the times of the frames around it, the screen with the
-differing cells marked, and what happened shortly before. What could not be looked at is not green.
-
---draft CASSETTE writes a first scenario, which passes; take out of it what does not matter. --schema writes the JSON Schema of
-scenario files, for editors. docs/assertions.md shows every kind of assertion.
-
-Exit status: 0 all pass, 2 something does not, 1 a FILE or its cassette could not be read, or something could not be checked.`,
-		Example: `  tapedeck cassette check --draft last -o demo.yaml
-  tapedeck cassette check demo.yaml
-  tapedeck cassette check tests/*.yaml --json
-  tapedeck cassette check demo.yaml --cassette other.cassette --junit report.xml
-  tapedeck cassette check --schema > scenario.schema.json`,
+	cmd := withHelp("cassette check", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.schema || o.draft != "" {
 				return cobra.NoArgs(cmd, args)
@@ -50,7 +35,7 @@ Exit status: 0 all pass, 2 something does not, 1 a FILE or its cassette could no
 			return takes("FILE…")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runCassetteCheck(cmd.Context(), &o, args, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.cassette, "cassette", "", "`CASSETTE` in place of the one that FILE names; its id and digest must be those all the same")
 	f.StringVar(&o.draft, "draft", "", "write a first scenario for this `CASSETTE`")

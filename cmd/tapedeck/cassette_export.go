@@ -71,33 +71,13 @@ type exportRun struct {
 
 func newCassetteExportCommand(std streams) *cobra.Command {
 	var o cassetteExportOptions
-	cmd := &cobra.Command{
-		Use:   "export CASSETTE -o FILE",
-		Short: "Make an asciicast, a GIF, an SVG, a web page or text of a cassette",
-		Long: `Writes FILE, in the format that --format or the end of its name says:
-
-  asciicast     .cast   for asciinema 2 and its player; asciicast-v3 for asciinema 3
-  gif           .gif    an animated picture
-  svg           .svg    an animated picture whose text stays text; with --still or --at one screen
-  html          .html   one page with a player, that needs nothing else: keys, speed, seeking by time and by text
-  text          .txt    all that was printed, as it stood on the screen; with --still or --at one screen
-
-An asciicast has no input unless --input asks for it; a page names what was typed where the screen showed it, and with --input
-always. An asciicast holds text alone: bytes that are no UTF-8 become U+FFFD, and it is said how many. FILE is written whole or
-not at all; "-" is stdout.
-
-Exit status: 0 written, 1 failed; then there is no FILE.`,
-		Example: `  tapedeck cassette export last -o demo.gif
-  tapedeck cassette export last -o demo.cast && asciinema play demo.cast
-  tapedeck cassette export last --format asciicast-v3 -o demo.cast --max-idle 2s
-  tapedeck cassette export last -o screen.svg --at 12.5s --theme light
-  tapedeck cassette export last --format text -o - --still`,
+	cmd := withHelp("cassette export", &cobra.Command{
 		Args:              takes("CASSETTE"),
 		ValidArgsFunction: cassetteNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runCassetteExport(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write, - for stdout")
 	f.StringVar(&o.format, "format", "", "asciicast, asciicast-v3, gif, svg, html or text (default: by the file's name)")

@@ -23,25 +23,13 @@ type cassetteFramesOptions struct {
 
 func newCassetteFramesCommand(std streams) *cobra.Command {
 	var o cassetteFramesOptions
-	cmd := &cobra.Command{
-		Use:   "frames CASSETTE",
-		Short: "Show what stood on the screen, frame by frame",
-		Long: `Shows the frames that were recorded: the screen whenever it had settled, and at least ten times a second while it changed.
---derive makes them from the output and the sizes alone, one after each chunk of output, with this version's screen model.
-
---json writes one object a line: seq, t_ms, size {"Rows","Cols"}, text (a string a row, blank ones too; a wide character once;
-no trailing blanks), cursor {"Row","Col","Visible"}, title, raw_start and raw_end (bytes of output).
-
-Exit status: 0 done, 1 it could not be read.`,
-		Example: `  tapedeck cassette frames last
-  tapedeck cassette frames last --last
-  tapedeck cassette frames demo.cassette --derive --json | jq -r '.text[0]'`,
+	cmd := withHelp("cassette frames", &cobra.Command{
 		Args:              takes("CASSETTE"),
 		ValidArgsFunction: cassetteNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runCassetteFrames(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.BoolVar(&o.derive, "derive", false, "make the frames from the output, one a chunk")
 	f.BoolVar(&o.last, "last", false, "only the last one")

@@ -25,27 +25,13 @@ type cassetteImportOptions struct {
 
 func newCassetteImportCommand(std streams) *cobra.Command {
 	var o cassetteImportOptions
-	cmd := &cobra.Command{
-		Use:   "import FILE",
-		Short: "Make a cassette of a recording of asciinema, ttyrec or script",
-		Long: `Makes a cassette of FILE: an asciicast (v1, v2, v3), a ttyrec, or a typescript of script(1) with its timing. The format is
-told by what is in FILE; gzip and bzip2 are unpacked. Of a typescript FILE is the timing or the log; what the timing does not
-name is given with --timing, --log-out, --log-in or --log-io, as script has them.
-
-Times are those of FILE. What it does not say is 24 rows, 80 columns, xterm-256color and an exit that is not known, unless the
-flags say it; the cassette's manifest tells what was not known, and where it comes from. Secrets are masked as in a recording.
-
-Exit status: 0 imported, 1 failed; then there is no cassette.`,
-		Example: `  tapedeck cassette import demo.cast -o demo.cassette
-  tapedeck cassette import nethack.ttyrec.bz2 --rows 24 --cols 80
-  script -T timing -c 'make test' typescript; tapedeck cassette import typescript --timing timing
-  script -m advanced --log-timing timing --log-io both; tapedeck cassette import timing`,
+	cmd := withHelp("cassette import", &cobra.Command{
 		Args: takes("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.exitGiven = cmd.Flags().Changed("exit")
 			return runCassetteImport(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the cassette (default: a new one in .tapedeck/)")
 	f.StringVar(&o.logs.Timing, "timing", "", "timing `file` of a typescript")

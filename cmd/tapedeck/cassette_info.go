@@ -16,20 +16,11 @@ import (
 
 func newCassetteInfoCommand(std streams) *cobra.Command {
 	var json, partial bool
-	cmd := &cobra.Command{
-		Use:   "info CASSETTE",
-		Short: "Say what a cassette is: what was recorded, how long, how large, what was masked",
-		Long: `Says what the manifest holds, how many events of each kind there are, how the program ended, what scrubbing did, and what evidence
-there is of a quota and of what the program offers. Of one whose recorder came to no end it says what there is, and with --partial
-of a damaged one.
-
-Exit status: 0 done, an unfinished one too; 1 it could not be read, or is damaged.`,
-		Example: `  tapedeck cassette info last
-  tapedeck cassette info demo.cassette --json`,
+	cmd := withHelp("cassette info", &cobra.Command{
 		Args:              takes("CASSETTE"),
 		ValidArgsFunction: cassetteNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteInfo(args[0], json, partial, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&partial, "partial", false, "of a damaged one, what is whole before the damage")
 	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
 	return cmd

@@ -11,20 +11,12 @@ import (
 
 func newCassetteListCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:        "list",
-		SuggestFor: []string{"ls"},
-		Short:      "List the cassettes of this work tree",
-		Long: `Lists the cassettes in .tapedeck/, and those of the terminals of its recordings, oldest first. One that -o put elsewhere is
-named by its path and not listed. To remove one, remove its directory.
-
-Exit status: 0 done, 1 failed.`,
-		Example: `  tapedeck cassette list
-  tapedeck cassette list --json`,
+	cmd := withHelp("cassette list", &cobra.Command{
+		SuggestFor:        []string{"ls"},
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return runCassetteList(json, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "the list as JSON")
 	return cmd
 }

@@ -28,28 +28,11 @@ type cassettePlayOptions struct {
 
 func newCassettePlayCommand(std streams) *cobra.Command {
 	var o cassettePlayOptions
-	cmd := &cobra.Command{
-		Use:   "play CASSETTE",
-		Short: "Play a cassette on the terminal",
-		Long: `Writes what the program wrote, at the time at which it did: on a terminal as it was unless --speed says otherwise, into a file
-or a pipe at once. On a terminal these keys are heard:
-
-  space  pause       .  the next output          + -    twice, half as fast
-  ← →    5 s         [ ]  the marker before, after   home   the start       q  quit
-
-The bytes are those that were recorded, but for what a terminal would answer or do beyond its screen (questions, the clipboard):
-those are left out on a terminal. A terminal that is smaller than the recorded one shows it wrong, which is said. In the end the
-terminal is as it was.
-
-Exit status: 0 played or quit, 1 it could not be read.`,
-		Example: `  tapedeck cassette play last
-  tapedeck cassette play demo.cassette --speed 4 --max-idle 2s
-  tapedeck cassette play last --from 1m30s
-  tapedeck cassette play last | less -R`,
+	cmd := withHelp("cassette play", &cobra.Command{
 		Args:              takes("CASSETTE"),
 		ValidArgsFunction: cassetteNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runCassettePlay(cmd.Context(), &o, args[0], std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.speed, "speed", "", "`N` times as fast, realtime, or collapsed: all at once")
 	f.Var(&o.from, "from", "from this `time` on: 1500 (ms), 1.5s or 2m; what was printed before is there at once")

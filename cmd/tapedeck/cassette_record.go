@@ -29,27 +29,10 @@ type cassetteRecordOptions struct {
 
 func newCassetteRecordCommand(std streams) *cobra.Command {
 	var o cassetteRecordOptions
-	cmd := &cobra.Command{
-		Use:   "record [flags] -- CMD [ARG…]",
-		Short: "Run a program on a terminal and record it in a cassette",
-		Long: `Runs CMD on a terminal of its own, of the size of yours, and records what it prints, what is typed, new sizes and how it
-ends. It runs outside the jail, with all that you have: to record what it asks of models and the network too, and to replay
-that, use tapedeck record --tty.
-
-The cassette lies in .tapedeck/ of the work tree, where "last" and its id find it, or at -o DIR. Secrets are masked before they
-reach the disk: the values of variables and arguments whose names say so, tokens and keys by their shapes, addresses of email,
---account. What you type is recorded too. docs/cassettes.md says what is found and what cannot be.
-
-The last line on stderr says where the cassette lies, how long and how large it is and how many secrets were masked.
-
-Exit status: the program's own, 128+n when signal n ended it, 124 when --timeout did, 125 when the recorder failed.`,
-		Example: `  tapedeck cassette record -- vim notes.txt
-  tapedeck cassette record -o demo.cassette --rows 24 --cols 80 -- bash
-  tapedeck cassette record --timeout 30s --env PATH --env HOME -- make test
-  printf 'ls\nexit\n' | tapedeck cassette record -- sh`,
+	cmd := withHelp("cassette record", &cobra.Command{
 		Args: withStatus(takes("CMD…"), statusRecorder),
 		RunE: func(cmd *cobra.Command, args []string) error { return runCassetteRecord(cmd.Context(), &o, args, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program is the program's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the cassette (default: a new one in .tapedeck/)")

@@ -22,21 +22,11 @@ type cassetteScrubOptions struct {
 
 func newCassetteScrubCommand(std streams) *cobra.Command {
 	var o cassetteScrubOptions
-	cmd := &cobra.Command{
-		Use:   "scrub CASSETTE",
-		Short: "Mask the secrets in a cassette, whoever made it",
-		Long: `Masks secrets in what was printed, typed and noted, in titles and arguments: known values of this environment, tokens and keys
-by their shapes, addresses of email, and --account. Each is replaced by as many characters of the same width, so the screen keeps
-its layout. What was made is scanned once more before it is put in place; frames and digests are written anew, so that
-scenarios which are bound to the old digest do not fit any more. The report lists each rule with its hits.
-
-Exit status: 0 done, 1 failed; then nothing was changed.`,
-		Example: `  tapedeck cassette scrub last
-  tapedeck cassette scrub theirs.cassette --to clean.cassette --account jane.doe`,
+	cmd := withHelp("cassette scrub", &cobra.Command{
 		Args:              takes("CASSETTE"),
 		ValidArgsFunction: cassetteNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runCassetteScrub(&o, args[0], std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "`directory` for the masked one, which is made (default: in place)")
 	f.StringArrayVar(&o.accounts, "account", nil, "`name` of an account that is masked wherever it stands as a word (repeatable)")

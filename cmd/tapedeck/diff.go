@@ -21,29 +21,13 @@ type diffOptions struct {
 
 func newDiffCommand(std streams) *cobra.Command {
 	var o diffOptions
-	cmd := &cobra.Command{
-		Use:   "diff A B",
-		Short: "Compare two recordings or two bare tapes",
-		Long: `Two recordings compare lane by lane, two bare tapes (files) by position. A is what was recorded, B what is
-held against it.
-` + modesHelp + `
-On a terminal of 110 columns or more what was recorded stands beside the replay, with the words that differ in colour;
-elsewhere, and with --side-by-side=never, below each other. NO_COLOR and --no-color take the colours away.
-
-Masks of times, ids and the like take out what differs in every run; where such a value differs the verdict is FAITHFUL, masked,
-with both values a line (docs/masking.md), and --strict ends with 2.
-
-Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
-		Example: `  tapedeck diff 20261121-0900 last
-  tapedeck diff a.tape b.tape --aligned
-  tapedeck diff 20261121-0900 last --side-by-side
-  tapedeck diff a.tape b.tape --mode byte-identical --json`,
+	cmd := withHelp("diff", &cobra.Command{
 		Args:              takes("A", "B"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runDiff(cmd.Context(), &o, args[0], args[1], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")

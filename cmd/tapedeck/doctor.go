@@ -10,19 +10,10 @@ import (
 
 func newDoctorCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Try every part of the jail for real and say what works",
-		Long: `Makes namespaces, mounts an overlay, installs a seccomp filter and opens a terminal, each for real, and says
-what works here, what does not (MISSING), what is seen in part (less), why, and what that costs; then what a hostile program
-can reach although all of it works.
-
-Exit status: 0 record and replay work, 2 something they need does not, 1 it could not be tried.`,
-		Example: `  tapedeck doctor
-  tapedeck doctor --json`,
+	cmd := withHelp("doctor", &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return runDoctor(json, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "the findings as JSON")
 	return cmd
 }

@@ -23,21 +23,7 @@ type gcOptions struct {
 
 func newGCCommand(std streams) *cobra.Command {
 	var o gcOptions
-	cmd := &cobra.Command{
-		Use:   "gc",
-		Short: "Remove what no recording of this work tree needs",
-		Long: `Removes from .tapedeck/ the blobs that nothing in their recording names, temporary files of recorders that were
-killed, and pointers to recordings that are gone; from the temporary directories the layers that killed runs left. A
-recording that is being made is left alone, and it is safe to record, replay and remove meanwhile: in a finished recording
-only what is an hour old goes. A recording of which something could not be read, or that is a link, is left alone too, and
-named.
-
-No recording goes unless --older-than or --keep asks for it: then finished ones, with both flags only those that are older
-and not among the newest N. Recordings that record -o put elsewhere stay.
-
-Exit status: 0 done, 1 interrupted, or something could not be looked at or removed; what was removed is listed.`,
-		Example: `  tapedeck gc --dry-run
-  tapedeck gc --older-than 30d --keep 10`,
+	cmd := withHelp("gc", &cobra.Command{
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -46,7 +32,7 @@ Exit status: 0 done, 1 interrupted, or something could not be looked at or remov
 			}
 			return runGC(cmd.Context(), &o, std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.BoolVar(&o.dryRun, "dry-run", false, "remove nothing, say what would go")
 	f.StringVar(&o.olderThan, "older-than", "", "also remove finished recordings of this `age`, as in 30d or 12h")

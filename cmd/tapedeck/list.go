@@ -15,20 +15,12 @@ import (
 
 func newListCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:        "list",
-		SuggestFor: []string{"ls"},
-		Short:      "List the recordings of this work tree",
-		Long: `Lists the recordings in .tapedeck/ and those that record -o put elsewhere, oldest first: with the program's exit
-status, how many calls of tool servers it made, and whether it says that it is sealed (verify tells whether that holds), "recording" while it is being made, or "unfinished" where its recorder was killed or could not go on.
-
-Exit status: 0 done, 1 failed.`,
-		Example: `  tapedeck list
-  tapedeck list --json`,
+	cmd := withHelp("list", &cobra.Command{
+		SuggestFor:        []string{"ls"},
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return runList(json, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "the list as JSON")
 	return cmd
 }

@@ -10,14 +10,8 @@ import (
 
 func newManCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the manual pages, one for each command, into a directory",
-		Long: `Writes tapedeck.1, tapedeck-record.1 and so on into DIR, which is made where it does not exist.
-
-Exit status: 0 done, 1 failed.`,
-		Example: `  tapedeck man ~/.local/share/man/man1 && man tapedeck-record`,
-		Args:    takes("DIR"),
+	cmd := withHelp("man", &cobra.Command{
+		Args: takes("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
@@ -32,7 +26,7 @@ Exit status: 0 done, 1 failed.`,
 			_, err := visible.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
 			return err
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "where they lie as JSON")
 	return cmd
 }

@@ -26,27 +26,7 @@ type mcpServeOptions struct {
 
 func newMCPServeCommand(std streams) *cobra.Command {
 	var o mcpServeOptions
-	cmd := &cobra.Command{
-		Use:   "serve REC [--server NAME] [--http ADDR] [--live-fallback CMD [ARG…]]",
-		Short: "Answer any MCP client as a recorded server did",
-		Long: `Answers as an MCP server that REC holds a talk with: over stdin and stdout, or with --http ADDR over Streamable HTTP, at
-http://ADDR/mcp, and over the older HTTP+SSE, at http://ADDR/sse. No server runs.
-
-Any client is answered, in whatever order it asks: initialize as it was recorded, tools/list and the rest by method and parameters
-(what stands in _meta aside), equal requests in recorded order and after the last that one again. What the server asked while it
-worked on a request (sampling, roots, elicitation) the client is asked again, if it can be; what it said unasked follows the answer
-that it followed then. A tape that holds calls alone, as other producers write them, is introduced by what those name. What is not on the tape is an error that names the nearest request that is, and where the two differ.
-
-With --live-fallback, and only then, CMD is started when a client asks for something that the tape lacks, and asked instead; each
-request that it is asked is said on stderr. What follows CMD is CMD's own, a first argument with a dash behind "--".
-
-REC is a recording, packed ones too, or a bare tape. Where it holds several servers --server names one; NAME#2 is the second talk with
-NAME alone.
-
-Exit status: 0 when the client has ended, or a signal came; 1 it could not begin.`,
-		Example: `  tapedeck mcp serve last
-  tapedeck mcp serve last --server filesystem --http 127.0.0.1:8931
-  tapedeck mcp serve last --live-fallback npx -- -y @modelcontextprotocol/server-filesystem .`,
+	cmd := withHelp("mcp serve", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 && o.live != "" {
 				return nil
@@ -58,7 +38,7 @@ Exit status: 0 when the client has ended, or a signal came; 1 it could not begin
 			o.args = args[1:]
 			return runMCPServe(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.server, "server", "", "`NAME` of the server, where REC holds several")
 	f.StringVar(&o.http, "http", "", "serve over HTTP at `ADDR`, as 127.0.0.1:8931, in the place of stdin and stdout")

@@ -22,26 +22,10 @@ type mcpWrapOptions struct {
 
 func newMCPWrapCommand(std streams) *cobra.Command {
 	var o mcpWrapOptions
-	cmd := &cobra.Command{
-		Use:   "wrap [flags] -- SERVER [ARG…]",
-		Short: "Run an MCP server and record what is said with it",
-		Long: `Runs SERVER as it is, outside the jail, and records what passes over its stdin, stdout and stderr; no byte of that changes. It stands
-in a client's configuration before the server's own command:
-
-  "command": "tapedeck", "args": ["mcp", "wrap", "--", "npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
-
-The recording lies in .tapedeck of the working directory's work tree, and holds the talk alone: tapedeck mcp serve answers from it, show,
-diff and verify work, replay does not. Secrets are taken out as of any recording.
-
-In a program that tapedeck record runs, whose recorder sees the talk, it makes no recording of its own unless -o names one, and runs
-SERVER alone.
-
-The last line on stderr says where the recording lies. Exit status: the server's own, 128+n when signal n ended it, 125 when the recorder failed.`,
-		Example: `  tapedeck mcp wrap -- npx -y @modelcontextprotocol/server-filesystem .
-  tapedeck mcp wrap -o talk.rec -- python3 server.py`,
+	cmd := withHelp("mcp wrap", &cobra.Command{
 		Args: withStatus(takes("SERVER…"), statusRecorder),
 		RunE: func(cmd *cobra.Command, args []string) error { return runMCPWrap(cmd.Context(), &o, args, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the server is the server's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")

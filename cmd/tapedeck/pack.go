@@ -14,17 +14,7 @@ import (
 
 func newPackCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "pack REC FILE",
-		Short: "Make one compressed file of a recording",
-		Long: `Makes FILE, a tar compressed with zstd, of the recording. The same recording gives the same bytes, whoever packs
-it, where and when. Each blob is checked while it is packed; blobs that nothing names, leftovers and what is no part of a
-recording are left out, which is said. FILE must not exist. An unfinished recording is packed as it stands, one that is
-still being made is refused. ` + "`tar --zstd -tf FILE`" + ` lists what is inside.
-
-Exit status: 0 done, 1 failed; then there is no FILE.`,
-		Example: `  tapedeck pack last bug-1234.rec.tar.zst
-  tapedeck unpack bug-1234.rec.tar.zst`,
+	cmd := withHelp("pack", &cobra.Command{
 		Args: takes("REC", "FILE"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -35,7 +25,7 @@ Exit status: 0 done, 1 failed; then there is no FILE.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runPack(cmd.Context(), args[0], args[1], json, std)
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "what was packed as JSON")
 	return cmd
 }

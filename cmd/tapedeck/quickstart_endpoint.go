@@ -18,20 +18,10 @@ import (
 // newQuickstartEndpointCommand is the endpoint that quickstart records its agent against, for whoever wants to go on from there.
 func newQuickstartEndpointCommand(std streams) *cobra.Command {
 	var listen string
-	cmd := &cobra.Command{
-		Use:   "endpoint",
-		Short: "The scripted endpoint that quickstart records against",
-		Long: `Answers as api.anthropic.com would, from a script: it needs no key and no network, and takes any key. Other agents can be
-recorded against it too, for it speaks the protocols of the other providers, over their WebSockets as well. It knows a few wishes,
-such as "write hello.txt", and "write hello.txt by mcp_files_write_file" where it is to call that tool. It says its address on stderr
-and goes on until it is interrupted.
-
-Exit status: 0 interrupted or terminated, 1 it could not listen.`,
-		Example: `  tapedeck quickstart endpoint &
-  ANTHROPIC_API_KEY=sk-ant-quickstart-not-a-key tapedeck record --upstream api.anthropic.com=http://127.0.0.1:8080 -- tapedeck quickstart agent "write hello.txt"`,
+	cmd := withHelp("quickstart endpoint", &cobra.Command{
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runQuickstartEndpoint(cmd.Context(), listen, std) },
-	}
+	})
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "TCP `address`, port 0 for a free one")
 	return cmd
 }

@@ -38,36 +38,10 @@ type recordOptions struct {
 
 func newRecordCommand(std streams) *cobra.Command {
 	var o recordOptions
-	cmd := &cobra.Command{
-		Use:   "record [flags] -- CMD [ARG…]",
-		Short: "Run a program and record every input that it consumes",
-		Long: `Runs CMD in a jail without root, with every axis on. Its stdin, stdout, stderr, signals, exit status and
-terminal pass through. Without --isolated its writes are on the disk when it ends.
-
-Where no jail can be made (macOS, containers without user namespaces), --proxy runs CMD as it is, with a proxy and the
-recorder's certificates in its environment. The recording lists what that does not cover.
-
-A program in the jail has a localhost of its own. A server on this host (LM Studio, vLLM, llama.cpp, Ollama, a gateway) is
-reached, and recorded, where --upstream names it: --upstream 127.0.0.1:1234=http://127.0.0.1:1234, with --proxy too.
-
-With --daemon URL the run is told to a daemon (tapedeck serve) while it goes on: each tool call of its conversation becomes a
-turn there (tapedeck runs watch). One that is slow, or goes away, holds CMD up at no time; what it did not get is said at the end.
-
-At its end the recording is sealed with this user's key, which is made on first use (tapedeck seal --help); where that cannot be
-the recording stays, unsealed, and why is said.
-
-The last line on stderr says where the recording lies, what was seen and what was not covered.
-
-Exit status: the program's own, 128+n when signal n ended it, 125 when the recorder failed.`,
-		Example: `  tapedeck record -- gemini -p "write hello.txt"
-  tapedeck record --upstream api.anthropic.com=http://127.0.0.1:8080 -- pi -p "write hello.txt"
-  tapedeck record --upstream 127.0.0.1:1234=http://127.0.0.1:1234 -- python3 agent.py   # LM Studio on this host
-  ls | tapedeck record -- sort
-  tapedeck record --proxy -- python3 agent.py
-  tapedeck record --daemon ws://127.0.0.1:9100 --intent "fix the build" -- pi -p "fix the build"`,
+	cmd := withHelp("record", &cobra.Command{
 		Args: withStatus(takes("CMD…"), statusRecorder),
 		RunE: func(cmd *cobra.Command, args []string) error { return runRecord(cmd.Context(), &o, args, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the program is the program's
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")

@@ -28,44 +28,7 @@ type replayOptions struct {
 
 func newReplayCommand(std streams) *cobra.Command {
 	var o replayOptions
-	cmd := &cobra.Command{
-		Use:   "replay REC|FILE.tape [flags] [-- CMD [ARG…]]",
-		Short: "Run a recorded program again as a closed world and compare",
-		Long: `Runs the recorded program again with its arguments, environment, stdin and work tree, every answer taken
-from the tape and nothing dialled, and compares the two runs lane by lane. The program's output goes where it went;
-the verdict goes to stderr, or with --json to stdout alone (the program's output then goes to stderr).
-
-With -- CMD another program, or another version of it, runs against the same tape. A program that lies in the work tree runs
-as it was recorded; --tree now runs it as it is on the disk now, among what the recorded run left there (tapedeck apply
-REC --reverse takes that back first). Its environment and stdin are the recorded ones: env gives it another.
-
-With --tty the screens of its terminal are compared, in place of the bytes that drew them: whenever something was typed, and
-at the end. Keys are typed once the screen shows what it showed. What moves by itself (a spinner, a clock) is masked, and counted
-as animation. docs/terminal.md has the rest.
-
-With --proxy it runs outside the jail, in a copy of the recorded work tree: what heeds HTTP_PROXY is answered from the
-tape, and nothing keeps the rest from the real network and disk. The verdict notes it. A recording in which nothing came
-through the proxy cannot be compared so (status 1).
-
-FILE.tape is a bare tape: of a test (httptape), or of the cassette of another program (session import). It holds exchanges and
-no program, so one must stand behind --. It runs in the present directory with the environment and stdin as they are now, every
-answer taken from the tape and nothing dialled, and nothing that it changes outlives it: --keep gets the work tree as it left
-it. What it asked for is compared, and nothing else.
-
-Side traffic (docs/masking.md) that differs, such as batches of events, has a line of its own and does not gate; with --strict it
-ends with 2.
-` + modesHelp + `
-Masks of times, ids and the like take out what differs in every run; where such a value differs the verdict is FAITHFUL, masked,
-with both values a line (docs/masking.md), and --strict ends with 2.
-
-Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
-		Example: `  tapedeck replay last
-  tapedeck replay last --json
-  tapedeck replay last --tty                           # a full screen: vim, a TUI
-  tapedeck replay last --tree now                      # after a change to the agent's own source
-  tapedeck replay last -- env MODEL=small python3 agent.py
-  tapedeck replay 20261121 -- gemini -p "another prompt"
-  tapedeck replay testdata/chat.tape -- python3 agent.py`,
+	cmd := withHelp("replay", &cobra.Command{
 		Args:              takes("REC…"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -74,7 +37,7 @@ Exit status: 0 faithful, 2 diverged, 1 it could not be run or compared.`,
 			}
 			return runReplay(cmd.Context(), &o, args[0], args[1:], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.StringVar(&o.speed, "speed", "collapsed", "collapsed (no waiting), realtime (the head of an answer comes with its first bytes), or N times as fast")

@@ -9,20 +9,13 @@ import (
 
 func newRestoreCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "restore REC DIR",
-		Short: "Make the work tree as the run found it in a directory",
-		Long: `Makes in DIR, which must be empty or not be there yet, the work tree as the run found it. Files that hold
-secrets are left out, each by name: a recording has no secret to give back.
-
-Exit status: 0 done, 1 failed.`,
-		Example:           `  tapedeck restore last /tmp/as-it-was`,
+	cmd := withHelp("restore", &cobra.Command{
 		Args:              takes("REC", "DIR"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return runRestore(args[0], args[1], json, std)
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "what was left out as JSON")
 	return cmd
 }

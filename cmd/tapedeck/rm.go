@@ -12,23 +12,11 @@ import (
 
 func newRmCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "rm REC…",
-		Short: "Delete recordings",
-		Long: `Deletes each recording with everything in it. All are looked up before the first is deleted. One that is being
-made is refused.
-
-Of a recording that record -o put elsewhere the pointer in .tapedeck/ is not believed: where it leads to anything but a
-recording of that id, the pointer alone is removed, and that is said. Files in a recording's directory that are not its own
-stay, and so does what a link leads to.
-
-Exit status: 0 done, 1 failed.`,
-		Example: `  tapedeck rm last
-  tapedeck rm 20261121-0900 20261121-1015`,
+	cmd := withHelp("rm", &cobra.Command{
 		Args:              takes("REC…"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runRm(args, json, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "what was deleted as JSON")
 	return cmd
 }

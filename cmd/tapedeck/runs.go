@@ -19,22 +19,10 @@ type runsOptions struct {
 
 func newRunsCommand(std streams) *cobra.Command {
 	var o runsOptions
-	cmd := &cobra.Command{
-		Use:   "runs",
-		Short: "List, show, watch and export the runs that a daemon keeps",
-		Long: `A run is what an agent did between its start and its end, turn by turn: each tool call with what was asked, what came of it,
-how it was judged, and what a policy denied. tapedeck serve keeps them; docs/daemon.md is a guide.
-
-They are read from the daemon at --daemon as its host, who sees the runs of every agent; the host's token is found by the
-address. --data DIR reads the files that a daemon keeps in its data directory: it needs no daemon and no token, and writes
-nothing. RUN is the id of a run, a unique prefix of one, or "last".`,
-		Example: `  tapedeck runs list
-  tapedeck runs watch
-  tapedeck runs show last
-  tapedeck runs list --data ~/.local/state/tapedeck/daemon`,
+	cmd := withHelp("runs", &cobra.Command{
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.daemon, "daemon", "", "`URL` of the daemon: ws://HOST:PORT or unix:PATH (default: $TAPEDECK_DAEMON, else "+defaultDaemon+")")
 	f.StringVar(&o.data, "data", "", "read the files of this data `directory` in place of asking a daemon")

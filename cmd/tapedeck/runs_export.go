@@ -27,27 +27,13 @@ var runFormats = []string{"jsonl", "session", "markdown"}
 
 func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
 	o := runsExportOptions{format: runFormats[0]}
-	cmd := &cobra.Command{
-		Use:   "export RUN",
-		Short: "Write a run as its trace, as a session log, or as Markdown",
-		Long: `Writes a run in one of the forms
-
-  jsonl     the records of its trace, a line each, as they stand on the disk (docs/run-trace.md)
-  session   a session log, which session show, snapshot, check and export read
-  markdown  for people: the head, and every turn with all of its texts; nothing in a run is read as Markdown
-
-of a run that goes on as far as it has come, which is said. The file of -o is written whole or not at all.
-
-Exit status: 0 written; 1 there is no such run, or it could not be written.`,
-		Example: `  tapedeck runs export last -o run.jsonl
-  tapedeck runs export last --format session | tapedeck session snapshot -
-  tapedeck runs export last --format markdown -o run.md`,
+	cmd := withHelp("runs export", &cobra.Command{
 		Args:              takes("RUN"),
 		ValidArgsFunction: runNames(from),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRunsExport(cmd.Context(), from, &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.format, "format", o.format, "`form`: "+strings.Join(runFormats, ", "))
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")

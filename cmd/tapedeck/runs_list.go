@@ -25,27 +25,12 @@ var runStatuses = []string{string(runtrace.InProgress), string(runtrace.Complete
 
 func newRunsListCommand(from *runsOptions, std streams) *cobra.Command {
 	var o runsListOptions
-	cmd := &cobra.Command{
-		Use:        "list",
-		SuggestFor: []string{"ls"},
-		Short:      "List runs, newest first",
-		Long: `Lists runs, newest first: when each began, its id, its agent, how it stands, how many turns it has, how long it took, and
-what it is for. The status is one of in_progress, completed (its agent said how it ended, whatever it said) and incomplete (its
-agent went away). On a terminal lines are cut to its width, and ids to what tells those of the list apart; in a file or a pipe they
-are whole.
-
-With --json: {"version":1,"source":URL or directory,"runs":[{"run_id","agent_id","intent","started_at","ended_at"?,"status",
-"turn_count"}]}.
-
-Exit status: 0 done, also where there is none; 1 the daemon or the files could not be read.`,
-		Example: `  tapedeck runs list
-  tapedeck runs list --agent pi --status in_progress
-  tapedeck runs list --limit 10 --json
-  tapedeck runs list --daemon unix:/run/user/1000/tapedeck.sock`,
+	cmd := withHelp("runs list", &cobra.Command{
+		SuggestFor:        []string{"ls"},
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runRunsList(cmd.Context(), from, &o, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "only runs of this `agent`, by its id")
 	f.StringVar(&o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "))

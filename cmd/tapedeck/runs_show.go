@@ -32,31 +32,13 @@ const shownLines = 40
 
 func newRunsShowCommand(from *runsOptions, std streams) *cobra.Command {
 	var o runsShowOptions
-	cmd := &cobra.Command{
-		Use:   "show RUN",
-		Short: "Show a run: every turn with what was asked, what came of it and how it was judged",
-		Long: `Shows what is known of a run, and then its turns: the number of each and its tool, how a command line ended (EXIT 1, TIMEOUT),
-what a check said (PASS, FAIL), or REJECTED where a policy denied it and the tool never ran; its prompt and parameters; and behind
-an arrow what came of it. Of a text with more than 40 lines the first 40 are shown; --full shows all. Control characters stand
-there as escapes.
-
---verdicts adds what policies decided, allowed ones too, each with the digests of the tool's parameters and of the set of
-policies; only a daemon has them.
-
-With --json: {"version":1,"run_id","agent_id","records":[…],"verdicts":[…]}; the records are those of the trace, as they stand on
-the disk (docs/run-trace.md); verdicts are there with --verdicts alone.
-
-Exit status: 0 done; 1 there is no such run, it has no such turn, or it could not be read.`,
-		Example: `  tapedeck runs show last
-  tapedeck runs show 20261122-1402 --turn 4..7 --full
-  tapedeck runs show last --lines
-  tapedeck runs show last --json --verdicts`,
+	cmd := withHelp("runs show", &cobra.Command{
 		Args:              takes("RUN"),
 		ValidArgsFunction: runNames(from),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRunsShow(cmd.Context(), from, &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only this `turn`, or those of a range: 3, 2..5, 2.. or ..5; they count from 0")
 	f.BoolVar(&o.lines, "lines", false, "a line a turn")

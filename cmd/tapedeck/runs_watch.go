@@ -30,26 +30,7 @@ const (
 
 func newRunsWatchCommand(from *runsOptions, std streams) *cobra.Command {
 	var o runsWatchOptions
-	cmd := &cobra.Command{
-		Use:   "watch [RUN]",
-		Short: "Watch a run as it goes on, until it ends",
-		Long: `Shows a run while it goes on: what it is for, how it stands, its turns as they come, and the newest whole. Without RUN that
-is the newest run that goes on, with --agent that agent's; where none does, it waits for the next that begins, however short that
-is. It ends with the run, and leaves the last picture on the screen. On a terminal these keys are heard:
-
-  ↑ ↓  another turn   end  the newest   q  quit
-
-Where stdout is no terminal, or TERM is dumb, each turn is a line. NO_COLOR turns colours off. A daemon that goes away may come back
-within ten minutes: nothing is missed and nothing shown twice.
-
-With --json each line is an object: {"version":1,"run_id","cursor","record":{…}} for each record of the trace, and at the end
-{"version":1,"run_id","end":{"status","turns","outcome"?}}.
-
-Exit status: 0 the run ended, however it did, or q was pressed; 1 there is no such run, or the daemon was lost; 130 interrupted.`,
-		Example: `  tapedeck runs watch
-  tapedeck runs watch last
-  tapedeck runs watch --agent pi --json | jq -c .record
-  tapedeck runs watch --data ~/.local/state/tapedeck/daemon`,
+	cmd := withHelp("runs watch", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
@@ -64,7 +45,7 @@ Exit status: 0 the run ended, however it did, or q was pressed; 1 there is no su
 			}
 			return runRunsWatch(cmd.Context(), from, &o, name, std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.agent, "agent", "", "the newest run of this `agent` that goes on")
 	f.BoolVar(&o.json, "json", false, "an object a line")

@@ -6,20 +6,13 @@ import (
 
 func newScriptFidelityCommand(std streams) *cobra.Command {
 	o := diffOptions{}
-	cmd := &cobra.Command{
-		Use:   "fidelity A B",
-		Short: "Compare two tapes",
-		Long: `A is what was recorded, B what is held against it: two tapes, record by record, or two recordings, lane by lane.
-` + modesHelp + `
-Exit status: 0 faithful, 2 diverged, 1 it could not compare.`,
-		Example: `  tapedeck script fidelity old.tape new.tape
-  tapedeck script fidelity old.tape new.tape --mode byte-identical --json`,
+	cmd := withHelp("script fidelity", &cobra.Command{
 		Args:              takes("A", "B"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return jsonWhatever(o.json, std, func(std streams) error { return runDiff(cmd.Context(), &o, args[0], args[1], std) })
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")

@@ -18,21 +18,13 @@ type scriptFixtureOptions struct {
 
 func newScriptFixtureCommand(std streams) *cobra.Command {
 	var o scriptFixtureOptions
-	cmd := &cobra.Command{
-		Use:   "fixture REC|TAPE OUT.jsonl",
-		Short: "Make a fixture of the model's answers on a recording or tape",
-		Long: `Writes every call of a model that the recording or tape holds as a rule, in order: for one call whose request is the same,
-or for any one call where a tape of another producer does not hold the request. OUT.jsonl goes to script run --llm; - is stdout.
-
-Exit status: 0 done, 1 failed: then nothing was written.`,
-		Example: `  tapedeck script fixture last chat.llm.jsonl
-  tapedeck script fixture greet.tape greet.llm.jsonl --force`,
+	cmd := withHelp("script fixture", &cobra.Command{
 		Args:              takes("REC", "OUT.jsonl"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runScriptFixture(cmd.Context(), &o, args[0], args[1], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.BoolVarP(&o.force, "force", "f", false, "replace OUT.jsonl where it is there")
 	f.BoolVar(&o.json, "json", false, "what was written as JSON")

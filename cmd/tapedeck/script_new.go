@@ -10,18 +10,10 @@ import (
 
 func newScriptNewCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "new [DIR/]NAME",
-		Short: "Write a first script, its tests and a fixture",
-		Long: `Writes a small agent to begin with: NAME.star, its tests in NAME_test.star, NAME_test.llm.jsonl, the model's answers, and
-__builtins__.pyi, from which an editor with Pyright knows what a script may call. Nothing that is there is written over.
-
-Exit status: 0 done, 1 failed.`,
-		Example: `  tapedeck script new greet
-  tapedeck script new agents/triage`,
+	cmd := withHelp("script new", &cobra.Command{
 		Args: takes("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error { return runScriptNew(args[0], json, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "what was written as JSON")
 	return cmd
 }

@@ -26,26 +26,7 @@ type scriptReplayOptions struct {
 
 func newScriptReplayCommand(std streams) *cobra.Command {
 	var o scriptReplayOptions
-	cmd := &cobra.Command{
-		Use:   "replay TAPE FILE",
-		Short: "Run a script on what its tape holds and compare",
-		Long: `Runs the script, or the WASI module, with every answer taken from the tape (or that of a recording): arguments, time, model, files,
-commands, tools, network. What it returns is printed, the verdict goes to stderr, or with --json to stdout alone (what it returns then
-goes to stderr). The first call that the tape does not answer fails, and with it the script; the verdict has what was asked, the
-nearest that is recorded, and the fields that differ.
-
-A program that fails by itself is never 0, even if its records are those of the tape: whether the recorded run failed too is on no tape.
-A tape of another producer answers each kind of call in recorded order, and what was asked is only compared. Of files it may hold
-hashes alone: --files DIR has what the recorded run read, under the same paths, and what has another hash is refused.
-In mode outcome a reading of the clock or of random numbers that is not on the tape ends nothing: a clock that stands still and seed 0
-answer it, and the verdict notes so. A module replays there on a script's tape.
-` + modesHelp + `
-Exit status: 0 faithful, 2 diverged or an assertion failed, 1 it could not be run or compared.`,
-		Example: `  tapedeck script replay agent.tape agent.star
-  tapedeck script replay agent.tape agent.star --mode byte-identical
-  tapedeck script replay agent.tape agent.star --aligned
-  tapedeck script replay theirs.tape agent.star --files checkout/
-  tapedeck script replay agent.tape agent.star --emit-tape now.tape --json`,
+	cmd := withHelp("script replay", &cobra.Command{
 		Args: takes("TAPE", "FILE"),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
@@ -58,7 +39,7 @@ Exit status: 0 faithful, 2 diverged or an assertion failed, 1 it could not be ru
 				return runScriptReplay(cmd.Context(), &o, args[0], args[1], std)
 			})
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
 	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one")

@@ -25,25 +25,9 @@ type scriptRunOptions struct {
 
 func newScriptRunCommand(std streams) *cobra.Command {
 	var o scriptRunOptions
-	cmd := &cobra.Command{
-		Use:        "run FILE|DIR… [flags] [-- ARG…]",
+	cmd := withHelp("script run", &cobra.Command{
 		SuggestFor: []string{"test"},
-		Short:      "Run a script or a module on a testbench, or the tests below a directory",
-		Long: `FILE.star defines main(args); what it returns is printed, as JSON where it is not a string. What it logs goes to stderr.
-FILE.wasm is a WASI preview 1 module. What no flag gives is denied, and a call that nothing answers says how to give it.
-
-FILE_test.star and DIR are tests: every function test_… of the files …_test.star, or their main, each on a bench of its own. X_test.star
-has the inputs that lie beside it: X_test.llm.jsonl, X_test.process-tape.json, X_test.files/, X_test.mcp.tape, X_test.net.tape; the
-flags give what does not lie there. A test is held against its golden tape, X_test.FUNCTION.tape, where there is one; --update writes
-that of every test that passes.
-
-Exit status: 0 done; 2 an assertion failed, or a golden tape is another; 1 it could not come to its end.`,
-		Example: `  tapedeck script run greet.star --llm greet_test.llm.jsonl -- Ada
-  tapedeck script run agent.star --llm record=agent.llm.jsonl --files . --diff out.patch
-  tapedeck script run agent.star --llm agent.llm.jsonl --processes agent.process-tape.json --emit-tape agent.tape
-  tapedeck script run tests/ --run 'greet_test.star:test_.*name'
-  tapedeck script run tests/ --update`,
-		Args: takes("FILE…"),
+		Args:       takes("FILE…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if dash < 0 {
@@ -56,7 +40,7 @@ Exit status: 0 done; 2 an assertion failed, or a golden tape is another; 1 it co
 				return runScriptRun(cmd.Context(), &o, args[:dash], args[dash:], std)
 			})
 		},
-	}
+	})
 	f := cmd.Flags()
 	o.define(f)
 	o.limits.define(f)

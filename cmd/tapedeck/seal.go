@@ -19,33 +19,11 @@ type sealOptions struct {
 
 func newSealCommand(std streams) *cobra.Command {
 	var o sealOptions
-	cmd := &cobra.Command{
-		Use:   "seal REC",
-		Short: "Seal a recording; check, prove and log sealed ones",
-		Long: `A seal is a signature over every bit of a recording, so that nobody can change it unseen afterwards, and so that one record
-of it can be proved without the rest (docs/seal.md). tapedeck record seals what it makes; this seals what is
-unsealed: recorded with --no-seal, by an older version, or when the key could not be had.
-
-Every byte is read, and blobs are held against their names. A recording that is sealed already is verified: where its seal holds
-that is said and nothing is done; where it does not hold, or is gone, sealing is refused, for it would give an
-edited recording a good seal. --anew does it all the same: what the old seal said is lost then, and a log of recordings
-(tapedeck seal log) that lists it says so.
-
-The key lies in the configuration directory, seal.key beside seal.pub, and is made on first use. Keep a copy: a lost one is never
-replaced silently.
-
-A recording that is called as a subcommand is: ./verify.
-
-Exit status: 0 sealed, 1 refused or failed.`,
-		Example: `  tapedeck seal last
-  tapedeck seal verify last --key auditor-got-this.pub
-  tapedeck seal prove last 3 >proof.json
-  tapedeck seal verify-proof proof.json --key seal.pub
-  tapedeck seal log add last`,
+	cmd := withHelp("seal", &cobra.Command{
 		Args:              takes("REC"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runSeal(cmd.Context(), &o, args[0], std) },
-	}
+	})
 	cmd.Flags().BoolVar(&o.anew, "anew", false, "seal it as it is now, whatever the seal says that it has or had")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the seal as JSON")
 	cmd.AddCommand(newSealVerifyCommand(std), newSealProveCommand(std), newSealVerifyProofCommand(std), newSealKeyCommand(std), newSealLogCommand(std))
@@ -87,22 +65,11 @@ type sealVerifyOptions struct {
 
 func newSealVerifyCommand(std streams) *cobra.Command {
 	var o sealVerifyOptions
-	cmd := &cobra.Command{
-		Use:   "verify REC",
-		Short: "Hold every byte of a recording against its seal",
-		Long: `Computes the seal again and holds it against seal.json: who signed, and whether every file, line, blob and tile
-is what was sealed. tapedeck verify does that too, and checks what the files say as well; this looks at the seal alone.
-
-The seal must be by this machine's key, or by one that --key names. Where there is neither it is said that nobody knows
-whose it is, and --strict ends with 2.
-
-Exit status: 0 it holds; 2 it does not, or there is no seal: what and where is said; 1 it could not be looked at.`,
-		Example: `  tapedeck seal verify last
-  tapedeck seal verify theirs.rec --key their-seal.pub --witness witness.pub --strict --json`,
+	cmd := withHelp("seal verify", &cobra.Command{
 		Args:              takes("REC"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runSealVerify(cmd.Context(), &o, args[0], std) },
-	}
+	})
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "a seal by nobody knows whom ends with 2")
 	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")

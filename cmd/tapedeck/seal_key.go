@@ -15,19 +15,11 @@ import (
 
 func newSealKeyCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "key",
-		Short: "Show the public key that checks your recordings",
-		Long: `Prints the public half of this machine's sealing key, for whoever is to check what you recorded: hand it over on a way on
-which nobody can exchange it. On stderr it says where both halves lie, and whether the private one is there.
-
-Exit status: 0 done, 1 there is none yet, or it cannot be taken.`,
-		Example: `  tapedeck seal key >for-the-auditor.pub
-  tapedeck seal key --json`,
+	cmd := withHelp("seal key", &cobra.Command{
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(*cobra.Command, []string) error { return runSealKey(json, std) },
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "the key as JSON")
 	return cmd
 }

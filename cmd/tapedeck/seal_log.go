@@ -16,22 +16,10 @@ import (
 )
 
 func newSealLogCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "log",
-		Short: "Keep an append-only log of sealed recordings, so that one gone missing shows",
-		Long: `A log lists sealed recordings, each by its id and its seal, in a Merkle tree whose head is signed with this machine's
-key. Whoever keeps a copy of its checkpoint, a file of a few lines, can tell later that nothing that it listed then was taken out
-or changed: tapedeck seal log verify --since COPY. So give copies away: to an auditor, into a commit, to a witness.
-
-It lies in .tapedeck/log of the work tree, or in the directory that --log names, as C2SP tlog-tiles, which a static web server
-can serve (docs/seal.md).`,
-		Example: `  tapedeck seal log add last
-  cp .tapedeck/log/checkpoint ~/kept.checkpoint
-  tapedeck seal log verify --since ~/kept.checkpoint
-  tapedeck seal log prove last >logged.proof`,
+	cmd := withHelp("seal log", &cobra.Command{
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(newSealLogAddCommand(std), newSealLogVerifyCommand(std), newSealLogProveCommand(std))
 	return cmd
 }
@@ -53,22 +41,13 @@ const logFlag = "`DIRECTORY` of the log (default: .tapedeck/log of the work tree
 func newSealLogAddCommand(std streams) *cobra.Command {
 	var log string
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "add REC…",
-		Short: "Add sealed recordings to a log",
-		Long: `Verifies the seal of each recording, adds them to the log and signs its new checkpoint, all or none. A recording that
-stands there with the same seal is not added again. The log is made where there is none; before anything is added it is held
-against its checkpoint, so that a log that was changed is never signed.
-
-Exit status: 0 done; 1 a seal does not hold, the log was changed, or it could not be written: then nothing was added.`,
-		Example: `  tapedeck seal log add last
-  tapedeck seal log add 20261121-0900 20261121-1015 --log /srv/audit/log`,
+	cmd := withHelp("seal log add", &cobra.Command{
 		Args:              takes("REC…"),
 		ValidArgsFunction: recordingNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runSealLogAdd(cmd.Context(), log, args, json, std)
 		},
-	}
+	})
 	cmd.Flags().StringVar(&log, "log", "", logFlag)
 	cmd.Flags().BoolVar(&json, "json", false, "what was added as JSON")
 	return cmd
@@ -123,25 +102,11 @@ type sealLogVerifyOptions struct {
 
 func newSealLogVerifyCommand(std streams) *cobra.Command {
 	var o sealLogVerifyOptions
-	cmd := &cobra.Command{
-		Use:   "verify",
-		Short: "Check a log of recordings and every recording that it lists",
-		Long: `Computes the log again from its entries, holds every tile and the signed checkpoint against that, and then each recording
-that it lists: it must be there, where it lay or known to this work tree, with the seal that it had when it was added last, and
-every byte must be what was sealed. --quick looks at the seals alone. A recording that was deleted, changed, or sealed
-anew is named.
-
---since takes an older checkpoint that somebody kept: the log must continue it. Without one nothing tells a log from which the
-newest entries were taken, by who has its key or kept an old copy of it.
-
-Exit status: 0 all of it holds, 2 something does not: what and where is said, 1 it could not be looked at.`,
-		Example: `  tapedeck seal log verify
-  tapedeck seal log verify --since ~/kept.checkpoint --quick
-  tapedeck seal log verify --log /srv/audit/log --key their-seal.pub --witness witness.pub --json`,
+	cmd := withHelp("seal log verify", &cobra.Command{
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runSealLogVerify(cmd.Context(), &o, std) },
-	}
+	})
 	f := cmd.Flags()
 	o.define(f)
 	f.StringVar(&o.log, "log", "", logFlag)
@@ -218,16 +183,7 @@ type sealLogProveOptions struct {
 
 func newSealLogProveCommand(std streams) *cobra.Command {
 	var o sealLogProveOptions
-	cmd := &cobra.Command{
-		Use:   "prove [REC]",
-		Short: "Prove that a log lists a recording, or that it continues an older one",
-		Long: `Writes to stdout, or to the file that -o names, a proof that the newest entry of REC stands in the log (C2SP tlog-proof);
-or, with --since and without REC, that the log continues the one of an older checkpoint, in the form that a witness takes (C2SP
-tlog-witness). tapedeck seal verify-proof checks both with the public key alone. REC may be a whole id of a recording that is gone.
-
-Exit status: 0 done; 2 the log does not fit its checkpoint, or does not continue the older one; 1 it lists no such recording.`,
-		Example: `  tapedeck seal log prove last >logged.proof
-  tapedeck seal log prove --since ~/kept.checkpoint -o grown.proof`,
+	cmd := withHelp("seal log prove", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("since") {
 				return cobra.NoArgs(cmd, args)
@@ -236,7 +192,7 @@ Exit status: 0 done; 2 the log does not fit its checkpoint, or does not continue
 		},
 		ValidArgsFunction: recordingNames,
 		RunE:              func(_ *cobra.Command, args []string) error { return runSealLogProve(&o, args, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringArrayVar(&o.keys, "key", nil, "`KEY` whose log it may be: a file such as seal.pub, or NAME+ID+BASE64 (repeatable)")
 	f.StringVar(&o.log, "log", "", logFlag)

@@ -25,24 +25,7 @@ type sealProveOptions struct {
 
 func newSealProveCommand(std streams) *cobra.Command {
 	var o sealProveOptions
-	cmd := &cobra.Command{
-		Use:   "prove REC [SEQ]",
-		Short: "Prove one record of a sealed recording, without the rest",
-		Long: `Writes to stdout, or to the file that -o names, a proof that one record stands in the sealed recording: the record itself, the
-blobs that it names (request, answer, output; not with --no-payloads), and the hashes that lead from it to the signed root.
-tapedeck seal verify-proof checks it with the public key alone, where nothing else of the recording is.
-
-SEQ is the number of a record of the tape, as tapedeck show has it; with --stream session.jsonl that of a session event, from 0:
-one less than the line that tapedeck session show has. --stream also names any other file of the recording, or a blob as run.tape.cas/HEX: without SEQ the whole of it is proved; --leaf
-takes the line or chunk by its place, from 0 (of a tape that is its header).
-
-The proof is the record as the recording has it: secrets are placeholders in both. Who has it can try guesses of what its
-neighbours say: docs/seal.md.
-
-Exit status: 0 done; 2 what lies there does not fit the seal; 1 there is no such record, or no seal.`,
-		Example: `  tapedeck seal prove last 3 >proof.json
-  tapedeck seal prove last 12 --stream session.jsonl -o call.json     # line 13 of session show last: a tool call
-  tapedeck seal prove last --stream workspace.diff -o diff.json`,
+	cmd := withHelp("seal prove", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && (cmd.Flags().Changed("leaf") || !hasSeqs(o.stream)) {
 				return nil
@@ -56,7 +39,7 @@ Exit status: 0 done; 2 what lies there does not fit the seal; 1 there is no such
 			}
 			return runSealProve(cmd.Context(), &o, args, std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.stream, "stream", "run.tape", "the `FILE` of the recording that the record stands in")
 	f.Int64Var(&o.leaf, "leaf", 0, "the line or chunk by its place, from 0, in place of SEQ")

@@ -29,22 +29,10 @@ type sealVerifyProofOptions struct {
 
 func newSealVerifyProofCommand(std streams) *cobra.Command {
 	var o sealVerifyProofOptions
-	cmd := &cobra.Command{
-		Use:   "verify-proof FILE",
-		Short: "Check a proof with nothing but the public key, and show what it proves",
-		Long: `Checks a proof that tapedeck seal prove or tapedeck seal log prove made. Nothing is read but FILE ("-" is stdin) and
-the key that --key names, this machine's own where none is named. What was proved is shown: the record, its kind, lane and time,
-of a model call the tools that it asked for; --payloads adds the bytes of the blobs that came with it.
-
-A proof that a log of recordings continues an older one needs that one's checkpoint, too: --since.
-
-Exit status: 0 it holds, 2 it does not, 1 it could not be read, or there is no key to check it by.`,
-		Example: `  tapedeck seal verify-proof proof.json --key their-seal.pub
-  tapedeck seal prove last 3 | tapedeck seal verify-proof - --json
-  tapedeck seal verify-proof grown.proof --key seal.pub --since checkpoint.kept`,
+	cmd := withHelp("seal verify-proof", &cobra.Command{
 		Args: takes("FILE"),
 		RunE: func(_ *cobra.Command, args []string) error { return runSealVerifyProof(&o, args[0], std) },
-	}
+	})
 	f := cmd.Flags()
 	o.define(f)
 	f.StringVar(&o.since, "since", "", "an older checkpoint of the log, in a `FILE`, for a proof that the log continues it")

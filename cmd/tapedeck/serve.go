@@ -50,29 +50,11 @@ var (
 
 func newServeCommand(std streams) *cobra.Command {
 	o := serveOptions{grace: daemon.DefaultGrace, drain: daemon.DefaultDrain, log: logOptions{"text", "info"}}
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Run the daemon: agents' runs traced turn by turn, their tool calls judged by policies",
-		Long: `Runs the daemon that agents connect to over WebSocket, or a Unix socket, with JSON-RPC 2.0 (docs/daemon-wire.md). It brackets
-their runs, decides by policies what their proposed tool calls may do, calls the tools back, and keeps every turn on the disk before
-it is acknowledged. tapedeck runs shows what it holds; docs/daemon.md is a guide.
-
-Who connects sends a token, fresh at each start, from a file that only this user can read; it is named on stderr, where a line
-says that the daemon is ready. The log goes to stderr, too. With --json that line is an object on stdout instead: {"version":1,"url",
-"socket"?,"data","auth","token_file"?,"host_token_file"?,"pid"}. /healthz, /readyz and /metrics are served beside the WebSocket.
-
-SIGINT or SIGTERM stops it: requests in service are finished within --drain, open runs end as incomplete, the tokens are removed.
-A second signal ends it at once; nothing that was acknowledged is lost by that.
-
-Exit status: 0 stopped as asked; 1 it could not start or go on, or bad usage; 128+n ended at once by a second signal n.`,
-		Example: `  tapedeck serve
-  tapedeck serve --listen 127.0.0.1:9200 --data /var/lib/tapedeck
-  tapedeck serve --socket /run/tapedeck/daemon.sock --log-format json
-  tapedeck serve --policies policies.yaml --builtin drive_cli --allow claude,codex`,
+	cmd := withHelp("serve", &cobra.Command{
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runServe(cmd.Context(), &o, std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "", "TCP `address`, port 0 for a free one (default "+daemon.DefaultListen+", none where --socket is given)")
 	f.StringVar(&o.socket, "socket", "", "`path` of a Unix socket, for processes of this user alone")

@@ -21,22 +21,10 @@ import (
 )
 
 func newSessionCommand(std streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "session",
-		Short: "Read, check, repair and export session logs; import the transcripts of other tools",
-		Long: `A session log says what an agent did, event by event: prompts, answers, tool calls, results, what was denied and suspended.
-Every recording has one, derived from its tape; transcripts of other agents are imported into the same form. docs/sessions.md
-is a guide.
-
-FILE is a log in any form (an envelope or an event a line, one list of either), "-" for stdin, a tape, or a recording: a path, an
-id, a unique prefix of one, or "last".`,
-		Example: `  tapedeck session show last
-  tapedeck session snapshot last
-  tapedeck session export last -o session.md
-  tapedeck session import claude-code ~/.claude/projects/-work/1b2c.jsonl -o session.jsonl`,
+	cmd := withHelp("session", &cobra.Command{
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(
 		newSessionSnapshotCommand(std), newSessionCheckCommand(std), newSessionShowCommand(std), newSessionExportCommand(std),
 		newSessionRepairCommand(std), newSessionImportCommand(std),

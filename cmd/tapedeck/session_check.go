@@ -10,22 +10,13 @@ import (
 
 func newSessionCheckCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:   "check FILE",
-		Short: "Check that every kernel event of a session log carries its category",
-		Long: `Reads the whole log and checks that every kernel event carries the category that the taxonomy has for its kind (those of
-memory need none), and names the first that does not, by its line. Newer producers leave categories to the taxonomy: their logs
-load all the same, and do not pass. What is odd about the order of the entries is said, and does not count.
-
-Exit status: 0 passed, 2 an event does not carry its category, 1 the log could not be read.`,
-		Example: `  tapedeck session check session.jsonl
-  tapedeck session check - --json < session.jsonl`,
+	cmd := withHelp("session check", &cobra.Command{
 		Args:              takes("FILE"),
 		ValidArgsFunction: sessionNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runSessionCheck(cmd.Context(), args[0], json, std)
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
 	return cmd
 }

@@ -21,22 +21,13 @@ type sessionExportOptions struct {
 
 func newSessionExportCommand(std streams) *cobra.Command {
 	var o sessionExportOptions
-	cmd := &cobra.Command{
-		Use:   "export FILE",
-		Short: "Write a session as Markdown for people",
-		Long: `Writes the session as Markdown: prompts, turns, calls with their arguments, results, errors, what was denied and suspended,
-and at the end the snapshot. A text longer than --max-text bytes is cut in the middle, and it is said how much was left out.
-Nothing in the log is read as Markdown, and no control character passes.
-
-The file of -o is written whole or not at all. Exit status: 0 written, 1 failed.`,
-		Example: `  tapedeck session export last -o session.md
-  tapedeck session export session.jsonl --full | less`,
+	cmd := withHelp("session export", &cobra.Command{
 		Args:              takes("FILE"),
 		ValidArgsFunction: sessionNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runSessionExport(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
 	f.StringVar(&o.title, "title", "", "`text` of its heading (default: the log's name)")

@@ -33,33 +33,13 @@ const kindAuto = "auto"
 
 func newSessionImportCommand(std streams) *cobra.Command {
 	var o sessionImportOptions
-	cmd := &cobra.Command{
-		Use:   "import KIND FILE",
-		Short: "Make a session log of another agent's transcript, or a tape of a HAR file or HTTP cassette",
-		Long: `Reads FILE, a transcript of another agent, into a session log: on stdout, or in the file of -o. FILE may be the folder in
-which the agent keeps its sessions, too: the newest is read; PATH#SESSION is one of opencode's by its id; "-" is stdin.
-KIND is one of
-
-  ` + strings.Join(foreign.Names(), ", ") + `
-
-or "auto", which tells it by what is in FILE. HAR files and HTTP cassettes (` + strings.Join(httpforeign.Names(), ", ") + `) become a tape,
-which -o names and replay answers from.
-
-Secrets are replaced by placeholders before anything is written, as in a recording. What was read, and what was passed over and
-why, is said on stderr. docs/importers.md has what each format gives. A file is written whole or not at all.
-
-Exit status: 0 imported, 1 failed; then there is no file.`,
-		Example: `  tapedeck session import claude-code ~/.claude/projects/-work/1b2c.jsonl -o session.jsonl
-  tapedeck session import auto ~/.codex/sessions/2026/11/22/rollout-1.jsonl | tapedeck session export - -o session.md
-  tapedeck session import codex ~/.codex -o newest.jsonl
-  opencode export ses_dfc97ebe6ffeYMQ8e9Icgh5Cmc | tapedeck session import opencode - -o session.jsonl
-  tapedeck session import har browser.har -o browser.tape`,
+	cmd := withHelp("session import", &cobra.Command{
 		Args:              takes("KIND", "FILE"),
 		ValidArgsFunction: importKinds,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runSessionImport(cmd.Context(), &o, args[0], args[1], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` to write: a session log, X.tape of an HTTP cassette (default: stdout)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the session log where it is there")

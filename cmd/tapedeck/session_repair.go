@@ -21,25 +21,13 @@ type sessionRepairOptions struct {
 
 func newSessionRepairCommand(std streams) *cobra.Command {
 	var o sessionRepairOptions
-	cmd := &cobra.Command{
-		Use:   "repair FILE",
-		Short: "Find what a crash left in a session log; write a copy in which it is closed",
-		Long: `Reads the whole log and names what a crash left in it: a call without a result, a result twice or without a call, a turn cut
-in the middle, a run without an end, a torn last line. FILE is never changed. With -o a copy is written in which each of these is
-closed by a rule that docs/sessions.md has; an event that was made for that says so under its key "repaired", and events that
-were whole stand as they stood.
-
-Exit status: 0 nothing to repair, 2 something was found (also where a copy was written), 1 the log could not be read or the copy
-not written.`,
-		Example: `  tapedeck session repair session.jsonl
-  tapedeck session repair session.jsonl -o whole.jsonl
-  tapedeck session repair last --json`,
+	cmd := withHelp("session repair", &cobra.Command{
 		Args:              takes("FILE"),
 		ValidArgsFunction: sessionNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runSessionRepair(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`file` of the repaired copy, - for stdout")
 	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")

@@ -27,22 +27,11 @@ type sessionShowOptions struct {
 
 func newSessionShowCommand(std streams) *cobra.Command {
 	var o sessionShowOptions
-	cmd := &cobra.Command{
-		Use:   "show FILE",
-		Short: "Show the events of a session log, a line each",
-		Long: `Shows a timeline: line of the log (its seq, which tapedeck seal prove --stream session.jsonl takes, is one less), turn,
-category, kind and what the event says. Category and primitive are those of the
-taxonomy, whether or not the log carries them. With --json the events stand as they stand in the log.
-
-Exit status: 0 done; 1 the log could not be read, or nothing fits what was asked for.`,
-		Example: `  tapedeck session show last
-  tapedeck session show session.jsonl --turn 2..4
-  tapedeck session show session.jsonl --kind tool_denied,suspended
-  tapedeck session show session.jsonl --category mm --json`,
+	cmd := withHelp("session show", &cobra.Command{
 		Args:              takes("FILE"),
 		ValidArgsFunction: sessionNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runSessionShow(cmd.Context(), &o, args[0], std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&o.turns, "turn", "", "only events of this `turn`, or of a range: 3, 2..5, 2.. or ..5")
 	f.StringSliceVar(&o.kinds, "kind", nil, "only events of this `kind`, as in tool_requested (repeatable, or with commas)")

@@ -21,25 +21,14 @@ type sessionSnapshotOptions struct {
 
 func newSessionSnapshotCommand(std streams) *cobra.Command {
 	var o sessionSnapshotOptions
-	cmd := &cobra.Command{
-		Use:   "snapshot FILE",
-		Short: "Fold a session log into its audit snapshot",
-		Long: `Folds the events of a session log, in order, into what an audit asks for: the last suspension and what it waits for, the state
-of every agent, budgets that were exceeded, signals, cancellations, and how often memory was paged, tools were gated and so on.
---at TURN gives the state at the end of that turn: events behind the first one of a later turn are not looked at, and an event
-without a turn belongs to the turn before it.
-
-Exit status: 0 done, 1 the log could not be read; its line is named.`,
-		Example: `  tapedeck session snapshot last
-  tapedeck session snapshot session.jsonl --at 3
-  tapedeck session snapshot - --json < session.jsonl`,
+	cmd := withHelp("session snapshot", &cobra.Command{
 		Args:              takes("FILE"),
 		ValidArgsFunction: sessionNames,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.atSet = cmd.Flags().Changed("at")
 			return runSessionSnapshot(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	cmd.Flags().IntVar(&o.at, "at", 0, "the state at the end of this `turn`")
 	cmd.Flags().BoolVar(&o.json, "json", false, "as JSON")
 	return cmd

@@ -32,40 +32,7 @@ type showOptions struct {
 
 func newShowCommand(std streams) *cobra.Command {
 	var o showOptions
-	cmd := &cobra.Command{
-		Use:   "show REC",
-		Short: "Show the timeline of a recording or a tape, one record, or payloads",
-		Long: `Without flags: one line a record: its number, when it came, its kind, its lane and what it holds. Programs do things side
-by side, so two runs compare lane by lane: a lane is one conversation with a model (llm:…), the HTTP of one host (http:…), what
-is said with one tool server (mcp:…) or over one WebSocket (ws:…), the work tree (files), the refusals of the network, or the
-program itself. Of a conversation → is what the program's side said and ← what came, the answer to a call below it. --seq N
-shows one record with everything in it, as JSON, and with --payloads a field and a header a line, then each body; a message of a
-conversation always so, its JSON indented. The other flags choose records, and
-only those show of which all is true that they ask for. --payloads adds the bytes, as they are in a file or a pipe, with
-control characters escaped on a terminal; --coverage says what was recorded and what was not; --masks lists the volatile
-facts that are masked before two runs are compared, and how often each was seen; without REC it lists those of this work tree.
-
-Of a program that had a terminal (kind screen, lane terminal, without a number) it shows what changed on its screen and came to
-rest, in one line the row that tells most, what was typed, new sizes and signals; --payloads adds the screen.
-
---follow shows the records of a recording that is being made as they come, and how much of each answer has come that is
-still streaming, until the recorder ends. With --json that is one object a line, each with "record", "part" or "end".
-
-The last line adds up the tokens of the model calls that were shown and what they cost at list prices, as far as both are
-known; --prices takes the prices of a file in place of those that are built in (docs/providers.md has their form).
-
-What people noted about an event (tapedeck annotate) stands below it, and with --json in "annotations".
-
-REC may be a packed recording (tapedeck pack).
-
-Exit status: 0 done, also where --errors finds nothing, which is said; 1 it could not be read, nothing fits what was asked
-for, a kind is not known, or with --follow the recorder was killed.`,
-		Example: `  tapedeck show last
-  tapedeck show last --seq 3 --payloads
-  tapedeck show last --kind llm_call,http_exchange --grep 'rate.?limit' --json
-  tapedeck show last --errors --since 1m
-  tapedeck show last --kind screen --payloads          # the terminal's screens
-  tapedeck show last --follow --lane 'llm*'`,
+	cmd := withHelp("show", &cobra.Command{
 		Args: func(cmd *cobra.Command, args []string) error {
 			if o.masks && len(args) == 0 {
 				return nil
@@ -79,7 +46,7 @@ for, a kind is not known, or with --follow the recorder was killed.`,
 			}
 			return runShow(cmd.Context(), &o, args[0], std)
 		},
-	}
+	})
 	f := cmd.Flags()
 	o.define(f)
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on until the recorder ends")

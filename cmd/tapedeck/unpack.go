@@ -22,23 +22,13 @@ type unpackOptions struct {
 
 func newUnpackCommand(std streams) *cobra.Command {
 	var o unpackOptions
-	cmd := &cobra.Command{
-		Use:   "unpack FILE",
-		Short: "Make a recording of a packed file",
-		Long: `Puts the recording that is packed in FILE into .tapedeck/ under its id, or where -o says. What is there already is
-never replaced. The recording is there whole or not at all: a file that was cut, changed or made up is refused, and
-nothing is written outside the recording.
-
-Exit status: 0 done, 1 refused or failed; then there is no recording.`,
-		Example: `  tapedeck unpack bug-1234.rec.tar.zst
-  tapedeck unpack bug-1234.rec.tar.zst -o /tmp/bug.rec
-  tapedeck unpack huge.rec.tar.zst --max-size 200G`,
+	cmd := withHelp("unpack", &cobra.Command{
 		Args: takes("FILE"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveDefault // files
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return runUnpack(cmd.Context(), &o, args[0], std) },
-	}
+	})
 	f := cmd.Flags()
 	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
 	f.StringVar(&o.maxSize, "max-size", "64G", "refuse a file that declares more `bytes` than this: a number with K, M, G or T")

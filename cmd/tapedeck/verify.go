@@ -19,29 +19,11 @@ type verifyOptions struct {
 
 func newVerifyCommand(std streams) *cobra.Command {
 	var o verifyOptions
-	cmd := &cobra.Command{
-		Use:   "verify PATH",
-		Short: "Check every line and every blob of a recording, a tape or a cassette",
-		Long: `Reads every line, blob and digest, and holds workspace.diff, arguments and exit code against the tape. An unfinished
-or unsealed recording whose lines, blobs and digests hold is sound: that is said on stderr and as state
-in the JSON; docs/limits.md has what it cannot see. PATH may be a packed recording (tapedeck pack), or a terminal cassette
-(tapedeck cassette record): then every line, chunk and digest of that is checked.
-
-A seal is a signature over all of a recording (docs/seal.md): every file, line and blob is held against it. It must be by
-this machine's key, or by one that --key names; where there is neither the seal shows that nothing was changed since
-it was made, and not by whom: that is said, and --strict ends with 2. Each --witness must have cosigned.
-
-Exit status: 0 it holds, 2 something does not: what and where is said (with --strict also: unfinished, unsealed, or sealed by
-nobody knows whom), 1 it could not be opened, or is of a newer format.`,
-		Example: `  tapedeck verify last
-  tapedeck verify run.tape --json
-  tapedeck verify bug-1234.rec.tar.zst
-  tapedeck verify theirs.rec --key their-seal.pub --strict
-  tapedeck verify demo.cassette`,
+	cmd := withHelp("verify", &cobra.Command{
 		Args:              takes("PATH"),
 		ValidArgsFunction: recordingNames,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVerify(cmd.Context(), &o, args[0], std) },
-	}
+	})
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "an unfinished or unsealed recording, or one of an unknown signer, ends with 2")
 	o.define(cmd.Flags())
 	cmd.Flags().BoolVar(&o.json, "json", false, "the result as JSON")

@@ -11,12 +11,8 @@ import (
 
 func newVersionCommand(std streams) *cobra.Command {
 	var json bool
-	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version, and the format versions that it reads",
-		Long:    "Prints the version of tapedeck and the formats that it reads.\n\nExit status: 0.",
-		Example: "  tapedeck version --json",
-		Args:    cobra.NoArgs,
+	cmd := withHelp("version", &cobra.Command{
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if json {
 				return printJSON(std.out, map[string]any{
@@ -28,7 +24,7 @@ func newVersionCommand(std streams) *cobra.Command {
 				recording.Producer, tape.Version, recording.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&json, "json", false, "the versions as JSON")
 	return cmd
 }

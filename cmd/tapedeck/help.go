@@ -1,0 +1,51 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	httpforeign "github.com/tapedeck-dev/tapedeck/httptape/foreign"
+	"github.com/tapedeck-dev/tapedeck/sessionlog/foreign"
+)
+
+// helpTexts are the texts of the commands, a file for each command of the first level. A section is
+//
+//	= seal prove
+//	prove REC [SEQ]
+//	What it does, in a line
+//
+//	What there is to know, and the exit statuses
+//
+//	Examples:
+//	  tapedeck seal prove last 3
+//
+//go:embed help/*.txt
+var helpTexts embed.FS
+
+// inHelp is what stands in the texts for what more than one of them says, or the code knows.
+var inHelp = strings.NewReplacer(
+	"{{modes}}", strings.Trim(modesHelp, "\n"),
+	"{{transcripts}}", strings.Join(foreign.Names(), ", "),
+	"{{http cassettes}}", strings.Join(httpforeign.Names(), ", "),
+)
+
+// withHelp gives cmd, which is called by path ("seal prove"), its usage and help.
+func withHelp(path string, cmd *cobra.Command) *cobra.Command {
+	words := strings.Fields(path)
+	text, err := helpTexts.ReadFile("help/" + words[0] + ".txt")
+	if err != nil {
+		panic(err) // it is in this executable
+	}
+	_, section, ok := strings.Cut("\n"+string(text), "\n= "+path+"\n")
+	if !ok {
+		panic(fmt.Sprintf("no help for %q", path))
+	}
+	section, _, _ = strings.Cut(section, "\n= ")
+	cmd.Use, section, _ = strings.Cut(section, "\n")
+	cmd.Short, section, _ = strings.Cut(section, "\n")
+	long, example, _ := strings.Cut(section, "\nExamples:\n")
+	cmd.Long, cmd.Example = strings.Trim(inHelp.Replace(long), "\n"), strings.TrimRight(example, "\n")
+	return cmd
+}
