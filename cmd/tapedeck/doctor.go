@@ -1,11 +1,16 @@
 package main
 
 import (
+	"os"
+	"runtime"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 func newDoctorCommand(std streams) *cobra.Command {
@@ -63,4 +68,47 @@ func printDiagnosis(d *deck.Diagnosis, std streams) error {
 	}
 	_, err := visible.Fprintln(std.out, verdict)
 	return err
+}
+
+func newVersionCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("version", &cobra.Command{
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if json {
+				return printJSON(std.out, map[string]any{
+					"tapedeck": recording.Version, "tape_format": tape.Version, "recording_format": recording.ManifestFormat,
+					"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+				})
+			}
+			_, err := visible.Fprintf(std.out, "%s (tape format %d, recording format %d, %s %s/%s)\n",
+				recording.Producer, tape.Version, recording.ManifestFormat, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "the versions as JSON")
+	return cmd
+}
+
+func newManCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("man", &cobra.Command{
+		Args: takes("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			head := &doc.GenManHeader{Title: "TAPEDECK", Section: "1", Source: "tapedeck", Manual: "Tapedeck"}
+			if err := doc.GenManTree(cmd.Root(), head, args[0]); err != nil {
+				return err
+			}
+			if json {
+				return printJSON(std.out, map[string]any{"directory": args[0]})
+			}
+			_, err := visible.Fprintf(std.err, "tapedeck: manual pages written into %s\n", args[0])
+			return err
+		},
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "where they lie as JSON")
+	return cmd
 }

@@ -7,7 +7,9 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"github.com/tapedeck-dev/tapedeck/deck"
 	_ "github.com/tapedeck-dev/tapedeck/internal/addressspace" // first of all
@@ -30,4 +32,42 @@ func guarded() (status int) {
 		}
 	}()
 	return run(context.Background(), os.Args[1:], stdStreams())
+}
+
+// A recorder runs beside the program that it records, over whole trees of files: what it holds should stay small, and the
+// garbage collector should not cost more for it. While little is alive it lets garbage grow to leanMemory; only where more is
+// needed does it grow with that. Who sets GOGC or GOMEMLIMIT decides instead.
+const (
+	leanMemory  = 42 << 20 // bytes of the Go runtime; the program's own pages come on top, some 16 MB
+	leanPercent = 200      // garbage by what is alive, as long as that is little
+)
+
+// boundMemory does that for this process.
+func boundMemory() {
+	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	debug.SetGCPercent(leanPercent)
+	debug.SetMemoryLimit(leanMemory)
+	afterEachGC(func() {
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		if live[0].Value.Kind() == metrics.KindUint64 {
+			debug.SetMemoryLimit(memoryLimit(int64(live[0].Value.Uint64())))
+		}
+	})
+}
+
+// memoryLimit returns the limit for a heap of which live bytes are in use: one that leaves room, or the collector would hardly
+// stop.
+func memoryLimit(live int64) int64 { return max(leanMemory, live+live/3+leanMemory/8) }
+
+// afterEachGC calls f after each collection, for as long as the process lives.
+func afterEachGC(f func()) {
+	type sign struct{ _ *sign } // with a pointer it has a place of its own
+	s := new(sign)
+	runtime.SetFinalizer(s, func(*sign) {
+		afterEachGC(f) // before f, so that no collection comes in between unseen
+		f()
+	})
 }

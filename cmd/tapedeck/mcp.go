@@ -1,6 +1,26 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/tapedeck-dev/tapedeck/axis/mcp"
+	"github.com/tapedeck-dev/tapedeck/deck"
+	"github.com/tapedeck-dev/tapedeck/deck/derive"
+	"github.com/tapedeck-dev/tapedeck/deck/program"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
 
 func newMCPCommand(std streams) *cobra.Command {
 	cmd := withHelp("mcp", &cobra.Command{
@@ -9,4 +29,180 @@ func newMCPCommand(std streams) *cobra.Command {
 	})
 	cmd.AddCommand(newMCPServeCommand(std), newMCPWrapCommand(std))
 	return cmd
+}
+
+type mcpServeOptions struct {
+	server string
+	http   string
+	live   string
+	args   []string // of live
+}
+
+func newMCPServeCommand(std streams) *cobra.Command {
+	var o mcpServeOptions
+	cmd := withHelp("mcp serve", &cobra.Command{
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 && o.live != "" {
+				return nil
+			}
+			return takes("REC")(cmd, args)
+		},
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.args = args[1:]
+			return runMCPServe(cmd.Context(), &o, args[0], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.server, "server", "", "`NAME` of the server, where REC holds several")
+	f.StringVar(&o.http, "http", "", "serve over HTTP at `ADDR`, as 127.0.0.1:8931, in the place of stdin and stdout")
+	f.Var(&lastFlag{&o.live, f}, "live-fallback", "start `CMD` for what the tape lacks, and ask it")
+	return cmd
+}
+
+// A lastFlag takes a program: what follows are its arguments.
+type lastFlag struct {
+	value *string
+	flags *pflag.FlagSet
+}
+
+func (l *lastFlag) String() string { return "" }
+func (l *lastFlag) Type() string   { return "string" }
+
+func (l *lastFlag) Set(s string) error {
+	if s == "" {
+		return errors.New("want a program")
+	}
+	*l.value = s
+	l.flags.SetInterspersed(false)
+	return nil
+}
+
+func runMCPServe(ctx context.Context, o *mcpServeOptions, name string, std streams) error {
+	path, err := tapeOrRecording(name)
+	if err != nil {
+		return err
+	}
+	if err := notForCassette(path); err != nil {
+		return err
+	}
+	path, clean, err := unpacked(ctx, path, newProgress(std.err))
+	if err != nil {
+		return err
+	}
+	defer clean()
+	book, err := derive.OpenMCPBook(path, os.Environ())
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	served, err := book.Named(o.server)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	say := func(text string) { visible.Fprintf(std.err, "tapedeck: %s\n", text) }
+	so := &mcp.ServeOptions{In: std.in, Out: std.out, Err: std.err, Lenient: true, Reveal: book.Reveal, Say: say}
+	if o.live != "" {
+		so.Live = &mcp.Live{Command: append([]string{o.live}, o.args...), Stderr: std.err, Used: say}
+	}
+	if o.http != "" {
+		return serveMCPOverHTTP(ctx, o.http, served, so)
+	}
+	_, err = served.Serve(ctx, so)
+	return err
+}
+
+// Where the server is: over Streamable HTTP, and for clients that speak the HTTP+SSE before it.
+const (
+	mcpPath    = "/mcp"
+	mcpSSEPath = "/sse"
+)
+
+// serveMCPOverHTTP serves until ctx is done.
+func serveMCPOverHTTP(ctx context.Context, addr string, served *mcp.Served, o *mcp.ServeOptions) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle(mcpPath, served.Handler(ctx, o))
+	mux.Handle(mcpSSEPath, served.SSEHandler(ctx, o))
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	o.Say("answering as " + served.Recorded().Server + " at http://" + l.Addr().String() + mcpPath)
+	defer context.AfterFunc(ctx, func() { srv.Close() })()
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+type mcpWrapOptions struct {
+	output string
+	sync   bool
+	noSeal bool
+}
+
+func newMCPWrapCommand(std streams) *cobra.Command {
+	var o mcpWrapOptions
+	cmd := withHelp("mcp wrap", &cobra.Command{
+		Args: withStatus(takes("SERVER…"), statusRecorder),
+		RunE: func(cmd *cobra.Command, args []string) error { return runMCPWrap(cmd.Context(), &o, args, std) },
+	})
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the server is the server's
+	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: a new one in .tapedeck/)")
+	f.BoolVar(&o.sync, "sync", false, "fsync at every barrier, so that a power cut loses nothing that the client saw")
+	f.BoolVar(&o.noSeal, "no-seal", false, "do not seal the recording at its end")
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &statusError{statusRecorder, flagError(cmd, err)} })
+	return cmd
+}
+
+func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std streams) error {
+	if o.output == "" && program.InJail() { // whose recorder sees the talk, and in which .tapedeck cannot be written to
+		return &statusError{statusRecorder, becomeServer(args)}
+	}
+	boundMemory()
+	signals, stop := catchSignals()
+	defer stop()
+	res, err := deck.WrapMCP(ctx, &deck.RecordOptions{
+		Argv: args, Streams: deck.Streams{Stdin: std.in, Stdout: std.out, Stderr: std.err}, Signals: signals, Output: o.output,
+		Sync: o.sync, NoSeal: o.noSeal, Log: logger(std.err), Hiding: hiding(std.err),
+	})
+	if err != nil {
+		return &statusError{statusRecorder, err}
+	}
+	line := fmt.Sprintf("tapedeck: recorded %s: %s, exit %d", shortPath(res.Recording.Dir), wrappedSeen(res), res.Exit.Code)
+	if news := sealNews(res); news != "" {
+		line += "; " + news
+	}
+	if _, err := visible.Fprintln(std.err, line); err != nil {
+		return &statusError{statusRecorder, err}
+	}
+	if res.Exit.Code != 0 {
+		return &statusError{status: res.Exit.Code}
+	}
+	return nil
+}
+
+// becomeServer runs the server in the place of this process. It returns where that cannot be.
+func becomeServer(args []string) error {
+	path, err := exec.LookPath(args[0])
+	if err == nil {
+		err = syscall.Exec(path, args, os.Environ())
+	}
+	return err
+}
+
+// wrappedSeen counts what was said.
+func wrappedSeen(res *deck.Result) string {
+	if res.Counts["mcp_open"] == 0 {
+		return "NOTHING WAS SAID THAT IS MCP"
+	}
+	text := seen(res)
+	if lost := res.Recording.Manifest.Axes["mcp"].NotCovered; len(lost) > 0 {
+		text += "; not covered: " + strings.Join(lost, ", ")
+	}
+	return text
 }

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/deck"
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
@@ -124,4 +126,182 @@ func parseSpeed(s string) (float64, error) {
 		return 0, fmt.Errorf("--speed %q: want collapsed, realtime, or how many times as fast, as in 10", s)
 	}
 	return n, nil
+}
+
+type diffOptions struct {
+	verdictFlags
+	mode    string
+	aligned bool
+	watch   []string
+	tty     bool
+	json    bool
+}
+
+func newDiffCommand(std streams) *cobra.Command {
+	var o diffOptions
+	cmd := withHelp("diff", &cobra.Command{
+		Args:              takes("A", "B"),
+		ValidArgsFunction: recordingNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runDiff(cmd.Context(), &o, args[0], args[1], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.mode, "mode", "semantic", "what must match: semantic, outcome, byte-identical or phase-aware")
+	f.BoolVar(&o.aligned, "aligned", false, "align the records, so that an inserted or moved one reads as one (recordings always are)")
+	f.BoolVar(&o.tty, "tty", false, "compare the screens of two recordings' terminals in place of their bytes")
+	f.StringArrayVar(&o.watch, "watch", nil, watchHelp)
+	o.define(f)
+	o.defineStrict(f)
+	f.BoolVar(&o.json, "json", false, "the report as JSON")
+	completeVerdict(cmd)
+	return cmd
+}
+
+func runDiff(ctx context.Context, o *diffOptions, a, b string, std streams) error {
+	mode, err := fidelity.ParseMode(o.mode)
+	if err != nil {
+		return fmt.Errorf("--mode: %w", err)
+	}
+	text, err := o.text(std.out)
+	if err != nil {
+		return err
+	}
+	var paths [2]string
+	for i, name := range []string{a, b} {
+		var clean func()
+		if paths[i], clean, err = anyTape(ctx, name, progressFor(std, o.json)); err != nil {
+			return err
+		}
+		defer clean()
+	}
+	stop := progressFor(std, o.json).busy("comparing")
+	r, err := deck.Compare(paths[0], paths[1], &deck.CompareOptions{Mode: mode, Aligned: o.aligned, Watch: o.watch, Screens: o.tty})
+	stop()
+	if err != nil {
+		return err
+	}
+	return o.hold(r, o.json, std.out, std.out, text)
+}
+
+// tapeOrRecording returns the path of a bare tape, or of the recording that name stands for.
+func tapeOrRecording(name string) (string, error) {
+	if _, err := os.Stat(name); err == nil {
+		return name, nil
+	}
+	rec, err := openRecording(name)
+	if err != nil {
+		return "", err
+	}
+	return rec.Dir, nil
+}
+
+// besideWidth is how wide a terminal is where a verdict puts what was recorded beside the replay without being asked to.
+const besideWidth = 110
+
+// modesHelp says what each mode compares.
+const modesHelp = `
+--mode says what must match:
+  semantic        every field of every record, but for times and durations
+  outcome         the files in the end, the exit code and the number of model calls
+  byte-identical  every field, times too: they differ between any two real runs, so this is for tapes of a virtual clock
+  phase-aware     as byte-identical what the program did, times too; as semantic what the runtime did after it
+`
+
+// verdictFlags say how a verdict is written as text.
+type verdictFlags struct {
+	sideBySide string
+	noColor    bool
+	all        bool
+	strict     bool // of two recordings
+}
+
+func (o *verdictFlags) define(f *pflag.FlagSet) {
+	o.sideBySide = "auto"
+	f.Var((*whenValue)(&o.sideBySide), "side-by-side", "recorded beside replay: auto, always or never")
+	f.Lookup("side-by-side").NoOptDefVal = "always"
+	f.BoolVar(&o.all, "all", false, "every divergence, whole")
+	f.BoolVar(&o.noColor, "no-color", false, "no colours")
+}
+
+// defineStrict adds --strict.
+func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
+	f.BoolVar(&o.strict, "strict", false, "a verdict that leaves a doubt (FAITHFUL, masked), and side traffic that differs, end with 2")
+}
+
+// hold prints a report of two recordings and returns what makes the exit status, as --strict wants it.
+func (o *verdictFlags) hold(r *fidelity.Report, json bool, out, w io.Writer, text *fidelity.TextOptions) error {
+	err := printReport(r, json, out, w, text)
+	if err == nil && o.strict && (r.Doubtful() > 0 || !r.Strictly()) {
+		return &statusError{status: statusDiverged}
+	}
+	return err
+}
+
+// watchHelp is the help of --watch.
+const watchHelp = "`path` or pattern that must match too though it lies outside the work tree or Git ignores it, as in '~/.agent/*' or '$TMP/log' (again for more)"
+
+// whenValue is auto, always or never; text refuses anything else.
+type whenValue string
+
+func (v *whenValue) String() string     { return string(*v) }
+func (v *whenValue) Set(s string) error { *v = whenValue(s); return nil }
+func (v *whenValue) Type() string       { return "WHEN" }
+
+// completeFlag makes a shell offer the values that a flag takes. The flag is there.
+func completeFlag(cmd *cobra.Command, flag string, values ...string) {
+	cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeVerdict is completeFlag for --mode and the flags of a verdict.
+func completeVerdict(cmd *cobra.Command) {
+	completeFlag(cmd, "mode", "semantic", "outcome", "byte-identical", "phase-aware")
+	completeFlag(cmd, "side-by-side", "auto", "always", "never")
+}
+
+// text says how the verdict is written to w.
+func (o *verdictFlags) text(w io.Writer) (*fidelity.TextOptions, error) {
+	t := verdictText(w)
+	t.Color = t.Color && !o.noColor
+	t.All, t.More = o.all, "--all"
+	switch o.sideBySide {
+	case "auto":
+		t.SideBySide = isTerminal(w) && t.Width >= besideWidth && os.Getenv("TERM") != "dumb"
+	case "always":
+		t.SideBySide = true
+	case "never":
+	default:
+		return nil, fmt.Errorf("--side-by-side %q: want auto, always or never", o.sideBySide)
+	}
+	return t, nil
+}
+
+// verdictText says how a verdict is written to w without flags.
+func verdictText(w io.Writer) *fidelity.TextOptions {
+	return &fidelity.TextOptions{Color: colour(w), Width: width(w)}
+}
+
+// printReport writes a report, as JSON to out or as text to w, and returns what makes the exit status.
+func printReport(r *fidelity.Report, json bool, out, w io.Writer, o *fidelity.TextOptions) error {
+	var err error
+	if json {
+		err = printJSON(out, r)
+	} else {
+		err = r.WriteText(w, o)
+	}
+	if err != nil {
+		return err
+	}
+	return verdictOf(r)
+}
+
+// verdictOf is what makes the exit status of a report; nil of a faithful one.
+func verdictOf(r *fidelity.Report) error {
+	switch {
+	case len(r.NotCompared) > 0:
+		return &statusError{status: statusFailed}
+	case !r.Faithful():
+		return &statusError{status: statusDiverged}
+	}
+	return nil
 }

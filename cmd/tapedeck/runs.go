@@ -1,13 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/internal/runview"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // runsOptions say where runs are read: from a daemon, or from the files that one keeps.
@@ -89,4 +95,223 @@ var errBoth = errors.New("--daemon and --data each say where the runs are: leave
 func completionText(intent string) string {
 	r := []rune(strings.Join(strings.Fields(visible.Line(intent)), " "))
 	return string(r[:min(len(r), 60)])
+}
+
+type runsListOptions struct {
+	agent  string
+	status string
+	limit  int
+	json   bool
+}
+
+var runStatuses = []string{string(runtrace.InProgress), string(runtrace.Completed), string(runtrace.Incomplete)}
+
+func newRunsListCommand(from *runsOptions, std streams) *cobra.Command {
+	var o runsListOptions
+	cmd := withHelp("runs list", &cobra.Command{
+		SuggestFor:        []string{"ls"},
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return runRunsList(cmd.Context(), from, &o, std) },
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.agent, "agent", "", "only runs of this `agent`, by its id")
+	f.StringVar(&o.status, "status", "", "only runs with this `status`: "+strings.Join(runStatuses, ", "))
+	f.IntVarP(&o.limit, "limit", "n", 0, "at most so `many` of the newest (default: all)")
+	f.BoolVar(&o.json, "json", false, "the list as JSON")
+	_ = cmd.RegisterFlagCompletionFunc("agent", agentNames(from))
+	completeFlag(cmd, "status", runStatuses...)
+	return cmd
+}
+
+func (o *runsListOptions) check() error {
+	switch {
+	case o.limit < 0:
+		return fmt.Errorf("--limit %d: want how many runs to list", o.limit)
+	case o.status != "" && !slices.Contains(runStatuses, o.status):
+		return fmt.Errorf("--status %q: want one of %s", o.status, strings.Join(runStatuses, ", "))
+	}
+	return nil
+}
+
+func runRunsList(ctx context.Context, from *runsOptions, o *runsListOptions, std streams) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	return from.with(ctx, std, func(ctx context.Context, src runSource) error { return o.list(ctx, src, std) })
+}
+
+func (o *runsListOptions) list(ctx context.Context, src runSource, std streams) error {
+	runs, err := o.runs(ctx, src)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"source": src.Name(), "runs": runs})
+	}
+	if len(runs) == 0 {
+		return o.none(src, std)
+	}
+	return raw(std.out, "%s", runTable(runs, time.Now(), colour(std.out), columnsOf(std)))
+}
+
+// runs are those that the flags choose.
+func (o *runsListOptions) runs(ctx context.Context, src runSource) ([]runInfo, error) {
+	limit := o.limit
+	if o.status != "" {
+		limit = 0
+	}
+	runs, err := src.Runs(ctx, o.agent, limit)
+	if err != nil {
+		return nil, err
+	}
+	if o.status != "" {
+		runs = slices.DeleteFunc(runs, func(r runInfo) bool { return r.Status != o.status })
+	}
+	if o.limit > 0 && len(runs) > o.limit {
+		runs = runs[:o.limit]
+	}
+	if runs == nil {
+		runs = []runInfo{}
+	}
+	return runs, nil
+}
+
+func (o *runsListOptions) none(src runSource, std streams) error {
+	what := "no runs yet"
+	if o.agent != "" || o.status != "" {
+		what = "no run fits; `tapedeck runs list` without flags shows all"
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: %s: %s\n", src.Name(), errors.New(what))
+	return err
+}
+
+// columnsOf is the width of stdout where it is a terminal, -1 for any elsewhere.
+func columnsOf(std streams) int {
+	if !isTerminal(std.out) {
+		return -1
+	}
+	return width(std.out)
+}
+
+// runTable is a list of runs for people.
+func runTable(runs []runInfo, now time.Time, colour bool, cols int) string {
+	rows := make([]runview.ListRow, len(runs))
+	for i, r := range runs {
+		rows[i] = runview.ListRow{
+			Run: r.RunID, Agent: r.AgentID, Intent: r.Intent, Status: r.Status, Turns: r.TurnCount, Started: r.StartedAt.In(now.Location()),
+		}
+		if r.EndedAt != nil {
+			rows[i].Ended = r.EndedAt.In(now.Location())
+		}
+	}
+	return runview.List(rows, now, colour, cols)
+}
+
+type runsExportOptions struct {
+	format string
+	output string
+	force  bool
+	json   bool
+}
+
+var runFormats = []string{"jsonl", "session", "markdown"}
+
+func newRunsExportCommand(from *runsOptions, std streams) *cobra.Command {
+	o := runsExportOptions{format: runFormats[0]}
+	cmd := withHelp("runs export", &cobra.Command{
+		Args:              takes("RUN"),
+		ValidArgsFunction: runNames(from),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runRunsExport(cmd.Context(), from, &o, args[0], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVar(&o.format, "format", o.format, "`form`: "+strings.Join(runFormats, ", "))
+	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
+	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
+	f.BoolVar(&o.json, "json", false, "what was written as JSON; takes -o")
+	completeFlag(cmd, "format", runFormats...)
+	return cmd
+}
+
+func (o *runsExportOptions) check() error {
+	switch {
+	case !slices.Contains(runFormats, o.format):
+		return fmt.Errorf("--format %q: want one of %s", o.format, strings.Join(runFormats, ", "))
+	case o.json && o.output == "-":
+		return errors.New("--json says what was written, and takes -o FILE")
+	}
+	return nil
+}
+
+func runRunsExport(ctx context.Context, from *runsOptions, o *runsExportOptions, name string, std streams) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	return from.withRun(ctx, std, name, func(ctx context.Context, src runSource, id runtrace.ID) error { return o.export(ctx, src, id, std) })
+}
+
+func (o *runsExportOptions) export(ctx context.Context, src runSource, id runtrace.ID, std streams) error {
+	var e exported
+	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error {
+		buf := bufio.NewWriterSize(w, 64<<10)
+		return errors.Join(e.write(ctx, src, id, o.format, buf), buf.Flush())
+	})
+	if err != nil {
+		return err
+	}
+	if !e.ended {
+		visible.Fprintln(std.err, "tapedeck: the run goes on: what it has so far was written")
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"run_id": id.Run, "file": o.output, "format": o.format, "records": e.records, "bytes": n, "ended": e.ended})
+	}
+	if o.output != "-" {
+		visible.Fprintf(std.err, "tapedeck: wrote %s: %s, %s\n", o.output, plural(e.records, "record", "records"), size(n))
+	}
+	return nil
+}
+
+// exported is what was written of a run.
+type exported struct {
+	records int
+	ended   bool
+}
+
+func (e *exported) write(ctx context.Context, src runSource, id runtrace.ID, format string, w *bufio.Writer) error {
+	put, end := e.form(format, w)
+	for line, err := range src.Records(ctx, id) {
+		if err != nil {
+			return err
+		}
+		rec, err := runtrace.Parse(line)
+		if err != nil {
+			return fmt.Errorf("run %s: record %d: %w", id.Run, e.records, err)
+		}
+		e.records++
+		e.ended = e.ended || rec.Ended != nil
+		if err := put(rec, line); err != nil {
+			return err
+		}
+	}
+	return end()
+}
+
+// form is what writes each record, and the end.
+func (e *exported) form(format string, w *bufio.Writer) (put func(runtrace.Record, []byte) error, end func() error) {
+	switch format {
+	case "session":
+		s := runview.NewSession(w)
+		return func(rec runtrace.Record, _ []byte) error { return s.Add(rec) }, s.Close
+	case "markdown":
+		m := runview.NewMarkdown(w, time.UTC)
+		return func(rec runtrace.Record, _ []byte) error { return m.Add(rec) }, m.Close
+	}
+	return func(_ runtrace.Record, line []byte) error {
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		return w.WriteByte('\n')
+	}, func() error { return nil }
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
@@ -168,4 +172,102 @@ func saySigner(key string, known bool, std streams) {
 		visible.Fprintf(std.err, "tapedeck: sealed by %s, whom nothing here knows: with --key and the public key that you got from the "+
 			"signer it is checked who that was\n", key)
 	}
+}
+
+func newSealKeyCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("seal key", &cobra.Command{
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return runSealKey(json, std) },
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "the key as JSON")
+	return cmd
+}
+
+// sealKey is what seal key --json prints.
+type sealKey struct {
+	Key     string `json:"key"`
+	Name    string `json:"name"`
+	Public  string `json:"public"`  // path of seal.pub
+	Private string `json:"private"` // path of seal.key
+	Signs   bool   `json:"signs"`   // the private half is there and fits
+	Why     string `json:"why,omitempty"`
+}
+
+func runSealKey(json bool, std streams) error {
+	path := sealing.KeyPath("")
+	out := sealKey{Public: path, Private: filepath.Join(filepath.Dir(path), seal.PrivateKeyFile)}
+	_, errPub := os.Lstat(path)
+	_, errKey := os.Lstat(out.Private)
+	if errors.Is(errPub, fs.ErrNotExist) && errors.Is(errKey, fs.ErrNotExist) {
+		return fmt.Errorf("there is no sealing key in %s yet: the first recording makes it, or tapedeck seal REC", filepath.Dir(path))
+	}
+	if key, err := seal.LoadKey(filepath.Dir(path)); err == nil {
+		out.Signs, out.Key, out.Name = true, key.Public().String(), key.Name()
+	} else {
+		keys, errPub := seal.ReadPublicKeys(path)
+		if errPub != nil {
+			return err
+		}
+		out.Key, out.Name, out.Why = keys[0].String(), keys[0].Name(), err.Error()
+	}
+	if json {
+		return printJSON(std.out, out)
+	}
+	if out.Signs {
+		visible.Fprintf(std.err, "tapedeck: the public half lies in %s, the private one, which nobody else may have, in %s\n", out.Public, out.Private)
+	} else {
+		visible.Fprintf(std.err, "tapedeck: nothing can be sealed with it: %s\n", out.Why)
+	}
+	_, err := visible.Fprintln(std.out, out.Key)
+	return err
+}
+
+// sealKeys are the flags that say whose seal is asked for.
+type sealKeys struct {
+	keys      []string
+	witnesses []string
+}
+
+func (o *sealKeys) define(f *pflag.FlagSet) {
+	f.StringArrayVar(&o.keys, "key", nil, "`KEY` that may have sealed: a file such as seal.pub, or NAME+ID+BASE64 (repeatable)")
+	f.StringArrayVar(&o.witnesses, "witness", nil, "`KEY` of a witness that must have cosigned, given the same way (repeatable)")
+}
+
+// read reads the keys that the flags name.
+func (o *sealKeys) read() (keys, witnesses []seal.PublicKey, err error) {
+	if keys, err = readKeys("--key", o.keys); err != nil {
+		return nil, nil, err
+	}
+	witnesses, err = readKeys("--witness", o.witnesses)
+	return keys, witnesses, err
+}
+
+// trusted is read with this machine's key where none is named.
+func (o *sealKeys) trusted() (keys, witnesses []seal.PublicKey, err error) {
+	if keys, witnesses, err = o.read(); err != nil || len(keys) > 0 {
+		return keys, witnesses, err
+	}
+	keys, err = sealing.TrustedKeys("")
+	return keys, witnesses, err
+}
+
+func readKeys(flag string, list []string) (out []seal.PublicKey, err error) {
+	for _, s := range list {
+		if _, err := os.Stat(s); err == nil {
+			keys, err := seal.ReadPublicKeys(s)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", flag, err)
+			}
+			out = append(out, keys...)
+			continue
+		}
+		k, err := seal.ParsePublicKey(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s %q: there is no such file, and as a key it is %w", flag, s, err)
+		}
+		out = append(out, k)
+	}
+	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/tapedeck-dev/tapedeck/deck/derive"
@@ -219,4 +220,252 @@ func (s *sessionSource) keep() error {
 	}
 	s.open = func() (io.ReadCloser, error) { return os.Open(f.Name()) }
 	return nil
+}
+
+func newSessionCheckCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("session check", &cobra.Command{
+		Args:              takes("FILE"),
+		ValidArgsFunction: sessionNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runSessionCheck(cmd.Context(), args[0], json, std)
+		},
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "as JSON")
+	return cmd
+}
+
+func runSessionCheck(ctx context.Context, name string, json bool, std streams) error {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, json)
+	log, err := openSession(ctx, name, std, p)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	c, err := sessionlog.CheckCategories(log.Reader)
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if json {
+		err = printJSON(std.out, c)
+	} else {
+		err = writeCheck(std, log.name, c)
+	}
+	log.tell(std)
+	if order := log.Order(); order.First != nil {
+		visible.Fprintf(std.err, "tapedeck: the numbers are not in order: %s\n", order.First.String())
+	}
+	if err == nil && !c.Passed {
+		err = &statusError{status: statusDiverged}
+	}
+	return err
+}
+
+func writeCheck(std streams, name string, c *sessionlog.CategoryCheck) error {
+	if c.Passed {
+		_, err := visible.Fprintf(std.out, "%s: %s, %s with a category: passed\n", name, plural(c.Events, "event", "events"),
+			plural(c.Kernel, "kernel event", "kernel events"))
+		return err
+	}
+	_, err := visible.Fprintf(std.out, "%s: %d of %s without its category; the first: %s\n", name, c.Offenders,
+		plural(c.Kernel, "kernel event", "kernel events"), c.First.String())
+	return err
+}
+
+type sessionRepairOptions struct {
+	output string
+	force  bool
+	json   bool
+}
+
+func newSessionRepairCommand(std streams) *cobra.Command {
+	var o sessionRepairOptions
+	cmd := withHelp("session repair", &cobra.Command{
+		Args:              takes("FILE"),
+		ValidArgsFunction: sessionNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runSessionRepair(cmd.Context(), &o, args[0], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "`file` of the repaired copy, - for stdout")
+	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
+	f.BoolVar(&o.json, "json", false, "what was found as JSON")
+	return cmd
+}
+
+func runSessionRepair(ctx context.Context, o *sessionRepairOptions, name string, std streams) error {
+	if o.json && o.output == "-" {
+		return errors.New("--json and -o - both take stdout: name a file with -o")
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, o.json)
+	src, err := findSession(ctx, name, std, p)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	if o.output != "" {
+		if err := src.keep(); err != nil {
+			return err
+		}
+	}
+	found, err := o.examine(ctx, src, p)
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if o.output != "" {
+		if err := o.copy(ctx, src, found, std, p); err != nil {
+			return orInterrupted(err)
+		}
+	}
+	return o.tell(src.name, found, std)
+}
+
+func (o *sessionRepairOptions) examine(ctx context.Context, src *sessionSource, p *progress) (*sessionlog.Findings, error) {
+	log, err := src.log(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	return sessionlog.Examine(log.Reader)
+}
+
+// copy writes the repaired copy, never over the log itself.
+func (o *sessionRepairOptions) copy(ctx context.Context, src *sessionSource, found *sessionlog.Findings, std streams, p *progress) error {
+	if a, err := os.Stat(src.path); err == nil {
+		if b, err := os.Stat(o.output); err == nil && os.SameFile(a, b) {
+			return fmt.Errorf("-o %s is the log itself, which is never changed: name another file", o.output)
+		}
+	}
+	log, err := src.log(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error { return found.WriteCopy(w, log.Reader) })
+	p.end()
+	if err != nil || o.output == "-" || o.json {
+		return err
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: wrote %s: %s\n", o.output, size(n))
+	return err
+}
+
+// repairReport is what session repair --json prints.
+type repairReport struct {
+	Log      string               `json:"log"`
+	Findings []sessionlog.Finding `json:"findings"`
+	Copy     string               `json:"copy,omitempty"`
+}
+
+func (o *sessionRepairOptions) tell(name string, found *sessionlog.Findings, std streams) error {
+	list := found.List
+	if list == nil {
+		list = []sessionlog.Finding{}
+	}
+	err := o.write(name, list, std)
+	if err == nil && len(list) > 0 {
+		err = &statusError{status: statusDiverged}
+	}
+	return err
+}
+
+func (o *sessionRepairOptions) write(name string, list []sessionlog.Finding, std streams) error {
+	if o.json {
+		return printJSON(std.out, &repairReport{name, list, o.output})
+	}
+	out := std.out
+	if o.output == "-" {
+		out = std.err // stdout has the copy
+	}
+	if len(list) == 0 {
+		_, err := visible.Fprintf(out, "%s: nothing to repair\n", name)
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, f := range list {
+		where := "-"
+		if f.Turn != "0" {
+			where = string(f.Turn)
+		}
+		visible.Fprintf(w, "line %d\tturn %s\t%s\t%s\t%s\n", f.Line, where, string(f.Code), f.CallID, f.Message)
+	}
+	return w.Flush()
+}
+
+type sessionExportOptions struct {
+	output  string
+	title   string
+	maxText int
+	full    bool
+	force   bool
+	json    bool
+}
+
+func newSessionExportCommand(std streams) *cobra.Command {
+	var o sessionExportOptions
+	cmd := withHelp("session export", &cobra.Command{
+		Args:              takes("FILE"),
+		ValidArgsFunction: sessionNames,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runSessionExport(cmd.Context(), &o, args[0], std)
+		},
+	})
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "-", "`file` to write, - for stdout")
+	f.StringVar(&o.title, "title", "", "`text` of its heading (default: the log's name)")
+	f.IntVar(&o.maxText, "max-text", 4000, "`bytes` of one text that are kept")
+	f.BoolVar(&o.full, "full", false, "all of every text")
+	f.BoolVarP(&o.force, "force", "f", false, "replace the file where it is there")
+	f.BoolVar(&o.json, "json", false, "what was written as JSON; takes -o")
+	return cmd
+}
+
+func runSessionExport(ctx context.Context, o *sessionExportOptions, name string, std streams) error {
+	switch {
+	case o.json && o.output == "-":
+		return errors.New("--json says what was written, and takes -o FILE")
+	case o.maxText < 16:
+		return errors.New("--max-text takes a number of bytes from 16; --full keeps all")
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, o.json)
+	log, err := openSession(ctx, name, std, p)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	if o.title == "" {
+		o.title = "Session " + log.name
+	}
+	if o.full {
+		o.maxText = -1
+	}
+	n, err := putWhole(o.output, o.force, std.out, func(w io.Writer) error {
+		return sessionlog.WriteMarkdown(w, log.Reader, &sessionlog.MarkdownOptions{MaxText: o.maxText, Title: o.title})
+	})
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	log.tell(std)
+	return o.wrote(n, std)
+}
+
+func (o *sessionExportOptions) wrote(n int64, std streams) error {
+	if o.output == "-" {
+		return nil
+	}
+	if o.json {
+		return printJSON(std.out, map[string]any{"file": o.output, "format": "markdown", "bytes": n})
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: wrote %s: %s\n", o.output, size(n))
+	return err
 }

@@ -1,11 +1,23 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/deck/follow"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/screen"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -99,4 +111,302 @@ func (r *rows) lines(rec *tape.Record, write func(i int, begin, line, end string
 		}
 	}
 	return nil
+}
+
+// inTimeline is what a note begins with in the columns of a timeline, below those of its event.
+const inTimeline = "\t\t\t\t"
+
+// showNotes writes what was noted about the event seq, a note a line, each behind indent.
+func (s *shown) showNotes(w io.Writer, seq uint64, indent string) error {
+	for _, a := range s.begunAt(seq) {
+		if _, err := visible.Fprintf(w, indent+"noted: %s\n", a.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// foreignNotes says on stderr where the notes were made for another tape than the one that is shown.
+func (s *shown) foreignNotes(w io.Writer) {
+	if s.notes == nil || len(s.notes.Annotations) == 0 {
+		return
+	}
+	if of, err := s.notes.Of(s.path); err == nil && !of {
+		visible.Fprintln(w, "tapedeck: the notes were made for another tape: what they say of its events may not hold here (tapedeck annotate check)")
+	}
+}
+
+// begunAt are the notes that stand below the event seq: of a span that is the first one.
+func (s *shown) begunAt(seq uint64) (notes []*annotations.Annotation) {
+	for _, a := range s.notes.About(seq) {
+		if a.EventID == seq {
+			notes = append(notes, a)
+		}
+	}
+	return notes
+}
+
+// changes yields what the recording's terminal showed and was given; nothing of a bare tape.
+func (s *shown) changes(o *showOptions) iter.Seq2[*screen.Change, error] {
+	if s.rec == nil {
+		return func(func(*screen.Change, error) bool) {}
+	}
+	return screen.Changes(s.rec, o.payloads || o.filter.Grep != nil)
+}
+
+// showScreenRow is one line of the timeline, without a number: those are the tape's.
+func showScreenRow(w io.Writer, c *screen.Change) {
+	visible.Fprintf(w, "\t%s\t%s\t%s\t%s\n", seconds(c.TMS), screen.KindScreen, screen.LaneTerminal, c.String())
+}
+
+// showScreen prints the rows of a screen, down to the last that holds something.
+func showScreen(c *screen.Change, out io.Writer) error {
+	if c.What != screen.ChangeScreen {
+		return nil
+	}
+	rows := c.Screen
+	for len(rows) > 0 && rows[len(rows)-1] == "" {
+		rows = rows[:len(rows)-1]
+	}
+	visible.Fprintf(out, "--- screen (%d rows)\n", len(c.Screen))
+	var b strings.Builder
+	for _, row := range rows {
+		b.WriteString(visible.Line(row))
+		b.WriteByte('\n')
+	}
+	return raw(out, "%s", b.String())
+}
+
+// screenJSON is a change as an object of its own kind.
+func screenJSON(c *screen.Change, o *showOptions) ([]byte, error) {
+	if !o.payloads {
+		c.Screen = nil
+	}
+	return marshal(struct {
+		Kind string `json:"kind"`
+		Lane string `json:"lane"`
+		*screen.Change
+	}{screen.KindScreen, screen.LaneTerminal, c})
+}
+
+// showMasksHere lists the masks of the work tree that holds the working directory.
+func showMasksHere(json bool, out io.Writer) error {
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	rows, headers, err := recording.MasksOf(filepath.Dir(lib.Dir))
+	if err != nil {
+		return err
+	}
+	return printMasks(rows, headers, json, out)
+}
+
+func (s *shown) showMasks(json bool, out io.Writer) error {
+	return printMasks(s.rec.MaskUses(), s.rec.HeadersIgnored(), json, out)
+}
+
+func printMasks(rows []recording.MaskUse, headers []string, json bool, out io.Writer) error {
+	if json {
+		return printJSON(out, map[string]any{"masks": rows, "headers_ignored": headers})
+	}
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for _, r := range rows {
+		used := strconv.Itoa(r.Used)
+		if r.Off {
+			used = "off"
+		}
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", r.Name, used, r.What, r.Example)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	visible.Fprintf(out, "\nheaders of requests that do not compare: %s\n", strings.Join(headers, ", "))
+	return nil
+}
+
+func (s *shown) showCoverage(json bool, out io.Writer) error {
+	if s.rec == nil {
+		return fmt.Errorf("--coverage: a bare tape does not say what it covers")
+	}
+	m := s.rec.Manifest
+	by, whole := sealing.SealedBy(s.rec)
+	if json {
+		return printJSON(out, map[string]any{"axes": m.Axes, "not_covered": m.NotCovered(), "sealed": m.Sealed, "sealed_by": by, "daemon": m.Daemon})
+	}
+	for _, name := range sortedKeys(m.Axes) {
+		state := "off"
+		if m.Axes[name].On {
+			state = "on"
+		}
+		visible.Fprintf(out, "%s: %s\n", name, state)
+		for _, n := range m.Axes[name].NotCovered {
+			visible.Fprintf(out, "  not covered: %s\n", n)
+		}
+	}
+	said := "none"
+	switch {
+	case !whole:
+		said = "it says that it has one, which is gone or damaged"
+	case by != "":
+		said = "by " + by + " (tapedeck verify tells whether it holds)"
+	}
+	visible.Fprintf(out, "seal: %s\n", said)
+	s.showDaemon(out)
+	return nil
+}
+
+// showRecord prints every field of one record, indented as JSON, or with --payloads for a person: what people noted about it behind
+// the fields, then each body once.
+func (s *shown) showRecord(rec *tape.Record, o *showOptions, out io.Writer) error {
+	if !o.payloads && !isMessage(rec.Kind) {
+		return indentJSON(out, tape.AppendRecord(nil, rec))
+	}
+	if err := errors.Join(writeRecord(out, rec), s.showNotes(out, rec.Seq, "")); err != nil {
+		return err
+	}
+	if isMessage(rec.Kind) {
+		return s.showMessages(rec.Kind, out)
+	}
+	return s.showPayloads(rec.Kind, out)
+}
+
+// showSingle prints one record and what people noted about it, in JSON as one more key.
+func (s *shown) showSingle(rec *tape.Record, o *showOptions, out io.Writer) error {
+	notes := s.begunAt(rec.Seq)
+	if o.payloads || isMessage(rec.Kind) || len(notes) == 0 {
+		return s.showRecord(rec, o, out)
+	}
+	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
+	said, err := marshal(notes)
+	if err != nil {
+		return err
+	}
+	return indentJSON(out, fmt.Appendf(line[:len(line)-1], `,"annotations":%s}`, said))
+}
+
+// showBytes prints what --payloads asks for below a line.
+func (s *shown) showBytes(it follow.Item, o *showOptions, out io.Writer) error {
+	switch {
+	case !o.payloads:
+		return nil
+	case it.Record == nil:
+		return showScreen(it.Screen, out)
+	}
+	return s.showPayloads(it.Record.Kind, out)
+}
+
+func (s *shown) showPayloads(k tape.Kind, out io.Writer) error {
+	for _, p := range follow.PayloadsOf(k) {
+		if err := s.showPayload(p, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *shown) showPayload(p follow.NamedPayload, out io.Writer) error {
+	b, err := p.Bytes(s.tape.Store)
+	if err != nil {
+		return err
+	}
+	visible.Fprintf(out, "--- %s (%s)\n", p.Name, plural(len(b), "byte", "bytes"))
+	return raw(out, "%s", wholeLines(b, isTerminal(out)))
+}
+
+// A member is a key of a JSON object and its value, in the order in which they stand.
+type member struct {
+	name  string
+	value json.RawMessage
+}
+
+// members takes an object apart; nil where b is none.
+func members(b []byte) []member {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	var out []member
+	for dec.More() {
+		key, err := dec.Token()
+		name, ok := key.(string)
+		m := member{name: name}
+		if err != nil || !ok || dec.Decode(&m.value) != nil {
+			return nil
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// writeRecord writes the fields of a record for a person, one a line, headers as they stand in HTTP. Of chunks and payloads it
+// says how much there is: the bytes follow, each once.
+func writeRecord(out io.Writer, rec *tape.Record) error {
+	var b strings.Builder
+	for _, m := range members(tape.AppendRecord(nil, rec)) {
+		switch m.name {
+		case "type":
+		case "kind":
+			for _, f := range members(m.value) {
+				writeField(&b, f, rec.Kind)
+			}
+		default:
+			writeField(&b, m, nil)
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// writeField writes one field of a record, or of its kind k.
+func writeField(b *strings.Builder, m member, k tape.Kind) {
+	x := tape.ExchangeOf(k)
+	switch {
+	case x != nil && m.name == "request_headers":
+		writeHeaders(b, m.name, x.RequestHeaders)
+	case x != nil && m.name == "response_headers":
+		writeHeaders(b, m.name, x.ResponseHeaders)
+	case x != nil && m.name == "stream":
+		visible.Fprintf(b, "stream: %s\n", chunksOf(x.Stream))
+	default:
+		visible.Fprintf(b, "%s: %s\n", m.name, valueOf(m.value))
+	}
+}
+
+func writeHeaders(b *strings.Builder, name string, list []tape.HeaderField) {
+	visible.Fprintf(b, "%s:\n", name)
+	for _, h := range list {
+		visible.Fprintf(b, "  %s: %s\n", h.Name, h.Value)
+	}
+}
+
+// chunksOf says how many chunks there are, and when they came.
+func chunksOf(list []tape.Chunk) string {
+	s := plural(len(list), "chunk", "chunks")
+	if len(list) > 0 {
+		s += fmt.Sprintf(", from %s to %s after the request", seconds(list[0].TMS), seconds(list[len(list)-1].TMS))
+	}
+	return s
+}
+
+// valueOf is a JSON value for a person: a string without its quotes, a payload by its hash and without its text.
+func valueOf(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	parts := members(raw)
+	for _, m := range parts {
+		if m.name != "content_hash" {
+			continue
+		}
+		var said []string
+		for _, p := range parts {
+			if p.name != "text" {
+				said = append(said, p.name+" "+valueOf(p.value))
+			}
+		}
+		return strings.Join(said, ", ")
+	}
+	return string(raw)
 }

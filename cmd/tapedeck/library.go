@@ -1,0 +1,451 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/tapedeck-dev/tapedeck/deck/library"
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
+	"github.com/tapedeck-dev/tapedeck/deck/sealing"
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+)
+
+func newListCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("list", &cobra.Command{
+		SuggestFor:        []string{"ls"},
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(*cobra.Command, []string) error { return runList(json, std) },
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "the list as JSON")
+	return cmd
+}
+
+// listedRecording is one entry of list --json.
+type listedRecording struct {
+	ID        string             `json:"id"`
+	Path      string             `json:"path"`
+	State     string             `json:"state,omitempty"`
+	Live      bool               `json:"live,omitempty"` // it is being recorded
+	StartedAt *time.Time         `json:"started_at,omitempty"`
+	Argv      []string           `json:"argv,omitempty"`
+	Exit      *recording.Exit    `json:"exit,omitempty"`
+	MCP       *recording.MCPSeen `json:"mcp,omitempty"`       // tool servers, where the program talked with some
+	Sealed    bool               `json:"sealed"`              // it says so; verify tells whether that holds
+	SealedBy  string             `json:"sealed_by,omitempty"` // the name of the key
+	Error     string             `json:"error,omitempty"`
+}
+
+func runList(json bool, std streams) error {
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	entries, err := lib.List()
+	if err != nil {
+		return err
+	}
+	if json {
+		out := make([]listedRecording, len(entries))
+		for i := range entries {
+			out[i] = listed(&entries[i])
+		}
+		return printJSON(std.out, map[string]any{"library": lib.Dir, "recordings": out})
+	}
+	if len(entries) == 0 {
+		_, err := visible.Fprintf(std.err, "tapedeck: no recordings in %s; make one with: tapedeck record -- CMD\n", lib.Dir)
+		return err
+	}
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	for i := range entries {
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", listRow(&entries[i])...)
+	}
+	return w.Flush()
+}
+
+func listed(e *library.Entry) listedRecording {
+	l := listedRecording{ID: e.Name, Path: e.Path}
+	if e.Err != nil {
+		l.Error = e.Err.Error()
+		return l
+	}
+	m := e.Recording.Manifest
+	l.State, l.StartedAt, l.Argv, l.Exit = m.State, &m.StartedAt, m.Argv, m.Exit
+	l.MCP, l.Sealed = m.MCP, m.Sealed
+	l.SealedBy, _ = sealing.SealedBy(e.Recording)
+	l.Live = !e.Recording.Finished() && e.Recording.Live() == recording.LiveYes
+	return l
+}
+
+// listRow is what stands in the columns of one entry.
+func listRow(e *library.Entry) []any {
+	if e.Err != nil {
+		return []any{e.Name, "", "", e.Err.Error()}
+	}
+	m := e.Recording.Manifest
+	end := "unfinished"
+	if m.Exit != nil {
+		end = fmt.Sprintf("exit %d", m.Exit.Code)
+	} else if e.Recording.Live() == recording.LiveYes {
+		end = "recording"
+	}
+	if said := mcpCalls(m.MCP); said != "" {
+		end += ", " + said
+	}
+	switch by, ok := sealing.SealedBy(e.Recording); {
+	case !ok:
+		end += ", its seal is gone or damaged"
+	case by != "":
+		end += ", sealed"
+	}
+	return []any{m.ID, m.StartedAt.Local().Format("2006-01-02 15:04:05"), end, strings.Join(m.Argv, " ")}
+}
+
+func newRmCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("rm", &cobra.Command{
+		Args:              takes("REC…"),
+		ValidArgsFunction: recordingNames,
+		RunE:              func(_ *cobra.Command, args []string) error { return runRm(args, json, std) },
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "what was deleted as JSON")
+	return cmd
+}
+
+func runRm(names []string, json bool, std streams) error {
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	entries, err := entriesOf(lib, names)
+	if err != nil {
+		return err
+	}
+	var removed []string
+	left, logged := make(map[string]string), make(map[string]string) // by id
+	var errs []error
+	step, done := progressFor(std, json).counted("removing recordings")
+	for i, e := range entries {
+		step(int64(i+1), int64(len(entries)))
+		r, err := lib.Remove(e)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, r.ID)
+		if r.Left != "" {
+			left[r.ID] = r.Left
+		}
+		if r.Log != "" {
+			logged[r.ID] = r.Log
+		}
+	}
+	done()
+	if json {
+		errs = append(errs, printJSON(std.out, map[string]any{"removed": nonNil(removed), "left": left, "logged": logged}))
+		return errors.Join(errs...)
+	}
+	sayRemoved(std, removed, left, logged)
+	return errors.Join(errs...)
+}
+
+// entriesOf returns the recordings of these names, each once.
+func entriesOf(lib *library.Library, names []string) (entries []*library.Entry, err error) {
+	for _, name := range names {
+		e, err := lib.Entry(name)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(entries, func(have *library.Entry) bool { return have.Path == e.Path }) {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// sayRemoved says what was removed, what of each was left, and which log lists it, by its id.
+func sayRemoved(std streams, removed []string, left, logged map[string]string) {
+	for _, id := range removed {
+		line := "tapedeck: removed " + id
+		if left[id] != "" {
+			line += ": " + left[id]
+		}
+		if logged[id] != "" {
+			line += fmt.Sprintf("; it stands in the log %s, and tapedeck seal log verify will say that it is gone", shortPath(logged[id]))
+		}
+		visible.Fprintln(std.err, line)
+	}
+}
+
+type gcOptions struct {
+	dryRun    bool
+	olderThan string
+	keep      int
+	json      bool
+}
+
+func newGCCommand(std streams) *cobra.Command {
+	var o gcOptions
+	cmd := withHelp("gc", &cobra.Command{
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("keep") && o.keep < 1 {
+				return fmt.Errorf("--keep %d: want how many of the newest recordings stay, from 1", o.keep)
+			}
+			return runGC(cmd.Context(), &o, std)
+		},
+	})
+	f := cmd.Flags()
+	f.BoolVar(&o.dryRun, "dry-run", false, "remove nothing, say what would go")
+	f.StringVar(&o.olderThan, "older-than", "", "also remove finished recordings of this `age`, as in 30d or 12h")
+	f.IntVar(&o.keep, "keep", 0, "also remove finished recordings that are not among the newest `N`")
+	f.BoolVar(&o.json, "json", false, "what was removed as JSON")
+	return cmd
+}
+
+func runGC(ctx context.Context, o *gcOptions, std streams) error {
+	age, err := parseAge(o.olderThan)
+	if err != nil {
+		return fmt.Errorf("--older-than: %w", err)
+	}
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	step, done := progressFor(std, o.json).counted("looking at recordings")
+	r, err := lib.GC(ctx, &library.GCOptions{DryRun: o.dryRun, OlderThan: age, Keep: o.keep, Progress: step})
+	done()
+	if errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted: what was removed is listed: %w", err)
+	}
+	if o.json {
+		return errors.Join(err, printJSON(std.out, r))
+	}
+	return errors.Join(err, printGC(r, std))
+}
+
+func printGC(r *library.GCReport, std streams) error {
+	w := tabwriter.NewWriter(std.out, 0, 8, 2, ' ', 0)
+	for _, g := range r.Removed {
+		visible.Fprintf(w, "%s\t%s\t%s\t%s\n", g.What, plural(g.Count, "file", "files"), size(g.Bytes), shortPath(g.Path))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, k := range r.Kept {
+		visible.Fprintf(std.err, "tapedeck: left alone: %s (%s)\n", shortPath(k.Path), k.Why)
+	}
+	verb := "removed"
+	if r.DryRun {
+		verb = "would remove"
+	}
+	_, err := visible.Fprintf(std.err, "tapedeck: %s %s; %s: %s before, %s after\n", verb,
+		plural(len(r.Removed), "thing", "things"), shortPath(r.Library), size(r.Before), size(r.After))
+	return err
+}
+
+// parseAge reads a duration of Go, or days, as in 30d; "" is none.
+func parseAge(s string) (time.Duration, error) {
+	if s == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		var n int
+		n, err = strconv.Atoi(days)
+		d = time.Duration(n) * 24 * time.Hour
+		if n > 100_000 {
+			err = strconv.ErrRange
+		}
+	}
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q: want an age, as in 30d or 12h", s)
+	}
+	return d, nil
+}
+
+func newPackCommand(std streams) *cobra.Command {
+	var json bool
+	cmd := withHelp("pack", &cobra.Command{
+		Args: takes("REC", "FILE"),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, to string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return recordingNames(cmd, args, to)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return runPack(cmd.Context(), args[0], args[1], json, std)
+		},
+	})
+	cmd.Flags().BoolVar(&json, "json", false, "what was packed as JSON")
+	return cmd
+}
+
+func runPack(ctx context.Context, name, file string, json bool, std streams) error {
+	rec, err := openRecording(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, json)
+	packing, err := library.Pack(ctx, rec, file, &library.PackOptions{Progress: p.bytes("packing")})
+	p.end()
+	if err != nil {
+		return orInterrupted(err)
+	}
+	if json {
+		return printJSON(std.out, packing)
+	}
+	if !rec.Finished() {
+		visible.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+	}
+	for _, l := range packing.LeftOut {
+		visible.Fprintf(std.err, "tapedeck: left out: %s (%s)\n", l.Path, l.Why)
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: packed %s into %s: %s, %s in %s\n", packing.ID, shortPath(packing.File),
+		size(packing.Size), size(packing.Bytes), plural(int(packing.Files), "file", "files"))
+	return err
+}
+
+// interruptible returns a context that ends with the first signal that is meant to end the command, so that it can clean
+// up; the second ends it at once.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// orInterrupted says of the end of an interruptible context what it means.
+func orInterrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return errors.New("interrupted: nothing was left behind")
+	}
+	return err
+}
+
+type unpackOptions struct {
+	output  string
+	maxSize string
+	json    bool
+}
+
+func newUnpackCommand(std streams) *cobra.Command {
+	var o unpackOptions
+	cmd := withHelp("unpack", &cobra.Command{
+		Args: takes("FILE"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault // files
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return runUnpack(cmd.Context(), &o, args[0], std) },
+	})
+	f := cmd.Flags()
+	f.StringVarP(&o.output, "output", "o", "", "`directory` of the recording (default: its id in .tapedeck/)")
+	f.StringVar(&o.maxSize, "max-size", "64G", "refuse a file that declares more `bytes` than this: a number with K, M, G or T")
+	f.BoolVar(&o.json, "json", false, "what was unpacked as JSON")
+	return cmd
+}
+
+func runUnpack(ctx context.Context, o *unpackOptions, file string, std streams) error {
+	limit, err := parseSize(o.maxSize)
+	if err != nil {
+		return fmt.Errorf("--max-size: %w", err)
+	}
+	lib, err := openLibrary()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	p := progressFor(std, o.json)
+	rec, err := lib.Unpack(ctx, file, &library.UnpackOptions{
+		Output: o.output, Limits: packed.Limits{Bytes: limit}, Progress: p.bytes("unpacking"),
+	})
+	p.end()
+	if err != nil {
+		return unpackHint(err)
+	}
+	m := rec.Manifest
+	if o.json {
+		return printJSON(std.out, map[string]any{"recording": rec.Dir, "id": m.ID, "state": m.State})
+	}
+	if !rec.Finished() {
+		visible.Fprintln(std.err, "tapedeck: unfinished: the recorder did not come to its end")
+	}
+	_, err = visible.Fprintf(std.err, "tapedeck: unpacked %s\n", shortPath(rec.Dir))
+	return err
+}
+
+// unpackHint adds the next step to a refusal of unpack that has one.
+func unpackHint(err error) error {
+	var limit *packed.LimitError
+	switch {
+	case errors.As(err, &limit) && limit.What == "bytes":
+		return fmt.Errorf("%w: if you trust the file, give --max-size %d", err, limit.Have)
+	case errors.Is(err, os.ErrExist):
+		return fmt.Errorf("%w: name another directory with -o, or `tapedeck rm` that recording first", err)
+	}
+	return damagedHint(err)
+}
+
+// lookHint is unpackHint for commands that look into a packed recording, which have none of the flags of unpack.
+func lookHint(err error, path string) error {
+	var limit *packed.LimitError
+	if errors.As(err, &limit) && limit.What == "bytes" {
+		return fmt.Errorf("%w: if you trust the file, `tapedeck unpack %s --max-size %d` and look at what that made",
+			err, shortPath(path), limit.Have)
+	}
+	return damagedHint(err)
+}
+
+func damagedHint(err error) error {
+	if errors.Is(err, packed.ErrDamaged) {
+		return fmt.Errorf("%w: get the file again from whoever packed it", err)
+	}
+	return orInterrupted(err)
+}
+
+// parseSize reads a number of bytes, with K, M, G or T behind it for powers of 1024.
+func parseSize(s string) (int64, error) {
+	digits, unit := s, int64(1)
+	if i := strings.IndexByte("KMGT", (s + " ")[max(0, len(s)-1)]); i >= 0 {
+		digits, unit = s[:len(s)-1], 1<<(10*(i+1))
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n <= 0 || n > (1<<62)/unit {
+		return 0, fmt.Errorf("%q: want a number of bytes, as in 500M or 64G", s)
+	}
+	return n * unit, nil
+}
+
+// unpacked returns the recording that is packed in the file at path, unpacked for as long as clean is not called; path
+// itself where it is anything else.
+func unpacked(ctx context.Context, path string, p *progress) (dir string, clean func(), err error) {
+	if !library.LooksPacked(path) {
+		return path, func() {}, nil
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	rec, clean, err := library.UnpackTemp(ctx, path, p.bytes("unpacking"))
+	p.end()
+	if err != nil {
+		return "", nil, lookHint(err, path)
+	}
+	return rec.Dir, clean, nil
+}
