@@ -31,7 +31,7 @@ type recordedConversations struct {
 	reveal   func([]byte) []byte
 }
 
-// newRecordedConversations reads the conversations of the tape whose records are given, with what guard knows. hold is that of mcp.BookOptions.
+// newRecordedConversations reads the conversations of the tape whose records are given, with what the redactor knows. hold is that of mcp.BookOptions.
 func newRecordedConversations(
 	g *redactor, records iter.Seq2[*tape.Record, error], blobs cas.Store, reveal func([]byte) []byte, hold time.Duration,
 ) (*recordedConversations, error) {
@@ -149,7 +149,7 @@ func (s *session) endConversations() {
 }
 
 // conversationFailed is err, which ended the recording of a conversation.
-func conversationFailed(err error) error { return fmt.Errorf("a talk with an MCP server: %w", err) }
+func conversationFailed(err error) error { return fmt.Errorf("a conversation with an MCP server: %w", err) }
 
 // errConversationsInJail refuses a replay outside the jail that could not answer for servers.
-var errConversationsInJail = errors.New("its talks with MCP servers over stdio are answered in the jail alone: leave out --proxy")
+var errConversationsInJail = errors.New("its conversations with MCP servers over stdio are answered in the jail alone: leave out --proxy")

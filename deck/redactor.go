@@ -33,7 +33,7 @@ type redactor struct {
 	begun   scrub.Mark // what was known when the first byte was written
 }
 
-// newRedactor returns the guard of a program with these arguments and this environment, in the working directory cwd.
+// newRedactor returns the redactor of a program with these arguments and this environment, in the working directory cwd.
 func newRedactor(config, cwd string, args, env []string, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
 	key, err := recording.LoadKey(config)
 	if err != nil {
@@ -44,7 +44,7 @@ func newRedactor(config, cwd string, args, env []string, roots *recording.Roots,
 	return redactorOf(key, s, args, env, roots, masking)
 }
 
-// newReplayRedactor returns the guard of a replay: its secrets read as those of the recording, whatever their values.
+// newReplayRedactor returns the redactor of a replay: its secrets read as those of the recording, whatever their values.
 func newReplayRedactor(config, cwd string, p *played, roots *recording.Roots, masking *recording.Masking) (*redactor, error) {
 	if err := p.checkRules(); err != nil {
 		return nil, err
@@ -70,9 +70,9 @@ func newReplayRedactor(config, cwd string, p *played, roots *recording.Roots, ma
 }
 
 // followMCP has MCP over HTTP known for what it is, from now on.
-func (g *redactor) followMCP() {
-	g.mcp = mcp.NewClassifier(g.class, g.mask)
-	g.class = g.mcp
+func (r *redactor) followMCP() {
+	r.mcp = mcp.NewClassifier(r.class, r.mask)
+	r.class = r.mcp
 }
 
 // classifier returns a new one of the kind that a run has whose masks are m: one that follows MCP or not.
@@ -112,19 +112,19 @@ func redactorID(s *scrub.Scrubber, args, env []string) string {
 
 // learnFiles makes known what the secret files of the recorded tree t hold, as far as they stand at root as they were: the
 // program gets those bytes, whatever the secrets of the replay are. A file that cannot be read is not given either.
-func (g *redactor) learnFiles(t *files.Tree, store cas.Store, root string) {
-	g.eachSecretFile(t, store, root, func([]byte) bool { return true }, g.scrub.LearnFrom)
+func (r *redactor) learnFiles(t *files.Tree, store cas.Store, root string) {
+	r.eachSecretFile(t, store, root, func([]byte) bool { return true }, r.scrub.LearnFrom)
 }
 
 // noteFiles looks into the secret files of the tree t whose stored form came from an earlier recording: what their secrets
 // look like is noted for a replay that lacks them.
-func (g *redactor) noteFiles(t *files.Tree, store cas.Store, root string) {
-	g.eachSecretFile(t, store, root, g.scrub.Unshaped, func(_, real []byte) { g.scrub.Bytes(real) })
+func (r *redactor) noteFiles(t *files.Tree, store cas.Store, root string) {
+	r.eachSecretFile(t, store, root, r.scrub.Unshaped, func(_, real []byte) { r.scrub.Bytes(real) })
 }
 
 // eachSecretFile calls do for the files of t that hold a secret and stand at root as they were: with their stored form,
 // which wanted must want, and their bytes.
-func (g *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, wanted func(stored []byte) bool, do func(stored, real []byte)) {
+func (r *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, wanted func(stored []byte) bool, do func(stored, real []byte)) {
 	if t == nil {
 		return
 	}
@@ -141,7 +141,7 @@ func (g *redactor) eachSecretFile(t *files.Tree, store cas.Store, root string, w
 		if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if real, err := recording.ReadBounded(path, files.DefaultMaxFileSize); err == nil && g.scrub.KeyedDigest(real) == e.Secret {
+		if real, err := recording.ReadBounded(path, files.DefaultMaxFileSize); err == nil && r.scrub.KeyedDigest(real) == e.Secret {
 			do(stored, real)
 		}
 	}
@@ -167,8 +167,8 @@ func (r *replayer) revealed(stdin io.Reader) io.Reader {
 
 // holdsSecret reports whether any of paths holds a secret. A recording needs its paths as they are, and a secret must not
 // reach the disk: such a run is not recorded.
-func (g *redactor) holdsSecret(paths ...string) bool {
-	return slices.ContainsFunc(paths, func(p string) bool { return g.scrub.String(p) != p })
+func (r *redactor) holdsSecret(paths ...string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool { return r.scrub.String(p) != p })
 }
 
 // The bounds of learnSettings: files, bytes of one, directories below the work tree, and entries that are looked at.
@@ -186,18 +186,18 @@ var packages = []string{".git", ".hg", ".tapedeck", "node_modules", "vendor", ".
 // program may print or send them. It comes before anything is written, for what stands in those files is looked for everywhere;
 // ignored files are read as well, since the program reads them too. Of recorded, the tree of a replay (nil for none), a file
 // that stands there otherwise now is passed by: the program does not get it.
-func (g *redactor) learnSettings(root string, recorded *files.Tree) {
-	for _, digest := range g.settings(root, recorded) {
-		g.id += " " + digest
+func (r *redactor) learnSettings(root string, recorded *files.Tree) {
+	for _, digest := range r.settings(root, recorded) {
+		r.id += " " + digest
 	}
-	g.begun = g.scrub.Mark()
+	r.begun = r.scrub.Mark()
 }
 
 // learnWritten does the same at the end of a recording, for the files that the run wrote: what they give away became known late.
-func (g *redactor) learnWritten(root string) { g.settings(root, nil) }
+func (r *redactor) learnWritten(root string) { r.settings(root, nil) }
 
 // settings returns the keyed digests of the files that told something.
-func (g *redactor) settings(root string, recorded *files.Tree) (digests []string) {
+func (r *redactor) settings(root string, recorded *files.Tree) (digests []string) {
 	if root == "" {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (g *redactor) settings(root string, recorded *files.Tree) (digests []string
 			return nil // what cannot be read the snapshot lists
 		case d.IsDir() && name != "." && (slices.Contains(packages, d.Name()) || strings.Count(name, "/") >= maxSettingsDeep):
 			return fs.SkipDir
-		case !d.Type().IsRegular() || !g.scrub.CredentialFile(path):
+		case !d.Type().IsRegular() || !r.scrub.CredentialFile(path):
 			return nil
 		}
 		info, err := os.Lstat(path)
@@ -221,10 +221,10 @@ func (g *redactor) settings(root string, recorded *files.Tree) (digests []string
 			return nil
 		}
 		b, err := recording.ReadBounded(path, maxSettingsFile)
-		if err == nil && asRecorded(recorded, name, g.scrub.KeyedDigest(b)) {
+		if err == nil && asRecorded(recorded, name, r.scrub.KeyedDigest(b)) {
 			left--
-			if g.scrub.LearnFile(path, b) > 0 {
-				digests = append(digests, g.scrub.KeyedDigest(b))
+			if r.scrub.LearnFile(path, b) > 0 {
+				digests = append(digests, r.scrub.KeyedDigest(b))
 			}
 		}
 		return nil

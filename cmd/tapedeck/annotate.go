@@ -223,7 +223,7 @@ func runAnnotateCheck(_ context.Context, asJSON bool, name string, std streams) 
 	}
 	if s == nil {
 		if asJSON {
-			return printProblems(nil, &annotations.Sidecar{}, path, asJSON, std)
+			return printJSON(std.out, map[string]any{"tape": path, "annotations": 0, "problems": []string{}})
 		}
 		_, err := visible.Fprintln(std.err, "tapedeck: nobody noted anything about", path)
 		return err
@@ -232,22 +232,11 @@ func runAnnotateCheck(_ context.Context, asJSON bool, name string, std streams) 
 	if err != nil {
 		return err
 	}
-	if err := printProblems(problems, s, path, asJSON, std); err != nil {
-		return err
-	}
-	if len(problems) > 0 {
-		return &statusError{status: statusDiverged}
-	}
-	return nil
+	found := map[string]any{"tape": path, "annotations": len(s.Annotations), "problems": append([]annotations.Problem{}, problems...)}
+	return printVerdict(std, asJSON, len(problems) == 0, found, func() error { return printProblems(problems, s, path, std) })
 }
 
-func printProblems(problems []annotations.Problem, s *annotations.Sidecar, path string, asJSON bool, std streams) error {
-	if asJSON {
-		if problems == nil {
-			problems = []annotations.Problem{}
-		}
-		return printJSON(std.out, map[string]any{"tape": path, "annotations": len(s.Annotations), "problems": problems})
-	}
+func printProblems(problems []annotations.Problem, s *annotations.Sidecar, path string, std streams) error {
 	for _, p := range problems {
 		at := path + annotations.Suffix
 		if p.Line > 0 {

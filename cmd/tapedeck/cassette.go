@@ -20,15 +20,10 @@ import (
 )
 
 func newCassetteCommand(std streams) *cobra.Command {
-	cmd := withHelp("cassette", &cobra.Command{
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	})
-	cmd.AddCommand(
+	return commandGroup("cassette",
 		newCassetteRecordCommand(std), newCassetteListCommand(std), newCassettePlayCommand(std), newCassetteInfoCommand(std), newCassetteFramesCommand(std),
 		newCassetteCheckCommand(std), newCassetteExportCommand(std), newCassetteImportCommand(std), newCassetteScrubCommand(std),
 	)
-	return cmd
 }
 
 // cassetteNames completes a CASSETTE argument.

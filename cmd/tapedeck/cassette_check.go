@@ -202,15 +202,8 @@ func verifyCassette(o *verifyOptions, dir string, std streams) error {
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = printJSON(std.out, v)
-	} else {
-		err = v.write(std)
-	}
-	if err == nil && (len(v.Findings) > 0 || v.State == cassette.StateUnfinished && o.strict) {
-		err = &statusError{status: statusDiverged}
-	}
-	return err
+	holds := len(v.Findings) == 0 && !(v.State == cassette.StateUnfinished && o.strict)
+	return printVerdict(std, o.json, holds, v, func() error { return v.write(std) })
 }
 
 // verifiedOf reads all of the cassette. Of one without a manifest, which its recorder writes last, what is whole is sound.

@@ -25,17 +25,7 @@ func newDoctorCommand(std streams) *cobra.Command {
 
 func runDoctor(json bool, std streams) error {
 	d := deck.Diagnose()
-	if json {
-		if err := printJSON(std.out, d); err != nil {
-			return err
-		}
-	} else if err := printDiagnosis(d, std); err != nil {
-		return err
-	}
-	if !d.Works {
-		return &statusError{status: statusDiverged}
-	}
-	return nil
+	return printVerdict(std, json, d.Works, d, func() error { return printDiagnosis(d, std) })
 }
 
 func printDiagnosis(d *deck.Diagnosis, std streams) error {

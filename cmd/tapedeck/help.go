@@ -49,3 +49,10 @@ func withHelp(path string, cmd *cobra.Command) *cobra.Command {
 	cmd.Long, cmd.Example = strings.Trim(inHelp.Replace(long), "\n"), strings.TrimRight(example, "\n")
 	return cmd
 }
+
+// commandGroup is a command that does nothing but hold others.
+func commandGroup(path string, commands ...*cobra.Command) *cobra.Command {
+	cmd := withHelp(path, &cobra.Command{Args: knownCommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }})
+	cmd.AddCommand(commands...)
+	return cmd
+}

@@ -23,12 +23,7 @@ import (
 )
 
 func newMCPCommand(std streams) *cobra.Command {
-	cmd := withHelp("mcp", &cobra.Command{
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	})
-	cmd.AddCommand(newMCPServeCommand(std), newMCPWrapCommand(std))
-	return cmd
+	return commandGroup("mcp", newMCPServeCommand(std), newMCPWrapCommand(std))
 }
 
 type mcpServeOptions struct {
@@ -160,7 +155,7 @@ func newMCPWrapCommand(std streams) *cobra.Command {
 }
 
 func runMCPWrap(ctx context.Context, o *mcpWrapOptions, args []string, std streams) error {
-	if o.output == "" && program.InJail() { // whose recorder sees the talk, and in which .tapedeck cannot be written to
+	if o.output == "" && program.InJail() { // whose recorder sees the conversation, and in which .tapedeck cannot be written to
 		return &statusError{statusRecorder, becomeServer(args)}
 	}
 	boundMemory()

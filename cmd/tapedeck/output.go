@@ -43,6 +43,19 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
+// printVerdict prints what a command that checks something has found, v as JSON or else text, and returns what makes the exit
+// status: 2 where not all holds.
+func printVerdict(std streams, json, holds bool, v any, text func() error) error {
+	print := text
+	if json {
+		print = func() error { return printJSON(std.out, v) }
+	}
+	if err := print(); err != nil || holds {
+		return err
+	}
+	return &statusError{status: statusDiverged}
+}
+
 // marshal is json.Marshal without the escaping that is for web pages.
 func marshal(v any) ([]byte, error) {
 	var buf bytes.Buffer

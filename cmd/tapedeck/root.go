@@ -134,6 +134,10 @@ func newRootCommand(std streams) *cobra.Command {
 		Long: `Tapedeck is the flight recorder for AI agents: it records every input that a run of an agent program
 consumed, replays the run offline as a closed world, and says exactly where two runs differ and why.
 
+A tape is the list of what happened, event by event. A recording (REC) is the directory of one recorded program: its tape, what
+that names, the work tree, the seal. A session is what an agent said and did, told from a tape or another tool's transcript. A
+cassette is what one terminal showed. A run is what a daemon keeps of an agent's work while it goes on.
+
 REC is the path of a recording, an id, a unique prefix of one, or "last".
 
 Exit status: 0 faithful or done; 2 diverged or found something; 1 could not run or bad usage.
@@ -153,12 +157,31 @@ record ends as its program did, 125 when it failed itself.`,
 	cmd.SetIn(std.in)
 	cmd.SetOut(std.out)
 	cmd.SetErr(std.err)
-	cmd.AddCommand(
-		newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std),
-		newShowCommand(std), newAnnotateCommand(std), newVerifyCommand(std), newApplyCommand(std), newRestoreCommand(std),
-		newSealCommand(std), newServeCommand(std), newRunsCommand(std), newListCommand(std), newRmCommand(std), newGCCommand(std), newPackCommand(std), newUnpackCommand(std),
-		newScriptCommand(std), newCassetteCommand(std), newMCPCommand(std), newSessionCommand(std), newDoctorCommand(std), newVersionCommand(std), newManCommand(std),
-	)
+	for _, g := range []struct {
+		id, title string
+		commands  []*cobra.Command
+	}{
+		{"run", "Run a program again:", []*cobra.Command{
+			newQuickstartCommand(std), newRecordCommand(std), newReplayCommand(std), newDiffCommand(std), newDoctorCommand(std),
+		}},
+		{"look", "Look at what was recorded:", []*cobra.Command{
+			newShowCommand(std), newListCommand(std), newVerifyCommand(std), newAnnotateCommand(std), newApplyCommand(std), newRestoreCommand(std),
+		}},
+		{"share", "Keep and share recordings:", []*cobra.Command{
+			newSealCommand(std), newPackCommand(std), newUnpackCommand(std), newRmCommand(std), newGCCommand(std),
+		}},
+		{"test", "Test agent logic, and terminals:", []*cobra.Command{newScriptCommand(std), newCassetteCommand(std)}},
+		{"serve", "Serve agents:", []*cobra.Command{newServeCommand(std), newRunsCommand(std), newMCPCommand(std)}},
+		{formatsGroup, "Formats, and this command:", []*cobra.Command{newSessionCommand(std), newVersionCommand(std), newManCommand(std)}},
+	} {
+		cmd.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+		}
+		cmd.AddCommand(g.commands...)
+	}
+	cmd.SetHelpCommandGroupID(formatsGroup)
+	cmd.SetCompletionCommandGroupID(formatsGroup)
 	cmd.InitDefaultCompletionCmd()
 	for _, c := range cmd.Commands() {
 		if sweeps[c.Name()] {
@@ -167,6 +190,9 @@ record ends as its program did, 125 when it failed itself.`,
 	}
 	return cmd
 }
+
+// formatsGroup is the group of the commands that are about formats, or about this command.
+const formatsGroup = "formats"
 
 // sweeps are the commands that begin by removing what killed ones left in temporary directories. gc does so with a report.
 var sweeps = map[string]bool{

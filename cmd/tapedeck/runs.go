@@ -25,17 +25,13 @@ type runsOptions struct {
 
 func newRunsCommand(std streams) *cobra.Command {
 	var o runsOptions
-	cmd := withHelp("runs", &cobra.Command{
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	})
+	cmd := commandGroup("runs",
+		newRunsListCommand(&o, std), newRunsShowCommand(&o, std), newRunsWatchCommand(&o, std), newRunsExportCommand(&o, std),
+	)
 	f := cmd.PersistentFlags()
 	f.StringVar(&o.daemon, "daemon", "", "`URL` of the daemon: ws://HOST:PORT or unix:PATH (default: $TAPEDECK_DAEMON, else "+defaultDaemon+")")
 	f.StringVar(&o.data, "data", "", "read the files of this data `directory` in place of asking a daemon")
 	f.StringVar(&o.tokenFile, "token-file", "", "`file` with the host's token (default: where the daemon of that address keeps it)")
-	cmd.AddCommand(
-		newRunsListCommand(&o, std), newRunsShowCommand(&o, std), newRunsWatchCommand(&o, std), newRunsExportCommand(&o, std),
-	)
 	return cmd
 }
 

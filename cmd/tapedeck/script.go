@@ -20,14 +20,10 @@ import (
 )
 
 func newScriptCommand(std streams) *cobra.Command {
-	cmd := withHelp("script", &cobra.Command{
-		SuggestFor: []string{"test"},
-		Args:       knownCommand,
-		RunE:       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	})
-	cmd.AddCommand(
+	cmd := commandGroup("script",
 		newScriptRunCommand(std), newScriptReplayCommand(std), newScriptFidelityCommand(std), newScriptNewCommand(std), newScriptFixtureCommand(std),
 	)
+	cmd.SuggestFor = []string{"test"}
 	return cmd
 }
 

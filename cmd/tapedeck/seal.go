@@ -121,15 +121,8 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 	if out.Cosigned == nil {
 		out.Cosigned = []seal.Cosignature{}
 	}
-	if o.json {
-		err = printJSON(std.out, out)
-	} else {
-		err = printSealResult(out, std)
-	}
-	if err == nil && (!res.OK() || o.strict && !res.SignerKnown) {
-		err = &statusError{status: statusDiverged}
-	}
-	return err
+	holds := res.OK() && (res.SignerKnown || !o.strict)
+	return printVerdict(std, o.json, holds, out, func() error { return printSealResult(out, std) })
 }
 
 // noSeal says that there is nothing to verify.

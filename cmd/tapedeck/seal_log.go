@@ -16,12 +16,7 @@ import (
 )
 
 func newSealLogCommand(std streams) *cobra.Command {
-	cmd := withHelp("seal log", &cobra.Command{
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	})
-	cmd.AddCommand(newSealLogAddCommand(std), newSealLogVerifyCommand(std), newSealLogProveCommand(std))
-	return cmd
+	return commandGroup("seal log", newSealLogAddCommand(std), newSealLogVerifyCommand(std), newSealLogProveCommand(std))
 }
 
 // logDir is the log that --log names, or that of this work tree.
@@ -141,15 +136,7 @@ func runSealLogVerify(ctx context.Context, o *sealLogVerifyOptions, std streams)
 	if err != nil {
 		return orInterrupted(err)
 	}
-	if o.json {
-		err = printJSON(std.out, v)
-	} else {
-		err = printLogVerification(v, std)
-	}
-	if err == nil && len(v.Problems) > 0 {
-		err = &statusError{status: statusDiverged}
-	}
-	return err
+	return printVerdict(std, o.json, len(v.Problems) == 0, v, func() error { return printLogVerification(v, std) })
 }
 
 func printLogVerification(v *recordlog.Verification, std streams) error {

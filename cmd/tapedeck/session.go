@@ -22,15 +22,10 @@ import (
 )
 
 func newSessionCommand(std streams) *cobra.Command {
-	cmd := withHelp("session", &cobra.Command{
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	})
-	cmd.AddCommand(
+	return commandGroup("session",
 		newSessionSnapshotCommand(std), newSessionCheckCommand(std), newSessionShowCommand(std), newSessionExportCommand(std),
 		newSessionRepairCommand(std), newSessionImportCommand(std),
 	)
-	return cmd
 }
 
 // sessionNames completes a FILE argument: files, and recordings.
@@ -201,25 +196,15 @@ func (w *watchedReader) Read(b []byte) (int, error) {
 
 // keep makes a source that can be opened once alone, stdin, one that can be opened again: what comes is held in a file that
 // is nobody else's, until close.
-func (s *sessionSource) keep() error {
+func (s *sessionSource) keep(std streams) error {
 	if s.name != "stdin" {
 		return nil
 	}
-	f, err := os.CreateTemp("", "tapedeck-stdin-")
-	if err != nil {
-		return err
-	}
-	s.close = func() { _ = os.Remove(f.Name()) } // a temporary file that stays costs room alone
-	in, err := s.open()
+	file, done, err := keptStdin("-", std)
 	if err == nil {
-		_, err = io.Copy(f, in)
+		s.close, s.open = done, func() (io.ReadCloser, error) { return os.Open(file) }
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		s.close()
-		return err
-	}
-	s.open = func() (io.ReadCloser, error) { return os.Open(f.Name()) }
-	return nil
+	return err
 }
 
 func newSessionCheckCommand(std streams) *cobra.Command {
@@ -249,17 +234,10 @@ func runSessionCheck(ctx context.Context, name string, json bool, std streams) e
 	if err != nil {
 		return orInterrupted(err)
 	}
-	if json {
-		err = printJSON(std.out, c)
-	} else {
-		err = writeCheck(std, log.name, c)
-	}
+	err = printVerdict(std, json, c.Passed, c, func() error { return writeCheck(std, log.name, c) })
 	log.tell(std)
 	if order := log.Order(); order.First != nil {
 		visible.Fprintf(std.err, "tapedeck: the numbers are not in order: %s\n", order.First.String())
-	}
-	if err == nil && !c.Passed {
-		err = &statusError{status: statusDiverged}
 	}
 	return err
 }
@@ -310,7 +288,7 @@ func runSessionRepair(ctx context.Context, o *sessionRepairOptions, name string,
 	}
 	defer src.close()
 	if o.output != "" {
-		if err := src.keep(); err != nil {
+		if err := src.keep(std); err != nil {
 			return err
 		}
 	}

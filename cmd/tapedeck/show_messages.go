@@ -30,13 +30,13 @@ type sayer struct {
 
 // saying is what one record says.
 type saying struct {
-	lines  []string // one or two
-	failed bool     // it tells of a failure
-	aside  bool     // it is no part of what people look for first: progress, logs
+	lines   []string // one or two
+	failed  bool     // it tells of a failure
+	ignored bool     // it is no part of what people look for first: progress, logs
 }
 
-// isTalk reports whether a record is one that a sayer tells of.
-func isTalk(k tape.Kind) bool {
+// isConversation reports whether a record is one that a sayer tells of.
+func isConversation(k tape.Kind) bool {
 	switch k := k.(type) {
 	case *tape.LLMCall:
 		return k.Method == ""
@@ -61,7 +61,7 @@ const (
 	received = "← "
 )
 
-func (s sayer) talk(k tape.Kind) saying {
+func (s sayer) record(k tape.Kind) saying {
 	switch k := k.(type) {
 	case *tape.LLMCall:
 		return s.model(k)
@@ -91,10 +91,10 @@ func (s sayer) call(k *tape.MCPJSONRPC) saying {
 	}
 	holds := mcptext.Request(k.Method, s.start(k.Request), s.max-len([]rune(k.Method))-len("→ "))
 	out := saying{
-		lines: []string{strings.TrimSpace(ask + k.Method + " " + holds)},
-		aside: strings.HasPrefix(k.Method, "notifications/"),
+		lines:   []string{strings.TrimSpace(ask + k.Method + " " + holds)},
+		ignored: strings.HasPrefix(k.Method, "notifications/"),
 	}
-	if out.aside {
+	if out.ignored {
 		return out
 	}
 	end := took(k.LatencyMS)
@@ -160,7 +160,7 @@ func (s sayer) text(k *tape.MCPText) saying {
 	case "stderr":
 		head = "stderr "
 	}
-	return saying{lines: []string{head + s.words(k.Payload, s.max-len([]rune(head)))}, aside: true}
+	return saying{lines: []string{head + s.words(k.Payload, s.max-len([]rune(head)))}, ignored: true}
 }
 
 // message is a message of a WebSocket: of JSON its type first.

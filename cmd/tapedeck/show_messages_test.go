@@ -38,7 +38,7 @@ func (e *endless) Read(p []byte) (int, error) {
 func TestALongAnswerIsNotReadWhole(t *testing.T) {
 	store := new(endless)
 	say := sayer{max: 60, store: store}
-	got := say.talk(&tape.MCPJSONRPC{
+	got := say.record(&tape.MCPJSONRPC{
 		Method: "tools/call", Request: &tape.Payload{Inline: true, Text: `{"params":{"name":"big"}}`},
 		Response: &tape.Payload{Hash: cas.Sum(nil), Len: 20 << 20}, LatencyMS: 7,
 	})

@@ -53,7 +53,7 @@ func styleOf(s saying, i int) (begin, end string) {
 	switch {
 	case s.failed && i == len(s.lines)-1:
 		return styleRed, styleEnd
-	case s.aside:
+	case s.ignored:
 		return styleDim, styleEnd
 	}
 	return "", ""
@@ -98,11 +98,11 @@ func (r *rows) room(before int) {
 // lines calls write for every line that a record says.
 func (r *rows) lines(rec *tape.Record, write func(i int, begin, line, end string) error) error {
 	s := saying{lines: []string{summary(rec.Kind)}}
-	if isTalk(rec.Kind) {
-		s = r.say.talk(rec.Kind)
+	if isConversation(rec.Kind) {
+		s = r.say.record(rec.Kind)
 	}
 	if x, ok := rec.Kind.(*tape.HTTPExchange); ok && strings.HasPrefix(x.Lane, "mcp:") {
-		s.aside = true // what it carried stands beside it
+		s.ignored = true // what it carried stands beside it
 	}
 	for i, line := range s.lines {
 		begin, end := r.style(s, i)

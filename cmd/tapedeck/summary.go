@@ -50,7 +50,7 @@ func content(k tape.Kind) string {
 	case *tape.ProcessSpawn:
 		return spawnSummary(k)
 	case *tape.MCPJSONRPC, *tape.MCPOpen, *tape.MCPText, *tape.MCPClose, *tape.WSOpen, *tape.WSMessage, *tape.WSClose:
-		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
+		return strings.Join(sayer{max: maxSaid}.record(k).lines, "  ")
 	case *tape.NameLookup:
 		return fmt.Sprintf("looked up %s (%s): %s", k.Host, k.Type, k.Result)
 	case *tape.NetRefused:
@@ -77,8 +77,8 @@ func content(k tape.Kind) string {
 }
 
 func llmSummary(k *tape.LLMCall) string {
-	if isTalk(k) {
-		return strings.Join(sayer{max: maxSaid}.talk(k).lines, "  ")
+	if isConversation(k) {
+		return strings.Join(sayer{max: maxSaid}.record(k).lines, "  ")
 	}
 	return strings.Join(strings.Fields(k.Provider+" "+k.Endpoint+" "+k.Model), " ") + ": " + exchangeEnd(k)
 }

@@ -55,18 +55,8 @@ func runVerify(ctx context.Context, o *verifyOptions, name string, std streams) 
 	if err != nil {
 		return lookHint(err, path)
 	}
-	if o.json {
-		err = printJSON(std.out, v)
-	} else {
-		err = printVerification(v, o.strict, std)
-	}
-	if err != nil {
-		return err
-	}
-	if len(v.Problems) > 0 || o.strict && strictly(v) != "" {
-		return &statusError{status: statusDiverged}
-	}
-	return nil
+	holds := len(v.Problems) == 0 && (!o.strict || strictly(v) == "")
+	return printVerdict(std, o.json, holds, v, func() error { return printVerification(v, o.strict, std) })
 }
 
 func printVerification(v *verify.Verification, strict bool, std streams) error {
@@ -74,14 +64,10 @@ func printVerification(v *verify.Verification, strict bool, std streams) error {
 		visible.Fprintf(std.err, "tapedeck: %s\n", n)
 	}
 	switch {
-	case v.State == verify.StateUnsealed && len(v.Problems) > 0: // what does not hold is not to be sealed
-	case v.State == verify.StateUnsealed:
+	case v.State != verify.StateUnsealed:
+		saySigner(v.Signer, v.SignerKnown, std)
+	case len(v.Problems) == 0: // what does not hold is not to be sealed
 		visible.Fprintln(std.err, "tapedeck: unsealed: nothing proves that it was not edited as a whole (tapedeck seal REC seals it as it is now)")
-	case v.Signer != "" && !v.SignerKnown:
-		visible.Fprintf(std.err, "tapedeck: sealed by %s, whom nothing here knows: with --key and the public key that you got from "+
-			"the signer it is checked who that was\n", v.Signer)
-	case v.Signer != "":
-		visible.Fprintf(std.err, "tapedeck: sealed by %s\n", v.Signer)
 	}
 	for _, w := range v.Cosigned {
 		visible.Fprintf(std.err, "tapedeck: cosigned by %s at %s\n", w.Witness, w.Time.Format(time.RFC3339))

@@ -155,7 +155,7 @@ func (d *conversation) call(k *tape.LLMCall) error {
 	case lane == d.main:
 		return d.mainCall(k)
 	}
-	return d.aside(k, lane)
+	return d.besideCall(k, lane)
 }
 
 // bodies reads the payloads of a call.

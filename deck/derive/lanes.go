@@ -25,17 +25,17 @@ type modelLane struct {
 	call   *tape.LLMCall // that call
 }
 
-// forget forgets what deriving has found out of a lane: a talk that begins anew reads it again.
+// forget forgets what deriving has found out of a lane: a deriving that begins anew reads it again.
 func (l *modelLane) forget() {
 	l.looked, l.tools, l.left, l.heard, l.call = false, false, false, place{}, nil
 }
 
 // A Survey is what is known of the lanes of a tape, as far as it was read.
 type Survey struct {
-	Store   cas.Store
-	lanes   map[string]*modelLane
-	tooled  *modelLane // the first whose requests declare tools; nil for none
-	talking *modelLane // the first conversation; nil for none
+	Store  cas.Store
+	lanes  map[string]*modelLane
+	tooled *modelLane // the first whose requests declare tools; nil for none
+	first  *modelLane // the first conversation; nil for none
 }
 
 // NewSurvey returns one that has seen nothing.
@@ -57,7 +57,7 @@ func (d *conversation) survey() error {
 		d.lanes.see(rec)
 	}
 	if d.main = d.lanes.tooled; d.main == nil {
-		d.main = d.lanes.talking
+		d.main = d.lanes.first
 	}
 	return nil
 }
@@ -81,9 +81,9 @@ func (s *Survey) see(rec *tape.Record) {
 	if s.tooled != nil {
 		return
 	}
-	tools, talks := s.declares(k)
-	if talks && s.talking == nil {
-		s.talking = l
+	tools, converses := s.declares(k)
+	if converses && s.first == nil {
+		s.first = l
 	}
 	if tools {
 		s.tooled = l
@@ -94,7 +94,7 @@ func (s *Survey) see(rec *tape.Record) {
 var toolKeys = [...][]byte{[]byte(`"tools"`), []byte(`"functions"`), []byte(`"toolConfig"`)}
 
 // declares reports whether a request declares tools, and whether it is one of a conversation at all.
-func (s *Survey) declares(k *tape.LLMCall) (tools, talks bool) {
+func (s *Survey) declares(k *tape.LLMCall) (tools, converses bool) {
 	body, err := bodyIn(s.Store, k.RequestPayload)
 	if err != nil {
 		return false, false
@@ -130,8 +130,8 @@ const (
 	agentJoined  = "joined"
 )
 
-// aside reads a call of another lane than the main one.
-func (d *conversation) aside(k *tape.LLMCall, l *modelLane) error {
+// besideCall reads a call of another lane than the main one.
+func (d *conversation) besideCall(k *tape.LLMCall, l *modelLane) error {
 	if l.looked && l.tools {
 		l.heard, l.call = d.at, k
 		return nil

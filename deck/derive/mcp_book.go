@@ -18,7 +18,7 @@ type MCPBook struct {
 	tape io.Closer
 }
 
-// OpenMCPBook reads the talks with MCP servers of the recording, or the bare tape, at path. What a client asks is compared under the
+// OpenMCPBook reads the conversations with MCP servers of the recording, or the bare tape, at path. What a client asks is compared under the
 // recording's masks, and secrets in it by their placeholders: those that env (NAME=VALUE) or their shape give away, and those that the
 // recording met before it knew them. It must be closed.
 func OpenMCPBook(path string, env []string) (*MCPBook, error) {

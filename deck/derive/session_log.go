@@ -10,8 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A talk is what was said in a run: the conversation of its program with a model, as the session log tells it. Files talk*.go
-// derive it from the tape; file session.go has nothing to do with it.
+// The session log tells the conversation of a program with a model, as it is derived from the tape.
 
 // SessionLogName is the session log of a recording.
 const SessionLogName = "session.jsonl"

@@ -36,7 +36,7 @@ type GCOptions struct {
 // The kinds of garbage.
 const (
 	GarbageRecording = "recording" // asked for by OlderThan or Keep
-	GarbageBlobs     = "blobs"     // that nothing in their recording mentions
+	GarbageBlobs     = "blobs"     // that nothing in their recording names
 	GarbageTemporary = "temporary" // what killed writers left
 	GarbagePointer   = "pointer"   // to a recording that is gone
 	GarbageCache     = "stat cache"
@@ -323,7 +323,7 @@ func (c *collector) recording(r *recording.Recording) error {
 		return err
 	}
 	if r.Manifest.Sealed {
-		return nil // a seal may stand for blobs that no text mentions
+		return nil // a seal may stand for blobs that no text names
 	}
 	return c.blobs(r, dead)
 }
@@ -378,7 +378,7 @@ func (c *collector) leftovers(dir string, dead bool) error {
 	return err
 }
 
-// blobs removes the blobs that nothing in the recording mentions.
+// blobs removes the blobs that nothing in the recording names.
 func (c *collector) blobs(r *recording.Recording, dead bool) error {
 	store, err := r.Store()
 	if err != nil {

@@ -105,7 +105,7 @@ func (p *packer) list() (err error) {
 	if err := p.whole(); err != nil {
 		return err
 	}
-	if !p.rec.Manifest.Sealed { // a seal may stand for blobs that no text mentions
+	if !p.rec.Manifest.Sealed { // a seal may stand for blobs that no text names
 		var unread *unreadError // then every blob may be needed, and none is left out
 		if p.unnamed, err = Unnamed(p.rec.Dir, p.store); err != nil && !errors.As(err, &unread) {
 			return err

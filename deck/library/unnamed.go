@@ -14,22 +14,22 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A mention is any run of exactly 64 lowercase hex digits in any file of a recording that is no blob. What is mentioned
+// A blob is named by any run of exactly 64 lowercase hex digits in any file of a recording that is no blob. What is named
 // is needed: by a record or a key that this version does not know, too. A blob that some text happens to name is kept for
 // nothing, which costs its bytes and no more.
 
-// An unreadError says why nobody knows what a recording mentions: something in it was not read.
+// An unreadError says why nobody knows what a recording names: something in it was not read.
 type unreadError struct{ path, why string }
 
 func (e *unreadError) Error() string {
 	return fmt.Sprintf("%s %s: which blobs the recording needs is not known", e.path, e.why)
 }
 
-// Unnamed returns the blobs of store, that of the recording in dir, which no file of the recording mentions. What is put
+// Unnamed returns the blobs of store, that of the recording in dir, which no file of the recording names. What is put
 // there meanwhile is none of them. Its memory grows with the number of blobs, not with the tape.
 //
 // The error is an *unreadError where dir holds anything but directories and regular files, such as a link, or where the
-// tape was not read to its end: what was not looked into may mention every blob.
+// tape was not read to its end: what was not looked into may name every blob.
 func Unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
 	left := make(map[cas.Digest]struct{})
 	for d, err := range store.All() {
@@ -71,7 +71,7 @@ func Unnamed(dir string, store *cas.Dir) (map[cas.Digest]struct{}, error) {
 	return left, nil
 }
 
-// scanDigests calls found with everything that r mentions.
+// scanDigests calls found with everything that r names.
 func scanDigests(r io.Reader, found func(cas.Digest)) error {
 	const length = 2 * cas.Size
 	var run [length]byte

@@ -77,7 +77,7 @@ type Manifest struct {
 	Ports      []uint16          `json:"ports,omitempty"`      // TCP ports served beside 80 and 443
 	Loopback   bool              `json:"loopback,omitempty"`   // an upstream answered for an address of the loopback
 	Proxy      bool              `json:"proxy,omitempty"`      // recorded outside the jail, through a proxy
-	Wrapped    bool              `json:"wrapped,omitempty"`    // the talk with one MCP server alone, recorded by WrapMCP
+	Wrapped    bool              `json:"wrapped,omitempty"`    // the conversation with one MCP server alone, recorded by WrapMCP
 	TTY        *TTY              `json:"tty"`                  // null where no stream was a terminal
 	Masks      map[string]int    `json:"masks,omitempty"`      // how often each mask was used
 	Masking    *Masking          `json:"masking,omitempty"`    // of tapedeck.yaml
@@ -387,7 +387,7 @@ const (
 // MCPSeen is what a run had of tool servers.
 type MCPSeen struct {
 	Calls   int      `json:"calls"`   // what the program asked them for: no notifications, no handshakes
-	Servers []string `json:"servers"` // in the order in which they were met
+	Servers []string `json:"servers"` // in the order in which they came
 	carried int      // HTTP exchanges that carried messages, which Counts has among the others
 }
 
@@ -395,9 +395,9 @@ type MCPSeen struct {
 func (m *MCPSeen) Add(k tape.Kind) {
 	switch k := k.(type) {
 	case *tape.MCPOpen:
-		m.met(k.Server)
+		m.note(k.Server)
 	case *tape.MCPJSONRPC:
-		m.met(k.Server)
+		m.note(k.Server)
 		if k.IsCall() {
 			m.Calls++
 		}
@@ -408,8 +408,8 @@ func (m *MCPSeen) Add(k tape.Kind) {
 	}
 }
 
-// met notes a server. A further conversation with one of the same name is one with that server too.
-func (m *MCPSeen) met(name string) {
+// note notes a server. A further conversation with one of the same name is one with that server too.
+func (m *MCPSeen) note(name string) {
 	if server := tape.MCPServer(name); !slices.Contains(m.Servers, server) {
 		m.Servers = append(m.Servers, strings.Clone(server)) // it is cut from the record, which would stay as a whole
 	}

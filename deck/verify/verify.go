@@ -95,7 +95,7 @@ type verifier struct {
 	last     tape.Kind // of the tape
 	blobs    []sealedBlob
 	keyed    int         // files that are known by a keyed digest
-	talks    mcp.Checker // of the tape that is read
+	mcp      mcp.Checker // of the tape that is read
 }
 
 // Verify reads every line and every blob of the recording, packed recording or bare tape at path. An error means that nothing
@@ -255,7 +255,7 @@ func (c *verifier) tape(path string) error {
 	}
 	defer f.Close()
 	c.store, c.head = f.Store, f.Header() // the store is that of a recording
-	c.talks = mcp.Checker{}
+	c.mcp = mcp.Checker{}
 	var want uint64
 	disordered := false
 	for rec, err := range f.Records() {
@@ -284,7 +284,7 @@ func (c *verifier) held(k tape.Kind) (problems []error) {
 			problems = append(problems, err)
 		}
 	}
-	if err := c.talks.Check(k); err != nil {
+	if err := c.mcp.Check(k); err != nil {
 		problems = append(problems, err)
 	}
 	return append(problems, mcpDigests(k)...)
@@ -402,7 +402,7 @@ func (c *verifier) found(rec *recording.Recording) {
 	}
 }
 
-// parts mentions answers that were still streaming when the recorder ended.
+// parts notes answers that were still streaming when the recorder ended.
 func (c *verifier) parts(rec *recording.Recording) error {
 	parts, err := rec.Parts()
 	if err != nil {
