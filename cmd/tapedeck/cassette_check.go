@@ -202,7 +202,7 @@ func verifyCassette(o *verifyOptions, dir string, std streams) error {
 	if err != nil {
 		return err
 	}
-	holds := len(v.Findings) == 0 && !(v.State == cassette.StateUnfinished && o.strict)
+	holds := len(v.Findings) == 0 && (v.State != cassette.StateUnfinished || !o.strict)
 	return printVerdict(std, o.json, holds, v, func() error { return v.write(std) })
 }
 
