@@ -132,7 +132,6 @@ func secretsOut() func(string) string {
 	}
 }
 
-// login is the name of who runs the command.
 func login() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username

@@ -180,7 +180,6 @@ func clockTime(d time.Duration) string {
 	return s
 }
 
-// exitText says how a program ended.
 func exitText(e *cassette.Exit) string {
 	switch {
 	case e == nil:
@@ -276,7 +275,6 @@ func cassetteEntry(lib *library.Library, name string) listedCassette {
 	return out
 }
 
-// row is what stands in the columns.
 func (l *listedCassette) row() []any {
 	switch {
 	case l.Error != "":
@@ -471,7 +469,6 @@ func capability(c *cassette.Capability) string {
 	return strings.Join(parts, "; ")
 }
 
-// secretsOf says what a scrub report does.
 func secretsOf(s *cassette.ScrubReport) string {
 	var rules []string
 	for _, r := range slices.Sorted(maps.Keys(s.HitCounts)) {

@@ -109,7 +109,6 @@ func (o *cassetteCheckOptions) checkAll(ctx context.Context, files []string, opt
 	return nil
 }
 
-// checkedFiles is what cassette check --json prints.
 func checkedFiles(results []*check.Result, failed error) map[string]any {
 	passed := failed == nil
 	for _, r := range results {
@@ -147,7 +146,6 @@ func (o *cassetteCheckOptions) checkOne(ctx context.Context, file string, opts *
 	return res, res.WriteText(std.out, &check.TextOptions{Color: colour(std.out), Verbose: o.verbose})
 }
 
-// writeWhole writes the file at path whole or not at all.
 func writeWhole(path string, write func(io.Writer) error) error {
 	f, err := durable.Create(filepath.Dir(path), &durable.Options{Mode: 0o644})
 	if err != nil {
@@ -194,7 +192,6 @@ type verifiedCassette struct {
 	*cassette.Verification
 }
 
-// verifyCassette is verify of a cassette in dir.
 func verifyCassette(o *verifyOptions, dir string, std streams) error {
 	stop := progressFor(std, o.json).busy("verifying")
 	v, err := verifiedOf(dir)

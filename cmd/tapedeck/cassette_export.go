@@ -167,7 +167,6 @@ func (o *cassetteExportOptions) check() (*exportFormat, error) {
 	return &format, nil
 }
 
-// put writes the file whole or not at all, and returns how many bytes it has.
 func (o *cassetteExportOptions) put(stdout io.Writer, write func(io.Writer) error) (int64, error) {
 	return putWhole(o.output, o.force, stdout, write)
 }

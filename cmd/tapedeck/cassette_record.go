@@ -196,7 +196,6 @@ func total(counts map[string]int) (n int) {
 	return n
 }
 
-// masked says how many secrets were.
 func masked(n int) string {
 	if n == 0 {
 		return "no secrets found"

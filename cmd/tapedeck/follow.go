@@ -125,7 +125,6 @@ func (t *tail) show(rec *tape.Record) error {
 	return err
 }
 
-// object prints one line of --json.
 func (t *tail) object(key string, v any) error {
 	b, err := marshal(v)
 	if err != nil {

@@ -161,7 +161,6 @@ func runRm(names []string, json bool, std streams) error {
 	return errors.Join(errs...)
 }
 
-// entriesOf returns the recordings of these names, each once.
 func entriesOf(lib *library.Library, names []string) (entries []*library.Entry, err error) {
 	for _, name := range names {
 		e, err := lib.Entry(name)

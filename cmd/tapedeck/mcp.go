@@ -115,7 +115,6 @@ const (
 	mcpSSEPath = "/sse"
 )
 
-// serveMCPOverHTTP serves until ctx is done.
 func serveMCPOverHTTP(ctx context.Context, addr string, served *mcp.Served, o *mcp.ServeOptions) error {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -190,7 +189,6 @@ func becomeServer(args []string) error {
 	return err
 }
 
-// wrappedSeen counts what was said.
 func wrappedSeen(res *deck.Result) string {
 	if res.Counts["mcp_open"] == 0 {
 		return "NOTHING WAS SAID THAT IS MCP"

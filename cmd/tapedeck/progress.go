@@ -55,7 +55,6 @@ func (p *progress) show(text func() string) {
 	}
 }
 
-// end takes the line away.
 func (p *progress) end() {
 	if p == nil {
 		return

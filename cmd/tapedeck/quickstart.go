@@ -168,7 +168,6 @@ func (t *tour) start() (err error) {
 	return nil
 }
 
-// stopEndpoint takes the endpoint away.
 func (t *tour) stopEndpoint() {
 	if t.server != nil {
 		t.server.Close()

@@ -130,7 +130,6 @@ func runRecord(ctx context.Context, o *recordOptions, args []string, std streams
 	return nil
 }
 
-// parseUpstreams reads NAME[:PORT]=URL.
 func parseUpstreams(list []string) (map[string]string, error) {
 	out := make(map[string]string, len(list))
 	for _, s := range list {
@@ -173,7 +172,6 @@ func newRecordResult(res *deck.Result) *recordResult {
 	}
 }
 
-// bothNews joins what is news.
 func bothNews(a, b string) string {
 	if a != "" && b != "" {
 		return a + "; " + b
@@ -193,7 +191,6 @@ func sealNews(res *deck.Result) string {
 	return ""
 }
 
-// keyMade says where a sealing key that was made lies.
 func keyMade() string {
 	return "made a sealing key; who is to check your recordings needs its public half, " + sealing.KeyPath("")
 }
@@ -364,7 +361,6 @@ func (o *recordDaemon) options() (*daemon.Options, error) {
 	return &daemon.Options{URL: o.url, Intent: o.intent, Agent: o.agent}, nil
 }
 
-// daemonNews says what the daemon did not learn; "" for nothing.
 func daemonNews(res *deck.Result) string {
 	if res.DaemonLost == nil {
 		return ""

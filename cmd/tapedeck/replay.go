@@ -113,7 +113,6 @@ func (o *replayOptions) replays(name string, std streams) (func(context.Context,
 	}, err
 }
 
-// parseSpeed reads collapsed, realtime or a factor.
 func parseSpeed(s string) (float64, error) {
 	switch s {
 	case "collapsed", "":
@@ -224,7 +223,6 @@ func (o *verdictFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&o.noColor, "no-color", false, "no colours")
 }
 
-// defineStrict adds --strict.
 func (o *verdictFlags) defineStrict(f *pflag.FlagSet) {
 	f.BoolVar(&o.strict, "strict", false, "a verdict that leaves a doubt (FAITHFUL, masked), and side traffic that differs, end with 2")
 }
@@ -259,7 +257,6 @@ func completeVerdict(cmd *cobra.Command) {
 	completeFlag(cmd, "side-by-side", "auto", "always", "never")
 }
 
-// text says how the verdict is written to w.
 func (o *verdictFlags) text(w io.Writer) (*fidelity.TextOptions, error) {
 	t := verdictText(w)
 	t.Color = t.Color && !o.noColor
@@ -276,7 +273,6 @@ func (o *verdictFlags) text(w io.Writer) (*fidelity.TextOptions, error) {
 	return t, nil
 }
 
-// verdictText says how a verdict is written to w without flags.
 func verdictText(w io.Writer) *fidelity.TextOptions {
 	return &fidelity.TextOptions{Color: colour(w), Width: width(w)}
 }

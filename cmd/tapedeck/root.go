@@ -318,7 +318,6 @@ func flagError(cmd *cobra.Command, err error) error {
 	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 }
 
-// wanted says in words what a flag of this type takes.
 func wanted(kind string) string {
 	switch kind {
 	case "int":

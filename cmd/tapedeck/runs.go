@@ -190,7 +190,6 @@ func columnsOf(std streams) int {
 	return width(std.out)
 }
 
-// runTable is a list of runs for people.
 func runTable(runs []runInfo, now time.Time, colour bool, cols int) string {
 	rows := make([]runview.ListRow, len(runs))
 	for i, r := range runs {
@@ -294,7 +293,6 @@ func (e *exported) write(ctx context.Context, src runSource, id runtrace.ID, for
 	return end()
 }
 
-// form is what writes each record, and the end.
 func (e *exported) form(format string, w *bufio.Writer) (put func(runtrace.Record, []byte) error, end func() error) {
 	switch format {
 	case "session":

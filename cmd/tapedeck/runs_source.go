@@ -103,7 +103,6 @@ func (e *daemonError) hintForToken() string {
 	return "the host's token was looked for in " + file + ", which its daemon's user alone can read: tapedeck serve says where it keeps it, --token-file names it"
 }
 
-// url is the daemon that is asked.
 func (o *runsOptions) url() string {
 	if o.daemon != "" {
 		return o.daemon

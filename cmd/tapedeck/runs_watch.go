@@ -431,7 +431,6 @@ func (v *screenView) key(name string) error {
 	return nil
 }
 
-// picture is the run as it is now.
 func (v *screenView) picture(connected bool) []string {
 	v.mu.Lock()
 	defer v.mu.Unlock()

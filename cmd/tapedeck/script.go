@@ -215,7 +215,6 @@ func runScriptReplay(ctx context.Context, o *scriptReplayOptions, from, file str
 	return err
 }
 
-// isReading reports whether what was refused is a reading of a clock or of random numbers.
 func isReading(r fidelity.RequestRef) bool {
 	switch r.Method {
 	case (*tape.ClockRead)(nil).Name(), (*tape.RandomRead)(nil).Name():

@@ -270,7 +270,6 @@ func printTest(std streams, r *suite.Result) {
 	}
 }
 
-// testTime is a short time of a test.
 func testTime(d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
 }

@@ -125,7 +125,6 @@ func runSealVerify(ctx context.Context, o *sealVerifyOptions, name string, std s
 	return printVerdict(std, o.json, holds, out, func() error { return printSealResult(out, std) })
 }
 
-// noSeal says that there is nothing to verify.
 func (o *sealVerifyOptions) noSeal(rec *recording.Recording, std streams) error {
 	missing := seal.Problem{Code: seal.CodeMissing, Path: seal.FileName, Leaf: -1, Message: "it has no seal"}
 	if o.json {
@@ -155,7 +154,6 @@ func printSealResult(r *sealResult, std streams) error {
 	return err
 }
 
-// saySigner says who signed, and what that is worth.
 func saySigner(key string, known bool, std streams) {
 	switch {
 	case key == "":
@@ -228,7 +226,6 @@ func (o *sealKeys) define(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.witnesses, "witness", nil, "`KEY` of a witness that must have cosigned, given the same way (repeatable)")
 }
 
-// read reads the keys that the flags name.
 func (o *sealKeys) read() (keys, witnesses []seal.PublicKey, err error) {
 	if keys, err = readKeys("--key", o.keys); err != nil {
 		return nil, nil, err

@@ -219,7 +219,6 @@ func runSealLogProve(o *sealLogProveOptions, args []string, std streams) error {
 	return writeProof(proof, o.output, std)
 }
 
-// changedLog gives what does not hold its status.
 func changedLog(err error) error {
 	if errors.Is(err, recordlog.ErrChanged) || errors.Is(err, recordlog.ErrCheckpoint) || errors.Is(err, recordlog.ErrProof) {
 		return &statusError{statusDiverged, err}

@@ -109,7 +109,6 @@ func runSealProve(ctx context.Context, o *sealProveOptions, args []string, std s
 	return writeProof(proof.Encode(), o.output, std)
 }
 
-// writeProof writes a proof to a file, or to stdout.
 func writeProof(b []byte, file string, std streams) error {
 	if file == "" || file == "-" {
 		_, err := std.out.Write(b)
@@ -380,7 +379,6 @@ func callsOf(p *seal.Proven) []sessionlog.ToolCall {
 	return nil
 }
 
-// provenStore holds the blobs that came with a proof.
 func provenStore(p *seal.Proven) cas.Store {
 	store := cas.NewMemory()
 	for i := range p.Payloads {

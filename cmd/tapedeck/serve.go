@@ -75,7 +75,6 @@ func newServeCommand(std streams) *cobra.Command {
 	return cmd
 }
 
-// logger writes the daemon's log to w.
 func (o *logOptions) logger(w io.Writer) (*slog.Logger, error) {
 	var level slog.Level
 	if !slices.Contains(logLevels, o.level) || level.UnmarshalText([]byte(o.level)) != nil {

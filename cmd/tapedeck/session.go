@@ -94,7 +94,6 @@ func transcriptError(name string) error {
 	return fmt.Errorf("%s is no session log, it looks like one of %s: tapedeck session import %s %s -o %s reads it", name, kind, kind, name, out)
 }
 
-// sessionFile is a log, or a tape, at path.
 func sessionFile(path string) *sessionSource {
 	s := &sessionSource{name: path, path: path, close: func() {}}
 	s.open = func() (io.ReadCloser, error) { return os.Open(path) }
@@ -145,7 +144,6 @@ func openSession(ctx context.Context, name string, std streams, p *progress) (*s
 	return l, nil
 }
 
-// log opens the log once.
 func (s *sessionSource) log(ctx context.Context, p *progress) (*sessionLog, error) {
 	from, err := s.open()
 	if err != nil {

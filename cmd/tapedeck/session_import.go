@@ -304,7 +304,6 @@ func (o *sessionImportOptions) tellSession(r *foreign.Report, n int64, hide *scr
 	return err
 }
 
-// hidden says how many secrets were replaced.
 func hidden(hide *scrub.Scrubber) string {
 	n := 0
 	for _, c := range hide.Counts() {

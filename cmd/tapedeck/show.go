@@ -357,7 +357,6 @@ func (f *filterFlags) parseSeq(out *follow.Filter) error {
 	return nil
 }
 
-// parseOffset reads ms or a duration into at.
 func parseOffset(flag, s string, at *int64) error {
 	if s == "" {
 		return nil

@@ -118,7 +118,6 @@ func (s sayer) call(k *tape.MCPJSONRPC) saying {
 	return out
 }
 
-// took is how long an answer took.
 func took(ms int64) string {
 	if ms < 10_000 {
 		return fmt.Sprintf("%d ms", ms)

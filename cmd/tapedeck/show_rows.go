@@ -380,7 +380,6 @@ func writeHeaders(b *strings.Builder, name string, list []tape.HeaderField) {
 	}
 }
 
-// chunksOf says how many chunks there are, and when they came.
 func chunksOf(list []tape.Chunk) string {
 	s := plural(len(list), "chunk", "chunks")
 	if len(list) > 0 {

@@ -161,7 +161,6 @@ func indentJSON(w io.Writer, line []byte) error {
 	return raw(w, "%s", visible.JSON(buf.String()))
 }
 
-// size is a length for people.
 func size(n int64) string {
 	switch {
 	case n < 10_000:
@@ -176,7 +175,6 @@ func seconds(ms int64) string { return fmt.Sprintf("%d.%03ds", ms/1000, ms%1000)
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// listSummary is content of a listing.
 func listSummary(k *tape.DirList) string {
 	var names []string
 	if k.Names == nil || !k.Names.Inline || json.Unmarshal([]byte(k.Names.Text), &names) != nil {
@@ -196,7 +194,6 @@ func envSummary(k *tape.EnvRead) string {
 	return fmt.Sprintf("%s, %s", k.VarName, size(k.Value.Len))
 }
 
-// statSummary is content of a look at a path.
 func statSummary(k *tape.FileStat) string {
 	switch k.Type {
 	case "file":

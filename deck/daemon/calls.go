@@ -37,7 +37,6 @@ type callBook struct {
 
 func newCallBook() *callBook { return &callBook{byID: make(map[string]*toldCall)} }
 
-// hear takes an event of the conversation.
 func (b *callBook) hear(e sessionlog.Event) error {
 	switch e := e.(type) {
 	case *sessionlog.ToolRequested:

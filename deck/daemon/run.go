@@ -54,7 +54,6 @@ func (d *Run) text(s string) string {
 	return string(b)
 }
 
-// open opens the run.
 func (d *Run) open(ctx context.Context, id string) error {
 	d.start.IdempotencyKey = id
 	res, err := d.sink.Start(ctx, &d.start)

@@ -143,7 +143,6 @@ func (d *conversation) record(rec *tape.Record) error {
 	return nil
 }
 
-// call reads a call of a model.
 func (d *conversation) call(k *tape.LLMCall) error {
 	lane := d.lanes.lanes[k.Lane]
 	switch {
@@ -158,7 +157,6 @@ func (d *conversation) call(k *tape.LLMCall) error {
 	return d.besideCall(k, lane)
 }
 
-// bodies reads the payloads of a call.
 func (d *conversation) bodies(k *tape.LLMCall) (request, response []byte, err error) {
 	if request, err = d.body(k.RequestPayload); err != nil {
 		return nil, nil, fmt.Errorf("its request: %w", err)
@@ -171,7 +169,6 @@ func (d *conversation) bodies(k *tape.LLMCall) (request, response []byte, err er
 
 func (d *conversation) body(p *tape.Payload) ([]byte, error) { return bodyIn(d.store, p) }
 
-// bodyIn reads a payload that holds what was said.
 func bodyIn(store cas.Store, p *tape.Payload) ([]byte, error) {
 	switch {
 	case p == nil:

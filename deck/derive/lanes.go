@@ -162,7 +162,6 @@ func (d *conversation) besideCall(k *tape.LLMCall, l *modelLane) error {
 	return nil
 }
 
-// peek reads a call by itself; nil for one of no conversation.
 func (d *conversation) peek(k *tape.LLMCall) (*llm.Said, error) {
 	request, response, err := d.bodies(k)
 	if err != nil {

@@ -18,7 +18,6 @@ type notes struct {
 // maxNotes bounds the reasons: each may quote what stood there.
 const maxNotes = 100
 
-// add notes what could not be read.
 func (n *notes) add(at place, err error) {
 	reason := "left out of the session log: " + err.Error()
 	n.say(at, reason)

@@ -159,7 +159,6 @@ func MatchLane(s string) func(string) bool {
 	return regexp.MustCompile("(?s)^" + expr + "$").MatchString // what was quoted always compiles
 }
 
-// found looks for the expression in the record's line and in its payloads.
 func (f *Filter) found(rec *tape.Record, store cas.Store) (bool, error) {
 	if f.buf = tape.AppendRecord(f.buf[:0], rec); f.Grep.Match(f.buf) {
 		return true, nil

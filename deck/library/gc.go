@@ -151,7 +151,6 @@ func (c *collector) drop(what, path string, remove func() error) error {
 	return nil
 }
 
-// whole removes a file, or a directory with everything in it.
 func (c *collector) whole(what, path string) error {
 	return c.drop(what, path, func() error { return os.RemoveAll(path) })
 }
@@ -454,7 +453,6 @@ func (c *collector) unbegun(dir string) error {
 	return c.whole(GarbageTemporary, dir)
 }
 
-// scratches removes the layers of runs that were killed.
 func (c *collector) scratches([]Entry) error {
 	var errs []error
 	for _, root := range ScratchRoots {

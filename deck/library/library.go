@@ -144,7 +144,6 @@ func (l *Library) Hidden(dir string) []string {
 	return out
 }
 
-// pointed returns the path that a pointer of the library holds.
 func (l *Library) pointed(name string) (string, bool) {
 	if !strings.HasSuffix(name, pointerExt) {
 		return "", false

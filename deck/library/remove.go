@@ -76,7 +76,6 @@ func (l *Library) Remove(e *Entry) (*Removal, error) {
 	return out, err
 }
 
-// unpoint removes the pointer of an entry that has one.
 func (e *Entry) unpoint() error {
 	if e.pointer == "" {
 		return nil
@@ -103,7 +102,6 @@ func (l *Library) pointersTo(dir os.FileInfo) []string {
 	return out
 }
 
-// foreign lists what lies in the directory of a recording and is not its own.
 func foreign(dir string) ([]string, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {
@@ -118,7 +116,6 @@ func foreign(dir string) ([]string, error) {
 	return out, nil
 }
 
-// isFoundName reports whether a file keeps what a run found beside its work tree.
 func isFoundName(name string) bool {
 	return strings.HasPrefix(name, recording.FoundPrefix) && strings.HasSuffix(name, ".json")
 }

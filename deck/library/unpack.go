@@ -60,7 +60,6 @@ func (l *Library) Unpack(ctx context.Context, file string, o *UnpackOptions) (*r
 	return recording.Open(u.final)
 }
 
-// unpackTo returns the free place of an unpacked recording.
 func (l *Library) unpackTo(id, output string) (string, error) {
 	if output == "" {
 		if err := packed.CheckName(id + recordingExt); err != nil {

@@ -23,7 +23,6 @@ type Index struct {
 	Bytes  int64  `json:"bytes"` // of all files together
 }
 
-// encode returns the one form of ix.
 func (ix *Index) encode() ([]byte, error) {
 	b, err := json.Marshal(ix)
 	if err == nil && len(b) >= maxIndex {

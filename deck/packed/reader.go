@@ -218,7 +218,6 @@ func (p *Reader) end() error {
 	return io.EOF
 }
 
-// full fills b.
 func (p *Reader) full(b []byte) error {
 	if _, err := io.ReadFull(p.z, b); err != nil {
 		return p.cut(err)
@@ -234,7 +233,6 @@ func (p *Reader) cut(err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrDamaged, p.where(), err)
 }
 
-// where says how far the reading has come.
 func (p *Reader) where() string {
 	switch {
 	case p.index == nil:

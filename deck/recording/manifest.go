@@ -233,7 +233,6 @@ func (m *Manifest) HoldsTree() bool { return m.Roots.Tree != "" && !m.Wrapped }
 // maxShapes bounds in bytes the secrets of an environment and an argument list: no system gives a program as much.
 const maxShapes = 16 << 20
 
-// shapeLen returns how many bytes the secrets of vars have.
 func shapeLen(vars []EnvVar) (sum int) {
 	for _, v := range vars {
 		sum += scrub.ShapeLen(v.Shape)

@@ -150,7 +150,6 @@ func (r *Roots) Watched(cwd string, list []string) []string {
 	return out
 }
 
-// isRooted reports whether a path begins with the name of a root, as on a tape.
 func isRooted(p string) bool {
 	for _, root := range []string{"~", "$TMP"} {
 		if p == root || strings.HasPrefix(p, root+"/") {

@@ -60,7 +60,6 @@ func (s *shower) event(e *cassette.Event) {
 	}
 }
 
-// moment adds the screen as it stands now.
 func (s *shower) moment(e *cassette.Event, before string) {
 	m := fidelity.Moment{TMS: e.TMS, G: e.G, Typed: s.typed, Before: before, End: e.Final != nil}
 	m.Screen, m.Drawing = s.track.Screen(e.TMS)

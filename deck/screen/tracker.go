@@ -67,7 +67,6 @@ func (t *Tracker) Output(ms int64, p []byte) {
 	t.pending, t.drawn = true, max(ms, 1)
 }
 
-// sync looks at what was printed last.
 func (t *Tracker) sync() {
 	if t.pending {
 		t.pending = false

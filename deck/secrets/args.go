@@ -57,7 +57,6 @@ func learnFlag(s *scrub.Scrubber, a string, rest []string) (all bool) {
 	return true
 }
 
-// learnBehind takes the value behind a flag.
 func learnBehind(s *scrub.Scrubber, name, value string) {
 	if _, password, ok := strings.Cut(value, ":"); ok && (name == "u" || name == "user" || name == "proxy-user" || name == "U") {
 		s.AddSecret("password", password)

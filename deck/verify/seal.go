@@ -66,7 +66,6 @@ func (c *verifier) unsealed(path string) {
 	}
 }
 
-// signed notes who signed.
 func (v *Verification) signed(res *seal.Result) {
 	v.Signer, v.SignerKnown = res.Signer.String(), res.SignerKnown
 	v.Unknown = res.Unknown

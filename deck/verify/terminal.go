@@ -64,7 +64,6 @@ func (c *verifier) partial(path string) {
 	t.Close()
 }
 
-// holdsBoth holds a sound cassette against the tape.
 func (c *verifier) holdsBoth(m *recording.Manifest, path string) {
 	t, err := recording.OpenTerminal(path, false)
 	if err == nil {

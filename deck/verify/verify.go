@@ -125,7 +125,6 @@ func Verify(ctx context.Context, path string, o *Options) (*Verification, error)
 	return c.v, nil
 }
 
-// directory checks the recording in dir.
 func (c *verifier) directory(dir string) error {
 	rec, err := recording.Open(dir)
 	if errors.Is(err, recording.ErrManifest) {
@@ -216,12 +215,10 @@ func (c *verifier) noTape(rec *recording.Recording, err error) error {
 	return err
 }
 
-// told reports whether a problem of path was told of.
 func (c *verifier) told(path string) bool {
 	return slices.ContainsFunc(c.v.Problems, func(p Problem) bool { return p.Path == path })
 }
 
-// stdin checks what the program was given.
 func (c *verifier) stdin(rec *recording.Recording) {
 	p, err := tape.ParsePayload(rec.Manifest.Stdin)
 	if err == nil && p != nil {
