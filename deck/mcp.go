@@ -149,7 +149,9 @@ func (s *session) endConversations() {
 }
 
 // conversationFailed is err, which ended the recording of a conversation.
-func conversationFailed(err error) error { return fmt.Errorf("a conversation with an MCP server: %w", err) }
+func conversationFailed(err error) error {
+	return fmt.Errorf("a conversation with an MCP server: %w", err)
+}
 
 // errConversationsInJail refuses a replay outside the jail that could not answer for servers.
 var errConversationsInJail = errors.New("its conversations with MCP servers over stdio are answered in the jail alone: leave out --proxy")

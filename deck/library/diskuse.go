@@ -1,10 +1,11 @@
 package library
 
 import (
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // A diskUse is what the files below a directory take, in bytes of their contents: recordings share blobs by hard links,

@@ -68,29 +68,6 @@ type GCReport struct {
 	Kept    []Kept    `json:"kept"`
 }
 
-// GC removes what no recording of the library needs, and what killed runs of this user left in the scratch directories.
-//
-// It may run beside recorders, replays, other GCs and Remove: a recording that is being made is left alone, as its lock
-// says (see Live), and so is one of which that cannot be known; of a finished one only such blobs and temporary files go
-// that are older than the grace, and nobody adds to it any more. Recordings that lie elsewhere are left alone.
-//
-// A recording of which something was not read is kept whole, as Kept says: nobody knows what it needs. What is a link in
-// the library leads out of it, and is left alone.
-//
-// An error means that something could not be looked at or removed; the report holds what was done nevertheless. It wraps
-// ctx's error where that ended it: what had not been removed by then is there.
-func (l *Library) GC(ctx context.Context, o *GCOptions) (*GCReport, error) {
-	c := &collector{ctx: ctx, lib: l, now: time.Now(), out: &GCReport{Library: l.Dir, Removed: []Garbage{}, Kept: []Kept{}}}
-	if o != nil {
-		c.o = *o
-	}
-	if c.o.Grace == 0 {
-		c.o.Grace = DefaultGrace
-	}
-	c.out.DryRun = c.o.DryRun
-	return c.out, c.run()
-}
-
 // collector is one GC under way.
 type collector struct {
 	ctx context.Context

@@ -1,15 +1,18 @@
 package library
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/deck/packed"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
 )
@@ -265,3 +268,195 @@ func (l *Library) SealLog() string { return filepath.Join(l.Dir, sealLogName) }
 
 // StatCacheName is the file of a library that says which blobs hold the files of its work tree.
 const StatCacheName = "statcache"
+
+// cassetteExt is the ending of a terminal cassette in the library.
+const cassetteExt = ".cassette"
+
+// ErrNoCassette is returned where a name fits no cassette, and where a recording has none.
+var ErrNoCassette = errors.New("no such cassette")
+
+// NewCassette returns the id of a new cassette and the directory where it is to lie: in the library, which is made, or at
+// output where that is not "".
+func (l *Library) NewCassette(output string) (id, dir string, err error) {
+	id = recording.NewID(time.Now())
+	if output != "" {
+		dir, err = filepath.Abs(output)
+		return id, dir, err
+	}
+	return id, filepath.Join(l.Dir, id+cassetteExt), l.ensure(false)
+}
+
+// Cassette returns the directory of the cassette that name stands for: a path of a cassette, or of a recording, whose
+// terminal/ is meant; the id of either, a unique prefix of one; "last" is the newest. The error wraps ErrNoCassette, is that of
+// a recording which cannot be opened, or an *AmbiguousError. What it returns may be no cassette at all where a path was given.
+func (l *Library) Cassette(name string) (string, error) {
+	if st, err := os.Stat(name); err == nil {
+		if st.IsDir() && HoldsRecording(name) {
+			return inside(name)
+		}
+		return name, nil
+	}
+	found, err := l.cassettes()
+	if err != nil {
+		return "", err
+	}
+	if name == "last" {
+		if len(found) == 0 {
+			return "", fmt.Errorf("last: %w: %s holds none", ErrNoCassette, l.Dir)
+		}
+		return found[len(found)-1].dir, nil
+	}
+	return l.cassetteByPrefix(found, name)
+}
+
+// A libraryCassette is one that has an id in the library: its own, or that of the recording whose terminal it is.
+type libraryCassette struct{ id, dir string }
+
+// cassettes returns those of the library, oldest first: an id begins with its time.
+func (l *Library) cassettes() ([]libraryCassette, error) {
+	names, err := os.ReadDir(l.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []libraryCassette
+	for _, n := range names {
+		if id, ok := strings.CutSuffix(n.Name(), cassetteExt); ok {
+			out = append(out, libraryCassette{id, filepath.Join(l.Dir, n.Name())})
+			continue
+		}
+		path, ok := l.pointed(n.Name())
+		if !ok {
+			path = filepath.Join(l.Dir, n.Name())
+		}
+		if dir, err := inside(path); err == nil {
+			out = append(out, libraryCassette{strings.TrimSuffix(n.Name(), filepath.Ext(n.Name())), dir})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b libraryCassette) int { return strings.Compare(a.id, b.id) })
+	return out, nil
+}
+
+func (l *Library) cassetteByPrefix(all []libraryCassette, name string) (string, error) {
+	var fits []libraryCassette
+	for _, c := range all {
+		if c.id == name {
+			return c.dir, nil
+		}
+		if name != "" && strings.HasPrefix(c.id, name) {
+			fits = append(fits, c)
+		}
+	}
+	switch len(fits) {
+	case 0:
+		return "", l.noCassette(name)
+	case 1:
+		return fits[0].dir, nil
+	}
+	amb := &AmbiguousError{Name: name}
+	for _, c := range fits {
+		amb.Found = append(amb.Found, c.id)
+	}
+	return "", amb
+}
+
+// noCassette says why name is none: a recording that fits may have no terminal.
+func (l *Library) noCassette(name string) error {
+	if e, err := l.Entry(name); err == nil {
+		_, err := inside(e.Path)
+		return err
+	}
+	return fmt.Errorf("%s: %w: it is no path, and no id in %s begins so", name, ErrNoCassette, l.Dir)
+}
+
+// CassetteNames returns the ids that Cassette takes, oldest first.
+func (l *Library) CassetteNames() ([]string, error) {
+	found, err := l.cassettes()
+	out := make([]string, len(found))
+	for i, c := range found {
+		out[i] = c.id
+	}
+	return out, err
+}
+
+// HoldsRecording reports whether dir is that of a recording.
+func HoldsRecording(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, recording.ManifestName))
+	return err == nil
+}
+
+// inside is the cassette of the recording at path.
+func inside(path string) (string, error) {
+	dir := filepath.Join(path, recording.TerminalName)
+	if recording.IsDir(dir) {
+		return dir, nil
+	}
+	return "", fmt.Errorf("%s: %w: its program had no terminal (tapedeck record --tty on gives it one)", path, ErrNoCassette)
+}
+
+// pointersTo lists the pointers to a directory.
+func (l *Library) pointersTo(dir os.FileInfo) []string {
+	names, err := os.ReadDir(l.Dir)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, n := range names {
+		path, ok := l.pointed(n.Name())
+		if !ok {
+			continue
+		}
+		if info, err := os.Stat(path); err == nil && os.SameFile(info, dir) {
+			out = append(out, filepath.Join(l.Dir, n.Name()))
+		}
+	}
+	return out
+}
+
+func (l *Library) unpackTo(id, output string) (string, error) {
+	if output == "" {
+		if err := packed.CheckName(id + recordingExt); err != nil {
+			return "", fmt.Errorf("the recording's id %q is no name for its directory: name one with -o", id)
+		}
+		output = filepath.Join(l.Dir, id+recordingExt)
+		if err := l.ensure(false); err != nil {
+			return "", err
+		}
+	}
+	path, err := filepath.Abs(output)
+	if err == nil && recording.Exists(path) {
+		err = fmt.Errorf("%s: %w: nothing was unpacked", path, fs.ErrExist)
+	}
+	return path, err
+}
+
+// introduce makes the library know a recording that lies elsewhere, unless it knows one of that id.
+func (l *Library) introduce(id, path string) error {
+	name := filepath.Join(l.Dir, id)
+	if recording.Exists(name+recordingExt) || recording.Exists(name+pointerExt) || packed.CheckName(id+pointerExt) != nil {
+		return nil
+	}
+	return l.Point(id, path, false)
+}
+
+// GC removes what no recording of the library needs, and what killed runs of this user left in the scratch directories.
+//
+// It may run beside recorders, replays, other GCs and Remove: a recording that is being made is left alone, as its lock
+// says (see Live), and so is one of which that cannot be known; of a finished one only such blobs and temporary files go
+// that are older than the grace, and nobody adds to it any more. Recordings that lie elsewhere are left alone.
+//
+// A recording of which something was not read is kept whole, as Kept says: nobody knows what it needs. What is a link in
+// the library leads out of it, and is left alone.
+//
+// An error means that something could not be looked at or removed; the report holds what was done nevertheless. It wraps
+// ctx's error where that ended it: what had not been removed by then is there.
+func (l *Library) GC(ctx context.Context, o *GCOptions) (*GCReport, error) {
+	c := &collector{ctx: ctx, lib: l, now: time.Now(), out: &GCReport{Library: l.Dir, Removed: []Garbage{}, Kept: []Kept{}}}
+	if o != nil {
+		c.o = *o
+	}
+	if c.o.Grace == 0 {
+		c.o.Grace = DefaultGrace
+	}
+	c.out.DryRun = c.o.DryRun
+	return c.out, c.run()
+}

@@ -83,25 +83,6 @@ func (e *Entry) unpoint() error {
 	return recording.Gone(os.Remove(e.pointer))
 }
 
-// pointersTo lists the pointers to a directory.
-func (l *Library) pointersTo(dir os.FileInfo) []string {
-	names, err := os.ReadDir(l.Dir)
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, n := range names {
-		path, ok := l.pointed(n.Name())
-		if !ok {
-			continue
-		}
-		if info, err := os.Stat(path); err == nil && os.SameFile(info, dir) {
-			out = append(out, filepath.Join(l.Dir, n.Name()))
-		}
-	}
-	return out
-}
-
 func foreign(dir string) ([]string, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil {

@@ -3,13 +3,14 @@ package library
 import (
 	"errors"
 	"fmt"
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // TestRenamesReplaceNothing has many rename to one name: one does, the others are told, and nothing is lost.

@@ -3,10 +3,11 @@ package library
 import (
 	"errors"
 	"fmt"
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 // ScratchRoots are the places for overlay layers, best first: on a disk, and outside what programs usually write to.

@@ -189,23 +189,6 @@ type MaskUse struct {
 	Used    int    `json:"used"`
 }
 
-// MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording
-// used none.
-func (r *Recording) MaskUses() []MaskUse {
-	if r == nil {
-		return new(Manifest).maskUses()
-	}
-	return r.Manifest.maskUses()
-}
-
-// HeadersIgnored lists the headers of requests that do not compare; a * stands for the rest of a name. r may be nil.
-func (r *Recording) HeadersIgnored() []string {
-	if r == nil {
-		return (*Headers)(nil).ignored()
-	}
-	return r.Manifest.Masking.OwnHeaders().ignored()
-}
-
 // MasksOf lists the masks that a recording of the work tree at tree would use, of which none is used yet, and the headers of requests
 // that do not compare there. tree may be "", which has no tapedeck.yaml.
 func MasksOf(tree string) (masks []MaskUse, headers []string, err error) {

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/files"
@@ -147,4 +149,151 @@ func OpenTerminal(dir string, partial bool) (*cassette.Reader, error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	return t, nil
+}
+
+// A Followed is a directory whose changes are recorded.
+type Followed struct {
+	Dir    string
+	Prefix string // of its paths on the tape
+	Name   string // of the file that keeps what the run found there
+}
+
+// FoundPrefix begins the names of the files that keep what a run found at the paths that it changed.
+const FoundPrefix = "found-"
+
+// Followed lists the directories whose changes are recorded, none twice. They need not exist. extra are those that the run
+// could change beside the roots.
+func (r *Roots) Followed(extra []string) []Followed {
+	all := []Followed{
+		{r.Tree, "", "tree"}, {r.Home, "~/", "home"}, {r.Temp, "$TMP/", "tmp"}, {Resolved("/tmp"), "/tmp/", "slash-tmp"},
+	}
+	for i, dir := range extra {
+		all = append(all, Followed{dir, dir + "/", fmt.Sprintf("%d", i)})
+	}
+	var out []Followed
+	seen := map[string]bool{"": true, "/": true}
+	for _, dir := range r.Absent {
+		seen[dir] = true
+	}
+	for _, f := range all {
+		if !seen[f.Dir] {
+			seen[f.Dir] = true
+			f.Name = FoundPrefix + f.Name + ".json"
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Found reads what the run found at the paths that it changed and that tree.json does not have, by directory.
+func (r *Recording) Found() (map[string]*files.Tree, error) {
+	out := make(map[string]*files.Tree)
+	for _, f := range r.Manifest.Roots.Followed(r.Manifest.Writable) {
+		t, err := ReadTree(filepath.Join(r.Dir, f.Name))
+		if err != nil {
+			return nil, err
+		}
+		if t != nil {
+			out[f.Dir] = t
+		}
+	}
+	return out, nil
+}
+
+// allTrees reads everything that the run found.
+func (r *Recording) allTrees() ([]*files.Tree, error) {
+	var out []*files.Tree
+	t, err := r.Tree()
+	if err != nil {
+		return nil, err
+	}
+	if t != nil {
+		out = append(out, t)
+	}
+	found, err := r.Found()
+	return slices.AppendSeq(out, maps.Values(found)), err
+}
+
+// shownMissing bounds how many missing blobs are named; the rest is counted.
+const shownMissing = 10
+
+// MissingBlobs lists what the recording names and store does not hold. Whether the bytes hold is verify's to say.
+func (r *Recording) MissingBlobs(store cas.Store) ([]string, error) {
+	m := &missing{store: store, seen: make(map[cas.Digest]bool)}
+	f, err := r.OpenTape()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for rec, err := range f.Records() {
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range tape.Payloads(rec.Kind) {
+			if !p.Inline {
+				m.check(p.Hash, fmt.Sprintf("record %d", rec.Seq))
+			}
+		}
+	}
+	if f.Torn() && r.Finished() {
+		m.found = append(m.found, "the tape of a finished recording ends in a torn line")
+	}
+	trees, err := r.allTrees()
+	if err != nil {
+		return m.found, err
+	}
+	for _, t := range trees {
+		for _, e := range t.Entries {
+			if !e.Digest.IsZero() {
+				m.check(e.Digest, e.Path)
+			}
+		}
+	}
+	if m.more > 0 {
+		m.found = append(m.found, fmt.Sprintf("and %d more blobs are missing", m.more))
+	}
+	return m.found, nil
+}
+
+// missing gathers blobs that are not there.
+type missing struct {
+	store cas.Store
+	seen  map[cas.Digest]bool
+	found []string
+	more  int
+}
+
+func (m *missing) check(d cas.Digest, of string) {
+	if m.seen[d] {
+		return
+	}
+	m.seen[d] = true
+	_, err := m.store.Size(d)
+	var gone *cas.MissingError
+	switch {
+	case err == nil:
+	case len(m.found) >= shownMissing:
+		m.more++
+	case errors.As(err, &gone):
+		m.found = append(m.found, fmt.Sprintf("%s: blob %s is missing", of, d))
+	default:
+		m.found = append(m.found, fmt.Sprintf("%s: blob %s: %v", of, d, err))
+	}
+}
+
+// MaskUses lists the masks that tapedeck knows, then the recording's own, with how often each was used. A nil recording
+// used none.
+func (r *Recording) MaskUses() []MaskUse {
+	if r == nil {
+		return new(Manifest).maskUses()
+	}
+	return r.Manifest.maskUses()
+}
+
+// HeadersIgnored lists the headers of requests that do not compare; a * stands for the rest of a name. r may be nil.
+func (r *Recording) HeadersIgnored() []string {
+	if r == nil {
+		return (*Headers)(nil).ignored()
+	}
+	return r.Manifest.Masking.OwnHeaders().ignored()
 }

@@ -2,11 +2,12 @@ package library
 
 import (
 	"errors"
-	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tapedeck-dev/tapedeck/deck/recording"
 )
 
 func TestCassetteNames(t *testing.T) {

@@ -4,107 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"path/filepath"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// terminal checks the cassette of what the program's terminal showed, and that it is what the tape has of it.
-func (c *verifier) terminal(rec *recording.Recording) {
-	m, path := rec.Manifest, rec.TerminalPath()
-	if m.TTY == nil {
-		return // what is there is none of the program's
-	}
-	if !recording.Exists(path) {
-		if c.finished && !slices.Contains(m.Axes["terminal"].NotCovered, recording.GapScreen) {
-			c.problem(path, errors.New("is missing"))
-		}
-		return
-	}
-	if !c.finished {
-		c.partial(path)
-		return
-	}
-	found, err := cassette.Verify(path)
-	if err != nil {
-		c.problem(path, err)
-		return
-	}
-	for _, f := range found.Findings {
-		text := strings.TrimPrefix(f.Text, f.File+": ")
-		if f.Line > 0 {
-			text = strings.TrimPrefix(text, fmt.Sprintf("line %d: ", f.Line))
-		}
-		c.v.Problems = append(c.v.Problems, Problem{Path: filepath.Join(path, f.File), Line: f.Line, Message: text})
-	}
-	if found.More > 0 {
-		c.problem(path, fmt.Errorf("and %d more", found.More))
-	}
-	if len(found.Findings) == 0 {
-		c.holdsBoth(m, path)
-	}
-}
-
-// partial checks what a recorder that was killed left of the terminal: it must open as far as it is whole.
-func (c *verifier) partial(path string) {
-	t, err := recording.OpenTerminal(path, true)
-	if err != nil {
-		c.problem(path, err)
-		return
-	}
-	t.Close()
-}
-
-func (c *verifier) holdsBoth(m *recording.Manifest, path string) {
-	t, err := recording.OpenTerminal(path, false)
-	if err == nil {
-		defer t.Close()
-		err = c.agrees(m, t)
-	}
-	if err != nil {
-		c.problem(filepath.Join(path, cassette.OutputFile), err)
-	}
-}
-
-// agrees holds what the terminal showed, and how the program ended, against the tape's last record.
-func (c *verifier) agrees(m *recording.Manifest, t *cassette.Reader) error {
-	sp, ok := c.last.(*tape.ProcessSpawn)
-	if !ok || m.TTY == nil {
-		return nil
-	}
-	if f := t.Final(); f != nil && f.Exit != nil && (f.Exit.Code != sp.ExitCode || f.Exit.Signal != sp.Signal) {
-		return fmt.Errorf("its program ended with code %d, that of the tape with %d", f.Exit.Code, sp.ExitCode)
-	}
-	p := sp.Stdout
-	if m.TTY.ShownAs() == 2 {
-		p = sp.Stderr
-	}
-	if p == nil {
-		return nil
-	}
-	r, err := p.Open(c.store)
-	if err != nil {
-		return nil // it is told with its record
-	}
-	defer r.Close()
-	at, err := sameOutput(r, t.OutputReader())
-	if err != nil {
-		return err
-	}
-	if at >= 0 {
-		return fmt.Errorf("it differs from what the tape has of the terminal, from byte %d on", at)
-	}
-	return nil
-}
 
 // placeholderAt is a placeholder of package scrub at the beginning of a text.
 var placeholderAt = lazyregexp.New(`^td_[A-Za-z0-9_.-]{1,200}?_[0-9a-f]{12}`)
