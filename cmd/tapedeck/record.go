@@ -367,22 +367,3 @@ func daemonNews(res *deck.Result) string {
 	}
 	return res.DaemonLost.Error()
 }
-
-// showDaemon says which run of a daemon a recording is.
-func (s *shown) showDaemon(out io.Writer) {
-	if s.rec == nil || s.rec.Manifest.Daemon == nil {
-		return
-	}
-	d := s.rec.Manifest.Daemon
-	for i, run := range append([]string{d.RunID}, d.Continued...) {
-		if i == 0 {
-			told := ""
-			if s.rec.Finished() {
-				told = ", " + plural(d.Turns, "turn", "turns")
-			}
-			visible.Fprintf(out, "daemon: run %s of %s at %s%s (tapedeck runs show %s)\n", run, d.AgentID, d.URL, told, run)
-			continue
-		}
-		visible.Fprintf(out, "daemon: it goes on as run %s\n", run)
-	}
-}

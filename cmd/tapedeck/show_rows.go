@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/deck/follow"
@@ -408,4 +409,47 @@ func valueOf(raw json.RawMessage) string {
 		return strings.Join(said, ", ")
 	}
 	return string(raw)
+}
+
+// showDaemon says which run of a daemon a recording is.
+func (s *shown) showDaemon(out io.Writer) {
+	if s.rec == nil || s.rec.Manifest.Daemon == nil {
+		return
+	}
+	d := s.rec.Manifest.Daemon
+	for i, run := range append([]string{d.RunID}, d.Continued...) {
+		if i == 0 {
+			told := ""
+			if s.rec.Finished() {
+				told = ", " + plural(d.Turns, "turn", "turns")
+			}
+			visible.Fprintf(out, "daemon: run %s of %s at %s%s (tapedeck runs show %s)\n", run, d.AgentID, d.URL, told, run)
+			continue
+		}
+		visible.Fprintf(out, "daemon: it goes on as run %s\n", run)
+	}
+}
+
+// recordJSON is the record's line, with --payloads the bytes of its payloads beside it.
+func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
+	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
+	if !o.payloads {
+		return line, nil
+	}
+	payloads := make(map[string]any)
+	for _, p := range follow.PayloadsOf(rec.Kind) {
+		b, err := p.Bytes(s.tape.Store)
+		if err != nil {
+			return nil, err
+		}
+		if utf8.Valid(b) {
+			payloads[p.Name] = string(b)
+		} else {
+			payloads[p.Name] = map[string][]byte{"base64": b}
+		}
+	}
+	return marshal(struct {
+		Record   json.RawMessage `json:"record"`
+		Payloads map[string]any  `json:"payloads"`
+	}{line, payloads})
 }

@@ -112,30 +112,6 @@ func spawnSummary(k *tape.ProcessSpawn) string {
 	return fmt.Sprintf("%s: %s after %s", visible.Command(append([]string{k.Program}, k.Args...)), end, seconds(k.DurationMS))
 }
 
-// recordJSON is the record's line, with --payloads the bytes of its payloads beside it.
-func (s *shown) recordJSON(rec *tape.Record, o *showOptions) ([]byte, error) {
-	line := bytes.TrimSpace(tape.AppendRecord(nil, rec))
-	if !o.payloads {
-		return line, nil
-	}
-	payloads := make(map[string]any)
-	for _, p := range follow.PayloadsOf(rec.Kind) {
-		b, err := p.Bytes(s.tape.Store)
-		if err != nil {
-			return nil, err
-		}
-		if utf8.Valid(b) {
-			payloads[p.Name] = string(b)
-		} else {
-			payloads[p.Name] = map[string][]byte{"base64": b}
-		}
-	}
-	return marshal(struct {
-		Record   json.RawMessage `json:"record"`
-		Payloads map[string]any  `json:"payloads"`
-	}{line, payloads})
-}
-
 // wholeLines is b as whole lines when it is text. For a terminal what would steer it is escaped; who reads a file or a pipe
 // gets the bytes.
 func wholeLines(b []byte, terminal bool) string {

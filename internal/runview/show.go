@@ -59,18 +59,6 @@ func startedText(r *Run, now time.Time, zone *time.Location) string {
 	return text + ", took " + Duration(r.Took(now))
 }
 
-// CountsText is how many turns there are and how they came out: "12: 9 passed, 1 failed".
-func (r *Run) CountsText() string {
-	text, sep := fmt.Sprint(len(r.Turns)), ": "
-	for _, c := range counted {
-		if n := r.Marks[c.mark]; n > 0 {
-			text += fmt.Sprintf("%s%d %s", sep, n, c.word)
-			sep = ", "
-		}
-	}
-	return text
-}
-
 // WriteTurn writes a whole turn: how it came out, what was asked, what came.
 func WriteTurn(out io.Writer, t *Turn, o *ShowOptions) error {
 	w := &writer{w: bufio.NewWriter(out), o: o}

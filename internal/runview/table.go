@@ -1,7 +1,6 @@
 package runview
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -159,21 +158,4 @@ func statusStyle(status string) style {
 		return green
 	}
 	return yellow
-}
-
-// Summary is one line about how a run ended: "completed: success, 12 turns (1 rejected), took 42s".
-func (r *Run) Summary(now time.Time) string {
-	text := "in progress"
-	if r.Status != InProgress {
-		_, _, words := r.End()
-		text = words
-		if r.Status == Completed && words != Completed {
-			text = Completed + ": " + words
-		}
-	}
-	text += ", " + turns(len(r.Turns))
-	if _, counts, ok := strings.Cut(r.CountsText(), ": "); ok {
-		text += " (" + counts + ")"
-	}
-	return text + fmt.Sprintf(", took %s", Duration(r.Took(now)))
 }

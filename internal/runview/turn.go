@@ -2,7 +2,10 @@ package runview
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/runtrace"
 )
 
 // A Mark says how a turn came out, as far as the daemon knows: most tools are judged by nobody.
@@ -86,3 +89,84 @@ func (t *Turn) denial() string {
 
 // oneLine joins the lines of a text.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// MakeTurn is what can be shown of a turn; keep bytes are kept of each text, 0 keeps all.
+func MakeTurn(t *runtrace.Turn, keep int) Turn {
+	v := Turn{Index: t.Index, Tool: textAt(t.Tool), Prompt: textAt(t.Prompt), Size: len(t.Output)}
+	v.Params, v.Output = fieldsOf(t.Parameters, keep), fieldsOf(t.Output, keep)
+	if keep > 0 {
+		v.Tool, v.Prompt = strings.Clone(clip(v.Tool, keep)), strings.Clone(clip(v.Prompt, keep))
+	}
+	if t.Error != nil {
+		v.Error = &Field{Name: "error", Text: *t.Error, Len: len(*t.Error)}
+		if keep > 0 {
+			v.Error.Text = strings.Clone(clip(*t.Error, keep))
+		}
+	}
+	v.judge(t)
+	return v
+}
+
+// judge says how the turn came out.
+func (v *Turn) judge(t *runtrace.Turn) {
+	switch {
+	case t.PolicyRejected != nil:
+		v.Mark, v.Label = Rejected, "rejected"
+		v.Rule, v.Param, v.Reason = t.PolicyRejected.Rule, textAt(t.PolicyRejected.Param), t.PolicyRejected.Reason
+	case t.CLIOutcome != nil && t.CLIOutcome.Outcome == runtrace.OutcomeTimeout:
+		v.Mark, v.Label = TimedOut, "timeout"
+	case t.VerifierVerdict == runtrace.VerdictPass:
+		v.Mark, v.Label = Passed, "pass"
+	case t.VerifierVerdict == runtrace.VerdictFail:
+		v.Mark, v.Label = Failed, "fail"
+	case t.CLIOutcome != nil && t.CLIOutcome.Code != nil:
+		v.Mark, v.Label = Passed, "exit "+strconv.Itoa(*t.CLIOutcome.Code)
+		if *t.CLIOutcome.Code != 0 {
+			v.Mark = Failed
+		}
+	case t.CLIOutcome != nil:
+		v.Label = clip(t.CLIOutcome.Outcome, 2*labelWide)
+	case t.Error != nil:
+		v.Mark, v.Label = Failed, "failed"
+	case t.Tool == nil:
+		v.Mark = Said
+	}
+}
+
+// asked is what the turn was given.
+func (t *Turn) asked() []Field {
+	var out []Field
+	if t.Prompt != "" {
+		out = append(out, Field{Name: "prompt", Text: t.Prompt, Len: len(t.Prompt)})
+	}
+	for _, f := range t.Params {
+		if f.Name != "prompt" || f.Text != t.Prompt { // said already
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// came is what came of the turn, under names that show it.
+func (t *Turn) came() []Field {
+	if t.Mark == Rejected {
+		return []Field{{Name: "→ denied", Text: t.denial(), Len: len(t.denial())}}
+	}
+	out := make([]Field, 0, len(t.Output)+1)
+	for _, f := range t.Output {
+		f.Name = strings.TrimSuffix("→ "+f.Name, " ")
+		out = append(out, f)
+	}
+	if t.Error != nil {
+		f := *t.Error
+		f.Name = "→ " + f.Name
+		out = append(out, f)
+	}
+	return out
+}
+
+// Line is a turn as one line of text for a place that is no terminal. Nothing of it is cut but what is very long.
+func (t *Turn) Line(colour bool) string {
+	g := grid{index: 4, label: labelWide, tool: 16, gap: 2}
+	return g.listRow(newRow(unlimited, colour), t, false).String()
+}

@@ -2,8 +2,13 @@ package runview
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/visible"
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
 // A Frame says how the picture of a run is to look.
@@ -111,24 +116,6 @@ func (p *picture) state() (sign string, s style, word string) {
 	return p.run.End()
 }
 
-// End is how a run ended, as a sign, how it is drawn, and in words.
-func (r *Run) End() (sign string, s style, words string) {
-	if r.Status != Completed {
-		return "!", broken, strings.ReplaceAll(r.Status, "_", " ")
-	}
-	if r.Outcome == nil {
-		return "✓", green, Completed
-	}
-	words = strings.ReplaceAll(r.Outcome.Status, "_", " ")
-	switch r.Outcome.Status {
-	case "success", "done":
-		return "✓", green, words
-	case "failure":
-		return "✗", red, words
-	}
-	return "!", yellow, words
-}
-
 func (p *picture) spin() string {
 	if p.Settled {
 		return "…"
@@ -232,4 +219,159 @@ func (p *picture) foot() []string {
 		out = append(out, p.row().put(dim, p.Keys).String())
 	}
 	return out
+}
+
+// focus draws the turn that is looked at in so many rows: a rule with its name, what was asked, what came.
+func (p *picture) focus(t *Turn, rows int) {
+	if rows < 2 {
+		return
+	}
+	s := signs[t.Mark]
+	r := p.row().put(dim, "── ").put(bold, fmt.Sprintf("%d %s", t.Index, t.verb())).put(plain, " ")
+	if t.Label != "" {
+		r.put(s.style, s.sign+" "+t.Label).put(plain, " ")
+	}
+	p.add(r.put(dim, strings.Repeat("─", max(0, r.left()))))
+	rows--
+	asked, came := t.asked(), t.came()
+	width := p.nameWidth(slices.Concat(asked, came))
+	room := rows
+	if len(came) > 0 { // at least half is for what came of it, if it has that much to say
+		room = max(rows-p.height(came, width, rows), rows/2)
+	}
+	rows -= p.fields(asked, width, room, plain)
+	style := plain
+	if t.Mark == Rejected {
+		style = refused
+	}
+	p.fields(came, width, rows, style)
+}
+
+// nameWidth is how wide the names of fields stand.
+func (p *picture) nameWidth(fields []Field) int {
+	widest := 0
+	for _, f := range fields {
+		widest = max(widest, vt.StringWidth(visible.Line(f.Name)))
+	}
+	return min(widest, max(4, p.Cols/5))
+}
+
+// height is how many rows fields take, at most most.
+func (p *picture) height(fields []Field, width, most int) int {
+	n := 0
+	for _, f := range fields {
+		lines, _ := wrap(f.Text, p.Cols-width-4, most)
+		n += max(1, len(lines))
+		if n >= most {
+			return most
+		}
+	}
+	return n
+}
+
+// fields draws names and texts in at most rows rows and returns how many they took. Each has its row before any has two.
+func (p *picture) fields(fields []Field, width, rows int, s style) (used int) {
+	for i, f := range fields {
+		if used == rows {
+			return used
+		}
+		behind := len(fields) - i - 1
+		if used+1 == rows && behind > 0 {
+			p.add(p.row().put(dim, fmt.Sprintf("  %s %d more", ellipsis, behind+1)))
+			return rows
+		}
+		used += p.field(f, width, max(1, rows-used-behind), s)
+	}
+	return used
+}
+
+// field draws one field in at most rows rows.
+func (p *picture) field(f Field, width, rows int, s style) int {
+	lines, left := wrap(f.Text, p.Cols-width-4, rows)
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	more := ""
+	switch {
+	case f.Len > len(f.Text):
+		more = fmt.Sprintf(" %s %d bytes", ellipsis, f.Len)
+	case left > 0:
+		more = fmt.Sprintf(" %s %d more", ellipsis, left)
+	}
+	for i, line := range lines {
+		name := ""
+		if i == 0 {
+			name = f.Name
+		}
+		r := p.row().put(plain, "  ").column(dim, name, width).put(plain, "  ")
+		if i == len(lines)-1 && more != "" {
+			line = fit(line, r.left()-vt.StringWidth(more))
+			p.add(r.put(s, line).put(dim, more))
+			continue
+		}
+		p.add(r.put(s, line))
+	}
+	return len(lines)
+}
+
+// A grid is where the columns of a list of turns stand.
+type grid struct {
+	index, label, tool, gap int
+}
+
+const (
+	narrow    = 60 // columns: below, every one counts
+	labelWide = 8  // "rejected"
+)
+
+// gridFor is the grid of a list in so many columns whose highest index is last.
+func gridFor(cols, last int) grid {
+	g := grid{index: max(2, len(strconv.Itoa(last))), label: labelWide, tool: min(20, cols/5), gap: 2}
+	if cols < narrow {
+		g.tool, g.gap = max(4, cols/4), 1
+	}
+	return g
+}
+
+// listRow is one turn on one line: its sign, number, how it came out, its tool, what was asked and what came.
+func (g grid) listRow(r *row, t *Turn, chosen bool) *row {
+	s := signs[t.Mark]
+	tool, rest := plain, dim
+	if chosen {
+		tool, rest = bold, plain
+	}
+	if t.Mark == Rejected {
+		tool, rest = refused, refused
+	}
+	gap := "  "[:g.gap]
+	r.put(s.style, s.sign).put(plain, " ").put(dim, fmt.Sprintf("%*d", g.index, t.Index)).put(plain, gap)
+	r.column(s.style, t.Label, g.label).put(plain, gap)
+	return r.column(tool, t.verb(), g.tool).put(plain, gap).put(rest, t.gist())
+}
+
+// A window says which turns a list shows, and how many stand above and below it. Where some do, a row says so.
+type window struct {
+	from, to     int
+	above, below int
+}
+
+// windowOf is the window of so many rows over n turns that holds the turn at.
+func windowOf(n, at, rows int) window {
+	if n <= rows {
+		return window{to: n}
+	}
+	from := max(0, min(at-rows/2, n-rows))
+	w := window{from: from, to: from + rows}
+	if rows < 4 { // no room for a word about the others
+		return w
+	}
+	if w.from > 0 {
+		w.from++
+		w.above = w.from
+	}
+	if w.to < n {
+		w.to--
+		w.below = n - w.to
+	}
+	return w
 }
