@@ -120,7 +120,7 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 	if e.plain != "" {
 		whole := call.whole()
 		id := c.plain(r, whole.Append(make([]byte, 0, len(r.Body))))
-		id.ErrorBody = e.fail
+		id.ErrorBody = providers[e.provider].fail
 		return id
 	}
 	if model == "" {
@@ -142,7 +142,7 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 		Surface:   m.surface,
 		Params:    params,
 		Usage:     func(_ string, answer []byte) []byte { return e.usage(answer) },
-		ErrorBody: e.fail,
+		ErrorBody: providers[e.provider].fail,
 	}
 }
 

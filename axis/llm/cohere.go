@@ -22,11 +22,11 @@ var (
 
 var cohereEndpoints = []endpoint{
 	{provider: cohere, name: "chat", paths: paths("*/v2/chat"),
-		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage, fail: cohereError},
+		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage},
 	{provider: cohere, name: "chat", paths: paths("*/v1/chat"),
-		keys: cohereOldChatKeys, read: single("model", "message"), usage: cohereUsage, fail: cohereError},
+		keys: cohereOldChatKeys, read: single("model", "message"), usage: cohereUsage},
 	{provider: cohere, name: "embed", paths: paths("*/v2/embed", "*/v1/embed"),
-		keys: cohereEmbedKeys, read: single("model", "texts|images|inputs"), usage: cohereUsage, fail: cohereError},
+		keys: cohereEmbedKeys, read: single("model", "texts|images|inputs"), usage: cohereUsage},
 }
 
 // readCohereChat takes a body apart that has a model and messages, which look like OpenAI's.
@@ -44,9 +44,7 @@ func cohereUsage(answer []byte) []byte {
 
 // cohereError is the API's error object.
 func cohereError(_ int, message string) []byte {
-	return marshal(struct {
-		Message string `json:"message"`
-	}{message})
+	return marshal(wireObject{"message": message})
 }
 
 // cohereProtocol is chat of both versions. The second's messages look like OpenAI's; the first has the last message and the

@@ -1,6 +1,7 @@
 package scriptedllm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -40,8 +41,26 @@ func vector(text string) []float32 {
 	return v
 }
 
+// plains are the operations that make no model speak.
+var plains = map[string]plain{
+	"anthropic count_tokens":        countAs("input_tokens"),
+	"openai responses.input_tokens": countAs("input_tokens"),
+	"gemini countTokens":            countAs("totalTokens"),
+	"openai embeddings":             openaiEmbed,
+	"gemini embedContent":           geminiEmbed,
+	"gemini batchEmbedContents":     geminiEmbedBatch,
+	"ollama embed":                  ollamaEmbed,
+}
+
+// countAs answers with the length of the request in tokens.
+func countAs(key string) plain {
+	return func(_ *http.Request, _ string, body []byte) (object, error) {
+		return object{key: tokens(len(body))}, nil
+	}
+}
+
 // openaiEmbed is https://platform.openai.com/docs/api-reference/embeddings.
-func openaiEmbed(r *http.Request, body []byte) (object, error) {
+func openaiEmbed(_ *http.Request, model string, body []byte) (object, error) {
 	var q struct {
 		Model  string `json:"model"`
 		Input  inputs `json:"input"`
@@ -53,9 +72,6 @@ func openaiEmbed(r *http.Request, body []byte) (object, error) {
 	if len(q.Input) == 0 {
 		return nil, errors.New("input: field required")
 	}
-	if q.Model == "" {
-		q.Model = r.PathValue("deployment")
-	}
 	var data []object
 	for i, text := range q.Input {
 		embedding := any(vector(text))
@@ -64,9 +80,9 @@ func openaiEmbed(r *http.Request, body []byte) (object, error) {
 		}
 		data = append(data, object{"object": "embedding", "index": i, "embedding": embedding})
 	}
-	n := tokens([]byte(strings.Join(q.Input, "")))
+	n := tokens(len(strings.Join(q.Input, "")))
 	return object{
-		"object": "list", "data": data, "model": q.Model, "usage": object{"prompt_tokens": n, "total_tokens": n},
+		"object": "list", "data": data, "model": cmp.Or(model, q.Model), "usage": object{"prompt_tokens": n, "total_tokens": n},
 	}, nil
 }
 
@@ -81,7 +97,9 @@ func packed(v []float32) string {
 
 type geminiEmbedRequest struct {
 	Content struct {
-		Parts []geminiPart `json:"parts"`
+		Parts []struct {
+			Text string `json:"text"`
+		} `json:"parts"`
 	} `json:"content"`
 }
 
@@ -89,11 +107,15 @@ func (q geminiEmbedRequest) values() (object, error) {
 	if len(q.Content.Parts) == 0 {
 		return nil, errors.New("content is required")
 	}
-	return object{"values": vector(gemini{}.message(q.Content.Parts, false).joined())}, nil
+	var texts []string
+	for _, p := range q.Content.Parts {
+		texts = append(texts, p.Text)
+	}
+	return object{"values": vector(strings.Join(texts, "\n"))}, nil
 }
 
 // geminiEmbed is https://ai.google.dev/api/embeddings.
-func geminiEmbed(_ *http.Request, body []byte) (object, error) {
+func geminiEmbed(_ *http.Request, _ string, body []byte) (object, error) {
 	var q geminiEmbedRequest
 	if err := json.Unmarshal(body, &q); err != nil {
 		return nil, err
@@ -103,7 +125,7 @@ func geminiEmbed(_ *http.Request, body []byte) (object, error) {
 }
 
 // geminiEmbedBatch is several at once.
-func geminiEmbedBatch(_ *http.Request, body []byte) (object, error) {
+func geminiEmbedBatch(_ *http.Request, _ string, body []byte) (object, error) {
 	var q struct {
 		Requests []geminiEmbedRequest `json:"requests"`
 	}
@@ -122,7 +144,7 @@ func geminiEmbedBatch(_ *http.Request, body []byte) (object, error) {
 }
 
 // ollamaEmbed is https://github.com/ollama/ollama/blob/main/docs/api.md, "Generate Embeddings".
-func ollamaEmbed(_ *http.Request, body []byte) (object, error) {
+func ollamaEmbed(_ *http.Request, _ string, body []byte) (object, error) {
 	var q struct {
 		Model string `json:"model"`
 		Input inputs `json:"input"`
@@ -136,19 +158,19 @@ func ollamaEmbed(_ *http.Request, body []byte) (object, error) {
 	}
 	return object{
 		"model": q.Model, "embeddings": list, "total_duration": 14_143_917, "load_duration": 1_019_500,
-		"prompt_eval_count": tokens([]byte(strings.Join(q.Input, ""))),
+		"prompt_eval_count": tokens(len(strings.Join(q.Input, ""))),
 	}, nil
 }
 
 func titanEmbeds(model string) bool { return strings.Contains(model, "titan-embed") }
 
 // titanEmbed is Amazon's own embedding model on Bedrock.
-func titanEmbed(_ *http.Request, body []byte) (object, error) {
+func titanEmbed(_ *http.Request, _ string, body []byte) (object, error) {
 	var q struct {
 		InputText string `json:"inputText"`
 	}
 	if err := json.Unmarshal(body, &q); err != nil {
 		return nil, err
 	}
-	return object{"embedding": vector(q.InputText), "inputTextTokenCount": tokens([]byte(q.InputText))}, nil
+	return object{"embedding": vector(q.InputText), "inputTextTokenCount": tokens(len(q.InputText))}, nil
 }

@@ -7,7 +7,10 @@ import (
 
 // The lists of models, a few each, in the shape of the provider.
 
-func anthropicModels(*http.Request, []byte) (object, error) {
+// modelsTime is when a model was made.
+var modelsTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func anthropicModels(*http.Request, string, []byte) (object, error) {
 	const id = "claude-sonnet-4-5"
 	return object{
 		"data": []object{{
@@ -17,15 +20,15 @@ func anthropicModels(*http.Request, []byte) (object, error) {
 	}, nil
 }
 
-func openaiModels(*http.Request, []byte) (object, error) {
+func openaiModels(*http.Request, string, []byte) (object, error) {
 	var data []object
 	for _, id := range []string{"gpt-4o", "gpt-5", "gpt-5-codex"} {
-		data = append(data, object{"id": id, "object": "model", "created": seededTime.Unix(), "owned_by": "openai"})
+		data = append(data, object{"id": id, "object": "model", "created": modelsTime.Unix(), "owned_by": "openai"})
 	}
 	return object{"object": "list", "data": data}, nil
 }
 
-func geminiModels(*http.Request, []byte) (object, error) {
+func geminiModels(*http.Request, string, []byte) (object, error) {
 	return object{"models": []object{{
 		"name": "models/gemini-2.5-flash", "version": "001", "displayName": "Gemini 2.5 Flash",
 		"inputTokenLimit": 1 << 20, "outputTokenLimit": 1 << 16,
@@ -33,9 +36,9 @@ func geminiModels(*http.Request, []byte) (object, error) {
 	}}}, nil
 }
 
-func ollamaModels(*http.Request, []byte) (object, error) {
+func ollamaModels(*http.Request, string, []byte) (object, error) {
 	return object{"models": []object{{
-		"name": "qwen3:4b", "model": "qwen3:4b", "modified_at": seededTime.Format(time.RFC3339Nano), "size": 2_497_293_931,
+		"name": "qwen3:4b", "model": "qwen3:4b", "modified_at": modelsTime.Format(time.RFC3339Nano), "size": 2_497_293_931,
 		"digest": "359d7dd4bcdab3d86b87d73ac27966f4dbb9f5efdfcc75d34a8764a09474fae7",
 		"details": object{
 			"parent_model": "", "format": "gguf", "family": "qwen3", "families": []string{"qwen3"}, "parameter_size": "4.0B",

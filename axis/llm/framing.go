@@ -3,7 +3,39 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"iter"
+)
+
+// A framing is how a provider puts the events of a stream one behind another. What reads them is answers.
+type framing struct {
+	contentType string
+	frame       func(n int, name string, event any) []byte // of the n-th event, from 0
+	end         string                                     // behind the last
+}
+
+var (
+	namedEvents = framing{contentType: "text/event-stream; charset=utf-8", frame: func(_ int, name string, event any) []byte {
+		return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, marshal(event))
+	}}
+	bareEvents = framing{contentType: "text/event-stream; charset=utf-8", frame: func(_ int, _ string, event any) []byte {
+		return fmt.Appendf(nil, "data: %s\n\n", marshal(event))
+	}, end: "data: [DONE]\n\n"}
+	crlfEvents = framing{contentType: "text/event-stream", frame: func(_ int, _ string, event any) []byte {
+		return fmt.Appendf(nil, "data: %s\r\n\r\n", marshal(event))
+	}}
+	jsonList = framing{contentType: "application/json; charset=UTF-8", frame: func(n int, _ string, event any) []byte {
+		if n == 0 {
+			return append([]byte("["), marshal(event)...)
+		}
+		return append([]byte("\n,\r\n"), marshal(event)...)
+	}, end: "\n]\n"}
+	jsonLines = framing{contentType: "application/x-ndjson", frame: func(_ int, _ string, event any) []byte {
+		return append(marshal(event), '\n')
+	}}
+	eventStreams = framing{contentType: "application/vnd.amazon.eventstream", frame: func(_ int, name string, event any) []byte {
+		return appendMessage(nil, name, marshal(event))
+	}}
 )
 
 // answers yields the JSON texts of an answer: the payload of each message of an AWS event stream, the data of each
