@@ -99,13 +99,18 @@ func onlyText(usage *canonjson.Value) bool {
 
 // countsMedia reports whether an object of details counts other tokens than those of text.
 func countsMedia(details *canonjson.Value) bool {
-	o := counts{v: details}
-	return o.at(keyPath("audio_tokens"))+o.at(keyPath("image_tokens"))+o.at(keyPath("video_tokens")) > 0
+	for _, key := range []string{"audio_tokens", "image_tokens", "video_tokens"} {
+		if n, _ := tokensAt(details, key); n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isMedia reports whether an element of a list by modality counts tokens of another one than text.
 func isMedia(d canonjson.Value) bool {
-	return member(&d, "modality") != "TEXT" && (&counts{v: &d}).at(keyPath("tokenCount")) > 0
+	n, _ := tokensAt(&d, "tokenCount")
+	return member(&d, "modality") != "TEXT" && n > 0
 }
 
 // find returns the price of a model, nil for none.

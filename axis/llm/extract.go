@@ -3,7 +3,18 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strings"
 )
+
+// usageAt returns what finds the usage of an answer at one of some paths, with dots: see lastObject.
+func usageAt(paths ...string) func(answer []byte) []byte {
+	split := make([][]string, len(paths))
+	for i, path := range paths {
+		split[i] = strings.Split(path, ".")
+	}
+	return func(answer []byte) []byte { return lastObject(answer, split...) }
+}
 
 // lastObject returns the last JSON object that stands at one of the paths in one of the texts of an answer, as it stood;
 // nil for none. In one text an earlier path goes before a later one.
@@ -26,14 +37,18 @@ func lastObject(body []byte, paths ...[]string) []byte {
 // objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.
 func objectAt(text []byte, path ...string) []byte {
 	for _, key := range path {
-		var object map[string]json.RawMessage
-		if json.Unmarshal(text, &object) != nil {
+		var value []byte
+		whole := members(text, func(name, v []byte) {
+			if string(name) == key {
+				value = v
+			}
+		})
+		if !whole {
 			return nil
 		}
-		text = object[key]
+		text = value
 	}
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 || text[0] != '{' {
+	if !isObject(text) {
 		return nil
 	}
 	return text
@@ -44,17 +59,13 @@ func pickNumbers(text []byte, keys ...string) []byte {
 	if !containsAny(text, keys) {
 		return nil
 	}
-	var object map[string]json.RawMessage
-	if json.Unmarshal(text, &object) != nil {
-		return nil
-	}
 	picked := make(map[string]json.RawMessage)
-	for _, key := range keys {
-		if value := object[key]; len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9') {
-			picked[key] = value
+	whole := members(text, func(key, value []byte) {
+		if slices.Contains(keys, string(key)) && (value[0] == '-' || value[0] >= '0' && value[0] <= '9') {
+			picked[string(key)] = value
 		}
-	}
-	if len(picked) == 0 {
+	})
+	if !whole || len(picked) == 0 {
 		return nil
 	}
 	return marshal(picked)

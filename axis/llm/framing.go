@@ -2,9 +2,10 @@ package llm
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"iter"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A framing is how a provider puts the events of a stream one behind another. What reads them is answers.
@@ -49,38 +50,24 @@ func answers(body []byte) iter.Seq[[]byte] {
 	switch head := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(head) == 0:
 		return func(func([]byte) bool) {}
-	case head[0] == '{':
+	case head[0] == '{' || head[0] == '[':
 		return documents(head)
-	case head[0] == '[':
-		return elements(head)
 	default:
 		return events(body)
 	}
 }
 
-// documents yields the JSON values that stand one after another: one, or the lines of NDJSON.
+// documents yields the elements of a JSON list, or the values that stand one after another: one, or the lines of NDJSON.
 func documents(body []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		dec := json.NewDecoder(bytes.NewReader(body))
-		for {
-			var document json.RawMessage
-			if dec.Decode(&document) != nil || !yield(document) {
-				return
-			}
+		var s jsonscan.Scanner
+		s.Reset(body)
+		list := s.Peek() == '['
+		if list {
+			s.Begin('[')
 		}
-	}
-}
-
-// elements yields the elements of a JSON array.
-func elements(array []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		dec := json.NewDecoder(bytes.NewReader(array))
-		if _, err := dec.Token(); err != nil {
-			return
-		}
-		for dec.More() {
-			var element json.RawMessage
-			if dec.Decode(&element) != nil || !yield(element) {
+		for list && s.More(']') || !list && s.Peek() != 0 {
+			if text := s.Raw(); text == nil || !yield(text) {
 				return
 			}
 		}

@@ -171,8 +171,19 @@ func geminiContent(content *canonjson.Value) {
 
 // geminiUsage finds the usage of an answer. Each chunk of a stream, be it events or a JSON array, counts up to itself: the
 // last one stands. Code Assist wraps each in a response.
-func geminiUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"usageMetadata"}, []string{"response", "usageMetadata"})
+var geminiUsage = usageAt("usageMetadata", "response.usageMetadata")
+
+// geminiCounting is usageMetadata. promptTokenCount holds what came out of a cache; thoughts and what tools put into the prompt are
+// counted beside it and the candidates.
+var geminiCounting = counting{
+	marks: []string{"promptTokenCount", "candidatesTokenCount", "totalTokenCount"},
+	input: []string{"promptTokenCount"}, output: []string{"candidatesTokenCount", "responseTokenCount"},
+	cacheRead: []string{"cachedContentTokenCount"}, reasoning: []string{"thoughtsTokenCount"},
+	more: func(v *canonjson.Value, u *Usage) {
+		tools, _ := tokensAt(v, "toolUsePromptTokenCount")
+		u.InputTokens += tools
+		u.OutputTokens += u.ReasoningTokens
+	},
 }
 
 // geminiStatuses are the names of the RPC codes that the API gives with an HTTP status.

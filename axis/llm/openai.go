@@ -38,11 +38,11 @@ var openAIEndpoints = []endpoint{
 	{provider: openAI, name: "responses", paths: paths("*/responses"),
 		keys: responsesKeys, read: readResponses, usage: responsesUsage},
 	{provider: openAI, name: responsesWarmUp, paths: paths("*/responses"), turns: newResponsesTurns,
-		keys: responsesWarmUpKeys, read: readWarmUp, usage: responsesSocketUsage},
+		keys: responsesWarmUpKeys, read: readWarmUp, usage: responsesUsage},
 	{provider: openAI, name: "responses.ws", paths: paths("*/responses"), turns: newResponsesTurns,
-		keys: responsesSocketKeys, read: readResponsesSocket, usage: responsesSocketUsage},
+		keys: responsesSocketKeys, read: readResponsesSocket, usage: responsesUsage},
 	{provider: openAI, name: "realtime", paths: paths("*/realtime"), turns: newRealtimeTurns,
-		keys: realtimeKeys, read: readResponses, usage: responsesSocketUsage},
+		keys: realtimeKeys, read: readResponses, usage: responsesUsage},
 	{provider: openAI, name: "responses.compact", paths: paths("*/responses/compact"),
 		keys: responsesKeys, read: readResponses, usage: responsesUsage},
 	{provider: openAI, name: "responses.input_tokens", paths: paths("*/responses/input_tokens"), plain: countsTokens,
@@ -87,9 +87,7 @@ var formOmitted = []exempt{
 
 // chatUsage finds the usage of an answer of Chat Completions and its kin. A stream holds it in its last chunk, where the
 // caller asked for it; Groq also puts it under x_groq.
-func chatUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"usage"}, []string{"x_groq", "usage"})
-}
+var chatUsage = usageAt("usage", "x_groq.usage")
 
 // openAIError is the error object of the APIs.
 func openAIError(status int, message string) []byte {

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -132,18 +131,8 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 	})
 }
 
-// responsesSocketUsage finds the usage in the messages of an answer.
-func responsesSocketUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"response", "usage"})
-}
-
-// responsesUsage finds the usage of an answer. A stream ends with an event that holds the whole response.
-func responsesUsage(answer []byte) []byte {
-	if head := bytes.TrimLeft(answer, " \t\r\n"); len(head) > 0 && head[0] == '{' {
-		return objectAt(head, "usage")
-	}
-	return lastObject(answer, []string{"response", "usage"})
-}
+// responsesUsage finds the usage of an answer. A stream, and a socket, end with an event that holds the whole response.
+var responsesUsage = usageAt("response.usage", "usage")
 
 // responsesProtocol is OpenAI's Responses API. An item that has a call_id is a call of a tool that the program runs, or its
 // result; other calls (web_search_call, code_interpreter_call, mcp_call, …) ran at the provider.
