@@ -388,8 +388,8 @@ func anthropicWhole(r *Reply) wireObject {
 	if r.Text != "" {
 		content = append(content, wireObject{"type": "text", "text": r.Text})
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		content = append(content, anthropicUse(r, c, c.Arguments))
 	}
 	m := anthropicBegun(r, content, r.OutputTokens)
@@ -445,8 +445,8 @@ func anthropicStream(r *Reply, emit func(string, wireObject)) {
 	if r.Text != "" {
 		block(wireObject{"type": "text", "text": ""}, "text_delta", "text", r.textPieces())
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		block(anthropicUse(r, c, wireObject{}), "input_json_delta", "partial_json", slices.Values(append([]string{""}, r.pieces(c.text())...)))
 	}
 	send("message_delta", wireObject{

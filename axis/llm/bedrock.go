@@ -419,8 +419,8 @@ func converseWhole(r *Reply) wireObject {
 	if r.Text != "" {
 		content = append(content, wireObject{"text": r.Text})
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		use := converseUse(r, c)
 		use["input"] = c.Arguments
 		content = append(content, wireObject{"toolUse": use})
@@ -461,8 +461,8 @@ func converseStream(r *Reply, emit func(string, wireObject)) {
 	if r.Text != "" {
 		block(r.textPieces(), func(piece string) wireObject { return wireObject{"text": piece} })
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		send("contentBlockStart", wireObject{"contentBlockIndex": index, "start": wireObject{"toolUse": converseUse(r, c)}})
 		block(slices.Values(r.pieces(c.text())), func(piece string) wireObject { return wireObject{"toolUse": wireObject{"input": piece}} })
 	}

@@ -478,8 +478,8 @@ func geminiOuts(r *Reply, thoughts, texts []string) (out []geminiOut) {
 			pieces = nil
 		}
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		out = append(out, geminiOut{wireObject{"functionCall": wireObject{
 			"id": r.callID(c, "", Base62, 16), "name": c.Name, "args": c.Arguments,
 		}}, pieces})

@@ -355,8 +355,8 @@ func liveStream(r *Reply, emit func(string, wireObject)) {
 		}
 	}
 	var calls []wireObject
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		calls = append(calls, wireObject{"id": r.callID(c, "function-call-", Hexits, 16), "name": c.Name, "args": c.Arguments})
 	}
 	if len(calls) > 0 {

@@ -133,7 +133,7 @@ func ollamaEvent(a *answering, s *jsonscan.Scanner) {
 }
 
 // ollamaWhole is POST /api/chat: https://github.com/ollama/ollama/blob/main/docs/api.md.
-func ollamaWhole(r *Reply) wireObject { return ollamaLast(r, r.Text, r.Thought, r.Completion.Calls) }
+func ollamaWhole(r *Reply) wireObject { return ollamaLast(r, r.Text, r.Thought, r.Calls) }
 
 // ollamaLine is what the assistant says in one line of a stream; a key without a value is left out, as the server does.
 func ollamaLine(r *Reply, text, thought string, calls []CompletionCall) wireObject {
@@ -169,7 +169,7 @@ func ollamaStream(r *Reply, emit func(string, wireObject)) {
 	for piece := range r.textPieces() {
 		emit("", ollamaLine(r, piece, "", nil))
 	}
-	for _, c := range r.Completion.Calls { // a call comes whole
+	for _, c := range r.Calls { // a call comes whole
 		emit("", ollamaLine(r, "", "", []CompletionCall{c}))
 	}
 	emit("", ollamaLast(r, "", "", nil))

@@ -349,8 +349,8 @@ func chatWhole(r *Reply) wireObject {
 		m["content"] = r.Text
 	}
 	var calls []wireObject
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		calls = append(calls, chatUse(r, c, c.text()))
 	}
 	if calls != nil {
@@ -402,8 +402,8 @@ func chatStream(r *Reply, emit func(string, wireObject)) {
 			delta(wireObject{"content": piece}, nil)
 		}
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		first := chatUse(r, c, "")
 		first["index"] = i
 		delta(wireObject{"tool_calls": []wireObject{first}}, nil)

@@ -378,8 +378,8 @@ func responsesItems(r *Reply) []wireObject {
 			"content": []wireObject{outputText(r.Text)},
 		})
 	}
-	for i := range r.Completion.Calls {
-		c := &r.Completion.Calls[i]
+	for i := range r.Calls {
+		c := &r.Calls[i]
 		item := wireObject{
 			"id": r.IDs.Fresh("fc_", Hexits, 48), "type": "function_call", "status": "completed",
 			"call_id": r.callID(c, "call_", Base62, 24), "name": c.Name, "arguments": c.text(),

@@ -205,7 +205,7 @@ func (r *Reply) stop() string {
 	switch {
 	case r.Stop != "":
 		return r.Stop
-	case len(r.Completion.Calls) > 0:
+	case len(r.Calls) > 0:
 		return StopTool
 	}
 	return StopEnd

@@ -35,8 +35,6 @@ type Options struct {
 	// Before, when set, says how long an answer waits before it begins, given whether its turn declares tools: what agents ask
 	// on the side, as for a title, declares none. The request stands in Requests by then.
 	Before func(tools bool) time.Duration
-	// Chunk is the number of runes in one streamed delta; 0 is 8.
-	Chunk int
 	// Gzip compresses the answers to clients that accept it; a stream is flushed after every event.
 	Gzip bool
 	// CutAfter, when not 0, breaks the connection in the middle of every answer whose body has that many bytes on the
@@ -93,9 +91,6 @@ func New(opts *Options) *Endpoint {
 	if opts != nil {
 		e.opts = *opts
 	}
-	if e.opts.Chunk <= 0 {
-		e.opts.Chunk = 8
-	}
 	e.ids = llm.NewIDs(e.opts.Seed)
 	e.routes()
 	return e
@@ -127,9 +122,6 @@ func (e *Endpoint) Unknown() int {
 	}
 	return n
 }
-
-// A plain answers a request that makes no model speak: a list, a count, an embedding, an upload. model is that of the path, "" for none.
-type plain func(r *http.Request, model string, body []byte) (object, error)
 
 // routes registers what is not told by the path of a call: sockets, lists of models and files. Anthropic and OpenAI keep the last two
 // under the same names.
@@ -196,7 +188,7 @@ func (e *Endpoint) post(w http.ResponseWriter, r *http.Request) {
 		e.unknown(w, r)
 	case isPlain || titanEmbeds(model):
 		if answer == nil {
-			answer = titanEmbed
+			answer = embedding(titanEmbed)
 		}
 		e.plain(w, r, provider, model, answer)
 	case llm.Speaks(call):
@@ -255,7 +247,7 @@ func (e *Endpoint) reply(s *sink, body []byte, q *llm.Question) *llm.Reply {
 	if e.opts.Before != nil && !q.Silent {
 		s.wait(e.opts.Before(len(t.tools) > 0))
 	}
-	return &llm.Reply{Completion: a.completion(len(body), e.opts.Chunk), Question: q, IDs: e.ids}
+	return &llm.Reply{Completion: a.completion(len(body)), Question: q, IDs: e.ids}
 }
 
 // admit reads a request's body and refuses what the provider would refuse before it looks into it.

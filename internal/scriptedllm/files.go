@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -17,44 +16,26 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 )
 
-// An upload is a file that came as multipart/form-data, with the fields around it.
+// An upload is a file that came as multipart/form-data, with the form around it.
 type upload struct {
-	name, contentType string
-	content           []byte
-	fields            map[string]string
+	*multipart.FileHeader
+	form *multipart.Form
 }
 
 // uploadOf reads the file of a form.
 func uploadOf(r *http.Request, body []byte) (*upload, error) {
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" {
-		return nil, fmt.Errorf("content type %q: want multipart/form-data", r.Header.Get("Content-Type"))
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, err
 	}
-	var u *upload
-	fields := make(map[string]string)
-	form := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	for {
-		part, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		content, err := io.ReadAll(part)
-		if err != nil {
-			return nil, err
-		}
-		if part.FormName() != "file" {
-			fields[part.FormName()] = string(content)
-			continue
-		}
-		u = &upload{name: part.FileName(), contentType: part.Header.Get("Content-Type"), content: content, fields: fields}
+	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(maxBody)
+	if err != nil {
+		return nil, err
 	}
-	if u == nil {
+	if len(form.File["file"]) == 0 {
 		return nil, errors.New("file: field required")
 	}
-	return u, nil
+	return &upload{form.File["file"][0], form}, nil
 }
 
 // anthropicFile is https://docs.anthropic.com/en/api/files-create.
@@ -64,8 +45,8 @@ func (e *Endpoint) anthropicFile(r *http.Request, _ string, body []byte) (object
 		return nil, err
 	}
 	return object{
-		"type": "file", "id": e.ids.Fresh("file_011C", llm.Base62, 20), "filename": u.name, "mime_type": u.contentType,
-		"size_bytes": len(u.content), "created_at": e.ids.Now().UTC().Format(time.RFC3339Nano), "downloadable": false,
+		"type": "file", "id": e.ids.Fresh("file_011C", llm.Base62, 20), "filename": u.Filename, "mime_type": u.Header.Get("Content-Type"),
+		"size_bytes": u.Size, "created_at": e.ids.Now().UTC().Format(time.RFC3339Nano), "downloadable": false,
 	}, nil
 }
 
@@ -76,8 +57,8 @@ func (e *Endpoint) openaiFile(r *http.Request, _ string, body []byte) (object, e
 		return nil, err
 	}
 	return object{
-		"object": "file", "id": e.ids.Fresh("file-", llm.Base62, 22), "purpose": u.fields["purpose"], "filename": u.name,
-		"bytes": len(u.content), "created_at": e.ids.Now().Unix(), "expires_at": nil, "status": "processed",
+		"object": "file", "id": e.ids.Fresh("file-", llm.Base62, 22), "purpose": strings.Join(u.form.Value["purpose"], ""), "filename": u.Filename,
+		"bytes": u.Size, "created_at": e.ids.Now().Unix(), "expires_at": nil, "status": "processed",
 		"status_details": nil,
 	}, nil
 }

@@ -22,8 +22,11 @@ type call struct {
 	space string // the tool's namespace
 }
 
+// chunk is the number of runes in one streamed delta.
+const chunk = 8
+
 // completion is the answer to a request of so many bytes, with its tokens by length, as far as anyone looks.
-func (a *answer) completion(request, chunk int) *llm.Completion {
+func (a *answer) completion(request int) *llm.Completion {
 	c := &llm.Completion{Thought: a.thought, Text: a.text, Chunk: chunk, InputTokens: tokens(request)}
 	n := len(a.text) + len(a.thought)
 	for _, x := range a.calls {
