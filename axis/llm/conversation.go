@@ -358,9 +358,24 @@ func roleNamed(name string) string {
 // firstAt returns the value at the first of some paths that a body has; null for none.
 func firstAt(body *canonjson.Value, paths ...string) canonjson.Value {
 	for _, path := range paths {
-		if v, ok := body.Path(strings.Split(path, ".")...); ok {
+		if v, ok := valueAt(body, path); ok {
 			return v
 		}
 	}
 	return canonjson.Value{}
+}
+
+// valueAt returns the value at a path of keys with dots between them.
+func valueAt(v *canonjson.Value, path string) (canonjson.Value, bool) {
+	for {
+		key, rest, more := strings.Cut(path, ".")
+		next := get(v, key)
+		switch {
+		case next == nil:
+			return canonjson.Value{}, false
+		case !more:
+			return *next, true
+		}
+		v, path = next, rest
+	}
 }

@@ -45,6 +45,9 @@ func UsageOf(call *tape.LLMCall) (Usage, bool) {
 		return readUsage(call.Provider, call.Usage)
 	}
 	response := foreignResponse(call)
+	if response.Kind == canonjson.Null {
+		return Usage{}, false
+	}
 	where := &response
 	inner := get(&response, "usage")
 	if inner != nil && inner.Kind == canonjson.Object {
@@ -139,7 +142,7 @@ const maxTokens = 1 << 53
 // tokensAt returns the number at the first of some paths that has one.
 func tokensAt(v *canonjson.Value, paths ...string) (int64, bool) {
 	for _, path := range paths {
-		n, ok := v.Path(strings.Split(path, ".")...)
+		n, ok := valueAt(v, path)
 		if ok && n.Kind == canonjson.Number && n.Num >= 0 && n.Num <= maxTokens {
 			return int64(n.Num), true
 		}
