@@ -2,7 +2,6 @@ package testbench
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
-	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -62,7 +60,7 @@ func (m *modelWire) end() error {
 func (b *Bench) wireModels() bool {
 	if b.from != nil {
 		for _, r := range b.from.records {
-			if k, ok := r.Kind.(*tape.LLMCall); ok && k.URL != "" && scriptedllm.Speaks(operationOf(k)) {
+			if k, ok := r.Kind.(*tape.LLMCall); ok && k.URL != "" && llm.Speaks(k) {
 				return false
 			}
 		}
@@ -71,10 +69,6 @@ func (b *Bench) wireModels() bool {
 	m, n := &b.conf.LLM, &b.conf.Net
 	models := m.Fixture != "" || m.Rules != nil || m.Source != nil || m.Live || m.Record != ""
 	return models || n.Tape == "" && n.Allow == nil && n.Transport == nil
-}
-
-func operationOf(k *tape.LLMCall) scriptedllm.Operation {
-	return scriptedllm.Operation{Provider: k.Provider, Endpoint: k.Endpoint, Model: k.Model}
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -116,7 +110,7 @@ func (m *modelWire) callOf(req *http.Request, body []byte) (*tape.LLMCall, []byt
 	}
 	call := &tape.LLMCall{Provider: id.Key.Provider, Endpoint: id.Key.Endpoint, Model: id.Key.Model}
 	call.Method, call.URL = r.Method, r.URL
-	if !scriptedllm.Speaks(operationOf(call)) {
+	if !llm.Speaks(call) {
 		return nil, nil
 	}
 	return call, plain
@@ -126,30 +120,30 @@ func (m *modelWire) callOf(req *http.Request, body []byte) (*tape.LLMCall, []byt
 // with the explanation in the error of its provider.
 func (m *modelWire) answer(req *http.Request, call *tape.LLMCall, body []byte) (*http.Response, error) {
 	w := &wireAnswer{header: make(http.Header), status: http.StatusOK}
-	wish := &scriptedllm.Wish{Operation: operationOf(call), Request: req, Body: body, Seed: 1, Now: m.now}
-	streams, err := wish.Streams()
-	r, formErr := fixture.FromCall(call, body)
-	if err = cmp.Or(err, formErr); err != nil {
-		wish.Fail(w, http.StatusBadRequest, err.Error())
+	q, err := llm.ReadQuestion(call, body)
+	if err != nil {
+		m.fail(w, call.Provider, 1, http.StatusBadRequest, err.Error())
 		return w.response(req, nil), nil
 	}
-	wish.Seed = m.seed(r.Digest())
+	r := fixture.FromConversation(q.Conversation, call.Model)
+	seed := m.seed(r.Digest())
 	s, err := m.b.model.Begin(req.Context(), r)
-	switch {
-	case err != nil && unanswered(err):
+	if err != nil {
+		if !unanswered(err) {
+			return nil, err
+		}
 		w.header.Set("X-Should-Retry", "false")
-		wish.Fail(w, exchange.RefusedStatus, err.Error())
+		m.fail(w, call.Provider, seed, exchange.RefusedStatus, err.Error())
 		return w.response(req, nil), nil
-	case err != nil:
-		return nil, err
-	case streams && s.Answer.Err == nil && s.Answer.Delay() > 0:
-		return m.stream(req, wish, w, s)
 	}
-	return m.whole(req, wish, w, s)
+	if q.Stream && s.Answer.Err == nil && s.Answer.Delay() > 0 {
+		return m.stream(req, q, seed, w, s), nil
+	}
+	return m.whole(req, q, seed, w, s)
 }
 
 // whole gives an answer once all of its time has passed.
-func (m *modelWire) whole(req *http.Request, wish *scriptedllm.Wish, w *wireAnswer, s *fixture.Stream) (*http.Response, error) {
+func (m *modelWire) whole(req *http.Request, q *llm.Question, seed uint64, w *wireAnswer, s *fixture.Stream) (*http.Response, error) {
 	err := s.Wait(req.Context(), s.Answer.Delay())
 	if err == nil {
 		err = s.End("")
@@ -162,23 +156,22 @@ func (m *modelWire) whole(req *http.Request, wish *scriptedllm.Wish, w *wireAnsw
 		return nil, failed
 	case failed != nil:
 		w.header.Set("Retry-After-Ms", "1") // an SDK waits by the clock of this machine
-		wish.Fail(w, failed.Status, failed.Message)
+		m.fail(w, q.Provider, seed, failed.Status, failed.Message)
 	default:
-		err = wish.Speak(w, completionOf(s.Answer), nil)
+		m.reply(q, seed, s.Answer).Write(w)
 	}
-	return w.response(req, nil), err
+	return w.response(req, nil), nil
 }
 
 // stream gives an answer piece by piece, each at its time.
-func (m *modelWire) stream(req *http.Request, wish *scriptedllm.Wish, w *wireAnswer, s *fixture.Stream) (*http.Response, error) {
+func (m *modelWire) stream(req *http.Request, q *llm.Question, seed uint64, w *wireAnswer, s *fixture.Stream) *http.Response {
 	told := 0
-	err := wish.Speak(w, completionOf(s.Answer), func(i int) {
+	reply := m.reply(q, seed, s.Answer)
+	reply.Piece = func(i int) {
 		told = i + 1
 		w.delay += time.Duration(s.Answer.Pieces[i].DelayMS) * time.Millisecond
-	})
-	if err != nil {
-		return nil, err
 	}
+	reply.Write(w)
 	w.Flush()
 	for _, p := range s.Answer.Pieces[told:] { // which the provider has no event for
 		w.chunks[len(w.chunks)-1].delay += time.Duration(p.DelayMS) * time.Millisecond
@@ -187,7 +180,21 @@ func (m *modelWire) stream(req *http.Request, wish *scriptedllm.Wish, w *wireAns
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.open = append(slices.DeleteFunc(m.open, (*wireBody).over), res.Body.(*wireBody))
-	return res, nil
+	return res
+}
+
+// fail answers with an error of a provider.
+func (m *modelWire) fail(w *wireAnswer, provider string, seed uint64, status int, message string) {
+	llm.Header(w.header, provider, m.ids(seed))
+	w.header.Set("Content-Type", "application/json")
+	w.status, w.next = status, append(llm.Failure(provider, status, message), '\n')
+}
+
+// ids makes up what answers hold of ids. Their time is that of the run.
+func (m *modelWire) ids(seed uint64) *llm.IDs {
+	ids := llm.NewIDs(seed)
+	ids.Now = m.now
+	return ids
 }
 
 // now is the time of answers: that of the run.
@@ -205,17 +212,17 @@ func (m *modelWire) seed(d cas.Digest) uint64 {
 	return max(binary.BigEndian.Uint64(d[:])+m.asked[d], 1)
 }
 
-// completionOf is an answer as it goes on the wire.
-func completionOf(a *fixture.Answer) *scriptedllm.Completion {
+// reply is an answer as it goes on the wire.
+func (m *modelWire) reply(q *llm.Question, seed uint64, a *fixture.Answer) *llm.Reply {
 	r := a.Response
-	c := &scriptedllm.Completion{Text: r.Text, Stop: r.StopReason, InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}
+	c := &llm.Completion{Text: r.Text, Stop: r.StopReason, InputTokens: r.Usage.InputTokens, OutputTokens: r.Usage.OutputTokens}
 	for _, p := range a.Pieces {
 		c.Pieces = append(c.Pieces, p.Text)
 	}
 	for _, x := range r.ToolCalls {
-		c.Calls = append(c.Calls, scriptedllm.CompletionCall{ID: x.ID, Name: x.Name, Arguments: x.Arguments})
+		c.Calls = append(c.Calls, llm.CompletionCall{ID: x.ID, Name: x.Name, Arguments: x.Arguments})
 	}
-	return c
+	return &llm.Reply{Completion: c, Question: q, IDs: m.ids(seed)}
 }
 
 // readWhole reads and closes the body of a request.

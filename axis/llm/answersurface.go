@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
@@ -24,18 +23,13 @@ var (
 	modelsOwnWords = []string{"input", "args", "arguments", "parameters", "schema"} // objects in which any name may stand
 )
 
-// AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a
-// provider makes up numbered by their first appearance, as those of requests are, its times and seals taken out. Of an event
-// stream that is the data of its events, without pings and comments. An answer that is no text has none.
-func (c *Classifier) AnswerSurface(body []byte) []byte {
-	if !utf8.Valid(body) {
-		return nil
-	}
+// answerSurface returns what Classifier.AnswerSurface masks.
+func answerSurface(body []byte) []byte {
 	numbers := make(answerNumbers)
 	whole, err := canonjson.Parse(body)
 	if err == nil {
 		numbers.value(&whole)
-		return c.comparable(whole.Append(nil))
+		return whole.Append(nil)
 	}
 	out := make([]byte, 0, len(body))
 	for line := range bytes.Lines(body) {
@@ -59,7 +53,7 @@ func (c *Classifier) AnswerSurface(body []byte) []byte {
 		}
 		out = append(v.Append(out), '\n')
 	}
-	return c.comparable(out)
+	return out
 }
 
 // answerNumbers holds the number of every id of an answer.

@@ -2,6 +2,9 @@ package llm
 
 import (
 	"bytes"
+	"fmt"
+	"iter"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -36,18 +39,18 @@ const claudeBilling = "x-anthropic-billing-header"
 
 var anthropicEndpoints = []endpoint{
 	{provider: anthropic, name: "messages", paths: paths("*/v1/messages"),
-		keys: anthropicKeys, read: readMessages, usage: anthropicUsage, fail: anthropicError},
+		keys: anthropicKeys, read: readMessages, usage: anthropicUsage},
 	{provider: anthropic, name: "count_tokens", plain: countsTokens,
 		paths: paths("*/v1/messages/count_tokens", "*/publishers/anthropic/models/count-tokens:rawPredict"),
-		keys:  anthropicKeys, read: readMessages, fail: anthropicError},
+		keys:  anthropicKeys, read: readMessages},
 	{provider: anthropic, name: "rawPredict", paths: paths("*/publishers/anthropic/models/{model}:rawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage, fail: anthropicError},
+		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage},
 	{provider: anthropic, name: "streamRawPredict", paths: paths("*/publishers/anthropic/models/{model}:streamRawPredict"),
-		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage, fail: anthropicError},
+		keys: anthropicKeys, read: readVertexMessages, usage: anthropicUsage},
 	{provider: anthropic, name: "batches", paths: paths("*/v1/messages/batches"),
-		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch, fail: anthropicError},
+		plain: ordersWork, keys: anthropicBatchKeys, read: readMessageBatch},
 	{provider: anthropic, name: "complete", paths: paths("*/v1/complete"),
-		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: anthropicUsage, fail: anthropicError},
+		keys: anthropicCompleteKeys, read: single("model", "prompt"), usage: anthropicUsage},
 }
 
 var anthropicBatchKeys = &keys{
@@ -151,42 +154,46 @@ func anthropicUsage(answer []byte) []byte {
 	return mergeObjects(start, delta)
 }
 
-// anthropicError is the API's error object.
-func anthropicError(status int, message string) []byte {
-	type detail struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
-	}
-	return marshal(struct {
-		Type  string `json:"type"`
-		Error detail `json:"error"`
-	}{"error", detail{anthropicErrorType(status), message}})
+// anthropicCounting is that of Anthropic messages, of OpenAI's Responses, images and transcriptions, and of Harn. They share two names,
+// but Anthropic's input_tokens leaves out what a cache was read or written for, OpenAI's holds it.
+var anthropicCounting = counting{
+	marks: []string{"input_tokens", "output_tokens"},
+	input: []string{"input_tokens"}, output: []string{"output_tokens"},
+	cacheRead: []string{"cache_read_input_tokens", "input_tokens_details.cached_tokens", "input_token_details.cached_tokens",
+		"cache_read_tokens"},
+	cacheWrite:   []string{"cache_creation_input_tokens", "input_tokens_details.cache_write_tokens", "cache_write_tokens"},
+	cacheWrite1h: []string{"cache_creation.ephemeral_1h_input_tokens"},
+	reasoning:    []string{"output_tokens_details.reasoning_tokens", "output_tokens_details.thinking_tokens"},
+	apart: func(provider string, v *canonjson.Value) bool {
+		return provider == anthropic || provider == bedrock ||
+			get(v, "cache_read_input_tokens") != nil || get(v, "cache_creation_input_tokens") != nil
+	},
 }
 
-// anthropicErrorType is the error type that the API documents for a status.
-func anthropicErrorType(status int) string {
-	switch status {
-	case 401:
-		return "authentication_error"
-	case 403:
-		return "permission_error"
-	case 404:
-		return "not_found_error"
-	case 413:
-		return "request_too_large"
-	case 429:
-		return "rate_limit_error"
+// anthropicErrors are the error types that the API documents for a status.
+var anthropicErrors = map[int]string{
+	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
+	429: "rate_limit_error", 529: "overloaded_error",
+}
+
+// anthropicError is the API's error object.
+func anthropicError(status int, message string) []byte {
+	kind := anthropicErrors[status]
+	switch {
+	case kind != "":
+	case status >= 500:
+		kind = "api_error"
+	default:
+		kind = "invalid_request_error"
 	}
-	if status >= 500 {
-		return "api_error"
-	}
-	return "invalid_request_error"
+	return fmt.Appendf(nil, `{"type":"error","error":{"type":%q,"message":%s}}`, kind, jsonText(message))
 }
 
 // anthropicProtocol is the Messages API.
 var anthropicProtocol = &protocol{
 	name: "anthropic-messages", messages: "messages",
 	top: anthropicTop, message: anthropicMessage, event: anthropicEvent,
+	whole: anthropicWhole, stream: anthropicStream, framing: &namedEvents,
 }
 
 func anthropicTop(h *hearing, s *jsonscan.Scanner, key string) bool {
@@ -305,4 +312,145 @@ func anthropicDelta(b *block, delta []byte) {
 	if b.kind == thoughtKind {
 		b.raw = nil // what it began with is less than what came
 	}
+}
+
+var anthropicAccess = Access{
+	Provider: anthropic, Endpoint: "messages",
+	KeyName: "ANTHROPIC_API_KEY", BaseName: "ANTHROPIC_BASE_URL", Base: "https://api.anthropic.com",
+	path: func(string) string { return "/v1/messages" },
+	authorize: func(h http.Header, key string) {
+		h.Set("Anthropic-Version", "2023-06-01")
+		setKey(h, "X-Api-Key", "", key)
+	},
+	write: writeAnthropic,
+}
+
+// writeAnthropic writes a request.
+func writeAnthropic(q *Asking) (wireObject, error) {
+	if err := q.laterSystem("Anthropic"); err != nil {
+		return nil, err
+	}
+	budget, err := q.budget()
+	if err != nil {
+		return nil, err
+	}
+	body := wireObject{"model": q.Model, "max_tokens": int64(q.MaxTokens) + budget, "messages": anthropicMessages(q.Turns)}
+	if q.System.Kind != canonjson.Null {
+		body["system"] = q.systemBlocks()
+	}
+	if q.Tools.Kind != canonjson.Null {
+		body["tools"] = raw(q.Tools)
+	}
+	switch {
+	case q.Choice.Kind == canonjson.String:
+		body["tool_choice"] = wireObject{"type": q.Choice.Str}
+	case q.Choice.Kind != canonjson.Null:
+		body["tool_choice"] = raw(q.Choice)
+	}
+	if budget > 0 {
+		body["thinking"] = wireObject{"type": "enabled", "budget_tokens": budget}
+	}
+	return body, nil
+}
+
+func anthropicMessages(turns []Turn) []wireObject {
+	j, ids := joining{key: "content"}, newCallNumbers()
+	for i := range turns {
+		m := &turns[i]
+		if m.Role == RoleTool {
+			result := wireObject{"type": "tool_result", "tool_use_id": ids.result(m.Of), "content": raw(contentValue(m.Parts))}
+			if m.Failed {
+				result["is_error"] = true
+			}
+			j.add(RoleUser, []any{result}, m.Extra)
+			continue
+		}
+		parts := []any{}
+		for _, b := range blocksOf(m.Parts) {
+			parts = append(parts, raw(b))
+		}
+		for _, c := range m.Calls {
+			parts = append(parts, wireObject{"type": "tool_use", "id": ids.call(c.ID), "name": c.Name, "input": raw(c.Arguments)})
+		}
+		j.add(m.Role, parts, m.Extra)
+	}
+	return j.list
+}
+
+func anthropicHeader(h http.Header, ids *IDs) { h.Set("Request-Id", ids.Fresh("req_011C", Base62, 20)) }
+
+// anthropicWhole is https://docs.anthropic.com/en/api/messages.
+func anthropicWhole(r *Reply) wireObject {
+	content := []wireObject{}
+	if r.Thought != "" {
+		content = append(content, wireObject{"type": "thinking", "thinking": r.Thought, "signature": anthropicSeal(r)})
+	}
+	if r.Text != "" {
+		content = append(content, wireObject{"type": "text", "text": r.Text})
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		content = append(content, anthropicUse(r, c, c.Arguments))
+	}
+	m := anthropicBegun(r, content, r.OutputTokens)
+	m["stop_reason"] = r.stop()
+	return m
+}
+
+// anthropicBegun is a message that has not ended.
+func anthropicBegun(r *Reply, content []wireObject, outputTokens int64) wireObject {
+	return wireObject{
+		"id": r.IDs.Fresh("msg_01", Base62, 22), "type": "message", "role": "assistant", "model": r.Model,
+		"content": content, "stop_reason": nil, "stop_sequence": nil,
+		"usage": wireObject{
+			"input_tokens": r.InputTokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": outputTokens,
+			"service_tier": "standard",
+		},
+	}
+}
+
+func anthropicSeal(r *Reply) string { return r.IDs.Fresh("Ep", Base62, 60) + "==" }
+
+func anthropicUse(r *Reply, c *CompletionCall, input any) wireObject {
+	return wireObject{"type": "tool_use", "id": r.callID(c, "toolu_01", Base62, 22), "name": c.Name, "input": input}
+}
+
+// anthropicStream is https://docs.anthropic.com/en/api/messages-streaming: the thought, the text and the tool calls, each one content
+// block. The ping follows the first block's start, as it does at the provider.
+func anthropicStream(r *Reply, emit func(string, wireObject)) {
+	send := func(kind string, o wireObject) {
+		o["type"] = kind
+		emit(kind, o)
+	}
+	index := 0
+	block := func(start wireObject, kind, field string, pieces iter.Seq[string], more ...wireObject) {
+		send("content_block_start", wireObject{"index": index, "content_block": start})
+		if index == 0 {
+			send("ping", wireObject{})
+		}
+		for piece := range pieces {
+			send("content_block_delta", wireObject{"index": index, "delta": wireObject{"type": kind, field: piece}})
+		}
+		for _, delta := range more {
+			send("content_block_delta", wireObject{"index": index, "delta": delta})
+		}
+		send("content_block_stop", wireObject{"index": index})
+		index++
+	}
+	send("message_start", wireObject{"message": anthropicBegun(r, []wireObject{}, 1)})
+	if r.Thought != "" {
+		block(wireObject{"type": "thinking", "thinking": "", "signature": ""}, "thinking_delta", "thinking",
+			slices.Values(r.pieces(r.Thought)), wireObject{"type": "signature_delta", "signature": anthropicSeal(r)})
+	}
+	if r.Text != "" {
+		block(wireObject{"type": "text", "text": ""}, "text_delta", "text", r.textPieces())
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		block(anthropicUse(r, c, wireObject{}), "input_json_delta", "partial_json", slices.Values(append([]string{""}, r.pieces(c.text())...)))
+	}
+	send("message_delta", wireObject{
+		"delta": wireObject{"stop_reason": r.stop(), "stop_sequence": nil}, "usage": wireObject{"output_tokens": r.OutputTokens},
+	})
+	send("message_stop", wireObject{})
 }

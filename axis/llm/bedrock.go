@@ -3,6 +3,11 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -40,15 +45,15 @@ var invokeKeys = &keys{
 
 var bedrockEndpoints = []endpoint{
 	{provider: bedrock, name: "invoke", paths: paths("*/model/{model+}/invoke"),
-		keys: invokeKeys, read: readInvoke, usage: bedrockUsage, fail: bedrockError},
+		keys: invokeKeys, read: readInvoke, usage: bedrockUsage},
 	{provider: bedrock, name: "invoke-with-response-stream", paths: paths("*/model/{model+}/invoke-with-response-stream"),
-		keys: invokeKeys, read: readInvoke, usage: bedrockUsage, fail: bedrockError},
+		keys: invokeKeys, read: readInvoke, usage: bedrockUsage},
 	{provider: bedrock, name: "converse", paths: paths("*/model/{model+}/converse"),
-		keys: converseKeys, read: readConverse, usage: bedrockUsage, fail: bedrockError},
+		keys: converseKeys, read: readConverse, usage: bedrockUsage},
 	{provider: bedrock, name: "converse-stream", paths: paths("*/model/{model+}/converse-stream"),
-		keys: converseKeys, read: readConverse, usage: bedrockUsage, fail: bedrockError},
+		keys: converseKeys, read: readConverse, usage: bedrockUsage},
 	{provider: bedrock, name: "count-tokens", paths: paths("*/model/{model+}/count-tokens"), plain: countsTokens,
-		keys: bedrockCountKeys, read: readBedrockCount, fail: bedrockError},
+		keys: bedrockCountKeys, read: readBedrockCount},
 }
 
 var bedrockCountKeys = &keys{
@@ -175,29 +180,66 @@ func invokeEvent(text []byte) []byte {
 	return text
 }
 
-// bedrockError is the body of the service's errors; their type stands in a header.
-func bedrockError(_ int, message string) []byte {
-	return marshal(struct {
-		Message string `json:"message"`
-	}{message})
+// Bedrock counts caches beside the input: in converse's TokenUsage, and in the metrics at the end of an invoke stream. Llama and Titan's
+// embeddings know none.
+var (
+	converseCounting = counting{
+		marks: []string{"inputTokens", "outputTokens"}, input: []string{"inputTokens"}, output: []string{"outputTokens"},
+		cacheRead:  []string{"cacheReadInputTokens", "cacheReadInputTokenCount"},
+		cacheWrite: []string{"cacheWriteInputTokens", "cacheWriteInputTokenCount"},
+		apart:      always,
+		more: func(v *canonjson.Value, u *Usage) {
+			at(v, "cacheDetails", func(details *canonjson.Value) {
+				each(details, func(d *canonjson.Value) {
+					if n, _ := tokensAt(d, "inputTokens"); member(d, "ttl") == "1h" {
+						u.CacheWrite1hTokens += n
+					}
+				})
+			})
+		},
+	}
+	metricsCounting = counting{
+		marks: []string{"inputTokenCount", "outputTokenCount"}, input: []string{"inputTokenCount"}, output: []string{"outputTokenCount"},
+		cacheRead: []string{"cacheReadInputTokenCount"}, cacheWrite: []string{"cacheWriteInputTokenCount"},
+		apart: always,
+	}
+	invokeCounting = counting{
+		marks: []string{"prompt_token_count", "generation_token_count", "inputTextTokenCount"},
+		input: []string{"prompt_token_count", "inputTextTokenCount"}, output: []string{"generation_token_count"},
+	}
+)
+
+// bedrockError is the body of the service's errors.
+func bedrockError(status int, message string) []byte {
+	kind := "ValidationException"
+	switch {
+	case status == 401:
+		kind = "AccessDeniedException"
+	case status == 429:
+		kind = "ThrottlingException"
+	case status >= 500:
+		kind = "InternalServerException"
+	}
+	return fmt.Appendf(nil, `{"__type":%q,"message":%s}`, kind, jsonText(message))
 }
 
 // converseProtocol is Bedrock's Converse, whose blocks are told by their key.
 var converseProtocol = &protocol{
 	name: "bedrock-converse", messages: "messages",
 	top: converseTop, message: converseHeard, event: converseEvent, unpack: invokeEvent,
+	whole: converseWhole, stream: converseStream, framing: &eventStreams,
 }
 
 // The protocols of models behind Bedrock's InvokeModel, whose streams wrap their events.
 var (
-	invokeAnthropic = unpacked(*anthropicProtocol)
-	invokeChat      = unpacked(*chatProtocol)
-	invokePrompt    = unpacked(protocol{messages: "prompt", top: noTop, message: skipMessage, event: invokedEvent})
-	invokeTitan     = unpacked(protocol{messages: "inputText", top: noTop, message: skipMessage, event: invokedEvent})
+	invokeAnthropic = invoked(*anthropicProtocol, anthropicWhole, invokeStream)
+	invokeChat      = invoked(*chatProtocol, nil, nil)
+	invokePrompt    = invoked(protocol{messages: "prompt", top: noTop, message: skipMessage, event: invokedEvent}, nil, nil)
+	invokeTitan     = invoked(protocol{messages: "inputText", top: noTop, message: skipMessage, event: invokedEvent}, nil, nil)
 )
 
-func unpacked(p protocol) *protocol {
-	p.unpack = invokeEvent
+func invoked(p protocol, whole func(*Reply) wireObject, stream func(*Reply, func(string, wireObject))) *protocol {
+	p.unpack, p.whole, p.stream, p.framing = invokeEvent, whole, stream, &eventStreams
 	return &p
 }
 
@@ -367,4 +409,75 @@ func invokedEvent(a *answering, s *jsonscan.Scanner) {
 	stop := func() { a.stop(readText(s)) }
 	read(s, "generation", say, "outputText", say, "completion", say, "text", say,
 		"results", each, "outputs", each, "stop_reason", stop, "completionReason", stop)
+}
+
+func bedrockHeader(h http.Header, ids *IDs) { h.Set("X-Amzn-Requestid", ids.Fresh("", Hexits, 32)) }
+
+// converseWhole is https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
+func converseWhole(r *Reply) wireObject {
+	content := []wireObject{}
+	if r.Text != "" {
+		content = append(content, wireObject{"text": r.Text})
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		use := converseUse(r, c)
+		use["input"] = c.Arguments
+		content = append(content, wireObject{"toolUse": use})
+	}
+	out := converseMetadata(r)
+	out["output"] = wireObject{"message": wireObject{"role": "assistant", "content": content}}
+	out["stopReason"] = r.stop()
+	return out
+}
+
+func converseUse(r *Reply, c *CompletionCall) wireObject {
+	return wireObject{"toolUseId": r.callID(c, "tooluse_", Base62, 22), "name": c.Name}
+}
+
+func converseMetadata(r *Reply) wireObject {
+	return wireObject{
+		"usage": wireObject{
+			"inputTokens": r.InputTokens, "outputTokens": r.OutputTokens, "totalTokens": r.InputTokens + r.OutputTokens,
+		},
+		"metrics": wireObject{"latencyMs": 551},
+	}
+}
+
+func converseStream(r *Reply, emit func(string, wireObject)) {
+	send := func(event string, o wireObject) {
+		o["p"] = padding(r)
+		emit(event, o)
+	}
+	send("messageStart", wireObject{"role": "assistant"})
+	index := 0
+	block := func(pieces iter.Seq[string], delta func(string) wireObject) {
+		for piece := range pieces {
+			send("contentBlockDelta", wireObject{"contentBlockIndex": index, "delta": delta(piece)})
+		}
+		send("contentBlockStop", wireObject{"contentBlockIndex": index})
+		index++
+	}
+	if r.Text != "" {
+		block(r.textPieces(), func(piece string) wireObject { return wireObject{"text": piece} })
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		send("contentBlockStart", wireObject{"contentBlockIndex": index, "start": wireObject{"toolUse": converseUse(r, c)}})
+		block(slices.Values(r.pieces(c.text())), func(piece string) wireObject { return wireObject{"toolUse": wireObject{"input": piece}} })
+	}
+	send("messageStop", wireObject{"stopReason": r.stop()})
+	send("metadata", converseMetadata(r))
+}
+
+// padding is what Bedrock adds to every event, so that its length tells nothing.
+func padding(r *Reply) string {
+	return strings.Repeat("abcdefghijklmnopqrstuvwxyz", 2)[:1+r.OutputTokens%40]
+}
+
+// invokeStream wraps the events of Anthropic's.
+func invokeStream(r *Reply, emit func(string, wireObject)) {
+	anthropicStream(r, func(_ string, event wireObject) {
+		emit("chunk", wireObject{"bytes": marshal(event), "p": padding(r)})
+	})
 }

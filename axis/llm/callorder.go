@@ -4,20 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
-
-// InCallOrder implements exchange.CallOrderer.
-func (c *Classifier) InCallOrder(r *exchange.Request) *exchange.Request {
-	body := InCallOrder(r.Body)
-	if body == nil {
-		return nil
-	}
-	sorted := *r
-	sorted.Body = body
-	return &sorted
-}
 
 // InCallOrder returns a request to a model in which the results of calls that were made in one turn stand in the order of these calls,
 // which their ids tell: a program that runs them side by side may have appended them as they came. nil where no two results follow each

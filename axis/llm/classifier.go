@@ -2,11 +2,14 @@ package llm
 
 import (
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -120,7 +123,7 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 	if e.plain != "" {
 		whole := call.whole()
 		id := c.plain(r, whole.Append(make([]byte, 0, len(r.Body))))
-		id.ErrorBody = e.fail
+		id.ErrorBody = providers[e.provider].fail
 		return id
 	}
 	if model == "" {
@@ -142,7 +145,7 @@ func (c *Classifier) identify(r *exchange.Request, u *url.URL, e *endpoint, mode
 		Surface:   m.surface,
 		Params:    params,
 		Usage:     func(_ string, answer []byte) []byte { return e.usage(answer) },
-		ErrorBody: e.fail,
+		ErrorBody: providers[e.provider].fail,
 	}
 }
 
@@ -221,4 +224,92 @@ func (c *Classifier) mask(b []byte) []byte {
 		return b
 	}
 	return c.masker.Mask(b)
+}
+
+// untelling are headers that say nothing of who asks.
+var untelling = []string{"Content-Length", "Connection"}
+
+// Traits implements exchange.Classifier.
+func (c *Classifier) Traits(r *exchange.Request) *exchange.Traits {
+	t := &exchange.Traits{Attempt: attempt(r.Header)}
+	c.addFacts(t, "url", []byte(r.URL))
+	c.addFacts(t, "body", r.Body)
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
+		if slices.Contains(untelling, name) {
+			continue
+		}
+		for _, v := range r.Header[name] {
+			c.addFacts(t, name, []byte(v))
+			t.Texts = append(t.Texts, name+": "+string(c.comparable([]byte(v))))
+		}
+	}
+	return t
+}
+
+// addFacts adds what masks take out of a part of a request. A place is the number of the fact among those of its part.
+func (c *Classifier) addFacts(t *exchange.Traits, part string, b []byte) {
+	for i, fact := range c.masker.Facts(b) {
+		place := part + " " + strconv.Itoa(i)
+		if fact.Names {
+			t.IDs = append(t.IDs, exchange.ID{Place: place, Text: fact.Text})
+		} else {
+			t.Texts = append(t.Texts, place+": "+fact.Text)
+		}
+	}
+}
+
+// attempt says how often the sender of a request has tried before: the SDKs of OpenAI and Anthropic count their retries,
+// those of AWS their attempts.
+func attempt(h http.Header) string {
+	if n := h.Get("X-Stainless-Retry-Count"); n != "" {
+		return n
+	}
+	attempt, _, _ := strings.Cut(h.Get("Amz-Sdk-Request"), ";")
+	return attempt
+}
+
+// InCallOrder implements exchange.CallOrderer.
+func (c *Classifier) InCallOrder(r *exchange.Request) *exchange.Request {
+	body := InCallOrder(r.Body)
+	if body == nil {
+		return nil
+	}
+	sorted := *r
+	sorted.Body = body
+	return &sorted
+}
+
+// Sockets implements exchange.SocketClassifier.
+func (c *Classifier) Sockets(r *exchange.Request) exchange.Turns {
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return nil
+	}
+	for i := range endpoints {
+		e := &endpoints[i]
+		if e.turns == nil {
+			continue
+		}
+		if _, ok := e.match(u.Path); ok {
+			return e.turns(&socket{opened: r, query: u.Query()})
+		}
+	}
+	return nil
+}
+
+// Rename implements exchange.SocketClassifier.
+func (c *Classifier) Rename(message []byte, to func(id string) string) []byte {
+	return c.masker.Rename(message, to)
+}
+
+var _ exchange.SocketClassifier = (*Classifier)(nil)
+
+// AnswerSurface returns the answer of a model, without its Content-Encoding, as two live ones compare: masked, the ids that a
+// provider makes up numbered by their first appearance, as those of requests are, its times and seals taken out. Of an event
+// stream that is the data of its events, without pings and comments. An answer that is no text has none.
+func (c *Classifier) AnswerSurface(body []byte) []byte {
+	if !utf8.Valid(body) {
+		return nil
+	}
+	return c.comparable(answerSurface(body))
 }

@@ -22,11 +22,11 @@ var (
 
 var cohereEndpoints = []endpoint{
 	{provider: cohere, name: "chat", paths: paths("*/v2/chat"),
-		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage, fail: cohereError},
+		keys: cohereChatKeys, read: readCohereChat, usage: cohereUsage},
 	{provider: cohere, name: "chat", paths: paths("*/v1/chat"),
-		keys: cohereOldChatKeys, read: single("model", "message"), usage: cohereUsage, fail: cohereError},
+		keys: cohereOldChatKeys, read: single("model", "message"), usage: cohereUsage},
 	{provider: cohere, name: "embed", paths: paths("*/v2/embed", "*/v1/embed"),
-		keys: cohereEmbedKeys, read: single("model", "texts|images|inputs"), usage: cohereUsage, fail: cohereError},
+		keys: cohereEmbedKeys, read: single("model", "texts|images|inputs"), usage: cohereUsage},
 }
 
 // readCohereChat takes a body apart that has a model and messages, which look like OpenAI's.
@@ -38,15 +38,18 @@ func readCohereChat(body *canonjson.Value, k *keys) (call, bool) {
 }
 
 // cohereUsage finds the usage of an answer: at its top, in the delta of the event that ends a stream, or in meta.
-func cohereUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"usage"}, []string{"delta", "usage"}, []string{"response", "meta"}, []string{"meta"})
+var cohereUsage = usageAt("usage", "delta.usage", "response.meta", "meta")
+
+// cohereCounting is usage or meta: what the model saw, else what was billed.
+var cohereCounting = counting{
+	marks: []string{"tokens", "billed_units"},
+	input: []string{"tokens.input_tokens", "billed_units.input_tokens"}, output: []string{"tokens.output_tokens", "billed_units.output_tokens"},
+	cacheRead: []string{"cached_tokens"},
 }
 
 // cohereError is the API's error object.
 func cohereError(_ int, message string) []byte {
-	return marshal(struct {
-		Message string `json:"message"`
-	}{message})
+	return marshal(wireObject{"message": message})
 }
 
 // cohereProtocol is chat of both versions. The second's messages look like OpenAI's; the first has the last message and the

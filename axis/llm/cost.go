@@ -99,13 +99,18 @@ func onlyText(usage *canonjson.Value) bool {
 
 // countsMedia reports whether an object of details counts other tokens than those of text.
 func countsMedia(details *canonjson.Value) bool {
-	o := counts{v: details}
-	return o.at(keyPath("audio_tokens"))+o.at(keyPath("image_tokens"))+o.at(keyPath("video_tokens")) > 0
+	for _, key := range []string{"audio_tokens", "image_tokens", "video_tokens"} {
+		if n, _ := tokensAt(details, key); n > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // isMedia reports whether an element of a list by modality counts tokens of another one than text.
 func isMedia(d canonjson.Value) bool {
-	return member(&d, "modality") != "TEXT" && (&counts{v: &d}).at(keyPath("tokenCount")) > 0
+	n, _ := tokensAt(&d, "tokenCount")
+	return member(&d, "modality") != "TEXT" && n > 0
 }
 
 // find returns the price of a model, nil for none.
@@ -169,3 +174,61 @@ func or(price *float64, other float64) float64 {
 	}
 	return *price
 }
+
+// maxUnpriced is how many models without a price a Bill names.
+const maxUnpriced = 10
+
+// A Bill adds up what model calls used and cost. NewBill makes one; its fields are read only. It is not safe for concurrent
+// use.
+type Bill struct {
+	Calls, Counted, Priced int // of them: with a usage, with a price
+	Usage                  Usage
+	USD                    float64  // of the calls with a price
+	Unpriced               []string // models without a price, each once, ten at most
+	Nameless               int      // calls without a price whose record names no model
+
+	prices *Prices
+}
+
+// NewBill returns an empty bill at prices; nil are DefaultPrices.
+func NewBill(prices *Prices) *Bill {
+	if prices == nil {
+		prices = DefaultPrices()
+	}
+	return &Bill{prices: prices}
+}
+
+// AsOf is the date of the prices.
+func (b *Bill) AsOf() string { return b.prices.AsOf }
+
+// Add counts k where it is a model call.
+func (b *Bill) Add(k tape.Kind) {
+	call, ok := k.(*tape.LLMCall)
+	if !ok {
+		return
+	}
+	u, ok := UsageOf(call)
+	if !ok && call.Endpoint == responsesWarmUp { // which generated nothing
+		return
+	}
+	b.Calls++
+	if !ok {
+		return
+	}
+	b.Counted++
+	b.Usage = b.Usage.Add(u)
+	if usd, ok := b.prices.CostOf(call); ok {
+		b.Priced++
+		b.USD += usd
+		return
+	}
+	switch _, model := ModelOf(call); {
+	case model == "":
+		b.Nameless++
+	case len(b.Unpriced) < maxUnpriced && !slices.Contains(b.Unpriced, model):
+		b.Unpriced = append(b.Unpriced, model)
+	}
+}
+
+// Whole returns what all calls cost together; ok is false where that of one is not known.
+func (b *Bill) Whole() (usd float64, ok bool) { return b.USD, b.Priced == b.Calls }

@@ -49,5 +49,15 @@
 // what the model answered, streamed or whole, of every provider in one form (Said). What a request repeats of the one before is
 // compared and not read.
 //
+// # A provider is a file
+//
+// All that is one provider's stands in its file: anthropic.go, bedrock.go, cohere.go, gemini.go, gemini_live.go, ollama.go, openai.go with
+// openai_chat.go, openai_responses.go, openai_responses_socket.go and openai_realtime.go. From top to bottom: its endpoints and what of
+// their requests counts (endpoint, keys), how it counts tokens (counting), its errors, how a conversation is read (protocol), how a
+// request is written (Access) and how an answer is, whole and streamed. What all share: the conversation in no provider's form
+// (Conversation), an answer on its way to the wire (Completion, Reply), the framing of streams both ways (framing.go, eventstream.go).
+//
+// A new provider is such a file, its endpoints in the list of endpoint.go, its errors in the one of providers, its protocol in protocols.
+//
 // Not goals: sending anything, streaming, counting tokens that no provider counted, bills.
 package llm

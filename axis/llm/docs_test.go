@@ -73,7 +73,7 @@ func describeProvider(b *strings.Builder, es []endpoint) {
 		}
 	}
 	describeIgnored(b, es)
-	fmt.Fprintf(b, "\nA refused request gets: `%s`\n", es[0].fail(400, "not on the tape: …"))
+	fmt.Fprintf(b, "\nA refused request gets: `%s`\n", providers[es[0].provider].fail(400, "not on the tape: …"))
 }
 
 // describeKeys says what counts in the endpoints that share e's keys.

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 
@@ -25,7 +26,6 @@ type endpoint struct {
 	// an endpoint that is spoken to by POST.
 	turns func(s *socket) exchange.Turns
 	usage func(answer []byte) []byte // of a whole answer, streamed or not; nil for none
-	fail  func(status int, message string) []byte
 }
 
 // A call is what an endpoint reads out of the body of a request.
@@ -103,6 +103,21 @@ var endpoints = slices.Concat(
 	anthropicEndpoints, bedrockEndpoints, geminiEndpoints, ollamaEndpoints, cohereEndpoints, openAIEndpoints,
 )
 
+// A provider is what all of its endpoints have.
+type provider struct {
+	fail   func(status int, message string) []byte // the error object of its API
+	header func(h http.Header, ids *IDs)           // sets what it sends with every answer; nil sets nothing
+}
+
+var providers = map[string]provider{
+	anthropic: {anthropicError, anthropicHeader},
+	bedrock:   {bedrockError, bedrockHeader},
+	cohere:    {cohereError, nil},
+	gemini:    {geminiError, geminiHeader},
+	ollama:    {ollamaError, nil},
+	openAI:    {openAIError, openAIHeader},
+}
+
 // A pattern is a shape of paths, under any base path:
 //
 //	*/v1/messages                  ends so
@@ -166,6 +181,18 @@ func (e *endpoint) match(path string) (model string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Locate returns which operation a POST to a path asks for, and the model that the path names: "" for none.
+func Locate(path string) (provider, endpoint, model string) {
+	for i := range endpoints {
+		if e := &endpoints[i]; e.turns == nil {
+			if model, ok := e.match(path); ok {
+				return e.provider, e.name, model
+			}
+		}
+	}
+	return "", "", ""
 }
 
 // single returns a read function for a body without messages: one that has all of the required keys, or any one of those

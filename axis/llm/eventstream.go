@@ -90,3 +90,20 @@ func (s *eventStream) intact(message []byte) bool {
 	end := len(message) - messageCRC
 	return s.sum(message[:end]) == binary.BigEndian.Uint32(message[end:])
 }
+
+// appendMessage appends the message of an event, as Bedrock frames its answers.
+func appendMessage(dst []byte, event string, payload []byte) []byte {
+	var headers []byte
+	for _, h := range [][2]string{{":event-type", event}, {":content-type", "application/json"}, {":message-type", "event"}} {
+		const kindString = 7
+		headers = append(append(headers, byte(len(h[0]))), h[0]...)
+		headers = binary.BigEndian.AppendUint16(append(headers, kindString), uint16(len(h[1])))
+		headers = append(headers, h[1]...)
+	}
+	from := len(dst)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(preludeLen+len(headers)+len(payload)+messageCRC))
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(headers)))
+	dst = binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
+	dst = append(append(dst, headers...), payload...)
+	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[from:]))
+}

@@ -2,7 +2,10 @@ package llm
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -55,27 +58,27 @@ func geminiPaths(method string) []pattern {
 
 var geminiEndpoints = []endpoint{
 	{provider: gemini, name: "generateContent", paths: geminiPaths("generateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage, fail: geminiError},
+		keys: geminiKeys, read: readGemini, usage: geminiUsage},
 	{provider: gemini, name: "streamGenerateContent", paths: geminiPaths("streamGenerateContent"),
-		keys: geminiKeys, read: readGemini, usage: geminiUsage, fail: geminiError},
+		keys: geminiKeys, read: readGemini, usage: geminiUsage},
 	{provider: gemini, name: "generateContent", paths: paths("*/v1internal:generateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, fail: geminiError},
+		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage},
 	{provider: gemini, name: "streamGenerateContent", paths: paths("*/v1internal:streamGenerateContent"),
-		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage, fail: geminiError},
+		keys: codeAssistKeys, read: readCodeAssist, usage: geminiUsage},
 	{provider: gemini, name: "BidiGenerateContent", turns: newLiveTurns,
 		paths: paths("*GenerativeService.BidiGenerateContent", "*GenerativeService.BidiGenerateContentConstrained",
 			"*LlmBidiService/BidiGenerateContent"),
-		keys: liveKeys, read: readLive, usage: geminiUsage, fail: geminiError},
+		keys: liveKeys, read: readLive, usage: geminiUsage},
 	{provider: gemini, name: "embedContent", paths: geminiPaths("embedContent"),
-		keys: geminiEmbedKeys, read: single("content"), usage: geminiUsage, fail: geminiError},
+		keys: geminiEmbedKeys, read: single("content"), usage: geminiUsage},
 	{provider: gemini, name: "batchEmbedContents", paths: geminiPaths("batchEmbedContents"),
-		keys: geminiEmbedKeys, read: single("requests"), usage: geminiUsage, fail: geminiError},
+		keys: geminiEmbedKeys, read: single("requests"), usage: geminiUsage},
 	{provider: gemini, name: "predict", paths: paths("*/publishers/google/models/{model}:predict"),
-		keys: vertexKeys, read: single("instances"), usage: geminiUsage, fail: geminiError},
+		keys: vertexKeys, read: single("instances"), usage: geminiUsage},
 	{provider: gemini, name: "countTokens", paths: geminiPaths("countTokens"), plain: countsTokens,
-		keys: countTokensKeys, read: readCountTokens, fail: geminiError},
+		keys: countTokensKeys, read: readCountTokens},
 	{provider: gemini, name: "countTokens", paths: paths("*/v1internal:countTokens"), plain: countsTokens,
-		keys: codeAssistKeys, read: readCodeAssist, fail: geminiError},
+		keys: codeAssistKeys, read: readCodeAssist},
 }
 
 var geminiCamel = map[string]string{
@@ -168,40 +171,37 @@ func geminiContent(content *canonjson.Value) {
 
 // geminiUsage finds the usage of an answer. Each chunk of a stream, be it events or a JSON array, counts up to itself: the
 // last one stands. Code Assist wraps each in a response.
-func geminiUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"usageMetadata"}, []string{"response", "usageMetadata"})
+var geminiUsage = usageAt("usageMetadata", "response.usageMetadata")
+
+// geminiCounting is usageMetadata. promptTokenCount holds what came out of a cache; thoughts and what tools put into the prompt are
+// counted beside it and the candidates.
+var geminiCounting = counting{
+	marks: []string{"promptTokenCount", "candidatesTokenCount", "totalTokenCount"},
+	input: []string{"promptTokenCount"}, output: []string{"candidatesTokenCount", "responseTokenCount"},
+	cacheRead: []string{"cachedContentTokenCount"}, reasoning: []string{"thoughtsTokenCount"},
+	more: func(v *canonjson.Value, u *Usage) {
+		tools, _ := tokensAt(v, "toolUsePromptTokenCount")
+		u.InputTokens += tools
+		u.OutputTokens += u.ReasoningTokens
+	},
+}
+
+// geminiStatuses are the names of the RPC codes that the API gives with an HTTP status.
+var geminiStatuses = map[int]string{
+	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED",
 }
 
 // geminiError is the API's error object.
 func geminiError(status int, message string) []byte {
-	type detail struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Status  string `json:"status"`
+	name := geminiStatuses[status]
+	switch {
+	case name != "":
+	case status >= 500:
+		name = "INTERNAL"
+	default:
+		name = "FAILED_PRECONDITION"
 	}
-	return marshal(struct {
-		Error detail `json:"error"`
-	}{detail{status, message, geminiStatus(status)}})
-}
-
-// geminiStatus is the name of the RPC code that the API gives with an HTTP status.
-func geminiStatus(status int) string {
-	switch status {
-	case http.StatusBadRequest:
-		return "INVALID_ARGUMENT"
-	case http.StatusUnauthorized:
-		return "UNAUTHENTICATED"
-	case http.StatusForbidden:
-		return "PERMISSION_DENIED"
-	case http.StatusNotFound:
-		return "NOT_FOUND"
-	case http.StatusTooManyRequests:
-		return "RESOURCE_EXHAUSTED"
-	}
-	if status >= http.StatusInternalServerError {
-		return "INTERNAL"
-	}
-	return "FAILED_PRECONDITION"
+	return fmt.Appendf(nil, `{"error":{"code":%d,"message":%s,"status":%q}}`, status, jsonText(message), name)
 }
 
 // geminiProtocol is the Gemini API, and Code Assist, which wraps its requests and its answers. Keys stand in camel case or in
@@ -209,6 +209,7 @@ func geminiStatus(status int) string {
 var geminiProtocol = &protocol{
 	name: "gemini", messages: "contents", wrapped: "request",
 	top: geminiTop, message: geminiHeard, event: geminiEvent,
+	whole: geminiWhole, stream: geminiStream, framing: &crlfEvents,
 }
 
 func geminiTop(h *hearing, s *jsonscan.Scanner, key string) bool {
@@ -336,4 +337,191 @@ func addGeminiCall(a *answering, raw []byte) {
 	f := readGeminiFunction(raw)
 	b := a.add(callKind, "")
 	b.id, b.name, b.args = f.id, f.name, objectArguments(f.args)
+}
+
+var geminiAccess = Access{
+	Provider: gemini, Endpoint: "generateContent",
+	KeyName: "GEMINI_API_KEY", BaseName: "GEMINI_BASE_URL", Base: "https://generativelanguage.googleapis.com",
+	path:      func(model string) string { return "/v1beta/models/" + url.PathEscape(model) + ":generateContent" },
+	authorize: func(h http.Header, key string) { setKey(h, "X-Goog-Api-Key", "", key) },
+	write:     writeGemini,
+}
+
+// writeGemini writes a request.
+func writeGemini(q *Asking) (wireObject, error) {
+	if err := q.laterSystem("Gemini"); err != nil {
+		return nil, err
+	}
+	budget, err := q.budget()
+	if err != nil {
+		return nil, err
+	}
+	body := wireObject{"contents": geminiContents(q.Turns)}
+	if q.System.Kind == canonjson.Array {
+		body["systemInstruction"] = wireObject{"parts": geminiParts(q.System.Elems)}
+	} else if q.System.Kind != canonjson.Null {
+		body["systemInstruction"] = wireObject{"parts": geminiParts([]canonjson.Value{q.System})}
+	}
+	if tools := geminiTools(q.Tools.Elems); len(tools) > 0 {
+		body["tools"] = tools
+	}
+	var calling any
+	name, named := q.Choice.Get("name")
+	switch {
+	case named:
+		calling = wireObject{"mode": "ANY", "allowedFunctionNames": []string{name.Str}}
+	case q.Choice.Kind == canonjson.String:
+		calling = wireObject{"mode": strings.ToUpper(q.Choice.Str)}
+	case q.Choice.Kind != canonjson.Null:
+		calling = raw(q.Choice)
+	}
+	if calling != nil {
+		body["toolConfig"] = wireObject{"functionCallingConfig": calling}
+	}
+	if budget > 0 {
+		body["generationConfig"] = wireObject{"thinkingConfig": wireObject{"thinkingBudget": budget}}
+	}
+	return body, nil
+}
+
+// geminiParts returns parts, texts and others.
+func geminiParts(parts []canonjson.Value) []any {
+	out := []any{}
+	for i := range parts {
+		if parts[i].Kind == canonjson.String {
+			out = append(out, wireObject{"text": parts[i].Str})
+		} else {
+			out = append(out, raw(parts[i]))
+		}
+	}
+	return out
+}
+
+func geminiContents(turns []Turn) []wireObject {
+	j, ids := joining{key: "parts"}, newCallNumbers()
+	names := make(map[string]string) // of the tools, by the numbers of their calls
+	for i := range turns {
+		m := &turns[i]
+		if m.Role == RoleTool {
+			key := "output"
+			if m.Failed {
+				key = "error"
+			}
+			j.add(RoleUser, []any{wireObject{"functionResponse": wireObject{
+				"name": names[ids.result(m.Of)], "response": wireObject{key: raw(contentValue(m.Parts))},
+			}}}, m.Extra)
+			continue
+		}
+		parts := geminiParts(m.Parts)
+		for _, c := range m.Calls {
+			names[ids.call(c.ID)] = c.Name
+			parts = append(parts, wireObject{"functionCall": wireObject{"name": c.Name, "args": raw(c.Arguments)}})
+		}
+		role := RoleUser
+		if m.Role == RoleAssistant {
+			role = "model"
+		}
+		j.add(role, parts, m.Extra)
+	}
+	return j.list
+}
+
+// geminiTools returns the tools: the program's in one element, the provider's own each as it stands.
+func geminiTools(tools []canonjson.Value) []any {
+	var own []any
+	var declared []wireObject
+	for i := range tools {
+		v := &tools[i]
+		if name := get(v, "name"); name == nil || name.Kind != canonjson.String {
+			own = append(own, raw(*v))
+			continue
+		}
+		function := wireObject{}
+		for _, m := range v.Members {
+			switch m.Key {
+			case "input_schema":
+				function["parametersJsonSchema"] = raw(m.Value)
+			case "name", "description":
+				function[m.Key] = raw(m.Value)
+			}
+		}
+		declared = append(declared, function)
+	}
+	if declared != nil {
+		own = append([]any{wireObject{"functionDeclarations": declared}}, own...)
+	}
+	return own
+}
+
+func geminiHeader(h http.Header, _ *IDs) {
+	h.Set("Server", "scaffolding on HTTPServer2")
+	h["Vary"] = append(h["Vary"], "Origin", "X-Origin", "Referer")
+}
+
+// A geminiOut is a part of an answer, and which pieces of the text it is: those that are empty make no part of their own.
+type geminiOut struct {
+	part   wireObject
+	pieces []int
+}
+
+// geminiOuts are the thoughts, the texts, and then the calls, each one part.
+func geminiOuts(r *Reply, thoughts, texts []string) (out []geminiOut) {
+	for _, thought := range thoughts {
+		if thought != "" {
+			out = append(out, geminiOut{part: wireObject{"text": thought, "thought": true}})
+		}
+	}
+	var pieces []int
+	for i, text := range texts {
+		if pieces = append(pieces, i); text != "" {
+			out = append(out, geminiOut{wireObject{"text": text}, pieces})
+			pieces = nil
+		}
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		out = append(out, geminiOut{wireObject{"functionCall": wireObject{
+			"id": r.callID(c, "", Base62, 16), "name": c.Name, "args": c.Arguments,
+		}}, pieces})
+		pieces = nil
+	}
+	return out
+}
+
+// geminiWhole is https://ai.google.dev/api/generate-content.
+func geminiWhole(r *Reply) wireObject {
+	id, parts := r.IDs.Fresh("", Base62, 22), []wireObject{}
+	for _, p := range geminiOuts(r, []string{r.Thought}, []string{r.Text}) {
+		parts = append(parts, p.part)
+	}
+	return geminiChunk(r, id, parts, true)
+}
+
+// geminiChunk is one GenerateContentResponse. The last one has the reason why the model stopped, STOP after a call as well.
+func geminiChunk(r *Reply, id string, parts []wireObject, last bool) wireObject {
+	candidate := wireObject{"index": 0, "content": wireObject{"role": "model", "parts": parts}}
+	usage := wireObject{
+		"promptTokenCount": r.InputTokens, "totalTokenCount": r.InputTokens,
+		"promptTokensDetails": []wireObject{{"modality": "TEXT", "tokenCount": r.InputTokens}},
+	}
+	if last {
+		candidate["finishReason"] = r.stopIn("STOP", "STOP", "MAX_TOKENS")
+		usage["candidatesTokenCount"], usage["totalTokenCount"] = r.OutputTokens, r.InputTokens+r.OutputTokens
+	}
+	return wireObject{"candidates": []wireObject{candidate}, "usageMetadata": usage, "modelVersion": r.Model, "responseId": id}
+}
+
+// geminiStream sends a part a chunk: a call is never cut into pieces.
+func geminiStream(r *Reply, emit func(string, wireObject)) {
+	id := r.IDs.Fresh("", Base62, 22)
+	parts := geminiOuts(r, r.pieces(r.Thought), r.texts())
+	if len(parts) == 0 {
+		parts = []geminiOut{{part: wireObject{"text": ""}}}
+	}
+	for i, p := range parts {
+		for _, n := range p.pieces {
+			r.tell(n)
+		}
+		emit("", geminiChunk(r, id, []wireObject{p.part}, i == len(parts)-1))
+	}
 }

@@ -91,11 +91,11 @@ func TestKeys(t *testing.T) {
 func TestTable(t *testing.T) {
 	for _, e := range endpoints {
 		name := e.provider + " " + e.name
-		if len(e.paths) == 0 || e.keys == nil || e.fail == nil || e.read == nil && e.form == nil || (e.usage == nil) != (e.plain != "") {
+		if len(e.paths) == 0 || e.keys == nil || providers[e.provider].fail == nil || e.read == nil && e.form == nil || (e.usage == nil) != (e.plain != "") {
 			t.Errorf("%s: %+v", name, e)
 		}
 		for _, status := range []int{400, 401, 403, 404, 409, 413, 429, 500, 529} {
-			if body := e.fail(status, `a "word" <&>`); !json.Valid(body) || !strings.Contains(string(body), `a \"word\" <&>`) {
+			if body := providers[e.provider].fail(status, `a "word" <&>`); !json.Valid(body) || !strings.Contains(string(body), `a \"word\" <&>`) {
 				t.Errorf("%s: %d: %s", name, status, body)
 			}
 		}
@@ -108,7 +108,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	for status, want := range map[int]string{401: "authentication_error", 429: "rate_limit_error", 529: "api_error", 400: "invalid_request_error"} {
+	for status, want := range map[int]string{401: "authentication_error", 429: "rate_limit_error", 529: "overloaded_error", 400: "invalid_request_error"} {
 		if got := string(anthropicError(status, "")); !strings.Contains(got, want) {
 			t.Errorf("%d: %s", status, got)
 		}

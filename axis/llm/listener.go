@@ -149,6 +149,11 @@ type protocol struct {
 	event func(a *answering, s *jsonscan.Scanner)
 	// unpack returns the text that a text of an answer wraps; nil for none.
 	unpack func(text []byte) []byte
+
+	// How an answer is put on the wire; nil where nobody does.
+	whole   func(r *Reply) wireObject
+	stream  func(r *Reply, emit func(name string, event wireObject))
+	framing *framing
 }
 
 // protocolOf returns how a call's conversation is written; nil where it has none.
@@ -185,7 +190,7 @@ var protocols = map[string]*protocol{
 // prompted returns the protocol of an endpoint that is given one prompt in the place of messages.
 func prompted(p *protocol) *protocol {
 	out := *p
-	out.messages = "prompt"
+	out.messages, out.whole, out.stream = "prompt", nil, nil
 	out.message = skipMessage
 	return &out
 }
@@ -345,17 +350,7 @@ func (h *hearing) beginAs(s *jsonscan.Scanner, key string) (value []byte) {
 
 // begin begins a message of the history.
 func (h *hearing) begin(role string) {
-	switch role {
-	case "developer":
-		role = RoleSystem
-	case "model":
-		role = RoleAssistant
-	case "function":
-		role = RoleTool
-	case "":
-		role = RoleUser
-	}
-	h.said.New = append(h.said.New, Heard{Role: role})
+	h.said.New = append(h.said.New, Heard{Role: roleNamed(role)})
 	h.cur = &h.said.New[len(h.said.New)-1]
 }
 
@@ -385,16 +380,21 @@ func (h *hearing) systemMessages() {
 		return
 	}
 	if h.said.Known == 0 {
-		var texts []string
-		for _, m := range h.said.New {
-			if m.Role != RoleSystem {
-				break
-			}
-			texts = append(texts, m.Texts...)
-		}
-		h.l.system = strings.Join(texts, "\n")
+		h.l.system = h.said.leadingSystem()
 	}
 	h.said.System = h.l.system
+}
+
+// leadingSystem returns the text of the system's messages that begin the new ones.
+func (s *Said) leadingSystem() string {
+	var texts []string
+	for _, m := range s.New {
+		if m.Role != RoleSystem {
+			break
+		}
+		texts = append(texts, m.Texts...)
+	}
+	return strings.Join(texts, "\n")
 }
 
 // commonPrefix returns how many bytes two texts have in common from their beginning.

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -26,13 +27,13 @@ var (
 
 var ollamaEndpoints = []endpoint{
 	{provider: ollama, name: "chat", paths: paths("*/api/chat"),
-		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage, fail: ollamaError},
+		keys: ollamaChatKeys, read: readOllamaChat, usage: ollamaUsage},
 	{provider: ollama, name: "generate", paths: paths("*/api/generate"),
-		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage, fail: ollamaError},
+		keys: ollamaGenerateKeys, read: readOllamaGenerate, usage: ollamaUsage},
 	{provider: ollama, name: "embed", paths: paths("*/api/embed"),
-		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage, fail: ollamaError},
+		keys: ollamaEmbedKeys, read: single("model", "input"), usage: ollamaUsage},
 	{provider: ollama, name: "embeddings", paths: paths("*/api/embeddings"),
-		keys: ollamaEmbedKeys, read: single("model", "prompt"), usage: ollamaUsage, fail: ollamaError},
+		keys: ollamaEmbedKeys, read: single("model", "prompt"), usage: ollamaUsage},
 }
 
 // readOllamaChat takes a body apart that has a model and messages whose content is text: other servers have an /api/chat
@@ -94,11 +95,15 @@ func ollamaUsage(answer []byte) []byte {
 	return found
 }
 
+// ollamaCounting is that of a local server. Older ones leave prompt_eval_count out where the whole prompt was cached: the input then
+// reads 0.
+var ollamaCounting = counting{
+	marks: []string{"prompt_eval_count", "eval_count"}, input: []string{"prompt_eval_count"}, output: []string{"eval_count"},
+}
+
 // ollamaError is the server's error object.
 func ollamaError(_ int, message string) []byte {
-	return marshal(struct {
-		Error string `json:"error"`
-	}{message})
+	return marshal(wireObject{"error": message})
 }
 
 // ollamaProtocol is Ollama's own API. Its messages look like OpenAI's; images stand beside a message's content, and calls have
@@ -106,6 +111,7 @@ func ollamaError(_ int, message string) []byte {
 var ollamaProtocol = &protocol{
 	name: "ollama", messages: "messages",
 	top: chatTop, message: chatHeard, event: ollamaEvent,
+	whole: ollamaWhole, stream: ollamaStream, framing: &jsonLines,
 }
 
 // ollamaEvent reads an answer, or one line of a stream.
@@ -124,4 +130,47 @@ func ollamaEvent(a *answering, s *jsonscan.Scanner) {
 	if e.done {
 		a.stop(cmp.Or(e.reason, "stop"))
 	}
+}
+
+// ollamaWhole is POST /api/chat: https://github.com/ollama/ollama/blob/main/docs/api.md.
+func ollamaWhole(r *Reply) wireObject { return ollamaLast(r, r.Text, r.Thought, r.Calls) }
+
+// ollamaLine is what the assistant says in one line of a stream; a key without a value is left out, as the server does.
+func ollamaLine(r *Reply, text, thought string, calls []CompletionCall) wireObject {
+	m := wireObject{"role": "assistant", "content": text}
+	if thought != "" {
+		m["thinking"] = thought
+	}
+	var list []wireObject
+	for i, c := range calls {
+		list = append(list, wireObject{"function": wireObject{"index": i, "name": c.Name, "arguments": c.Arguments}})
+	}
+	if list != nil {
+		m["tool_calls"] = list
+	}
+	return wireObject{"model": r.Model, "created_at": r.IDs.Now().UTC().Format(time.RFC3339Nano), "message": m, "done": false}
+}
+
+func ollamaLast(r *Reply, text, thought string, calls []CompletionCall) wireObject {
+	o := ollamaLine(r, text, thought, calls)
+	o["done"], o["done_reason"] = true, r.stopIn("stop", "stop", "length")
+	o["total_duration"], o["load_duration"] = 4_883_583_458, 1_334_875 // ns
+	o["prompt_eval_count"], o["prompt_eval_duration"] = r.InputTokens, 342_546_000
+	o["eval_count"], o["eval_duration"] = r.OutputTokens, 4_535_599_000
+	return o
+}
+
+func ollamaStream(r *Reply, emit func(string, wireObject)) {
+	for _, piece := range r.pieces(r.Thought) {
+		if piece != "" {
+			emit("", ollamaLine(r, "", piece, nil))
+		}
+	}
+	for piece := range r.textPieces() {
+		emit("", ollamaLine(r, piece, "", nil))
+	}
+	for _, c := range r.Calls { // a call comes whole
+		emit("", ollamaLine(r, "", "", []CompletionCall{c}))
+	}
+	emit("", ollamaLast(r, "", "", nil))
 }

@@ -1,6 +1,9 @@
 package llm
 
-import "encoding/json"
+import (
+	"fmt"
+	"net/http"
+)
 
 // OpenAI: Chat Completions, Responses and their siblings, which most other servers speak too, and Azure.
 const openAI = "openai"
@@ -29,42 +32,42 @@ var openAIIgnored = []exempt{
 const azureAny = "*/deployments/{model}"
 
 var openAIEndpoints = []endpoint{
-	{provider: openAI, name: "chat.completions", keys: chatKeys, read: readChat, usage: chatUsage, fail: openAIError,
+	{provider: openAI, name: "chat.completions", keys: chatKeys, read: readChat, usage: chatUsage,
 		paths: paths(azureAny+"/chat/completions", azureAny+"/extensions/chat/completions", "*/chat/completions",
 			"*/publishers/mistralai/models/{model}:rawPredict", "*/publishers/mistralai/models/{model}:streamRawPredict")},
 	{provider: openAI, name: "responses", paths: paths("*/responses"),
-		keys: responsesKeys, read: readResponses, usage: responsesUsage, fail: openAIError},
+		keys: responsesKeys, read: readResponses, usage: responsesUsage},
 	{provider: openAI, name: responsesWarmUp, paths: paths("*/responses"), turns: newResponsesTurns,
-		keys: responsesWarmUpKeys, read: readWarmUp, usage: responsesSocketUsage, fail: openAIError},
+		keys: responsesWarmUpKeys, read: readWarmUp, usage: responsesUsage},
 	{provider: openAI, name: "responses.ws", paths: paths("*/responses"), turns: newResponsesTurns,
-		keys: responsesSocketKeys, read: readResponsesSocket, usage: responsesSocketUsage, fail: openAIError},
+		keys: responsesSocketKeys, read: readResponsesSocket, usage: responsesUsage},
 	{provider: openAI, name: "realtime", paths: paths("*/realtime"), turns: newRealtimeTurns,
-		keys: realtimeKeys, read: readResponses, usage: responsesSocketUsage, fail: openAIError},
+		keys: realtimeKeys, read: readResponses, usage: responsesUsage},
 	{provider: openAI, name: "responses.compact", paths: paths("*/responses/compact"),
-		keys: responsesKeys, read: readResponses, usage: responsesUsage, fail: openAIError},
+		keys: responsesKeys, read: readResponses, usage: responsesUsage},
 	{provider: openAI, name: "responses.input_tokens", paths: paths("*/responses/input_tokens"), plain: countsTokens,
-		keys: responsesKeys, read: readResponses, fail: openAIError},
+		keys: responsesKeys, read: readResponses},
 	{provider: openAI, name: "completions",
 		paths: paths(azureAny+"/completions", "*/engines/{model}/completions", "*/completions"),
-		keys:  completionKeys, read: single("prompt"), usage: chatUsage, fail: openAIError},
+		keys:  completionKeys, read: single("prompt"), usage: chatUsage},
 	{provider: openAI, name: "embeddings",
 		paths: paths(azureAny+"/embeddings", "*/embeddings"),
-		keys:  embeddingKeys, read: single("input"), usage: chatUsage, fail: openAIError},
+		keys:  embeddingKeys, read: single("input"), usage: chatUsage},
 	{provider: openAI, name: "images.generations",
 		paths: paths(azureAny+"/images/generations", "*/images/generations"),
-		keys:  imageKeys, read: single("prompt"), usage: chatUsage, fail: openAIError},
+		keys:  imageKeys, read: single("prompt"), usage: chatUsage},
 	{provider: openAI, name: "images.edits",
 		paths: paths(azureAny+"/images/edits", "*/images/edits"),
-		keys:  imageKeys, read: single("prompt"), form: formCall, usage: chatUsage, fail: openAIError},
+		keys:  imageKeys, read: single("prompt"), form: formCall, usage: chatUsage},
 	{provider: openAI, name: "audio.speech",
 		paths: paths(azureAny+"/audio/speech", "*/audio/speech"),
-		keys:  speechKeys, read: single("model", "input"), usage: chatUsage, fail: openAIError},
+		keys:  speechKeys, read: single("model", "input"), usage: chatUsage},
 	{provider: openAI, name: "audio.transcriptions",
 		paths: paths(azureAny+"/audio/transcriptions", "*/audio/transcriptions"),
-		keys:  audioKeys, form: formCall, usage: chatUsage, fail: openAIError},
+		keys:  audioKeys, form: formCall, usage: chatUsage},
 	{provider: openAI, name: "audio.translations",
 		paths: paths(azureAny+"/audio/translations", "*/audio/translations"),
-		keys:  audioKeys, form: formCall, usage: chatUsage, fail: openAIError},
+		keys:  audioKeys, form: formCall, usage: chatUsage},
 }
 
 // The endpoints without messages.
@@ -84,23 +87,24 @@ var formOmitted = []exempt{
 
 // chatUsage finds the usage of an answer of Chat Completions and its kin. A stream holds it in its last chunk, where the
 // caller asked for it; Groq also puts it under x_groq.
-func chatUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"usage"}, []string{"x_groq", "usage"})
-}
+var chatUsage = usageAt("usage", "x_groq.usage")
 
 // openAIError is the error object of the APIs.
 func openAIError(status int, message string) []byte {
-	type detail struct {
-		Message string          `json:"message"`
-		Type    string          `json:"type"`
-		Param   json.RawMessage `json:"param"`
-		Code    json.RawMessage `json:"code"`
-	}
-	kind := "invalid_request_error"
-	if status >= 500 {
+	kind, code := "invalid_request_error", "null"
+	switch {
+	case status == http.StatusUnauthorized:
+		code = `"invalid_api_key"`
+	case status == http.StatusTooManyRequests:
+		kind, code = "requests", `"rate_limit_exceeded"`
+	case status >= http.StatusInternalServerError:
 		kind = "server_error"
 	}
-	return marshal(struct {
-		Error detail `json:"error"`
-	}{detail{Message: message, Type: kind}})
+	return fmt.Appendf(nil, `{"error":{"message":%s,"type":%q,"param":null,"code":%s}}`, jsonText(message), kind, code)
+}
+
+func openAIHeader(h http.Header, ids *IDs) {
+	h.Set("X-Request-Id", ids.Fresh("req_", Hexits, 32))
+	h.Set("Openai-Version", "2020-10-01")
+	h.Set("Openai-Processing-Ms", "42")
 }

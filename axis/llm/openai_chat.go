@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"maps"
+	"net/http"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
@@ -76,10 +78,27 @@ func dropThoughtSignatures(v *canonjson.Value) {
 	})
 }
 
+// chatCounting is that of Chat Completions, completions and embeddings, of OpenAI and of those that speak its protocols. prompt_tokens
+// holds what came out of a cache, completion_tokens the reasoning; but xAI and Gemini behind this protocol count reasoning beside it,
+// which their total shows.
+var chatCounting = counting{
+	marks: []string{"prompt_tokens", "completion_tokens"},
+	input: []string{"prompt_tokens"}, output: []string{"completion_tokens"},
+	cacheRead:  []string{"prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens", "cached_tokens"},
+	cacheWrite: []string{"prompt_tokens_details.cache_write_tokens", "prompt_tokens_details.cache_creation_tokens"},
+	reasoning:  []string{"completion_tokens_details.reasoning_tokens"},
+	more: func(v *canonjson.Value, u *Usage) {
+		if total, _ := tokensAt(v, "total_tokens"); total == u.InputTokens+u.OutputTokens+u.ReasoningTokens {
+			u.OutputTokens += u.ReasoningTokens
+		}
+	},
+}
+
 // chatProtocol is Chat Completions, of OpenAI and of all who speak it.
 var chatProtocol = &protocol{
 	name: "openai-chat", messages: "messages",
 	top: chatTop, message: chatHeard, event: chatEvent,
+	whole: chatWhole, stream: chatStream, framing: &bareEvents,
 }
 
 func chatTop(h *hearing, s *jsonscan.Scanner, key string) bool {
@@ -240,5 +259,161 @@ func addChatCall(a *answering, c *block) {
 	was.text = append(was.text, c.text...)
 	if c.args != nil {
 		was.args = c.args
+	}
+}
+
+// OpenAIAccess is OpenAI's, and that of servers that speak its chat.
+var OpenAIAccess = Access{
+	Provider: openAI, Endpoint: "chat.completions",
+	KeyName: "OPENAI_API_KEY", BaseName: "OPENAI_BASE_URL", Base: "https://api.openai.com/v1",
+	path:      func(string) string { return "/chat/completions" },
+	authorize: func(h http.Header, key string) { setKey(h, "Authorization", "Bearer ", key) },
+	write:     writeChat,
+}
+
+// writeChat writes a request.
+func writeChat(q *Asking) (wireObject, error) {
+	effort, err := q.effort()
+	if err != nil {
+		return nil, err
+	}
+	body := wireObject{"model": q.Model, "messages": chatMessages(q.Conversation)}
+	if q.Tools.Kind == canonjson.Array {
+		tools := []any{}
+		each(&q.Tools, func(tool *canonjson.Value) { tools = append(tools, chatTool(tool)) })
+		body["tools"] = tools
+	} else if q.Tools.Kind != canonjson.Null {
+		body["tools"] = raw(q.Tools)
+	}
+	name, named := q.Choice.Get("name")
+	switch {
+	case q.Choice.Text() == "any":
+		body["tool_choice"] = "required"
+	case named:
+		body["tool_choice"] = wireObject{"type": "function", "function": wireObject{"name": name.Str}}
+	case q.Choice.Kind != canonjson.Null:
+		body["tool_choice"] = raw(q.Choice)
+	}
+	if effort != "" {
+		body["reasoning_effort"] = effort
+	}
+	return body, nil
+}
+
+func chatMessages(c *Conversation) (list []wireObject) {
+	ids := newCallNumbers()
+	if c.System.Kind != canonjson.Null {
+		list = append(list, wireObject{"role": RoleSystem, "content": c.systemBlocks()})
+	}
+	for i := range c.Turns {
+		m := &c.Turns[i]
+		out := withExtra(wireObject{"role": m.Role, "content": raw(contentValue(m.Parts))}, m.Extra)
+		var calls []wireObject
+		for _, c := range m.Calls {
+			args := c.Arguments.Str
+			if c.Arguments.Kind != canonjson.String {
+				args = string(c.Arguments.Append(nil))
+			}
+			calls = append(calls, wireObject{"id": ids.call(c.ID), "type": "function", "function": wireObject{"name": c.Name, "arguments": args}})
+		}
+		if calls != nil {
+			out["tool_calls"] = calls
+		}
+		if m.Role == RoleTool {
+			out["tool_call_id"] = ids.result(m.Of)
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// chatTool returns a tool as Chat Completions declares it.
+func chatTool(v *canonjson.Value) any {
+	if name := get(v, "name"); name == nil || name.Kind != canonjson.String {
+		return raw(*v)
+	}
+	function := wireObject{}
+	for _, m := range v.Members {
+		if m.Key == "input_schema" {
+			m.Key = "parameters"
+		}
+		function[m.Key] = raw(m.Value)
+	}
+	return wireObject{"type": "function", "function": function}
+}
+
+// chatWhole is https://platform.openai.com/docs/api-reference/chat.
+func chatWhole(r *Reply) wireObject {
+	m := wireObject{"role": "assistant", "content": nil, "refusal": nil, "annotations": []wireObject{}}
+	if r.Text != "" {
+		m["content"] = r.Text
+	}
+	var calls []wireObject
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		calls = append(calls, chatUse(r, c, c.text()))
+	}
+	if calls != nil {
+		m["tool_calls"] = calls
+	}
+	out := chatFrame(r, "chat.completion")
+	out["choices"] = []wireObject{{"index": 0, "message": m, "logprobs": nil, "finish_reason": r.stopIn("stop", "tool_calls", "length")}}
+	out["usage"] = chatTokens(r)
+	return out
+}
+
+func chatFrame(r *Reply, kind string) wireObject {
+	return wireObject{
+		"id": r.IDs.Fresh("chatcmpl-", Base62, 29), "object": kind, "created": r.IDs.Now().Unix(),
+		"model": r.Model, "service_tier": "default", "system_fingerprint": "fp_scripted",
+	}
+}
+
+func chatUse(r *Reply, c *CompletionCall, arguments string) wireObject {
+	return wireObject{
+		"id": r.callID(c, "call_", Base62, 24), "type": "function", "function": wireObject{"name": c.Name, "arguments": arguments},
+	}
+}
+
+func chatTokens(r *Reply) wireObject {
+	return wireObject{
+		"prompt_tokens": r.InputTokens, "completion_tokens": r.OutputTokens, "total_tokens": r.InputTokens + r.OutputTokens,
+		"prompt_tokens_details":     wireObject{"cached_tokens": 0, "audio_tokens": 0},
+		"completion_tokens_details": wireObject{"reasoning_tokens": 0, "audio_tokens": 0},
+	}
+}
+
+func chatStream(r *Reply, emit func(string, wireObject)) {
+	frame := chatFrame(r, "chat.completion.chunk")
+	if r.usage {
+		frame["usage"] = nil // every chunk has the key once usage is asked for; the last one alone a value
+	}
+	send := func(choices []wireObject) {
+		chunk := maps.Clone(frame)
+		chunk["choices"] = choices
+		emit("", chunk)
+	}
+	delta := func(delta wireObject, finish any) {
+		send([]wireObject{{"index": 0, "delta": delta, "logprobs": nil, "finish_reason": finish}})
+	}
+	delta(wireObject{"role": "assistant", "content": "", "refusal": nil}, nil)
+	if r.Text != "" {
+		for piece := range r.textPieces() {
+			delta(wireObject{"content": piece}, nil)
+		}
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		first := chatUse(r, c, "")
+		first["index"] = i
+		delta(wireObject{"tool_calls": []wireObject{first}}, nil)
+		for _, piece := range r.pieces(c.text()) {
+			delta(wireObject{"tool_calls": []wireObject{{"index": i, "function": wireObject{"arguments": piece}}}}, nil)
+		}
+	}
+	delta(wireObject{}, r.stopIn("stop", "tool_calls", "length"))
+	if r.usage {
+		frame["usage"] = chatTokens(r)
+		send([]wireObject{})
 	}
 }

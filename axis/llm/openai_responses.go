@@ -1,8 +1,8 @@
 package llm
 
 import (
-	"bytes"
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -131,24 +131,15 @@ func responsesItem(item *canonjson.Value, ids *pairs) {
 	})
 }
 
-// responsesSocketUsage finds the usage in the messages of an answer.
-func responsesSocketUsage(answer []byte) []byte {
-	return lastObject(answer, []string{"response", "usage"})
-}
-
-// responsesUsage finds the usage of an answer. A stream ends with an event that holds the whole response.
-func responsesUsage(answer []byte) []byte {
-	if head := bytes.TrimLeft(answer, " \t\r\n"); len(head) > 0 && head[0] == '{' {
-		return objectAt(head, "usage")
-	}
-	return lastObject(answer, []string{"response", "usage"})
-}
+// responsesUsage finds the usage of an answer. A stream, and a socket, end with an event that holds the whole response.
+var responsesUsage = usageAt("response.usage", "usage")
 
 // responsesProtocol is OpenAI's Responses API. An item that has a call_id is a call of a tool that the program runs, or its
 // result; other calls (web_search_call, code_interpreter_call, mcp_call, …) ran at the provider.
 var responsesProtocol = &protocol{
 	name: "openai-responses", messages: "input",
 	top: responsesTop, message: responsesHeard, event: responsesEvent,
+	whole: responsesWhole, stream: responsesStream, framing: &namedEvents,
 }
 
 func responsesTop(h *hearing, s *jsonscan.Scanner, key string) bool {
@@ -344,4 +335,151 @@ func addOutputPart(a *answering, raw []byte) {
 	default:
 		a.other(raw)
 	}
+}
+
+// responsesWhole is https://platform.openai.com/docs/api-reference/responses.
+func responsesWhole(r *Reply) wireObject {
+	out := responsesBegun(r)
+	responsesComplete(r, out, responsesItems(r))
+	return out
+}
+
+// responsesBegun is a response that has only begun.
+func responsesBegun(r *Reply) wireObject {
+	return wireObject{
+		"id": r.IDs.Fresh("resp_", Hexits, 48), "object": "response", "created_at": r.IDs.Now().Unix(),
+		"status": "in_progress", "background": false, "error": nil, "incomplete_details": nil, "instructions": nil,
+		"max_output_tokens": nil, "model": r.Model, "output": []wireObject{}, "parallel_tool_calls": true,
+		"previous_response_id": nil, "reasoning": wireObject{"effort": nil, "summary": nil}, "service_tier": "default",
+		"store": false, "temperature": 1.0, "text": wireObject{"format": wireObject{"type": "text"}}, "tool_choice": "auto",
+		"tools": []wireObject{}, "top_p": 1.0, "truncation": "disabled", "usage": nil, "user": nil, "metadata": wireObject{},
+	}
+}
+
+func responsesComplete(r *Reply, response wireObject, items []wireObject) {
+	response["status"] = "completed"
+	if r.stop() == StopLength {
+		response["status"], response["incomplete_details"] = "incomplete", wireObject{"reason": "max_output_tokens"}
+	}
+	response["output"] = items
+	response["usage"] = wireObject{
+		"input_tokens": r.InputTokens, "input_tokens_details": wireObject{"cached_tokens": 0},
+		"output_tokens": r.OutputTokens, "output_tokens_details": wireObject{"reasoning_tokens": 0},
+		"total_tokens": r.InputTokens + r.OutputTokens,
+	}
+}
+
+// responsesItems returns the finished output: a message, function calls, or both.
+func responsesItems(r *Reply) []wireObject {
+	out := []wireObject{}
+	if r.Text != "" {
+		out = append(out, wireObject{
+			"id": r.IDs.Fresh("msg_", Hexits, 48), "type": "message", "status": "completed", "role": "assistant",
+			"content": []wireObject{outputText(r.Text)},
+		})
+	}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		item := wireObject{
+			"id": r.IDs.Fresh("fc_", Hexits, 48), "type": "function_call", "status": "completed",
+			"call_id": r.callID(c, "call_", Base62, 24), "name": c.Name, "arguments": c.text(),
+		}
+		if c.Space != "" {
+			item["namespace"] = c.Space
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+func outputText(text string) wireObject {
+	return wireObject{"type": "output_text", "annotations": []wireObject{}, "logprobs": []wireObject{}, "text": text}
+}
+
+// responsesStream is https://platform.openai.com/docs/api-reference/responses-streaming.
+func responsesStream(r *Reply, emit func(string, wireObject)) {
+	sequence := 0
+	send := func(kind string, o wireObject) {
+		o["type"], o["sequence_number"] = kind, sequence
+		sequence++
+		emit(kind, o)
+	}
+	response := responsesBegun(r)
+	send("response.created", wireObject{"response": response})
+	if !r.Silent {
+		send("response.in_progress", wireObject{"response": response})
+	}
+	items := responsesItems(r)
+	for i, item := range items {
+		itemEvents{r: r, item: item, index: i, emit: send}.all()
+	}
+	responsesComplete(r, response, items)
+	send("response."+response["status"].(string), wireObject{"response": response})
+}
+
+// itemEvents sends the events of one output item, of Responses or of Realtime.
+type itemEvents struct {
+	r     *Reply
+	item  wireObject // as it is when done
+	index int
+	emit  func(kind string, o wireObject)
+}
+
+func (ev itemEvents) all() {
+	if ev.item["type"] == "message" {
+		ev.message()
+	} else {
+		ev.call()
+	}
+}
+
+// send emits an event within the item.
+func (ev itemEvents) send(kind string, more wireObject) {
+	o := wireObject{"item_id": ev.item["id"], "output_index": ev.index}
+	maps.Copy(o, more)
+	ev.emit(kind, o)
+}
+
+// frame emits output_item.added, with the item as it begins, what happens within, and output_item.done.
+func (ev itemEvents) frame(field string, empty any, within func()) {
+	begun := maps.Clone(ev.item)
+	begun["status"], begun[field] = "in_progress", empty
+	ev.emit("response.output_item.added", wireObject{"output_index": ev.index, "item": begun})
+	within()
+	ev.emit("response.output_item.done", wireObject{"output_index": ev.index, "item": ev.item})
+}
+
+// message emits a message that is written, or spoken as Realtime has it.
+func (ev itemEvents) message() {
+	ev.frame("content", []wireObject{}, func() {
+		if part := ev.item["content"].([]wireObject)[0]; part["type"] == "output_audio" {
+			ev.speech()
+			return
+		}
+		ev.send("response.content_part.added", wireObject{"content_index": 0, "part": outputText("")})
+		for piece := range ev.r.textPieces() {
+			ev.send("response.output_text.delta", wireObject{"content_index": 0, "delta": piece, "logprobs": []wireObject{}})
+		}
+		ev.send("response.output_text.done", wireObject{"content_index": 0, "text": ev.r.Text, "logprobs": []wireObject{}})
+		ev.send("response.content_part.done", wireObject{"content_index": 0, "part": outputText(ev.r.Text)})
+	})
+}
+
+func (ev itemEvents) speech() {
+	const spoken = "response.output_audio_transcript"
+	for piece := range ev.r.textPieces() {
+		ev.send(spoken+".delta", wireObject{"content_index": 0, "delta": piece})
+		ev.send("response.output_audio.delta", wireObject{"content_index": 0, "delta": []byte(piece)})
+	}
+	ev.send(spoken+".done", wireObject{"content_index": 0, "transcript": ev.r.Text})
+}
+
+func (ev itemEvents) call() {
+	arguments, _ := ev.item["arguments"].(string)
+	ev.frame("arguments", "", func() {
+		for _, piece := range ev.r.pieces(arguments) {
+			ev.send("response.function_call_arguments.delta", wireObject{"delta": piece})
+		}
+		ev.send("response.function_call_arguments.done", wireObject{"arguments": arguments, "name": ev.item["name"]})
+	})
 }

@@ -1,6 +1,11 @@
 package llm
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -40,14 +45,17 @@ func UsageOf(call *tape.LLMCall) (Usage, bool) {
 		return readUsage(call.Provider, call.Usage)
 	}
 	response := foreignResponse(call)
-	where := response
-	usage, inner := response.Get("usage")
-	if inner && usage.Kind == canonjson.Object {
-		where = usage
+	if response.Kind == canonjson.Null {
+		return Usage{}, false
 	}
-	o := counts{v: &where}
-	u := countedByMessages(member(&response, "provider"), &o)
-	return u, o.found && (!inner || u != Usage{})
+	where := &response
+	inner := get(&response, "usage")
+	if inner != nil && inner.Kind == canonjson.Object {
+		where = inner
+	}
+	provider := member(&response, "provider")
+	u, ok := anthropicCounting.read(provider, where)
+	return u, ok && (inner == nil || u != Usage{})
 }
 
 // ModelOf returns the provider and the model that a record names, each "" where it names none. A record of another producer
@@ -73,64 +81,176 @@ func foreignResponse(call *tape.LLMCall) canonjson.Value {
 	return v
 }
 
-// A dialect is one way of counting.
-type dialect struct {
-	marks []string // any of these keys tells the dialect
-	read  func(provider string, o *counts) Usage
+// A counting is one way of counting: where in a usage object, by a path of keys with dots, the numbers stand. Of several paths the first
+// that has a number counts.
+type counting struct {
+	marks                   []string // any of these keys tells it
+	input, output           []string
+	cacheRead, cacheWrite   []string
+	cacheWrite1h, reasoning []string
+	// apart says that input leaves out what a cache was read or written for; nil never says so.
+	apart func(provider string, v *canonjson.Value) bool
+	// more adds what the paths cannot say; nil adds nothing.
+	more func(v *canonjson.Value, u *Usage)
 }
 
-// dialects are told apart by their keys, so that one object reads the same whoever passed it on. The first that fits has
-// it.
-var dialects = []dialect{
-	{[]string{"promptTokenCount", "candidatesTokenCount", "totalTokenCount"}, countedByGemini},
-	{[]string{"prompt_eval_count", "eval_count"}, countedByOllama},
-	{[]string{"inputTokens", "outputTokens"}, countedByConverse},
-	{[]string{"inputTokenCount", "outputTokenCount"}, countedByBedrock},
-	{[]string{"prompt_token_count", "generation_token_count", "inputTextTokenCount"}, countedByInvoke},
-	{[]string{"tokens", "billed_units"}, countedByCohere},
-	{[]string{"prompt_tokens", "completion_tokens"}, countedByChat},
-	{[]string{"input_tokens", "output_tokens"}, countedByMessages},
+// countings are told apart by their keys, so that one object reads the same whoever passed it on. The first that fits has it.
+var countings = []*counting{
+	&geminiCounting, &ollamaCounting, &converseCounting, &metricsCounting, &invokeCounting, &cohereCounting, &chatCounting, &anthropicCounting,
 }
 
 // readUsage reads a provider's usage object.
 func readUsage(provider string, object []byte) (Usage, bool) {
 	v, err := canonjson.Parse(object)
-	if err != nil || v.Kind != canonjson.Object {
+	if err != nil {
 		return Usage{}, false
 	}
-	for _, d := range dialects {
-		for _, key := range d.marks {
-			if get(&v, key) == nil {
-				continue
-			}
-			o := counts{v: &v}
-			u := d.read(provider, &o)
-			return u, o.found
+	for _, c := range countings {
+		if slices.ContainsFunc(c.marks, func(key string) bool { return get(&v, key) != nil }) {
+			return c.read(provider, &v)
 		}
 	}
 	return Usage{}, false
 }
 
-// counts reads numbers of tokens out of an object.
-type counts struct {
-	v     *canonjson.Value
-	found bool // that there was any
+// read reads a usage object; false where it has no number.
+func (c *counting) read(provider string, v *canonjson.Value) (u Usage, found bool) {
+	for _, count := range []struct {
+		to    *int64
+		paths []string
+	}{
+		{&u.InputTokens, c.input}, {&u.OutputTokens, c.output}, {&u.CacheReadTokens, c.cacheRead},
+		{&u.CacheWriteTokens, c.cacheWrite}, {&u.CacheWrite1hTokens, c.cacheWrite1h}, {&u.ReasoningTokens, c.reasoning},
+	} {
+		n, ok := tokensAt(v, count.paths...)
+		*count.to, found = n, found || ok
+	}
+	if c.apart != nil && c.apart(provider, v) {
+		u.InputTokens += u.CacheReadTokens + u.CacheWriteTokens
+	}
+	if c.more != nil {
+		c.more(v, &u)
+	}
+	return u, found
 }
+
+func always(string, *canonjson.Value) bool { return true }
 
 // maxTokens bounds what is taken for a number of tokens: integers up to here are exact.
 const maxTokens = 1 << 53
 
-// at returns the number at the first of the paths that has one, 0 for none.
-func (o *counts) at(paths ...[]string) int64 {
+// tokensAt returns the number at the first of some paths that has one.
+func tokensAt(v *canonjson.Value, paths ...string) (int64, bool) {
 	for _, path := range paths {
-		v, ok := o.v.Path(path...)
-		if ok && v.Kind == canonjson.Number && v.Num >= 0 && v.Num <= maxTokens {
-			o.found = true
-			return int64(v.Num)
+		n, ok := valueAt(v, path)
+		if ok && n.Kind == canonjson.Number && n.Num >= 0 && n.Num <= maxTokens {
+			return int64(n.Num), true
 		}
 	}
-	return 0
+	return 0, false
 }
 
-// keyPath is a path of keys.
-func keyPath(keys ...string) []string { return keys }
+// usageAt returns what finds the usage of an answer at one of some paths, with dots: see lastObject.
+func usageAt(paths ...string) func(answer []byte) []byte {
+	split := make([][]string, len(paths))
+	for i, path := range paths {
+		split[i] = strings.Split(path, ".")
+	}
+	return func(answer []byte) []byte { return lastObject(answer, split...) }
+}
+
+// lastObject returns the last JSON object that stands at one of the paths in one of the texts of an answer, as it stood;
+// nil for none. In one text an earlier path goes before a later one.
+func lastObject(body []byte, paths ...[]string) []byte {
+	var found []byte
+	for text := range answers(body) {
+		for _, path := range paths {
+			if !bytes.Contains(text, []byte(`"`+path[len(path)-1]+`"`)) {
+				continue
+			}
+			if at := objectAt(text, path...); at != nil {
+				found = at
+				break
+			}
+		}
+	}
+	return found
+}
+
+// objectAt returns the JSON object at a path of keys, as it stood; nil where there is none.
+func objectAt(text []byte, path ...string) []byte {
+	for _, key := range path {
+		var value []byte
+		whole := members(text, func(name, v []byte) {
+			if string(name) == key {
+				value = v
+			}
+		})
+		if !whole {
+			return nil
+		}
+		text = value
+	}
+	if !isObject(text) {
+		return nil
+	}
+	return text
+}
+
+// pickNumbers returns an object of those keys of an object that hold numbers; nil for none.
+func pickNumbers(text []byte, keys ...string) []byte {
+	if !containsAny(text, keys) {
+		return nil
+	}
+	picked := make(map[string]json.RawMessage)
+	whole := members(text, func(key, value []byte) {
+		if slices.Contains(keys, string(key)) && (value[0] == '-' || value[0] >= '0' && value[0] <= '9') {
+			picked[string(key)] = value
+		}
+	})
+	if !whole || len(picked) == 0 {
+		return nil
+	}
+	return marshal(picked)
+}
+
+// containsAny reports whether one of the keys stands in a text.
+func containsAny(text []byte, keys []string) bool {
+	for _, key := range keys {
+		if bytes.Contains(text, []byte(`"`+key+`"`)) {
+			return true
+		}
+	}
+	return false
+}
+
+// mergeObjects returns an object with the keys of all parts, sorted; a later part's value wins unless it is null.
+func mergeObjects(parts ...[]byte) []byte {
+	merged := make(map[string]json.RawMessage)
+	for _, part := range parts {
+		var object map[string]json.RawMessage
+		if json.Unmarshal(part, &object) != nil {
+			continue
+		}
+		for key, value := range object {
+			if _, known := merged[key]; !known || !bytes.Equal(value, []byte("null")) {
+				merged[key] = value
+			}
+		}
+	}
+	if len(merged) == 0 {
+		return nil
+	}
+	return marshal(merged)
+}
+
+// marshal returns v as JSON that leaves <, > and & alone; nil where v has no JSON form.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return nil
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

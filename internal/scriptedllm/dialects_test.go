@@ -159,14 +159,14 @@ func TestGemini(t *testing.T) {
 }
 
 func TestGeminiArray(t *testing.T) {
-	for name, opts := range map[string]*Options{"several": nil, "one": {Chunk: 1000}} {
+	for name, text := range map[string]string{"several": outcomeText, "one": "short"} {
 		rest := fillIn(geminiTurn, "", geminiRest)
-		resp, body := post(t, opts, geminiPath+"streamGenerateContent", rest)
+		resp, body := post(t, &Options{Text: text}, geminiPath+"streamGenerateContent", rest)
 		var list []object
 		if err := json.Unmarshal([]byte(body), &list); err != nil {
 			t.Fatalf("%s: %v in %q", name, err, body)
 		}
-		if got := joined(list, "candidates", 0, "content", "parts", 0, "text"); got != outcomeText {
+		if got := joined(list, "candidates", 0, "content", "parts", 0, "text"); got != text {
 			t.Errorf("%s: final text %q", name, got)
 		}
 		if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {

@@ -13,9 +13,6 @@
 //
 // Answers depend on the request alone, but for what real providers vary: ids and times. Options.Seed fixes those too.
 //
-// A Wish is one request whose answer somebody else thought of (Completion): Speak puts that on the wire of the provider that was
-// asked.
-//
 // Non-goals: it has no state between requests (but for Options.Faults, which fail a request once, and for what was said on one
 // WebSocket), refuses no odd parameter, and counts tokens by the length of the text.
 package scriptedllm

@@ -2,6 +2,7 @@ package scriptedllm
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -13,7 +14,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/coder/websocket"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // maxBody bounds a request's body, in bytes.
@@ -29,8 +35,6 @@ type Options struct {
 	// Before, when set, says how long an answer waits before it begins, given whether its turn declares tools: what agents ask
 	// on the side, as for a title, declares none. The request stands in Requests by then.
 	Before func(tools bool) time.Duration
-	// Chunk is the number of runes in one streamed delta; 0 is 8.
-	Chunk int
 	// Gzip compresses the answers to clients that accept it; a stream is flushed after every event.
 	Gzip bool
 	// CutAfter, when not 0, breaks the connection in the middle of every answer whose body has that many bytes on the
@@ -63,7 +67,7 @@ type Request struct {
 	URL      string // path and query
 	Header   http.Header
 	Body     []byte
-	Provider string // "anthropic", "openai", "gemini", "ollama", "azure", "bedrock"; "" where no endpoint has that path
+	Provider string // "anthropic", "openai", "gemini", "ollama", "bedrock"; "" where no endpoint has that path
 	Status   int    // of the answer
 	Stream   bool   // the answer is a stream
 	Tool     string // the tool that the answer calls, the first where it calls several; "" for a text
@@ -71,9 +75,10 @@ type Request struct {
 
 // An Endpoint is the scripted LLM endpoint, an http.Handler. It may be used by several goroutines at once.
 type Endpoint struct {
-	opts Options
-	mux  *http.ServeMux
-	ids  *ids
+	opts       Options
+	mux        *http.ServeMux
+	classifier *llm.Classifier
+	ids        *llm.IDs
 
 	mu       sync.Mutex // guards what follows
 	requests []Request
@@ -82,14 +87,11 @@ type Endpoint struct {
 
 // New returns an endpoint; nil options are the zero ones.
 func New(opts *Options) *Endpoint {
-	e := &Endpoint{mux: http.NewServeMux(), failed: make(map[[sha256.Size]byte]bool)}
+	e := &Endpoint{mux: http.NewServeMux(), classifier: llm.NewClassifier(nil), failed: make(map[[sha256.Size]byte]bool)}
 	if opts != nil {
 		e.opts = *opts
 	}
-	if e.opts.Chunk <= 0 {
-		e.opts.Chunk = 8
-	}
-	e.ids = newIDs(e.opts.Seed)
+	e.ids = llm.NewIDs(e.opts.Seed)
 	e.routes()
 	return e
 }
@@ -121,91 +123,152 @@ func (e *Endpoint) Unknown() int {
 	return n
 }
 
-// converse returns the handler of one provider's generating endpoint.
-func (e *Endpoint) converse(d dialect) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s := newSink(w, r, &e.opts)
-		defer s.end()
-		body, ok := e.admit(d, s)
-		if !ok {
-			return
-		}
-		t, err := d.parse(r, body)
-		if err != nil {
-			e.fail(d, s, r, body, http.StatusBadRequest, err.Error())
-			return
-		}
-		e.reply(d, s, r, body, t)
-	}
+// routes registers what is not told by the path of a call: sockets, lists of models and files. Anthropic and OpenAI keep the last two
+// under the same names.
+func (e *Endpoint) routes() {
+	handle := e.mux.HandleFunc
+	handle("GET /v1/responses", e.talk("openai", websocket.MessageText, newResponsesSocket))
+	handle("GET /v1/realtime", e.talk("openai", websocket.MessageText, newRealtimeSocket))
+	handle("GET /ws/{service}", e.talk("gemini", websocket.MessageBinary, newLiveSocket))
+
+	handle("GET /v1/models", e.serve(eitherOf(anthropicModels, openaiModels)))
+	handle("POST /v1/files", e.serve(eitherOf(e.anthropicFile, e.openaiFile)))
+	handle("GET /v1beta/models", e.serve(only("gemini", geminiModels)))
+	handle("POST /upload/v1beta/files", e.geminiUpload)
+	handle("GET /api/tags", e.serve(only("ollama", ollamaModels)))
+	handle("/", e.post)
 }
 
-// A plain answers a request that makes no model speak: a list, a count, an embedding, an upload.
-type plain func(r *http.Request, body []byte) (object, error)
-
-// serve returns the handler of a provider's endpoint that makes no model speak. pick tells whose request it is, where
-// two providers share a path.
-func (e *Endpoint) serve(pick func(*http.Request) (wire, plain)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		s := newSink(w, r, &e.opts)
-		defer s.end()
-		d, answer := pick(r)
-		body, ok := e.admit(d, s)
-		if !ok {
-			return
+// eitherOf picks between Anthropic and OpenAI by the header that every Anthropic client sends.
+func eitherOf(forAnthropic, forOpenAI plain) func(*http.Request) (string, plain) {
+	return func(r *http.Request) (string, plain) {
+		if r.Header.Get("Anthropic-Version") != "" {
+			return "anthropic", forAnthropic
 		}
-		out, err := answer(r, body)
-		if err != nil {
-			e.fail(d, s, r, body, http.StatusBadRequest, err.Error())
-			return
-		}
-		e.log(e.request(r, body, d.provider(), http.StatusOK))
-		s.json(http.StatusOK, out)
+		return "openai", forOpenAI
 	}
 }
 
 // only picks one provider's answer for every request.
-func only(d wire, answer plain) func(*http.Request) (wire, plain) {
-	return func(*http.Request) (wire, plain) { return d, answer }
+func only(provider string, answer plain) func(*http.Request) (string, plain) {
+	return func(*http.Request) (string, plain) { return provider, answer }
+}
+
+// serve returns the handler of an endpoint that makes no model speak. pick tells whose request it is.
+func (e *Endpoint) serve(pick func(*http.Request) (string, plain)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		provider, answer := pick(r)
+		e.plain(w, r, provider, "", answer)
+	}
+}
+
+func (e *Endpoint) plain(w http.ResponseWriter, r *http.Request, provider, model string, answer plain) {
+	s := newSink(w, r, &e.opts)
+	defer s.end()
+	body, ok := e.admit(provider, s)
+	if !ok {
+		return
+	}
+	out, err := answer(r, model, body)
+	if err != nil {
+		e.fail(provider, s, body, http.StatusBadRequest, err.Error())
+		return
+	}
+	e.log(e.request(r, body, provider, http.StatusOK))
+	s.json(http.StatusOK, encode(out))
+}
+
+// post answers a call of a model, whose path says which it is.
+func (e *Endpoint) post(w http.ResponseWriter, r *http.Request) {
+	provider, endpoint, model := llm.Locate(r.URL.Path)
+	call := &tape.LLMCall{Provider: provider, Endpoint: endpoint, Model: model}
+	answer, isPlain := plains[provider+" "+endpoint]
+	switch {
+	case r.Method != http.MethodPost:
+		e.unknown(w, r)
+	case isPlain || titanEmbeds(model):
+		if answer == nil {
+			answer = embedding(titanEmbed)
+		}
+		e.plain(w, r, provider, model, answer)
+	case llm.Speaks(call):
+		call.URL = "https://" + r.Host + r.URL.RequestURI()
+		e.speak(w, r, call)
+	default:
+		e.unknown(w, r)
+	}
+}
+
+// speak answers a request that makes a model speak.
+func (e *Endpoint) speak(w http.ResponseWriter, r *http.Request, call *tape.LLMCall) {
+	s := newSink(w, r, &e.opts)
+	defer s.end()
+	body, ok := e.admit(call.Provider, s)
+	if !ok {
+		return
+	}
+	q, err := llm.ReadQuestion(call, body)
+	if err != nil {
+		e.fail(call.Provider, s, body, http.StatusBadRequest, err.Error())
+		return
+	}
+	re := e.reply(s, body, q)
+	if q.Stream {
+		re.Frames(s.begin, s.send)
+		return
+	}
+	s.json(http.StatusOK, re.Whole())
+}
+
+// question reads a turn over a WebSocket.
+func (e *Endpoint) question(r *exchange.Request) (*llm.Question, *exchange.Identity, error) {
+	id, err := e.classifier.Classify(r)
+	if err != nil {
+		return nil, nil, err
+	}
+	call := &tape.LLMCall{Provider: id.Key.Provider, Endpoint: strings.TrimSuffix(id.Key.Endpoint, ".warmup"), Model: id.Key.Model}
+	q, err := llm.ReadQuestion(call, r.Body)
+	return q, id, err
+}
+
+// reply is the script's answer to a request, which it logs and for which it waits. body is what is logged.
+func (e *Endpoint) reply(s *sink, body []byte, q *llm.Question) *llm.Reply {
+	t := turnOf(q)
+	var a answer
+	if !q.Silent {
+		a = e.plan(t)
+	}
+	logged := e.request(s.r, body, q.Provider, http.StatusOK)
+	logged.Stream = q.Stream
+	if len(a.calls) > 0 {
+		logged.Tool = a.calls[0].name
+	}
+	e.log(logged)
+	if e.opts.Before != nil && !q.Silent {
+		s.wait(e.opts.Before(len(t.tools) > 0))
+	}
+	return &llm.Reply{Completion: a.completion(len(body)), Question: q, IDs: e.ids}
 }
 
 // admit reads a request's body and refuses what the provider would refuse before it looks into it.
-func (e *Endpoint) admit(d wire, s *sink) (body []byte, ok bool) {
-	d.header(s.w.Header(), e.ids)
+func (e *Endpoint) admit(provider string, s *sink) (body []byte, ok bool) {
+	llm.Header(s.w.Header(), provider, e.ids)
 	body, err := io.ReadAll(http.MaxBytesReader(s.w, s.r.Body, maxBody))
 	if err != nil {
-		e.fail(d, s, s.r, body, http.StatusRequestEntityTooLarge, "request body: "+err.Error())
+		e.fail(provider, s, body, http.StatusRequestEntityTooLarge, "request body: "+err.Error())
 		return body, false
 	}
-	if !e.admits(d.key(s.r)) {
-		e.fail(d, s, s.r, body, http.StatusUnauthorized, "invalid API key")
+	if !e.admits(s.r) {
+		e.fail(provider, s, body, http.StatusUnauthorized, "invalid API key")
 		return body, false
 	}
 	if status := e.fault(body); status != 0 {
 		s.w.Header().Set("Retry-After-Ms", "10")
 		s.w.Header().Set("Retry-After", "1")
-		e.fail(d, s, s.r, body, status, "the script wants this to fail once")
+		e.fail(provider, s, body, status, "the script wants this to fail once")
 		return body, false
 	}
 	return body, true
-}
-
-// reply sends the script's answer to a turn.
-func (e *Endpoint) reply(d dialect, s *sink, r *http.Request, body []byte, t *turn) {
-	re := &reply{turn: t, answer: e.plan(t), ids: e.ids, chunk: e.opts.Chunk, inTokens: tokens(body)}
-	q := e.request(r, body, d.provider(), http.StatusOK)
-	q.Stream = t.stream
-	if len(re.answer.calls) > 0 {
-		q.Tool = re.answer.calls[0].name
-	}
-	e.log(q)
-	if e.opts.Before != nil {
-		s.wait(e.opts.Before(len(t.tools) > 0))
-	}
-	if t.stream {
-		d.stream(re, s)
-		return
-	}
-	s.json(http.StatusOK, d.whole(re))
 }
 
 var faultWish = lazyregexp.New(`fail once with ([45][0-9][0-9])\b`)
@@ -227,15 +290,17 @@ func (e *Endpoint) fault(body []byte) int {
 	return status
 }
 
-// admits tells whether a request's API key is the right one.
-func (e *Endpoint) admits(key string) bool {
+// admits tells whether a request's API key, wherever its provider has it, is the right one.
+func (e *Endpoint) admits(r *http.Request) bool {
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	key := cmp.Or(r.Header.Get("X-Api-Key"), r.Header.Get("Api-Key"), r.Header.Get("X-Goog-Api-Key"), bearer, r.URL.Query().Get("key"))
 	return e.opts.Key == "" || subtle.ConstantTimeCompare([]byte(key), []byte(e.opts.Key)) == 1
 }
 
 // fail answers with an error in the provider's own shape.
-func (e *Endpoint) fail(d wire, s *sink, r *http.Request, body []byte, status int, message string) {
-	e.log(e.request(r, body, d.provider(), status))
-	s.json(status, d.failure(status, message))
+func (e *Endpoint) fail(provider string, s *sink, body []byte, status int, message string) {
+	e.log(e.request(s.r, body, provider, status))
+	s.json(status, llm.Failure(provider, status, message))
 }
 
 // unknown answers a path that no provider has.
@@ -244,10 +309,7 @@ func (e *Endpoint) unknown(w http.ResponseWriter, r *http.Request) {
 	defer s.end()
 	body, _ := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody)) // what came of it is kept for the log
 	e.log(e.request(r, body, "", http.StatusNotFound))
-	s.json(http.StatusNotFound, object{"error": object{
-		"type":    "not_found_error",
-		"message": fmt.Sprintf("the scripted endpoint has no %s %s", r.Method, r.URL.Path),
-	}})
+	s.json(http.StatusNotFound, llm.Failure("anthropic", http.StatusNotFound, fmt.Sprintf("the scripted endpoint has no %s %s", r.Method, r.URL.Path)))
 }
 
 // request is a Request of what came; its body is a copy.

@@ -181,13 +181,13 @@ func TestCutAfter(t *testing.T) {
 
 func TestChunkAndText(t *testing.T) {
 	text := strings.Repeat("é", 300)
-	_, body := post(t, &Options{Text: text, Chunk: 1}, "/v1/messages", fillIn(anthropicTurn, "true", anthropicRest))
+	_, body := post(t, &Options{Text: text}, "/v1/messages", fillIn(anthropicTurn, "true", anthropicRest))
 	list := events(t, body)
 	if got := joined(list, "delta", "text"); got != text {
 		t.Errorf("text %q", got)
 	}
-	if n := strings.Count(body, "event: content_block_delta"); n != 300 {
-		t.Errorf("%d deltas, want 300", n)
+	if n := strings.Count(body, "event: content_block_delta"); n != 38 {
+		t.Errorf("%d deltas, want 38", n)
 	}
 }
 

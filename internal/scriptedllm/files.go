@@ -7,75 +7,58 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"mime/multipart"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 )
 
-// An upload is a file that came as multipart/form-data, with the fields around it.
+// An upload is a file that came as multipart/form-data, with the form around it.
 type upload struct {
-	name, contentType string
-	content           []byte
-	fields            map[string]string
+	*multipart.FileHeader
+	form *multipart.Form
 }
 
 // uploadOf reads the file of a form.
 func uploadOf(r *http.Request, body []byte) (*upload, error) {
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" {
-		return nil, fmt.Errorf("content type %q: want multipart/form-data", r.Header.Get("Content-Type"))
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return nil, err
 	}
-	var u *upload
-	fields := make(map[string]string)
-	form := multipart.NewReader(bytes.NewReader(body), params["boundary"])
-	for {
-		part, err := form.NextPart()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		content, err := io.ReadAll(part)
-		if err != nil {
-			return nil, err
-		}
-		if part.FormName() != "file" {
-			fields[part.FormName()] = string(content)
-			continue
-		}
-		u = &upload{name: part.FileName(), contentType: part.Header.Get("Content-Type"), content: content, fields: fields}
+	form, err := multipart.NewReader(bytes.NewReader(body), params["boundary"]).ReadForm(maxBody)
+	if err != nil {
+		return nil, err
 	}
-	if u == nil {
+	if len(form.File["file"]) == 0 {
 		return nil, errors.New("file: field required")
 	}
-	return u, nil
+	return &upload{form.File["file"][0], form}, nil
 }
 
 // anthropicFile is https://docs.anthropic.com/en/api/files-create.
-func (e *Endpoint) anthropicFile(r *http.Request, body []byte) (object, error) {
+func (e *Endpoint) anthropicFile(r *http.Request, _ string, body []byte) (object, error) {
 	u, err := uploadOf(r, body)
 	if err != nil {
 		return nil, err
 	}
 	return object{
-		"type": "file", "id": e.ids.fresh("file_011C", base62, 20), "filename": u.name, "mime_type": u.contentType,
-		"size_bytes": len(u.content), "created_at": e.ids.now().UTC().Format(time.RFC3339Nano), "downloadable": false,
+		"type": "file", "id": e.ids.Fresh("file_011C", llm.Base62, 20), "filename": u.Filename, "mime_type": u.Header.Get("Content-Type"),
+		"size_bytes": u.Size, "created_at": e.ids.Now().UTC().Format(time.RFC3339Nano), "downloadable": false,
 	}, nil
 }
 
 // openaiFile is https://platform.openai.com/docs/api-reference/files/create.
-func (e *Endpoint) openaiFile(r *http.Request, body []byte) (object, error) {
+func (e *Endpoint) openaiFile(r *http.Request, _ string, body []byte) (object, error) {
 	u, err := uploadOf(r, body)
 	if err != nil {
 		return nil, err
 	}
 	return object{
-		"object": "file", "id": e.ids.fresh("file-", base62, 22), "purpose": u.fields["purpose"], "filename": u.name,
-		"bytes": len(u.content), "created_at": e.ids.now().Unix(), "expires_at": nil, "status": "processed",
+		"object": "file", "id": e.ids.Fresh("file-", llm.Base62, 22), "purpose": strings.Join(u.form.Value["purpose"], ""), "filename": u.Filename,
+		"bytes": u.Size, "created_at": e.ids.Now().Unix(), "expires_at": nil, "status": "processed",
 		"status_details": nil,
 	}, nil
 }
@@ -83,11 +66,11 @@ func (e *Endpoint) openaiFile(r *http.Request, body []byte) (object, error) {
 // geminiUpload is the resumable upload of https://ai.google.dev/api/files: a first request names the file and gets the
 // URL for the bytes, a second one sends them all.
 func (e *Endpoint) geminiUpload(w http.ResponseWriter, r *http.Request) {
-	e.serve(only(gemini{}, func(r *http.Request, body []byte) (object, error) {
+	e.serve(only("gemini", func(r *http.Request, _ string, body []byte) (object, error) {
 		command := r.Header.Get("X-Goog-Upload-Command")
 		switch {
 		case command == "start":
-			url := "https://" + r.Host + r.URL.Path + "?upload_id=" + e.ids.fresh("A", base62, 40) + "&upload_protocol=resumable"
+			url := "https://" + r.Host + r.URL.Path + "?upload_id=" + e.ids.Fresh("A", llm.Base62, 40) + "&upload_protocol=resumable"
 			w.Header().Set("X-Goog-Upload-Status", "active")
 			w.Header().Set("X-Goog-Upload-Url", url)
 			return object{}, nil
@@ -100,8 +83,8 @@ func (e *Endpoint) geminiUpload(w http.ResponseWriter, r *http.Request) {
 }
 
 func (e *Endpoint) geminiFile(r *http.Request, content []byte) object {
-	name := "files/" + e.ids.fresh("", "0123456789abcdefghijklmnopqrstuvwxyz", 12)
-	now := e.ids.now().UTC()
+	name := "files/" + e.ids.Fresh("", "0123456789abcdefghijklmnopqrstuvwxyz", 12)
+	now := e.ids.Now().UTC()
 	sum := sha256.Sum256(content)
 	return object{
 		"name": name, "mimeType": "text/plain", "sizeBytes": fmt.Sprint(len(content)),

@@ -63,7 +63,7 @@ func TestAzureTakesTheModelFromThePath(t *testing.T) {
 	_, answer := postTo(t, e, "/openai/deployments/ours/chat/completions?api-version=1", body)
 	want(t, at(decode(t, answer), "model"), any("ours"))
 	want(t, at(decode(t, answer), "choices", 0, "message", "content"), any(outcomeText))
-	want(t, e.Requests()[0].Provider, "azure")
+	want(t, e.Requests()[0].Provider, "openai")
 }
 
 func TestConverse(t *testing.T) {
@@ -72,7 +72,7 @@ func TestConverse(t *testing.T) {
 	want(t, at(decode(t, body), "stopReason"), any("tool_use"))
 
 	resp, body := post(t, nil, modelPath+"converse-stream", fillIn(converseTurn, "", converseRest))
-	want(t, resp.Header.Get("Content-Type"), eventStream)
+	want(t, resp.Header.Get("Content-Type"), "application/vnd.amazon.eventstream")
 	payloads := frames(t, []byte(body))
 	want(t, joined(payloads, "delta", "text"), outcomeText)
 	if last := payloads[len(payloads)-1]; at(last, "usage", "totalTokens") == nil {

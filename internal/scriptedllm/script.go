@@ -1,10 +1,11 @@
 package scriptedllm
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
 )
 
 // An answer is what the script says: a thought, a text and tool calls, each where there is one.
@@ -12,24 +13,33 @@ type answer struct {
 	thought string
 	text    string
 	calls   []call
-	given   *Completion // that it was made of; nil where the script made it
 }
 
 // A call is one tool call.
 type call struct {
-	id    string // "" for one that is made up
 	name  string
 	args  any    // an object
 	space string // the tool's namespace
 }
 
-// json is the arguments as one JSON object, keys sorted; of a Completion's as they stand.
-func (c call) json() string {
-	if raw, ok := c.args.(json.RawMessage); ok {
-		return plainText(raw)
+// chunk is the number of runes in one streamed delta.
+const chunk = 8
+
+// completion is the answer to a request of so many bytes, with its tokens by length, as far as anyone looks.
+func (a *answer) completion(request int) *llm.Completion {
+	c := &llm.Completion{Thought: a.thought, Text: a.text, Chunk: chunk, InputTokens: tokens(request)}
+	n := len(a.text) + len(a.thought)
+	for _, x := range a.calls {
+		args := encode(x.args)
+		n += len(args)
+		c.Calls = append(c.Calls, llm.CompletionCall{Name: x.name, Space: x.space, Arguments: args})
 	}
-	return string(encode(c.args))
+	c.OutputTokens = tokens(n)
+	return c
 }
+
+// tokens is the length of a text of so many bytes.
+func tokens(bytes int) int64 { return int64(bytes/4 + 1) }
 
 // The tools that the script likes to call, best first, as plainName writes them.
 var (

@@ -185,7 +185,7 @@ func TestCallsOfTheScript(t *testing.T) {
 		{{name: "read"}, {name: "mcp_memory_read"}, {name: "mcp_files_read"}},
 		{{name: "read"}, {name: "read", space: "mcp__memory"}, {name: "read", space: "mcp__files"}},
 	} {
-		turn := &turn{model: "m", tools: tools, messages: []message{{texts: []string{"write hello.txt"}}}}
+		turn := &turn{tools: tools, messages: []message{{texts: []string{"write hello.txt"}}}}
 		var got []call
 		for range 2 {
 			got = append(got, e.plan(turn).calls...)

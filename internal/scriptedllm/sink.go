@@ -26,8 +26,6 @@ type sink struct {
 	delay time.Duration
 	sent  int // events
 	err   error
-
-	message func(v any) error // sends an event as a message of a WebSocket; nil: what is above sends it
 }
 
 func newSink(w http.ResponseWriter, r *http.Request, opts *Options) *sink {
@@ -43,57 +41,36 @@ func newSink(w http.ResponseWriter, r *http.Request, opts *Options) *sink {
 }
 
 // json sends one object as the whole answer.
-func (s *sink) json(status int, v any) {
+func (s *sink) json(status int, body []byte) {
 	s.w.Header().Set("Content-Type", "application/json")
 	s.w.WriteHeader(status)
-	s.write(append(encode(v), '\n'))
+	s.write(append(body, '\n'))
 }
 
-// begin starts a stream; over a WebSocket that has begun.
+// begin starts a stream.
 func (s *sink) begin(contentType string) {
-	if s.message != nil {
-		return
-	}
 	s.w.Header().Set("Content-Type", contentType)
 	s.w.WriteHeader(http.StatusOK)
 }
 
-// event sends one server-sent event with a name, as Anthropic and the Responses API do.
-func (s *sink) event(name string, v any) {
-	if s.message != nil {
-		s.say(v)
-		return
-	}
-	s.send("event: " + name + "\ndata: " + string(encode(v)) + "\n\n")
-}
-
-// data sends one server-sent event without a name.
-func (s *sink) data(v any) { s.send("data: " + string(encode(v)) + "\n\n") }
-
-// say sends one event as a message, after the delay.
-func (s *sink) say(v any) {
-	if s.sent > 0 {
-		s.wait(s.delay)
-	}
-	s.sent++
-	if s.err == nil {
-		s.err = s.message(v)
-	}
-}
-
 // send writes one piece of a stream, after the delay, and flushes it.
-func (s *sink) send(text string) {
-	if s.sent > 0 {
-		s.wait(s.delay)
-	}
-	s.sent++
-	s.write([]byte(text))
+func (s *sink) send(piece []byte) {
+	s.pause()
+	s.write(piece)
 	if s.err == nil && s.gz != nil {
 		s.err = s.gz.Flush()
 	}
 	if s.err == nil {
 		s.err = s.rc.Flush()
 	}
+}
+
+// pause waits before every event but the first.
+func (s *sink) pause() {
+	if s.sent > 0 {
+		s.wait(s.delay)
+	}
+	s.sent++
 }
 
 // wait waits, for as long as the client is there.
@@ -156,3 +133,6 @@ func encode(v any) []byte {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
+
+// object is a JSON object of an answer.
+type object = map[string]any

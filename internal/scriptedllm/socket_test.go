@@ -212,7 +212,8 @@ func TestLiveSocket(t *testing.T) {
 	if at(m, "toolCall", "functionCalls", 0, "name") != "write_file" {
 		t.Fatalf("called %v", m)
 	}
-	l.say(`{"toolResponse":{"functionResponses":[{"id":"x","name":"write_file","response":{"output":"wrote 6 bytes"}}]}}`)
+	id := at(m, "toolCall", "functionCalls", 0, "id").(string)
+	l.say(`{"toolResponse":{"functionResponses":[{"id":"` + id + `","name":"write_file","response":{"output":"wrote 6 bytes"}}]}}`)
 	_, all := l.hear(has("serverContent", "turnComplete"))
 	if got := joined(all, "serverContent", "outputTranscription", "text"); got != outcomeText {
 		t.Errorf("said %q", got)

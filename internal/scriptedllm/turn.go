@@ -1,18 +1,15 @@
 package scriptedllm
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/llm"
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 )
 
-// A turn is what a request asks, whatever the provider.
+// A turn is what a request asks, as the script looks at it.
 type turn struct {
-	model    string
-	stream   bool
-	array    bool // Gemini: the stream is a JSON array, not events
-	usage    bool // OpenAI chat: the stream ends with the usage
 	system   string
 	messages []message
 	tools    []tool
@@ -40,18 +37,73 @@ type tool struct {
 	space  string // the namespace that it is declared in, as of one server; "" for none
 }
 
-// joined is all that a message says.
-func (m message) joined() string { return strings.Join(m.texts, "\n") }
-
-// check refuses what every provider refuses.
-func (t *turn) check() error {
-	if t.model == "" {
-		return errors.New("model: field required")
+func turnOf(q *llm.Question) *turn {
+	t := &turn{system: q.System.Text(), think: thinks(&q.Body), format: formatOf(&q.Body)}
+	for i := range q.Turns {
+		m := &q.Turns[i]
+		switch text := strings.Join(m.Texts(), "\n"); m.Role {
+		case llm.RoleSystem:
+			t.system += "\n" + text
+		case llm.RoleTool:
+			for _, p := range m.Parts {
+				if p.Kind != canonjson.String {
+					text += string(p.Append(nil))
+				}
+			}
+			t.messages = append(t.messages, message{results: []result{{text: text, failed: m.Failed}}})
+		default:
+			t.messages = append(t.messages, message{model: m.Role == llm.RoleAssistant, texts: m.Texts()})
+		}
 	}
-	if len(t.messages) == 0 {
-		return errors.New("messages: at least one message is required")
+	t.tools = functions(nil, q.Tools.Elems, "")
+	return t
+}
+
+// functions appends the functions among declared, which stand in a namespace, and those of the namespaces there.
+func functions(to []tool, declared []canonjson.Value, space string) []tool {
+	for _, v := range declared {
+		name, _ := v.Get("name")
+		kind, _ := v.Get("type")
+		arguments, ok := v.Get("input_schema")
+		if !ok {
+			arguments, ok = v.Get("parameters") // in a namespace
+		}
+		switch inner, _ := v.Get("tools"); {
+		case kind.Text() == "namespace":
+			to = functions(to, inner.Elems, name.Text())
+		case ok && name.Text() != "":
+			to = append(to, tool{name: name.Text(), schema: schemaOf(arguments), space: space})
+		}
+	}
+	return to
+}
+
+// schemaOf reads a schema; what is none says nothing.
+func schemaOf(v canonjson.Value) *schema {
+	s := new(schema)
+	_ = json.Unmarshal(v.Append(nil), s) // what was read of it counts
+	return s
+}
+
+// formatOf returns the schema of the object that a request wants, wherever its provider has it; nil where it wants a text.
+func formatOf(body *canonjson.Value) *schema {
+	for _, path := range [][]string{
+		{"output_config", "format", "schema"}, {"response_format", "json_schema", "schema"}, {"text", "format", "schema"},
+		{"generationConfig", "responseJsonSchema"}, {"generationConfig", "responseSchema"}, {"format"},
+	} {
+		if v, ok := body.Path(path...); ok && v.Kind == canonjson.Object {
+			return schemaOf(v)
+		}
 	}
 	return nil
+}
+
+// thinks reports whether a request wants to see the model's thoughts: Anthropic's, Ollama's or Gemini's.
+func thinks(body *canonjson.Value) bool {
+	kind, _ := body.Path("thinking", "type")
+	think, asked := body.Get("think")
+	shown, _ := body.Path("generationConfig", "thinkingConfig", "includeThoughts")
+	return kind.Text() == "enabled" || kind.Text() == "adaptive" || asked && (think.Bool || think.Kind != canonjson.Bool) || shown.Bool
 }
 
 // fresh returns the messages after the model's last one: what this turn brings.
@@ -95,39 +147,3 @@ func (t *turn) userTexts() []string {
 	}
 	return out
 }
-
-// blocks is content as Anthropic and OpenAI write it: a string, or a list of typed blocks.
-type blocks []block
-
-type block struct {
-	Type    string `json:"type"`
-	Text    string `json:"text"`
-	Content blocks `json:"content"`  // of an Anthropic tool_result
-	IsError bool   `json:"is_error"` // of an Anthropic tool_result
-}
-
-// UnmarshalJSON takes both forms, and null.
-func (b *blocks) UnmarshalJSON(data []byte) error {
-	if !bytes.HasPrefix(data, []byte(`"`)) {
-		return json.Unmarshal(data, (*[]block)(b))
-	}
-	var text string
-	if err := json.Unmarshal(data, &text); err != nil {
-		return err
-	}
-	*b = blocks{{Type: "text", Text: text}}
-	return nil
-}
-
-// texts returns the text of each block that has one.
-func (b blocks) texts() []string {
-	var out []string
-	for _, x := range b {
-		if x.Text != "" {
-			out = append(out, x.Text)
-		}
-	}
-	return out
-}
-
-func (b blocks) String() string { return strings.Join(b.texts(), "\n") }

@@ -1,0 +1,191 @@
+package llm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+)
+
+// The functions below bring declarations, calls and choices of tools, and the wish to think, into one form.
+
+// CallsOf reads calls of tools: {"id","name","arguments"}, or as OpenAI has them, under function. The error says behind the value's own
+// place what does not hold.
+func CallsOf(v *canonjson.Value) ([]TurnCall, error) {
+	if v.Kind != canonjson.Array && v.Kind != canonjson.Null {
+		return nil, fmt.Errorf(": expected a list of calls, got a %s", v.Kind)
+	}
+	var out []TurnCall
+	for i := range v.Elems {
+		e := &v.Elems[i]
+		if e.Kind != canonjson.Object {
+			return nil, fmt.Errorf("[%d]: expected {\"id\", \"name\", \"arguments\"}, got a %s", i, e.Kind)
+		}
+		id := member(e, "id")
+		e = unwrapped(e)
+		args, _ := e.Get("arguments")
+		out = append(out, TurnCall{ID: id, Name: member(e, "name"), Arguments: ArgumentsOf(args)})
+	}
+	return out, nil
+}
+
+// ArgumentsOf returns arguments as an object, where they are one or a text of one; an object without members for none.
+func ArgumentsOf(v canonjson.Value) canonjson.Value {
+	if v.Kind == canonjson.Null || v.Kind == canonjson.String && strings.TrimSpace(v.Str) == "" {
+		return object()
+	}
+	if v.Kind == canonjson.String {
+		if inner, err := canonjson.Parse([]byte(v.Str)); err == nil && inner.Kind == canonjson.Object {
+			return inner
+		}
+	}
+	return v
+}
+
+// toolsOf returns declarations of tools in one form; null for none.
+func toolsOf(v *canonjson.Value) canonjson.Value {
+	if v.Kind == canonjson.Object {
+		v = &canonjson.Value{Kind: canonjson.Array, Elems: []canonjson.Value{*v}}
+	}
+	if v.Kind != canonjson.Array {
+		return *v
+	}
+	out := array()
+	each(v, func(tool *canonjson.Value) { out.Elems = append(out.Elems, toolOf(tool)...) })
+	if len(out.Elems) == 0 {
+		return canonjson.Value{}
+	}
+	return out
+}
+
+// schemaKeys are what the providers call the schema of a tool's arguments.
+var schemaKeys = []string{"input_schema", "parameters", "inputSchema", "parametersJsonSchema", "parameters_json_schema"}
+
+// toolOf returns the tools that an element of a list declares: Gemini's holds several. What is no such declaration (a search that
+// the provider runs) stays as it is.
+func toolOf(v *canonjson.Value) (out []canonjson.Value) {
+	for _, key := range []string{"functionDeclarations", "function_declarations"} {
+		if functions := list(v, key); functions != nil {
+			each(functions, func(tool *canonjson.Value) { out = append(out, toolOf(tool)...) })
+			return out
+		}
+	}
+	v = unwrapped(v)
+	if name := get(v, "name"); name == nil || name.Kind != canonjson.String {
+		return []canonjson.Value{unmarked(v)}
+	}
+	kind, schema := member(v, "type"), false
+	tool := object()
+	for _, m := range v.Members {
+		switch {
+		case m.Value.Kind == canonjson.Null, m.Key == "cache_control", m.Key == "description" && m.Value.Text() == "":
+		case m.Key == "type" && (kind == "function" || kind == "custom"):
+		case slices.Contains(schemaKeys, m.Key) && schema: // the first has it
+		case slices.Contains(schemaKeys, m.Key):
+			schema = true
+			if inner := get(&m.Value, "json"); inner != nil && len(m.Value.Members) == 1 && m.Key == "inputSchema" { // Bedrock's
+				m.Value = *inner
+			}
+			tool.Members = append(tool.Members, canonjson.Member{Key: "input_schema", Value: m.Value})
+		default:
+			tool.Members = append(tool.Members, m)
+		}
+	}
+	return []canonjson.Value{tool}
+}
+
+// unwrapped returns the declaration or the call that stands in another object: in OpenAI's under function, in Bedrock's under toolSpec.
+func unwrapped(v *canonjson.Value) *canonjson.Value {
+	for _, key := range []string{"function", "toolSpec"} {
+		if inner := get(v, key); inner != nil && inner.Kind == canonjson.Object {
+			return unwrapped(inner)
+		}
+	}
+	return v
+}
+
+// choiceOf returns a choice of tools in one form: "auto", "any", "none", {"type":"tool","name":…}, or what else it was.
+func choiceOf(v *canonjson.Value) canonjson.Value {
+	word := v.Text()
+	if v.Kind == canonjson.Object {
+		word = member(v, "type")
+	}
+	name, _ := v.Get("name")
+	if inner := get(v, "function"); inner != nil {
+		name, _ = inner.Get("name")
+	}
+	switch {
+	case v.Kind == canonjson.Object && name.Kind == canonjson.String && (word == "function" || word == "tool"):
+		return toolNamed(name)
+	case v.Kind == canonjson.Object && len(v.Members) > 1:
+		return *v
+	case word == "required" || word == "any":
+		return text("any")
+	case word == "auto" || word == "none":
+		return text(word)
+	}
+	return *v
+}
+
+func toolNamed(name canonjson.Value) canonjson.Value {
+	return object(canonjson.Member{Key: "type", Value: text("tool")}, canonjson.Member{Key: "name", Value: name})
+}
+
+// wireChoice returns a request's choice of tools; null for none. Gemini's is a mode, and the names that it is among; Bedrock's has the
+// mode as a key.
+func wireChoice(body *canonjson.Value) canonjson.Value {
+	if v := get(body, "tool_choice"); v != nil {
+		return *v
+	}
+	if v, ok := body.Path("toolConfig", "toolChoice"); ok && len(v.Members) == 1 {
+		if name, ok := v.Path("tool", "name"); ok {
+			return toolNamed(name)
+		}
+		return text(v.Members[0].Key)
+	}
+	v := firstAt(body, "toolConfig.functionCallingConfig", "tool_config.function_calling_config")
+	names := firstAt(&v, "allowedFunctionNames", "allowed_function_names")
+	switch mode := member(&v, "mode"); {
+	case len(names.Elems) == 1:
+		return toolNamed(names.Elems[0])
+	case len(names.Elems) == 0 && mode != "":
+		return text(strings.ToLower(mode))
+	}
+	return v
+}
+
+// thinkingOf returns what is said of thinking in one form: a word for how much, {"type":"enabled","budget_tokens":N}, or what else it
+// was; null where it is off.
+func thinkingOf(v *canonjson.Value) canonjson.Value {
+	budget := canonjson.Value{}
+	switch v.Kind {
+	case canonjson.Bool:
+		if !v.Bool {
+			return canonjson.Value{}
+		}
+	case canonjson.String:
+		if v.Str == "none" || v.Str == "" {
+			return canonjson.Value{}
+		}
+	case canonjson.Number:
+		budget = *v
+	case canonjson.Object:
+		if member(v, "type") == "disabled" || len(v.Members) == 0 {
+			return canonjson.Value{}
+		}
+		if effort := get(v, "effort"); effort != nil && len(v.Members) == 1 {
+			return thinkingOf(effort)
+		}
+		if n := firstAt(v, "thinking_budget", "thinkingBudget"); n.Kind == canonjson.Number {
+			budget = n
+		}
+	}
+	switch {
+	case budget.Kind == canonjson.Null:
+		return *v
+	case budget.Num == 0 && budget.Str == "":
+		return canonjson.Value{}
+	}
+	return object(canonjson.Member{Key: "type", Value: text("enabled")}, canonjson.Member{Key: "budget_tokens", Value: budget})
+}

@@ -1,0 +1,179 @@
+package scriptedllm
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+)
+
+// A plain answers a request that makes no model speak: a list, a count, an embedding, an upload. model is that of the path, "" for none.
+type plain func(r *http.Request, model string, body []byte) (object, error)
+
+// plains are those that are told by their operation.
+var plains = map[string]plain{
+	"anthropic count_tokens":        countAs("input_tokens"),
+	"openai responses.input_tokens": countAs("input_tokens"),
+	"gemini countTokens":            countAs("totalTokens"),
+	"openai embeddings":             embedding(openaiEmbed),
+	"gemini embedContent":           embedding(geminiEmbed),
+	"gemini batchEmbedContents":     embedding(geminiEmbed),
+	"ollama embed":                  embedding(ollamaEmbed),
+}
+
+// countAs answers with the length of the request in tokens.
+func countAs(key string) plain {
+	return func(_ *http.Request, _ string, body []byte) (object, error) {
+		return object{key: tokens(len(body))}, nil
+	}
+}
+
+// list answers with what is listed, always.
+func list(text string) plain {
+	return func(*http.Request, string, []byte) (out object, err error) {
+		return out, json.Unmarshal([]byte(text), &out)
+	}
+}
+
+// The lists of models, a few each, in the shape of the provider.
+var (
+	anthropicModels = list(`{"data":[{"type":"model","id":"claude-sonnet-4-5","display_name":"Claude Sonnet 4.5",
+		"created_at":"2025-09-29T00:00:00Z"}],"has_more":false,"first_id":"claude-sonnet-4-5","last_id":"claude-sonnet-4-5"}`)
+	openaiModels = list(`{"object":"list","data":[{"id":"gpt-4o","object":"model","created":1767225600,"owned_by":"openai"},
+		{"id":"gpt-5","object":"model","created":1767225600,"owned_by":"openai"},
+		{"id":"gpt-5-codex","object":"model","created":1767225600,"owned_by":"openai"}]}`)
+	geminiModels = list(`{"models":[{"name":"models/gemini-2.5-flash","version":"001","displayName":"Gemini 2.5 Flash",
+		"inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","streamGenerateContent"]}]}`)
+	ollamaModels = list(`{"models":[{"name":"qwen3:4b","model":"qwen3:4b","modified_at":"2026-01-01T00:00:00Z","size":2497293931,
+		"digest":"359d7dd4bcdab3d86b87d73ac27966f4dbb9f5efdfcc75d34a8764a09474fae7","details":{"parent_model":"","format":"gguf",
+		"family":"qwen3","families":["qwen3"],"parameter_size":"4.0B","quantization_level":"Q4_K_M"}}]}`)
+)
+
+// dimensions is the length of every embedding.
+const dimensions = 8
+
+// vector is the embedding of a text: any two texts have different ones, and a text the same one always.
+func vector(text string) []float32 {
+	h := fnv.New64a()
+	h.Write([]byte(text))
+	rng := rand.New(rand.NewPCG(h.Sum64(), dimensions))
+	v := make([]float32, dimensions)
+	for i := range v {
+		v[i] = rng.Float32()*2 - 1
+	}
+	return v
+}
+
+// packed is a vector as base64 of its little-endian floats.
+func packed(v []float32) string {
+	var b []byte
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
+// An embedRequest is what is to be embedded, as any of the providers has it.
+type embedRequest struct {
+	Model     string          `json:"model"`
+	Input     inputs          `json:"input"`           // of OpenAI and Ollama
+	Format    string          `json:"encoding_format"` // of OpenAI
+	InputText string          `json:"inputText"`       // of Titan
+	Requests  []geminiContent `json:"requests"`        // of Gemini, as one or several
+	geminiContent
+}
+
+type geminiContent struct {
+	Content struct {
+		Parts []struct {
+			Text string `json:"text"`
+		} `json:"parts"`
+	} `json:"content"`
+}
+
+// inputs are one text or a list of them.
+type inputs []string
+
+// UnmarshalJSON takes both forms.
+func (in *inputs) UnmarshalJSON(data []byte) error {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		*in = inputs{text}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(in))
+}
+
+// embedding answers a request to embed, whose tokens are n.
+func embedding(answer func(q *embedRequest, n int64) (object, error)) plain {
+	return func(_ *http.Request, model string, body []byte) (object, error) {
+		var q embedRequest
+		if err := json.Unmarshal(body, &q); err != nil {
+			return nil, err
+		}
+		q.Model = cmp.Or(model, q.Model)
+		return answer(&q, tokens(len(strings.Join(q.Input, ""))+len(q.InputText)))
+	}
+}
+
+// openaiEmbed is https://platform.openai.com/docs/api-reference/embeddings.
+func openaiEmbed(q *embedRequest, n int64) (object, error) {
+	if len(q.Input) == 0 {
+		return nil, errors.New("input: field required")
+	}
+	var data []object
+	for i, text := range q.Input {
+		embedding := any(vector(text))
+		if q.Format == "base64" {
+			embedding = packed(vector(text))
+		}
+		data = append(data, object{"object": "embedding", "index": i, "embedding": embedding})
+	}
+	return object{"object": "list", "data": data, "model": q.Model, "usage": object{"prompt_tokens": n, "total_tokens": n}}, nil
+}
+
+// geminiEmbed is https://ai.google.dev/api/embeddings.
+func geminiEmbed(q *embedRequest, _ int64) (object, error) {
+	values := func(c *geminiContent) object {
+		text := ""
+		for _, p := range c.Content.Parts {
+			text += p.Text + "\n"
+		}
+		return object{"values": vector(text)}
+	}
+	if q.Requests == nil && len(q.Content.Parts) == 0 {
+		return nil, errors.New("content is required")
+	}
+	if q.Requests == nil {
+		return object{"embedding": values(&q.geminiContent)}, nil
+	}
+	all := []object{}
+	for i := range q.Requests {
+		all = append(all, values(&q.Requests[i]))
+	}
+	return object{"embeddings": all}, nil
+}
+
+// ollamaEmbed is https://github.com/ollama/ollama/blob/main/docs/api.md, "Generate Embeddings".
+func ollamaEmbed(q *embedRequest, n int64) (object, error) {
+	var all [][]float32
+	for _, text := range q.Input {
+		all = append(all, vector(text))
+	}
+	return object{
+		"model": q.Model, "embeddings": all, "total_duration": 14_143_917, "load_duration": 1_019_500, "prompt_eval_count": n,
+	}, nil
+}
+
+func titanEmbeds(model string) bool { return strings.Contains(model, "titan-embed") }
+
+// titanEmbed is Amazon's own embedding model on Bedrock.
+func titanEmbed(q *embedRequest, n int64) (object, error) {
+	return object{"embedding": vector(q.InputText), "inputTextTokenCount": n}, nil
+}
