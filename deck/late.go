@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -51,7 +52,7 @@ type late struct {
 	changing *changing
 	o        lateOptions
 	find     *scrub.Scrubber // what became known late, and nothing else
-	mask     *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
+	mask     *masks.Masker   // counts for itself: the run's masks were counted when it was recorded
 	class    exchange.Classifier
 	mcp      *mcp.Log
 

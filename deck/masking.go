@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // ConfigName is the file at the top of a work tree that says how its runs are recorded:
@@ -36,7 +36,7 @@ type Masking struct {
 	Off     []string  `json:"off" yaml:"off"`
 	Add     []OwnMask `json:"add" yaml:"add"`
 	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
-	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (scrub.MaskRules); none is 1
+	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (masks.Rules); none is 1
 }
 
 // Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
@@ -127,7 +127,7 @@ func (m *Manifest) maskingNow() (now *Masking, changed bool, err error) {
 			*now = *m.Masking
 		}
 	}
-	now.Rules = scrub.MaskRules
+	now.Rules = masks.Rules
 	return now, !now.sameAs(m.Masking), nil
 }
 
@@ -148,16 +148,16 @@ func (m *Masking) headers() *Headers {
 }
 
 // masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
-func (m *Masking) masker(r *Roots) (*scrub.Masker, error) {
+func (m *Masking) masker(r *Roots) (*masks.Masker, error) {
 	o, err := m.options(r)
 	if err != nil {
 		return nil, err
 	}
-	return scrub.NewMasker(o), nil
+	return masks.New(o), nil
 }
 
-func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
-	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
+func (m *Masking) options(r *Roots) (*masks.Options, error) {
+	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
 		o.Rules = m.Rules
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
@@ -166,7 +166,7 @@ func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 			if err != nil {
 				return nil, fmt.Errorf("mask %q: %w", own.Name, err)
 			}
-			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re, Drop: own.Drop})
+			o.Extra = append(o.Extra, masks.Extra{Name: own.Name, Pattern: re, Drop: own.Drop})
 		}
 	}
 	return o, o.Check()
@@ -221,7 +221,7 @@ func (m *Manifest) maskUses() []MaskUse {
 		}
 	}
 	var out []MaskUse
-	for _, k := range scrub.Masks() {
+	for _, k := range masks.All() {
 		out = append(out, MaskUse{k.Name, k.What, k.Example, off[k.Name], m.Masks[k.Name]})
 	}
 	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +

@@ -5,24 +5,24 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // screenMasks are masks of what stands on screens alone, where programs write for people: elsewhere such a shape may be anything.
 var screenMasks = []struct {
-	scrub.ExtraMask
+	masks.Extra
 	what, example string
 }{
-	{scrub.ExtraMask{Name: "screen-clock", Pattern: regexp.MustCompile(
+	{masks.Extra{Name: "screen-clock", Pattern: regexp.MustCompile(
 		`(?:^|[\s(\[|│•·—])((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm])?)(?:$|[\s)\]|│•·—,.])`)},
 		"of screens: a time of day that stands by itself", "Worked • 10:01"},
-	{scrub.ExtraMask{Name: "screen-elapsed", Pattern: regexp.MustCompile(
+	{masks.Extra{Name: "screen-elapsed", Pattern: regexp.MustCompile(
 		`(?:\(|\b(?:[Ff]or|[Ii]n|[Aa]fter) )((?:[0-9]+h ?)?(?:[0-9]+m ?)?[0-9]+(?:\.[0-9]+)?s)\b`)},
 		"of screens: how long something has taken", "Working (3s • esc to interrupt)"},
 }
 
 // screenMasker returns what masks the rows of screens. It counts for itself.
-func (m *Masking) screenMasker(r *Roots) (*scrub.Masker, error) {
+func (m *Masking) screenMasker(r *Roots) (*masks.Masker, error) {
 	own := new(Masking)
 	if m != nil {
 		*own = *m
@@ -33,10 +33,10 @@ func (m *Masking) screenMasker(r *Roots) (*scrub.Masker, error) {
 	}
 	for _, s := range screenMasks {
 		if !slices.Contains(own.Off, s.Name) {
-			o.Extra = append(o.Extra, s.ExtraMask)
+			o.Extra = append(o.Extra, s.Extra)
 		}
 	}
-	return scrub.NewMasker(o), nil
+	return masks.New(o), nil
 }
 
 // ofScreens reports whether name is that of a mask of screens alone.

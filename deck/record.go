@@ -15,7 +15,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/terminal"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -136,7 +136,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Masking == nil {
 		m.Masking = new(Masking)
 	}
-	m.Masking.Rules = scrub.MaskRules
+	m.Masking.Rules = masks.Rules
 	return r, r.describe()
 }
 

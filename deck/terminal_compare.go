@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -65,7 +66,7 @@ func (t *terminalSide) hinted() (*fidelity.Showing, error) {
 }
 
 // screens says how the terminals of two runs compare; nil where one of them had none and that does not matter.
-func screens(tty *TTY, m *scrub.Masker, gate bool, sides [2]*terminalSide) (*fidelity.Screens, error) {
+func screens(tty *TTY, m *masks.Masker, gate bool, sides [2]*terminalSide) (*fidelity.Screens, error) {
 	switch {
 	case tty == nil && gate:
 		return nil, errNoTerminal

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A BodyKind says how the secrets that names in a body give away are found: by its Content-Type, and where that says little, by
@@ -121,7 +122,7 @@ func isBracket(c byte) bool { return c == '{' || c == '[' }
 
 // isBinary tells whether a text has bytes at its beginning that no text has.
 func isBinary(b []byte) bool {
-	return bytes.ContainsFunc(b[:min(len(b), 64)], func(r rune) bool { return r < ' ' && !isBlank(byte(r)) && r != 0x1e && r != 0x1b && r != '\f' })
+	return bytes.ContainsFunc(b[:min(len(b), 64)], func(r rune) bool { return r < ' ' && !chars.IsBlank(byte(r)) && r != 0x1e && r != 0x1b && r != '\f' })
 }
 
 // isForm tells whether a text of no said type is a form: names and values, and nothing that a form escapes.

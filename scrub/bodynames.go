@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 const (
@@ -174,7 +176,7 @@ func (l *look) members(b []byte) {
 // nameBefore returns the name that ends before the colon at i.
 func nameBefore(b []byte, i int) (name []byte, ok bool) {
 	end := i - 1
-	for end > 0 && isBlank(b[end]) {
+	for end > 0 && chars.IsBlank(b[end]) {
 		end--
 	}
 	if end < 1 || b[end] != '"' {
@@ -334,11 +336,9 @@ func partName(head []byte) string {
 	return ""
 }
 
-func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-
 // blanks returns where the blanks at i end.
 func blanks(b []byte, i int) int {
-	for i < len(b) && isBlank(b[i]) {
+	for i < len(b) && chars.IsBlank(b[i]) {
 		i++
 	}
 	return i

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A model and its tools say much in texts: commands, lists of variables, settings, headers. Most of a text speaks of something else,
@@ -75,7 +77,7 @@ func (l *look) flags(b []byte) {
 		}
 		start := at + i
 		at = start + 2
-		for at < len(b) && (nameChars[b[at]] || b[at] == '-') {
+		for at < len(b) && (chars.Name[b[at]] || b[at] == '-') {
 			at++
 		}
 		name := b[start+2 : at]
@@ -166,7 +168,7 @@ func (l *look) until(b []byte, i int, ends string) (value string, whole bool) {
 // of it.
 func wordAt(b []byte, i int) []byte {
 	start := i
-	for start > 0 && i-start < maxName && nameChars[b[start-1]] {
+	for start > 0 && i-start < maxName && chars.Name[b[start-1]] {
 		start--
 	}
 	if start > 0 && b[start-1] == '\\' && start < i && slices.Contains([]byte("nrt"), b[start]) {

@@ -1,6 +1,10 @@
 package scrub
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+)
 
 // A class of a shape as bits, one for each kind of character that it stands for.
 const (
@@ -18,13 +22,13 @@ const (
 var classOf = func() (of [256]uint64) {
 	for c := range of {
 		switch c := byte(c); {
-		case isLowerHex(c) && !isDigit(c):
+		case chars.IsLowerHex(c) && !chars.IsDigit(c):
 			of[c] = aToF
 		case c >= 'a' && c <= 'z':
 			of[c] = gToZ
 		case c >= 'A' && c <= 'Z':
 			of[c] = capitals
-		case isDigit(c):
+		case chars.IsDigit(c):
 			of[c] = numerals
 		case c >= utf8.RuneSelf:
 			of[c] = beyondASCII

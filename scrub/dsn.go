@@ -1,6 +1,11 @@
 package scrub
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+)
 
 // placeSpans returns the secrets of a variable or an argument that only their place tells: of a proxy without a scheme, and of
 // a list of settings.
@@ -39,7 +44,7 @@ func settings(v, sign string) (spans []span, ok bool) {
 			ok = ok || end < len(v)
 			if trimmed := trimQuotes(value); trimmed != "" && settingOpens(name) {
 				start := end - len(value) + strings.Index(value, trimmed)
-				spans = append(spans, span{start: start, end: start + len(trimmed), rule: ruleName(name)})
+				spans = append(spans, span{start: start, end: start + len(trimmed), rule: placeholders.RuleName(name)})
 			}
 		}
 		at = end + 1
@@ -71,7 +76,7 @@ func settingEnd(v string, sign byte) int {
 // isSettingName tells whether name is letters, digits, blanks and what joins words.
 func isSettingName(name string) bool {
 	for i := range len(name) {
-		if c := name[i]; !isAlnum(c) && strings.IndexByte(" _.-", c) < 0 {
+		if c := name[i]; !chars.IsAlnum(c) && strings.IndexByte(" _.-", c) < 0 {
 			return false
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // keyPrefixes are the beginnings that all keys of a kind have, the longer before the shorter.
@@ -22,7 +25,6 @@ var keyPrefixes = []string{
 
 const (
 	maxDummy    = 1 << 20 // bytes; a bound on what a damaged shape can ask for
-	uuidLen     = 36
 	pemLineLen  = 64
 	otherShapes = "_-.+/="
 )
@@ -68,7 +70,7 @@ func leakPrefix(value string) (longest string) {
 }
 
 func isUUID(v string) bool {
-	end, ok := uuidAt([]byte(v), 0)
+	end, ok := chars.UUIDAt([]byte(v), 0)
 	return ok && end == len(v)
 }
 
@@ -84,10 +86,10 @@ func classes(v string) string {
 	var lower, upper, digit bool
 	for i := range len(v) {
 		c := v[i]
-		hexOnly = hexOnly && isLowerHex(c)
+		hexOnly = hexOnly && chars.IsLowerHex(c)
 		lower = lower || c >= 'a' && c <= 'z'
 		upper = upper || c >= 'A' && c <= 'Z'
-		digit = digit || isDigit(c)
+		digit = digit || chars.IsDigit(c)
 	}
 	if hexOnly && lower && digit {
 		return "x"
@@ -128,7 +130,7 @@ const nonASCII = 'u'
 
 var extras = func() (out []extra) {
 	for c := byte('!'); c <= '~'; c++ {
-		if !isAlnum(c) && strings.IndexByte(otherShapes, c) < 0 {
+		if !chars.IsAlnum(c) && strings.IndexByte(otherShapes, c) < 0 {
 			out = append(out, extra{c, string(c)})
 		}
 	}
@@ -169,16 +171,16 @@ func Dummies(v Var) (value string, made map[string]string) {
 	shapes := strings.Fields(v.Shape)
 	var b strings.Builder
 	from, n := 0, 0
-	eachPlaceholder([]byte(v.Value), func(start, end int) {
+	placeholders.Each([]byte(v.Value), func(start, end int) {
 		shape := ""
 		if n < len(shapes) {
 			shape = shapes[n]
 		}
 		b.WriteString(v.Value[from:start])
-		plain, form := formOf(v.Value[start:end])
+		plain, form := placeholders.Split(v.Value[start:end])
 		d := dummy(Digits(plain), shape)
 		made[plain] = d
-		b.WriteString(disguise(d, form))
+		b.WriteString(placeholders.Disguise(d, form))
 		from, n = end, n+1
 	})
 	b.WriteString(v.Value[from:])
@@ -356,7 +358,7 @@ func randomOf(rng *rand.Rand, n int, classes string) string {
 // case. A set that has none stays as it is.
 func telling(set string) string {
 	out := strings.Map(func(r rune) rune {
-		if isAlnum(byte(r)) && !isDigit(byte(r)) && r&0xf >= 0xa {
+		if chars.IsAlnum(byte(r)) && !chars.IsDigit(byte(r)) && r&0xf >= 0xa {
 			return r
 		}
 		return -1

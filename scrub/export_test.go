@@ -1,5 +1,7 @@
 package scrub
 
+import "github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+
 // A Leak is a shape of gitleaks, for tests.
 type Leak struct {
 	ID, Re         string
@@ -15,7 +17,7 @@ type Leak struct {
 func Leaks() (out []Leak) {
 	for i := range leaks {
 		l := &leaks[i]
-		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.says, l.behind, ruleName(l.id), l.closed, l.entropy > 0})
+		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.says, l.behind, placeholders.RuleName(l.id), l.closed, l.entropy > 0})
 	}
 	return out
 }

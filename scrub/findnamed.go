@@ -3,6 +3,9 @@ package scrub
 import (
 	"bytes"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // maxNamedLine bounds, in bytes, a value that FindNamed looks at.
@@ -20,7 +23,7 @@ func (s *Scrubber) FindNamed(b []byte) (found []Range) {
 				break
 			}
 			at += i + 1
-			if sign == ':' && at > 1 && isDigit(b[at-2]) && at < len(b) && isDigit(b[at]) { // a time, and the like
+			if sign == ':' && at > 1 && chars.IsDigit(b[at-2]) && at < len(b) && chars.IsDigit(b[at]) { // a time, and the like
 				continue
 			}
 			if name := nameAt(b, at-1); len(name) > 0 && mayName(name) {
@@ -42,7 +45,7 @@ func mayName(name []byte) bool {
 		}
 		switch uint32(name[i]|0x20)<<16 | uint32(name[i+1]|0x20)<<8 | uint32(name[i+2]|0x20) {
 		case 'p'<<16 | 'a'<<8 | 't':
-			if i+3 < len(name) && isAlnum(name[i+3]) {
+			if i+3 < len(name) && chars.IsAlnum(name[i+3]) {
 				continue // of a path
 			}
 		case 'k'<<16 | 'e'<<8 | 'y', 't'<<16 | 'o'<<8 | 'k', 's'<<16 | 'e'<<8 | 'c', 'p'<<16 | 'a'<<8 | 's', 's'<<16 | 's'<<8 | 'h',
@@ -59,8 +62,6 @@ func isCookie(name []byte) bool {
 	return bytes.EqualFold(name, []byte("cookie")) || bytes.EqualFold(name, []byte("set-cookie"))
 }
 
-var nameChars = newSet("_-.")
-
 // nameAt returns the name that ends before i, but for a blank and a quotation mark.
 func nameAt(b []byte, i int) []byte {
 	if i > 0 && b[i-1] == ' ' {
@@ -70,7 +71,7 @@ func nameAt(b []byte, i int) []byte {
 		i--
 	}
 	start := i
-	for start > 0 && i-start < maxName && nameChars[b[start-1]] {
+	for start > 0 && i-start < maxName && chars.Name[b[start-1]] {
 		start--
 	}
 	return b[start:i]
@@ -103,13 +104,13 @@ func (s *Scrubber) namedAt(found []Range, name string, b []byte, i int) []Range 
 	if !isMember && (!s.NamesSecret(name, string(value)) || !s.saidOf(name, string(value))) {
 		return found
 	}
-	return append(found, Range{Start: int64(from), End: int64(from + len(value)), Rule: ruleName(name)})
+	return append(found, Range{Start: int64(from), End: int64(from + len(value)), Rule: placeholders.RuleName(name)})
 }
 
 // saidOf tells whether a value of a line is a secret, and no text about one.
 func (s *Scrubber) saidOf(name, value string) bool {
 	switch {
-	case len(value) < minKnown, isPlaceholder(value), fromOutside.MatchString(value), reference.MatchString(value):
+	case len(value) < minKnown, placeholders.Is(value), fromOutside.MatchString(value), reference.MatchString(value):
 		return false
 	case isVariable(name):
 		return searchable(value) && !strings.ContainsAny(value, "()")
@@ -135,7 +136,7 @@ func (n *secretNames) saysInLine(name []byte) bool {
 // number is the secret of a password alone.
 func isSaid(name, value string) bool {
 	switch {
-	case len(value) < minKnown, isPlaceholder(value), fromOutside.MatchString(value), reference.MatchString(value),
+	case len(value) < minKnown, placeholders.Is(value), fromOutside.MatchString(value), reference.MatchString(value),
 		strings.ContainsAny(value, "()[]{}<>"), strings.Contains(value, "://"), isPathOf(name, value), isExample(value), filledUp([]byte(value)):
 		return false
 	case strings.Trim(value, "0123456789") == "":

@@ -3,6 +3,8 @@ package scrub
 import (
 	"maps"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // MaxFound is how many secrets a Scrubber tells the shapes of. Later ones are hidden all the same.
@@ -38,7 +40,7 @@ func (s *Scrubber) noteFound(placeholder, value string) string {
 	if first, ok := s.first(digits); ok {
 		return first
 	}
-	if _, ok := s.found[digits]; ok || len(s.found) >= MaxFound || len(value) > maxDummy || isPlaceholder(value) {
+	if _, ok := s.found[digits]; ok || len(s.found) >= MaxFound || len(value) > maxDummy || placeholders.Is(value) {
 		return placeholder
 	}
 	if s.found == nil {
@@ -78,7 +80,7 @@ func (s *Scrubber) first(digits string) (placeholder string, ok bool) {
 func (s *Scrubber) newKnown(rule, value string) *known {
 	placeholder := s.key.placeholder(rule, []byte(value))
 	if first, ok := s.first(Digits(placeholder)); ok {
-		rule, placeholder = placeholderName(first), first
+		rule, placeholder = placeholders.Rule(first), first
 	}
 	return &known{rule: rule, value: value, placeholder: placeholder}
 }
@@ -88,10 +90,10 @@ func (s *Scrubber) newKnown(rule, value string) *known {
 func (s *Scrubber) Unshaped(stored []byte) (unshaped bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	eachPlaceholder(stored, func(start, end int) {
+	placeholders.Each(stored, func(start, end int) {
 		placeholder := string(stored[start:end])
 		_, found := s.found[Digits(placeholder)]
-		rule := placeholderName(placeholder)
+		rule := placeholders.Rule(placeholder)
 		unshaped = unshaped || !found && s.byHex[Digits(placeholder)] == nil && rule != "file" && rule != "packed"
 	})
 	return unshaped

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // Header returns the value of an HTTP header as it may be written. Where the name says that it holds a secret
@@ -81,7 +83,7 @@ var (
 
 // whole hides all of a value.
 func (h hider) whole(name, value string) string {
-	h.count(ruleName(name))
+	h.count(placeholders.RuleName(name))
 	return h.s.learn(name, strings.TrimSpace(value))
 }
 
@@ -99,7 +101,7 @@ func (h hider) authorization(name, value string) string {
 		}
 	}
 	if h.s.signs(scheme, rest) {
-		h.count(ruleName(name))
+		h.count(placeholders.RuleName(name))
 		return scheme + " " + h.s.conceal(name, rest)
 	}
 	if list, ok := h.parameters(name, rest); ok {

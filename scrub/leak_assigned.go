@@ -3,6 +3,8 @@ package scrub
 import (
 	"bytes"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // Bounds of an assignment, from gitleaks.
@@ -12,7 +14,7 @@ const (
 	maxOpening = 5  // the same after it
 )
 
-var fillerChars = newSet("_ \t.-")
+var fillerChars = chars.NewSet("_ \t.-")
 
 // assignedAt looks for a secret that is assigned to a name that ends at i.
 func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
@@ -42,7 +44,7 @@ func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
 
 // valueAt looks for a secret at i that something was assigned to. says tells whether the name says that it is one.
 func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
-	if c := t.b[i]; !bearerChars[c] {
+	if c := t.b[i]; !chars.Bearer[c] {
 		return span{}, miss
 	}
 	for _, l := range r.assigned {
@@ -232,9 +234,8 @@ func endsInWord(part, lower []byte, w string) bool {
 	if at < 0 || string(lower[at:]) != w {
 		return false
 	}
-	if at == 0 || !isAlnum(part[at-1]) {
+	if at == 0 || !chars.IsAlnum(part[at-1]) {
 		return true
 	}
-	isUpper := func(c byte) bool { return c >= 'A' && c <= 'Z' }
-	return isUpper(part[at]) && !isUpper(part[at-1])
+	return chars.IsUpper(part[at]) && !chars.IsUpper(part[at-1])
 }

@@ -3,6 +3,8 @@ package scrub
 import (
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 const (
@@ -24,11 +26,11 @@ func (s *Scrubber) AddDummies(dummies []Given) {
 	defer s.mu.Unlock()
 	var all []*known
 	for _, d := range dummies {
-		if !isPlaceholder(d.Placeholder) || d.Value == "" {
+		if !placeholders.Is(d.Placeholder) || d.Value == "" {
 			continue
 		}
-		placeholder, _ := formOf(d.Placeholder)
-		k := &known{rule: placeholderName(placeholder), value: d.Value, placeholder: placeholder, dummy: true}
+		placeholder, _ := placeholders.Split(d.Placeholder)
+		k := &known{rule: placeholders.Rule(placeholder), value: d.Value, placeholder: placeholder, dummy: true}
 		if searchable(d.Value) && s.dummies < maxDummies {
 			s.dummies++
 			all = append(all, k)
@@ -74,7 +76,7 @@ type maker struct {
 }
 
 func (m *maker) dummyOf(s Secret) (value string, ok bool) {
-	if !isPlaceholder(s.Placeholder) || len(s.Shape) > longestShape {
+	if !placeholders.Is(s.Placeholder) || len(s.Shape) > longestShape {
 		return "", false
 	}
 	size := ShapeLen(s.Shape)

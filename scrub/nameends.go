@@ -1,5 +1,7 @@
 package scrub
 
+import "github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+
 // nameEnds has the last three letters of the names that may say something, five bits each: of most words of a text it tells at once
 // that they are none.
 var nameEnds = func() (ends [1 << 15 / 64]uint64) {
@@ -32,8 +34,8 @@ func mayEndName(b []byte, i int) bool {
 	if i < 3 {
 		return false
 	}
-	if last := b[i-1]; !isLower(last) {
-		return isUpper(last) || isDigit(last)
+	if last := b[i-1]; !chars.IsLower(last) {
+		return chars.IsUpper(last) || chars.IsDigit(last)
 	}
 	at := endOf(b, i)
 	return nameEnds[at/64]>>(at%64)&1 != 0

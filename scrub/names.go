@@ -5,12 +5,14 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // searchable reports whether a known value can be searched for anywhere without replacing what is no secret: it is no word, nor an
 // identifier, that other texts have too.
 func searchable(value string) bool {
-	if len(value) < minKnown || isPlaceholder(value) || !varied(value, 2) || slices.Contains(commonWords, strings.ToLower(value)) {
+	if len(value) < minKnown || placeholders.Is(value) || !varied(value, 2) || slices.Contains(commonWords, strings.ToLower(value)) {
 		return false
 	}
 	words := wordsIn(value)
@@ -32,10 +34,10 @@ func learnable(value string) bool {
 
 // varied reports whether a value has so many different bytes.
 func varied(value string, least int) bool {
-	var seen byteSet
+	var seen chars.ByteSet
 	for i := 0; i < len(value) && least > 0; i++ {
-		if !seen.has(value[i]) {
-			seen.add(value[i])
+		if !seen.Has(value[i]) {
+			seen.Add(value[i])
 			least--
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // NamesSecret reports whether value is a secret because name, that of a variable or of an argument, says so. With
@@ -49,7 +50,7 @@ func lastWordIs(name, word string) bool {
 		return false
 	}
 	isCapital := name[at] >= 'A' && name[at] <= 'Z'
-	return !isAlnum(name[at-1]) || isCapital && name[at-1] >= 'a' && name[at-1] <= 'z'
+	return !chars.IsAlnum(name[at-1]) || isCapital && name[at-1] >= 'a' && name[at-1] <= 'z'
 }
 
 var (

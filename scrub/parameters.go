@@ -3,6 +3,8 @@ package scrub
 import (
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 var (
@@ -47,7 +49,7 @@ func (h hider) parameter(name, part string) string {
 	case value == "" || slices.Contains(openParameters, key):
 		return h.text(part)
 	case slices.Contains(perRequest, key):
-		h.count(ruleName(name))
+		h.count(placeholders.RuleName(name))
 		return part[:at] + h.s.conceal(name, unescaped(value)) + part[at+len(value):]
 	}
 	return part[:at] + h.part(name, value) + part[at+len(value):]

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // A piece is a secret in the value of a variable whose name says that it holds one: all of it but the blanks and quotation
@@ -214,7 +216,7 @@ func (s *Scrubber) AddPieces(name, value string) {
 
 // pieceSpans returns the spans of the pieces of value.
 func (s *Scrubber) pieceSpans(name, value string) (spans []span) {
-	rule := ruleName(name)
+	rule := placeholders.RuleName(name)
 	for _, p := range s.piecesOf(name, value) {
 		placeholder := s.addNamed(name, p.value)
 		f := span{start: p.start, end: p.end, rule: rule, known: &known{rule: rule, value: p.value, placeholder: placeholder}}
@@ -254,15 +256,15 @@ func (s *Scrubber) learnLines(name, value string) {
 // its secrets: it pairs members of JSON by their names, parts of a list by their order. A secret of real that stored has not
 // is given with no placeholder. ok is false where none of them fit.
 func Paired(name, stored, real string) (given []Given, ok bool) {
-	placeholders := make(map[string]string)
+	was := make(map[string]string)
 	for _, p := range pieces(name, stored) {
-		if isPlaceholder(p.value) {
-			placeholders[p.at], _ = formOf(p.value)
+		if placeholders.Is(p.value) {
+			was[p.at], _ = placeholders.Split(p.value)
 		}
 	}
 	for _, p := range pieces(name, real) {
-		ok = ok || placeholders[p.at] != ""
-		given = append(given, Given{placeholders[p.at], p.value})
+		ok = ok || was[p.at] != ""
+		given = append(given, Given{was[p.at], p.value})
 	}
 	return given, ok
 }

@@ -1,6 +1,10 @@
 package scrub
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+)
 
 // A Place is where in a text a value stands that its name told to be a secret, and that is searched for nowhere, for as many
 // as are were learnt before it (LearnNamed). It is hidden there.
@@ -22,7 +26,7 @@ func (s *Scrubber) HideAt(b []byte, places []Place) []byte {
 // spanOf is what hides a place whose bytes are raw, and which begins at start of a buffer.
 func (s *Scrubber) spanOf(p Place, raw []byte, start int) span {
 	value := strings.TrimSpace(p.Value)
-	k := &known{rule: ruleName(p.Name), value: value, placeholder: s.conceal(p.Name, value)}
+	k := &known{rule: placeholders.RuleName(p.Name), value: value, placeholder: s.conceal(p.Name, value)}
 	return span{from: start, start: start, end: start + len(raw), rank: knownRank, rule: k.rule, known: k, form: formOn(k, raw)}
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"io"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // Fill returns b with each placeholder replaced by what valueOf says it stands for, in the form in which it stood.
@@ -13,19 +15,19 @@ import (
 // In base64 a value of another length than the recorded one shifts what comes after it in the same group: the text around
 // it then decodes to something else.
 func Fill(b []byte, valueOf func(digits string) (value string, ok bool)) []byte {
-	if !bytes.Contains(b, []byte(prefix)) {
+	if !bytes.Contains(b, []byte(placeholders.Prefix)) {
 		return b
 	}
 	var out []byte
 	from := 0
-	eachPlaceholder(b, func(start, end int) {
+	placeholders.Each(b, func(start, end int) {
 		placeholder := string(b[start:end])
 		value, ok := valueOf(Digits(placeholder))
 		if !ok {
 			return
 		}
-		_, form := formOf(placeholder)
-		out = append(append(out, b[from:start]...), disguise(value, form)...)
+		_, form := placeholders.Split(placeholder)
+		out = append(append(out, b[from:start]...), placeholders.Disguise(value, form)...)
 		from = end
 	})
 	if from == 0 {
@@ -35,7 +37,13 @@ func Fill(b []byte, valueOf func(digits string) (value string, ok bool)) []byte 
 }
 
 // Digits returns the hex digits of a placeholder: two placeholders with the same ones stand for the same value.
-func Digits(placeholder string) string { return placeholder[max(0, len(placeholder)-hexLen):] }
+func Digits(placeholder string) string { return placeholders.Digits(placeholder) }
+
+// Renumber replaces each placeholder of b by td_#<n>, where n counts the different secrets by their first appearance in b,
+// from 1. So neither the project's key, nor the secret, nor the rule that found it first matters to a digest of what it
+// returns, while which places held the same secret still does. It returns b itself where nothing is to be replaced, and
+// never writes to b.
+func Renumber(b []byte) []byte { return placeholders.Renumber(b, nil) }
 
 // Reveal is Fill with the values that s knows: what a program gets of a recorded answer.
 func (s *Scrubber) Reveal(b []byte) []byte { return Fill(b, s.valueOf) }
@@ -78,31 +86,10 @@ func (v *revealing) fill() {
 	v.held, v.err = append(v.held, buf[:n]...), err
 	cut := len(v.held)
 	if err == nil {
-		cut = beginsAt(v.held)
+		cut = placeholders.Cut(v.held)
 	}
 	v.out = v.s.Reveal(bytes.Clone(v.held[:cut]))
 	v.held = append(v.held[:0], v.held[cut:]...)
-}
-
-// beginsAt returns where a placeholder may begin in b that has not come whole, after those that have; len(b) where none may.
-func beginsAt(b []byte) int {
-	t := text{b: b}
-	for i := 0; i < len(b); {
-		next := bytes.IndexByte(b[i:], prefix[0])
-		if next < 0 {
-			break
-		}
-		i += next
-		switch end, o := t.placeholder(i); o {
-		case more:
-			return i
-		case hit:
-			i = end
-		default:
-			i++
-		}
-	}
-	return len(b)
 }
 
 // LearnFrom makes known what the placeholders of stored stand for in real, of which stored is the scrubbed form: a replay
@@ -111,7 +98,7 @@ func beginsAt(b []byte) int {
 func (s *Scrubber) LearnFrom(stored, real []byte) {
 	type place struct{ start, end int }
 	var places []place
-	eachPlaceholder(stored, func(start, end int) { places = append(places, place{start, end}) })
+	placeholders.Each(stored, func(start, end int) { places = append(places, place{start, end}) })
 	from := 0
 	for i, p := range places {
 		literal := stored[from:p.start]
@@ -134,10 +121,10 @@ func (s *Scrubber) LearnFrom(stored, real []byte) {
 // learnAt learns the value of a placeholder, with which real begins and after which comes next, and returns how long it is
 // in real; -1 where it is not found.
 func (s *Scrubber) learnAt(placeholder string, real, next []byte) int {
-	plain, form := formOf(placeholder)
+	plain, form := placeholders.Split(placeholder)
 	if form != "" {
 		for _, k := range s.knownAs(Digits(placeholder)) {
-			if in := disguise(k.value, form); bytes.HasPrefix(real, []byte(in)) {
+			if in := placeholders.Disguise(k.value, form); bytes.HasPrefix(real, []byte(in)) {
 				return len(in)
 			}
 		}
@@ -150,7 +137,7 @@ func (s *Scrubber) learnAt(placeholder string, real, next []byte) int {
 		if !bytes.HasPrefix(real[n:], next) {
 			continue
 		}
-		if value, ok := undisguised(string(real[:n]), form); ok && s.key.mac([]byte(value))[:hexLen] == Digits(plain) {
+		if value, ok := placeholders.Undisguise(string(real[:n]), form); ok && s.key.mac([]byte(value))[:placeholders.HexLen] == Digits(plain) {
 			s.AddAlias(plain, value)
 			return n
 		}
@@ -179,7 +166,7 @@ type Given struct{ Placeholder, Value string }
 func Align(stored, real string) (given []Given, ok bool) {
 	type place struct{ start, end int }
 	var places []place
-	eachPlaceholder([]byte(stored), func(start, end int) { places = append(places, place{start, end}) })
+	placeholders.Each([]byte(stored), func(start, end int) { places = append(places, place{start, end}) })
 	from := 0
 	for i, p := range places {
 		rest, fits := strings.CutPrefix(real, stored[from:p.start])
@@ -193,8 +180,8 @@ func Align(stored, real string) (given []Given, ok bool) {
 		if n <= 0 {
 			return nil, false
 		}
-		plain, form := formOf(stored[p.start:p.end])
-		if value, ok := undisguised(rest[:n], form); ok {
+		plain, form := placeholders.Split(stored[p.start:p.end])
+		if value, ok := placeholders.Undisguise(rest[:n], form); ok {
 			given = append(given, Given{plain, value})
 		}
 		real, from = rest[n:], p.end

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // rulesOf lists the rules of a version.
@@ -48,56 +51,62 @@ var ruleNames = func() (out [Rules + 1]func() []string) {
 func shapeRules(users bool) []rule {
 	return []rule{
 		placeholderRule{},
-		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: tokenChars},
-		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: tokenChars, word: true, accept: openaiKey},
-		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: tokenChars, word: true},
-		&prefixRule{rule: "github", prefix: "ghp_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "gho_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "ghu_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "ghs_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "ghr_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: wordChars},
-		&prefixRule{rule: "aws", prefix: "AKIA", min: 16, max: 16, set: alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "aws", prefix: "ASIA", min: 16, max: 16, set: alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "stripe", prefix: "sk_live_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "stripe", prefix: "sk_test_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "stripe", prefix: "rk_live_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "stripe", prefix: "rk_test_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: alnum, word: true},
-		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: alnum, word: true},
+		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: chars.Token},
+		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey},
+		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: chars.Token, word: true},
+		&prefixRule{rule: "github", prefix: "ghp_", min: 36, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "github", prefix: "gho_", min: 36, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "github", prefix: "ghu_", min: 36, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "github", prefix: "ghs_", min: 36, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "github", prefix: "ghr_", min: 36, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: chars.Word},
+		&prefixRule{rule: "aws", prefix: "AKIA", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum},
+		&prefixRule{rule: "aws", prefix: "ASIA", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum},
+		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "stripe", prefix: "sk_live_", min: 10, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "stripe", prefix: "sk_test_", min: 10, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "stripe", prefix: "rk_live_", min: 10, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "stripe", prefix: "rk_test_", min: 10, max: 255, set: chars.Alnum},
+		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: chars.Alnum, word: true},
+		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: chars.Alnum, word: true},
 		jwtRule{},
 		pemRule{},
 		urlRule{slashes: "://", users: users},
 		urlRule{slashes: `:\/\/`, users: users},
-		&schemeRule{rule: "bearer", scheme: "bearer", set: bearerChars, accept: bearerToken},
-		&schemeRule{rule: "basic", scheme: "basic", set: base64Chars, accept: basicCredentials},
+		&schemeRule{rule: "bearer", scheme: "bearer", set: chars.Bearer, accept: bearerToken},
+		&schemeRule{rule: "basic", scheme: "basic", set: chars.Base64, accept: basicCredentials},
 	}
 }
 
 // A placeholderRule protects what was scrubbed before.
 type placeholderRule struct{}
 
-func (placeholderRule) starts() []string { return []string{prefix} }
+func (placeholderRule) starts() []string { return []string{placeholders.Prefix} }
 
 func (placeholderRule) names() []string { return nil }
 
 func (placeholderRule) match(t text, i int) (span, outcome) {
-	end, o := t.placeholder(i)
-	return span{start: i, end: end, protected: true}, o
+	end, ok, cut := placeholders.At(t.b, i)
+	switch {
+	case ok:
+		return span{start: i, end: end, protected: true}, hit
+	case cut:
+		return span{}, t.ended()
+	}
+	return span{}, miss
 }
 
 // A prefixRule finds keys that begin with a literal.
 type prefixRule struct {
 	rule, prefix string
 	min, max     int // bytes after the prefix; a longer run is not a key
-	set          *charset
+	set          *chars.Set
 	word         bool // the prefix must begin a word
 	alone        bool // it is short: no digit of base64, of either alphabet, may stand on its two sides
 	accept       func(rest []byte) bool
@@ -120,7 +129,7 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 		}
 	}
 	o := t.literal(i, r.prefix)
-	if o == miss || r.word && !boundary(t.b, i) || r.alone && (!alone(t.b, i) || i > 0 && t.b[i-1] == '-') {
+	if o == miss || r.word && !chars.Boundary(t.b, i) || r.alone && (!alone(t.b, i) || i > 0 && t.b[i-1] == '-') {
 		return span{}, miss
 	}
 	if o == more {
@@ -150,7 +159,7 @@ func openaiKey(rest []byte) bool {
 	}
 	digits, row, longestRow := 0, 0, 0
 	for _, c := range rest {
-		if isDigit(c) {
+		if chars.IsDigit(c) {
 			digits++
 		}
 		if row++; c == '-' || c == '_' {
@@ -168,7 +177,7 @@ func upperAlnum(b []byte) bool { return bytes.Equal(b, bytes.ToUpper(b)) }
 // A schemeRule finds the credentials after the name of an HTTP authentication scheme, in any text.
 type schemeRule struct {
 	rule, scheme string
-	set          *charset
+	set          *chars.Set
 	accept       func(credentials []byte) bool
 }
 
@@ -188,7 +197,7 @@ func (r *schemeRule) names() []string { return []string{r.rule} }
 
 func (r *schemeRule) match(t text, i int) (span, outcome) {
 	o := t.literalFold(i, r.scheme)
-	if o == miss || !boundary(t.b, i) {
+	if o == miss || !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
 	if o == more {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A jwtRule finds JSON Web Tokens: two parts of base64url that decode to objects, and a signature.
@@ -14,7 +16,7 @@ func (jwtRule) starts() []string { return []string{"eyJ"} }
 func (jwtRule) names() []string { return []string{"jwt"} }
 
 func (jwtRule) match(t text, i int) (span, outcome) {
-	if !boundary(t.b, i) {
+	if !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
 	end := i
@@ -32,7 +34,7 @@ func (jwtRule) match(t text, i int) (span, outcome) {
 		}
 		start := end
 		var o outcome
-		if end, o = t.run(start, tokenChars, maxShape/4); o != hit {
+		if end, o = t.run(start, chars.Token, maxShape/4); o != hit {
 			return span{}, o
 		}
 		if part < 2 && end-start < 10 {
@@ -88,7 +90,7 @@ func (t text) pemLine(i int, begin string) (end int, o outcome) {
 			}
 			o := t.literal(end, "-----")
 			return end + 5, o
-		} else if c != ' ' && c != '+' && c != '%' && !isAlnum(c) {
+		} else if c != ' ' && c != '+' && c != '%' && !chars.IsAlnum(c) {
 			return 0, miss
 		}
 	}
@@ -141,7 +143,7 @@ func (t text) pemBody(first, i int) (end int, o outcome) {
 // pemDigits returns the end of the digits of base64 at i, those that a form escapes among them, or a place behind limit.
 func (t text) pemDigits(i, limit int) (end int, o outcome) {
 	for end = i; end <= limit; {
-		if end, o = t.run(end, base64Chars, max(0, limit-end)); o != hit || end == len(t.b) || t.b[end] != '%' {
+		if end, o = t.run(end, chars.Base64, max(0, limit-end)); o != hit || end == len(t.b) || t.b[end] != '%' {
 			break
 		}
 		if end+2 >= len(t.b) {
@@ -196,7 +198,7 @@ func (t text) pemHeader(i int) (end int, o outcome) {
 				return end, hit
 			}
 			return 0, miss
-		case !colon && c != '-' && !isAlnum(c):
+		case !colon && c != '-' && !chars.IsAlnum(c):
 			return 0, miss
 		}
 	}
@@ -209,14 +211,14 @@ type urlRule struct {
 	users   bool
 }
 
-var userinfoChars = newSet("-._~!$&*+=:%@")
+var userinfoChars = chars.NewSet("-._~!$&*+=:%@")
 
 func (r urlRule) starts() []string { return []string{r.slashes[:3]} }
 
 func (r urlRule) names() []string { return []string{"url_password"} }
 
 func (r urlRule) match(t text, i int) (span, outcome) {
-	if i == 0 || !alnum[t.b[i-1]] {
+	if i == 0 || !chars.Alnum[t.b[i-1]] {
 		return span{}, miss
 	}
 	if o := t.literal(i, r.slashes); o != hit {

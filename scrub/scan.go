@@ -3,6 +3,8 @@ package scrub
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // A rank says which of two overlapping finds names the placeholder.
@@ -65,8 +67,8 @@ func (f *finds) add(s span) {
 // and after it must be scanned again once more has come.
 func (x *index) scan(t text, from int) (spans []span, hold int) {
 	var f finds
-	i := x.next(t.b, from)
-	for ; i+2 < len(t.b); i = x.next(t.b, i+1) {
+	i := x.Next(t.b, from)
+	for ; i+2 < len(t.b); i = x.Next(t.b, i+1) {
 		if wait := x.at(t, i, &f); wait {
 			return f.spans, i
 		}
@@ -74,12 +76,12 @@ func (x *index) scan(t text, from int) (spans []span, hold int) {
 	if t.final {
 		return f.spans, len(t.b)
 	}
-	return f.spans, x.tail(t.b, max(from, i))
+	return f.spans, x.Tail(t.b, max(from, i))
 }
 
 // scanTo adds the secrets of a whole text that begin from from on and before to.
 func (x *index) scanTo(t text, from, to int, f *finds) {
-	for i := x.next(t.b, from); i < to && i+2 < len(t.b); i = x.next(t.b, i+1) {
+	for i := x.Next(t.b, from); i < to && i+2 < len(t.b); i = x.Next(t.b, i+1) {
 		x.at(t, i, f)
 	}
 }
@@ -201,10 +203,10 @@ func resolve(spans []span) []span {
 }
 
 // overlap reports whether one of the sorted placeholders overlaps s.
-func overlap(placeholders []span, s span) bool {
-	i, _ := slices.BinarySearchFunc(placeholders, s.start-longest, func(p span, at int) int { return cmp.Compare(p.start, at) })
-	for ; i < len(placeholders) && placeholders[i].start < s.end; i++ {
-		if placeholders[i].end > s.start {
+func overlap(protected []span, s span) bool {
+	i, _ := slices.BinarySearchFunc(protected, s.start-placeholders.Longest, func(p span, at int) int { return cmp.Compare(p.start, at) })
+	for ; i < len(protected) && protected[i].start < s.end; i++ {
+		if protected[i].end > s.start {
 			return true
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 const (
@@ -158,13 +160,13 @@ func (s *Scrubber) AddSecret(rule, value string) { s.addNamed(rule, value) }
 // searched for (see AddSecret).
 func (s *Scrubber) AddAlias(placeholder, value string) bool {
 	value = strings.TrimSpace(value)
-	if !isPlaceholder(placeholder) || !searchable(value) {
+	if !placeholders.Is(placeholder) || !searchable(value) {
 		return false
 	}
-	placeholder, _ = formOf(placeholder)
+	placeholder, _ = placeholders.Split(placeholder)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := &known{rule: placeholderName(placeholder), value: value, placeholder: placeholder}
+	k := &known{rule: placeholders.Rule(placeholder), value: value, placeholder: placeholder}
 	k.adopted.Store(&placeholder)
 	s.add(k)
 	return true
@@ -174,10 +176,10 @@ func (s *Scrubber) AddAlias(placeholder, value string) bool {
 // of a replay names another secret in the place of that one. It does nothing where the value, or the placeholder, is another's
 // already; a dummy that was made up for the placeholder gives way.
 func (s *Scrubber) Adopt(placeholder, value string) {
-	if !isPlaceholder(placeholder) {
+	if !placeholders.Is(placeholder) {
 		return
 	}
-	placeholder, _ = formOf(placeholder)
+	placeholder, _ = placeholders.Split(placeholder)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, digits := s.known[strings.TrimSpace(value)], Digits(placeholder)
@@ -196,9 +198,9 @@ func (s *Scrubber) addNamed(name, value string) (placeholder string) {
 	if k := s.standing(value); k != nil {
 		return k.written()
 	}
-	k := s.newKnown(ruleName(name), value)
+	k := s.newKnown(placeholders.RuleName(name), value)
 	switch {
-	case isPlaceholder(value):
+	case placeholders.Is(value):
 		return value
 	case value == "", s.fixed:
 	case searchable(value):
@@ -239,7 +241,7 @@ func (s *Scrubber) learn(name, value string) (placeholder string) {
 func (s *Scrubber) admits(name, value string, n *int, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.known[value] != nil || isPlaceholder(value) {
+	if s.known[value] != nil || placeholders.Is(value) {
 		return true
 	}
 	if !learnable(value) || *n >= most {
@@ -255,7 +257,7 @@ func (s *Scrubber) admits(name, value string, n *int, most int) bool {
 // name, and HideAt hides the value where it stands.
 func (s *Scrubber) LearnNamed(name, value string) (fresh, here bool) {
 	value = strings.TrimSpace(value)
-	if value == "" || isPlaceholder(value) || s.isKnown(value) {
+	if value == "" || placeholders.Is(value) || s.isKnown(value) {
 		return false, false
 	}
 	if s.isAlias(value) || !s.admits(name, value, &s.bodyNamed, maxNamedLearnt) {
@@ -297,10 +299,10 @@ func (s *Scrubber) conceal(name, value string) string {
 	switch {
 	case k != nil:
 		return k.written()
-	case isPlaceholder(value):
+	case placeholders.Is(value):
 		return value
 	}
-	return s.noteFound(s.key.placeholder(ruleName(name), []byte(value)), value)
+	return s.noteFound(s.key.placeholder(placeholders.RuleName(name), []byte(value)), value)
 }
 
 // mark returns the placeholder of a value that its shape told.
@@ -338,7 +340,7 @@ func (s *Scrubber) without(b []byte, spans []span) (out []byte, found bool) {
 	if spans = resolve(spans); len(spans) == 0 {
 		return b, false
 	}
-	return s.replace(make([]byte, 0, len(b)+len(spans)*longest), b, 0, spans, nil), true
+	return s.replace(make([]byte, 0, len(b)+len(spans)*placeholders.Longest), b, 0, spans, nil), true
 }
 
 // LearnBytes is Bytes for what a program sends or gets. What a name before it told to be a secret (twitter_api_key = "…") is
@@ -394,7 +396,7 @@ func (s *Scrubber) replace(dst, b []byte, from int, spans []span, note func(star
 		switch {
 		case f.blank:
 		case f.known != nil:
-			dst = append(dst, withForm(f.known.written(), f.form)...)
+			dst = append(dst, placeholders.With(f.known.written(), f.form)...)
 			s.noteLate(f.known)
 		default:
 			dst = append(dst, s.mark(f.rule, string(b[f.start:f.end]))...)

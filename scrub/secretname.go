@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // maxName bounds, in bytes, a name that says something.
@@ -97,7 +99,7 @@ func (n *secretNames) of(name []byte) nameSaying {
 	case !n.general:
 		return saysNothing
 	}
-	for len(lower) > 0 && isDigit(lower[len(lower)-1]) {
+	for len(lower) > 0 && chars.IsDigit(lower[len(lower)-1]) {
 		lower = lower[:len(lower)-1]
 	}
 	if len(lower) == 0 {
@@ -193,26 +195,22 @@ func wordBefore(name, word string) (before string, ok bool) {
 		return "", false
 	case at == 0:
 		return "", true
-	case isLetter(name[at-1]) && (isLower(name[at]) || !isLower(name[at-1]) && !isLower(name[at+1])): // no separator, no capital
+	case chars.IsLetter(name[at-1]) && (chars.IsLower(name[at]) || !chars.IsLower(name[at-1]) && !chars.IsLower(name[at+1])): // no separator, no capital
 		return "", false
 	}
 	end := at
-	for end > 0 && !isLetter(name[end-1]) {
+	for end > 0 && !chars.IsLetter(name[end-1]) {
 		end--
 	}
 	start := end
-	for start > 0 && isLetter(name[start-1]) {
+	for start > 0 && chars.IsLetter(name[start-1]) {
 		start--
-		if start > 0 && !isLower(name[start]) && isLower(name[start-1]) {
+		if start > 0 && !chars.IsLower(name[start]) && chars.IsLower(name[start-1]) {
 			break // nextPageToken: a word begins with its capital
 		}
 	}
 	return strings.ToLower(name[start:end]), true
 }
-
-func isLetter(c byte) bool { return isLower(c | 0x20) }
-
-func isLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
 // flat appends a name in lower case and without its separators to dst.
 func flat(dst, name []byte) []byte {
@@ -220,7 +218,7 @@ func flat(dst, name []byte) []byte {
 		switch {
 		case c >= 'A' && c <= 'Z':
 			dst = append(dst, c|0x20)
-		case isLetter(c), isDigit(c), c >= 0x80:
+		case chars.IsLetter(c), chars.IsDigit(c), c >= 0x80:
 			dst = append(dst, c)
 		}
 	}

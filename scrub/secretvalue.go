@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 const (
@@ -20,7 +22,7 @@ func (s nameSaying) isSecret(value string) bool {
 	switch {
 	case s == saysNothing || value == "":
 		return false
-	case s == saysAsOrdered || strings.HasPrefix(value, prefix):
+	case s == saysAsOrdered || strings.HasPrefix(value, placeholders.Prefix):
 		return true
 	case reference.MatchString(value):
 		return false
@@ -47,9 +49,9 @@ func made(value string) bool {
 	var letters, digits int
 	for i := range len(value) {
 		switch c := value[i]; {
-		case isLetter(c):
+		case chars.IsLetter(c):
 			letters++
-		case isDigit(c):
+		case chars.IsDigit(c):
 			digits++
 		case strings.IndexByte("_-.~+/=:|!", c) < 0:
 			return false

@@ -9,6 +9,9 @@ import (
 	"hash"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // soughtLayers is how often escapes are undone, one within another.
@@ -70,7 +73,7 @@ func (l *seeking) plain(b []byte) {
 func (l *seeking) try(w *sought, value []byte) {
 	l.mac.Reset()
 	_, _ = l.mac.Write(value) // never fails (hash)
-	if hex.EncodeToString(l.mac.Sum(nil))[:hexLen] == w.digits {
+	if hex.EncodeToString(l.mac.Sum(nil))[:placeholders.HexLen] == w.digits {
 		l.found = append(l.found, Given{w.placeholder, string(value)})
 	}
 }
@@ -91,7 +94,7 @@ func (w *sought) fits(value []byte) bool {
 
 // wordEdge reports whether a word may begin or end at i.
 func wordEdge(b []byte, i int) bool {
-	return i == 0 || i == len(b) || !isAlnum(b[i-1]) || !isAlnum(b[i])
+	return i == 0 || i == len(b) || !chars.IsAlnum(b[i-1]) || !chars.IsAlnum(b[i])
 }
 
 // An alphabet says which bytes make a run: 0 for one that ends it, skipped for one that only stands in it, else the digit.
@@ -102,10 +105,10 @@ const skipped = 1
 var hexAlphabet, base64Alphabet = func() (h, b alphabet) {
 	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 	for c := range h {
-		if isHex(byte(c)) {
+		if chars.IsHex(byte(c)) {
 			h[c] = byte(c)
 		}
-		if v := digitValue(byte(c)); v < 64 {
+		if v := placeholders.DigitValue(byte(c)); v < 64 {
 			b[c] = digits[v]
 		}
 	}
@@ -176,16 +179,16 @@ type escape struct {
 var escapes = []escape{
 	{first: '\\', undo: func(out, rest []byte) ([]byte, int) {
 		switch {
-		case len(rest) > 5 && rest[1] == 'u' && isHex(rest[2]) && isHex(rest[3]) && isHex(rest[4]) && isHex(rest[5]):
-			return utf8.AppendRune(out, rune(unhex(rest[2]))<<12|rune(unhex(rest[3]))<<8|rune(unhex(rest[4]))<<4|rune(unhex(rest[5]))), 6
+		case len(rest) > 5 && rest[1] == 'u' && chars.IsHex(rest[2]) && chars.IsHex(rest[3]) && chars.IsHex(rest[4]) && chars.IsHex(rest[5]):
+			return utf8.AppendRune(out, rune(chars.Unhex(rest[2]))<<12|rune(chars.Unhex(rest[3]))<<8|rune(chars.Unhex(rest[4]))<<4|rune(chars.Unhex(rest[5]))), 6
 		case len(rest) > 1 && unescape(rest[1]) != 0:
 			return append(out, unescape(rest[1])), 2
 		}
 		return out, 0
 	}},
 	{first: '%', undo: func(out, rest []byte) ([]byte, int) {
-		if len(rest) > 2 && isHex(rest[1]) && isHex(rest[2]) {
-			return append(out, unhex(rest[1])<<4|unhex(rest[2])), 3
+		if len(rest) > 2 && chars.IsHex(rest[1]) && chars.IsHex(rest[2]) {
+			return append(out, chars.Unhex(rest[1])<<4|chars.Unhex(rest[2])), 3
 		}
 		return out, 0
 	}},

@@ -3,6 +3,9 @@ package scrub
 import (
 	"strconv"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 const (
@@ -36,7 +39,7 @@ func (s *Scrubber) Seek(secrets []Secret) {
 // called with mu held.
 func (s *Scrubber) knowsTrue(digits string) bool {
 	k := s.byHex[digits]
-	return k != nil && s.key.mac([]byte(k.value))[:hexLen] == digits
+	return k != nil && s.key.mac([]byte(k.value))[:placeholders.HexLen] == digits
 }
 
 // seeks makes k what is sought. It is called with mu held.
@@ -99,7 +102,7 @@ type sought struct {
 
 // add adds a secret, unless its shape says too little, or a rule finds it wherever it stands.
 func (k *seeker) add(secret Secret) {
-	if !isPlaceholder(secret.Placeholder) || len(secret.Shape) > longestShape {
+	if !placeholders.Is(secret.Placeholder) || len(secret.Shape) > longestShape {
 		return
 	}
 	prefix, rest, _ := strings.Cut(secret.Shape, ":")
@@ -109,7 +112,7 @@ func (k *seeker) add(secret Secret) {
 	case "pem", "jwt":
 		return
 	case "uuid":
-		w.prefix, w.n = "", uuidLen
+		w.prefix, w.n = "", chars.UUIDLen
 		w.allowed, w.needed = small|capitals|numerals|classOf['-'], []uint64{classOf['-']}
 	default:
 		w.needed = neededOf(classes)

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // URL returns a URL as it may be written: the password of its userinfo and the query values whose names say so become
@@ -61,7 +63,7 @@ func (s *Scrubber) LearnURL(u string) {
 
 // part hides a part of a URL, whose escapes are undone, and makes it known where it is long enough to be searched for.
 func (h hider) part(name, value string) string {
-	h.count(ruleName(name))
+	h.count(placeholders.RuleName(name))
 	if len(value) < minKnown {
 		return h.s.conceal(name, value)
 	}
@@ -88,13 +90,13 @@ func (h hider) queryValue(rawName, raw string) string {
 	name, value := formValue(rawName), formValue(raw)
 	switch lower := strings.ToLower(name); {
 	case slices.Contains(signatures, lower): // made for one request: learning it would only cost
-		h.count(ruleName(name))
+		h.count(placeholders.RuleName(name))
 		return h.s.conceal(name, value)
 	case h.s.says(lower, value), slices.Contains(secretQueries, lower), h.s.names.of([]byte(name)).isSecret(value):
 		return h.part(name, value)
 	}
 	if _, over := h.s.LearnAll(h.s.namedInField(value)); len(over) > 0 {
-		h.count(ruleName(name))
+		h.count(placeholders.RuleName(name))
 		return h.s.conceal(over[0].Name, value)
 	}
 	return raw

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // fillers stand where a password stands when the user is a token: https://TOKEN:x-oauth-basic@github.com.
@@ -33,12 +35,12 @@ func looksLikeToken(user []byte) bool {
 	const least = 16
 	digits, letters, row := 0, 0, 0
 	for _, c := range user {
-		if !isAlnum(c) {
+		if !chars.IsAlnum(c) {
 			digits, letters, row = 0, 0, 0
 			continue
 		}
 		row++
-		if isDigit(c) {
+		if chars.IsDigit(c) {
 			digits++
 		} else {
 			letters++

@@ -3,49 +3,52 @@ package scrub
 import (
 	"bytes"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
 // service before it, whose name for it is taken then. Each has a literal of its own; where that is short, what follows must look random too.
 var vendorKeys = []prefixRule{
-	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: alnum, alone: true, accept: random},
-	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: newSet("_-="), accept: random},
-	{rule: "brave", prefix: "BSA", min: 27, max: 29, set: tokenChars, alone: true, accept: random},
-	{rule: "cerebras", prefix: "csk-", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
-	{rule: "docker", prefix: "dckr_oat_", min: 20, max: 64, set: tokenChars, accept: hasDigit},
-	{rule: "docker", prefix: "dckr_pat_", min: 20, max: 64, set: tokenChars, accept: hasDigit},
-	{rule: "e2b", prefix: "e2b_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
-	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: alnum, word: true, accept: hexDigits},
-	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
-	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: alnum, alone: true, accept: random},
-	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: tokenChars, word: true},
-	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: newSet("_-."), word: true, accept: hasDigit},
-	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
-	{rule: "jina", prefix: "jina_", min: 40, max: 80, set: tokenChars, word: true, accept: jinaKey},
-	{rule: "langfuse", prefix: "sk-lf-", min: uuidLen, max: uuidLen, set: tokenChars, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
-	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
-	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
-	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits, stays: true},
-	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
-	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
-	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: wordChars, word: true, accept: hasDigit},
-	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, alone: true, accept: random},
-	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: newSet("_+/="), word: true, accept: hasDigit},
-	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
-	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
-	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: wordChars, word: true, accept: random},
-	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: wordChars, word: true, accept: hasDigit},
+	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: chars.Alnum, alone: true, accept: random},
+	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: chars.NewSet("_-="), accept: random},
+	{rule: "brave", prefix: "BSA", min: 27, max: 29, set: chars.Token, alone: true, accept: random},
+	{rule: "cerebras", prefix: "csk-", min: 40, max: 64, set: chars.Alnum, word: true, accept: hasDigit},
+	{rule: "docker", prefix: "dckr_oat_", min: 20, max: 64, set: chars.Token, accept: hasDigit},
+	{rule: "docker", prefix: "dckr_pat_", min: 20, max: 64, set: chars.Token, accept: hasDigit},
+	{rule: "e2b", prefix: "e2b_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: chars.Token, word: true, accept: hasDigit},
+	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: chars.Alnum, alone: true, accept: random},
+	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: chars.Token, word: true},
+	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: chars.NewSet("_-."), word: true, accept: hasDigit},
+	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: chars.Alnum, word: true, accept: hasDigit},
+	{rule: "jina", prefix: "jina_", min: 40, max: 80, set: chars.Token, word: true, accept: jinaKey},
+	{rule: "langfuse", prefix: "sk-lf-", min: chars.UUIDLen, max: chars.UUIDLen, set: chars.Token, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
+	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: chars.Word, word: true, accept: hasDigit},
+	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: chars.Word, word: true, accept: hasDigit},
+	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits, stays: true},
+	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: chars.Alnum, word: true, accept: upperAlnum},
+	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: chars.Token, word: true, accept: hasDigit},
+	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: chars.Alnum, word: true, accept: hasDigit},
+	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: chars.Token, word: true, accept: hasDigit},
+	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: chars.Token, word: true, accept: hasDigit},
+	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: chars.Word, word: true, accept: hasDigit},
+	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: chars.Token, alone: true, accept: random},
+	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: chars.NewSet("_+/="), word: true, accept: hasDigit},
+	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: chars.Token, word: true, accept: hasDigit},
+	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: chars.Token, word: true, accept: hasDigit},
+	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: chars.Word, word: true, accept: random},
+	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: chars.Word, word: true, accept: hasDigit},
 }
 
 // random tells what was drawn from capitals, small letters and digits, and is no name.
@@ -56,7 +59,7 @@ func random(b []byte) bool {
 
 func hexDigits(b []byte) bool {
 	for _, c := range b {
-		if !isLowerHex(c) {
+		if !chars.IsLowerHex(c) {
 			return false
 		}
 	}
@@ -85,7 +88,7 @@ func (telegramRule) match(t text, i int) (span, outcome) {
 	if o := t.literal(start, "AA"); o != hit {
 		return span{}, o
 	}
-	end, o := t.run(start, tokenChars, length)
+	end, o := t.run(start, chars.Token, length)
 	if o == hit && end-start != length {
 		o = miss
 	}
@@ -112,7 +115,7 @@ func (webhookRule) match(t text, i int) (span, outcome) {
 		return span{}, o
 	}
 	end := start
-	for end < len(t.b) && end-start <= most && isDigit(t.b[end]) {
+	for end < len(t.b) && end-start <= most && chars.IsDigit(t.b[end]) {
 		end++
 	}
 	switch n := end - start; {
@@ -124,7 +127,7 @@ func (webhookRule) match(t text, i int) (span, outcome) {
 	if start, o = t.slash(end); o != hit {
 		return span{}, o
 	}
-	end, o = t.run(start, tokenChars, longest)
+	end, o = t.run(start, chars.Token, longest)
 	if o == hit && (end-start < least || !hasDigit(t.b[start:end])) {
 		o = miss
 	}
@@ -156,7 +159,7 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 	if o := t.literal(i, "machine"); o != hit {
 		return span{}, o
 	}
-	if !boundary(t.b, i) {
+	if !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
 	from, end, o := t.netrcWord(i+len("machine"), i)
@@ -195,7 +198,7 @@ func hasLineEnd(b []byte) bool {
 
 // isNetrcExample tells a password that is none: of a document, a template or a program.
 func isNetrcExample(v string) bool {
-	for _, begin := range []string{"<", `\u003c`, "{", prefix} {
+	for _, begin := range []string{"<", `\u003c`, "{", placeholders.Prefix} {
 		if strings.HasPrefix(v, begin) {
 			return true
 		}

@@ -3,6 +3,8 @@ package scrub
 import (
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A say is what the name of a variable, a header, a query value or an argument says of its value.
@@ -94,7 +96,7 @@ func wordsOf(name string) (words []string) {
 	start := 0
 	for i := range len(name) {
 		switch {
-		case !isAlnum(name[i]):
+		case !chars.IsAlnum(name[i]):
 			add(name[start:i])
 			start = i + 1
 		case i > start && beginsWord(name, i):
@@ -108,13 +110,11 @@ func wordsOf(name string) (words []string) {
 
 // beginsWord tells whether the letter at i is a capital with which a word begins: githubToken, APIKey.
 func beginsWord(name string, i int) bool {
-	if !isUpper(name[i]) {
+	if !chars.IsUpper(name[i]) {
 		return false
 	}
-	return !isUpper(name[i-1]) || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
+	return !chars.IsUpper(name[i-1]) || i+1 < len(name) && name[i+1] >= 'a' && name[i+1] <= 'z'
 }
-
-func isUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
 // holdsMade tells whether a value, or what is behind the name of a scheme in it, or a part of it, looks made by a machine and
 // opens something.
@@ -136,8 +136,8 @@ func looksMade(part string) bool {
 	for i := range len(part) {
 		c := part[i]
 		lower = lower || c >= 'a' && c <= 'z'
-		upper = upper || isUpper(c)
-		digits = digits || isDigit(c)
+		upper = upper || chars.IsUpper(c)
+		digits = digits || chars.IsDigit(c)
 		dots = dots || c == '.'
 	}
 	switch {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A Writer scrubs a stream. What it passes on is what Scrubber.Bytes makes of the whole stream, wherever the stream is
@@ -105,7 +107,7 @@ func (w *Writer) flush(final bool) {
 		w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
 		w.pass()
 	}
-	w.past = min(safe, lookBehind)
+	w.past = min(safe, chars.LookBehind)
 	w.at += int64(safe - w.past)
 	w.forget()
 	w.buf = append(w.buf[:0], w.buf[safe-w.past:]...)

@@ -6,6 +6,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // What a terminal showed is in memory until it is looked at, which holds up who writes more. What was there before is looked at
@@ -24,7 +25,7 @@ type shown struct {
 }
 
 // NewTerminalStream is NewStream for what a terminal of a size shows. What only its screen has whole is masked with '*'.
-func NewTerminalStream(store cas.Store, s *scrub.Scrubber, m *scrub.Masker, rows, cols int) *Stream {
+func NewTerminalStream(store cas.Store, s *scrub.Scrubber, m *masks.Masker, rows, cols int) *Stream {
 	st := NewStream(store, s, m)
 	st.shown = &shown{o: ttyscrub.Options{Scrub: s, KeepEmail: true, Rows: rows, Cols: cols}}
 	return st

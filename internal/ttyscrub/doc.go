@@ -17,5 +17,5 @@
 // Guarantees: no byte is lost or added; the same secrets are found however the stream is cut into writes, while nothing has to
 // leave before its time; memory is bounded by Options.Hold, one Write and constants; after Clean, Scan finds nothing.
 //
-// Not goals: placeholders that can be put back, comparing (scrub.Masker), images.
+// Not goals: placeholders that can be put back, comparing (masks.Masker), images.
 package ttyscrub

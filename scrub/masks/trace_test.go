@@ -1,23 +1,23 @@
-package scrub_test
+package masks_test
 
 import (
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // TestTrace: what is traced is what is masked, and each fact is said with where it stood.
 func TestTrace(t *testing.T) {
 	opts := maskOptions
-	opts.Extra = []scrub.ExtraMask{
+	opts.Extra = []masks.Extra{
 		{Name: "build", Pattern: regexp.MustCompile(`build ([0-9]+)`)},
 		{Name: "noise", Pattern: regexp.MustCompile(`(?m)^noise.*\n`), Drop: true},
 		{Name: "stamp", Pattern: regexp.MustCompile(`at <time>`)},
 		{Name: "tail", Pattern: regexp.MustCompile(`of <stamp>, (.*) end`)},
 	}
-	m := scrub.NewMasker(&opts)
+	m := masks.New(&opts)
 	for in, want := range map[string]string{
 		"":                                    "",
 		"nothing":                             "",

@@ -1,10 +1,10 @@
-package scrub_test
+package masks_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // TestMomentOf reads what programs write of one moment, and not of the next.
@@ -24,13 +24,13 @@ func TestMomentOf(t *testing.T) {
 		{"timestamp", "2026-11-27T05-21-22", time.Second},
 		{"time", "23:21:22", time.Second},
 	} {
-		m, ok := scrub.MomentOf(tt.mask, tt.text)
+		m, ok := masks.MomentOf(tt.mask, tt.text)
 		if !ok || m.Unit != tt.unit || !m.Has(at.UnixNano()) || m.Has(at.Add(tt.unit).UnixNano()) || m.Has(at.Add(-tt.unit).UnixNano()) {
 			t.Errorf("%s %s: %+v, %v", tt.mask, tt.text, m, ok)
 		}
 	}
 	for mask, text := range map[string]string{"unix-time": "1.5", "timestamp": "2026-11-27", "uuid": "1795756882", "time": "05:21"} {
-		if m, ok := scrub.MomentOf(mask, text); ok {
+		if m, ok := masks.MomentOf(mask, text); ok {
 			t.Errorf("%s %s: %+v", mask, text, m)
 		}
 	}

@@ -1,9 +1,9 @@
-package scrub_test
+package masks_test
 
 import (
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 func TestFits(t *testing.T) {
@@ -20,7 +20,7 @@ func TestFits(t *testing.T) {
 		{"id", "executor", "function", false},
 		{"uuid", "x", "y", true},
 	} {
-		if got := scrub.Fits(tt.mask, tt.was, tt.now); got != tt.want {
+		if got := masks.Fits(tt.mask, tt.was, tt.now); got != tt.want {
 			t.Errorf("Fits(%q, %q, %q) = %v", tt.mask, tt.was, tt.now, got)
 		}
 	}
@@ -43,7 +43,7 @@ func TestMilliseconds(t *testing.T) {
 		{`\"total_duration\": `, "5000000", 5, true},
 	} {
 		b := []byte(tt.before + tt.text + " more")
-		ms, round := scrub.Milliseconds(b, len(tt.before), len(tt.before)+len(tt.text))
+		ms, round := masks.Milliseconds(b, len(tt.before), len(tt.before)+len(tt.text))
 		if ms != tt.ms || round != tt.round {
 			t.Errorf("Milliseconds(%q) = %v, %v; want %v, %v", tt.text, ms, round, tt.ms, tt.round)
 		}
@@ -53,8 +53,8 @@ func TestMilliseconds(t *testing.T) {
 // TestByPlace: what names an id or a temporary directory is masked whatever its letters are.
 func TestByPlace(t *testing.T) {
 	opts := maskOptions
-	opts.Rules = scrub.MaskRules
-	m := scrub.NewMasker(&opts)
+	opts.Rules = masks.Rules
+	m := masks.New(&opts)
 	for in, want := range map[string]string{
 		"/tmp/agent-x7gh29kd/out":    "/tmp/agent-<temp-name>/out",
 		"/tmp/agent-abcdefgh/out":    "/tmp/agent-<temp-name>/out",

@@ -1,71 +1,80 @@
-package scrub
+package chars
 
 import (
 	"encoding/binary"
 	"slices"
 )
 
-// A filter tells by three bytes whether something may begin where they stand. Most places of most texts do not pass it,
+// A Filter tells by three bytes whether something may begin where they stand. Most places of most texts do not pass it,
 // so that what is looked for costs little where it is not. It is three bytes, and not two, because the forms of twenty
 // known values begin with a quarter of all pairs of letters.
-type filter struct {
+type Filter struct {
 	first [256]bool
 	*pairs
-	third []byteSet
+	third []ByteSet
 }
 
-// pairs are what a filter knows of each pair of bytes. They hold no pointers and are a memory of their own, which the garbage
+// pairs are what a Filter knows of each pair of bytes. They hold no pointers and are a memory of their own, which the garbage
 // collector does not look into.
 type pairs struct {
 	near [1 << 16]uint32 // the low five bits of its third bytes: asked at every place; 0 for none
 	rows [1 << 16]uint16 // where all of these stand
 }
 
-func newFilter() filter { return filter{pairs: new(pairs)} }
+// NewFilter returns one that lets nothing through.
+func NewFilter() Filter { return Filter{pairs: new(pairs)} }
 
-// clone returns a copy, to which may be added.
-func (f *filter) clone() filter {
+// Clone returns a copy, to which may be added.
+func (f *Filter) Clone() Filter {
 	own := *f.pairs
-	return filter{f.first, &own, slices.Clone(f.third)}
+	return Filter{f.first, &own, slices.Clone(f.third)}
 }
 
-// A byteSet has a bit for each byte.
-type byteSet [4]uint64
+// A ByteSet has a bit for each byte.
+type ByteSet [4]uint64
 
-func (s *byteSet) add(c byte)      { s[c>>6] |= 1 << (c & 63) }
-func (s *byteSet) has(c byte) bool { return s[c>>6]>>(c&63)&1 == 1 }
+func (s *ByteSet) Add(c byte)      { s[c>>6] |= 1 << (c & 63) }
+func (s *ByteSet) Has(c byte) bool { return s[c>>6]>>(c&63)&1 == 1 }
 
 // pairOf is the pair of a and b, as two bytes of memory are read as one number.
 func pairOf(a, b byte) uint16 { return uint16(b)<<8 | uint16(a) }
 
-func (f *filter) allow(a, b, c byte) {
-	f.row(a, b).add(c)
+func (f *Filter) Allow(a, b, c byte) {
+	f.row(a, b).Add(c)
 	f.near[pairOf(a, b)] |= 1 << (c & 31)
 }
 
-// allowAny lets the pair pass with any third byte.
-func (f *filter) allowAny(a, b byte) {
-	*f.row(a, b) = byteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
+// AllowAny lets the pair pass with any third byte.
+func (f *Filter) AllowAny(a, b byte) {
+	*f.row(a, b) = ByteSet{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)}
 	f.near[pairOf(a, b)] = ^uint32(0)
 }
 
-// allowText lets through what s begins with: a text of two bytes or more.
-func (f *filter) allowText(s string) {
+// AllowText lets through what s begins with: a text of two bytes or more.
+func (f *Filter) AllowText(s string) {
 	if len(s) == 2 {
-		f.allowAny(s[0], s[1])
+		f.AllowAny(s[0], s[1])
 		return
 	}
-	f.allow(s[0], s[1], s[2])
+	f.Allow(s[0], s[1], s[2])
 }
 
-func (f *filter) row(a, b byte) *byteSet {
+func (f *Filter) row(a, b byte) *ByteSet {
 	pair := pairOf(a, b)
 	f.first[a] = true
 	if !f.has(pair) {
 		f.rows[pair] = uint16(len(f.third))
-		f.third = append(f.third, byteSet{})
+		f.third = append(f.third, ByteSet{})
 	}
 	return &f.third[f.rows[pair]]
+}
+
+// Rows is how many pairs may begin something, and Row where among them a pair stands.
+func (f *Filter) Rows() int { return len(f.third) }
+
+func (f *Filter) Row(a, b byte) (row int, ok bool) {
+	pair := pairOf(a, b)
+	return int(f.rows[pair]), f.has(pair)
 }
 
 func (p *pairs) has(pair uint16) bool { return p.near[pair] != 0 }
@@ -77,17 +86,17 @@ func (p *pairs) isNear(b *[blockLen + 2]byte, i int) bool {
 }
 
 // passes tells whether something may begin with these three bytes.
-func (f *filter) passes(a, b, c byte) bool {
+func (f *Filter) passes(a, b, c byte) bool {
 	pair := pairOf(a, b)
-	return f.has(pair) && f.third[f.rows[pair]].has(c)
+	return f.has(pair) && f.third[f.rows[pair]].Has(c)
 }
 
 // blockLen is how many places next asks about at once: their bytes are looked up without a check of the length.
 const blockLen = 8
 
-// next returns the first place from i on, and before the last two bytes, where something may begin; len(b)-2 or more
+// Next returns the first place from i on, and before the last two bytes, where something may begin; len(b)-2 or more
 // where there is none.
-func (f *filter) next(b []byte, i int) int {
+func (f *Filter) Next(b []byte, i int) int {
 	for p := f.pairs; i+blockLen+2 <= len(b); i += blockLen {
 		x := (*[blockLen + 2]byte)(b[i:])
 		if p.isNear(x, 0) || p.isNear(x, 1) || p.isNear(x, 2) || p.isNear(x, 3) ||
@@ -105,17 +114,17 @@ func (f *filter) next(b []byte, i int) int {
 	return i
 }
 
-// seek returns the first place from i on where something may begin, and len(b) where there is none.
-func (f *filter) seek(b []byte, i int) int {
-	if i = f.next(b, i); i+2 < len(b) {
+// Seek returns the first place from i on where something may begin, and len(b) where there is none.
+func (f *Filter) Seek(b []byte, i int) int {
+	if i = f.Next(b, i); i+2 < len(b) {
 		return i
 	}
-	return f.tail(b, i)
+	return f.Tail(b, i)
 }
 
-// tail returns the first of the last two bytes, from i on, where something may begin that has not come whole; len(b)
+// Tail returns the first of the last two bytes, from i on, where something may begin that has not come whole; len(b)
 // where there is none.
-func (f *filter) tail(b []byte, i int) int {
+func (f *Filter) Tail(b []byte, i int) int {
 	n := len(b)
 	if i = max(i, n-2); i == n-2 {
 		if f.has(pairOf(b[i], b[i+1])) {

@@ -1,4 +1,4 @@
-package scrub_test
+package masks_test
 
 import (
 	"regexp"
@@ -10,12 +10,13 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
-var maskOptions = scrub.MaskOptions{Home: "/home/ann", WorkTree: "/home/ann/proj", Temp: "/run/t"}
+var maskOptions = masks.Options{Home: "/home/ann", WorkTree: "/home/ann/proj", Temp: "/run/t"}
 
 func TestMask(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	for _, tt := range []struct{ in, want string }{
 		{"id 0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11.", "id <uuid>."},
 		{`"\n0B5E0C52-7D3C-4F7E-9D55-0C2A5F2F3C11"`, `"\n<uuid>"`},
@@ -74,7 +75,7 @@ func TestMask(t *testing.T) {
 
 // TestNearMisses: what only looks like a volatile fact must still differ.
 func TestNearMisses(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	for _, in := range []string{
 		"version 1.2.3", "v2026.11.21", "write 3 files", "exit 12", "a.go:10:11", "16:9", "ratio 12:34",
 		"api.example.com:8443", "10.0.0.1:8080", "my-localhost:80", "host.localhost:80", "127.0.0.1:80a",
@@ -97,7 +98,7 @@ func TestNearMisses(t *testing.T) {
 }
 
 func TestMaskKeepsItsInput(t *testing.T) {
-	m := scrub.NewMasker(nil)
+	m := masks.New(nil)
 	in := []byte("a 12ms b")
 	out := m.Mask(in)
 	if string(in) != "a 12ms b" || string(out) != "a <duration> b" {
@@ -114,14 +115,14 @@ func TestMaskKeepsItsInput(t *testing.T) {
 func TestUsedAndDisabled(t *testing.T) {
 	opts := maskOptions
 	opts.Disabled = []string{"duration", "home", "temp-name"}
-	opts.Extra = []scrub.ExtraMask{
+	opts.Extra = []masks.Extra{
 		{Name: "build", Pattern: regexp.MustCompile(`build #(\d+)`)},
 		{Name: "word", Pattern: regexp.MustCompile(`w[a-z]+`)},
 	}
 	if err := opts.Check(); err != nil {
 		t.Fatal(err)
 	}
-	m := scrub.NewMasker(&opts)
+	m := masks.New(&opts)
 	in := "12ms /home/ann/x /home/ann/proj /tmp/x7Gh29Kd build #77 pid 1 pid 2 wo"
 	want := "12ms /home/ann/x <worktree> /tmp/x7Gh29Kd build #<build> pid <pid> pid <pid> <word>"
 	got := string(m.Mask([]byte(in)))
@@ -136,23 +137,23 @@ func TestUsedAndDisabled(t *testing.T) {
 
 func TestMaskOptionsCheck(t *testing.T) {
 	any := regexp.MustCompile(".")
-	for _, o := range []scrub.MaskOptions{
+	for _, o := range []masks.Options{
 		{Disabled: []string{"no-such-mask"}},
-		{Extra: []scrub.ExtraMask{{Name: "Upper", Pattern: any}}},
-		{Extra: []scrub.ExtraMask{{Name: "uuid", Pattern: any}}},
-		{Extra: []scrub.ExtraMask{{Name: "x"}}},
+		{Extra: []masks.Extra{{Name: "Upper", Pattern: any}}},
+		{Extra: []masks.Extra{{Name: "uuid", Pattern: any}}},
+		{Extra: []masks.Extra{{Name: "x"}}},
 	} {
 		if o.Check() == nil {
 			t.Errorf("%+v passed", o)
 		}
-		scrub.NewMasker(&o).Mask([]byte("text")) // ignored, no panic
+		masks.New(&o).Mask([]byte("text")) // ignored, no panic
 	}
 }
 
 // TestMasksAreListed: each mask says what it does and its example shows it.
 func TestMasksAreListed(t *testing.T) {
-	m := scrub.NewMasker(&scrub.MaskOptions{Home: "/home/user", WorkTree: "/home/user/project", Temp: "/run/user/tmp"})
-	for _, info := range scrub.Masks() {
+	m := masks.New(&masks.Options{Home: "/home/user", WorkTree: "/home/user/project", Temp: "/run/user/tmp"})
+	for _, info := range masks.All() {
 		if info.Name == "" || info.What == "" {
 			t.Errorf("%+v says too little", info)
 		}
@@ -165,7 +166,7 @@ func TestMasksAreListed(t *testing.T) {
 }
 
 func TestDigest(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	one := m.Digest([]byte("td_a_key_0123456789ab took 12ms"))
 	two := m.Digest([]byte("td_a_key_ba9876543210 took 13ms"))
 	if one != two || one != cas.Sum([]byte("td_#1 took <duration>")) {
@@ -185,7 +186,7 @@ var fragments = []string{
 }
 
 func TestMaskIsIdempotent(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	rapid.Check(t, func(t *rapid.T) {
 		in := strings.Join(rapid.SliceOfN(rapid.SampledFrom(fragments), 0, 12).Draw(t, "fragments"), "")
 		once := string(m.Mask([]byte(in)))
@@ -199,7 +200,7 @@ func FuzzMask(f *testing.F) {
 	for _, s := range fragments {
 		f.Add([]byte(s))
 	}
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		in := string(b)
 		m.Mask(b)

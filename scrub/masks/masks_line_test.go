@@ -1,9 +1,9 @@
-package scrub_test
+package masks_test
 
 import (
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 const (
@@ -18,7 +18,7 @@ const (
 
 // TestLinesGo: what logs say in some runs and not in others goes without a trace, its place too, and is counted.
 func TestLinesGo(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	for _, in := range []string{
 		codexLine + "\none\ntwo\n", "one\n" + codexLine + "\ntwo\n", "one\ntwo\n" + codexLine, "one\n" + codexLine + codexURL + "\ntwo\n",
 		codexLine + "\n" + codexLine + codexURL + "\none\ntwo\n", codex401 + "\none\ntwo\n", geminiStart + "\none\n" + geminiMeasure + "\ntwo\n", "one\n" + geminiStart + "\ntwo\n",
@@ -34,7 +34,7 @@ func TestLinesGo(t *testing.T) {
 
 // TestLinesStay: what else stands in such a line, or where such a line may not, still counts.
 func TestLinesStay(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	const after = "<timestamp> ERROR codex_models_manager::manager: "
 	const failed = after + "failed to refresh available models: "
 	at := codexLine[:len("2026-11-22T06:23:50.627899Z")]
@@ -54,7 +54,7 @@ func TestLinesStay(t *testing.T) {
 			t.Errorf("Mask(%q)\n got %q\nwant %q", tt.in, got, tt.want)
 		}
 	}
-	off := scrub.NewMasker(&scrub.MaskOptions{Disabled: []string{"codex-models", "gemini-startup", "timestamp"}})
+	off := masks.New(&masks.Options{Disabled: []string{"codex-models", "gemini-startup", "timestamp"}})
 	for _, in := range []string{codexLine, geminiStart} {
 		if got := string(off.Mask([]byte(in))); got != in {
 			t.Errorf("switched off: Mask(%q) = %q", in, got)
@@ -65,7 +65,7 @@ func TestLinesStay(t *testing.T) {
 // TestLinksOfListings: how many links a listing says that a file has, which a replay's directories have otherwise, is masked with
 // its alignment; nothing else of the line is, nor what only looks like one.
 func TestLinksOfListings(t *testing.T) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&maskOptions)
 	for in, want := range map[string]string{
 		"drwxr-xr-x 5 anna users 40 src":              "drwxr-xr-x <links> anna users 40 src",
 		"total 8\ndrwxr-xr-x   12 anna users 40 src":  "total 8\ndrwxr-xr-x <links> anna users 40 src",

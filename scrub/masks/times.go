@@ -1,9 +1,11 @@
-package scrub
+package masks
 
 import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A cursor reads the parts of a date or a time. After a part that is not there it has failed, and reads nothing more.
@@ -16,11 +18,11 @@ type cursor struct {
 // number reads a number of min to max digits, between low and high.
 func (c *cursor) number(minDigits, maxDigits, low, high int) {
 	n, start := 0, c.i
-	for c.i < len(c.b) && isDigit(c.b[c.i]) && c.i-start < maxDigits {
+	for c.i < len(c.b) && chars.IsDigit(c.b[c.i]) && c.i-start < maxDigits {
 		n = n*10 + int(c.b[c.i]-'0')
 		c.i++
 	}
-	more := c.i < len(c.b) && isDigit(c.b[c.i])
+	more := c.i < len(c.b) && chars.IsDigit(c.b[c.i])
 	c.failed = c.failed || c.i-start < minDigits || more || n < low || n > high
 }
 
@@ -51,7 +53,7 @@ func (c *cursor) try(f func(c *cursor)) bool {
 // word reads one of the words, or its first three letters.
 func (c *cursor) word(full []string) {
 	end := c.i
-	for end < len(c.b) && isAlnum(c.b[end]) && !isDigit(c.b[end]) {
+	for end < len(c.b) && chars.IsAlnum(c.b[end]) && !chars.IsDigit(c.b[end]) {
 		end++
 	}
 	w := string(c.b[c.i:end])
@@ -78,7 +80,7 @@ func (c *cursor) clock() {
 		} else {
 			c.number(1, 9, 0, 999999999)
 		}
-		c.failed = c.failed || c.i < len(c.b) && wordChars[c.b[c.i]] && c.b[c.i]|0x20 != 'z'
+		c.failed = c.failed || c.i < len(c.b) && chars.Word[c.b[c.i]] && c.b[c.i]|0x20 != 'z'
 	})
 }
 
@@ -90,7 +92,7 @@ func (c *cursor) minutes() {
 
 // half reads AM or PM, with a blank before it or the narrow one that ICU puts there.
 func (c *cursor) half() {
-	if !c.try(func(c *cursor) { c.one(" ") }) && hasPrefix(c.b, c.i, "\u202f") {
+	if !c.try(func(c *cursor) { c.one(" ") }) && chars.HasPrefix(c.b, c.i, "\u202f") {
 		c.i += len("\u202f")
 	}
 	c.one("AaPp")
@@ -126,23 +128,23 @@ func firstLetters(words []string) []string {
 }
 
 // read puts what f reads at i under a name, where a number or a word can begin and end there.
-func (p *masking) read(i int, name string, f func(c *cursor)) int {
-	c := cursor{b: p.b, i: i}
-	if f(&c); c.failed || !p.ends(c.i) || !p.number(i) {
+func (s *search) read(i int, name string, f func(c *cursor)) int {
+	c := cursor{b: s.b, i: i}
+	if f(&c); c.failed || !s.ends(c.i) || !s.number(i) {
 		return i
 	}
-	if p.goesOn(c.i, "-:.") {
+	if s.goesOn(c.i, "-:.") {
 		return i
 	}
-	p.put(i, c.i, name)
+	s.take(i, c.i, name)
 	return c.i
 }
 
-func findTimestamp(p *masking, i int) int {
-	if j := runOf(p.b, i, digitChars); j == len(p.b) || strings.IndexByte("-/T", p.b[j]) < 0 {
+func findTimestamp(s *search, i int) int {
+	if j := chars.Digits.Run(s.b, i); j == len(s.b) || strings.IndexByte("-/T", s.b[j]) < 0 {
 		return i
 	}
-	return p.read(i, "timestamp", func(c *cursor) {
+	return s.read(i, maskTimestamp, func(c *cursor) {
 		if c.try(basicTimestamp) {
 			return
 		}
@@ -171,21 +173,21 @@ func basicTimestamp(c *cursor) {
 	c.one("Z")
 }
 
-func findDate(p *masking, i int) int {
-	if p.ofVersion(i) {
+func findDate(s *search, i int) int {
+	if s.ofVersion(i) {
 		return i
 	}
-	if !isDigit(p.b[i]) {
-		if prefixAt(p.b, i, dateStarts) == "" {
+	if !chars.IsDigit(s.b[i]) {
+		if prefixAt(s.b, i, dateStarts) == "" {
 			return i
 		}
-		return p.read(i, maskDate, wordDate)
+		return s.read(i, maskDate, wordDate)
 	}
-	if j := runOf(p.b, i, digitChars); j+1 >= len(p.b) || strings.IndexByte("-/. ", p.b[j]) < 0 || !isAlnum(p.b[j+1]) {
+	if j := chars.Digits.Run(s.b, i); j+1 >= len(s.b) || strings.IndexByte("-/. ", s.b[j]) < 0 || !chars.IsAlnum(s.b[j+1]) {
 		return i
 	}
 	for _, form := range []func(c *cursor){isoDate, slashDate, dottedDate, dayMonthYear} {
-		if next := p.read(i, maskDate, form); next > i {
+		if next := s.read(i, maskDate, form); next > i {
 			return next
 		}
 	}
@@ -193,9 +195,9 @@ func findDate(p *masking, i int) int {
 }
 
 // ofVersion tells whether what begins at i is the value of a version, as api-version=2024-10-21: that is a date that stands.
-func (p *masking) ofVersion(i int) bool {
+func (s *search) ofVersion(i int) bool {
 	const name = "version"
-	before := p.before(i)
+	before := s.before(i)
 	at := len(bytes.TrimRight(before, "=:\" \\"))
 	return bytes.ContainsAny(before[at:], "=:") && at >= len(name) && strings.EqualFold(string(before[at-len(name):at]), name)
 }
@@ -264,11 +266,11 @@ func (c *cursor) zone() {
 	c.failed = c.failed || c.i-start < 3 || c.i-start > 5
 }
 
-func findClock(p *masking, i int) int {
-	if j := runOf(p.b, i, digitChars); j == len(p.b) || p.b[j] != ':' {
+func findClock(s *search, i int) int {
+	if j := chars.Digits.Run(s.b, i); j == len(s.b) || s.b[j] != ':' {
 		return i
 	}
-	return p.read(i, "time", func(c *cursor) {
+	return s.read(i, maskTime, func(c *cursor) {
 		if c.try((*cursor).clock) {
 			c.try((*cursor).half)
 			return
@@ -278,29 +280,52 @@ func findClock(p *masking, i int) int {
 	})
 }
 
+var unixNames = []string{
+	"create_time", "createTime", "created", "created_at", "createdAt", "updated_at", "updatedAt", "started_at", "startedAt",
+	"start_time", "end_time", "expires_at", "expiresAt", "timestamp", "ts", "turn_started_at_unix_ms", "started_at_unix_ms",
+	"created_at_unix_ms",
+}
+
+func findUnixTime(s *search, i int) int {
+	const shortest = 10 // digits of a time in seconds
+	start, end := s.named(i, unixNames)
+	if end-start < shortest {
+		return i
+	}
+	s.take(start, end, maskUnixTime)
+	return end
+}
+
 var (
 	durationNames = []string{"duration_ms", "durationMs", "duration_seconds", "apiDurationMs", "elapsed_ms", "elapsed_seconds",
 		"latency_ms", "latencyMs", "totalLatencyMs", "ttft_ms",
 		"total_duration", "wall_time_seconds", "wall_time_ms"}
-	shortUnits  = []string{"milliseconds", "millisecond", "ms", "\u00b5s", "\u03bcs", "ns"}
-	secondUnits = []string{"seconds", "second", "secs", "sec", "s"}
-	tookWords   = []string{"in ", "took ", "elapsed ", "elapsed: "}
+	tookWords = []string{"in ", "took ", "elapsed ", "elapsed: "}
 )
 
-func findDuration(p *masking, i int) int {
-	if !isDigit(p.b[i]) {
-		start, end := p.named(i, durationNames)
+// units of durations, the longer names first.
+var units = []struct {
+	name string
+	ms   float64
+}{
+	{"milliseconds", 1}, {"millisecond", 1}, {"ms", 1}, {"\u00b5s", 1e-3}, {"\u03bcs", 1e-3}, {"us", 1e-3}, {"ns", 1e-6},
+	{"seconds", 1000}, {"second", 1000}, {"secs", 1000}, {"sec", 1000}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000},
+}
+
+func findDuration(s *search, i int) int {
+	if !chars.IsDigit(s.b[i]) {
+		start, end := s.named(i, durationNames)
 		if start == end {
 			return i
 		}
-		p.put(start, end, maskDuration)
+		s.take(start, end, maskDuration)
 		return end
 	}
-	end, sure := durationAt(p.b, i)
-	if end == i || !sure && !took(p.before(i)) || !p.number(i) || !p.ends(end) {
+	end, sure := durationAt(s.b, i)
+	if end == i || !sure && !took(s.before(i)) || !s.number(i) || !s.ends(end) {
 		return i
 	}
-	p.put(i, end, maskDuration)
+	s.take(i, end, maskDuration)
 	return end
 }
 
@@ -308,24 +333,22 @@ func findDuration(p *masking, i int) int {
 // seconds may be a setting.
 func durationAt(b []byte, i int) (end int, sure bool) {
 	start := i
-	for i < len(b) && isDigit(b[i]) {
-		i = runOf(b, i, digitChars)
+	for i < len(b) && chars.IsDigit(b[i]) {
+		i = chars.Digits.Run(b, i)
 		fraction := false
-		if i+1 < len(b) && b[i] == '.' && isDigit(b[i+1]) {
-			i, fraction = runOf(b, i+1, digitChars), true
-		}
-		if hasPrefix(b, i, "us") {
-			return i + 2, true
+		if i+1 < len(b) && b[i] == '.' && chars.IsDigit(b[i+1]) {
+			i, fraction = chars.Digits.Run(b, i+1), true
 		}
 		word := i
 		if word < len(b) && b[word] == ' ' {
 			word++
 		}
-		if u := prefixAt(b, word, shortUnits); u != "" {
-			return word + len(u), true
-		}
-		if u := prefixAt(b, word, secondUnits); u != "" {
-			return word + len(u), fraction
+		for _, u := range units {
+			switch {
+			case u.ms > 1000 || !chars.HasPrefix(b, word, u.name) || u.name == "us" && word > i: // 5 us may be five of us
+			default:
+				return word + len(u.name), fraction || u.ms < 1000
+			}
 		}
 		if i == len(b) || fraction || b[i] != 'h' && b[i] != 'm' {
 			return start, false
@@ -338,6 +361,6 @@ func durationAt(b []byte, i int) (end int, sure bool) {
 // took tells whether the words before a duration say that something took it.
 func took(before []byte) bool {
 	return slices.ContainsFunc(tookWords, func(w string) bool {
-		return bytes.HasSuffix(before, []byte(w)) && boundary(before, len(before)-len(w))
+		return bytes.HasSuffix(before, []byte(w)) && chars.Boundary(before, len(before)-len(w))
 	})
 }
