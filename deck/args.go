@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // What an argument is that may hold a secret by its name.
@@ -22,6 +23,7 @@ var (
 var (
 	assigned = lazyregexp.New(`([A-Za-z][A-Za-z0-9_-]*)=(?:"([^"]*)"|'([^']*)'|([^\s"'&;,]+))`)
 	flagged  = lazyregexp.New(`(?:^|\s)--?([A-Za-z][A-Za-z0-9_-]*)\s+(?:"([^"]*)"|'([^']*)'|([^\s"']*[0-9][^\s"']*))`)
+	member   = lazyregexp.New(`"([A-Za-z][A-Za-z0-9_-]*)"\s*:\s*"((?:[^"\\]|\\.)+)"`) // "api_key": "V"
 	line     = lazyregexp.New(`["']([A-Za-z][A-Za-z0-9-]*):\s*([^"'\\\n]+)\\?["']`)
 	// reference is what a shell puts the secret into: Bearer $TOKEN, $(pass show x).
 	reference = lazyregexp.New("^(\\S+\\s+)?([$][A-Za-z_{(]|`)")
@@ -30,10 +32,6 @@ var (
 // learnArgs tells s the secrets among the arguments of a program: what names itself one in the ways that programs take
 // them. A secret that nothing names, and that has no known shape, cannot be told from any other word.
 func learnArgs(s *scrub.Scrubber, args []string) {
-	if s.Rules() < scrub.RulesOfNames {
-		learnArgsBefore(s, args)
-		return
-	}
 	for i, a := range args {
 		s.LearnURLs(a)
 		if !learnFlag(s, a, args[i+1:]) {
@@ -76,7 +74,7 @@ func learnText(s *scrub.Scrubber, a string) {
 	}
 	for _, m := range line.FindAllStringSubmatch(a, -1) {
 		// One word in prose is no header: "token: none of these".
-		prose := !strings.Contains(m[1], "-") && scrub.NameSaysSecret(m[1]) && strings.Contains(strings.TrimSpace(m[2]), " ")
+		prose := !strings.Contains(m[1], "-") && names.SaySecret(m[1]) && strings.Contains(strings.TrimSpace(m[2]), " ")
 		if !prose && !reference.MatchString(m[2]) {
 			s.LearnHeader(map[string][]string{m[1]: {m[2]}})
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A guard knows the secrets and the volatile facts of one run. Everything that a run writes goes through it.
@@ -90,7 +91,7 @@ func classifier(m *masks.Masker, followsMCP bool) exchange.Classifier {
 
 // pathsFrom tells what is a path, seen from the directory cwd.
 func pathsFrom(cwd string) func(value string) bool {
-	return scrub.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
+	return names.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
 }
 
 func guardOf(key scrub.Key, s *scrub.Scrubber, args, env []string, roots *Roots, masking *Masking) (*guard, error) {

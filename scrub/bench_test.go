@@ -51,7 +51,7 @@ func BenchmarkFresh(b *testing.B) {
 			}
 		})
 		b.Run(name+" own shapes alone", func(b *testing.B) {
-			s := scrub.New(testKey, &scrub.Options{Env: knownEnv(), Rules: 1})
+			s := scrub.New(testKey, &scrub.Options{Env: knownEnv(), Rules: scrub.RulesForeign})
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				scrub.Forget(s)

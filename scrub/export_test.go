@@ -1,6 +1,9 @@
 package scrub
 
-import "github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+import (
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
+)
 
 // A Leak is a shape of gitleaks, for tests.
 type Leak struct {
@@ -23,7 +26,7 @@ func Leaks() (out []Leak) {
 }
 
 // SaysSecret reports whether a part of a name says that it is of a secret.
-func SaysSecret(part string) bool { return saysSecret([]byte(part)) }
+func SaysSecret(part string) bool { return names.PartSays([]byte(part)) }
 
 // MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
 func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // renumbered is s with its placeholders as td_<rule>_#<n>: the rule, but not the key, is what tests want to see.
@@ -125,7 +126,7 @@ func TestNameSaysSecret(t *testing.T) {
 		"PATH": false, "KEYBOARD": false, "TOKENIZERS_PARALLELISM": false, "MAX_TOKENS": false, "MONKEY": false, "": false,
 		"SSH_AUTH_SOCK": false, "x-ratelimit-tokens": false,
 	} {
-		if got := scrub.NameSaysSecret(name); got != want {
+		if got := names.SaySecret(name); got != want {
 			t.Errorf("NameSaysSecret(%q) = %v", name, got)
 		}
 	}
@@ -139,17 +140,14 @@ func TestIsCredentialFile(t *testing.T) {
 		".env.example": false, "src/environment.go": false, "config.json": false, "ssh/config": false, "auth.go": false,
 		"docs/.env.sample": false, "a/id_rsa.pub": false, "": false, "/": false,
 	} {
-		for rules := 1; rules <= scrub.Rules; rules++ {
-			if got := scrub.New(testKey, &scrub.Options{Rules: rules}).CredentialFile(name); got != want {
-				t.Errorf("version %d: CredentialFile(%q) = %v", rules, name, got)
-			}
+		if got := names.IsCredentialFile(name); got != want {
+			t.Errorf("IsCredentialFile(%q) = %v", name, got)
 		}
 	}
 }
 
-// TestLaterCredentialFiles: what version 3 takes for credentials, and what is ordinary in every version.
-func TestLaterCredentialFiles(t *testing.T) {
-	old := scrub.New(testKey, &scrub.Options{Rules: 2})
+// TestCredentialFiles: what is taken for credentials, and what ordinary projects have.
+func TestCredentialFiles(t *testing.T) {
 	for name, want := range map[string]bool{
 		"~/.config/gcloud/legacy_credentials/ann/adc.json": true, "~/.azure/msal_token_cache.bin": true, "deploy/kubeconfig": true,
 		"~/.yarnrc.yml": true, "/home/ann/.yarnrc.yml": true, "~/.gem/credentials": true, "~/.cargo/credentials.toml": true,
@@ -168,15 +166,9 @@ func TestLaterCredentialFiles(t *testing.T) {
 		"service-account-schema.json": false, "service_account.py": false, "ssh_host_rsa_key.pub": false, "main.tf": false,
 		"config/op/x": false, "environment.env.ts": false, "monkey.pem.md": false, "credentials/readme.md": false,
 	} {
-		if got := scrub.IsCredentialFile(name); got != want {
+		if got := names.IsCredentialFile(name); got != want {
 			t.Errorf("IsCredentialFile(%q) = %v", name, got)
 		}
-		if !want && old.CredentialFile(name) && !strings.HasPrefix(name, ".env.") {
-			t.Errorf("%q was one", name)
-		}
-	}
-	if old.CredentialFile("prod.tfvars") {
-		t.Error("version 2 takes more for credentials than it did")
 	}
 }
 
@@ -209,15 +201,10 @@ func TestParametersOfCredentials(t *testing.T) {
 			t.Errorf("%q gave %q", value, got)
 		}
 	}
-	s := scrub.New(testKey, &scrub.Options{Rules: 3})
-	if got := renumbered(s.Header("Authorization", `Token token="`+keyOne+`", email="a@b.c"`)); got != "Token td_authorization_#1" {
-		t.Errorf("version 3 has %q", got)
-	}
 }
 
-// TestLatestCredentialFiles: what version 4 takes for credentials, and what is ordinary in every version.
-func TestLatestCredentialFiles(t *testing.T) {
-	old := scrub.New(testKey, &scrub.Options{Rules: 3})
+// TestFurtherCredentialFiles: the same of exports, caches and vaults.
+func TestFurtherCredentialFiles(t *testing.T) {
 	for name, want := range map[string]bool{
 		"token.json": true, "auth/tokens.json": true, "~/.pip/pip.conf": true, "~/.config/pip/pip.conf": true, "cookies.txt": true, "~/.cookies": true,
 		"storage_state.json": true, "google-credentials.json": true, "credentials.csv": true, "rootkey.csv": true, "accessKeys.csv": true,
@@ -227,11 +214,8 @@ func TestLatestCredentialFiles(t *testing.T) {
 		"tokens.go": false, "tokenizer.json": false, "cookies.md": false, "pip.conf": false, "vault_pass.py": false, "design-tokens.json": false,
 		"token.json.example": false, "vault_passing.txt": false, "storage_state.sample.json": false,
 	} {
-		if got := scrub.IsCredentialFile(name); got != want {
+		if got := names.IsCredentialFile(name); got != want {
 			t.Errorf("IsCredentialFile(%q) = %v", name, got)
-		}
-		if old.CredentialFile(name) {
-			t.Errorf("version 3 takes %q for credentials", name)
 		}
 	}
 }

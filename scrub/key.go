@@ -86,7 +86,7 @@ func createKey(path string) (err error) {
 const keyIDOf = "\x00tapedeck: the id of a project's key"
 
 // ID names the key, and says nothing else of it: hexLen hex digits.
-func (k *Key) ID() string { return k.mac([]byte(keyIDOf))[:placeholders.HexLen] }
+func (k *Key) ID() string { return k.digits([]byte(keyIDOf)) }
 
 // mac returns the hex HMAC-SHA256 of b.
 func (k *Key) mac(b []byte) string {
@@ -95,7 +95,10 @@ func (k *Key) mac(b []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// digits are those of the placeholder of value.
+func (k *Key) digits(value []byte) string { return k.mac(value)[:placeholders.HexLen] }
+
 // placeholder returns what stands for value in everything that is written.
 func (k *Key) placeholder(rule string, value []byte) string {
-	return placeholders.Prefix + rule + "_" + k.mac(value)[:placeholders.HexLen]
+	return placeholders.Prefix + rule + "_" + k.digits(value)
 }

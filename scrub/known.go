@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A known is a secret whose exact value is known.
@@ -45,7 +46,7 @@ type pattern struct {
 	shift      int  // of base64
 }
 
-// patterns returns the forms of a value of minKnown bytes or more.
+// patterns returns the forms of a value of names.MinKnown bytes or more.
 func patterns(k *known) []*pattern {
 	ps := []*pattern{
 		{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%"), bridges: true},
@@ -102,11 +103,7 @@ type index struct {
 	shapes [][]starting    // by the row of the filter
 	known  [256][]*pattern // by the first byte, escapes undone
 	any    bool            // a value is known
-	// genuine says that examples are no secrets: see text.genuine
-	genuine bool
-	// wellKnown says that the passwords of examples are none: see text.wellKnown
-	wellKnown bool
-	seen      *seen
+	seen   *seen
 }
 
 // starting are the rules whose evidence may begin with three bytes, of which the row of the filter knows the first two.
@@ -274,4 +271,27 @@ func forms(c byte) []byte {
 		return []byte{' ', '+'}
 	}
 	return []byte{c}
+}
+
+// urls returns the secrets of the URLs of v.
+func (x *index) urls(v string) []span {
+	if !strings.Contains(v, "@") {
+		return nil
+	}
+	spans, _ := x.scan(wholeText(v), 0)
+	return slices.DeleteFunc(spans, func(s span) bool { return s.rule != urlPassword })
+}
+
+// formOn is the form in which a value stands as raw; "" where it stands as it is, or in none that has a name.
+func formOn(k *known, raw []byte) string {
+	if string(raw) == k.value || !names.Searchable(k.value) {
+		return ""
+	}
+	p := &pattern{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")}
+	p.second, p.third = p.text[1], p.text[2]
+	spans, o := p.match(wholeText(string(raw)), 0)
+	if o != hit || len(spans) != 1 || spans[0].end != len(raw) {
+		return ""
+	}
+	return spans[0].form
 }

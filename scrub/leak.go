@@ -10,6 +10,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 //go:generate go -C ../tools/gitleaks run . -o ../../scrub/gitleaks.go
@@ -23,7 +24,7 @@ type leak struct {
 	fold  bool     // the case of the names does not matter
 	// assigned says that an assignment stands between the name and the secret: service_token = "…". See assignment.
 	assigned bool
-	says     bool   // the name, or what follows it before the sign, must say that it is a secret: see saysSecret
+	says     bool   // the name, or what follows it before the sign, must say that it is a secret: see names.PartSays
 	word     bool   // the name must begin a word
 	alone    bool   // nor may a digit of base64 stand before it
 	closed   bool   // nothing that could be more of a key may follow; else what follows is hidden too
@@ -81,7 +82,7 @@ var leakRules = sync.OnceValue(func() []rule {
 		for _, name := range l.names {
 			r := byName[key{name, l.fold}]
 			if r == nil {
-				r = &leakRule{name: name, fold: l.fold, says: saysSecret([]byte(name))}
+				r = &leakRule{name: name, fold: l.fold, says: names.PartSays([]byte(name))}
 				byName[key{name, l.fold}] = r
 				rules = append(rules, r)
 			}
@@ -199,7 +200,7 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 		return span{}, miss
 	}
 	if l.closed {
-		o = t.keyEnds(i, end)
+		o = keyEnds(t, i, end)
 	} else {
 		end, o = t.run(end, chars.Token, maxLeak)
 	}
@@ -239,7 +240,7 @@ func isPlain(word []byte) bool {
 
 // keyEnds tells whether a key that begins at start can end at i: what follows is no more of a word, of base64, or of a call. Where the key
 // itself may be base64, what follows a plus sign or a slash tells.
-func (t text) keyEnds(start, i int) outcome {
+func keyEnds(t text, start, i int) outcome {
 	if i >= len(t.b) {
 		return atEnd(t)
 	}
@@ -250,13 +251,13 @@ func (t text) keyEnds(start, i int) outcome {
 		if bytes.ContainsAny(t.b[start:i], "_-.~") {
 			return hit
 		}
-		return t.plainAt(i+1, c)
+		return plainAt(t, i+1, c)
 	}
-	return t.stops(i)
+	return stops(t, i)
 }
 
 // stops tells whether no dot with more behind it stands at i.
-func (t text) stops(i int) outcome {
+func stops(t text, i int) outcome {
 	switch {
 	case t.b[i] != '.':
 		return hit
@@ -269,7 +270,7 @@ func (t text) stops(i int) outcome {
 }
 
 // plainAt tells whether a word follows at i, behind c, and no base64.
-func (t text) plainAt(i int, c byte) outcome {
+func plainAt(t text, i int, c byte) outcome {
 	end := i
 	for end < len(t.b) && chars.IsAlnum(t.b[end]) && end-i < chars.LookBehind {
 		end++

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 func TestOrdinary(t *testing.T) {
@@ -18,7 +19,7 @@ func TestOrdinary(t *testing.T) {
 		"eyJ1IjoxfQ.ZkQ-9aT2mKw7Lp4Rn": false, "s%3AZkQ9aT2mKw7.Lp4Rn": false, "JBSWYDPEHPKPXPAB": false, "hunter2hunter2": false,
 		strings.Repeat("word-", 14): false,
 	} {
-		if got := scrub.Ordinary(v); got != want {
+		if got := names.Ordinary(v); got != want {
 			t.Errorf("%s: %v", v, got)
 		}
 	}

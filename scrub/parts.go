@@ -11,9 +11,6 @@ const (
 // form: a file that is uploaded. found is false where there is none, and then out is b. All parts together may have left bytes
 // decompressed, from which what was looked through is taken away.
 func (s *Scrubber) inParts(b []byte, left *int64) (out []byte, found bool) {
-	if s.rules < rulesGenuine {
-		return b, false
-	}
 	delimiter := delimiterOf(b)
 	if delimiter == nil {
 		return b, false

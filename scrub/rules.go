@@ -2,53 +2,27 @@ package scrub
 
 import (
 	"bytes"
-	"encoding/base64"
-	"slices"
-	"strings"
-	"sync"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // rulesOf lists the rules of a version.
 func rulesOf(version int) []rule {
-	rules := shapeRules(version >= rulesGenuine)
-	if version >= rulesTexts {
-		for i := range vendorKeys {
-			rules = append(rules, &vendorKeys[i])
-		}
-		rules = append(rules, telegramRule{}, webhookRule{}, netrcRule{})
+	rules := shapeRules()
+	if version == RulesForeign {
+		return rules
 	}
-	if version >= rulesGitleaks {
-		rules = append(rules, leakRules()...)
+	for i := range vendorKeys {
+		rules = append(rules, &vendorKeys[i])
 	}
-	return rules
+	return append(append(rules, telegramRule{}, webhookRule{}, netrcRule{}), leakRules()...)
 }
 
-// RuleNames lists the rules by which s finds secrets by their shape, by name in order. A secret that a name tells has that for its rule.
-func (s *Scrubber) RuleNames() []string { return slices.Clone(ruleNames[s.rules]()) }
-
-// ruleNames has the names of the rules of each version.
-var ruleNames = func() (out [Rules + 1]func() []string) {
-	for version := range out {
-		out[version] = sync.OnceValue(func() (names []string) {
-			for _, r := range rulesOf(version) {
-				names = append(names, r.names()...)
-			}
-			slices.Sort(names)
-			return slices.Compact(names)
-		})
-	}
-	return out
-}()
-
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
-// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values. users says that a
-// token may stand in the place of the user of a URL.
-func shapeRules(users bool) []rule {
+// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
+func shapeRules() []rule {
 	return []rule{
 		placeholderRule{},
 		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: chars.Token},
@@ -62,13 +36,13 @@ func shapeRules(users bool) []rule {
 		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: chars.Word},
 		&prefixRule{rule: "aws", prefix: "AKIA", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum},
 		&prefixRule{rule: "aws", prefix: "ASIA", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: chars.Token, word: true, accept: hasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
 		&prefixRule{rule: "stripe", prefix: "sk_live_", min: 10, max: 255, set: chars.Alnum},
 		&prefixRule{rule: "stripe", prefix: "sk_test_", min: 10, max: 255, set: chars.Alnum},
 		&prefixRule{rule: "stripe", prefix: "rk_live_", min: 10, max: 255, set: chars.Alnum},
@@ -77,8 +51,8 @@ func shapeRules(users bool) []rule {
 		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: chars.Alnum, word: true},
 		jwtRule{},
 		pemRule{},
-		urlRule{slashes: "://", users: users},
-		urlRule{slashes: `:\/\/`, users: users},
+		urlRule{"://"},
+		urlRule{`:\/\/`},
 		&schemeRule{rule: "bearer", scheme: "bearer", set: chars.Bearer, accept: bearerToken},
 		&schemeRule{rule: "basic", scheme: "basic", set: chars.Base64, accept: basicCredentials},
 	}
@@ -138,7 +112,7 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 	start := i + len(r.prefix)
 	end, o := t.run(start, r.set, r.max)
 	if o == hit && r.alone {
-		o = t.keyEnds(i, end)
+		o = keyEnds(t, i, end)
 	}
 	if o == hit && (end-start < r.min || r.accept != nil && !r.accept(t.b[start:end])) {
 		o = miss
@@ -154,7 +128,7 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 func openaiKey(rest []byte) bool {
 	for _, p := range []string{"proj-", "svcacct-", "admin-"} {
 		if bytes.HasPrefix(rest, []byte(p)) {
-			return hasDigit(rest)
+			return names.HasDigit(rest)
 		}
 	}
 	digits, row, longestRow := 0, 0, 0
@@ -169,8 +143,6 @@ func openaiKey(rest []byte) bool {
 	}
 	return digits >= 3 && longestRow >= 16
 }
-
-func hasDigit(b []byte) bool { return bytes.IndexFunc(b, unicode.IsDigit) >= 0 }
 
 func upperAlnum(b []byte) bool { return bytes.Equal(b, bytes.ToUpper(b)) }
 
@@ -203,7 +175,7 @@ func (r *schemeRule) match(t text, i int) (span, outcome) {
 	if o == more {
 		return span{}, more
 	}
-	start, o := t.formBlank(i + len(r.scheme))
+	start, o := formBlank(t, i+len(r.scheme))
 	if o != hit {
 		return span{}, o
 	}
@@ -215,7 +187,7 @@ func (r *schemeRule) match(t text, i int) (span, outcome) {
 }
 
 // formBlank returns the end of the blank at i, which a form or a URL may have escaped.
-func (t text) formBlank(i int) (end int, o outcome) {
+func formBlank(t text, i int) (end int, o outcome) {
 	for _, s := range []string{" ", "+", "%20"} {
 		if o := t.literal(i, s); o != miss {
 			return i + len(s), o
@@ -225,20 +197,10 @@ func (t text) formBlank(i int) (end int, o outcome) {
 }
 
 // bearerToken tells a token from a word of prose.
-func bearerToken(b []byte) bool { return len(b) >= 16 && hasDigit(b) }
+func bearerToken(b []byte) bool { return len(b) >= 16 && names.HasDigit(b) }
 
 // basicCredentials tells base64 of user:password from a word of prose.
 func basicCredentials(b []byte) bool {
-	_, ok := decodeBasic(string(b))
+	_, _, ok := names.Basic(string(b))
 	return ok
-}
-
-// decodeBasic returns the password of Basic credentials.
-func decodeBasic(s string) (password string, ok bool) {
-	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
-	if err != nil || len(raw) < 4 || !utf8.Valid(raw) || bytes.ContainsFunc(raw, unicode.IsControl) {
-		return "", false
-	}
-	_, pw, ok := strings.Cut(string(raw), ":")
-	return pw, ok && pw != ""
 }

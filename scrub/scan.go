@@ -29,6 +29,11 @@ type span struct {
 	protected  bool   // a placeholder: nothing that overlaps it is a secret
 }
 
+// at is the range of a span in a text in which the span's begins at an offset.
+func (s span) at(offset int64) Range {
+	return Range{offset + int64(s.start), offset + int64(s.end), s.rule, s.blank}
+}
+
 // A rule finds secrets by their shape.
 type rule interface {
 	// starts lists the three bytes with which the evidence can begin: match is called where one of them stands.
@@ -123,11 +128,8 @@ func (x *index) knownFrom(t text, i int, f *finds) (wait bool) {
 func (x *index) ruleAt(rules []rule, t text, i int, f *finds) (wait bool) {
 	for _, r := range rules {
 		s, o := r.match(t, i)
-		if o == hit && x.genuine {
-			o = t.genuine(s)
-		}
-		if o == hit && x.wellKnown && t.wellKnown(s) {
-			o = miss
+		if o == hit {
+			o = genuine(t, s)
 		}
 		switch o {
 		case more:

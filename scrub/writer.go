@@ -38,11 +38,6 @@ type Writer struct {
 // ErrClosed is what a Writer returns that is written to after Close.
 var ErrClosed = errors.New("scrub: write after close")
 
-// Writer returns a Writer that scrubs what is written to it and passes it on to w. It learns: see LearnBytes.
-func (s *Scrubber) Writer(w io.Writer) *Writer {
-	return &Writer{s: s, w: w, learnt: make(map[*known]int64)}
-}
-
 // Found reports whether a secret has been replaced so far.
 func (w *Writer) Found() bool { return w.found }
 
@@ -168,3 +163,45 @@ func before(spans []span, end int) []span {
 	}
 	return spans
 }
+
+// HideAt hides places of the stream, whose offsets are of the stream as it comes: all that Write has been given stands before
+// them, and before each stands the one that was named first.
+func (w *Writer) HideAt(places []Place) { w.places = append(w.places, places...) }
+
+// placed adds what hides the places that lie in buf. Of one that has not come whole, its beginning bounds what is decided.
+func (w *Writer) placed(spans []span, safe int, final bool) ([]span, int) {
+	for _, p := range w.places {
+		start, end := int(p.Start-w.at), int(p.End-w.at)
+		switch {
+		case start >= len(w.buf):
+			return spans, safe
+		case start < w.past: // passed on
+		case end <= len(w.buf) || final:
+			end = min(end, len(w.buf))
+			spans = append(spans, w.s.spanOf(p, w.buf[start:end], start))
+		default:
+			return spans, min(safe, start)
+		}
+	}
+	return spans, safe
+}
+
+// forget drops the places that were passed on.
+func (w *Writer) forget() {
+	for len(w.places) > 0 && w.places[0].End <= w.at+int64(w.past) {
+		w.places = w.places[1:]
+	}
+}
+
+// A Finder tells where in a stream secrets stand, wherever the stream is cut into writes. It holds back, and learns, as a Writer
+// does. It is for one goroutine.
+type Finder struct{ w *Writer }
+
+// Write looks at what follows. It never keeps or changes p.
+func (f *Finder) Write(p []byte) { _, _ = f.w.Write(p) } // nothing is passed on that could fail
+
+// Held returns how many bytes of the stream are undecided: a secret may begin in them.
+func (f *Finder) Held() int { return f.w.Held() }
+
+// Close looks at what was undecided: nothing follows.
+func (f *Finder) Close() { _ = f.w.Close() }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // hideContent returns what may be stored of a file and, where that is not its true bytes or the file holds credentials
@@ -31,7 +31,7 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 // isCredential tells whether a file holds credentials by its name: by the rules of s, where there is one.
 func isCredential(s Scrubber, path string) bool {
 	if s == nil {
-		return scrub.IsCredentialFile(path)
+		return names.IsCredentialFile(path)
 	}
 	return s.CredentialFile(path)
 }

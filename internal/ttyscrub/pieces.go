@@ -3,7 +3,7 @@ package ttyscrub
 import (
 	"encoding/binary"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // What was found on a screen may be drawn again in part: its first row has left the screen, another window lies over it. A piece has
@@ -47,7 +47,7 @@ func (f found) each(b []byte, tell func(start, end int, rule string)) {
 				break
 			}
 		}
-		if end := i + gram - 1; !scrub.Ordinary(string(b[start:end])) {
+		if end := i + gram - 1; !names.Ordinary(string(b[start:end])) {
 			tell(start, end, rule)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"sort"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // What may be looked at: each byte of the stream earns so many bytes of rows, so that a program that moves the cursor after each
@@ -327,7 +327,7 @@ func (r *screenRows) clip(start, end int, known bool) int {
 // isOther tells whether the beginning of a row of n bytes is no piece of a secret but words, as far as can be told.
 func isOther(piece []byte, n int) bool {
 	const words = 12
-	return (len(piece) < n || n >= words) && scrub.Ordinary(string(piece))
+	return (len(piece) < n || n >= words) && names.Ordinary(string(piece))
 }
 
 // endsAt tells whether what begins at start in buf is a secret that ends at end, where nothing follows.

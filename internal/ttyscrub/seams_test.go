@@ -9,7 +9,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A frame is how a program lays text out: it wraps it at a width and puts something before and behind each row.
@@ -117,7 +117,7 @@ func (f frame) lay(lines []string, at, begin, end int) (rows []row, fit bool) {
 			for x := max(from, begin); n == at && x < min(to, end); x++ {
 				r.secret[len(left)+x-from] = true
 			}
-			if from := max(from, begin); n == at && from > begin && from < end && scrub.Ordinary(line[from:min(to, end)]) {
+			if from := max(from, begin); n == at && from > begin && from < end && names.Ordinary(line[from:min(to, end)]) {
 				fit = false
 			}
 			rows = append(rows, r)

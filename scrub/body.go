@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 const (
@@ -24,92 +25,19 @@ type Named struct {
 	At          Place // in what was looked at
 }
 
-// NamesSay reports whether any name says of a value that it is a secret.
-func (s *Scrubber) NamesSay() bool { return s.names.general || len(s.names.exact) > 0 }
-
-// Named returns the secrets that names in the body of a request give away, in order, of its first MaxLooked bytes.
-func (s *Scrubber) Named(contentType string, body []byte) []Named {
-	return s.named(&look{names: s.names}, contentType, body)
+// A Place is where in a text a value stands that its name told to be a secret, and that is searched for nowhere, for as many
+// as are were learnt before it (Scrubber.LearnAll). It is hidden there.
+type Place struct {
+	Start, End  int64  // bytes of the text
+	Name, Value string // Value is what stands there, escapes undone
 }
 
-// NamedInAnswer is Named for the body of an answer, which says more of passwords that is none.
-func (s *Scrubber) NamedInAnswer(contentType string, body []byte) []Named {
-	return s.named(&look{names: s.names, answer: true}, contentType, body)
-}
-
-func (s *Scrubber) named(l *look, contentType string, body []byte) []Named {
-	if !s.NamesSay() || len(body) == 0 {
-		return nil
-	}
-	body = body[:min(len(body), MaxLooked)]
-	switch kind, _ := BodyKindOf(contentType).Of(body); kind {
-	case BodyParts:
-		if between := between(contentType, body); len(between) > 0 {
-			l.multipart(between, body)
-			break
-		}
-		l.json(body)
-	case BodyForm:
-		l.flow = s.flowNames(string(body[:min(len(body), maxForm)]))
-		l.form(body)
-	case BodyJSON, BodyStream, BodyUnsaid:
-		l.json(body)
-	}
-	return l.found
-}
-
-// NamedInLines is NamedInAnswer for events, lines of JSON or text with JSON in it. Piece says that more follows: a string that does not
-// end is then none.
-func (s *Scrubber) NamedInLines(b []byte, piece bool) []Named {
-	if !s.NamesSay() {
-		return nil
-	}
-	l := &look{names: s.names, answer: true, piece: piece}
-	l.json(b)
-	return l.found
-}
-
-// namedInField returns the secrets of JSON that is the value of a field.
-func (s *Scrubber) namedInField(value string) []Named {
-	if !s.NamesSay() || !BeginsJSON([]byte(value)) {
-		return nil
-	}
-	l := &look{names: s.names}
-	l.json([]byte(value))
-	return l.found
-}
-
-// LearnAll is LearnNamed for what was found. Fresh reports whether something was not known before; over is where those stand that
-// are too many to be known.
-func (s *Scrubber) LearnAll(found []Named) (fresh bool, over []Place) {
-	for _, v := range found {
-		isFresh, full := s.LearnNamed(v.Name, v.Value)
-		fresh = fresh || isFresh
-		if full {
-			over = append(over, v.At)
-		}
-	}
-	return fresh, over
-}
-
-// BeginsJSON tells whether a text begins as an object or an array of JSON does.
-func BeginsJSON(b []byte) bool {
-	b = unguarded(b)
-	return len(b) > 0 && isBracket(b[0])
-}
-
-// NamedInTool is Named for a message of MCP, or NamedInAnswer where it is an answer.
-func (s *Scrubber) NamedInTool(answer bool, message []byte) []Named {
-	names := *s.names
-	names.tools = names.texts
-	return s.named(&look{names: &names, answer: answer}, "application/json", message)
-}
-
-// A look goes through one body.
+// A look goes through one body, whatever its kind, and collects what names in it give away.
 type look struct {
-	names  *secretNames
+	names  *names.Members
 	found  []Named
 	answer bool     // what is looked at was answered
+	tool   bool     // it is what a tool is given, or answers: names of tools say so of any value, and count in small letters in texts
 	piece  bool     // what follows has not come: a string that does not end is none
 	from   int      // where in the body stands what is looked at
 	within *Place   // that is looked at without its escapes; nil for none
@@ -117,17 +45,43 @@ type look struct {
 	beside beside   // the name that was met last as a value
 }
 
-// member takes the value of a name, which stands from start to end of what is looked at.
-func (l *look) member(name []byte, says nameSaying, value string, start, end int) {
-	secrets, tool := says.within(name, value), l.names.tools && isTool(name)
-	if tool && says != saysAsOrdered && isNoSecret(value) {
-		return
+// body looks at a body by its Content-Type and its first bytes.
+func (l *look) body(contentType string, b []byte) []Named {
+	if !l.names.Any() || len(b) == 0 {
+		return nil
 	}
-	whole := tool && !saysLittle(value)
+	b = b[:min(len(b), MaxLooked)]
+	switch kind, _ := BodyKindOf(contentType).Of(b); kind {
+	case BodyOther:
+	case BodyForm:
+		b = b[:min(len(b), maxForm)]
+		l.flow = l.names.OfFlow(string(b))
+		l.form(b)
+	case BodyParts:
+		if between := between(contentType, b); len(between) > 0 {
+			l.multipart(between, b)
+			break
+		}
+		l.text(b)
+	default:
+		l.text(b)
+	}
+	return l.found
+}
+
+// member takes the value of a name, which stands from start to end of what is looked at.
+func (l *look) member(name []byte, says names.Saying, value string, start, end int) {
+	secrets, whole := says.Within(name, value), false
+	if l.tool && names.IsTool(name) {
+		var none bool
+		if whole, none = names.OfTool(value); none && says != names.AsOrdered {
+			return
+		}
+	}
 	if len(secrets) == 0 && whole {
 		secrets = []string{value}
 	}
-	if len(secrets) == 0 || l.answer && !whole && says.speaks(name, value) {
+	if len(secrets) == 0 || l.answer && !whole && says.SpeaksOf(name, value) {
 		return
 	}
 	at := Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}
@@ -140,12 +94,16 @@ func (l *look) member(name []byte, says nameSaying, value string, start, end int
 	}
 }
 
-// json looks at each member of a text of JSON, or of several. It does not parse: a quotation mark that is not escaped ends a
-// string, and one before a colon ends a name. JSON that is quoted within a string, as the arguments of a tool are, is text.
-func (l *look) json(b []byte) {
+// text looks at each member of a text of JSON, or of several, and at what names in its strings say. It does not parse: a quotation mark
+// that is not escaped ends a string, and one before a colon ends a name. JSON that is quoted within a string, as the arguments of a tool
+// are, is text.
+func (l *look) text(b []byte) {
 	l.beside = beside{}
 	l.members(b)
-	l.texts(b)
+	if l.names.General() {
+		l.assignments(b)
+		l.flags(b)
+	}
 }
 
 func (l *look) members(b []byte) {
@@ -165,9 +123,9 @@ func (l *look) members(b []byte) {
 		if value == len(b) || b[value] != '"' && b[value] != '[' {
 			continue
 		}
-		if says := l.names.of(name); says != saysNothing {
+		if says := l.names.Of(name); says != names.Nothing {
 			at = l.values(name, says, b, value)
-		} else if l.names.texts {
+		} else if l.names.General() {
 			at = l.pair(name, b, value)
 		}
 	}
@@ -182,7 +140,7 @@ func nameBefore(b []byte, i int) (name []byte, ok bool) {
 	if end < 1 || b[end] != '"' {
 		return nil, false
 	}
-	for start := end - 1; start >= 0 && end-start <= maxName+1; start-- {
+	for start := end - 1; start >= 0 && end-start <= names.MaxName+1; start-- {
 		switch b[start] {
 		case '\\':
 			return nil, false
@@ -194,7 +152,7 @@ func nameBefore(b []byte, i int) (name []byte, ok bool) {
 }
 
 // values takes the string at i, or the strings of the list there, and returns where they end.
-func (l *look) values(name []byte, says nameSaying, b []byte, i int) (end int) {
+func (l *look) values(name []byte, says names.Saying, b []byte, i int) (end int) {
 	if b[i] == '"' {
 		return l.value(name, says, b, i)
 	}
@@ -207,9 +165,9 @@ func (l *look) values(name []byte, says nameSaying, b []byte, i int) (end int) {
 }
 
 // value takes the string at i and returns where it ends; one that is too long says nothing. One that ends with the body was cut.
-func (l *look) value(name []byte, says nameSaying, b []byte, i int) (end int) {
+func (l *look) value(name []byte, says names.Saying, b []byte, i int) (end int) {
 	escaped := false
-	for end = i + 1; end < len(b) && end-i < maxNamed; end++ {
+	for end = i + 1; end < len(b) && end-i < names.MaxValue; end++ {
 		switch b[end] {
 		case '\\':
 			escaped = true
@@ -234,18 +192,47 @@ func unquoted(b []byte, escaped bool) (s string) {
 	return s
 }
 
+// A beside is the name of a secret that is itself a value, as lists of variables, headers and fields have them:
+//
+//	{"name": "API_KEY", "value": "…"}
+type beside struct {
+	name []byte
+	says names.Saying
+	end  int // of the member in the body
+}
+
+// pair looks at a member whose string stands at i: at the name of another, or at what it is the name of. It returns where to go on.
+func (l *look) pair(name, b []byte, i int) (end int) {
+	switch string(name) {
+	case "name", "key", "Name", "Key":
+		l.beside = beside{}
+		text := b[i+1 : min(len(b), i+2+names.MaxName)]
+		n := bytes.IndexByte(text, '"')
+		if b[i] != '"' || n < 0 {
+			return i
+		}
+		if says := l.names.Of(text[:n]); says != names.Nothing {
+			l.beside = beside{text[:n], says, i + n + 2}
+		}
+		return i + n + 2
+	case "value", "Value":
+		before := l.beside
+		l.beside = beside{}
+		if before.says != names.Nothing && !bytes.ContainsAny(b[before.end:i], "{}[]") {
+			return l.values(before.name, before.says, b, i)
+		}
+	}
+	return i
+}
+
 // form looks at each field of a form or a query, and into JSON in one.
 func (l *look) form(b []byte) {
-	b = b[:min(len(b), maxForm)]
 	for at := 0; at < len(b); {
-		part := b[at:]
-		if end := bytes.IndexByte(part, '&'); end >= 0 {
-			part = part[:end]
-		}
-		rawName, rawValue, ok := bytes.Cut(part, []byte("="))
-		if ok && len(rawName) <= 3*maxName && len(rawValue) > 0 {
-			l.from = at + len(rawName) + 1
-			l.field(formValue(rawName), rawValue, formValue[[]byte])
+		part, _, _ := bytes.Cut(b[at:], []byte("&"))
+		name, value, ok := bytes.Cut(part, []byte("="))
+		if ok && len(name) <= 3*names.MaxName && len(value) > 0 {
+			l.from = at + len(name) + 1
+			l.field(formValue(name), value, formValue[[]byte])
 		}
 		at += len(part) + 1
 	}
@@ -253,11 +240,11 @@ func (l *look) form(b []byte) {
 
 // field looks at one field, which begins at l.from and whose value may be JSON.
 func (l *look) field(name string, raw []byte, plain func([]byte) string) {
-	if slices.Contains(l.flow, name) && len(raw) <= 3*maxNamed {
-		l.member([]byte(name), saysAsOrdered, plain(raw), 0, len(raw))
-		return
+	says := l.names.Of([]byte(name))
+	if slices.Contains(l.flow, name) {
+		says = names.AsOrdered
 	}
-	if says := l.names.of([]byte(name)); says != saysNothing && len(raw) <= 3*maxNamed {
+	if says != names.Nothing && len(raw) <= 3*names.MaxValue {
 		l.member([]byte(name), says, plain(raw), 0, len(raw))
 		return
 	}
@@ -268,7 +255,7 @@ func (l *look) field(name string, raw []byte, plain func([]byte) string) {
 	if value != string(raw) { // offsets in it are none of the body's
 		l.within = &Place{Start: int64(l.from), End: int64(l.from + len(raw)), Value: value}
 	}
-	l.json([]byte(value))
+	l.text([]byte(value))
 	l.within = nil
 }
 
@@ -300,25 +287,17 @@ func (l *look) multipart(between, body []byte) {
 			return
 		}
 		at += i + len(between)
-		part := body[at:]
-		if end := bytes.Index(part, between); end >= 0 {
-			part = part[:end]
+		part, _, _ := bytes.Cut(body[at:], between)
+		head, value, ok := bytes.Cut(part, []byte("\r\n\r\n"))
+		if !ok {
+			head, value, ok = bytes.Cut(part, []byte("\n\n"))
 		}
-		l.part(at, part)
-	}
-}
-
-// part looks at what stands between two boundaries, at a place of the body.
-func (l *look) part(at int, b []byte) {
-	head, value, ok := bytes.Cut(b, []byte("\r\n\r\n"))
-	if !ok {
-		if head, value, ok = bytes.Cut(b, []byte("\n\n")); !ok {
-			return
+		if ok {
+			l.from = at + len(part) - len(value)
+			value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+			l.field(partName(head), value, func(b []byte) string { return string(b) })
 		}
 	}
-	l.from = at + len(b) - len(value)
-	value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
-	l.field(partName(head), value, func(b []byte) string { return string(b) })
 }
 
 // partName is the name of a field by the head of its part; "" for a file or none.

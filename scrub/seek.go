@@ -7,12 +7,95 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"hash"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
+
+const (
+	// maxSought is how many secrets are sought, for each shape of them costs a look at every text.
+	maxSought = 64
+	// longestEscape is how many bytes stand for one at most: \u0041 with its backslash percent-encoded.
+	longestEscape = 8
+)
+
+// A seeker finds values by their keyed digests. It is never changed once a Scrubber has it.
+type seeker struct {
+	key               Key
+	all               []sought
+	shortest, longest int    // bytes of one
+	allowed           uint64 // classes that the characters of one have
+}
+
+// A sought is a secret by its placeholder and what is known of its characters.
+type sought struct {
+	placeholder, digits string
+
+	n       int    // bytes
+	prefix  string // with which it begins
+	allowed uint64 // classes that its characters have
+	needed  []uint64
+}
+
+// add adds a secret, unless its shape says too little, or a rule finds it wherever it stands.
+func (k *seeker) add(secret Secret) {
+	if !placeholders.Is(secret.Placeholder) || len(secret.Shape) > longestShape {
+		return
+	}
+	prefix, rest, _ := strings.Cut(secret.Shape, ":")
+	length, classes, _ := strings.Cut(rest, ":")
+	w := sought{placeholder: secret.Placeholder, digits: Digits(secret.Placeholder), prefix: prefix}
+	switch w.n, _ = strconv.Atoi(length); prefix {
+	case "pem", "jwt":
+		return
+	case "uuid":
+		w.prefix, w.n = "", chars.UUIDLen
+		w.allowed, w.needed = small|capitals|numerals|classOf['-'], []uint64{classOf['-']}
+	default:
+		w.needed = neededOf(classes)
+		for _, bits := range w.needed {
+			w.allowed |= bits
+		}
+		for i := range len(prefix) {
+			w.allowed |= classOf[prefix[i]]
+		}
+	}
+	if w.n >= names.MinKnown && w.n <= maxLeak {
+		k.take(w)
+	}
+}
+
+// take adds what is sought.
+func (k *seeker) take(w sought) {
+	if len(k.all) == 0 {
+		k.shortest = w.n
+	}
+	k.all = append(k.all, w)
+	k.shortest, k.longest, k.allowed = min(k.shortest, w.n), max(k.longest, w.n), k.allowed|w.allowed
+}
+
+// orNil is k, or nil where nothing is sought.
+func (k *seeker) orNil() *seeker {
+	if len(k.all) == 0 {
+		return nil
+	}
+	return k
+}
+
+// without is k without a secret.
+func (k *seeker) without(digits string) *seeker {
+	left := &seeker{key: k.key}
+	for _, w := range k.all {
+		if w.digits != digits {
+			left.take(w)
+		}
+	}
+	return left
+}
 
 // soughtLayers is how often escapes are undone, one within another.
 const soughtLayers = 3
