@@ -41,8 +41,10 @@ func NewMembers(general bool, more []string) *Members {
 	return m
 }
 
-// Any reports whether any name says of a value that it is a secret, and General whether names in texts do.
-func (m *Members) Any() bool     { return m.general || len(m.exact) > 0 }
+// Any reports whether any name says of a value that it is a secret.
+func (m *Members) Any() bool { return m.general || len(m.exact) > 0 }
+
+// General reports whether names in texts do.
 func (m *Members) General() bool { return m.general }
 
 // Ordered reports whether a name is one of those that the caller ordered.

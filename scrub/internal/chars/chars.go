@@ -42,20 +42,28 @@ func (set *Set) Run(b []byte, i int) int {
 	return i
 }
 
+// IsDigit and those below tell the kinds of ASCII.
 func IsDigit(c byte) bool { return c-'0' < 10 }
 
+// IsLower tells a small letter.
 func IsLower(c byte) bool { return c >= 'a' && c <= 'z' }
 
+// IsUpper tells a capital.
 func IsUpper(c byte) bool { return c >= 'A' && c <= 'Z' }
 
+// IsLetter tells a letter.
 func IsLetter(c byte) bool { return IsLower(c | 0x20) }
 
+// IsAlnum tells a letter or a digit.
 func IsAlnum(c byte) bool { return IsDigit(c) || IsLetter(c) }
 
+// IsHex tells a hex digit.
 func IsHex(c byte) bool { return IsDigit(c) || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
+// IsLowerHex tells one in lower case.
 func IsLowerHex(c byte) bool { return IsDigit(c) || c >= 'a' && c <= 'f' }
 
+// IsBlank tells a blank, a tab or the end of a line.
 func IsBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
 // Unhex returns the value of a hex digit.

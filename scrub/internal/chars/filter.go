@@ -33,12 +33,16 @@ func (f *Filter) Clone() Filter {
 // A ByteSet has a bit for each byte.
 type ByteSet [4]uint64
 
-func (s *ByteSet) Add(c byte)      { s[c>>6] |= 1 << (c & 63) }
+// Add adds a byte.
+func (s *ByteSet) Add(c byte) { s[c>>6] |= 1 << (c & 63) }
+
+// Has tells whether a byte was added.
 func (s *ByteSet) Has(c byte) bool { return s[c>>6]>>(c&63)&1 == 1 }
 
 // pairOf is the pair of a and b, as two bytes of memory are read as one number.
 func pairOf(a, b byte) uint16 { return uint16(b)<<8 | uint16(a) }
 
+// Allow lets three bytes pass.
 func (f *Filter) Allow(a, b, c byte) {
 	f.row(a, b).Add(c)
 	f.near[pairOf(a, b)] |= 1 << (c & 31)
@@ -69,9 +73,10 @@ func (f *Filter) row(a, b byte) *ByteSet {
 	return &f.third[f.rows[pair]]
 }
 
-// Rows is how many pairs may begin something, and Row where among them a pair stands.
+// Rows is how many pairs may begin something.
 func (f *Filter) Rows() int { return len(f.third) }
 
+// Row is where among them a pair stands.
 func (f *Filter) Row(a, b byte) (row int, ok bool) {
 	pair := pairOf(a, b)
 	return int(f.rows[pair]), f.has(pair)

@@ -192,9 +192,11 @@ func (e Edge) shift() (n int) {
 	return n
 }
 
-// Before and After are the bits of the neighbour in a digit that it shares with the value.
+// Before returns the bits of the neighbour that stands before in a digit that it shares with the value.
 func (e Edge) Before(digit byte) byte { return digit &^ e.Mask >> e.shift() }
-func (e Edge) After(digit byte) byte  { return digit &^ e.Mask }
+
+// After is Before for the neighbour that stands behind.
+func (e Edge) After(digit byte) byte { return digit &^ e.Mask }
 
 // DigitValue returns the six bits of a base64 digit, and 64 for another byte.
 func DigitValue(c byte) byte {

@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
+// What a placeholder is made of.
 const (
 	Prefix   = "td_"
 	HexLen   = 12 // hex digits of a placeholder
