@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"compress/gzip"
@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // samples are recordings of real programs, beside the repository where they are there.
@@ -29,7 +29,7 @@ func TestHarmlessPrograms(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".json.gz"), func(t *testing.T) {
 			raw, o := sample(t, name)
 			began := time.Now()
-			hits, err := ttyscrub.Scan(memory(raw), int64(len(raw)), nil, o)
+			hits, err := tty.Scan(memory(raw), int64(len(raw)), nil, o)
 			t.Logf("%d bytes in %v", len(raw), time.Since(began))
 			for _, h := range hits {
 				t.Errorf("%s: %q", h.Rule, raw[h.Start:h.End])
@@ -41,7 +41,7 @@ func TestHarmlessPrograms(t *testing.T) {
 	}
 }
 
-func sample(t *testing.T, name string) ([]byte, *ttyscrub.Options) {
+func sample(t *testing.T, name string) ([]byte, *tty.Options) {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {
@@ -59,5 +59,5 @@ func sample(t *testing.T, name string) ([]byte, *ttyscrub.Options) {
 	if err := json.NewDecoder(z).Decode(&s); err != nil {
 		t.Fatal(err)
 	}
-	return s.Raw, &ttyscrub.Options{Rows: s.Rows, Cols: s.Cols}
+	return s.Raw, &tty.Options{Rows: s.Rows, Cols: s.Cols}
 }

@@ -1,4 +1,4 @@
-package ttyscrub
+package tty
 
 import (
 	"bytes"

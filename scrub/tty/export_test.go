@@ -1,4 +1,4 @@
-package ttyscrub
+package tty
 
 // Taken returns how many bytes Take and Flush have returned.
 func (in *Input) Taken() int64 { return in.ledger.taken }

@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"bytes"

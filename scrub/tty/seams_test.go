@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"bytes"
@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // A frame is how a program lays text out: it wraps it at a width and puts something before and behind each row.
@@ -242,7 +242,7 @@ func framed(rng *rand.Rand, f frame, write func(*screenful, *rand.Rand, int, []r
 }
 
 // wrong tells what of a stream is masked and should not be, or is not and should be, by a Scan and by a Live.
-func wrong(s screenful, o *ttyscrub.Options, rng *rand.Rand) string {
+func wrong(s screenful, o *tty.Options, rng *rand.Rand) string {
 	want := bytes.Clone(s.bytes)
 	for i, secret := range s.secret {
 		if secret {
@@ -250,7 +250,7 @@ func wrong(s screenful, o *ttyscrub.Options, rng *rand.Rand) string {
 		}
 	}
 	file := bytes.Clone(s.bytes)
-	if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, o); err != nil {
+	if _, err := tty.Clean(memory(file), int64(len(file)), nil, o); err != nil {
 		return err.Error()
 	}
 	if !bytes.Equal(file, want) {
@@ -360,7 +360,7 @@ func TestMaskShown(t *testing.T) {
 			want[i] = '*'
 		}
 	}
-	ttyscrub.MaskShown(s.bytes, nil, fixed)
+	tty.MaskShown(s.bytes, nil, fixed)
 	if !bytes.Equal(s.bytes, want) {
 		t.Errorf("is\n%q\nwant\n%q", s.bytes, want)
 	}

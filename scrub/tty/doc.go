@@ -1,4 +1,4 @@
-// Package ttyscrub finds secrets in what a terminal shows and in what is typed into it, says where they stand in the raw bytes,
+// Package tty finds secrets in what a terminal shows and in what is typed into it, says where they stand in the raw bytes,
 // and masks them there. Package scrub tells what a secret is; docs/secrets.md, "On a terminal", says all of it for people.
 //
 // A mask has as many bytes and columns as what it hides ('*' for ASCII) and joins its neighbours as that does. So offsets,
@@ -18,4 +18,4 @@
 // leave before its time; memory is bounded by Options.Hold, one Write and constants; after Clean, Scan finds nothing.
 //
 // Not goals: placeholders that can be put back, comparing (masks.Masker), images.
-package ttyscrub
+package tty

@@ -1,11 +1,11 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // characters are of every length in UTF-8 and every width.
@@ -18,7 +18,7 @@ func TestMaskKeepsLengthAndColumns(t *testing.T) {
 		for _, beside := range []string{"", "x", "字", "é", "1", "👩"} {
 			text := beside + c + beside
 			b := []byte(text)
-			ttyscrub.Mask(b, 100, []ttyscrub.Hit{{Start: 100 + int64(len(beside)), End: 100 + int64(len(beside)+len(c))}})
+			tty.Mask(b, 100, []tty.Hit{{Start: 100 + int64(len(beside)), End: 100 + int64(len(beside)+len(c))}})
 			if len(b) != len(text) || vt.StringWidth(string(b)) != vt.StringWidth(text) || !utf8.Valid(b) || cells(string(b)) != cells(text) {
 				t.Errorf("%+q became %+q: %s, not %s", text, b, cells(string(b)), cells(text))
 			}
@@ -45,7 +45,7 @@ func cells(text string) (widths string) {
 // TestMaskLeavesSequences masks text alone.
 func TestMaskLeavesSequences(t *testing.T) {
 	b := []byte("ab\x1b[1mcd\x1b]0;title\x07e\r\n\x9c\xc2\x9b1mfg")
-	ttyscrub.Mask(b, 0, []ttyscrub.Hit{{Start: 0, End: int64(len(b))}})
+	tty.Mask(b, 0, []tty.Hit{{Start: 0, End: int64(len(b))}})
 	if want := "**\x1b[1m**\x1b]0;title\x07*\r\n\x9c\xc2\x9b1m**"; string(b) != want {
 		t.Errorf("%q, want %q", b, want)
 	}
@@ -54,7 +54,7 @@ func TestMaskLeavesSequences(t *testing.T) {
 // TestMaskOfPart masks what of a hit lies in a piece of the stream.
 func TestMaskOfPart(t *testing.T) {
 	b := []byte("abcdef")
-	ttyscrub.Mask(b, 10, []ttyscrub.Hit{{Start: 5, End: 12}, {Start: 15, End: 40}, {Start: 90, End: 99}})
+	tty.Mask(b, 10, []tty.Hit{{Start: 5, End: 12}, {Start: 15, End: 40}, {Start: 90, End: 99}})
 	if string(b) != "**cde*" {
 		t.Errorf("%q", b)
 	}

@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // pick returns short, or longer where TAPEDECK_LONG is set.
@@ -27,8 +27,8 @@ func (m memory) WriteAt(p []byte, at int64) (int, error) { return copy(m[at:], p
 
 // record writes a stream to a Live in pieces and returns what a recorder has in its file at the end. Slow is how much time passes
 // between two pieces.
-func record(o *ttyscrub.Options, stream []byte, rng *rand.Rand, slow time.Duration) ([]byte, ttyscrub.Report) {
-	l := ttyscrub.NewLive(o)
+func record(o *tty.Options, stream []byte, rng *rand.Rand, slow time.Duration) ([]byte, tty.Report) {
+	l := tty.NewLive(o)
 	var file memory
 	now := time.Duration(0)
 	for rest := stream; len(rest) > 0; {
@@ -40,10 +40,10 @@ func record(o *ttyscrub.Options, stream []byte, rng *rand.Rand, slow time.Durati
 		rest = rest[n:]
 		now += slow
 		file = append(file, l.Take(now)...)
-		_ = ttyscrub.MaskAt(file, l.Late())
+		_ = tty.MaskAt(file, l.Late())
 	}
 	file = append(file, l.Flush()...)
-	_ = ttyscrub.MaskAt(file, l.Late())
+	_ = tty.MaskAt(file, l.Late())
 	return file, l.Report()
 }
 
@@ -64,12 +64,12 @@ func TestDisguises(t *testing.T) {
 						if len(report.Hits) == 0 {
 							t.Errorf("seed %d: reports nothing", seed)
 						}
-						if left, err := ttyscrub.Scan(memory(file), int64(len(file)), nil, o); err != nil || len(left) > 0 {
+						if left, err := tty.Scan(memory(file), int64(len(file)), nil, o); err != nil || len(left) > 0 {
 							t.Errorf("seed %d: live left %v, %v in %q", seed, left, err, file)
 						}
 					}
 					file := bytes.Clone(stream)
-					if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, o); err != nil {
+					if _, err := tty.Clean(memory(file), int64(len(file)), nil, o); err != nil {
 						t.Error(err)
 					}
 					check(t, s, stream, file)
@@ -133,7 +133,7 @@ func TestNobodyFinds(t *testing.T) {
 			return "\x1b[2J" + perChar(value, func(c string) string { return "\x1b[5;5H" + c + "\x1b[5;5H \x1b[5;5H" })
 		},
 	} {
-		if hits, err := ttyscrub.Scan(memory(of()), int64(len(of())), nil, options()); err != nil || len(hits) > 0 {
+		if hits, err := tty.Scan(memory(of()), int64(len(of())), nil, options()); err != nil || len(hits) > 0 {
 			t.Errorf("%s: %v, %v", name, hits, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // typing are ways to type a secret; what a shell then has is the secret.
@@ -62,7 +62,7 @@ func TestInput(t *testing.T) {
 
 func typeAll(t *testing.T, s secret, events []string) {
 	t.Helper()
-	in := ttyscrub.NewInput(options())
+	in := tty.NewInput(options())
 	var file memory
 	now := time.Duration(0)
 	for i, e := range events {
@@ -71,7 +71,7 @@ func typeAll(t *testing.T, s secret, events []string) {
 		file = append(file, in.Take(now)...)
 	}
 	file = append(file, in.Flush()...)
-	_ = ttyscrub.MaskAt(file, in.Late())
+	_ = tty.MaskAt(file, in.Late())
 	if all := strings.Join(events, ""); len(file) != len(all) {
 		t.Fatalf("%d bytes of %d", len(file), len(all))
 	}
@@ -83,7 +83,7 @@ func typeAll(t *testing.T, s secret, events []string) {
 	if len(in.Report().Hits) == 0 {
 		t.Error("reports nothing")
 	}
-	if left := ttyscrub.ScanInput(file, options()); len(left) > 0 {
+	if left := tty.ScanInput(file, options()); len(left) > 0 {
 		t.Errorf("left %v in %q", left, file)
 	}
 }
@@ -112,7 +112,7 @@ func made(keys string) string {
 // TestNoEcho types a password that has no shape, which a program prints afterwards.
 func TestNoEcho(t *testing.T) {
 	o := options()
-	in := ttyscrub.NewInput(o)
+	in := tty.NewInput(o)
 	var file memory
 	in.Write([]byte("sudo ls\r"), 0)
 	in.NoEcho(true)
@@ -128,7 +128,7 @@ func TestNoEcho(t *testing.T) {
 	if n := in.Report().Hits["typed"]; n != 1 {
 		t.Errorf("counts %d", n)
 	}
-	l := ttyscrub.NewLive(o)
+	l := tty.NewLive(o)
 	l.Write([]byte("password is open säsame\r\n"), 0)
 	if got := string(l.Flush()); strings.Contains(got, "same") || len(got) != len("password is open säsame\r\n") {
 		t.Errorf("the output has %q", got)
@@ -137,15 +137,15 @@ func TestNoEcho(t *testing.T) {
 
 // TestInputHolds releases lines when they end, and what does not end after a time.
 func TestInputHolds(t *testing.T) {
-	in := ttyscrub.NewInput(nil)
+	in := tty.NewInput(nil)
 	in.Write([]byte("make\rls"), 0)
 	if got := string(in.Take(0)); got != "make\r" {
 		t.Errorf("took %q", got)
 	}
-	if got := string(in.Take(ttyscrub.DefaultAge)); got != "ls" {
+	if got := string(in.Take(tty.DefaultAge)); got != "ls" {
 		t.Errorf("took %q", got)
 	}
-	in.Write([]byte("x"), ttyscrub.DefaultAge)
+	in.Write([]byte("x"), tty.DefaultAge)
 	if got := string(in.Flush()); got != "x" || in.Taken() != 8 {
 		t.Errorf("took %q up to %d", got, in.Taken())
 	}

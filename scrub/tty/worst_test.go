@@ -1,6 +1,6 @@
 //go:build unix
 
-package ttyscrub_test
+package tty_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // worst are texts that cost as much as can be: full rows that look as if they went on in the next ones.
@@ -58,7 +58,7 @@ func TestWorkIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const most = 2 * (8<<20 + size*24) // of all rounds: each may cost half of the one before
-			if n := ttyscrub.MaskShownWork(text, fixed); n > most+1<<20 {
+			if n := tty.MaskShownWork(text, fixed); n > most+1<<20 {
 				t.Errorf("%d for %d bytes, want %d at most", n, size, most)
 			}
 		})
@@ -71,7 +71,7 @@ func BenchmarkMaskShown(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			defer perCPU(b, len(text), used())
 			for b.Loop() {
-				ttyscrub.MaskShown(bytes.Clone(text), nil, fixed)
+				tty.MaskShown(bytes.Clone(text), nil, fixed)
 			}
 		})
 	}

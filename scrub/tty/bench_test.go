@@ -1,6 +1,6 @@
 //go:build unix
 
-package ttyscrub_test
+package tty_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // streams are what programs write, about 1 MiB of each.
@@ -60,7 +60,7 @@ func BenchmarkLive(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(stream)))
 			b.ReportAllocs()
-			l := ttyscrub.NewLive(nil)
+			l := tty.NewLive(nil)
 			now := time.Duration(0)
 			defer perCPU(b, len(stream), used())
 			for b.Loop() {

@@ -1,4 +1,4 @@
-package ttyscrub
+package tty
 
 import (
 	"bytes"
@@ -71,7 +71,7 @@ func Clean(f File, size int64, resizes []Resize, o *Options) (hits []Hit, err er
 			return hits, err
 		}
 	}
-	return hits, fmt.Errorf("ttyscrub: expected no secret after %d rounds of masking, found some: do not share the recording", maxRounds)
+	return hits, fmt.Errorf("tty: expected no secret after %d rounds of masking, found some: do not share the recording", maxRounds)
 }
 
 // MaskShown masks in b, all that a terminal showed, in place what a scrub.Writer does not find in its bytes: secrets that stand in

@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // FuzzLive writes any bytes, cut anywhere: nothing panics, as many bytes come out, the same secrets are found however the stream is
@@ -79,12 +79,12 @@ var sequencesKnown = func() (all []string) {
 
 func invariants(t *testing.T, stream []byte, rng *rand.Rand) {
 	t.Helper()
-	whole, err := ttyscrub.Scan(memory(stream), int64(len(stream)), nil, fixed)
+	whole, err := tty.Scan(memory(stream), int64(len(stream)), nil, fixed)
 	if err != nil {
 		t.Fatal(err)
 	}
 	offline := bytes.Clone(stream)
-	ttyscrub.Mask(offline, 0, whole)
+	tty.Mask(offline, 0, whole)
 	if live := inPieces(stream, rng); !bytes.Equal(live, offline) {
 		t.Fatalf("in pieces\n%q\nas a whole\n%q\n%v", live, offline, whole)
 	}
@@ -95,10 +95,10 @@ func invariants(t *testing.T, stream []byte, rng *rand.Rand) {
 	if layout(file) != layout(stream) {
 		t.Fatalf("%q\nbecame\n%q", stream, file)
 	}
-	if _, err := ttyscrub.Clean(memory(file), int64(len(file)), nil, fixed); err != nil {
+	if _, err := tty.Clean(memory(file), int64(len(file)), nil, fixed); err != nil {
 		t.Fatal(err)
 	}
-	ttyscrub.ScanInput(stream, fixed)
+	tty.ScanInput(stream, fixed)
 }
 
 // fixed is one for all: to make one takes longer than most streams.
@@ -106,7 +106,7 @@ var fixed = options()
 
 // inPieces returns what a Live makes of a stream that comes in pieces.
 func inPieces(stream []byte, rng *rand.Rand) []byte {
-	l := ttyscrub.NewLive(fixed)
+	l := tty.NewLive(fixed)
 	for rest := stream; len(rest) > 0; {
 		n := min(len(rest), 1+rng.IntN(20))
 		l.Write(bytes.Clone(rest[:n]), 0)

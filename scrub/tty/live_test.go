@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 const key = "sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7"
@@ -22,7 +22,7 @@ func TestScreenBehindPlainText(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(pick(3, 8)) {
 		rng := rand.New(rand.NewPCG(seed, 21))
-		l := ttyscrub.NewLive(fixed)
+		l := tty.NewLive(fixed)
 		all := vt.New(&vt.Options{Rows: rows, Cols: cols, Scrollback: -1})
 		for i := range 40 {
 			p := plainText(rng)
@@ -81,7 +81,7 @@ func same(t *testing.T, got, want *vt.Screen) {
 // TestFoundAfterPlainText has a redrawn secret behind much plain text: its place in the stream is right.
 func TestFoundAfterPlainText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 22))
-	l := ttyscrub.NewLive(options())
+	l := tty.NewLive(options())
 	var stream, file []byte
 	for range 50 {
 		p := plainText(rng)
@@ -90,10 +90,10 @@ func TestFoundAfterPlainText(t *testing.T) {
 		stream = append(stream, p...)
 		l.Write(p, 0)
 		file = append(file, l.Take(0)...)
-		_ = ttyscrub.MaskAt(memory(file), l.Late())
+		_ = tty.MaskAt(memory(file), l.Late())
 	}
 	file = append(file, l.Flush()...)
-	_ = ttyscrub.MaskAt(memory(file), l.Late())
+	_ = tty.MaskAt(memory(file), l.Late())
 	if n := strings.Count(string(file), strings.Repeat("*", len(key)-20)); n != 149 || // the second half is known from the first time on
 		bytes.Contains(file, []byte(key[:20])) {
 		t.Errorf("masked %d of 149 parts", n)
@@ -133,7 +133,7 @@ func TestControlStrings(t *testing.T) {
 				if len(file) != len(stream) || strings.Contains(text, key[6:]) || strings.Contains(text, "Vt6Qm1") || len(report.Hits) != 1 {
 					t.Errorf("%q, %v", file, report)
 				}
-				if left, _ := ttyscrub.Scan(memory(file), int64(len(file)), nil, options()); len(left) > 0 {
+				if left, _ := tty.Scan(memory(file), int64(len(file)), nil, options()); len(left) > 0 {
 					t.Errorf("left %v", left)
 				}
 			}
@@ -145,7 +145,7 @@ func TestControlStrings(t *testing.T) {
 func TestHoldIsBounded(t *testing.T) {
 	o := options()
 	o.Hold = 256
-	l := ttyscrub.NewLive(o)
+	l := tty.NewLive(o)
 	var file memory
 	take := func(p string) {
 		l.Write([]byte(p), 0)
@@ -171,7 +171,7 @@ func TestHoldIsBounded(t *testing.T) {
 			t.Errorf("%+v", h)
 		}
 	}
-	_ = ttyscrub.MaskAt(file, late)
+	_ = tty.MaskAt(file, late)
 	if at := leaks(file, []string{key[7:]}); at != "" {
 		t.Error(at)
 	}
@@ -179,16 +179,16 @@ func TestHoldIsBounded(t *testing.T) {
 
 // TestHoldIsTimed holds a drawn screen for Options.Age, and plain lines not at all.
 func TestHoldIsTimed(t *testing.T) {
-	l := ttyscrub.NewLive(nil)
+	l := tty.NewLive(nil)
 	l.Write([]byte("one\r\ntwo\r\n$ "), 0)
 	if got := string(l.Take(0)); got != "one\r\ntwo\r\n" {
 		t.Errorf("took %q", got)
 	}
 	l.Write([]byte("\x1b[H\x1b[2Jthree"), time.Second)
-	if got := string(l.Take(ttyscrub.DefaultAge)); got != "$ " {
+	if got := string(l.Take(tty.DefaultAge)); got != "$ " {
 		t.Errorf("took %q", got)
 	}
-	if got := string(l.Take(time.Second + ttyscrub.DefaultAge)); got != "\x1b[H\x1b[2Jthree" {
+	if got := string(l.Take(time.Second + tty.DefaultAge)); got != "\x1b[H\x1b[2Jthree" {
 		t.Errorf("took %q", got)
 	}
 	l.Write([]byte("four "+key), 4*time.Second)
@@ -205,7 +205,7 @@ func TestHurry(t *testing.T) {
 	}
 	o := options()
 	o.Hold = 4 << 10
-	l := ttyscrub.NewLive(o)
+	l := tty.NewLive(o)
 	l.Hurry(true)
 	var file memory
 	for rest := stream; len(rest) > 0; {
@@ -228,7 +228,7 @@ func TestHurry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = ttyscrub.MaskAt(file, hits)
+		_ = tty.MaskAt(file, hits)
 		if now, still := l.Behind(); still && now != from+5000 {
 			t.Fatalf("from %d to %d", from, now)
 		}
@@ -240,7 +240,7 @@ func TestHurry(t *testing.T) {
 	if bytes.Contains(file, []byte(key[:20])) || bytes.Contains(file, []byte(key[20:])) {
 		t.Error("the file has the key")
 	}
-	if all, err := ttyscrub.Scan(file, int64(len(file)), []ttyscrub.Resize{{Offset: int64(len(file) / 2), Rows: 30, Cols: 100}}, options()); len(all) > 0 || err != nil {
+	if all, err := tty.Scan(file, int64(len(file)), []tty.Resize{{Offset: int64(len(file) / 2), Rows: 30, Cols: 100}}, options()); len(all) > 0 || err != nil {
 		t.Error(all, err)
 	}
 }
@@ -250,9 +250,9 @@ func TestResize(t *testing.T) {
 	stream := []byte("\x1b[H\x1b[2J\x1b[2;1H" + key[:10] + "\b \b" + key[9:20] + "\x1b[3;1H" + "\x1b[1;1H")
 	at := int64(len(stream))
 	stream = append(stream, "\x1b[2;1H"+key[:20]+key[20:]+"\x1b[1;1H"...)
-	for _, sizes := range [][]ttyscrub.Resize{nil, {{Offset: at, Rows: 10, Cols: 20}}, {{Offset: 0, Rows: 5, Cols: 8}, {Offset: at + 9, Rows: 50, Cols: 13}, {Offset: at + 9, Rows: 24, Cols: 11}}} {
+	for _, sizes := range [][]tty.Resize{nil, {{Offset: at, Rows: 10, Cols: 20}}, {{Offset: 0, Rows: 5, Cols: 8}, {Offset: at + 9, Rows: 50, Cols: 13}, {Offset: at + 9, Rows: 24, Cols: 11}}} {
 		file := memory(bytes.Clone(stream))
-		if hits, err := ttyscrub.Clean(file, int64(len(file)), sizes, options()); err != nil || len(hits) == 0 {
+		if hits, err := tty.Clean(file, int64(len(file)), sizes, options()); err != nil || len(hits) == 0 {
 			t.Errorf("%v %v", hits, err)
 		}
 		if bytes.Contains(file, []byte(key[7:20])) {
@@ -263,11 +263,11 @@ func TestResize(t *testing.T) {
 
 // TestText masks what is no stream.
 func TestText(t *testing.T) {
-	got, hits := ttyscrub.Text("curl -H 'Authorization: Bearer q7Xv0Zt3Lm8Rk2Wp5Nd1Hs6' ann@mail.example.net é", options())
+	got, hits := tty.Text("curl -H 'Authorization: Bearer q7Xv0Zt3Lm8Rk2Wp5Nd1Hs6' ann@mail.example.net é", options())
 	if want := "curl -H 'Authorization: Bearer ***********************' ******************** é"; got != want || len(hits) != 2 {
 		t.Errorf("%q, %v", got, hits)
 	}
-	if got, hits = ttyscrub.Text("nothing", nil); got != "nothing" || hits != nil {
+	if got, hits = tty.Text("nothing", nil); got != "nothing" || hits != nil {
 		t.Errorf("%q, %v", got, hits)
 	}
 }
@@ -275,12 +275,12 @@ func TestText(t *testing.T) {
 // TestKeepEmail leaves addresses, and takes what is no address for none.
 func TestKeepEmail(t *testing.T) {
 	const text = "mail ann.lee@mail.example.net"
-	if got, _ := ttyscrub.Text(text, &ttyscrub.Options{KeepEmail: true}); got != text {
+	if got, _ := tty.Text(text, &tty.Options{KeepEmail: true}); got != text {
 		t.Errorf("%q", got)
 	}
 	for _, none := range []string{"git@github.com:a/b", "icon@2x.png", "getty@tty1.service", "lodash@4.17.21", "@types/node", "a @ b.c",
 		"https://ann@host.example/x", "user@localhost", "x@y.1", "pkg@1.2.3-rc.1"} {
-		if got, hits := ttyscrub.Text(none, nil); got != none {
+		if got, hits := tty.Text(none, nil); got != none {
 			t.Errorf("%q became %q, %v", none, got, hits)
 		}
 	}
@@ -289,7 +289,7 @@ func TestKeepEmail(t *testing.T) {
 // TestMemory writes for long and has no more at the end than at the beginning.
 func TestMemory(t *testing.T) {
 	o := options()
-	l := ttyscrub.NewLive(o)
+	l := tty.NewLive(o)
 	now := time.Duration(0)
 	size := 1 << 18
 	if os.Getenv("TAPEDECK_LONG") != "" {

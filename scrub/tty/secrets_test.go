@@ -1,4 +1,4 @@
-package ttyscrub_test
+package tty_test
 
 import (
 	"encoding/base64"
@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // A secret is one in a text that says so, or has its shape.
@@ -61,9 +61,9 @@ func (s secret) hidden() (parts []string) {
 
 const rows, cols = 24, 80
 
-func options() *ttyscrub.Options {
+func options() *tty.Options {
 	s := scrub.New(scrub.Key{1}, &scrub.Options{Env: []string{"SERVICE_TOKEN=" + knownValue}})
-	return &ttyscrub.Options{Scrub: s, Accounts: []string{"acct-77310"}, Rows: rows, Cols: cols}
+	return &tty.Options{Scrub: s, Accounts: []string{"acct-77310"}, Rows: rows, Cols: cols}
 }
 
 // A disguise writes a text that has a secret in it to a terminal.
