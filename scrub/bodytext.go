@@ -165,8 +165,9 @@ func beginsText(b []byte, i int) bool {
 	return strings.IndexByte(" \t\r\n\"'`;(|", b[i-1]) >= 0
 }
 
-// findNamed returns the secrets that names give away in lines for people; see Scrubber.FindNamed.
-func (s *Scrubber) findNamed(b []byte) (found []Range) {
+// findNamed returns the secrets that names give away in lines for people (see Scrubber.FindNamed), where isSecret says so of a name and a
+// value.
+func findNamed(b []byte, isSecret func(name, value string) bool) (found []Range) {
 	for _, sign := range []byte("=:") {
 		for at := 0; ; {
 			i := bytes.IndexByte(b[at:], sign)
@@ -186,7 +187,7 @@ func (s *Scrubber) findNamed(b []byte) (found []Range) {
 				end--
 			}
 			if name := nameAt(b, end); len(name) > 0 && names.MayBeIn(name) {
-				found = s.namedAt(found, string(name), isMember, b, at)
+				found = namedAt(found, string(name), isMember, b, at, isSecret)
 			}
 		}
 	}
@@ -194,7 +195,7 @@ func (s *Scrubber) findNamed(b []byte) (found []Range) {
 }
 
 // namedAt adds the secrets of a value that stands at i behind a name and a sign.
-func (s *Scrubber) namedAt(found []Range, name string, isMember bool, b []byte, i int) []Range {
+func namedAt(found []Range, name string, isMember bool, b []byte, i int, isSecret func(name, value string) bool) []Range {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '=') {
 		i++
 	}
@@ -216,7 +217,7 @@ func (s *Scrubber) namedAt(found []Range, name string, isMember bool, b []byte, 
 		from = i + n
 	}
 	isMember = isMember && len(value) > 0 && line[0] == '"' && names.IsTool([]byte(name))
-	if !isMember && (!s.NamesSecret(name, string(value)) || !s.names.OfLine(name, string(value))) {
+	if !isMember && !isSecret(name, string(value)) {
 		return found
 	}
 	return append(found, Range{Start: int64(from), End: int64(from + len(value)), Rule: placeholders.RuleName(name)})

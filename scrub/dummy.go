@@ -24,16 +24,10 @@ const (
 	longestShape = 1 << 10 // bytes
 )
 
-// Dummy returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
+// Dummies returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
 // gives the program where the secret is missing. It depends on nothing but v, two variables that held the same secret
-// get the same dummy, and what found the secret finds the dummy. A variable without a secret keeps its value.
-func Dummy(v Var) string {
-	value, _ := Dummies(v)
-	return value
-}
-
-// Dummies is Dummy, and tells which dummy stands for which placeholder, each of them without a form: what AddAlias wants to
-// know.
+// get the same dummy, and what found the secret finds the dummy. A variable without a secret keeps its value. made tells which dummy
+// stands for which placeholder, each of them without a form: what AddAlias wants to know.
 func Dummies(v Var) (value string, made map[string]string) {
 	made = make(map[string]string)
 	shapes := strings.Fields(v.Shape)
@@ -55,7 +49,6 @@ func Dummies(v Var) (value string, made map[string]string) {
 	return b.String(), made
 }
 
-// dummy makes a value of a shape from a seed.
 func dummy(seed, shape string) string {
 	rng := rand.New(rand.NewChaCha8(sha256.Sum256([]byte(seed))))
 	kind, rest, _ := strings.Cut(shape, ":")

@@ -91,7 +91,6 @@ var allowedKeys = sync.OnceValue(func() (out []*regexp.Regexp) {
 	return out
 })
 
-// isDocumented tells whether b is a key that the documents of its provider show.
 func isDocumented(b []byte) bool {
 	if slices.Contains(documentedKeys, string(b)) {
 		return true

@@ -64,7 +64,6 @@ func (h hider) count(name string) {
 	}
 }
 
-// whole hides all of a value.
 func (h hider) whole(name, value string) string {
 	h.count(name)
 	return h.s.learn(name, strings.TrimSpace(value))
@@ -308,7 +307,6 @@ func settingEnd(v string, sign byte) int {
 	return len(v)
 }
 
-// isSettingName tells whether name is letters, digits, blanks and what joins words.
 func isSettingName(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r >= 0x80 || !chars.IsAlnum(byte(r)) && !strings.ContainsRune(" _.-", r) })
 }

@@ -88,7 +88,6 @@ const keyIDOf = "\x00tapedeck: the id of a project's key"
 // ID names the key, and says nothing else of it: hexLen hex digits.
 func (k *Key) ID() string { return k.digits([]byte(keyIDOf)) }
 
-// mac returns the hex HMAC-SHA256 of b.
 func (k *Key) mac(b []byte) string {
 	h := hmac.New(sha256.New, k[:])
 	h.Write(b)

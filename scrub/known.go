@@ -21,7 +21,6 @@ type known struct {
 	adopted atomic.Pointer[string] // a recording's placeholder, which is written in place of it; nil for none
 }
 
-// written is the placeholder that is written.
 func (k *known) written() string {
 	if p := k.adopted.Load(); p != nil {
 		return *p
@@ -83,7 +82,6 @@ func base64Pattern(k *known, enc *base64.Encoding, shift int) *pattern {
 	return &pattern{of: k, text: []byte(digits), head: head, tail: tail, base64: true, kind: placeholders.KindBase64, shift: shift}
 }
 
-// firsts returns the bytes that the form can begin with, escapes undone.
 func (p *pattern) firsts() []byte {
 	if p.head.Mask == 0 {
 		return p.text[:1]
@@ -234,7 +232,6 @@ func (x *index) allowEscaped(first, second byte) {
 	}
 }
 
-// hexForms returns the hex digits of four bits.
 func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
 
 // canFollow tells whether b2 and b3 can stand behind the first byte, in a stream of events or elsewhere.
@@ -273,7 +270,6 @@ func forms(c byte) []byte {
 	return []byte{c}
 }
 
-// urls returns the secrets of the URLs of v.
 func (x *index) urls(v string) []span {
 	if !strings.Contains(v, "@") {
 		return nil

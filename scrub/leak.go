@@ -327,7 +327,6 @@ func mixed(b []byte) bool {
 	return digits > 0 && letters > 0
 }
 
-// entropy returns the Shannon entropy of b in bits a byte.
 func entropy(b []byte) float64 {
 	var counts [256]int
 	for _, c := range b {

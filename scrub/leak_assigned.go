@@ -135,7 +135,6 @@ func sign(t text, i int) (end int, o outcome) {
 	return 0, miss
 }
 
-// colons returns the end of one to three colons and an equals sign, or of one colon.
 func colons(t text, i int) (end int, o outcome) {
 	const most = 3
 	for end = i; end < i+most; end++ {

@@ -70,7 +70,9 @@ func (s *Scrubber) NamedInURL(u string) (found []Named) {
 // NAME: VALUE of settings, of an environment, of a listed header, with quotation marks or without. Of a Cookie, each of its
 // values. A value must look made by a machine, or the name must be that of a variable, in capitals, or end in api key, secret, token
 // or password: lines speak of passwords more often than they have one. Of a member of JSON under a name of tools any string is a secret.
-func (s *Scrubber) FindNamed(b []byte) []Range { return s.findNamed(b) }
+func (s *Scrubber) FindNamed(b []byte) []Range {
+	return findNamed(b, func(name, value string) bool { return s.NamesSecret(name, value) && s.names.OfLine(name, value) })
+}
 
 // Header returns the value of an HTTP header as it may be written. Where the name says that it holds a secret
 // (Authorization, Cookie, API keys, Options.SecretNames, every name for which names.SaySecret holds), its secret part becomes a

@@ -23,30 +23,12 @@ func rulesOf(version int) []rule {
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
 // ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
 func shapeRules() []rule {
-	return []rule{
+	rules := []rule{
 		placeholderRule{},
 		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: chars.Token},
 		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey},
 		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: chars.Token, word: true},
-		&prefixRule{rule: "github", prefix: "ghp_", min: 36, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "github", prefix: "gho_", min: 36, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "github", prefix: "ghu_", min: 36, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "github", prefix: "ghs_", min: 36, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "github", prefix: "ghr_", min: 36, max: 255, set: chars.Alnum},
 		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: chars.Word},
-		&prefixRule{rule: "aws", prefix: "AKIA", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "aws", prefix: "ASIA", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
-		&prefixRule{rule: "stripe", prefix: "sk_live_", min: 10, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "stripe", prefix: "sk_test_", min: 10, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "stripe", prefix: "rk_live_", min: 10, max: 255, set: chars.Alnum},
-		&prefixRule{rule: "stripe", prefix: "rk_test_", min: 10, max: 255, set: chars.Alnum},
 		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: chars.Alnum, word: true},
 		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: chars.Alnum, word: true},
 		jwtRule{},
@@ -56,6 +38,19 @@ func shapeRules() []rule {
 		&schemeRule{rule: "bearer", scheme: "bearer", set: chars.Bearer, accept: bearerToken},
 		&schemeRule{rule: "basic", scheme: "basic", set: chars.Base64, accept: basicCredentials},
 	}
+	add := func(key prefixRule, prefixes ...string) {
+		for _, p := range prefixes {
+			one := key
+			one.prefix = p
+			rules = append(rules, &one)
+		}
+	}
+	add(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_")
+	add(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA")
+	add(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-")
+	add(prefixRule{rule: "stripe", min: 10, max: 255, set: chars.Alnum}, "sk_live_", "sk_test_", "rk_live_", "rk_test_")
+	return rules
 }
 
 // A placeholderRule protects what was scrubbed before.

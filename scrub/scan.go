@@ -91,7 +91,6 @@ func (x *index) scanTo(t text, from, to int, f *finds) {
 	}
 }
 
-// at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
 func (x *index) at(t text, i int, f *finds) (wait bool) {
 	for _, s := range x.shapesAt(t.b[i], t.b[i+1]) {
 		if (s.any || s.third == t.b[i+2]) && x.ruleAt(s.rules, t, i, f) {

@@ -103,10 +103,10 @@ var (
 func (s *Scrubber) Bytes(b []byte) (out []byte, found bool) {
 	s.recognise(b)
 	left := int64(maxUnpacked)
-	if out, found := s.unpacked(b, &left); found {
+	if out, found := unpacked(s, b, &left); found {
 		return out, true
 	}
-	b, packed := s.inParts(b, &left)
+	b, packed := inParts(s, b, &left)
 	out, found = s.without(b, s.index.Load().scanAll(b))
 	return out, found || packed
 }
@@ -121,7 +121,7 @@ func (s *Scrubber) LearnBytes(b []byte) (out []byte, found bool) {
 	}
 	s.recognise(b)
 	left := int64(maxUnpacked)
-	b, packed := s.inParts(b, &left)
+	b, packed := inParts(s, b, &left)
 	spans := s.index.Load().scanAll(b)
 	if !s.teach(b, spans) {
 		out, found = s.without(b, spans)

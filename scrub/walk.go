@@ -47,7 +47,6 @@ func (p *pattern) match(t text, i int) (spans []span, o outcome) {
 	}
 }
 
-// walk matches the pattern at i.
 func (w *walker) walk(i int) (spans []span, o outcome) {
 	begin := i
 	if w.p.head.Mask != 0 {
@@ -72,7 +71,6 @@ func (w *walker) walk(i int) (spans []span, o outcome) {
 	return []span{w.span(begin, i)}, hit
 }
 
-// span is the span of the pattern from start to end.
 func (w *walker) span(start, end int) span {
 	return span{from: start, start: start, end: end, rank: knownRank, rule: w.p.of.rule, known: w.p.of, form: w.form()}
 }

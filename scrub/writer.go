@@ -45,7 +45,6 @@ func (w *Writer) Found() bool { return w.found }
 // a placeholder of length bytes now. It must be called before the first Write.
 func (w *Writer) OnReplace(f func(start, end int64, length int)) { w.replaced = f }
 
-// note tells of a replacement in buf.
 func (w *Writer) note(start, end, length int) {
 	if w.replaced != nil {
 		w.replaced(w.at+int64(start), w.at+int64(end), length)
@@ -87,7 +86,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// flush passes on what is decided.
 func (w *Writer) flush(final bool) {
 	spans, safe := w.decided(final)
 	for w.learn(spans) {

@@ -152,7 +152,6 @@ func (s *search) at(i int) int {
 	return i + 1
 }
 
-// take takes out the bytes from start to end.
 func (s *search) take(start, end int, mask string) {
 	s.taken = append(s.taken, Taken{Mask: mask, Start: start, End: end})
 	s.done = end
@@ -162,10 +161,8 @@ func (s *search) take(start, end int, mask string) {
 // found does not depend on whether what stands before it was masked already.
 func (s *search) before(i int) []byte { return s.b[s.done:i] }
 
-// begins tells whether a word can begin at i.
 func (s *search) begins(i int) bool { return chars.Boundary(s.b[s.done:], i-s.done) }
 
-// ends tells whether a word can end before i.
 func (s *search) ends(i int) bool { return i >= len(s.b) || !chars.Word[s.b[i]] }
 
 // number tells whether a number can begin at i: not within a version, a name with hyphens or an address.

@@ -26,8 +26,9 @@ func MomentOf(mask, text string) (m Moment, ok bool) {
 	case maskUnixTime:
 		return unixMoment(text)
 	case maskTimestamp, maskTime:
-		c, ok := clockOf(text)
-		return Moment{From: c.day % quarter, Unit: c.unit, Every: quarter}, ok && c.unit <= time.Second
+		if c, ok := clockOf(text); ok && c.unit <= time.Second {
+			return Moment{From: c.day % quarter, Unit: c.unit, Every: quarter}, true
+		}
 	}
 	return m, false
 }

@@ -202,7 +202,6 @@ func (s *search) ofVersion(i int) bool {
 	return bytes.ContainsAny(before[at:], "=:") && at >= len(name) && strings.EqualFold(string(before[at-len(name):at]), name)
 }
 
-// slashDate reads 11/21/2026 and 21/11/2026.
 func slashDate(c *cursor) {
 	c.day()
 	c.one("/")

@@ -22,7 +22,6 @@ const (
 	wide   = 3 // of two, or the second of them
 )
 
-// grid returns that of row y.
 func (r *screenRows) grid(y int) *grid {
 	rows, _ := r.screen.Size()
 	if len(r.grids) < rows {

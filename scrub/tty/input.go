@@ -90,7 +90,6 @@ func (in *Input) token(k kind, was state, p []byte, at int64) {
 	}
 }
 
-// sequence takes the end of a CSI.
 func (in *Input) sequence(final byte) {
 	params := string(in.lex.params[:in.lex.n])
 	switch {
@@ -104,7 +103,6 @@ func (in *Input) sequence(final byte) {
 	}
 }
 
-// typed takes characters.
 func (in *Input) typed(p []byte, at int64) {
 	b := make([]byte, len(p))
 	for i, c := range p {
@@ -138,7 +136,6 @@ func (in *Input) hide(at int64, size int) {
 	in.ledger.add("typed", []span{{at, at + int64(size)}}, n > 1 && in.line[n-2].hidden)
 }
 
-// enter ends a line.
 func (in *Input) enter() {
 	in.look()
 	in.learn()
@@ -158,7 +155,6 @@ func (in *Input) learn() {
 	}
 }
 
-// control takes a control character.
 func (in *Input) control(c byte) {
 	const interrupt, backspace, killLine, killWord, suspend, del = 0x03, 0x08, 0x15, 0x17, 0x1a, 0x7f
 	switch c {
@@ -185,7 +181,6 @@ func (in *Input) control(c byte) {
 	in.line = in.line[:n]
 }
 
-// look looks at the line.
 func (in *Input) look() {
 	if in.scanned {
 		return

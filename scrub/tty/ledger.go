@@ -64,7 +64,6 @@ func (l *ledger) coversAll(ranges []span) bool {
 	return len(ranges) > 0 && !slices.ContainsFunc(ranges, func(s span) bool { return !l.covers(s) })
 }
 
-// insert unites s with what it overlaps or touches.
 func (l *ledger) insert(s span) {
 	i := l.first(s.start - 1)
 	j := i

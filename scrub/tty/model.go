@@ -52,7 +52,6 @@ func newModel(r *rules, l *ledger, rows, cols int) *model {
 	return m
 }
 
-// write reads what follows.
 func (m *model) write(p []byte) {
 	for len(m.sizes) > 0 && m.sizes[0].Offset <= m.at+int64(len(p)) {
 		n := int(m.sizes[0].Offset - m.at)
@@ -64,7 +63,6 @@ func (m *model) write(p []byte) {
 	m.read(p)
 }
 
-// resize says that the screen has another size from an offset on, which may be still to come.
 func (m *model) resize(z Resize) {
 	if z.Offset > m.at {
 		m.sizes = append(m.sizes, z)
@@ -276,13 +274,11 @@ func (m *model) shown() *vt.Screen {
 	return m.screen
 }
 
-// moment looks at the rows that changed.
 func (m *model) moment() {
 	m.drawn = false
 	m.rows.look(false)
 }
 
-// draw draws the stream up to an offset.
 func (m *model) draw(to int64) {
 	if len(m.pending) > 0 {
 		m.show(m.pending)

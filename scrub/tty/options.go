@@ -33,7 +33,6 @@ type Options struct {
 	Age  time.Duration
 }
 
-// withDefaults returns o with what it leaves out.
 func (o *Options) withDefaults() Options {
 	var d Options
 	if o != nil {

@@ -19,7 +19,6 @@ type found map[uint64]string
 
 func gramOf(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
 
-// learn remembers a secret.
 func (f found) learn(rule string, value []byte) {
 	if len(value) < 2*gram || len(f)+len(value) > maxGrams || rule == "email" || rule == "account" || masked(value) {
 		return

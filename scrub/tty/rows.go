@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
@@ -277,7 +278,6 @@ func (r *screenRows) add(y, col, end int, kind joint) {
 	}
 }
 
-// scan looks at buf.
 func (r *screenRows) scan() {
 	r.key = r.key || bytes.Contains(r.buf, keyBegins)
 	if r.skips(r.buf) {
@@ -375,9 +375,10 @@ func (r *screenRows) rests() {
 
 var leastMask = []byte("****")
 
-func isToken(c byte) bool {
-	return isAlnum(c) || c == '-' || c == '_' || c == '+' || c == '/' || c == '='
-}
+// tokens are the characters of keys.
+var tokens = chars.NewSet("-_+/=")
+
+func isToken(c byte) bool { return tokens[c] }
 
 var keyBegins = []byte("PRIVATE KEY-----")
 

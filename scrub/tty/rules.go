@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // shapesAlone tells secrets by their shapes. No placeholder is made, so the key does not matter.
@@ -92,10 +93,7 @@ func eachWord(b, word []byte, f func(start, end int)) {
 	}
 }
 
-// joins tells whether two neighbours are of one word.
-func joins(a, b byte) bool { return isAlnum(a) && isAlnum(b) }
-
-func isAlnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
+func joins(a, b byte) bool { return chars.IsAlnum(a) && chars.IsAlnum(b) }
 
 const (
 	maxLocal  = 64  // bytes, of RFC 5321
@@ -131,15 +129,15 @@ func eachEmail(b []byte, f func(start, end int)) {
 	}
 }
 
-func isLocal(c byte) bool { return isAlnum(c) || strings.IndexByte("._%+-", c) >= 0 }
+func isLocal(c byte) bool { return chars.IsAlnum(c) || strings.IndexByte("._%+-", c) >= 0 }
 
 // domainEnd returns the end of the name with a dot in it that begins at i; 0 where there is none.
 func domainEnd(b []byte, i int) (end int) {
 	label, dots := i, 0
 	for end = i; end < len(b) && end-i < maxDomain; end++ {
-		if c := b[end]; c == '.' && end > label && end+1 < len(b) && isAlnum(b[end+1]) {
+		if c := b[end]; c == '.' && end > label && end+1 < len(b) && chars.IsAlnum(b[end+1]) {
 			label, dots = end+1, dots+1
-		} else if !isAlnum(c) && (c != '-' || end == label) {
+		} else if !chars.IsAlnum(c) && (c != '-' || end == label) {
 			break
 		}
 	}

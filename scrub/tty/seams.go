@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // What is longer than a row goes on in the next one. A terminal says so where it wrapped the row itself; most programs wrap for
@@ -45,7 +46,6 @@ type seams struct {
 	list         []seam
 }
 
-// seams returns those between rows y and y+1.
 func (r *screenRows) seams(y int) []seam {
 	rows, _ := r.screen.Size()
 	if y < 0 || y+1 >= rows || !r.mayGoOn(y) {
@@ -126,7 +126,6 @@ func namesNext[T string | []byte](s T) bool {
 	return false
 }
 
-// compare adds the seams between rows y and y+1.
 func (r *screenRows) compare(list []seam, y int) []seam {
 	_, cols := r.screen.Size()
 	a, b := r.grid(y), r.grid(y+1)
@@ -181,7 +180,7 @@ func (r *screenRows) seam(y int, a, b *grid, left, right int) (s seam, ok bool) 
 		return s, false
 	}
 	s = seam{left: left, right: right, end: end, start: start}
-	if namesNext(a.ch[begin:end]) && (right > end || isAlnum(a.ch[end-1])) && b.word(start, right)-start > right-end-1 {
+	if namesNext(a.ch[begin:end]) && (right > end || chars.IsAlnum(a.ch[end-1])) && b.word(start, right)-start > right-end-1 {
 		s.kind, s.gap = hard, true // the value had no room behind its name
 		return s, true
 	}
@@ -297,5 +296,5 @@ func isMarker(a, b *grid, x int) bool {
 	case c == '+' && x+1 < len(b.ch) && (alone || b.ch[x+1] == '+'):
 		return true
 	}
-	return c == a.ch[x] && isChar(c) && !isAlnum(c) && (!isToken(c) || alone && a.ch[x+1] == blank)
+	return c == a.ch[x] && isChar(c) && !chars.IsAlnum(c) && (!isToken(c) || alone && a.ch[x+1] == blank)
 }

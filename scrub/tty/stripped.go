@@ -44,7 +44,6 @@ func newStripped(r *rules, l *ledger) *stripped {
 	return s
 }
 
-// write scans what follows.
 func (s *stripped) write(p []byte) {
 	from := -1 // where in p text began that goes on
 	for i := 0; i < len(p); {
@@ -107,7 +106,6 @@ func (s *stripped) jump(raw int64) {
 	s.take([]byte{'\n'})
 }
 
-// take adds text.
 func (s *stripped) take(b []byte) {
 	s.buf = append(s.buf, b...)
 	s.n += int64(len(b))
