@@ -250,7 +250,7 @@ func (s *Scrubber) knownIn(digits, form, rest string) int {
 // placeholder from then on, as one of AddAlias, in that text too. Nothing else is taken for it: the keyed digest of the value
 // must be that of the placeholder.
 //
-// What s knows already is not sought, nor are tokens and private keys, whose shapes tell them everywhere, nor more than 64. A
+// What s knows already is not looked for, nor are tokens and private keys, whose shapes tell them everywhere, nor more than 64. A
 // value is looked for where a word begins or ends.
 func (s *Scrubber) Seek(secrets []Secret) {
 	s.mu.Lock()
@@ -259,24 +259,24 @@ func (s *Scrubber) Seek(secrets []Secret) {
 	for _, secret := range secrets {
 		digits := Digits(secret.Placeholder)
 		known := s.byHex[digits] // which may be another's value in its place
-		if len(k.all) < maxSought && (known == nil || s.key.digits([]byte(known.value)) != digits) {
+		if len(k.all) < maxWanted && (known == nil || s.key.digits([]byte(known.value)) != digits) {
 			k.add(secret)
 		}
 	}
-	s.sought.Store(k.orNil())
+	s.seeker.Store(k.orNil())
 }
 
-// recognise makes known what is sought and stands in b.
+// recognise makes known what is wanted and stands in b.
 func (s *Scrubber) recognise(b []byte) {
-	k := s.sought.Load()
+	k := s.seeker.Load()
 	if k == nil {
 		return
 	}
 	for _, g := range k.in(b) {
 		s.AddAlias(g.Placeholder, g.Value)
 		s.mu.Lock()
-		if k := s.sought.Load(); k != nil {
-			s.sought.Store(k.without(Digits(g.Placeholder)).orNil())
+		if k := s.seeker.Load(); k != nil {
+			s.seeker.Store(k.without(Digits(g.Placeholder)).orNil())
 		}
 		s.mu.Unlock()
 	}
@@ -284,7 +284,7 @@ func (s *Scrubber) recognise(b []byte) {
 
 // recogniseNext is recognise of a stream whose last bytes were tail before more came; it returns the last bytes that are.
 func (s *Scrubber) recogniseNext(tail, more []byte) []byte {
-	k := s.sought.Load()
+	k := s.seeker.Load()
 	if k == nil {
 		return nil
 	}

@@ -65,7 +65,7 @@ type Scrubber struct {
 	rules    int
 	harmless func(value string) bool // nil for none
 	names    *names.Members
-	sought   atomic.Pointer[seeker] // nil for nothing: see Seek
+	seeker   atomic.Pointer[seeker] // nil for nothing: see Seek
 }
 
 // New returns a Scrubber that makes placeholders with key.

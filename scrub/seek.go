@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxSought is how many secrets are sought, for each shape of them costs a look at every text.
-	maxSought = 64
+	// maxWanted is how many secrets are looked for, for each shape of them costs a look at every text.
+	maxWanted = 64
 	// longestEscape is how many bytes stand for one at most: \u0041 with its backslash percent-encoded.
 	longestEscape = 8
 )
@@ -26,13 +26,13 @@ const (
 // A seeker finds values by their keyed digests. It is never changed once a Scrubber has it.
 type seeker struct {
 	key               Key
-	all               []sought
+	all               []wanted
 	shortest, longest int    // bytes of one
 	allowed           uint64 // classes that the characters of one have
 }
 
-// A sought is a secret by its placeholder and what is known of its characters.
-type sought struct {
+// A wanted is a secret by its placeholder and what is known of its characters.
+type wanted struct {
 	placeholder, digits string
 
 	n       int    // bytes
@@ -48,7 +48,7 @@ func (k *seeker) add(secret Secret) {
 	}
 	prefix, rest, _ := strings.Cut(secret.Shape, ":")
 	length, classes, _ := strings.Cut(rest, ":")
-	w := sought{placeholder: secret.Placeholder, digits: Digits(secret.Placeholder), prefix: prefix}
+	w := wanted{placeholder: secret.Placeholder, digits: Digits(secret.Placeholder), prefix: prefix}
 	switch w.n, _ = strconv.Atoi(length); prefix {
 	case "pem", "jwt":
 		return
@@ -69,8 +69,8 @@ func (k *seeker) add(secret Secret) {
 	}
 }
 
-// take adds what is sought.
-func (k *seeker) take(w sought) {
+// take adds what is wanted.
+func (k *seeker) take(w wanted) {
 	if len(k.all) == 0 {
 		k.shortest = w.n
 	}
@@ -78,7 +78,7 @@ func (k *seeker) take(w sought) {
 	k.shortest, k.longest, k.allowed = min(k.shortest, w.n), max(k.longest, w.n), k.allowed|w.allowed
 }
 
-// orNil is k, or nil where nothing is sought.
+// orNil is k, or nil where nothing is wanted.
 func (k *seeker) orNil() *seeker {
 	if len(k.all) == 0 {
 		return nil
@@ -97,13 +97,13 @@ func (k *seeker) without(digits string) *seeker {
 	return left
 }
 
-// soughtLayers is how often escapes are undone, one within another.
-const soughtLayers = 3
+// maxLayers is how often escapes are undone, one within another.
+const maxLayers = 3
 
 // in returns what stands in b, in any disguise.
 func (k *seeker) in(b []byte) []Given {
 	l := seeking{seeker: k, mac: hmac.New(sha256.New, k.key[:])}
-	l.look(b, soughtLayers)
+	l.look(b, maxLayers)
 	return l.found
 }
 
@@ -152,8 +152,8 @@ func (l *seeking) plain(b []byte) {
 	}
 }
 
-// try takes a value that has the keyed digest of what is sought.
-func (l *seeking) try(w *sought, value []byte) {
+// try takes a value that has the keyed digest of what is wanted.
+func (l *seeking) try(w *wanted, value []byte) {
 	l.mac.Reset()
 	_, _ = l.mac.Write(value) // never fails (hash)
 	if hex.EncodeToString(l.mac.Sum(nil))[:placeholders.HexLen] == w.digits {
@@ -162,7 +162,7 @@ func (l *seeking) try(w *sought, value []byte) {
 }
 
 // fits reports whether a value of the length and the allowed characters may be w.
-func (w *sought) fits(value []byte) bool {
+func (w *wanted) fits(value []byte) bool {
 	var has uint64
 	for _, c := range value {
 		has |= classOf[c]
@@ -278,7 +278,7 @@ var escapes = []escape{
 	{first: '+', blank: true, undo: func(out, _ []byte) ([]byte, int) { return append(out, ' '), 1 }},
 }
 
-// without calls do with what b is without one layer of an escape, around each place where one stands: what is sought, in base64
+// without calls do with what b is without one layer of an escape, around each place where one stands: what is wanted, in base64
 // or hex too, and has none in it or beside it stands in b itself.
 func (l *seeking) without(e *escape, b []byte, do func(undone []byte)) {
 	reach := 2*l.longest + 1

@@ -22,7 +22,7 @@ type Writer struct {
 	at    int64  // offset of buf in the stream
 	out   []byte // scratch
 	head  []byte // the first bytes of the stream, by which one of events is known
-	tail  []byte // the last bytes of the stream, in which what is sought may have begun; nil where nothing is
+	tail  []byte // the last bytes of the stream, in which what is wanted may have begun; nil where nothing is
 	found bool
 	err   error
 

@@ -148,8 +148,8 @@ func IsSetting(name, value string) bool {
 		!slices.ContainsFunc(sessionNames, func(s string) bool { return strings.Contains(name, s) })
 }
 
-// What OAuth passes through a browser and back says by its company that it is a secret, not by its name alone: a "code" of any other
-// form or query is one of many things, and so is a "state".
+// What OAuth passes through a browser and back is a secret by the names beside it, not by its own alone: a "code" of any other form or
+// query is one of many things, and so is a "state".
 var (
 	// ofAuthorization are what a program makes up for one request for authorization, beside response_type and client_id.
 	ofAuthorization = []string{"state", "nonce", "code_challenge"}
