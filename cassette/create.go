@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/internal/version"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // CreateOptions say what is recorded. Nil and zero work.
@@ -139,8 +139,8 @@ func maskedIn[T any](t *texts, v T) (out T, err error) {
 func (o *CreateOptions) size() Size { return Size{o.Terminal.InitialRows, o.Terminal.InitialCols} }
 
 // scrubbing returns what is looked for.
-func (o *CreateOptions) scrubbing() *ttyscrub.Options {
-	return &ttyscrub.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail, Rows: o.Terminal.InitialRows,
+func (o *CreateOptions) scrubbing() *tty.Options {
+	return &tty.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail, Rows: o.Terminal.InitialRows,
 		Cols: o.Terminal.InitialCols}
 }
 

@@ -4,7 +4,7 @@
 // Goals: exact (every byte, one order over everything, one monotonic clock); readable by others and from others
 // (docs/cassette.md says every key); streaming (memory grows neither with recording nor with reading); hard to break (a
 // recorder that is killed leaves what Partial opens, never what looks finished; a reader refuses what is not sound); without
-// secrets (what ttyscrub finds is masked before it reaches the disk, and proved at the end).
+// secrets (what scrub/tty finds is masked before it reaches the disk, and proved at the end).
 //
 // Vocabulary: a chunk is one read of output; a frame is the screen at an offset of output; an event is a line of any of the
 // five streams (input, output, frames, service events, final), which share one sequence from 1 without gaps.

@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // A double shows output twice: as it is, and masked.
 type double struct {
 	raw           io.ReaderAt
-	hits          []ttyscrub.Hit
+	hits          []tty.Hit
 	plain, masked *still
 	at            int64
 	buf           []byte
 }
 
-func newDouble(raw io.ReaderAt, size Size, hits []ttyscrub.Hit) *double {
+func newDouble(raw io.ReaderAt, size Size, hits []tty.Hit) *double {
 	return &double{raw: raw, hits: hits, plain: newStill(size), masked: newStill(size), buf: make([]byte, 64<<10)}
 }
 
@@ -32,7 +32,7 @@ func (d *double) show(to int64) error {
 		}
 		d.plain.Write(b)
 		m := bytes.Clone(b)
-		ttyscrub.Mask(m, d.at, within(d.hits, d.at, int64(n)))
+		tty.Mask(m, d.at, within(d.hits, d.at, int64(n)))
 		d.masked.Write(m)
 		d.at += int64(n)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 func newRecorder(dir string, o *CreateOptions) (*Recorder, error) {
@@ -34,7 +34,7 @@ func startRecorder(f *files, o *CreateOptions, texts *texts) *Recorder {
 		next: newBatch(), spare: newBatch()}
 	r.room.L = &r.mu
 	so := o.scrubbing()
-	r.w = &worker{r: r, start: time.Now(), files: f, mask: ttyscrub.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f), texts: texts,
+	r.w = &worker{r: r, start: time.Now(), files: f, mask: tty.NewLive(so), keys: newKeys(f.input, so), sink: newSink(f), texts: texts,
 		screen: newScreener(o.size(), f.frames, o.Live)}
 	go r.w.run()
 	return r
@@ -171,7 +171,7 @@ func (w *worker) rescan() error {
 }
 
 // late says of hits that they were found too late.
-func late(hits []ttyscrub.Hit) []ttyscrub.Hit {
+func late(hits []tty.Hit) []tty.Hit {
 	for i := range hits {
 		hits[i].Late = true
 	}
@@ -227,7 +227,7 @@ func (r *Recorder) report() *ScrubReport {
 }
 
 // newReport returns what rules that were applied did.
-func newReport(all *ttyscrub.Report, applied, env, preserved []string) *ScrubReport {
+func newReport(all *tty.Report, applied, env, preserved []string) *ScrubReport {
 	rules := slices.Concat(applied, all.Rules())
 	slices.Sort(rules)
 	s := &ScrubReport{Status: Clean, Rules: slices.Compact(rules), HitCounts: map[string]int{}, EnvAllowlist: env,

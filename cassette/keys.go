@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // keys writes the input on. What is typed is held until it is known to be no secret, and what comes behind it with it: lines stay
 // in the order of seq.
 type keys struct {
 	out     *stream
-	mask    *ttyscrub.Input
+	mask    *tty.Input
 	pending []*Input
 	done    int // bytes of the first pending one that are masked already
 }
 
-func newKeys(out *stream, o *ttyscrub.Options) *keys {
-	return &keys{out: out, mask: ttyscrub.NewInput(o)}
+func newKeys(out *stream, o *tty.Options) *keys {
+	return &keys{out: out, mask: tty.NewInput(o)}
 }
 
 // held is how many inputs wait.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // maxQueued is how many bytes of output wait for the recorder's goroutine at most; then Output waits. As much again is being
@@ -39,7 +39,7 @@ type Recorder struct {
 	spare   *batch
 	err     error // the first one of the goroutine
 	closing bool
-	masked  ttyscrub.Report // in quota and discovery
+	masked  tty.Report // in quota and discovery
 }
 
 // An item is something that was recorded and waits to be written. What it is stands in one of its fields; output if in none.

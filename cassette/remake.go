@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // A remake is a cassette whose output or input is masked after it was written: what follows from them is written anew. Lines keep
@@ -21,8 +21,8 @@ import (
 type remake struct {
 	from, to string // directories; may be the same one
 	size     Size   // at the start
-	hits     []ttyscrub.Hit
-	keys     []ttyscrub.Hit // in the stream of all input
+	hits     []tty.Hit
+	keys     []tty.Hit // in the stream of all input
 	text     func(string) string
 	sync     bool
 }
@@ -135,7 +135,7 @@ func (m *remake) input() error {
 			return b, err
 		}
 		masked := bytes.Clone(e.Input.Bytes)
-		ttyscrub.Mask(masked, at, within(m.keys, at, int64(len(masked))))
+		tty.Mask(masked, at, within(m.keys, at, int64(len(masked))))
 		at += int64(len(masked))
 		if bytes.Equal(masked, e.Input.Bytes) {
 			return b, nil
@@ -180,7 +180,7 @@ func (m *remake) inPlace() ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := ttyscrub.MaskAt(f, m.hits); err != nil {
+	if err := tty.MaskAt(f, m.hits); err != nil {
 		return nil, err
 	}
 	whole := sha256.New()
@@ -267,8 +267,8 @@ func (m *remake) copy(name string) error {
 }
 
 // within returns the hits that touch n bytes at an offset; hits are sorted by their start.
-func within(hits []ttyscrub.Hit, at, n int64) []ttyscrub.Hit {
-	from, _ := slices.BinarySearchFunc(hits, at, func(h ttyscrub.Hit, at int64) int {
+func within(hits []tty.Hit, at, n int64) []tty.Hit {
+	from, _ := slices.BinarySearchFunc(hits, at, func(h tty.Hit, at int64) int {
 		if h.End <= at {
 			return -1
 		}
@@ -282,7 +282,7 @@ func within(hits []ttyscrub.Hit, at, n int64) []ttyscrub.Hit {
 }
 
 // blockEnd returns how many of n bytes at an offset to mask at once, so that no hit is cut in two where that can be.
-func blockEnd(hits []ttyscrub.Hit, at, n int64) int64 {
+func blockEnd(hits []tty.Hit, at, n int64) int64 {
 	for _, h := range within(hits, at+n-1, 1) {
 		if h.Start > at && h.End > at+n {
 			return h.Start - at
@@ -292,7 +292,7 @@ func blockEnd(hits []ttyscrub.Hit, at, n int64) int64 {
 }
 
 // masked copies size bytes of in to out, masked.
-func masked(in io.ReaderAt, size int64, hits []ttyscrub.Hit, out io.Writer) error {
+func masked(in io.ReaderAt, size int64, hits []tty.Hit, out io.Writer) error {
 	buf := make([]byte, 256<<10)
 	for at := int64(0); at < size; {
 		b := buf[:min(size-at, int64(len(buf)))]
@@ -300,7 +300,7 @@ func masked(in io.ReaderAt, size int64, hits []ttyscrub.Hit, out io.Writer) erro
 		if _, err := in.ReadAt(b, at); err != nil {
 			return err
 		}
-		ttyscrub.Mask(b, at, within(hits, at, int64(len(b))))
+		tty.Mask(b, at, within(hits, at, int64(len(b))))
 		if _, err := out.Write(b); err != nil {
 			return err
 		}

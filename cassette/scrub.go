@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // ScrubOptions say what Scrub masks. Nil and zero work.
@@ -73,7 +73,7 @@ func scrubTo(dir, to string) (string, error) {
 // scrubInto makes the masked cassette in a directory.
 func scrubInto(r *Reader, to string, o *ScrubOptions) (*ScrubReport, error) {
 	t := r.manifest.Terminal
-	so := &ttyscrub.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail, Rows: t.InitialRows, Cols: t.InitialCols}
+	so := &tty.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail, Rows: t.InitialRows, Cols: t.InitialCols}
 	texts := newTexts(so)
 	m := &remake{from: r.dir, to: to, size: Size{t.InitialRows, t.InitialCols}, text: texts.mask}
 	for range maxRescans {
@@ -99,15 +99,15 @@ func scrubInto(r *Reader, to string, o *ScrubOptions) (*ScrubReport, error) {
 }
 
 // findIn returns the secrets in the output and in the input of a cassette.
-func findIn(dir string, so *ttyscrub.Options) (hits, keys []ttyscrub.Hit, err error) {
+func findIn(dir string, so *tty.Options) (hits, keys []tty.Hit, err error) {
 	m := &remake{from: dir}
 	resizes, err := m.resizes()
 	if err != nil {
 		return nil, nil, err
 	}
-	var sizes []ttyscrub.Resize
+	var sizes []tty.Resize
 	for _, s := range resizes {
-		sizes = append(sizes, ttyscrub.Resize{Offset: s.offset, Rows: s.size.Rows, Cols: s.size.Cols})
+		sizes = append(sizes, tty.Resize{Offset: s.offset, Rows: s.size.Rows, Cols: s.size.Cols})
 	}
 	typed, err := typed(dir)
 	if err != nil {
@@ -122,8 +122,8 @@ func findIn(dir string, so *ttyscrub.Options) (hits, keys []ttyscrub.Hit, err er
 	if err != nil {
 		return nil, nil, err
 	}
-	keys = ttyscrub.ScanInput(typed, so) // first: what is typed without echo is a secret in the output too
-	if hits, err = ttyscrub.Scan(raw, st.Size(), sizes, so); err != nil {
+	keys = tty.ScanInput(typed, so) // first: what is typed without echo is a secret in the output too
+	if hits, err = tty.Scan(raw, st.Size(), sizes, so); err != nil {
 		return nil, nil, err
 	}
 	sortHits(hits)
@@ -196,13 +196,13 @@ func (m *remake) file(name string, f func([]byte) ([]byte, error)) error {
 }
 
 // prove scans what was made, and opens it.
-func prove(dir string, so *ttyscrub.Options) error {
+func prove(dir string, so *tty.Options) error {
 	hits, keys, err := findIn(dir, so)
 	if err != nil {
 		return err
 	}
 	if len(hits)+len(keys) > 0 {
-		var left ttyscrub.Report
+		var left tty.Report
 		left.Count(hits)
 		left.Count(keys)
 		return fmt.Errorf("%w: %v", ErrNotClean, left.Hits)
@@ -216,11 +216,11 @@ func prove(dir string, so *ttyscrub.Options) error {
 
 // mergeReports returns what two runs did one after another.
 func mergeReports(a, b *ScrubReport) *ScrubReport {
-	all := ttyscrub.Report{Late: a.LateHits}
+	all := tty.Report{Late: a.LateHits}
 	for rule, n := range a.HitCounts {
-		all.Add(ttyscrub.Report{Hits: map[string]int{rule: n}})
+		all.Add(tty.Report{Hits: map[string]int{rule: n}})
 	}
-	all.Add(ttyscrub.Report{Hits: b.HitCounts})
+	all.Add(tty.Report{Hits: b.HitCounts})
 	preserved := slices.Concat(a.IntentionallyPreserved, b.IntentionallyPreserved)
 	slices.Sort(preserved)
 	return newReport(&all, slices.Concat(a.Rules, b.Rules), a.EnvAllowlist, slices.Compact(preserved))

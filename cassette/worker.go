@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // settled is how long a screen must be left alone to be worth a frame at once.
@@ -15,11 +15,11 @@ type worker struct {
 	r     *Recorder
 	start time.Time
 	files *files
-	mask  *ttyscrub.Live
+	mask  *tty.Live
 	keys  *keys
 	texts *texts
 
-	late, lateKeys []ttyscrub.Hit // what must be masked where it was written
+	late, lateKeys []tty.Hit // what must be masked where it was written
 	sink           *sink
 	screen         *screener
 

@@ -19,7 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/fidelity/annotations"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -263,7 +263,7 @@ type comparing struct {
 
 // laneOptions are what comparing two recordings needs to explain what it finds.
 func laneOptions(recorded, replay cas.Store, by *comparing) (*fidelity.LaneOptions, error) {
-	var masks [2]*scrub.Masker
+	var masks [2]*masks.Masker
 	for s, roots := range by.roots {
 		var err error
 		if masks[s], err = by.masking.Masker(roots); err != nil {
@@ -311,7 +311,7 @@ func sameSecrets(a, b *recording.Manifest) bool {
 }
 
 // laneOptionsOf is laneOptions by masks that are made already.
-func laneOptionsOf(recorded, replay cas.Store, masks [2]*scrub.Masker, headers *recording.Headers, followsMCP bool) *fidelity.LaneOptions {
+func laneOptionsOf(recorded, replay cas.Store, masks [2]*masks.Masker, headers *recording.Headers, followsMCP bool) *fidelity.LaneOptions {
 	class, calls := classifier(masks[fidelity.Recorded], followsMCP), llm.NewClassifier(masks[fidelity.Recorded])
 	return &fidelity.LaneOptions{
 		Usual:   UsualGaps(),

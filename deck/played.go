@@ -138,7 +138,7 @@ func (p *played) secret(v recording.EnvVar, recorded string, env []string) strin
 // for its secrets, nor put together from as many, all of it is taken for one.
 func (p *played) given(name, value, recorded string) {
 	given, ok := scrub.Align(recorded, value)
-	if !ok && p.rules >= scrub.RulesOfNames {
+	if !ok {
 		given, ok = scrub.Paired(name, recorded, value)
 	}
 	if !ok {

@@ -22,7 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/sealing"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -143,7 +143,7 @@ func newRecorder(o *RecordOptions) (*recorder, error) {
 	if m.Masking == nil {
 		m.Masking = new(recording.Masking)
 	}
-	m.Masking.Rules = scrub.MaskRules
+	m.Masking.Rules = masks.Rules
 	return r, r.describe()
 }
 

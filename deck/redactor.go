@@ -17,12 +17,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/deck/secrets"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // A redactor knows the secrets and the volatile facts of one run. Everything that a run writes goes through it.
 type redactor struct {
 	scrub *scrub.Scrubber
-	mask  *scrub.Masker
+	mask  *masks.Masker
 	class exchange.Classifier
 	mcp   *mcp.Classifier // class, where MCP is followed; nil where it is not
 	key   scrub.Key       // the project's
@@ -76,7 +77,7 @@ func (r *redactor) followMCP() {
 }
 
 // classifier returns a new one of the kind that a run has whose masks are m: one that follows MCP or not.
-func classifier(m *scrub.Masker, followsMCP bool) exchange.Classifier {
+func classifier(m *masks.Masker, followsMCP bool) exchange.Classifier {
 	class := llm.NewClassifier(m)
 	if followsMCP {
 		return mcp.NewClassifier(class, m)

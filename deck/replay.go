@@ -18,7 +18,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/screen"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/jail"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -56,7 +56,7 @@ type replayer struct {
 	changed       map[string]bool // paths of the work tree that the recorded run changed
 	asked         int             // exchanges on the recording's tape
 	screens       *fidelity.Screens
-	rowMask       *scrub.Masker     // of screens, which it counts for
+	rowMask       *masks.Masker     // of screens, which it counts for
 	shown         [2]*screen.Side   // what the terminals showed, as recorded and now
 	altered       bool              // the program, or what it is given, is not as recorded
 	unshown       bool              // a file was not shown as the run found it

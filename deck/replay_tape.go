@@ -22,6 +22,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -160,7 +161,7 @@ func (r *tapeReplayer) load() error {
 
 // guard finds the secrets of the run as those of the tape were found, and masks what a bare tape's requests are masked by.
 func (r *tapeReplayer) guard() (*redactor, error) {
-	masker, err := bare.NewMasker(&scrub.MaskOptions{Home: r.roots.Home, WorkTree: r.roots.Tree, Temp: r.roots.Temp})
+	masker, err := bare.NewMasker(&masks.Options{Home: r.roots.Home, WorkTree: r.roots.Tree, Temp: r.roots.Temp})
 	if err != nil {
 		return nil, err
 	}
@@ -267,7 +268,7 @@ func (r *tapeReplayer) compare(e *ended) (*fidelity.Report, error) {
 		return nil, err
 	}
 	defer replay.Close()
-	o := laneOptionsOf(recorded.Store, replay.Store, [2]*scrub.Masker{r.s.mask, r.s.mask}, nil, false)
+	o := laneOptionsOf(recorded.Store, replay.Store, [2]*masks.Masker{r.s.mask, r.s.mask}, nil, false)
 	o.Headers = nil // other programs keep few of them
 	o.Crossed, o.Masked = r.book.Audit(), r.s.mask.Used()
 	o.Notes = append(slices.Concat(r.notes, e.gaps), r.compared(e)...)

@@ -17,6 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/library"
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -57,7 +58,7 @@ type rescrub struct {
 	changing *changing
 	o        rescrubOptions
 	find     *scrub.Scrubber // what became known late, and nothing else
-	mask     *scrub.Masker   // counts for itself: the run's masks were counted when it was recorded
+	mask     *masks.Masker   // counts for itself: the run's masks were counted when it was recorded
 	class    exchange.Classifier
 	mcp      *mcp.Log
 

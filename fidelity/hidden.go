@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -322,7 +323,7 @@ func (l *leaves) leaf(at spot, was, now string) {
 		if l.f.besides == AnswerIDs {
 			h.mask = AnswerIDs
 		}
-		if scrub.Names(h.mask) {
+		if masks.Names(h.mask) {
 			h.kept = l.kept(h)
 		}
 	}
@@ -380,9 +381,9 @@ func (c *laneCompare) align(was, now string) (out []hidden, ok bool) {
 		if h.was == h.now {
 			continue
 		}
-		if scrub.IsDuration(h.mask) {
-			h.ms[Recorded], h.round[Recorded] = scrub.Milliseconds(a, x.Start, x.End)
-			h.ms[Replay], h.round[Replay] = scrub.Milliseconds(b, y.Start, y.End)
+		if masks.IsDuration(h.mask) {
+			h.ms[Recorded], h.round[Recorded] = masks.Milliseconds(a, x.Start, x.End)
+			h.ms[Replay], h.round[Replay] = masks.Milliseconds(b, y.Start, y.End)
 		}
 		out = append(out, h)
 	}
@@ -390,7 +391,7 @@ func (c *laneCompare) align(was, now string) (out []hidden, ok bool) {
 }
 
 // nextTaken takes the first fact off both lists, or off one where the other has none there: a line that goes without a trace.
-func nextTaken(a, b *[]scrub.Taken) (x, y scrub.Taken) {
+func nextTaken(a, b *[]masks.Taken) (x, y masks.Taken) {
 	takeA := len(*a) > 0 && (len(*b) == 0 || (*a)[0].At <= (*b)[0].At)
 	takeB := len(*b) > 0 && (len(*a) == 0 || (*b)[0].At <= (*a)[0].At)
 	if takeA && takeB && (*a)[0].Mask != (*b)[0].Mask { // one of them goes without a trace
@@ -408,7 +409,7 @@ func nextTaken(a, b *[]scrub.Taken) (x, y scrub.Taken) {
 
 // otherSecrets says that placeholders at one place stand for different secrets.
 func otherSecrets(was, now string) []hidden {
-	a, b := (*scrub.Masker)(nil).Facts([]byte(was)), (*scrub.Masker)(nil).Facts([]byte(now))
+	a, b := (*masks.Masker)(nil).Facts([]byte(was)), (*masks.Masker)(nil).Facts([]byte(now))
 	if slices.Equal(a, b) || len(a) != len(b) {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -27,7 +28,7 @@ type LaneOptions struct {
 	Sides [2]string
 	// Masks mask the texts of each side as masks are set now: one argument, path or line of output, so that two of them compare,
 	// and each place at which two records differ though their digests agree. nil masks nothing.
-	Masks [2]*scrub.Masker
+	Masks [2]*masks.Masker
 	// Payload returns the bytes of a payload of one side, to explain a divergence with. It is never called to compare. nil
 	// explains with what stands in the records.
 	Payload func(p *tape.Payload, s Side) ([]byte, error)

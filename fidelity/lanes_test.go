@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -76,9 +76,9 @@ func maskDigits(s string) string { return digits.ReplaceAllString(s, "N") }
 var digitMasks = ownMask("n", digits)
 
 // ownMask are masks of one pattern, on both sides.
-func ownMask(name string, pattern *regexp.Regexp) [2]*scrub.Masker {
-	m := scrub.NewMasker(&scrub.MaskOptions{Extra: []scrub.ExtraMask{{Name: name, Pattern: pattern}}})
-	return [2]*scrub.Masker{m, m}
+func ownMask(name string, pattern *regexp.Regexp) [2]*masks.Masker {
+	m := masks.New(&masks.Options{Extra: []masks.Extra{{Name: name, Pattern: pattern}}})
+	return [2]*masks.Masker{m, m}
 }
 
 func compareLanes(t *testing.T, mode Mode, a, b []tape.Kind, o *LaneOptions) *Report {

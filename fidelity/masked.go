@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/visible"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -123,13 +123,13 @@ const (
 // judge says what a place is at which a mask hides a difference.
 func (c *laneCompare) judge(h *hidden, of pair) judgement {
 	switch {
-	case h.own, h.mask == AnswerIDs, scrub.IsPath(h.mask), scrub.Unrepeatable(h.mask, h.now):
+	case h.own, h.mask == AnswerIDs, masks.IsPath(h.mask), masks.Unrepeatable(h.mask, h.now):
 		return settled
 	case h.mask == SecretMask: // a run may be given another, by a person
 		return inDoubt
-	case !scrub.Fits(h.mask, h.was, h.now):
+	case !masks.Fits(h.mask, h.was, h.now):
 		return differs
-	case scrub.IsDuration(h.mask):
+	case masks.IsDuration(h.mask):
 		return c.judgeDuration(h, of)
 	case c.crossed(h):
 		return settled
@@ -145,7 +145,7 @@ func (c *laneCompare) exactly() bool { return c.o.Exact || c.mode == ByteIdentic
 // ownTime reports whether two values may be times of one moment of the runs, of which a replay read its own.
 func (c *laneCompare) ownTime(h *hidden) bool {
 	from := c.o.OwnTimes
-	return !from.IsZero() && !c.isNew(h) && c.mode != ByteIdentical && scrub.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
+	return !from.IsZero() && !c.isNew(h) && c.mode != ByteIdentical && masks.Near(h.mask, h.was, h.now, from, from.Add(c.lasted()))
 }
 
 // lasted is how long the longer of the runs took, as far as its records tell.
@@ -166,8 +166,8 @@ func (c *laneCompare) crossed(h *hidden) bool {
 	if c.mode == ByteIdentical || c.isNew(h) {
 		return false
 	}
-	was, okWas := scrub.MomentOf(h.mask, h.was)
-	now, okNow := scrub.MomentOf(h.mask, h.now)
+	was, okWas := masks.MomentOf(h.mask, h.was)
+	now, okNow := masks.MomentOf(h.mask, h.now)
 	return okWas && okNow && was.Unit == now.Unit && slices.ContainsFunc(c.o.Times[Recorded], was.Has) && slices.ContainsFunc(c.o.Times[Replay], now.Has)
 }
 
@@ -204,7 +204,7 @@ func (c *laneCompare) isConstant(h *hidden, of pair) bool {
 	if c.isGiven(h) {
 		return true
 	}
-	if !scrub.Names(h.mask) {
+	if !masks.Names(h.mask) {
 		return false
 	}
 	return h.kept != "" && !c.broughtIn(h.kept, of)

@@ -8,14 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // builtinMasks are those that tapedeck knows, on both sides, and the digest by which recordings compare.
-func builtinMasks(own ...scrub.ExtraMask) (masks [2]*scrub.Masker, digest func(string) tape.Payload) {
-	m := scrub.NewMasker(&scrub.MaskOptions{Rules: scrub.MaskRules, Extra: own, WorkTree: "/w"})
-	return [2]*scrub.Masker{m, m}, func(s string) tape.Payload {
+func builtinMasks(own ...masks.Extra) (both [2]*masks.Masker, digest func(string) tape.Payload) {
+	m := masks.New(&masks.Options{Rules: masks.Rules, Extra: own, WorkTree: "/w"})
+	return [2]*masks.Masker{m, m}, func(s string) tape.Payload {
 		p := *inline(s)
 		p.Hash = m.Digest([]byte(s))
 		return p
@@ -29,7 +29,7 @@ const (
 
 // TestMaskedPairs: each place at which a mask hides a difference is told with both values, or is a divergence.
 func TestMaskedPairs(t *testing.T) {
-	own := scrub.ExtraMask{Name: "build", Pattern: regexp.MustCompile(`build [0-9]+`)}
+	own := masks.Extra{Name: "build", Pattern: regexp.MustCompile(`build [0-9]+`)}
 	masks, digest := builtinMasks(own)
 	asks := func(text string) *tape.LLMCall {
 		k := call("llm:a", 1, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}]}`, text), "yes")
@@ -195,13 +195,13 @@ func TestRemasked(t *testing.T) {
 		k.StdoutDigest = digest(text).Hash
 		return []tape.Kind{k}
 	}
-	more, _ := builtinMasks(scrub.ExtraMask{Name: "build", Pattern: regexp.MustCompile(`build [0-9]+`)})
+	more, _ := builtinMasks(masks.Extra{Name: "build", Pattern: regexp.MustCompile(`build [0-9]+`)})
 	r := compareLanes(t, Semantic, prints("build 1"), prints("build 2"), &LaneOptions{Masks: more, Remasked: true})
 	if len(r.Divergences) > 0 || len(r.MaskedPairs) != 1 || !r.MaskedPairs[0].Settled {
 		t.Errorf("a mask that was added: %v, %q", r.Divergences, maskedLines(r))
 	}
-	less := scrub.NewMasker(&scrub.MaskOptions{Disabled: []string{"time"}})
-	r = compareLanes(t, Semantic, prints("07:08:09"), prints("08:09:10"), &LaneOptions{Masks: [2]*scrub.Masker{less, less}, Remasked: true})
+	less := masks.New(&masks.Options{Disabled: []string{"time"}})
+	r = compareLanes(t, Semantic, prints("07:08:09"), prints("08:09:10"), &LaneOptions{Masks: [2]*masks.Masker{less, less}, Remasked: true})
 	if d := cmp.Diff([]code{{"program", ProcessStdoutHash}}, codes(r)); d != "" {
 		t.Errorf("a mask that was switched off: -want +got\n%s", d)
 	}

@@ -9,12 +9,13 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // classifier is package llm's, with the headers that matter as a part of what a request is.
 type classifier struct {
 	*llm.Classifier
-	masker  *scrub.Masker
+	masker  *masks.Masker
 	headers []string // in canonical form
 }
 

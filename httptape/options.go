@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // Options say how a Transport works. Nil and zero work.
@@ -30,7 +30,7 @@ type Options struct {
 	// Masks says what is masked before requests are compared. Nil masks what package scrub knows. Home, WorkTree and Temp
 	// are filled in where they are empty: with the user's home, the nearest directory above that holds .git or else go.mod,
 	// and the temporary directory.
-	Masks *scrub.MaskOptions
+	Masks *masks.Options
 	// Repeat lets the last recorded answer to a request serve again once all have been given.
 	Repeat bool
 
@@ -38,7 +38,7 @@ type Options struct {
 	// and SecretNames find. See Transport.Secret for values of environment variables.
 	Secrets map[string]string
 	// SecretNames are names of headers, query values, and members of JSON objects and forms whose values are secrets, beside
-	// those that are known: in headers and queries what scrub.NameSaysSecret says, in bodies what docs/secrets.md lists.
+	// those that are known: in headers and queries what names.SaySecret says, in bodies what docs/secrets.md lists.
 	SecretNames []string
 	// Env is the environment, NAME=VALUE, whose secrets are looked for; nil is the process's own.
 	Env []string

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // harmless is a body as models get it, without secrets: prose, code, JSON escapes, ids and numbers.
@@ -50,7 +51,7 @@ func BenchmarkFresh(b *testing.B) {
 			}
 		})
 		b.Run(name+" own shapes alone", func(b *testing.B) {
-			s := scrub.New(testKey, &scrub.Options{Env: knownEnv(), Rules: 1})
+			s := scrub.New(testKey, &scrub.Options{Env: knownEnv(), Rules: scrub.RulesForeign})
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
 				scrub.Forget(s)
@@ -143,7 +144,7 @@ func BenchmarkAddSecret(b *testing.B) {
 }
 
 func BenchmarkMask(b *testing.B) {
-	m := scrub.NewMasker(&maskOptions)
+	m := masks.New(&masks.Options{Home: "/home/ann", WorkTree: "/home/ann/proj", Temp: "/run/t"})
 	b.SetBytes(int64(len(harmless)))
 	for b.Loop() {
 		m.Mask(harmless)

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A BodyKind says how the secrets that names in a body give away are found: by its Content-Type, and where that says little, by
@@ -121,11 +123,17 @@ func isBracket(c byte) bool { return c == '{' || c == '[' }
 
 // isBinary tells whether a text has bytes at its beginning that no text has.
 func isBinary(b []byte) bool {
-	return bytes.ContainsFunc(b[:min(len(b), 64)], func(r rune) bool { return r < ' ' && !isBlank(byte(r)) && r != 0x1e && r != 0x1b && r != '\f' })
+	return bytes.ContainsFunc(b[:min(len(b), 64)], func(r rune) bool { return r < ' ' && !chars.IsBlank(byte(r)) && r != 0x1e && r != 0x1b && r != '\f' })
 }
 
 // isForm tells whether a text of no said type is a form: names and values, and nothing that a form escapes.
 func isForm(b []byte) bool {
-	name, _, ok := bytes.Cut(b[:min(len(b), 4*maxName)], []byte("="))
+	name, _, ok := bytes.Cut(b[:min(len(b), 4*names.MaxName)], []byte("="))
 	return ok && len(name) > 0 && len(b) <= maxForm && !bytes.ContainsAny(b, " \t\r\n\"'<>{}\\`\x00")
+}
+
+// BeginsJSON tells whether a text begins as an object or an array of JSON does.
+func BeginsJSON(b []byte) bool {
+	b = unguarded(b)
+	return len(b) > 0 && isBracket(b[0])
 }

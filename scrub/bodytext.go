@@ -2,37 +2,35 @@ package scrub
 
 import (
 	"bytes"
-	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A model and its tools say much in texts: commands, lists of variables, settings, headers. Most of a text speaks of something else,
 // code of secrets among it, so a value counts for less there than as a member of JSON.
 
-// texts looks at what names in the strings of a body say.
-func (l *look) texts(b []byte) {
-	if l.names.texts {
-		l.assignments(b)
-		l.flags(b)
-	}
-}
+// maxNamedLine bounds, in bytes, a value in a line.
+const maxNamedLine = 4 << 10
 
 // headerLine looks at a line of a text with a colon at i: Cookie: session=… A name that is no header's has a hyphen at least.
 func (l *look) headerLine(b []byte, i int) {
-	if !l.names.texts || !mayEndName(b, i) {
+	if !l.names.General() || !names.MayEnd(b, i) {
 		return
 	}
 	name := wordAt(b, i)
-	if len(name) == 0 || bytes.IndexByte(name, '-') < 0 && !beginsHeader[name[0]|0x20] { // most are none, and of takes its time
+	if !names.MayBeHeader(name) { // most are none, and Of takes its time
 		return
 	}
-	says := l.names.of(name)
-	if says == saysNothing || says.isOfText() && bytes.IndexByte(name, '-') < 0 {
+	says := l.names.Of(name)
+	if says == names.Nothing || says.IsOfText() && bytes.IndexByte(name, '-') < 0 {
 		return
 	}
 	start := blanks(b, i+1)
 	value, whole := l.until(b, start, "\"'`\\\r\n")
-	if whole && (!says.isOfText() || isToken(value) && looksMade(value)) {
+	if whole && (!says.IsOfText() || names.IsToken(value) && names.LooksMade(value)) {
 		l.member(name, says, value, start, start+len(value))
 	}
 }
@@ -47,20 +45,20 @@ func (l *look) assignments(b []byte) {
 		}
 		i += at
 		at = i + 1
-		if !mayEndName(b, i) {
+		if !names.MayEnd(b, i) {
 			continue
 		}
 		name := wordAt(b, i)
-		if l.names.tools && l.names.saysInLine(name) {
-			if value, whole := l.until(b, at, " \t\r\n\"'`\\;&|,<>"); whole && isSaid(string(name), value) {
+		if l.tool && l.names.SaysInLine(name) {
+			if value, whole := l.until(b, at, " \t\r\n\"'`\\;&|,<>"); whole && names.IsSaid(string(name), value) {
 				l.found = append(l.found, Named{string(name), value, Place{int64(l.from + at), int64(l.from + at + len(value)), string(name), value}})
 			}
 			continue
 		}
-		if !bytes.HasPrefix(name, []byte("--")) && !isVariable(string(name)) {
+		if !bytes.HasPrefix(name, []byte("--")) && !names.IsVariable(string(name)) {
 			continue
 		}
-		if says := l.names.of(name); says.isOfText() {
+		if says := l.names.Of(name); says.IsOfText() {
 			l.assigned(name, says, b, at)
 		}
 	}
@@ -75,19 +73,22 @@ func (l *look) flags(b []byte) {
 		}
 		start := at + i
 		at = start + 2
-		for at < len(b) && (nameChars[b[at]] || b[at] == '-') {
+		for at < len(b) && (chars.Name[b[at]] || b[at] == '-') {
 			at++
 		}
 		name := b[start+2 : at]
-		if !mayEndName(b, at) || !beginsText(b, start) {
+		if !names.MayEnd(b, at) || !beginsText(b, start) {
 			continue
 		}
-		says := l.names.of(name)
-		if !says.isOfText() {
+		says := l.names.Of(name)
+		if !says.IsOfText() {
 			continue
 		}
 		if value, listed := nextInList(b, at); listed {
-			l.listed(name, says, b, value)
+			text, whole := l.until(b, value+1, `"`)
+			if whole && !strings.HasPrefix(text, "--") && !names.IsPath(string(name), text) {
+				l.value(name, says, b, value)
+			}
 		} else if value = blanks(b, at); value > at && value < len(b) && b[value] != '-' {
 			l.assigned(b[start:at], says, b, value)
 		}
@@ -99,24 +100,15 @@ func nextInList(b []byte, i int) (at int, ok bool) {
 	if i >= len(b) || b[i] != '"' {
 		return 0, false
 	}
-	comma := blanks(b, i+1)
-	if comma == len(b) || b[comma] != ',' {
+	if i = blanks(b, i+1); i == len(b) || b[i] != ',' {
 		return 0, false
 	}
-	at = blanks(b, comma+1)
+	at = blanks(b, i+1)
 	return at, at < len(b) && b[at] == '"'
 }
 
-// listed takes the string at i, which is all that the flag before it has.
-func (l *look) listed(name []byte, says nameSaying, b []byte, i int) {
-	value, whole := l.until(b, i+1, `"`)
-	if whole && !strings.HasPrefix(value, "--") && !isPathOf(string(name), value) {
-		l.value(name, says, b, i)
-	}
-}
-
 // assigned takes the value at i, which may be in quotation marks.
-func (l *look) assigned(name []byte, says nameSaying, b []byte, i int) {
+func (l *look) assigned(name []byte, says names.Saying, b []byte, i int) {
 	ends := " \t\r\n\"'`\\;&|,"
 	switch {
 	case bytes.HasPrefix(b[i:], []byte(`\"`)):
@@ -125,31 +117,9 @@ func (l *look) assigned(name []byte, says nameSaying, b []byte, i int) {
 		i, ends = i+1, "'\\\"\r\n"
 	}
 	value, whole := l.until(b, i, ends)
-	if whole && says.isAssigned(string(name), value) {
+	if whole && says.IsAssigned(string(name), value) {
 		l.member(bytes.TrimLeft(name, "-"), says, value, i, i+len(value))
 	}
-}
-
-// isAssigned tells whether a value of a text is a secret of a variable or of a flag. Code and words are none, and behind a flag stand more
-// words than behind a variable.
-func (s nameSaying) isAssigned(name, value string) bool {
-	switch {
-	case !isToken(value) || Ordinary(value) || isPathOf(name, value):
-		return false
-	case !isVariable(name) && !hasDigit([]byte(value)):
-		return false
-	}
-	return s.isSecret(value)
-}
-
-// isOfText tells what names in texts say. What holds cookies or credentials does so as a header alone.
-func (s nameSaying) isOfText() bool {
-	return s != saysNothing && s != saysCookies && s != saysCredentials
-}
-
-// isPathOf tells whether a value is the path of a file.
-func isPathOf(name, value string) bool {
-	return namesPath(name, value) || strings.HasPrefix(value, "/") || strings.Contains(value, "/") && strings.Contains(value, ".")
 }
 
 // until returns what stands from i to one of ends. whole is false where it is too long, or where more of it may follow.
@@ -162,20 +132,26 @@ func (l *look) until(b []byte, i int, ends string) (value string, whole bool) {
 	return string(text[:n]), true
 }
 
-// wordAt returns the name that ends before i and begins a text, a line or a word; nil where there is none. The escapes of JSON are none
-// of it.
-func wordAt(b []byte, i int) []byte {
+// nameAt returns the name that ends before i.
+func nameAt(b []byte, i int) []byte {
 	start := i
-	for start > 0 && i-start < maxName && nameChars[b[start-1]] {
+	for start > 0 && i-start < names.MaxName && chars.Name[b[start-1]] {
 		start--
 	}
-	if start > 0 && b[start-1] == '\\' && start < i && slices.Contains([]byte("nrt"), b[start]) {
-		return b[start+1 : i]
+	return b[start:i]
+}
+
+// wordAt is nameAt for one that begins a text, a line or a word; nil where there is none. The escapes of JSON are none of it.
+func wordAt(b []byte, i int) []byte {
+	name := nameAt(b, i)
+	start := i - len(name)
+	if start > 0 && b[start-1] == '\\' && start < i && strings.IndexByte("nrt", b[start]) >= 0 {
+		return name[1:]
 	}
 	if !beginsText(b, start) {
 		return nil
 	}
-	return b[start:i]
+	return name
 }
 
 // beginsText tells whether a text or a word begins at i.
@@ -183,11 +159,94 @@ func beginsText(b []byte, i int) bool {
 	if i == 0 {
 		return true
 	}
-	switch b[i-1] {
-	case 'n', 'r', 't':
+	if strings.IndexByte("nrt", b[i-1]) >= 0 {
 		return i > 1 && b[i-2] == '\\'
-	case ' ', '\t', '\r', '\n', '"', '\'', '`', ';', '(', '|':
-		return true
 	}
-	return false
+	return strings.IndexByte(" \t\r\n\"'`;(|", b[i-1]) >= 0
+}
+
+// findNamed returns the secrets that names give away in lines for people (see Scrubber.FindNamed), where isSecret says so of a name and a
+// value.
+func findNamed(b []byte, isSecret func(name, value string) bool) (found []Range) {
+	for _, sign := range []byte("=:") {
+		for at := 0; ; {
+			i := bytes.IndexByte(b[at:], sign)
+			if i < 0 {
+				break
+			}
+			at += i + 1
+			if sign == ':' && at > 1 && chars.IsDigit(b[at-2]) && at < len(b) && chars.IsDigit(b[at]) { // a time, and the like
+				continue
+			}
+			end := at - 1
+			if end > 0 && b[end-1] == ' ' {
+				end--
+			}
+			isMember := end > 0 && b[end-1] == '"'
+			if isMember || end > 0 && b[end-1] == '\'' {
+				end--
+			}
+			if name := nameAt(b, end); len(name) > 0 && names.MayBeIn(name) {
+				found = namedAt(found, string(name), isMember, b, at, isSecret)
+			}
+		}
+	}
+	return found
+}
+
+// namedAt adds the secrets of a value that stands at i behind a name and a sign.
+func namedAt(found []Range, name string, isMember bool, b []byte, i int, isSecret func(name, value string) bool) []Range {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '=') {
+		i++
+	}
+	line := b[i:min(len(b), i+maxNamedLine)]
+	if end := bytes.IndexAny(line, "\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	if names.IsCookie([]byte(name)) {
+		return cookiesIn(found, line, i)
+	}
+	ends := " \t,;\"'`&|<>"
+	if names.IsVariable(name) {
+		ends = " \t\"'`"
+	}
+	value := firstValue(line, ends)
+	from := i + bytes.Index(line, value)
+	if n := names.SchemeLen(string(line)); n > 0 {
+		value = firstValue(line[n:], ends)
+		from = i + n
+	}
+	isMember = isMember && len(value) > 0 && line[0] == '"' && names.IsTool([]byte(name))
+	if !isMember && !isSecret(name, string(value)) {
+		return found
+	}
+	return append(found, Range{Start: int64(from), End: int64(from + len(value)), Rule: placeholders.RuleName(name)})
+}
+
+// firstValue returns what stands in quotation marks at the beginning of a line, or what stands there before one of ends.
+func firstValue(line []byte, ends string) []byte {
+	if len(line) > 1 && (line[0] == '"' || line[0] == '\'') {
+		if end := bytes.IndexByte(line[1:], line[0]); end >= 0 {
+			return line[1 : 1+end]
+		}
+		line = line[1:]
+	}
+	if end := bytes.IndexAny(line, ends); end >= 0 {
+		line = line[:end]
+	}
+	return line
+}
+
+// cookiesIn adds the values of cookies that are no settings.
+func cookiesIn(found []Range, line []byte, at int) []Range {
+	for _, pair := range bytes.SplitAfter(line, []byte(";")) {
+		at += len(pair)
+		end := at - len(pair) + len(bytes.TrimSuffix(pair, []byte(";")))
+		name, value, ok := bytes.Cut(bytes.TrimSuffix(pair, []byte(";")), []byte("="))
+		if ok && len(value) >= names.MinKnown && !names.Ordinary(string(value)) &&
+			!bytes.EqualFold(bytes.TrimSpace(name), []byte("expires")) && bytes.IndexByte(value, '*') < 0 {
+			found = append(found, Range{Start: int64(end - len(value)), End: int64(end), Rule: "cookie"})
+		}
+	}
+	return found
 }

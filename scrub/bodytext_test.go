@@ -2,14 +2,13 @@ package scrub_test
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
-// valuesNamed returns the values that names in a body give away, by the rules of a version.
+// valuesNamed returns the values that names in a body give away, by the rules of a version, 0 for all that are known.
 func valuesNamed(body string, rules int) (values []string) {
 	for _, v := range scrub.New(testKey, &scrub.Options{Rules: rules}).Named("application/json", []byte(body)) {
 		values = append(values, v.Value)
@@ -115,14 +114,14 @@ func TestNamedInTexts(t *testing.T) {
 	}
 }
 
-// checkNamed fails where other values are found than want has, or one by the rules before.
+// checkNamed fails where other values are found than want has, or one in what another producer wrote.
 func checkNamed(t *testing.T, body, want string) {
 	t.Helper()
 	if got := strings.Join(valuesNamed(body, 0), " "); got != want {
 		t.Errorf("%s: got %q, want %q", body, got, want)
 	}
-	if got := valuesNamed(body, scrub.Rules-1); len(got) > 0 && !slices.Contains([]string{`{"--password":"cnrhunter"}`}, body) {
-		t.Errorf("%s: by older rules %q", body, got)
+	if got := valuesNamed(body, scrub.RulesForeign); len(got) > 0 {
+		t.Errorf("%s: of another producer %q", body, got)
 	}
 }
 

@@ -50,7 +50,7 @@ func (w *walker) bridged(begin, i int, want []byte) ([]span, outcome) {
 	br := &bridge{walker: w, begin: begin}
 	var o outcome
 	var parts []span
-	if br.after, o = w.t.behind(i + 1); o == hit {
+	if br.after, o = behind(w.t, i+1); o == hit {
 		parts, o = br.from(i, want)
 	}
 	if o == more && len(w.t.b)-begin >= maxShape {
@@ -63,7 +63,7 @@ func (w *walker) bridged(begin, i int, want []byte) ([]span, outcome) {
 }
 
 // behind returns what follows a string that ends before i, on its line.
-func (t text) behind(i int) (after []byte, o outcome) {
+func behind(t text, i int) (after []byte, o outcome) {
 	for end := i; ; end++ {
 		switch {
 		case end-i == alike:
@@ -159,7 +159,7 @@ func (br *bridge) sameField(i int) (same bool, o outcome) {
 		case b[end] == '\\':
 			end++
 		case b[end] == '"':
-			after, o := br.t.behind(end + 1)
+			after, o := behind(br.t, end+1)
 			return end > i && bytes.Equal(after, br.after), o
 		}
 	}

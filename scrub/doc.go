@@ -1,9 +1,8 @@
-// Package scrub takes secrets out of what is written, and volatile facts out of what is compared.
+// Package scrub takes secrets out of what is written.
 //
-// Secrets. A Scrubber knows the secrets of one run (values of variables and headers whose names say so, exact values it
-// was told) and shapes (provider keys, Bearer, Basic, URL credentials, PEM blocks, and the rules of gitleaks, which
-// tools/gitleaks wrote down in gitleaks.go). Every byte that reaches the disk goes through it, as a whole or as a stream; it
-// replaces each secret by a placeholder:
+// A Scrubber knows the secrets of one run (values of variables and headers whose names say so, exact values it was told) and shapes
+// (provider keys, Bearer, Basic, URL credentials, PEM blocks, and the rules of gitleaks, which tools/gitleaks wrote down in gitleaks.go).
+// Every byte that reaches the disk goes through it, as a whole or as a stream; it replaces each secret by a placeholder:
 //
 //	placeholder = "td_" rule "_" [ form "_" ] 12 hex digits of HMAC-SHA256(project key, value)
 //
@@ -20,22 +19,19 @@
 // fewer than 8 bytes, a common word, a value that is cut in two by something else, and a key of an unknown shape that nobody
 // named. docs/secrets.md says all of it for people.
 //
-// Comparing. Renumber replaces placeholders by their order of first appearance, so that neither the key nor the value
-// matters to a digest. A Masker replaces volatile facts (UUIDs, times, temporary names, HOME …) by the names of their
-// masks, each a shape in a place, and counts them, so that a match never hides one. What it returns it does not change
-// again.
-//
-// Cost. Both look at a text once, and a filter of three bytes lets most places pass by: a new rule costs where it may
-// begin, not everywhere. Bytes passes by what it has seen before. Expressions are compiled when their literal is first met.
+// The rooms. scanning: scan.go asks rules (rules*.go, vendors.go, leak*.go) and patterns of known values (known.go, walk.go, bridge.go) what
+// begins at a place. Knowing: memory.go holds what is known, learn.go makes it known. Names: body.go and bodytext.go walk through a
+// body, hider.go through headers and URLs, pieces.go through a variable; package names tells what each name says. Replays: shape.go and
+// dummy.go make up what is missing, seek.go recognises it, reveal.go puts it back. Package masks takes volatile facts out of what is
+// compared, and package tty finds secrets on a terminal.
 //
 // Names. What the names in the body of a message give away (members of JSON, fields of forms) Named tells, without parsing it,
 // and LearnAll makes known, before any of that message is scrubbed; HideAt hides what is too many for that.
 //
-// Recognising. Of a secret that a recording met before it was known a replay has the placeholder and the shape alone. Seek has a
-// Scrubber try the words of that shape in whatever text it is given, until one has the keyed digest.
+// Late. What became known after something was written Mark and Since tell: Since looks for that alone.
 //
-// Finding. Find and a Finder tell where Bytes and a Writer would put placeholders, for who masks secrets in another way, as
-// recordings of terminals do; FindNamed adds what names give away in lines for people.
+// Cost. A text is looked at once, and a filter of three bytes lets most places pass by: a new rule costs where it may
+// begin, not everywhere. Bytes passes by what it has seen before. Expressions are compiled when their literal is first met.
 //
 // Not goals: parsing JSON, speaking HTTP, deciding what is compared.
 package scrub

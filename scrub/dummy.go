@@ -6,186 +6,49 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-)
 
-// keyPrefixes are the beginnings that all keys of a kind have, the longer before the shorter.
-var keyPrefixes = []string{
-	"sk-ant-api03-", "sk-ant-oat01-", "sk-ant-admin01-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-or-v1-", "sk-",
-	"AIza", "github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "AKIA", "ASIA", "xoxa-", "xoxb-", "xoxe-", "xoxp-",
-	"xoxr-", "xoxs-", "xapp-", "sk_live_", "sk_test_", "rk_live_", "rk_test_", "npm_", "hf_",
-}
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+)
 
 const (
-	maxDummy    = 1 << 20 // bytes; a bound on what a damaged shape can ask for
-	uuidLen     = 36
-	pemLineLen  = 64
-	otherShapes = "_-.+/="
+	// maxMadeUp bounds in bytes all dummies of one replay, those that are taken too: a recorder finds fewer and shorter secrets.
+	maxMadeUp = 16 << 20
+	// leastMade is for how many bytes a dummy counts at least: as long takes the seed of the shortest.
+	leastMade    = 64
+	dummyTries   = 256
+	longestShape = 1 << 10 // bytes
 )
 
-// shapeOf describes a secret so that a dummy can be made; see Var.
-func shapeOf(value string) string {
-	if isUUID(value) {
-		return "uuid"
-	}
-	if label, ok := pemLabelOf(value); ok {
-		return fmt.Sprintf("pem:%s:%s:%d", strings.ReplaceAll(label, " ", "_"), pemLineEnd(value), len(value))
-	}
-	if parts := strings.Split(value, "."); len(parts) == 3 && strings.HasPrefix(value, "eyJ") {
-		shape := fmt.Sprintf("jwt:%d.%d.%d", len(parts[0]), len(parts[1]), len(parts[2]))
-		if claims := claimsOf(parts[1]); claims != "" {
-			shape += ":" + claims
-		}
-		return shape
-	}
-	for _, p := range append(keyPrefixes[:len(keyPrefixes):len(keyPrefixes)], leakPrefix(value)) {
-		if p != "" && strings.HasPrefix(value, p) {
-			return fmt.Sprintf("%s:%d:%s", p, len(value), classes(value[len(p):]))
-		}
-	}
-	return fmt.Sprintf(":%d:%s", len(value), classes(value))
-}
-
-// leakPrefix returns the literal with which a key of a vendor, or one that gitleaks knows, begins; "" for none.
-func leakPrefix(value string) (longest string) {
-	for i := range vendorKeys {
-		if p := vendorKeys[i].prefix; len(p) > len(longest) && strings.HasPrefix(value, p) {
-			longest = p
-		}
-	}
-	for i := range leaks {
-		for _, name := range leaks[i].names {
-			if !leaks[i].assigned && len(name) > len(longest) && strings.HasPrefix(value, name) && !strings.ContainsAny(name, ": ") {
-				longest = name
-			}
-		}
-	}
-	return longest
-}
-
-func isUUID(v string) bool {
-	end, ok := uuidAt([]byte(v), 0)
-	return ok && end == len(v)
-}
-
-func pemLabelOf(value string) (label string, ok bool) {
-	rest, ok := strings.CutPrefix(value, pemBegin)
-	label, _, whole := strings.Cut(rest, "-----")
-	return label, ok && whole && strings.Contains(label, pemLabel) && len(label) <= 64
-}
-
-// classes names the classes of characters in v.
-func classes(v string) string {
-	hexOnly := true
-	var lower, upper, digit bool
-	for i := range len(v) {
-		c := v[i]
-		hexOnly = hexOnly && isLowerHex(c)
-		lower = lower || c >= 'a' && c <= 'z'
-		upper = upper || c >= 'A' && c <= 'Z'
-		digit = digit || isDigit(c)
-	}
-	if hexOnly && lower && digit {
-		return "x"
-	}
-	var out strings.Builder
-	for _, class := range []struct {
-		in   bool
-		name byte
-	}{{lower, 'a'}, {upper, 'A'}, {digit, '0'}} {
-		if class.in {
-			out.WriteByte(class.name)
-		}
-	}
-	for i := range len(otherShapes) {
-		if strings.IndexByte(v, otherShapes[i]) >= 0 {
-			out.WriteByte(otherShapes[i])
-		}
-	}
-	for _, e := range extras {
-		if strings.Contains(v, e.text) {
-			out.WriteByte(e.class)
-		}
-	}
-	if strings.ContainsFunc(v, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		out.WriteByte(nonASCII)
-	}
-	return out.String()
-}
-
-// An extra is a character that some encodings escape. A dummy has those of its secret, so that it is escaped where that was,
-// and the placeholder of a replay has the form of the recorded one.
-type extra struct {
-	class byte
-	text  string
-}
-
-const nonASCII = 'u'
-
-var extras = func() (out []extra) {
-	for c := byte('!'); c <= '~'; c++ {
-		if !isAlnum(c) && strings.IndexByte(otherShapes, c) < 0 {
-			out = append(out, extra{c, string(c)})
-		}
-	}
-	return append(out, extra{'s', " "}, extra{'t', "\t"}, extra{'n', "\n"}, extra{'r', "\r"})
-}()
-
-// extrasOf returns the extras of a shape's classes, each once, and of the other characters those that a URL escapes; of
-// these = stands where base64 has it, at the end.
-func extrasOf(classes string) (out []string) {
-	for _, c := range []string{"+", "/"} {
-		if strings.Contains(classes, c) {
-			out = append(out, c)
-		}
-	}
-	for _, e := range extras {
-		if strings.IndexByte(classes, e.class) >= 0 {
-			out = append(out, e.text)
-		}
-	}
-	if strings.IndexByte(classes, nonASCII) >= 0 {
-		out = append(out, "é")
-	}
-	return out
-}
-
-// Dummy returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
+// Dummies returns a value for v in which each placeholder is replaced by a dummy of the shape of its secret: what a replay
 // gives the program where the secret is missing. It depends on nothing but v, two variables that held the same secret
-// get the same dummy, and what found the secret finds the dummy. A variable without a secret keeps its value.
-func Dummy(v Var) string {
-	value, _ := Dummies(v)
-	return value
-}
-
-// Dummies is Dummy, and tells which dummy stands for which placeholder, each of them without a form: what AddAlias wants to
-// know.
+// get the same dummy, and what found the secret finds the dummy. A variable without a secret keeps its value. made tells which dummy
+// stands for which placeholder, each of them without a form: what AddAlias wants to know.
 func Dummies(v Var) (value string, made map[string]string) {
 	made = make(map[string]string)
 	shapes := strings.Fields(v.Shape)
 	var b strings.Builder
 	from, n := 0, 0
-	eachPlaceholder([]byte(v.Value), func(start, end int) {
+	placeholders.Each([]byte(v.Value), func(start, end int) {
 		shape := ""
 		if n < len(shapes) {
 			shape = shapes[n]
 		}
 		b.WriteString(v.Value[from:start])
-		plain, form := formOf(v.Value[start:end])
+		plain, form := placeholders.Split(v.Value[start:end])
 		d := dummy(Digits(plain), shape)
 		made[plain] = d
-		b.WriteString(disguise(d, form))
+		b.WriteString(placeholders.Disguise(d, form))
 		from, n = end, n+1
 	})
 	b.WriteString(v.Value[from:])
 	return b.String(), made
 }
 
-// dummy makes a value of a shape from a seed.
 func dummy(seed, shape string) string {
 	rng := rand.New(rand.NewChaCha8(sha256.Sum256([]byte(seed))))
 	kind, rest, _ := strings.Cut(shape, ":")
@@ -356,10 +219,84 @@ func randomOf(rng *rand.Rand, n int, classes string) string {
 // case. A set that has none stays as it is.
 func telling(set string) string {
 	out := strings.Map(func(r rune) rune {
-		if isAlnum(byte(r)) && !isDigit(byte(r)) && r&0xf >= 0xa {
+		if chars.IsAlnum(byte(r)) && !chars.IsDigit(byte(r)) && r&0xf >= 0xa {
 			return r
 		}
 		return -1
 	}, set)
 	return cmp.Or(out, set)
+}
+
+// dummyClaims returns the beginning of an object with the claims that claimsOf told: times as they were, texts of their
+// lengths. What is none of these is left out.
+func dummyClaims(rng *rand.Rand, told string) string {
+	var members []string
+	for claim := range strings.SplitSeq(told, ",") {
+		name, number, _ := strings.Cut(claim, "=")
+		n, err := strconv.ParseInt(number, 10, 64)
+		switch {
+		case err != nil || n < 0:
+		case slices.Contains(timeClaims, name) && n < maxTime:
+			members = append(members, `"`+name+`":`+strconv.FormatInt(n, 10))
+		case slices.Contains(textClaims, name) && n <= maxClaimText:
+			members = append(members, `"`+name+`":"`+randomOf(rng, int(n), "a")+`"`)
+		}
+	}
+	return "{" + strings.Join(members, ",")
+}
+
+// DummiesOf returns for each of secrets a value of its shape and length: what a replay gives the program in its place. They
+// depend on secrets and on taken, which tells the values that stand for others: two secrets of one letter must stay two.
+// One for which no such value is found is left out, as is what would be more than 16 MiB in all.
+func DummiesOf(secrets []Secret, taken func(value string) bool) []Given {
+	m := maker{taken: taken, made: make(map[string]bool), left: maxMadeUp}
+	var out []Given
+	for _, s := range secrets {
+		if value, ok := m.dummyOf(s); ok {
+			out = append(out, Given{s.Placeholder, value})
+		}
+	}
+	return out
+}
+
+// A maker makes dummies that are not taken.
+type maker struct {
+	taken func(value string) bool
+	made  map[string]bool
+	left  int // bytes that may be made
+}
+
+func (m *maker) dummyOf(s Secret) (value string, ok bool) {
+	if !placeholders.Is(s.Placeholder) || len(s.Shape) > longestShape {
+		return "", false
+	}
+	size := ShapeLen(s.Shape)
+	if size > maxDummy {
+		return "", false
+	}
+	seed := Digits(s.Placeholder)
+	for n := 0; n < dummyTries && size <= m.left; n++ {
+		value = dummy(seed, s.Shape)
+		m.left -= max(len(value), leastMade)
+		if value != "" && !m.made[value] && !m.taken(value) {
+			m.made[value] = true
+			return value, true
+		}
+		seed = Digits(s.Placeholder) + "#" + strconv.Itoa(n)
+	}
+	return "", false
+}
+
+// ShapeLen returns how many bytes the secrets of a shape have, of several shapes (see Var) and of a token's parts the sum; 0
+// where it says nothing. A length that no secret has counts for as much as is not made any more.
+func ShapeLen(shape string) (sum int) {
+	for one := range strings.FieldsSeq(shape) {
+		_, rest, _ := strings.Cut(one, ":")
+		for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == ':' || r == '.' }) {
+			if n, err := strconv.Atoi(part); err == nil && n > 0 {
+				sum += min(n, maxDummy+1)
+			}
+		}
+	}
+	return sum
 }

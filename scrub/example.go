@@ -6,24 +6,43 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // genuine tells whether s, which a rule found in t, is a secret, and none of the examples of documents. A README that is full
 // of them holds none, and a replay needs no value for what was never hidden.
-func (t text) genuine(s span) outcome {
+func genuine(t text, s span) outcome {
 	if s.protected {
 		return hit
 	}
-	switch t.pemDots(s) {
+	switch pemDots(t, s) {
 	case more:
 		return more
 	case hit:
 		return miss
 	}
-	if isExampleKey(t.b[s.start:s.end], s) {
+	if isExampleKey(t.b[s.start:s.end], s) || isShownPassword(t, s) {
 		return miss
 	}
 	return hit
+}
+
+// isShownPassword tells whether s, which a rule found by its place, is a password that documents show and that is set nowhere
+// but in an example: postgres://postgres:postgres@localhost/db, a common word, the Basic credentials of RFC 7617.
+func isShownPassword(t text, s span) bool {
+	switch s.rule {
+	case urlPassword:
+		user := ""
+		if before, ok := bytes.CutSuffix(t.b[:s.start], []byte(":")); ok { // else a token stands in the place of the user
+			user = string(before[bytes.LastIndexByte(before, '/')+1:])
+		}
+		return names.IsWellKnown(user, string(t.b[s.start:s.end]))
+	case "basic":
+		user, password, _ := names.Basic(string(t.b[s.start:s.end]))
+		return names.IsWellKnown(user, password)
+	}
+	return false
 }
 
 // isExampleKey tells whether b, which s is the span of, is an example and no key: one that a provider's documents show, one
@@ -33,39 +52,19 @@ func isExampleKey(b []byte, s span) bool {
 	switch {
 	case isDocumented(b):
 		return true
-	case s.rule == "url_password":
+	case s.rule == urlPassword:
 		return false
-	case filledUp(b):
+	case names.FilledUp(b):
 		return true
 	case s.rule == "basic":
-		password, _ := decodeBasic(string(b))
-		return isExample(password)
+		password, _ := names.BasicPassword(string(b))
+		return names.IsExample(password)
 	case s.rule == "pem":
 		return isPEMExample(b)
 	case s.rank == general:
 		return false
 	}
 	return saysExample(b)
-}
-
-// filledUp tells whether half of b or more is runs of one character: ghp_xxxxxxxx…, AKIA0000….
-func filledUp(b []byte) bool {
-	const shortestRun = 5 // bytes
-	in, run := 0, 0
-	for i, c := range b {
-		if i > 0 && c == b[i-1] {
-			run++
-		} else {
-			run = 1
-		}
-		switch {
-		case run == shortestRun:
-			in += shortestRun
-		case run > shortestRun:
-			in++
-		}
-	}
-	return 2*in >= len(b) && in > 0
 }
 
 // exampleWords are in no key that was drawn from letters and digits, but for one of thousands of millions.
@@ -92,7 +91,6 @@ var allowedKeys = sync.OnceValue(func() (out []*regexp.Regexp) {
 	return out
 })
 
-// isDocumented tells whether b is a key that the documents of its provider show.
 func isDocumented(b []byte) bool {
 	if slices.Contains(documentedKeys, string(b)) {
 		return true
@@ -118,18 +116,18 @@ var (
 func isPEMExample(b []byte) bool {
 	_, body, _ := bytes.Cut(b[len(pemBegin):], []byte("-----"))
 	body, _, _ = bytes.Cut(body, []byte(pemEnd))
-	return filledUp(body) || saysExample(body)
+	return names.FilledUp(body) || saysExample(body)
 }
 
 // pemDots tells whether a block of a key ends in dots, as one does of which a document shows no more than the beginning:
 // it is about how the key was made.
-func (t text) pemDots(s span) outcome {
+func pemDots(t text, s span) outcome {
 	const mostShown = 100 // bytes of it
-	begin, _ := t.pemLine(s.start, pemBegin)
+	begin, _ := pemLine(t, s.start, pemBegin)
 	if s.rule != "pem" || s.end-begin > mostShown {
 		return miss
 	}
-	at := t.pemSpace(s.end)
+	at := pemSpace(t, s.end)
 	for _, dots := range []string{"...", "…"} {
 		if o := t.literal(at, dots); o != miss {
 			return o

@@ -1,5 +1,10 @@
 package scrub
 
+import (
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
+)
+
 // A Leak is a shape of gitleaks, for tests.
 type Leak struct {
 	ID, Re         string
@@ -15,13 +20,13 @@ type Leak struct {
 func Leaks() (out []Leak) {
 	for i := range leaks {
 		l := &leaks[i]
-		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.says, l.behind, ruleName(l.id), l.closed, l.entropy > 0})
+		out = append(out, Leak{l.id, l.re, l.names[0], l.names, l.assigned, l.says, l.behind, placeholders.RuleName(l.id), l.closed, l.entropy > 0})
 	}
 	return out
 }
 
 // SaysSecret reports whether a part of a name says that it is of a secret.
-func SaysSecret(part string) bool { return saysSecret([]byte(part)) }
+func SaysSecret(part string) bool { return names.PartSays([]byte(part)) }
 
 // MachineMatch matches expr at the beginning of b; more says that b is too short to tell.
 func MachineMatch(expr string, b []byte, final bool) (end int, found, undecided bool) {
@@ -39,4 +44,10 @@ func Forget(s *Scrubber) {
 }
 
 // InParts is what Bytes does to the compressed parts of a form, which may have left bytes decompressed.
-func InParts(s *Scrubber, b []byte, left int64) (out []byte, found bool) { return s.inParts(b, &left) }
+func InParts(s *Scrubber, b []byte, left int64) (out []byte, found bool) { return inParts(s, b, &left) }
+
+// Dummy is the value of Dummies.
+func Dummy(v Var) string {
+	value, _ := Dummies(v)
+	return value
+}

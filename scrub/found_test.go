@@ -148,7 +148,7 @@ func TestAdopt(t *testing.T) {
 	s := named(own)
 	s.AddDummies([]scrub.Given{{Placeholder: recorded, Value: dummy}})
 	for value, want := range map[string]bool{own: false, recorded: false, other: true} {
-		if fresh, full := s.LearnNamed("token", value); fresh != want || full {
+		if fresh, full := learnNamed(s, "token", value); fresh != want || full {
 			t.Errorf("%s: fresh is %t, full %t", value, fresh, full)
 		}
 	}
@@ -171,6 +171,6 @@ func TestAdopt(t *testing.T) {
 // named returns a scrubber that a name told a value.
 func named(value string) *scrub.Scrubber {
 	s := scrub.New(scrub.Key{1}, nil)
-	s.LearnNamed("token", value)
+	learnNamed(s, "token", value)
 	return s
 }

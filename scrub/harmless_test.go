@@ -103,8 +103,8 @@ func onPurpose(hit string) bool {
 	return strings.Trim(rules, "[]") == "basic" || strings.Trim(rules, "[]") == "url_password" || rules == "[basic url_password]"
 }
 
-// names are what projects are called: some plain ones, and every service that gitleaks knows.
-func names() []string {
+// projects are what projects are called: some plain ones, and every service that gitleaks knows.
+func projects() []string {
 	names := []string{"tapedeck", "left-pad", "requests", "serde"}
 	for _, l := range scrub.Leaks() {
 		if l.Assigned {
@@ -256,7 +256,7 @@ func TestHarmlessLines(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	lines := 0
 	for range 3 {
-		for _, name := range names() {
+		for _, name := range projects() {
 			for _, line := range append(slices.Clone(lockLines), textLines...) {
 				text := line(rng, name) + "\n"
 				lines += strings.Count(text, "\n")
@@ -269,7 +269,7 @@ func TestHarmlessLines(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range names() {
+	for _, name := range projects() {
 		if scrub.SaysSecret(name) || strings.Contains(name, "sonar") {
 			continue // what stands behind it is a secret by the name
 		}

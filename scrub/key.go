@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // A Key makes a project's placeholders. Who has it can test guesses of a secret, so it is as private as a password.
@@ -84,16 +86,18 @@ func createKey(path string) (err error) {
 const keyIDOf = "\x00tapedeck: the id of a project's key"
 
 // ID names the key, and says nothing else of it: hexLen hex digits.
-func (k *Key) ID() string { return k.mac([]byte(keyIDOf))[:hexLen] }
+func (k *Key) ID() string { return k.digits([]byte(keyIDOf)) }
 
-// mac returns the hex HMAC-SHA256 of b.
 func (k *Key) mac(b []byte) string {
 	h := hmac.New(sha256.New, k[:])
 	h.Write(b)
 	return hex.EncodeToString(h.Sum(nil))
 }
 
+// digits are those of the placeholder of value.
+func (k *Key) digits(value []byte) string { return k.mac(value)[:placeholders.HexLen] }
+
 // placeholder returns what stands for value in everything that is written.
 func (k *Key) placeholder(rule string, value []byte) string {
-	return prefix + rule + "_" + k.mac(value)[:hexLen]
+	return placeholders.Prefix + rule + "_" + k.digits(value)
 }

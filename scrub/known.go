@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A known is a secret whose exact value is known.
@@ -17,7 +21,6 @@ type known struct {
 	adopted atomic.Pointer[string] // a recording's placeholder, which is written in place of it; nil for none
 }
 
-// written is the placeholder that is written.
 func (k *known) written() string {
 	if p := k.adopted.Load(); p != nil {
 		return *p
@@ -32,7 +35,7 @@ type pattern struct {
 	text []byte
 	// head and tail are base64 digits that hold bits of the value and bits of a neighbour; they are hidden with it. A zero
 	// mask means that there is none.
-	head, tail edge
+	head, tail placeholders.Edge
 	base64     bool
 	percent    bool // text has a %, which may stand for itself
 	bridges    bool // it may stand in the texts of several events
@@ -42,57 +45,31 @@ type pattern struct {
 	shift      int  // of base64
 }
 
-// An edge is a base64 digit of which only the bits of mask are known.
-type edge struct{ mask, bits byte }
-
-// fits tells whether digit can stand there, in the standard alphabet or that for URLs.
-func (e edge) fits(digit byte) bool {
-	v := digitValue(digit)
-	return v < 64 && (v^e.bits)&e.mask == 0
-}
-
-// digitValue returns the six bits of a base64 digit, and 64 for another byte.
-func digitValue(c byte) byte {
-	switch {
-	case c >= 'A' && c <= 'Z':
-		return c - 'A'
-	case c >= 'a' && c <= 'z':
-		return c - 'a' + 26
-	case isDigit(c):
-		return c - '0' + 52
-	case c == '+' || c == '-':
-		return 62
-	case c == '/' || c == '_':
-		return 63
-	}
-	return 64
-}
-
-// patterns returns the forms of a value of minKnown bytes or more.
+// patterns returns the forms of a value of names.MinKnown bytes or more.
 func patterns(k *known) []*pattern {
 	ps := []*pattern{
 		{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%"), bridges: true},
-		{of: k, text: []byte(hex.EncodeToString([]byte(k.value))), kind: kindHex},
-		{of: k, text: []byte(strings.ToUpper(hex.EncodeToString([]byte(k.value)))), kind: kindUpperHex},
+		{of: k, text: []byte(hex.EncodeToString([]byte(k.value))), kind: placeholders.KindHex},
+		{of: k, text: []byte(strings.ToUpper(hex.EncodeToString([]byte(k.value)))), kind: placeholders.KindUpperHex},
 	}
 	for shift := range 3 {
 		standard := base64Pattern(k, base64.RawStdEncoding, shift)
 		ps = append(ps, standard)
 		if forURLs := base64Pattern(k, base64.RawURLEncoding, shift); !bytes.Equal(standard.text, forURLs.text) {
-			forURLs.kind = kindBase64URL
+			forURLs.kind = placeholders.KindBase64URL
 			ps = append(ps, forURLs)
 		}
 	}
 	for _, p := range ps {
-		if p.head.mask != 0 && (p.head.fits('+') || p.head.fits('/')) {
+		if p.head.Mask != 0 && (p.head.Fits('+') || p.head.Fits('/')) {
 			headless := *p // is found where the head is escaped
-			headless.head = edge{}
+			headless.head = placeholders.Edge{}
 			ps = append(ps, &headless)
 		}
 	}
 	for _, p := range ps {
 		p.second, p.third = p.text[1], p.text[2]
-		if p.head.mask != 0 {
+		if p.head.Mask != 0 {
 			p.second, p.third = p.text[0], p.text[1]
 		}
 	}
@@ -101,30 +78,17 @@ func patterns(k *known) []*pattern {
 
 // base64Pattern returns the form of a value that begins shift bytes after the beginning of a group of three.
 func base64Pattern(k *known, enc *base64.Encoding, shift int) *pattern {
-	padded := make([]byte, shift, shift+len(k.value)+2)
-	padded = append(padded, k.value...)
-	end := len(padded) * 8 // in bits
-	padded = append(padded, 0, 0)
-	digits := enc.EncodeToString(padded)
-	first, last := (shift*8+5)/6, end/6 // the digits that hold bits of the value alone
-	p := &pattern{of: k, text: []byte(digits[first:last]), base64: true, kind: kindBase64, shift: shift}
-	if n := shift * 8 % 6; n > 0 {
-		p.head = edge{1<<(6-n) - 1, digitValue(digits[first-1])}
-	}
-	if n := end % 6; n > 0 {
-		p.tail = edge{(1<<n - 1) << (6 - n), digitValue(digits[last])}
-	}
-	return p
+	digits, head, tail := placeholders.Base64(k.value, enc, shift)
+	return &pattern{of: k, text: []byte(digits), head: head, tail: tail, base64: true, kind: placeholders.KindBase64, shift: shift}
 }
 
-// firsts returns the bytes that the form can begin with, escapes undone.
 func (p *pattern) firsts() []byte {
-	if p.head.mask == 0 {
+	if p.head.Mask == 0 {
 		return p.text[:1]
 	}
 	var out []byte
 	for c := byte('+'); c <= 'z'; c++ {
-		if p.head.fits(c) {
+		if p.head.Fits(c) {
 			out = append(out, c)
 		}
 	}
@@ -133,15 +97,11 @@ func (p *pattern) firsts() []byte {
 
 // An index finds where a secret may begin. It is never changed: to add a value is to make a new one.
 type index struct {
-	filter
+	chars.Filter
 	shapes [][]starting    // by the row of the filter
 	known  [256][]*pattern // by the first byte, escapes undone
 	any    bool            // a value is known
-	// genuine says that examples are no secrets: see text.genuine
-	genuine bool
-	// wellKnown says that the passwords of examples are none: see text.wellKnown
-	wellKnown bool
-	seen      *seen
+	seen   *seen
 }
 
 // starting are the rules whose evidence may begin with three bytes, of which the row of the filter knows the first two.
@@ -152,10 +112,10 @@ type starting struct {
 }
 
 func newIndex(rules []rule) *index {
-	x := &index{filter: newFilter(), seen: newSeen()}
+	x := &index{Filter: chars.NewFilter(), seen: newSeen()}
 	for _, r := range rules {
 		for _, start := range r.starts() {
-			x.allowText(start)
+			x.AllowText(start)
 			x.addShape(start, r)
 		}
 	}
@@ -164,14 +124,15 @@ func newIndex(rules []rule) *index {
 
 // addShape adds a rule whose evidence may begin with start, which the filter lets through.
 func (x *index) addShape(start string, r rule) {
-	for len(x.shapes) < len(x.third) {
+	for len(x.shapes) < x.Rows() {
 		x.shapes = append(x.shapes, nil)
 	}
 	s := starting{any: len(start) == 2}
 	if !s.any {
 		s.third = start[2]
 	}
-	row := &x.shapes[x.rows[pairOf(start[0], start[1])]]
+	at, _ := x.Row(start[0], start[1])
+	row := &x.shapes[at]
 	for k := range *row {
 		if have := &(*row)[k]; have.third == s.third && have.any == s.any {
 			have.rules = append(have.rules, r)
@@ -184,8 +145,8 @@ func (x *index) addShape(start string, r rule) {
 
 // shapesAt returns what may begin with the pair of bytes a and b.
 func (x *index) shapesAt(a, b byte) []starting {
-	if pair := pairOf(a, b); x.has(pair) && int(x.rows[pair]) < len(x.shapes) {
-		return x.shapes[x.rows[pair]]
+	if row, ok := x.Row(a, b); ok && row < len(x.shapes) {
+		return x.shapes[row]
 	}
 	return nil
 }
@@ -194,7 +155,7 @@ func (x *index) shapesAt(a, b byte) []starting {
 func (x *index) with(fresh []*known) *index {
 	next := *x
 	next.seen = newSeen()
-	next.filter = x.clone()
+	next.Filter = x.Clone()
 	next.any = true
 	for c := range next.known {
 		next.known[c] = slices.Clip(next.known[c]) // what is appended is next's own
@@ -207,11 +168,11 @@ func (x *index) with(fresh []*known) *index {
 			}
 		}
 	}
-	next.allowAny('\\', 'u')
-	next.allowAny('\\', '\\')
-	next.allowAny('\\', '%')                               // the letter of an escape that is percent-encoded itself
+	next.AllowAny('\\', 'u')
+	next.AllowAny('\\', '\\')
+	next.AllowAny('\\', '%')                               // the letter of an escape that is percent-encoded itself
 	for _, escape := range []string{"%5C", "%5c", "%25"} { // a backslash, or a percent sign, that is escaped itself
-		next.allowText(escape)
+		next.AllowText(escape)
 	}
 	return &next
 }
@@ -220,36 +181,36 @@ func (x *index) with(fresh []*known) *index {
 func (x *index) allowForms(c byte, p *pattern) {
 	for _, b := range forms(p.second) {
 		for _, c3 := range append(forms(p.third), '%', '\\') {
-			x.allow(c, b, c3)
+			x.Allow(c, b, c3)
 		}
 	}
 	x.allowEscaped(c, p.second)
 	if p.bridges {
 		for _, after := range []byte("},] ") {
-			x.allow(c, '"', after)
+			x.Allow(c, '"', after)
 		}
-		x.allow(c, p.second, '"')
+		x.Allow(c, p.second, '"')
 	}
 	if p.base64 {
 		for _, end := range []byte("\n\r") {
-			x.allow(c, end, p.second)
-			x.allow(c, end, '\\')
-			x.allow(c, end, '%')
+			x.Allow(c, end, p.second)
+			x.Allow(c, end, '\\')
+			x.Allow(c, end, '%')
 		}
-		x.allow(c, '\r', '\n')
-		x.allow(c, p.second, '\n')
-		x.allow(c, p.second, '\r')
-		x.allow(c, '\\', 'n')
-		x.allow(c, '\\', 'r')
+		x.Allow(c, '\r', '\n')
+		x.Allow(c, p.second, '\n')
+		x.Allow(c, p.second, '\r')
+		x.Allow(c, '\\', 'n')
+		x.Allow(c, '\\', 'r')
 	}
 	for _, high := range hexForms(c >> 4) {
 		for _, low := range hexForms(c & 15) {
-			x.allow('%', high, low)
+			x.Allow('%', high, low)
 		}
 	}
 	for letter := range 256 {
 		if unescape(byte(letter)) == c {
-			x.allowAny('\\', byte(letter))
+			x.AllowAny('\\', byte(letter))
 		}
 	}
 }
@@ -257,21 +218,20 @@ func (x *index) allowForms(c byte, p *pattern) {
 // allowEscaped lets through a first byte and the beginning of what stands for the second when that is escaped.
 func (x *index) allowEscaped(first, second byte) {
 	for _, high := range hexForms(second >> 4) {
-		x.allow(first, '%', high)
+		x.Allow(first, '%', high)
 	}
-	x.allow(first, '%', '5')
-	x.allow(first, '%', '2')
-	x.allow(first, '\\', 'u')
-	x.allow(first, '\\', '\\')
-	x.allow(first, '\\', '%')
+	x.Allow(first, '%', '5')
+	x.Allow(first, '%', '2')
+	x.Allow(first, '\\', 'u')
+	x.Allow(first, '\\', '\\')
+	x.Allow(first, '\\', '%')
 	for letter := range 256 {
 		if unescape(byte(letter)) == second {
-			x.allow(first, '\\', byte(letter))
+			x.Allow(first, '\\', byte(letter))
 		}
 	}
 }
 
-// hexForms returns the hex digits of four bits.
 func hexForms(v byte) []byte { return []byte{"0123456789abcdef"[v], "0123456789ABCDEF"[v]} }
 
 // canFollow tells whether b2 and b3 can stand behind the first byte, in a stream of events or elsewhere.
@@ -308,4 +268,26 @@ func forms(c byte) []byte {
 		return []byte{' ', '+'}
 	}
 	return []byte{c}
+}
+
+func (x *index) urls(v string) []span {
+	if !strings.Contains(v, "@") {
+		return nil
+	}
+	spans, _ := x.scan(wholeText(v), 0)
+	return slices.DeleteFunc(spans, func(s span) bool { return s.rule != urlPassword })
+}
+
+// formOn is the form in which a value stands as raw; "" where it stands as it is, or in none that has a name.
+func formOn(k *known, raw []byte) string {
+	if string(raw) == k.value || !names.Searchable(k.value) {
+		return ""
+	}
+	p := &pattern{of: k, text: []byte(k.value), percent: strings.Contains(k.value, "%")}
+	p.second, p.third = p.text[1], p.text[2]
+	spans, o := p.match(wholeText(string(raw)), 0)
+	if o != hit || len(spans) != 1 || spans[0].end != len(raw) {
+		return ""
+	}
+	return spans[0].form
 }

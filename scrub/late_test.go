@@ -47,7 +47,7 @@ func TestSinceLearnsNothing(t *testing.T) {
 	late := s.Since(mark)
 	for i, teach := range []func(value string){
 		func(v string) { late.LearnHeader(map[string][]string{"X-Api-Key": {v}}) },
-		func(v string) { late.LearnNamed("token", v) },
+		func(v string) { learnNamed(late, "token", v) },
 		func(v string) { late.LearnBytes([]byte("twitter_api_key = \"" + v + "\"\n")) },
 		func(v string) { late.LearnVar("MY_API_KEY", v) },
 		func(v string) { late.Env([]string{"MY_API_KEY=" + v}) },

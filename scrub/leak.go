@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 //go:generate go -C ../tools/gitleaks run . -o ../../scrub/gitleaks.go
@@ -20,7 +24,7 @@ type leak struct {
 	fold  bool     // the case of the names does not matter
 	// assigned says that an assignment stands between the name and the secret: service_token = "…". See assignment.
 	assigned bool
-	says     bool   // the name, or what follows it before the sign, must say that it is a secret: see saysSecret
+	says     bool   // the name, or what follows it before the sign, must say that it is a secret: see names.PartSays
 	word     bool   // the name must begin a word
 	alone    bool   // nor may a digit of base64 stand before it
 	closed   bool   // nothing that could be more of a key may follow; else what follows is hidden too
@@ -74,11 +78,11 @@ var leakRules = sync.OnceValue(func() []rule {
 	byName := make(map[key]*leakRule)
 	var rules []rule
 	for i := range leaks {
-		l := &compiledLeak{leak: &leaks[i], rule: ruleName(leaks[i].id)}
+		l := &compiledLeak{leak: &leaks[i], rule: placeholders.RuleName(leaks[i].id)}
 		for _, name := range l.names {
 			r := byName[key{name, l.fold}]
 			if r == nil {
-				r = &leakRule{name: name, fold: l.fold, says: saysSecret([]byte(name))}
+				r = &leakRule{name: name, fold: l.fold, says: names.PartSays([]byte(name))}
 				byName[key{name, l.fold}] = r
 				rules = append(rules, r)
 			}
@@ -107,7 +111,7 @@ func (r *leakRule) chooseTrigger() {
 		return
 	}
 	least := math.Inf(1)
-	for at := range min(len(r.name)-2, lookBehind-2) {
+	for at := range min(len(r.name)-2, chars.LookBehind-2) {
 		score := 1.0
 		for k, c := range []byte(r.name[at : at+3]) {
 			common := 20.0
@@ -184,7 +188,7 @@ func (r *leakRule) match(t text, i int) (span, outcome) {
 
 // at looks for a secret that begins with a name at i.
 func (l *compiledLeak) at(t text, i int) (span, outcome) {
-	if l.word && !boundary(t.b, i) || l.alone && !alone(t.b, i) {
+	if l.word && !chars.Boundary(t.b, i) || l.alone && !alone(t.b, i) {
 		return span{}, miss
 	}
 	l.compile()
@@ -192,13 +196,13 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 	if o != hit {
 		return span{}, o
 	}
-	if l.behind != nil && !l.behind.Match(t.b[max(0, i-lookBehind):i]) {
+	if l.behind != nil && !l.behind.Match(t.b[max(0, i-chars.LookBehind):i]) {
 		return span{}, miss
 	}
 	if l.closed {
-		o = t.keyEnds(i, end)
+		o = keyEnds(t, i, end)
 	} else {
-		end, o = t.run(end, tokenChars, maxLeak)
+		end, o = t.run(end, chars.Token, maxLeak)
 	}
 	if o == more {
 		return span{}, more
@@ -212,19 +216,19 @@ func (l *compiledLeak) at(t text, i int) (span, outcome) {
 // alone tells whether no digit of base64 stands before i. A slash of a path and a blank of a form, as +, are none: a word stands
 // before them.
 func alone(b []byte, i int) bool {
-	before := b[max(0, i-lookBehind):i]
-	if len(before) == 0 || !base64Chars[b[i-1]] || b[i-1] == '=' || afterEscape(before) {
+	before := b[max(0, i-chars.LookBehind):i]
+	if len(before) == 0 || !chars.Base64[b[i-1]] || b[i-1] == '=' || chars.AfterEscape(before) {
 		return true
 	}
-	if isAlnum(b[i-1]) {
+	if chars.IsAlnum(b[i-1]) {
 		return false
 	}
 	word := before[:len(before)-1]
 	end := len(word)
-	for len(word) > 0 && isAlnum(word[len(word)-1]) {
+	for len(word) > 0 && chars.IsAlnum(word[len(word)-1]) {
 		word = word[:len(word)-1]
 	}
-	return (len(word) > 0 || i < lookBehind) && isPlain(before[len(word):end])
+	return (len(word) > 0 || i < chars.LookBehind) && isPlain(before[len(word):end])
 }
 
 // isPlain tells a word, which may be numbered, from a piece of base64.
@@ -236,39 +240,39 @@ func isPlain(word []byte) bool {
 
 // keyEnds tells whether a key that begins at start can end at i: what follows is no more of a word, of base64, or of a call. Where the key
 // itself may be base64, what follows a plus sign or a slash tells.
-func (t text) keyEnds(start, i int) outcome {
+func keyEnds(t text, start, i int) outcome {
 	if i >= len(t.b) {
 		return atEnd(t)
 	}
 	switch c := t.b[i]; {
-	case wordChars[c] || strings.IndexByte("-([", c) >= 0:
+	case chars.Word[c] || strings.IndexByte("-([", c) >= 0:
 		return miss
-	case base64Chars[c]:
+	case chars.Base64[c]:
 		if bytes.ContainsAny(t.b[start:i], "_-.~") {
 			return hit
 		}
-		return t.plainAt(i+1, c)
+		return plainAt(t, i+1, c)
 	}
-	return t.stops(i)
+	return stops(t, i)
 }
 
 // stops tells whether no dot with more behind it stands at i.
-func (t text) stops(i int) outcome {
+func stops(t text, i int) outcome {
 	switch {
 	case t.b[i] != '.':
 		return hit
 	case i+1 >= len(t.b):
 		return atEnd(t)
-	case wordChars[t.b[i+1]]:
+	case chars.Word[t.b[i+1]]:
 		return miss
 	}
 	return hit
 }
 
 // plainAt tells whether a word follows at i, behind c, and no base64.
-func (t text) plainAt(i int, c byte) outcome {
+func plainAt(t text, i int, c byte) outcome {
 	end := i
-	for end < len(t.b) && isAlnum(t.b[end]) && end-i < lookBehind {
+	for end < len(t.b) && chars.IsAlnum(t.b[end]) && end-i < chars.LookBehind {
 		end++
 	}
 	switch {
@@ -319,11 +323,10 @@ var allowedLeaks = sync.OnceValue(func() (out []*regexp.Regexp) {
 
 // mixed tells whether b has digits and letters: what has not is a word, or a number.
 func mixed(b []byte) bool {
-	digits, letters := mixture(b)
+	digits, letters := chars.Mixture(b)
 	return digits > 0 && letters > 0
 }
 
-// entropy returns the Shannon entropy of b in bits a byte.
 func entropy(b []byte) float64 {
 	var counts [256]int
 	for _, c := range b {

@@ -3,6 +3,9 @@ package scrub
 import (
 	"bytes"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // Bounds of an assignment, from gitleaks.
@@ -12,15 +15,15 @@ const (
 	maxOpening = 5  // the same after it
 )
 
-var fillerChars = newSet("_ \t.-")
+var fillerChars = chars.NewSet("_ \t.-")
 
 // assignedAt looks for a secret that is assigned to a name that ends at i.
 func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
-	at, o := t.assignment(i)
+	at, o := assignment(t, i)
 	if o != hit {
 		return span{}, o
 	}
-	says := r.says || saysSecret(t.filler(i))
+	says := r.says || names.PartSays(filler(t, i))
 	for range maxOpening + 1 {
 		if at >= len(t.b) {
 			return span{}, t.ended()
@@ -28,7 +31,7 @@ func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
 		if s, o := r.valueAt(t, at, says); o != miss {
 			return s, o
 		}
-		n, o := t.quote(at)
+		n, o := quote(t, at)
 		if o == miss && t.b[at] == '=' {
 			n, o = 1, hit
 		}
@@ -42,7 +45,7 @@ func (r *leakRule) assignedAt(t text, i int) (span, outcome) {
 
 // valueAt looks for a secret at i that something was assigned to. says tells whether the name says that it is one.
 func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
-	if c := t.b[i]; !bearerChars[c] {
+	if c := t.b[i]; !chars.Bearer[c] {
 		return span{}, miss
 	}
 	for _, l := range r.assigned {
@@ -52,7 +55,7 @@ func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
 		l.compile()
 		end, o := l.prog.match(t, i, maxLeak)
 		if o == hit {
-			o = t.valueEnds(end)
+			o = valueEnds(t, end)
 		}
 		if o == more {
 			return span{}, more
@@ -65,7 +68,7 @@ func (r *leakRule) valueAt(t text, i int, says bool) (span, outcome) {
 }
 
 // valueEnds tells whether an assigned value can end at i.
-func (t text) valueEnds(i int) outcome {
+func valueEnds(t text, i int) outcome {
 	if i >= len(t.b) {
 		return atEnd(t)
 	}
@@ -73,21 +76,21 @@ func (t text) valueEnds(i int) outcome {
 		return hit
 	}
 	if t.b[i] == '.' {
-		return t.stops(i)
+		return stops(t, i)
 	}
 	return miss
 }
 
 // assignment returns the end of the sign by which something is assigned to a name that ends at i. That may be a digest: it
 // is none where the last word before the sign says so.
-func (t text) assignment(i int) (end int, o outcome) {
-	filler := t.filler(i)
+func assignment(t text, i int) (end int, o outcome) {
+	filler := filler(t, i)
 	if saysDigest(filler) {
 		return 0, miss
 	}
 	i += len(filler)
 	for range maxQuotes {
-		n, o := t.quote(i)
+		n, o := quote(t, i)
 		if o == more {
 			return 0, more
 		}
@@ -96,11 +99,11 @@ func (t text) assignment(i int) (end int, o outcome) {
 		}
 		i += n
 	}
-	return t.sign(i)
+	return sign(t, i)
 }
 
 // filler returns the words that follow a name that ends at i.
-func (t text) filler(i int) []byte {
+func filler(t text, i int) []byte {
 	end := i
 	for end < len(t.b) && end-i < maxFiller && fillerChars[t.b[end]] {
 		end++
@@ -109,7 +112,7 @@ func (t text) filler(i int) []byte {
 }
 
 // sign returns the end of the sign of an assignment at i: one of = > : := ::= :::= || => ?= and the comma.
-func (t text) sign(i int) (end int, o outcome) {
+func sign(t text, i int) (end int, o outcome) {
 	if i >= len(t.b) {
 		return 0, t.ended()
 	}
@@ -127,13 +130,12 @@ func (t text) sign(i int) (end int, o outcome) {
 	case c == '=':
 		return i + 1, hit
 	case c == ':':
-		return t.colons(i)
+		return colons(t, i)
 	}
 	return 0, miss
 }
 
-// colons returns the end of one to three colons and an equals sign, or of one colon.
-func (t text) colons(i int) (end int, o outcome) {
+func colons(t text, i int) (end int, o outcome) {
 	const most = 3
 	for end = i; end < i+most; end++ {
 		if end >= len(t.b) {
@@ -153,7 +155,7 @@ func (t text) colons(i int) (end int, o outcome) {
 }
 
 // quote returns the length of the quotation mark or white space at i, which may be escaped as in JSON.
-func (t text) quote(i int) (n int, o outcome) {
+func quote(t text, i int) (n int, o outcome) {
 	if i >= len(t.b) {
 		return 0, t.ended()
 	}
@@ -161,7 +163,7 @@ func (t text) quote(i int) (n int, o outcome) {
 	case ' ', '\t', '\r', '\n', '\v', '\f', '\'', '"', '`':
 		return 1, hit
 	case '%':
-		return t.escapedQuote(i)
+		return escapedQuote(t, i)
 	case '\\':
 		n = t.slashes(i)
 		if i+n >= len(t.b) {
@@ -175,7 +177,7 @@ func (t text) quote(i int) (n int, o outcome) {
 }
 
 // escapedQuote is quote for one of a form or a URL.
-func (t text) escapedQuote(i int) (n int, o outcome) {
+func escapedQuote(t text, i int) (n int, o outcome) {
 	for _, s := range []string{"%20", "%22", "%27"} {
 		if o := t.literal(i, s); o != miss {
 			return len(s), o
@@ -198,43 +200,4 @@ func saysDigest(filler []byte) bool {
 		}
 	}
 	return false
-}
-
-var (
-	// secretWords say that a secret follows, wherever they stand in a name: a token, an apikey, an authToken.
-	secretWords = []string{"key", "token", "secret", "passw", "pwd", "credential", "bearer"}
-	// idWords are what a name ends in that holds no secret, whatever else it says.
-	idWords = []string{"id", "ids", "uuid", "name", "url", "uri", "type"}
-)
-
-// saysSecret tells whether a part of a name says that it is of a secret.
-func saysSecret(part []byte) bool {
-	part = bytes.TrimRight(part, " \t")
-	lower := bytes.ToLower(part)
-	for _, w := range idWords {
-		if endsInWord(part, lower, w) {
-			return false
-		}
-	}
-	for _, w := range secretWords {
-		if bytes.Contains(lower, []byte(w)) {
-			return true
-		}
-	}
-	_, after, auth := bytes.Cut(lower, []byte("auth"))
-	author := bytes.HasPrefix(after, []byte("or")) && !bytes.HasPrefix(after, []byte("ori"))
-	return auth && !author || endsInWord(part, lower, "pat") // a personal access token
-}
-
-// endsInWord tells whether the last word of part is w: after a separator, or in camel case.
-func endsInWord(part, lower []byte, w string) bool {
-	at := len(part) - len(w)
-	if at < 0 || string(lower[at:]) != w {
-		return false
-	}
-	if at == 0 || !isAlnum(part[at-1]) {
-		return true
-	}
-	isUpper := func(c byte) bool { return c >= 'A' && c <= 'Z' }
-	return isUpper(part[at]) && !isUpper(part[at-1])
 }

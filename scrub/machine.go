@@ -80,7 +80,6 @@ func (m *machine) accepts(list []uint32) int {
 	return -1
 }
 
-// advance lets each thread take c.
 func (th *threads) advance(prog *syntax.Prog, c byte) {
 	th.next = th.next[:0]
 	th.step++

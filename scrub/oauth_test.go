@@ -23,9 +23,9 @@ func TestOAuthFlow(t *testing.T) {
 		if got := strings.Contains(scrub.New(testKey, nil).URL(u), secret); got == hides {
 			t.Errorf("%s became %s", u, scrub.New(testKey, nil).URL(u))
 		}
-		older := scrub.New(testKey, &scrub.Options{Rules: scrub.RulesOfNames})
-		if got := older.URL(u); got != u {
-			t.Errorf("by older rules %s became %s", u, got)
+		foreign := scrub.New(testKey, &scrub.Options{Rules: scrub.RulesForeign})
+		if got := foreign.URL(u); got != u {
+			t.Errorf("of another producer %s became %s", u, got)
 		}
 	}
 	const form = "application/x-www-form-urlencoded"

@@ -9,23 +9,29 @@ import (
 	"github.com/tapedeck-dev/tapedeck/scrub"
 )
 
+// learnNamed is LearnAll for one value.
+func learnNamed(s *scrub.Scrubber, name, value string) (fresh, over bool) {
+	fresh, places := s.LearnAll([]scrub.Named{{Name: name, Value: value}})
+	return fresh, len(places) > 0
+}
+
 // TestHideAt: beyond what is learnt, a value is hidden in its place alone, in any pieces, with the form in which it stood; what
 // stands around it is scrubbed as ever.
 func TestHideAt(t *testing.T) {
 	t.Parallel()
 	s := scrub.New(testKey, nil)
 	for i := range 512 {
-		if fresh, full := s.LearnNamed("token", fmt.Sprintf("value-of-no-shape-%d", i)); !fresh || full {
-			t.Fatalf("%d: fresh is %t, full is %t", i, fresh, full)
+		if fresh, over := learnNamed(s, "token", fmt.Sprintf("value-of-no-shape-%d", i)); !fresh || over {
+			t.Fatalf("%d: fresh is %t, over is %t", i, fresh, over)
 		}
 	}
 	const value, other, later = `pass"word of\mine`, "another/one of them", "and/a third"
 	for _, v := range []string{value, other, later} {
-		if fresh, full := s.LearnNamed("password", v); fresh || !full {
-			t.Fatalf("%s: fresh is %t, full is %t", v, fresh, full)
+		if fresh, over := learnNamed(s, "password", v); fresh || !over {
+			t.Fatalf("%s: fresh is %t, over is %t", v, fresh, over)
 		}
 	}
-	if _, here := s.LearnNamed("password", "short"); !here {
+	if _, over := learnNamed(s, "password", "short"); !over {
 		t.Error("what is too short is hidden in its place")
 	}
 	in := `{"b":"value-of-no-shape-7","password":"` + `pass\"word of\\mine` + `","u":"https://a:` + value + `@h","x":"another%2Fone+of+them` + strings.Repeat("y", 100) + later

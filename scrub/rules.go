@@ -2,102 +2,80 @@ package scrub
 
 import (
 	"bytes"
-	"encoding/base64"
-	"slices"
-	"strings"
-	"sync"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // rulesOf lists the rules of a version.
 func rulesOf(version int) []rule {
-	rules := shapeRules(version >= rulesGenuine)
-	if version >= rulesTexts {
-		for i := range vendorKeys {
-			rules = append(rules, &vendorKeys[i])
-		}
-		rules = append(rules, telegramRule{}, webhookRule{}, netrcRule{})
+	rules := shapeRules()
+	if version == RulesForeign {
+		return rules
 	}
-	if version >= rulesGitleaks {
-		rules = append(rules, leakRules()...)
+	for i := range vendorKeys {
+		rules = append(rules, &vendorKeys[i])
 	}
-	return rules
+	return append(append(rules, telegramRule{}, webhookRule{}, netrcRule{}), leakRules()...)
 }
 
-// RuleNames lists the rules by which s finds secrets by their shape, by name in order. A secret that a name tells has that for its rule.
-func (s *Scrubber) RuleNames() []string { return slices.Clone(ruleNames[s.rules]()) }
-
-// ruleNames has the names of the rules of each version.
-var ruleNames = func() (out [Rules + 1]func() []string) {
-	for version := range out {
-		out[version] = sync.OnceValue(func() (names []string) {
-			for _, r := range rulesOf(version) {
-				names = append(names, r.names()...)
-			}
-			slices.Sort(names)
-			return slices.Compact(names)
-		})
-	}
-	return out
-}()
-
 // shapeRules lists the shapes that are looked for in every text. Each is told by a literal that does not stand in
-// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values. users says that a
-// token may stand in the place of the user of a URL.
-func shapeRules(users bool) []rule {
-	return []rule{
+// ordinary text; what has no such literal (a bare hex digest could be a key) is left to known values.
+func shapeRules() []rule {
+	rules := []rule{
 		placeholderRule{},
-		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: tokenChars},
-		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: tokenChars, word: true, accept: openaiKey},
-		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: tokenChars, word: true},
-		&prefixRule{rule: "github", prefix: "ghp_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "gho_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "ghu_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "ghs_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "ghr_", min: 36, max: 255, set: alnum},
-		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: wordChars},
-		&prefixRule{rule: "aws", prefix: "AKIA", min: 16, max: 16, set: alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "aws", prefix: "ASIA", min: 16, max: 16, set: alnum, word: true, accept: upperAlnum},
-		&prefixRule{rule: "slack", prefix: "xoxa-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxb-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxe-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxp-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxr-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xoxs-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "slack", prefix: "xapp-", min: 10, max: 255, set: tokenChars, word: true, accept: hasDigit},
-		&prefixRule{rule: "stripe", prefix: "sk_live_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "stripe", prefix: "sk_test_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "stripe", prefix: "rk_live_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "stripe", prefix: "rk_test_", min: 10, max: 255, set: alnum},
-		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: alnum, word: true},
-		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: alnum, word: true},
+		&prefixRule{rule: "anthropic", prefix: "sk-ant-", min: 12, max: 512, set: chars.Token},
+		&prefixRule{rule: "openai", prefix: "sk-", min: 20, max: 512, set: chars.Token, word: true, accept: openaiKey},
+		&prefixRule{rule: "google", prefix: "AIza", min: 30, max: 64, set: chars.Token, word: true},
+		&prefixRule{rule: "github", prefix: "github_pat_", min: 22, max: 255, set: chars.Word},
+		&prefixRule{rule: "npm", prefix: "npm_", min: 36, max: 64, set: chars.Alnum, word: true},
+		&prefixRule{rule: "huggingface", prefix: "hf_", min: 30, max: 64, set: chars.Alnum, word: true},
 		jwtRule{},
 		pemRule{},
-		urlRule{slashes: "://", users: users},
-		urlRule{slashes: `:\/\/`, users: users},
-		&schemeRule{rule: "bearer", scheme: "bearer", set: bearerChars, accept: bearerToken},
-		&schemeRule{rule: "basic", scheme: "basic", set: base64Chars, accept: basicCredentials},
+		urlRule{"://"},
+		urlRule{`:\/\/`},
+		&schemeRule{rule: "bearer", scheme: "bearer", set: chars.Bearer, accept: bearerToken},
+		&schemeRule{rule: "basic", scheme: "basic", set: chars.Base64, accept: basicCredentials},
 	}
+	add := func(key prefixRule, prefixes ...string) {
+		for _, p := range prefixes {
+			one := key
+			one.prefix = p
+			rules = append(rules, &one)
+		}
+	}
+	add(prefixRule{rule: "github", min: 36, max: 255, set: chars.Alnum}, "ghp_", "gho_", "ghu_", "ghs_", "ghr_")
+	add(prefixRule{rule: "aws", min: 16, max: 16, set: chars.Alnum, word: true, accept: upperAlnum}, "AKIA", "ASIA")
+	add(prefixRule{rule: "slack", min: 10, max: 255, set: chars.Token, word: true, accept: names.HasDigit},
+		"xoxa-", "xoxb-", "xoxe-", "xoxp-", "xoxr-", "xoxs-", "xapp-")
+	add(prefixRule{rule: "stripe", min: 10, max: 255, set: chars.Alnum}, "sk_live_", "sk_test_", "rk_live_", "rk_test_")
+	return rules
 }
 
 // A placeholderRule protects what was scrubbed before.
 type placeholderRule struct{}
 
-func (placeholderRule) starts() []string { return []string{prefix} }
+func (placeholderRule) starts() []string { return []string{placeholders.Prefix} }
 
 func (placeholderRule) names() []string { return nil }
 
 func (placeholderRule) match(t text, i int) (span, outcome) {
-	end, o := t.placeholder(i)
-	return span{start: i, end: end, protected: true}, o
+	end, ok, cut := placeholders.At(t.b, i)
+	switch {
+	case ok:
+		return span{start: i, end: end, protected: true}, hit
+	case cut:
+		return span{}, t.ended()
+	}
+	return span{}, miss
 }
 
 // A prefixRule finds keys that begin with a literal.
 type prefixRule struct {
 	rule, prefix string
 	min, max     int // bytes after the prefix; a longer run is not a key
-	set          *charset
+	set          *chars.Set
 	word         bool // the prefix must begin a word
 	alone        bool // it is short: no digit of base64, of either alphabet, may stand on its two sides
 	accept       func(rest []byte) bool
@@ -120,7 +98,7 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 		}
 	}
 	o := t.literal(i, r.prefix)
-	if o == miss || r.word && !boundary(t.b, i) || r.alone && (!alone(t.b, i) || i > 0 && t.b[i-1] == '-') {
+	if o == miss || r.word && !chars.Boundary(t.b, i) || r.alone && (!alone(t.b, i) || i > 0 && t.b[i-1] == '-') {
 		return span{}, miss
 	}
 	if o == more {
@@ -129,7 +107,7 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 	start := i + len(r.prefix)
 	end, o := t.run(start, r.set, r.max)
 	if o == hit && r.alone {
-		o = t.keyEnds(i, end)
+		o = keyEnds(t, i, end)
 	}
 	if o == hit && (end-start < r.min || r.accept != nil && !r.accept(t.b[start:end])) {
 		o = miss
@@ -145,12 +123,12 @@ func (r *prefixRule) match(t text, i int) (span, outcome) {
 func openaiKey(rest []byte) bool {
 	for _, p := range []string{"proj-", "svcacct-", "admin-"} {
 		if bytes.HasPrefix(rest, []byte(p)) {
-			return hasDigit(rest)
+			return names.HasDigit(rest)
 		}
 	}
 	digits, row, longestRow := 0, 0, 0
 	for _, c := range rest {
-		if isDigit(c) {
+		if chars.IsDigit(c) {
 			digits++
 		}
 		if row++; c == '-' || c == '_' {
@@ -161,14 +139,12 @@ func openaiKey(rest []byte) bool {
 	return digits >= 3 && longestRow >= 16
 }
 
-func hasDigit(b []byte) bool { return bytes.IndexFunc(b, unicode.IsDigit) >= 0 }
-
 func upperAlnum(b []byte) bool { return bytes.Equal(b, bytes.ToUpper(b)) }
 
 // A schemeRule finds the credentials after the name of an HTTP authentication scheme, in any text.
 type schemeRule struct {
 	rule, scheme string
-	set          *charset
+	set          *chars.Set
 	accept       func(credentials []byte) bool
 }
 
@@ -188,13 +164,13 @@ func (r *schemeRule) names() []string { return []string{r.rule} }
 
 func (r *schemeRule) match(t text, i int) (span, outcome) {
 	o := t.literalFold(i, r.scheme)
-	if o == miss || !boundary(t.b, i) {
+	if o == miss || !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
 	if o == more {
 		return span{}, more
 	}
-	start, o := t.formBlank(i + len(r.scheme))
+	start, o := formBlank(t, i+len(r.scheme))
 	if o != hit {
 		return span{}, o
 	}
@@ -206,7 +182,7 @@ func (r *schemeRule) match(t text, i int) (span, outcome) {
 }
 
 // formBlank returns the end of the blank at i, which a form or a URL may have escaped.
-func (t text) formBlank(i int) (end int, o outcome) {
+func formBlank(t text, i int) (end int, o outcome) {
 	for _, s := range []string{" ", "+", "%20"} {
 		if o := t.literal(i, s); o != miss {
 			return i + len(s), o
@@ -216,20 +192,10 @@ func (t text) formBlank(i int) (end int, o outcome) {
 }
 
 // bearerToken tells a token from a word of prose.
-func bearerToken(b []byte) bool { return len(b) >= 16 && hasDigit(b) }
+func bearerToken(b []byte) bool { return len(b) >= 16 && names.HasDigit(b) }
 
 // basicCredentials tells base64 of user:password from a word of prose.
 func basicCredentials(b []byte) bool {
-	_, ok := decodeBasic(string(b))
+	_, _, ok := names.Basic(string(b))
 	return ok
-}
-
-// decodeBasic returns the password of Basic credentials.
-func decodeBasic(s string) (password string, ok bool) {
-	raw, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(s, "="))
-	if err != nil || len(raw) < 4 || !utf8.Valid(raw) || bytes.ContainsFunc(raw, unicode.IsControl) {
-		return "", false
-	}
-	_, pw, ok := strings.Cut(string(raw), ":")
-	return pw, ok && pw != ""
 }

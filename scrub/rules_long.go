@@ -2,8 +2,10 @@ package scrub
 
 import (
 	"bytes"
-	"slices"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // A jwtRule finds JSON Web Tokens: two parts of base64url that decode to objects, and a signature.
@@ -14,7 +16,7 @@ func (jwtRule) starts() []string { return []string{"eyJ"} }
 func (jwtRule) names() []string { return []string{"jwt"} }
 
 func (jwtRule) match(t text, i int) (span, outcome) {
-	if !boundary(t.b, i) {
+	if !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
 	end := i
@@ -32,7 +34,7 @@ func (jwtRule) match(t text, i int) (span, outcome) {
 		}
 		start := end
 		var o outcome
-		if end, o = t.run(start, tokenChars, maxShape/4); o != hit {
+		if end, o = t.run(start, chars.Token, maxShape/4); o != hit {
 			return span{}, o
 		}
 		if part < 2 && end-start < 10 {
@@ -56,11 +58,11 @@ func (pemRule) starts() []string { return []string{"---"} }
 func (pemRule) names() []string { return []string{"pem"} }
 
 func (pemRule) match(t text, i int) (span, outcome) {
-	start, o := t.pemLine(i, pemBegin)
+	start, o := pemLine(t, i, pemBegin)
 	if o != hit {
 		return span{}, o
 	}
-	end, o := t.pemBody(i, start)
+	end, o := pemBody(t, i, start)
 	if o == hit && end == start {
 		o = miss
 	}
@@ -68,13 +70,13 @@ func (pemRule) match(t text, i int) (span, outcome) {
 }
 
 // pemLine returns the end of a line like "-----BEGIN RSA PRIVATE KEY-----".
-func (t text) pemLine(i int, begin string) (end int, o outcome) {
+func pemLine(t text, i int, begin string) (end int, o outcome) {
 	begin = strings.TrimSuffix(begin, " ")
 	if o := t.literal(i, begin); o != hit {
 		return 0, o
 	}
 	const maxLabel = 64
-	start, o := t.formBlank(i + len(begin))
+	start, o := formBlank(t, i+len(begin))
 	if o != hit {
 		return 0, o
 	}
@@ -88,7 +90,7 @@ func (t text) pemLine(i int, begin string) (end int, o outcome) {
 			}
 			o := t.literal(end, "-----")
 			return end + 5, o
-		} else if c != ' ' && c != '+' && c != '%' && !isAlnum(c) {
+		} else if c != ' ' && c != '+' && c != '%' && !chars.IsAlnum(c) {
 			return 0, miss
 		}
 	}
@@ -100,24 +102,24 @@ var formBlanks = strings.NewReplacer("+", " ", "%20", " ")
 
 // pemBody returns the end of the block that began at first and whose lines begin at i: after its last line, or where the
 // lines end that look like a key's. A line of a key has 20 digits of base64 or more, but for its last.
-func (t text) pemBody(first, i int) (end int, o outcome) {
+func pemBody(t text, first, i int) (end int, o outcome) {
 	const (
 		minLine  = 20
 		maxBlock = maxShape - 256
 	)
 	headers := true
 	for end = i; ; {
-		if i = t.pemSpace(i); i-first > maxBlock {
+		if i = pemSpace(t, i); i-first > maxBlock {
 			return end, hit
 		}
 		if left := len(t.b) - i; !t.final && (left == 0 || left == 1 && t.b[i] == '\\' || left < 3 && t.b[i] == '%') {
 			return 0, more
 		}
-		if after, o := t.pemLine(i, pemEnd); o != miss {
+		if after, o := pemLine(t, i, pemEnd); o != miss {
 			return after, o
 		}
 		if headers {
-			next, o := t.pemHeader(i)
+			next, o := pemHeader(t, i)
 			if o == more {
 				return 0, more
 			}
@@ -126,11 +128,11 @@ func (t text) pemBody(first, i int) (end int, o outcome) {
 				continue
 			}
 		}
-		after, o := t.pemDigits(i, first+maxBlock)
+		after, o := pemDigits(t, i, first+maxBlock)
 		if o == more {
 			return 0, more
 		}
-		last := after > i && (t.b[after-1] == '=' || bytes.EqualFold(t.b[max(i, after-3):after], []byte("%3D")) || t.pemEndsAt(after))
+		last := after > i && (t.b[after-1] == '=' || bytes.EqualFold(t.b[max(i, after-3):after], []byte("%3D")) || pemEndsAt(t, after))
 		if after-i < minLine && !last {
 			return end, hit
 		}
@@ -139,9 +141,9 @@ func (t text) pemBody(first, i int) (end int, o outcome) {
 }
 
 // pemDigits returns the end of the digits of base64 at i, those that a form escapes among them, or a place behind limit.
-func (t text) pemDigits(i, limit int) (end int, o outcome) {
+func pemDigits(t text, i, limit int) (end int, o outcome) {
 	for end = i; end <= limit; {
-		if end, o = t.run(end, base64Chars, max(0, limit-end)); o != hit || end == len(t.b) || t.b[end] != '%' {
+		if end, o = t.run(end, chars.Base64, max(0, limit-end)); o != hit || end == len(t.b) || t.b[end] != '%' {
 			break
 		}
 		if end+2 >= len(t.b) {
@@ -158,13 +160,13 @@ func (t text) pemDigits(i, limit int) (end int, o outcome) {
 }
 
 // pemEndsAt tells whether the last line of a block follows at i, as far as the text has come.
-func (t text) pemEndsAt(i int) bool {
-	i = t.pemSpace(i)
+func pemEndsAt(t text, i int) bool {
+	i = pemSpace(t, i)
 	return t.literal(i, pemEnd) != miss
 }
 
 // pemSpace skips white space and JSON's escapes for line ends.
-func (t text) pemSpace(i int) int {
+func pemSpace(t text, i int) int {
 	for i < len(t.b) {
 		switch c := t.b[i]; {
 		case c == ' ', c == '\t', c == '\r', c == '\n':
@@ -181,7 +183,7 @@ func (t text) pemSpace(i int) int {
 }
 
 // pemHeader returns the end of a line like "Proc-Type: 4,ENCRYPTED".
-func (t text) pemHeader(i int) (end int, o outcome) {
+func pemHeader(t text, i int) (end int, o outcome) {
 	const maxHeader = 128
 	colon := false
 	for end = i; end < i+maxHeader; end++ {
@@ -196,61 +198,38 @@ func (t text) pemHeader(i int) (end int, o outcome) {
 				return end, hit
 			}
 			return 0, miss
-		case !colon && c != '-' && !isAlnum(c):
+		case !colon && c != '-' && !chars.IsAlnum(c):
 			return 0, miss
 		}
 	}
 	return 0, miss
 }
 
-// A urlRule finds the password of scheme://user:password@host and, with users, a token in the place of the user.
-type urlRule struct {
-	slashes string
-	users   bool
-}
+// A urlRule finds the password of scheme://user:password@host, or a token in the place of the user.
+type urlRule struct{ slashes string }
 
-var userinfoChars = newSet("-._~!$&*+=:%@")
+var userinfoChars = chars.NewSet("-._~!$&*+=:%@")
 
 func (r urlRule) starts() []string { return []string{r.slashes[:3]} }
 
-func (r urlRule) names() []string { return []string{"url_password"} }
+func (r urlRule) names() []string { return []string{urlPassword} }
 
 func (r urlRule) match(t text, i int) (span, outcome) {
-	if i == 0 || !alnum[t.b[i-1]] {
+	const maxUserinfo = 512
+	if i == 0 || !chars.Alnum[t.b[i-1]] {
 		return span{}, miss
 	}
 	if o := t.literal(i, r.slashes); o != hit {
 		return span{}, o
 	}
-	const maxUserinfo = 512
 	start := i + len(r.slashes)
 	end, o := t.run(start, userinfoChars, maxUserinfo)
 	if o != hit {
 		return span{}, o
 	}
-	userinfo := t.b[start:end]
-	if r.users {
-		from, to, ok := secretOfUserinfo(userinfo)
-		if !ok {
-			return span{}, miss
-		}
-		return span{start: start + from, end: start + to, rule: "url_password"}, hit
-	}
-	colon, at := bytes.IndexByte(userinfo, ':'), bytes.LastIndexByte(userinfo, '@')
-	if colon < 0 || at <= colon+1 || bytes.IndexByte(userinfo, '@') < colon {
+	from, to, ok := names.InUserinfo(string(t.b[start:end]))
+	if !ok {
 		return span{}, miss
 	}
-	password := userinfo[colon+1 : at]
-	if isExample(string(password)) {
-		return span{}, miss
-	}
-	return span{start: start + colon + 1, end: start + at, rule: "url_password"}, hit
-}
-
-// isExample tells a password that is none: a variable of a template, stars, or the word itself.
-func isExample(password string) bool {
-	if strings.HasPrefix(password, "$") || strings.Trim(password, "*xX.%sd") == "" {
-		return true
-	}
-	return slices.Contains([]string{"password", "passwd", "pass", "pwd", "secret"}, strings.ToLower(password))
+	return span{start: start + from, end: start + to, rule: urlPassword}, hit
 }

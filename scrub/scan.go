@@ -3,6 +3,8 @@ package scrub
 import (
 	"cmp"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // A rank says which of two overlapping finds names the placeholder.
@@ -25,6 +27,11 @@ type span struct {
 	blank      bool   // a later part of a value whose first part is replaced by the placeholder
 	context    bool   // only what stands before it tells that it is a secret
 	protected  bool   // a placeholder: nothing that overlaps it is a secret
+}
+
+// at is the range of a span in a text in which the span's begins at an offset.
+func (s span) at(offset int64) Range {
+	return Range{offset + int64(s.start), offset + int64(s.end), s.rule, s.blank}
 }
 
 // A rule finds secrets by their shape.
@@ -65,8 +72,8 @@ func (f *finds) add(s span) {
 // and after it must be scanned again once more has come.
 func (x *index) scan(t text, from int) (spans []span, hold int) {
 	var f finds
-	i := x.next(t.b, from)
-	for ; i+2 < len(t.b); i = x.next(t.b, i+1) {
+	i := x.Next(t.b, from)
+	for ; i+2 < len(t.b); i = x.Next(t.b, i+1) {
 		if wait := x.at(t, i, &f); wait {
 			return f.spans, i
 		}
@@ -74,17 +81,16 @@ func (x *index) scan(t text, from int) (spans []span, hold int) {
 	if t.final {
 		return f.spans, len(t.b)
 	}
-	return f.spans, x.tail(t.b, max(from, i))
+	return f.spans, x.Tail(t.b, max(from, i))
 }
 
 // scanTo adds the secrets of a whole text that begin from from on and before to.
 func (x *index) scanTo(t text, from, to int, f *finds) {
-	for i := x.next(t.b, from); i < to && i+2 < len(t.b); i = x.next(t.b, i+1) {
+	for i := x.Next(t.b, from); i < to && i+2 < len(t.b); i = x.Next(t.b, i+1) {
 		x.at(t, i, f)
 	}
 }
 
-// at adds the secrets whose evidence begins at i, and tells whether something is undecided there.
 func (x *index) at(t text, i int, f *finds) (wait bool) {
 	for _, s := range x.shapesAt(t.b[i], t.b[i+1]) {
 		if (s.any || s.third == t.b[i+2]) && x.ruleAt(s.rules, t, i, f) {
@@ -121,11 +127,8 @@ func (x *index) knownFrom(t text, i int, f *finds) (wait bool) {
 func (x *index) ruleAt(rules []rule, t text, i int, f *finds) (wait bool) {
 	for _, r := range rules {
 		s, o := r.match(t, i)
-		if o == hit && x.genuine {
-			o = t.genuine(s)
-		}
-		if o == hit && x.wellKnown && t.wellKnown(s) {
-			o = miss
+		if o == hit {
+			o = genuine(t, s)
 		}
 		switch o {
 		case more:
@@ -201,10 +204,10 @@ func resolve(spans []span) []span {
 }
 
 // overlap reports whether one of the sorted placeholders overlaps s.
-func overlap(placeholders []span, s span) bool {
-	i, _ := slices.BinarySearchFunc(placeholders, s.start-longest, func(p span, at int) int { return cmp.Compare(p.start, at) })
-	for ; i < len(placeholders) && placeholders[i].start < s.end; i++ {
-		if placeholders[i].end > s.start {
+func overlap(protected []span, s span) bool {
+	i, _ := slices.BinarySearchFunc(protected, s.start-placeholders.Longest, func(p span, at int) int { return cmp.Compare(p.start, at) })
+	for ; i < len(protected) && protected[i].start < s.end; i++ {
+		if protected[i].end > s.start {
 			return true
 		}
 	}

@@ -3,6 +3,8 @@ package scrub
 import (
 	"hash/maphash"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // Every request of a conversation holds the whole conversation so far. So Bytes remembers pieces of text in which nothing
@@ -80,7 +82,7 @@ func (x *index) scanAll(b []byte) []span {
 	var f finds
 	for at := 0; at < len(b); {
 		end := min(at+pieceLen, len(b))
-		key := x.seen.key(b[max(0, at-lookBehind):at], b[at:end], streams)
+		key := x.seen.key(b[max(0, at-chars.LookBehind):at], b[at:end], streams)
 		if n := x.seen.get(key); n > 0 {
 			at += n
 			continue

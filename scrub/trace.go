@@ -1,107 +1,94 @@
 package scrub
 
-// A Taken is one fact that masks take out of a text, and where.
-type Taken struct {
-	Mask       string // its name
-	Start, End int    // in the text
-	At         int    // where its name stands in the masked text
-	Own        bool   // by one of MaskOptions.Extra
-	Width      int    // of what stands there in bytes: 0 of what goes without a trace
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+)
+
+// A trace is what a walker met on its way through one value.
+type trace struct {
+	head, tail byte // base64 digits that are shared
+	units      int
+	percents   int // of them with percent-encoding in it
+	full       int // of them percent-encoded altogether
+	lower      bool
+	twice      bool
+	plus       bool
+	nesting    int // of the JSON that something was escaped in; 0 for nothing
+	html       bool
+	nonASCII   bool
+	ascii      bool
+	slash      bool
+	lines      int    // ends of lines
+	at         [2]int // digits before the first two
+	crlf       bool
 }
 
-// Trace returns what Mask returns, and in order what was taken out. Nothing is counted as used. A nil Masker takes nothing out.
-func (m *Masker) Trace(b []byte) (masked []byte, taken []Taken) {
-	if m == nil {
-		return b, nil
+// unit notes the bytes of the text that stand for a part of the value.
+func (m *trace) unit(raw []byte) {
+	m.units++
+	escapes := bytes.Count(raw, []byte("%"))
+	if escapes == 0 || len(raw) == 1 {
+		return
 	}
-	m.eachFact(b, func(start, end int, name string) {
-		taken = append(taken, Taken{Mask: name, Start: start, End: end})
-	})
-	if len(taken) == 0 && len(m.extra) == 0 {
-		return b, nil
+	m.percents++
+	twice := bytes.HasPrefix(raw, []byte("%25")) && len(raw) > 3
+	m.twice = m.twice || twice
+	if len(raw) == 3*escapes || twice {
+		m.full++
 	}
-	t := tracing{text: b, masked: make([]byte, 0, len(b)), taken: taken[:0]}
-	done := 0
-	for _, k := range taken {
-		t.masked = append(t.masked, b[done:k.Start]...)
-		t.take(k, ofLines(k.Mask))
-		done = k.End
+	for i, c := range raw {
+		if c == '%' {
+			m.lower = m.lower || bytes.ContainsAny(raw[i:min(i+3, len(raw))], "abcdef")
+		}
 	}
-	t.masked = append(t.masked, b[done:]...)
-	for _, e := range m.extra {
-		t = t.apply(e)
-	}
-	return t.masked, t.taken
 }
 
-// ofLines tells whether what a mask takes out goes without a trace.
-func ofLines(mask string) bool { return mask == maskCodexModels || mask == maskGeminiStartup }
-
-// A tracing is a text that was masked so far.
-type tracing struct {
-	text, masked []byte
-	taken        []Taken
+func (m *trace) codePoint(r rune) {
+	switch {
+	case r == '<' || r == '>' || r == '&':
+		m.html = true
+	case r >= utf8.RuneSelf:
+		m.nonASCII = true
+	case r >= ' ' && r != 0x7f:
+		m.ascii = true
+	}
 }
 
-// take notes k at the end of what is masked, and puts its name there unless it is dropped.
-func (t *tracing) take(k Taken, drop bool) {
-	k.At = len(t.masked)
-	if !drop {
-		t.masked = append(append(append(t.masked, '<'), k.Mask...), '>')
+// line notes the end of a line behind at digits.
+func (m *trace) line(at int, raw []byte) {
+	if m.lines < len(m.at) {
+		m.at[m.lines] = at
 	}
-	k.Width = len(t.masked) - k.At
-	t.taken = append(t.taken, k)
+	m.lines++
+	m.crlf = m.crlf || bytes.ContainsAny(raw, "\rrDd") // as a byte, \r or %0D
+	if raw[0] == '\\' {
+		m.nesting = max(m.nesting, 1)
+	}
+	if raw[0] == '%' {
+		m.percents++
+	}
 }
 
-// apply uses an extra mask on what is masked.
-func (t *tracing) apply(e ExtraMask) tracing {
-	next := tracing{text: t.text, masked: make([]byte, 0, len(t.masked))}
-	done, taken := 0, t.taken
-	upTo := func(end int) { // what stands there stays
-		for len(taken) > 0 && (taken[0].At < end || taken[0].At == end && taken[0].Width == 0) {
-			k := taken[0]
-			k.At += len(next.masked) - done
-			next.taken, taken = append(next.taken, k), taken[1:]
-		}
-		next.masked = append(next.masked, t.masked[done:end]...)
-		done = end
+// form returns the form of what was walked through, "" for the value as it is.
+func (w *walker) form() string {
+	m, p := &w.met, w.p
+	f := placeholders.Form{Kind: p.kind, Shift: p.shift, Head: placeholders.NoBits, Tail: placeholders.NoBits, CRLF: m.crlf, JSON: m.nesting,
+		HTML: m.html, NonASCII: m.nonASCII, All: m.ascii, Slash: m.slash, Percent: m.percents > 0 || m.plus, Lower: m.lower,
+		Everyone: m.full > 1 && m.full == m.units, Plus: m.plus, Twice: m.twice}
+	if p.head.Mask != 0 {
+		f.Head = p.head.Before(m.head)
 	}
-	for _, at := range e.Pattern.FindAllSubmatchIndex(t.masked, -1) {
-		start, end := at[0], at[1]
-		if len(at) > 2 {
-			start, end = at[2], at[3]
-		}
-		if start < done || start >= end {
-			continue
-		}
-		upTo(start)
-		k := Taken{Mask: e.Name, Start: t.origin(start, false), End: t.origin(end, true), Own: true}
-		for len(taken) > 0 && taken[0].At < end {
-			taken = taken[1:]
-		}
-		next.take(k, e.Drop)
-		done = end
+	if p.tail.Mask != 0 {
+		f.Tail = p.tail.After(m.tail)
 	}
-	upTo(len(t.masked))
-	return next
-}
-
-// origin returns where in the text the place at of what is masked comes from; of one within the name of a mask, where what it
-// stands for begins or ends.
-func (t *tracing) origin(at int, end bool) int {
-	from, shift := 0, 0
-	for _, k := range t.taken {
-		if k.At >= at && (k.At > at || !end) {
-			break
-		}
-		after := k.At + k.Width
-		if at < after {
-			if end {
-				return k.End
-			}
-			return k.Start
-		}
-		from, shift = after, k.End
+	if m.lines > 0 {
+		f.First = m.at[0]
 	}
-	return shift + at - from
+	if m.lines > 1 {
+		f.Width = m.at[1] - m.at[0]
+	}
+	return f.String()
 }

@@ -3,68 +3,72 @@ package scrub
 import (
 	"bytes"
 	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // vendorKeys are the keys of providers that gitleaks has no rule for, or one that asks for more than a key by itself: the name of the
 // service before it, whose name for it is taken then. Each has a literal of its own; where that is short, what follows must look random too.
 var vendorKeys = []prefixRule{
-	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: alnum, alone: true, accept: random},
-	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: newSet("_-="), accept: random},
-	{rule: "brave", prefix: "BSA", min: 27, max: 29, set: tokenChars, alone: true, accept: random},
-	{rule: "cerebras", prefix: "csk-", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
-	{rule: "docker", prefix: "dckr_oat_", min: 20, max: 64, set: tokenChars, accept: hasDigit},
-	{rule: "docker", prefix: "dckr_pat_", min: 20, max: 64, set: tokenChars, accept: hasDigit},
-	{rule: "e2b", prefix: "e2b_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
-	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: alnum, word: true, accept: hexDigits},
-	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits},
-	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: alnum, alone: true, accept: random},
-	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: tokenChars, word: true},
-	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: newSet("_-."), word: true, accept: hasDigit},
-	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
-	{rule: "jina", prefix: "jina_", min: 40, max: 80, set: tokenChars, word: true, accept: jinaKey},
-	{rule: "langfuse", prefix: "sk-lf-", min: uuidLen, max: uuidLen, set: tokenChars, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
-	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
-	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: wordChars, word: true, accept: hasDigit},
-	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: alnum, word: true, accept: hexDigits, stays: true},
-	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: alnum, word: true, accept: upperAlnum},
-	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: alnum, word: true, accept: hasDigit},
-	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: wordChars, word: true, accept: hasDigit},
-	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: tokenChars, alone: true, accept: random},
-	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: newSet("_+/="), word: true, accept: hasDigit},
-	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
-	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: alnum, word: true, accept: hexDigits},
-	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: tokenChars, word: true, accept: hasDigit},
-	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: alnum, alone: true, accept: random},
-	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: wordChars, word: true, accept: random},
-	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: wordChars, word: true, accept: hasDigit},
+	{rule: "bitbucket", prefix: "ATBB", min: 32, max: 32, set: chars.Alnum, alone: true, accept: random},
+	{rule: "bitbucket", prefix: "ATCTT3", min: 60, max: 512, set: chars.NewSet("_-="), accept: random},
+	{rule: "brave", prefix: "BSA", min: 27, max: 29, set: chars.Token, alone: true, accept: random},
+	{rule: "cerebras", prefix: "csk-", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit},
+	{rule: "docker", prefix: "dckr_oat_", min: 20, max: 64, set: chars.Token, accept: names.HasDigit},
+	{rule: "docker", prefix: "dckr_pat_", min: 20, max: 64, set: chars.Token, accept: names.HasDigit},
+	{rule: "e2b", prefix: "e2b_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "elevenlabs", prefix: "sk_", min: 48, max: 48, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "figma", prefix: "figd_", min: 36, max: 64, set: chars.Token, word: true, accept: names.HasDigit},
+	{rule: "firecrawl", prefix: "fc-", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "fireworks", prefix: "fw_", min: 20, max: 36, set: chars.Alnum, alone: true, accept: random},
+	{rule: "google", prefix: "GOCSPX-", min: 20, max: 40, set: chars.Token, word: true},
+	{rule: "google", prefix: "ya29.", min: 20, max: 2048, set: chars.NewSet("_-."), word: true, accept: names.HasDigit},
+	{rule: "groq", prefix: "gsk_", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit},
+	{rule: "jina", prefix: "jina_", min: 40, max: 80, set: chars.Token, word: true, accept: jinaKey},
+	{rule: "langfuse", prefix: "sk-lf-", min: chars.UUIDLen, max: chars.UUIDLen, set: chars.Token, word: true, accept: func(b []byte) bool { return isUUID(string(b)) }},
+	{rule: "langsmith", prefix: "lsv2_pt_", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit},
+	{rule: "langsmith", prefix: "lsv2_sk_", min: 32, max: 64, set: chars.Word, word: true, accept: names.HasDigit},
+	{rule: "mailgun", prefix: "key-", min: 32, max: 32, set: chars.Alnum, word: true, accept: hexDigits, stays: true},
+	{rule: "new_relic_user_api_key", prefix: "NRAK-", min: 27, max: 27, set: chars.Alnum, word: true, accept: upperAlnum},
+	{rule: "new_relic_insert_key", prefix: "NRII-", min: 32, max: 32, set: chars.Token, word: true, accept: names.HasDigit},
+	{rule: "notion", prefix: "ntn_", min: 40, max: 64, set: chars.Alnum, word: true, accept: names.HasDigit},
+	{rule: "nvidia", prefix: "nvapi-", min: 40, max: 100, set: chars.Token, word: true, accept: names.HasDigit},
+	{rule: "onepassword", prefix: "ops_ey", min: 60, max: maxLeak, set: chars.Token, word: true, accept: names.HasDigit},
+	{rule: "pinecone", prefix: "pcsk_", min: 40, max: 100, set: chars.Word, word: true, accept: names.HasDigit},
+	{rule: "replicate", prefix: "r8_", min: 37, max: 37, set: chars.Token, alone: true, accept: random},
+	{rule: "sentry", prefix: "sntrys_", min: 60, max: 1024, set: chars.NewSet("_+/="), word: true, accept: names.HasDigit},
+	{rule: "supabase", prefix: "sb_secret_", min: 20, max: 64, set: chars.Token, word: true, accept: names.HasDigit},
+	{rule: "supabase", prefix: "sbp_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "supabase", prefix: "sbp_oauth_", min: 40, max: 40, set: chars.Alnum, word: true, accept: hexDigits},
+	{rule: "tavily", prefix: "tvly-", min: 20, max: 80, set: chars.Token, word: true, accept: names.HasDigit},
+	{rule: "vercel", prefix: "vca_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vci_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vck_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcp_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vcr_", min: 24, max: 100, set: chars.Alnum, alone: true, accept: random},
+	{rule: "vercel", prefix: "vercel_blob_rw_", min: 24, max: 100, set: chars.Word, word: true, accept: random},
+	{rule: "xai", prefix: "xai-", min: 60, max: 100, set: chars.Word, word: true, accept: names.HasDigit},
 }
 
 // random tells what was drawn from capitals, small letters and digits, and is no name.
 func random(b []byte) bool {
 	const least = 3.4 // bits a byte; of twenty characters drawn from 62 there are 4
-	return hasDigit(b) && !bytes.Equal(b, bytes.ToLower(b)) && !bytes.Equal(b, bytes.ToUpper(b)) && entropy(b) >= least
+	return names.HasDigit(b) && !bytes.Equal(b, bytes.ToLower(b)) && !bytes.Equal(b, bytes.ToUpper(b)) && entropy(b) >= least
 }
 
 func hexDigits(b []byte) bool {
 	for _, c := range b {
-		if !isLowerHex(c) {
+		if !chars.IsLowerHex(c) {
 			return false
 		}
 	}
-	return hasDigit(b)
+	return names.HasDigit(b)
 }
 
 // jinaKey tells a key from the name of a model: jina_embeddings_v2_….
-func jinaKey(b []byte) bool { return hasDigit(b) && !bytes.ContainsAny(b[:20], "_-") }
+func jinaKey(b []byte) bool { return names.HasDigit(b) && !bytes.ContainsAny(b[:20], "_-") }
 
 // A telegramRule finds the secret of a bot's token, which stands behind the bot's number. The number is no secret.
 type telegramRule struct{}
@@ -85,7 +89,7 @@ func (telegramRule) match(t text, i int) (span, outcome) {
 	if o := t.literal(start, "AA"); o != hit {
 		return span{}, o
 	}
-	end, o := t.run(start, tokenChars, length)
+	end, o := t.run(start, chars.Token, length)
 	if o == hit && end-start != length {
 		o = miss
 	}
@@ -107,12 +111,12 @@ func (webhookRule) match(t text, i int) (span, outcome) {
 	if o := t.literal(i, "hooks"); o != hit {
 		return span{}, o
 	}
-	start, o := t.slash(i + len("hooks"))
+	start, o := slash(t, i+len("hooks"))
 	if o != hit {
 		return span{}, o
 	}
 	end := start
-	for end < len(t.b) && end-start <= most && isDigit(t.b[end]) {
+	for end < len(t.b) && end-start <= most && chars.IsDigit(t.b[end]) {
 		end++
 	}
 	switch n := end - start; {
@@ -121,18 +125,18 @@ func (webhookRule) match(t text, i int) (span, outcome) {
 	case n < fewest || n > most:
 		return span{}, miss
 	}
-	if start, o = t.slash(end); o != hit {
+	if start, o = slash(t, end); o != hit {
 		return span{}, o
 	}
-	end, o = t.run(start, tokenChars, longest)
-	if o == hit && (end-start < least || !hasDigit(t.b[start:end])) {
+	end, o = t.run(start, chars.Token, longest)
+	if o == hit && (end-start < least || !names.HasDigit(t.b[start:end])) {
 		o = miss
 	}
 	return span{start: start, end: end, rank: shaped, rule: "discord"}, o
 }
 
 // slash returns the end of the slash at i, as it is or escaped.
-func (t text) slash(i int) (end int, o outcome) {
+func slash(t text, i int) (end int, o outcome) {
 	for _, s := range []string{"/", `\/`, "%2F", "%2f"} {
 		if o := t.literal(i, s); o != miss {
 			return i + len(s), o
@@ -156,14 +160,14 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 	if o := t.literal(i, "machine"); o != hit {
 		return span{}, o
 	}
-	if !boundary(t.b, i) {
+	if !chars.Boundary(t.b, i) {
 		return span{}, miss
 	}
-	from, end, o := t.netrcWord(i+len("machine"), i)
+	from, end, o := netrcWord(t, i+len("machine"), i)
 	host := string(t.b[from:end])
 	for o == hit {
 		var start int
-		start, end, o = t.netrcWord(end, i)
+		start, end, o = netrcWord(t, end, i)
 		if o != hit {
 			break
 		}
@@ -171,7 +175,7 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 		if key != "login" && key != "account" && key != "port" && key != "password" {
 			return span{}, miss
 		}
-		if from, end, o = t.netrcWord(end, i); o == hit && key == "password" {
+		if from, end, o = netrcWord(t, end, i); o == hit && key == "password" {
 			value := string(t.b[from:end])
 			if isNetrcExample(value) || isProse(host, value) && !hasLineEnd(t.b[i:from]) {
 				return span{}, miss
@@ -185,7 +189,7 @@ func (netrcRule) match(t text, i int) (span, outcome) {
 // isProse tells whether what stands on one line behind a host is a sentence: neither names a machine, nor is the password no word.
 func isProse(host, value string) bool {
 	isHost := host == "localhost" || strings.Contains(strings.Trim(host, "."), ".")
-	return !isHost && len(wordsIn(strings.TrimRight(value, "'`,;.:!?)"))) > 0
+	return !isHost && names.AreWords(strings.TrimRight(value, "'`,;.:!?)"))
 }
 
 // hasLineEnd tells whether b has a line end, be it that of a string of JSON.
@@ -195,22 +199,22 @@ func hasLineEnd(b []byte) bool {
 
 // isNetrcExample tells a password that is none: of a document, a template or a program.
 func isNetrcExample(v string) bool {
-	for _, begin := range []string{"<", `\u003c`, "{", prefix} {
+	for _, begin := range []string{"<", `\u003c`, "{", placeholders.Prefix} {
 		if strings.HasPrefix(v, begin) {
 			return true
 		}
 	}
-	return isExample(strings.TrimRight(v, "'`,;.)")) || strings.Contains(v, `\u00`) || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' })
+	return names.IsExample(strings.TrimRight(v, "'`,;.)")) || strings.Contains(v, `\u00`) || strings.ContainsFunc(v, func(r rune) bool { return r < ' ' })
 }
 
 // netrcWord returns the word behind the blanks at i, of a machine that began at first.
-func (t text) netrcWord(i, first int) (start, end int, o outcome) {
+func netrcWord(t text, i, first int) (start, end int, o outcome) {
 	start = i
 	for n := 1; n > 0; start += n {
 		if start-first >= maxNetrc {
 			return 0, 0, miss
 		}
-		if n, o = t.blank(start); o == more {
+		if n, o = blank(t, start); o == more {
 			return 0, 0, more
 		}
 	}
@@ -218,7 +222,7 @@ func (t text) netrcWord(i, first int) (start, end int, o outcome) {
 		if end == len(t.b) {
 			return start, end, atEnd(t)
 		}
-		n, o := t.blank(end)
+		n, o := blank(t, end)
 		switch c := t.b[end]; {
 		case o == more:
 			return 0, 0, more
@@ -232,8 +236,8 @@ func (t text) netrcWord(i, first int) (start, end int, o outcome) {
 }
 
 // blank returns the length of the white space at i, which may be escaped as in JSON; 0 for none.
-func (t text) blank(i int) (n int, o outcome) {
-	if n, o = t.quote(i); o == hit && strings.IndexByte("'\"`", t.b[i+n-1]) >= 0 {
+func blank(t text, i int) (n int, o outcome) {
+	if n, o = quote(t, i); o == hit && strings.IndexByte("'\"`", t.b[i+n-1]) >= 0 {
 		return 0, miss
 	}
 	return n, o

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/placeholders"
 )
 
 // maxNesting is how often JSON may be quoted within JSON for a value in it to be found where its escapes differ.
@@ -44,14 +47,13 @@ func (p *pattern) match(t text, i int) (spans []span, o outcome) {
 	}
 }
 
-// walk matches the pattern at i.
 func (w *walker) walk(i int) (spans []span, o outcome) {
 	begin := i
-	if w.p.head.mask != 0 {
-		if i >= len(w.t.b) || !w.p.head.fits(w.t.b[i]) {
+	if w.p.head.Mask != 0 {
+		if i >= len(w.t.b) || !w.p.head.Fits(w.t.b[i]) {
 			return nil, miss
 		}
-		w.met.head = digitValue(w.t.b[i])
+		w.met.head = placeholders.DigitValue(w.t.b[i])
 		i++
 	}
 	i, want, o := w.run(i, w.p.text, i > begin)
@@ -61,7 +63,7 @@ func (w *walker) walk(i int) (spans []span, o outcome) {
 	if o != hit {
 		return nil, o
 	}
-	if w.p.tail.mask != 0 {
+	if w.p.tail.Mask != 0 {
 		if i, o = w.tail(i); o != hit {
 			return nil, o
 		}
@@ -69,7 +71,6 @@ func (w *walker) walk(i int) (spans []span, o outcome) {
 	return []span{w.span(begin, i)}, hit
 }
 
-// span is the span of the pattern from start to end.
 func (w *walker) span(start, end int) span {
 	return span{from: start, start: start, end: end, rank: knownRank, rule: w.p.of.rule, known: w.p.of, form: w.form()}
 }
@@ -100,16 +101,16 @@ func (w *walker) tail(i int) (end int, o outcome) {
 	if i >= len(w.t.b) {
 		return 0, w.t.ended()
 	}
-	if w.p.tail.fits(w.t.b[i]) {
-		w.met.tail = digitValue(w.t.b[i])
+	if w.p.tail.Fits(w.t.b[i]) {
+		w.met.tail = placeholders.DigitValue(w.t.b[i])
 		return i + 1, hit
 	}
 	for _, digit := range "+/" { // which a URL or JSON may escape
-		if !w.p.tail.fits(byte(digit)) {
+		if !w.p.tail.Fits(byte(digit)) {
 			continue
 		}
 		if n, _, o := w.unit(i, []byte{byte(digit)}); o != miss {
-			w.met.tail = digitValue(byte(digit))
+			w.met.tail = placeholders.DigitValue(byte(digit))
 			return i + n, o
 		}
 	}
@@ -171,11 +172,11 @@ func (t text) peel(i, depth int) (c byte, n int, o outcome) {
 			if i+n+k >= len(t.b) {
 				return 0, 0, t.ended()
 			}
-			if !isHex(t.b[i+n+k]) {
+			if !chars.IsHex(t.b[i+n+k]) {
 				return 0, 0, miss
 			}
 		}
-		c, n = unhex(t.b[i+n])<<4|unhex(t.b[i+n+1]), n+2
+		c, n = chars.Unhex(t.b[i+n])<<4|chars.Unhex(t.b[i+n+1]), n+2
 	}
 	return c, n, hit
 }
@@ -313,10 +314,10 @@ func (w *walker) codeUnit(i int) (r rune, n int, o outcome) {
 		switch {
 		case o != hit:
 			return 0, 0, o
-		case k < slashes && c != '\\', k == slashes && c != 'u', k > slashes && !isHex(c):
+		case k < slashes && c != '\\', k == slashes && c != 'u', k > slashes && !chars.IsHex(c):
 			return 0, 0, miss
 		case k > slashes:
-			r = r<<4 | rune(unhex(c))
+			r = r<<4 | rune(chars.Unhex(c))
 		}
 		n += length
 	}

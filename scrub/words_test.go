@@ -41,10 +41,6 @@ func TestNamesOfSecrets(t *testing.T) {
 			t.Errorf("header %s: %s gave %q", tt.name, tt.value, got)
 		}
 	}
-	env := []string{"DB_PASS=" + made}
-	if v := scrub.New(testKey, &scrub.Options{Env: env, Rules: 3}).Env(env)[0]; v.Secret {
-		t.Error("a recording of version 3 has DB_PASS as it was")
-	}
 }
 
 // TestHeadersOfCredentials: headers beside Authorization that hold what it holds.

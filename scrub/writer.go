@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
 )
 
 // A Writer scrubs a stream. What it passes on is what Scrubber.Bytes makes of the whole stream, wherever the stream is
@@ -20,7 +22,7 @@ type Writer struct {
 	at    int64  // offset of buf in the stream
 	out   []byte // scratch
 	head  []byte // the first bytes of the stream, by which one of events is known
-	tail  []byte // the last bytes of the stream, in which what is sought may have begun; nil where nothing is
+	tail  []byte // the last bytes of the stream, in which what is wanted may have begun; nil where nothing is
 	found bool
 	err   error
 
@@ -36,11 +38,6 @@ type Writer struct {
 // ErrClosed is what a Writer returns that is written to after Close.
 var ErrClosed = errors.New("scrub: write after close")
 
-// Writer returns a Writer that scrubs what is written to it and passes it on to w. It learns: see LearnBytes.
-func (s *Scrubber) Writer(w io.Writer) *Writer {
-	return &Writer{s: s, w: w, learnt: make(map[*known]int64)}
-}
-
 // Found reports whether a secret has been replaced so far.
 func (w *Writer) Found() bool { return w.found }
 
@@ -48,7 +45,6 @@ func (w *Writer) Found() bool { return w.found }
 // a placeholder of length bytes now. It must be called before the first Write.
 func (w *Writer) OnReplace(f func(start, end int64, length int)) { w.replaced = f }
 
-// note tells of a replacement in buf.
 func (w *Writer) note(start, end, length int) {
 	if w.replaced != nil {
 		w.replaced(w.at+int64(start), w.at+int64(end), length)
@@ -90,7 +86,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// flush passes on what is decided.
 func (w *Writer) flush(final bool) {
 	spans, safe := w.decided(final)
 	for w.learn(spans) {
@@ -105,7 +100,7 @@ func (w *Writer) flush(final bool) {
 		w.out = w.s.replace(w.out[:0], w.buf[:safe], w.past, spans, w.note)
 		w.pass()
 	}
-	w.past = min(safe, lookBehind)
+	w.past = min(safe, chars.LookBehind)
 	w.at += int64(safe - w.past)
 	w.forget()
 	w.buf = append(w.buf[:0], w.buf[safe-w.past:]...)
@@ -166,3 +161,45 @@ func before(spans []span, end int) []span {
 	}
 	return spans
 }
+
+// HideAt hides places of the stream, whose offsets are of the stream as it comes: all that Write has been given stands before
+// them, and before each stands the one that was named first.
+func (w *Writer) HideAt(places []Place) { w.places = append(w.places, places...) }
+
+// placed adds what hides the places that lie in buf. Of one that has not come whole, its beginning bounds what is decided.
+func (w *Writer) placed(spans []span, safe int, final bool) ([]span, int) {
+	for _, p := range w.places {
+		start, end := int(p.Start-w.at), int(p.End-w.at)
+		switch {
+		case start >= len(w.buf):
+			return spans, safe
+		case start < w.past: // passed on
+		case end <= len(w.buf) || final:
+			end = min(end, len(w.buf))
+			spans = append(spans, w.s.spanOf(p, w.buf[start:end], start))
+		default:
+			return spans, min(safe, start)
+		}
+	}
+	return spans, safe
+}
+
+// forget drops the places that were passed on.
+func (w *Writer) forget() {
+	for len(w.places) > 0 && w.places[0].End <= w.at+int64(w.past) {
+		w.places = w.places[1:]
+	}
+}
+
+// A Finder tells where in a stream secrets stand, wherever the stream is cut into writes. It holds back, and learns, as a Writer
+// does. It is for one goroutine.
+type Finder struct{ w *Writer }
+
+// Write looks at what follows. It never keeps or changes p.
+func (f *Finder) Write(p []byte) { _, _ = f.w.Write(p) } // nothing is passed on that could fail
+
+// Held returns how many bytes of the stream are undecided: a secret may begin in them.
+func (f *Finder) Held() int { return f.w.Held() }
+
+// Close looks at what was undecided: nothing follows.
+func (f *Finder) Close() { _ = f.w.Close() }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/llm/fixture"
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -22,12 +22,12 @@ func latencyField(extra []tape.Field) int64 {
 
 // bareMasker masks what differs from run to run and says nothing, as every bare tape has it. Making one takes longer than a small
 // run, and it keeps nothing of a run: benches share it, as long as the directories are the same that it masks.
-func bareMasker() (*scrub.Masker, error) {
+func bareMasker() (*masks.Masker, error) {
 	home, _ := os.UserHomeDir()
 	dir, _ := os.Getwd()
 	key := [...]string{home, os.TempDir(), dir}
 	if m, ok := maskers.Load(key); ok {
-		return m.(*scrub.Masker), nil
+		return m.(*masks.Masker), nil
 	}
 	m, err := bare.NewMasker(nil)
 	if err == nil {
@@ -36,4 +36,4 @@ func bareMasker() (*scrub.Masker, error) {
 	return m, err
 }
 
-var maskers sync.Map // of [home, temporary, working directory] to *scrub.Masker
+var maskers sync.Map // of [home, temporary, working directory] to *masks.Masker

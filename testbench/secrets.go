@@ -9,6 +9,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // secrets take out of the tape what it may not hold. Placeholders are numbered by first appearance, so that runs with different
@@ -28,7 +29,7 @@ func newSecrets(c *Config, live bool, from *recorded) *secrets {
 	says := make(map[string]bool)
 	for name, value := range c.Env {
 		env = append(env, name+"="+value)
-		says[name] = scrub.NameSaysSecret(name)
+		says[name] = names.SaySecret(name)
 	}
 	if live {
 		env = append(env, hostKeys()...)
@@ -48,7 +49,7 @@ func newSecrets(c *Config, live bool, from *recorded) *secrets {
 func hostKeys() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return !scrub.NameSaysSecret(name)
+		return !names.SaySecret(name)
 	})
 }
 
@@ -83,7 +84,7 @@ func (s *secrets) number(b []byte) []byte {
 func (s *secrets) variable(name, value string) []byte {
 	says, ok := s.says[name]
 	if !ok {
-		says = scrub.NameSaysSecret(name)
+		says = names.SaySecret(name)
 	}
 	if s.again || !says {
 		return []byte(value)

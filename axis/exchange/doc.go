@@ -86,8 +86,8 @@
 // rule) is made known to the scrubber before any of that message is written or matched. Bodies are not parsed for it: one pass
 // looks at what stands before each colon. An answer that is JSON or a form waits for it in memory, up to 1 MiB; of a longer one,
 // and of events and lines, each chunk is looked at for itself. A request that names another secret than the recorded one which
-// it matches puts that in its place: it reads as the recorded one from then on, and Scrubber.Reveal gives it. Recordings of
-// rules before scrub.RulesOfNames are compared without all of this, but for scrub.Options.SecretNames.
+// it matches puts that in its place: it reads as the recorded one from then on, and Scrubber.Reveal gives it. Tapes of
+// scrub.RulesForeign are compared without all of this, but for scrub.Options.SecretNames.
 //
 // # Durability
 //

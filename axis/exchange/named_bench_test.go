@@ -38,7 +38,7 @@ func callOf(b testing.TB, n, size int) []byte {
 // with them. No two calls are equal.
 func BenchmarkNames(b *testing.B) {
 	for _, size := range []int{2 << 10, 100 << 10} {
-		for _, rules := range []int{scrub.RulesOfNames - 1, scrub.RulesOfNames} {
+		for _, rules := range []int{scrub.RulesForeign, scrub.Rules} {
 			b.Run(fmt.Sprintf("%dKB/rules=%d", size>>10, rules), func(b *testing.B) {
 				store := cas.NewMemory()
 				w, err := tape.NewWriter(new(bytes.Buffer), &tape.Header{Producer: "test"})

@@ -341,9 +341,9 @@ func TestSecretNames(t *testing.T) {
 	}
 }
 
-// TestOldRules: what was recorded before compares as it did then.
-func TestOldRules(t *testing.T) {
-	s := scrub.New(scrub.Key{1}, &scrub.Options{Rules: 2, SecretNames: []string{"pin"}})
+// TestForeignRules: what another producer wrote compares as it stands, but for names that the caller orders.
+func TestForeignRules(t *testing.T) {
+	s := scrub.New(scrub.Key{1}, &scrub.Options{Rules: scrub.RulesForeign, SecretNames: []string{"pin"}})
 	tap := exchange.NewTap(nil, classifier{}, s, nil)
 	o, err := tap.Begin(&exchange.Request{Method: "POST", URL: url, Body: []byte(`{"password":"correcthorse","pin":"0123456789"}`)})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // protocolField is where a request for a WebSocket names subprotocols. Browsers let a page set no other field, so keys travel in it:
@@ -65,7 +66,7 @@ func keyIn(protocol string) (prefix, value string) {
 
 // saysKey reports whether a name says that a secret follows it.
 func saysKey(name string) bool {
-	if scrub.NameSaysSecret(name) {
+	if names.SaySecret(name) {
 		return true
 	}
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '.' || r == '-' || r == '_' })

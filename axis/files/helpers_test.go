@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // fakeScrubber hides the word hunter2.
@@ -39,7 +39,7 @@ func (fakeScrubber) KeyedDigest(b []byte) string {
 	return fmt.Sprintf("%016x", h.Sum64())
 }
 
-func (fakeScrubber) CredentialFile(path string) bool { return scrub.IsCredentialFile(path) }
+func (fakeScrubber) CredentialFile(path string) bool { return names.IsCredentialFile(path) }
 
 // A model is a tree as a test wants it: path to text, "->target" for a link, "/" for a directory, "*text" for an
 // executable.

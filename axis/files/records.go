@@ -13,7 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// A Masker gives the digest of content that two recordings compare, with volatile parts masked; *scrub.Masker is one.
+// A Masker gives the digest of content that two recordings compare, with volatile parts masked; *masks.Masker is one.
 type Masker interface {
 	Digest(b []byte) cas.Digest
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -240,7 +241,7 @@ func hideContent(s Scrubber, path string, b []byte) (stored []byte, secret strin
 // isCredential tells whether a file holds credentials by its name: by the rules of s, where there is one.
 func isCredential(s Scrubber, path string) bool {
 	if s == nil {
-		return scrub.IsCredentialFile(path)
+		return names.IsCredentialFile(path)
 	}
 	return s.CredentialFile(path)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // TestTakeLong: a long content is stored, marked and compared as it would be as a whole, with every kind of scrubber.
@@ -50,7 +51,7 @@ func TestTakeLong(t *testing.T) {
 
 // TestMaskedDigestOfLong: it is that of the whole.
 func TestMaskedDigestOfLong(t *testing.T) {
-	store, m := cas.NewMemory(), scrub.NewMasker(nil)
+	store, m := cas.NewMemory(), masks.New(nil)
 	b := []byte(strings.Repeat("at 2026-01-02T03:04:05Z\n", longFile/10))
 	d, err := store.Put(b)
 	must(t, err)

@@ -4,12 +4,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // Answers of two live runs compare by what the model said, and which call an id belongs to still counts.
 func TestAnswerSurface(t *testing.T) {
-	c := NewClassifier(scrub.NewMasker(nil))
+	c := NewClassifier(masks.New(nil))
 	tests := []struct {
 		name, a, b string
 		same       bool

@@ -15,18 +15,19 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // A Classifier finds out what a request is. It implements exchange.Classifier and may be used by several goroutines at
 // once.
 type Classifier struct {
-	masker *scrub.Masker
+	masker *masks.Masker
 }
 
 var _ exchange.Classifier = (*Classifier)(nil)
 
 // NewClassifier returns a Classifier. Digests are taken after m has masked; a nil m masks nothing.
-func NewClassifier(m *scrub.Masker) *Classifier { return &Classifier{masker: m} }
+func NewClassifier(m *masks.Masker) *Classifier { return &Classifier{masker: m} }
 
 // Classify implements exchange.Classifier. The only error is a URL that does not parse.
 func (c *Classifier) Classify(r *exchange.Request) (*exchange.Identity, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // FuzzClassify holds the classifier to giving every request an identity whose digests are those of what it shows, the
@@ -143,7 +143,7 @@ func conversation(size int) []byte {
 func BenchmarkClassify(b *testing.B) {
 	for _, size := range []int{2 << 10, 100 << 10} {
 		body := conversation(size)
-		for name, m := range map[string]*scrub.Masker{"plain": nil, "masked": scrub.NewMasker(nil)} {
+		for name, m := range map[string]*masks.Masker{"plain": nil, "masked": masks.New(nil)} {
 			b.Run(fmt.Sprintf("%dKB/%s", size>>10, name), func(b *testing.B) {
 				r := &exchange.Request{Method: http.MethodPost, URL: anthropicURL, Body: body}
 				c := llm.NewClassifier(m)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -54,7 +54,7 @@ func form(t testing.TB, url, boundary string, fields ...field) *exchange.Request
 	}
 }
 
-func identify(t testing.TB, m *scrub.Masker, r *exchange.Request) *exchange.Identity {
+func identify(t testing.TB, m *masks.Masker, r *exchange.Request) *exchange.Identity {
 	t.Helper()
 	id, err := llm.NewClassifier(m).Classify(r)
 	if err != nil {
@@ -102,7 +102,7 @@ func TestUpload(t *testing.T) {
 		return field{"file", "batch.jsonl", "application/jsonl", `{"custom_id":"` + id + `","method":"POST"}`}
 	}
 	purpose := field{name: "purpose", content: "batch"}
-	m := scrub.NewMasker(nil)
+	m := masks.New(nil)
 	a := identify(t, m, form(t, filesURL, "aaa", purpose, batch("0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11")))
 	b := identify(t, m, form(t, filesURL, "bbb", purpose, batch("7d0f8f61-1111-4222-8333-944455556666")))
 	if a.Key.Kind != exchange.HTTP || a.Key != b.Key {

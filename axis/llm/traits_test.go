@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -150,7 +151,7 @@ func TestTraits(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := llm.NewClassifier(scrub.NewMasker(nil))
+			c := llm.NewClassifier(masks.New(nil))
 			book := recordAll(t, c, tt.recorded, tt.sideBySide)
 			for i, a := range tt.asked {
 				rec, ok := take(t, c, book, a.request())

@@ -8,6 +8,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // volatileBody is a request with a volatile fact in every part of it.
@@ -21,7 +22,7 @@ func volatileBody(uuid, tool, date string) string {
 // TestVolatile sees volatile facts not matter, and each counted once. Ids that pair calls with results are numbered before
 // any mask sees them.
 func TestVolatile(t *testing.T) {
-	m := scrub.NewMasker(nil)
+	m := masks.New(nil)
 	c := llm.NewClassifier(m)
 	ask := func(body string) *exchange.Identity {
 		id, err := c.Classify(&exchange.Request{Method: http.MethodPost, URL: anthropicURL, Body: []byte(body)})

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -32,7 +33,7 @@ func diskLog(t testing.TB, dir string, s *scrub.Scrubber) (*mcp.Log, *tape.Recor
 		t.Fatal(err)
 	}
 	rec := tape.NewRecorder(w, &tape.RecorderOptions{Store: openStore(t, dir)})
-	return mcp.NewLog(rec, s, scrub.NewMasker(nil), nil), rec
+	return mcp.NewLog(rec, s, masks.New(nil), nil), rec
 }
 
 func openStore(t testing.TB, dir string) *cas.Dir {

@@ -11,6 +11,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -18,7 +19,7 @@ import (
 // taken out of it.
 type BookOptions struct {
 	Scrub *scrub.Scrubber // the secrets of the replay
-	Mask  *scrub.Masker   // the masks that the recording was made with
+	Mask  *masks.Masker   // the masks that the recording was made with
 	// Hold is how much longer than while recording an answer of a server over stdio is held up by what does not come before it. 0 is 2 s.
 	Hold time.Duration
 }
@@ -27,7 +28,7 @@ type BookOptions struct {
 type Book struct {
 	log   *Log // writes nothing: brings what is asked into the form of the tape
 	scrub *scrub.Scrubber
-	mask  *scrub.Masker
+	mask  *masks.Masker
 	store cas.Store
 
 	talks []*recordedTalk // in recorded order; not changed after NewBook

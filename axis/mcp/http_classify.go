@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // A Classifier knows the requests that carry MCP over HTTP; what is none of these is its next one's. The key of such a request is
@@ -23,13 +24,13 @@ import (
 // names both JSON and events, a session id in its query. A GET or DELETE is MCP's when it carries one of MCP's headers.
 type Classifier struct {
 	next   exchange.Classifier
-	masker *scrub.Masker
+	masker *masks.Masker
 }
 
 var _ exchange.SocketClassifier = (*Classifier)(nil)
 
 // NewClassifier returns a Classifier before next. Digests are taken after m has masked; nil masks nothing.
-func NewClassifier(next exchange.Classifier, m *scrub.Masker) *Classifier {
+func NewClassifier(next exchange.Classifier, m *masks.Masker) *Classifier {
 	return &Classifier{next: next, masker: m}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/network"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -79,7 +80,7 @@ func (g *webRig) replay(f func(again *webRig), env ...string) {
 
 func newWebRig(t *testing.T, upstream string, from *webRig, env ...string) *webRig {
 	t.Helper()
-	masker := scrub.NewMasker(nil)
+	masker := masks.New(nil)
 	g := &webRig{t: t, store: cas.NewMemory(), scrub: scrub.New(scrub.Key{1}, &scrub.Options{Env: env})}
 	g.class = mcp.NewClassifier(llm.NewClassifier(masker), masker)
 	w, err := tape.NewWriter(&g.file, &tape.Header{Argv: []string{}})

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -22,7 +23,7 @@ type LogOptions struct {
 type Log struct {
 	rec      *tape.Recorder
 	scrubber *scrub.Scrubber
-	mask     *scrub.Masker
+	mask     *masks.Masker
 	learn    func(o *Opened)
 
 	// passing is held from the record of what a server says over a pipe until it was passed on, so that the lines of several servers
@@ -38,7 +39,7 @@ type Log struct {
 
 // NewLog returns a Log that writes to rec. With a nil rec nothing is written. The scrubber takes the secrets out of what is written,
 // nil takes none; m masks what is compared, nil masks nothing.
-func NewLog(rec *tape.Recorder, s *scrub.Scrubber, m *scrub.Masker, o *LogOptions) *Log {
+func NewLog(rec *tape.Recorder, s *scrub.Scrubber, m *masks.Masker, o *LogOptions) *Log {
 	l := &Log{rec: rec, scrubber: s, mask: m, used: make(map[string]bool)}
 	if o != nil {
 		l.last, l.learn = o.Taken, o.Learn

@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -37,7 +38,7 @@ func newRigWith(t testing.TB, s *scrub.Scrubber, o *mcp.LogOptions) *rig {
 	r.rec = tape.NewRecorder(w, &tape.RecorderOptions{
 		Store: r.store, Now: func() (int64, int64) { return 0, 0 },
 	})
-	r.log = mcp.NewLog(r.rec, s, scrub.NewMasker(nil), o)
+	r.log = mcp.NewLog(r.rec, s, masks.New(nil), o)
 	return r
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -65,7 +66,7 @@ type benchTap struct {
 func newBenchTap(b testing.TB, replay bool) *benchTap {
 	b.Helper()
 	dir := b.TempDir()
-	t := &benchTap{path: filepath.Join(dir, "run.tape"), class: llm.NewClassifier(scrub.NewMasker(nil))}
+	t := &benchTap{path: filepath.Join(dir, "run.tape"), class: llm.NewClassifier(masks.New(nil))}
 	f, err := os.Create(t.path)
 	if err != nil {
 		b.Fatal(err)

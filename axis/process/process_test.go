@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/process"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 const secret = "correct-horse-battery-staple"
@@ -16,7 +17,7 @@ const secret = "correct-horse-battery-staple"
 // newStream returns a stream that hides secret.
 func newStream(store cas.Store) *process.Stream {
 	s := scrub.New(scrub.Key{}, &scrub.Options{Env: []string{"API_TOKEN=" + secret}})
-	return process.NewStream(store, s, scrub.NewMasker(nil))
+	return process.NewStream(store, s, masks.New(nil))
 }
 
 // finish returns what s kept, and its bytes.

@@ -4,8 +4,9 @@ import (
 	"io"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // What a terminal showed is in memory until it is looked at, which holds up who writes more. What was there before is looked at
@@ -17,16 +18,16 @@ const (
 
 // A shown holds what a terminal showed until it is looked at: a secret may stand on the screen alone, in pieces among the bytes.
 type shown struct {
-	o     ttyscrub.Options
-	sizes []ttyscrub.Resize // behind the first byte held
+	o     tty.Options
+	sizes []tty.Resize // behind the first byte held
 	held  []byte
 	again int // of held that was passed on
 }
 
 // NewTerminalStream is NewStream for what a terminal of a size shows. What only its screen has whole is masked with '*'.
-func NewTerminalStream(store cas.Store, s *scrub.Scrubber, m *scrub.Masker, rows, cols int) *Stream {
+func NewTerminalStream(store cas.Store, s *scrub.Scrubber, m *masks.Masker, rows, cols int) *Stream {
 	st := NewStream(store, s, m)
-	st.shown = &shown{o: ttyscrub.Options{Scrub: s, KeepEmail: true, Rows: rows, Cols: cols}}
+	st.shown = &shown{o: tty.Options{Scrub: s, KeepEmail: true, Rows: rows, Cols: cols}}
 	return st
 }
 
@@ -35,7 +36,7 @@ func (s *Stream) Resize(rows, cols int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.shown != nil {
-		s.shown.sizes = append(s.shown.sizes, ttyscrub.Resize{Offset: int64(len(s.shown.held)), Rows: rows, Cols: cols})
+		s.shown.sizes = append(s.shown.sizes, tty.Resize{Offset: int64(len(s.shown.held)), Rows: rows, Cols: cols})
 	}
 }
 
@@ -55,7 +56,7 @@ func (h *shown) write(w io.Writer, p []byte) (int, error) {
 
 // flush passes on what is held.
 func (h *shown) flush(w io.Writer) error {
-	ttyscrub.MaskShown(h.held, h.sizes, &h.o)
+	tty.MaskShown(h.held, h.sizes, &h.o)
 	_, err := w.Write(h.held[h.again:])
 	cut := max(len(h.held)-shownAgain, 0)
 	sizes := h.sizes[:0]

@@ -7,6 +7,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -18,7 +19,7 @@ const MaskLimit = 64 << 20
 // and one finisher at once, for a stream that never ends is finished while its relay still waits for the next byte.
 type Stream struct {
 	store cas.Store
-	mask  *scrub.Masker
+	mask  *masks.Masker
 
 	mu    sync.Mutex
 	shown *shown        // of a terminal; else nil
@@ -37,7 +38,7 @@ type Kept struct {
 }
 
 // NewStream returns a stream that keeps its bytes in store.
-func NewStream(store cas.Store, s *scrub.Scrubber, m *scrub.Masker) *Stream {
+func NewStream(store cas.Store, s *scrub.Scrubber, m *masks.Masker) *Stream {
 	sp := spool.New(store)
 	return &Stream{store: store, mask: m, clean: s.Writer(sp), spool: sp}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -189,7 +190,7 @@ func TestTerminalStreamGoesOn(t *testing.T) {
 	t.Parallel()
 	const first, second = "sk-ant-api03-Qm4xT9v", "Lr2Wp8Zk1Nd5Hs7Gb3Yc"
 	store := cas.NewMemory()
-	s := process.NewTerminalStream(store, scrub.New(scrub.Key{}, nil), scrub.NewMasker(nil), 24, 80)
+	s := process.NewTerminalStream(store, scrub.New(scrub.Key{}, nil), masks.New(nil), 24, 80)
 	s.Resize(24, 20)
 	head := strings.Repeat("a line\r\n", 1<<20/8-8) + "\x1b[2J\x1b[5;1H" + first
 	head += strings.Repeat("\x1b[m", (1<<20-len(head))/3)
@@ -208,7 +209,7 @@ func TestTerminalStream(t *testing.T) {
 	const key = "sk-ant-api03-Qm4xT9vLr2Wp8Zk1Nd5Hs7Gb3Yc6Jf0Ae"
 	store := cas.NewMemory()
 	sc := scrub.New(scrub.Key{}, nil)
-	s := process.NewTerminalStream(store, sc, scrub.NewMasker(nil), 24, 80)
+	s := process.NewTerminalStream(store, sc, masks.New(nil), 24, 80)
 	io.WriteString(s, "a "+key+"\r\n")
 	s.Resize(24, 20)
 	io.WriteString(s, "\x1b[2J\x1b[5;1H"+key[:20]+"\x1b[6;1H"+key[20:40]+"\x1b[7;1H"+key[40:]+"\x1b[8;1Hnext")

@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // An assertion is one entry of a scenario. Exactly one of its families is set.
@@ -288,13 +288,13 @@ func (n *normalise) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*plain)(n))
 }
 
-func (n *normalise) options() *scrub.MaskOptions {
+func (n *normalise) options() *masks.Options {
 	if n == nil {
 		return nil
 	}
-	o := &scrub.MaskOptions{Home: n.Home, WorkTree: n.WorkTree, Temp: n.Temp, Disabled: n.Disable}
+	o := &masks.Options{Home: n.Home, WorkTree: n.WorkTree, Temp: n.Temp, Disabled: n.Disable}
 	for _, e := range n.Extra {
-		o.Extra = append(o.Extra, scrub.ExtraMask{Name: e.Name, Pattern: e.Pattern.Regexp})
+		o.Extra = append(o.Extra, masks.Extra{Name: e.Name, Pattern: e.Pattern.Regexp})
 	}
 	return o
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"regexp"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // screenMasks are what is volatile on screens beyond what package scrub masks everywhere: a screen says how long it has been at work,
 // and counts what it draws. Those that have a name of scrub's are switched off with it. Each masks its group.
-var screenMasks = []scrub.ExtraMask{
+var screenMasks = []masks.Extra{
 	{Name: "duration", Pattern: regexp.MustCompile(
 		`\b(\d{1,3}d ?\d{1,2}h(?: ?\d{1,2}m(?: ?\d{1,2}s)?)?|\d{1,4}h ?\d{1,2}m(?: ?\d{1,2}(?:\.\d+)?s)?|\d{1,4}m ?\d{1,2}(?:\.\d+)?s|\d{1,3}(?:\.\d+)?s)\b`)},
 	{Name: "socket", Pattern: regexp.MustCompile(`((?:<[a-z-]+>|~|\$[A-Z_]+)?(?:/[\w.@%+<>-]+)+(?:\.sock(?:et)?|/agent\.\d+|\.s\.PGSQL\.\d+))\b`)},
@@ -18,17 +18,17 @@ var screenMasks = []scrub.ExtraMask{
 }
 
 // A screenMasker masks what package scrub does, and what is volatile on screens where anything of a text may be.
-type screenMasker struct{ always, screens *scrub.Masker }
+type screenMasker struct{ always, screens *masks.Masker }
 
 // newMasker returns a masker of the masks that o, which may be nil, asks for.
-func newMasker(o *scrub.MaskOptions) masker {
-	all := new(scrub.MaskOptions)
+func newMasker(o *masks.Options) masker {
+	all := new(masks.Options)
 	if o != nil {
 		*all = *o
 	}
-	always := scrub.NewMasker(all)
+	always := masks.New(all)
 	all.Extra = append(screenMasks[:len(screenMasks):len(screenMasks)], all.Extra...)
-	return &screenMasker{always, scrub.NewMasker(all)}
+	return &screenMasker{always, masks.New(all)}
 }
 
 func (m *screenMasker) Mask(b []byte) []byte {
@@ -65,12 +65,12 @@ func mayBeVolatile(b []byte) bool {
 }
 
 // checkMasks refuses masks that there are not.
-func checkMasks(o *scrub.MaskOptions) error {
+func checkMasks(o *masks.Options) error {
 	if o == nil {
 		return nil
 	}
 	known := make(map[string]bool)
-	for _, m := range scrub.Masks() {
+	for _, m := range masks.All() {
 		known[m.Name] = true
 	}
 	all := *o

@@ -7,7 +7,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
-// A masker makes volatile facts of a text stable; scrub.Masker is one.
+// A masker makes volatile facts of a text stable; masks.Masker is one.
 type masker interface{ Mask(b []byte) []byte }
 
 // A view is the screen as it is now. What texts are taken from it are kept until it changes.

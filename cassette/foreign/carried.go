@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // The keys of what this package puts into a manifest's optional.
@@ -42,9 +42,9 @@ type carried struct {
 }
 
 // carry is what of h is carried over, without secrets; nil where there is nothing.
-func carry(h *Header, o *ttyscrub.Options) json.RawMessage {
+func carry(h *Header, o *tty.Options) json.RawMessage {
 	clean := func(s string) string {
-		out, _ := ttyscrub.Text(s, o)
+		out, _ := tty.Text(s, o)
 		return out
 	}
 	c := carried{Title: clean(h.Title), TermVersion: clean(h.TermVersion), Theme: h.Theme.valid(), IdleLimit: h.IdleLimit.Seconds()}
@@ -68,9 +68,9 @@ func carry(h *Header, o *ttyscrub.Options) json.RawMessage {
 }
 
 // secretless is the value of a variable; one whose name says so is a secret as a whole.
-func secretless(name, value string, o *ttyscrub.Options) string {
+func secretless(name, value string, o *tty.Options) string {
 	const sep = "="
-	out, _ := ttyscrub.Text(name+sep+value, o)
+	out, _ := tty.Text(name+sep+value, o)
 	if len(out) < len(name)+len(sep) {
 		return ""
 	}

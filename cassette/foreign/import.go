@@ -17,8 +17,8 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/cassette"
 	"github.com/tapedeck-dev/tapedeck/internal/durable"
-	"github.com/tapedeck-dev/tapedeck/internal/ttyscrub"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/tty"
 )
 
 // ImportOptions say what a foreign file does not. Nil and zero work.
@@ -112,7 +112,7 @@ func (im *importer) at() time.Duration { return time.Duration(im.now.Load()) }
 // options puts in what the file does not say, and notes that in the origin.
 func (im *importer) options() (*cassette.CreateOptions, error) {
 	h, o := im.src.Header(), im.o
-	scrubbing := &ttyscrub.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail}
+	scrubbing := &tty.Options{Scrub: o.Scrub, Accounts: o.Accounts, KeepEmail: o.KeepEmail}
 	t := cassette.Terminal{InitialRows: h.Rows, InitialCols: h.Cols, Term: h.Term}
 	if h.Rows == 0 {
 		t.InitialRows, t.InitialCols = DefaultRows, DefaultCols

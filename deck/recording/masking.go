@@ -16,7 +16,7 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // ConfigName is the file at the top of a work tree that says how its runs are recorded:
@@ -41,7 +41,7 @@ type Masking struct {
 	Off     []string  `json:"off" yaml:"off"`
 	Add     []OwnMask `json:"add" yaml:"add"`
 	Headers *Headers  `json:"headers,omitempty" yaml:"-"` // beside masks in the file
-	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (scrub.MaskRules); none is 1
+	Rules   int       `json:"rules,omitempty" yaml:"-"`   // version of the masks that tapedeck knows (masks.Rules); none is 1
 }
 
 // Headers says which headers of requests compare beside or without those that tapedeck compares by itself.
@@ -132,7 +132,7 @@ func (m *Manifest) MaskingNow() (now *Masking, changed bool, err error) {
 			*now = *m.Masking
 		}
 	}
-	now.Rules = scrub.MaskRules
+	now.Rules = masks.Rules
 	return now, !now.SameAs(m.Masking), nil
 }
 
@@ -153,16 +153,16 @@ func (m *Masking) OwnHeaders() *Headers {
 }
 
 // Masker returns what masks for runs with these roots. A nil Masking is what tapedeck knows, all of it.
-func (m *Masking) Masker(r *Roots) (*scrub.Masker, error) {
+func (m *Masking) Masker(r *Roots) (*masks.Masker, error) {
 	o, err := m.options(r)
 	if err != nil {
 		return nil, err
 	}
-	return scrub.NewMasker(o), nil
+	return masks.New(o), nil
 }
 
-func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
-	o := &scrub.MaskOptions{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
+func (m *Masking) options(r *Roots) (*masks.Options, error) {
+	o := &masks.Options{Home: r.Home, WorkTree: r.Tree, Temp: r.Temp}
 	if m != nil {
 		o.Rules = m.Rules
 		o.Disabled = slices.DeleteFunc(slices.Clone(m.Off), func(name string) bool { return ofScreens(name) || name == maskTelemetry })
@@ -171,7 +171,7 @@ func (m *Masking) options(r *Roots) (*scrub.MaskOptions, error) {
 			if err != nil {
 				return nil, fmt.Errorf("mask %q: %w", own.Name, err)
 			}
-			o.Extra = append(o.Extra, scrub.ExtraMask{Name: own.Name, Pattern: re, Drop: own.Drop})
+			o.Extra = append(o.Extra, masks.Extra{Name: own.Name, Pattern: re, Drop: own.Drop})
 		}
 	}
 	return o, o.Check()
@@ -209,7 +209,7 @@ func (m *Manifest) maskUses() []MaskUse {
 		}
 	}
 	var out []MaskUse
-	for _, k := range scrub.Masks() {
+	for _, k := range masks.All() {
 		out = append(out, MaskUse{k.Name, k.What, k.Example, off[k.Name], m.Masks[k.Name]})
 	}
 	out = append(out, MaskUse{Name: fidelity.AnswerIDs, What: "ids and times that a provider makes up for each answer, where two answers " +
@@ -223,19 +223,19 @@ func (m *Manifest) maskUses() []MaskUse {
 
 // screenMasks are masks of what stands on screens alone, where programs write for people: elsewhere such a shape may be anything.
 var screenMasks = []struct {
-	scrub.ExtraMask
+	masks.Extra
 	what, example string
 }{
-	{scrub.ExtraMask{Name: "screen-clock", Pattern: regexp.MustCompile(
+	{masks.Extra{Name: "screen-clock", Pattern: regexp.MustCompile(
 		`(?:^|[\s(\[|│•·—])((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9])?(?: ?[AaPp][Mm])?)(?:$|[\s)\]|│•·—,.])`)},
 		"of screens: a time of day that stands by itself", "Worked • 10:01"},
-	{scrub.ExtraMask{Name: "screen-elapsed", Pattern: regexp.MustCompile(
+	{masks.Extra{Name: "screen-elapsed", Pattern: regexp.MustCompile(
 		`(?:\(|\b(?:[Ff]or|[Ii]n|[Aa]fter) )((?:[0-9]+h ?)?(?:[0-9]+m ?)?[0-9]+(?:\.[0-9]+)?s)\b`)},
 		"of screens: how long something has taken", "Working (3s • esc to interrupt)"},
 }
 
 // ScreenMasker returns what masks the rows of screens. It counts for itself.
-func (m *Masking) ScreenMasker(r *Roots) (*scrub.Masker, error) {
+func (m *Masking) ScreenMasker(r *Roots) (*masks.Masker, error) {
 	own := new(Masking)
 	if m != nil {
 		*own = *m
@@ -246,10 +246,10 @@ func (m *Masking) ScreenMasker(r *Roots) (*scrub.Masker, error) {
 	}
 	for _, s := range screenMasks {
 		if !slices.Contains(own.Off, s.Name) {
-			o.Extra = append(o.Extra, s.ExtraMask)
+			o.Extra = append(o.Extra, s.Extra)
 		}
 	}
-	return scrub.NewMasker(o), nil
+	return masks.New(o), nil
 }
 
 // ofScreens reports whether name is that of a mask of screens alone.

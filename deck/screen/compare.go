@@ -10,6 +10,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -66,7 +67,7 @@ func (t *Side) hinted() (*fidelity.Showing, error) {
 }
 
 // Screens says how the terminals of two runs compare; nil where one of them had none and that does not matter.
-func Screens(tty *recording.TTY, m *scrub.Masker, gate bool, sides [2]*Side) (*fidelity.Screens, error) {
+func Screens(tty *recording.TTY, m *masks.Masker, gate bool, sides [2]*Side) (*fidelity.Screens, error) {
 	switch {
 	case tty == nil && gate:
 		return nil, errNoTerminal

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // What an argument is that may hold a secret by its name.
@@ -72,7 +73,7 @@ func learnText(s *scrub.Scrubber, a string) {
 	}
 	for _, m := range line.FindAllStringSubmatch(a, -1) {
 		// One word in prose is no header: "token: none of these".
-		prose := !strings.Contains(m[1], "-") && scrub.NameSaysSecret(m[1]) && strings.Contains(strings.TrimSpace(m[2]), " ")
+		prose := !strings.Contains(m[1], "-") && names.SaySecret(m[1]) && strings.Contains(strings.TrimSpace(m[2]), " ")
 		if !prose && !reference.MatchString(m[2]) {
 			s.LearnHeader(map[string][]string{m[1]: {m[2]}})
 		}

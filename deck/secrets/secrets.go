@@ -5,6 +5,7 @@ import (
 
 	"github.com/tapedeck-dev/tapedeck/deck/recording"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
 )
 
 // OfProject returns what hides secrets in what comes from elsewhere, such as another tool's transcript, as Record hides them
@@ -24,7 +25,7 @@ func OfProject(env []string) (*scrub.Scrubber, error) {
 
 // PathsFrom tells what is a path, seen from the directory cwd.
 func PathsFrom(cwd string) func(value string) bool {
-	return scrub.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
+	return names.PathsFrom(cwd, func(path string) bool { _, err := os.Lstat(path); return err == nil })
 }
 
 // OfTerminal returns what knows the secrets of a program that is recorded on a terminal alone: those in its arguments and

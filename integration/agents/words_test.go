@@ -17,7 +17,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/llm"
 	"github.com/tapedeck-dev/tapedeck/integration/run"
 	"github.com/tapedeck-dev/tapedeck/internal/scriptedllm"
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // silentKeys are those below which nothing that an agent says to its model stands: names of sessions and calls, books, caches.
@@ -30,7 +30,7 @@ var silentKeys = []string{
 // tools and their results: none of these may compare as the request that it was.
 func everyWordCounts(t *testing.T, b *run.Box, r *Recipe, requests []scriptedllm.Request) {
 	t.Helper()
-	c := llm.NewClassifier(scrub.NewMasker(&scrub.MaskOptions{Home: b.Home, WorkTree: b.Work}))
+	c := llm.NewClassifier(masks.New(&masks.Options{Home: b.Home, WorkTree: b.Work}))
 	changed := 0
 	for _, q := range requests {
 		if q.Provider == "" || q.Status != 200 {

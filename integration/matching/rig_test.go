@@ -19,6 +19,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -32,7 +33,7 @@ const (
 type run struct {
 	t     testing.TB
 	dir   string
-	mask  *scrub.Masker
+	mask  *masks.Masker
 	store *cas.Dir
 	file  *os.File
 	rec   *tape.Recorder
@@ -62,7 +63,7 @@ func (r *run) replay(speed float64) *run {
 func begin(t testing.TB, recorded *run, cfg *network.Config) *run {
 	t.Helper()
 	r := &run{
-		t: t, dir: t.TempDir(), mask: scrub.NewMasker(nil), names: new(network.Names), roots: x509.NewCertPool(),
+		t: t, dir: t.TempDir(), mask: masks.New(nil), names: new(network.Names), roots: x509.NewCertPool(),
 		listeners: make(map[netip.AddrPort]*jailListener),
 	}
 	r.openTape()
@@ -131,7 +132,7 @@ func (r *run) compare(replay *run) *fidelity.Report {
 	defer b.Close()
 	report, err := fidelity.CompareLanes(fidelity.Semantic, a.Records(), b.Records(), &fidelity.LaneOptions{
 		Crossed: replay.book.Audit(),
-		Masks:   [2]*scrub.Masker{r.mask, r.mask},
+		Masks:   [2]*masks.Masker{r.mask, r.mask},
 		Payload: func(p *tape.Payload, s fidelity.Side) ([]byte, error) {
 			return p.Bytes([]cas.Store{r.store, replay.store}[s])
 		},

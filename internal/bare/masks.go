@@ -4,25 +4,25 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // NewMasker returns what masks the requests of a bare tape before they are compared: o (nil is what package scrub knows) with the
 // directories filled in that it leaves empty. The error is of a mask of o that cannot be.
-func NewMasker(o *scrub.MaskOptions) (*scrub.Masker, error) {
-	var masks scrub.MaskOptions
+func NewMasker(o *masks.Options) (*masks.Masker, error) {
+	var all masks.Options
 	if o != nil {
-		masks = *o
+		all = *o
 	}
-	if err := masks.Check(); err != nil {
+	if err := all.Check(); err != nil {
 		return nil, err
 	}
-	fillRoots(&masks)
-	return scrub.NewMasker(&masks), nil
+	fillRoots(&all)
+	return masks.New(&all), nil
 }
 
 // fillRoots names the directories whose paths differ from one developer to the next.
-func fillRoots(m *scrub.MaskOptions) {
+func fillRoots(m *masks.Options) {
 	if m.Home == "" {
 		m.Home, _ = os.UserHomeDir() // none is masked where there is none
 	}

@@ -94,7 +94,6 @@ type Changer interface {
 	Change(d cas.Digest, do func(b []byte) bool) (cas.Digest, error)
 }
 
-// payload numbers the bytes of a payload.
 func (n *Numbers) payload(p *tape.Payload, store cas.Store) error {
 	switch {
 	case p == nil:

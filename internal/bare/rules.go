@@ -11,14 +11,11 @@ import (
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-// oldNames are the members of JSON objects and forms whose values are secrets on tapes whose rules know no names.
-var oldNames = []string{
+// foreignNames are the members of JSON objects and forms whose values are secrets on tapes of other producers too.
+var foreignNames = []string{
 	"access_token", "api_key", "apikey", "client_assertion", "client_secret", "id_token", "passwd", "password", "private_key",
 	"refresh_token", "secret_access_key", "session_token",
 }
-
-// namesKnown is the version of the rules from which package scrub knows oldNames itself.
-const namesKnown = 4
 
 // NewScrubber returns the scrubber of a bare tape whose secrets are, or were, found by o.Rules. It makes a key that nobody needs
 // again: placeholders are numbered before they reach the tape.
@@ -29,8 +26,8 @@ func NewScrubber(o *scrub.Options) *scrub.Scrubber {
 	if o != nil {
 		own = *o
 	}
-	if own.Rules > 0 && own.Rules < namesKnown {
-		own.SecretNames = slices.Concat(own.SecretNames, oldNames)
+	if own.Rules == scrub.RulesForeign {
+		own.SecretNames = slices.Concat(own.SecretNames, foreignNames)
 	}
 	return scrub.New(key, &own)
 }

@@ -10,7 +10,7 @@ var leftOut = map[string]string{
 	"kubernetes-secret-yaml": "spans lines without a bound, and is meant for .yaml files alone",
 	"hashicorp-tf-password":  "any quoted word after password; meant for .tf files alone",
 	"nuget-config-password":  "any attribute; meant for nuget.config alone",
-	"pkcs12-file":            "a path: scrub.IsCredentialFile knows .p12 and .pfx",
+	"pkcs12-file":            "a path: names.IsCredentialFile knows .p12 and .pfx",
 	"private-key":            "scrub has a rule of its own, which follows a block line by line and needs no END",
 	"jwt":                    "scrub has a rule of its own",
 	"maxmind-license-key":    "its literal stands at its end: a stream would have to hold every word back",

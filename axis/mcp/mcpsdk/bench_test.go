@@ -9,6 +9,7 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp/mcpsdk"
 	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 )
 
 // constant is what the servers of the benchmarks answer.
@@ -54,7 +55,7 @@ func replayedServer(t testing.TB, n int, onTape bool) *sdk.ClientSession {
 	if !onTape {
 		return session(t, newClient(new(heard)), &mcpsdk.AnswerTransport{Served: m.book(t, nil).Conversation(1)}, "2025-11-25")
 	}
-	s, mask := scrub.New(scrub.Key{1}, &scrub.Options{Env: []string{"API_KEY=0123456789abcdef"}}), scrub.NewMasker(&scrub.MaskOptions{Home: "/home/u"})
+	s, mask := scrub.New(scrub.Key{1}, &scrub.Options{Env: []string{"API_KEY=0123456789abcdef"}}), masks.New(&masks.Options{Home: "/home/u"})
 	served := m.book(t, &mcp.BookOptions{Scrub: s, Mask: mask}).Conversation(1)
 	o := mcp.ServeOptions{Reveal: s.Reveal}
 	o.Log = mcp.NewLog(newMemoryTape(t).rec, s, mask, nil).Begin(&mcp.Opened{Transport: mcp.Stdio, Recorded: served.Recorded()})

@@ -1,0 +1,324 @@
+package scrub
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+	"github.com/tapedeck-dev/tapedeck/scrub/names"
+)
+
+const (
+	// MaxLooked bounds, in bytes, how much of a JSON or multipart body is looked through for names.
+	MaxLooked = 16 << 20
+	// maxForm is the same for a form.
+	maxForm = 1 << 20
+)
+
+// A Named is a value of which its name says that it is a secret.
+type Named struct {
+	Name, Value string
+	At          Place // in what was looked at
+}
+
+// A Place is where in a text a value stands that its name told to be a secret, and that is searched for nowhere, for as many
+// as are were learnt before it (Scrubber.LearnAll). It is hidden there.
+type Place struct {
+	Start, End  int64  // bytes of the text
+	Name, Value string // Value is what stands there, escapes undone
+}
+
+// A look goes through one body, whatever its kind, and collects what names in it give away.
+type look struct {
+	names  *names.Members
+	found  []Named
+	answer bool     // what is looked at was answered
+	tool   bool     // it is what a tool is given, or answers: names of tools say so of any value, and count in small letters in texts
+	piece  bool     // what follows has not come: a string that does not end is none
+	from   int      // where in the body stands what is looked at
+	within *Place   // that is looked at without its escapes; nil for none
+	flow   []string // names of a form that are secrets as parts of an OAuth flow
+	beside beside   // the name that was met last as a value
+}
+
+// body looks at a body by its Content-Type and its first bytes.
+func (l *look) body(contentType string, b []byte) []Named {
+	if !l.names.Any() || len(b) == 0 {
+		return nil
+	}
+	b = b[:min(len(b), MaxLooked)]
+	switch kind, _ := BodyKindOf(contentType).Of(b); kind {
+	case BodyOther:
+	case BodyForm:
+		b = b[:min(len(b), maxForm)]
+		l.flow = l.names.OfFlow(string(b))
+		l.form(b)
+	case BodyParts:
+		if between := between(contentType, b); len(between) > 0 {
+			l.multipart(between, b)
+			break
+		}
+		l.text(b)
+	default:
+		l.text(b)
+	}
+	return l.found
+}
+
+// member takes the value of a name, which stands from start to end of what is looked at.
+func (l *look) member(name []byte, says names.Saying, value string, start, end int) {
+	secrets, whole := says.Within(name, value), false
+	if l.tool && names.IsTool(name) {
+		var none bool
+		if whole, none = names.OfTool(value); none && says != names.AsOrdered {
+			return
+		}
+	}
+	if len(secrets) == 0 && whole {
+		secrets = []string{value}
+	}
+	if len(secrets) == 0 || l.answer && !whole && says.SpeaksOf(name, value) {
+		return
+	}
+	at := Place{Start: int64(l.from + start), End: int64(l.from + end), Value: value}
+	if l.within != nil {
+		at = *l.within
+	}
+	at.Name = string(name)
+	for _, secret := range secrets {
+		l.found = append(l.found, Named{at.Name, secret, at})
+	}
+}
+
+// text looks at each member of a text of JSON, or of several, and at what names in its strings say. It does not parse: a quotation mark
+// that is not escaped ends a string, and one before a colon ends a name. JSON that is quoted within a string, as the arguments of a tool
+// are, is text.
+func (l *look) text(b []byte) {
+	l.beside = beside{}
+	l.members(b)
+	if l.names.General() {
+		l.assignments(b)
+		l.flags(b)
+	}
+}
+
+func (l *look) members(b []byte) {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], ':')
+		if i < 0 {
+			return
+		}
+		colon := at + i
+		at = colon + 1
+		name, ok := nameBefore(b, colon)
+		if !ok {
+			l.headerLine(b, colon)
+			continue
+		}
+		value := blanks(b, at)
+		if value == len(b) || b[value] != '"' && b[value] != '[' {
+			continue
+		}
+		if says := l.names.Of(name); says != names.Nothing {
+			at = l.values(name, says, b, value)
+		} else if l.names.General() {
+			at = l.pair(name, b, value)
+		}
+	}
+}
+
+// nameBefore returns the name that ends before the colon at i.
+func nameBefore(b []byte, i int) (name []byte, ok bool) {
+	end := i - 1
+	for end > 0 && chars.IsBlank(b[end]) {
+		end--
+	}
+	if end < 1 || b[end] != '"' {
+		return nil, false
+	}
+	for start := end - 1; start >= 0 && end-start <= names.MaxName+1; start-- {
+		switch b[start] {
+		case '\\':
+			return nil, false
+		case '"':
+			return b[start+1 : end], start == 0 || b[start-1] != '\\'
+		}
+	}
+	return nil, false
+}
+
+// values takes the string at i, or the strings of the list there, and returns where they end.
+func (l *look) values(name []byte, says names.Saying, b []byte, i int) (end int) {
+	if b[i] == '"' {
+		return l.value(name, says, b, i)
+	}
+	for i = blanks(b, i+1); i < len(b) && b[i] == '"'; i = blanks(b, i+1) {
+		if i = blanks(b, l.value(name, says, b, i)); i == len(b) || b[i] != ',' {
+			break
+		}
+	}
+	return i
+}
+
+// value takes the string at i and returns where it ends; one that is too long says nothing. One that ends with the body was cut.
+func (l *look) value(name []byte, says names.Saying, b []byte, i int) (end int) {
+	escaped := false
+	for end = i + 1; end < len(b) && end-i < names.MaxValue; end++ {
+		switch b[end] {
+		case '\\':
+			escaped = true
+			end++
+		case '"':
+			l.member(name, says, unquoted(b[i:end+1], escaped), i+1, end)
+			return end + 1
+		}
+	}
+	if end >= len(b) && !l.piece {
+		l.member(name, says, unquoted(slices.Concat(bytes.TrimRight(b[i:], `\`), []byte{'"'}), escaped), i+1, len(b))
+	}
+	return min(end, len(b))
+}
+
+// unquoted is what a string of JSON says; "" where it is none.
+func unquoted(b []byte, escaped bool) (s string) {
+	if !escaped {
+		return string(b[1 : len(b)-1])
+	}
+	_ = json.Unmarshal(b, &s) // "" says nothing
+	return s
+}
+
+// A beside is the name of a secret that is itself a value, as lists of variables, headers and fields have them:
+//
+//	{"name": "API_KEY", "value": "…"}
+type beside struct {
+	name []byte
+	says names.Saying
+	end  int // of the member in the body
+}
+
+// pair looks at a member whose string stands at i: at the name of another, or at what it is the name of. It returns where to go on.
+func (l *look) pair(name, b []byte, i int) (end int) {
+	switch string(name) {
+	case "name", "key", "Name", "Key":
+		l.beside = beside{}
+		text := b[i+1 : min(len(b), i+2+names.MaxName)]
+		n := bytes.IndexByte(text, '"')
+		if b[i] != '"' || n < 0 {
+			return i
+		}
+		if says := l.names.Of(text[:n]); says != names.Nothing {
+			l.beside = beside{text[:n], says, i + n + 2}
+		}
+		return i + n + 2
+	case "value", "Value":
+		before := l.beside
+		l.beside = beside{}
+		if before.says != names.Nothing && !bytes.ContainsAny(b[before.end:i], "{}[]") {
+			return l.values(before.name, before.says, b, i)
+		}
+	}
+	return i
+}
+
+// form looks at each field of a form or a query, and into JSON in one.
+func (l *look) form(b []byte) {
+	for at := 0; at < len(b); {
+		part, _, _ := bytes.Cut(b[at:], []byte("&"))
+		name, value, ok := bytes.Cut(part, []byte("="))
+		if ok && len(name) <= 3*names.MaxName && len(value) > 0 {
+			l.from = at + len(name) + 1
+			l.field(formValue(name), value, formValue[[]byte])
+		}
+		at += len(part) + 1
+	}
+}
+
+// field looks at one field, which begins at l.from and whose value may be JSON.
+func (l *look) field(name string, raw []byte, plain func([]byte) string) {
+	says := l.names.Of([]byte(name))
+	if slices.Contains(l.flow, name) {
+		says = names.AsOrdered
+	}
+	if says != names.Nothing && len(raw) <= 3*names.MaxValue {
+		l.member([]byte(name), says, plain(raw), 0, len(raw))
+		return
+	}
+	if !BeginsJSON(raw) && !bytes.HasPrefix(raw, []byte("%7B")) && !bytes.HasPrefix(raw, []byte("%5B")) {
+		return
+	}
+	value := plain(raw)
+	if value != string(raw) { // offsets in it are none of the body's
+		l.within = &Place{Start: int64(l.from), End: int64(l.from + len(raw)), Value: value}
+	}
+	l.text([]byte(value))
+	l.within = nil
+}
+
+// formValue undoes the escapes of a form or a query, in which a blank may stand as +.
+func formValue[T string | []byte](b T) string {
+	if plain, err := url.QueryUnescape(string(b)); err == nil {
+		return plain
+	}
+	return string(b)
+}
+
+// between is what stands between the parts of a body, by its Content-Type or by its first line.
+func between(contentType string, body []byte) []byte {
+	if _, params, err := mime.ParseMediaType(contentType); err == nil && params["boundary"] != "" {
+		return []byte("--" + params["boundary"])
+	}
+	line, _, ok := bytes.Cut(body[:min(len(body), 100)], []byte("\n"))
+	if line = bytes.TrimSpace(line); !ok || len(line) < 3 || !bytes.HasPrefix(line, []byte("--")) || bytes.ContainsAny(line, " \t") {
+		return nil
+	}
+	return line
+}
+
+// multipart looks at each part of a body: at fields by their names, into JSON. Other files are passed by.
+func (l *look) multipart(between, body []byte) {
+	for at := 0; ; {
+		i := bytes.Index(body[at:], between)
+		if i < 0 {
+			return
+		}
+		at += i + len(between)
+		part, _, _ := bytes.Cut(body[at:], between)
+		head, value, ok := bytes.Cut(part, []byte("\r\n\r\n"))
+		if !ok {
+			head, value, ok = bytes.Cut(part, []byte("\n\n"))
+		}
+		if ok {
+			l.from = at + len(part) - len(value)
+			value = bytes.TrimSuffix(bytes.TrimSuffix(value, []byte("\n")), []byte("\r"))
+			l.field(partName(head), value, func(b []byte) string { return string(b) })
+		}
+	}
+}
+
+// partName is the name of a field by the head of its part; "" for a file or none.
+func partName(head []byte) string {
+	for line := range bytes.Lines(head[:min(len(head), 4096)]) {
+		key, rest, _ := bytes.Cut(line, []byte(":"))
+		if !strings.EqualFold(string(bytes.TrimSpace(key)), "Content-Disposition") {
+			continue
+		}
+		_, params, err := mime.ParseMediaType(strings.TrimSpace(string(rest)))
+		if _, file := params["filename"]; err == nil && !file {
+			return params["name"]
+		}
+	}
+	return ""
+}
+
+// blanks returns where the blanks at i end.
+func blanks(b []byte, i int) int {
+	for i < len(b) && chars.IsBlank(b[i]) {
+		i++
+	}
+	return i
+}

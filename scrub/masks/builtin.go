@@ -1,0 +1,104 @@
+package masks
+
+// Info describes a mask for people.
+type Info struct {
+	Name    string // as in <name>, in Used and in Options.Disabled
+	What    string // one line
+	Example string // a text in which it replaces something
+}
+
+// The names of masks that more than one shape leads to, or that code refers to.
+const (
+	maskHome      = "home"
+	maskWorkTree  = "worktree"
+	maskTemp      = "temp"
+	maskTempName  = "temp-name"
+	maskUUID      = "uuid"
+	maskTimestamp = "timestamp"
+	maskDate      = "date"
+	maskTime      = "time"
+	maskDuration  = "duration"
+	maskUnixTime  = "unix-time"
+	maskCacheKey  = "cache-key"
+	maskEventID   = "event-id"
+	maskChunkID   = "chunk-id"
+	maskLinks     = "links"
+	maskID        = "id"
+	maskPID       = "pid"
+	maskPort      = "port"
+)
+
+// What a fact that a mask takes out says of the text that it stands in.
+type saying uint8
+
+const (
+	ofTimes saying = iota // a time, a date, a duration: two of them may be equal by chance
+	ofNames               // it names something: two that are equal name the same
+	ofPlace               // a path that is the same in all of a run
+)
+
+// A mask is a shape in a place.
+type mask struct {
+	Info
+	says            saying
+	firsts, seconds string   // its first two bytes: one of each; any byte where seconds is empty
+	starts          []string // or texts that it begins with, of two bytes or more
+	// find looks for the shape at i, takes what it finds and returns where to go on; i where there is nothing. It is nil
+	// where that of another mask finds this one too.
+	find func(s *search, i int) int
+}
+
+const (
+	digits    = "0123456789"
+	hexLetter = "abcdefABCDEF"
+)
+
+// builtin lists the masks, of those that can begin at one place the longer first.
+var builtin = []mask{
+	{says: ofNames, Info: Info{maskUUID, "a UUID: 8-4-4-4-12 hex digits", "0b5e0c52-7d3c-4f7e-9d55-0c2a5f2f3c11"},
+		firsts: digits + hexLetter, seconds: digits + hexLetter, find: findUUID},
+	{says: ofNames, Info: Info{maskID, "what a provider made up to name a call, a message or an item, after its prefix",
+		"toolu_01A09q90qw90lq917835lq9"}, starts: idPrefixes, find: findID},
+	{Info: Info{maskCodexModels, "a line of codex's log: its list of models could not be asked for; goes without a trace",
+		"2026-11-21T07:08:09.123456Z ERROR codex_models_manager::manager: failed to refresh available models: stream disconnected before completion: error sending request"},
+		firsts: "12", seconds: digits, find: findLine(maskCodexModels, codexModels)},
+	{Info: Info{maskGeminiStartup, "a line of gemini's start-up profiler: a phase was over sooner or later; goes without a trace",
+		"[STARTUP] Phase 'cleanup_ops' was started but never ended. Skipping metrics."},
+		starts: []string{geminiStartup}, find: findLine(maskGeminiStartup, geminiPhases)},
+	{Info: Info{maskTimestamp, "a date and a time of ISO 8601 or RFC 3339", "2026-11-21T07:08:09.123Z"},
+		firsts: "12", seconds: digits, find: findTimestamp},
+	{Info: Info{maskDate, "a date with its year, or with its weekday or time, in digits or English",
+		"Saturday, November 21, 2026"}, firsts: digits, seconds: digits + "/ ", starts: dateWords, find: findDate},
+	{Info: Info{maskTime, "a time of day with seconds, or with AM or PM", "07:08:09"},
+		firsts: digits, seconds: digits + ":", find: findClock},
+	{Info: Info{maskDuration, "a time that something took: in ms or less, or seconds with a fraction or after \"in\"",
+		"3 passed in 0.02 seconds"}, firsts: digits, starts: durationNames, find: findDuration},
+	{Info: Info{maskUnixTime, "a Unix time of 10 digits or more behind a name such as created or timestamp",
+		`"create_time":1795244930123`}, starts: unixNames, find: findUnixTime},
+	{says: ofNames, Info: Info{maskCacheKey, "the value of prompt_cache_key", `"prompt_cache_key":"019abc"`},
+		starts: []string{cacheKey}, find: findText(cacheKey, maskCacheKey)},
+	{says: ofNames, Info: Info{maskEventID, "the value of event_id, by which a program names what it sends", `"event_id":"evt_9xKf2"`},
+		starts: []string{eventID}, find: findText(eventID, maskEventID)},
+	{says: ofNames, Info: Info{maskChunkID, "the hex digits after \"Chunk ID:\"", "Chunk ID: 1f3a9c"},
+		starts: []string{chunkID}, find: findChunkID},
+	{says: ofNames, Info: Info{maskPID, "the number after the word pid, ppid or pgid", "pid 12345"},
+		starts: pidWords, find: findPID},
+	{Info: Info{maskLinks, "how many hard links ls -l says that a file has: a directory of a replay often has one",
+		"drwxr-xr-x 5 anna users 4096 src"}, firsts: "-dlpscb", seconds: "r-", find: findLinks},
+	{says: ofNames, Info: Info{maskPort, "the port of a loopback address", "http://127.0.0.1:43117/"},
+		starts: loopbacks, find: findPort},
+	{says: ofNames, Info: Info{maskTempName, "a made-up part of a name below a temporary directory: of the name right below it every longer word, elsewhere what looks random", "/tmp/build-x7Gh29Kd/out"},
+		find: findPath},
+	{says: ofPlace, Info: Info{maskHome, "the path of HOME", "/home/user/.config"}},
+	{says: ofPlace, Info: Info{maskWorkTree, "the path of the work tree", "/home/user/project/main.go"}},
+	{says: ofPlace, Info: Info{maskTemp, "the path of the temporary directory", "/run/user/tmp/x"}},
+}
+
+// All lists the built-in masks.
+func All() []Info {
+	infos := make([]Info, len(builtin))
+	for i := range builtin {
+		infos[i] = builtin[i].Info
+	}
+	return infos
+}

@@ -1,0 +1,160 @@
+package masks
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lazyregexp"
+)
+
+// What the masks of times took out, read.
+
+// A Moment is a span of wall time that a text names, as finely as it does.
+type Moment struct {
+	From, Unit time.Duration // from 1970 on, or, where Every is not 0, from any multiple of that on
+	Every      time.Duration // 0 for a text that names one moment alone
+}
+
+// quarter is how far zones lie apart: a text without a date or a zone names a moment of any quarter of an hour.
+const quarter = 15 * time.Minute
+
+// MomentOf reads what a mask of times took out.
+func MomentOf(mask, text string) (m Moment, ok bool) {
+	switch mask {
+	case maskUnixTime:
+		return unixMoment(text)
+	case maskTimestamp, maskTime:
+		if c, ok := clockOf(text); ok && c.unit <= time.Second {
+			return Moment{From: c.day % quarter, Unit: c.unit, Every: quarter}, true
+		}
+	}
+	return m, false
+}
+
+// unixMoment reads seconds with or without a fraction, ms, µs or ns, told by their number of digits.
+func unixMoment(text string) (m Moment, ok bool) {
+	const seconds, nanos = 10, 19 // digits, since 2001
+	whole, fraction, _ := strings.Cut(text, ".")
+	digits := whole + fraction
+	if len(whole) < seconds || len(digits) > nanos {
+		return m, false
+	}
+	m.Unit = time.Second / pow10(len(digits)-seconds)
+	n, err := strconv.ParseInt(digits, 10, 64)
+	m.From = time.Duration(n) * m.Unit
+	return m, err == nil && m.Unit > 0 && m.From >= 0
+}
+
+func pow10(n int) (p time.Duration) {
+	for p = 1; n > 0; n-- {
+		p *= 10
+	}
+	return p
+}
+
+// A clock is a time of day in a text.
+type clock struct {
+	day, unit time.Duration // since midnight, as finely as it is written
+	rest      string        // what stands around it
+}
+
+var clockText = lazyregexp.New(`(?:^|[^0-9])(([0-9]{1,2})(?::([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]{1,9}))?)?|[_-]([0-9]{2})[_-]([0-9]{2})))(?:[^0-9]|$)`)
+
+// clockOf reads the last time of day in a text, for a date may be written alike.
+func clockOf(text string) (c clock, ok bool) {
+	found := clockText.FindAllSubmatchIndex([]byte(text), -1)
+	if len(found) == 0 {
+		return c, false
+	}
+	at := found[len(found)-1]
+	group := func(n int) string { return text[max(at[2*n], 0):max(at[2*n+1], 0)] }
+	number := func(digits string) time.Duration {
+		n, _ := strconv.Atoi(digits) // none is 0
+		return time.Duration(n)
+	}
+	minutes, seconds, fraction := group(3)+group(6), group(4)+group(7), group(5)
+	c.unit = time.Second / pow10(len(fraction))
+	if seconds == "" {
+		c.unit = time.Minute
+	}
+	c.day = number(group(2))*time.Hour + number(minutes)*time.Minute + number(seconds)*time.Second + number(fraction)*c.unit
+	c.rest = text[:at[2]] + "\x00" + text[at[3]:]
+	return c, true
+}
+
+// Has reports whether a time, in ns since 1970, is of the moment.
+func (m Moment) Has(ns int64) bool {
+	since := time.Duration(ns) - m.From
+	if m.Every != 0 {
+		since = (since%m.Every + m.Every) % m.Every
+	}
+	return since >= 0 && since < m.Unit
+}
+
+const (
+	// apart is how far two times of one moment may lie apart at most.
+	apart = time.Minute
+	// grain is by how much what is written in whole seconds may lie outside.
+	grain = time.Second
+)
+
+// Near tells whether two values that the mask took out may be times of one moment between from and to. Of a time of day that is any
+// day's and, since nobody says which zone it is of, any quarter of an hour; all that stands around it must be equal.
+func Near(mask, was, now string, from, to time.Time) bool {
+	began, lasted := time.Duration(from.Add(-grain).UnixNano()), to.Sub(from)+2*grain
+	switch mask {
+	case maskUnixTime:
+		a, okA := unixMoment(was)
+		b, okB := unixMoment(now)
+		return okA && okB && (a.From-b.From).Abs() <= apart && isBetween(a.From-began, lasted) && isBetween(b.From-began, lasted)
+	case maskTimestamp, maskTime, maskDate:
+		a, okA := clockOf(was)
+		b, okB := clockOf(now)
+		ofQuarter := func(day time.Duration) time.Duration { return (day%quarter - began%quarter + quarter) % quarter }
+		return okA && okB && a.rest == b.rest && (a.day-b.day).Abs() <= apart && isBetween(ofQuarter(a.day), lasted) && isBetween(ofQuarter(b.day), lasted)
+	}
+	return false
+}
+
+func isBetween(d, most time.Duration) bool { return d >= 0 && d <= most }
+
+// Milliseconds reads what the mask of durations took out of text, from start to end. A number without a unit is in ms, but behind a
+// name that says otherwise. round says that it is written as a person writes a setting: 300, 9000.
+func Milliseconds(text []byte, start, end int) (ms float64, round bool) {
+	s := string(text[start:end])
+	round = !strings.Contains(s, ".")
+	for s != "" {
+		n := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+		if n < 0 {
+			n = len(s)
+		}
+		value, err := strconv.ParseFloat(s[:n], 64)
+		if err != nil {
+			return ms, false
+		}
+		round = round && n > 2 && strings.HasSuffix(s[:n], "00") // a measured time seldom does, though it may well be one second or nine
+		rest := strings.TrimLeft(s[n:], " ")
+		unit, width := unitOf(rest, text[:start])
+		ms += value * unit
+		s = rest[width:]
+	}
+	return ms, round
+}
+
+func unitOf(rest string, before []byte) (ms float64, width int) {
+	for _, u := range units {
+		if strings.HasPrefix(rest, u.name) {
+			return u.ms, len(u.name)
+		}
+	}
+	named := before[max(0, len(before)-len("total_duration\\\": ")):]
+	switch {
+	case bytes.Contains(named, []byte("seconds")):
+		return 1000, len(rest)
+	case bytes.Contains(named, []byte("total_duration")):
+		return 1e-6, len(rest)
+	}
+	return 1, len(rest)
+}

@@ -1,0 +1,155 @@
+package tty
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/grapheme"
+)
+
+// A mask of a code point has its bytes and its columns, and does with its neighbours what that does: it begins a cell, or joins the
+// one before it, and makes that one wide where that does.
+const (
+	maskASCII = '*'
+	mask2     = '·' // 2 bytes, 1 column
+	mask3     = '•' // 3, 1
+	maskWide  = '＊' // 3, 2
+	mask4     = '🞶' // 4, 1
+	mask4Wide = '🈀' // 4, 2
+	// Those that a variation selector makes wide.
+	varied2  = '©'
+	varied3  = '✳'
+	varied4  = '🕸'
+	selector = '\ufe0f'
+	// Half a flag.
+	firstFlag, lastFlag, maskFlag = '🇦', '🇿', '🇽'
+	// What joins another is not seen, or is the colour of a skin, which makes it wide.
+	join2    = '\u034f'
+	join3    = '\ufe00'
+	join4    = '\U000e0100'
+	joinWide = '🏽'
+)
+
+// masked reports whether masking leaves b, a text, as it is.
+func masked(b []byte) bool {
+	for i, c := range b {
+		if c != maskASCII {
+			rest := bytes.Clone(b[i:])
+			maskRun(rest)
+			return bytes.Equal(rest, b[i:])
+		}
+	}
+	return true
+}
+
+// Mask masks the text of hits in b, which stands at an offset of the stream, in place. Hits may reach over the ends of b; one that
+// begins before it must be cut between characters. Control sequences within a hit stay.
+func Mask(b []byte, at int64, hits []Hit) {
+	for _, h := range hits {
+		start, end := max(h.Start-at, 0), min(h.End-at, int64(len(b)))
+		if start < end {
+			maskText(b[start:end])
+		}
+	}
+}
+
+// MaskAt is Mask for a file.
+func MaskAt(f File, hits []Hit) error {
+	for _, h := range hits {
+		b := make([]byte, h.End-h.Start)
+		if _, err := f.ReadAt(b, h.Start); err != nil {
+			return err
+		}
+		maskText(b)
+		if _, err := f.WriteAt(b, h.Start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maskText masks the characters of b, which begins between sequences.
+func maskText(b []byte) {
+	var x lexer
+	for len(b) > 0 {
+		k, n := x.next(b)
+		for k == text && n < len(b) && x.state == afterC2 { // the rest of a character whose first byte may be one of C1
+			next, m := x.next(b[n:])
+			k, n = next, n+m
+		}
+		if k == text {
+			maskRun(b[:n])
+		}
+		b = b[n:]
+	}
+}
+
+// maskRun masks printed characters. What joins a character before them stays, and so does what is no UTF-8.
+func maskRun(b []byte) {
+	cell := afterMask
+	inside := false // the cell began in b
+	for len(b) > 0 {
+		if b[0] < utf8.RuneSelf && (len(b) == 1 || b[1] < utf8.RuneSelf) {
+			b[0], inside, cell = maskASCII, true, afterMask
+			b = b[1:]
+			continue
+		}
+		r, size := utf8.DecodeRune(b)
+		next, begins := grapheme.Next(cell, r)
+		mask := r
+		switch {
+		case r == utf8.RuneError:
+			inside = false
+		case begins || !grapheme.JoinsCell(cell, r):
+			inside = true
+			following, _ := utf8.DecodeRune(b[size:])
+			mask = maskOf(r, size, following == selector)
+		case inside:
+			mask = joinOf(r, size)
+		}
+		if mask != r {
+			utf8.EncodeRune(b, mask)
+		}
+		cell, b = next, b[size:]
+	}
+}
+
+// afterMask is the state of clusters behind a mask.
+var afterMask, _ = grapheme.Next(grapheme.State{}, maskASCII)
+
+// maskOf returns the mask of a code point of n bytes that begins a cell.
+func maskOf(r rune, n int, selected bool) rune {
+	width := grapheme.Width(r)
+	switch {
+	case width == 0:
+		return r
+	case r >= firstFlag && r <= lastFlag:
+		return maskFlag
+	case selected && grapheme.VariationWide(r):
+		return [...]rune{maskASCII, varied2, varied3, varied4}[n-1]
+	case width == 2 && n == 4:
+		return mask4Wide
+	case width == 2:
+		return maskWide
+	}
+	return [...]rune{maskASCII, mask2, mask3, mask4}[n-1]
+}
+
+// joinOf returns the mask of a code point of n bytes that joins a cell.
+func joinOf(r rune, n int) rune {
+	switch {
+	case r == selector:
+		return r
+	case r >= firstFlag && r <= lastFlag:
+		return maskFlag
+	case grapheme.Width(r) == 2 && n == 4:
+		return joinWide
+	case n == 2:
+		return join2
+	case n == 3:
+		return join3
+	case n == 4:
+		return join4
+	}
+	return r
+}

@@ -1,0 +1,171 @@
+package tty
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/scrub"
+	"github.com/tapedeck-dev/tapedeck/scrub/internal/chars"
+)
+
+// shapesAlone tells secrets by their shapes. No placeholder is made, so the key does not matter.
+var shapesAlone = sync.OnceValue(func() *scrub.Scrubber { return scrub.New(scrub.Key{}, nil) })
+
+// minAccount is the length in bytes from which the identifier of an account is looked for.
+const minAccount = 3
+
+// rules are what is looked for in a text.
+type rules struct {
+	scrub    *scrub.Scrubber
+	accounts [][]byte
+	email    bool
+	looked   int64 // what it cost, for tests
+}
+
+func newRules(o *Options) *rules {
+	r := &rules{scrub: o.Scrub, email: !o.KeepEmail}
+	for _, a := range o.Accounts {
+		if a = strings.TrimSpace(a); len(a) >= minAccount {
+			r.accounts = append(r.accounts, []byte(a))
+		}
+	}
+	return r
+}
+
+// A find is a secret in a text, from start to before end in bytes. Part says that it belongs to the find before it.
+type find struct {
+	start, end int
+	rule       string
+	part       bool
+}
+
+// in returns the secrets of a whole text.
+func (r *rules) in(b []byte) (found []find) {
+	r.looked += int64(costOf(b))
+	for _, s := range r.scrub.Find(b) {
+		found = append(found, find{int(s.Start), int(s.End), s.Rule, s.Part})
+	}
+	r.inLines(b, func(f find) { found = append(found, f) })
+	for i := range found {
+		found[i].end = beforeBorder(b, found[i].start, found[i].end)
+	}
+	return slices.DeleteFunc(found, func(f find) bool { return masked(b[f.start:f.end]) })
+}
+
+// beforeBorder returns where what was found in a row ends: the border of a box is no part of it.
+func beforeBorder(b []byte, start, end int) int {
+	if bytes.IndexByte(b[start:end], borders) < 0 || bytes.IndexByte(b[start:end], '\n') >= 0 {
+		return end
+	}
+	if i := bytes.IndexFunc(b[start:end], isBorder); i > 0 {
+		return start + i
+	}
+	return end
+}
+
+// inLines tells of the secrets that lie within one line: addresses of email, accounts, and what a name before a sign gives away.
+func (r *rules) inLines(b []byte, tell func(find)) {
+	if r.email {
+		eachEmail(b, func(start, end int) { tell(find{start, end, "email", false}) })
+	}
+	for _, a := range r.accounts {
+		eachWord(b, a, func(start, end int) { tell(find{start, end, "account", false}) })
+	}
+	for _, s := range r.scrub.FindNamed(b) {
+		tell(find{int(s.Start), int(s.End), s.Rule, false})
+	}
+}
+
+// eachWord calls f where word stands in b and is no part of a longer one.
+func eachWord(b, word []byte, f func(start, end int)) {
+	for at := 0; ; {
+		i := bytes.Index(b[at:], word)
+		if i < 0 {
+			return
+		}
+		start, end := at+i, at+i+len(word)
+		if (start == 0 || !joins(b[start-1], b[start])) && (end == len(b) || !joins(b[end-1], b[end])) {
+			f(start, end)
+		}
+		at = end
+	}
+}
+
+func joins(a, b byte) bool { return chars.IsAlnum(a) && chars.IsAlnum(b) }
+
+const (
+	maxLocal  = 64  // bytes, of RFC 5321
+	maxDomain = 253 // bytes
+)
+
+// noDomains are what a name ends in that has an @ and is none of a person: a picture of twice the size, a unit of systemd.
+var noDomains = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "service", "socket", "target", "timer", "slice", "scope",
+	"mount", "device", "js", "mjs", "cjs", "ts", "json", "md", "tgz", "txt", "lock"}
+
+// eachEmail calls f for each address of email in b: ann@example.org. The user of an address of Git, and of a URL, is none.
+func eachEmail(b []byte, f func(start, end int)) {
+	for at := 0; ; {
+		i := bytes.IndexByte(b[at:], '@')
+		if i < 0 {
+			return
+		}
+		sign := at + i
+		at = sign + 1
+		start := sign
+		for start > 0 && sign-start < maxLocal && isLocal(b[start-1]) {
+			start--
+		}
+		for start < sign && (b[start] == '.' || b[start] == '-' || b[start] == '+') {
+			start++
+		}
+		end := domainEnd(b, sign+1)
+		if start == sign || end == 0 || string(b[start:sign]) == "git" || inURL(b, start) {
+			continue
+		}
+		f(start, end)
+		at = end
+	}
+}
+
+func isLocal(c byte) bool { return chars.IsAlnum(c) || strings.IndexByte("._%+-", c) >= 0 }
+
+// domainEnd returns the end of the name with a dot in it that begins at i; 0 where there is none.
+func domainEnd(b []byte, i int) (end int) {
+	label, dots := i, 0
+	for end = i; end < len(b) && end-i < maxDomain; end++ {
+		if c := b[end]; c == '.' && end > label && end+1 < len(b) && chars.IsAlnum(b[end+1]) {
+			label, dots = end+1, dots+1
+		} else if !chars.IsAlnum(c) && (c != '-' || end == label) {
+			break
+		}
+	}
+	for end > label && b[end-1] == '-' {
+		end--
+	}
+	top := b[min(label, end):end]
+	if dots == 0 || len(top) < 2 || slices.Contains(noDomains, string(top)) {
+		return 0
+	}
+	for _, c := range top {
+		if c >= '0' && c <= '9' {
+			return 0
+		}
+	}
+	return end
+}
+
+// inURL tells whether what begins at i stands behind the scheme of a URL.
+func inURL(b []byte, i int) bool {
+	for n := 0; i > 0 && n < maxDomain; n++ {
+		i--
+		switch c := b[i]; {
+		case c == '/' && i > 1 && b[i-1] == '/' && b[i-2] == ':':
+			return true
+		case c <= ' ' || c == '/':
+			return false
+		}
+	}
+	return false
+}
