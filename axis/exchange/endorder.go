@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -45,8 +46,8 @@ type endOrder struct {
 	began  map[uint64]time.Time
 	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
 	gone   map[uint64]time.Time
-	moved  chan struct{} // closed when the next thing happens; nil while nobody waits
-	last   time.Time     // when the last one did of what is recorded
+	moved  lane.Change
+	last   time.Time // when the last one did of what is recorded
 	inVain bool
 	lost   []string
 }
@@ -191,7 +192,7 @@ func (o *endOrder) comesNear(id uint64) {
 	defer o.mu.Unlock()
 	if !o.near[id] {
 		o.near[id], o.last = true, time.Now()
-		o.wake()
+		o.moved.Happened()
 	}
 }
 
@@ -238,8 +239,8 @@ func beside(x, y []*Recorded) bool {
 func mostBeside(lanes map[string][]*Recorded) int {
 	type edge struct{ at, by int64 }
 	var edges []edge
-	for _, lane := range lanes {
-		begun, ended := laneSpan(lane)
+	for _, calls := range lanes {
+		begun, ended := laneSpan(calls)
 		edges = append(edges, edge{begun, 1}, edge{ended + 1, -1})
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
@@ -285,27 +286,23 @@ type ending struct {
 
 // until waits until an end may come.
 func (o *endOrder) until(ctx context.Context, e *ending) error {
-	for {
-		w := o.next(e)
-		if w == nil {
-			return sleep(ctx, o.remaining(e))
+	var w *waiting
+	err := lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		if w = o.next(e); w == nil {
+			return nil, 0
 		}
-		timer := time.NewTimer(time.Until(w.limit))
-		select {
-		case <-w.moved:
-		case <-timer.C:
-			if w.near != 0 {
-				o.comesNear(w.near)
-			} else {
-				o.lose(e.who, w.what)
-			}
-		case <-ctx.Done():
+		return w.moved, time.Until(w.limit)
+	}, func() {
+		if w.near != 0 {
+			o.comesNear(w.near)
+		} else {
+			o.lose(e.who, w.what)
 		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	})
+	if err != nil {
+		return err
 	}
+	return lane.Pause(ctx, nil, o.remaining(e))
 }
 
 // A waiting is what an end waits for.
@@ -327,9 +324,6 @@ func (o *endOrder) next(e *ending) *waiting {
 	if w == nil {
 		return nil
 	}
-	if o.moved == nil {
-		o.moved = make(chan struct{})
-	}
 	still, latest := o.last.Add(companySlack), e.due.Add(maxHold)
 	if latest.Before(still) {
 		still = latest
@@ -337,7 +331,7 @@ func (o *endOrder) next(e *ending) *waiting {
 	if w.near == 0 && w.limit.Before(still) {
 		w.limit = still
 	}
-	w.moved = o.moved
+	w.moved = o.moved.Next()
 	return w
 }
 
@@ -451,7 +445,7 @@ func (o *endOrder) lose(who, what string) {
 	}
 	o.lost = append(o.lost, fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s", who, what))
 	o.inVain = true
-	o.wake()
+	o.moved.Happened()
 }
 
 // giveUp ends all waiting.
@@ -462,22 +456,14 @@ func (o *endOrder) giveUp() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.inVain = true
-	o.wake()
+	o.moved.Happened()
 }
 
 // happens notes when something recorded happened for the first time. The caller holds mu.
 func happens[K comparable](o *endOrder, times map[K]time.Time, what K) {
 	if times[what].IsZero() {
 		times[what], o.last = time.Now(), time.Now()
-		o.wake()
-	}
-}
-
-// wake wakes whoever waits. The caller holds mu.
-func (o *endOrder) wake() {
-	if o.moved != nil {
-		close(o.moved)
-		o.moved = nil
+		o.moved.Happened()
 	}
 }
 
