@@ -3,6 +3,7 @@ package mcp
 import (
 	"cmp"
 	"errors"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -89,7 +90,8 @@ func (e *end) awaitWrite() bool {
 	return err == nil && conn.Write(func(fd uintptr) bool { return ready(fd, unix.POLLOUT) }) == nil
 }
 
-func (e *end) canRead() bool  { return e.ready(unix.POLLIN) }
+func (e *end) canRead() bool { return e.ready(unix.POLLIN) }
+
 func (e *end) canWrite() bool { return e.ready(unix.POLLOUT) }
 
 func (e *end) ready(events int16) (yes bool) {
@@ -107,4 +109,59 @@ func ready(fd uintptr, events int16) bool {
 			return err == nil && set[0].Revents != 0
 		}
 	}
+}
+
+// gone waits until nobody reads what is written to e any more, and reports true, or until e is closed. Only pipes, and sockets of one
+// direction, can be waited for: of a socket that is read too the reader sees the end.
+func (e *end) gone() (gone bool) {
+	if !e.file.watching || e.file.both { // to wait keeps others from reading
+		return false
+	}
+	conn, err := e.file.f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	// Of the end of a pipe that is written to nothing but an error makes the poller say that it can be read.
+	_ = conn.Read(func(fd uintptr) bool {
+		gone = hungUp(int32(fd))
+		return gone
+	})
+	return gone
+}
+
+// hungUp reports whether the far end is gone. That of a nil end is not.
+func (e *end) hungUp() (gone bool) {
+	if e == nil {
+		return false
+	}
+	if conn, err := e.file.f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { gone = hungUp(int32(fd)) })
+	}
+	return gone
+}
+
+// hungUp reports whether the far end of a descriptor is gone.
+func hungUp(fd int32) bool {
+	set := []unix.PollFd{{Fd: fd}}
+	for {
+		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
+			return err == nil && set[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		}
+	}
+}
+
+// unread returns how many bytes that were written to f, a pipe or a Unix socket, nobody has read yet; 0 where that is not known. A
+// socket counts what it needs to hold them too.
+func unread(f *os.File) int {
+	n := 0
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = conn.Control(func(fd uintptr) {
+		if n, err = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ); err != nil { // a pipe has one queue, and either end tells of it
+			n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		}
+	})
+	return n
 }

@@ -3,51 +3,12 @@ package mcp
 import (
 	"cmp"
 	"container/heap"
-	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
-
-// A NoServerError says that a name stands for none of the servers of a tape, or that one is to be named.
-type NoServerError struct {
-	Name    string   // "" where none was named
-	Servers []string // that the tape has
-}
-
-// Error implements error.
-func (e *NoServerError) Error() string {
-	switch {
-	case len(e.Servers) == 0:
-		return "the tape holds no conversation with an MCP server"
-	case e.Name == "":
-		return fmt.Sprintf("the tape holds %d MCP servers, and one is to be named (--server): %s", len(e.Servers), strings.Join(e.Servers, ", "))
-	}
-	return fmt.Sprintf("the tape holds no MCP server %q: it has %s", e.Name, strings.Join(e.Servers, ", "))
-}
-
-// Named returns the server of a name, all its conversations together: what a lenient Served answers from. "NAME#2" is the second of
-// them alone. "" is the one server of the tape. The error is a *NoServerError.
-func (b *Book) Named(name string) (*Served, error) {
-	var names []string
-	found := &Served{book: b}
-	for _, t := range b.talks {
-		base := tape.MCPServer(t.Server)
-		if !slices.Contains(names, base) {
-			names = append(names, base)
-		}
-		if name == "" || name == base || name == t.Server {
-			found.merged = append(found.merged, t)
-		}
-	}
-	if len(found.merged) == 0 || name == "" && len(names) > 1 {
-		return nil, &NoServerError{Name: name, Servers: names}
-	}
-	found.talk = found.merged[0]
-	return found, nil
-}
 
 // loose is what a lenient Served finds its answers by. Nothing of it changes once it is made.
 type loose struct {
@@ -158,10 +119,14 @@ func (l *loose) attribute(t *recordedTalk) {
 // soonest are requests that wait for their answer, the one that gets it first on top.
 type soonest []*bookCall
 
-func (o soonest) Len() int           { return len(o) }
+func (o soonest) Len() int { return len(o) }
+
 func (o soonest) Less(i, j int) bool { return cmp.Less(o[i].replied, o[j].replied) }
-func (o soonest) Swap(i, j int)      { o[i], o[j] = o[j], o[i] }
-func (o *soonest) Push(c any)        { *o = append(*o, c.(*bookCall)) }
+
+func (o soonest) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+
+func (o *soonest) Push(c any) { *o = append(*o, c.(*bookCall)) }
+
 func (o *soonest) Pop() any {
 	last := len(*o) - 1
 	c := (*o)[last]
@@ -182,4 +147,102 @@ func (l *loose) results(method string) (out []*Message) {
 		}
 	}
 	return out
+}
+
+// wantedVersion is the version that a client which begins with initialize is answered by: its own, where that has it.
+func wantedVersion(m *Message) string {
+	const newest = "2025-11-25"
+	wanted := str(member(m.Params, "protocolVersion"))
+	if len(wanted) == len(newest) && wanted <= newest && strings.Trim(wanted, "0123456789-") == "" {
+		return wanted
+	}
+	return newest
+}
+
+// headless reports whether the tape begins behind what a client begins with, as those of other producers do that hold calls alone. How
+// the server answered a beginning with an error is not that.
+func (l *loose) headless() bool {
+	return !slices.ContainsFunc(l.talks, func(t *recordedTalk) bool {
+		return t.Methods[methodInitialize] > 0 || t.Methods[methodDiscover] > 0
+	})
+}
+
+// offers are what a server may have, each with the method that lists it, the one that uses one of it, and by what member that names it.
+var offers = []struct {
+	name, list, use, by string
+	entry               func(name string) map[string]any
+}{
+
+	{"tools", "tools/list", "tools/call", "name", func(name string) map[string]any {
+		return map[string]any{"name": name, "inputSchema": map[string]string{"type": "object"}}
+	}},
+	{"prompts", "prompts/list", "prompts/get", "name", func(name string) map[string]any {
+		return map[string]any{"name": name}
+	}},
+	{"resources", "resources/list", "resources/read", "uri", func(uri string) map[string]any {
+		return map[string]any{"name": uri, "uri": uri}
+	}},
+}
+
+// asksOf reports whether the client asked for anything of that kind.
+func (l *loose) asksOf(kind string) bool {
+	for _, t := range l.talks {
+		for method := range t.Methods {
+			if strings.HasPrefix(method, kind+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// named lists what requests of a method name by a member of their params, each once, in recorded order.
+func (l *loose) named(method, by string, entry func(name string) map[string]any) []map[string]any {
+	entries, seen := []map[string]any{}, make(map[string]bool)
+	for _, t := range l.talks {
+		for _, c := range t.calls {
+			m, ok := messageOf(c.request, l.book.store)
+			if c.method != method || !ok {
+				continue
+			}
+			if name := str(member(m.Params, by)); name != "" && !seen[name] {
+				seen[name] = true
+				entries = append(entries, entry(name))
+			}
+		}
+	}
+	return entries
+}
+
+// methodListen is the request of the versions without sessions that is answered by notifications alone.
+const methodListen = "subscriptions/listen"
+
+// A subscription is where a client listens for what is said unasked.
+type subscription struct {
+	asker
+	mu    sync.Mutex // held by who uses what follows
+	out   outlet
+	begun bool     // the client was told that it is heard
+	held  [][]byte // what is said until then
+}
+
+// say says b to who listens, behind what tells it that it is heard.
+func (s *subscription) say(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		s.held = append(s.held, b)
+		return
+	}
+	_ = s.out(b)
+}
+
+// begin says what is held.
+func (s *subscription) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.held {
+		_ = s.out(b)
+	}
+	s.begun, s.held = true, nil
 }

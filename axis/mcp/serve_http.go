@@ -2,9 +2,14 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync"
 )
 
@@ -182,4 +187,166 @@ func (v *session) stream(w http.ResponseWriter, r *http.Request, requests []*Mes
 		l.end()
 	})
 	l.serve(w, r, v.gone, 0)
+}
+
+// sessionQuery names the session in the URL to which a client of HTTP+SSE posts.
+const sessionQuery = "sessionId"
+
+// SSEHandler answers lenient clients over HTTP+SSE, the transport of 2024-11-05: everything comes on the stream of a GET, whose first
+// event names the URL to post to. The session ends with that stream. Else it is as Handler.
+func (s *Served) SSEHandler(ctx context.Context, o *ServeOptions) http.Handler {
+	return ownPages(&sseServed{newSessions(ctx, s, o)})
+}
+
+type sseServed struct{ *sessions }
+
+// ServeHTTP implements http.Handler.
+func (h *sseServed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet:
+		h.listen(w, r)
+	case http.MethodPost:
+		h.post(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		http.Error(w, "GET is the stream, and its first event names the URL to POST to", http.StatusMethodNotAllowed)
+	}
+}
+
+func (h *sseServed) listen(w http.ResponseWriter, r *http.Request) {
+	v := h.open()
+	if v == nil {
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+		return
+	}
+	defer h.drop(v.id)
+	own := v.streams.own
+	own.name, own.max = "", 0 // there is no going on with it, and its answers are not to be dropped
+	seen, _ := own.listen()
+	beginEvents(w)
+	fmt.Fprintf(w, "event: endpoint\ndata: %s?%s=%s\n\n", r.URL.EscapedPath(), sessionQuery, v.id)
+	own.serve(w, r, v.gone, seen)
+}
+
+func (h *sseServed) post(w http.ResponseWriter, r *http.Request) {
+	v := h.get(r.URL.Query().Get(sessionQuery))
+	if v == nil {
+		http.Error(w, noSession, http.StatusNotFound)
+		return
+	}
+	msgs, batch, ok := readPost(w, r)
+	if !ok {
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	v.messages(v.gone, msgs, batch, v.unasked)
+}
+
+// maxSessions bounds how many clients there are at once.
+const maxSessions = 10000
+
+// sessions are the clients over HTTP that tell themselves apart.
+type sessions struct {
+	ctx context.Context
+	s   *Served
+	o   *ServeOptions
+
+	mu  sync.Mutex
+	all map[string]*session // by id; nil when ctx is done
+}
+
+// A session is a client over HTTP.
+type session struct {
+	*visit
+	id      string
+	streams *streams // nil for clients without a session
+	leave   context.CancelFunc
+}
+
+func newSessions(ctx context.Context, s *Served, o *ServeOptions) *sessions {
+	ss := &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*session)}
+	context.AfterFunc(ctx, ss.close)
+	return ss
+}
+
+// open lets a client in; nil where there are too many.
+func (ss *sessions) open() *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.all == nil || len(ss.all) >= maxSessions {
+		return nil
+	}
+	gone, leave := context.WithCancel(ss.ctx)
+	v := &session{visit: newVisit(gone, ss.s, ss.o), id: rand.Text(), streams: newStreams(), leave: leave}
+	v.unasked = v.streams.own.put
+	ss.all[v.id] = v
+	return v
+}
+
+// get is the session of an id; nil for none.
+func (ss *sessions) get(id string) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.all[id]
+}
+
+// drop ends a session.
+func (ss *sessions) drop(id string) {
+	ss.mu.Lock()
+	v := ss.all[id]
+	delete(ss.all, id)
+	ss.mu.Unlock()
+	if v != nil {
+		v.close()
+	}
+}
+
+func (ss *sessions) close() {
+	ss.mu.Lock()
+	all := ss.all
+	ss.all = nil
+	ss.mu.Unlock()
+	for _, v := range all {
+		v.close()
+	}
+}
+
+func (v *session) close() {
+	v.leave()
+	v.end()
+}
+
+// ownPages refuses requests that a browser sends for a page of another host.
+func ownPages(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if foreign(r) {
+			http.Error(w, "this origin may not talk with the server", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// foreign reports whether a browser sends r for a page of another host. A page that has had its name lead to this host is told from one
+// by the name that it has here: one of the loopback's listeners has no other than its own.
+func foreign(r *http.Request) bool {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && isLoopback(local.String()) && !isLoopback(r.Host) {
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host != r.Host && !isLoopback(u.Host)
+}
+
+// isLoopback reports whether a host, with a port or without, is this one's loopback.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // replyPatience is how long the answer of a lenient Served waits for the client's response to what the server asked within it: a
@@ -347,12 +350,201 @@ func (v *visit) unknown(m *Message) []byte {
 	return errorAnswer(m.ID, notOnTape(clean, why))
 }
 
-// nearestTalk is the conversation that a request is compared with: one that has its method.
-func (s *Served) nearestTalk(method string) *recordedTalk {
-	for _, t := range s.merged {
-		if t.Methods[method] > 0 {
-			return t
+// madeUp is the answer to what a client begins with that was recorded with a client of another kind, or not at all; nil for none. What a
+// server says of itself is the same to both kinds. Some clients set the level of the log before anything else, wherever the server has
+// one.
+func (v *visit) madeUp(m *Message) []byte {
+	switch {
+	case m.Method == "logging/setLevel": // which asks for nothing that could be on a tape
+		return answerOf(m.ID, "result", []byte("{}"))
+	case v.index.headless():
+		return v.guessed(m)
+	case m.Method == methodInitialize:
+		return v.discovered(m)
+	}
+	return nil
+}
+
+// discovered is the answer to initialize from one to server/discover.
+func (v *visit) discovered(m *Message) []byte {
+	for _, d := range v.index.results(methodDiscover) {
+		r := canonjson.Value{Kind: canonjson.Object}
+		add := func(key string, value json.RawMessage) {
+			if val, err := canonjson.Parse(value); err == nil {
+				r.Members = append(r.Members, canonjson.Member{Key: key, Value: val})
+			}
+		}
+		add("protocolVersion", []byte(`"`+wantedVersion(m)+`"`))
+		add("capabilities", member(d.Result, "capabilities"))
+		add("serverInfo", member(member(d.Result, "_meta"), metaPrefix+"serverInfo"))
+		add("instructions", member(d.Result, "instructions"))
+		return v.reveal(answerOf(m.ID, "result", r.Append(nil)))
+	}
+	return nil
+}
+
+// guessed is what a headless tape shows of its server: that it has what was asked of it, and of that what was named. Whoever is asked
+// instead of the tape knows its lists better.
+func (v *visit) guessed(m *Message) []byte {
+	has := make(map[string]any)
+	var result map[string]any
+	for _, o := range offers {
+		if !v.index.asksOf(o.name) {
+			continue
+		}
+		has[o.name] = struct{}{}
+		if m.Method == o.list && v.o.Live == nil && len(v.index.results(o.list)) == 0 {
+			result = map[string]any{o.name: v.index.named(o.use, o.by, o.entry)}
 		}
 	}
-	return s.talk
+	if m.Method == methodInitialize {
+		result = map[string]any{
+			"protocolVersion": wantedVersion(m), "capabilities": has,
+			"serverInfo": map[string]string{"name": tape.MCPServer(v.s.talk.Server), "version": "unknown"},
+		}
+	}
+	b, err := json.Marshal(result)
+	if result == nil || err != nil {
+		return nil
+	}
+	return v.reveal(answerOf(m.ID, "result", b))
+}
+
+// listen says that the client is heard, and holds its subscription until it leaves. The subscription begins before the client knows of
+// it: it may do at once what it is to hear about.
+func (v *visit) listen(ctx context.Context, c *bookCall, who asker, out outlet) error {
+	s := &subscription{asker: who, out: out}
+	v.mu.Lock()
+	v.subs[c] = append(v.subs[c], s)
+	v.mu.Unlock()
+	err := v.before(ctx, c, &who, out) // what is published meanwhile comes behind
+	if err == nil {
+		s.begin()
+		select {
+		case <-ctx.Done():
+		case <-v.gone.Done():
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.subs[c] = slices.DeleteFunc(v.subs[c], func(other *subscription) bool { return other == s })
+	return err
+}
+
+// behind says what the server said behind the answer to c, when it worked on nothing. c may be nil. Who does not listen misses it. A
+// response to what it asked so is waited for by nobody.
+func (v *visit) behind(c *bookCall) {
+	for _, p := range v.index.behind[c] {
+		b, err := p.payload.Bytes(v.s.book.store)
+		switch {
+		case err != nil:
+		case v.index.subscribed[p]:
+			v.publish(p)
+		case v.unasked == nil:
+		case p.ask == nil:
+			_ = v.unasked(v.reveal(b))
+		default:
+			if msgs, _, err := Parse(b); err == nil && len(msgs) == 1 && v.canBeAsked(msgs[0].Method) {
+				_, _ = v.ask(b, v.unasked)
+			}
+		}
+	}
+}
+
+// publish says a notification to those that listen as the client did that got it; to a client of the versions that do not listen, where
+// it hears what is said unasked.
+func (v *visit) publish(p *bookPart) {
+	b, err := p.payload.Bytes(v.s.book.store)
+	if err != nil {
+		return
+	}
+	v.mu.Lock()
+	subs, legacy := slices.Clone(v.subs[p.call]), v.legacy
+	v.mu.Unlock()
+	if legacy && v.unasked != nil {
+		_ = v.unasked(v.reveal(b))
+		return
+	}
+	for _, s := range subs {
+		s.say(v.reveal(renamed(b, p, &s.asker)))
+	}
+}
+
+// serveLenient answers one client over lines.
+func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
+	gone, clientGone := context.WithCancel(ctx)
+	v := newVisit(gone, s, o)
+	defer v.end()
+	defer clientGone()
+	box := lane.NewPlayer(nil, &lane.PlayerOptions[bookKey, []byte]{})
+	v.unasked = func(b []byte) error {
+		box.Say(b)
+		return nil
+	}
+	go func() {
+		_ = readLines(o.In, func(line []byte) error {
+			if msgs, batch, err := Parse(bytes.Clone(line)); err == nil { // else it is passed by
+				v.messages(ctx, msgs, batch, v.unasked)
+			}
+			return nil
+		})
+		clientGone()
+		v.rest()
+		box.Ended()
+	}()
+	for {
+		said, err := box.Next(ctx)
+		if err == nil {
+			_, err = o.Out.Write(append(said.Value, '\n'))
+		}
+		if err != nil { // the client has gone, or the context is done
+			return nil
+		}
+	}
+}
+
+// messages takes what a client said in one go. A request is answered before it returns, unless its answer waits for somebody.
+func (v *visit) messages(ctx context.Context, msgs []Message, batch bool, out outlet) {
+	if batch {
+		v.work(func() { v.batch(ctx, msgs, out) })
+		return
+	}
+	for i := range msgs {
+		m := &msgs[i]
+		switch {
+		case !m.IsRequest():
+			v.tell(m)
+		case v.silent(m):
+			_ = v.answer(ctx, m, out) // out never fails
+		default:
+			v.work(func() { _ = v.answer(ctx, m, out) })
+		}
+	}
+}
+
+// batch answers a batch by one.
+func (v *visit) batch(ctx context.Context, msgs []Message, out outlet) {
+	var answers [][]byte
+	for i := range msgs {
+		if m := &msgs[i]; !m.IsRequest() {
+			v.tell(m)
+			continue
+		}
+		_ = v.answer(ctx, &msgs[i], func(b []byte) error {
+			if answersTo(b, msgs[i].ID) {
+				answers = append(answers, b)
+				return nil
+			}
+			return out(b)
+		})
+	}
+	if b := lineOf(answers, true); b != nil {
+		_ = out(bytes.TrimSuffix(b, []byte("\n")))
+	}
+}
+
+// answersTo reports whether b is the answer to the request of that id.
+func answersTo(b, id []byte) bool {
+	msgs, _, err := Parse(b)
+	return err == nil && len(msgs) == 1 && msgs[0].IsAnswer() && idName(msgs[0].ID) == idName(id)
 }
