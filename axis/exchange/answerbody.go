@@ -40,18 +40,6 @@ type AnswerOptions struct {
 	Damage func(error) error
 }
 
-// maxPatience bounds what the word of a tape adds to a patience.
-const maxPatience = 7 * 24 * time.Hour
-
-// Patience is how long the end of the answer, which the program had cancelled, waits for it to do so again: least, and for as
-// long as the run that recorded it had gone on by then, of several on one tape its own. Whatever clock the program went by,
-// that of the request, of an attempt or of all of the run, had begun by the run's begin; a replay at full speed comes to the
-// request long before that clock strikes.
-func (r *Recorded) Patience(least time.Duration) time.Duration {
-	ms := min(max(r.endedMS, 0), maxPatience.Milliseconds())
-	return least + time.Duration(ms)*time.Millisecond
-}
-
 // A CutError is the end of a recorded answer that did not come to its end.
 type CutError struct {
 	Text string // the Error of the exchange, or tape.HeldOn

@@ -63,11 +63,6 @@ func findBegun(whole []*Recorded) {
 	}
 }
 
-// endedBefore reports whether r had ended when x did.
-func (r *Recorded) endedBefore(x *Recorded) bool {
-	return cmp.Or(cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
-}
-
 // keepCompany finds the companies among the exchanges of one key.
 func keepCompany(all []*Recorded) {
 	if len(all) < 2 {
@@ -94,14 +89,6 @@ func keepCompany(all []*Recorded) {
 func runs(whole []*Recorded) [][]*Recorded {
 	n, _ := slices.BinarySearchFunc(whole, 1, func(rec *Recorded, g uint64) int { return cmp.Compare(rec.g, g) })
 	return append(chains(whole[:n], (*Recorded).wallSpan), whole[n:])
-}
-
-// span is when the request came and when the exchange ended, in ms since the recording began.
-func (r *Recorded) span() (begun, ended int64) { return r.begunMS, r.endedMS }
-
-// wallSpan is span in Unix epoch ms.
-func (r *Recorded) wallSpan() (begun, ended int64) {
-	return r.wallMS - (r.endedMS - r.begunMS), r.wallMS
 }
 
 // chains sorts exchanges by when they began, and parts them where all had ended before the next one began.

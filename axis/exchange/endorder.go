@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
-	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
@@ -70,59 +69,6 @@ type recordedProcess struct {
 
 func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
 
-// keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
-// its parent, and MCP servers do not run on a replay.
-func (b *Book) keepProcess(r *tape.Record) {
-	p, ok := r.Kind.(*tape.ProcessSpawn)
-	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
-		return
-	}
-	b.processes = append(b.processes, recordedProcess{
-		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
-	})
-}
-
-// KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
-func (b *Book) KeepOrder() {
-	lanes := make(map[string][]*Recorded)
-	var all []*Recorded
-	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
-			all = append(all, rec)
-			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
-		}
-	}
-	if len(all) == 0 || mostBeside(lanes) > maxBeside {
-		return
-	}
-	o := &endOrder{
-		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
-		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
-		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
-	}
-	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
-	for i, rec := range all {
-		rec.order, o.answers[rec] = o, new(order)
-		if lane := lanes[rec.Lane]; rec != lane[0] {
-			o.prior[rec] = lane[slices.Index(lane, rec)-1]
-		}
-		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
-			o.answers[rec].answer = all[i-1]
-		}
-		for _, other := range all {
-			if other.Lane != rec.Lane && rec.came() < other.came() && other.came() < rec.passed() {
-				o.answers[rec].asked = append(o.answers[rec].asked, other)
-			}
-		}
-	}
-	above := make(map[uint64]bool)
-	for _, p := range b.processes {
-		o.placeProcess(all, p, above)
-	}
-	b.order = o
-}
-
 // placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
 // went on beside an answer nobody waits for one that started another: they are above it, and end after it.
 func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[uint64]bool) {
@@ -152,40 +98,6 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
-func (b *Book) ProcessBegan(id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		happens(o, o.began, id)
-	}
-}
-
-// ProcessEnded is the other half of ProcessBegan.
-func (b *Book) ProcessEnded(id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.near[id] = true
-		happens(o, o.gone, id)
-	}
-}
-
-// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
-// ctx too.
-func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
-	o := b.order
-	if o == nil || o.processes[id] == nil {
-		return nil
-	}
-	o.comesNear(id)
-	e := o.ending(id, time.Now())
-	if o.next(e) == nil {
-		return nil
-	}
-	return func(ctx context.Context) { _ = o.until(ctx, e) }
-}
-
 // comesNear notes that a process is about to end, or is not waited for any more to be.
 func (o *endOrder) comesNear(id uint64) {
 	o.mu.Lock()
@@ -194,31 +106,6 @@ func (o *endOrder) comesNear(id uint64) {
 		o.near[id], o.last = true, time.Now()
 		o.moved.Happened()
 	}
-}
-
-// begun is when a request came, or later, in ms since the run began.
-func (r *Recorded) begun() int64 {
-	if n := len(r.Exchange.Stream); n > 0 {
-		return r.endedMS - r.Exchange.Stream[n-1].TMS
-	}
-	return r.endedMS
-}
-
-// came is the recorder's ordinal at which a request came, or a later one.
-func (r *Recorded) came() uint64 {
-	first := r.g
-	if len(r.Exchange.Stream) > 0 {
-		first = r.Exchange.Stream[0].G
-	}
-	return cmp.Or(numberIn(r.extra, placeKey), first)
-}
-
-// passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.
-func (r *Recorded) passed() uint64 {
-	if n := len(r.Exchange.Stream); n > 0 {
-		return cmp.Or(r.Exchange.Stream[n-1].G, r.g)
-	}
-	return r.g
 }
 
 // laneSpan is when a conversation, by arrival, began and ended.
@@ -465,14 +352,4 @@ func happens[K comparable](o *endOrder, times map[K]time.Time, what K) {
 		times[what], o.last = time.Now(), time.Now()
 		o.moved.Happened()
 	}
-}
-
-// OrderLost says where the recorded order could not be kept.
-func (b *Book) OrderLost() []string {
-	if b.order == nil {
-		return nil
-	}
-	b.order.mu.Lock()
-	defer b.order.mu.Unlock()
-	return slices.Clone(b.order.lost)
 }

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"net/http"
 	"slices"
 	"strconv"
 
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -141,4 +143,94 @@ func joined(a, b string) string {
 		return b
 	}
 	return a + "; " + b
+}
+
+// recall learns from the recorded request that a replayed one matched what its placeholders stand for now: where the program
+// names another secret than was recorded, the recorded answer means that one. It learns nothing where the two name not the same.
+func (o *Open) recall() {
+	if !o.tap.opts.Replay || o.tap.opts.OwnNames {
+		return
+	}
+	o.adopt(o.tap.scrubber.NamedInURL(o.taken.Exchange.URL), o.flow)
+	if len(o.named) == 0 {
+		return
+	}
+	ex := o.taken.Exchange
+	if ex.RequestPayload == nil || ex.RequestPayload.Len > scrub.MaxLooked {
+		return
+	}
+	body, err := ex.RequestPayload.Bytes(o.from)
+	if err != nil {
+		return // the Book finds out when the answer is given
+	}
+	h := HeaderOf(ex.RequestHeaders)
+	if body, err = Decode(h.Get("Content-Encoding"), body, scrub.MaxLooked); err != nil {
+		return
+	}
+	o.adopt(o.tap.scrubber.Named(h.Get("Content-Type"), body), o.named)
+}
+
+// adopt makes the placeholders of a recorded request mean what this one names in their place.
+func (o *Open) adopt(was, now []scrub.Named) {
+	if len(now) == 0 || !sameNames(was, now) {
+		return
+	}
+	o.tap.naming.Lock() // no request is half scrubbed; all others wait
+	defer o.tap.naming.Unlock()
+	for i := range now {
+		o.tap.scrubber.Adopt(was[i].Value, now[i].Value) // nothing where it was no placeholder
+	}
+}
+
+// Replay is Response for the recorded answer that Take found, where the program gets it as it stands on the tape: what Chunk is
+// given are the payload's bytes, which are in the Book's store; without both it is Response. They, and a header that is the
+// recorded one, were scrubbed when they were recorded. An answer that is given in any other form, with the program's secrets
+// put into it, is Response's.
+func (o *Open) Replay(status int, h http.Header) {
+	if o.taken == nil || o.from == nil {
+		_ = o.Response(status, h) // Chunk says what it says
+		return
+	}
+	o.live()
+	o.answers()
+	o.exchange.Status = status
+	o.exchange.ResponseHeaders = o.taken.Exchange.ResponseHeaders
+	if !areFields(h, o.exchange.ResponseHeaders) {
+		o.exchange.ResponseHeaders = headerFields(o.tap.scrubber, h)
+	}
+	if o.tap.rec != nil {
+		o.body = &passedBody{recorded: o.taken, from: o.from}
+	}
+}
+
+// EndRecorded is End in the place of Replay and Chunk: what is recorded is the recorded answer that Take found, as it stands on
+// its tape, however much of it the program read; so a replay of a replay has the same to give. errText is what cut the answer,
+// as it was recorded or as it came now. timed keeps the times of its chunks, which else are 0. Without an answer that Take found
+// it is End.
+func (o *Open) EndRecorded(errText string, timed bool) error {
+	if o.ended || o.taken == nil {
+		return o.End(errText)
+	}
+	was := o.taken.Exchange
+	o.exchange.Status, o.exchange.ResponseHeaders = was.Status, was.ResponseHeaders
+	for _, name := range ofAnswer {
+		if value := tape.FieldValue(o.taken.extra, name); value != nil {
+			o.extra = append(o.extra, tape.Field{Name: name, Value: value})
+		}
+	}
+	if o.tap.rec != nil && was.Response != nil {
+		o.body = &passedBody{recorded: o.taken, from: o.from, at: chunkMap{chunks: chunksAgain(was.Stream, timed), total: was.Response.Len}}
+	}
+	return o.End(errText)
+}
+
+// Asked is the record of the exchange without an answer, for who compares what was asked. No store gets anything of it.
+func (o *Open) Asked() tape.Kind {
+	asked := *o
+	asked.exchange.Lane, asked.exchange.Error = "", ""
+	if len(o.unkept) > 0 {
+		asked.exchange.RequestPayload, _ = tape.MakePayload(discarded{}, o.unkept)
+	}
+	k, _ := asked.kind()
+	return k
 }

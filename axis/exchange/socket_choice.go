@@ -1,6 +1,8 @@
 package exchange
 
-import "slices"
+import (
+	"slices"
+)
 
 // A program that opens several sockets by equal requests says by nothing which of them is which until it speaks. So one of a replay is
 // given a recorded one by arrival, as equal requests are, and becomes another one where what the program says next fits that, and not
@@ -25,25 +27,6 @@ type choice struct {
 	made   bool
 	times  int         // that it has changed
 	play   *SocketPlay // nil before there is one
-}
-
-// choose begins a choice for a socket that is handed out; nil where there is none. The caller holds mu.
-func (b *Book) choose(rec *Recorded, q *queue, asked *Traits) *choice {
-	like := func(*Recorded) int { return 0 }
-	if asked != nil && q.apart != nil {
-		like = q.seek(asked, &b.ids).likeness
-	}
-	c := &choice{book: b, queue: q, asked: asked, rec: rec}
-	for _, r := range q.all {
-		if r.Socket != nil && len(c.rivals) < maxRivals && (r == rec || !r.decided()) && like(r) == like(rec) {
-			c.rivals = append(c.rivals, r)
-		}
-	}
-	if len(c.rivals) < 2 || !slices.Contains(c.rivals, rec) {
-		return nil
-	}
-	rec.Socket.choice = c
-	return c
 }
 
 // current is the recorded socket that it is now, what passes on it, and how often the choice has changed by now.
@@ -74,19 +57,6 @@ func (c *choice) later(s *RecordedSocket, now *saying) bool {
 	return c.book.begins(s, c.heard) && slices.ContainsFunc(s.asked[len(c.heard):], func(e *socketEntry) bool {
 		return c.book.said(s, e).key == now.key
 	})
-}
-
-// begins reports whether what was said are the first messages of a recorded socket.
-func (b *Book) begins(s *RecordedSocket, said []*saying) bool {
-	if len(said) > len(s.asked) {
-		return false
-	}
-	for i := range said {
-		if b.said(s, s.asked[i]).key != said[i].key {
-			return false
-		}
-	}
-	return true
 }
 
 // become makes the choice one of the recorded sockets that fit what the program says now: by names, which may be nil, that most like
@@ -120,9 +90,6 @@ func (c *choice) mayBecome(r *Recorded) bool {
 	other := r.Socket.choice
 	return other == nil || len(other.heard) <= len(c.heard) && c.book.begins(c.rec.Socket, other.heard)
 }
-
-// decided reports whether it is known which socket of the replay r is. The caller holds the Book's mu.
-func (r *Recorded) decided() bool { return r.served && r.Socket.choice == nil }
 
 // likest is what the choice becomes of those that fit. The caller holds the Book's mu.
 func (c *choice) likest(fitting []*Recorded, now *saying, names *socketNames) *Recorded {

@@ -1,12 +1,15 @@
 package exchange
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -164,3 +167,168 @@ func (e *socketEntry) isEnd() bool { return e.message == nil && e.turn == nil }
 
 // Sockets reports whether the tape holds a WebSocket.
 func (b *Book) Sockets() bool { return len(b.sockets) > 0 }
+
+// choose begins a choice for a socket that is handed out; nil where there is none. The caller holds mu.
+func (b *Book) choose(rec *Recorded, q *queue, asked *Traits) *choice {
+	like := func(*Recorded) int { return 0 }
+	if asked != nil && q.apart != nil {
+		like = q.seek(asked, &b.ids).likeness
+	}
+	c := &choice{book: b, queue: q, asked: asked, rec: rec}
+	for _, r := range q.all {
+		if r.Socket != nil && len(c.rivals) < maxRivals && (r == rec || !r.decided()) && like(r) == like(rec) {
+			c.rivals = append(c.rivals, r)
+		}
+	}
+	if len(c.rivals) < 2 || !slices.Contains(c.rivals, rec) {
+		return nil
+	}
+	rec.Socket.choice = c
+	return c
+}
+
+// begins reports whether what was said are the first messages of a recorded socket.
+func (b *Book) begins(s *RecordedSocket, said []*saying) bool {
+	if len(said) > len(s.asked) {
+		return false
+	}
+	for i := range said {
+		if b.said(s, s.asked[i]).key != said[i].key {
+			return false
+		}
+	}
+	return true
+}
+
+// whole reads a payload of the tape, however long.
+func (b *Book) whole(p *tape.Payload) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, errors.New("it was not kept")
+	case b.store == nil && !p.Inline:
+		return nil, errors.New("no store")
+	}
+	return p.Bytes(b.store)
+}
+
+// A messageKey is what must be equal for a message of the program to be a recorded one.
+type messageKey struct {
+	opcode string // turnOpcode of what begins a turn
+	kept   bool   // else it was too long to be kept
+	digest cas.Digest
+}
+
+// endOpcode stands in the key of the end of a socket, which no message is.
+const endOpcode = "end"
+
+// turnOpcode stands in the key of a message that begins a turn, whose digest is that of what is asked.
+const turnOpcode = "turn"
+
+// A saying is a message of the program as it compares.
+type saying struct {
+	key messageKey
+	ids []string // those that masks took out of it, in order
+}
+
+// sentMethod stands for a method where a message is classified: it is none of HTTP's.
+const sentMethod = "SEND"
+
+// sayingOf is how a message compares that the program sent to a URL, scrubbed, and what of it does.
+func sayingOf(c Classifier, url, opcode string, b []byte) (s saying, surface []byte) {
+	s.key = messageKey{opcode: opcode, kept: true, digest: cas.Sum(b)}
+	r := &Request{Method: sentMethod, URL: url, Body: b}
+	id, err := c.Classify(r)
+	if err != nil {
+		return s, b
+	}
+	s.key.digest = id.Key.Request
+	if bytes.IndexByte(id.Surface, '<') >= 0 { // where a mask took something out, its name stands
+		s.ids = idsOf(c, &Request{Method: sentMethod, Body: b})
+	}
+	return s, id.Surface
+}
+
+// idsOf are the ids that masks take out of a request, in order.
+func idsOf(c Classifier, r *Request) (ids []string) {
+	for _, id := range c.Traits(r).IDs {
+		ids = append(ids, id.Text)
+	}
+	return ids
+}
+
+// turnSaying is how the beginning of a turn compares.
+func turnSaying(k Key) *saying {
+	return &saying{key: messageKey{opcode: turnOpcode, kept: true, digest: k.Request}}
+}
+
+// said is how a message compares that the program sent on a recorded socket. It is found out once.
+func (b *Book) said(s *RecordedSocket, e *socketEntry) *saying {
+	e.once.Do(func() {
+		switch {
+		case e.isEnd():
+			e.said = &saying{key: messageKey{opcode: endOpcode}}
+			return
+		case e.turn != nil:
+			e.said = turnSaying(e.turn.Key)
+			return
+		case e.message.Payload != nil:
+			if text, err := b.whole(e.message.Payload); err == nil {
+				said, _ := sayingOf(b.classifier, s.url, e.message.Opcode, text)
+				e.said = &said
+				return
+			}
+		}
+		e.said = &saying{key: messageKey{opcode: e.message.Opcode}}
+	})
+	return e.said
+}
+
+// asks reports whether an entry is a message of the program, or begins a turn of its.
+func (e *socketEntry) asks() bool { return e.from == FromProgram && !e.isEnd() }
+
+// socketNames say which id of a replay stands for which of the recording, on one socket. A program that makes ids up makes others in
+// each run, and waits for an answer that names its own.
+type socketNames struct {
+	recorded map[string]string // by the replay's
+	replayed map[string]string // by the recording's
+}
+
+// learn notes what a match shows: ids in the same place name the same. What is learnt last holds.
+func (n *socketNames) learn(was, now []string) {
+	if len(was) != len(now) {
+		return
+	}
+	if n.recorded == nil && len(was) > 0 {
+		n.recorded, n.replayed = make(map[string]string), make(map[string]string)
+	}
+	for i := range was {
+		n.recorded[now[i]], n.replayed[was[i]] = was[i], now[i]
+	}
+}
+
+// likeness says how many ids of a message are those of a recorded one, less those that are known to be others.
+func (n *socketNames) likeness(was, now []string) (like int) {
+	if len(was) != len(now) {
+		return 0
+	}
+	for i := range was {
+		meant, known := n.recorded[now[i]]
+		_, taken := n.replayed[was[i]]
+		switch {
+		case meant == was[i] || !known && now[i] == was[i]:
+			like++
+		case known || taken:
+			like--
+		}
+	}
+	return like
+}
+
+// rename puts the program's own ids into a message of the server.
+func (n *socketNames) rename(c Classifier, message []byte) []byte {
+	r, ok := c.(SocketClassifier)
+	if !ok || len(n.replayed) == 0 {
+		return message
+	}
+	return r.Rename(message, func(id string) string { return n.replayed[id] })
+}
