@@ -1,247 +1,189 @@
 package canonjson
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
-	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // MaxDepth is how deeply arrays and objects may nest.
 const MaxDepth = 1000
 
-// Parse reads the one JSON value in src. The error is an *Error.
-func Parse(src []byte) (Value, error) {
-	p := parser{src: string(src), scratch: scratches.Get().(*scratch)}
-	defer p.release()
-	if i := invalidUTF8(p.src); i >= 0 {
-		return Value{}, &Error{i, "not UTF-8"}
-	}
-	v, err := p.value(0)
-	if err != nil {
-		return Value{}, err
-	}
-	if p.space(); p.at < len(p.src) {
-		return Value{}, p.unexpected("the end after the value")
-	}
-	return v, nil
+// An Error says why a text is refused and where.
+type Error struct {
+	Offset int    // in bytes, from the start of the source
+	Reason string // for people
 }
 
-// invalidUTF8 returns the offset of the first byte that is not UTF-8, or -1.
-func invalidUTF8(s string) int {
-	if utf8.ValidString(s) {
-		return -1
+func (e *Error) Error() string { return fmt.Sprintf("json, byte %d: %s", e.Offset, e.Reason) }
+
+// Canonical returns the canonical form of the one JSON value in src. The error is an *Error.
+func Canonical(src []byte) ([]byte, error) { return Append(make([]byte, 0, len(src)), src) }
+
+// Append appends the canonical form of the one JSON value in src to dst. The error is an *Error; dst is then returned as
+// it came.
+func Append(dst, src []byte) ([]byte, error) {
+	v, err := Parse(src)
+	if err != nil {
+		return dst, err
 	}
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
-				return i
-			}
+	return v.Append(dst), nil
+}
+
+// Parse reads the one JSON value in src. The error is an *Error.
+func Parse(src []byte) (Value, error) {
+	err := jsonscan.ValidUTF8(src)
+	if err == nil {
+		p := parser{src: string(src)}
+		p.s.Reset(src)
+		v := p.value(0)
+		if err = p.s.End(); err == nil {
+			return v, nil
 		}
 	}
-	return -1
+	var wrong *jsonscan.SyntaxError
+	errors.As(err, &wrong)
+	return Value{}, &Error{wrong.Offset, wrong.Err.Error()}
 }
 
 type parser struct {
-	*scratch
-	src string
-	at  int
-}
-
-// A scratch is what a parse needs for its own while: the members and elements of the objects and arrays that are open, one
-// above another, so that each is allocated once and no larger than it is, and the text of a string with escapes.
-type scratch struct {
+	s   jsonscan.Scanner
+	src string // the same, for strings to be parts of
+	// Of the objects and arrays that are open, one above another, so that each is allocated once and no larger than it is.
 	members []Member
 	elems   []Value
-	text    []byte // see escaped
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// release gives the scratch back, but for one that a large text has made large.
-func (p *parser) release() {
-	const most, mostText = 1 << 10, 1 << 16
-	s := p.scratch
-	if p.scratch = nil; cap(s.members) > most || cap(s.elems) > most || cap(s.text) > mostText {
-		return
-	}
-	s.closeMembers(0) // of what an error left open
-	s.closeElems(0)
-	scratches.Put(s)
-}
-
-// closeMembers returns the members from the offset on and takes them, and the strings of the text in them, off the scratch.
-func (s *scratch) closeMembers(from int) []Member {
-	open := s.members[from:]
-	closed := append(make([]Member, 0, len(open)), open...)
-	clear(open)
-	s.members = s.members[:from]
-	return closed
-}
-
-// closeElems does the same with elements.
-func (s *scratch) closeElems(from int) []Value {
-	open := s.elems[from:]
-	closed := append(make([]Value, 0, len(open)), open...)
-	clear(open)
-	s.elems = s.elems[:from]
-	return closed
-}
-
-func (p *parser) fail(reason string) error { return &Error{p.at, reason} }
-
-func (p *parser) unexpected(want string) error {
-	if p.at >= len(p.src) {
-		return p.fail("ends where " + want + " should come")
-	}
-	r, _ := utf8.DecodeRuneInString(p.src[p.at:])
-	return p.fail(strconv.QuoteRune(r) + " where " + want + " should come")
-}
-
-func (p *parser) space() {
-	for p.at < len(p.src) {
-		switch p.src[p.at] {
-		case ' ', '\t', '\n', '\r':
-			p.at++
-		default:
-			return
-		}
-	}
-}
-
-// accept takes c where it comes next after white space.
-func (p *parser) accept(c byte) bool {
-	p.space()
-	if p.at < len(p.src) && p.src[p.at] == c {
-		p.at++
-		return true
-	}
-	return false
-}
-
-func (p *parser) value(depth int) (Value, error) {
-	p.space()
-	if p.at == len(p.src) {
-		return Value{}, p.unexpected("a value")
-	}
-	switch c := p.src[p.at]; {
-	case c == '{' || c == '[':
+func (p *parser) value(depth int) Value {
+	switch c := p.s.Peek(); c {
+	case '{', '[':
 		if depth == MaxDepth {
-			return Value{}, p.fail("nested deeper than " + strconv.Itoa(MaxDepth))
+			p.s.Fail("nested deeper than %d", MaxDepth)
+			return Value{}
 		}
-		p.at++
 		if c == '{' {
 			return p.object(depth + 1)
 		}
 		return p.array(depth + 1)
-	case c == '"':
-		s, err := p.str()
-		return Value{Kind: String, Str: s}, err
-	case c == '-' || c >= '0' && c <= '9':
-		return p.number()
+	case '"':
+		return Value{Kind: String, Str: p.text()}
+	case 't', 'f':
+		return Value{Kind: Bool, Bool: p.s.Bool()}
+	case 'n':
+		p.s.Null()
+		return Value{}
 	}
-	return p.word()
+	return p.number()
 }
 
-func (p *parser) word() (Value, error) {
-	for _, w := range []struct {
-		text string
-		v    Value
-	}{{"null", Value{}}, {"true", Value{Kind: Bool, Bool: true}}, {"false", Value{Kind: Bool}}} {
-		if len(p.src)-p.at >= len(w.text) && p.src[p.at:p.at+len(w.text)] == w.text {
-			p.at += len(w.text)
-			return w.v, nil
-		}
-	}
-	return Value{}, p.unexpected("a value")
-}
-
-func (p *parser) array(depth int) (Value, error) {
-	v := Value{Kind: Array}
-	if p.accept(']') {
-		return v, nil
-	}
+func (p *parser) array(depth int) Value {
 	from := len(p.elems)
-	for {
-		e, err := p.value(depth)
-		if err != nil {
-			return Value{}, err
-		}
+	for p.s.Begin('['); p.s.More(']'); {
+		e := p.value(depth)
 		p.elems = append(p.elems, e)
-		if p.accept(']') {
-			v.Elems = p.closeElems(from)
-			return v, nil
-		}
-		if !p.accept(',') {
-			return Value{}, p.unexpected("',' or ']'")
-		}
 	}
+	all := slices.Clone(p.elems[from:])
+	p.elems = p.elems[:from]
+	return Value{Kind: Array, Elems: all}
 }
 
-func (p *parser) object(depth int) (Value, error) {
-	v := Value{Kind: Object}
-	if p.accept('}') {
-		return v, nil
-	}
-	var seen keySet
+func (p *parser) object(depth int) Value {
 	from := len(p.members)
-	for {
-		m, err := p.member(depth, &seen, p.members[from:])
-		if err != nil {
-			return Value{}, err
+	var keys map[string]bool
+	for p.s.Begin('{'); p.s.More('}'); {
+		p.s.Peek()
+		at := p.s.Mark()
+		key := p.text()
+		own := p.members[from:]
+		if keys == nil && len(own) == smallObject { // more are not looked through one by one
+			keys = make(map[string]bool, 2*smallObject)
+			for i := range own {
+				keys[own[i].Key] = true
+			}
 		}
+		if keys[key] || keys == nil && slices.ContainsFunc(own, func(m Member) bool { return m.Key == key }) {
+			p.s.Back(at)
+			p.s.Fail("key %q a second time in one object", key)
+		}
+		if keys != nil {
+			keys[key] = true
+		}
+		p.s.Colon()
+		m := Member{key, p.value(depth)}
 		p.members = append(p.members, m)
-		if p.accept('}') {
-			v.Members = p.closeMembers(from)
-			return v, nil
-		}
-		if !p.accept(',') {
-			return Value{}, p.unexpected("',' or '}'")
-		}
 	}
-}
-
-func (p *parser) member(depth int, seen *keySet, before []Member) (m Member, err error) {
-	if p.space(); p.at == len(p.src) || p.src[p.at] != '"' {
-		return m, p.unexpected("a key")
-	}
-	start := p.at
-	if m.Key, err = p.str(); err != nil {
-		return m, err
-	}
-	if !seen.add(m.Key, before) {
-		return m, &Error{start, "key " + strconv.Quote(m.Key) + " a second time in one object"}
-	}
-	if !p.accept(':') {
-		return m, p.unexpected("':'")
-	}
-	m.Value, err = p.value(depth)
-	return m, err
-}
-
-// A keySet finds a repeated key: by looking at the members of a small object, by a map for a large one, so that an
-// object of n members never costs n² comparisons.
-type keySet struct {
-	m map[string]struct{}
+	all := slices.Clone(p.members[from:])
+	p.members = p.members[:from]
+	return Value{Kind: Object, Members: all}
 }
 
 const smallObject = 16
 
-func (s *keySet) add(key string, before []Member) bool {
-	if len(before) < smallObject {
-		for i := range before {
-			if before[i].Key == key {
-				return false
-			}
-		}
-		return true
+// text reads a string. One without escapes is a part of the source.
+func (p *parser) text() string {
+	p.s.Peek()
+	at, from := p.s.Mark(), p.s.Offset()
+	b := p.s.TextBytes()
+	raw := p.s.Since(from)
+	if len(raw) == len(b)+2 {
+		return p.src[from+1 : from+1+len(b)]
 	}
-	if s.m == nil {
-		s.m = make(map[string]struct{}, 2*smallObject)
-		for i := range before {
-			s.m[before[i].Key] = struct{}{}
+	if bytes.Contains(b, []byte(string(utf8.RuneError))) && halfPair(raw) {
+		p.s.Back(at)
+		p.s.Fail("half of a surrogate pair")
+	}
+	return string(b)
+}
+
+// halfPair reports whether half of a surrogate pair stands in a string as an escape.
+func halfPair(raw []byte) bool {
+	for i := 0; i+6 <= len(raw); i++ {
+		if raw[i] != '\\' {
+			continue
+		}
+		r := unit(raw[i:])
+		switch {
+		case r < 0:
+			i++
+		case !utf16.IsSurrogate(r):
+			i += 5
+		case i+12 > len(raw) || utf16.DecodeRune(r, unit(raw[i+6:])) == utf8.RuneError:
+			return true
+		default:
+			i += 11
 		}
 	}
-	n := len(s.m)
-	s.m[key] = struct{}{}
-	return len(s.m) > n
+	return false
+}
+
+// unit is the code unit of the escape \uXXXX at the beginning of b; -1 for another.
+func unit(b []byte) rune {
+	if b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
+
+func (p *parser) number() Value {
+	at := p.s.Mark()
+	text := string(p.s.Number())
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		p.s.Back(at)
+		p.s.Fail("a number beyond the range of a double")
+	}
+	if Holds(f, text) {
+		text = ""
+	}
+	return Value{Kind: Number, Num: f, Str: text}
 }

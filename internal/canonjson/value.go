@@ -1,9 +1,13 @@
 package canonjson
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Kind says which of JSON's six kinds a Value is of.
@@ -116,7 +120,12 @@ func (v *Value) appendArray(dst []byte) []byte {
 func (v *Value) appendObject(dst []byte) []byte {
 	dst = append(dst, '{')
 	var few [smallObject]int32
-	for n, i := range order(v.Members, few[:0]) {
+	order := few[:0] // a tree that others read is never changed, and indices are smaller than members
+	for i := range v.Members {
+		order = append(order, int32(i))
+	}
+	slices.SortFunc(order, func(a, b int32) int { return compareUTF16(v.Members[a].Key, v.Members[b].Key) })
+	for n, i := range order {
 		if n > 0 {
 			dst = append(dst, ',')
 		}
@@ -128,22 +137,27 @@ func (v *Value) appendObject(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// order appends the indices of members to an empty list, sorted by key: a tree that others read is never changed, and
-// indices are smaller than members. Of a small object each is inserted where it belongs.
-func order(ms []Member, list []int32) []int32 {
-	for i := range ms {
-		list = append(list, int32(i))
-		if len(ms) > smallObject {
-			continue
-		}
-		for j := i; j > 0 && compareUTF16(ms[list[j]].Key, ms[list[j-1]].Key) < 0; j-- {
-			list[j], list[j-1] = list[j-1], list[j]
-		}
+// AppendString appends s as a canonical JSON string, quotation marks included. A byte that is not UTF-8 becomes U+FFFD.
+func AppendString(dst []byte, s string) []byte { return jsonscan.AppendText(dst, s) }
+
+// appendNumber writes f as ECMAScript's Number::toString does: the shortest digits that read back as f, plain from 1e-6
+// up to 1e21, else with an exponent.
+func appendNumber(dst []byte, f float64) []byte {
+	switch abs := math.Abs(f); {
+	case math.IsNaN(f) || math.IsInf(f, 0):
+		return append(dst, "null"...)
+	case f == 0:
+		return append(dst, '0') // minus zero too
+	case abs >= 1e-6 && abs < 1e21:
+		return strconv.AppendFloat(dst, f, 'f', -1, 64)
 	}
-	if len(ms) > smallObject {
-		slices.SortStableFunc(list, func(a, b int32) int { return compareUTF16(ms[a].Key, ms[b].Key) })
+	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
+	// Go pads the exponent to two digits, ECMAScript does not.
+	if n := len(dst); dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
+		dst[n-2] = dst[n-1]
+		dst = dst[:n-1]
 	}
-	return list
+	return dst
 }
 
 // compareUTF16 orders two UTF-8 strings by their UTF-16 code units. That is the order of the bytes, but for runes beyond

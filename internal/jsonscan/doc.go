@@ -5,7 +5,7 @@
 // there is never changed (no number is rounded, no invalid UTF-8 replaced, no key of two chosen silently); hostile input
 // costs an error and no more.
 //
-// Non-goals: values of Go types by reflection, formatting, canonical form (package canonjson).
+// Non-goals: writing values of Go types, formatting, canonical form (package canonjson, which reads with this one).
 //
 // Grammar: RFC 8259, in UTF-8, without a byte order mark. Two things are left to whoever asks for them, because they cost a
 // pass of their own: Valid says whether bytes are UTF-8, Duplicate whether a key stands twice. A lone surrogate escape
@@ -22,6 +22,8 @@
 //		}
 //	}
 //	return s.End()
+//
+// Into does that by the tags of a struct, and is a quarter slower.
 //
 // Lines cuts a file into its lines. A Stream reads one long value, a list of millions for example, of which no more than one
 // element is in memory.

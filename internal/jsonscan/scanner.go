@@ -27,7 +27,7 @@ func (s *Scanner) Reset(b []byte) {
 	}
 }
 
-// Err returns the first failure, which begins with "at byte N", from 1.
+// Err returns the first failure, a *SyntaxError.
 func (s *Scanner) Err() error { return s.err }
 
 // End returns the first failure; that something other than white space follows is one.
@@ -63,18 +63,24 @@ func (s *Scanner) Back(m Mark) {
 	}
 }
 
-// Fail is for what a reader finds wrong with what stands there. The first failure counts.
-func (s *Scanner) Fail(format string, args ...any) {
-	if s.err == nil {
-		s.err = fmt.Errorf("at byte %d: %s", s.i+1, fmt.Sprintf(format, args...))
-	}
-	s.i = len(s.b)
+// A SyntaxError says what is wrong with what stands at a place.
+type SyntaxError struct {
+	Offset int // in bytes, from 0
+	Err    error
 }
+
+func (e *SyntaxError) Error() string { return fmt.Sprintf("at byte %d: %v", e.Offset+1, e.Err) }
+
+// Unwrap returns Err.
+func (e *SyntaxError) Unwrap() error { return e.Err }
+
+// Fail is for what a reader finds wrong with what stands there. The first failure counts.
+func (s *Scanner) Fail(format string, args ...any) { s.Wrap(fmt.Errorf(format, args...)) }
 
 // Wrap is Fail for an error whose identity matters.
 func (s *Scanner) Wrap(err error) {
 	if s.err == nil {
-		s.err = fmt.Errorf("at byte %d: %w", s.i+1, err)
+		s.err = &SyntaxError{s.i, err}
 	}
 	s.i = len(s.b)
 }
@@ -128,13 +134,21 @@ func (s *Scanner) stops() bool {
 // Key reads the key of a member, decoded, and the colon behind it. It is valid until the next string is read.
 func (s *Scanner) Key() []byte {
 	key := s.TextBytes()
+	if !s.Colon() {
+		return nil
+	}
+	return key
+}
+
+// Colon reads the colon behind a key that was read as a string.
+func (s *Scanner) Colon() bool {
 	if s.Peek() != ':' {
 		s.Fail("want ':'")
-		return nil
+		return false
 	}
 	s.i++
 	s.Peek()
-	return key
+	return true
 }
 
 // KeyIs steps over the comma and the key called name, where they come next without white space and without an escape. It

@@ -2,15 +2,14 @@ package jsonscan
 
 import (
 	"errors"
-	"fmt"
 	"unicode/utf8"
 )
 
 // ErrUTF8 is wrapped by the error of bytes that are not UTF-8.
 var ErrUTF8 = errors.New("not UTF-8")
 
-// Valid says what keeps b from being one JSON value in UTF-8, nested at most MaxDepth deep. The error wraps ErrUTF8 or begins
-// with "at byte N", from 1. That a key stands twice is not asked here; see Duplicate.
+// Valid says what keeps b from being one JSON value in UTF-8, nested at most MaxDepth deep. The error is a *SyntaxError. That a
+// key stands twice is not asked here; see Duplicate.
 func Valid(b []byte) error {
 	if err := ValidUTF8(b); err != nil {
 		return err
@@ -20,7 +19,7 @@ func Valid(b []byte) error {
 	return s.End()
 }
 
-// ValidUTF8 says at which byte b is no UTF-8. The error wraps ErrUTF8.
+// ValidUTF8 says at which byte b is no UTF-8. The error is a *SyntaxError that wraps ErrUTF8.
 func ValidUTF8(b []byte) error {
 	if utf8.Valid(b) {
 		return nil
@@ -33,5 +32,5 @@ func ValidUTF8(b []byte) error {
 		}
 		at += n
 	}
-	return fmt.Errorf("at byte %d: %w", at+1, ErrUTF8)
+	return &SyntaxError{at, ErrUTF8}
 }

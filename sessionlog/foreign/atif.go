@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
@@ -39,22 +40,23 @@ func (atif) Import(ctx context.Context, path string, emit func(sessionlog.Event)
 	if isFile(filepath.Join(path, "trajectory.json")) {
 		r.File = filepath.Join(path, "trajectory.json")
 	}
-	a := &atifReader{r: r}
-	if err := a.about(); err != nil {
+	a := &atifReader{conversation: conversation{r: r, out: emit}}
+	if err := a.first(ctx); err != nil {
 		return r, err
 	}
-	a.chat = newChat(r, r.Session, "atif", emit)
-	return r, r.ended(a.chat, a.read(ctx))
+	a.begin(r.Session, "atif")
+	err := eachElement(ctx, r, "steps", "step", a.about, a.step)
+	if err == nil && r.Lines == 0 && !a.some {
+		err = &Error{Path: r.File, Err: errors.New(`expected a key "steps"`)}
+	}
+	return r, a.ended(err)
 }
 
 // An atifReader turns the steps of a trajectory into events.
 type atifReader struct {
-	r      *Report
-	chat   *chat
+	conversation
 	system []string // what stands before the first prompt
-	agents int      // trajectories of sub-agents in the file
-	inner  jsonscan.Scanner
-	part   jsonscan.Scanner
+	some   bool     // there are steps
 }
 
 // atifKeys are those of the whole that become no event.
@@ -63,58 +65,44 @@ var atifKeys = map[string]bool{
 	"continued_trajectory_ref": true, "extra": true,
 }
 
-// about reads what the file says of the session. That stands before the steps in what Harbor writes; where it does not, the file
+// errFirst ends the first reading.
+var errFirst = errors.New("all that is looked for was read")
+
+// first reads what the file says of the session. That stands before the steps in what Harbor writes; where it does not, the file
 // is read twice.
-func (a *atifReader) about() error {
-	f, err := openFile(a.r.File)
-	if err != nil {
-		return err
+func (a *atifReader) first(ctx context.Context) error {
+	var version, trajectory string
+	var agent struct {
+		Name    string `json:"name"`
+		Version string `json:"version"`
 	}
-	defer f.Close()
-	s := jsonscan.NewStream(f, MaxLine)
-	var version, trajectory, name, agent string
-	session := false
-	small := func() string {
-		b := s.Raw()
-		a.inner.Reset(b)
-		if s.Err() != nil || a.inner.Peek() != '"' {
-			return ""
+	known := func([]byte, int) error {
+		if a.r.Session != "" && agent.Name != "" {
+			return errFirst
 		}
-		return a.inner.Text()
+		return nil
 	}
-scan:
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
+	err := eachElement(ctx, newReport("", a.r.File), "steps", "step", func(key string, s *jsonscan.Stream) error {
+		switch key {
 		case "schema_version":
-			version = small()
+			version = text(s.Raw())
 		case "session_id":
-			a.r.Session = small()
-			session = a.r.Session != ""
+			a.r.Session = text(s.Raw())
 		case "trajectory_id":
-			trajectory = small()
+			trajectory = text(s.Raw())
 		case "agent":
-			b := s.Raw()
-			a.inner.Reset(b)
-			name = textIn(&a.inner, "name")
-			a.inner.Reset(b)
-			agent = textIn(&a.inner, "version")
-		case "steps":
-			if session && name != "" {
-				break scan
-			}
-			s.Skip()
-		default:
-			s.Skip()
+			return small(s, &agent)
 		}
-	}
-	if err := s.Err(); err != nil && !isCut(err) {
-		return &Error{Path: a.r.File, Line: s.Line(), Err: err}
+		return nil
+	}, known)
+	if err != nil && !errors.Is(err, errFirst) {
+		return err
 	}
 	if a.r.Session == "" {
 		a.r.Session = trajectory
 	}
-	a.r.Version = agent
-	a.r.note("a trajectory of %s in the form %s", orUnknown(name), orUnknown(version))
+	a.r.Version = agent.Version
+	a.r.note("a trajectory of %s in the form %s", orUnknown(agent.Name), orUnknown(version))
 	if version != "" && !strings.HasPrefix(version, "ATIF-v1.") {
 		a.r.note("the form is another one than those of ATIF 1, and was read as they are")
 	}
@@ -128,86 +116,143 @@ func orUnknown(s string) string {
 	return s
 }
 
-// read reads the steps. Memory is one step.
-func (a *atifReader) read(ctx context.Context) error {
-	f, err := openFile(a.r.File)
+// about reads a key beside the steps.
+func (a *atifReader) about(key string, s *jsonscan.Stream) error {
+	switch {
+	case key == "subagent_trajectories" && s.Peek() == '[': // their conversations are their own
+		n := 0
+		for s.Begin('['); s.More(']'); s.Skip() {
+			n++
+		}
+		if n > 0 {
+			a.r.note("trajectories of sub-agents in the file, which are not read: %d", n)
+		}
+	case key == "continued_trajectory_ref" && s.Peek() == '"':
+		a.r.note("the trajectory goes on in another file, which is not read")
+	case !atifKeys[key] && key != "subagent_trajectories":
+		a.r.skip("the key "+key, "unknown", 0)
+	}
+	return nil
+}
+
+// An atifStep is one step.
+type atifStep struct {
+	ID       int64      `json:"step_id"`
+	Source   string     `json:"source"`
+	Model    string     `json:"model_name"`
+	Message  []byte     `json:"message"`
+	Thought  string     `json:"reasoning_content"`
+	Calls    []atifCall `json:"tool_calls"`
+	Observed struct {
+		Results []atifResult `json:"results"`
+	} `json:"observation"`
+	Metrics  tokens `json:"metrics"` // of the prompt, cached ones and all, and of what was said
+	Copied   bool   `json:"is_copied_context"`
+	Requests []byte `json:"llm_call_count"`
+}
+
+type atifCall struct {
+	ID   string `json:"tool_call_id"`
+	Name string `json:"function_name"`
+	Args []byte `json:"arguments"`
+}
+
+type atifResult struct {
+	Call    string `json:"source_call_id"`
+	Content []byte `json:"content"`
+	Refs    []byte `json:"subagent_trajectory_ref"`
+	Failed  bool   `json:"is_error"` // some producers add it
+}
+
+func (a *atifReader) step(b []byte, _ int) error {
+	a.some = true
+	var p atifStep
+	if err := decode(b, &p); err != nil {
+		return err
+	}
+	if p.Copied {
+		a.r.skip("steps copied from an earlier trajectory", "they stand there", 0)
+		return nil
+	}
+	said, err := readParts(p.Message)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	s := jsonscan.NewStream(f, MaxLine)
-	some := false
-	for s.Begin('{'); s.More('}'); {
-		switch key := string(s.Key()); {
-		case key == "steps" && some:
-			s.Fail("the key %q stands twice", key)
-		case key == "steps":
-			some = true
-			if err := a.steps(ctx, s); err != nil {
-				return err
-			}
-		case key == "subagent_trajectories":
-			a.others(s)
-		case key == "continued_trajectory_ref" && s.Peek() == '"':
-			s.Skip()
-			a.r.note("the trajectory goes on in another file, which is not read")
-		default:
-			s.Skip()
-			if !atifKeys[key] {
-				a.r.skip("the key "+key, "unknown", 0)
-			}
-		}
-	}
-	err = s.End()
-	if err != nil && isCut(err) && a.r.Lines > 0 {
-		a.r.note("the file is cut off behind step %d", a.r.Lines)
-		return nil
-	}
-	if err == nil && !some {
-		err = errors.New(`expected a key "steps"`)
-	}
-	if err != nil {
-		return &Error{Path: a.r.File, Line: s.Line(), Err: err}
-	}
-	return nil
-}
-
-func (a *atifReader) steps(ctx context.Context, s *jsonscan.Stream) error {
-	for s.Begin('['); s.More(']'); {
-		b := s.Raw()
-		if s.Err() != nil {
-			return nil
-		}
-		if err := ctx.Err(); err != nil {
+	switch p.Source {
+	case "user":
+		e := &sessionlog.RunStarted{Goal: said.goal(), Attachments: said.others, SystemPrompt: strings.Join(a.system, "\n")}
+		a.system = nil
+		if err := a.ask(e); err != nil {
 			return err
 		}
-		a.r.Lines++
-		err := jsonscan.ValidUTF8(b)
-		if err != nil {
-			err = broken{err}
+		return a.given(&p)
+	case "system":
+		if a.d.Counts().Runs == 0 {
+			a.system = append(a.system, said.goal())
 		} else {
-			err = a.step(b)
+			a.r.skip("steps of the system after the first prompt", "what the program did, no part of the conversation", 0)
 		}
-		if fault, ok := errors.AsType[broken](err); ok {
-			return &Error{Path: a.r.File, Line: s.Line(), Err: fmt.Errorf("step %d: %w", a.r.Lines, fault.error)}
+		return nil
+	case "agent":
+		return a.turnOf(&p, said)
+	}
+	a.r.skip("steps of "+p.Source, "unknown", 0)
+	return nil
+}
+
+// turnOf is a turn, with what came of its calls. A step in which no model was called adds its calls to the turn before it.
+func (a *atifReader) turnOf(p *atifStep, said parts) error {
+	turn := answer{model: p.Model, tokens: p.Metrics.sum()}
+	for i := range p.Calls {
+		turn.call(p.Calls[i].ID, p.Calls[i].Name, p.Calls[i].Args)
+	}
+	if string(p.Requests) == "0" && a.d.Turn() > 0 {
+		a.r.skip("messages of steps that no model made", "the turn is that of the model's last answer", 0)
+		if err := a.flush(); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := a.d.Request(turn.calls, nil); err != nil {
+			return err
+		}
+		return a.given(p)
+	}
+	turn.add(said)
+	turn.think(p.Thought, nil)
+	if err := a.turn(&turn, ""); err != nil {
+		return err
+	}
+	return a.given(p)
+}
+
+// given is what a step observed.
+func (a *atifReader) given(p *atifStep) error {
+	for n, seen := range p.Observed.Results {
+		r := sessionlog.ToolResult{CallID: seen.Call, IsError: seen.Failed}
+		if r.CallID == "" {
+			r.CallID = atifOwn(p.ID, n)
+			a.r.note("results that name no call are kept as those of calls named step-N, N being their step_id")
+		}
+		if len(seen.Refs) > 2 {
+			a.r.skip("references to the trajectories of sub-agents", "their conversations are their own", 0)
+		}
+		if (seen.Content == nil || string(seen.Content) == "null") && seen.Refs != nil {
+			seen.Content = seen.Refs
+		}
+		var err error
+		if r.Output, err = output(seen.Content); err != nil {
+			return err
+		}
+		if err := a.result(r); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// others counts the trajectories of sub-agents, whose conversations are their own.
-func (a *atifReader) others(s *jsonscan.Stream) {
-	if s.Peek() != '[' {
-		s.Skip()
-		return
+// atifOwn is the name of a call for a result that names none.
+func atifOwn(step int64, n int) string {
+	if n == 0 {
+		return "step-" + strconv.FormatInt(step, 10)
 	}
-	for s.Begin('['); s.More(']'); s.Skip() {
-		a.agents++
-	}
-	if a.agents > 0 {
-		a.r.note("trajectories of sub-agents in the file, which are not read: %d", a.agents)
-	}
+	return fmt.Sprintf("step-%d.%d", step, n+1)
 }

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
@@ -38,58 +39,45 @@ func newClaudeTree() *claudeTree {
 	return &claudeTree{index: map[[16]byte]int32{}, seed: maphash.MakeSeed()}
 }
 
+// A claudeLink is what a line says of its place.
+type claudeLink struct {
+	ID      claudeUUID    `json:"uuid"`
+	Parent  claudeUUID    `json:"parentUuid"`
+	Logical claudeUUID    `json:"logicalParentUuid"`
+	Side    bool          `json:"isSidechain"`
+	Kind    string        `json:"type"`
+	Subtype string        `json:"subtype"`
+	Message claudeMessage `json:"message"`
+}
+
 // line notes a line that has a uuid.
-func (t *claudeTree) line(s *jsonscan.Scanner, n int) error {
-	var id, parent, logical [16]byte
-	var has, parents, logicals, result bool
+func (t *claudeTree) line(b []byte, n int) error {
+	var l claudeLink
+	if err := decode(b, &l); err != nil || !l.ID.some {
+		return err
+	}
 	node := claudeNode{parent: -1, line: int32(min(n, 1<<31-1))}
-	kind, subtype := "", ""
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "uuid":
-			id, has = claudeUUID(s)
-		case "parentUuid":
-			parent, parents = claudeUUID(s)
-		case "logicalParentUuid":
-			logical, logicals = claudeUUID(s)
-		case "isSidechain":
-			if s.Peek() == 't' {
-				node.flags |= claudeSide
-			}
-			s.Skip()
-		case "type":
-			kind = text(s)
-		case "subtype":
-			subtype = text(s)
-		case "message":
-			node.message, result = t.message(s)
-		default:
-			s.Skip()
-		}
-	}
-	if err := s.End(); err != nil {
-		return broken{err}
-	}
-	if !has {
-		return nil
+	if l.Side {
+		node.flags |= claudeSide
 	}
 	switch {
-	case kind == "user" && result:
+	case l.Kind == "user" && l.Message.hasResult():
 		node.flags |= claudeSpeaks | claudeResult
-	case kind == "user" || kind == "assistant":
+	case l.Kind == "user":
 		node.flags |= claudeSpeaks
+	case l.Kind == "assistant":
+		node.flags |= claudeSpeaks
+		if l.Message.ID != "" {
+			node.message = maphash.String(t.seed, l.Message.ID)
+		}
 	}
-	if kind != "assistant" {
-		node.message = 0
+	if l.Parent.some {
+		node.parent = t.parent(l.Parent.id, n)
+	} else if l.Logical.some || l.Subtype == "compact_boundary" {
+		node.parent = t.parent(l.Logical.id, n)
 	}
-	if !parents && (logicals || subtype == "compact_boundary") {
-		parent, parents = logical, true
-	}
-	if parents {
-		node.parent = t.parent(parent, n)
-	}
-	if _, twice := t.index[id]; !twice {
-		t.index[id] = int32(len(t.nodes))
+	if _, twice := t.index[l.ID.id]; !twice {
+		t.index[l.ID.id] = int32(len(t.nodes))
 	}
 	t.nodes = append(t.nodes, node)
 	return nil
@@ -108,51 +96,27 @@ func (t *claudeTree) parent(id [16]byte, n int) int32 {
 	return int32(len(t.nodes)) - 1
 }
 
-// message reads the id of a message, as a number, and whether it is what a tool gave.
-func (t *claudeTree) message(s *jsonscan.Scanner) (id uint64, result bool) {
-	if s.Peek() != '{' {
-		s.Skip()
-		return 0, false
-	}
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "id":
-			if s.Peek() == '"' {
-				id = maphash.Bytes(t.seed, s.TextBytes())
-				continue
-			}
-			s.Skip()
-		case "content":
-			result = hasResult(s.Raw())
-		default:
-			s.Skip()
-		}
-	}
-	return id, result
+// A claudeUUID is a uuid as 16 bytes; of a string in any other form it is a digest.
+type claudeUUID struct {
+	id   [16]byte
+	some bool
 }
 
-// claudeUUID reads a uuid as 16 bytes; of a string in any other form it is a digest.
-func claudeUUID(s *jsonscan.Scanner) (id [16]byte, ok bool) {
+// ReadJSON implements jsonscan.Value.
+func (u *claudeUUID) ReadJSON(s *jsonscan.Scanner) {
 	if s.Peek() != '"' {
 		s.Skip()
-		return id, false
+		return
 	}
+	u.some = true
 	b := s.TextBytes()
-	var digits [32]byte
-	n := 0
-	for _, c := range b {
-		if c != '-' && n < len(digits) {
-			digits[n] = c
-			n++
-		}
-	}
-	if len(b) == 36 && n == 32 {
-		if _, err := hex.Decode(id[:], digits[:]); err == nil {
-			return id, true
+	if digits := bytes.ReplaceAll(b, []byte("-"), nil); len(b) == 36 && len(digits) == 32 {
+		if _, err := hex.Decode(u.id[:], digits); err == nil {
+			return
 		}
 	}
 	sum := sha256.Sum256(b)
-	return [16]byte(sum[:16]), true
+	copy(u.id[:], sum[:])
 }
 
 // choose marks the branch of the last line that says something, with what belongs to it.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -24,95 +22,6 @@ type Importer interface {
 	// wrong with the transcript and where; others are those of the file system and of ctx.
 	Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error)
 }
-
-// A Report says what came of a transcript.
-type Report struct {
-	Format  string   `json:"format"`            // the importer's name
-	Version string   `json:"version,omitempty"` // of the program that wrote it, as it says; "" where it does not
-	Session string   `json:"session,omitempty"` // the session's id, as it says
-	File    string   `json:"file"`              // what was read: path, or the file chosen in that folder
-	Lines   int      `json:"lines"`             // lines read, or records where the format has no lines
-	Turns   int      `json:"turns"`
-	Calls   int      `json:"calls"`
-	Results int      `json:"results"`
-	Skipped []Skip   `json:"skipped"`
-	Notes   []string `json:"notes"`
-}
-
-// A Skip is what did not become an event, and why.
-type Skip struct {
-	What      string `json:"what"` // "progress lines", "a line of type x", …
-	Why       string `json:"why"`
-	Count     int    `json:"count"`
-	FirstLine int    `json:"first_line,omitempty"` // from 1; 0 where the format has no lines
-}
-
-// maxSkips bounds how many different skips are told apart: a hostile file can invent a type a line.
-const maxSkips = 200
-
-// skip counts something that becomes no event.
-func (r *Report) skip(what, why string, line int) {
-	for i := range r.Skipped {
-		if s := &r.Skipped[i]; s.What == what && s.Why == why {
-			s.Count++
-			return
-		}
-	}
-	if len(r.Skipped) >= maxSkips {
-		what, why = "other things", "more than "+fmt.Sprint(maxSkips)+" different ones"
-		if last := &r.Skipped[len(r.Skipped)-1]; last.What == what {
-			last.Count++
-			return
-		}
-	}
-	r.Skipped = append(r.Skipped, Skip{What: what, Why: why, Count: 1, FirstLine: line})
-}
-
-// note says something about the transcript as a whole, once.
-func (r *Report) note(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
-		r.Notes = append(r.Notes, text)
-	}
-}
-
-// newReport returns an empty report, whose lists are not nil.
-func newReport(format, path string) *Report {
-	return &Report{Format: format, File: path, Skipped: []Skip{}, Notes: []string{}}
-}
-
-// count takes over what a dialog has passed on.
-func (r *Report) count(d *sessionlog.Dialog) {
-	c := d.Counts()
-	r.Turns, r.Calls, r.Results = c.Turns, c.Calls, c.Results
-}
-
-// An Error is what is wrong with a transcript.
-type Error struct {
-	Path string
-	Line int // from 1; 0 where the format has no lines or the whole file is meant
-	Err  error
-}
-
-func (e *Error) Error() string {
-	if e.Line == 0 {
-		return fmt.Sprintf("%s: %v", e.Path, e.Err)
-	}
-	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// What Detect and importers find wrong with a file as a whole.
-var (
-	// ErrUnknown: the form is none that an importer here knows.
-	ErrUnknown = errors.New("no agent's transcript that is known here")
-	// ErrEmpty: there is nothing in the file or folder.
-	ErrEmpty = errors.New("empty: expected an agent's transcript")
-)
-
-// HeadSize is how much of a file Detect gives to Looks, in bytes.
-const HeadSize = 64 << 10
 
 // importers are in the order in which Detect asks them: those that know theirs by its first line before those that look at names.
 var importers = []Importer{
@@ -144,7 +53,8 @@ func Names() []string {
 	return names
 }
 
-// Detect finds the importer for a file or folder, of which PATH#SESSION may name one session (see opencode). The error is ErrEmpty or ErrUnknown in an *Error, or one of the file system.
+// Detect finds the importer for a file or folder, of which PATH#SESSION may name one session (see opencode). The error is
+// ErrEmpty or ErrUnknown in an *Error, or one of the file system.
 func Detect(path string) (Importer, error) {
 	path, _ = chosen(path)
 	head, err := headOf(path)
@@ -159,40 +69,91 @@ func Detect(path string) (Importer, error) {
 	return nil, &Error{Path: path, Err: fmt.Errorf("%w; name one of %s", ErrUnknown, strings.Join(Names(), ", "))}
 }
 
-// headOf returns how a file begins, nil for a folder.
-func headOf(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return nil, err
-	}
-	f, err := openFile(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	in, done, err := plain(f, path)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	head, err := io.ReadAll(io.LimitReader(in, HeadSize))
-	if err != nil && len(head) == 0 {
-		return nil, &Error{Path: path, Err: err}
-	}
-	if len(strings.TrimSpace(string(head))) == 0 {
-		return nil, &Error{Path: path, Err: ErrEmpty}
-	}
-	return head, nil // a packed file that is cut begins well
+// A Report says what came of a transcript.
+type Report struct {
+	Format  string   `json:"format"`            // the importer's name
+	Version string   `json:"version,omitempty"` // of the program that wrote it, as it says; "" where it does not
+	Session string   `json:"session,omitempty"` // the session's id, as it says
+	File    string   `json:"file"`              // what was read: path, or the file chosen in that folder
+	Lines   int      `json:"lines"`             // lines read, or records where the format has no lines
+	Turns   int      `json:"turns"`
+	Calls   int      `json:"calls"`
+	Results int      `json:"results"`
+	Skipped []Skip   `json:"skipped"`
+	Notes   []string `json:"notes"`
 }
 
-// openFile opens a transcript, or one of the files of one, which must be a regular file: a FIFO would keep its reader waiting for
-// ever, and a device may have no end.
-func openFile(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, &Error{Path: path, Err: errors.New("expected a regular file")}
-	}
-	return os.Open(path)
+// A Skip is what did not become an event, and why.
+type Skip struct {
+	What      string `json:"what"` // "progress lines", "a line of type x", …
+	Why       string `json:"why"`
+	Count     int    `json:"count"`
+	FirstLine int    `json:"first_line,omitempty"` // from 1; 0 where the format has no lines
 }
+
+// newReport returns an empty report, whose lists are not nil.
+func newReport(format, path string) *Report {
+	return &Report{Format: format, File: path, Skipped: []Skip{}, Notes: []string{}}
+}
+
+// maxSkips bounds how many different skips are told apart: a hostile file can invent a type a line.
+const maxSkips = 200
+
+// skip counts something that becomes no event.
+func (r *Report) skip(what, why string, line int) {
+	for i := range r.Skipped {
+		if s := &r.Skipped[i]; s.What == what && s.Why == why {
+			s.Count++
+			return
+		}
+	}
+	if len(r.Skipped) >= maxSkips {
+		what, why = "other things", "more than "+fmt.Sprint(maxSkips)+" different ones"
+		if last := &r.Skipped[len(r.Skipped)-1]; last.What == what {
+			last.Count++
+			return
+		}
+	}
+	r.Skipped = append(r.Skipped, Skip{What: what, Why: why, Count: 1, FirstLine: line})
+}
+
+// skipKind is skip for something of a kind that known has a reason for.
+func (r *Report) skipKind(what, kind string, known map[string]string, line int) {
+	why, ok := known[kind]
+	if !ok {
+		why = "unknown"
+	}
+	r.skip(what+kind, why, line)
+}
+
+// note says something about the transcript as a whole, once.
+func (r *Report) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(r.Notes, text) {
+		r.Notes = append(r.Notes, text)
+	}
+}
+
+// An Error is what is wrong with a transcript.
+type Error struct {
+	Path string
+	Line int // from 1; 0 where the format has no lines or the whole file is meant
+	Err  error
+}
+
+func (e *Error) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.Path, e.Err)
+	}
+	return fmt.Sprintf("%s:%d: %v", e.Path, e.Line, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// What Detect and importers find wrong with a file as a whole.
+var (
+	// ErrUnknown: the form is none that an importer here knows.
+	ErrUnknown = errors.New("no agent's transcript that is known here")
+	// ErrEmpty: there is nothing in the file or folder.
+	ErrEmpty = errors.New("empty: expected an agent's transcript")
+)

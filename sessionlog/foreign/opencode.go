@@ -3,6 +3,7 @@ package foreign
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -67,13 +68,22 @@ func chosen(path string) (file, session string) {
 func (opencode) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
 	path, session := chosen(path)
 	r := newReport("opencode", path)
-	o := &opencodeReader{r: r, emit: emit}
-	err := o.read(ctx, path, session)
-	err = r.ended(o.chat, err)
+	o := &opencodeReader{conversation: conversation{r: r, out: emit}}
+	err := o.ended(o.read(ctx, path, session))
 	if fault, ok := errors.AsType[broken](err); ok {
 		err = &Error{Path: r.File, Err: fault.error}
 	}
 	return r, err
+}
+
+// An opencodeReader turns messages and their parts into events. A message is begun by message, gets its parts by part, and is
+// ended by messageEnd.
+type opencodeReader struct {
+	conversation
+	revert string
+	undone bool   // the messages from here on were taken back
+	id     string // of the message, where it does not say so itself
+	now    opencodeMessage
 }
 
 // read finds out which of the forms path has.
@@ -93,94 +103,278 @@ func (o *opencodeReader) read(ctx context.Context, path, session string) error {
 	case bytes.HasPrefix(head, []byte(sqliteMagic)):
 		return o.database(ctx, path, session)
 	case opencodeExport.Match(head):
-		return o.export(ctx, path)
+		return eachElement(ctx, o.r, "messages", "message", o.about, o.exported)
 	case opencodeSession.Match(head):
 		return o.file(ctx, path)
 	}
 	return &Error{Path: path, Err: errors.New(`expected an SQLite database, a session file, or {"info":…,"messages":[…]}`)}
 }
 
-// export reads what opencode export prints: {info, messages: [{info, parts}]}. Memory is one message.
-func (o *opencodeReader) export(ctx context.Context, path string) error {
-	f, err := openFile(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	s := jsonscan.NewStream(f, MaxLine)
-	fail := func(err error) error {
-		if fault, ok := errors.AsType[broken](err); ok {
-			return &Error{Path: path, Line: s.Line(), Err: fault.error}
-		}
-		return err
-	}
-	for s.Begin('{'); s.More('}'); {
-		switch key := string(s.Key()); {
-		case key == "info":
-			if b := s.Raw(); s.Err() == nil {
-				err = o.session(b)
-			}
-		case key == "messages" && s.Peek() == '[':
-			for s.Begin('['); s.More(']'); {
-				b := s.Raw()
-				if s.Err() != nil {
-					break
-				}
-				o.r.Lines++
-				if err = errors.Join(ctx.Err(), o.exported(b)); err != nil {
-					return fail(err)
-				}
-			}
-		default:
-			s.Skip()
-		}
-		if err != nil {
-			return fail(err)
-		}
-	}
-	err = s.End()
-	if err != nil && o.r.Lines > 0 && isCut(err) {
-		o.r.note("the file is cut off behind message %d: %v", o.r.Lines, err)
+// about reads a key beside the messages of what opencode export prints: {info, messages: [{info, parts}]}.
+func (o *opencodeReader) about(key string, s *jsonscan.Stream) error {
+	if key != "info" {
 		return nil
 	}
-	if err != nil {
-		return &Error{Path: path, Line: s.Line(), Err: err}
+	var info opencodeInfo
+	if err := small(s, &info); err != nil || s.Err() != nil {
+		return err
 	}
+	o.open(&info)
 	return nil
 }
 
 // exported reads one message with its parts.
-func (o *opencodeReader) exported(b []byte) error {
-	if err := jsonscan.ValidUTF8(b); err != nil {
-		return broken{err}
+func (o *opencodeReader) exported(b []byte, _ int) error {
+	var m struct {
+		Info  []byte `json:"info"`
+		Parts []byte `json:"parts"`
 	}
-	var s jsonscan.Scanner
-	var info, parts []byte
-	s.Reset(b)
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "info":
-			info = s.Raw()
-		case "parts":
-			parts = s.Raw()
-		default:
-			s.Skip()
-		}
+	if err := decode(b, &m); err != nil {
+		return err
 	}
-	if err := s.End(); err != nil {
-		return broken{err}
+	if m.Info == nil {
+		return broken{errors.New(`expected a message's "info"`)}
 	}
-	more, err := o.message(info)
+	more, err := o.message(m.Info)
 	if err != nil || !more {
 		return err
 	}
-	if parts != nil && parts[0] == '[' {
-		s.Reset(parts)
-		for s.Begin('['); s.More(']'); {
-			if err := o.part(s.Raw()); err != nil {
-				return err
-			}
+	if len(m.Parts) > 0 && m.Parts[0] == '[' {
+		if err := each(m.Parts, o.part); err != nil {
+			return err
 		}
 	}
 	return o.messageEnd()
+}
+
+// An opencodeInfo is what opencode says of a session.
+type opencodeInfo struct {
+	ID      string `json:"id"`
+	Parent  string `json:"parentID"`
+	Version string `json:"version"`
+	Revert  struct {
+		Message string `json:"messageID"` // the first one that the person took back, "" for none
+	} `json:"revert"`
+	Time struct {
+		Updated int64 `json:"updated"` // ms since 1970
+	} `json:"time"`
+}
+
+// open begins the conversation with the first that is known of it.
+func (o *opencodeReader) open(info *opencodeInfo) {
+	if o.d != nil {
+		return
+	}
+	o.r.Session, o.r.Version, o.revert = info.ID, info.Version, info.Revert.Message
+	if info.Parent != "" {
+		o.r.note("this is what a sub-agent of %s did", info.Parent)
+	}
+	o.begin(info.ID, "opencode")
+}
+
+// An opencodeMessage is the message under way.
+type opencodeMessage struct {
+	ID      string `json:"id"`
+	Role    string `json:"role"`
+	Model   string `json:"modelID"`
+	Tokens  tokens `json:"tokens"`
+	Summary bool   `json:"summary"` // of what was said so far, no answer
+	Fault   *struct {
+		Name string `json:"name"`
+	} `json:"error"`
+	Time struct {
+		Completed int64 `json:"completed"`
+	} `json:"time"`
+
+	goal        []string // of a prompt
+	attachments []json.RawMessage
+	program     bool // the program said something in the person's name
+
+	step   answer
+	some   bool // the step has begun
+	steps  int
+	given  []sessionlog.ToolResult
+	agents []sessionlog.Event // what became of sub-agents
+}
+
+// ends is why the run ends, where the message is its last; "" where nothing says so.
+func (m *opencodeMessage) ends() string {
+	switch {
+	case m.Fault != nil && m.Fault.Name != "MessageAbortedError":
+		return sessionlog.ReasonError
+	case m.Fault != nil || m.Time.Completed <= 0:
+		return sessionlog.ReasonInterrupted
+	}
+	return ""
+}
+
+// message begins a message. more is false where its parts do not count.
+func (o *opencodeReader) message(b []byte) (more bool, err error) {
+	m := opencodeMessage{ID: o.id}
+	if err := decode(b, &m); err != nil {
+		return false, err
+	}
+	o.open(&opencodeInfo{})
+	if o.undone = o.undone || o.revert != "" && m.ID == o.revert; o.undone {
+		o.r.skip("messages that the person took back", "the conversation went on without them", 0)
+		return false, nil
+	}
+	if m.Role != "assistant" && m.Role != "user" {
+		o.r.skip("messages of "+m.Role, "unknown", 0)
+		return false, nil
+	}
+	o.now = m
+	return true, nil
+}
+
+// messageEnd ends a message: a prompt, or the last step of an answer.
+func (o *opencodeReader) messageEnd() error {
+	m := &o.now
+	if m.Role == "user" {
+		if m.program && len(m.goal) == 0 && len(m.attachments) == 0 {
+			o.r.skip("messages in the person's name", "the program said them", 0)
+			return nil
+		}
+		return o.ask(&sessionlog.RunStarted{Goal: strings.Join(m.goal, "\n"), Attachments: m.attachments})
+	}
+	if m.Summary {
+		return o.compressed("compaction", strings.Join(m.step.texts, "\n"))
+	}
+	if err := o.step(m.steps == 0); err != nil {
+		return err
+	}
+	o.reason = m.ends()
+	return nil
+}
+
+// step ends a step, and begins another one. An answer of which nothing came counts where all is true.
+func (o *opencodeReader) step(all bool) error {
+	m := &o.now
+	if m.Summary || !m.some && !all {
+		return nil
+	}
+	if m.steps++; m.step.tokens == 0 && m.steps == 1 {
+		m.step.tokens = m.Tokens.sum()
+	}
+	a, given, agents := m.step, m.given, m.agents
+	a.model = m.Model
+	m.step, m.given, m.agents, m.some = answer{}, nil, nil, false
+	if err := o.turn(&a, ""); err != nil {
+		return err
+	}
+	for _, r := range given {
+		if err := o.result(r); err != nil {
+			return err
+		}
+	}
+	o.after = append(o.after, agents...)
+	return nil
+}
+
+// An opencodePart is one part of a message.
+type opencodePart struct {
+	Kind      string       `json:"type"`
+	Text      string       `json:"text"`
+	Call      string       `json:"callID"`
+	Tool      string       `json:"tool"`
+	Synthetic bool         `json:"synthetic"`
+	Ignored   bool         `json:"ignored"`
+	Tokens    tokens       `json:"tokens"`
+	State     opencodeTool `json:"state"`
+	Whole     []byte       `json:"*"`
+}
+
+// An opencodeTool is a call, and what came of it.
+type opencodeTool struct {
+	Status   string `json:"status"`
+	Input    []byte `json:"input"`
+	Output   []byte `json:"output"`
+	Fault    []byte `json:"error"`
+	Files    []byte `json:"attachments"`
+	Metadata struct {
+		Session string `json:"sessionId"`
+	} `json:"metadata"`
+}
+
+var opencodeParts = map[string]string{
+	"snapshot": "the state of the work tree", "patch": "the state of the work tree", "retry": "a request that was made again",
+	"compaction": "a mark where a summary was made", "agent": "a name that the person gave; the prompt holds it",
+}
+
+// part adds a part to the message under way.
+func (o *opencodeReader) part(p *opencodePart) error {
+	m := &o.now
+	if p.Whole[0] != '{' {
+		return broken{errors.New("expected a part that is an object")}
+	}
+	if m.Role == "user" {
+		o.asked(p)
+		return nil
+	}
+	switch p.Kind {
+	case "step-start":
+		return o.step(false)
+	case "step-finish":
+		m.step.tokens += p.Tokens.sum()
+		return o.step(false)
+	case "text":
+		m.step.say(p.Text)
+	case "reasoning":
+		m.step.think(p.Text, p.Whole)
+	case "tool":
+		o.tool(p)
+	case "file":
+		m.step.block(p.Whole)
+	default:
+		o.r.skipKind("parts of type ", p.Kind, opencodeParts, 0)
+		return nil
+	}
+	m.some = true
+	return nil
+}
+
+// asked adds a part of a prompt.
+func (o *opencodeReader) asked(p *opencodePart) {
+	m := &o.now
+	switch {
+	case p.Ignored:
+		o.r.skip("texts that the model does not get", "no part of the conversation", 0)
+	case p.Kind == "text" && p.Synthetic:
+		m.program = true
+		o.r.skip("texts in the person's name", "the program said them", 0)
+	case p.Kind == "text":
+		m.goal = append(m.goal, p.Text)
+	case p.Kind == "file" || p.Kind == "subtask":
+		m.attachments = append(m.attachments, owned(p.Whole))
+	default:
+		m.program = true
+		o.r.skipKind("parts of type ", p.Kind, opencodeParts, 0)
+	}
+}
+
+// opencodeAgents are the states of sub-agents by the status of the call that began them.
+var opencodeAgents = map[string]string{"pending": agentRunning, "running": agentRunning, "completed": agentJoined, "error": "failed"}
+
+// tool adds a call, and what came of it.
+func (o *opencodeReader) tool(p *opencodePart) {
+	t := &p.State
+	o.now.step.call(p.Call, p.Tool, t.Input)
+	if agent := t.Metadata.Session; p.Tool == "task" && agent != "" {
+		o.now.agents = append(o.now.agents, &sessionlog.AgentProcessChanged{
+			AgentID: agent, ParentSessionID: o.r.Session, Role: textIn(t.Input, "subagent_type"), State: opencodeAgents[t.Status],
+		})
+	}
+	if t.Status != "completed" && t.Status != "error" {
+		return // it never ended
+	}
+	r := sessionlog.ToolResult{CallID: p.Call, IsError: t.Fault != nil, Output: sessionlog.Text("")}
+	if t.Fault != nil {
+		r.Output = owned(t.Fault)
+	} else if t.Output != nil {
+		r.Output = owned(t.Output)
+	}
+	if len(t.Files) > 2 && t.Files[0] == '[' {
+		r.Output = textAnd(`{"type":"text","text":`, r.Output, t.Files)
+	}
+	o.now.given = append(o.now.given, r)
 }

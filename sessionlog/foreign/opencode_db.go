@@ -34,13 +34,11 @@ func (o *opencodeReader) database(ctx context.Context, path, id string) error {
 	for rows.Next() {
 		var info opencodeInfo
 		var revert string
-		if err := rows.Scan(&info.id, &info.parent, &info.version, &info.updated, &revert); err != nil {
+		if err := rows.Scan(&info.ID, &info.Parent, &info.Version, &info.Time.Updated, &revert); err != nil {
 			return &Error{Path: path, Err: err}
 		}
-		if revert != "" {
-			var s jsonscan.Scanner
-			s.Reset([]byte(revert))
-			info.revert = textIn(&s, "messageID")
+		if decode([]byte(revert), &info.Revert) != nil {
+			info.Revert.Message = "" // there is none
 		}
 		pick.offer(&info, path)
 	}
@@ -51,7 +49,7 @@ func (o *opencodeReader) database(ctx context.Context, path, id string) error {
 		return &Error{Path: path, Err: pick.none()}
 	}
 	pick.say(o.r)
-	o.begin(pick.best)
+	o.open(pick.best)
 	return o.rows(ctx, db, path)
 }
 
@@ -80,7 +78,7 @@ func (o *opencodeReader) rows(ctx context.Context, db *sql.DB, path string) erro
 		if err != nil {
 			return fail(err)
 		}
-		if err := eachRow(rows, path, func(_ string, b []byte) error { return o.part(b) }); err != nil {
+		if err := eachRow(rows, path, func(_ string, b []byte) error { return each(b, o.part) }); err != nil {
 			return err
 		}
 		return o.messageEnd()

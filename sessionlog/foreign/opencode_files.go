@@ -40,8 +40,8 @@ func (o *opencodeReader) folder(ctx context.Context, storage, id string) error {
 		if err != nil {
 			return err
 		}
-		info, err := readOpencodeInfo(b)
-		if err != nil {
+		var info opencodeInfo
+		if err := decode(b, &info); err != nil {
 			return &Error{Path: file, Err: err}
 		}
 		pick.offer(&info, file)
@@ -60,9 +60,11 @@ func (o *opencodeReader) file(ctx context.Context, path string) error {
 		return err
 	}
 	o.r.File = path
-	if err := o.session(b); err != nil {
+	var info opencodeInfo
+	if err := decode(b, &info); err != nil {
 		return err
 	}
+	o.open(&info)
 	if !opencodeID.MatchString(o.r.Session) {
 		return &Error{Path: path, Err: fmt.Errorf("expected an id like ses_…, got %q", o.r.Session)}
 	}
@@ -73,7 +75,7 @@ func (o *opencodeReader) file(ctx context.Context, path string) error {
 		if err != nil || !more {
 			return err
 		}
-		err = eachJSON(ctx, filepath.Join(storage, "part", name), func(_ string, b []byte) error { return o.part(b) })
+		err = eachJSON(ctx, filepath.Join(storage, "part", name), func(_ string, b []byte) error { return each(b, o.part) })
 		if err != nil {
 			return err
 		}
@@ -157,17 +159,17 @@ func (p *picker) offer(info *opencodeInfo, file string) {
 	p.n++
 	p.sessions = append(p.sessions, *info)
 	slices.SortFunc(p.sessions, func(a, b opencodeInfo) int {
-		return cmp.Or(-cmp.Compare(a.updated, b.updated), strings.Compare(a.id, b.id))
+		return cmp.Or(-cmp.Compare(a.Time.Updated, b.Time.Updated), strings.Compare(a.ID, b.ID))
 	})
 	p.sessions = p.sessions[:min(len(p.sessions), maxNamed)]
 	own := *info
 	switch {
 	case p.id != "":
-		if info.id == p.id {
+		if info.ID == p.id {
 			p.best, p.file = &own, file
 		}
-	case p.best == nil, p.best.parent != "" && info.parent == "",
-		(p.best.parent == "") == (info.parent == "") && info.updated > p.best.updated:
+	case p.best == nil, p.best.Parent != "" && info.Parent == "",
+		(p.best.Parent == "") == (info.Parent == "") && info.Time.Updated > p.best.Time.Updated:
 		p.best, p.file = &own, file
 	}
 }
@@ -184,8 +186,8 @@ func (p *picker) none() error {
 func (p *picker) names(but string) string {
 	var names []string
 	for _, s := range p.sessions {
-		if s.id != but {
-			names = append(names, s.id)
+		if s.ID != but {
+			names = append(names, s.ID)
 		}
 	}
 	text := strings.Join(names, ", ")
@@ -198,6 +200,6 @@ func (p *picker) names(but string) string {
 // say tells the report which session was chosen.
 func (p *picker) say(r *Report) {
 	if p.n > 1 && p.id == "" {
-		r.note("%s is the newest of %d sessions here; PATH#SESSION reads another one: %s", p.best.id, p.n, p.names(p.best.id))
+		r.note("%s is the newest of %d sessions here; PATH#SESSION reads another one: %s", p.best.ID, p.n, p.names(p.best.ID))
 	}
 }

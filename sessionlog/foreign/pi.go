@@ -2,10 +2,8 @@ package foreign
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -23,14 +21,15 @@ func (pi) Name() string { return "pi" }
 
 func (pi) Looks(path string, head []byte) bool {
 	if head == nil {
-		return filepath.Base(path) == "sessions" && filepath.Base(filepath.Dir(path)) == "agent"
+		return isIn(path, "agent", "sessions")
 	}
-	n, found := 0, false
-	headLines(head, func(s *jsonscan.Scanner) bool {
-		n++
-		var e piEntry
-		e.read(s)
-		found = n == 1 && e.kind == "session" && e.id != "" && e.cwd && s.Err() == nil
+	type line struct {
+		piEntry
+		Folder []byte `json:"cwd"`
+	}
+	found := false
+	headLines(head, func(e *line) bool {
+		found = e.Kind == "session" && e.ID != "" && e.Folder != nil
 		return true
 	})
 	return found
@@ -39,85 +38,40 @@ func (pi) Looks(path string, head []byte) bool {
 // Import reads a session, or the newest one below a folder.
 func (pi) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
 	r := newReport("pi", path)
-	if err := newest(r, path, func(name string) bool { return strings.HasSuffix(name, ".jsonl") }); err != nil {
+	if err := newest(r, path, func(name string) bool { return strings.HasSuffix(name, ".jsonl") }, nil); err != nil {
 		return r, err
 	}
-	branch, err := branchOf(ctx, r.File, piLinks)
+	branch, err := branchOf(ctx, r.File, func(b []byte) (links, error) {
+		var e struct {
+			Kind   string `json:"type"`
+			ID     string `json:"id"`
+			Parent []byte `json:"parentId"`
+		}
+		err := first(b, &e)
+		return links{id: e.ID, parent: text(e.Parent), rooted: e.Parent != nil, none: e.Kind == "session", tip: true}, err
+	})
 	if err != nil {
 		return r, err
 	}
-	p := &piReader{r: r, emit: emit, branch: branch}
-	err = eachLine(ctx, r.File, r, p.line)
-	return r, r.ended(p.chat, err)
+	p := &piReader{conversation: conversation{r: r, out: emit}, branch: branch}
+	return r, p.ended(eachLine(ctx, r.File, r, p.line))
 }
 
 // A piEntry is one line.
 type piEntry struct {
-	kind, id string
-	cwd      bool
-	version  int64
-	forked   bool
-	message  []byte
-	summary  string
-}
-
-// piLinks reads what makes the tree, and no more of the line than it has to.
-func piLinks(s *jsonscan.Scanner, l *links) {
-	kind := ""
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "type":
-			kind = text(s)
-		case "id":
-			l.id = text(s)
-		case "parentId":
-			l.parent, l.rooted = text(s), true
-		default:
-			s.Skip()
-		}
-		if kind != "" && l.id != "" && (l.rooted || kind == "session") {
-			break
-		}
-	}
-	l.none, l.tip = kind == "session", true
-}
-
-func (e *piEntry) read(s *jsonscan.Scanner) {
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "type":
-			e.kind = text(s)
-		case "id":
-			e.id = text(s)
-		case "version":
-			e.version = count(s)
-		case "cwd":
-			e.cwd = true
-			s.Skip()
-		case "parentSession", "branchedFrom":
-			e.forked = !s.Null()
-			if e.forked {
-				s.Skip()
-			}
-		case "message":
-			e.message = s.Raw()
-		case "summary":
-			e.summary = text(s)
-		default:
-			s.Skip()
-		}
-	}
-	_ = s.End()
+	Kind    string `json:"type"`
+	ID      string `json:"id"`
+	Version int64  `json:"version"`
+	From    []byte `json:"parentSession|branchedFrom"`
+	Message []byte `json:"message"`
+	Summary string `json:"summary"`
 }
 
 // A piReader turns the entries of a branch into events.
 type piReader struct {
-	r      *Report
-	emit   func(sessionlog.Event) error
+	conversation
 	branch *tree
-	chat   *chat
 	entry  int
-	inner  jsonscan.Scanner
 }
 
 var piSettings = map[string]string{
@@ -129,50 +83,142 @@ var piSettings = map[string]string{
 	"leaf":                  "where the person stood in the tree",
 }
 
-func (p *piReader) line(s *jsonscan.Scanner, n int) error {
+func (p *piReader) line(b []byte, n int) error {
 	var e piEntry
-	whole := s.Rest()
-	if e.read(s); s.Err() != nil {
-		return broken{s.Err()}
+	if err := decode(b, &e); err != nil {
+		return err
 	}
-	if e.kind == "session" {
-		return p.session(&e, n)
+	if e.Kind == "session" {
+		p.session(&e, n)
+		return nil
 	}
-	if p.chat == nil {
-		p.chat = newChat(p.r, "", "pi", p.emit)
+	if p.d == nil {
+		p.begin("", "pi")
 	}
 	p.entry++
 	if !p.branch.has(p.entry - 1) {
 		p.r.skip("entries on a branch that was left", "the conversation is the branch that the last entry stands on", n)
 		return nil
 	}
-	switch e.kind {
+	switch e.Kind {
 	case "message":
-		return p.message(e.message, n)
+		return p.message(e.Message, n)
 	case "custom_message", "branch_summary":
-		p.chat.with(owned(whole))
+		p.with(owned(b))
 	case "compaction":
-		return p.chat.compressed("compaction", e.summary)
+		return p.compressed("compaction", e.Summary)
 	default:
-		reason, ok := piSettings[e.kind]
-		p.r.skip("entries of type "+e.kind, why(ok, reason), n)
+		p.r.skipKind("entries of type ", e.Kind, piSettings, n)
 	}
 	return nil
 }
 
-func (p *piReader) session(e *piEntry, n int) error {
-	if p.chat != nil {
+func (p *piReader) session(e *piEntry, n int) {
+	if p.d != nil {
 		p.r.skip("a second line on the session", "the first one counts", n)
-		return nil
+		return
 	}
-	p.r.Session = e.id
-	p.r.note("the session's form is version %d", max(e.version, 1))
-	if e.forked {
+	p.r.Session = e.ID
+	p.r.note("the session's form is version %d", max(e.Version, 1))
+	if e.From != nil && string(e.From) != "null" {
 		p.r.note("the session was taken from another one, whose entries it repeats")
 	}
 	if p.branch.orphan {
 		p.r.note("an entry names a parent that is not there; the branch begins at it")
 	}
-	p.chat = newChat(p.r, e.id, "pi", p.emit)
+	p.begin(e.ID, "pi")
+}
+
+// A piMessage is the message of an entry.
+type piMessage struct {
+	Role    string `json:"role"`
+	Content []byte `json:"content"`
+	Call    string `json:"toolCallId"`
+	Failed  bool   `json:"isError"`
+	Hidden  bool   `json:"excludeFromContext"`
+	Model   string `json:"model"`
+	API     string `json:"api"`
+	Stop    string `json:"stopReason"`
+	Fault   []byte `json:"errorMessage"`
+	Usage   tokens `json:"usage"`
+}
+
+// A piBlock is a block of an answer.
+type piBlock struct {
+	Kind  string `json:"type"`
+	Text  string `json:"text|thinking"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Args  []byte `json:"arguments"`
+	Whole []byte `json:"*"`
+}
+
+func (p *piReader) message(b []byte, n int) error {
+	if b == nil {
+		p.r.skip("messages without a message", "unknown", n)
+		return nil
+	}
+	var m piMessage
+	if err := decode(b, &m); err != nil {
+		return err
+	}
+	switch m.Role {
+	case "user":
+		asked, err := readParts(m.Content)
+		if err != nil {
+			return err
+		}
+		return p.ask(&sessionlog.RunStarted{Goal: asked.goal(), Attachments: asked.others})
+	case "assistant":
+		return p.turnOf(&m, n)
+	case "toolResult":
+		out, err := output(m.Content)
+		if err != nil {
+			return err
+		}
+		return p.result(sessionlog.ToolResult{CallID: m.Call, Output: out, IsError: m.Failed})
+	case "bashExecution", "custom", "hookMessage", "branchSummary":
+		if m.Hidden {
+			p.r.skip("commands of the person's that the model does not see", "no part of the conversation", n)
+			return nil
+		}
+		p.with(owned(b))
+	default:
+		p.r.skip("messages of "+m.Role, "unknown", n)
+	}
 	return nil
+}
+
+// piReasons are why a run ends whose last answer stopped so.
+var piReasons = map[string]string{"error": sessionlog.ReasonError, "aborted": sessionlog.ReasonInterrupted}
+
+// turnOf is one turn. Thoughts, texts and calls stand in it in the order in which the model gave them.
+func (p *piReader) turnOf(m *piMessage, n int) error {
+	a := answer{model: m.Model, tokens: m.Usage.sum()}
+	err := each(m.Content, func(b *piBlock) error {
+		switch {
+		case b.Whole[0] == '"':
+			a.say(text(b.Whole))
+		case b.Whole[0] != '{':
+		case b.Kind == "text":
+			a.say(b.Text)
+		case b.Kind == "thinking":
+			a.think(b.Text, b.Whole)
+		case b.Kind == "toolCall":
+			a.call(b.ID, b.Name, b.Args)
+		default:
+			a.block(b.Whole)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if m.Fault != nil {
+		p.r.skip("what an answer failed with", "the run's end tells that it failed, not how", n)
+	}
+	if m.API != "" {
+		p.protocol = m.API
+	}
+	return p.turn(&a, piReasons[m.Stop])
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/sessionlog"
 )
 
@@ -25,194 +24,248 @@ func (qwen) Name() string { return "qwen-code" }
 
 func (qwen) Looks(path string, head []byte) bool {
 	if head == nil {
-		dir := filepath.Base(filepath.Dir(path))
-		return filepath.Base(path) == "projects" && dir == ".qwen" || filepath.Base(path) == ".qwen"
+		return isIn(path, ".qwen", "projects") || filepath.Base(path) == ".qwen"
 	}
-	return headLines(head, func(s *jsonscan.Scanner) bool {
-		var l qwenLine
-		l.read(s)
-		return s.Err() == nil && l.id && l.session != "" && (l.provenance || l.payload != nil || hasParts(l.message))
+	type line struct {
+		qwenLine
+		Provenance []byte `json:"provenance"`
+	}
+	return headLines(head, func(l *line) bool {
+		parts := len(l.Message.Parts) > 0 && l.Message.Parts[0] == '['
+		return l.ID != "" && l.Session != "" && (l.Provenance != nil || l.Payload != nil || parts)
 	})
-}
-
-// hasParts reports whether a message is in Gemini's form.
-func hasParts(message []byte) bool {
-	var s jsonscan.Scanner
-	s.Reset(message)
-	if s.Peek() != '{' {
-		return false
-	}
-	for s.Begin('{'); s.More('}'); s.Skip() {
-		if string(s.Key()) == "parts" {
-			return s.Peek() == '['
-		}
-	}
-	return false
 }
 
 // Import reads a session, or the newest one below a folder.
 func (qwen) Import(ctx context.Context, path string, emit func(sessionlog.Event) error) (*Report, error) {
 	r := newReport("qwen-code", path)
 	err := newest(r, path, func(name string) bool {
-		return isUUID(strings.TrimSuffix(name, ".jsonl")) && strings.HasSuffix(name, ".jsonl")
+		id, ok := strings.CutSuffix(name, ".jsonl")
+		return ok && uuid.MatchString(id)
+	}, nil)
+	if err != nil {
+		return r, err
+	}
+	// Records about the program may stand beside the tree; a conversation ends with none of them but one that goes back.
+	branch, err := branchOf(ctx, r.File, func(b []byte) (links, error) {
+		var l qwenLink
+		var about struct {
+			Subtype string `json:"subtype"`
+		}
+		err := first(b, &l)
+		if err == nil && l.Kind == "system" {
+			err = first(b, &about)
+		}
+		tip := l.Kind != "system" || about.Subtype == "rewind"
+		return links{id: l.ID, parent: text(l.Parent), rooted: l.Parent != nil, tip: tip}, err
 	})
 	if err != nil {
 		return r, err
 	}
-	branch, err := branchOf(ctx, r.File, qwenLinks)
-	if err != nil {
-		return r, err
-	}
-	q := &qwenReader{r: r, emit: emit, branch: branch}
-	err = eachLine(ctx, r.File, r, q.line)
-	return r, r.ended(q.chat, err)
+	q := &qwenReader{conversation: conversation{r: r, out: emit}, branch: branch}
+	return r, q.ended(eachLine(ctx, r.File, r, q.line))
+}
+
+// A qwenLink is what a line says of its place.
+type qwenLink struct {
+	ID     string `json:"uuid"`
+	Parent []byte `json:"parentUuid"`
+	Kind   string `json:"type"`
 }
 
 // A qwenLine is one line.
 type qwenLine struct {
-	id, provenance                          bool
-	kind, subtype, session, version, model  string
-	agent                                   string
-	message, payload, usage, result, parent []byte
-	sidechain                               bool
+	qwenLink
+	Subtype   string `json:"subtype"`
+	Session   string `json:"sessionId"`
+	Version   string `json:"version"`
+	Model     string `json:"model"`
+	Agent     string `json:"agentId"`
+	Sidechain bool   `json:"isSidechain"`
+	Message   struct {
+		Parts []byte `json:"parts"`
+	} `json:"message"`
+	Payload []byte `json:"systemPayload"`
+	Usage   tokens `json:"usageMetadata"`
+	Result  struct {
+		Status string `json:"status"`
+		Call   string `json:"callId"`
+	} `json:"toolCallResult"`
 }
 
-// qwenLinks reads what makes the tree. Records about the program may stand beside it; a conversation ends with none of them but
-// one that goes back.
-func qwenLinks(s *jsonscan.Scanner, l *links) {
-	kind, subtype := "", ""
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "uuid":
-			l.id = text(s)
-		case "parentUuid":
-			l.parent, l.rooted = text(s), true
-		case "type":
-			kind = text(s)
-		case "subtype":
-			subtype = text(s)
-		default:
-			s.Skip()
-		}
-		if l.id != "" && l.rooted && kind != "" && (kind != "system" || subtype != "") {
-			break
-		}
+// parts gives the parts of the message to do.
+func (l *qwenLine) parts(do func(p *geminiPart) error) error {
+	if len(l.Message.Parts) == 0 || l.Message.Parts[0] != '[' {
+		return nil
 	}
-	l.tip = kind != "system" || subtype == "rewind"
-}
-
-func (l *qwenLine) read(s *jsonscan.Scanner) {
-	for s.Begin('{'); s.More('}'); {
-		switch string(s.Key()) {
-		case "uuid":
-			l.id = s.Peek() == '"'
-			s.Skip()
-		case "parentUuid":
-			l.parent = s.Raw()
-		case "sessionId":
-			l.session = text(s)
-		case "type":
-			l.kind = text(s)
-		case "subtype":
-			l.subtype = text(s)
-		case "version":
-			l.version = text(s)
-		case "provenance":
-			l.provenance = true
-			s.Skip()
-		case "model":
-			l.model = text(s)
-		case "agentId":
-			l.agent = text(s)
-		case "isSidechain":
-			l.sidechain = isTrue(s)
-		case "message":
-			l.message = s.Raw()
-		case "systemPayload":
-			l.payload = s.Raw()
-		case "usageMetadata":
-			l.usage = s.Raw()
-		case "toolCallResult":
-			l.result = s.Raw()
-		default:
-			s.Skip()
-		}
-	}
-	_ = s.End()
+	return each(l.Message.Parts, do)
 }
 
 // A qwenReader turns the records of a branch into events.
 type qwenReader struct {
-	r      *Report
-	emit   func(sessionlog.Event) error
+	conversation
 	branch *tree
-	chat   *chat
 	entry  int
-	inner  jsonscan.Scanner
 }
 
-func (q *qwenReader) line(s *jsonscan.Scanner, n int) error {
+func (q *qwenReader) line(b []byte, n int) error {
 	var l qwenLine
-	if l.read(s); s.Err() != nil {
-		return broken{s.Err()}
+	if err := decode(b, &l); err != nil {
+		return err
 	}
 	q.entry++
-	q.begin(&l)
-	if l.kind == "system" {
+	q.open(&l)
+	if l.Kind == "system" {
 		return q.system(&l, n)
 	}
 	if !q.branch.has(q.entry - 1) {
 		q.r.skip("records on a branch that was left", "the conversation is the branch that the last message stands on", n)
 		return nil
 	}
-	switch l.kind {
+	switch l.Kind {
 	case "user":
 		return q.user(&l, n)
 	case "assistant":
 		return q.assistant(&l)
 	case "tool_result":
-		return q.results(&l, n)
+		return q.given(&l, n)
 	}
-	q.r.skip("records of type "+l.kind, "unknown", n)
+	q.r.skip("records of type "+l.Kind, "unknown", n)
 	return nil
 }
 
-// begin takes over what the first record says of the session.
-func (q *qwenReader) begin(l *qwenLine) {
-	if q.chat != nil {
+// open takes over what the first record says of the session.
+func (q *qwenReader) open(l *qwenLine) {
+	if q.d != nil {
 		return
 	}
-	id := l.session
-	q.r.Session, q.r.Version = l.session, l.version
-	if l.sidechain && l.agent != "" {
-		id = l.agent
-		q.r.note("this is what the sub-agent %s did", l.agent)
+	id := l.Session
+	q.r.Session, q.r.Version = l.Session, l.Version
+	if l.Sidechain && l.Agent != "" {
+		id = l.Agent
+		q.r.note("this is what the sub-agent %s did", l.Agent)
 	}
 	if q.branch.orphan {
 		q.r.note("a record names a parent that is not there; the branch begins at it")
 	}
-	q.chat = newChat(q.r, id, "gemini", q.emit)
+	q.begin(id, "gemini")
 }
-
-const qwenOwn = "about the program, no part of the conversation"
 
 // system is what the program says of itself: of this a failed request of the conversation's own counts alone.
 func (q *qwenReader) system(l *qwenLine, n int) error {
-	switch l.subtype {
+	switch l.Subtype {
 	case "ui_telemetry":
-		if bytes.Contains(l.payload, []byte(`"qwen-code.api_error"`)) && bytes.Contains(l.payload, []byte("########")) {
-			q.chat.reason = sessionlog.ReasonError
+		if bytes.Contains(l.Payload, []byte(`"qwen-code.api_error"`)) && bytes.Contains(l.Payload, []byte("########")) {
+			q.reason = sessionlog.ReasonError
 		}
 		q.r.skip("records of telemetry", "say again what the messages say, and what sub-agents did", n)
 	case "chat_compression":
 		if q.branch.has(q.entry - 1) {
-			return q.chat.compressed("chat_compression", "")
+			return q.compressed("chat_compression", "")
 		}
 		q.r.skip("compressions on a branch that was left", "the conversation went on without them", n)
 	case "rewind":
 		q.r.skip("records of going back", "the branch that was left is told apart by them", n)
 	default:
-		q.r.skip("system records of type "+l.subtype, qwenOwn, n)
+		q.r.skip("system records of type "+l.Subtype, "about the program, no part of the conversation", n)
 	}
 	return nil
+}
+
+// user is a prompt, or what the program says in the person's name.
+func (q *qwenReader) user(l *qwenLine, n int) error {
+	if l.Subtype != "" && l.Subtype != "mid_turn_user_message" {
+		q.r.skip("messages in the person's name of type "+l.Subtype, "the program said them", n)
+		return nil
+	}
+	var goal []string
+	e := &sessionlog.RunStarted{}
+	err := l.parts(func(p *geminiPart) error {
+		if said, ok := p.said(); ok && !isReminder(said) {
+			goal = append(goal, said)
+		} else if p.Whole[0] == '{' {
+			e.Attachments = append(e.Attachments, owned(p.Whole))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	e.Goal = strings.Join(goal, "\n")
+	return q.ask(e)
+}
+
+// isReminder reports whether a text is one that the program puts before a prompt.
+func isReminder(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "<system-reminder>") && strings.HasSuffix(text, "</system-reminder>")
+}
+
+// assistant is a turn, or in a sub-agent's file a piece of one.
+func (q *qwenReader) assistant(l *qwenLine) error {
+	if !l.Sidechain {
+		if err := q.flush(); err != nil {
+			return err
+		}
+	}
+	a, err := q.saying()
+	if err != nil {
+		return err
+	}
+	q.reason = ""
+	if l.Model != "" {
+		a.model = l.Model
+	}
+	a.tokens += l.Usage.Total
+	return l.parts(func(p *geminiPart) error {
+		said, isText := p.said()
+		switch {
+		case p.Call != nil:
+			a.call(p.Call.ID, p.Call.Name, p.Call.Args)
+		case p.Thought:
+			a.think(said, p.Whole)
+		case isText:
+			a.say(said)
+		default:
+			a.block(p.Whole)
+		}
+		return nil
+	})
+}
+
+// given is what came of one call, or of more in older sessions.
+func (q *qwenReader) given(l *qwenLine, n int) error {
+	some := false
+	err := l.parts(func(p *geminiPart) error {
+		if p.Given == nil {
+			q.r.skip("parts beside a result", "the result is what the tool gave", n)
+			return nil
+		}
+		some = true
+		r := p.Given.result()
+		if r.CallID == "" {
+			r.CallID = l.Result.Call
+		}
+		r.IsError = r.IsError || l.Result.Status == "error" || l.Result.Status == "cancelled"
+		return q.result(r)
+	})
+	if err == nil && !some {
+		q.r.skip("results without a result", "unknown", n)
+	}
+	return err
+}
+
+// result is what a tool gave, with its images.
+func (f *geminiFunction) result() sessionlog.ToolResult {
+	r := sessionlog.ToolResult{CallID: f.ID, Output: sessionlog.Text("")}
+	var one []byte
+	if one, r.IsError = f.only(); one != nil {
+		r.Output = owned(one)
+	} else if f.Response != nil {
+		r.Output = owned(f.Response)
+	}
+	if len(f.Parts) > 2 && f.Parts[0] == '[' {
+		r.Output = textAnd(`{"text":`, r.Output, f.Parts)
+	}
+	return r
 }

@@ -3,8 +3,6 @@ package foreign
 import (
 	"context"
 	"hash/maphash"
-
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A tree says which lines of a file stand on the branch of its last one, for formats whose lines name the one before them: an agent
@@ -35,19 +33,15 @@ const (
 
 // branchOf reads a file's tree: four bytes and a place in a map for each entry. What is wrong with a line is not said here where
 // read does not come to it: the file is read once more for what it says.
-func branchOf(ctx context.Context, path string, read func(s *jsonscan.Scanner, l *links)) (*tree, error) {
+func branchOf(ctx context.Context, path string, read func(line []byte) (links, error)) (*tree, error) {
 	var parents []int32
 	var tip int32 = noParent
 	byID := make(map[uint64]int32)
 	seed := maphash.MakeSeed()
-	quiet := newReport("", path)
-	err := eachLine(ctx, path, quiet, func(s *jsonscan.Scanner, _ int) error {
-		var l links
-		if read(s, &l); s.Err() != nil {
-			return broken{s.Err()}
-		}
-		if l.none {
-			return nil
+	err := walk(ctx, path, newReport("", path), func(line []byte, _ int) error {
+		l, err := read(line)
+		if err != nil || l.none {
+			return err
 		}
 		at := int32(len(parents))
 		parent := at - 1

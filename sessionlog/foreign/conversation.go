@@ -1,0 +1,288 @@
+package foreign
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+)
+
+// A conversation is handed to a sessionlog.Dialog piece by piece: it puts an answer together of what an agent keeps of it, and
+// results that come together into one event. It begins with begin.
+type conversation struct {
+	r        *Report
+	out      func(sessionlog.Event) error
+	d        *sessionlog.Dialog // nil until it begins
+	protocol string             // of the provider's blocks, as a provider_replay names it
+	n        uint64             // events that were emitted
+
+	answer  answer
+	results []sessionlog.ToolResult
+	held    int                // bytes of results
+	order   map[string]int     // the place of each call of the last answer
+	after   []sessionlog.Event // to follow the results
+	beside  []json.RawMessage  // what the model gets with the next prompt
+	reason  string             // why the run under way ends, "" where nothing says so
+}
+
+// An answer is one turn of the model's.
+type answer struct {
+	some     bool
+	id       string // of the message, where the agent keeps it
+	model    string
+	tokens   int64
+	texts    []string
+	blocks   []json.RawMessage // all, in order, once one is no text
+	calls    []sessionlog.ToolCall
+	thoughts []string
+	native   []json.RawMessage // thoughts as the provider wants them back
+}
+
+// Bounds of what is held.
+const (
+	maxHeld   = 16 << 20 // bytes of results that wait for more of theirs
+	maxBeside = 256      // what is kept for a prompt that may never come
+)
+
+// begin begins a conversation whose runs are called by a session's id, or by the format where there is none.
+func (c *conversation) begin(id, protocol string) {
+	c.d = sessionlog.NewDialog(cmp.Or(id, c.r.Format), c.emit)
+	c.protocol = protocol
+}
+
+func (c *conversation) emit(e sessionlog.Event) error {
+	c.n++
+	return c.out(e)
+}
+
+// with keeps what is no prompt for the next one, as an attachment of it.
+func (c *conversation) with(block json.RawMessage) {
+	if len(c.beside) < maxBeside {
+		c.beside = append(c.beside, block)
+		return
+	}
+	c.r.skip("what the model got beside a prompt", fmt.Sprintf("more than %d for one prompt", maxBeside), 0)
+}
+
+// ask begins a run with a prompt.
+func (c *conversation) ask(e *sessionlog.RunStarted) error {
+	if err := c.end(""); err != nil {
+		return err
+	}
+	e.Attachments = append(c.beside, e.Attachments...)
+	c.beside = nil
+	return c.d.Ask(e)
+}
+
+// end ends the run under way, if any, for a reason as sessionlog.Dialog takes it.
+func (c *conversation) end(reason string) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	reason = cmp.Or(reason, c.reason)
+	c.reason = ""
+	return c.d.End(reason)
+}
+
+// ended ends the conversation of a transcript that was read with err, and tells what there was.
+func (c *conversation) ended(err error) error {
+	if c.d == nil {
+		return cmp.Or(err, error(&Error{Path: c.r.File, Err: fmt.Errorf("%w: no session in it", ErrEmpty)}))
+	}
+	if err == nil {
+		err = c.end("")
+		for range c.beside {
+			c.r.skip("what the model would have got with the next prompt", "there is no next prompt", 0)
+		}
+	}
+	n := c.d.Counts()
+	c.r.Turns, c.r.Calls, c.r.Results = n.Turns, n.Calls, n.Results
+	return err
+}
+
+// compressed says that all that was said so far is a summary for the model from here on.
+func (c *conversation) compressed(action, summary string) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	e := &sessionlog.Compressed{Action: action, Summary: summary}
+	e.Turn = c.d.Turn()
+	if c.n > 0 {
+		e.ArchivedSeqRange = []uint64{0, c.n - 1}
+	}
+	return c.emit(e)
+}
+
+// then emits an event of the turn under way, behind what its tools gave.
+func (c *conversation) then(e sessionlog.Event) { c.after = append(c.after, e) }
+
+// turn is a whole answer, and why the run ends where it is the last one; "" where nothing says so.
+func (c *conversation) turn(a *answer, reason string) error {
+	if err := c.flush(); err != nil {
+		return err
+	}
+	a.some = true
+	c.answer, c.reason = *a, reason
+	return c.answered()
+}
+
+// saying is the answer under way, to be added to. What tools gave before it is passed on.
+func (c *conversation) saying() (*answer, error) {
+	var err error
+	if len(c.results) > 0 {
+		err = c.flush()
+	}
+	c.answer.some = true
+	return &c.answer, err
+}
+
+// answered ends the answer under way, if any.
+func (c *conversation) answered() error {
+	a := c.answer
+	if !a.some {
+		return nil
+	}
+	c.answer = answer{}
+	c.order = make(map[string]int, len(a.calls))
+	for i, call := range a.calls {
+		c.order[call.ID] = i
+	}
+	return c.d.Answer(&sessionlog.LLMCompleted{Message: a.message(), ProviderReplay: a.replay(c.protocol)}, a.tokens)
+}
+
+// result adds what a tool gave, which ends an answer.
+func (c *conversation) result(r sessionlog.ToolResult) error {
+	if err := c.answered(); err != nil {
+		return err
+	}
+	return c.hold(r)
+}
+
+// hold adds what a tool gave, and lets the answer go on.
+func (c *conversation) hold(r sessionlog.ToolResult) error {
+	c.results = append(c.results, r)
+	if c.held += len(r.Output); c.held > maxHeld {
+		return c.flush()
+	}
+	return nil
+}
+
+// flush passes on what came so far.
+func (c *conversation) flush() error {
+	if err := c.answered(); err != nil {
+		return err
+	}
+	if results := c.results; len(results) > 0 {
+		c.results, c.held = nil, 0
+		slices.SortStableFunc(results, func(a, b sessionlog.ToolResult) int { return c.place(a) - c.place(b) })
+		if err := c.d.Results(results, nil); err != nil {
+			return err
+		}
+	}
+	after := c.after
+	c.after = nil
+	for _, e := range after {
+		e.Base().Turn = c.d.Turn()
+		if err := c.emit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a result stands among those of its answer: the model gets them in the order of their calls, whichever was
+// there first. Those of other answers come before.
+func (c *conversation) place(r sessionlog.ToolResult) int {
+	if i, ok := c.order[r.CallID]; ok {
+		return i
+	}
+	return -1
+}
+
+// say adds a text.
+func (a *answer) say(text string) {
+	switch {
+	case text == "":
+	case a.blocks != nil:
+		a.blocks = append(a.blocks, textBlock(text))
+	default:
+		a.texts = append(a.texts, text)
+	}
+}
+
+// add adds a message's content.
+func (a *answer) add(p parts) {
+	if p.others == nil {
+		for _, text := range p.texts {
+			a.say(text)
+		}
+		return
+	}
+	a.mix()
+	a.blocks = append(a.blocks, p.all...)
+}
+
+// block adds one that is no text, whose memory is borrowed.
+func (a *answer) block(b []byte) {
+	a.mix()
+	a.blocks = append(a.blocks, owned(b))
+}
+
+// mix makes blocks of the texts so far.
+func (a *answer) mix() {
+	for _, text := range a.texts {
+		a.blocks = append(a.blocks, textBlock(text))
+	}
+	a.texts = nil
+}
+
+// think adds a thought: as text, which may be "", and as the provider's own block, whose memory is borrowed; nil for none.
+func (a *answer) think(text string, native []byte) {
+	if text != "" {
+		a.thoughts = append(a.thoughts, text)
+	}
+	if native != nil {
+		a.native = append(a.native, owned(native))
+	}
+}
+
+// call adds a call, whose arguments are borrowed.
+func (a *answer) call(id, name string, args []byte) {
+	a.calls = append(a.calls, sessionlog.ToolCall{ID: id, Name: name, Arguments: orObject(args)})
+}
+
+// message is the answer as an event has it.
+func (a *answer) message() sessionlog.Message {
+	m := sessionlog.Message{Role: "assistant", ToolCalls: a.calls}
+	if a.blocks == nil && len(a.texts) < 2 {
+		m.Content = sessionlog.Text(strings.Join(a.texts, ""))
+		return m
+	}
+	a.mix()
+	m.Content = list(a.blocks)
+	return m
+}
+
+// replay is what the provider needs to go on, nil where the answer has no thoughts.
+func (a *answer) replay(protocol string) json.RawMessage {
+	if a.native == nil && a.thoughts == nil {
+		return nil
+	}
+	p := &sessionlog.ProviderReplay{
+		Protocol: protocol, Model: a.model, NativeBlocks: a.native, ReasoningContent: strings.Join(a.thoughts, "\n"),
+	}
+	b, err := p.JSON()
+	if err != nil {
+		return nil // the answer stands without what was thought
+	}
+	return b
+}
+
+// The states of a sub-agent, as a recording tells them; an agent's own words for others stand as they are.
+const (
+	agentRunning = "running"
+	agentJoined  = "joined"
+)
