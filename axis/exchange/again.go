@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -184,4 +185,24 @@ func joinedFields(first, second []tape.Field) []tape.Field {
 		}
 	}
 	return out
+}
+
+// ofAnswer are the further keys of a record that say something of its answer.
+var ofAnswer = []string{"response_decoded", trueLength, bare.KeyTrailers, bare.KeyProto}
+
+// chunksAgain are recorded chunks as those of another recording.
+func chunksAgain(chunks []tape.Chunk, timed bool) []tape.Chunk {
+	chunks = slices.Clone(chunks)
+	for i := range chunks {
+		chunks[i].G = 0
+		if !timed {
+			chunks[i].TMS = 0
+		}
+	}
+	return chunks
+}
+
+// sameNames reports whether two bodies name the same, in the same order: only then is it told what stands for what.
+func sameNames(a, b []scrub.Named) bool {
+	return slices.EqualFunc(a, b, func(a, b scrub.Named) bool { return a.Name == b.Name })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -37,18 +38,6 @@ type AnswerOptions struct {
 	// Damage is told of bytes that are not those that were recorded, and returns the error that Next gives for them. Nil
 	// wraps it.
 	Damage func(error) error
-}
-
-// maxPatience bounds what the word of a tape adds to a patience.
-const maxPatience = 7 * 24 * time.Hour
-
-// Patience is how long the end of the answer, which the program had cancelled, waits for it to do so again: least, and for as
-// long as the run that recorded it had gone on by then, of several on one tape its own. Whatever clock the program went by,
-// that of the request, of an attempt or of all of the run, had begun by the run's begin; a replay at full speed comes to the
-// request long before that clock strikes.
-func (r *Recorded) Patience(least time.Duration) time.Duration {
-	ms := min(max(r.endedMS, 0), maxPatience.Milliseconds())
-	return least + time.Duration(ms)*time.Millisecond
 }
 
 // A CutError is the end of a recorded answer that did not come to its end.
@@ -251,7 +240,7 @@ func (b *AnswerBody) read(p []byte) error {
 func (b *AnswerBody) wait(ctx context.Context, tms int64, end bool) error {
 	if b.opts.Speed > 0 {
 		due := time.Duration(float64(tms) / b.opts.Speed * float64(time.Millisecond))
-		if err := sleep(ctx, due-time.Since(b.start)); err != nil {
+		if err := lane.Pause(ctx, nil, due-time.Since(b.start)); err != nil {
 			return err
 		}
 	}
@@ -264,7 +253,7 @@ func (b *AnswerBody) afterHead(ctx context.Context) error {
 	if b.Begun() != 1 || b.size == 0 || b.rest < b.size || b.opts.Speed > 0 {
 		return nil
 	}
-	return sleep(ctx, reaction)
+	return lane.Pause(ctx, nil, reaction)
 }
 
 // beforeLast holds the last chunk of an answer that the program had cancelled for a moment, where the others come at once: what
@@ -273,7 +262,7 @@ func (b *AnswerBody) beforeLast(ctx context.Context) error {
 	if b.cut != tape.Cancelled || b.opts.Speed > 0 || b.opts.AtOnce || len(b.chunks) != 1 || b.rest == b.size {
 		return nil
 	}
-	return sleep(ctx, reaction)
+	return lane.Pause(ctx, nil, reaction)
 }
 
 // end is how the answer ended then.
@@ -290,12 +279,12 @@ func (b *AnswerBody) end(ctx context.Context) error {
 func CutAgain(ctx context.Context, recorded string, o *AnswerOptions) error {
 	switch {
 	case recorded == tape.Cancelled:
-		if err := sleep(ctx, o.Patience); err != nil {
+		if err := lane.Pause(ctx, nil, o.Patience); err != nil {
 			return err
 		}
 		return &CutError{Text: tape.HeldOn}
 	case recorded == DeadlinePassed && o.Speed > 0:
-		if err := sleep(ctx, o.Patience); err != nil {
+		if err := lane.Pause(ctx, nil, o.Patience); err != nil {
 			return err
 		}
 	}
@@ -314,19 +303,4 @@ func (b *AnswerBody) Given() {
 func (b *AnswerBody) Close() error {
 	b.Given()
 	return b.r.Close()
-}
-
-// sleep waits for d; the error is ctx's where that is done before.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -1,6 +1,10 @@
 package exchange
 
 import (
+	"bytes"
+	"io"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -56,4 +60,236 @@ func (b *plainBody) finish(bool) (answer, error) {
 		return answer{lost: err.Error()}, err
 	}
 	return answer{store: b.spool.payload, chunks: b.at.stored(), resized: len(b.at.moves) > 0}, nil
+}
+
+// maxChunks bounds the boundaries that are kept of an answer: its record is one line, and a line has its limit. What comes
+// after that many chunks counts to the last one.
+const maxChunks = 500_000
+
+// chunkMap carries the boundaries of chunks over from the bytes that came to the scrubbed bytes that are stored. A
+// boundary inside a secret comes to stand behind its placeholder, so that a secret counts to the chunk in which it began.
+type chunkMap struct {
+	chunks []tape.Chunk // Offset and Length in the bytes that came
+	total  int64        // bytes that came
+	moves  []move
+}
+
+// move is one secret: the bytes from start to end of what came are n bytes in the store.
+type move struct {
+	start, end int64
+	n          int
+}
+
+// add notes a chunk that came.
+func (m *chunkMap) add(c tape.Chunk, length int) {
+	if len(m.chunks) == maxChunks {
+		m.extend(length)
+		return
+	}
+	c.Offset, c.Length = m.total, int64(length)
+	m.chunks = append(m.chunks, c)
+	m.total += int64(length)
+}
+
+// extend adds bytes to the last chunk.
+func (m *chunkMap) extend(length int) {
+	m.chunks[len(m.chunks)-1].Length += int64(length)
+	m.total += int64(length)
+}
+
+// replaced notes that a secret was replaced; in order of start.
+func (m *chunkMap) replaced(start, end int64, n int) {
+	m.moves = append(m.moves, move{start, end, n})
+}
+
+// stored returns the chunks in the stored bytes.
+func (m *chunkMap) stored() []tape.Chunk {
+	moves, shift, at := m.moves, int64(0), int64(0)
+	for i := range m.chunks {
+		c := &m.chunks[i]
+		end := c.Offset + c.Length
+		for len(moves) > 0 && moves[0].end <= end {
+			shift += int64(moves[0].n) - (moves[0].end - moves[0].start)
+			moves = moves[1:]
+		}
+		stop := end + shift
+		if len(moves) > 0 && moves[0].start < end { // the boundary is inside this secret
+			stop = moves[0].start + shift + int64(moves[0].n)
+		}
+		c.Offset, c.Length = at, stop-at
+		at = stop
+	}
+	return m.chunks
+}
+
+// inMemory is the spool of a Tap whose recorder is to see every payload whole (TapOptions.InMemory).
+type inMemory struct{ bytes.Buffer }
+
+func (m *inMemory) payload(rec *tape.Recorder) (*tape.Payload, error) { return rec.Payload(m.Bytes()) }
+
+func (m *inMemory) close() error { return nil }
+
+func (m *inMemory) remove() error { return nil }
+
+// discarded is a store that keeps nothing.
+type discarded struct{ cas.Store }
+
+// Put implements cas.Store.
+func (discarded) Put(b []byte) (cas.Digest, error) { return cas.Sum(b), nil }
+
+// maxHeld bounds, in bytes, how much of an answer waits until the names in it have been looked at.
+const maxHeld = 1 << 20
+
+// A learner looks at the names in one answer.
+type learner struct {
+	tap         *Tap
+	contentType string
+	kind        scrub.BodyKind
+}
+
+// reads reports whether an answer that begins with head is looked at.
+func (l *learner) reads(head []byte) bool {
+	if l == nil {
+		return false
+	}
+	l.decide(head)
+	return l.kind != scrub.BodyOther
+}
+
+// decide settles the kind by the first bytes of an answer, where they are enough.
+func (l *learner) decide(head []byte) {
+	if l.kind != scrub.BodyUnsaid {
+		return
+	}
+	if kind, ok := l.kind.Of(head); ok && kind == scrub.BodyParts {
+		l.kind = scrub.BodyStream
+	} else if ok {
+		l.kind = kind
+	}
+}
+
+// whole takes a whole answer, or what was held of one: a piece where it is of a stream that goes on. It reports whether something
+// became known that was not, and where those values stand that are too many to be known.
+func (l *learner) whole(b []byte, piece bool) (fresh bool, over []scrub.Place) {
+	if l.kind == scrub.BodyStream {
+		return l.lines(b, piece)
+	}
+	return l.tap.scrubber.LearnAll(l.tap.scrubber.NamedInAnswer(l.contentType, b))
+}
+
+// lines is whole for events or lines of JSON, or for a piece of them.
+func (l *learner) lines(b []byte, piece bool) (fresh bool, over []scrub.Place) {
+	return l.tap.scrubber.LearnAll(l.tap.scrubber.NamedInLines(b, piece))
+}
+
+// namedBody is a plainBody whose names are looked at before it is scrubbed: a document waits in memory, up to maxHeld, so that a
+// value is hidden that stands before its name too; of a stream, each chunk is looked at for itself. The program has its bytes
+// at once in either case.
+type namedBody struct {
+	*plainBody
+	learn  *learner
+	held   []byte
+	heldAt chunkMap
+}
+
+func (b *namedBody) chunk(c tape.Chunk, p []byte) error {
+	switch b.learn.kind {
+	case scrub.BodyStream:
+		_, over := b.learn.lines(p, true)
+		b.hide(over)
+		return b.plainBody.chunk(c, p)
+	case scrub.BodyOther:
+		return b.plainBody.chunk(c, p)
+	}
+	next := b.learn.kind == scrub.BodyJSON && endsLine(b.held) && scrub.BeginsJSON(p) // lines of JSON that are not said to be
+	b.heldAt.add(c, len(p))
+	b.held = append(b.held, p...)
+	b.learn.decide(b.held)
+	switch {
+	case next, len(b.held) > maxHeld, b.learn.kind == scrub.BodyStream:
+		return b.release(scrub.BodyStream)
+	case b.learn.kind == scrub.BodyOther:
+		return b.release(scrub.BodyOther)
+	}
+	return nil
+}
+
+// endsLine tells whether a text is lines of JSON so far.
+func endsLine(b []byte) bool {
+	return bytes.HasSuffix(b, []byte("}\n")) || bytes.HasSuffix(b, []byte("}\r\n"))
+}
+
+// release passes on what waits; what comes after it is of a kind.
+func (b *namedBody) release(kind scrub.BodyKind) error {
+	if b.learn.kind != scrub.BodyOther && len(b.held) > 0 {
+		_, over := b.learn.whole(b.held, kind == scrub.BodyStream)
+		b.hide(over)
+	}
+	b.learn.kind = kind
+	held, chunks := b.held, b.heldAt.chunks
+	b.held, b.heldAt = nil, chunkMap{}
+	for _, c := range chunks {
+		if err := b.plainBody.chunk(c, held[c.Offset:c.Offset+c.Length]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hide hides places of what is passed on next.
+func (b *namedBody) hide(places []scrub.Place) {
+	for i := range places {
+		places[i].Start += b.at.total
+		places[i].End += b.at.total
+	}
+	b.clean.HideAt(places)
+}
+
+func (b *namedBody) finish(cut bool) (answer, error) {
+	if err := b.release(scrub.BodyOther); err != nil {
+		return answer{lost: err.Error()}, err
+	}
+	return b.plainBody.finish(cut)
+}
+
+// passedBody is the body of a recorded answer that passes as it stands. Its bytes are in a store already.
+type passedBody struct {
+	recorded *Recorded
+	from     cas.Store
+	at       chunkMap
+}
+
+func (b *passedBody) chunk(c tape.Chunk, p []byte) error {
+	b.at.add(c, len(p))
+	return nil
+}
+
+func (b *passedBody) finish(bool) (answer, error) {
+	a := answer{chunks: b.at.chunks, store: b.part}
+	if p := b.recorded.Exchange.Response; p != nil && p.Len == b.at.total {
+		a.store, a.known, a.usage = b.whole, true, b.recorded.usage
+	}
+	return a, nil
+}
+
+// whole puts the payload into the store of rec.
+func (b *passedBody) whole(rec *tape.Recorder) (*tape.Payload, error) {
+	p := b.recorded.Exchange.Response
+	if p.Inline {
+		return p, nil
+	}
+	return p, cas.Copy(rec.Store(), b.from, p.Hash)
+}
+
+// part puts what the program got of the payload into the store of rec.
+func (b *passedBody) part(rec *tape.Recorder) (*tape.Payload, error) {
+	if b.at.total == 0 {
+		return rec.Payload(nil)
+	}
+	r, err := b.recorded.Exchange.Response.Open(b.from)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return payloadFrom(rec, io.LimitReader(r, b.at.total))
 }

@@ -2,10 +2,12 @@ package exchange
 
 import (
 	"cmp"
+	"context"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
@@ -276,3 +278,209 @@ func (b *Book) Audit() (crossed int) {
 // URL: with its port where that is not the scheme's own. A request to such a host fails as it did then, by a reset before
 // any byte, whatever it holds.
 func (b *Book) DeadHost(host string) bool { return b.dead[strings.ToLower(host)] }
+
+// Damage says that the answer that rec holds could not be given whole, for its payload is missing or damaged or was never
+// kept. What the program does then says nothing about the program. What it returns says so to who asked.
+func (b *Book) Damage(rec *Recorded, err error) *DamagedError {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.damaged[rec] == nil {
+		b.damaged[rec] = err
+	}
+	return &DamagedError{Method: rec.Exchange.Method, URL: rec.Exchange.URL, Seq: rec.Seq, Err: err}
+}
+
+// Damaged lists, by arrival, the answers that Damage was told of, for people: each text names the record, the payload's
+// hash where it has one, and what is wrong with it. A replay with such an answer cannot be compared.
+func (b *Book) Damaged() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var texts []string
+	for _, rec := range b.recorded {
+		if err := b.damaged[rec]; err != nil {
+			texts = append(texts, damageText(rec, err))
+		}
+	}
+	return texts
+}
+
+// giveBack undoes that a recorded exchange was handed out.
+func (b *Book) giveBack(rec *Recorded) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	rec.served = false
+	for i := len(b.log) - 1; i >= 0; i-- {
+		if b.log[i].seq == rec.Seq {
+			b.log = append(b.log[:i], b.log[i+1:]...)
+			break
+		}
+	}
+	if q := b.queues[rec.Key]; q != nil { // it may have been cut off what waits
+		q.waiting = nil
+		for _, other := range q.all {
+			if !other.served {
+				q.waiting = append(q.waiting, other)
+			}
+		}
+	}
+}
+
+// PaceOf is that of a recorded call; ok is false where its request cannot be read as messages.
+func (b *Book) PaceOf(rec *Recorded) (p *Pace, ok bool) {
+	p = &Pace{after: rec.after, Ended: true}
+	if p.Messages, ok = messagesOf(b.body(rec)); !ok && rec.after == nil {
+		return p, false
+	}
+	if rec.after != nil { // the beginning of a message may stand behind the last
+		p.Ended = p.End() > len(p.Messages)
+	}
+	return p, true
+}
+
+// noteCalls finds the calls that were answered while their request still came. Those of the same method are known by their first
+// message.
+func (b *Book) noteCalls() {
+	for _, rec := range b.recorded {
+		key := streamKey{rec.Key.Method, rec.Key.URL}
+		m := b.methods[key]
+		if m == nil {
+			m = new(method)
+			b.methods[key] = m
+		}
+		m.streams = m.streams || rec.after != nil
+		m.eager = m.eager || rec.after != nil && rec.after[0] == 0
+		m.patience = max(m.patience, rec.Patience(0))
+	}
+	for _, rec := range b.recorded {
+		if rec.Key.Kind == HTTP && b.methods[streamKey{rec.Key.Method, rec.Key.URL}].streams {
+			b.keyByFirst(rec)
+		}
+	}
+}
+
+// keyByFirst makes the key of rec that of a request of which its first message alone is known; none of one that was answered before.
+func (b *Book) keyByFirst(rec *Recorded) {
+	r := b.request(rec)
+	if r.Body = FirstMessage(r.Body); rec.after != nil && rec.after[0] == 0 {
+		r.Body = nil
+	}
+	id, err := b.classifier.Classify(r)
+	if err != nil {
+		return // it is asked for by nobody
+	}
+	rec.Key = id.Key
+	rec.Key.Stream = true
+}
+
+// setUpgradesAside takes the requests for a WebSocket that were answered 426 out of what is handed out once, unless others of their
+// key got something else.
+func (b *Book) setUpgradesAside(refused []*Recorded) {
+	others := make(map[Key]bool)
+	for _, rec := range b.recorded {
+		others[rec.Key] = true
+	}
+	for _, rec := range refused {
+		if others[rec.Key] {
+			b.recorded = append(b.recorded, rec)
+		} else {
+			b.upgrades[rec.Key] = rec
+		}
+	}
+}
+
+// keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
+// its parent, and MCP servers do not run on a replay.
+func (b *Book) keepProcess(r *tape.Record) {
+	p, ok := r.Kind.(*tape.ProcessSpawn)
+	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
+		return
+	}
+	b.processes = append(b.processes, recordedProcess{
+		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
+	})
+}
+
+// KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
+func (b *Book) KeepOrder() {
+	lanes := make(map[string][]*Recorded)
+	var all []*Recorded
+	for _, rec := range b.recorded {
+		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
+			all = append(all, rec)
+			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
+		}
+	}
+	if len(all) == 0 || mostBeside(lanes) > maxBeside {
+		return
+	}
+	o := &endOrder{
+		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
+		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
+		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
+		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
+	}
+	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
+	for i, rec := range all {
+		rec.order, o.answers[rec] = o, new(order)
+		if lane := lanes[rec.Lane]; rec != lane[0] {
+			o.prior[rec] = lane[slices.Index(lane, rec)-1]
+		}
+		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
+			o.answers[rec].answer = all[i-1]
+		}
+		for _, other := range all {
+			if other.Lane != rec.Lane && rec.came() < other.came() && other.came() < rec.passed() {
+				o.answers[rec].asked = append(o.answers[rec].asked, other)
+			}
+		}
+	}
+	above := make(map[uint64]bool)
+	for _, p := range b.processes {
+		o.placeProcess(all, p, above)
+	}
+	b.order = o
+}
+
+// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
+func (b *Book) ProcessBegan(id uint64) {
+	if o := b.order; o != nil && o.processes[id] != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		happens(o, o.began, id)
+	}
+}
+
+// ProcessEnded is the other half of ProcessBegan.
+func (b *Book) ProcessEnded(id uint64) {
+	if o := b.order; o != nil && o.processes[id] != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.near[id] = true
+		happens(o, o.gone, id)
+	}
+}
+
+// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
+// ctx too.
+func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
+	o := b.order
+	if o == nil || o.processes[id] == nil {
+		return nil
+	}
+	o.comesNear(id)
+	e := o.ending(id, time.Now())
+	if o.next(e) == nil {
+		return nil
+	}
+	return func(ctx context.Context) { _ = o.until(ctx, e) }
+}
+
+// OrderLost says where the recorded order could not be kept.
+func (b *Book) OrderLost() []string {
+	if b.order == nil {
+		return nil
+	}
+	b.order.mu.Lock()
+	defer b.order.mu.Unlock()
+	return slices.Clone(b.order.lost)
+}

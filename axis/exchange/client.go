@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"strconv"
 
@@ -50,30 +49,6 @@ func Outgoing(ctx context.Context, req *http.Request, body []byte) *http.Request
 	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return out
 }
-
-// Response is the recorded answer to req as net/http gives one, without its body, which has size bytes. Its trailers are announced;
-// GiveTrailers says them.
-func (r *Recorded) Response(req *http.Request, size int64) *http.Response {
-	ex := r.Exchange
-	res := &http.Response{
-		Status: statusLine(ex.Status), StatusCode: ex.Status, Proto: r.Proto(), Header: HeaderOf(ex.ResponseHeaders), Request: req,
-	}
-	var ok bool
-	if res.ProtoMajor, res.ProtoMinor, ok = http.ParseHTTPVersion(res.Proto); !ok {
-		res.Proto, res.ProtoMajor, res.ProtoMinor = "HTTP/1.1", 1, 1
-	}
-	res.ContentLength = FittingLength(res.Header, ex, size)
-	if len(r.Trailers) > 0 {
-		res.Trailer = make(http.Header, len(r.Trailers))
-		for name := range r.Trailers {
-			res.Trailer[name] = nil
-		}
-	}
-	return res
-}
-
-// GiveTrailers puts the values of the trailers into the answer that Response gave, as net/http does when the body has come to its end.
-func (r *Recorded) GiveTrailers(res *http.Response) { maps.Copy(res.Trailer, r.Trailers) }
 
 // statusLine is the end of a status line, as net/http writes it: reasons of a server's own are not kept.
 func statusLine(code int) string {

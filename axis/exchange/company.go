@@ -2,9 +2,12 @@ package exchange
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // How a replay keeps company.
@@ -35,8 +38,8 @@ type company struct {
 	given  int                   // members that were handed out
 	joined map[int]chan struct{} // closed when so many were; of those numbers alone that somebody waits for
 	over   map[*Recorded]bool
-	last   time.Time     // when the last of these ended
-	left   chan struct{} // closed when the next one ends; nil while nobody waits
+	last   time.Time   // when the last of these ended
+	left   lane.Change // the next one ends
 	inVain bool
 }
 
@@ -58,11 +61,6 @@ func findBegun(whole []*Recorded) {
 			rec.begunMS = min(rec.begunMS, whole[i].endedMS-max(first.TMS, 1))
 		}
 	}
-}
-
-// endedBefore reports whether r had ended when x did.
-func (r *Recorded) endedBefore(x *Recorded) bool {
-	return cmp.Or(cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
 }
 
 // keepCompany finds the companies among the exchanges of one key.
@@ -91,14 +89,6 @@ func keepCompany(all []*Recorded) {
 func runs(whole []*Recorded) [][]*Recorded {
 	n, _ := slices.BinarySearchFunc(whole, 1, func(rec *Recorded, g uint64) int { return cmp.Compare(rec.g, g) })
 	return append(chains(whole[:n], (*Recorded).wallSpan), whole[n:])
-}
-
-// span is when the request came and when the exchange ended, in ms since the recording began.
-func (r *Recorded) span() (begun, ended int64) { return r.begunMS, r.endedMS }
-
-// wallSpan is span in Unix epoch ms.
-func (r *Recorded) wallSpan() (begun, ended int64) {
-	return r.wallMS - (r.endedMS - r.begunMS), r.wallMS
 }
 
 // chains sorts exchanges by when they began, and parts them where all had ended before the next one began.
@@ -161,14 +151,7 @@ func (c *company) leave(rec *Recorded) {
 		return
 	}
 	c.over[rec], c.last = true, time.Now()
-	c.wakeLeft()
-}
-
-func (c *company) wakeLeft() {
-	if c.left != nil {
-		close(c.left)
-		c.left = nil
-	}
+	c.left.Happened()
 }
 
 // giveUp ends all waiting.
@@ -180,5 +163,94 @@ func (c *company) giveUp() {
 		close(enough)
 		delete(c.joined, n)
 	}
-	c.wakeLeft()
+	c.left.Happened()
+}
+
+// await waits for what had happened when the chunk of rec came that came tms ms after its request. end says that it is the
+// last, paced that answers take their time. The error is ctx's where that is done before.
+func (c *company) await(ctx context.Context, rec *Recorded, tms int64, end, paced bool) error {
+	at := rec.begunMS + tms
+	if !end {
+		at -= companyGrain
+	}
+	there, _ := slices.BinarySearchFunc(c.members, at, func(m *Recorded, at int64) int { return cmp.Compare(m.begunMS, at) })
+	limit := time.Duration(max(tms, 0))*time.Millisecond + companySlack
+	err := c.until(ctx, limit, func() <-chan struct{} { return c.untilJoined(there) })
+	if err != nil || len(c.members) > smallCompany {
+		return err
+	}
+	return c.awaitEnds(ctx, rec, at, end, paced)
+}
+
+// awaitEnds waits for the answers that had ended at the time at, or where end is set before that of rec, and then for a moment in
+// which the program may act on them.
+func (c *company) awaitEnds(ctx context.Context, rec *Recorded, at int64, end, paced bool) error {
+	var before []*Recorded
+	pause := reaction
+	for _, m := range c.members {
+		if end && m.endedBefore(rec) || m.endedMS < at {
+			before = append(before, m)
+			pause = min(pause, reactionTo(rec.endedMS-m.endedMS, paced))
+		}
+	}
+	if len(before) == 0 {
+		return nil
+	}
+	if err := c.until(ctx, c.span+companySlack, func() <-chan struct{} { return c.untilLeft(before) }); err != nil {
+		return err
+	}
+	return lane.Pause(ctx, nil, c.remaining(pause))
+}
+
+// reactionTo is how long the program has to act on an answer that ended so many ms before the next: as long as it had where
+// answers take their time, else some times that, for the rest of the machine does not go faster.
+func reactionTo(gapMS int64, paced bool) time.Duration {
+	gap := time.Duration(gapMS) * time.Millisecond
+	if paced {
+		return gap
+	}
+	return 5*time.Millisecond + 4*gap
+}
+
+// remaining is what is left of a pause after the last end.
+func (c *company) remaining(pause time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inVain {
+		return 0
+	}
+	return pause - time.Since(c.last)
+}
+
+// untilJoined is closed when so many members were handed out; nil where they are. The caller holds mu.
+func (c *company) untilJoined(n int) <-chan struct{} {
+	if c.given >= n {
+		return nil
+	}
+	if c.joined[n] == nil {
+		c.joined[n] = make(chan struct{})
+	}
+	return c.joined[n]
+}
+
+// untilLeft is closed when another answer has been given; nil where all of these have been. The caller holds mu.
+func (c *company) untilLeft(all []*Recorded) <-chan struct{} {
+	if !slices.ContainsFunc(all, func(m *Recorded) bool { return !c.over[m] }) {
+		return nil
+	}
+	return c.left.Next()
+}
+
+// until waits for what next returns, which holds the lock, until that is nil, for limit at most. Once that has been in vain it
+// waits no more.
+func (c *company) until(ctx context.Context, limit time.Duration, next func() <-chan struct{}) error {
+	end := time.Now().Add(limit)
+	return lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.inVain {
+			return nil, 0
+		}
+		return next(), time.Until(end)
+	}, c.giveUp)
 }

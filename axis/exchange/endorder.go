@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tapedeck-dev/tapedeck/tape"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // maxBeside is how many conversations at once keep the order of their ends. More are work that is done side by side.
@@ -45,8 +45,8 @@ type endOrder struct {
 	began  map[uint64]time.Time
 	near   map[uint64]bool // those that are about to end, or that nobody waits for to be
 	gone   map[uint64]time.Time
-	moved  chan struct{} // closed when the next thing happens; nil while nobody waits
-	last   time.Time     // when the last one did of what is recorded
+	moved  lane.Change
+	last   time.Time // when the last one did of what is recorded
 	inVain bool
 	lost   []string
 }
@@ -68,59 +68,6 @@ type recordedProcess struct {
 }
 
 func (p *recordedProcess) begunMS() int64 { return p.endedMS - p.tookMS }
-
-// keepProcess notes a process whose end may have decided what the program, which none has started, saw. One that has executed nothing is
-// its parent, and MCP servers do not run on a replay.
-func (b *Book) keepProcess(r *tape.Record) {
-	p, ok := r.Kind.(*tape.ProcessSpawn)
-	if !ok || p.SpawnID == 0 || p.ParentSpawnID == 0 || r.G == 0 || tape.HasFlag(p, tape.ForkedKey) || tape.AskerOf(p) != 0 {
-		return
-	}
-	b.processes = append(b.processes, recordedProcess{
-		id: p.SpawnID, parent: p.ParentSpawnID, at: numberIn(p.Extra, placeKey), g: r.G, endedMS: r.MonotonicMS, tookMS: p.DurationMS,
-	})
-}
-
-// KeepOrder has the answers of models, and with ProcessEnding processes, end in the recorded order, as far as the program comes to them.
-func (b *Book) KeepOrder() {
-	lanes := make(map[string][]*Recorded)
-	var all []*Recorded
-	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind == LLM && !rec.Key.Socket && x.Status != 0 && x.Error == "" && rec.g > 0 && rec.endedMS > 0 {
-			all = append(all, rec)
-			lanes[rec.Lane] = append(lanes[rec.Lane], rec)
-		}
-	}
-	if len(all) == 0 || mostBeside(lanes) > maxBeside {
-		return
-	}
-	o := &endOrder{
-		answers: make(map[*Recorded]*order), processes: make(map[uint64]*order),
-		prior: make(map[*Recorded]*Recorded), ends: make(map[uint64]recordedProcess),
-		asked: make(map[*Recorded]time.Time), over: make(map[*Recorded]time.Time),
-		began: make(map[uint64]time.Time), near: make(map[uint64]bool), gone: make(map[uint64]time.Time),
-	}
-	slices.SortFunc(all, func(x, y *Recorded) int { return cmp.Compare(x.g, y.g) })
-	for i, rec := range all {
-		rec.order, o.answers[rec] = o, new(order)
-		if lane := lanes[rec.Lane]; rec != lane[0] {
-			o.prior[rec] = lane[slices.Index(lane, rec)-1]
-		}
-		if i > 0 && rec.Lane != all[i-1].Lane && beside(lanes[rec.Lane], lanes[all[i-1].Lane]) {
-			o.answers[rec].answer = all[i-1]
-		}
-		for _, other := range all {
-			if other.Lane != rec.Lane && rec.came() < other.came() && other.came() < rec.passed() {
-				o.answers[rec].asked = append(o.answers[rec].asked, other)
-			}
-		}
-	}
-	above := make(map[uint64]bool)
-	for _, p := range b.processes {
-		o.placeProcess(all, p, above)
-	}
-	b.order = o
-}
 
 // placeProcess finds the answers that wait for a process, and what it waits for. The processes come in the order of their ends. Of those that
 // went on beside an answer nobody waits for one that started another: they are above it, and end after it.
@@ -151,73 +98,14 @@ func (o *endOrder) placeProcess(all []*Recorded, p recordedProcess, above map[ui
 	}
 }
 
-// ProcessBegan says that the recorded process of a spawn_id runs again, ProcessEnded that it has ended. Of others nothing depends on it.
-func (b *Book) ProcessBegan(id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		happens(o, o.began, id)
-	}
-}
-
-// ProcessEnded is the other half of ProcessBegan.
-func (b *Book) ProcessEnded(id uint64) {
-	if o := b.order; o != nil && o.processes[id] != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.near[id] = true
-		happens(o, o.gone, id)
-	}
-}
-
-// ProcessEnding is told of a process that is about to end. It returns what waits until it is to; nil where it may at once. That ends with
-// ctx too.
-func (b *Book) ProcessEnding(id uint64) (wait func(ctx context.Context)) {
-	o := b.order
-	if o == nil || o.processes[id] == nil {
-		return nil
-	}
-	o.comesNear(id)
-	e := o.ending(id, time.Now())
-	if o.next(e) == nil {
-		return nil
-	}
-	return func(ctx context.Context) { _ = o.until(ctx, e) }
-}
-
 // comesNear notes that a process is about to end, or is not waited for any more to be.
 func (o *endOrder) comesNear(id uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.near[id] {
 		o.near[id], o.last = true, time.Now()
-		o.wake()
+		o.moved.Happened()
 	}
-}
-
-// begun is when a request came, or later, in ms since the run began.
-func (r *Recorded) begun() int64 {
-	if n := len(r.Exchange.Stream); n > 0 {
-		return r.endedMS - r.Exchange.Stream[n-1].TMS
-	}
-	return r.endedMS
-}
-
-// came is the recorder's ordinal at which a request came, or a later one.
-func (r *Recorded) came() uint64 {
-	first := r.g
-	if len(r.Exchange.Stream) > 0 {
-		first = r.Exchange.Stream[0].G
-	}
-	return cmp.Or(numberIn(r.extra, placeKey), first)
-}
-
-// passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.
-func (r *Recorded) passed() uint64 {
-	if n := len(r.Exchange.Stream); n > 0 {
-		return cmp.Or(r.Exchange.Stream[n-1].G, r.g)
-	}
-	return r.g
 }
 
 // laneSpan is when a conversation, by arrival, began and ended.
@@ -238,8 +126,8 @@ func beside(x, y []*Recorded) bool {
 func mostBeside(lanes map[string][]*Recorded) int {
 	type edge struct{ at, by int64 }
 	var edges []edge
-	for _, lane := range lanes {
-		begun, ended := laneSpan(lane)
+	for _, calls := range lanes {
+		begun, ended := laneSpan(calls)
 		edges = append(edges, edge{begun, 1}, edge{ended + 1, -1})
 	}
 	slices.SortFunc(edges, func(x, y edge) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.by, y.by)) })
@@ -285,27 +173,23 @@ type ending struct {
 
 // until waits until an end may come.
 func (o *endOrder) until(ctx context.Context, e *ending) error {
-	for {
-		w := o.next(e)
-		if w == nil {
-			return sleep(ctx, o.remaining(e))
+	var w *waiting
+	err := lane.Hold(ctx, nil, func() (<-chan struct{}, time.Duration) {
+		if w = o.next(e); w == nil {
+			return nil, 0
 		}
-		timer := time.NewTimer(time.Until(w.limit))
-		select {
-		case <-w.moved:
-		case <-timer.C:
-			if w.near != 0 {
-				o.comesNear(w.near)
-			} else {
-				o.lose(e.who, w.what)
-			}
-		case <-ctx.Done():
+		return w.moved, time.Until(w.limit)
+	}, func() {
+		if w.near != 0 {
+			o.comesNear(w.near)
+		} else {
+			o.lose(e.who, w.what)
 		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	})
+	if err != nil {
+		return err
 	}
+	return lane.Pause(ctx, nil, o.remaining(e))
 }
 
 // A waiting is what an end waits for.
@@ -327,9 +211,6 @@ func (o *endOrder) next(e *ending) *waiting {
 	if w == nil {
 		return nil
 	}
-	if o.moved == nil {
-		o.moved = make(chan struct{})
-	}
 	still, latest := o.last.Add(companySlack), e.due.Add(maxHold)
 	if latest.Before(still) {
 		still = latest
@@ -337,7 +218,7 @@ func (o *endOrder) next(e *ending) *waiting {
 	if w.near == 0 && w.limit.Before(still) {
 		w.limit = still
 	}
-	w.moved = o.moved
+	w.moved = o.moved.Next()
 	return w
 }
 
@@ -451,7 +332,7 @@ func (o *endOrder) lose(who, what string) {
 	}
 	o.lost = append(o.lost, fmt.Sprintf("the recorded order was not kept from %s on: it had ended %s", who, what))
 	o.inVain = true
-	o.wake()
+	o.moved.Happened()
 }
 
 // giveUp ends all waiting.
@@ -462,31 +343,13 @@ func (o *endOrder) giveUp() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.inVain = true
-	o.wake()
+	o.moved.Happened()
 }
 
 // happens notes when something recorded happened for the first time. The caller holds mu.
 func happens[K comparable](o *endOrder, times map[K]time.Time, what K) {
 	if times[what].IsZero() {
 		times[what], o.last = time.Now(), time.Now()
-		o.wake()
+		o.moved.Happened()
 	}
-}
-
-// wake wakes whoever waits. The caller holds mu.
-func (o *endOrder) wake() {
-	if o.moved != nil {
-		close(o.moved)
-		o.moved = nil
-	}
-}
-
-// OrderLost says where the recorded order could not be kept.
-func (b *Book) OrderLost() []string {
-	if b.order == nil {
-		return nil
-	}
-	b.order.mu.Lock()
-	defer b.order.mu.Unlock()
-	return slices.Clone(b.order.lost)
 }

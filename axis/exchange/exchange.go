@@ -1,10 +1,14 @@
 package exchange
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -106,35 +110,115 @@ func AsksSocket(method string, h http.Header) bool {
 	return false
 }
 
-// A Recorded is one exchange of a tape, as a Book hands it out.
-type Recorded struct {
-	Key      Key
-	Seq      uint64 // of its record
-	Lane     string
+// cleaned is a request without its secrets, in the two forms that it is needed in.
+type cleaned struct {
+	request *Request           // decoded: what a Classifier is given
+	headers []tape.HeaderField // as they stand on the tape
+	stored  []byte             // the body as it stands on the tape; nil for none
+	extra   []tape.Field
+	plain   []byte        // the body as the program sent it, decoded; as it came where it does not decode
+	named   []scrub.Named // what names in the body gave away
+	flow    []scrub.Named // and what the query did, as part of an OAuth flow
+}
+
+// body fills in both forms of the body, whose decoded form is plain, in which something may be hidden already, or could not be
+// had. It returns the headers that no longer hold for the stored one.
+func (c *cleaned) body(s *scrub.Scrubber, r *Request, plain []byte, hidden bool, err error) (without []string) {
+	encoding := r.Header.Get("Content-Encoding")
+	if len(r.Body) == 0 || !encoded(encoding) {
+		c.request.Body, _ = s.LearnBytes(plain)
+		c.stored = c.request.Body
+		return nil
+	}
+	if err != nil {
+		c.request.Body, _ = s.LearnBytes(r.Body)
+		c.extra = append(c.extra, field("request_lost", "the body cannot be scanned for secrets: "+err.Error()))
+		return nil
+	}
+	var found bool
+	c.request.Body, found = s.LearnBytes(plain)
+	if !found && !hidden {
+		c.stored = r.Body
+		return nil
+	}
+	c.stored = c.request.Body
+	c.extra = append(c.extra, field("request_decoded", encoding))
+	return []string{"Content-Encoding", "Content-Length"}
+}
+
+// shared reports whether p is the payload of body, and is in the store to now.
+func shared(p *tape.Payload, body []byte, to, from cas.Store) bool {
+	switch {
+	case p == nil || p.Len != int64(len(body)):
+		return false
+	case p.Inline:
+		return p.Text == string(body)
+	}
+	return p.Hash == cas.Sum(body) && cas.Copy(to, from, p.Hash) == nil
+}
+
+// quote returns s as a JSON string, <, > and & as they are.
+func quote(s string) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // a string always has a JSON form
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// Conversations follows conversations that lie across exchanges: one whose requests are POSTs, and whose messages come in the answers of
+// these and of others (package mcp follows MCP's). It may be used by several goroutines at once.
+type Conversations interface {
+	// Begin is told of a request: while recording before it is sent on, on a replay when it is known what answers it. The
+	// Passage that it returns is told of the answer; nil where the exchange carries no conversation. An error is the recorder's, which
+	// has ended.
+	Begin(a *Asked) (Passage, error)
+}
+
+// Asked is a request as Conversations is told of it.
+type Asked struct {
+	Request  *Request // as the program sent it, secrets and all, but for the Content-Encoding of its body
+	Identity *Identity
 	Arrival  uint64
-	Exchange *tape.Exchange  // of a socket, what its ws_open says, with the status 101
-	Socket   *RecordedSocket // nil for what is no socket
-	// Length is the Content-Length of the answer where the stored bytes are not as many; -1 where it had none, or where that
-	// stands in the header.
-	Length int64
-	// Trailers are the fields that came behind the body; nil for none.
-	Trailers http.Header
+	// Recorded is on a replay the exchange that answers it; nil while recording, and where nothing on the tape does: Refused
+	// then says why.
+	Recorded *Recorded
+	Refused  string
+}
 
-	endedMS int64     // when it ended, in ms since the run began that recorded it
-	wallMS  int64     // the same, in Unix epoch ms
-	begunMS int64     // when its request came, or later; see keepCompany
-	g       uint64    // of its record
-	company *company  // nil for none
-	order   *endOrder // of conversations that went on beside its own; nil for none
-	opcode  int       // of a turn over a socket: of the server's messages
-	ownTurn bool      // of a turn over a socket: the server began it
+// A Passage is told of one answer, by one goroutine at a time: Head, Chunk as often as bytes come, End and Close.
+type Passage interface {
+	// Known reports whether the exchange is known to carry a conversation before its answer came: of a GET for events it may turn
+	// out only then, and until then it is an exchange as any other.
+	Known() bool
+	// Answer is what the program gets whose request nothing on the tape answers; ok is false where that is nothing special.
+	// It is asked on a replay alone, before Head.
+	Answer() (a *OwnAnswer, ok bool)
+	// Between is given, once the head has passed, how to put bytes on the answer between what two calls of Chunk return, until Close.
+	Between(say Between)
+	// Head is told of the head of the answer before it is passed on. What it changes in h the program gets, and no tape holds.
+	Head(status int, h http.Header) error
+	// Chunk is given what one read of the answer gave, as the program would get it, and returns what it gets instead, each piece
+	// as a chunk of its own: b itself while recording. On a replay it may wait for what the program had sent by then, and hold
+	// bytes back until more come; ended says that these are the last. An error is the recorder's, or ctx's.
+	Chunk(ctx context.Context, b []byte, ended bool) ([][]byte, error)
+	// Passed is told that the program has what Chunk returned.
+	Passed()
+	// End is told that the answer ended, before its record is written: with "", or with what cut it. It returns the lane that the
+	// record stands in; "" leaves that as it is.
+	End(errText string) (lane string, err error)
+	// Close is the last call: nothing more passes.
+	Close()
+}
 
-	extra []tape.Field // the further keys of its record
+// Between passes bytes on that no tape holds. The error says that the program does not get them.
+type Between func(b []byte) error
 
-	after []int // how far the request had come (keyAfter); nil where all of it came before the answer
-
-	usage  []byte         // of a model, as JSON; nil for none
-	traits *Traits        // of the request; nil before its queue was studied
-	own    map[trait]bool // of traits, what others of the queue have not; nil where it has none, and before
-	served bool           // guarded by the Book
+// An OwnAnswer is one that no tape holds.
+type OwnAnswer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+	// Passes says that it is no divergence of the program that it asked.
+	Passes bool
 }

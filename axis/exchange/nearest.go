@@ -2,13 +2,17 @@ package exchange
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
+	"github.com/tapedeck-dev/tapedeck/internal/sidetraffic"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -122,4 +126,166 @@ func alike(rec *Recorded, id *Identity, lane string, asked *url.URL) likeness {
 		return samePath
 	}
 	return sameHost
+}
+
+// RefusedStatus is the status of the answer to a request that is not on the tape: one that no SDK retries.
+const RefusedStatus = http.StatusBadRequest
+
+// Refusal is what a program is told whose request is not on the tape: what it asked, why nothing answers it (from
+// Nearest), and what to do.
+func Refusal(r *Request, why string) string {
+	return fmt.Sprintf("not on the tape: %s %s; %s; Tapedeck replays offline and answers only what was recorded: "+
+		"record the run again, or undo what changed the request", r.Method, r.URL, why)
+}
+
+// changes lists what differs between a recorded request and one that was asked: first what the key names, then what
+// stands in the bodies.
+func (b *Book) changes(rec *Recorded, id *Identity, r *Request) []fidelity.Change {
+	changes := keyChanges(rec.Key, id.Key)
+	if rec.Key.Kind != id.Key.Kind {
+		return append(changes, fidelity.DiffJSON(b.body(rec), r.Body)...)
+	}
+	was, err := b.classifier.Classify(b.request(rec))
+	if err != nil {
+		return append(changes, change("body", "cannot be read", "is there"))
+	}
+	changes = append(changes, fidelity.DiffJSON(was.Params, id.Params)...)
+	return append(changes, fidelity.DiffJSON(was.Surface, id.Surface)...)
+}
+
+// keyChanges lists the names that differ between two keys.
+func keyChanges(was, now Key) []fidelity.Change {
+	var changes []fidelity.Change
+	for _, f := range []struct{ name, was, now string }{
+		{"provider", was.Provider, now.Provider},
+		{"endpoint", was.Endpoint, now.Endpoint},
+		{"model", was.Model, now.Model},
+		{"method", was.Method, now.Method},
+		{"url", was.URL, now.URL},
+	} {
+		if f.was != f.now {
+			changes = append(changes, change(f.name, strconv.Quote(f.was), strconv.Quote(f.now)))
+		}
+	}
+	return changes
+}
+
+func change(path, was, now string) fidelity.Change {
+	return fidelity.Change{Path: path, Op: fidelity.Changed, Was: was, Now: now}
+}
+
+// body returns the body of a recorded request, decoded; nil where it cannot be had.
+func (b *Book) body(rec *Recorded) []byte {
+	stored, err := b.payload(rec.Exchange.RequestPayload)
+	if err != nil {
+		return nil
+	}
+	body, err := Decode(HeaderOf(rec.Exchange.RequestHeaders).Get("Content-Encoding"), stored, maxNearestBody)
+	if err != nil {
+		return nil
+	}
+	return body
+}
+
+// payload reads a payload that is not too long to be compared.
+func (b *Book) payload(p *tape.Payload) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, nil
+	case p.Inline:
+		return []byte(p.Text), nil
+	case b.store == nil:
+		return nil, errors.New("no store")
+	case p.Len > maxNearestBody:
+		return nil, ErrTooLarge
+	}
+	return b.store.Get(p.Hash)
+}
+
+// describe says what differs in one line.
+func describe(changes []fidelity.Change) string {
+	if len(changes) == 0 {
+		return "which reads the same: it was recorded under other masks, or its body was not kept"
+	}
+	return lane.Differences(changes)
+}
+
+// A CallOrderer is a Classifier that knows which results of tool calls a request holds.
+type CallOrderer interface {
+	// InCallOrder returns the request with the results of calls of one turn in the order of these calls; nil where there are no two.
+	InCallOrder(r *Request) *Request
+}
+
+// reordered returns the recorded call of a model that differs from a request in nothing but the order of the results of calls that were
+// made in one turn; nil for none. It stands in the same conversation, and was not handed out.
+func (b *Book) reordered(id *Identity, r *Request) *Recorded {
+	c, ok := b.classifier.(CallOrderer)
+	if !ok || id.Key.Kind != LLM || id.Talk == nil {
+		return nil
+	}
+	asked := b.keyInCallOrder(c, r)
+	if asked == nil {
+		return nil
+	}
+	for _, rec := range b.unservedOf(&id.Key, lanePrefix(id.Talk().Opening)) {
+		if was := b.keyInCallOrder(c, b.request(rec)); was != nil && *was == *asked {
+			return rec
+		}
+	}
+	return nil
+}
+
+// keyInCallOrder is the key of a request whose results were put in order; nil where there are none to order.
+func (b *Book) keyInCallOrder(c CallOrderer, r *Request) *Key {
+	sorted := c.InCallOrder(r)
+	if sorted == nil {
+		return nil
+	}
+	id, err := b.classifier.Classify(sorted)
+	if err != nil {
+		return nil
+	}
+	return &id.Key
+}
+
+// unservedOf lists the next recorded calls of a conversation, by arrival, that are like a key in all but what was said.
+func (b *Book) unservedOf(k *Key, name string) (all []*Recorded) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, rec := range b.recorded {
+		like := rec.Key
+		like.Request = k.Request
+		if !rec.served && like == *k && inLane(rec, name) && len(all) < lane.MaxCandidates {
+			all = append(all, rec)
+		}
+	}
+	return all
+}
+
+// TellSideTraffic has the book answer side traffic (package sidetraffic) that is not on the tape as it was asked: by the last answer of
+// its kind, where those are alike. The rules are a project's own.
+func (b *Book) TellSideTraffic(rules *sidetraffic.Rules) {
+	b.side = &side{rules: rules, reports: make(map[sidetraffic.Route]bool)}
+}
+
+// ofRoute lists the plain HTTP of a route that was answered, by arrival.
+func (b *Book) ofRoute(route sidetraffic.Route) (all []*Recorded) {
+	for _, rec := range b.recorded {
+		if x := rec.Exchange; rec.Key.Kind == HTTP && rec.Socket == nil && x.Status != 0 && sidetraffic.RouteOf(x.Method, x.URL) == route {
+			all = append(all, rec)
+		}
+	}
+	return all
+}
+
+// answered is the body of a recorded answer, decoded. What cannot be had is not empty.
+func (b *Book) answered(rec *Recorded) []byte {
+	body, err := b.payload(rec.Exchange.Response)
+	if err == nil {
+		body, err = Decode(HeaderOf(rec.Exchange.ResponseHeaders).Get("Content-Encoding"), body, maxNearestBody)
+	}
+	if err != nil {
+		return []byte(err.Error() + ": #")
+	}
+	return body
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -293,4 +295,77 @@ func (o *Open) newSpool() (answerSpool, error) {
 // failed reports whether an exchange was no success, so that the same request again is a retry.
 func failed(status int, err string) bool {
 	return status == 0 || status >= http.StatusBadRequest || err != ""
+}
+
+// Passage is that of the exchange; nil where it carries no conversation, and where none are followed.
+func (o *Open) Passage() Passage { return o.passage }
+
+// follow tells who follows conversations of the request, which on a replay rec answers, or nothing for a reason.
+func (o *Open) follow(rec *Recorded, refused string) error {
+	if o.asked == nil {
+		return nil
+	}
+	asked := o.asked
+	o.asked = nil
+	p, err := o.tap.opts.Conversations.Begin(&Asked{
+		Request: asked, Identity: o.identity, Arrival: o.exchange.Arrival, Recorded: rec, Refused: refused,
+	})
+	if err == nil && p != nil {
+		o.passage = p
+	}
+	return err
+}
+
+// refused is the answer of a conversation to a request that nothing on the tape answers; nil for none.
+func (o *Open) refused(reason string) *OwnAnswer {
+	o.err = cmp.Or(o.err, o.follow(nil, reason))
+	if o.passage == nil {
+		return nil
+	}
+	own, _ := o.passage.Answer()
+	return own
+}
+
+// leave tells the conversation that the exchange has ended.
+func (o *Open) leave(errText string) error {
+	if o.passage == nil {
+		return nil
+	}
+	lane, err := o.passage.End(errText)
+	if lane != "" && o.exchange.Lane != Unmatched {
+		o.exchange.Lane = lane
+	}
+	return err
+}
+
+// keepRequest puts the body of the request into the store, once. Where the recorded exchange that answers it has the same
+// one, it is shared with that. o.err is then the recorder's error, which has ended.
+func (o *Open) keepRequest() {
+	body := o.unkept
+	if o.unkept = nil; len(body) == 0 {
+		return
+	}
+	if o.taken != nil && o.from != nil && shared(o.taken.Exchange.RequestPayload, body, o.tap.rec.Store(), o.from) {
+		o.exchange.RequestPayload = o.taken.Exchange.RequestPayload
+		return
+	}
+	o.exchange.RequestPayload, o.err = o.tap.rec.Payload(body)
+}
+
+// Trailers takes the fields that came behind the body of the answer, before End; none for an answer that had none.
+func (o *Open) Trailers(h http.Header) {
+	came := h.Clone()
+	maps.DeleteFunc(came, func(_ string, values []string) bool { return len(values) == 0 }) // announced, and not sent
+	if h = came; len(h) == 0 || o.tap.rec == nil {
+		return
+	}
+	o.tap.scrubber.LearnHeader(h)
+	o.extra = append(o.extra, bare.TrailersField(o.tap.scrubber, h))
+}
+
+// Proto says in which protocol the answer came, before End. HTTP/1.1 need not be said.
+func (o *Open) Proto(proto string) {
+	if proto != "" && proto != "HTTP/1.1" && o.tap.rec != nil {
+		o.extra = append(o.extra, bare.ProtoField(proto))
+	}
 }

@@ -1,12 +1,19 @@
 package exchange
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"unicode/utf8"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/spool"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -30,7 +37,8 @@ var errDropped = errors.New("the answer is not kept")
 type unnamed struct{ *spool.Spool }
 
 func (u unnamed) payload(*tape.Recorder) (*tape.Payload, error) { return u.Finish(nil) }
-func (u unnamed) close() error                                  { return u.remove() }
+
+func (u unnamed) close() error { return u.remove() }
 
 // remove ends an answer that payload has not ended; its error would say no more than that.
 func (u unnamed) remove() error { _, _ = u.Finish(errDropped); return nil }
@@ -79,5 +87,165 @@ func (p *part) payload(rec *tape.Recorder) (*tape.Payload, error) {
 	return payloadFrom(rec, io.NewSectionReader(p.f, p.head, p.size))
 }
 
-func (p *part) close() error  { return p.f.Close() }
+func (p *part) close() error { return p.f.Close() }
+
 func (p *part) remove() error { return errors.Join(p.f.Close(), os.Remove(p.path)) }
+
+// RecorderEnded is the Error of an exchange that was read from a part.
+const RecorderEnded = "recorder ended"
+
+// maxPartLine bounds a line of a part, in bytes: it holds headers and at most tape.InlineLimit bytes of a body.
+const maxPartLine = 4 << 20
+
+// A Part is one answer that was still streaming when its recorder ended.
+type Part struct {
+	// Kind is the exchange as a record would hold it: *tape.LLMCall or *tape.HTTPExchange, its Error RecorderEnded. Its
+	// Response has the digest of the bytes that are there, and the text where it is short; no store holds longer ones.
+	Kind tape.Kind
+	*tape.Exchange
+	Path string // of the part
+	Len  int64  // bytes of the answer that are there
+
+	head int64 // offset of the answer in the file
+}
+
+// Open streams the bytes of the answer that are there.
+func (p *Part) Open() (io.ReadCloser, error) {
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(p.head, io.SeekStart); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Parts reads the parts of a directory in order of arrival, those of a recorder that still runs too. A directory that does
+// not exist has none. A part whose first line is not whole is skipped: nothing of its answer had been passed on.
+func Parts(dir string) ([]*Part, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var parts []*Part
+	for _, e := range entries {
+		if !IsPart(e) {
+			continue
+		}
+		p, err := readPart(filepath.Join(dir, e.Name()))
+		if errors.Is(err, os.ErrNotExist) { // its exchange ended meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p != nil {
+			parts = append(parts, p)
+		}
+	}
+	slices.SortFunc(parts, func(a, b *Part) int { return cmp.Compare(a.Arrival, b.Arrival) })
+	return parts, nil
+}
+
+// IsPart reports whether an entry of a directory of parts is one: a regular file, named by its arrival in decimal.
+func IsPart(e fs.DirEntry) bool {
+	_, err := strconv.ParseUint(e.Name(), 10, 64)
+	return err == nil && e.Type().IsRegular()
+}
+
+// A PartHead is what the first line of a part says. It does not change while the answer streams.
+type PartHead struct {
+	Kind           tape.Kind // *tape.LLMCall or *tape.HTTPExchange, without the Response
+	*tape.Exchange           // of Kind
+	Len            int64     // of the line with its newline, in bytes: the answer begins there
+}
+
+// ReadPartHead reads the first line of the part at path, of 4 MiB at most; nil where it is not whole yet. The answer is not
+// read. Errors: fs.ErrNotExist where its exchange has ended; the file system's; one for a line that holds no exchange.
+func ReadPartHead(path string) (*PartHead, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readHead(bufio.NewReader(f), path)
+}
+
+// readHead reads the first line of the part at path from r.
+func readHead(r *bufio.Reader, path string) (*PartHead, error) {
+	line, err := readLine(r)
+	if err != nil || line == nil {
+		return nil, err
+	}
+	rec, err := tape.ParseRecord(line[:len(line)-1])
+	if err != nil {
+		return nil, fmt.Errorf("part %s: %w", path, err)
+	}
+	h := &PartHead{Kind: rec.Kind, Exchange: tape.ExchangeOf(rec.Kind), Len: int64(len(line))}
+	if h.Exchange == nil {
+		return nil, fmt.Errorf("part %s holds a %s", path, rec.Kind.Name())
+	}
+	return h, nil
+}
+
+// readPart reads one part; nil where its first line is torn.
+func readPart(path string) (*Part, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := bufio.NewReader(f)
+	head, err := readHead(r, path)
+	if err != nil || head == nil {
+		return nil, err
+	}
+	p := &Part{Kind: head.Kind, Exchange: head.Exchange, Path: path, head: head.Len}
+	if p.Response, err = payloadOf(r); err != nil {
+		return nil, err
+	}
+	p.Len = p.Response.Len
+	return p, nil
+}
+
+// readLine returns a line with its newline; nil where the file ends before the line does.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		more, err := r.ReadSlice('\n')
+		line = append(line, more...)
+		switch {
+		case err == nil:
+			return line, nil
+		case errors.Is(err, io.EOF):
+			return nil, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		case len(line) > maxPartLine:
+			return nil, fmt.Errorf("the line of a part has more than %d bytes", maxPartLine)
+		}
+	}
+}
+
+// payloadOf returns the payload that everything that r gives would be, in bounded memory.
+func payloadOf(r io.Reader) (*tape.Payload, error) {
+	head, err := io.ReadAll(io.LimitReader(r, tape.InlineLimit+1))
+	if err != nil {
+		return nil, err
+	}
+	h := cas.NewHasher()
+	h.Write(head)
+	n, err := io.Copy(h, r)
+	if err != nil {
+		return nil, err
+	}
+	p := &tape.Payload{Hash: h.Sum(), Len: int64(len(head)) + n}
+	if p.Len <= tape.InlineLimit && utf8.Valid(head) {
+		p.Inline, p.Text = true, string(head)
+	}
+	return p, nil
+}

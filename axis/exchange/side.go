@@ -14,12 +14,6 @@ type side struct {
 	reports map[sidetraffic.Route]bool // guarded by mu: what was found out of the routes that were asked for
 }
 
-// TellSideTraffic has the book answer side traffic (package sidetraffic) that is not on the tape as it was asked: by the last answer of
-// its kind, where those are alike. The rules are a project's own.
-func (b *Book) TellSideTraffic(rules *sidetraffic.Rules) {
-	b.side = &side{rules: rules, reports: make(map[sidetraffic.Route]bool)}
-}
-
 // answer returns the recorded exchange that answers a request which no other does; nil for none. It is handed out for nothing, so the
 // log of Audit has none of it.
 func (s *side) answer(b *Book, k Key, r *Request) *Recorded {
@@ -45,16 +39,6 @@ func (s *side) answer(b *Book, k Key, r *Request) *Recorded {
 	return nil
 }
 
-// ofRoute lists the plain HTTP of a route that was answered, by arrival.
-func (b *Book) ofRoute(route sidetraffic.Route) (all []*Recorded) {
-	for _, rec := range b.recorded {
-		if x := rec.Exchange; rec.Key.Kind == HTTP && rec.Socket == nil && x.Status != 0 && sidetraffic.RouteOf(x.Method, x.URL) == route {
-			all = append(all, rec)
-		}
-	}
-	return all
-}
-
 // isReport reports whether the exchanges of a route report what happened, and remembers it.
 func (s *side) isReport(b *Book, route sidetraffic.Route, all []*Recorded) bool {
 	s.mu.Lock()
@@ -69,18 +53,6 @@ func (s *side) isReport(b *Book, route sidetraffic.Route, all []*Recorded) bool 
 		s.reports[route] = is
 	}
 	return is
-}
-
-// answered is the body of a recorded answer, decoded. What cannot be had is not empty.
-func (b *Book) answered(rec *Recorded) []byte {
-	body, err := b.payload(rec.Exchange.Response)
-	if err == nil {
-		body, err = Decode(HeaderOf(rec.Exchange.ResponseHeaders).Get("Content-Encoding"), body, maxNearestBody)
-	}
-	if err != nil {
-		return []byte(err.Error() + ": #")
-	}
-	return body
 }
 
 // equalAnswers reports whether the answers of exchanges are equal.

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,4 +140,68 @@ func (t *Tap) begin(r *Request, stream bool) (*Open, error) {
 		}
 	}
 	return o, nil
+}
+
+// clean scrubs a request. What its header, its query and its body say of secrets is learnt first, for any of them may hold what
+// another one names. A body with a Content-Encoding is kept as it came unless a secret lies inside; one that does not decode
+// cannot be scanned and is not kept.
+func (t *Tap) clean(r *Request) cleaned {
+	t.naming.RLock()
+	defer t.naming.RUnlock()
+	s, plain := t.scrubber, r.Body
+	var err error
+	if encoding := r.Header.Get("Content-Encoding"); len(plain) > 0 && encoded(encoding) {
+		plain, err = Decode(encoding, r.Body, t.opts.MaxBody)
+	}
+	s.LearnHeader(r.Header)
+	s.LearnURL(r.URL)
+	c := cleaned{plain: plain, flow: s.NamedInURL(r.URL)}
+	hidden := false
+	if err == nil {
+		c.named = s.Named(r.Header.Get("Content-Type"), plain)
+		_, over := s.LearnAll(c.named)
+		plain, hidden = s.HideAt(plain, over), len(over) > 0
+	}
+	c.request = &Request{Method: r.Method, URL: s.URL(r.URL)}
+	without := c.body(s, r, plain, hidden, err)
+	all := learnedFields(s, r.Header)
+	c.request.Header = HeaderOf(all)
+	c.request.Header.Del("Content-Encoding")
+	c.headers = slices.DeleteFunc(all, func(f tape.HeaderField) bool {
+		return slices.Contains(without, http.CanonicalHeaderKey(f.Name))
+	})
+	return c
+}
+
+// learner returns what looks at an answer of a type; nil where nothing is to be looked for. An answer in parts is looked at as it
+// comes: its fields are no form's.
+func (t *Tap) learner(contentType string) *learner {
+	kind := scrub.BodyKindOf(contentType)
+	switch {
+	case kind == scrub.BodyOther || !t.scrubber.NamesSay():
+		return nil
+	case kind == scrub.BodyParts:
+		kind = scrub.BodyStream
+	}
+	return &learner{tap: t, contentType: contentType, kind: kind}
+}
+
+// BeginStream is Begin for a request that is passed on as it comes: the body of r is its first message, nil where none came before
+// the exchange begins. Whole must follow before End.
+func (t *Tap) BeginStream(r *Request) (*Open, error) {
+	o, err := t.begin(r, true)
+	if err == nil {
+		o.identity.Key.Stream = true
+	}
+	return o, err
+}
+
+// Calls says of the calls on b that have the method and the URL of r whether some were answered while their request still came, and whether that was before
+// its first message; and how long the longest of them, and least more, is waited for.
+func (t *Tap) Calls(b *Book, r *Request, least time.Duration) (streams, eager bool, patience time.Duration) {
+	m := b.methods[streamKey{r.Method, b.classifier.MaskURL(t.scrubber.URL(r.URL))}]
+	if m == nil {
+		return false, false, least
+	}
+	return m.streams, m.eager, m.patience + least
 }

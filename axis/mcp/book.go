@@ -1,14 +1,19 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"fmt"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
@@ -192,4 +197,86 @@ func (b *Book) digestOf(k *tape.MCPJSONRPC) cas.Digest {
 		return cas.Digest{}
 	}
 	return b.log.Digest(k.Method, m.Params)
+}
+
+// enveloped is a record of another producer with messages for payloads. Some keep the params and the result alone, or leave out of a
+// message what says that it is one. A payload that is neither stays as it is.
+func (b *Book) enveloped(k *tape.MCPJSONRPC, seq uint64) *tape.MCPJSONRPC {
+	begin := `{"jsonrpc":"2.0","id":` + strconv.FormatUint(seq, 10)
+	whole := *k
+	whole.Request = b.envelope(k.Request, func(all json.RawMessage) []byte {
+		params := all
+		if member(all, "method") != nil {
+			params = member(all, "params")
+		}
+		out := jsonscan.AppendText([]byte(begin+`,"method":`), k.Method)
+		if len(params) > 0 && params[0] != 'n' { // null is none
+			out = append(append(out, `,"params":`...), params...)
+		}
+		return append(out, '}')
+	})
+	whole.Response = b.envelope(k.Response, func(all json.RawMessage) []byte {
+		kind, value := "result", all
+		for _, key := range []string{"result", "error"} {
+			if v := member(all, key); v != nil && v[0] != 'n' {
+				kind, value = key, v
+			}
+		}
+		return append(append([]byte(begin+`,"`+kind+`":`), value...), '}')
+	})
+	return &whole
+}
+
+// envelope is a payload of what wrap makes of it, unless it is a message, or no JSON.
+func (b *Book) envelope(p *tape.Payload, wrap func(all json.RawMessage) []byte) *tape.Payload {
+	if p == nil || p.Len == 0 || !p.Inline && b.store == nil {
+		return p
+	}
+	all, err := p.Bytes(b.store)
+	if err != nil {
+		return p // whoever answers with it finds out
+	}
+	if _, _, err := Parse(all); err == nil || !json.Valid(all) {
+		return p
+	}
+	all = wrap(bytes.TrimSpace(all))
+	return &tape.Payload{Hash: cas.Sum(all), Text: string(all), Inline: true, Len: int64(len(all))}
+}
+
+// A NoServerError says that a name stands for none of the servers of a tape, or that one is to be named.
+type NoServerError struct {
+	Name    string   // "" where none was named
+	Servers []string // that the tape has
+}
+
+// Error implements error.
+func (e *NoServerError) Error() string {
+	switch {
+	case len(e.Servers) == 0:
+		return "the tape holds no conversation with an MCP server"
+	case e.Name == "":
+		return fmt.Sprintf("the tape holds %d MCP servers, and one is to be named (--server): %s", len(e.Servers), strings.Join(e.Servers, ", "))
+	}
+	return fmt.Sprintf("the tape holds no MCP server %q: it has %s", e.Name, strings.Join(e.Servers, ", "))
+}
+
+// Named returns the server of a name, all its conversations together: what a lenient Served answers from. "NAME#2" is the second of
+// them alone. "" is the one server of the tape. The error is a *NoServerError.
+func (b *Book) Named(name string) (*Served, error) {
+	var names []string
+	found := &Served{book: b}
+	for _, t := range b.talks {
+		base := tape.MCPServer(t.Server)
+		if !slices.Contains(names, base) {
+			names = append(names, base)
+		}
+		if name == "" || name == base || name == t.Server {
+			found.merged = append(found.merged, t)
+		}
+	}
+	if len(found.merged) == 0 || name == "" && len(names) > 1 {
+		return nil, &NoServerError{Name: name, Servers: names}
+	}
+	found.talk = found.merged[0]
+	return found, nil
 }

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -148,4 +150,97 @@ func (c *Conversation) unanswered(k *openCall, why string) error {
 	}
 	k.record.LatencyMS, k.record.Error = end.Sub(k.began).Milliseconds(), why
 	return c.write(k.record, nil)
+}
+
+// noBytes is the digest of what is not there.
+var noBytes = cas.Sum(nil)
+
+// kept is a message with what takes time to make of it.
+type kept struct {
+	*Message
+	payload *tape.Payload
+	digest  cas.Digest // of the params, the result or the error
+}
+
+// record is that of a request or a notification, without an answer.
+func (c *Conversation) record(from Side, m *kept, via uint64) *tape.MCPJSONRPC {
+	method, _ := tape.SafeString(m.Method)
+	return &tape.MCPJSONRPC{
+		Method: method, RequestDigest: m.payload.Hash, ResponseDigest: noBytes, Request: m.payload, From: string(from),
+		Conversation: c.number, Transport: c.opened.Transport, Arrival: c.arrival, ParamsDigest: m.digest, Exchange: via,
+	}
+}
+
+// text takes text at the place of the line that came last.
+func (c *Conversation) text(from Side, b []byte) error {
+	for _, t := range c.texts {
+		if t.from != from {
+			continue
+		}
+		t.add(b, c.arrival)
+		if t.full() {
+			return c.writeTexts((*text).lines)
+		}
+	}
+	return nil
+}
+
+// writeTexts writes what take gives of each text, by place.
+func (c *Conversation) writeTexts(take func(*text) ([]byte, uint64)) error {
+	var all []*tape.MCPText
+	for _, t := range c.texts {
+		b, at := take(t)
+		if len(b) == 0 {
+			continue
+		}
+		p, err := c.log.rec.Payload(b)
+		if err != nil {
+			return err
+		}
+		all = append(all, &tape.MCPText{Conversation: c.number, From: string(t.from), Arrival: at, Payload: p})
+	}
+	slices.SortStableFunc(all, func(a, b *tape.MCPText) int { return int(a.Arrival) - int(b.Arrival) })
+	for _, k := range all {
+		if err := c.write(k, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closing is the record of the end.
+func (c *Conversation) closing(e *Ended) *tape.MCPClose {
+	k := &tape.MCPClose{Conversation: c.number, Arrival: c.arrival, Signal: e.Signal, Error: c.lost, By: string(c.by)}
+	if e.Exited {
+		code := int64(e.ExitCode)
+		k.ExitCode = &code
+	}
+	return k
+}
+
+// member returns the value of a member of an object, the last of that name; nil for none.
+func member(object json.RawMessage, name string) (value json.RawMessage) {
+	var s jsonscan.Scanner
+	s.Reset(object)
+	if s.Peek() != '{' {
+		return nil
+	}
+	for s.Begin('{'); s.More('}'); {
+		if string(s.Key()) == name {
+			value = s.Raw()
+		} else {
+			s.Skip()
+		}
+	}
+	return value
+}
+
+// str returns the text of a JSON string; "" where it is none.
+func str(value json.RawMessage) string {
+	var s jsonscan.Scanner
+	s.Reset(value)
+	if s.Peek() != '"' {
+		return ""
+	}
+	return s.Text()
 }

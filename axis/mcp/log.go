@@ -1,9 +1,12 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"sync"
 
+	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/scrub/masks"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -104,4 +107,87 @@ func (l *Log) url(s string) string {
 		return s
 	}
 	return l.scrubber.URL(s)
+}
+
+// A Recorded is a conversation that stands on a tape.
+type Recorded struct {
+	Server       string // as the tape names it: "NAME", "NAME#2"
+	Conversation uint64
+	Within       uint64 // the conversation of the server that held it as a client; 0 for the program's own
+	Transport    string // "stdio" or "http"
+	Program      string // of stdio, redacted
+	Args         []string
+	Cwd          string
+	URL          string // of http, redacted
+	Protocol     string
+	Methods      map[string]int // how often the client asked for each
+}
+
+// The transports.
+const (
+	Stdio = "stdio"
+	HTTP  = "http"
+)
+
+// keep puts the messages of a line into the store.
+func (l *Log) keep(line *Line) (out []kept, err error) {
+	out = make([]kept, len(line.Messages))
+	for i := range out {
+		m := &line.Messages[i]
+		if !line.Batch { // with the white space around it
+			m.Raw = bytes.TrimSuffix(line.Text, []byte{'\n'})
+		}
+		if out[i], err = l.keepOne(m); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// keepOne puts a message into the store. What becomes a blob takes as long to write as to compare: both are done at once.
+func (l *Log) keepOne(m *Message) (kept, error) {
+	k := kept{Message: m}
+	if len(m.Raw) <= tape.InlineLimit {
+		k.digest = l.Digest(m.Method, m.value())
+		p, err := l.rec.Payload(m.Raw)
+		k.payload = p
+		return k, err
+	}
+	digest := make(chan cas.Digest, 1) // the goroutine ends by itself
+	go func() { digest <- l.Digest(m.Method, m.value()) }()
+	p, err := l.rec.Payload(m.Raw)
+	k.payload, k.digest = p, <-digest
+	return k, err
+}
+
+// redactOpened returns o as it may be written, and the true bytes of what is not UTF-8.
+func (l *Log) redactOpened(o *Opened) (out Opened, raw []tape.RawBytes) {
+	safe := func(key, v string) string {
+		text, bytes := tape.SafeString(l.str(v))
+		if bytes != nil {
+			raw = append(raw, tape.RawBytes{Key: key, Bytes: bytes})
+		}
+		return text
+	}
+	out = Opened{Transport: o.Transport, Recorded: o.Recorded, Within: o.Within}
+	out.Program, out.Cwd = safe("program", o.Program), safe("cwd", o.Cwd)
+	for i, a := range o.Args {
+		out.Args = append(out.Args, safe(fmt.Sprintf("args.%d", i), a))
+	}
+	if o.Given != nil {
+		for i, v := range o.Given() {
+			out.given = append(out.given, safe(fmt.Sprintf("env.%d", i), v))
+		}
+	}
+	out.URL, _ = tape.SafeString(l.url(o.URL))
+	return out, raw
+}
+
+// redactID returns an id as it stands in a redacted message.
+func (l *Log) redactID(id json.RawMessage) json.RawMessage {
+	if l.scrubber == nil {
+		return id
+	}
+	out, _ := l.scrubber.Bytes(id)
+	return out
 }

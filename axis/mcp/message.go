@@ -1,10 +1,13 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // Side says whose line it is.
@@ -113,4 +116,154 @@ func readMessage(s *jsonscan.Scanner) (m Message) {
 		}
 	}
 	return m
+}
+
+// MaxLine is the longest line, in bytes with its end, that is kept: a longer one passes, and the end of its conversation says that it is not
+// on the tape.
+const MaxLine = 64 << 20
+
+// keepLine is the largest buffer, in bytes, that waits for the next line.
+const keepLine = 1 << 20
+
+// lines cuts what passes into lines, wherever it is cut into reads.
+type lines struct {
+	part  []byte // of a line that has not ended
+	lost  int64  // bytes of a line that is too long; 0 for none
+	limit int
+}
+
+// A cut is a line that has ended, or one that was too long.
+type cut struct {
+	line []byte // with its end; valid until the next call
+	lost int64  // its length where it is not kept
+}
+
+// next takes the beginning of b that belongs to the line that has not ended, and returns what is behind it. ok is false where the line
+// does not end in b.
+func (l *lines) next(b []byte) (c cut, rest []byte, ok bool) {
+	end := bytes.IndexByte(b, '\n')
+	if end < 0 {
+		l.add(b)
+		return cut{}, nil, false
+	}
+	head, rest := b[:end+1], b[end+1:]
+	if len(l.part) == 0 && l.lost == 0 && len(head) <= l.limit {
+		return cut{line: head}, rest, true
+	}
+	l.add(head)
+	return l.end(), rest, true
+}
+
+// add takes a part of a line.
+func (l *lines) add(b []byte) {
+	if l.lost > 0 || len(l.part)+len(b) > l.limit {
+		l.lost += int64(len(l.part) + len(b))
+		l.part = nil
+		return
+	}
+	l.part = append(l.part, b...)
+}
+
+// end returns what came of a line so far; what follows is another.
+func (l *lines) end() cut {
+	c := cut{l.part, l.lost}
+	l.part, l.lost = l.part[:0], 0
+	if cap(l.part) > keepLine {
+		l.part = nil
+	}
+	return c
+}
+
+// Methods that open a conversation.
+const (
+	methodInitialize = "initialize"
+	methodDiscover   = "server/discover"
+)
+
+// Opens reports whether a client's first line opens a conversation of MCP: `initialize` of any version, or what versions without it
+// begin with, server/discover or a request that names its version itself. Editors and agents speak JSON-RPC to other things, whose
+// initialize names no version, or one that is a number.
+func Opens(line []byte) bool {
+	messages, _, err := Parse(line)
+	if err != nil {
+		return false
+	}
+	for i := range messages {
+		if m := &messages[i]; m.IsRequest() && opens(m) {
+			return true
+		}
+	}
+	return false
+}
+
+func opens(m *Message) bool {
+	switch m.Method {
+	case methodInitialize:
+		return m.initializes()
+	case methodDiscover:
+		return true
+	}
+	return modernVersion(m) != ""
+}
+
+// initializes reports whether an initialize is MCP's.
+func (m *Message) initializes() bool {
+	if version := member(m.Params, "protocolVersion"); version != nil {
+		return version[0] == '"'
+	}
+	return isObject(member(m.Params, "clientInfo")) && isObject(member(m.Params, "capabilities"))
+}
+
+func isObject(v json.RawMessage) bool { return len(v) > 0 && v[0] == '{' }
+
+// modernVersion is the version that a request names in its _meta; "" for none.
+func modernVersion(m *Message) string {
+	return str(member(member(m.Params, "_meta"), metaPrefix+"protocolVersion"))
+}
+
+// A Checker holds the records of a tape, given in order, to what a Log writes: a conversation begins with its mcp_open, once, and nothing
+// of it comes behind its mcp_close. Calls of other producers have no conversation. The zero value is ready.
+type Checker struct {
+	ended map[uint64]bool // conversations that have begun
+}
+
+// Check takes the next record. An error says what does not fit; the record counts as read all the same.
+func (c *Checker) Check(k tape.Kind) error {
+	switch k := k.(type) {
+	case *tape.MCPOpen:
+		_, begun := c.ended[k.Conversation]
+		if c.ended == nil {
+			c.ended = make(map[uint64]bool)
+		}
+		c.ended[k.Conversation] = false
+		switch {
+		case k.Conversation == 0:
+			return fmt.Errorf("an mcp_open has no conversation")
+		case begun:
+			return fmt.Errorf("conversation %d begins twice", k.Conversation)
+		}
+	case *tape.MCPText:
+		return c.within(k.Name(), k.Conversation)
+	case *tape.MCPClose:
+		err := c.within(k.Name(), k.Conversation)
+		if err == nil {
+			c.ended[k.Conversation] = true
+		}
+		return err
+	case *tape.MCPJSONRPC:
+		if k.Conversation != 0 {
+			return c.within(k.Name(), k.Conversation)
+		}
+	}
+	return nil
+}
+
+func (c *Checker) within(kind string, conversation uint64) error {
+	switch ended, begun := c.ended[conversation]; {
+	case !begun:
+		return fmt.Errorf("an %s belongs to conversation %d, which has not begun", kind, conversation)
+	case ended:
+		return fmt.Errorf("an %s belongs to conversation %d, which has ended", kind, conversation)
+	}
+	return nil
 }

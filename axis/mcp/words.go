@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
@@ -57,4 +58,144 @@ func renamed(b []byte, part *bookPart, who *asker) []byte {
 		}
 		return nil
 	})
+}
+
+// A spot is a place in a message where a name that is made up anew in each run stands.
+type spot struct {
+	name       string
+	start, end int
+}
+
+// The names of spots.
+const (
+	spotID           = "id"            // of the message itself
+	spotToken        = "progressToken" // of a progress notification
+	spotRequest      = "requestId"     // of a cancellation
+	spotSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// spotsOf finds the spots of a message, in their order. Of what is no message there are none.
+func spotsOf(message []byte) []spot {
+	var s jsonscan.Scanner
+	s.Reset(message)
+	f := finder{s: &s}
+	for s.Begin('{'); s.More('}'); {
+		switch string(s.Key()) {
+		case "id":
+			f.spot(spotID)
+		case "params":
+			f.params(spotToken, spotRequest)
+		case "result":
+			f.params()
+		default:
+			s.Skip()
+		}
+	}
+	if s.End() != nil {
+		return nil
+	}
+	return f.spots
+}
+
+type finder struct {
+	s     *jsonscan.Scanner
+	spots []spot
+}
+
+// spot notes the value that comes next.
+func (f *finder) spot(name string) {
+	f.s.Peek()
+	start := f.s.Offset()
+	f.s.Skip()
+	f.spots = append(f.spots, spot{name, start, f.s.Offset()})
+}
+
+// params looks through params, or a result, for what its members called names hold, and for a subscription.
+func (f *finder) params(names ...string) {
+	f.members(func(key string) {
+		if key == "_meta" {
+			f.members(func(key string) { f.spotIf(key == spotSubscription, key) })
+			return
+		}
+		f.spotIf(slices.Contains(names, key), key)
+	})
+}
+
+func (f *finder) spotIf(yes bool, name string) {
+	if yes {
+		f.spot(name)
+		return
+	}
+	f.s.Skip()
+}
+
+// members shows the keys of the object that comes next; anything else is stepped over.
+func (f *finder) members(member func(key string)) {
+	if f.s.Peek() != '{' {
+		f.s.Skip()
+		return
+	}
+	for f.s.Begin('{'); f.s.More('}'); {
+		member(string(f.s.Key()))
+	}
+}
+
+// edited returns message with what in gives in the place of each spot; nil leaves one as it is. It never writes to message.
+func edited(message []byte, in func(name string) []byte) []byte {
+	var edits []edit
+	for _, s := range spotsOf(message) {
+		if v := in(s.name); v != nil {
+			edits = append(edits, edit{s.start, s.end, v})
+		}
+	}
+	return applyEdits(message, edits)
+}
+
+// An edit puts text in the place of the bytes [start, end).
+type edit struct {
+	start, end int
+	text       []byte
+}
+
+// applyEdits returns b with edits, which are sorted. It never writes to b.
+func applyEdits(b []byte, edits []edit) []byte {
+	if len(edits) == 0 {
+		return b
+	}
+	more := 0
+	for _, c := range edits {
+		more += len(c.text)
+	}
+	out := make([]byte, 0, len(b)+more)
+	done := 0
+	for _, c := range edits {
+		out = append(append(out, b[done:c.start]...), c.text...)
+		done = c.end
+	}
+	return append(out, b[done:]...)
+}
+
+// tokenOf is the progress token that a request gives for its progress; nil for none.
+func tokenOf(params []byte) []byte {
+	var s jsonscan.Scanner
+	s.Reset(params)
+	f := finder{s: &s}
+	var token []byte
+	f.members(func(key string) {
+		if key != "_meta" {
+			s.Skip()
+			return
+		}
+		f.members(func(key string) {
+			if key == spotToken {
+				token = s.Raw()
+				return
+			}
+			s.Skip()
+		})
+	})
+	if s.End() != nil {
+		return nil
+	}
+	return token
 }

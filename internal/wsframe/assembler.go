@@ -119,9 +119,6 @@ func (a *Assembler) Feed(b []byte, f func(*Event) error) error {
 	return nil
 }
 
-// Deaf reports whether nothing is told any more: after a close frame, and after what was Broken.
-func (a *Assembler) Deaf() bool { return a.deaf }
-
 // Finish says that nothing more comes. It returns the message that had not ended; nil for none.
 func (a *Assembler) Finish() *Event {
 	data := a.in && a.frame.Opcode < Close

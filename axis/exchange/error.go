@@ -1,0 +1,198 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// The texts by which the error of an exchange stands on a tape, beside tape.Cancelled, tape.HeldOn and RecorderEnded, so that
+// it is known again. They say the same in every run.
+const (
+	DeadlinePassed = "the program's deadline passed"
+	Refused        = "connection refused"
+	Reset          = "connection reset"
+	Timeout        = "timeout"
+	NoAnswer       = "the connection ended before the answer"
+	CutShort       = "the connection ended in the middle of the answer"
+	NoSuchHost     = "no such host: " // and its name
+
+	StreamReset = "the upstream reset the stream: " // and the name of its code (RFC 9113, 7)
+)
+
+// ErrorText says why an upstream gave no answer, or why it ended, in the words of a tape. It leaves out what differs from run
+// to run: the local ports of sockets.
+func ErrorText(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	var timeout net.Error
+	var u *url.Error
+	var stream streamReset
+	switch {
+	case errors.As(err, &stream):
+		return StreamReset + stream.code()
+	case errors.Is(err, context.Canceled):
+		return tape.Cancelled
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return NoSuchHost + dns.Name
+	case errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, refusedHere):
+		return Refused
+	case IsReset(err), errors.Is(err, syscall.EPIPE):
+		return Reset
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return CutShort
+	case errors.Is(err, io.EOF):
+		return NoAnswer
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return Timeout
+	case errors.As(err, &op):
+		return op.Op + ": " + op.Err.Error()
+	case errors.As(err, &u):
+		return u.Err.Error()
+	}
+	return err.Error()
+}
+
+// IsReset reports whether err says that the other side of a connection reset it.
+func IsReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, resetHere)
+}
+
+// NotOnTape is the type, in an error object, of a request that the tape does not answer.
+const NotOnTape = "not_on_tape"
+
+// ErrorBody is the body of an answer of our own: the provider's error object around a message where id, which may be nil,
+// names a provider, else {"error":{"type":kind,"message":message}} and a newline.
+func ErrorBody(id *Identity, status int, kind, message string) []byte {
+	if id != nil && id.ErrorBody != nil {
+		return id.ErrorBody(status, message)
+	}
+	type detail struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)                                                   // people read the message
+	_ = enc.Encode(map[string]detail{"error": {Type: kind, Message: message}}) // strings always have a JSON form
+	return b.Bytes()
+}
+
+// ErrorTextIn is ErrorText for a program that asks with a context: what that says goes first.
+func ErrorTextIn(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return DeadlinePassed
+	case ctx.Err() != nil:
+		return tape.Cancelled
+	}
+	return ErrorText(err)
+}
+
+// A RecordedError is an error that an upstream gave while recording, given again. Of the kinds that are known, errors.Is and
+// errors.As find what they found then: syscall.ECONNREFUSED, syscall.ECONNRESET, io.EOF, io.ErrUnexpectedEOF,
+// os.ErrDeadlineExceeded, context.DeadlineExceeded, *net.DNSError, *net.OpError, net.Error. Of any other only the text is left.
+type RecordedError struct {
+	Text string // as it stands on the tape; tape.HeldOn where the program did not end what it had ended then
+	Err  error  // the same kind of error; nil where the kind is not known
+}
+
+// ErrorAgain is the error that a text on a tape stands for.
+func ErrorAgain(text string) *RecordedError { return &RecordedError{Text: text, Err: kindOf(text)} }
+
+func (e *RecordedError) Error() string { return "recorded error: " + e.Text }
+
+// Unwrap returns Err.
+func (e *RecordedError) Unwrap() error { return e.Err }
+
+// Timeout implements net.Error.
+func (e *RecordedError) Timeout() bool { return e.Text == Timeout || e.Text == DeadlinePassed }
+
+// Temporary implements net.Error.
+func (e *RecordedError) Temporary() bool { return e.Timeout() }
+
+// kindOf is an error of the kind that a text on a tape stands for; nil where only the text is left.
+func kindOf(text string) error {
+	name, noHost := strings.CutPrefix(text, NoSuchHost)
+	switch {
+	case text == Refused:
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	case text == Reset:
+		return &net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)}
+	case text == Timeout:
+		return &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}
+	case text == DeadlinePassed:
+		return context.DeadlineExceeded
+	case text == CutShort:
+		return io.ErrUnexpectedEOF
+	case text == NoAnswer:
+		return io.EOF
+	case noHost:
+		return &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return nil
+}
+
+// linger is how long an answer whose program closed it before it saw the end is read on. A JSON decoder reads a value and never
+// the end behind it, and an answer that has come whole is not one that was cut.
+const linger = 200 * time.Millisecond
+
+// maxLinger bounds, in bytes, what is read then.
+const maxLinger = 64 << 10
+
+// Rest reads what is left of an answer that its program has closed, for linger at most; false where the end did not come. stop
+// ends a read that waits, and is called where it has to.
+func Rest(from io.Reader, stop func()) ([]byte, bool) {
+	type rest struct {
+		p  []byte
+		ok bool
+	}
+	came := make(chan rest, 1)
+	go func() { // ends with the answer, or by stop
+		p, err := io.ReadAll(io.LimitReader(from, maxLinger))
+		came <- rest{p, err == nil && len(p) < maxLinger}
+	}()
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case r := <-came:
+		return r.p, r.ok
+	case <-timer.C:
+		stop()
+		<-came
+		return nil, false
+	}
+}
+
+// A DamagedError says that a recorded answer cannot be given, for its payload is missing or is not what was recorded.
+type DamagedError struct {
+	Method, URL string
+	Seq         uint64 // of its record
+	Err         error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("the recorded answer to %s %s (record %d) is damaged: %v", e.Method, e.URL, e.Seq, e.Err)
+}
+
+// Unwrap returns what is wrong: a *cas.MissingError, a *cas.CorruptError, or another.
+func (e *DamagedError) Unwrap() error { return e.Err }
+
+func damageText(rec *Recorded, err error) string {
+	answer := "its answer"
+	if p := rec.Exchange.Response; p != nil {
+		answer += ", payload " + p.Hash.Short() + ","
+	}
+	return fmt.Sprintf("%s: %s could not be given to %s %s: %v", nameOf(rec), answer, rec.Exchange.Method, rec.Exchange.URL, err)
+}

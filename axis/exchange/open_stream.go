@@ -1,0 +1,139 @@
+package exchange
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// Whole gives the body of a request that was passed on as it came, and how far it had come at each step of the answer: before its
+// head, before each chunk, and before its end; nil where the whole request had come before the head, which is then one as any other.
+func (o *Open) Whole(body []byte, after []int) {
+	c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: body})
+	id, err := o.tap.classifier.Classify(c.request)
+	if err != nil {
+		o.err = errors.Join(o.err, err)
+		return
+	}
+	o.request, o.exchange.RequestDigest = c.request, id.Key.Request
+	if o.taken != nil && o.exchange.Lane != Unmatched {
+		o.exchange.RequestDigest = o.taken.Exchange.RequestDigest // of which each message was compared
+	}
+	if o.tap.rec == nil {
+		return
+	}
+	o.unkept = c.stored
+	o.keepRequest()
+	if len(after) > 0 {
+		list, _ := json.Marshal(after) // numbers always have a JSON form
+		o.extra = append(o.extra, tape.Field{Name: keyAfter, Value: list})
+	}
+}
+
+// Alike reports whether two messages of the request are equal after masks.
+func (o *Open) Alike(was, now []byte) bool {
+	if string(was) == string(now) {
+		return true
+	}
+	a, b := o.digestOf(was), o.digestOf(now)
+	return a != nil && b != nil && *a == *b
+}
+
+func (o *Open) digestOf(message []byte) *cas.Digest {
+	c := o.tap.clean(&Request{Method: o.request.Method, URL: o.request.URL, Header: o.request.Header, Body: message})
+	id, err := o.tap.classifier.Classify(c.request)
+	if err != nil {
+		return nil
+	}
+	return &id.Key.Request
+}
+
+// Recorded is what answers the request; nil for nothing, and before Take.
+func (o *Open) Recorded() *Recorded { return o.taken }
+
+// TurnDown says that the request went on otherwise than the recorded one that answered it so far: it is refused, for a reason, and
+// the recorded one was not asked for.
+func (o *Open) TurnDown(reason string) {
+	o.book.giveBack(o.taken)
+	o.exchange.Lane = Unmatched
+	o.exchange.Error = o.tap.scrubber.String(reason)
+}
+
+// Opened makes the request, which asked for a WebSocket (Key.Socket), one that got it: h is the header of the answer 101. The record
+// of that is with the kernel when it returns, and End has nothing left to do. Closed must follow. On a replay Take stands before it.
+// The error is the recorder's, which has then ended.
+func (o *Open) Opened(h http.Header) (*Socket, error) {
+	if !o.identity.Key.Socket || o.ended {
+		return nil, errors.New("opened: not a request for a socket, or one that has ended")
+	}
+	o.ended = true
+	o.keepRequest()
+	if o.given != "" {
+		o.tap.opts.Lanes.Done(o.given, false)
+	}
+	if o.taken == nil {
+		o.exchange.Lane = o.tap.opts.Lanes.Socket(o.exchange.URL)
+	}
+	o.answers()
+	s := &Socket{
+		tap: o.tap, connection: o.exchange.Arrival, lane: o.exchange.Lane, url: socketURL(o.exchange.URL),
+		headers: o.exchange.RequestHeaders, start: o.start, open: make(map[uint64]*socketTurn), choice: o.choice,
+	}
+	if o.choice == nil {
+		s.became = o.taken
+	}
+	if c, ok := o.tap.classifier.(SocketClassifier); ok {
+		s.turns = c.Sockets(&Request{Method: o.exchange.Method, URL: s.url, Header: o.request.Header})
+	}
+	return s, errors.Join(o.err, s.recordOpen(headerFields(o.tap.scrubber, h), o.asker()))
+}
+
+// asker is the key that says which MCP server asked; none where the program did.
+func (o *Open) asker() []tape.Field {
+	return slices.DeleteFunc(slices.Clone(o.extra), func(f tape.Field) bool { return f.Name != tape.ConversationKey })
+}
+
+// Play plays the socket that Take found to the program, on the tape of s, which Opened gave.
+func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
+	p := &SocketPlay{sock: s, book: b, choice: o.choice, bound: make(map[*Recorded]*Recorded)}
+	if opts != nil {
+		p.opts = *opts
+	}
+	p.ids = idsOf(b.classifier, o.request)
+	p.mu.Lock() // from when the choice has it others may change what it is
+	b.mu.Lock()
+	if p.rec = o.taken; o.choice != nil {
+		o.choice.play, p.rec, p.changes = p, o.choice.rec, o.choice.times
+	}
+	p.entries = p.rec.Socket.entries
+	b.mu.Unlock()
+	p.player = lane.NewPlayer(p.lines(), &lane.PlayerOptions[messageKey, *socketEntry]{
+		Slack: companySlack, Speed: p.opts.Speed, SinceMS: p.rec.endedMS, Ends: true,
+		Key: func(e *socketEntry) messageKey { return b.said(p.rec.Socket, e).key }, // who finds holds mu
+	})
+	p.learnOpening()
+	p.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.play = p
+	return p
+}
+
+// Upgrade returns the recorded answer of b to a request for a WebSocket that was answered 426, as recorders did that carried none, and
+// as an upstream does that wants to be asked by HTTP; nil for none. It is given as often as it is asked for, and the request takes
+// its lane: how often a program asks does not gate.
+func (o *Open) Upgrade(b *Book) *Recorded {
+	rec := b.upgrades[o.identity.Key]
+	if rec == nil {
+		return nil
+	}
+	o.arrive()
+	o.keepRequest()
+	o.exchange.Lane = rec.Lane
+	return rec
+}

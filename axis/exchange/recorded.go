@@ -1,0 +1,131 @@
+package exchange
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/bare"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// A Recorded is one exchange of a tape, as a Book hands it out.
+type Recorded struct {
+	Key      Key
+	Seq      uint64 // of its record
+	Lane     string
+	Arrival  uint64
+	Exchange *tape.Exchange  // of a socket, what its ws_open says, with the status 101
+	Socket   *RecordedSocket // nil for what is no socket
+	// Length is the Content-Length of the answer where the stored bytes are not as many; -1 where it had none, or where that
+	// stands in the header.
+	Length int64
+	// Trailers are the fields that came behind the body; nil for none.
+	Trailers http.Header
+
+	endedMS int64     // when it ended, in ms since the run began that recorded it
+	wallMS  int64     // the same, in Unix epoch ms
+	begunMS int64     // when its request came, or later; see keepCompany
+	g       uint64    // of its record
+	company *company  // nil for none
+	order   *endOrder // of conversations that went on beside its own; nil for none
+	opcode  int       // of a turn over a socket: of the server's messages
+	ownTurn bool      // of a turn over a socket: the server began it
+
+	extra []tape.Field // the further keys of its record
+
+	after []int // how far the request had come (keyAfter); nil where all of it came before the answer
+
+	usage  []byte         // of a model, as JSON; nil for none
+	traits *Traits        // of the request; nil before its queue was studied
+	own    map[trait]bool // of traits, what others of the queue have not; nil where it has none, and before
+	served bool           // guarded by the Book
+}
+
+// maxPatience bounds what the word of a tape adds to a patience.
+const maxPatience = 7 * 24 * time.Hour
+
+// Patience is how long the end of the answer, which the program had cancelled, waits for it to do so again: least, and for as
+// long as the run that recorded it had gone on by then, of several on one tape its own. Whatever clock the program went by,
+// that of the request, of an attempt or of all of the run, had begun by the run's begin; a replay at full speed comes to the
+// request long before that clock strikes.
+func (r *Recorded) Patience(least time.Duration) time.Duration {
+	ms := min(max(r.endedMS, 0), maxPatience.Milliseconds())
+	return least + time.Duration(ms)*time.Millisecond
+}
+
+// endedBefore reports whether r had ended when x did.
+func (r *Recorded) endedBefore(x *Recorded) bool {
+	return cmp.Or(cmp.Compare(r.endedMS, x.endedMS), cmp.Compare(r.Seq, x.Seq)) < 0
+}
+
+// span is when the request came and when the exchange ended, in ms since the recording began.
+func (r *Recorded) span() (begun, ended int64) { return r.begunMS, r.endedMS }
+
+// wallSpan is span in Unix epoch ms.
+func (r *Recorded) wallSpan() (begun, ended int64) {
+	return r.wallMS - (r.endedMS - r.begunMS), r.wallMS
+}
+
+// begun is when a request came, or later, in ms since the run began.
+func (r *Recorded) begun() int64 {
+	if n := len(r.Exchange.Stream); n > 0 {
+		return r.endedMS - r.Exchange.Stream[n-1].TMS
+	}
+	return r.endedMS
+}
+
+// came is the recorder's ordinal at which a request came, or a later one.
+func (r *Recorded) came() uint64 {
+	first := r.g
+	if len(r.Exchange.Stream) > 0 {
+		first = r.Exchange.Stream[0].G
+	}
+	return cmp.Or(numberIn(r.extra, placeKey), first)
+}
+
+// passed is the recorder's ordinal at which the last of an answer was passed on: what the program did later it may have done upon that.
+func (r *Recorded) passed() uint64 {
+	if n := len(r.Exchange.Stream); n > 0 {
+		return cmp.Or(r.Exchange.Stream[n-1].G, r.g)
+	}
+	return r.g
+}
+
+// Response is the recorded answer to req as net/http gives one, without its body, which has size bytes. Its trailers are announced;
+// GiveTrailers says them.
+func (r *Recorded) Response(req *http.Request, size int64) *http.Response {
+	ex := r.Exchange
+	res := &http.Response{
+		Status: statusLine(ex.Status), StatusCode: ex.Status, Proto: r.Proto(), Header: HeaderOf(ex.ResponseHeaders), Request: req,
+	}
+	var ok bool
+	if res.ProtoMajor, res.ProtoMinor, ok = http.ParseHTTPVersion(res.Proto); !ok {
+		res.Proto, res.ProtoMajor, res.ProtoMinor = "HTTP/1.1", 1, 1
+	}
+	res.ContentLength = FittingLength(res.Header, ex, size)
+	if len(r.Trailers) > 0 {
+		res.Trailer = make(http.Header, len(r.Trailers))
+		for name := range r.Trailers {
+			res.Trailer[name] = nil
+		}
+	}
+	return res
+}
+
+// GiveTrailers puts the values of the trailers into the answer that Response gave, as net/http does when the body has come to its end.
+func (r *Recorded) GiveTrailers(res *http.Response) { maps.Copy(res.Trailer, r.Trailers) }
+
+// Proto is the protocol that the recorded answer came in: "HTTP/1.1" where the tape does not say.
+func (r *Recorded) Proto() string {
+	var proto string
+	if raw := tape.FieldValue(r.extra, bare.KeyProto); raw == nil || json.Unmarshal(raw, &proto) != nil {
+		return "HTTP/1.1"
+	}
+	return proto
+}
+
+// decided reports whether it is known which socket of the replay r is. The caller holds the Book's mu.
+func (r *Recorded) decided() bool { return r.served && r.Socket.choice == nil }

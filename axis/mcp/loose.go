@@ -1,0 +1,248 @@
+package mcp
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+)
+
+// loose is what a lenient Served finds its answers by. Nothing of it changes once it is made.
+type loose struct {
+	book   *Book
+	calls  map[bookKey][]*bookCall   // in recorded order
+	inside map[*bookCall][]*bookPart // what the server said while it worked on a request, in that order
+	behind map[*bookCall][]*bookPart // what it said when it worked on none, by the request that it had answered last
+	// subscribed are what it said for a request that listens (subscriptions/listen), but for the first, by which it said that it heard.
+	subscribed map[*bookPart]bool
+	began      map[string]bool // methods that a client begins with, and that succeeded
+	talks      []*recordedTalk
+}
+
+func newLoose(s *Served) *loose {
+	l := &loose{book: s.book, calls: make(map[bookKey][]*bookCall), inside: make(map[*bookCall][]*bookPart),
+		behind: make(map[*bookCall][]*bookPart), subscribed: make(map[*bookPart]bool), began: make(map[string]bool), talks: s.merged}
+	if l.talks == nil && s.talk != nil {
+		l.talks = []*recordedTalk{s.talk}
+	}
+	for _, t := range l.talks {
+		for _, c := range t.calls {
+			l.add(c)
+		}
+		l.attribute(t)
+	}
+	return l
+}
+
+// add makes a request one that answers. One without an answer is none, and the error of a beginning is none where another of its
+// kind succeeded: a client tries what it can.
+func (l *loose) add(c *bookCall) {
+	if c.answer == nil && c.method != methodListen {
+		return
+	}
+	var params []byte
+	if m, ok := messageOf(c.request, l.book.store); ok {
+		params = m.Params
+	}
+	k := l.key(c.method, params)
+	if m, ok := messageOf(c.answer, l.book.store); begins(c.method) && ok {
+		if m.Error != nil && len(l.calls[k]) > 0 {
+			return
+		}
+		if m.Error == nil && !l.began[c.method] {
+			l.began[c.method], l.calls[k] = true, nil
+		}
+	}
+	l.calls[k] = append(l.calls[k], c)
+}
+
+// begins reports whether a client begins with a method. Whoever asks gets the same answer.
+func begins(method string) bool { return method == methodInitialize || method == methodDiscover }
+
+// key is what a request is found by: the method, and the params without what they say of the client. params are redacted.
+func (l *loose) key(method string, params []byte) bookKey {
+	v, err := canonjson.Parse(params)
+	if err != nil || begins(method) || v.Kind != canonjson.Object {
+		v = canonjson.Value{Kind: canonjson.Object}
+	}
+	v.Members = slices.DeleteFunc(v.Members, func(m canonjson.Member) bool { return m.Key == "_meta" })
+	if len(v.Members) == 0 {
+		return bookKey{method: method}
+	}
+	return bookKey{method: method, params: l.book.log.Digest(method, v.Append(nil))}
+}
+
+// attribute finds out within which request the server said what belongs to none by its name: of those that were open, the one that
+// was answered first; where none was open, behind the one that had been answered last. What came before any answer is left out.
+func (l *loose) attribute(t *recordedTalk) {
+	var open soonest
+	var last *bookCall
+	heard := make(map[*bookCall]bool)
+	next := 0
+	for _, line := range t.lines {
+		if line.text {
+			continue
+		}
+		for ; next < len(t.calls) && t.calls[next].place < line.place; next++ {
+			if c := t.calls[next]; c.replied > 0 && c.method != "ping" && c.method != methodListen {
+				heap.Push(&open, c)
+			}
+		}
+		for len(open) > 0 && open[0].replied <= line.place {
+			heap.Pop(&open)
+		}
+		for i := range line.parts {
+			p := &line.parts[i]
+			switch {
+			case p.answer:
+				last = p.call
+				continue
+			case p.name == spotSubscription && heard[p.call]:
+				l.subscribed[p] = true
+			case p.call != nil:
+				heard[p.call] = true
+				l.inside[p.call] = append(l.inside[p.call], p)
+				continue
+			}
+			if len(open) > 0 {
+				l.inside[open[0]] = append(l.inside[open[0]], p)
+			} else if last != nil {
+				l.behind[last] = append(l.behind[last], p)
+			}
+		}
+	}
+}
+
+// soonest are requests that wait for their answer, the one that gets it first on top.
+type soonest []*bookCall
+
+func (o soonest) Len() int { return len(o) }
+
+func (o soonest) Less(i, j int) bool { return cmp.Less(o[i].replied, o[j].replied) }
+
+func (o soonest) Swap(i, j int) { o[i], o[j] = o[j], o[i] }
+
+func (o *soonest) Push(c any) { *o = append(*o, c.(*bookCall)) }
+
+func (o *soonest) Pop() any {
+	last := len(*o) - 1
+	c := (*o)[last]
+	*o = (*o)[:last]
+	return c
+}
+
+// results lists the answers to a method that hold a result.
+func (l *loose) results(method string) (out []*Message) {
+	for _, t := range l.talks {
+		for _, c := range t.calls {
+			if c.method != method || c.answer == nil {
+				continue
+			}
+			if m, ok := messageOf(c.answer, l.book.store); ok && m.Result != nil {
+				out = append(out, m)
+			}
+		}
+	}
+	return out
+}
+
+// wantedVersion is the version that a client which begins with initialize is answered by: its own, where that has it.
+func wantedVersion(m *Message) string {
+	const newest = "2025-11-25"
+	wanted := str(member(m.Params, "protocolVersion"))
+	if len(wanted) == len(newest) && wanted <= newest && strings.Trim(wanted, "0123456789-") == "" {
+		return wanted
+	}
+	return newest
+}
+
+// headless reports whether the tape begins behind what a client begins with, as those of other producers do that hold calls alone. How
+// the server answered a beginning with an error is not that.
+func (l *loose) headless() bool {
+	return !slices.ContainsFunc(l.talks, func(t *recordedTalk) bool {
+		return t.Methods[methodInitialize] > 0 || t.Methods[methodDiscover] > 0
+	})
+}
+
+// offers are what a server may have, each with the method that lists it, the one that uses one of it, and by what member that names it.
+var offers = []struct {
+	name, list, use, by string
+	entry               func(name string) map[string]any
+}{
+
+	{"tools", "tools/list", "tools/call", "name", func(name string) map[string]any {
+		return map[string]any{"name": name, "inputSchema": map[string]string{"type": "object"}}
+	}},
+	{"prompts", "prompts/list", "prompts/get", "name", func(name string) map[string]any {
+		return map[string]any{"name": name}
+	}},
+	{"resources", "resources/list", "resources/read", "uri", func(uri string) map[string]any {
+		return map[string]any{"name": uri, "uri": uri}
+	}},
+}
+
+// asksOf reports whether the client asked for anything of that kind.
+func (l *loose) asksOf(kind string) bool {
+	for _, t := range l.talks {
+		for method := range t.Methods {
+			if strings.HasPrefix(method, kind+"/") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// named lists what requests of a method name by a member of their params, each once, in recorded order.
+func (l *loose) named(method, by string, entry func(name string) map[string]any) []map[string]any {
+	entries, seen := []map[string]any{}, make(map[string]bool)
+	for _, t := range l.talks {
+		for _, c := range t.calls {
+			m, ok := messageOf(c.request, l.book.store)
+			if c.method != method || !ok {
+				continue
+			}
+			if name := str(member(m.Params, by)); name != "" && !seen[name] {
+				seen[name] = true
+				entries = append(entries, entry(name))
+			}
+		}
+	}
+	return entries
+}
+
+// methodListen is the request of the versions without sessions that is answered by notifications alone.
+const methodListen = "subscriptions/listen"
+
+// A subscription is where a client listens for what is said unasked.
+type subscription struct {
+	asker
+	mu    sync.Mutex // held by who uses what follows
+	out   outlet
+	begun bool     // the client was told that it is heard
+	held  [][]byte // what is said until then
+}
+
+// say says b to who listens, behind what tells it that it is heard.
+func (s *subscription) say(b []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.begun {
+		s.held = append(s.held, b)
+		return
+	}
+	_ = s.out(b)
+}
+
+// begin says what is held.
+func (s *subscription) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.held {
+		_ = s.out(b)
+	}
+	s.begun, s.held = true, nil
+}

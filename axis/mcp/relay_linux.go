@@ -1,0 +1,168 @@
+package mcp
+
+import (
+	"cmp"
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// copyStderr passes on what the server writes to its stderr. Who reads its stdout may write to the same file as it does, and is to do so
+// behind it: what stands in its stderr goes before each piece of its stdout and before its end.
+func (t *talk) copyStderr() {
+	defer t.clientErr.closeWrite()
+	defer t.serverErr.closeRead()
+	if !t.serverErr.file.watching || !t.clientErr.file.watching {
+		t.copy(t.serverErr, t.clientErr, stderrSide, t.fromStderr, nil)
+		return
+	}
+	for (t.holdsStderr() || t.serverErr.awaitRead()) && t.clientErr.awaitWrite() && t.moveStderr() {
+	}
+}
+
+// holdsStderr reports whether something was taken from the server's stderr that the client's did not take yet.
+func (t *talk) holdsStderr() bool {
+	t.errMu.Lock()
+	defer t.errMu.Unlock()
+	return len(t.errRest) > 0
+}
+
+// moveStderr passes on what stands in the server's stderr, as far as that goes without waiting: a client may read its stdout first. It
+// reports whether there may be more.
+func (t *talk) moveStderr() bool {
+	if t.serverErr == nil || !t.serverErr.file.watching || !t.clientErr.file.watching {
+		return true
+	}
+	t.errMu.Lock()
+	defer t.errMu.Unlock()
+	var buf [surelyFits]byte
+	for moved := 0; moved < relayBuffer && t.clientErr.canWrite(); {
+		if len(t.errRest) == 0 {
+			if !t.serverErr.canRead() {
+				break
+			}
+			n, err := t.serverErr.read(buf[:])
+			if err != nil {
+				t.reachedEnd(t.serverErr, stderrSide, err)
+				return false
+			}
+			b, err := t.fromStderr(buf[:n])
+			if err != nil {
+				t.fail(err)
+				return false
+			}
+			t.errRest = append(t.errRest, b...)
+		}
+		n, err := t.clientErr.writeNow(t.errRest)
+		switch t.errRest = t.errRest[n:]; {
+		case errors.Is(err, unix.EAGAIN): // another that has the same stderr has filled it meanwhile
+			return true
+		case err != nil:
+			return false
+		}
+		moved += n
+	}
+	return true
+}
+
+// writeNow writes what of b can be written without waiting.
+func (e *end) writeNow(b []byte) (n int, err error) {
+	conn, err := e.file.f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	errControl := conn.Control(func(fd uintptr) { // conn.Write would wait for copyStderr, which may wait there
+		for n, err = unix.Write(int(fd), b); errors.Is(err, unix.EINTR); n, err = unix.Write(int(fd), b) {
+		}
+	})
+	return max(n, 0), cmp.Or(errControl, err)
+}
+
+// awaitRead waits until something can be read, be it the end. False says that e is closed.
+func (e *end) awaitRead() bool {
+	conn, err := e.file.f.SyscallConn()
+	return err == nil && conn.Read(func(fd uintptr) bool { return ready(fd, unix.POLLIN) }) == nil
+}
+
+// awaitWrite waits until surelyFits bytes can be written, or never any more. False says that e is closed.
+func (e *end) awaitWrite() bool {
+	conn, err := e.file.f.SyscallConn()
+	return err == nil && conn.Write(func(fd uintptr) bool { return ready(fd, unix.POLLOUT) }) == nil
+}
+
+func (e *end) canRead() bool { return e.ready(unix.POLLIN) }
+
+func (e *end) canWrite() bool { return e.ready(unix.POLLOUT) }
+
+func (e *end) ready(events int16) (yes bool) {
+	if conn, err := e.file.f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { yes = ready(fd, events) })
+	}
+	return yes
+}
+
+// ready reports whether one of events, or an error or the end, is there.
+func ready(fd uintptr, events int16) bool {
+	set := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	for {
+		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
+			return err == nil && set[0].Revents != 0
+		}
+	}
+}
+
+// gone waits until nobody reads what is written to e any more, and reports true, or until e is closed. Only pipes, and sockets of one
+// direction, can be waited for: of a socket that is read too the reader sees the end.
+func (e *end) gone() (gone bool) {
+	if !e.file.watching || e.file.both { // to wait keeps others from reading
+		return false
+	}
+	conn, err := e.file.f.SyscallConn()
+	if err != nil {
+		return false
+	}
+	// Of the end of a pipe that is written to nothing but an error makes the poller say that it can be read.
+	_ = conn.Read(func(fd uintptr) bool {
+		gone = hungUp(int32(fd))
+		return gone
+	})
+	return gone
+}
+
+// hungUp reports whether the far end is gone. That of a nil end is not.
+func (e *end) hungUp() (gone bool) {
+	if e == nil {
+		return false
+	}
+	if conn, err := e.file.f.SyscallConn(); err == nil {
+		_ = conn.Control(func(fd uintptr) { gone = hungUp(int32(fd)) })
+	}
+	return gone
+}
+
+// hungUp reports whether the far end of a descriptor is gone.
+func hungUp(fd int32) bool {
+	set := []unix.PollFd{{Fd: fd}}
+	for {
+		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
+			return err == nil && set[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
+		}
+	}
+}
+
+// unread returns how many bytes that were written to f, a pipe or a Unix socket, nobody has read yet; 0 where that is not known. A
+// socket counts what it needs to hold them too.
+func unread(f *os.File) int {
+	n := 0
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	_ = conn.Control(func(fd uintptr) {
+		if n, err = unix.IoctlGetInt(int(fd), unix.TIOCOUTQ); err != nil { // a pipe has one queue, and either end tells of it
+			n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		}
+	})
+	return n
+}

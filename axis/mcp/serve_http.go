@@ -1,0 +1,352 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+const (
+	sessionHeader  = "Mcp-Session-Id"
+	protocolHeader = "Mcp-Protocol-Version"
+	lastEvent      = "Last-Event-Id"
+	// firstModern is the first version without sessions.
+	firstModern = "2026-07-28"
+)
+
+// Handler answers lenient clients over Streamable HTTP, every version of it. A client that begins with initialize has a session, and
+// the tape for itself; those of the versions without sessions share one. What the server said within a request comes on the stream of
+// that request; what it said unasked comes on the session's own (GET), or where a client of a version without sessions listens for it
+// (subscriptions/listen). A stream goes on behind an event that the client names (Last-Event-ID). It refuses requests that a browser
+// sends for a page of another host. When ctx is done every session ends. Of o count Live, Reveal and Say.
+func (s *Served) Handler(ctx context.Context, o *ServeOptions) http.Handler {
+	gone, leave := context.WithCancel(ctx)
+	h := &streamable{sessions: newSessions(ctx, s, o), shared: &session{visit: newVisit(gone, s, o), leave: leave}}
+	context.AfterFunc(ctx, h.shared.close)
+	return ownPages(h)
+}
+
+// A streamable is a server over Streamable HTTP.
+type streamable struct {
+	*sessions
+	shared *session // of those without one
+}
+
+// ServeHTTP implements http.Handler.
+func (h *streamable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get(sessionHeader)
+	switch {
+	case r.Method == http.MethodPost:
+		h.post(w, r)
+	case id == "" || r.Method != http.MethodDelete && r.Method != http.MethodGet:
+		w.Header().Set("Allow", "POST")
+		http.Error(w, "there is no session: use POST", http.StatusMethodNotAllowed)
+	case h.get(id) == nil:
+		http.Error(w, noSession, http.StatusNotFound)
+	case r.Method == http.MethodDelete:
+		h.drop(id)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		h.get(id).listen(w, r)
+	}
+}
+
+// noSession is the error of a session that there is not, or no more.
+const noSession = "no such session"
+
+// listen gives a client what is said unasked, or what comes behind an event that it names.
+func (v *session) listen(w http.ResponseWriter, r *http.Request) {
+	event := r.Header.Get(lastEvent)
+	if event == "" {
+		seen, ok := v.streams.own.listen()
+		if !ok {
+			http.Error(w, "another connection has the session's stream", http.StatusConflict)
+			return
+		}
+		v.streams.own.serve(w, r, v.gone, seen)
+		return
+	}
+	l, seen, err := v.streams.find(event)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	l.resume()
+	l.serve(w, r, v.gone, seen)
+}
+
+func (h *streamable) post(w http.ResponseWriter, r *http.Request) {
+	msgs, batch, ok := readPost(w, r)
+	if !ok {
+		return
+	}
+	v, status := h.visitOf(w, r, msgs)
+	if v == nil {
+		http.Error(w, http.StatusText(status), status)
+		return
+	}
+	var requests []*Message
+	for i := range msgs {
+		if msgs[i].IsRequest() {
+			requests = append(requests, &msgs[i])
+		} else {
+			v.tell(&msgs[i])
+		}
+	}
+	switch {
+	case len(requests) == 0:
+		w.WriteHeader(http.StatusAccepted)
+	case len(requests) == 1 && !batch && v.silent(requests[0]):
+		_ = v.answer(r.Context(), requests[0], func(b []byte) error { return writeJSON(w, statusFor(requests[0], b), b) })
+	default:
+		v.stream(w, r, requests)
+	}
+}
+
+// readPost reads the body of a POST. Where it is none of messages, it has answered so.
+func readPost(w http.ResponseWriter, r *http.Request) (msgs []Message, batch, ok bool) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxLine))
+	if err != nil {
+		status := http.StatusBadRequest
+		if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
+			status = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, "the request cannot be read: "+err.Error(), status)
+		return nil, false, false
+	}
+	msgs, batch, err = Parse(body)
+	if err != nil || len(msgs) == 0 {
+		writeJSON(w, http.StatusBadRequest, errorWith([]byte("null"), codeParse, "no JSON-RPC message"))
+		return nil, false, false
+	}
+	return msgs, batch, true
+}
+
+// visitOf finds the client of a request, or lets a new one in; nil with the status for none.
+func (h *streamable) visitOf(w http.ResponseWriter, r *http.Request, msgs []Message) (*session, int) {
+	id := r.Header.Get(sessionHeader)
+	switch {
+	case isModern(r, msgs): // which has no sessions, whatever its headers say
+		return h.shared, 0
+	case id != "":
+		return h.get(id), http.StatusNotFound
+	case msgs[0].Method != methodInitialize:
+		return h.shared, 0
+	}
+	v := h.open()
+	if v == nil {
+		return nil, http.StatusServiceUnavailable
+	}
+	w.Header().Set(sessionHeader, v.id)
+	return v, 0
+}
+
+// isModern reports whether a request is of a version without sessions.
+func isModern(r *http.Request, msgs []Message) bool {
+	return r.Header.Get(protocolHeader) >= firstModern || msgs[0].Method == methodDiscover || modernVersion(&msgs[0]) >= firstModern
+}
+
+// statusFor is the status of an answer. A client that looks for a version without sessions where there is none goes on with initialize.
+func statusFor(m *Message, answer []byte) int {
+	if m.Method != methodDiscover {
+		return http.StatusOK
+	}
+	if msgs, _, err := Parse(answer); err == nil && len(msgs) == 1 && msgs[0].Error != nil {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+func writeJSON(w http.ResponseWriter, status int, b []byte) error {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, err := w.Write(b)
+	return err
+}
+
+// stream answers requests by a stream of events, each as it comes. Of a client that has a session the stream may go on in another
+// connection, so what it asked for is worked on when it has left this one.
+func (v *session) stream(w http.ResponseWriter, r *http.Request, requests []*Message) {
+	ctx, l := r.Context(), newEventLog("")
+	if v.streams != nil {
+		ctx, l = v.gone, v.streams.open()
+	}
+	v.work(func() {
+		var all sync.WaitGroup
+		for _, m := range requests {
+			all.Go(func() { _ = v.answer(ctx, m, l.put) })
+		}
+		all.Wait()
+		l.end()
+	})
+	l.serve(w, r, v.gone, 0)
+}
+
+// sessionQuery names the session in the URL to which a client of HTTP+SSE posts.
+const sessionQuery = "sessionId"
+
+// SSEHandler answers lenient clients over HTTP+SSE, the transport of 2024-11-05: everything comes on the stream of a GET, whose first
+// event names the URL to post to. The session ends with that stream. Else it is as Handler.
+func (s *Served) SSEHandler(ctx context.Context, o *ServeOptions) http.Handler {
+	return ownPages(&sseServed{newSessions(ctx, s, o)})
+}
+
+type sseServed struct{ *sessions }
+
+// ServeHTTP implements http.Handler.
+func (h *sseServed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet:
+		h.listen(w, r)
+	case http.MethodPost:
+		h.post(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		http.Error(w, "GET is the stream, and its first event names the URL to POST to", http.StatusMethodNotAllowed)
+	}
+}
+
+func (h *sseServed) listen(w http.ResponseWriter, r *http.Request) {
+	v := h.open()
+	if v == nil {
+		http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+		return
+	}
+	defer h.drop(v.id)
+	own := v.streams.own
+	own.name, own.max = "", 0 // there is no going on with it, and its answers are not to be dropped
+	seen, _ := own.listen()
+	beginEvents(w)
+	fmt.Fprintf(w, "event: endpoint\ndata: %s?%s=%s\n\n", r.URL.EscapedPath(), sessionQuery, v.id)
+	own.serve(w, r, v.gone, seen)
+}
+
+func (h *sseServed) post(w http.ResponseWriter, r *http.Request) {
+	v := h.get(r.URL.Query().Get(sessionQuery))
+	if v == nil {
+		http.Error(w, noSession, http.StatusNotFound)
+		return
+	}
+	msgs, batch, ok := readPost(w, r)
+	if !ok {
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	v.messages(v.gone, msgs, batch, v.unasked)
+}
+
+// maxSessions bounds how many clients there are at once.
+const maxSessions = 10000
+
+// sessions are the clients over HTTP that tell themselves apart.
+type sessions struct {
+	ctx context.Context
+	s   *Served
+	o   *ServeOptions
+
+	mu  sync.Mutex
+	all map[string]*session // by id; nil when ctx is done
+}
+
+// A session is a client over HTTP.
+type session struct {
+	*visit
+	id      string
+	streams *streams // nil for clients without a session
+	leave   context.CancelFunc
+}
+
+func newSessions(ctx context.Context, s *Served, o *ServeOptions) *sessions {
+	ss := &sessions{ctx: ctx, s: s, o: o, all: make(map[string]*session)}
+	context.AfterFunc(ctx, ss.close)
+	return ss
+}
+
+// open lets a client in; nil where there are too many.
+func (ss *sessions) open() *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.all == nil || len(ss.all) >= maxSessions {
+		return nil
+	}
+	gone, leave := context.WithCancel(ss.ctx)
+	v := &session{visit: newVisit(gone, ss.s, ss.o), id: rand.Text(), streams: newStreams(), leave: leave}
+	v.unasked = v.streams.own.put
+	ss.all[v.id] = v
+	return v
+}
+
+// get is the session of an id; nil for none.
+func (ss *sessions) get(id string) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.all[id]
+}
+
+// drop ends a session.
+func (ss *sessions) drop(id string) {
+	ss.mu.Lock()
+	v := ss.all[id]
+	delete(ss.all, id)
+	ss.mu.Unlock()
+	if v != nil {
+		v.close()
+	}
+}
+
+func (ss *sessions) close() {
+	ss.mu.Lock()
+	all := ss.all
+	ss.all = nil
+	ss.mu.Unlock()
+	for _, v := range all {
+		v.close()
+	}
+}
+
+func (v *session) close() {
+	v.leave()
+	v.end()
+}
+
+// ownPages refuses requests that a browser sends for a page of another host.
+func ownPages(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if foreign(r) {
+			http.Error(w, "this origin may not talk with the server", http.StatusForbidden)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// foreign reports whether a browser sends r for a page of another host. A page that has had its name lead to this host is told from one
+// by the name that it has here: one of the loopback's listeners has no other than its own.
+func foreign(r *http.Request) bool {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && isLoopback(local.String()) && !isLoopback(r.Host) {
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	u, err := url.Parse(origin)
+	return err != nil || u.Host != r.Host && !isLoopback(u.Host)
+}
+
+// isLoopback reports whether a host, with a port or without, is this one's loopback.
+func isLoopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
