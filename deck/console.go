@@ -108,7 +108,7 @@ func (c *console) replay() {
 		from = c.st.stdin
 	}
 	if from != nil {
-		c.check(c.typist.PlayWhen(c.writer(), from, c.st.tty.Typed, c.resize, c.eyes.expected()))
+		c.check(c.typist.Play(c.writer(), from, c.st.tty.Typed, c.resize, c.eyes.expected()))
 	}
 }
 

@@ -428,24 +428,49 @@ func (p *processes) Ended(s jail.Source, e jail.Ended) {
 		p.over(in.id)
 	}
 	in.duration, in.over = time.Since(in.began), p.s.rec.Ordinal()
+	var listening *listening
+	if !e.Again && !in.program.Forked {
+		listening = p.servers.takeListening(in.program.Host)
+	}
 	switch {
 	case in.id == programID:
-	case in.by == 0:
-		p.ended(in, e)
-	default: // its end stands where whoever talked with it has had all that it said
-		p.ends.Go(func() {
-			select {
-			case <-p.servers.settled(in.by):
-			case <-p.drained:
+	case listening != nil:
+		p.endedBehind(listening.done, in, e, func() *heardStreams { return listening.heard })
+	case in.by != 0: // its end stands where whoever talked with it has had all that it said
+		p.endedBehind(p.servers.settled(in.by), in, e, func() *heardStreams {
+			if e.Again {
+				return nil
 			}
-			p.ended(in, e)
+			return p.servers.takeHeard(in.by, in.program.Host)
 		})
+	default:
+		p.ended(in, e, nil)
 	}
 }
 
-func (p *processes) ended(in *processInputs, e jail.Ended) {
+// endedBehind puts the end of a process on the tape once what passed on its streams is known.
+func (p *processes) endedBehind(known <-chan struct{}, in *processInputs, e jail.Ended, heard func() *heardStreams) {
+	p.ends.Go(func() {
+		select {
+		case <-known:
+		case <-p.drained:
+		}
+		select {
+		case <-known:
+			p.ended(in, e, heard())
+		default:
+			p.ended(in, e, nil)
+		}
+	})
+}
+
+func (p *processes) ended(in *processInputs, e jail.Ended, heard *heardStreams) {
 	k, raw := p.spawn(in, &e)
-	if err := p.keep(in, k); err != nil {
+	err := p.keep(in, k)
+	if heard != nil && err == nil {
+		err = heard.add(k)
+	}
+	if err != nil {
 		p.s.fail(err)
 		return
 	}

@@ -2,6 +2,7 @@ package deck_test
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,5 +91,32 @@ func TestChildrenCompare(t *testing.T) {
 	}
 	if got := strings.Join(programs, " "); got != "echo sh" {
 		t.Errorf("programs %q", got)
+	}
+}
+
+// TestStreamsOfChildrenCompare: what a program says to one that it started, and what that answers, is seen where it has no other effect.
+func TestStreamsOfChildrenCompare(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	res, _ := b.record("dictate", "read", "one\n")
+	exe := res.Recording.Manifest.Argv[0]
+	for _, tt := range []struct {
+		args []string
+		want []fidelity.Category
+	}{
+		{[]string{"read", "one\n"}, nil},
+		{[]string{"read", "two\n"}, []fidelity.Category{fidelity.ProcessStdinHash}},
+		{[]string{"read", "one\ntwo\n"}, []fidelity.Category{fidelity.ProcessStdinHash, fidelity.ProcessStdoutHash}},
+		{[]string{"dropped", "one\n"}, nil}, // what nobody reads is not looked at
+		{[]string{"dropped", "two\n"}, []fidelity.Category{fidelity.ProcessStdinHash}},
+	} {
+		v, _ := b.replay(res.Recording, &deck.ReplayOptions{Argv: append([]string{exe}, tt.args...)})
+		var got []fidelity.Category
+		for _, d := range v.Divergences {
+			got = append(got, d.Category)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%q: %v, want %v\n%s", tt.args, got, tt.want, verdictText(t, v))
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 // programs are what the test binary plays inside the jail. None of them knows of the recorder.
 var programs = map[string]func(args []string) int{
 	"get":      playGet,
+	"dictate":  playDictate,
 	"post":     playPost,
 	"errand":   playErrand,
 	"chunks":   playChunks,
@@ -176,6 +178,20 @@ func playTalk(args []string) int {
 	wg.Wait()
 	for i, s := range out {
 		fmt.Println(i, s)
+	}
+	return 0
+}
+
+// playDictate gives wc its second argument to count, and reads what that says where the first is "read".
+func playDictate(args []string) int {
+	wc := exec.Command("wc", "-l")
+	wc.Stdin = strings.NewReader(args[1])
+	if args[0] == "read" {
+		wc.Stdout = new(bytes.Buffer)
+	}
+	if err := wc.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
 	return 0
 }

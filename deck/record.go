@@ -347,6 +347,7 @@ func (r *recorder) program() *run {
 	p.net.Opener = p.processes.opener
 	if !r.o.Proxy {
 		r.spawns = newSpawns(r.s, r.changing, nil)
+		r.spawns.hears = p.processes != nil
 		p.spawns = r.spawns
 		p.net.Asker = r.changing.servers.asks
 	}

@@ -215,7 +215,7 @@ func (r *replayer) program() (*run, error) {
 	}
 	if r.talks != nil && !m.Proxy && !r.o.Proxy {
 		r.spawns = newSpawns(r.s, p.changing, r.talks)
-		r.spawns.speed = r.o.Speed
+		r.spawns.speed, r.spawns.hears = r.o.Speed, p.processes != nil
 		p.spawns = r.spawns
 	}
 	if r.o.Proxy {

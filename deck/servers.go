@@ -18,15 +18,17 @@ import (
 // its place. Its methods may be called by several goroutines at once.
 type servers struct {
 	mu    sync.Mutex
-	all   []*serverProcess // by handle, from 1
-	roots map[int]uint32   // handles, by PID, of those that live
-	asked map[int]origin   // whose the thread was when it was asked last
+	all   []*serverProcess   // by handle, from 1
+	roots map[int]uint32     // handles, by PID, of those that live
+	heard map[int]*listening // by PID: processes whose input passes here
+	asked map[int]origin     // whose the thread was when it was asked last
 }
 
 // A serverProcess is one process that may be a server.
 type serverProcess struct {
 	conversation uint64        // 0 while it is not known to be one
 	changed      bool          // it may have changed files since the last barrier
+	heard        *heardStreams // what passed, where it is none
 	settled      chan struct{} // closed once its talk has ended: what it was is known then
 }
 
@@ -69,6 +71,50 @@ func (s *servers) settled(by uint32) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all[by-1].settled
+}
+
+// keepHeard keeps what passed between the process of by, which is no server, and who talked with it.
+func (s *servers) keepHeard(by uint32, h *heardStreams) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all[by-1].heard = h
+}
+
+// takeHeard is what passed between the process pid of by and who talked with it, once; nil for nothing.
+func (s *servers) takeHeard(by uint32, pid int) *heardStreams {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := s.all[by-1].heard
+	if h == nil || h.pid != pid {
+		return nil
+	}
+	s.all[by-1].heard = nil
+	return h
+}
+
+// A listening is a process whose input passes here, and its output does not.
+type listening struct {
+	heard *heardStreams
+	done  <-chan struct{} // closed once the input has ended
+}
+
+// listens says that the input of a process passes here.
+func (s *servers) listens(pid int, l *listening) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.heard == nil {
+		s.heard = make(map[int]*listening)
+	}
+	s.heard[pid] = l
+}
+
+// takeListening is what is known of the input of a process that has ended, once; nil for nothing.
+func (s *servers) takeListening(pid int) *listening {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.heard[pid]
+	delete(s.heard, pid)
+	return l
 }
 
 // talks says which conversation it is that a process holds.

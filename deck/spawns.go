@@ -3,6 +3,7 @@ package deck
 import (
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ type spawns struct {
 	changing *changing
 	recorded *recordedTalks // of a replay: what it answers from; nil while recording
 	speed    float64        // of a replay: as in ReplayOptions
+	hears    bool           // what passes on the streams of other processes than servers is recorded
 	own      []string       // variables of the run's program
 
 	cut context.Context // done when the talks are to end at once
@@ -61,8 +63,11 @@ func (w *spawns) Spawning(sp *jail.Spawn) *jail.SpawnAnswer {
 		w.tried(sp)
 		return nil
 	}
-	if !w.begin(sp) {
+	if sp.InputOnly && !w.hears || !w.begin(sp) {
 		return nil
+	}
+	if sp.InputOnly {
+		return w.listen(sp)
 	}
 	within := w.within(sp)
 	by := w.changing.servers.add(sp.PID)
@@ -108,12 +113,42 @@ func (w *spawns) within(sp *jail.Spawn) uint64 {
 
 // forget ends a talk, and lets go of what is known of it.
 func (w *spawns) forget(sp *jail.Spawn, by uint32) {
-	defer w.talks.Done()
 	w.changing.servers.gone(sp.PID, by)
+	w.letGo(sp)
+}
+
+// letGo lets go of a talk, whose goroutine ends.
+func (w *spawns) letGo(sp *jail.Spawn) {
+	defer w.talks.Done()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.first, sp.Key)
 	delete(w.found, sp.Key)
+}
+
+// listen stands between a program and the input of one that it started, whose output goes elsewhere.
+func (w *spawns) listen(sp *jail.Spawn) *jail.SpawnAnswer {
+	st, err := sp.Streams()
+	if err != nil {
+		w.lose(sp, err)
+		w.letGo(sp)
+		return nil
+	}
+	heard, done := newHeardStreams(w.s, sp.PID), make(chan struct{})
+	w.changing.servers.listens(sp.PID, &listening{heard, done})
+	o := &mcp.RelayOptions{ClientIn: st.Far[0], ServerIn: st.Near[0], Heard: heard.left}
+	if info, err := st.Far[0].Stat(); err == nil && info.Mode()&os.ModeSocket != 0 { // which has two directions
+		o.ClientOut, o.ServerOut = st.Far[0], st.Near[0]
+	}
+	go func() {
+		defer w.letGo(sp)
+		defer close(done)
+		if _, err := mcp.Relay(w.cut, o); err != nil {
+			w.fail(err)
+		}
+		heard.left.Whole[1] = false // that is not its output
+	}()
+	return &jail.SpawnAnswer{Stdio: st.Put, Failed: func(err error) { w.lose(sp, err) }}
 }
 
 // opened says who is talked with, whose changes of files are known as by.
@@ -173,6 +208,10 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	if refuse != nil {
 		o.Refuse = refuse.line
 	}
+	heard := newHeardStreams(w.s, sp.PID)
+	if w.hears {
+		o.Heard = heard.left
+	}
 	c, err := mcp.Relay(w.cut, o)
 	if err != nil {
 		w.fail(err)
@@ -180,8 +219,11 @@ func (w *spawns) relay(sp *jail.Spawn, st *jail.Streams, refuse *noServer, by ui
 	if refuse != nil {
 		c = refuse.talk
 	}
-	if c != nil {
+	switch {
+	case c != nil:
 		w.ended(c, serverEnd(w.endOf(sp)))
+	case err == nil && w.hears:
+		w.changing.servers.keepHeard(by, heard)
 	}
 }
 

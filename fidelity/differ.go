@@ -15,6 +15,7 @@ type differ struct {
 	exact    bool                // times, lengths and places in an order count too
 	lanes    bool                // what two runs of one program cannot share does not count: recording.md, Lanes
 	onScreen int                 // the stream of the program that compares by what it drew: 1 for stdout, 2 for stderr; 0 for none
+	child    bool                // lane mode: no program's record; what passed on the streams of a process compares by itself (heardStreams)
 	replaced bool                // another program ran: its path and arguments do not count
 	mask     func(string) string // lane mode: makes one argument comparable; never nil there
 	sides    sides               // what the tapes are called
@@ -210,6 +211,9 @@ func (d *differ) extra(was, now []tape.Field) {
 	leave := []string{"request_digest", "response_digest", "content_hash"} // of another form than ours: they compare as digests
 	if !d.exact {
 		leave = append(leave, tape.EndedKey, placeKey, tape.OpenerKey, tape.OverKey) // they are a duration, and a place among all that was recorded
+	}
+	if d.child {
+		leave = append(leave, tape.CutKeys[:]...)
 	}
 	if d.lanes { // lanes run side by side: their common order is nobody's doing, and how long the way there is
 		leave = append(leave, placeKey, tape.EndedKey, tape.OpenerKey, tape.OverKey)

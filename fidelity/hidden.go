@@ -137,10 +137,10 @@ func processFacets(a, b *tape.ProcessSpawn, d *differ) (out []facet) {
 		out = append(argFacets(ProcessArgs, a.Args, b.Args), textFacet(ProcessProgram, "program", a.Program, b.Program))
 	}
 	out = append(out, textFacet(ProcessCwd, "working directory", orNull(a.Cwd), orNull(b.Cwd)))
-	if d.onScreen != 1 {
+	if d.onScreen != 1 && !d.child {
 		out = append(out, facet{category: ProcessStdoutHash, place: "stdout", was: a.Stdout, now: b.Stdout})
 	}
-	if d.onScreen != 2 {
+	if d.onScreen != 2 && !d.child {
 		out = append(out, facet{category: ProcessStderrHash, place: "stderr", was: a.Stderr, now: b.Stderr})
 	}
 	return out

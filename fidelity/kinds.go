@@ -136,13 +136,13 @@ func (d *differ) process(a, b *tape.ProcessSpawn) {
 		same(d, ProcessSignal, a.Signal, b.Signal)
 	}
 	sameExact(d, ProcessDuration, a.DurationMS, b.DurationMS)
-	if d.onScreen != 1 {
+	if d.onScreen != 1 && !d.child {
 		d.digested(ProcessStdoutHash, a.StdoutDigest, b.StdoutDigest, a.Stdout, b.Stdout)
 	}
-	if d.onScreen != 2 {
+	if d.onScreen != 2 && !d.child {
 		d.digested(ProcessStderrHash, a.StderrDigest, b.StderrDigest, a.Stderr, b.Stderr)
 	}
-	if !d.lanes || d.exact { // an input, which replay gives itself
+	if !d.lanes || d.exact && !d.child { // an input, which replay gives itself
 		d.payload(ProcessStdinHash, a.Stdin, b.Stdin)
 	}
 	if !d.lanes {

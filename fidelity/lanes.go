@@ -279,13 +279,18 @@ func (c *laneCompare) both(lane string, p pair, at int) {
 	if !d.exact {
 		c.ended(p)
 	}
+	d.child = lane != laneProgram && (isHeard(p.a.rec) || isHeard(p.b.rec))
 	if call := callOf(p.a.rec); call != nil && call.IsCall() {
 		c.report.MCPCalls++
 	}
 	d.renamed = c.renamed[lane]
 	var last []Change
 	findings := d.record(p.a.rec, p.b.rec)
-	for _, f := range c.look(lane, p, at, &d, findings) {
+	findings = c.look(lane, p, at, &d, findings)
+	if d.child {
+		findings = append(findings, c.heardStreams(p)...)
+	}
+	for _, f := range findings {
 		c.noteRenamed(lane, f.category)
 		div := divergenceOf(&f, p.a.rec, p.b.rec)
 		div.Lane = lane

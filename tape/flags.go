@@ -13,13 +13,17 @@ const (
 	OwnTicksKey = "own_ticks"
 )
 
+// CutKeys are those of a process whose stdin, stdout or stderr is not whole on its record: who read it left, its writer was killed, or it was
+// too long. How much there is of it is chance.
+var CutKeys = [3]string{"stdin_cut", "stdout_cut", "stderr_cut"}
+
 // PlaceKey is the further key that has the recorder's ordinal of when something began: of an http_exchange and an llm_call, its request;
 // of a process_spawn, the process.
 const PlaceKey = "at"
 
 // FlagFields are those of names for which it is true.
 func FlagFields(names map[string]bool) (out []Field) {
-	for _, name := range []string{ForkedKey, LeftKey, AgainKey, OwnTicksKey} {
+	for _, name := range append([]string{ForkedKey, LeftKey, AgainKey, OwnTicksKey}, CutKeys[:]...) {
 		if names[name] {
 			out = append(out, Field{Name: name, Value: []byte("true")})
 		}

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/axis/mcp"
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/arrival"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -282,7 +282,7 @@ func (b *toolBook) closest(server, method string, surface []byte) string {
 	if best == nil || len(least) == 0 {
 		return b.has(server, method)
 	}
-	return fmt.Sprintf("nearest is record %d, which %s", best.seq, exchange.Differences(least))
+	return fmt.Sprintf("nearest is record %d, which %s", best.seq, lane.Differences(least))
 }
 
 // candidates lists recorded requests of a method: those for the same tool where there are any, and first those that nobody asked for yet.

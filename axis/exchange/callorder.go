@@ -1,5 +1,7 @@
 package exchange
 
+import "github.com/tapedeck-dev/tapedeck/internal/lane"
+
 // A CallOrderer is a Classifier that knows which results of tool calls a request holds.
 type CallOrderer interface {
 	// InCallOrder returns the request with the results of calls of one turn in the order of these calls; nil where there are no two.
@@ -39,13 +41,13 @@ func (b *Book) keyInCallOrder(c CallOrderer, r *Request) *Key {
 }
 
 // unservedOf lists the next recorded calls of a conversation, by arrival, that are like a key in all but what was said.
-func (b *Book) unservedOf(k *Key, lane string) (all []*Recorded) {
+func (b *Book) unservedOf(k *Key, name string) (all []*Recorded) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, rec := range b.recorded {
 		like := rec.Key
 		like.Request = k.Request
-		if !rec.served && like == *k && inLane(rec, lane) && len(all) < maxCandidates {
+		if !rec.served && like == *k && inLane(rec, name) && len(all) < lane.MaxCandidates {
 			all = append(all, rec)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -90,31 +90,5 @@ func describe(changes []fidelity.Change) string {
 	if len(changes) == 0 {
 		return "which reads the same: it was recorded under other masks, or its body was not kept"
 	}
-	return Differences(changes)
-}
-
-// Differences says in one line what differs; changes has one at least.
-func Differences(changes []fidelity.Change) string {
-	var named []string
-	for _, c := range changes[:min(len(changes), maxNamedChanges)] {
-		named = append(named, oneLine(&c))
-	}
-	text := "differs in " + strings.Join(named, "; ")
-	if left := len(changes) - maxNamedChanges; left > 0 {
-		text += fmt.Sprintf("; and %d more", left)
-	}
-	return text
-}
-
-// oneLine describes one change.
-func oneLine(c *fidelity.Change) string {
-	switch c.Op {
-	case fidelity.Added:
-		return fmt.Sprintf("%s: %s", c.Heading(), c.Now)
-	case fidelity.Removed:
-		return fmt.Sprintf("%s: %s", c.Heading(), c.Was)
-	case fidelity.Changed:
-		return fmt.Sprintf("%s: %s -> %s", c.Heading(), c.Was, c.Now)
-	}
-	return c.Heading()
+	return lane.Differences(changes)
 }

@@ -8,17 +8,12 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
-const (
-	// maxCandidates is how many recorded requests are compared with one that was refused.
-	maxCandidates = 16
-	// maxNearestBody bounds, in bytes, a recorded request body that is compared.
-	maxNearestBody = 16 << 20
-	// maxNamedChanges is how many differences an explanation names.
-	maxNamedChanges = 3
-)
+// maxNearestBody bounds, in bytes, a recorded request body that is compared.
+const maxNearestBody = 16 << 20
 
 // Nearest finds the recorded request that is most like one that got no answer, and says what differs; nil where the tape
 // holds nothing alike. r is as Classify was given it.
@@ -29,13 +24,7 @@ func (b *Book) Nearest(id *Identity, r *Request) (*Recorded, string) {
 	if rec, why := b.exhausted(id.Key); rec != nil {
 		return rec, why
 	}
-	var best *Recorded
-	var least []fidelity.Change
-	for _, rec := range b.candidates(id, r) {
-		if changes := b.changes(rec, id, r); best == nil || len(changes) < len(least) {
-			best, least = rec, changes
-		}
-	}
+	best, least, _ := lane.Nearest(b.candidates(id, r), func(rec *Recorded) ([]fidelity.Change, bool) { return b.changes(rec, id, r), true })
 	if best == nil {
 		return nil, fmt.Sprintf("the tape holds no request to %s", tape.HostOf(r.URL))
 	}
@@ -51,14 +40,7 @@ func (b *Book) exhausted(k Key) (*Recorded, string) {
 		return nil, ""
 	}
 	last := q.all[len(q.all)-1]
-	return last, fmt.Sprintf("it was asked %s, recorded %s, last as %s", times(q.asked), times(len(q.all)), nameOf(last))
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
+	return last, fmt.Sprintf("it was asked %s, recorded %s, last as %s", lane.Times(q.asked), lane.Times(len(q.all)), nameOf(last))
 }
 
 // nameOf names a record for people.
@@ -80,12 +62,12 @@ func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
 	defer b.mu.Unlock()
 	var group []*Recorded
 	best := unlike
-	lane := ""
+	named := ""
 	if id.Talk != nil {
-		lane = lanePrefix(id.Talk().Opening)
+		named = lanePrefix(id.Talk().Opening)
 	}
 	for _, rec := range b.recorded {
-		likeness := alike(rec, id, lane, asked)
+		likeness := alike(rec, id, named, asked)
 		if likeness > best || likeness == unlike {
 			continue
 		}
@@ -105,7 +87,7 @@ func (b *Book) candidates(id *Identity, r *Request) []*Recorded {
 		}
 		return 0
 	})
-	return group[:min(len(group), maxCandidates)]
+	return group[:min(len(group), lane.MaxCandidates)]
 }
 
 // likeness is a group of candidates; a smaller one is nearer.

@@ -1,11 +1,18 @@
 package exchange
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/tapedeck-dev/tapedeck/fidelity"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -19,46 +26,29 @@ type PlayOptions struct {
 	Patience time.Duration
 }
 
-// socketSlack is how much longer than while recording a message of the program is waited for.
-const socketSlack = 2 * time.Second
-
-// A SocketPlay is a recorded WebSocket that plays the server's part to a program.
-//
-// A message of the server is due when the program's messages before it have come. Which of them one is follows from its content
-// alone, masked as everything that is compared: of equal ones the first that has not come yet. A turn of a model is found by its key, on
-// whichever socket it was recorded; its messages have the places of the turn that was recorded here at its turn. What does not
-// come holds the others up once, for as long as it took then and two seconds.
+// A SocketPlay is a recorded WebSocket that plays the server's part to a program: a lane.Player of its entries. Which of them a message of
+// the program is follows from its content alone, masked as everything that is compared. A turn of a model is found by its key, on
+// whichever socket it was recorded; its messages have the places of the turn that was recorded here at its turn.
 type SocketPlay struct {
+	player *lane.Player[messageKey, *socketEntry]
 	sock   *Socket
 	book   *Book
 	opts   PlayOptions
 	choice *choice  // nil where it is no other than rec
 	ids    []string // of the request that opened the socket
 
-	mu      sync.Mutex // guards what follows; taken after the Socket's
+	mu      sync.Mutex // guards what follows; taken after the Socket's, and before the player's
 	rec     *Recorded
 	changes int                     // of the choice, that rec follows
 	entries []*socketEntry          // of its socket
-	states  []entryState            // of these
 	names   socketNames             // changed under the Socket's mu as well
 	named   *Recorded               // whose opening the names are of
-	open    int                     // no message of the program before it is waited for
-	next    int                     // the entry that is played next
 	bound   map[*Recorded]*Recorded // by the turn that has its place here: the one that was asked for
-	extra   []*socketEntry          // messages of turns that have no place here
 	gone    bool                    // the program has ended the socket
 	closing *CloseCode              // its close frame; nil for none
-	wake    chan struct{}           // closed when something has come
-	last    time.Time               // when the entry before took place
 
 	held  *Recorded // of Next alone: the turn whose messages bytes are
 	bytes []byte
-}
-
-// entryState is how far an entry has been played.
-type entryState struct {
-	came   bool
-	missed bool // it was waited for in vain
 }
 
 // A SocketOut is what the server does next.
@@ -77,25 +67,54 @@ type SocketRefusal struct {
 
 // Play plays the socket that Take found to the program, on the tape of s, which Opened gave.
 func (o *Open) Play(s *Socket, opts *PlayOptions, b *Book) *SocketPlay {
-	p := &SocketPlay{
-		sock: s, book: b, choice: o.choice, bound: make(map[*Recorded]*Recorded), wake: make(chan struct{}), last: time.Now(),
-	}
+	p := &SocketPlay{sock: s, book: b, choice: o.choice, bound: make(map[*Recorded]*Recorded)}
 	if opts != nil {
 		p.opts = *opts
 	}
 	p.ids = idsOf(b.classifier, o.request)
+	p.mu.Lock() // from when the choice has it others may change what it is
 	b.mu.Lock()
 	if p.rec = o.taken; o.choice != nil {
 		o.choice.play, p.rec, p.changes = p, o.choice.rec, o.choice.times
 	}
 	p.entries = p.rec.Socket.entries
 	b.mu.Unlock()
-	p.states = make([]entryState, len(p.entries))
+	p.player = lane.NewPlayer(p.lines(), &lane.PlayerOptions[messageKey, *socketEntry]{
+		Slack: companySlack, Speed: p.opts.Speed, SinceMS: p.rec.endedMS, Ends: true,
+		Key: func(e *socketEntry) messageKey { return b.said(p.rec.Socket, e).key }, // who finds holds mu
+	})
 	p.learnOpening()
+	p.mu.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.play = p
 	return p
+}
+
+// lines are the entries as they are played. The program's end, where nothing follows it, is waited for as long as the caller has patience.
+func (p *SocketPlay) lines() []lane.Line[*socketEntry] {
+	lines := make([]lane.Line[*socketEntry], len(p.entries))
+	asked := make(map[*Recorded]int)
+	for i, e := range p.entries {
+		l := &lines[i]
+		*l = lane.Line[*socketEntry]{Place: e.at, MS: e.ms, Counts: e.from == FromProgram, Value: e}
+		switch {
+		case e.isEnd() && i == len(lines)-1:
+			l.Within = p.opts.Patience
+		case e.from == FromServer:
+			l.From = lane.Far
+			if e.turn != nil && !e.turn.ownTurn {
+				owner, ok := asked[e.turn]
+				if !ok {
+					owner = -1
+				}
+				l.Owners = []int{owner}
+			}
+		case e.turn != nil:
+			asked[e.turn] = i
+		}
+	}
+	return lines
 }
 
 // Client takes a message of the program, and puts it on the tape. It returns why nothing recorded fits it; nil where something does. The
@@ -118,13 +137,137 @@ func (p *SocketPlay) Ended(c *CloseCode) {
 	p.gone, p.closing = true, c
 	p.follow()
 	p.noteEnd()
-	p.woken()
+	p.player.Ended()
 }
 
-// woken tells who waits. The caller holds mu.
-func (p *SocketPlay) woken() {
-	close(p.wake)
-	p.wake = make(chan struct{})
+// noteEnd notes that the program has ended the socket. The caller holds mu.
+func (p *SocketPlay) noteEnd() {
+	if i := slices.IndexFunc(p.entries, (*socketEntry).isEnd); i >= 0 {
+		p.player.Came(i)
+	}
+}
+
+// follow makes the play that of the recorded socket that the choice has become. The caller holds mu.
+func (p *SocketPlay) follow() {
+	if p.choice == nil {
+		return
+	}
+	rec, entries, times := p.choice.current()
+	if times == p.changes {
+		return
+	}
+	p.changes = times
+	same := 0 // entries that stay: nothing that follows has had its turn
+	for same < min(len(entries), len(p.entries)) && entries[same] == p.entries[same] {
+		same++
+	}
+	p.rec, p.entries = rec, entries
+	p.player.Replace(p.lines(), same)
+	if p.gone {
+		p.noteEnd()
+	}
+}
+
+// changed tells a play that it may be of another recorded socket.
+func (p *SocketPlay) changed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow()
+}
+
+// learnOpening learns ids from how the socket was opened. The caller holds the Socket's mu and mu, or is alone yet.
+func (p *SocketPlay) learnOpening() {
+	if p.named == p.rec || len(p.ids) == 0 {
+		return
+	}
+	p.named = p.rec
+	p.names.learn(idsOf(p.book.classifier, p.book.request(p.rec)), p.ids)
+}
+
+// match finds the recorded message that one of the program is, scrubbed, and returns why there is none; "" where there is. The caller
+// holds the Socket's mu.
+func (p *SocketPlay) match(m *SocketMessage, b []byte) (why string) {
+	now, surface := saying{key: messageKey{opcode: opcodeName(m.Opcode)}}, []byte(nil)
+	if m.Lost == "" {
+		now, surface = sayingOf(p.book.classifier, p.sock.url, now.key.opcode, b)
+	}
+	p.hear(&now)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow()
+	p.learnOpening()
+	ids := func(e *socketEntry) []string { return p.book.said(p.rec.Socket, e).ids }
+	i, ok := p.player.Find(now.key, len(now.ids), func(e *socketEntry) int { return p.names.likeness(ids(e), now.ids) })
+	if !ok {
+		return p.nearest(now.key, surface)
+	}
+	p.names.learn(ids(p.entries[i]), now.ids)
+	p.player.Came(i)
+	return ""
+}
+
+// hear tells the choice of the socket, where there is one, what the program says. The caller holds the Socket's mu.
+func (p *SocketPlay) hear(now *saying) {
+	if c := p.sock.choice; c != nil && !c.made {
+		c.hear(now, &p.names)
+	}
+}
+
+// bind gives the turn that was asked for the place of one that was recorded here: its own, else that of the next one. The caller holds
+// the Socket's mu.
+func (p *SocketPlay) bind(asked *Recorded) {
+	p.hear(turnSaying(asked.Key))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follow()
+	place, ok := p.player.FindFunc(func(e *socketEntry) bool { return e.turn == asked })
+	if !ok {
+		place, ok = p.player.FindFunc(func(e *socketEntry) bool { return e.turn != nil })
+	}
+	if !ok {
+		p.player.Say(rest(asked, 0)...)
+		return
+	}
+	e := p.entries[place]
+	p.bound[e.turn] = asked
+	if e.last && e.turn != asked { // nothing was answered then
+		p.player.Say(rest(asked, 0)...)
+	}
+	p.player.Came(place)
+}
+
+// rest are the messages of a turn from one on.
+func rest(turn *Recorded, from int) (entries []*socketEntry) {
+	for i := from; i < len(turn.Exchange.Stream); i++ {
+		entries = append(entries, &socketEntry{from: FromServer, turn: turn, part: i, seq: turn.Seq})
+	}
+	return entries
+}
+
+// nearest says what of the socket is most like a message that is not on it. The caller holds mu.
+func (p *SocketPlay) nearest(key messageKey, surface []byte) string {
+	var left []*socketEntry
+	for _, e := range p.player.Missing {
+		if e.message != nil {
+			left = append(left, e)
+		}
+	}
+	best, least, ok := lane.Nearest(left, func(e *socketEntry) ([]fidelity.Change, bool) {
+		was, err := p.book.payload(e.message.Payload)
+		if err != nil {
+			return nil, false
+		}
+		_, was = sayingOf(p.book.classifier, p.sock.url, e.message.Opcode, was)
+		changes := fidelity.DiffJSON(was, surface)
+		if e.message.Opcode != key.opcode {
+			changes = append(changes, change("opcode", e.message.Opcode, key.opcode))
+		}
+		return changes, true
+	})
+	if !ok {
+		return fmt.Sprintf("the program sent nothing more on this socket while recording (%s)", nameOf(p.rec))
+	}
+	return fmt.Sprintf("nearest is record %d (lane %s), %s", best.seq, p.rec.Lane, describe(least))
 }
 
 // Next waits until the server does something, puts it on the tape and returns it; it is valid until the next call. After an end
@@ -132,155 +275,62 @@ func (p *SocketPlay) woken() {
 // (Damage); the recorder's.
 func (p *SocketPlay) Next(ctx context.Context) (*SocketOut, error) {
 	for {
-		step := p.step()
-		switch {
-		case step.entry != nil:
-			m, err := p.given(ctx, &step)
-			if m != nil || err != nil {
-				return &SocketOut{Message: m}, err
-			}
-		case step.end != nil:
-			if err := p.pace(ctx, step.after, step.ms); err != nil {
-				return nil, err
-			}
-			return step.end, nil
-		case step.wake == nil:
-		default:
-			if err := p.await(ctx, &step); err != nil {
-				return nil, err
-			}
+		due, err := p.player.Next(ctx)
+		if errors.Is(err, lane.ErrEnd) {
+			return p.ending(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		e := due.Value
+		if due.Line >= 0 {
+			e = p.placed(e)
+		}
+		if e != nil {
+			m, err := p.given(e)
+			return &SocketOut{Message: m}, err
 		}
 	}
 }
 
-// A step is what a play does next: give an entry, end, wait, or, where it is none of these, look again.
-type step struct {
-	entry *socketEntry
-	of    *Recorded // the socket that it is of
-	turn  *Recorded // that the entry's bytes are of
-	end   *SocketOut
-	after int64         // when what comes before it took place
-	ms    int64         // when it took place itself
-	wake  chan struct{} // what is waited for
-	limit time.Duration
-	state *entryState // of the entry that is waited for
-}
-
-func (p *SocketPlay) step() step {
+// placed is what is said at the place of an entry: of a turn the message of the one that was asked for, of which there may be more or
+// fewer; nil for nothing.
+func (p *SocketPlay) placed(e *socketEntry) *socketEntry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.follow()
-	if len(p.extra) > 0 {
-		e := p.extra[0]
-		p.extra = p.extra[1:]
-		return step{entry: e, of: p.rec, turn: e.turn}
-	}
-	if p.next == len(p.entries) {
-		return p.ending()
-	}
-	e, st := p.entries[p.next], &p.states[p.next]
-	switch {
-	case e.from == FromProgram && !st.came && !st.missed && p.gone:
-		return p.ending() // what follows was said to what it did not say
-	case e.from == FromProgram && !st.came && !st.missed:
-		return step{wake: p.wake, limit: p.limit(e), state: st}
-	}
-	p.next++
-	if e.from == FromProgram {
-		p.last = time.Now()
-		return step{}
-	}
-	s := step{entry: e}
-	if e.turn != nil {
-		s = p.turnStep(e)
-	}
-	s.of, s.after, s.ms = p.rec, p.msBefore(p.next-1), e.ms
-	return s
-}
-
-// limit is how long a message of the program is waited for: as long as it took, and a little; its end, behind which nothing comes, for
-// as long as the caller has patience. The caller holds mu.
-func (p *SocketPlay) limit(e *socketEntry) time.Duration {
-	if e.isEnd() && p.next == len(p.states)-1 {
-		return p.opts.Patience
-	}
-	return time.Duration(max(e.ms-p.msBefore(p.next), 0))*time.Millisecond + socketSlack
-}
-
-// msBefore is when the entry before one took place.
-func (p *SocketPlay) msBefore(i int) int64 {
-	if i == 0 {
-		return p.rec.endedMS
-	}
-	return p.entries[i-1].ms
-}
-
-// turnStep is the step of a turn's message: of the turn that was asked for where this one has its place, of which there may be more
-// or fewer. The caller holds mu.
-func (p *SocketPlay) turnStep(e *socketEntry) step {
-	if e.turn.ownTurn {
-		return step{entry: e, turn: e.turn}
+	if e.turn == nil || e.turn.ownTurn || p.bound[e.turn] == e.turn {
+		return e
 	}
 	asked := p.bound[e.turn]
-	if asked == nil {
-		return step{} // nobody asked for it
-	}
-	if asked == e.turn {
-		return step{entry: e, turn: asked}
-	}
 	if e.last {
-		p.extra = append(p.extra, rest(asked, e.part+1, e.ms)...)
+		p.player.Say(rest(asked, e.part+1)...)
 	}
 	if e.part >= len(asked.Exchange.Stream) {
-		return step{}
+		return nil
 	}
-	return step{entry: &socketEntry{from: FromServer, turn: asked, part: e.part, ms: e.ms, seq: asked.Seq}, turn: asked}
+	return &socketEntry{from: FromServer, turn: asked, part: e.part, seq: asked.Seq}
 }
 
-// rest are the messages of a turn from one on, at one moment.
-func rest(turn *Recorded, from int, ms int64) (entries []*socketEntry) {
-	for i := from; i < len(turn.Exchange.Stream); i++ {
-		entries = append(entries, &socketEntry{from: FromServer, turn: turn, part: i, ms: ms, seq: turn.Seq})
-	}
-	return entries
-}
-
-// await waits for what a step waits for, and gives it up in the end.
-func (p *SocketPlay) await(ctx context.Context, s *step) error {
-	timer := time.NewTimer(s.limit)
-	defer timer.Stop()
-	select {
-	case <-s.wake:
-	case <-timer.C:
-		p.mu.Lock()
-		s.state.missed = true
-		p.mu.Unlock()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	return nil
-}
-
-// ending is how the socket ends. The caller holds mu.
-func (p *SocketPlay) ending() step {
-	was := p.rec.Socket
-	s := step{after: p.msBefore(len(p.states))}
-	s.ms = s.after
+// ending is how the socket ends, when that is due.
+func (p *SocketPlay) ending(ctx context.Context) (*SocketOut, error) {
+	p.mu.Lock()
+	was, gone := p.rec.Socket, p.gone
+	reply := p.reply()
+	p.mu.Unlock()
 	switch end := &was.end; {
-	case p.gone:
-		s.end = &SocketOut{Close: p.reply()}
+	case gone:
+		return &SocketOut{Close: reply}, nil
 	case !was.ended:
-		s.end = &SocketOut{Reset: true}
+		return &SocketOut{Reset: true}, nil
 	case was.endsByProgram():
-		s.end = &SocketOut{Close: &CloseCode{goingAway, tape.HeldOn}, HeldOn: true}
+		return &SocketOut{Close: &CloseCode{goingAway, tape.HeldOn}, HeldOn: true}, nil
 	default:
-		s.ms = was.endMS
-		s.end = &SocketOut{Reset: end.Gone == FromServer && strings.Contains(end.Error, Reset)}
+		out := &SocketOut{Reset: end.Gone == FromServer && strings.Contains(end.Error, Reset)}
 		if end.Code != Abnormal {
-			s.end.Close = &CloseCode{end.Code, end.Reason}
+			out.Close = &CloseCode{end.Code, end.Reason}
 		}
+		return out, lane.Pause(ctx, nil, time.Until(p.player.Paced(was.endMS)))
 	}
-	return s
 }
 
 // goingAway is the code of a side that ends for reasons of its own.
@@ -298,18 +348,86 @@ func (p *SocketPlay) reply() *CloseCode {
 	return &CloseCode{Code: p.closing.Code}
 }
 
-// pace waits until what took place at ms, after something else, is due.
-func (p *SocketPlay) pace(ctx context.Context, after, ms int64) error {
-	if p.opts.Speed <= 0 {
-		return nil
+// given is the message of an entry. It is on the tape then.
+func (p *SocketPlay) given(e *socketEntry) (*SocketMessage, error) {
+	m, err := p.recorded(e)
+	if err != nil {
+		p.mu.Lock()
+		of := cmp.Or(e.turn, p.rec)
+		p.mu.Unlock()
+		p.book.Damage(of, err)
+		return nil, fmt.Errorf("recorded message is damaged: %w", err)
 	}
-	gap := time.Duration(float64(max(ms-after, 0)) / p.opts.Speed * float64(time.Millisecond))
-	p.mu.Lock()
-	due := time.Until(p.last.Add(gap))
-	p.mu.Unlock()
-	err := sleep(ctx, due)
-	p.mu.Lock()
-	p.last = time.Now()
-	p.mu.Unlock()
-	return err
+	if m.Opcode == TextMessage {
+		p.mu.Lock()
+		m.Payload = p.names.rename(p.book.classifier, m.Payload)
+		p.mu.Unlock()
+	}
+	if p.opts.Reveal != nil && m.Opcode != RawBytes {
+		m.Payload = p.opts.Reveal(m.Payload)
+	}
+	p.sock.mu.Lock()
+	defer p.sock.mu.Unlock()
+	if e.turn != nil && e.turn.ownTurn && e.part == 0 {
+		p.sock.own = e.turn
+	}
+	p.sock.giving = e
+	_, err = p.sock.message(FromServer, m)
+	p.sock.giving = nil
+	return m, err
+}
+
+// recorded reads the message of an entry.
+func (p *SocketPlay) recorded(e *socketEntry) (*SocketMessage, error) {
+	turn := e.turn
+	if turn == nil {
+		b, err := p.book.whole(e.message.Payload)
+		if err != nil {
+			return nil, errors.Join(err, lostOf(e.message))
+		}
+		return &SocketMessage{
+			Opcode: opcodeOf(e.message.Opcode), Payload: b, Cut: string(tape.FieldValue(e.message.Extra, cutKey)) == "true",
+			Masked: string(tape.FieldValue(e.message.Extra, maskKey)) == "true",
+		}, nil
+	}
+	b, err := p.turnBytes(turn)
+	if err != nil {
+		return nil, err
+	}
+	c := turn.Exchange.Stream[e.part]
+	if c.Offset < 0 || c.Length < 0 || c.Length > int64(len(b))-c.Offset {
+		return nil, errors.New("its chunks do not fit its bytes")
+	}
+	return &SocketMessage{Opcode: turn.opcode, Payload: bytes.TrimSuffix(b[c.Offset:c.Offset+c.Length], []byte("\n"))}, nil
+}
+
+// lostOf is why the payload of a message is not there; nil where the tape does not say.
+func lostOf(k *tape.WSMessage) error {
+	if why := textIn(k.Extra, lostKey); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// turnBytes are the messages of a turn; of the last one that was asked for they are in memory.
+func (p *SocketPlay) turnBytes(turn *Recorded) ([]byte, error) {
+	if p.held == turn {
+		return p.bytes, nil
+	}
+	b, err := p.book.whole(turn.Exchange.Response)
+	if err == nil {
+		p.held, p.bytes = turn, b
+	}
+	return b, err
+}
+
+// whole reads a payload of the tape, however long.
+func (b *Book) whole(p *tape.Payload) ([]byte, error) {
+	switch {
+	case p == nil:
+		return nil, errors.New("it was not kept")
+	case b.store == nil && !p.Inline:
+		return nil, errors.New("no store")
+	}
+	return p.Bytes(b.store)
 }

@@ -13,6 +13,9 @@ type messageKey struct {
 	digest cas.Digest
 }
 
+// endOpcode stands in the key of the end of a socket, which no message is.
+const endOpcode = "end"
+
 // turnOpcode stands in the key of a message that begins a turn, whose digest is that of what is asked.
 const turnOpcode = "turn"
 
@@ -57,6 +60,9 @@ func turnSaying(k Key) *saying {
 func (b *Book) said(s *RecordedSocket, e *socketEntry) *saying {
 	e.once.Do(func() {
 		switch {
+		case e.isEnd():
+			e.said = &saying{key: messageKey{opcode: endOpcode}}
+			return
 		case e.turn != nil:
 			e.said = turnSaying(e.turn.Key)
 			return

@@ -3,8 +3,10 @@ package files
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -130,4 +132,262 @@ func (a *applier) perm(c *Change) fs.FileMode {
 		perm |= (perm & 0o444) >> 2
 	}
 	return perm
+}
+
+// A ConflictError says which paths do not stand as changes expect them. Nothing was written.
+type ConflictError struct {
+	Conflicts []Conflict // sorted by path
+	Done      bool       // every path stands as the changes leave it: they were made before
+}
+
+// A Conflict is one path that does not fit.
+type Conflict struct {
+	Path string
+	Why  ConflictReason
+	Want string // what was expected: "nothing", "100644 3f2a…", "link to x", "directory"
+	Got  string // what stands there
+}
+
+// A ConflictReason says why a path does not fit.
+type ConflictReason string
+
+// The reasons of conflicts.
+const (
+	ConflictDiffers ConflictReason = "differs"      // something else stands there than expected
+	ConflictSecret  ConflictReason = "secret"       // the true bytes of the file are not recorded
+	ConflictLink    ConflictReason = "through_link" // a directory on the way is a symbolic link
+	ConflictHolds   ConflictReason = "not_empty"    // a directory that must go holds a file that the changes do not know
+	ConflictBlob    ConflictReason = "blob"         // the content to write is missing
+	ConflictRead    ConflictReason = "unreadable"   // what stands there cannot be read
+)
+
+func (e *ConflictError) Error() string {
+	var b strings.Builder
+	if n := len(e.Conflicts); n == 1 {
+		b.WriteString("1 path does not stand as expected")
+	} else {
+		fmt.Fprintf(&b, "%d paths do not stand as expected", n)
+	}
+	for _, c := range e.Conflicts {
+		fmt.Fprintf(&b, "\n%s: %s: expected %s, found %s", c.Path, c.Why, c.Want, c.Got)
+	}
+	return b.String()
+}
+
+var errThroughLink = errors.New("a directory on the way is a symbolic link")
+
+// check looks at every path and returns a *ConflictError where one does not fit.
+func (a *applier) check() error {
+	all := a.conflicts()
+	if len(all) == 0 {
+		return nil
+	}
+	return &ConflictError{Conflicts: all, Done: len(a.back().conflicts()) == 0}
+}
+
+func (a *applier) conflicts() []Conflict {
+	var all []Conflict
+	for i := range a.changes {
+		if c, bad := a.checkOne(&a.changes[i]); bad {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// back takes back what a does.
+func (a *applier) back() *applier {
+	b := &applier{root: a.root, store: a.store}
+	for i := range a.changes {
+		b.changes = append(b.changes, a.changes[i].Reverse())
+	}
+	return b
+}
+
+// checkOne says what speaks against one change.
+func (a *applier) checkOne(c *Change) (Conflict, bool) {
+	out := Conflict{Path: c.Path, Want: describe(c.Before)}
+	if err := c.validate(); err != nil {
+		out.Why, out.Got = ConflictDiffers, err.Error()
+		return out, true
+	}
+	if c.IsSecret() {
+		out.Why, out.Got = ConflictSecret, "a placeholder for its secret bytes"
+		return out, true
+	}
+	got, err := a.current(c.Path, c.Before)
+	out.Got = describe(got)
+	switch {
+	case errors.Is(err, errThroughLink):
+		out.Why, out.Got = ConflictLink, err.Error()
+	case err != nil:
+		out.Why, out.Got = ConflictRead, err.Error()
+	case !fits(got, c):
+		out.Why = ConflictDiffers
+	default:
+		out.Why, out.Got = a.hinders(c, got)
+	}
+	return out, out.Why != ""
+}
+
+// validate checks what could have come with data.
+func (c *Change) validate() error {
+	for _, e := range []*Entry{c.Before, c.After} {
+		if e == nil {
+			continue
+		}
+		if e.Path != c.Path {
+			return fmt.Errorf("files: change of %.80q names %.80q: %w", c.Path, e.Path, ErrPath)
+		}
+		if err := e.validate(); err != nil {
+			return err
+		}
+	}
+	return checkPath(c.Path)
+}
+
+// fits reports whether got is what c starts from.
+func fits(got *Entry, c *Change) bool {
+	want := c.Before
+	switch {
+	case want == nil:
+		return got == nil || got.Mode.IsDir() && c.After != nil && c.After.Mode.IsDir()
+	case got == nil:
+		return want.Mode.IsDir() && c.After == nil // it was to go and is gone
+	}
+	return got.Mode.Git() == want.Mode.Git() && (want.Mode.IsDir() || sameContent(got, want))
+}
+
+// hinders says what else would make c fail half way: a missing content, or a file in a directory that must go.
+func (a *applier) hinders(c *Change, got *Entry) (ConflictReason, string) {
+	if c.After != nil && c.After.Mode.IsRegular() {
+		if _, err := a.store.Size(c.After.Digest); err != nil {
+			return ConflictBlob, err.Error()
+		}
+	}
+	if c.After == nil || c.After.Mode.IsDir() || got == nil || !got.Mode.IsDir() {
+		return "", ""
+	}
+	stays, err := a.stays(c.Path)
+	if err != nil {
+		return ConflictRead, err.Error()
+	}
+	if stays != "" {
+		return ConflictHolds, stays
+	}
+	return "", ""
+}
+
+// stays returns a path below dir that no change removes, "" for none.
+func (a *applier) stays(dir string) (string, error) {
+	goes := make(map[string]bool)
+	for i := range a.changes {
+		goes[a.changes[i].Path] = a.changes[i].After == nil
+	}
+	return a.firstNotIn(goes, dir)
+}
+
+// firstNotIn returns the first path below dir that is not in set.
+func (a *applier) firstNotIn(set map[string]bool, dir string) (string, error) {
+	entries, err := ListDir(a.root, dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		p := join(dir, e.Name())
+		if !set[p] {
+			return p, nil
+		}
+		if !e.IsDir() {
+			continue
+		}
+		if stays, err := a.firstNotIn(set, p); stays != "" || err != nil {
+			return stays, err
+		}
+	}
+	return "", nil
+}
+
+// current returns what stands at path, nil for nothing. Its content is read only where want is of the same size.
+func (a *applier) current(path string, want *Entry) (*Entry, error) {
+	for i, c := range path {
+		if c != '/' {
+			continue
+		}
+		info, err := a.root.Lstat(localName(path[:i]))
+		switch {
+		case isGone(err):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case a.becomesDir(path[:i]):
+			return nil, nil // what stands in the way goes, if it is what is expected there
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil, errThroughLink
+		}
+	}
+	info, err := a.root.Lstat(localName(path))
+	if isGone(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.entry(path, info, want)
+}
+
+// becomesDir reports whether a directory takes the place of a file or link at path.
+func (a *applier) becomesDir(path string) bool {
+	i, ok := slices.BinarySearchFunc(a.changes, path, func(c Change, p string) int { return strings.Compare(c.Path, p) })
+	if !ok {
+		return false
+	}
+	c := &a.changes[i]
+	return c.Before != nil && !c.Before.Mode.IsDir() && c.After != nil && c.After.Mode.IsDir()
+}
+
+func (a *applier) entry(path string, info fs.FileInfo, want *Entry) (*Entry, error) {
+	mode, ok := ModeOf(info.Mode())
+	if !ok {
+		return nil, fmt.Errorf("files: %s: %w", path, errNotRegular)
+	}
+	e := &Entry{Path: path, Mode: mode}
+	switch {
+	case mode.IsLink():
+		target, err := a.root.Readlink(localName(path))
+		e.Target = filepath.ToSlash(target)
+		return e, err
+	case mode.IsRegular():
+		e.Size = info.Size()
+		if want == nil || want.Size != e.Size {
+			return e, nil
+		}
+		f, _, err := OpenRegular(a.root, path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		h := cas.NewHasher()
+		_, err = io.Copy(h, f)
+		e.Digest = h.Sum()
+		return e, err
+	}
+	return e, nil
+}
+
+// describe says in words what an entry is.
+func describe(e *Entry) string {
+	switch {
+	case e == nil:
+		return "nothing"
+	case e.Mode.IsDir():
+		return "a directory"
+	case e.Mode.IsLink():
+		return "a link to " + e.Target
+	case e.Mode.IsFIFO():
+		return "a FIFO"
+	case e.Digest.IsZero():
+		return fmt.Sprintf("%s, %d bytes", e.Mode.Git(), e.Size)
+	}
+	return fmt.Sprintf("%s, %d bytes, %s", e.Mode.Git(), e.Size, e.Digest.Short())
 }

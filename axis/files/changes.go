@@ -27,7 +27,7 @@ func Changes(before, after *Tree) []Change {
 			c = Change{Path: b[0].Path, Before: &b[0], After: &a[0]}
 			b, a = b[1:], a[1:]
 		}
-		if !c.same() && before.Covers(c.Path) && after.Covers(c.Path) {
+		if !SameEntry(c.Before, c.After) && before.Covers(c.Path) && after.Covers(c.Path) {
 			out = append(out, c)
 		}
 	}
@@ -45,9 +45,12 @@ func compareFirst(b, a []Entry) int {
 	return strings.Compare(b[0].Path, a[0].Path)
 }
 
-func (c *Change) same() bool {
-	return c.Before != nil && c.After != nil && c.Before.Mode == c.After.Mode &&
-		c.Before.Attrs == c.After.Attrs && sameContent(c.Before, c.After)
+// SameEntry reports whether there is no difference but in paths and times; nil is nothing.
+func SameEntry(a, b *Entry) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Mode == b.Mode && a.Attrs == b.Attrs && sameContent(a, b)
 }
 
 // IsSecret reports whether one side is a file whose true bytes are not in the store.

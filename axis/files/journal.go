@@ -2,11 +2,15 @@ package files
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/zeebo/blake3"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -126,7 +130,7 @@ func NewJournal(roots []JournalRoot, o *JournalOptions) *Journal {
 
 func (j *Journal) addRoot(r JournalRoot) {
 	root := &journalRoot{JournalRoot: r, opts: RecordOptions{Masker: j.o.Masker, Prefix: r.Prefix}}
-	root.node = &node{state: isKnown, start: &kept{mode: Dir | 0o755}, last: &kept{mode: Dir | 0o755}}
+	root.node = &node{state: isKnown, start: &Entry{Mode: Dir | 0o755}, last: &Entry{Mode: Dir | 0o755}}
 	root.node.root = root
 	root.top, root.err = topFolder(r.Root)
 	if r.Tree != nil {
@@ -201,4 +205,129 @@ func (j *Journal) Close() {
 	for _, r := range j.roots {
 		r.top.letGo()
 	}
+}
+
+// Found returns what the run found at the paths of a root that calls named, as a partial tree: the directories that lead to
+// them too, with their permissions, for a tree that is to be put back needs them. root counts the roots as NewJournal got
+// them. Of a work tree with a snapshot it holds what the snapshot does not cover; With puts both together.
+//
+// What could not be kept is listed in NotCovered, and stands nowhere else.
+func (j *Journal) Found(root int) *Tree {
+	r := j.roots[root]
+	f := &finder{j: j, r: r, t: &Tree{Root: r.Dir, Partial: true}}
+	j.mu.Lock()
+	f.below(r.node, "")
+	j.mu.Unlock()
+	f.t.sort()
+	hideNames(f.t, j.o.Scrubber)
+	f.t.settle()
+	return f.t
+}
+
+// A finder makes a tree of nodes. Journal.mu is held meanwhile.
+type finder struct {
+	j *Journal
+	r *journalRoot
+	t *Tree
+}
+
+// below takes what is below n, which was a directory, and reports whether there was something.
+func (f *finder) below(n *node, path string) (any bool) {
+	for name, c := range n.below {
+		if f.one(c, join(path, name)) {
+			any = true
+		}
+	}
+	return any
+}
+
+// one takes n and what is below, and reports whether it took something.
+func (f *finder) one(n *node, path string) bool {
+	wanted := n.is(isKnown) && n.taken == nil && f.wants(n, path)
+	if why, ok := f.j.lost[n]; ok && wanted {
+		f.t.NotCovered = append(f.t.NotCovered, NotCovered{Path: path, Reason: why})
+	}
+	switch {
+	case n.is(isLost) || !n.is(isKnown) || n.taken != nil:
+		return wanted
+	case n.start == nil:
+		if wanted {
+			f.t.Absent = append(f.t.Absent, path)
+		}
+		return wanted
+	}
+	if n.start.Mode.IsDir() && f.below(n, path) {
+		wanted = true
+	}
+	if n.start.Mode.IsDir() && n.is(isMoved) && !n.is(losesBelow) {
+		f.t.Moved = append(f.t.Moved, path)
+	}
+	if wanted {
+		e := *n.start
+		e.Path = path
+		f.t.Entries = append(f.t.Entries, e)
+	}
+	return wanted
+}
+
+// wants reports whether a path is not the snapshot's to tell of.
+func (f *finder) wants(n *node, path string) bool {
+	return f.r.Tree == nil || n.is(isIgnored) || !f.r.Tree.Covers(path)
+}
+
+// read returns what the journal read of the file at path below the root dir, where that is sure to be what stands there: it has
+// the stamp that it had then, and whoever changed it since would have changed that. A nil journal read nothing.
+func (j *Journal) read(dir, path string, s stamp) (c cached, ok bool) {
+	if j == nil {
+		return c, false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, r := range j.roots {
+		if r.Dir != dir {
+			continue
+		}
+		n := r.node.lookup(path)
+		if n == nil || !n.is(isSure) || n.stamp == nil || *n.stamp != s || n.last == nil || !n.last.Mode.IsRegular() {
+			return c, false
+		}
+		return cached{stamp: s, digest: n.last.Digest, size: n.last.Size, secret: n.last.Secret}, true
+	}
+	return c, false
+}
+
+// lookup returns the node at path below n, nil where there is none.
+func (n *node) lookup(path string) *node {
+	for path != "" && n != nil {
+		name, rest, _ := strings.Cut(path, "/")
+		n, path = n.below[name], rest
+	}
+	return n
+}
+
+// maxLong is how many bytes of a file that is too large to keep are read for its digest. A sparse one may have any length.
+const maxLong = 4 << 30
+
+// long says what a file holds that is too large to keep: how many bytes it has, and their keyed digest. What cannot be read has none.
+func long(f io.Reader, size int64, s Scrubber) string {
+	said := fmt.Sprintf("%d bytes", size)
+	if s == nil || size > maxLong {
+		return said
+	}
+	h := blake3.New()
+	if _, err := io.Copy(h, io.LimitReader(f, size)); err != nil {
+		return said
+	}
+	return said + ", " + s.KeyedDigest(h.Sum(nil))
+}
+
+// Long returns what stood in the end at the paths that a call named, by the paths of records, where that was too large to keep.
+func (j *Journal) Long() map[string]string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	out := make(map[string]string, len(j.long))
+	for n, said := range j.long {
+		out[n.root.opts.place(n.path())] = said
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -267,4 +268,117 @@ func (j *Journal) lookAll(some []*item) {
 		})
 	}
 	wg.Wait()
+}
+
+// End is the last Barrier, once the program has ended. In the work tree after, a snapshot, says what stands there, of paths that
+// no call named too: played on the tree that the run found (After), all records together give what Git sees of it. after is nil
+// where none was taken.
+func (j *Journal) End(after *Tree) iter.Seq2[tape.Record, error] {
+	return func(yield func(tape.Record, error) bool) {
+		if !j.play(j.takeEnded(anybody), yield) {
+			return
+		}
+		j.final = true
+		items := j.collect(true, anybody)
+		for _, r := range j.roots {
+			if r.Tree != nil && after != nil {
+				r.after = after
+				items = j.decide(r, items)
+			}
+		}
+		sortItems(items)
+		j.play(j.shown(items), yield)
+	}
+}
+
+// decide replaces the items of a work tree by those that its snapshots give, but for those that the snapshots do not cover.
+func (j *Journal) decide(r *journalRoot, items []*item) []*item {
+	covers := func(path string) bool { return r.Tree.Covers(path) && r.after.Covers(path) }
+	items = slices.DeleteFunc(items, func(it *item) bool { return it.root == r && covers(it.rel) })
+	looked := make(map[*node]bool)
+	for _, it := range items {
+		looked[it.n] = true
+	}
+	nodes := make(map[string]*node)
+	j.mu.Lock()
+	r.node.each(func(n *node) {
+		if n.up == nil || n.last == n.start && !n.is(isIgnored) {
+			return
+		}
+		path := n.path()
+		if covers(path) {
+			nodes[path] = n
+		} else if !looked[n] && r.Tree.Covers(path) {
+			// What the records so far say of it counts no more.
+			items = append(items, &item{root: r, n: n, rel: path, path: r.opts.place(path)})
+		}
+	})
+	j.mu.Unlock()
+	for _, c := range Changes(r.said.tree(), r.after) {
+		it := &item{root: r, n: nodes[c.Path], rel: c.Path, path: r.opts.place(c.Path), told: &c}
+		items = append(items, it)
+	}
+	return items
+}
+
+// A state that stands at a path for a while only, because a call cuts, deletes or replaces it before the next barrier, is looked
+// at when that call is made. Records of such states are marked, and so is the one behind a state that a barrier had seen already:
+// chance did not decide that it was seen, so two runs that differ in it differ.
+
+// maxEnded is the length in bytes of the longest file of which a state that ends is kept.
+const maxEnded = 8 << 20
+
+// wholeKey is the key of a file record that marks a state which a call ended, or the record behind one.
+const wholeKey = "whole"
+
+// ends returns what looks at n, whose state is about to end; nil where no record would come of it. It is called under mu.
+func (j *Journal) ends(n *node) (then func() error) {
+	switch {
+	case !n.is(isKnown) || n.taken != nil || n.up == nil:
+		return nil
+	case !n.is(isDirty):
+		j.endsAsSeen(n)
+		return nil
+	}
+	it := &item{root: n.root, n: n, rel: n.path(), look: &look{whole: true}}
+	it.path = n.root.opts.place(it.rel)
+	return func() error {
+		l := looker{j: j, most: maxEnded}
+		defer l.close()
+		l.one(it)
+		if _, skipped := reasonOf(it.err); skipped || errors.Is(it.err, errGone) {
+			return nil
+		}
+		it.text = nil // there may be many: the store has it
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.ended = append(j.ended, it)
+		return it.err
+	}
+}
+
+// endsAsSeen notes that the state which the last barrier saw at n is about to end. What the run found there is no state of its own.
+func (j *Journal) endsAsSeen(n *node) {
+	if !SameEntry(n.start, n.last) {
+		n.state |= wasWhole
+	}
+}
+
+// takeEnded takes the states that ended, of the nodes that are wanted, sorted by path; those of one path as they came.
+func (j *Journal) takeEnded(wanted func(*node) bool) []*item {
+	j.mu.Lock()
+	var mine, rest []*item
+	for _, it := range j.ended {
+		if wanted(it.n) {
+			mine = append(mine, it)
+		} else {
+			rest = append(rest, it)
+		}
+	}
+	j.ended = rest
+	j.mu.Unlock()
+	sortItems(mine)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.shown(mine)
 }

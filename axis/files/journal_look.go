@@ -2,6 +2,7 @@ package files
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
@@ -9,8 +10,8 @@ import (
 
 // A look is what was seen at a path.
 type look struct {
-	now    *kept  // nil for nothing
-	before *kept  // what stood there at the last barrier
+	now    *Entry // nil for nothing
+	before *Entry // what stood there at the last barrier
 	stamp  stamp  // of a file
 	held   bool   // somebody may still write to it
 	whole  bool   // a call ended it
@@ -51,7 +52,7 @@ func (l *looker) enter(r *journalRoot, dir string) error {
 func (l *looker) one(it *item) {
 	j, n := l.j, it.n
 	if it.told != nil {
-		it.before, it.now = keptOf(it.told.Before), keptOf(it.told.After)
+		it.before, it.now = it.told.Before, it.told.After
 		if n != nil {
 			j.mu.Lock()
 			it.before = n.last
@@ -85,16 +86,10 @@ func (l *looker) look(it *item, was *stamp, sure bool) error {
 	if err != nil {
 		return unreadable(err)
 	}
-	switch {
-	case s.special():
-		return &errSkipped{Special}
-	case s.mode.IsDir(), s.mode.IsFIFO():
-		it.now = l.j.place(l.f, name, &s)
-	case s.mode.IsLink():
-		it.now, err = l.j.link(l.f, name)
-	default:
+	if s.mode.IsRegular() {
 		return l.file(it, was, sure)
 	}
+	it.now, err = l.j.see(l.f, name, &s)
 	return err
 }
 
@@ -113,16 +108,16 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 		}
 		return &errSkipped{TooLarge}
 	}
-	if was != nil && *was == now.stamp && it.before != nil && it.before.mode.IsRegular() && (sure || now.size > bigFile) {
+	if was != nil && *was == now.stamp && it.before != nil && it.before.Mode.IsRegular() && (sure || now.size > bigFile) {
 		it.now, it.held, it.sure = it.before, f.held(), sure
 		return nil
 	}
 	it.held = f.held()
 	it.fileContent, err = l.j.content(l.j.o.Staged, f, &now, it.root.Prefix+it.rel, it.root.inSnapshot(it.rel), l.masker(it))
-	if it.now = it.kept; it.now != nil {
-		it.now.attrs = l.j.attrs(l.f, baseOf(it.rel))
+	if it.now = it.entry; it.now != nil {
+		it.now.Attrs = l.j.attrs(l.f, baseOf(it.rel))
 	}
-	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !sameKept(it.before, it.now) {
+	if err == nil && l.j.o.Masker != nil && it.masked.IsZero() && !SameEntry(it.before, it.now) {
 		err = l.mask(it)
 	}
 	return err
@@ -130,11 +125,11 @@ func (l *looker) file(it *item, was *stamp, sure bool) error {
 
 // told reads the content of a file of which the snapshot at the end says what stands there.
 func (l *looker) told(it *item) (err error) {
-	if it.now == nil || !it.now.mode.IsRegular() || l.j.o.Staged == nil || sameKept(it.before, it.now) {
+	if it.now == nil || !it.now.Mode.IsRegular() || l.j.o.Staged == nil || SameEntry(it.before, it.now) {
 		return nil
 	}
-	if it.now.size <= tape.InlineLimit {
-		if it.text, err = l.j.o.Staged.Get(it.now.digest); err != nil {
+	if it.now.Size <= tape.InlineLimit {
+		if it.text, err = l.j.o.Staged.Get(it.now.Digest); err != nil {
 			return err
 		}
 	}
@@ -159,7 +154,7 @@ func (l *looker) masker(it *item) func(cas.Digest, []byte) {
 		return nil
 	}
 	return func(d cas.Digest, stored []byte) {
-		if it.before == nil || it.before.digest != d {
+		if it.before == nil || it.before.Digest != d {
 			it.masked = l.j.o.Masker.Digest(stored)
 		}
 	}
@@ -175,26 +170,65 @@ func (l *looker) mask(it *item) error {
 		return nil
 	}
 	var err error
-	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Staged, it.now.digest, it.now.size)
+	it.masked, err = maskedDigest(l.j.o.Masker, l.j.o.Staged, it.now.Digest, it.now.Size)
 	return err
 }
 
-// sameKept reports whether there is no difference.
-func sameKept(a, b *kept) bool {
-	if a == nil || b == nil {
-		return a == b
+// see returns what stands at name in f, of which s is known; of a regular file nil.
+func (j *Journal) see(f folder, name string, s *sight) (*Entry, error) {
+	switch {
+	case s.special():
+		return nil, &errSkipped{Special}
+	case s.mode.IsFIFO():
+		return &Entry{Mode: s.mode}, nil
+	case s.mode.IsDir():
+		return &Entry{Mode: s.mode, MTime: s.mtime, Attrs: j.attrs(f, name)}, nil
+	case s.mode.IsRegular():
+		return nil, nil
 	}
-	c := Change{Before: a.entry(""), After: b.entry("")}
-	return c.same()
-}
-
-// place is what a directory or FIFO is kept as.
-func (j *Journal) place(f folder, name string, s *sight) *kept {
-	if s.mode.IsFIFO() {
-		return &kept{mode: s.mode}
+	target, err := f.readlink(name)
+	if err != nil {
+		return nil, unreadable(err)
 	}
-	return &kept{mode: s.mode, mtime: s.mtime, attrs: j.attrs(f, name)}
+	if j.o.Scrubber != nil {
+		if _, found := j.o.Scrubber.Bytes([]byte(target)); found {
+			return nil, &errSkipped{SecretName}
+		}
+	}
+	return &Entry{Mode: Link | 0o777, Target: target}, nil
 }
 
 // attrs are the extended attributes of name, as Entry.Attrs has them.
 func (j *Journal) attrs(f folder, name string) string { return f.attrs(name).encode(j.o.Scrubber) }
+
+// A fileContent is what was read of a file.
+type fileContent struct {
+	entry *Entry
+	text  []byte // the stored bytes where they may stand in a record; nil else
+	sure  bool   // the file did not change meanwhile, and what changes it now changes its stamp
+}
+
+// settleTime is how long a file must have been left alone for a later change to give it another stamp: file systems stamp
+// with a clock that ticks, every 10 ms or oftener where a file can be leased.
+const settleTime = 50 * time.Millisecond
+
+// content reads and scrubs a file, of which before is the stamp, and puts it into store. seen is as in taker. was is what a snapshot has there; nil for nothing.
+func (j *Journal) content(store cas.Store, file reading, before *sight, path string, was *Entry, seen func(cas.Digest, []byte)) (out fileContent, err error) {
+	if before.size > j.o.MaxFileSize {
+		return out, &errSkipped{TooLarge}
+	}
+	quiet := before.ctime < time.Now().Add(-settleTime).UnixNano() && !file.held()
+	t := taker{store: store, scrubber: j.o.Scrubber, limit: j.o.MaxFileSize, seen: seen}
+	got, err := t.take(file, before.size, path, was)
+	if err != nil {
+		return out, err
+	}
+	after, err := file.now()
+	if err != nil {
+		return out, unreadable(err)
+	}
+	out.entry = &Entry{Digest: got.digest, Size: got.size, Secret: got.secret, Mode: before.mode, MTime: before.mtime}
+	out.text = got.text
+	out.sure = quiet && after.stamp == before.stamp
+	return out, nil
+}

@@ -1,10 +1,6 @@
 package files
 
-import (
-	"strings"
-
-	"github.com/tapedeck-dev/tapedeck/cas"
-)
+import "strings"
 
 // A node is a path below a root, and what is known of it. All of it is guarded by Journal.mu. A run may touch many
 // thousands: it is kept small.
@@ -14,8 +10,9 @@ type node struct {
 	name  string
 	below map[string]*node
 
-	start *kept // what the run found there; nil for nothing. Of a node that isKnown and not isLost
-	last  *kept // what stood there at the last barrier
+	// What stands there has no Path, and is no tree's own.
+	start *Entry // what the run found there; nil for nothing. Of a node that isKnown and not isLost
+	last  *Entry // what stood there at the last barrier
 	stamp *stamp
 	links *linkGroup // nil where the run made no hard link of it
 	taken *capture   // while the pre-image is being read
@@ -24,16 +21,6 @@ type node struct {
 	ino   uint64 // of the file that the run found, where it had other names
 	at    uint32 // when it was last touched, ms since the journal began
 	by    uint32 // who touched it last
-}
-
-// kept is what stands at a path.
-type kept struct {
-	digest cas.Digest // of the stored bytes of a file
-	size   int64      // of them
-	text   string     // a link's target; the mark of a secret file
-	attrs  string     // as Entry.Attrs
-	mode   Mode
-	mtime  int64 // ns since the epoch; 0 for not known
 }
 
 type nodeState uint16
@@ -144,26 +131,4 @@ func (n *node) each(do func(*node)) {
 	for _, c := range n.below {
 		c.each(do)
 	}
-}
-
-// entry returns k as an entry of a tree; nil for nothing.
-func (k *kept) entry(path string) *Entry {
-	if k == nil {
-		return nil
-	}
-	e := &Entry{Path: path, Mode: k.mode, Size: k.size, Digest: k.digest, Attrs: k.attrs, MTime: k.mtime}
-	if k.mode.IsLink() {
-		e.Target = k.text
-	} else {
-		e.Secret = k.text
-	}
-	return e
-}
-
-// keptOf is entry the other way round.
-func keptOf(e *Entry) *kept {
-	if e == nil {
-		return nil
-	}
-	return &kept{digest: e.Digest, size: e.Size, mode: e.Mode, text: e.Target + e.Secret, attrs: e.Attrs, mtime: e.MTime} // one of them is empty
 }

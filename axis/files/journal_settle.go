@@ -74,13 +74,13 @@ func (j *Journal) take(it *item, ignored bool) (whole bool) {
 	if ignored {
 		n.state |= isIgnored
 	}
-	if n.is(isShared) && n.ino == it.stamp.ino && !sameKept(it.before, it.now) {
+	if n.is(isShared) && n.ino == it.stamp.ino && !SameEntry(it.before, it.now) {
 		j.linked[n] = true
 	}
 	n.last = it.now
 	n.state &^= isHeld | isSure
 	n.stamp = nil
-	if it.now == nil || !it.now.mode.IsRegular() || it.told != nil {
+	if it.now == nil || !it.now.Mode.IsRegular() || it.told != nil {
 		return whole
 	}
 	st := it.stamp
@@ -106,7 +106,7 @@ func (it *item) isIgnored() bool {
 	case r.after != nil:
 		return !r.after.Covers(it.rel)
 	}
-	isDir := it.now != nil && it.now.mode.IsDir() || it.now == nil && it.before != nil && it.before.mode.IsDir()
+	isDir := it.now != nil && it.now.Mode.IsDir() || it.now == nil && it.before != nil && it.before.Mode.IsDir()
 	return r.rules.ignores(it.rel, isDir)
 }
 
@@ -118,7 +118,7 @@ func (it *item) isForgotten() bool {
 
 // saysAsFound reports whether the records so far leave of a path what the snapshot from before the run has there.
 func (r *journalRoot) saysAsFound(path string) bool {
-	return sameKept(keptOf(r.said.get(path)), keptOf(r.inSnapshot(path)))
+	return SameEntry(r.said.get(path), r.inSnapshot(path))
 }
 
 // isNews reports whether an item needs a record: what stands there is not what the records so far say. Those of an ignored
@@ -126,20 +126,20 @@ func (r *journalRoot) saysAsFound(path string) bool {
 func (it *item) isNews(ignored bool) bool {
 	switch {
 	case it.root.Tree == nil:
-		return !sameKept(it.before, it.now)
+		return !SameEntry(it.before, it.now)
 	case ignored:
-		return !sameKept(it.before, it.now) || !it.root.saysAsFound(it.rel)
+		return !SameEntry(it.before, it.now) || !it.root.saysAsFound(it.rel)
 	}
-	return !sameKept(keptOf(it.root.said.get(it.rel)), it.now)
+	return !SameEntry(it.root.said.get(it.rel), it.now)
 }
 
 // record returns the record of an item.
 func (j *Journal) record(it *item, ignored, whole bool) (tape.Record, error) {
 	r := recorder{store: j.o.Staged, opts: it.root.opts}
 	if it.now != nil {
-		r.hand = inHand{digest: it.now.digest, text: it.text, masked: it.masked}
+		r.hand = inHand{digest: it.now.Digest, text: it.text, masked: it.masked}
 	}
-	rec, err := r.between(it.rel, it.before.entry(it.rel), it.now.entry(it.rel))
+	rec, err := r.between(it.rel, it.before, it.now)
 	if err != nil {
 		return rec, err
 	}

@@ -166,33 +166,25 @@ func (j *Journal) keep(n *node, f folder, name string, s *sight) (then func() er
 	if s == nil {
 		now, err := f.stat(name)
 		if err != nil {
-			j.found(n, nil, unreadable(err))
-			return nil, nil
+			return nil, j.found(n, nil, unreadable(err))
 		}
 		s = &now
 	}
-	switch {
-	case s.special():
-		j.found(n, nil, &errSkipped{Special})
-	case s.mode.IsDir(), s.mode.IsFIFO():
-		j.found(n, j.place(f, name, s), nil)
-	case s.mode.IsLink():
-		k, err := j.link(f, name)
-		j.found(n, k, err)
-	default:
+	if s.mode.IsRegular() {
 		return j.keepFile(n, f, name, s)
 	}
-	return nil, nil
+	e, err := j.see(f, name, s)
+	return nil, j.found(n, e, err)
 }
 
 // found notes what a run found at n. It returns the errors that end it.
-func (j *Journal) found(n *node, k *kept, err error) error {
+func (j *Journal) found(n *node, k *Entry, err error) error {
 	why, skipped := reasonOf(err)
 	n.state |= isKnown
 	switch {
 	case err == nil:
 		n.start, n.last = k, k
-		if k == nil || !k.mode.IsDir() {
+		if k == nil || !k.Mode.IsDir() {
 			n.inherit(isFresh)
 		}
 	case errors.Is(err, errGone):
@@ -206,20 +198,6 @@ func (j *Journal) found(n *node, k *kept, err error) error {
 	return nil
 }
 
-// link reads a link.
-func (j *Journal) link(f folder, name string) (*kept, error) {
-	target, err := f.readlink(name)
-	if err != nil {
-		return nil, unreadable(err)
-	}
-	if j.o.Scrubber != nil {
-		if _, found := j.o.Scrubber.Bytes([]byte(target)); found {
-			return nil, &errSkipped{SecretName}
-		}
-	}
-	return &kept{mode: Link | 0o777, text: target}, nil
-}
-
 // keepFile is keep of a regular file.
 func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() error, error) {
 	if s.links > 1 && n.links == nil {
@@ -229,7 +207,9 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 	path := n.path()
 	was, sure := n.root.inTree(path, s)
 	if sure {
-		return nil, j.found(n, keptOf(was), nil)
+		e := *was
+		e.Path = ""
+		return nil, j.found(n, &e, nil)
 	}
 	if s.size > j.o.MaxFileSize {
 		return nil, j.found(n, nil, &errSkipped{TooLarge})
@@ -239,13 +219,13 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 		return nil, j.found(n, nil, unreadable(err))
 	}
 	attrs := j.attrs(f, name)
-	read := func() (*kept, error) {
+	read := func() (*Entry, error) {
 		defer file.Close()
 		got, err := j.content(j.o.Store, file, &now, n.root.Prefix+path, was, nil)
 		if err == nil {
-			got.kept.attrs = attrs
+			got.entry.Attrs = attrs
 		}
-		return got.kept, err
+		return got.entry, err
 	}
 	if now.size <= shortFile {
 		k, err := read()
@@ -257,7 +237,7 @@ func (j *Journal) keepFile(n *node, f folder, name string, s *sight) (func() err
 }
 
 // keepLong reads a long pre-image.
-func (j *Journal) keepLong(n *node, read func() (*kept, error)) error {
+func (j *Journal) keepLong(n *node, read func() (*Entry, error)) error {
 	k, err := read()
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -1,11 +1,14 @@
 package files
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
@@ -142,7 +145,7 @@ func (l *layerer) open(realRoot, layerDir string) error {
 			l.rootPerm = info.Mode().Perm()
 		}
 	}
-	if l.layer, err = openEmpty(layerDir); err != nil {
+	if l.layer, err = OpenEmpty(layerDir); err != nil {
 		l.close()
 	}
 	return err
@@ -200,7 +203,7 @@ func (l *layerer) dir(path string, onDisk bool) error {
 
 // list notes what stands in a directory now. One that cannot be read any more is covered whole.
 func (l *layerer) list(path string, now map[string]fs.FileInfo) error {
-	entries, err := listDir(l.real, path)
+	entries, err := ListDir(l.real, path)
 	if errors.Is(err, fs.ErrPermission) {
 		return l.opaque(path)
 	}
@@ -329,16 +332,28 @@ func (l *layerer) otherDir(e *Entry, info fs.FileInfo, mode Mode) bool {
 // attrs are the extended attributes that stand on the disk.
 func (l *layerer) attrs(path string) string { return rootAttrs(l.top, path).encode(l.opts.Scrubber) }
 
-// write puts a file or link into the layer.
+// write puts a file or link into the layer that does not stand on the disk as it was recorded.
 func (l *layerer) write(e *Entry) error {
-	if err := l.mkdirs(parentOf(e.Path)); err != nil {
-		return err
-	}
 	l.stats.Written++
 	l.differs(e.Path)
-	if e.Secret != "" {
-		l.note(e, NoteScrubbed)
-		return l.standIn(e)
+	if e.Secret == "" {
+		return l.create(e)
+	}
+	l.note(e, NoteScrubbed)
+	b, err := l.store.Get(e.Digest)
+	if err != nil {
+		return err
+	}
+	if l.opts.Reveal != nil {
+		b = l.opts.Reveal(b)
+	}
+	return l.fill(e, bytes.NewReader(b), e.Mode.FileMode())
+}
+
+// create puts a file or link into the layer as the store has it.
+func (l *layerer) create(e *Entry) error {
+	if err := l.mkdirs(parentOf(e.Path)); err != nil {
+		return err
 	}
 	n, err := create(l.layer, e.Path, e, e.Mode.FileMode(), l.store)
 	l.stats.Bytes += n
@@ -348,22 +363,14 @@ func (l *layerer) write(e *Entry) error {
 	return e.setTime(l.layer)
 }
 
-// standIn puts what is shown of a secret file into the layer.
-func (l *layerer) standIn(e *Entry) error {
-	b, err := l.store.Get(e.Digest)
-	if err != nil {
+// fill puts a file into the layer that holds what r gives.
+func (l *layerer) fill(e *Entry, r io.Reader, perm fs.FileMode) error {
+	if err := l.mkdirs(parentOf(e.Path)); err != nil {
 		return err
 	}
-	if l.opts.Reveal != nil {
-		b = l.opts.Reveal(b)
-	}
-	l.stats.Bytes += int64(len(b))
-	f, err := l.layer.OpenFile(localName(e.Path), os.O_WRONLY|os.O_CREATE|os.O_EXCL|openFlags, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Chmod(e.Mode.FileMode()), f.Close(), e.setTime(l.layer))
+	n, err := Fill(l.layer, e.Path, r, perm)
+	l.stats.Bytes += n
+	return errors.Join(err, setAttrs(l.layer, e.Path, e.Attrs), e.setTime(l.layer))
 }
 
 // differs counts a path that is not now as it was recorded.
@@ -416,4 +423,112 @@ func aboveAll(paths map[string]bool) map[string]bool {
 
 func (l *layerer) note(e *Entry, why NoteReason) {
 	l.stats.Notes = append(l.stats.Notes, LayerNote{Path: e.Path, Why: why})
+}
+
+// same reports whether a file, link or FIFO stands on the disk as it was recorded. info and mode are what stands there now.
+func (l *layerer) same(e *Entry, info fs.FileInfo, mode Mode) (bool, error) {
+	if info == nil || mode&TypeMask != e.Mode&TypeMask {
+		return false, nil
+	}
+	if e.Mode.IsLink() {
+		target, err := l.real.Readlink(localName(e.Path))
+		return err == nil && filepath.ToSlash(target) == e.Target, nil
+	}
+	if e.Mode.IsFIFO() || e.Secret == "" && mode != e.Mode {
+		return mode == e.Mode, nil
+	}
+	if l.attrs(e.Path) != e.Attrs {
+		return false, nil
+	}
+	same, err := l.sameBytes(e, info)
+	if lost(err) {
+		return false, nil
+	}
+	if err == nil && same && mode != e.Mode {
+		l.note(e, NoteMode)
+	}
+	return same, err
+}
+
+// lost reports whether err says that a file cannot be read: it is then shown from the store.
+func lost(err error) bool {
+	return isGone(err) || errors.Is(err, fs.ErrPermission) || errors.Is(err, errNotRegular) || errors.Is(err, errTooLarge)
+}
+
+// sameBytes compares the content of a regular file, by its stamp where the cache knows it.
+func (l *layerer) sameBytes(e *Entry, info fs.FileInfo) (bool, error) {
+	if st, ok := stampOf(info); ok {
+		// A cache that was made before a secret was known has the file as one without.
+		if c, hit := l.cache.get(e.Path, st); hit && (e.Secret == "" || c.secret != "") {
+			return sameContent(e, &Entry{Mode: e.Mode, Digest: c.digest, Size: c.size, Secret: c.secret}), nil
+		}
+	}
+	if e.Secret != "" {
+		return l.sameSecret(e, info)
+	}
+	if info.Size() != e.Size {
+		return false, nil
+	}
+	f, _, err := OpenRegular(l.real, e.Path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	h := cas.NewHasher()
+	_, err = io.Copy(h, f)
+	return h.Sum() == e.Digest, err
+}
+
+func (l *layerer) sameSecret(e *Entry, info fs.FileInfo) (bool, error) {
+	if l.opts.Scrubber == nil {
+		return false, nil
+	}
+	b, _, err := ReadRegular(l.real, e.Path, max(info.Size(), DefaultMaxFileSize))
+	return err == nil && l.opts.Scrubber.KeyedDigest(b) == e.Secret, err
+}
+
+// isMoved reports whether the layer must hold a directory whole.
+func (l *layerer) isMoved(path string) bool {
+	_, moved := slices.BinarySearch(l.tree.Moved, path)
+	return moved && l.opts.Upper
+}
+
+// holdWhole brings a directory into the layer with everything that stood in it, so that nothing of it lies in a layer below.
+func (l *layerer) holdWhole(path string, onDisk bool) error {
+	if err := l.opaque(path); err != nil {
+		return err
+	}
+	l.whole = true
+	defer func() { l.whole = false }()
+	return l.dir(path, onDisk)
+}
+
+// copy puts a file or link that stands on the disk as it was recorded into the layer. A secret's true bytes are on the disk alone.
+func (l *layerer) copy(e *Entry, info fs.FileInfo) error {
+	if e.Secret == "" {
+		return l.create(e)
+	}
+	from, _, err := OpenRegular(l.real, e.Path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	return l.fill(e, from, info.Mode().Perm())
+}
+
+// What a layer holds for the sake of times alone; files beyond that are shown with those that they have now.
+const (
+	maxRetimedFiles = 20_000
+	maxRetimedBytes = 256 << 20
+)
+
+// otherTime reports whether a file or link that stands on the disk as it was recorded was written at another time, and is to be shown
+// with the recorded one.
+func (l *layerer) otherTime(e *Entry, info fs.FileInfo) bool {
+	if e.MTime == 0 || info.ModTime().UnixNano() == e.MTime ||
+		l.retimed >= maxRetimedFiles || l.stats.Bytes+e.Size > maxRetimedBytes {
+		return false
+	}
+	l.retimed++
+	return true
 }

@@ -3,6 +3,7 @@ package files
 import (
 	"bufio"
 	"bytes"
+	"compress/zlib"
 	"crypto/sha1" // Git's name of a blob, not a protection
 	"encoding/hex"
 	"errors"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/aymanbagabas/go-udiff/lcs"
+
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
@@ -19,8 +22,8 @@ import (
 // contents of any bytes. Files in .git and secret files are left out, and so is what Git does not see: directories, and
 // permissions but for the owner's x. A rename is a delete and an add; a change of type is both at one path.
 //
-// Errors are those of w and of the store. Contents are held of a few short files at a time. Of a file of over a megabyte nothing
-// is: what lies between its first changed line and its last is replaced as a whole.
+// Errors are those of w and of the store. Contents are held of a few short files at a time, or of one long one. Of a text of over
+// a megabyte what lies between its first changed line and its last is replaced as a whole.
 func WritePatch(w io.Writer, changes []Change, store cas.Store) error {
 	b := &patchBatches{out: bufio.NewWriterSize(w, 1<<16), store: store}
 	for len(changes) > 0 {
@@ -128,9 +131,6 @@ func (p *patchWriter) sections(c *Change) error {
 
 // section writes what stands under one "diff --git".
 func (p *patchWriter) section(path string, before, after *Entry) error {
-	if isLong(before) || isLong(after) {
-		return p.longSection(path, before, after)
-	}
 	old, done, err := contentFor(before, p.store)
 	if err != nil {
 		return err
@@ -267,4 +267,226 @@ func quoteByte(b *strings.Builder, c byte) {
 	default:
 		b.WriteByte(c)
 	}
+}
+
+// contextLines is how many unchanged lines stand around a change.
+const contextLines = 3
+
+// longText is the length in bytes of the longest text whose changes are told line by line. Tests lower it.
+var longText = 1 << 20
+
+// writeHunks writes the hunks that turn old into now. The search for common lines is bounded: where two texts share
+// little, a run of lines is replaced as a whole.
+func writeHunks(w *bufio.Writer, old, now []byte) {
+	if len(old) == 0 || len(now) == 0 || max(len(old), len(now)) > longText { // most of what a run changes is new, or gone
+		writeWhole(w, old, now)
+		return
+	}
+	a, b := splitLines(string(old)), splitLines(string(now))
+	diffs := lcs.DiffLines(a, b)
+	for len(diffs) > 0 {
+		n := 1
+		for n < len(diffs) && diffs[n].Start-diffs[n-1].End <= 2*contextLines {
+			n++
+		}
+		writeHunk(w, a, b, diffs[:n])
+		diffs = diffs[n:]
+	}
+}
+
+// writeWhole writes one hunk, from the first line that differs to the last.
+func writeWhole(w *bufio.Writer, old, now []byte) {
+	start, end := commonLines(old, now)
+	lead, tail := lastLines(old[:start], contextLines), old[len(old)-end:]
+	tail = tail[:lengthOf(tail, contextLines)]
+	from := countLines(old[:start]) - countLines(lead)
+	old, now = old[start:len(old)-end], now[start:len(now)-end]
+	around := countLines(lead) + countLines(tail)
+	fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(from, from+around+countLines(old)), hunkRange(from, from+around+countLines(now)))
+	writeAll(w, ' ', lead)
+	writeAll(w, '-', old)
+	writeAll(w, '+', now)
+	writeAll(w, ' ', tail)
+}
+
+// commonLines returns the length in bytes of the whole lines that two texts share at their start, and at their end.
+func commonLines(a, b []byte) (start, end int) {
+	n := min(len(a), len(b))
+	for start < n && a[start] == b[start] {
+		start++
+	}
+	start = bytes.LastIndexByte(a[:start], '\n') + 1
+	for end < n-start && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	if begins := func(t []byte) bool { return end == len(t)-start || t[len(t)-1-end] == '\n' }; !begins(a) || !begins(b) {
+		end -= lengthOf(a[len(a)-end:], 1)
+	}
+	return start, end
+}
+
+// lastLines returns the last n lines of b, which are whole.
+func lastLines(b []byte, n int) []byte {
+	at := len(b)
+	for ; n > 0 && at > 0; n-- {
+		at = bytes.LastIndexByte(b[:at-1], '\n') + 1
+	}
+	return b[at:]
+}
+
+// lengthOf returns the length in bytes of the first n lines of b.
+func lengthOf(b []byte, n int) (size int) {
+	for line := range bytes.Lines(b) {
+		if n--; n < 0 {
+			break
+		}
+		size += len(line)
+	}
+	return size
+}
+
+// writeAll is writeLine of each line of b.
+func writeAll(w *bufio.Writer, mark byte, b []byte) {
+	for line := range bytes.Lines(b) {
+		w.WriteByte(mark)
+		w.Write(line)
+	}
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		w.WriteString(noNewline)
+	}
+}
+
+// countLines counts the lines of b, of which the last may lack its newline.
+func countLines(b []byte) int {
+	n := bytes.Count(b, []byte{'\n'})
+	if len(b) > 0 && b[len(b)-1] != '\n' {
+		n++
+	}
+	return n
+}
+
+// writeHunk writes one hunk: neighbouring differences and the lines around and between them.
+func writeHunk(w *bufio.Writer, a, b []string, diffs []lcs.Diff) {
+	first, last := diffs[0], diffs[len(diffs)-1]
+	lead := min(contextLines, first.Start)
+	tail := min(contextLines, len(a)-last.End)
+	aFrom, aTo := first.Start-lead, last.End+tail
+	bFrom, bTo := first.ReplStart-lead, last.ReplEnd+tail
+	fmt.Fprintf(w, "@@ -%s +%s @@\n", hunkRange(aFrom, aTo), hunkRange(bFrom, bTo))
+	at := aFrom
+	for _, d := range diffs {
+		writeLines(w, ' ', a[at:d.Start])
+		writeLines(w, '-', a[d.Start:d.End])
+		writeLines(w, '+', b[d.ReplStart:d.ReplEnd])
+		at = d.End
+	}
+	writeLines(w, ' ', a[at:aTo])
+}
+
+// hunkRange returns "line,count" of the lines from (from 0) to to; an empty range names the line before it.
+func hunkRange(from, to int) string {
+	switch n := to - from; n {
+	case 0:
+		return fmt.Sprintf("%d,0", from)
+	case 1:
+		return fmt.Sprintf("%d", from+1)
+	default:
+		return fmt.Sprintf("%d,%d", from+1, n)
+	}
+}
+
+func writeLines(w *bufio.Writer, mark byte, lines []string) {
+	for _, l := range lines {
+		writeLine(w, mark, l)
+	}
+}
+
+// noNewline ends a last line that has no newline.
+const noNewline = "\n\\ No newline at end of file\n"
+
+func writeLine(w *bufio.Writer, mark byte, line string) {
+	w.WriteByte(mark)
+	w.WriteString(line)
+	if !strings.HasSuffix(line, "\n") {
+		w.WriteString(noNewline)
+	}
+}
+
+// splitLines returns the lines of s, each with its newline but perhaps the last.
+func splitLines(s string) []string {
+	out := make([]string, 0, strings.Count(s, "\n")+1)
+	for l := range strings.Lines(s) {
+		out = append(out, l)
+	}
+	return out
+}
+
+// binary writes both contents whole, the new one first, so that the patch can be taken back.
+func (p *patchWriter) binary(old, now []byte) {
+	p.w.WriteString("GIT binary patch\n")
+	_ = p.literal(bytes.NewReader(now), int64(len(now)))
+	_ = p.literal(bytes.NewReader(old), int64(len(old))) // a reader of bytes has no errors
+}
+
+// literal writes a content of size bytes. The error is that of r: p.w keeps its own.
+func (p *patchWriter) literal(r io.Reader, size int64) error {
+	fmt.Fprintf(p.w, "literal %d\n", size)
+	l := &base85Lines{w: p.w}
+	z := zlib.NewWriter(l)
+	if _, err := io.Copy(z, r); err != nil {
+		return err
+	}
+	z.Close()
+	l.flush()
+	p.w.WriteByte('\n')
+	return nil
+}
+
+// base85Lines writes bytes as Git does in a binary patch: up to 52 a line, a letter for their number (A to Z, a to z)
+// and five digits of base 85 for each four, the last filled up with zeros.
+type base85Lines struct {
+	w   *bufio.Writer
+	buf [52]byte
+	n   int
+}
+
+const base85Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+// Write implements io.Writer. It never fails: the buffered writer below keeps its error.
+func (l *base85Lines) Write(b []byte) (int, error) {
+	for done := 0; done < len(b); {
+		n := copy(l.buf[l.n:], b[done:])
+		done += n
+		if l.n += n; l.n == len(l.buf) {
+			l.flush()
+		}
+	}
+	return len(b), nil
+}
+
+// flush ends the line, where one has begun.
+func (l *base85Lines) flush() {
+	if l.n == 0 {
+		return
+	}
+	if l.n <= 26 {
+		l.w.WriteByte(byte('A' + l.n - 1))
+	} else {
+		l.w.WriteByte(byte('a' + l.n - 27))
+	}
+	clear(l.buf[l.n:])
+	for i := 0; i < l.n; i += 4 {
+		l.word(uint32(l.buf[i])<<24 | uint32(l.buf[i+1])<<16 | uint32(l.buf[i+2])<<8 | uint32(l.buf[i+3]))
+	}
+	l.w.WriteByte('\n')
+	l.n = 0
+}
+
+func (l *base85Lines) word(v uint32) {
+	var digits [5]byte
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = base85Digits[v%85]
+		v /= 85
+	}
+	l.w.Write(digits[:])
 }

@@ -6,6 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 )
 
@@ -21,9 +24,9 @@ func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// openRegular opens the regular file at path below root for reading. What it opened is what the path names without
-// following a link in its last place, at that moment.
-func openRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
+// OpenRegular opens the regular file at path, which is relative with "/", below root for reading. What stands there is looked at
+// before it is opened, so that no FIFO and no device ever is, and no link in the last place is followed.
+func OpenRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	listed, err := root.Lstat(localName(path))
 	if err != nil {
 		return nil, nil, err
@@ -46,33 +49,33 @@ func openRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readRegular returns the content of a regular file of at most limit bytes, and its state from before the reading.
-// settled says that the file did not change meanwhile.
-func readRegular(root *os.Root, path string, limit int64) (b []byte, before fs.FileInfo, settled bool, err error) {
-	f, before, err := openRegular(root, path)
+// readStart returns the first bytes of a regular file, at most most of them.
+func readStart(root *os.Root, path string, most int64) ([]byte, error) {
+	f, _, err := OpenRegular(root, path)
 	if err != nil {
-		return nil, nil, false, err
+		return nil, err
 	}
 	defer f.Close()
-	if before.Size() > limit {
-		return nil, nil, false, errTooLarge
-	}
-	b, err = readUpTo(f, before.Size(), limit)
-	if err != nil {
-		return nil, nil, false, err
-	}
-	after, err := f.Stat()
-	if err != nil {
-		return nil, nil, false, err
-	}
-	settled = int64(len(b)) == before.Size() && after.Size() == before.Size() && after.ModTime().Equal(before.ModTime())
-	return b, before, settled, nil
+	return io.ReadAll(io.LimitReader(f, most))
 }
 
-// readUpTo reads r to its end, which should come after size bytes and must come within limit.
-func readUpTo(r io.Reader, size, limit int64) ([]byte, error) { return readInto(nil, r, size, limit) }
+// ReadRegular returns the content of the regular file at path below root, which it opens as OpenRegular does. Errors: those of the
+// system, and of what is no regular file or has more than limit bytes.
+func ReadRegular(root *os.Root, path string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := OpenRegular(root, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	if info.Size() > limit {
+		return nil, nil, errTooLarge
+	}
+	b, err := readInto(nil, f, info.Size(), limit)
+	return b, info, err
+}
 
-// readInto is readUpTo into an empty b where that has room. What it returns is never nil.
+// readInto reads r to its end, which should come after size bytes and must come within limit, into an empty b where that has
+// room. What it returns is never nil.
 func readInto(b []byte, r io.Reader, size, limit int64) ([]byte, error) {
 	if int64(cap(b)) <= size {
 		b = make([]byte, 0, size+1)
@@ -95,14 +98,6 @@ func readInto(b []byte, r io.Reader, size, limit int64) ([]byte, error) {
 	}
 }
 
-// ReadRegular returns the content of the regular file at path, which is relative with "/", below root. What stands there is looked
-// at before it is opened, so that no FIFO and no device ever is, and no link in the last place is followed. Errors: those of the
-// system, and of what is no regular file or has more than limit bytes.
-func ReadRegular(root *os.Root, path string, limit int64) ([]byte, fs.FileInfo, error) {
-	b, info, _, err := readRegular(root, path, limit)
-	return b, info, err
-}
-
 // ListDir returns what stands in the directory at path, "." being the root's own, in no order. What is no directory is not opened.
 func ListDir(root *os.Root, path string) ([]fs.DirEntry, error) {
 	listed, err := root.Lstat(localName(path))
@@ -120,7 +115,73 @@ func ListDir(root *os.Root, path string) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// OpenRegular opens the regular file at path below root for reading, as ReadRegular does.
-func OpenRegular(root *os.Root, path string) (*os.File, fs.FileInfo, error) {
-	return openRegular(root, path)
+// Limits on names, in bytes: those of Linux.
+const (
+	maxPathLen = 4096
+	maxNameLen = 255
+)
+
+// ErrPath is wrapped by every refusal of a path that came with data: absolute, empty, too long, with "." or "..", with
+// a NUL, or not local on this system.
+var ErrPath = errors.New("not a clean relative path")
+
+// checkPath refuses a path that could name something outside a root, or one thing in two ways.
+func checkPath(p string) error {
+	if p == "" || len(p) > maxPathLen || strings.IndexByte(p, 0) >= 0 {
+		return fmt.Errorf("files: path %.80q: %w", p, ErrPath)
+	}
+	for name := range strings.SplitSeq(p, "/") {
+		if name == "" || name == "." || name == ".." || len(name) > maxNameLen {
+			return fmt.Errorf("files: path %.80q: %w", p, ErrPath)
+		}
+	}
+	if !filepath.IsLocal(filepath.FromSlash(p)) {
+		return fmt.Errorf("files: path %.80q: %w", p, ErrPath)
+	}
+	return nil
+}
+
+// parentOf returns the directory that holds p, "" for the root.
+func parentOf(p string) string {
+	if i := strings.LastIndexByte(p, '/'); i >= 0 {
+		return p[:i]
+	}
+	return ""
+}
+
+// baseOf returns the last component of p.
+func baseOf(p string) string { return p[strings.LastIndexByte(p, '/')+1:] }
+
+// join appends a name to a directory, "" being the root.
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}
+
+// under reports whether p is dir or lies below it; everything lies below "".
+func under(p, dir string) bool {
+	return dir == "" || p == dir || len(p) > len(dir) && p[len(dir)] == '/' && p[:len(dir)] == dir
+}
+
+// inGit reports whether p is a .git directory or file, or lies in one.
+func inGit(p string) bool {
+	for name := range strings.SplitSeq(p, "/") {
+		if name == ".git" {
+			return true
+		}
+	}
+	return false
+}
+
+// localName returns the name by which an os.Root knows path.
+func localName(path string) string {
+	if path == "" {
+		return "."
+	}
+	if runtime.GOOS == "windows" {
+		return filepath.FromSlash(path)
+	}
+	return path
 }

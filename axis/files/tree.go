@@ -2,7 +2,10 @@ package files
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
 )
@@ -60,6 +63,14 @@ const (
 	TooMany    Reason = "too_many"   // below a directory that was renamed: more than a Journal keeps at once
 	Linked     Reason = "linked"     // written through one of several hard links, which the run did not make: the others are not seen
 )
+
+func (r Reason) known() bool {
+	switch r {
+	case Ignored, TooLarge, Special, Unreadable, Excluded, SecretName, TooMany, Linked:
+		return true
+	}
+	return false
+}
 
 // Lookup returns the entry of a path.
 func (t *Tree) Lookup(path string) (*Entry, bool) {
@@ -125,4 +136,96 @@ func sameContent(a, b *Entry) bool {
 		return false
 	}
 	return a.Secret != "" || a.Digest == b.Digest && a.Size == b.Size
+}
+
+var (
+	errOrder  = errors.New("out of order, or given twice")
+	errParent = errors.New("its directory is not an entry before it")
+	errAbsent = errors.New("it is an entry, too")
+)
+
+// Validate checks what every tree of this package holds: clean relative paths in ascending order, each one's directory an
+// entry before it (so that no path leads through a link), a digest for each regular file and a target for each link and
+// for nothing else. The error wraps ErrTree, and ErrPath where a path is the fault.
+func (t *Tree) Validate() error {
+	dirs := map[string]bool{"": true}
+	last := ""
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		err := e.validate()
+		switch {
+		case err != nil:
+		case e.Path <= last:
+			err = errOrder
+		case !dirs[parentOf(e.Path)]:
+			err = errParent
+		}
+		if err != nil {
+			return fmt.Errorf("files: entry %.80q: %w: %w", e.Path, ErrTree, err)
+		}
+		last = e.Path
+		if e.Mode.IsDir() {
+			dirs[e.Path] = true
+		}
+	}
+	for i, p := range t.Absent {
+		_, there := t.Lookup(p)
+		err := follows(t.Absent, i)
+		switch {
+		case err != nil:
+		case there:
+			err = errAbsent
+		case !dirs[parentOf(p)]:
+			err = errParent
+		}
+		if err != nil {
+			return fmt.Errorf("files: absent %.80q: %w: %w", p, ErrTree, err)
+		}
+	}
+	for i, p := range t.Moved {
+		if err := follows(t.Moved, i); err != nil {
+			return fmt.Errorf("files: moved %.80q: %w: %w", p, ErrTree, err)
+		}
+	}
+	paths := make([]string, len(t.NotCovered))
+	for i, n := range t.NotCovered {
+		paths[i] = n.Path
+		if err := follows(paths, i); err != nil {
+			return fmt.Errorf("files: not covered %.80q: %w: %w", n.Path, ErrTree, err)
+		}
+	}
+	return nil
+}
+
+// follows checks a path of a list against the one before.
+func follows(list []string, i int) error {
+	if err := checkPath(list[i]); err != nil {
+		return err
+	}
+	if i > 0 && list[i] <= list[i-1] {
+		return errOrder
+	}
+	return nil
+}
+
+// validate checks one entry by itself.
+func (e *Entry) validate() error {
+	if err := checkPath(e.Path); err != nil {
+		return err
+	}
+	file, link := e.Mode.IsRegular(), e.Mode.IsLink()
+	switch {
+	case !file && !link && !e.Mode.IsDir() && !e.Mode.IsFIFO():
+		return fmt.Errorf("mode %s is not that of a directory, file, link or FIFO", e.Mode)
+	case file == e.Digest.IsZero() || e.Size < 0 || !file && e.Size != 0:
+		return errors.New("a digest and a size belong to each regular file and to nothing else")
+	case link != (e.Target != "") || len(e.Target) > maxPathLen || strings.IndexByte(e.Target, 0) >= 0:
+		return errors.New("a target belongs to each link and to nothing else")
+	case e.Secret != "" && !file:
+		return errors.New("only a regular file can be secret")
+	case e.Attrs != "" && !file && !e.Mode.IsDir():
+		return errors.New("xattrs belong to files and directories")
+	}
+	_, err := parseAttrs(e.Attrs)
+	return err
 }

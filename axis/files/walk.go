@@ -1,11 +1,9 @@
 package files
 
 import (
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 )
 
 // A found is one path that a walk met and that a snapshot will hold.
@@ -65,25 +63,17 @@ func resolved(p string) string {
 // noted.
 func (w *walker) walk(take func(found)) error {
 	w.take = take
-	names, err := listDir(w.root, "")
+	names, err := ListDir(w.root, "")
 	if err != nil {
 		return err
 	}
-	var sets []*ruleSet
-	if b, ok := w.rulesFile(".git/info/exclude"); ok {
-		sets = append(sets, parseRules("", b))
-	}
-	w.dir("", names, sets)
+	w.dir("", names, nil)
 	return nil
 }
 
 // dir visits the entries of one directory. sets are the rules from above.
 func (w *walker) dir(dir string, entries []fs.DirEntry, sets []*ruleSet) {
-	if !inGit(dir) {
-		if b, ok := w.rulesFile(join(dir, ".gitignore")); ok {
-			sets = append(sets[:len(sets):len(sets)], parseRules(dir, b))
-		}
-	}
+	sets = withRules(sets, w.root, dir)
 	for _, e := range entries {
 		w.visit(join(dir, e.Name()), e, sets)
 	}
@@ -113,7 +103,7 @@ func (w *walker) visit(path string, e fs.DirEntry, sets []*ruleSet) {
 		w.take(found{path, info})
 		return
 	}
-	names, err := listDir(w.root, path)
+	names, err := ListDir(w.root, path)
 	if err != nil {
 		w.fail(path, err)
 		return
@@ -131,36 +121,4 @@ func (w *walker) fail(path string, err error) {
 
 func (w *walker) skip(path string, why Reason) {
 	w.notCovered = append(w.notCovered, NotCovered{Path: path, Reason: why})
-}
-
-// listDir returns the entries of a directory below root, in no order.
-func listDir(root *os.Root, dir string) ([]fs.DirEntry, error) {
-	f, err := root.OpenFile(localName(dir), os.O_RDONLY|openFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return f.ReadDir(-1)
-}
-
-// rulesFile returns the content of a file of ignore rules. Like Git it reads no rules through a symbolic link.
-func (w *walker) rulesFile(path string) ([]byte, bool) {
-	f, _, err := openRegular(w.root, path)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxRulesLen))
-	return b, err == nil
-}
-
-// localName returns the name by which an os.Root knows path.
-func localName(path string) string {
-	if path == "" {
-		return "."
-	}
-	if runtime.GOOS == "windows" {
-		return filepath.FromSlash(path)
-	}
-	return path
 }

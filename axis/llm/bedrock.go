@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
 // Bedrock: the runtime of Amazon Bedrock. Its OpenAI and Anthropic front doors are those providers' endpoints.
@@ -177,4 +180,191 @@ func bedrockError(_ int, message string) []byte {
 	return marshal(struct {
 		Message string `json:"message"`
 	}{message})
+}
+
+// converseProtocol is Bedrock's Converse, whose blocks are told by their key.
+var converseProtocol = &protocol{
+	name: "bedrock-converse", messages: "messages",
+	top: converseTop, message: converseHeard, event: converseEvent, unpack: invokeEvent,
+}
+
+// The protocols of models behind Bedrock's InvokeModel, whose streams wrap their events.
+var (
+	invokeAnthropic = unpacked(*anthropicProtocol)
+	invokeChat      = unpacked(*chatProtocol)
+	invokePrompt    = unpacked(protocol{messages: "prompt", top: noTop, message: skipMessage, event: invokedEvent})
+	invokeTitan     = unpacked(protocol{messages: "inputText", top: noTop, message: skipMessage, event: invokedEvent})
+)
+
+func unpacked(p protocol) *protocol {
+	p.unpack = invokeEvent
+	return &p
+}
+
+func noTop(*hearing, *jsonscan.Scanner, string) bool { return false }
+
+// bedrockProtocol returns how a call of Bedrock is written.
+func bedrockProtocol(call *tape.LLMCall, request []byte) *protocol {
+	switch call.Endpoint {
+	case "converse", "converse-stream":
+		return converseProtocol
+	case "invoke", "invoke-with-response-stream":
+	default:
+		return nil
+	}
+	has := make(map[string]bool)
+	members(request, func(key, _ []byte) { has[string(key)] = true })
+	switch {
+	case has["messages"] && has["anthropic_version"]:
+		return invokeAnthropic
+	case has["messages"] && (has["inferenceConfig"] || has["toolConfig"] || has["schemaVersion"]):
+		return converseProtocol
+	case has["messages"]:
+		return invokeChat
+	case has["prompt"]:
+		return invokePrompt
+	case has["inputText"]:
+		return invokeTitan
+	}
+	return nil
+}
+
+func converseTop(h *hearing, s *jsonscan.Scanner, key string) bool {
+	switch key {
+	case "system":
+		h.top.system = joinTexts(s)
+	case "toolConfig":
+		read(s, "tools", func() {
+			readList(s, func() {
+				var spec []byte
+				read(s, "toolSpec", &spec)
+				h.top.tools = h.top.tools || spec != nil
+			})
+		})
+	default:
+		return false
+	}
+	return true
+}
+
+func converseHeard(h *hearing, s *jsonscan.Scanner) {
+	elementsOf(h.beginAs(s, "content"), func(raw []byte) {
+		members(raw, func(key, value []byte) {
+			switch string(key) {
+			case "text":
+				h.text(textIn(value))
+			case "toolUse":
+				var b block
+				readToolUse(&b, value)
+				h.call(b.call())
+			case "toolResult":
+				h.result(converseResult(value), "")
+			case "reasoningContent", "cachePoint":
+			default:
+				h.attach(raw)
+			}
+		})
+	})
+}
+
+// readToolUse reads a toolUse, the start of one or a delta.
+func readToolUse(b *block, raw []byte) {
+	var input []byte
+	readIn(raw, "toolUseId", &b.id, "name", &b.name, "input", &input)
+	switch {
+	case isText(input): // of a delta
+		b.text = append(b.text, textIn(input)...)
+	case input != nil:
+		b.args = objectArguments(input)
+	}
+}
+
+// converseResult returns what a tool gave: one text as a string, one JSON as it is, else the list of blocks.
+func converseResult(raw []byte) sessionlog.ToolResult {
+	var id, status string
+	var content, only []byte
+	readIn(raw, "toolUseId", &id, "content", &content, "status", &status)
+	n := 0
+	elementsOf(content, func(block []byte) {
+		n++
+		readIn(block, "json", &only)
+	})
+	r := sessionlog.ToolResult{CallID: id, IsError: status == "error"}
+	if n == 1 && only != nil {
+		r.Output = oneLine(only)
+	} else {
+		r.Output = outputOf(content)
+	}
+	return r
+}
+
+// converseEvent reads a whole answer, or one event of a stream, which is told by its keys. Events may also stand under their names, as
+// the models behind InvokeModel send them.
+func converseEvent(a *answering, s *jsonscan.Scanner) {
+	var e struct {
+		key                    blockKey
+		stop                   string
+		message, content       []byte
+		start, use             []byte
+		text, thought, callArg []byte
+	}
+	within := func() { converseEvent(a, s) }
+	read(s, "output", func() { read(s, "message", &e.message) }, "contentBlockIndex", &e.key,
+		"start", func() { read(s, "toolUse", &e.use) },
+		"delta", func() { read(s, "text", &e.text, "toolUse", &e.callArg, "reasoningContent", &e.thought) },
+		"stopReason", &e.stop, "contentBlockStart", within, "contentBlockDelta", within, "messageStop", within)
+	readIn(e.message, "content", &e.content)
+	elementsOf(e.content, func(raw []byte) { converseBlock(a, raw) })
+	if e.use != nil {
+		readToolUse(a.add(callKind, e.key), e.use)
+	}
+	if e.text != nil {
+		b := a.part(textKind, e.key)
+		b.text = append(b.text, textIn(e.text)...)
+	}
+	if e.callArg != nil {
+		readToolUse(a.part(callKind, e.key), e.callArg)
+	}
+	if e.thought != nil {
+		readThought(a.part(thoughtKind, e.key), e.thought)
+	}
+	a.stop(e.stop)
+}
+
+// readThought reads a reasoningContent: a delta, or a whole one.
+func readThought(b *block, raw []byte) {
+	var sign, whole []byte
+	readIn(raw, "text", &b.text, "signature", &sign, "reasoningText", &whole)
+	if isText(sign) {
+		b.sign = sign
+	}
+	if whole != nil {
+		readThought(b, whole)
+	}
+}
+
+func converseBlock(a *answering, raw []byte) {
+	var text, use, thought []byte
+	readIn(raw, "text", &text, "toolUse", &use, "reasoningContent", &thought)
+	switch {
+	case thought != nil:
+		b := a.add(thoughtKind, "")
+		readThought(b, thought)
+		b.raw = raw
+	case use != nil:
+		readToolUse(a.add(callKind, ""), use)
+	case text != nil:
+		a.add(textKind, "").text = []byte(textIn(text))
+	default:
+		a.other(raw)
+	}
+}
+
+// invokedEvent reads an answer of a model that is given a prompt alone: Llama, Titan, Mistral.
+func invokedEvent(a *answering, s *jsonscan.Scanner) {
+	say := func() { a.say(textKind, readText(s)) }
+	each := func() { readList(s, func() { invokedEvent(a, s) }) }
+	stop := func() { a.stop(readText(s)) }
+	read(s, "generation", say, "outputText", say, "completion", say, "text", say,
+		"results", each, "outputs", each, "stop_reason", stop, "completionReason", stop)
 }

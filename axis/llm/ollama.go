@@ -1,7 +1,10 @@
 package llm
 
 import (
+	"cmp"
+
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // Ollama: its native API. Its OpenAI and Anthropic front doors are those providers' endpoints.
@@ -96,4 +99,29 @@ func ollamaError(_ int, message string) []byte {
 	return marshal(struct {
 		Error string `json:"error"`
 	}{message})
+}
+
+// ollamaProtocol is Ollama's own API. Its messages look like OpenAI's; images stand beside a message's content, and calls have
+// objects as arguments and, in older versions, no id.
+var ollamaProtocol = &protocol{
+	name: "ollama", messages: "messages",
+	top: chatTop, message: chatHeard, event: ollamaEvent,
+}
+
+// ollamaEvent reads an answer, or one line of a stream.
+func ollamaEvent(a *answering, s *jsonscan.Scanner) {
+	var e struct {
+		done                   bool
+		text, thinking, reason string // text is of generate
+		message, failure       []byte
+	}
+	read(s, "model", &a.out.Model, "message", &e.message, "response", &e.text, "thinking", &e.thinking,
+		"done", &e.done, "done_reason", &e.reason, "error", &e.failure)
+	addChatMessage(a, e.message)
+	a.say(thoughtKind, e.thinking)
+	a.say(textKind, e.text)
+	a.failed = a.failed || !isNull(e.failure)
+	if e.done {
+		a.stop(cmp.Or(e.reason, "stop"))
+	}
 }

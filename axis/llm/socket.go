@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/exchange"
-	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
 )
 
 // A turn over a WebSocket is read as if it had been asked by HTTP. A message may mean what stood in those before it: an answer that
@@ -81,28 +79,6 @@ func partOfTurn(of uint64, ends bool) exchange.Turn {
 		return exchange.Turn{Part: exchange.TurnEnds, Of: of}
 	}
 	return exchange.Turn{Part: exchange.TurnWithin, Of: of}
-}
-
-// members reads the members of a JSON object; false where b is none, or is none that holds. The values are parts of b, a key is valid
-// during the call.
-func members(b []byte, read func(key, value []byte)) bool {
-	var s jsonscan.Scanner
-	s.Reset(b)
-	if s.Peek() != '{' {
-		return false
-	}
-	for s.Begin('{'); s.More('}'); {
-		key := s.Key()
-		read(key, s.Raw())
-	}
-	return s.End() == nil
-}
-
-// elementsOf reads the elements of a JSON list; anything else has none.
-func elementsOf(list []byte, read func(value []byte)) {
-	within(list, func(s *jsonscan.Scanner) {
-		readList(s, func() { read(s.Raw()) })
-	})
 }
 
 // A folding writes a folded request.
@@ -192,6 +168,3 @@ func mayBeObject(payload []byte) bool {
 	head := bytes.TrimLeft(payload, " \t\r\n")
 	return len(head) > 0 && head[0] == '{'
 }
-
-// isTrue reports whether a value is true.
-func isTrue(value []byte) bool { return strings.TrimSpace(string(value)) == "true" }

@@ -87,22 +87,12 @@ func (s *Served) Serve(ctx context.Context, o *ServeOptions) (exit int, err erro
 		return 0, s.serveLenient(ctx, o)
 	}
 	p := newPlay(s, o)
-	out := newOutbox(ctx, o.Speed)
-	p.out = out
 	go func() {
-		p.finish(readLines(io.MultiReader(bytes.NewReader(s.heard), o.In), func(line []byte) error { return p.hear(line) }))
+		p.finish(readLines(io.MultiReader(bytes.NewReader(s.heard), o.In), p.hear))
 	}()
-	p.begin()
-	err = out.run(p.write)
-	p.stop()
+	err = p.run(ctx)
 	s.book.order.end(p.talk)
-	if errors.Is(err, errClientGone) || ctx.Err() != nil {
-		err = nil
-	}
-	if err == nil {
-		err = p.failure()
-	}
-	return p.end(err)
+	return p.end(), err
 }
 
 // errTooLong is the error of a line over MaxLine.

@@ -3,7 +3,8 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"errors"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // serveLenient answers one client over lines.
@@ -12,9 +13,9 @@ func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 	v := newVisit(gone, s, o)
 	defer v.end()
 	defer clientGone()
-	box := newOutbox(ctx, 0)
+	box := lane.NewPlayer(nil, &lane.PlayerOptions[bookKey, []byte]{})
 	v.unasked = func(b []byte) error {
-		box.put(outgoing{bytes: b})
+		box.Say(b)
 		return nil
 	}
 	go func() {
@@ -26,18 +27,17 @@ func (s *Served) serveLenient(ctx context.Context, o *ServeOptions) error {
 		})
 		clientGone()
 		v.rest()
-		box.end()
+		box.Ended()
 	}()
-	err := box.run(func(g *outgoing) error {
-		if _, err := o.Out.Write(append(g.bytes, '\n')); err != nil {
-			return errClientGone
+	for {
+		said, err := box.Next(ctx)
+		if err == nil {
+			_, err = o.Out.Write(append(said.Value, '\n'))
 		}
-		return nil
-	})
-	if errors.Is(err, errClientGone) || ctx.Err() != nil {
-		return nil
+		if err != nil { // the client has gone, or the context is done
+			return nil
+		}
 	}
-	return err
 }
 
 // messages takes what a client said in one go. A request is answered before it returns, unless its answer waits for somebody.

@@ -67,7 +67,7 @@ func (v *visit) askLive(ctx context.Context, m *Message, out outlet) error {
 		}
 	}
 	live.say("the live server %s: %v", live.Command[0], err)
-	return out(errorAnswer(m.ID, fmt.Sprintf("%s%s; the live server %s did not answer either: %v", refusedAs, m.Method, live.Command[0], err)))
+	return out(errorAnswer(m.ID, fmt.Sprintf("%s%s; the live server %s did not answer either: %v", RefusedAs, m.Method, live.Command[0], err)))
 }
 
 // liveTalk is the talk of the visit with the live server, which it starts where there is none.

@@ -176,9 +176,9 @@ func (st *settling) answer(m *Message, place, c *bookCall) error {
 		return errSettled
 	}
 	if place != nil {
-		for _, l := range s.talk.owned[place] {
-			s.book.order.wait(st.ctx, s.talk, l)
-			defer s.book.order.wrote(s.talk, l)
+		for _, l := range s.talk.linesOf(place) {
+			s.book.order.wait(st.ctx, l)
+			defer s.book.order.wrote(l)
 		}
 	}
 	b = renamed(b, &bookPart{call: c, answer: true}, &asker{id: m.ID})
@@ -195,12 +195,24 @@ func (st *settling) answer(m *Message, place, c *bookCall) error {
 	return nil
 }
 
+// linesOf are the lines of the server that belong to a request.
+func (t *recordedTalk) linesOf(c *bookCall) (lines []*bookLine) {
+	for _, l := range t.lines {
+		if slices.ContainsFunc(l.parts, func(p bookPart) bool { return p.call == c }) {
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
 // wasGiven reports whether Settle has written a line already, and says so once.
-func (s *Served) wasGiven(g *outgoing) bool {
-	if len(g.parts) != 1 || !g.parts[0].answer {
+func (s *Served) wasGiven(p *play, l *bookLine) bool {
+	if len(s.given) == 0 || len(l.parts) != 1 || !l.parts[0].answer {
 		return false
 	}
-	id := idName(g.asked[0].id)
+	p.mu.Lock()
+	id := idName(p.served[l.parts[0].call].id)
+	p.mu.Unlock()
 	was := s.given[id]
 	delete(s.given, id)
 	return was

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 // replyPatience is how long the answer of a lenient Served waits for the client's response to what the server asked within it: a
@@ -217,7 +219,7 @@ func (v *visit) recorded(ctx context.Context, m *Message, c *bookCall, out outle
 		return err
 	}
 	if n := len(v.index.inside[c]); n > 0 && v.index.inside[c][n-1].ask == nil {
-		_ = pause(ctx, reading) // whoever writes the answer finds ctx done
+		_ = lane.Pause(ctx, nil, reading) // whoever writes the answer finds ctx done
 	}
 	b, err := c.answer.Bytes(v.s.book.store)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/scrub"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
@@ -30,10 +31,12 @@ type Book struct {
 	store cas.Store
 
 	talks []*recordedTalk // in recorded order; not changed after NewBook
-	order *order
+	hold  time.Duration
+	order *serversOrder
+	out   lastOut
 
-	mu      sync.Mutex // guards what follows, which conversations were handed out and which calls were served
-	refused []Refused
+	refused lane.Refused[Refused]
+	mu      sync.Mutex // guards which conversations were handed out and which calls were served
 }
 
 // A Call is a request of the client that a tape holds.
@@ -60,8 +63,8 @@ func NewBook(records iter.Seq2[*tape.Record, error], store cas.Store, o *BookOpt
 	if err := b.read(records); err != nil {
 		return nil, err
 	}
-	b.order = newOrder(b.talks)
-	b.order.hold = cmp.Or(o.Hold, holdAsked)
+	b.hold = cmp.Or(o.Hold, holdAsked)
+	b.order = newServersOrder(b.talks, b.hold)
 	return b, nil
 }
 
@@ -130,7 +133,7 @@ func (b *Book) Refusal(program string, args []string, why string) func(line []by
 		var answers [][]byte
 		for i := range msgs {
 			if m := &msgs[i]; m.IsRequest() {
-				b.refuse(server, m.Method, why)
+				b.refused.Add(Refused{Server: server, Method: m.Method, Why: why})
 				answers = append(answers, errorAnswer(m.ID, notOnTape(m, why)))
 			}
 		}
@@ -176,22 +179,7 @@ func (b *Book) Unasked() []Call {
 }
 
 // Refused lists what was asked for and is on no tape, in the order in which it came.
-func (b *Book) Refused() []Refused {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.refused)
-}
-
-// maxRefused bounds what is kept of refusals: a program that asks again and again says nothing new.
-const maxRefused = 10000
-
-func (b *Book) refuse(server, method, why string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.refused) < maxRefused {
-		b.refused = append(b.refused, Refused{Server: server, Method: method, Why: why})
-	}
-}
+func (b *Book) Refused() []Refused { return b.refused.All() }
 
 // digestOf is what a recorded request is matched by. A tape of another producer does not hold it.
 func (b *Book) digestOf(k *tape.MCPJSONRPC) cas.Digest {

@@ -83,24 +83,3 @@ func ownerOf(calls []*bookCall, place uint64) *bookCall {
 	}
 	return last
 }
-
-// part tells the lines that belong to a request from those that come unasked.
-func (t *recordedTalk) part() {
-	t.owned = make(map[*bookCall][]*bookLine)
-	for _, l := range t.lines {
-		alone := true
-		for i := range l.parts {
-			c := l.parts[i].call
-			if c == nil {
-				continue
-			}
-			alone = false
-			if lines := t.owned[c]; len(lines) == 0 || lines[len(lines)-1] != l {
-				t.owned[c] = append(lines, l)
-			}
-		}
-		if alone {
-			t.free = append(t.free, l)
-		}
-	}
-}

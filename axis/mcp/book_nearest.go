@@ -6,14 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tapedeck-dev/tapedeck/axis/exchange"
 	"github.com/tapedeck-dev/tapedeck/fidelity"
 	"github.com/tapedeck-dev/tapedeck/internal/canonjson"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 )
 
 const (
-	// maxCandidates is how many recorded requests at most are compared with one that was refused.
-	maxCandidates = 16
 	// maxNearest bounds, in bytes, a recorded request that is compared.
 	maxNearest = 4 << 20
 	// maxNamed is how many servers an explanation names.
@@ -31,18 +29,13 @@ func (b *Book) nearest(t *recordedTalk, k bookKey, m *Message) (why string) {
 // closest is nearest for a request that was never recorded.
 func (b *Book) closest(t *recordedTalk, m *Message) (why string) {
 	asked := b.log.Surface(m.Method, m.Params)
-	var best *bookCall
-	var least []fidelity.Change
-	for _, c := range b.candidates(t, m) {
+	best, least, _ := lane.Nearest(b.candidates(t, m), func(c *bookCall) ([]fidelity.Change, bool) {
 		rec, ok := messageOf(c.request, b.store)
 		if !ok {
-			continue
+			return nil, false
 		}
-		changes := fidelity.DiffJSON(b.log.Surface(c.method, rec.Params), asked)
-		if best == nil || len(changes) < len(least) {
-			best, least = c, changes
-		}
-	}
+		return fidelity.DiffJSON(b.log.Surface(c.method, rec.Params), asked), true
+	})
 	if best == nil {
 		return fmt.Sprintf("the tape holds no %s to %s; it has %s", m.Method, t.Server, methodsOf(t))
 	}
@@ -63,14 +56,7 @@ func (b *Book) exhausted(t *recordedTalk, k bookKey) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it was recorded %s, last as record %d, and was asked once more", times(n), last)
-}
-
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprintf("%d times", n)
+	return fmt.Sprintf("it was recorded %s, last as record %d, and was asked once more", lane.Times(n), last)
 }
 
 // candidates lists recorded requests of the same method: those for the same tool first, of these those that nobody came with yet.
@@ -88,7 +74,7 @@ func (b *Book) candidates(t *recordedTalk, m *Message) []*bookCall {
 		if c.served {
 			rank[c]++
 		}
-		if name == "" || len(list) > 64*maxCandidates {
+		if name == "" || len(list) > 64*lane.MaxCandidates {
 			continue
 		}
 		if rec, ok := messageOf(c.request, b.store); !ok || nameIn(rec.Params) != name {
@@ -96,7 +82,7 @@ func (b *Book) candidates(t *recordedTalk, m *Message) []*bookCall {
 		}
 	}
 	slices.SortStableFunc(list, func(x, y *bookCall) int { return cmp.Compare(rank[x], rank[y]) })
-	return list[:min(len(list), maxCandidates)]
+	return list
 }
 
 // nameIn is what a request is for: the tool, the prompt or the resource that its params name.
@@ -131,7 +117,7 @@ func describe(changes []fidelity.Change) string {
 	if len(changes) == 0 {
 		return "reads the same: it was recorded under other masks"
 	}
-	return exchange.Differences(changes)
+	return lane.Differences(changes)
 }
 
 // nearestSpawn says which recorded server is most like a spawn that is none of them. The book is locked.
@@ -153,7 +139,7 @@ func (b *Book) nearestSpawn(program, wanted string) string {
 	}
 	switch {
 	case len(taken) > 0:
-		return fmt.Sprintf("it was recorded %s, and was started once more", times(len(taken)))
+		return fmt.Sprintf("it was recorded %s, and was started once more", lane.Times(len(taken)))
 	case len(same) > 0:
 		return "nearest is " + short(same)
 	case len(others) > 0:

@@ -48,7 +48,7 @@ func (b *Book) read(records iter.Seq2[*tape.Record, error]) error {
 	for _, t := range r.order {
 		t.settle()
 		b.bind(t.talk)
-		t.talk.part()
+		t.talk.arrange()
 		b.talks = append(b.talks, t.talk)
 	}
 	return nil
@@ -78,7 +78,7 @@ func (r *bookReader) talk(server string, number uint64) *talkReader {
 	name := nameOf(server, number)
 	t := r.talks[name]
 	if t == nil {
-		t = &talkReader{times: make(map[string]int), talk: &recordedTalk{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
+		t = &talkReader{talk: &recordedTalk{Recorded: Recorded{Server: server, Conversation: number, Methods: make(map[string]int)}}}
 		r.talks[name] = t
 		r.order = append(r.order, t)
 	}
@@ -108,7 +108,7 @@ func (t *talkReader) text(rec *tape.Record, k *tape.MCPText) {
 	case k.Payload == nil:
 		return
 	case k.From == string(Client):
-		t.tell(bookTurn{place: k.Arrival, at: rec.MonotonicMS, told: toldText}, max(strings.Count(k.Payload.Text, "\n"), 1))
+		t.talk.told = append(t.talk.told, bookTold{k.Arrival, rec.MonotonicMS, toldText, max(strings.Count(k.Payload.Text, "\n"), 1)})
 		return
 	}
 	l := &bookLine{
@@ -140,29 +140,19 @@ func (t *talkReader) message(rec *tape.Record, k *tape.MCPJSONRPC, b *Book) {
 		t.talk.asks = append(t.talk.asks, a)
 		t.order = append(t.order, &bookLine{
 			place: asked, after: before(asked), at: rec.MonotonicMS - max(k.LatencyMS, 0),
-			parts: []bookPart{{payload: k.Request, ask: a}},
+			turn: -1, parts: []bookPart{{payload: k.Request, ask: a}},
 		})
 	default:
 		t.call(rec, k, b, asked, answered)
 	}
 }
 
-// told takes a notification of the client.
+// noted takes a notification of the client.
 func (t *talkReader) noted(rec *tape.Record, k *tape.MCPJSONRPC, place uint64) {
-	t.tell(bookTurn{place: place, at: rec.MonotonicMS, told: k.Method}, 1)
-	switch k.Method {
-	case notedInitialized:
-		t.talk.turns = append(t.talk.turns, t.told)
-	case notedCancelled:
+	t.talk.told = append(t.talk.told, bookTold{place, rec.MonotonicMS, k.Method, 1})
+	if k.Method == notedCancelled {
 		t.talk.cancels = append(t.talk.cancels, cancel{k.Request, place})
 	}
-}
-
-// tell takes n lines of the client that ask for nothing.
-func (t *talkReader) tell(turn bookTurn, n int) {
-	t.times[turn.told] += n
-	turn.nth = t.times[turn.told]
-	t.told = turn
 }
 
 func (t *talkReader) call(rec *tape.Record, k *tape.MCPJSONRPC, b *Book, asked, answered uint64) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/tapedeck-dev/tapedeck/cas"
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -12,15 +13,15 @@ import (
 type recordedTalk struct {
 	Recorded
 	calls []*bookCall // requests of the client, in recorded order
-	turns []bookTurn  // what the client had sent before a line of the server could follow, by place
+	told  []bookTold  // what the client said that asks for nothing, in recorded order
 	lines []*bookLine // what the server wrote, by place
 	asks  []*bookAsk  // requests of the server, in recorded order
 	end   ending
 
 	cancels []cancel // of the client
 
-	owned map[*bookCall][]*bookLine // lines of which a part belongs to that request
-	free  []*bookLine               // those that belong to none, by place
+	script []lane.Line[*event] // all of it, for a play
+	stream uint64              // in the order of all servers
 
 	taken   bool // a Served of it was handed out; guarded by Book.mu
 	settled bool // a Served has found out that it is this one; guarded by Book.mu
@@ -38,15 +39,16 @@ type bookCall struct {
 	seq     uint64
 	place   uint64
 	at      int64 // when it came, in ms of the recording
-	turn    int   // its index among the turns; -1 for a ping, which nothing waits for
+	line    int   // of the script; -1 for a ping, which nothing waits for
 	request *tape.Payload
 	// answer is what the server said to it; nil where it said nothing. Error is then why.
 	answer   *tape.Payload
 	answered int64  // when, in ms of the recording
 	replied  uint64 // place of the answer; 0 for none
 	// cancelled is where the client had cancelled it, 0 for nowhere. What the server said to it later is said when the client cancels.
-	cancelled uint64
-	err       string
+	cancelled  uint64
+	cancelLine int // of the script: that cancellation
+	err        string
 
 	served bool // somebody came with it; guarded by Book.mu
 }
@@ -54,13 +56,13 @@ type bookCall struct {
 // unasked reports whether nobody came with it, who should have. Book.mu is held.
 func (c *bookCall) unasked() bool { return !c.served && c.method != "ping" }
 
-// A bookTurn is a line of the client that what the server wrote later stands behind: a request, a response, `initialized`, and where the
-// server ended first, the last one that asked for nothing, for it may have ended for that.
-type bookTurn struct {
+// A bookTold is what the client said that asks for nothing, n times in a row. The server's lines wait for `initialized`, and where the
+// server ended first for the last one, for it may have ended for that.
+type bookTold struct {
 	place uint64
 	at    int64  // ms of the recording
-	told  string // the method of a notification, or toldText; "" for the others
-	nth   int    // how many of its kind have come with it
+	what  string // the method of a notification, or toldText
+	n     int
 }
 
 // toldText stands for the method of what is no message.
@@ -69,7 +71,7 @@ const toldText = "\n"
 // A bookAsk is one request of the server.
 type bookAsk struct {
 	request *tape.Payload
-	turn    int // of the client's response among the turns; -1 where none came
+	line    int // of the script: the client's response
 	place   uint64
 	replied uint64 // place of that response, 0 for none
 	at      int64  // when that came, in ms of the recording
@@ -90,6 +92,7 @@ type bookLine struct {
 	parts  []bookPart
 	text   bool // the payload is the bytes themselves, not a message
 	stderr bool
+	turn   int    // in the order of all servers; -1 for none
 	seq    uint64 // of its record; 0 of what the server asked, whose record is that of the response
 }
 
@@ -117,12 +120,9 @@ type talkReader struct {
 	talk  *recordedTalk
 	last  uint64 // the last place given to a record that has none
 	order []*bookLine
-
-	times map[string]int // how often the client told what, by bookTurn.told
-	told  bookTurn       // what it told last
 }
 
-// settle puts everything in the order of its place and gives each turn its index.
+// settle puts everything in the order of its place.
 func (r *talkReader) settle() {
 	t := r.talk
 	slices.SortStableFunc(t.calls, func(a, b *bookCall) int {
@@ -130,37 +130,6 @@ func (r *talkReader) settle() {
 	})
 	slices.SortStableFunc(t.asks, func(a, b *bookAsk) int { return cmp.Compare(a.place, b.place) })
 	t.lines = joined(r.order)
-	type owner struct {
-		bookTurn
-		index *int
-	}
-	var all []owner
-	if t.end.byServer && r.told.told != "" && r.told.told != notedInitialized {
-		t.turns = append(t.turns, r.told)
-	}
-	for _, tr := range t.turns { // what was told
-		all = append(all, owner{bookTurn: tr})
-	}
-	for _, c := range t.calls {
-		c.turn = -1
-		if c.method != "ping" {
-			all = append(all, owner{bookTurn{place: c.place, at: c.at}, &c.turn})
-		}
-	}
-	for _, a := range t.asks {
-		a.turn = -1
-		if a.replied > 0 {
-			all = append(all, owner{bookTurn{place: a.replied, at: a.at}, &a.turn})
-		}
-	}
-	slices.SortStableFunc(all, func(a, b owner) int { return cmp.Compare(a.place, b.place) })
-	t.turns = t.turns[:0]
-	for i, o := range all {
-		t.turns = append(t.turns, o.bookTurn)
-		if o.index != nil {
-			*o.index = i
-		}
-	}
 }
 
 // joined sorts lines by place and makes one of the messages that share one: those of a batch.

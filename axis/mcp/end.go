@@ -4,13 +4,15 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // An end is one direction of a file. Those of a pipe have one, a socket may have two. Closing an end closes the file once no other end of it
 // is open. A nil end is closed.
 type end struct {
 	file *endFile
-	once sync.Once // closes
+	once sync.Once   // closes
+	left atomic.Bool // closed as something that is read
 }
 
 // An endFile is the file of one end or two.
@@ -57,7 +59,12 @@ func (e *end) read(b []byte) (int, error)  { return e.file.f.Read(b) }
 func (e *end) write(b []byte) (int, error) { return e.file.f.Write(b) }
 
 // closeRead says that nothing more is read here: who writes there gets EPIPE.
-func (e *end) closeRead() { e.closeOne(true) }
+func (e *end) closeRead() {
+	if e != nil {
+		e.left.Store(true)
+	}
+	e.closeOne(true)
+}
 
 // closeWrite says that nothing more comes: who reads there gets the end.
 func (e *end) closeWrite() { e.closeOne(false) }

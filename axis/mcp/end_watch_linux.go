@@ -18,28 +18,28 @@ func (e *end) gone() (gone bool) {
 	}
 	// Of the end of a pipe that is written to nothing but an error makes the poller say that it can be read.
 	_ = conn.Read(func(fd uintptr) bool {
-		gone = hungUp(int32(fd), 0)
+		gone = hungUp(int32(fd))
 		return gone
 	})
 	return gone
 }
 
-// hungUp reports whether the far end is gone, or goes within some ms. That of a nil end is not.
-func (e *end) hungUp(within int) (gone bool) {
+// hungUp reports whether the far end is gone. That of a nil end is not.
+func (e *end) hungUp() (gone bool) {
 	if e == nil {
 		return false
 	}
 	if conn, err := e.file.f.SyscallConn(); err == nil {
-		_ = conn.Control(func(fd uintptr) { gone = hungUp(int32(fd), within) })
+		_ = conn.Control(func(fd uintptr) { gone = hungUp(int32(fd)) })
 	}
 	return gone
 }
 
-// hungUp reports whether the far end of a descriptor is gone, or goes within some ms.
-func hungUp(fd int32, within int) bool {
+// hungUp reports whether the far end of a descriptor is gone.
+func hungUp(fd int32) bool {
 	set := []unix.PollFd{{Fd: fd}}
 	for {
-		if _, err := unix.Poll(set, within); !errors.Is(err, unix.EINTR) {
+		if _, err := unix.Poll(set, 0); !errors.Is(err, unix.EINTR) {
 			return err == nil && set[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0
 		}
 	}

@@ -3,7 +3,7 @@
 package mcp
 
 // hungUp reports false.
-func (e *end) hungUp(int) bool { return false }
+func (e *end) hungUp() bool { return false }
 
 // gone reports false: here only a write tells that nobody reads any more.
 func (e *end) gone() bool { return false }

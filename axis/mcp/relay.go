@@ -18,13 +18,17 @@ type RelayOptions struct {
 	// ClientIn is read: what the client writes for the server's stdin. ClientOut and ClientErr are written: what it reads. ClientErr
 	// may be nil: nothing is done about stderr then.
 	ClientIn, ClientOut, ClientErr *os.File
-	// ServerIn is written: the server's stdin. ServerOut and ServerErr are read.
+	// ServerIn is written: the server's stdin. ServerOut and ServerErr are read. Without a Log, ClientOut and ServerOut may both be nil: input
+	// alone passes.
 	ServerIn, ServerOut, ServerErr *os.File
 
 	// Refuse is for a replay, in which no server may be talked with that is on no tape. When the client's first line opens a
 	// conversation, Refuse is given that and each further line of the client and returns what the client gets for it, which may be
 	// nothing; the server gets none of it, and what it writes goes nowhere. Nil is for recording.
 	Refuse func(line []byte) (answer []byte)
+
+	// Heard, if given, takes what passes where it is no conversation.
+	Heard *Heard
 
 	settles time.Duration // how long the client may take to read; 0 is settleFor
 }
@@ -41,34 +45,51 @@ func Relay(ctx context.Context, o *RelayOptions) (*Conversation, error) {
 	}
 	stop := context.AfterFunc(ctx, t.close)
 	defer stop()
-	var all sync.WaitGroup // of the goroutines below, each of which ends with its files
-	all.Go(func() { t.copy(t.clientIn, t.serverIn, Client, t.fromClient, t.clientEnded) })
-	all.Go(func() { t.copy(t.serverOut, t.clientOut, Server, t.fromServer, t.serverEnded) })
-	all.Go(func() { t.watch(t.serverIn, t.clientIn, Server) })
-	all.Go(func() { t.watch(t.clientOut, t.serverOut, Client) })
-	if t.serverErr != nil {
-		all.Go(t.copyStderr)
-		all.Go(func() { t.watch(t.clientErr, t.serverErr, "") })
-	}
-	all.Wait()
+	t.run()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.conversation, t.err
 }
 
+// run copies until both directions have ended.
+func (t *talk) run() {
+	var all sync.WaitGroup // of the goroutines below, each of which ends with its files
+	all.Go(func() { t.copy(t.clientIn, t.serverIn, Client, t.fromClient, t.clientEnded) })
+	all.Go(func() {
+		defer close(t.left)
+		t.watch(t.serverIn, t.clientIn, Server)
+	})
+	if t.serverOut != nil {
+		all.Go(func() { t.copy(t.serverOut, t.clientOut, Server, t.fromServer, t.serverEnded) })
+		all.Go(func() { t.watch(t.clientOut, t.serverOut, Client) })
+	}
+	if t.serverErr != nil {
+		all.Go(t.copyStderr)
+		all.Go(func() { t.watch(t.clientErr, t.serverErr, "") })
+	}
+	all.Wait()
+	if err := t.endHeard(); err != nil {
+		t.fail(err)
+	}
+}
+
 // A talk is what a Relay copies.
 type talk struct {
 	o                              *RelayOptions
-	clientIn, serverOut, serverErr *end // read
-	serverIn, clientOut, clientErr *end // written
-	leaving                        int  // see the constant
+	clientIn, serverOut, serverErr *end          // read
+	serverIn, clientOut, clientErr *end          // written
+	leaving                        time.Duration // see the constant
+	left                           chan struct{} // closed once nobody waits for the server to leave its stdin any more
 
 	mu           sync.Mutex
 	state        state
 	conversation *Conversation
 	early        early // what came before the state was decided
 	err          error
-	closed       bool // by the recorder
+	closed       bool    // by the recorder
+	unheard      []byte  // of the client while undecided, for Heard
+	missed       [3]bool // of which some came before that and was too much for Heard
+	whole        [3]bool // streams that came to their own end
 
 	errMu   sync.Mutex // held by who passes on what the server writes to its stderr; never while that waits
 	errRest []byte     // guarded by errMu: what was taken of that and is to be written
@@ -91,7 +112,7 @@ const (
 )
 
 func newTalk(o *RelayOptions) (*talk, error) {
-	t := &talk{o: o, leaving: leaving, client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
+	t := &talk{o: o, leaving: leaving, left: make(chan struct{}), client: lines{limit: MaxLine}, server: lines{limit: MaxLine}}
 	if o.Log == nil {
 		t.state = plain
 	}
@@ -102,6 +123,9 @@ func newTalk(o *RelayOptions) (*talk, error) {
 		return e
 	}
 	t.clientIn, t.serverIn = use(o.ClientIn), use(o.ServerIn)
+	if o.inputOnly() {
+		return t.orClosed(all)
+	}
 	back := func(there *end, f, same *os.File) *end {
 		if f == same {
 			return there.other()
@@ -114,14 +138,24 @@ func newTalk(o *RelayOptions) (*talk, error) {
 		return e
 	}
 	t.clientOut, t.serverOut = back(t.clientIn, o.ClientOut, o.ClientIn), back(t.serverIn, o.ServerOut, o.ServerIn)
-	if o.ClientErr != nil && o.ServerErr != nil {
+	if o.ClientErr != nil && o.ServerErr != nil && o.ServerErr != o.ServerOut { // 2>&1 is one stream
 		t.clientErr, t.serverErr = use(o.ClientErr), use(o.ServerErr)
 	}
+	return t.orClosed(all)
+}
+
+// orClosed is the talk, or closes it where one of its files cannot be used.
+func (t *talk) orClosed(all []error) (*talk, error) {
 	if err := errors.Join(all...); err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// inputOnly reports whether nothing but the input of a program passes, which is no conversation.
+func (o *RelayOptions) inputOnly() bool {
+	return o.Log == nil && o.ClientOut == nil && o.ServerOut == nil
 }
 
 // close ends all that is under way.
@@ -152,10 +186,10 @@ func (t *talk) endedBy(side Side) {
 	if closed || side == stderrSide || side == "" {
 		return
 	}
-	if side == Server && t.clientIn.hungUp(0) {
+	if side == Server && t.clientIn.hungUp() {
 		side = Client // whoever comes to know of it first: what a program leaves running is killed for it
 	}
-	if side == Client && t.serverIn.hungUp(0) && t.serverOut.hungUp(0) {
+	if side == Client && t.serverIn.hungUp() && t.serverOut.hungUp() {
 		c.serverWent() // or the other way round: a client leaves a server of which it was told that its process is gone
 	}
 	c.endedBy(side)
@@ -170,19 +204,27 @@ func (t *talk) watch(to, from *end, by Side) {
 	}
 }
 
-// leaving is how long, in ms, a process that ends takes at most to leave its stdin once it has left its stdout: the kernel closes them in
-// no order that can be relied on.
-const leaving = 10
+// leaving is how long a process that ends takes at most to leave its stdin once it has left its stdout: the kernel closes them in no
+// order that can be relied on, and others may run in between.
+const leaving = time.Second
 
 // hangUp is watch for who sees that from has ended, before that is passed on. Of a server that has ended nobody reads what it is asked, and
-// its client, which may ask again when it sees the end, is to find that so by then. Of a socket of two directions nobody else sees that it
-// was closed whole.
+// its client, which may ask again when it sees the end, is to find that so by then: a replay closes both at once. Of a socket of two
+// directions nobody else sees that it was closed whole.
 func (t *talk) hangUp(from *end) {
-	switch {
-	case from == t.serverOut && t.serverIn.hungUp(t.leaving):
-		t.clientIn.closeRead()
-	case from == t.clientIn && t.clientOut.hungUp(0):
-		t.serverOut.closeRead()
+	switch from {
+	case t.serverOut:
+		select {
+		case <-t.left:
+		case <-time.After(t.leaving):
+		}
+		if t.serverIn.hungUp() {
+			t.clientIn.closeRead()
+		}
+	case t.clientIn:
+		if t.clientOut.hungUp() {
+			t.serverOut.closeRead()
+		}
 	}
 }
 
@@ -204,6 +246,7 @@ func (t *talk) copy(from, to *end, side Side, take func(b []byte) ([]byte, error
 			return
 		}
 		if err != nil {
+			t.reachedEnd(from, side, err)
 			break
 		}
 	}

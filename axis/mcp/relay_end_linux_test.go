@@ -6,13 +6,15 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestServerLeavesBothAtOnce has a server leave its stdout and, a moment later, its stdin, as a process may that ends: who has read the end
-// of its stdout writes to it in vain, whoever of the relay's goroutines comes to know of it first.
+// TestServerLeavesBothAtOnce has a server leave its stdout and, a while later, its stdin, as a process may that ends: who has read the end
+// of its stdout writes to it in vain, whoever of the relay's goroutines comes to know of it first and however long it took.
 func TestServerLeavesBothAtOnce(t *testing.T) {
 	var o RelayOptions
 	var clientReads, clientWrites, serverReads, serverWrites *os.File
@@ -24,13 +26,22 @@ func TestServerLeavesBothAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	talk.leaving = time.Hour // as far as the test goes nothing but the server's leaving counts
+	var relay sync.WaitGroup
+	relay.Go(talk.run)
+	defer relay.Wait()
 	defer talk.close()
-	talk.leaving = 60_000 // a machine that stalls makes the moment long
+	var left atomic.Bool
 	serverWrites.Close()
-	time.AfterFunc(time.Millisecond, func() { serverReads.Close() })
-	go talk.copy(talk.serverOut, talk.clientOut, Server, talk.fromServer, talk.serverEnded)
+	time.AfterFunc(20*time.Millisecond, func() {
+		left.Store(true)
+		serverReads.Close()
+	})
 	if b, err := io.ReadAll(clientReads); len(b) > 0 || err != nil {
 		t.Errorf("read %q, %v", b, err)
+	}
+	if !left.Load() {
+		t.Error("the client was told of the end before the server had left its stdin")
 	}
 	if _, err := io.WriteString(clientWrites, "\n"); !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("the write: %v, want a broken pipe", err)

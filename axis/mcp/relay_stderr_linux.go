@@ -43,6 +43,7 @@ func (t *talk) moveStderr() bool {
 			}
 			n, err := t.serverErr.read(buf[:])
 			if err != nil {
+				t.reachedEnd(t.serverErr, stderrSide, err)
 				return false
 			}
 			b, err := t.fromStderr(buf[:n])

@@ -47,13 +47,14 @@ func (t *talk) now() state {
 func (t *talk) fromClient(b []byte) (pass []byte, err error) {
 	switch t.now() {
 	case undecided:
+		t.keepUnheard(b)
 		return t.decide(b)
 	case recorded:
 		return b, t.record(Client, &t.client, b)
 	case refused:
 		return nil, t.refuse(b)
 	}
-	return b, nil
+	return b, t.hear(Client, b)
 }
 
 // clientEnded takes a last line without its end. One that is a message counts as one: servers differ in whether they answer it.
@@ -77,6 +78,8 @@ func (t *talk) fromServer(b []byte) (pass []byte, err error) {
 		return b, t.record(Server, &t.server, b)
 	case refused:
 		return nil, nil
+	case plain:
+		return b, t.hear(Server, b)
 	}
 	return b, nil
 }
@@ -95,8 +98,11 @@ func (t *talk) serverEnded() (pass []byte, err error) {
 
 // fromStderr takes what the server wrote to stderr.
 func (t *talk) fromStderr(b []byte) (pass []byte, err error) {
-	if t.keepEarly(stderrSide, b) == recorded {
+	switch t.keepEarly(stderrSide, b) {
+	case recorded:
 		return b, t.conversation.Stderr(b)
+	case plain:
+		return b, t.hear(stderrSide, b)
 	}
 	return b, nil
 }
@@ -182,6 +188,7 @@ func (t *talk) settle(line []byte) (state, error) {
 	switch {
 	case !opens:
 		t.state = plain
+		return t.state, t.hearEarly(&before)
 	case t.o.Refuse != nil:
 		t.state = refused
 	default:

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
+
+	"github.com/tapedeck-dev/tapedeck/internal/vt"
 )
 
 // Leftovers knows what a program has left on a terminal: whether the last line has an end, and the modes that it turned on
@@ -14,8 +14,7 @@ import (
 // and keeps no screen.
 type Leftovers struct {
 	mu    sync.Mutex
-	state parserState
-	seq   []byte // of the control sequence so far, without its introducer; bounded by maxSequence
+	lexer *vt.Lexer // nil before the first Write
 
 	open    bool         // something was printed since the last line's end
 	atStart bool         // the cursor is in the first column
@@ -28,19 +27,6 @@ type Leftovers struct {
 	keys    bool         // xterm's other keys
 	pushed  int          // kitty's keyboard modes
 }
-
-type parserState uint8
-
-const (
-	ground    parserState = iota
-	escape                // after ESC
-	csi                   // in a control sequence
-	text                  // in a string: a title, a palette, a picture
-	textEsc               // after ESC in a string
-	nextPlain             // the next byte belongs to what came before
-)
-
-const maxSequence = 64 // bytes; none that counts here is as long
 
 // alternate are the modes that switch to the alternate screen.
 var alternate = []int{47, 1047, 1049}
@@ -58,69 +44,26 @@ var defaults = map[int]bool{
 func (l *Leftovers) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, b := range p {
-		l.put(b)
+	if l.lexer == nil {
+		l.lexer = vt.NewLexer(l.token)
 	}
-	return len(p), nil
+	return l.lexer.Write(p)
 }
 
-func (l *Leftovers) put(b byte) {
-	switch l.state {
-	case ground:
-		l.plain(b)
-	case escape:
-		l.escape(b)
-	case csi:
-		switch {
-		case b >= 0x40 && b <= 0x7e:
-			l.state = ground
-			l.control(b)
-		case b == 0x1b:
-			l.state = escape
-		case len(l.seq) < maxSequence:
-			l.seq = append(l.seq, b)
-		}
-	case text:
-		switch b {
-		case 0x07:
-			l.state = ground
-		case 0x1b:
-			l.state = textEsc
-		}
-	case textEsc:
-		if l.state = ground; b != '\\' {
-			l.escape(b)
-		}
-	case nextPlain:
-		l.state = ground
-	}
-}
-
-func (l *Leftovers) plain(b byte) {
+func (l *Leftovers) token(t *vt.Token) {
 	switch {
-	case b == 0x1b:
-		l.state = escape
-	case b == '\n':
-		l.open, l.atStart = false, true
-	case b == '\r':
-		l.atStart = true
-	case b >= 0x20 && b != 0x7f:
+	case t.Kind == vt.TokenText:
 		l.open, l.atStart = true, false
-	}
-}
-
-func (l *Leftovers) escape(b byte) {
-	l.state = ground
-	switch b {
-	case '[':
-		l.state, l.seq = csi, l.seq[:0]
-	case ']', 'P', '_', '^', 'X':
-		l.state = text
-	case '(', ')', '*', '+', '#', '%', ' ':
-		l.state = nextPlain
-	case '=', '>':
-		l.keypad = b == '='
-	case 'c':
+	case t.Kind == vt.TokenControl && t.Final == '\n':
+		l.open, l.atStart = false, true
+	case t.Kind == vt.TokenControl && t.Final == '\r':
+		l.atStart = true
+	case t.Kind == vt.TokenCSI:
+		l.control(t)
+	case t.Kind != vt.TokenEscape || len(t.Inter) > 0:
+	case t.Final == '=' || t.Final == '>':
+		l.keypad = t.Final == '='
+	case t.Final == 'c':
 		l.reset()
 		l.open, l.atStart = false, true
 	}
@@ -130,47 +73,47 @@ func (l *Leftovers) reset() {
 	l.modes, l.keypad, l.styled, l.region, l.insert, l.keys, l.pushed = nil, false, false, false, false, false, 0
 }
 
-// control takes a whole control sequence that ends in b.
-func (l *Leftovers) control(b byte) {
-	seq := string(l.seq)
-	switch {
-	case b == 'h' || b == 'l':
-		l.set(seq, b == 'h')
-	case b == 'm' && strings.HasPrefix(seq, ">"):
-		l.keys = strings.Contains(seq, ";") && !strings.HasSuffix(seq, ";0")
-	case b == 'm' && !strings.HasPrefix(seq, "?"):
-		l.styled = seq != "" && seq != "0"
-	case b == 'u' && strings.HasPrefix(seq, ">"):
-		l.pushed++
-	case b == 'u' && strings.HasPrefix(seq, "<"):
-		n, err := strconv.Atoi(seq[1:])
-		if err != nil {
-			n = 1
+// control takes a control sequence.
+func (l *Leftovers) control(t *vt.Token) {
+	param := func(i int) int { // -1 for none
+		if i < len(t.Params) {
+			return t.Params[i]
 		}
-		l.pushed = max(0, l.pushed-n)
-	case b == 'r' && !strings.HasPrefix(seq, "?"):
-		l.region, l.atStart = seq != "", true
-	case b == 'p' && seq == "!":
+		return -1
+	}
+	first := max(0, param(0))
+	switch {
+	case string(t.Inter) == "!" && t.Final == 'p':
 		l.reset()
-	case b == 'H' || b == 'f':
-		_, col, _ := strings.Cut(seq, ";")
-		l.atStart = col == "" || col == "1"
-	case b == 'J' && (seq == "2" || seq == "3" || l.atStart), b == 'K' && (seq == "2" || l.atStart && seq != "1"):
+	case len(t.Inter) > 0:
+	case t.Final == 'h' || t.Final == 'l':
+		l.set(t, t.Final == 'h')
+	case t.Final == 'm' && t.Prefix == '>':
+		l.keys = len(t.Params) > 1 && param(1) != 0
+	case t.Final == 'u' && t.Prefix == '>':
+		l.pushed++
+	case t.Final == 'u' && t.Prefix == '<':
+		l.pushed = max(0, l.pushed-max(1, first))
+	case t.Prefix != 0:
+	case t.Final == 'm':
+		l.styled = len(t.Params) > 1 || first > 0
+	case t.Final == 'r':
+		l.region, l.atStart = len(t.Params) > 1 || param(0) >= 0, true
+	case t.Final == 'H' || t.Final == 'f':
+		l.atStart = param(1) <= 1
+	case t.Final == 'J' && (first > 1 || l.atStart), t.Final == 'K' && (first == 2 || l.atStart && first != 1):
 		l.open = false
 	}
 }
 
-func (l *Leftovers) set(seq string, on bool) {
-	if seq == "4" {
-		l.insert = on
-	}
-	if !strings.HasPrefix(seq, "?") {
-		return
-	}
-	for p := range strings.SplitSeq(seq[1:], ";") {
-		mode, err := strconv.Atoi(p)
+// set turns modes on or off.
+func (l *Leftovers) set(t *vt.Token, on bool) {
+	for _, mode := range t.Params {
 		byDefault, known := defaults[mode]
-		if err != nil || !known || on != byDefault == l.differs(mode) {
+		if t.Prefix == 0 && mode == 4 {
+			l.insert = on
+		}
+		if t.Prefix != '?' || !known || on != byDefault == l.differs(mode) {
 			continue // known to be so already
 		}
 		if l.modes == nil {

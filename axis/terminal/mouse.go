@@ -1,8 +1,6 @@
 package terminal
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // A Button is a button of a mouse, or its wheel.
 type Button uint8

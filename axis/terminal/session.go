@@ -290,18 +290,12 @@ func (s *Session) Wait(ctx context.Context) (Exit, error) {
 	}
 }
 
-// Begun is when the program was started.
-func (s *Session) Begun() time.Time { return s.begun }
-
 // Size is the terminal's present size.
 func (s *Session) Size() Size {
 	s.sizing.Lock()
 	defer s.sizing.Unlock()
 	return s.size
 }
-
-// Printed is how many bytes were read of the program's output so far.
-func (s *Session) Printed() int64 { return s.read.Load() }
 
 // Mode reports whether the program has turned a private mode (DECSET) of its terminal on, as 2004 for bracketed paste, and
 // whether such a mode is known.
@@ -327,4 +321,43 @@ func (s *Session) kept(err error) {
 	if err != nil && s.keepErr == nil {
 		s.keepErr = fmt.Errorf("what passed is not kept whole: %w", err)
 	}
+}
+
+// readSize is how much is read at once, in bytes.
+const readSize = 64 << 10
+
+// readAll reads what the program writes until nobody can write any more, or the terminal is closed. It waits for nobody but
+// SessionOptions.Output and Keeper.
+func (s *Session) readAll() {
+	defer close(s.readDone)
+	out, buf := s.pty.Output(), make([]byte, readSize)
+	for {
+		n, err := out.Read(buf)
+		if n > 0 {
+			s.busy.Store(true)
+			s.note()
+			s.took(buf[:n])
+			s.note()
+			s.busy.Store(false)
+		}
+		if err != nil {
+			return // EIO where the program's side is closed
+		}
+	}
+}
+
+// took hands on what was read.
+func (s *Session) took(p []byte) {
+	if s.o.Output != nil && s.outErr == nil {
+		_, s.outErr = s.o.Output.Write(p)
+	}
+	s.keep.Lock()
+	defer s.keep.Unlock()
+	if s.o.Keeper != nil {
+		s.kept(s.o.Keeper.Output(p))
+	}
+	if s.feed != nil {
+		s.feed.write(p)
+	}
+	s.read.Add(int64(len(p)))
 }

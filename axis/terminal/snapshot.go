@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/internal/vt"
@@ -133,4 +134,21 @@ func joinRows(rows []string, wrapped func(int) bool, cols int) string {
 		}
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// Lines are the rows, from the top. With CursorAt and CellsOf it makes a Screen what golden screens of cassette/check are held
+// against.
+func (s *Screen) Lines() []string { return slices.Clone(s.Rows) }
+
+// CursorAt is where the cursor is, counted from 0, and whether it shows.
+func (s *Screen) CursorAt() (row, col int, visible bool) {
+	return s.Cursor.Row, s.Cursor.Col, s.Cursor.Visible
+}
+
+// CellsOf are the cells of a row, none where there is no such row.
+func (s *Screen) CellsOf(row int) []Cell {
+	if row < 0 || row >= len(s.Cells) {
+		return nil
+	}
+	return s.Cells[row]
 }

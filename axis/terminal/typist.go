@@ -55,7 +55,7 @@ func (in Input) Size() Size {
 // A Typist knows how much a program has printed, and so when to type. Everything that the program prints must be written
 // to it.
 type Typist struct {
-	// Patience is for how long, beyond twice the time that it took while recording, PlayWhen waits for a screen that does not come. 0 is
+	// Patience is for how long, beyond twice the time that it took while recording, Play waits for a screen that does not come. 0 is
 	// 5 s. Not to be changed while it plays.
 	Patience time.Duration
 
@@ -198,14 +198,11 @@ func (l *lastByte) Write(p []byte) (int, error) {
 // rests, and those with a signal key no earlier than they came then; resize is called with the sizes in between. The last
 // run takes what is left of from: a secret may have another length there than what was typed. The error is that of either
 // side.
-func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input, resize func(Size)) error {
-	return t.PlayWhen(to, from, typed, resize, nil)
-}
-
-// PlayWhen is Play for who knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment,
-// however much was printed by then; ready is asked whenever something is printed. Where it does not become true the keys are
-// typed all the same, after a while. known false leaves that run to what was printed. A nil ready knows nothing.
-func (t *Typist) PlayWhen(to io.Writer, from io.Reader, typed []Input, resize func(Size), ready func(i int) (yes, known bool)) error {
+//
+// ready, which may be nil, knows what the screen must show: run i of the keys is typed once ready(i) has been true for a moment,
+// however much was printed by then; it is asked whenever something is printed. Where it does not become true the keys are
+// typed all the same, after a while. known false leaves that run to what was printed.
+func (t *Typist) Play(to io.Writer, from io.Reader, typed []Input, resize func(Size), ready func(i int) (yes, known bool)) error {
 	p := player{t: t, last: t.elapsed()}
 	left, run := runs(typed), 0
 	for _, in := range typed {

@@ -46,7 +46,7 @@ func TestPlayWaitsForThePromptOrForQuiet(t *testing.T) {
 		typist := terminal.NewTypist()
 		r, w := io.Pipe()
 		begun := time.Now()
-		go typist.Play(w, strings.NewReader("ada\n36\n"), []terminal.Input{{After: 6, Len: 4}, {After: 100, Len: 3}}, nil)
+		go typist.Play(w, strings.NewReader("ada\n36\n"), []terminal.Input{{After: 6, Len: 4}, {After: 100, Len: 3}}, nil, nil)
 		go func() {
 			time.Sleep(100 * time.Millisecond)
 			io.WriteString(typist, "name? ")
@@ -82,7 +82,7 @@ func TestPlay(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var to writes
-			if err := terminal.NewTypist().Play(&to, strings.NewReader(test.from), test.typed, nil); err != nil {
+			if err := terminal.NewTypist().Play(&to, strings.NewReader(test.from), test.typed, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(to, test.want) {
@@ -114,7 +114,7 @@ func TestTypistFails(t *testing.T) {
 	if err := terminal.NewTypist().Pass(io.Discard, r, nil); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("Pass from a reader that fails: %v", err)
 	}
-	if err := terminal.NewTypist().Play(w, strings.NewReader("x"), []terminal.Input{{Len: 1}}, nil); !errors.Is(err, gone) {
+	if err := terminal.NewTypist().Play(w, strings.NewReader("x"), []terminal.Input{{Len: 1}}, nil, nil); !errors.Is(err, gone) {
 		t.Errorf("Play to a terminal that is gone: %v", err)
 	}
 }
@@ -129,7 +129,7 @@ func TestPlayHoldsSignalKeys(t *testing.T) {
 			at = append(at, time.Since(begun))
 			return len(p), nil
 		})
-		if err := typist.Play(to, strings.NewReader("q\x03"), typed, nil); err != nil {
+		if err := typist.Play(to, strings.NewReader("q\x03"), typed, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(at, []time.Duration{0, 2 * time.Second}) {
@@ -153,7 +153,7 @@ func at(t *testing.T, typed []terminal.Input, printed map[time.Duration]string) 
 			runs = append(runs, time.Since(begun))
 			return len(p), nil
 		})
-		if err := typist.Play(to, strings.NewReader(strings.Repeat("x", len(typed))), typed, nil); err != nil {
+		if err := typist.Play(to, strings.NewReader(strings.Repeat("x", len(typed))), typed, nil, nil); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute) // until all is printed
@@ -207,7 +207,7 @@ func TestPlayResizes(t *testing.T) {
 	typed := []terminal.Input{{Len: 1}, {Rows: 9, Cols: 8, Width: 7, Height: 6}, {Len: 1}, {Rows: 5, Cols: 4}}
 	err := terminal.NewTypist().Play(&did, strings.NewReader("a<secret>"), typed, func(s terminal.Size) {
 		did = append(did, fmt.Sprint(s))
-	})
+	}, nil)
 	if want := []string{"a", "{9 8 7 6}", "<secret>", "{5 4 0 0}"}; err != nil || !slices.Equal(did, want) {
 		t.Errorf("%q, %v, want %q", did, err, want)
 	}

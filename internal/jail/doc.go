@@ -72,6 +72,8 @@
 //   - one process, the parent or an ancestor, writes what it reads and reads what it writes, as far as these are pipes: in a
 //     pipeline or a substitution those are two. Who has the other end of a socket cannot be told.
 //
+// Where only the first holds, of its standard input, and the parent writes what it reads, or nobody does any more, that input alone is told of (Spawn.InputOnly).
+//
 // So servers are told of that a client starts, and commands whose output somebody gathers after having given them input, but
 // not pipelines, loops, and what inherits. The look costs a context switch and, mostly, one readlink.
 //

@@ -24,6 +24,8 @@ type Spawn struct {
 	// Again says that the standard streams are already those that an earlier answer of this Key put there: this is the next
 	// try along PATH, or the program that a shell or a launcher became.
 	Again bool
+	// InputOnly says that nobody reads what it writes who gives it its input: its Streams are that of standard input alone.
+	InputOnly bool
 
 	process *spawnProcess
 }

@@ -22,10 +22,11 @@ type spawnProcess struct {
 	task  *os.File // of the thread that executes, whose descriptors are taken; pidfd where that is the same
 	links []string // what was put at 0 and 1; the spawns' mutex guards it
 
-	stub     bool    // it was to become one: whatever it executes is
-	seen     bool    // nonblock is known
-	nonblock [3]bool // how what stood there blocked
-	altered  [3]bool // and whether it does so no more
+	inputOnly bool    // see Spawn.InputOnly
+	stub      bool    // it was to become one: whatever it executes is
+	seen      bool    // nonblock is known
+	nonblock  [3]bool // how what stood there blocked
+	altered   [3]bool // and whether it does so no more
 
 	waiting sync.Once
 	waited  atomic.Bool
@@ -77,14 +78,19 @@ func (p *spawnProcess) take(i int) (fd int, err error) {
 	return fd, err
 }
 
-// onlyStreams reports whether those of links that are sockets are Unix stream sockets.
-func (p *spawnProcess) onlyStreams(links [2]string) bool {
-	for i, link := range links {
-		if !isPipe(link) && !p.isStream(i) {
-			return false
-		}
+// isStreamAt reports whether descriptor i, which link is of, is a pipe or a Unix stream socket.
+func (p *spawnProcess) isStreamAt(i int, link string) bool { return isPipe(link) || p.isStream(i) }
+
+// inputEnded reports whether nobody writes any more to the pipe at descriptor 0.
+func (p *spawnProcess) inputEnded() bool {
+	fd, err := p.take(0)
+	if err != nil {
+		return false
 	}
-	return true
+	defer unix.Close(fd)
+	set := []unix.PollFd{{Fd: int32(fd)}}
+	n, err := unix.Poll(set, 0)
+	return err == nil && n > 0 && set[0].Revents&unix.POLLHUP != 0
 }
 
 func (p *spawnProcess) isStream(i int) bool {

@@ -23,7 +23,7 @@ func (s *spawns) look(n *seccompNotif) (*Spawn, error) {
 	var links [2]string
 	for i := range links {
 		link, err := s.link(thread, i)
-		if err != nil || !talks(link) || s.inherited[link] {
+		if i == 0 && (err != nil || !talks(link) || s.inherited[link]) {
 			return nil, passed(err)
 		}
 		links[i] = link
@@ -34,28 +34,47 @@ func (s *spawns) look(n *seccompNotif) (*Spawn, error) {
 	}
 	p, ours := s.known(pid, links)
 	if p == nil {
-		if ours || s.handedOn(parent, links) || !s.held(parent, links) {
+		if ours || s.handedOn(parent, links[0]) {
 			return nil, nil
 		}
-		if s.ends.full() {
-			return nil, errTooMany
-		}
-		if p, err = s.newProcess(pid, int(n.PID)); err != nil {
+		if p, err = s.talkedWith(n, pid, parent, links); p == nil {
 			return nil, err
-		}
-		if !p.onlyStreams(links) {
-			p.drop()
-			return nil, nil
 		}
 		s.lastKey++
 		p.key = s.lastKey
 	}
-	spawn := &Spawn{PID: pid, Key: p.key, Again: ours, process: p}
+	spawn := &Spawn{PID: pid, Key: p.key, Again: ours, InputOnly: p.inputOnly, process: p}
 	if err := s.describe(spawn, n); err != nil {
 		p.drop()
 		return nil, passed(err)
 	}
 	return spawn, nil
+}
+
+// talkedWith opens the process pid where somebody talks with it, or gives it its input; nil where that is not so.
+func (s *spawns) talkedWith(n *seccompNotif, pid, parent int, links [2]string) (*spawnProcess, error) {
+	reads := talks(links[1]) && !s.inherited[links[1]] && !s.handedOn(parent, links[1])
+	both := reads && s.held(parent, links)
+	p, err := s.newProcess(pid, int(n.PID))
+	if err != nil {
+		return nil, err
+	}
+	if !p.isStreamAt(0, links[0]) || !both && isPipe(links[0]) && !s.givesInput(parent, p, links[0]) {
+		p.drop()
+		return nil, nil
+	}
+	both = both || reads && s.held(parent, links) // a shell that moves its descriptors about was looked at too early
+	p.inputOnly = !both || !p.isStreamAt(1, links[1])
+	if s.ends.full() {
+		p.drop()
+		return nil, errTooMany
+	}
+	return p, nil
+}
+
+// givesInput reports whether the parent writes what a process reads from a pipe, or has written it all: nobody has its other end then.
+func (s *spawns) givesInput(parent int, p *spawnProcess, link string) bool {
+	return p.inputEnded() || s.holdsFarEnds(parent, [2]string{link, ""})
 }
 
 // passed is nil for errors that the call itself will meet, or that mean that its caller is gone or has no such descriptor.
@@ -87,12 +106,12 @@ func (s *spawns) known(pid int, links [2]string) (p *spawnProcess, ours bool) {
 	return p, ours
 }
 
-// handedOn reports whether the parent has one of the streams as its own: then it does not talk with its child, somebody else
+// handedOn reports whether the parent has the stream as its own: then it does not talk with its child, somebody else
 // talks with both.
-func (s *spawns) handedOn(parent int, links [2]string) bool {
+func (s *spawns) handedOn(parent int, link string) bool {
 	for fd := range 3 {
 		own, err := s.link(strconv.Itoa(parent), fd)
-		if err == nil && (own == links[0] || own == links[1]) {
+		if err == nil && own == link {
 			return true
 		}
 	}

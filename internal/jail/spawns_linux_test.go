@@ -25,6 +25,7 @@ type ear struct {
 
 	mu     sync.Mutex
 	told   []string // "program argument argument"
+	given  []string // what is told of by its input alone, which may be a matter of moments
 	again  []string
 	in     bytes.Buffer // all that went to standard inputs
 	ends   []Ended
@@ -52,7 +53,11 @@ func (e *ear) Spawning(s *Spawn) *SpawnAnswer {
 		e.again = append(e.again, text)
 		return nil
 	}
-	e.told = append(e.told, text)
+	if s.InputOnly {
+		e.given = append(e.given, text)
+	} else {
+		e.told = append(e.told, text)
+	}
 	if e.hook != nil {
 		if a := e.hook(s); a != nil {
 			return a

@@ -95,6 +95,9 @@ func pythonConfig(t testing.TB, script string) *Config {
 
 // TestSpawnsOfPython: each way in which Python starts a program that it talks with.
 func TestSpawnsOfPython(t *testing.T) {
+	inputs := map[string][]string{ // told of by their input alone
+		"a file comes out": {"cat"}, "only input": {"sh -c read x; echo $x; exec cat"}, "input of several": {"head -c0", "cat"}, "run": {},
+	}
 	const head = "import subprocess, asyncio, os, sys\nfrom subprocess import *\n"
 	for name, tt := range map[string]struct {
 		script, want string
@@ -110,6 +113,8 @@ func TestSpawnsOfPython(t *testing.T) {
 		"stderr, two":      {"print(Popen('cat; cat nosuch; true', shell=True, stdin=PIPE, stdout=PIPE, stderr=PIPE).communicate(b'hello'))", "(b'hello', b'cat: nosuch: No such file or directory\\n')\n", []string{"sh -c cat; cat nosuch; true"}, nil},
 		"asyncio":          {"async def f():\n  p = await asyncio.create_subprocess_exec('cat', stdin=PIPE, stdout=PIPE)\n  print(await p.communicate(b'hello'), p.returncode)\nasyncio.run(f())", "(b'hello', None) 0\n", []string{"cat"}, nil},
 		"a file comes out": {"p = Popen(['cat'], stdin=PIPE, stdout=open('/dev/null', 'w'))\np.communicate(b'hello')", "", nil, nil},
+		"only input":       {"p = Popen('read x; echo $x; exec cat', shell=True, stdin=PIPE)\nsys.stdout.flush()\np.communicate(b'hello\\nyou\\n')", "hello\nyou\n", nil, []string{"cat"}},
+		"input of several": {"r, w = os.pipe()\na = Popen(['head', '-c0'], stdin=r)\na.wait()\nos.write(w, b'hello')\nos.close(w)\nb = Popen(['cat'], stdin=r)\nprint(b.wait())", "hello0\n", nil, nil},
 		"nothing goes in":  {"print(check_output(['echo', 'x']))", "b'x\\n'\n", nil, nil},
 		"along PATH": {"os.environ['PATH'] = '/none:/nowhere:/usr/bin:/bin'\nprint(Popen(['sleep', '0'], stdin=PIPE, stdout=PIPE).communicate(b''))", "(b'', None)\n",
 			[]string{"sleep 0"}, []string{"sleep 0", "sleep 0"}},
@@ -130,6 +135,9 @@ func TestSpawnsOfPython(t *testing.T) {
 			r := runSpawns(t, c, e)
 			r.want(t, tt.want)
 			e.want(t, tt.told...)
+			if want := inputs[name]; want != nil && !slices.Equal(e.given, want) {
+				t.Errorf("of their input alone %q, want %q", e.given, want)
+			}
 			if !slices.Equal(e.again, tt.again) {
 				t.Errorf("again %q, want %q", e.again, tt.again)
 			}

@@ -78,7 +78,11 @@ func (p *spawnProcess) unblock(fd, i int) int {
 // Streams takes what stands at 0, 1 and 2, and makes what can be put there instead. Call it within Spawning.
 func (s *Spawn) Streams() (*Streams, error) {
 	var out Streams
-	for i := range 3 {
+	n := 3
+	if s.InputOnly {
+		n = 1
+	}
+	for i := range n {
 		if err := s.stream(&out, i); err != nil && (i < 2 || !errors.Is(err, ErrNoStream)) {
 			out.close()
 			return nil, err

@@ -48,8 +48,11 @@ func boolOf(b bool) int {
 }
 
 func (f *FS) apply(spawn uint64, c *Change) error {
-	if err := checkNotTop("apply", c.Path); err != nil {
+	if err := check("apply", c.Path); err != nil {
 		return err
+	}
+	if c.Path == "." {
+		return failure("apply", c.Path, errTop)
 	}
 	now := f.now()
 	f.mu.Lock()

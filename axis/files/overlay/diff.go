@@ -21,7 +21,7 @@ import (
 // A file of the directory that others changed after the program did is an error that wraps ErrStale: what it was is not known.
 func (f *FS) Diff() ([]byte, error) {
 	f.mu.RLock()
-	all, store, err := f.changes(nil)
+	all, store, err := f.changes()
 	f.mu.RUnlock()
 	if err != nil {
 		return nil, err
@@ -36,46 +36,33 @@ func (f *FS) Diff() ([]byte, error) {
 // ErrStale is wrapped by the refusal to say how a file changed that others have changed too.
 var ErrStale = errors.New("it changed in the directory after the program changed it here")
 
-// changes returns what differs from what the tree began as, sorted by path, and the contents. since holds paths that were something
-// else by then. It is called under mu.
-func (f *FS) changes(since map[string]*files.Entry) ([]files.Change, *cas.Memory, error) {
+// changes returns what differs from what the tree began as, sorted by path, and the contents. It is called under mu.
+func (f *FS) changes() ([]files.Change, *cas.Memory, error) {
 	store := cas.NewMemory()
-	all := make(map[string]*files.Change)
-	if err := f.collect(f.top, ".", all, store); err != nil {
+	after := make(map[string]*files.Entry)
+	if err := f.collect(f.top, ".", after, store); err != nil {
 		return nil, nil, err
 	}
-	for _, name := range append(slices.Collect(maps.Keys(f.base)), slices.Collect(maps.Keys(since))...) {
-		if all[name] == nil {
-			all[name] = &files.Change{Path: name}
+	for name := range f.base {
+		if after[name] == nil {
+			after[name] = nil // it is gone
 		}
 	}
 	var out []files.Change
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		c := all[name]
-		var err error
-		if c.Before, err = f.beganAs(name, store); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		before, err := f.beganAs(name, store)
+		if err != nil {
 			return nil, nil, err
 		}
-		if e, ok := since[name]; ok {
-			c.Before = e
-		}
-		if !same(c.Before, c.After) {
-			out = append(out, *c)
+		if !files.SameEntry(before, after[name]) {
+			out = append(out, files.Change{Path: name, Before: before, After: after[name]})
 		}
 	}
 	return out, store, nil
 }
 
-// same reports whether two sides of a change are equal.
-func same(a, b *files.Entry) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
 // collect notes what stands in the directory n of the upper layer, and below.
-func (f *FS) collect(n *node, name string, all map[string]*files.Change, store cas.Store) error {
+func (f *FS) collect(n *node, name string, all map[string]*files.Entry, store cas.Store) error {
 	for base, kid := range n.kids {
 		full := join(name, base)
 		if kid.mode == 0 {
@@ -89,7 +76,7 @@ func (f *FS) collect(n *node, name string, all map[string]*files.Change, store c
 			}
 			e.Digest, e.Size = d, int64(len(kid.data))
 		}
-		all[full] = &files.Change{Path: full, After: e}
+		all[full] = e
 		if err := f.collect(kid, full, all, store); err != nil {
 			return err
 		}
@@ -99,9 +86,6 @@ func (f *FS) collect(n *node, name string, all map[string]*files.Change, store c
 
 // beganAs returns what stood at a path when the tree began, nil for nothing.
 func (f *FS) beganAs(name string, store cas.Store) (*files.Entry, error) {
-	if e, ok := f.origin[name]; ok {
-		return e, copyBlob(store, f.blobs, e)
-	}
 	l := f.base[name]
 	if l.mode == 0 {
 		return nil, nil
@@ -120,13 +104,6 @@ func (f *FS) beganAs(name string, store cas.Store) (*files.Entry, error) {
 	e.Size = int64(len(b))
 	e.Digest, err = store.Put(b)
 	return e, err
-}
-
-func copyBlob(to cas.Store, from *cas.Memory, e *files.Entry) error {
-	if e == nil || e.Digest.IsZero() {
-		return nil
-	}
-	return cas.Copy(to, from, e.Digest)
 }
 
 // fresh refuses a file of the directory that is not what it was.

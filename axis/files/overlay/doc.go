@@ -8,7 +8,7 @@
 //	OpenFile                                             a File that reads and writes anywhere
 //	Diff                                                 what changed, as a patch that git apply takes
 //	WriteBack                                            what changed, into the directory
-//	Materialise, Copy                                    the tree as it is, into a real directory; again, where that was one
+//	Copy                                                 the tree as it is, into a real directory; again, where that was one
 //	Apply                                                what something else changed, as its doing
 //
 // Names are those of io/fs: relative, with "/", nothing but UTF-8, no "." or ".." in them; Clean makes one of what people write.

@@ -124,8 +124,9 @@ func (h *File) load() error {
 
 // whole is the content; a copy where it is to be recorded.
 func (h *File) whole() ([]byte, error) {
-	h.f.look()
-	defer h.f.looked()
+	lock := h.f.looking()
+	lock.Lock()
+	defer lock.Unlock()
 	if h.n == nil {
 		_, b, err := h.f.readAt(h.at.path)
 		h.snap = b
@@ -333,10 +334,7 @@ func (h *File) ReadDir(n int) ([]fs.DirEntry, error) {
 			return nil, io.EOF
 		}
 	}
-	out := make([]fs.DirEntry, take)
-	for i, e := range h.list[:take] {
-		out[i] = &dirEntry{h.f, join(h.at.path, e.name), e}
-	}
+	out := h.f.dirEntries(h.at.path, h.list[:take])
 	h.list = h.list[take:]
 	return out, nil
 }

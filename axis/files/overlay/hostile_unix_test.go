@@ -194,7 +194,7 @@ func TestAHostileTreeIsCopied(t *testing.T) {
 	before := listHost(t, dir, outside)
 	f := newFS(t, &overlay.Options{Dir: dir})
 	copied := filepath.Join(t.TempDir(), "copy")
-	must(t, within(t, func() error { return f.Materialise(copied) }))
+	must(t, within(t, func() error { return f.Copy(copied) }))
 	if b, err := os.ReadFile(filepath.Join(copied, "dir", "inner")); err != nil || string(b) != "inner" {
 		t.Errorf("%q, %v", b, err)
 	}

@@ -1,7 +1,7 @@
 package overlay
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -11,26 +11,12 @@ import (
 	"github.com/tapedeck-dev/tapedeck/axis/files"
 )
 
-// Materialise makes dir, which is empty or not there, a copy of the tree as it is: files, directories and links, every file with the
-// time that Stat says. It is no input of the program, and is not recorded.
+// Copy makes dir, which is empty or not there, a copy of the tree as it is: files, directories and links, every file with the
+// time that Stat says. A directory that it filled before, in which something has worked since, becomes a copy of the tree as it is now:
+// what stands there as Copy left it, and is the same in the tree, stays, and all else comes anew or goes; who changed something there
+// finds that out alone, and calls Apply. It is no input of the program, and is not recorded.
 //
-// Errors: dir holds something; those of the host; of a tree from a tape what that does not know.
-func (f *FS) Materialise(dir string) error {
-	root, err := emptyRoot(dir)
-	if err == nil {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		_, err = f.copyInto(root, nil)
-	}
-	if err != nil {
-		return fmt.Errorf("overlay: materialise: %w", err)
-	}
-	return nil
-}
-
-// Copy is Materialise for who finds out alone what changes in dir, and calls Apply. A directory that it filled before, in which something has
-// worked since, becomes a copy of the tree as it is now: what stands there as Copy left it, and is the same in the tree, stays, and all
-// else comes anew or goes. After an error a directory is not to be used again.
+// Errors: dir holds something else; those of the host, after which it is not to be used again; of a tree from a tape what that does not know.
 func (f *FS) Copy(dir string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,50 +27,24 @@ func (f *FS) Copy(dir string) error {
 	was := f.copies[dir]
 	open := os.OpenRoot
 	if was == nil {
-		open = emptyRoot
+		open = files.OpenEmpty
 	}
 	delete(f.copies, dir)
 	root, err := open(dir)
-	var left map[string]copied
-	if err == nil {
-		left, err = f.copyInto(root, was)
-	}
 	if err != nil {
+		return fmt.Errorf("overlay: copy: %w", err)
+	}
+	defer root.Close()
+	c := copier{f: f, root: root, was: was, left: make(map[string]copied)}
+	top := step{".", f.top, f.low != nil}
+	if err := c.dir(top.place()); err != nil {
 		return fmt.Errorf("overlay: copy: %w", err)
 	}
 	if f.copies == nil {
 		f.copies = make(map[string]map[string]copied)
 	}
-	f.copies[dir] = left
+	f.copies[dir] = c.left
 	return nil
-}
-
-// copyInto fills a directory in which stands what was left there, and closes root. It is called under mu.
-func (f *FS) copyInto(root *os.Root, was map[string]copied) (left map[string]copied, err error) {
-	defer root.Close()
-	c := copier{f: f, root: root, was: was, left: make(map[string]copied)}
-	top := step{".", f.top, f.low != nil}
-	return c.left, c.dir(top.place())
-}
-
-// emptyRoot makes a directory, or takes an empty one.
-func emptyRoot(dir string) (*os.Root, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	all, err := files.ListDir(root, ".")
-	if err == nil && len(all) > 0 {
-		err = fmt.Errorf("%s: %w", dir, files.ErrNotEmpty)
-	}
-	if err != nil {
-		root.Close()
-		return nil, err
-	}
-	return root, nil
 }
 
 // A copier writes the tree into a directory. It is used under FS.mu.
@@ -156,15 +116,12 @@ func (c *copier) makeDir(p *place, name string) error {
 }
 
 func (c *copier) file(p *place, name string) error {
-	out, err := c.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	in, err := c.content(p)
 	if err != nil {
 		return err
 	}
-	err = c.content(out, p)
-	if err == nil {
-		err = out.Chmod(p.mode.FileMode())
-	}
-	if err = errors.Join(err, out.Close()); err != nil {
+	defer in.Close()
+	if _, err := files.Fill(c.root, p.path, in, p.mode.FileMode()); err != nil {
 		return err
 	}
 	when := c.f.infoOf(p.path, p).mtime
@@ -176,25 +133,12 @@ func (c *copier) file(p *place, name string) error {
 	return err
 }
 
-// content copies a file, however long it is, without holding it.
-func (c *copier) content(out io.Writer, p *place) error {
-	if p.up != nil {
-		_, err := out.Write(p.up.data)
-		return err
+// content reads a file, however long it is, without holding it.
+func (c *copier) content(p *place) (io.ReadCloser, error) {
+	if d, ok := c.f.low.(*dirLower); ok && p.up == nil {
+		in, _, err := files.OpenRegular(d.root, p.path)
+		return in, err
 	}
-	d, ok := c.f.low.(*dirLower)
-	if !ok {
-		b, err := c.f.low.read(p.path, p.look)
-		if err == nil {
-			_, err = out.Write(b)
-		}
-		return err
-	}
-	in, _, err := files.OpenRegular(d.root, p.path)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	_, err = io.Copy(out, in)
-	return err
+	b, err := c.f.contentOf(p)
+	return io.NopCloser(bytes.NewReader(b)), err
 }

@@ -24,12 +24,12 @@ func (f *FS) Create(name string) (*File, error) {
 // OpenFile opens name as os.OpenFile does. The flags are os.O_RDONLY, O_WRONLY, O_RDWR, O_APPEND, O_CREATE, O_EXCL and O_TRUNC,
 // others mean nothing. A file that was created or cut is so for all at once.
 func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
-	if err := check("open", name); err != nil {
-		return nil, err
-	}
 	h := &File{f: f, name: name, flag: flag}
 	now := f.now()
-	f.mu.Lock()
+	c, err := f.begin("open", name, &f.mu)
+	if err != nil {
+		return nil, err
+	}
 	p, err := f.open(h, perm)
 	if h.n != nil {
 		h.n.opens++
@@ -37,25 +37,18 @@ func (f *FS) OpenFile(name string, flag int, perm fs.FileMode) (*File, error) {
 			h.n.mtime = now
 		}
 	}
-	f.mu.Unlock()
-	if err != nil {
-		return nil, f.failed("open", name, &p, err)
-	}
-	if f.rec != nil {
-		if err := f.noteOpened(&p); err != nil {
-			return nil, err
+	// What nothing later will say: the links that were passed, and that a file was made. What is asked of that before its file_write
+	// says nothing of what stood there.
+	err = c.end(&p, err, func() error {
+		if p.mode == 0 {
+			return f.noteStat(&p)
 		}
+		return f.noteLinks(p.links)
+	})
+	if err != nil {
+		return nil, err
 	}
 	return h, nil
-}
-
-// noteOpened records what an open has seen that nothing later will say: the links that were passed, and that a file was made. What is
-// asked of that before its file_write says nothing of what stood there.
-func (f *FS) noteOpened(p *place) error {
-	if p.mode == 0 {
-		return f.noteStat(p)
-	}
-	return f.noteLinks(p.links)
 }
 
 const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR

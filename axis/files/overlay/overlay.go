@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
-	"github.com/tapedeck-dev/tapedeck/cas"
 	"github.com/tapedeck-dev/tapedeck/tape"
 )
 
@@ -57,10 +56,6 @@ type FS struct {
 	due []written
 	// copies are what Copy left, by directory and path; guarded by mu.
 	copies map[string]map[string]copied
-	// Since the first WriteBack, guarded by mu: what the paths that it has written were before, and what they are in the directory
-	// now; nil for nothing.
-	origin, written map[string]*files.Entry
-	blobs           *cas.Memory // of origin
 }
 
 var (
@@ -113,22 +108,48 @@ func (f *FS) Close() error {
 	return f.low.close()
 }
 
-// look locks f for reading. Where a tape is written that is no less than for writing: what Files changed may have to be recorded.
-func (f *FS) look() {
+// looking is what locks f for reading. Where a tape is written that is no less than for writing: what Files changed may have to be
+// recorded.
+func (f *FS) looking() sync.Locker {
 	if f.rec == nil {
-		f.mu.RLock()
-	} else {
-		f.mu.Lock()
+		return f.mu.RLocker()
 	}
+	return &f.mu
 }
 
-// looked ends look.
-func (f *FS) looked() {
-	if f.rec == nil {
-		f.mu.RUnlock()
-	} else {
-		f.mu.Unlock()
+// A call is one use of a path, from when the tree is locked for it.
+type call struct {
+	f        *FS
+	op, name string
+	lock     sync.Locker
+}
+
+func (f *FS) begin(op, name string, lock sync.Locker) (call, error) {
+	if err := check(op, name); err != nil {
+		return call{}, err
 	}
+	lock.Lock()
+	return call{f, op, name, lock}, nil
+}
+
+// beginChange is begin for who changes what stands at name.
+func (f *FS) beginChange(op, name string) (call, error) {
+	if name == "." {
+		return call{}, failure(op, name, errTop)
+	}
+	return f.begin(op, name, &f.mu)
+}
+
+// end opens the lock, and records what came of it: what note does, or of a failure what of the tree is the reason, at p.
+func (c call) end(p *place, err error, note func() error) error {
+	c.lock.Unlock()
+	if err != nil {
+		return c.f.failed(c.op, c.name, p, err)
+	}
+	if c.f.rec == nil {
+		return nil
+	}
+	return note()
 }
 
 // grow counts n bytes more, of which some may be taken back by a negative n. It is called under mu.

@@ -257,18 +257,13 @@ func TestATreeIsAsTheSystemHasIt(t *testing.T) {
 			}
 		}
 		copied := filepath.Join(t.TempDir(), "copy")
-		must(t, f.Materialise(copied))
+		must(t, f.Copy(copied))
 		if a, b := state(t, copied), state(t, root.Name()); a != b {
 			t.Fatalf("seed %d: the tree is\n%s\nthe system has\n%s", seed, a, b)
 		}
-		patch, err := f.Diff()
-		must(t, err)
 		must(t, f.WriteBack())
 		if a, b := state(t, dir), state(t, copied); a != b {
 			t.Fatalf("seed %d: written back it is\n%s\nwant\n%s", seed, a, b)
-		}
-		if again, err := f.Diff(); err != nil || !bytes.Equal(again, patch) {
-			t.Fatalf("seed %d: the patch changed: %v", seed, err)
 		}
 		root.Close()
 	}

@@ -14,21 +14,12 @@ import (
 
 // ReadFile returns the content of the file name. It implements fs.ReadFileFS.
 func (f *FS) ReadFile(name string) ([]byte, error) {
-	if err := check("open", name); err != nil {
+	c, err := f.begin("open", name, f.looking())
+	if err != nil {
 		return nil, err
 	}
-	f.look()
 	p, b, err := f.readAt(name)
-	f.looked()
-	if err != nil {
-		return nil, f.failed("open", name, &p, err)
-	}
-	if f.rec != nil {
-		if err := cmp.Or(f.noteLinks(p.links), f.noteRead(p.path, b, p.mode)); err != nil {
-			return nil, err
-		}
-	}
-	return b, nil
+	return b, c.end(&p, err, func() error { return cmp.Or(f.noteLinks(p.links), f.noteRead(p.path, b, p.mode)) })
 }
 
 // readAt returns a copy of the content at name. It is called under mu.
@@ -69,23 +60,17 @@ func (f *FS) Stat(name string) (fs.FileInfo, error) { return f.stat("stat", name
 func (f *FS) Lstat(name string) (fs.FileInfo, error) { return f.stat("lstat", name, false) }
 
 func (f *FS) stat(op, name string, follow bool) (fs.FileInfo, error) {
-	if err := check(op, name); err != nil {
+	c, err := f.begin(op, name, f.looking())
+	if err != nil {
 		return nil, err
 	}
-	f.look()
 	p, err := f.walk(name, askStat, follow)
-	i := f.infoOf(name, &p)
-	f.looked()
 	if err == nil && p.mode == 0 {
 		err = errNone
 	}
-	if err != nil {
-		return nil, f.failed(op, name, &p, err)
-	}
-	if f.rec != nil {
-		if err := f.noteStat(&p); err != nil {
-			return nil, err
-		}
+	i := f.infoOf(name, &p)
+	if err := c.end(&p, err, func() error { return f.noteStat(&p) }); err != nil {
+		return nil, err
 	}
 	return i, nil
 }
@@ -101,40 +86,27 @@ func (f *FS) Exists(name string) (bool, error) {
 
 // ReadLink returns the target of the symbolic link name. It implements fs.ReadLinkFS.
 func (f *FS) ReadLink(name string) (string, error) {
-	if err := check("readlink", name); err != nil {
+	c, err := f.begin("readlink", name, f.looking())
+	if err != nil {
 		return "", err
 	}
-	f.look()
 	p, err := f.walk(name, askStat, false)
-	f.looked()
 	switch {
 	case err == nil && p.mode == 0:
 		err = errNone
 	case err == nil && !p.mode.IsLink():
 		err = errNoLink
 	}
-	if err != nil {
-		return "", f.failed("readlink", name, &p, err)
-	}
-	if f.rec != nil {
-		if err := f.noteLinks(append(p.links, link{p.path, p.target})); err != nil {
-			return "", err
-		}
-	}
-	return p.target, nil
+	return p.target, c.end(&p, err, func() error { return f.noteLinks(append(p.links, link{p.path, p.target})) })
 }
 
 // ReadDir returns what stands in the directory name, sorted. It implements fs.ReadDirFS.
 func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
-	p, all, err := f.list("open", name)
+	dir, all, err := f.list("open", name)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]fs.DirEntry, len(all))
-	for i, e := range all {
-		out[i] = &dirEntry{f, join(p.path, e.name), e}
-	}
-	return out, nil
+	return f.dirEntries(dir, all), nil
 }
 
 // List returns the names in the directory name, sorted.
@@ -150,22 +122,13 @@ func (f *FS) List(name string) ([]string, error) {
 	return names, nil
 }
 
-func (f *FS) list(op, name string) (place, []entry, error) {
-	if err := check(op, name); err != nil {
-		return place{}, nil, err
-	}
-	f.look()
-	p, all, err := f.listAt(name)
-	f.looked()
+func (f *FS) list(op, name string) (dir string, all []entry, err error) {
+	c, err := f.begin(op, name, f.looking())
 	if err != nil {
-		return p, nil, f.failed(op, name, &p, err)
+		return "", nil, err
 	}
-	if f.rec != nil {
-		if err := f.noteList(&p, all); err != nil {
-			return p, nil, err
-		}
-	}
-	return p, all, nil
+	p, all, err := f.listAt(name)
+	return p.path, all, c.end(&p, err, func() error { return f.noteList(&p, all) })
 }
 
 // listAt returns what stands in the directory at name. It is called under mu.
@@ -256,6 +219,14 @@ type dirEntry struct {
 func (d *dirEntry) Name() string      { return d.name }
 func (d *dirEntry) IsDir() bool       { return d.mode.IsDir() }
 func (d *dirEntry) Type() fs.FileMode { return fileMode(d.mode).Type() }
+
+func (f *FS) dirEntries(dir string, all []entry) []fs.DirEntry {
+	out := make([]fs.DirEntry, len(all))
+	for i, e := range all {
+		out[i] = &dirEntry{f, join(dir, e.name), e}
+	}
+	return out
+}
 
 // Info is a look of its own, which is recorded.
 func (d *dirEntry) Info() (fs.FileInfo, error) { return d.f.Lstat(d.path) }

@@ -18,26 +18,21 @@ func (f *FS) Rmdir(name string) error { return f.remove("rmdir", name, files.Dir
 
 // remove is Remove of one sort of thing, 0 being any.
 func (f *FS) remove(op, name string, sort files.Mode) error {
-	if err := checkNotTop(op, name); err != nil {
+	c, err := f.beginChange(op, name)
+	if err != nil {
 		return err
 	}
-	f.mu.Lock()
 	p, before, names, err := f.removeAt(name, sort)
-	f.mu.Unlock()
-	switch {
-	case f.rec != nil && names != nil: // the directory was listed, whether it was empty or not
-		if e := f.noteList(&p, names); e != nil {
-			return e
-		}
-		if err != nil {
-			return failure(op, name, err)
-		}
-	case err != nil:
-		return f.failed(op, name, &p, err)
-	case f.rec != nil:
-		return f.noteWritten(p.links, written{path: p.path, was: p.mode, before: before})
+	if names == nil {
+		return c.end(&p, err, func() error {
+			return f.noteWritten(p.links, written{path: p.path, was: p.mode, before: before})
+		})
 	}
-	return nil
+	// The directory was listed, whether it was empty or not.
+	if e := c.end(&p, nil, func() error { return f.noteList(&p, names) }); e != nil || err == nil {
+		return e
+	}
+	return failure(op, name, err)
 }
 
 // removeAt takes away what stands at name, and returns its content, or the names in it. It is called under mu.

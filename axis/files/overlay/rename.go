@@ -10,8 +10,11 @@ import (
 // must be there. A directory moves with all that lies below, which is read for it.
 func (f *FS) Rename(from, to string) error {
 	for _, name := range []string{from, to} {
-		if err := checkNotTop("rename", name); err != nil {
+		if err := check("rename", name); err != nil {
 			return err
+		}
+		if name == "." {
+			return failure("rename", name, errTop)
 		}
 	}
 	m := mover{f: f}

@@ -264,9 +264,9 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestMaterialiseNeedsAnEmptyDirectory(t *testing.T) {
+func TestCopyNeedsAnEmptyDirectory(t *testing.T) {
 	f := newFS(t, nil)
-	if err := f.Materialise(hostDir(t, map[string]string{"a": "a"})); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if err := f.Copy(hostDir(t, map[string]string{"a": "a"})); err == nil || !strings.Contains(err.Error(), "not empty") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,83 +13,73 @@ import (
 // WriteFile makes b the content of the file name, and the directories above it where they are missing. A new file is 0755 where
 // perm lets its owner execute it, else 0644; one that is there keeps its permissions.
 func (f *FS) WriteFile(name string, b []byte, perm fs.FileMode) error {
-	if err := checkNotTop("write", name); err != nil {
+	now := f.now()
+	c, err := f.beginChange("write", name)
+	if err != nil {
 		return err
 	}
-	now := f.now()
-	f.mu.Lock()
-	p, w, err := f.writeAt(name, b, perm)
+	var w written
+	p, err := f.reach(name)
+	if err == nil {
+		w, err = f.store(&p, b, perm)
+	}
 	if err == nil {
 		p.up.mtime = now
 	}
-	f.mu.Unlock()
-	if err != nil {
-		return f.failed("write", name, &p, err)
-	}
-	if f.rec != nil {
-		return f.noteWritten(p.links, w)
-	}
-	return nil
-}
-
-// writeAt makes b the content at name. It is called under mu.
-func (f *FS) writeAt(name string, b []byte, perm fs.FileMode) (p place, w written, err error) {
-	if p, err = f.reach(name); err == nil {
-		w, err = f.store(&p, b, perm)
-	}
-	return p, w, err
+	return c.end(&p, err, func() error { return f.noteWritten(p.links, w) })
 }
 
 // Symlink makes the symbolic link name, which leads to target: relative to the directory of name, as every link.
 func (f *FS) Symlink(target, name string) error {
-	if err := checkNotTop("symlink", name); err != nil {
-		return err
-	}
 	if target == "" || len(target) > maxPathLen || strings.IndexByte(target, 0) >= 0 || !utf8.ValidString(target) {
 		return failure("symlink", name, errTarget)
 	}
-	f.mu.Lock()
-	p, err := f.walk(name, askChange, false)
+	c, err := f.beginChange("symlink", name)
+	if err != nil {
+		return err
+	}
+	p, err := f.put(name, askChange, &node{mode: files.Link | 0o777, target: target})
+	return c.end(&p, err, func() error {
+		return f.noteWritten(p.links, written{path: p.path, mode: files.Link, data: []byte(target)})
+	})
+}
+
+// put makes n stand at name, where nothing does. It is called under mu.
+func (f *FS) put(name string, a ask, n *node) (place, error) {
+	p, err := f.walk(name, a, false)
 	if err == nil && p.mode != 0 {
 		err = errThere
 	}
 	if err == nil {
-		_, err = f.place(&p, &node{mode: files.Link | 0o777, target: target})
+		_, err = f.place(&p, n)
 	}
-	f.mu.Unlock()
-	if err != nil {
-		return f.failed("symlink", name, &p, err)
-	}
-	if f.rec != nil {
-		return f.noteWritten(p.links, written{path: p.path, mode: files.Link, data: []byte(target)})
-	}
-	return nil
+	return p, err
 }
 
 // Chmod lets the owner of the file name execute it, or not, as perm says. Other permissions mean nothing here, and a directory has
 // none.
 func (f *FS) Chmod(name string, perm fs.FileMode) error {
-	if err := check("chmod", name); err != nil {
+	c, err := f.begin("chmod", name, &f.mu)
+	if err != nil {
 		return err
 	}
-	f.mu.Lock()
 	p, data, err := f.readAt(name)
 	mode := modeOf(perm)
-	if err == nil && p.mode != mode {
+	differs := p.mode.IsRegular() && p.mode != mode
+	if err == nil && differs {
 		if err = f.lift(&p); err == nil {
 			p.up.mode = mode
 		}
 	}
-	f.mu.Unlock()
-	switch {
-	case errors.Is(err, errIsDir):
-		return nil
-	case err != nil:
-		return f.failed("chmod", name, &p, err)
-	case f.rec != nil && p.mode != mode:
-		return f.noteWritten(p.links, written{path: p.path, mode: mode, data: data, before: data})
+	if errors.Is(err, errIsDir) {
+		err = nil
 	}
-	return nil
+	return c.end(&p, err, func() error {
+		if !differs {
+			return nil
+		}
+		return f.noteWritten(p.links, written{path: p.path, mode: mode, data: data, before: data})
+	})
 }
 
 // modeOf is the mode of a new file.
@@ -98,16 +88,6 @@ func modeOf(perm fs.FileMode) files.Mode {
 		return files.Regular | 0o755
 	}
 	return files.Regular | 0o644
-}
-
-func checkNotTop(op, name string) error {
-	if err := check(op, name); err != nil {
-		return err
-	}
-	if name == "." {
-		return failure(op, name, errTop)
-	}
-	return nil
 }
 
 // reach goes to a path that is to be written, and makes the directories above it. It is called under mu.

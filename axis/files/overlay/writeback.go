@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/tapedeck-dev/tapedeck/axis/files"
-	"github.com/tapedeck-dev/tapedeck/cas"
 )
 
 // WriteBack brings what changed into Options.Dir: first it looks whether each path there stands as the program found it, and writes
@@ -15,55 +14,30 @@ import (
 //
 // Errors: there is no directory; a *files.ConflictError or one that wraps ErrStale, which name the paths that others changed; what
 // the host refuses, with what came before written. What lies in a .git is never written: where the program changed any of it, all
-// else is written and the error says what was not. A second WriteBack writes what changed since.
+// else is written and the error says what was not. It is the last that is done with
+// a tree: Diff comes before it.
 func (f *FS) WriteBack() error {
 	if f.dir == "" {
 		return errors.New("overlay: write back: the tree has no directory: give one as Options.Dir")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all, store, err := f.changes(nil)
+	all, store, err := f.changes()
 	if err != nil {
-		return err
-	}
-	if err := f.remember(all, store); err != nil {
-		return err
-	}
-	if all, store, err = f.changes(f.written); err != nil {
 		return err
 	}
 	if err := files.Apply(f.dir, all, store, false); err != nil {
 		return fmt.Errorf("overlay: write back: %w", err)
 	}
-	return f.wrote(all)
+	return leftInGit(all)
 }
 
-// remember keeps what stood in the directory before it is changed: Diff goes on from there.
-func (f *FS) remember(all []files.Change, store *cas.Memory) error {
-	if f.origin == nil {
-		f.origin, f.written, f.blobs = make(map[string]*files.Entry), make(map[string]*files.Entry), cas.NewMemory()
-	}
-	for i := range all {
-		c := &all[i]
-		if _, ok := f.origin[c.Path]; ok {
-			continue
-		}
-		if err := copyBlob(f.blobs, store, c.Before); err != nil {
-			return err
-		}
-		f.origin[c.Path] = c.Before
-	}
-	return nil
-}
-
-// wrote notes what stands in the directory now.
-func (f *FS) wrote(all []files.Change) error {
+// leftInGit names the changes that Apply passes over.
+func leftInGit(all []files.Change) error {
 	var left []string
 	for i := range all {
-		if c := &all[i]; c.InGit() {
-			left = append(left, c.Path)
-		} else {
-			f.written[c.Path] = c.After
+		if all[i].InGit() {
+			left = append(left, all[i].Path)
 		}
 	}
 	if len(left) == 0 {

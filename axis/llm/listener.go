@@ -1,0 +1,419 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net/http"
+	"sort"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+	"github.com/tapedeck-dev/tapedeck/sessionlog"
+	"github.com/tapedeck-dev/tapedeck/tape"
+)
+
+// MaxSaid is the longest body, in bytes and decoded, that a Listener reads.
+const MaxSaid = 256 << 20
+
+// ErrNoTalk is returned for a call that is no part of a conversation: an embedding, an image, or one whose protocol is not known.
+var ErrNoTalk = errors.New("no call of a conversation")
+
+// Said is what one call of a model says of its conversation.
+type Said struct {
+	Protocol string // "anthropic-messages", "openai-chat", "openai-responses", "openai-realtime", "gemini", "gemini-live", "ollama", "cohere", "bedrock-converse"; "" else
+	Model    string // as the request names it
+	System   string // the system text of the request; "" for none
+	Tools    bool   // the request declares tools that the program itself runs; the provider's own (a web search) are none
+	Follows  string // the id of the answer that the provider goes on from (previous_response_id); "" for none
+
+	Messages int     // in the request's history
+	Known    int     // how many of them, from the first, stood in the Listener's last request byte for byte
+	New      []Heard // the others, in order
+
+	Answer *Answer // what the model said; nil where nothing of it came, or the call failed
+}
+
+// The roles of what a history holds, whatever a provider calls them.
+const (
+	RoleSystem    = "system"
+	RoleUser      = "user"
+	RoleAssistant = "assistant"
+	RoleTool      = "tool" // results alone
+)
+
+// Heard is one message of a request's history.
+type Heard struct {
+	Role        string
+	Texts       []string                // its texts, in order
+	Attachments [][]byte                // other blocks of the user's, as they stood: images, documents
+	Calls       []sessionlog.ToolCall   // of the assistant's
+	Results     []sessionlog.ToolResult // what tools gave
+	names       []string                // of the tools, one a result; "" where the protocol has none
+}
+
+// Answer is what a model said. Message.Content is one JSON string where the model gave text alone, else the list of the
+// provider's blocks. Reasoning, and the calls of tools that the program runs, are left out of it; calls that the provider ran
+// itself, and what they gave, are blocks.
+type Answer struct {
+	ID        string // the provider's name of the answer; "" for none
+	Model     string // that answered, as the answer names it; "" where it does not
+	Message   sessionlog.Message
+	Reasoning string   // as far as the provider shows it
+	Native    [][]byte // blocks of reasoning as they came, which a provider may want back
+	Stop      string   // the provider's reason; "" where none came
+	Whole     bool     // the answer came to its end
+	Tokens    int64    // input and output; 0 where nobody counted
+}
+
+// ReadCall reads one call by itself: all of its history is new. See Listener.
+func ReadCall(call *tape.LLMCall, request, response []byte) (*Said, error) {
+	return new(Listener).Read(call, request, response)
+}
+
+// A Listener reads the calls of one conversation, one after another. Every request repeats the history: what stood in the
+// one before is compared, not read, so that a conversation costs little more than a pass over its bytes. The zero Listener is
+// ready. It holds the last request, and is not safe for concurrent use.
+//
+// Some protocols have no ids for calls (Gemini, Ollama, Cohere's first version, OpenAI's function_call). There the Listener
+// gives them: "call_1" is the first such call of the conversation, "call_2" the second. Results that name no id, or one that no
+// call has, belong to the calls of the answer before them: to the first of the same name that has no result yet, and where
+// results name nothing, in order.
+type Listener struct {
+	scan jsonscan.Scanner
+	was  lastRequest
+
+	system string    // of the last request, where it stood in its messages
+	given  int       // calls that were given an id
+	open   openCalls // calls of the last answer
+}
+
+// Read reads the next call: its payloads as the tape keeps them, a Content-Encoding and all. It does not keep them beyond the
+// next Read. The error wraps ErrNoTalk, or says what does not hold; the next call can be read all the same. An answer that
+// does not decode is none, and no error where it was cut.
+func (l *Listener) Read(call *tape.LLMCall, request, response []byte) (*Said, error) {
+	request, err := exchange.Decode(headerOf(call.RequestHeaders, "Content-Encoding"), request, MaxSaid)
+	if err != nil {
+		return nil, fmt.Errorf("its request: %w", err)
+	}
+	p := protocolOf(call, request)
+	if p == nil {
+		return nil, ErrNoTalk
+	}
+	said := &Said{Protocol: p.name, Model: call.Model}
+	if err := l.request(p, request, said); err != nil {
+		return nil, fmt.Errorf("its request: %w", err)
+	}
+	if call.Status != 0 && call.Status != http.StatusOK && call.Status != http.StatusSwitchingProtocols {
+		return said, nil
+	}
+	cut := call.Error != ""
+	if response, err = exchange.DecodeCut(headerOf(call.ResponseHeaders, "Content-Encoding"), response, MaxSaid, cut); err != nil {
+		return nil, fmt.Errorf("its answer: %w", err)
+	}
+	said.Answer = l.answer(p, response)
+	if said.Answer != nil {
+		if cut {
+			said.Answer.Whole = false
+		}
+		if u, ok := UsageOf(call); ok {
+			said.Answer.Tokens = u.InputTokens + u.OutputTokens
+		}
+	}
+	return said, nil
+}
+
+// headerOf returns the value of a header of a record.
+func headerOf(fields []tape.HeaderField, name string) string {
+	for i := range fields {
+		if http.CanonicalHeaderKey(fields[i].Name) == name {
+			return fields[i].Value
+		}
+	}
+	return ""
+}
+
+// A protocol is how a provider writes a conversation.
+type protocol struct {
+	name     string // as a provider_replay has it
+	messages string // the key of the list of messages
+	wrapped  string // the key of the object in which all of it stands; "" for none
+	// top reads the value of another key of the request, and reports whether it did.
+	top func(h *hearing, s *jsonscan.Scanner, key string) bool
+	// message reads one message of the list.
+	message func(h *hearing, s *jsonscan.Scanner)
+	// event reads one JSON text of an answer: all of it, or one event of a stream.
+	event func(a *answering, s *jsonscan.Scanner)
+	// unpack returns the text that a text of an answer wraps; nil for none.
+	unpack func(text []byte) []byte
+}
+
+// protocolOf returns how a call's conversation is written; nil where it has none.
+func protocolOf(call *tape.LLMCall, request []byte) *protocol {
+	if call.Provider == bedrock {
+		return bedrockProtocol(call, request)
+	}
+	if call.Provider == cohere && strings.Contains(call.URL, "/v1/") {
+		return cohereFirstProtocol
+	}
+	return protocols[call.Provider+" "+call.Endpoint]
+}
+
+// protocols are those of the endpoints, by provider and name. Bedrock's follow from the request.
+var protocols = map[string]*protocol{
+	anthropic + " messages":           anthropicProtocol,
+	anthropic + " rawPredict":         anthropicProtocol,
+	anthropic + " streamRawPredict":   anthropicProtocol,
+	anthropic + " complete":           prompted(anthropicProtocol),
+	openAI + " chat.completions":      chatProtocol,
+	openAI + " completions":           prompted(chatProtocol),
+	openAI + " responses":             responsesProtocol,
+	openAI + " responses.compact":     responsesProtocol,
+	openAI + " responses.ws":          responsesProtocol,
+	openAI + " realtime":              realtimeProtocol,
+	gemini + " generateContent":       geminiProtocol,
+	gemini + " streamGenerateContent": geminiProtocol,
+	gemini + " BidiGenerateContent":   liveProtocol,
+	ollama + " chat":                  ollamaProtocol,
+	ollama + " generate":              prompted(ollamaProtocol),
+	cohere + " chat":                  cohereProtocol,
+}
+
+// prompted returns the protocol of an endpoint that is given one prompt in the place of messages.
+func prompted(p *protocol) *protocol {
+	out := *p
+	out.messages = "prompt"
+	out.message = skipMessage
+	return &out
+}
+
+// Talks reports whether a call, whose request stands in body without its Content-Encoding, is one of a conversation.
+func Talks(call *tape.LLMCall, body []byte) bool { return protocolOf(call, body) != nil }
+
+// A lastRequest is what of a request the next one is held against.
+type lastRequest struct {
+	list []byte              // its messages, from the bracket on
+	ends []int               // where in list each message ends
+	tops map[string]topValue // what its other keys said
+}
+
+// A topValue is what the value of a key beside the messages says.
+type topValue struct {
+	raw     []byte
+	system  string
+	tools   bool
+	follows string
+}
+
+// hearing is the reading of one request.
+type hearing struct {
+	l    *Listener
+	p    *protocol
+	said *Said
+	top  topValue // of the key that is read
+	next lastRequest
+	cur  *Heard
+}
+
+// request reads the body of a request. After a failure nothing is known of it.
+func (l *Listener) request(p *protocol, body []byte, said *Said) error {
+	h := &hearing{l: l, p: p, said: said, next: lastRequest{tops: make(map[string]topValue)}}
+	l.scan.Reset(body)
+	h.members(&l.scan)
+	l.was = h.next
+	if err := l.scan.Err(); err != nil {
+		l.was = lastRequest{}
+		return err
+	}
+	if said.Known == 0 {
+		l.system = ""
+	}
+	h.systemMessages()
+	l.pair(said.New)
+	return nil
+}
+
+// members reads the keys of the request.
+func (h *hearing) members(s *jsonscan.Scanner) {
+	for s.Begin('{'); s.More('}'); {
+		switch key := s.Key(); {
+		case string(key) == h.p.messages && h.next.list == nil:
+			h.messages(s)
+		case string(key) == h.p.messages:
+			s.Fail("%s stands twice", h.p.messages)
+		case h.p.wrapped != "" && string(key) == h.p.wrapped && s.Peek() == '{':
+			h.members(s)
+		default:
+			h.value(s, string(key))
+		}
+	}
+}
+
+// value reads the value of another key, unless it is what it was.
+func (h *hearing) value(s *jsonscan.Scanner, name string) {
+	v, known := h.l.was.tops[name]
+	if rest := s.Rest(); known && closed(v.raw) && bytes.HasPrefix(rest, v.raw) {
+		s.Reset(rest[len(v.raw):])
+	} else {
+		from := s.Offset()
+		h.top = topValue{}
+		if !h.p.top(h, s, name) {
+			s.Skip()
+			return
+		}
+		v = h.top
+		if s.Err() == nil {
+			v.raw = s.Since(from)
+		}
+	}
+	h.next.tops[name] = v
+	if v.system != "" {
+		h.said.System = v.system
+	}
+	if v.follows != "" {
+		h.said.Follows = v.follows
+	}
+	h.said.Tools = h.said.Tools || v.tools
+}
+
+// closed reports whether a value shows by itself where it ends: a number does not.
+func closed(raw []byte) bool {
+	return len(raw) > 0 && strings.IndexByte(`}]"`, raw[len(raw)-1]) >= 0
+}
+
+// messages reads the history behind what of it is known.
+func (h *hearing) messages(s *jsonscan.Scanner) {
+	s.Peek()
+	list := s.Rest()
+	if s.Peek() != '[' {
+		h.lone(s, list)
+		return
+	}
+	was := &h.l.was
+	same := commonPrefix(was.list, list)
+	known := sort.Search(len(was.ends), func(i int) bool { return was.ends[i] > same })
+	for known > 0 && !closed(was.list[:was.ends[known-1]]) {
+		known--
+	}
+	base := -s.Offset()
+	h.next.ends = was.ends[:known] // whose rest nobody reads again
+	if known > 0 {
+		base = was.ends[known-1]
+		s.Reset(list[base:])
+	} else {
+		s.Begin('[')
+	}
+	for s.More(']') {
+		h.p.message(h, s)
+		h.next.ends = append(h.next.ends, base+s.Offset())
+	}
+	if s.Err() != nil {
+		return
+	}
+	h.next.list = list[:base+s.Offset()]
+	h.said.Messages, h.said.Known = len(h.next.ends), known
+}
+
+// lone reads a history that is one bare text of the user's.
+func (h *hearing) lone(s *jsonscan.Scanner, list []byte) {
+	from := s.Offset()
+	text := readText(s)
+	if s.Err() != nil {
+		return
+	}
+	h.next.list = list[:s.Offset()-from]
+	h.next.ends = []int{len(h.next.list)}
+	h.said.Messages = 1
+	if bytes.Equal(h.l.was.list, h.next.list) {
+		h.said.Known = 1
+		return
+	}
+	h.begin(RoleUser)
+	h.text(text)
+}
+
+// beginAs begins the message that comes next, and returns the value of another key beside its role.
+func (h *hearing) beginAs(s *jsonscan.Scanner, key string) (value []byte) {
+	role := ""
+	read(s, "role", &role, key, &value)
+	h.begin(role)
+	return value
+}
+
+// begin begins a message of the history.
+func (h *hearing) begin(role string) {
+	switch role {
+	case "developer":
+		role = RoleSystem
+	case "model":
+		role = RoleAssistant
+	case "function":
+		role = RoleTool
+	case "":
+		role = RoleUser
+	}
+	h.said.New = append(h.said.New, Heard{Role: role})
+	h.cur = &h.said.New[len(h.said.New)-1]
+}
+
+func (h *hearing) text(text string) {
+	if text != "" {
+		h.cur.Texts = append(h.cur.Texts, text)
+	}
+}
+
+func (h *hearing) attach(raw []byte) {
+	if h.cur.Role == RoleUser && len(raw) > 0 {
+		h.cur.Attachments = append(h.cur.Attachments, oneLine(raw))
+	}
+}
+
+func (h *hearing) call(c sessionlog.ToolCall) { h.cur.Calls = append(h.cur.Calls, c) }
+
+// result notes what a tool gave; name is that of the tool, where the protocol has it.
+func (h *hearing) result(r sessionlog.ToolResult, name string) {
+	h.cur.Results = append(h.cur.Results, r)
+	h.cur.names = append(h.cur.names, name)
+}
+
+// systemMessages takes the system text from the messages that begin the history, where the protocol keeps it there.
+func (h *hearing) systemMessages() {
+	if h.said.System != "" {
+		return
+	}
+	if h.said.Known == 0 {
+		var texts []string
+		for _, m := range h.said.New {
+			if m.Role != RoleSystem {
+				break
+			}
+			texts = append(texts, m.Texts...)
+		}
+		h.l.system = strings.Join(texts, "\n")
+	}
+	h.said.System = h.l.system
+}
+
+// commonPrefix returns how many bytes two texts have in common from their beginning.
+func commonPrefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	i := 0
+	for const4k := 4096; i+const4k <= n && bytes.Equal(a[i:i+const4k], b[i:i+const4k]); {
+		i += const4k
+	}
+	for ; i+8 <= n; i += 8 {
+		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
+			return i + bits.TrailingZeros64(x)/8
+		}
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// skipMessage reads a message of which nothing counts.
+func skipMessage(_ *hearing, s *jsonscan.Scanner) { s.Skip() }

@@ -1,0 +1,286 @@
+package llm
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/tapedeck-dev/tapedeck/axis/exchange"
+	"github.com/tapedeck-dev/tapedeck/internal/jsonscan"
+)
+
+// OpenAI's Responses API over a WebSocket: response.create begins a turn, and its answer is the events that HTTP streams. A message
+// that goes on from an answer (previous_response_id) holds what is new alone; it is folded with what that answer had gone on from,
+// where that passed on the same socket, and else stands as it was sent. Lanes (stream_id) run side by side, within one lane turns
+// wait for one another. A steered response starts with no message of its own.
+
+// maxThreads is how many answers of a socket can be gone on from: the servers keep one a lane, of 33.
+const maxThreads = 256
+
+// responsesTurns follows one socket.
+type responsesTurns struct {
+	*socket
+	threads map[string]*thread // by the id of the answer that ends it
+	ids     []string           // of threads, the oldest first
+	lanes   map[string]*responsesLane
+}
+
+// A responsesLane is the turns of one stream_id; "" is the default one.
+type responsesLane struct {
+	open    []*responsesTurn // in the order in which they were asked for; the first of them that has begun runs
+	head    []byte           // the settings of the last request, as they stood: an object without its input
+	latest  *thread          // after its last answer
+	steered [][]byte         // input that was queued for a response that runs
+}
+
+// A responsesTurn is a turn under way.
+type responsesTurn struct {
+	of     uint64
+	id     string // of its answer; "" before that has begun
+	thread *thread
+	output [][]byte
+}
+
+func newResponsesTurns(s *socket) exchange.Turns {
+	return &responsesTurns{socket: s, threads: make(map[string]*thread), lanes: make(map[string]*responsesLane)}
+}
+
+func (t *responsesTurns) lane(name string) *responsesLane {
+	l := t.lanes[name]
+	if l == nil {
+		l = new(responsesLane)
+		t.lanes[name] = l
+	}
+	return l
+}
+
+// A responsesMessage is what a message of either side says of its turn. The values are parts of the message.
+type responsesMessage struct {
+	kind, lane, previous  string
+	input, item, response []byte
+}
+
+func readResponsesMessage(payload []byte) (m responsesMessage, ok bool) {
+	if !mayBeObject(payload) {
+		return m, false
+	}
+	var s jsonscan.Scanner
+	s.Reset(payload)
+	read(&s, "type", &m.kind, "stream_id", &m.lane, "previous_response_id", &m.previous, "item", &m.item, "input", &m.input,
+		"response", &m.response)
+	return m, s.End() == nil
+}
+
+// Client implements exchange.Turns.
+func (t *responsesTurns) Client(_ int, payload []byte) exchange.Turn {
+	m, ok := readResponsesMessage(payload)
+	if !ok {
+		return outside
+	}
+	switch m.kind {
+	case "response.create":
+		return t.create(&m, payload)
+	case "response.steer":
+		l := t.lane(m.lane)
+		l.steered = append(l.steered, inputItems(m.input)...)
+	}
+	return outside
+}
+
+// create begins a turn that the program asks for.
+func (t *responsesTurns) create(m *responsesMessage, payload []byte) exchange.Turn {
+	before := t.threads[m.previous]
+	if _, _, twice := jsonscan.Duplicate(payload); twice {
+		before = nil
+	}
+	own := inputItems(m.input)
+	turn := &responsesTurn{thread: before.then(own)}
+	l := t.lane(m.lane)
+	l.open = append(l.open, turn)
+	l.head = settings(payload)
+	body := bytes.Clone(payload)
+	if before != nil && before.size+len(payload) <= maxFolded {
+		body = folded(payload, turn.thread, m.previous, len(own))
+	}
+	begun := t.begin(exchange.TurnBegins, body, refuseResponses(m.lane))
+	turn.of = begun.Of
+	return begun
+}
+
+// folded returns a request with the whole of a conversation as its input.
+func folded(payload []byte, whole *thread, previous string, sent int) []byte {
+	var f folding
+	f.b = make([]byte, 0, len(payload)+whole.size+64)
+	input := false
+	members(payload, func(key, value []byte) {
+		switch string(key) {
+		case "previous_response_id":
+		case "input":
+			input = true
+			f.key("input")
+			f.b = whole.list(f.b)
+		default:
+			f.add(string(key), value)
+		}
+	})
+	if !input {
+		f.key("input")
+		f.b = whole.list(f.b)
+	}
+	f.add(foldedKey, sentOf(previous, sent))
+	return f.end()
+}
+
+// sentOf is what a folded request says of the message that was sent: which answer it went on from, and how many of the items, the
+// last ones, stood in it.
+func sentOf(previous string, items int) []byte {
+	return marshal(struct {
+		Sent struct {
+			Previous string `json:"previous_response_id,omitempty"`
+			Input    int    `json:"input"`
+		} `json:"sent"`
+	}{struct {
+		Previous string `json:"previous_response_id,omitempty"`
+		Input    int    `json:"input"`
+	}{previous, items}})
+}
+
+// settings returns a request without what it says.
+func settings(payload []byte) []byte {
+	var f folding
+	members(payload, func(key, value []byte) {
+		switch string(key) {
+		case "input", "previous_response_id", "generate":
+		default:
+			f.add(string(key), value)
+		}
+	})
+	return f.end()
+}
+
+// inputItems are copies of the items of an input, of which a bare text is one.
+func inputItems(input []byte) [][]byte {
+	if isText(input) {
+		return [][]byte{append(append([]byte(`{"type":"message","role":"user","content":`), input...), '}')}
+	}
+	return ownItems(input)
+}
+
+// Server implements exchange.Turns.
+func (t *responsesTurns) Server(_ int, payload []byte) exchange.Turn {
+	m, ok := readResponsesMessage(payload)
+	l := t.lanes[m.lane]
+	if !ok || l == nil {
+		return outside
+	}
+	switch m.kind {
+	case "response.created":
+		return t.created(l, idIn(m.response))
+	case "response.completed", "response.incomplete", "response.failed":
+		return t.ended(l, m.response)
+	case "error":
+		if len(l.open) == 0 {
+			return outside
+		}
+		return t.close(l, 0)
+	}
+	turn := l.running()
+	if turn == nil || !strings.HasPrefix(m.kind, "response.") || strings.HasPrefix(m.kind, "response.steer.") {
+		return outside
+	}
+	if m.kind == "response.output_item.done" && isObject(m.item) {
+		turn.output = append(turn.output, bytes.Clone(m.item))
+	}
+	return partOfTurn(turn.of, false)
+}
+
+// running returns the turn that a lane's events belong to; nil for none.
+func (l *responsesLane) running() *responsesTurn {
+	if len(l.open) == 0 {
+		return nil
+	}
+	return l.open[0]
+}
+
+// created takes the beginning of an answer. Where nobody waits for one, the server began it: a response was steered.
+func (t *responsesTurns) created(l *responsesLane, id string) exchange.Turn {
+	for _, turn := range l.open {
+		if turn.id == "" {
+			turn.id = id
+			return partOfTurn(turn.of, false)
+		}
+	}
+	own := l.steered
+	l.steered = nil
+	turn := &responsesTurn{id: id, thread: l.latest.then(own)}
+	l.open = append(l.open, turn)
+	body := folded(l.head, turn.thread, "", 0)
+	begun := t.begin(exchange.TurnBegins, body, nil)
+	turn.of = begun.Of
+	return begun
+}
+
+// ended takes the end of an answer, which can be gone on from.
+func (t *responsesTurns) ended(l *responsesLane, response []byte) exchange.Turn {
+	var id string
+	var whole []byte
+	readIn(response, "id", &id, "output", &whole)
+	at := 0
+	for i, turn := range l.open {
+		if turn.id == id {
+			at = i
+			break
+		}
+	}
+	if len(l.open) == 0 {
+		return outside
+	}
+	turn := l.open[at]
+	output := turn.output
+	if len(output) == 0 {
+		output = ownItems(whole)
+	}
+	l.latest = turn.thread.then(output)
+	t.remember(id, l.latest)
+	return t.close(l, at)
+}
+
+// remember keeps an answer to go on from, and forgets the oldest of too many.
+func (t *responsesTurns) remember(id string, after *thread) {
+	if id == "" {
+		return
+	}
+	if t.threads[id] == nil {
+		t.ids = append(t.ids, id)
+	}
+	t.threads[id] = after
+	if len(t.ids) > maxThreads {
+		delete(t.threads, t.ids[0])
+		t.ids = t.ids[1:]
+	}
+}
+
+// close ends the turn of a lane that stands at a place.
+func (t *responsesTurns) close(l *responsesLane, at int) exchange.Turn {
+	turn := l.open[at]
+	l.open = append(l.open[:at:at], l.open[at+1:]...)
+	return partOfTurn(turn.of, true)
+}
+
+// refuseResponses makes the event that refuses a turn of a lane. It carries a status, without which codex waits on, and one that no
+// client tries again.
+func refuseResponses(lane string) func(string) []byte {
+	return func(message string) []byte {
+		var f folding
+		f.add("type", []byte(`"error"`))
+		f.add("status", []byte(strconv.Itoa(exchange.RefusedStatus)))
+		if lane != "" {
+			f.add("stream_id", jsonText(lane))
+		}
+		f.add("error", errorOf(openAIError(exchange.RefusedStatus, message)))
+		return f.end()
+	}
+}
+
+// errorOf returns the error of an error object.
+func errorOf(whole []byte) []byte { return objectAt(whole, "error") }

@@ -1,0 +1,399 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tapedeck-dev/tapedeck/internal/lane"
+)
+
+// maxSettle is how long a line of the client waits, on the tape, for those of the server that had passed before it.
+const maxSettle = 100 * time.Millisecond
+
+// A play is one recorded conversation over stdio while it is held again. One goroutine hears the client, another writes to it.
+type play struct {
+	*lane.Player[bookKey, *event]
+	s    *Served
+	o    *ServeOptions
+	talk *recordedTalk
+	told bool // a notification went out last; of the one that writes
+
+	mu      sync.Mutex          // guards what follows
+	pings   []*bookCall         // that were not asked for yet
+	served  map[*bookCall]asker // who asked
+	cancels map[string]*bookCall
+	asks    map[string]*bookAsk // requests of the server that wait for their response, by id
+	err     error
+}
+
+// An asker is who asked: the names of this run.
+type asker struct {
+	id    json.RawMessage
+	token json.RawMessage
+}
+
+// errClientGone is the error of a client that takes nothing any more.
+var errClientGone = errors.New("the client has gone")
+
+func newPlay(s *Served, o *ServeOptions) *play {
+	p := &play{
+		s: s, o: o, talk: s.talk, served: make(map[*bookCall]asker), cancels: make(map[string]*bookCall), asks: make(map[string]*bookAsk),
+	}
+	if p.talk == nil {
+		p.talk = &recordedTalk{}
+	}
+	p.Player = lane.NewPlayer(p.talk.script, &lane.PlayerOptions[bookKey, *event]{
+		Slack: s.book.hold, Unasked: holdFree, Speed: o.Speed, Key: func(e *event) bookKey { return e.key },
+		Ends: p.talk.end.byServer, EndWaits: true, Linger: p.linger,
+	})
+	for _, c := range p.talk.calls {
+		if c.method == methodPing {
+			p.pings = append(p.pings, c)
+		}
+	}
+	return p
+}
+
+// run writes what is due until the talk has ended.
+func (p *play) run(ctx context.Context) error {
+	defer p.Stop()
+	for {
+		due, err := p.Next(ctx)
+		if err == nil {
+			err = p.write(ctx, &due)
+		}
+		switch {
+		case errors.Is(err, lane.ErrEnd), errors.Is(err, errClientGone), ctx.Err() != nil:
+			return p.failure()
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// linger is how long after the client's last line the talk ends by itself. A server that was sent a signal waits for it, and one that
+// ended with a request open for a client that may have waited no longer.
+func (p *play) linger(ms int64, ended bool) time.Duration {
+	e := &p.talk.end
+	took := lane.Between(ms, e.at)
+	switch {
+	case sentSignal(e.signal):
+		return took + p.s.book.hold
+	case e.open && !ended:
+		return took + min(took, p.s.book.hold)
+	}
+	return 0
+}
+
+// hear takes one line of the client.
+func (p *play) hear(b []byte) error {
+	p.Rest(maxSettle)
+	if p.Stopped() { // the server had ended: nobody hears this
+		return io.EOF
+	}
+	if err := p.o.Log.Line(Client, b, 0); err != nil {
+		return err
+	}
+	clean := p.s.book.log.Redact(Client, b)
+	raw, _, err := Parse(b)
+	if err != nil { // nobody answered such a line
+		p.tell(toldText)
+		return nil
+	}
+	for i := range clean.Messages {
+		if i < len(raw) {
+			p.message(&raw[i], &clean.Messages[i])
+		}
+	}
+	return nil
+}
+
+// finish notes that the client said its last.
+func (p *play) finish(err error) {
+	if !errors.Is(err, io.EOF) {
+		p.fail(err)
+	}
+	p.Ended()
+}
+
+// message takes one message: as it came, and redacted.
+func (p *play) message(m, clean *Message) {
+	switch {
+	case m.IsRequest():
+		p.request(m, clean)
+	case m.IsAnswer():
+		p.response(m)
+	case m.Method == notedCancelled:
+		p.cancelled(m)
+	default:
+		p.tell(m.Method)
+	}
+}
+
+func (p *play) request(m, clean *Message) {
+	who := asker{id: append(json.RawMessage(nil), m.ID...), token: append(json.RawMessage(nil), tokenOf(m.Params)...)}
+	if m.Method == methodPing && p.s.talk != nil {
+		p.ping(&who)
+		return
+	}
+	k := bookKey{m.Method, p.s.book.log.Digest(m.Method, clean.Params)}
+	line, ok := p.Find(k, 0, nil)
+	if !ok {
+		p.refuse(m, clean, k)
+		return
+	}
+	c := p.talk.script[line].Value.call
+	p.s.book.mu.Lock()
+	c.served = true
+	p.s.book.mu.Unlock()
+	p.mu.Lock()
+	p.served[c] = who
+	if c.cancelled > 0 {
+		p.cancels[idName(who.id)] = c
+	}
+	p.mu.Unlock()
+	p.Came(line)
+	if c.err == answerLost {
+		p.refuseAs(m, clean, fmt.Sprintf("record %d is the same, and %s", c.seq, answerLost))
+	}
+}
+
+// cancelled lets what the server said to a request after the client had cancelled it be said.
+func (p *play) cancelled(m *Message) {
+	id := idName(member(m.Params, spotRequest))
+	p.mu.Lock()
+	c := p.cancels[id]
+	delete(p.cancels, id)
+	p.mu.Unlock()
+	if c != nil {
+		p.Came(c.cancelLine)
+		return
+	}
+	p.tell(m.Method)
+}
+
+// ping answers a ping: as it was answered, and where it comes more often than it did, as any server does.
+func (p *play) ping(who *asker) {
+	answer := answerOf(who.id, "result", []byte("{}"))
+	if len(p.pings) > 0 {
+		c := p.pings[0]
+		if p.pings = p.pings[1:]; c.answer == nil {
+			return
+		}
+		answer = p.partFor(&bookPart{payload: c.answer, call: c, answer: true}, who)
+	}
+	p.Say(&event{own: answer})
+}
+
+// refuse answers a request that is not on the tape.
+func (p *play) refuse(m, clean *Message, k bookKey) {
+	why := p.s.why
+	if p.s.talk != nil {
+		why = p.s.book.nearest(p.talk, k, clean)
+	}
+	p.refuseAs(m, clean, why)
+}
+
+// refuseAs answers a request that nothing on the tape answers, with the reason.
+func (p *play) refuseAs(m, clean *Message, why string) {
+	server := p.talk.Server
+	if p.s.talk == nil {
+		server = p.s.name
+	}
+	p.s.book.refused.Add(Refused{Server: server, Method: m.Method, Why: why})
+	p.o.Log.Fault(Client, m.ID, RefusedAs+why)
+	p.Say(&event{own: errorAnswer(m.ID, notOnTape(clean, why))})
+}
+
+func (p *play) response(m *Message) {
+	id := idName(m.ID)
+	p.mu.Lock()
+	a := p.asks[id]
+	delete(p.asks, id)
+	p.mu.Unlock()
+	if a != nil && a.replied > 0 {
+		p.Came(a.line)
+	}
+}
+
+// tell takes what asks for nothing: a notification, by its method, or toldText.
+func (p *play) tell(what string) {
+	if line, ok := p.Find(toldKey(what), 0, nil); ok {
+		p.Came(line)
+	}
+}
+
+// write writes what is due.
+func (p *play) write(ctx context.Context, due *lane.Due[*event]) error {
+	l := due.Value.line
+	if l == nil {
+		return p.writeLine(append(due.Value.own, '\n'))
+	}
+	given := p.s.wasGiven(p, l)
+	if !given {
+		p.s.book.order.wait(ctx, l)
+	}
+	defer p.s.book.order.wrote(l)
+	if p.o.Before != nil {
+		if err := p.o.Before(l.seq); err != nil {
+			return err
+		}
+	}
+	if l.text {
+		return p.writeText(l)
+	}
+	messages, answers := p.messages(l, due.For)
+	switch {
+	case len(messages) == 0:
+		return nil
+	case given:
+		return p.o.Log.Line(Server, lineOf(messages, false), 0)
+	}
+	if out, ok := p.o.Out.(*os.File); ok {
+		p.s.book.out.turn(out)
+		if answers && p.told {
+			settle(out, settleFor)
+		}
+	}
+	p.told = !answers
+	return p.writeLine(lineOf(messages, len(l.parts) > 1))
+}
+
+// messages are the parts of a line that are meant for lines of the client, as they are said now, and whether one of them answers.
+func (p *play) messages(l *bookLine, owners []int) (messages [][]byte, answers bool) {
+	for i := range l.parts {
+		part := &l.parts[i]
+		if part.call != nil && !slices.Contains(owners, part.owner(l)) {
+			continue
+		}
+		p.mu.Lock()
+		who := p.served[part.call]
+		if part.ask != nil {
+			if m, ok := messageOf(part.payload, p.s.book.store); ok {
+				p.asks[idName(m.ID)] = part.ask
+			}
+		}
+		p.mu.Unlock()
+		if b := p.partFor(part, &who); b != nil {
+			messages, answers = append(messages, b), answers || part.answer
+		}
+	}
+	return messages, answers
+}
+
+// partFor is the message of a part as it is said to who asked; nil for one that this run has no name for. A message that the tape has lost
+// becomes an error, and that of the whole.
+func (p *play) partFor(part *bookPart, who *asker) []byte {
+	b, err := part.payload.Bytes(p.s.book.store)
+	if err != nil {
+		p.fail(fmt.Errorf("a recorded message of %s cannot be read: %w", p.talk.Server, err))
+		if !part.answer {
+			return nil
+		}
+		return errorAnswer(who.id, "the recorded answer cannot be read: "+err.Error())
+	}
+	if b = renamed(b, part, who); b != nil && p.o.Reveal != nil {
+		b = p.o.Reveal(b)
+	}
+	return b
+}
+
+func (p *play) writeLine(b []byte) error {
+	if err := p.o.Log.Line(Server, b, 0); err != nil {
+		return err
+	}
+	return p.writeOut(b)
+}
+
+func (p *play) writeOut(b []byte) error {
+	if _, err := p.o.Out.Write(b); err != nil {
+		return errClientGone
+	}
+	return nil
+}
+
+// writeText writes a line that is no message, or a piece of stderr.
+func (p *play) writeText(l *bookLine) error {
+	b, err := l.parts[0].payload.Bytes(p.s.book.store)
+	if err != nil {
+		p.fail(fmt.Errorf("what %s wrote cannot be read: %w", p.talk.Server, err))
+		return nil
+	}
+	if p.o.Reveal != nil {
+		b = p.o.Reveal(b)
+	}
+	if l.stderr {
+		if err := p.o.Log.Stderr(b); err != nil || p.o.Err == nil {
+			return err
+		}
+		_, _ = p.o.Err.Write(b) // a client that does not read it loses nothing of the talk
+		return nil
+	}
+	for line := range bytes.Lines(b) {
+		if bytes.HasSuffix(line, []byte{'\n'}) {
+			err = p.o.Log.Line(Server, line, 0)
+		} else {
+			err = p.o.Log.Text(Server, line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return p.writeOut(b)
+}
+
+// fail keeps the first error.
+func (p *play) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+func (p *play) failure() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err
+}
+
+// end says on the tape who ended the talk, and returns the exit status of the server.
+func (p *play) end() int {
+	by := Client
+	if p.talk.end.byServer && !p.HasEnded() {
+		by = Server
+	}
+	p.o.Log.endedBy(by)
+	return p.talk.end.exit
+}
+
+// Methods that are known here.
+const (
+	methodPing       = "ping"
+	notedInitialized = "notifications/initialized"
+	notedCancelled   = "notifications/cancelled"
+)
+
+// RefusedAs begins the error on the tape of a request that was refused.
+const RefusedAs = "not on the tape: "
+
+// notOnTape is what a client is told whose request is not on the tape. m is redacted.
+func notOnTape(m *Message, why string) string {
+	what := m.Method
+	if name := nameIn(m.Params); name != "" {
+		what += " " + name
+	}
+	return fmt.Sprintf("%s%s; %s; Tapedeck replays offline and answers only what was recorded", RefusedAs, what, why)
+}
+
+// idName is an id in one form.
+func idName(id json.RawMessage) string { return strings.TrimSpace(string(id)) }

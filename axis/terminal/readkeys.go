@@ -1,0 +1,36 @@
+package terminal
+
+import (
+	"errors"
+	"sync"
+)
+
+// errStopped is what a keyReader answers once it was stopped.
+var errStopped = errors.New("nobody reads keys any more")
+
+// ReadKeys gives each what is typed on the caller's terminal, as it comes, from a goroutine of its own, until stop is called,
+// which waits for it, or the terminal has ended. What is given is valid during the call. A nil Caller, and one without keys, gives
+// nothing.
+func (c *Caller) ReadKeys(each func([]byte)) (stop func(), err error) {
+	if c == nil || c.Keys == nil {
+		return func() {}, nil
+	}
+	r, err := newKeyReader(c.Keys)
+	if err != nil {
+		return nil, err
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		buf := make([]byte, 256)
+		for {
+			n, err := r.Read(buf)
+			if n > 0 {
+				each(buf[:n])
+			}
+			if err != nil { // errStopped, or the terminal has ended
+				return
+			}
+		}
+	})
+	return func() { r.stop(); reading.Wait() }, nil
+}

@@ -1,0 +1,34 @@
+// Package lane plays the far side of recorded conversations. It is the one mechanism by which a replay answers messages from a tape:
+// those of MCP servers over stdio and over HTTP, those of WebSockets, and the ends of answers that a program had side by side.
+//
+// # Terms
+//
+// A conversation has two sides: the program, which is run again, and the far side, which is not there any more. A Line is one message
+// of either at its place in the recorded order. A codec is who knows a protocol: it reads lines from a tape, says by which key a
+// message of the program is known, puts this run's ids into what is said, and words refusals. This package knows none of that.
+//
+// # The rule
+//
+// A line of the far side is due when the program's lines that stand before it have come. Which recorded line a message of the program
+// is follows from its key: of equal ones the one most alike, then the first that has not come. A line that belongs to a request is
+// said only where that request has come. What does not come holds up what stands behind it once: for as long as it took while
+// recording, and a slack. From then on it is waited for no more, and is answered at once should it still come.
+//
+// Lines may be carried by several streams (the exchanges of one session, the servers of one program). A line then also waits for
+// those of other open streams that stand before it; a stream that is waited for in vain is waited for no more.
+//
+// # Pieces
+//
+//   - Hold waits for a condition, with a limit after which something is given up. Every wait of a replay is one.
+//   - Order keeps lines in their order for callers that each bring their own line (Await, Done).
+//   - Player is an Order that also finds what a message of the program is (Find, Came) and says what is due next (Next).
+//   - Nearest finds the recorded message that is most like one which is on no tape, and Refused keeps what was refused.
+//
+// # Time
+//
+// All of it goes by a Clock that is handed in; nil is the real one. Nothing here starts a goroutine.
+//
+// # Not goals
+//
+// Reading tapes, formats of messages, secrets and masks, writing to anybody.
+package lane
